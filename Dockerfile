@@ -1,0 +1,21 @@
+# One image for every process of Mason: the command chooses which (serve, worker, migrate, doctor, …).
+FROM node:20-bookworm-slim AS build
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+RUN npm ci --ignore-scripts
+COPY . .
+RUN npm run build && npm prune --omit=dev
+
+FROM node:20-bookworm-slim
+# Node writes only to /data: the program stays root's, the process is not root.
+ENV NODE_ENV=production DATA_DIR=/data
+RUN install -d -o node -g node /data
+WORKDIR /app
+COPY --from=build /app/package.json ./
+COPY --from=build /app/node_modules ./node_modules
+COPY --from=build /app/migrations ./migrations
+COPY --from=build /app/dist ./dist
+USER node
+EXPOSE 8080
+ENTRYPOINT ["node", "/app/dist/src/cli.js"]
+CMD ["serve", "--host", "0.0.0.0"]

@@ -1,0 +1,129 @@
+import type { Graph } from './graph/build.ts'
+import { type Database, one } from './infra/database/database.ts'
+import type { Feed } from './infra/events/feed.ts'
+import { streamEvents } from './infra/events/stream.ts'
+import type { Queues } from './infra/queue/queue.ts'
+import { admit, ensureBusiness } from './infra/runs/admit.ts'
+import { answerInput } from './infra/runs/answer.ts'
+import { cancelRun } from './infra/runs/cancel.ts'
+import { listRuns, readRun } from './infra/runs/read.ts'
+import { readBlob, readRows } from './infra/runs/run-log.ts'
+import { deleteSession, forkSession, listSessions, readSession } from './infra/runs/sessions.ts'
+import type { BusinessApi } from './runtime-api.ts'
+import { checkRequest } from './graph/check-request.ts'
+import type { QueueCaps } from './infra/runs/queue-caps.ts'
+import { MasonError } from './state/errors.ts'
+import { fold } from './state/fold.ts'
+import { inlineBlobs } from './state/inline-blobs.ts'
+import type { Log, Models } from './state/ports.ts'
+import type { RunView } from './state/run-view.ts'
+
+export type ApiParts = {
+  database: Database
+  queues: Queues
+  feed: Feed
+  graph: Graph
+  models: Models
+  caps: QueueCaps
+  log: Log
+}
+
+const route = 'POST /v1/runs'
+
+/** Everything that can be done with runs on behalf of one business. */
+export const createBusinessApi = (parts: ApiParts, tenant: string): BusinessApi => {
+  const { database, queues, feed, graph, models, caps } = parts
+  let known: Promise<void> | null = null
+  const ensured = (): Promise<void> => {
+    known ??= ensureBusiness(database, tenant).catch((error: unknown) => {
+      known = null
+      throw error
+    })
+    return known
+  }
+
+  const found = async (runId: string): Promise<RunView> => {
+    const run = await database.asBusiness(tenant, (sql) => readRun(sql, tenant, runId))
+    if (run) return run
+    throw new MasonError('not_found', `there is no run "${runId}"`)
+  }
+
+  const api: BusinessApi = {
+    async submit(request, key) {
+      checkRequest(request, graph, models)
+      await ensured()
+      await caps.check(tenant, request.session_id)
+      const admission = await admit(database, tenant, request, key === undefined ? undefined : { route, key })
+      if (!admission.replayed) {
+        caps.admitted(tenant)
+        feed.changed(tenant, admission.run.session_id)
+        if (!request.delay_ms) ring(queues, tenant, admission.run.id)
+      }
+      return admission
+    },
+    run: (runId) => database.asBusiness(tenant, (sql) => readRun(sql, tenant, runId)),
+    runs: (filter) => database.asBusiness(tenant, (sql) => listRuns(sql, tenant, filter)),
+    session: (sessionId) => database.asBusiness(tenant, (sql) => readSession(sql, tenant, sessionId)),
+    sessions: (filter) => database.asBusiness(tenant, (sql) => listSessions(sql, tenant, filter)),
+    fork: (sessionId, actionId) => forkSession(database, tenant, sessionId, actionId),
+    async deleteSession(sessionId) {
+      feed.cancelling(tenant, sessionId)
+      return deleteSession(database, tenant, sessionId)
+    },
+    async wait(runId, signal) {
+      const { session_id } = await found(runId)
+      for await (const { event } of streamEvents(database, feed, { tenant, session_id, run_id: runId }, Number.MAX_SAFE_INTEGER, signal))
+        if (event === 'done' || event === 'input_required') return found(runId)
+      throw signal.reason
+    },
+    async state(runId, inline) {
+      const rows = await database.asBusiness(tenant, async (sql) => {
+        const run = await readRun(sql, tenant, runId)
+        return run && (await readRows(sql, tenant, run.session_id, run.turn))
+      })
+      if (!rows) return null
+      const state = fold(rows)
+      return inline ? inlineBlobs(state, (hash) => database.asBusiness(tenant, (sql) => readBlob(sql, tenant, hash))) : state
+    },
+    blob: (runId, hash) =>
+      database.asBusiness(tenant, async (sql) => {
+        // a run shows the blobs it mentions, and no others
+        const mentioned = await one(
+          sql,
+          `SELECT 1 AS there FROM runs r WHERE r.tenant = $1 AND r.run_id = $2 AND (
+             EXISTS (SELECT FROM actions a WHERE a.tenant = $1 AND a.session_id = r.session_id AND a.turn <= r.turn AND a.body->'result'->>'blob' = $3)
+             OR EXISTS (SELECT FROM run_requests q, json_array_elements(q.request->'files') f
+               WHERE q.tenant = $1 AND q.run_id = $2 AND f->>'local_path' = 'blob:' || $3))`,
+          [tenant, runId, hash],
+        )
+        return mentioned ? readBlob(sql, tenant, hash) : null
+      }),
+    async cancel(runId, reason) {
+      await cancelRun(database, tenant, runId, reason ?? '')
+      const run = await found(runId)
+      feed.cancelling(tenant, run.session_id)
+      feed.changed(tenant, run.session_id)
+      return run
+    },
+    async answer(runId, requestId, answer) {
+      await answerInput(database, tenant, runId, requestId, answer)
+      ring(queues, tenant, runId)
+      const run = await found(runId)
+      feed.changed(tenant, run.session_id)
+      return run
+    },
+    async *events(source, after, signal) {
+      const session =
+        'session_id' in source ? await api.session(source.session_id) : { id: (await found(source.run_id)).session_id }
+      if (!session) throw new MasonError('not_found', `there is no session "${'session_id' in source ? source.session_id : ''}"`)
+      const of = { tenant, session_id: session.id, ...('run_id' in source && { run_id: source.run_id }) }
+      yield* streamEvents(database, feed, of, after, signal)
+    },
+  }
+  return api
+}
+
+/** Not awaited: the run is durable already, and the outbox rings for what is missed here. */
+const ring = (queues: Queues, tenant: string, runId: string): void => {
+  queues.ring({ run_id: runId, business_id: tenant }).catch(() => {})
+}

@@ -1,0 +1,131 @@
+import { Annotation, END, Send, START, StateGraph } from '@langchain/langgraph'
+import type { PlannedCall } from '../state/calls.ts'
+import type { Clock } from '../state/ports.ts'
+import type { RuntimeState } from '../state/runtime-state.ts'
+import { waitingUntil } from '../state/todos.ts'
+import { turnTodos } from '../state/turn.ts'
+import { reachedLimit } from './limits.ts'
+import type { LiveRun } from './live-run.ts'
+import { checkParts, type Parts } from './load.ts'
+import type { AnyNode, GraphInfo } from './node.ts'
+import { route, type Target } from './route.ts'
+import type { AnyTool } from './tool.ts'
+import { createView } from './view.ts'
+import { createVisit, type Services, type Visit } from './visit.ts'
+
+/** What one walk through the graph carries beside the state. */
+export type Walk = { run: LiveRun; services: Services; signal: AbortSignal }
+
+/** The compiled graph: built once, walked by every run. */
+export type Graph = GraphInfo & {
+  parts: Parts
+  /** Walks from where the run stands until nothing is left to do in this process. */
+  walk(walk: Walk): Promise<void>
+  /** Visits one node alone: `end` when a walk stopped before it, `load-session` for a run that ends unbegun. */
+  visit(name: 'load-session' | 'end', walk: Walk): Promise<void>
+}
+
+/**
+ * LangGraph is the in-process router and nothing more: no checkpointer, no interrupts, no retries. Its one channel
+ * holds the RuntimeState; of concurrent branches the state with the latest action wins, since it contains the others'.
+ */
+export const buildGraph = (parts: Parts): Graph => {
+  checkParts(parts)
+  const info = describe(parts)
+  const nextOf = createNextOf(info)
+  const visits = new Map<string, Visit>()
+  for (const part of [...parts.nodes, ...parts.tools]) visits.set(part.name, createVisit(part, info, nextOf))
+
+  const State = Annotation.Root({
+    state: Annotation<RuntimeState>({ reducer: later, default: () => null as unknown as RuntimeState }),
+    /** The index of the planner's call a branch answers: all that the router sends along. */
+    call: Annotation<number | null>({ reducer: (_, call) => call, default: () => null }),
+  })
+  const graph = new StateGraph(State) as StateGraph<
+    typeof State.spec,
+    typeof State.State,
+    typeof State.Update,
+    string
+  >
+  const names = [...visits.keys()]
+
+  for (const [name, visit] of visits) {
+    graph.addNode(name, async ({ call }: { call?: number | null }, config) => {
+      const { run, services, signal } = walkOf(config)
+      return { state: await visit(run, call ?? null, services, signal) }
+    })
+    graph.addConditionalEdges(name, ({ state }, config) => sendsOf(walkOf(config), state, false), [
+      ...names,
+      END,
+    ])
+  }
+  graph.addConditionalEdges(START, ({ state }, config) => sendsOf(walkOf(config), state, true), [
+    ...names,
+    END,
+  ])
+  const compiled = graph.compile()
+
+  return {
+    ...info,
+    parts,
+    async walk(walk) {
+      await compiled.invoke(
+        { state: walk.run.state },
+        { configurable: { walk }, recursionLimit: 1_000_000, callbacks: [], signal: walk.signal },
+      )
+    },
+    async visit(name, { run, services, signal }) {
+      await visits.get(name)?.(run, null, services, signal)
+    },
+  }
+}
+
+const walkOf = (config: { configurable?: Record<string, unknown> }): Walk => config.configurable?.walk as Walk
+
+const lastId = (state: RuntimeState | null): number => state?.action_history.at(-1)?.at(-1)?.id ?? 0
+const later = (a: RuntimeState | null, b: RuntimeState): RuntimeState => (a && lastId(a) > lastId(b) ? a : b)
+
+/**
+ * Where to go after a visit. It looks at the state as that visit's own commit left it: of the branches of a fan-out
+ * exactly one, the last to commit, sees all of them and goes on.
+ */
+const sendsOf = ({ run, services }: Walk, state: RuntimeState, entering: boolean): Send[] | typeof END => {
+  const actions = state.action_history[run.claimed.turn - 1] ?? []
+  const targets = guard(run, services.clock, run.suspended.length > 0 ? [] : route(actions, entering))
+  return targets.length === 0 ? END : targets.map(({ node, call }) => new Send(node, { state, call }))
+}
+
+/** Ends the run where a limit is reached; stops before the planner while all that is left to do has to wait. */
+const guard = (run: LiveRun, clock: Clock, targets: Target[]): Target[] => {
+  if (run.ended || targets.length === 0) return []
+  if (targets.some(({ node }) => node === 'load-session' || node === 'end')) return targets
+  run.outcome ??= reachedLimit(run.state, run.claimed.request.limits ?? {}, targets.length)
+  if (run.outcome) return [{ node: 'end', call: null }]
+  run.waitsUntil = targets[0]?.node === 'planner' ? waitingUntil(turnTodos(run.state), clock.now()) : null
+  return run.waitsUntil ? [] : targets
+}
+
+const describe = ({ tools }: Parts): GraphInfo => {
+  const byName = new Map(tools.map((tool) => [tool.name, tool]))
+  const views = new Map(tools.map((tool) => [tool.name, createView(tool)]))
+  return {
+    tools,
+    tool: (name) => byName.get(name),
+    skips: (tool, state) => tool.skip?.(views.get(tool.name)?.(state) as RuntimeState) ?? false,
+  }
+}
+
+/**
+ * Where a part leads that does not say so itself: a call tool to reflection, an output tool to end, a prepare tool to
+ * `understand` or, when that has nothing to do, to the planner.
+ */
+const createNextOf = (info: GraphInfo) => {
+  const understand = info.tool('understand')
+  return (part: AnyNode | AnyTool, call: PlannedCall | null, state: RuntimeState): string[] => {
+    if (part.kind === 'node') return []
+    if (call) return ['reflection']
+    if (part === understand) return ['planner']
+    if (!part.kinds.includes('prepare')) return ['end']
+    return [understand && !info.skips(understand, state) ? 'understand' : 'planner']
+  }
+}

@@ -1,0 +1,121 @@
+import { isMasonError, MasonError, toMasonError } from '../state/errors.ts'
+import type { Clock, Outcome } from '../state/ports.ts'
+import type { Graph } from './build.ts'
+import { defaultLimits } from './limits.ts'
+import type { LiveRun } from './live-run.ts'
+import type { Services } from './visit.ts'
+
+/** Why a walk is stopped from outside: the reason of its abort signal. */
+export type Stop =
+  | { kind: 'cancel'; reason: string }
+  | { kind: 'time' }
+  | { kind: 'lease_lost' }
+  /** The worker is shutting down and hands the run back. */
+  | { kind: 'hand_back' }
+
+export class Stopped extends Error {
+  readonly stop: Stop
+  constructor(stop: Stop) {
+    super(`the run was stopped: ${stop.kind}`)
+    this.name = 'Stopped'
+    this.stop = stop
+  }
+}
+
+/** How work on a run in this process came to its end. */
+export type Left = 'ended' | 'parked' | 'requeued' | 'lost' | 'handed_back'
+
+/**
+ * Works on a claimed run until it ends, waits, or is somebody else's. `control` is aborted with a `Stopped` by whoever
+ * stops it. Faults of the run end the run; only faults of the database reach the caller, and the lease then lapses.
+ */
+export const executeRun = async (
+  graph: Graph,
+  run: LiveRun,
+  services: Services,
+  control: AbortController,
+): Promise<Left> => {
+  const stopClock = limitTime(run, services.clock, control)
+  try {
+    if (!run.outcome) await walk(graph, run, services, control.signal)
+    else if (run.actions.length === 0)
+      await graph.visit('load-session', { run, services, signal: control.signal })
+    if (run.ended) return 'ended'
+    if (!run.outcome) {
+      const waiting = await leaveWaiting(run)
+      if (waiting) return waiting
+    }
+    await endRun(graph, run, services)
+    return 'ended'
+  } catch (error) {
+    if (isMasonError(error, 'lease_lost')) return 'lost'
+    if (error instanceof Stopped) return error.stop.kind === 'hand_back' ? 'handed_back' : 'lost'
+    throw error
+  } finally {
+    stopClock()
+  }
+}
+
+/** Walks the graph; faults and stops become the run's outcome. */
+const walk = async (graph: Graph, run: LiveRun, services: Services, signal: AbortSignal): Promise<void> => {
+  try {
+    await graph.walk({ run, services, signal })
+  } catch (thrown) {
+    const error = signal.aborted ? signal.reason : thrown
+    if (isMasonError(error, 'lease_lost') || run.ended) throw error
+    run.outcome = outcomeOf(error, run.failedAt)
+  }
+}
+
+const outcomeOf = (error: unknown, node: string | null): Outcome => {
+  if (error instanceof Stopped) {
+    const { stop } = error
+    if (stop.kind === 'cancel') return { status: 'cancelled', reason: stop.reason }
+    if (stop.kind === 'time') return { status: 'completed', reason: 'time' }
+    throw error
+  }
+  return failure(toMasonError(error, 'node_failed'), node)
+}
+
+/** A fault as the end of a run. */
+export const failure = (
+  { code, message, remedy, detail }: MasonError,
+  node: string | null = null,
+): Outcome => ({
+  status: 'failed',
+  reason: code,
+  error: {
+    code,
+    message: remedy ? `${message}; ${remedy}` : message,
+    ...(node && { node }),
+    ...(detail !== undefined && { detail }),
+  },
+})
+
+const endRun = async (graph: Graph, run: LiveRun, services: Services): Promise<void> => {
+  run.outcome ??= failure(new MasonError('internal', 'the graph stopped before its end'))
+  await graph.visit('end', { run, services, signal: new AbortController().signal })
+}
+
+/** Parks the run for a person, or queues it for when its todos may be retried; null when it waits for neither. */
+const leaveWaiting = async (run: LiveRun): Promise<Left | null> => {
+  const [first] = run.suspended
+  if (first) {
+    await run.log.park(first.question, first.call, run.workedMs)
+    return 'parked'
+  }
+  if (!run.waitsUntil) return null
+  await run.log.requeue(run.waitsUntil.toISOString(), run.workedMs)
+  return 'requeued'
+}
+
+/** Time counts over all claims of the run, without queueing and waiting for people. */
+const limitTime = (run: LiveRun, clock: Clock, control: AbortController): (() => void) => {
+  const allowed = run.claimed.request.limits?.timeout_ms ?? defaultLimits.timeout_ms
+  const done = new AbortController()
+  clock.sleep(Math.max(0, allowed - run.workedMs), done.signal).then(
+    () => control.abort(new Stopped({ kind: 'time' })),
+    () => {},
+  )
+  return () => done.abort()
+}

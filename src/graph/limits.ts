@@ -1,0 +1,25 @@
+import type { Outcome } from '../state/ports.ts'
+import type { Limits } from '../state/run-request.ts'
+import type { RuntimeState } from '../state/runtime-state.ts'
+import { turnActions, turnUsage } from '../state/turn.ts'
+import { progress } from './progress.ts'
+
+export const defaultLimits = { max_steps: 200, timeout_ms: 15 * 60_000 }
+
+/**
+ * Why the run must end now, or null. A step is an action; `planned` more are about to be taken, and `end` needs one.
+ * Reaching a limit is no failure: the run completes with what there is.
+ */
+export const reachedLimit = (
+  state: Pick<RuntimeState, 'action_history' | 'usage' | 'todos'>,
+  limits: Limits,
+  planned: number,
+): Outcome | null => {
+  const steps = turnActions(state).length
+  if (steps + planned + 1 > (limits.max_steps ?? defaultLimits.max_steps))
+    return { status: 'completed', reason: 'steps' }
+  if (limits.max_tokens !== undefined && turnUsage(state).total_tokens >= limits.max_tokens)
+    return { status: 'completed', reason: 'tokens' }
+  if (progress(state).verdict === 'stop') return { status: 'completed', reason: 'no_progress' }
+  return null
+}

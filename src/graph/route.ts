@@ -1,0 +1,29 @@
+import { lastFanOut } from '../state/calls.ts'
+import type { ReadonlyAction } from '../state/turn.ts'
+
+/** A node to visit next; `call` is the index of the planner's call it answers. */
+export type Target = { node: string; call: number | null }
+
+/**
+ * Where a turn stands, told by its actions alone: the calls of the last fan-out that have no action yet; when none
+ * is left, the `next` of its members. So a run can be picked up by anyone at any time.
+ * `entering`: the run was just picked up, nothing is in flight; otherwise the siblings of a parallel fan-out are.
+ */
+export const route = (actions: readonly ReadonlyAction[], entering: boolean): Target[] => {
+  const last = actions.at(-1)
+  if (!last) return [{ node: 'load-session', call: null }]
+  const fanOut = lastFanOut(actions)
+  if (!fanOut) return targetsOf(last.next)
+
+  const pending = fanOut.branches.filter((_, index) => !fanOut.answers[index])
+  if (pending.length > 0) {
+    const targets = pending.map(({ node, call }) => ({ node, call: call?.index ?? null }))
+    if (fanOut.block === 'sequential') return targets.slice(0, 1)
+    return entering || last.id === fanOut.id ? targets : []
+  }
+  const isMember = fanOut.answers.includes(last)
+  return targetsOf(isMember ? fanOut.answers.flatMap((answer) => answer?.next ?? []) : last.next)
+}
+
+const targetsOf = (next: readonly string[]): Target[] =>
+  [...new Set(next)].map((node) => ({ node, call: null }))

@@ -1,0 +1,55 @@
+import { createHash } from 'node:crypto'
+import { readdir, readFile } from 'node:fs/promises'
+import { MasonError } from '../../state/errors.ts'
+import { packagePath } from '../package-path.ts'
+
+/** What applying migrations needs: a runner of whole scripts, and single statements. The caller holds the lock. */
+export type MigrationTarget = {
+  run(script: string): Promise<void>
+  query(text: string, values?: readonly unknown[]): Promise<Record<string, unknown>[]>
+}
+
+type Migration = { name: string; text: string; checksum: string }
+
+const readMigrations = async (): Promise<Migration[]> => {
+  const folder = packagePath('migrations')
+  const names = (await readdir(folder)).filter((name) => name.endsWith('.sql')).sort()
+  return Promise.all(
+    names.map(async (name) => {
+      const text = await readFile(`${folder}/${name}`, 'utf8')
+      return { name, text, checksum: createHash('sha256').update(text).digest('hex') }
+    }),
+  )
+}
+
+/**
+ * Applies the migrations that are missing, in order, each in a transaction of its own; gives their names.
+ * One that was applied and changed since is refused: write a new one instead.
+ */
+export const migrate = async (target: MigrationTarget): Promise<string[]> => {
+  await target.run(`CREATE SCHEMA IF NOT EXISTS mason;
+    SET search_path = mason, public;
+    CREATE TABLE IF NOT EXISTS migrations (name text PRIMARY KEY, checksum text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())`)
+  const applied = new Map(
+    (await target.query('SELECT name, checksum FROM migrations')).map((row) => [row.name, row.checksum]),
+  )
+  const done: string[] = []
+  for (const { name, text, checksum } of await readMigrations()) {
+    const known = applied.get(name)
+    if (known === checksum) continue
+    if (known !== undefined)
+      throw new MasonError('invalid_settings', `migration ${name} was applied and has been changed since`, {
+        remedy: `restore migrations/${name} as it was and put the change into a new file`,
+      })
+    await target
+      .run(
+        `BEGIN; ${text}; INSERT INTO migrations (name, checksum) VALUES ('${name}', '${checksum}'); COMMIT`,
+      )
+      .catch(async (error: unknown) => {
+        await target.run('ROLLBACK')
+        throw error
+      })
+    done.push(name)
+  }
+  return done
+}

@@ -1,0 +1,101 @@
+import { MasonError } from '../../state/errors.ts'
+import type { CallRef, Effect, EffectRequest, Sql } from '../../state/ports.ts'
+import { one } from '../database/database.ts'
+import { sha256 } from '../ids.ts'
+import { type Fence, leaseLost } from './append.ts'
+
+type Row = {
+  status: 'intent' | 'sent' | 'succeeded' | 'failed' | 'unknown'
+  request: Uint8Array
+  sends: number
+  age_ms: number | null
+  response: string | null
+}
+
+/** Writes the intent under the fence, or finds the one that stands. */
+const intentStatement = `
+  WITH mine AS (SELECT run_id FROM runs WHERE tenant = $1 AND run_id = $2 AND epoch = $3 AND status = 'running' FOR SHARE),
+  made AS (
+    INSERT INTO effects (tenant, effect_id, run_id, class, request, request_hash, status)
+    SELECT $1, $4, $2, $5, $6, $7, 'intent' FROM mine ON CONFLICT (tenant, effect_id) DO NOTHING
+    RETURNING status, request, sends, NULL::double precision AS age_ms, response
+  )
+  SELECT * FROM made UNION ALL
+  SELECT e.status, e.request, e.sends, extract(epoch FROM clock_timestamp() - e.first_sent_at) * 1000, e.response
+  FROM effects e, mine WHERE e.tenant = $1 AND e.effect_id = $4 AND NOT EXISTS (SELECT FROM made)`
+
+const sentStatement = `
+  UPDATE effects e SET status = 'sent', sends = sends + 1, first_sent_at = COALESCE(first_sent_at, clock_timestamp())
+  FROM runs r WHERE r.tenant = $1 AND r.run_id = $2 AND r.epoch = $3 AND r.status = 'running'
+    AND e.tenant = $1 AND e.effect_id = $4 AND e.status IN ('intent', 'sent') RETURNING e.effect_id`
+
+/** Share of a provider's idempotency window within which the same key is used again. */
+const safeWindow = 0.8
+
+/**
+ * Does a call's side effect as exactly once as its provider allows. The stored bytes are sent, never new ones, under a
+ * key that names run, plan and call. A take-over that finds it `sent`: keyed within the window sends the same again,
+ * queryable looks it up first, anything else is `unknown` and for a person to settle.
+ * The response becomes durable with the action that records it.
+ */
+export const doEffect = async (
+  sql: Sql,
+  fence: Fence,
+  call: CallRef,
+  request: EffectRequest,
+  signal: AbortSignal,
+): Promise<Effect> => {
+  const effectId = sha256(`${fence.run_id}|${call.plan_seq}|${call.index}`)
+  const found = await one<Row>(sql, intentStatement, [
+    fence.tenant,
+    fence.run_id,
+    fence.epoch,
+    effectId,
+    request.class,
+    Buffer.from(request.request),
+    sha256(request.request),
+  ])
+  if (!found) throw leaseLost()
+  if (found.status === 'succeeded') return { effect_id: effectId, response: String(found.response) }
+  if (found.status === 'unknown' || found.status === 'failed') throw unknownEffect(effectId)
+
+  if (found.status === 'sent') {
+    const earlier = await reconcile(found, effectId, request, signal)
+    if (earlier.kind === 'known') return { effect_id: effectId, response: earlier.response }
+    if (earlier.kind === 'unknown') {
+      await mark(sql, fence, effectId, 'unknown')
+      throw unknownEffect(effectId)
+    }
+  }
+  signal.throwIfAborted()
+  if (!(await one(sql, sentStatement, [fence.tenant, fence.run_id, fence.epoch, effectId]))) throw leaseLost()
+  const stored = Buffer.from(found.request).toString('utf8')
+  return { effect_id: effectId, response: await request.send(stored, effectId, signal) }
+}
+
+type Earlier = { kind: 'send' } | { kind: 'known'; response: string } | { kind: 'unknown' }
+
+const reconcile = async (
+  found: Row,
+  effectId: string,
+  request: EffectRequest,
+  signal: AbortSignal,
+): Promise<Earlier> => {
+  if (request.class === 'keyed')
+    return (found.age_ms ?? 0) < safeWindow * (request.windowMs ?? 0) ? { kind: 'send' } : { kind: 'unknown' }
+  if (request.class !== 'queryable' || !request.lookup) return { kind: 'unknown' }
+  const response = await request.lookup(effectId, signal)
+  return response === null ? { kind: 'send' } : { kind: 'known', response }
+}
+
+const mark = (sql: Sql, fence: Fence, effectId: string, status: 'unknown') =>
+  sql.query(
+    `UPDATE effects e SET status = $5 FROM runs r WHERE r.tenant = $1 AND r.run_id = $2 AND r.epoch = $3
+       AND e.tenant = $1 AND e.effect_id = $4`,
+    [fence.tenant, fence.run_id, fence.epoch, effectId, status],
+  )
+
+const unknownEffect = (effectId: string): MasonError =>
+  new MasonError('effect_unknown', `it is not known whether the side effect ${effectId} took place`, {
+    remedy: 'look it up at the provider under that key; it is not sent again',
+  })

@@ -1,0 +1,117 @@
+import type { Clock, Log, Sql } from '../../state/ports.ts'
+import { type Fence, leaseLost } from './append.ts'
+
+export type Lease = {
+  /** Aborts when the lease is lost or the run is to be cancelled. */
+  onLost(reason: Error): void
+  onCancel(): void
+}
+
+type Held = Fence &
+  Lease & { /** Monotonic time when the last renewal that succeeded was sent. */ renewedAt: number }
+
+const heldRows = `json_to_recordset($1::json) AS held(tenant text, run_id text, epoch int)`
+
+const renewStatement = `
+  UPDATE runs r SET lease_until = clock_timestamp() + $2::int * interval '1 millisecond' FROM ${heldRows}
+  WHERE r.tenant = held.tenant AND r.run_id = held.run_id AND r.epoch = held.epoch AND r.status = 'running'
+  RETURNING r.tenant, r.run_id, r.epoch`
+
+const cancelStatement = `
+  SELECT r.tenant, r.run_id, r.epoch FROM ${heldRows} JOIN runs r USING (tenant, run_id, epoch)
+  WHERE r.cancel_requested_at IS NOT NULL`
+
+const presenceStatement = `
+  INSERT INTO workers (worker_id, running) VALUES ($1, $2)
+  ON CONFLICT (worker_id) DO UPDATE SET seen_at = clock_timestamp(), running = EXCLUDED.running`
+
+const keyOf = (fence: Fence): string => `${fence.tenant}/${fence.run_id}/${fence.epoch}`
+
+/**
+ * Keeps the leases of one worker: one renewal for all its runs every sixth of the lease, one look for cancel requests
+ * a second. A lease not renewed for 80 % of its time is given up before anyone else can take it.
+ */
+export const keepLeases = (options: {
+  sql: Sql
+  clock: Clock
+  log: Log
+  workerId: string
+  leaseMs: number
+}) => {
+  const { sql, clock, log, workerId, leaseMs } = options
+  const held = new Map<string, Held>()
+  const rows = () =>
+    JSON.stringify([...held.values()].map(({ tenant, run_id, epoch }) => ({ tenant, run_id, epoch })))
+
+  const renew = async (): Promise<void> => {
+    const sentAt = clock.monotonicMs()
+    const asked = [...held.keys()]
+    await sql.query(presenceStatement, [workerId, held.size])
+    if (asked.length === 0) return
+    const renewed = await sql.query<Fence>(renewStatement, [rows(), leaseMs])
+    const still = new Set(renewed.rows.map(keyOf))
+    for (const key of asked) {
+      const lease = held.get(key)
+      if (!lease) continue
+      if (still.has(key)) lease.renewedAt = sentAt
+      else lease.onLost(leaseLost())
+    }
+  }
+
+  const lookForCancels = async (): Promise<void> => {
+    if (held.size === 0) return
+    const { rows: wanted } = await sql.query<Fence>(cancelStatement, [rows()])
+    for (const fence of wanted) held.get(keyOf(fence))?.onCancel()
+  }
+
+  /** On its own timer, so that a database that hangs cannot keep it from running. */
+  const fence = (): void => {
+    for (const lease of held.values())
+      if (clock.monotonicMs() - lease.renewedAt > leaseMs * 0.8) lease.onLost(leaseLost())
+  }
+
+  const repeat = (work: () => Promise<void>, everyMs: number): (() => void) => {
+    let busy = false
+    const timer = setInterval(() => {
+      if (busy) return
+      busy = true
+      work()
+        .catch((error: unknown) =>
+          log.warn({ error: String(error) }, 'the database did not answer a heartbeat'),
+        )
+        .finally(() => {
+          busy = false
+        })
+    }, everyMs)
+    timer.unref()
+    return () => clearInterval(timer)
+  }
+
+  const stops = [
+    repeat(renew, Math.max(50, leaseMs / 6)),
+    repeat(lookForCancels, Math.min(1000, leaseMs / 6)),
+    repeat(async () => fence(), Math.max(20, leaseMs / 30)),
+  ]
+
+  return {
+    /** Holds a lease that was claimed at `claimedAt` (monotonic); gives the function that lets go of it. */
+    hold(claim: Fence, claimedAt: number, lease: Lease): () => void {
+      held.set(keyOf(claim), {
+        tenant: claim.tenant,
+        run_id: claim.run_id,
+        epoch: claim.epoch,
+        renewedAt: claimedAt,
+        ...lease,
+      })
+      return () => void held.delete(keyOf(claim))
+    },
+    /** Looks for cancel requests now: somebody gave a hint. */
+    lookForCancels: () => lookForCancels().catch(() => {}),
+    async stop() {
+      for (const stop of stops) stop()
+      await sql.query('DELETE FROM workers WHERE worker_id = $1', [workerId]).catch(() => {})
+    },
+  }
+}
+
+export type Leases = ReturnType<typeof keepLeases>

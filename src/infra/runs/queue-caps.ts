@@ -1,0 +1,62 @@
+import { MasonError } from '../../state/errors.ts'
+import type { Clock, Sql } from '../../state/ports.ts'
+import { one } from '../database/database.ts'
+
+/** Turns that may wait in one session. */
+const maxSessionQueue = 100
+const lookEveryMs = 1000
+
+type Count = { queued: number; max: number; lookedAt: number }
+
+/**
+ * How long the queue of a business may get. The count is looked up once a second in each process and carried on
+ * by what this process admits, so that a flood is stopped without counting rows at every request.
+ */
+export const createQueueCaps = (sql: Sql, clock: Clock) => {
+  const counts = new Map<string, Count>()
+
+  const look = async (tenant: string): Promise<Count> => {
+    const row = await one<{ queued: number; max: number }>(
+      sql,
+      `SELECT b.max_queued AS max, (SELECT count(*) FROM (
+         SELECT FROM runs r WHERE r.tenant = b.tenant AND r.status = 'queued' LIMIT b.max_queued) q)::int AS queued
+       FROM businesses b WHERE b.tenant = $1`,
+      [tenant],
+    )
+    const count = { queued: row?.queued ?? 0, max: row?.max ?? Number.POSITIVE_INFINITY, lookedAt: clock.monotonicMs() }
+    counts.set(tenant, count)
+    return count
+  }
+
+  const checkSession = async (tenant: string, sessionId: string): Promise<void> => {
+    const row = await one<{ queued: number }>(
+      sql,
+      `SELECT count(*)::int AS queued FROM runs WHERE tenant = $1 AND session_id = $2 AND status = 'queued'`,
+      [tenant, sessionId],
+    )
+    if ((row?.queued ?? 0) >= maxSessionQueue) throw tooMany(`session "${sessionId}" has ${maxSessionQueue} runs waiting`)
+  }
+
+  return {
+    /** Throws `too_many_requests` when the business, or the session, has too many runs waiting. */
+    async check(tenant: string, sessionId: string | undefined): Promise<void> {
+      const known = counts.get(tenant)
+      const fresh = known && clock.monotonicMs() - known.lookedAt < lookEveryMs
+      const count = fresh ? known : await look(tenant)
+      if (count.queued >= count.max) throw tooMany(`${count.max} runs of this business are waiting already`)
+      if (sessionId !== undefined && count.queued > 0) await checkSession(tenant, sessionId)
+    },
+    admitted(tenant: string): void {
+      const known = counts.get(tenant)
+      if (known) known.queued++
+    },
+  }
+}
+
+export type QueueCaps = ReturnType<typeof createQueueCaps>
+
+const tooMany = (what: string): MasonError =>
+  new MasonError('too_many_requests', what, {
+    remedy: 'wait until some have run, then submit again',
+    detail: { retry_after_s: 5 },
+  })

@@ -1,0 +1,113 @@
+import type { Sql } from '../../state/ports.ts'
+import type { ActionEvent, Page, RunStatus, RunView } from '../../state/run-view.ts'
+import type { ActionBody } from '../../state/runtime-state.ts'
+import { one } from '../database/database.ts'
+import { pageOf, readCursor } from './page.ts'
+
+type RunRow = Omit<RunView, 'usage' | 'input_request' | 'created_at' | 'started_at' | 'ended_at' | 'metadata'> & {
+  created_at: Date
+  started_at: Date | null
+  ended_at: Date | null
+  prompt_tokens: number
+  completion_tokens: number
+  total_tokens: number
+  metadata: RunView['metadata'] | null
+  result: Pick<RunView, 'answer' | 'output_structure' | 'error'> | null
+  input_id: string | null
+  question: string
+  schema: Record<string, never>
+  options: string[]
+  expires_at: Date
+}
+
+const columns = `r.run_id AS id, r.session_id, r.turn, r.status, r.finish_reason, r.created_at, r.started_at, r.ended_at,
+  r.prompt_tokens, r.completion_tokens, r.total_tokens, q.request->'metadata' AS metadata, o.result,
+  i.request_id AS input_id, i.question, i.schema, i.options, i.expires_at`
+
+const tables = `runs r JOIN run_requests q ON q.tenant = r.tenant AND q.run_id = r.run_id
+  LEFT JOIN run_results o ON o.tenant = r.tenant AND o.run_id = r.run_id
+  LEFT JOIN LATERAL (
+    SELECT * FROM input_requests i WHERE i.tenant = r.tenant AND i.run_id = r.run_id AND i.answered_at IS NULL
+      AND r.status = 'input_required' ORDER BY i.created_at LIMIT 1
+  ) i ON true`
+
+const viewOf = (row: RunRow): RunView => ({
+  id: row.id,
+  session_id: row.session_id,
+  turn: row.turn,
+  status: row.status,
+  finish_reason: row.finish_reason,
+  answer: row.result?.answer ?? null,
+  output_structure: row.result?.output_structure ?? [],
+  usage: {
+    prompt_tokens: row.prompt_tokens,
+    completion_tokens: row.completion_tokens,
+    total_tokens: row.total_tokens,
+  },
+  error: row.result?.error ?? null,
+  input_request: row.input_id
+    ? {
+        id: row.input_id,
+        question: row.question,
+        schema: row.schema,
+        options: row.options,
+        expires_at: row.expires_at.toISOString(),
+      }
+    : null,
+  metadata: row.metadata ?? {},
+  created_at: row.created_at.toISOString(),
+  started_at: row.started_at?.toISOString() ?? null,
+  ended_at: row.ended_at?.toISOString() ?? null,
+})
+
+/** A run as `GET` shows it, or null. */
+export const readRun = async (sql: Sql, tenant: string, runId: string): Promise<RunView | null> => {
+  const row = await one<RunRow>(sql, `SELECT ${columns} FROM ${tables} WHERE r.tenant = $1 AND r.run_id = $2`, [
+    tenant,
+    runId,
+  ])
+  return row && viewOf(row)
+}
+
+export type RunFilter = { user_id?: string; session_id?: string; status?: RunStatus; limit: number; cursor?: string }
+
+/** Runs, newest first. */
+export const listRuns = async (sql: Sql, tenant: string, filter: RunFilter): Promise<Page<RunView>> => {
+  const after = readCursor(filter.cursor)
+  const { rows } = await sql.query<RunRow & { at: string }>(
+    `SELECT ${columns}, r.created_at::text AS at FROM ${tables} WHERE r.tenant = $1
+       AND ($2::text IS NULL OR q.user_id = $2) AND ($3::text IS NULL OR r.session_id = $3) AND ($4::text IS NULL OR r.status = $4)
+       AND ($5::text IS NULL OR (r.created_at, r.run_id) < ($5::timestamptz, $6))
+     ORDER BY r.created_at DESC, r.run_id DESC LIMIT $7`,
+    [
+      tenant,
+      filter.user_id ?? null,
+      filter.session_id ?? null,
+      filter.status ?? null,
+      after?.at ?? null,
+      after?.id ?? null,
+      filter.limit + 1,
+    ],
+  )
+  return pageOf(rows, filter.limit, viewOf)
+}
+
+export type EventRow = { seq: number; run_id: string; turn: number; body: ActionBody }
+
+export const eventOf = ({ seq, run_id, turn, body }: EventRow): ActionEvent => ({ id: seq, ...body, run_id, turn })
+
+/** Actions of a session after one, at most `limit`; of one run only when it is named. */
+export const readActions = async (
+  sql: Sql,
+  tenant: string,
+  source: { session_id: string; run_id?: string },
+  after: number,
+  limit: number,
+): Promise<EventRow[]> => {
+  const { rows } = await sql.query<EventRow>(
+    `SELECT seq, run_id, turn, body FROM actions WHERE tenant = $1 AND session_id = $2 AND seq > $3
+       AND ($4::text IS NULL OR run_id = $4) ORDER BY seq LIMIT $5`,
+    [tenant, source.session_id, after, source.run_id ?? null, limit],
+  )
+  return rows
+}

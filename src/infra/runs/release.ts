@@ -1,0 +1,73 @@
+import type { CallRef, Question, Sql } from '../../state/ports.ts'
+import { one } from '../database/database.ts'
+import { newInputRequestId } from '../ids.ts'
+import type { Fence } from './append.ts'
+
+/** Ways a worker lets go of a run that has not ended. Each is one fenced statement; false: it was not ours any more. */
+
+/** Parks the run until a person has answered: the question, the status and the lease in one statement. */
+export const parkRun = async (
+  sql: Sql,
+  fence: Fence,
+  ask: Question,
+  call: CallRef,
+  workedMs: number,
+): Promise<boolean> => {
+  const row = await one(
+    sql,
+    `WITH mine AS (
+       UPDATE runs SET status = 'input_required', stalls = 0, worked_ms = $4, lease_owner = NULL, lease_until = NULL
+       WHERE tenant = $1 AND run_id = $2 AND epoch = $3 AND status = 'running' AND cancel_requested_at IS NULL RETURNING run_id
+     ), asked AS (
+       INSERT INTO input_requests (tenant, request_id, run_id, plan_seq, call_index, question, schema, options, expires_at)
+       SELECT $1, $5, $2, $6, $7, $8::json, $9::json, $10::json, clock_timestamp() + $11::double precision * interval '1 millisecond'
+       FROM mine ON CONFLICT (tenant, run_id, plan_seq, call_index) DO NOTHING
+     ) SELECT run_id FROM mine`,
+    [
+      fence.tenant,
+      fence.run_id,
+      fence.epoch,
+      Math.round(workedMs),
+      newInputRequestId(),
+      call.plan_seq,
+      call.index,
+      JSON.stringify(ask.question),
+      JSON.stringify(ask.schema),
+      JSON.stringify(ask.options),
+      ask.expires_in_ms,
+    ],
+  )
+  return row !== null
+}
+
+/** Queues the run again for `runAt` (ISO time): it waits for todos that may be retried then. */
+export const requeueRun = async (
+  sql: Sql,
+  fence: Fence,
+  runAt: string,
+  workedMs: number,
+): Promise<boolean> => {
+  const row = await one(
+    sql,
+    `WITH mine AS (
+       UPDATE runs SET status = 'queued', stalls = 0, worked_ms = $4, run_at = $5::timestamptz, lease_owner = NULL, lease_until = NULL,
+         expires_at = GREATEST(expires_at, $5::timestamptz + interval '1 hour')
+       WHERE tenant = $1 AND run_id = $2 AND epoch = $3 AND status = 'running' RETURNING run_at
+     ) INSERT INTO outbox (tenant, run_id, ring_at) SELECT $1, $2, run_at FROM mine RETURNING run_id`,
+    [fence.tenant, fence.run_id, fence.epoch, Math.round(workedMs), runAt],
+  )
+  return row !== null
+}
+
+/** Gives the run back untouched, for a worker that is stopping: this claim does not count towards `poison`. */
+export const handBackRun = async (sql: Sql, fence: Fence, workedMs: number): Promise<boolean> => {
+  const row = await one(
+    sql,
+    `WITH mine AS (
+       UPDATE runs SET status = 'queued', stalls = GREATEST(stalls - 1, 0), worked_ms = $4, lease_owner = NULL, lease_until = NULL
+       WHERE tenant = $1 AND run_id = $2 AND epoch = $3 AND status = 'running' RETURNING run_id
+     ) INSERT INTO outbox (tenant, run_id) SELECT $1, run_id FROM mine RETURNING run_id`,
+    [fence.tenant, fence.run_id, fence.epoch, Math.round(workedMs)],
+  )
+  return row !== null
+}

@@ -1,0 +1,61 @@
+import type { ActionRow } from '../../state/fold.ts'
+import type { Clock, PersonAnswer, RunLog, Sql } from '../../state/ports.ts'
+import { one } from '../database/database.ts'
+import { sha256 } from '../ids.ts'
+import { appendAction, type Fence, finishRun, leaseLost } from './append.ts'
+import { doEffect } from './effects.ts'
+import { parkRun, requeueRun } from './release.ts'
+
+/** The log of one claimed run: every write under its fence. `signal` aborts when the lease is lost. */
+export const createRunLog = (options: { sql: Sql; clock: Clock; fence: Fence; leaseSignal: AbortSignal }): RunLog => {
+  const { sql, clock, fence, leaseSignal } = options
+  const mine = async (done: Promise<boolean>): Promise<void> => {
+    if (!(await done)) throw leaseLost()
+  }
+  return {
+    append: (entry) => appendAction(sql, clock, fence, entry, leaseSignal),
+    finish: (entry, outcome, result) => finishRun(sql, clock, fence, { ...entry, outcome, result }, leaseSignal),
+    park: (question, call, workedMs) => mine(parkRun(sql, fence, question, call, workedMs)),
+    requeue: (runAt, workedMs) => mine(requeueRun(sql, fence, runAt, workedMs)),
+    effect: (call, request, signal) => doEffect(sql, fence, call, request, signal),
+    async answerTo(call) {
+      const row = await one<{ answer: PersonAnswer | null }>(
+        sql,
+        'SELECT answer FROM input_requests WHERE tenant = $1 AND run_id = $2 AND plan_seq = $3 AND call_index = $4',
+        [fence.tenant, fence.run_id, call.plan_seq, call.index],
+      )
+      return row?.answer ?? null
+    },
+    async keepBlob(bytes) {
+      const hash = sha256(bytes)
+      await sql.query(
+        'INSERT INTO blobs (tenant, sha256, bytes) VALUES ($1, $2, $3) ON CONFLICT (tenant, sha256) DO NOTHING',
+        [fence.tenant, hash, bytes],
+      )
+      return hash
+    },
+  }
+}
+
+/** The rows of a session in order, up to and with a turn. */
+export const readRows = async (
+  sql: Sql,
+  tenant: string,
+  sessionId: string,
+  upToTurn: number,
+): Promise<ActionRow[]> => {
+  const { rows } = await sql.query<ActionRow>(
+    'SELECT seq, turn, body, patch FROM actions WHERE tenant = $1 AND session_id = $2 AND turn <= $3 ORDER BY seq',
+    [tenant, sessionId, upToTurn],
+  )
+  return rows
+}
+
+export const readBlob = async (sql: Sql, tenant: string, hash: string): Promise<Uint8Array | null> => {
+  const row = await one<{ bytes: Uint8Array }>(sql, 'SELECT bytes FROM blobs WHERE tenant = $1 AND sha256 = $2', [
+    tenant,
+    hash,
+  ])
+  return row?.bytes ?? null
+}
+

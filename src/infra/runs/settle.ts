@@ -1,0 +1,69 @@
+import type { Outcome, RunResult, Sql } from '../../state/ports.ts'
+import type { ActionBody } from '../../state/runtime-state.ts'
+import { noUsage } from '../../state/usage.ts'
+import { one } from '../database/database.ts'
+import { newAttemptId } from '../ids.ts'
+
+export type Settled = { session_id: string; end_seq: number | null }
+
+/**
+ * Takes a run that nobody works on away from whoever might; its epoch rises, so that a late worker is fenced off.
+ * One that was claimed and handed back before its first action is left to the next worker, which opens its turn first.
+ */
+const takeStatement = `
+  UPDATE runs SET epoch = epoch + 1, status = $3, finish_reason = $4, ended_at = clock_timestamp(),
+    next_seq = next_seq + 1, lease_owner = NULL, lease_until = NULL
+  WHERE tenant = $1 AND run_id = $2 AND status IN ('queued', 'input_required')
+    AND (next_seq IS NULL OR EXISTS (SELECT FROM actions a WHERE a.tenant = $1 AND a.session_id = runs.session_id AND a.run_id = $2))
+  RETURNING session_id, turn, epoch, next_seq - 1 AS seq`
+
+/**
+ * Ends a queued or waiting run without a worker, with its `end` action if it was ever claimed. Inside the caller's
+ * transaction. Null: it is not queued or waiting (any more).
+ */
+export const settleRun = async (sql: Sql, tenant: string, runId: string, outcome: Outcome): Promise<Settled | null> => {
+  const taken = await one<{ session_id: string; turn: number; epoch: number; seq: number | null }>(sql, takeStatement, [
+    tenant,
+    runId,
+    outcome.status,
+    outcome.status === 'completed' ? outcome.reason : null,
+  ])
+  if (!taken) return null
+  if (taken.seq !== null)
+    await sql.query(
+      `INSERT INTO actions (tenant, session_id, seq, run_id, turn, epoch, attempt_id, body, patch)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8::json, '{}')`,
+      [tenant, taken.session_id, taken.seq, runId, taken.turn, taken.epoch, newAttemptId(), JSON.stringify(endBody(outcome))],
+    )
+  const result: RunResult = {
+    answer: null,
+    output_structure: [],
+    error: outcome.status === 'failed' ? JSON.parse(JSON.stringify(outcome.error)) : null,
+  }
+  await sql.query('INSERT INTO run_results (tenant, run_id, result) VALUES ($1, $2, $3::json)', [
+    tenant,
+    runId,
+    JSON.stringify(result),
+  ])
+  await sql.query('UPDATE input_requests SET answered_at = clock_timestamp() WHERE tenant = $1 AND run_id = $2 AND answered_at IS NULL', [
+    tenant,
+    runId,
+  ])
+  await sql.query(
+    `INSERT INTO outbox (tenant, run_id) SELECT tenant, run_id FROM runs
+     WHERE tenant = $1 AND session_id = $2 AND turn > $3 AND status = 'queued' ORDER BY turn LIMIT 1`,
+    [tenant, taken.session_id, taken.turn],
+  )
+  return { session_id: taken.session_id, end_seq: taken.seq }
+}
+
+const endBody = (outcome: Outcome): ActionBody => ({
+  node: 'end',
+  preparation: '',
+  summary: outcome.status === 'failed' ? `Failed: ${outcome.error.message}` : `Cancelled${outcome.reason ? `: ${outcome.reason}` : ''}`,
+  result: { status: outcome.status, reason: outcome.reason },
+  context: null,
+  relevance: 0,
+  usage: noUsage,
+  next: [],
+})

@@ -1,0 +1,42 @@
+import type { RunRequest } from '../../state/run-request.ts'
+import type { Queues } from '../queue/queue.ts'
+import type { Admission } from '../runs/admit.ts'
+import { takeIntakeJob } from '../runs/intake.ts'
+import { reconcile, relayBells, repeatWork } from '../runs/relay.ts'
+import { createWorker, type WorkerOptions } from './worker.ts'
+
+type StartOptions = Omit<WorkerOptions, 'ring'> & {
+  queues: Queues
+  submit(businessId: string, request: RunRequest, key: string): Promise<Admission>
+}
+
+const relayEveryMs = 500
+const reconcileEveryMs = 10_000
+
+/** Starts a worker and what belongs to it: bells, the public intake, the relay of the outbox and the reconciler. */
+export const startWorker = async (options: StartOptions) => {
+  const { database, queues, clock, log, leaseMs } = options
+  const ring = ({ run_id, tenant }: { run_id: string; tenant: string }): void =>
+    void queues.ring({ run_id, business_id: tenant }).catch(() => {})
+  const worker = createWorker({ ...options, ring })
+  const bells = await queues.onBell(() => worker.offer(), { concurrency: options.concurrency })
+  const intake = await queues.onIntake(
+    async (job) => void (await takeIntakeJob(database, job, options.submit)),
+    { concurrency: 4 },
+  )
+  const relay = repeatWork(() => relayBells(database, queues), relayEveryMs, clock, log, 'relaying bells')
+  const everyMs = Math.min(reconcileEveryMs, leaseMs)
+  const look = async (): Promise<void> => {
+    // also without a queue: a worker with a free place looks for itself
+    if (worker.idle) worker.offer().catch((error: unknown) => log.warn({ error: String(error) }, 'a claim failed'))
+    await reconcile(database, queues, log, leaseMs * 3)
+  }
+  const reconciler = repeatWork(look, everyMs, clock, log, 'reconciling')
+  return {
+    async close(): Promise<void> {
+      await Promise.all([relay.stop(), reconciler.stop(), intake.close(1000), bells.pause()])
+      await worker.close()
+      await bells.close(1000)
+    },
+  }
+}

@@ -1,0 +1,158 @@
+import type { Graph } from '../../graph/build.ts'
+import { executeRun, failure, type Left, Stopped } from '../../graph/execute.ts'
+import { LiveRun } from '../../graph/live-run.ts'
+import { MasonError } from '../../state/errors.ts'
+import { fold } from '../../state/fold.ts'
+import type { Clock, Log, Models } from '../../state/ports.ts'
+import type { Database } from '../database/database.ts'
+import type { Feed } from '../events/feed.ts'
+import { createFiles } from '../files/run-files.ts'
+import { newAttemptId } from '../ids.ts'
+import { type Claim, claimNext, maxStalls } from '../runs/claim.ts'
+import { keepLeases } from '../runs/leases.ts'
+import { handBackRun } from '../runs/release.ts'
+import { createRunLog, readBlob, readRows } from '../runs/run-log.ts'
+import { readProfile } from '../users.ts'
+import { createSlots } from './slots.ts'
+
+export type WorkerOptions = {
+  database: Database
+  feed: Feed
+  graph: Graph
+  models: Models
+  clock: Clock
+  log: Log
+  workerId: string
+  leaseMs: number
+  concurrency: number
+  filesRoot: string | null
+  /** Rings for a run that this process cannot take itself. */
+  ring(run: { run_id: string; tenant: string }): void
+}
+
+/** Works on runs in this process: claims whose turn it is, keeps their leases, and lets go of them cleanly. */
+export const createWorker = (options: WorkerOptions) => {
+  const { database, feed, graph, clock, log, workerId, leaseMs } = options
+  const slots = createSlots(options.concurrency)
+  const leases = keepLeases({ sql: database, clock, log, workerId, leaseMs })
+  const stopHints = feed.onCancelling(() => void leases.lookForCancels())
+  const controls = new Set<AbortController>()
+  let claiming: Promise<unknown> = Promise.resolve()
+  let closing = false
+
+  /** One claim at a time in this process; several would only stand in each other's way. */
+  const claim = (): Promise<{ claim: Claim; at: number } | null> => {
+    const next = claiming.then(async () => {
+      if (closing) return null
+      const at = clock.monotonicMs()
+      const claimed = await claimNext(database, workerId, leaseMs)
+      return claimed && { claim: claimed, at }
+    })
+    claiming = next.catch(() => {})
+    return next
+  }
+
+  const workOn = async ({ claim, at }: { claim: Claim; at: number }): Promise<void> => {
+    const lease = new AbortController()
+    const control = new AbortController()
+    controls.add(control)
+    const letGo = leases.hold(claim, at, {
+      onLost(reason) {
+        lease.abort(reason)
+        control.abort(new Stopped({ kind: 'lease_lost' }))
+      },
+      onCancel: () => void cancelWith(database, claim, control),
+    })
+    const worked = { ms: claim.worked_ms }
+    try {
+      const left = await run(claim, control, lease.signal, worked)
+      if (left === 'handed_back' && (await handBackRun(database, claim, worked.ms))) options.ring(claim)
+      log.debug({ run_id: claim.run_id, left }, 'let go of a run')
+    } catch (error) {
+      // the lease lapses and another worker goes on from the last action
+      log.error({ run_id: claim.run_id, error: String(error) }, 'work on a run was broken off')
+    } finally {
+      letGo()
+      controls.delete(control)
+      feed.changed(claim.tenant, claim.session_id)
+    }
+  }
+
+  const run = async (
+    claim: Claim,
+    control: AbortController,
+    leaseSignal: AbortSignal,
+    worked: { ms: number },
+  ): Promise<Left> => {
+    const rows = await readRows(database, claim.tenant, claim.session_id, claim.turn)
+    const live = new LiveRun(
+      { ...claim, business_id: claim.tenant, state: fold(rows) },
+      {
+        log: createRunLog({ sql: database, clock, fence: claim, leaseSignal }),
+        clock,
+        newAttemptId,
+        events: {
+          onAction: () => feed.changed(claim.tenant, claim.session_id),
+          onText: (delta) => feed.streamed(claim.tenant, claim.session_id, { run_id: claim.run_id, ...delta }),
+        },
+      },
+    )
+    if (claim.stalls > maxStalls) live.outcome = poisoned(claim)
+    else if (claim.cancel_requested) await cancelWith(database, claim, control)
+    try {
+      return await executeRun(graph, live, servicesOf(claim), control)
+    } finally {
+      worked.ms = live.workedMs
+    }
+  }
+
+  const servicesOf = (claim: Claim) => ({
+    models: options.models,
+    files: createFiles({ sql: database, tenant: claim.tenant, filesRoot: options.filesRoot }),
+    blobs: { read: (hash: string) => readBlob(database, claim.tenant, hash) },
+    users: { profile: (userId: string) => readProfile(database, claim.tenant, userId) },
+    clock,
+    log,
+  })
+
+  return {
+    /** Takes a run whose turn it is and works on it to its end, and then the next, until none is due. */
+    async offer(): Promise<void> {
+      await using _slot = await slots.take()
+      for (;;) {
+        const claimed = await claim()
+        if (!claimed) return
+        await workOn(claimed)
+      }
+    },
+    get idle(): boolean {
+      return slots.free > 0
+    },
+    /** Hands all runs back, waits for them to be let go, and stops the heartbeats. */
+    async close(): Promise<void> {
+      closing = true
+      for (const control of controls) control.abort(new Stopped({ kind: 'hand_back' }))
+      await slots.drained()
+      stopHints()
+      await leases.stop()
+    },
+  }
+}
+
+export type Worker = ReturnType<typeof createWorker>
+
+const cancelWith = async (database: Database, claim: Claim, control: AbortController): Promise<void> => {
+  if (control.signal.aborted) return
+  const { rows } = await database.query<{ reason: string | null }>(
+    'SELECT cancel_reason AS reason FROM runs WHERE tenant = $1 AND run_id = $2',
+    [claim.tenant, claim.run_id],
+  )
+  control.abort(new Stopped({ kind: 'cancel', reason: rows[0]?.reason ?? '' }))
+}
+
+const poisoned = (claim: Claim) =>
+  failure(
+    new MasonError('poison', `${claim.stalls - 1} workers took this run and none got one action further`, {
+      remedy: 'look at what the workers logged for it; submit it again once that is mended',
+    }),
+  )

@@ -1,0 +1,70 @@
+import { defineNode } from '../graph/node.ts'
+import { answeredCalls } from '../state/calls.ts'
+import { draftOf, resultText } from '../state/context.ts'
+import type { Outcome } from '../state/ports.ts'
+import type { RuntimeState } from '../state/runtime-state.ts'
+import { turnActions, turnOf } from '../state/turn.ts'
+
+/** Closes the run: writes down how it ended and the final answer, with what there is when a limit cut it short. */
+export default defineNode({
+  name: 'end',
+  description: 'Closes the run and writes down how it ended',
+  reads: ['prompts', 'action_history', 'output_structure'],
+  writes: ['chat_history'],
+  next: [],
+  async run(state, { checkpoint, outcome }) {
+    const answer = outcome.status === 'completed' ? finalAnswer(state, outcome) : null
+    return checkpoint(
+      {
+        summary: summaryOf(outcome),
+        result: { status: outcome.status, reason: outcome.reason },
+        context:
+          answer === null ? null : { type: 'text', content: answer, important: true, usage_type: 'output' },
+        relevance: answer === null ? 0 : 1,
+        next: [],
+      },
+      answer === null ? {} : { chat_history: [{ role: 'assistant', content: answer, turn: turnOf(state) }] },
+    )
+  },
+})
+
+type EndState = Pick<RuntimeState, 'prompts' | 'action_history' | 'output_structure'>
+
+const finalAnswer = (state: EndState, outcome: Outcome): string => {
+  const written = turnActions(state).findLast((action) => action.context?.usage_type === 'output')?.result
+    .answer
+  if (typeof written === 'string') return written
+  if (state.output_structure.length > 0)
+    return JSON.stringify(Object.fromEntries(state.output_structure.map(({ id, content }) => [id, content])))
+  return draftOf(state) ?? whatThereIs(state, outcome)
+}
+
+const limits: Record<string, string> = {
+  steps: 'the limit of steps was reached',
+  tokens: 'the limit of tokens was reached',
+  cost: 'the limit of cost was reached',
+  time: 'the time was up',
+  no_progress: 'the same step kept coming back without anything new',
+}
+
+/** By rule and without a model: what was found before a limit was reached, the most relevant first. */
+const whatThereIs = (state: EndState, outcome: Outcome): string => {
+  const found = answeredCalls(turnActions(state))
+    .filter(({ action }) => action.result.is_error !== true)
+    .toSorted((a, b) => b.action.relevance - a.action.relevance || b.action.id - a.action.id)
+    .slice(0, 10)
+    .map(({ action }) => `- ${resultText(action, new Map()).slice(0, 500)}`)
+  const why = `This is not a full answer: ${limits[outcome.reason] ?? outcome.reason}.`
+  return found.length === 0
+    ? `${why} Nothing was found yet.`
+    : `${why} What was found so far:\n${found.join('\n')}`
+}
+
+const summaryOf = (outcome: Outcome): string => {
+  if (outcome.status === 'completed')
+    return outcome.reason === 'answered'
+      ? 'Answered'
+      : `Ended with what there is: ${limits[outcome.reason] ?? outcome.reason}`
+  if (outcome.status === 'cancelled') return `Cancelled${outcome.reason ? `: ${outcome.reason}` : ''}`
+  return `Failed: ${outcome.error.message}`.slice(0, 1000)
+}

@@ -1,0 +1,67 @@
+import { defineNode } from '../graph/node.ts'
+import { preview } from '../state/fold.ts'
+import type { Patch } from '../state/patch.ts'
+import type { AdmittedRequest } from '../state/run-request.ts'
+import { type OutputPiece, type RuntimeState, stateFields } from '../state/runtime-state.ts'
+
+/** Inherits the session's state and opens the new turn with what was asked for. */
+export default defineNode({
+  name: 'load-session',
+  description: 'Inherits the state of the session and opens the new turn',
+  reads: [...stateFields],
+  writes: ['prompts', 'origin_files', 'scenario', 'output_style', 'output_structure', 'chat_history'],
+  next: [{ tools: 'prepare' }],
+  async run(state, { checkpoint, request, run, graph }) {
+    const patch = openingPatch(state, request, run.turn)
+    const opened = preview(whole(state), run.turn, patch)
+    const next = graph.tools.filter(
+      (tool) => tool.kinds.includes('prepare') && tool.name !== 'understand' && !graph.skips(tool, opened),
+    )
+    const files = request.files.map((file) => file.name)
+    return checkpoint(
+      {
+        summary: summaryOf(run.turn, files.length, state.action_history.flat().length),
+        result: { turn: run.turn, files },
+        next: next.map((tool) => tool.name),
+        relevance: 0,
+      },
+      patch,
+    )
+  },
+})
+
+const openingPatch = (
+  state: Pick<RuntimeState, 'output_structure'>,
+  request: AdmittedRequest,
+  turn: number,
+) => {
+  const structure = openStructure(state, request)
+  return {
+    prompts: request.prompt,
+    chat_history: [{ role: 'user', content: request.prompt, turn }],
+    ...(request.files.length > 0 && { origin_files: request.files }),
+    ...(request.scenario !== undefined && { scenario: request.scenario }),
+    ...(request.output?.style !== undefined && { output_style: request.output.style }),
+    ...(structure && { output_structure: structure }),
+  } satisfies Patch
+}
+
+/** The pieces asked for, still empty; a structure inherited from an earlier turn is emptied again. */
+const openStructure = (
+  state: Pick<RuntimeState, 'output_structure'>,
+  request: AdmittedRequest,
+): OutputPiece[] | undefined => {
+  const asked = request.output?.structure
+  if (asked) return asked.map((piece) => ({ ...piece, content: null }))
+  if (state.output_structure.length === 0) return undefined
+  return state.output_structure.map(({ id, expected, type }) => ({ id, expected, type, content: null }))
+}
+
+const whole = (view: RuntimeState): RuntimeState =>
+  Object.fromEntries(stateFields.map((field) => [field, view[field]])) as unknown as RuntimeState
+
+const summaryOf = (turn: number, files: number, earlier: number): string => {
+  const inherited = earlier > 0 ? `, ${earlier} earlier actions at hand` : ''
+  const given = files > 0 ? `, ${files} file${files === 1 ? '' : 's'} given` : ''
+  return `Opened turn ${turn}${inherited}${given}`
+}

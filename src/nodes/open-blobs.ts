@@ -1,0 +1,31 @@
+import type { OpenedBlobs } from '../state/context.ts'
+import type { Blobs } from '../state/ports.ts'
+import type { RuntimeState } from '../state/runtime-state.ts'
+import { turnActions } from '../state/turn.ts'
+
+/** Characters of large results that are brought back into one prompt, the latest first. */
+const budgetChars = 240_000
+
+/** Brings back the texts of this turn's large results, as far as a prompt has room for them. */
+export const openBlobs = async (
+  state: Pick<RuntimeState, 'action_history'>,
+  blobs: Blobs,
+): Promise<OpenedBlobs> => {
+  const opened = new Map<string, string>()
+  let left = budgetChars
+  for (const { result } of turnActions(state).toReversed()) {
+    if (typeof result.blob !== 'string' || opened.has(result.blob)) continue
+    if (Number(result.bytes) > left) continue
+    const bytes = await blobs.read(result.blob)
+    if (!bytes) continue
+    const text = readableText(Buffer.from(bytes).toString('utf8'))
+    left -= text.length
+    opened.set(result.blob, text)
+  }
+  return opened
+}
+
+const readableText = (json: string): string => {
+  const result = JSON.parse(json) as { text?: unknown }
+  return typeof result.text === 'string' ? result.text : json
+}

@@ -1,0 +1,157 @@
+import { z } from 'zod'
+import { defineNode, type GraphInfo } from '../../graph/node.ts'
+import type { AnyTool } from '../../graph/tool.ts'
+import type { PlannedCall } from '../../state/calls.ts'
+import type { ModelTool } from '../../state/ports.ts'
+import type { AdmittedRequest } from '../../state/run-request.ts'
+import type { Json, RuntimeState, Todo } from '../../state/runtime-state.ts'
+import { planTodos, updateTodosInput } from '../../state/todos.ts'
+import { turnTodos } from '../../state/turn.ts'
+import { openBlobs } from '../open-blobs.ts'
+import { type Interpretation, interpret, updateTodosName } from './interpret.ts'
+import { plannerMessages } from './messages.ts'
+import { type Thought, think } from './think.ts'
+import { finishTodos, startTodos } from './todo-moves.ts'
+
+/** Decides the next step: which calls with which arguments, or that it is time to answer and how. */
+export default defineNode({
+  name: 'planner',
+  description: 'Keeps the plan and decides: call tools, or finish through an output tool',
+  reads: [
+    'prompts',
+    'user_context',
+    'memory',
+    'output_style',
+    'output_structure',
+    'scenario',
+    'task_goals',
+    'origin_files',
+    'todos',
+    'action_history',
+    'chat_history',
+  ],
+  writes: ['todos'],
+  next: [{ tools: 'call' }, { tools: 'output' }],
+  async run(state, { checkpoint, models, request, graph, blobs, clock, stream }, signal) {
+    const tools = callTools(graph, request)
+    const outputs = graph.tools.filter((tool) => tool.kinds.includes('output'))
+    const plan = createPlan(turnTodos(state))
+    const thought = await think(
+      {
+        models,
+        messages: plannerMessages(state, await openBlobs(state, blobs)),
+        tools: modelTools(tools),
+        model: request.models?.planner,
+        onText: stream,
+        read: (reply) => plan.apply(interpret(reply, tools, outputs)),
+      },
+      signal,
+    )
+    if ('error' in thought) {
+      const { error, usage, corrections } = thought
+      await checkpoint({
+        summary: error.message.slice(0, 500),
+        result: { corrections },
+        usage,
+        relevance: 0,
+        next: ['end'],
+      })
+      throw error
+    }
+    const { read, usage } = thought
+    const common = { usage, relevance: 0, preparation: thought.reply.text }
+    if (read.calls.length > 0) {
+      const todos = startTodos(plan.todos, read.calls)
+      return checkpoint(
+        {
+          ...common,
+          summary: summaryOf(read.calls),
+          result: { calls: read.calls, block: read.block, ...extras(thought) },
+          next: read.calls.map((call) => call.tool),
+        },
+        plan.patch(todos),
+      )
+    }
+    const output = read.output?.tool ?? outputTool(state, request)
+    const draft = read.output?.draft ?? thought.reply.text
+    const todos = finishTodos(plan.todos, { now: clock.now(), tool: output, output: draft })
+    return checkpoint(
+      {
+        ...common,
+        preparation: '',
+        summary: `Finished the work; ${output} gives the answer`,
+        result: { draft, ...extras(thought) },
+        next: [output],
+      },
+      plan.patch(todos),
+    )
+  },
+})
+
+const callTools = (graph: GraphInfo, request: AdmittedRequest): AnyTool[] =>
+  graph.tools.filter(
+    (tool) => tool.kinds.includes('call') && (!request.tools || request.tools.includes(tool.name)),
+  )
+
+const outputTool = (state: Pick<RuntimeState, 'output_structure'>, request: AdmittedRequest): string =>
+  request.output?.tool ?? (state.output_structure.length > 0 ? 'structured_answer' : 'answer')
+
+const modelTools = (tools: readonly AnyTool[]): ModelTool[] => [
+  ...tools.map(({ name, description, input }) => ({
+    name,
+    description,
+    parameters: jsonSchema(input as z.ZodType),
+  })),
+  {
+    name: updateTodosName,
+    description: 'Creates or changes the plan of this turn: small tasks, in order of their dependencies.',
+    parameters: jsonSchema(updateTodosInput),
+  },
+]
+
+const jsonSchemas = new WeakMap<z.ZodType, Record<string, unknown>>()
+
+/** Made once for each tool. */
+const jsonSchema = (schema: z.ZodType): Record<string, unknown> => {
+  const known = jsonSchemas.get(schema)
+  if (known) return known
+  const { $schema: _, ...made } = z.toJSONSchema(schema, { io: 'input' }) as Record<string, unknown>
+  jsonSchemas.set(schema, made)
+  return made
+}
+
+/** The plan of the turn while the model is still changing it. */
+const createPlan = (before: readonly Todo[]) => {
+  let todos = before
+  return {
+    get todos(): readonly Todo[] {
+      return todos
+    },
+    /** Applies the plan's changes in a reply; one that does not check becomes a fault of the reply. */
+    apply(read: Interpretation): Interpretation {
+      for (const { call, wanted } of read.todos) {
+        const planned = planTodos(todos, wanted)
+        if (planned.ok) todos = planned.todos
+        else read.faults.push({ call, fault: planned.fault })
+      }
+      return read
+    },
+    /** Only the todos that changed. */
+    patch(now: readonly Todo[]): { todos?: Todo[] } {
+      const changed = now.filter((todo) => !before.includes(todo))
+      return changed.length > 0 ? { todos: changed } : {}
+    },
+  }
+}
+
+const extras = ({ read, corrections, reply }: Thought): Record<string, Json> => ({
+  ...(read.notes.length > 0 && { notes: read.notes }),
+  ...(corrections.length > 0 && { corrections }),
+  ...(reply.reasoning && { reasoning: reply.reasoning }),
+  model: reply.model,
+})
+
+const summaryOf = (calls: readonly PlannedCall[]): string => {
+  const names = [...new Set(calls.map((call) => call.tool))].join(', ')
+  return calls.length === 1 ? `Calls ${names}` : `Makes ${calls.length} calls: ${names}`
+}

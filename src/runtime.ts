@@ -1,0 +1,145 @@
+import { createBusinessApi } from './business-api.ts'
+import { buildGraph } from './graph/build.ts'
+import { loadParts } from './graph/load.ts'
+import { systemClock } from './infra/clock.ts'
+import { type Closers, createClosers } from './infra/closers.ts'
+import type { Config } from './infra/config.ts'
+import { type Database, one } from './infra/database/database.ts'
+import { openDatabase } from './infra/database/open.ts'
+import { openFeed } from './infra/events/feed.ts'
+import { newWorkerId, sha256 } from './infra/ids.ts'
+import { openConfiguredModels } from './infra/models/open.ts'
+import { openHints } from './infra/queue/hints.ts'
+import { openQueues } from './infra/queue/queue.ts'
+import { ensureBusiness } from './infra/runs/admit.ts'
+import { createQueueCaps } from './infra/runs/queue-caps.ts'
+import { startWorker } from './infra/worker/start.ts'
+import type { BusinessApi, Health, Runtime } from './runtime-api.ts'
+import type { Clock, Log, Models } from './state/ports.ts'
+
+export type RuntimeOptions = {
+  log?: Log
+  /** In tests: another clock, a fake model, tools of their own, a queue of their own. */
+  clock?: Clock
+  models?: Models
+  toolFolders?: readonly string[]
+  queuePrefix?: string
+  loadDataDir?: Blob
+}
+
+const silent: Log = { debug() {}, info() {}, warn() {}, error() {} }
+
+/**
+ * The one composition root: database, queue, models and graph as the settings say. Embedded without DATABASE_URL,
+ * served with it; every other difference follows from that.
+ */
+export const openRuntime = async (config: Config, options: RuntimeOptions = {}): Promise<Runtime> => {
+  const opened = createClosers()
+  try {
+    return await compose(config, options, opened)
+  } catch (error) {
+    await opened.close().catch(() => {})
+    throw error
+  }
+}
+
+const compose = async (config: Config, options: RuntimeOptions, opened: Closers): Promise<Runtime> => {
+  const log = options.log ?? silent
+  const clock = options.clock ?? systemClock
+  const graph = buildGraph(await loadParts(options.toolFolders))
+  const models = options.models ?? (await openConfiguredModels(config.openai, clock, log))
+  const database = await openDatabase(config, log, options.loadDataDir)
+  opened.add(() => database.close())
+  const queueOptions = queueOf(config, database, options.queuePrefix)
+  const queues = await openQueues({ log, ...queueOptions })
+  opened.add(() => queues.close(2000))
+  const hints = await openHints({ log, ...queueOptions })
+  opened.add(() => hints.close())
+  const feed = await openFeed({ sql: database, hints, clock, log })
+  opened.add(() => feed.close())
+  await ensureBusiness(database, 'default')
+
+  const caps = createQueueCaps(database, clock)
+  const apis = new Map<string, BusinessApi>()
+  const of = (businessId: string): BusinessApi => {
+    const api =
+      apis.get(businessId) ?? createBusinessApi({ database, queues, feed, graph, models, caps, log }, businessId)
+    apis.set(businessId, api)
+    return api
+  }
+  return {
+    of,
+    graph,
+    models,
+    authenticate: (token) => authenticate(database, token),
+    health: () => checkHealth(database, () => queues.ping()),
+    stats: () => readStats(database),
+    async startWorker({ concurrency = config.concurrency } = {}) {
+      const worker = await startWorker({
+        database,
+        feed,
+        queues,
+        graph,
+        models,
+        clock,
+        log,
+        workerId: newWorkerId(),
+        leaseMs: config.leaseMs,
+        concurrency,
+        filesRoot: config.filesRoot,
+        submit: (businessId, request, key) => of(businessId).submit(request, key),
+      })
+      opened.add(() => worker.close())
+    },
+    close: (timeoutMs = 10_000) => closeWithin(opened, timeoutMs, log),
+  }
+}
+
+/** Redis where it is set; else everything lives in the embedded database. */
+const queueOf = (config: Config, database: Database & { pglite?: unknown }, prefix: string | undefined) => {
+  if (config.redisUrl) return { kind: 'redis' as const, url: config.redisUrl, ...(prefix && { prefix }) }
+  return { kind: 'embedded' as const, pglite: database.pglite as never }
+}
+
+const authenticate = async (database: Database, token: string) =>
+  one<{ business_id: string; roles: string[] }>(
+    database,
+    'SELECT tenant AS business_id, roles FROM tokens WHERE token_hash = $1 AND revoked_at IS NULL',
+    [sha256(token)],
+  )
+
+type Ping = () => Promise<{ ok: true; ms: number } | { ok: false; error: string }>
+
+const checkHealth = async (database: Database, pingQueue: Ping): Promise<Health> => {
+  const since = performance.now()
+  const [reached, queue] = await Promise.all([
+    database.query('SELECT 1').then(
+      () => ({ ok: true as const, ms: Math.round(performance.now() - since) }),
+      (error: unknown) => ({ ok: false as const, error: String(error) }),
+    ),
+    pingQueue(),
+  ])
+  return { ok: reached.ok && queue.ok, checks: { database: reached, queue } }
+}
+
+type Stats = Awaited<ReturnType<Runtime['stats']>>
+
+const readStats = async (database: Database): Promise<Stats> => {
+  const row = await one<Stats>(
+    database,
+    `SELECT count(*) FILTER (WHERE status = 'queued')::int AS queued, count(*) FILTER (WHERE status = 'running')::int AS running,
+       (SELECT count(*)::int FROM input_requests WHERE answered_at IS NULL) AS input_required,
+       (SELECT count(*)::int FROM workers) AS workers, (SELECT count(*)::int FROM outbox) AS outbox
+     FROM runs WHERE status IN ('queued', 'running')`,
+    [],
+  )
+  return row ?? { queued: 0, running: 0, input_required: 0, workers: 0, outbox: 0 }
+}
+
+const closeWithin = async (opened: Closers, timeoutMs: number, log: Log): Promise<void> => {
+  const late = new AbortController()
+  const timer = setTimeout(() => late.abort(), timeoutMs)
+  const closed = opened.close().catch((error: unknown) => log.warn({ error: String(error) }, 'closing met a fault'))
+  await Promise.race([closed, new Promise((resolve) => late.signal.addEventListener('abort', resolve))])
+  clearTimeout(timer)
+}

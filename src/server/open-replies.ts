@@ -1,0 +1,71 @@
+import type { ServerResponse } from 'node:http'
+
+/** What is still being answered, so that closing can end the long ones at once and let the short ones finish. */
+export type OpenReplies = {
+  readonly closing: boolean
+  /** Streams of events open now. */
+  readonly streams: number
+  /** Counts a reply until it is over. */
+  track(reply: ServerResponse): void
+  /** Calls `stop` when the server closes; gives how to take that back. `stream` counts it among the streams. */
+  onClosing(stop: () => void, kind: 'wait' | 'stream'): () => void
+  /** Aborts when the client leaves or the server closes. */
+  signalOf(reply: ServerResponse): { signal: AbortSignal; release: () => void }
+  /** Stops what is long; resolves when all replies are over, after `timeoutMs` at the latest. */
+  close(timeoutMs: number): Promise<void>
+}
+
+export const createOpenReplies = (): OpenReplies => {
+  const replies = new Set<ServerResponse>()
+  const stops = new Map<() => void, 'wait' | 'stream'>()
+  let closing = false
+  let onEmpty = (): void => undefined
+
+  const onClosing: OpenReplies['onClosing'] = (stop, kind) => {
+    if (closing) stop()
+    else stops.set(stop, kind)
+    return () => stops.delete(stop)
+  }
+
+  return {
+    get closing() {
+      return closing
+    },
+    get streams() {
+      return [...stops.values()].filter((kind) => kind === 'stream').length
+    },
+    track(reply) {
+      replies.add(reply)
+      const over = () => {
+        replies.delete(reply)
+        if (replies.size === 0) onEmpty()
+      }
+      reply.once('finish', over).once('close', over)
+    },
+    onClosing,
+    signalOf(reply) {
+      const controller = new AbortController()
+      const stop = () => controller.abort()
+      const forget = onClosing(stop, 'wait')
+      reply.once('close', stop)
+      const release = () => {
+        forget()
+        reply.off('close', stop)
+      }
+      return { signal: controller.signal, release }
+    },
+    async close(timeoutMs) {
+      closing = true
+      for (const stop of stops.keys()) stop()
+      stops.clear()
+      if (replies.size === 0) return
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, timeoutMs)
+        onEmpty = () => {
+          clearTimeout(timer)
+          resolve()
+        }
+      })
+    },
+  }
+}

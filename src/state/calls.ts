@@ -1,0 +1,81 @@
+import { z } from 'zod'
+import type { ReadonlyAction } from './turn.ts'
+
+/** A tool call as the planner decided it; it stands in the planner's action before anything runs. */
+export const plannedCallSchema = z.strictObject({
+  index: z.int().nonnegative(),
+  id: z.string().min(1),
+  tool: z.string().min(1),
+  args: z.record(z.string(), z.json()),
+})
+export type PlannedCall = z.infer<typeof plannedCallSchema>
+export type Block = 'parallel' | 'sequential'
+
+const callsSchema = z.array(plannedCallSchema).min(1)
+const calledSchema = z.object({ index: z.int(), id: z.string() })
+
+/** The calls an action decided on; empty for actions that decided on none. */
+export const plannedCalls = (action: ReadonlyAction): readonly PlannedCall[] => {
+  if (action.result.calls === undefined) return []
+  const parsed = callsSchema.safeParse(action.result.calls)
+  return parsed.success ? parsed.data : []
+}
+
+/** Which call an action answers, or null. */
+export const answeredCall = (action: ReadonlyAction): { index: number; id: string } | null => {
+  if (action.result.call === undefined) return null
+  const parsed = calledSchema.safeParse(action.result.call)
+  return parsed.success ? parsed.data : null
+}
+
+/** One branch of a fan-out: a node, and for the planner's calls which one. */
+export type Branch = { node: string; call: PlannedCall | null }
+
+export type FanOut = {
+  /** Id of the action that opened it. */
+  id: number
+  block: Block
+  branches: readonly Branch[]
+  /** The action of each branch, or undefined while it has none. */
+  answers: readonly (ReadonlyAction | undefined)[]
+}
+
+/** The last fan-out of a turn: an action with calls, or with several names in `next`. Null when there is none. */
+export const lastFanOut = (actions: readonly ReadonlyAction[]): FanOut | null => {
+  const at = actions.findLastIndex((action) => action.next.length > 1 || action.result.calls !== undefined)
+  const opener = actions[at]
+  if (!opener) return null
+  const calls = plannedCalls(opener)
+  const later = actions.slice(at + 1)
+  const branches: Branch[] =
+    calls.length > 0
+      ? calls.map((call) => ({ node: call.tool, call }))
+      : opener.next.map((node) => ({ node, call: null }))
+  const answers = branches.map((branch) =>
+    later.find((action) =>
+      branch.call ? answeredCall(action)?.index === branch.call.index : action.node === branch.node,
+    ),
+  )
+  return {
+    id: opener.id,
+    block: opener.result.block === 'sequential' ? 'sequential' : 'parallel',
+    branches,
+    answers,
+  }
+}
+
+/** A call that has been answered, beside its answer. */
+export type AnsweredCall = { call: PlannedCall; action: ReadonlyAction }
+
+/** Every call of the turn that has its action, in order of their actions. */
+export const answeredCalls = (actions: readonly ReadonlyAction[]): AnsweredCall[] => {
+  let calls: readonly PlannedCall[] = []
+  const answered: AnsweredCall[] = []
+  for (const action of actions) {
+    if (action.result.calls !== undefined) calls = plannedCalls(action)
+    const answer = answeredCall(action)
+    const call = answer && calls.find((candidate) => candidate.index === answer.index)
+    if (call) answered.push({ call, action })
+  }
+  return answered
+}

@@ -1,0 +1,88 @@
+import { z } from 'zod'
+import { MasonError } from './errors.ts'
+import { type Patch, patchSchema } from './patch.ts'
+import { type ActionBody, actionBodySchema, type Json } from './runtime-state.ts'
+import { noUsage } from './usage.ts'
+
+/** Results and contexts larger than this, in bytes of JSON, leave the action for a blob. */
+export const maxInlineBytes = 32 * 1024
+const headChars = 2000
+
+/** What a node writes down of its work; the rest has defaults. `node` is the node's own name, always. */
+export type ActionDraft = Partial<Omit<ActionBody, 'node' | 'summary'>> & { summary: string }
+
+/** An action made ready for the log: the JSON texts that are stored, and what they read back as. */
+export type Prepared = { body: ActionBody; bodyText: string; patch: Patch; patchText: string }
+
+/**
+ * Makes one action of a node's draft: fills defaults, checks it against the schema and takes it through JSON, so
+ * that the state in memory and the state read back are the same. `keepBlob` stores what is too large.
+ */
+export const prepareAction = async (
+  node: string,
+  draft: ActionDraft & { next: string[] },
+  patch: Patch,
+  keepBlob: (bytes: Uint8Array) => Promise<string>,
+): Promise<Prepared> => {
+  const filled = {
+    node,
+    preparation: draft.preparation ?? '',
+    summary: draft.summary,
+    result: draft.result ?? {},
+    context: draft.context ?? null,
+    relevance: draft.relevance ?? 0.5,
+    usage: draft.usage ?? noUsage,
+    next: draft.next,
+  }
+  const body = check(node, actionBodySchema, throughJson(filled))
+  body.result = await spill(body.result, keepBlob)
+  if (body.context) body.context.content = shorten(body.context.content)
+  const patchText = JSON.stringify(patch)
+  return {
+    body,
+    bodyText: JSON.stringify(body),
+    patch: check(node, patchSchema, JSON.parse(patchText)),
+    patchText,
+  }
+}
+
+const throughJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
+
+const check = <Schema extends z.ZodType>(node: string, schema: Schema, value: unknown): z.infer<Schema> => {
+  const parsed = schema.safeParse(value)
+  if (parsed.success) return parsed.data
+  throw new MasonError(
+    'node_failed',
+    `node "${node}" gave an action that does not check: ${z.prettifyError(parsed.error)}`,
+    {
+      remedy: `mend what src/**/${node}.node.ts or .tool.ts passes to checkpoint`,
+    },
+  )
+}
+
+/** What routing and reflection read of a result stays in the action, however large the rest. */
+const kept = ['call', 'calls', 'block', 'judged', 'is_error'] as const
+
+const spill = async (
+  result: ActionBody['result'],
+  keepBlob: (bytes: Uint8Array) => Promise<string>,
+): Promise<ActionBody['result']> => {
+  const text = JSON.stringify(result)
+  if (text.length * 3 <= maxInlineBytes) return result
+  const bytes = Buffer.from(text)
+  if (bytes.length <= maxInlineBytes) return result
+  const readable = typeof result.text === 'string' ? result.text : text
+  const small: ActionBody['result'] = {
+    blob: await keepBlob(bytes),
+    bytes: bytes.length,
+    head: readable.slice(0, headChars).toWellFormed(),
+  }
+  for (const key of kept) if (result[key] !== undefined) small[key] = result[key]
+  return small
+}
+
+const shorten = (content: Json): Json => {
+  const text = typeof content === 'string' ? content : JSON.stringify(content)
+  if (text.length <= maxInlineBytes) return content
+  return `${text.slice(0, maxInlineBytes - 100).toWellFormed()}\n[cut: the whole stands in the action's result]`
+}

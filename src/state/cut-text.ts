@@ -1,0 +1,3 @@
+/** The start of a text, `max` characters at most with the `…` that shows the cut; never half a character. */
+export const cutText = (text: string, max: number): string =>
+  text.length <= max ? text : `${text.slice(0, max - 1).replace(/[\uD800-\uDBFF]$/, '')}…`

@@ -1,0 +1,72 @@
+/**
+ * The closed set of things that can go wrong, told apart by `code` and never by text.
+ * `remedy` says the next step to take; `detail` is data a program can use.
+ */
+export const errorCodes = [
+  // requests
+  'malformed_json',
+  'invalid_request',
+  'unauthorized',
+  'forbidden',
+  'not_found',
+  'idempotency_conflict',
+  'session_of_another_user',
+  'run_ended',
+  'input_answered',
+  'payload_too_large',
+  'too_many_requests',
+  // models
+  'model_unauthorized',
+  'model_rate_limited',
+  'model_unavailable',
+  'model_timeout',
+  'model_bad_reply',
+  'model_bad_request',
+  'model_content_filtered',
+  'model_context_too_long',
+  // runs
+  'bad_tool_call',
+  'poison',
+  'expired',
+  'cancelled',
+  'node_failed',
+  'lease_lost',
+  'input_expired',
+  'effect_unknown',
+  // the machine
+  'invalid_settings',
+  'invalid_graph',
+  'database_unavailable',
+  'queue_unavailable',
+  'data_dir_locked',
+  'internal',
+] as const
+
+export type ErrorCode = (typeof errorCodes)[number]
+
+export class MasonError extends Error {
+  readonly code: ErrorCode
+  readonly remedy: string | undefined
+  readonly detail: unknown
+
+  constructor(
+    code: ErrorCode,
+    message: string,
+    options: { remedy?: string; detail?: unknown; cause?: unknown } = {},
+  ) {
+    super(message, { cause: options.cause })
+    this.name = 'MasonError'
+    this.code = code
+    this.remedy = options.remedy
+    this.detail = options.detail
+  }
+}
+
+export const isMasonError = (error: unknown, ...codes: ErrorCode[]): error is MasonError =>
+  error instanceof MasonError && (codes.length === 0 || codes.includes(error.code))
+
+/** Anything thrown, as one of ours. */
+export const toMasonError = (error: unknown, code: ErrorCode = 'internal'): MasonError =>
+  error instanceof MasonError
+    ? error
+    : new MasonError(code, error instanceof Error ? error.message : String(error), { cause: error })

@@ -1,0 +1,103 @@
+import { z } from 'zod'
+import { type OriginFile, outputTypeSchema } from './runtime-state.ts'
+
+/** The one standard shape in which every product submits a job: POST body and queue job alike. CONTRACT section 3. */
+
+/** Ids people choose: no spaces, no control characters, so that they are safe in URLs, logs and keys. */
+export const idSchema = z
+  .string()
+  .regex(
+    /^[A-Za-z0-9][A-Za-z0-9._:@-]{0,199}$/,
+    'must be 1 to 200 letters, digits or . _ : @ - and start with a letter or digit',
+  )
+
+const notBuilt = (what: string) => `not built yet: ${what}`
+
+const fileSchema = z
+  .strictObject({
+    name: z
+      .string()
+      .min(1)
+      .max(255)
+      .refine(
+        (name) => !/[\\/\p{Cc}]/u.test(name) && name.isWellFormed(),
+        'must be a plain file name without slashes or control characters',
+      ),
+    type: z.string().min(1).max(255),
+    mapping: z
+      .strictObject({
+        provider: z.enum(['aliyun', 'tencent', 'aws', 'gcc', 'local']),
+        path: z.string().min(1).max(4096),
+      })
+      .refine((mapping) => mapping.provider === 'local', {
+        path: ['provider'],
+        message: notBuilt('only "local" mappings can be read; send the bytes as content_base64'),
+      })
+      .optional(),
+    content_base64: z.base64().optional(),
+    url: z.never(notBuilt('files by URL; send the bytes as content_base64')).optional(),
+  })
+  .refine((file) => (file.mapping === undefined) !== (file.content_base64 === undefined), {
+    message: 'needs exactly one of content_base64 and mapping',
+  })
+
+const outputSchema = z.strictObject({
+  style: z.string().max(2000).optional(),
+  structure: z
+    .array(z.strictObject({ id: idSchema, expected: z.string().min(1).max(2000), type: outputTypeSchema }))
+    .min(1)
+    .max(50)
+    .refine((pieces) => new Set(pieces.map((piece) => piece.id)).size === pieces.length, 'ids must differ')
+    .optional(),
+  tool: z.string().min(1).max(100).optional(),
+})
+
+export const limitsSchema = z.strictObject({
+  /** Actions. */
+  max_steps: z.int().min(1).max(100_000).optional(),
+  max_tokens: z.int().min(1).optional(),
+  max_cost: z.never(notBuilt('prices come with the model registry; use max_tokens')).optional(),
+  /** Milliseconds of work; time in the queue and waiting for people does not count. */
+  timeout_ms: z.int().min(1).max(86_400_000).optional(),
+})
+
+export const runRequestSchema = z.strictObject({
+  prompt: z.string().min(1).max(1_000_000),
+  user_id: idSchema,
+  session_id: idSchema.optional(),
+  business_id: idSchema.optional(),
+  files: z
+    .array(fileSchema)
+    .max(100)
+    .refine((files) => new Set(files.map((file) => file.name)).size === files.length, 'names must differ')
+    .optional(),
+  scenario: z.string().max(200).optional(),
+  output: outputSchema.optional(),
+  /** Names of the tools this run may call; absent: all. */
+  tools: z.array(z.string().min(1).max(100)).max(200).optional(),
+  models: z
+    .strictObject({
+      planner: z.string().min(1).optional(),
+      reflection: z.string().min(1).optional(),
+      output: z.string().min(1).optional(),
+    })
+    .optional(),
+  limits: limitsSchema.optional(),
+  /** Higher first. */
+  priority: z.int().min(0).max(100).optional(),
+  delay_ms: z
+    .int()
+    .min(0)
+    .max(30 * 86_400_000)
+    .optional(),
+  metadata: z.record(z.string().max(200), z.json()).optional(),
+  webhook_url: z.never(notBuilt('webhooks; follow the run by GET /v1/runs/{id}/events')).optional(),
+})
+
+export type RunRequest = z.infer<typeof runRequestSchema>
+export type Limits = z.infer<typeof limitsSchema>
+
+/** A request as the database keeps it: uploads are blobs, every file is an origin file. */
+export type AdmittedRequest = Omit<RunRequest, 'files' | 'session_id' | 'business_id'> & {
+  files: OriginFile[]
+}

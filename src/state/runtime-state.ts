@@ -1,0 +1,186 @@
+import { z } from 'zod'
+
+/**
+ * The one state every node works on. Types, JSON Schema and checks all derive from the schemas here.
+ * Lists of lists have one inner list per turn; `prompts`, `task_goals` and `usage` one entry per turn.
+ * Source: CONTRACT section 5.
+ */
+
+export const usageSchema = z.strictObject({
+  prompt_tokens: z.int().nonnegative(),
+  completion_tokens: z.int().nonnegative(),
+  total_tokens: z.int().nonnegative(),
+})
+
+const mappingSchema = z.strictObject({
+  provider: z.enum(['aliyun', 'tencent', 'aws', 'gcc', 'local']),
+  path: z.string(),
+})
+
+export const originFileSchema = z.strictObject({
+  name: z.string().min(1),
+  type: z.string(),
+  local_path: z.string(),
+  mapping: mappingSchema.nullable(),
+})
+
+export const outputTypeSchema = z.enum(['text', 'number', 'boolean', 'date', 'list', 'table', 'json'])
+
+export const outputPieceSchema = z.strictObject({
+  id: z.string().min(1),
+  expected: z.string(),
+  content: z.json(),
+  type: outputTypeSchema,
+})
+
+export const memorySchema = z.strictObject({
+  id: z.string(),
+  kind: z.enum(['preference', 'fact', 'knowledge', 'episode']),
+  content: z.string(),
+  relevance: z.number().min(0).max(1),
+  source_action_ids: z.array(z.int()),
+  created_at: z.string(),
+})
+
+export const todoStatusSchema = z.enum(['pending', 'processing', 'completed', 'failed'])
+
+const todoErrorSchema = z.strictObject({
+  timestamp: z.string(),
+  attempt: z.int().positive(),
+  tool_used: z.string(),
+  error: z.string(),
+  retry_count: z.int().nonnegative(),
+  /** Seconds. */
+  execution_time: z.number().nonnegative(),
+})
+
+const completionSchema = z.strictObject({
+  completed_at: z.string(),
+  tool_used: z.string(),
+  /** Seconds. */
+  execution_time: z.number().nonnegative(),
+  output: z.string(),
+})
+
+export const todoSchema = z.strictObject({
+  id: z.string().min(1),
+  task: z.string().min(1),
+  status: todoStatusSchema,
+  dependencies: z.array(z.string()),
+  suggested_tools: z.array(z.string()),
+  priority: z.number(),
+  execution_tips: z.string(),
+  success_criteria: z.string(),
+  /** Computed: tasks on the longest chain that waits for this one, itself included. */
+  critical_path_length: z.int().nonnegative(),
+  retry: z.int().nonnegative(),
+  max_retry: z.int().nonnegative(),
+  /** ISO time before which no new attempt starts, or null. */
+  retry_after: z.string().nullable(),
+  error_history: z.array(todoErrorSchema),
+  completion_details: completionSchema.nullable(),
+})
+
+export const actionContextSchema = z.strictObject({
+  type: z.enum(['text', 'image', 'data']),
+  content: z.json(),
+  important: z.boolean(),
+  usage_type: z.enum(['refactor', 'modify', 'reference', 'analysis', 'output']),
+  mapping: mappingSchema.extend({ public: z.string() }).optional(),
+})
+
+/** What reflection thinks of an earlier action; stands in the result of reflection's own action. */
+export const judgementSchema = z.strictObject({
+  id: z.int().positive(),
+  relevance: z.number().min(0).max(1),
+  important: z.boolean(),
+})
+
+/** What a node lays down: an action before the database has given it its id. */
+export const actionBodySchema = z.strictObject({
+  node: z.string().min(1),
+  preparation: z.string(),
+  summary: z.string(),
+  result: z.record(z.string(), z.json()),
+  context: actionContextSchema.nullable(),
+  relevance: z.number().min(0).max(1),
+  usage: usageSchema,
+  next: z.array(z.string()),
+})
+
+export const actionSchema = actionBodySchema.extend({ id: z.int().positive() })
+
+export const chatMessageSchema = z.strictObject({
+  role: z.enum(['user', 'assistant']),
+  content: z.string(),
+  /** 1 for the first turn of the session. */
+  turn: z.int().positive(),
+})
+
+export const preprocessedFilesSchema = z.strictObject({
+  documents: z.record(z.string(), z.json()),
+  tables: z.record(z.string(), z.json()),
+  other_files: z.record(z.string(), z.json()),
+})
+
+export const runtimeStateSchema = z.strictObject({
+  prompts: z.array(z.string()),
+  user_context: z.record(z.string(), z.json()),
+  memory: z.array(memorySchema),
+  output_style: z.string(),
+  output_structure: z.array(outputPieceSchema),
+  scenario: z.string(),
+  task_goals: z.array(z.string()),
+  origin_files: z.array(originFileSchema),
+  preprocessed_files: preprocessedFilesSchema,
+  todos: z.array(z.array(todoSchema)),
+  action_history: z.array(z.array(actionSchema)),
+  chat_history: z.array(chatMessageSchema),
+  usage: z.array(usageSchema),
+})
+
+type DeepReadonly<T> = T extends (infer Item)[]
+  ? readonly DeepReadonly<Item>[]
+  : T extends object
+    ? { readonly [Key in keyof T]: DeepReadonly<T[Key]> }
+    : T
+
+export type Json = z.infer<ReturnType<typeof z.json>>
+export type Usage = z.infer<typeof usageSchema>
+export type OriginFile = z.infer<typeof originFileSchema>
+export type OutputPiece = z.infer<typeof outputPieceSchema>
+export type OutputType = z.infer<typeof outputTypeSchema>
+export type Memory = z.infer<typeof memorySchema>
+export type Todo = z.infer<typeof todoSchema>
+export type TodoStatus = z.infer<typeof todoStatusSchema>
+export type ActionContext = z.infer<typeof actionContextSchema>
+export type Judgement = z.infer<typeof judgementSchema>
+export type ActionBody = z.infer<typeof actionBodySchema>
+export type Action = z.infer<typeof actionSchema>
+export type ChatMessage = z.infer<typeof chatMessageSchema>
+export type PreprocessedFiles = z.infer<typeof preprocessedFilesSchema>
+
+/** The state as nodes may see it: read, never written to. */
+export type RuntimeState = DeepReadonly<z.infer<typeof runtimeStateSchema>>
+export type StateField = keyof RuntimeState
+export const stateFields = Object.keys(runtimeStateSchema.shape) as readonly StateField[]
+
+/** The state before the first turn of a session. */
+export const emptyState: RuntimeState = {
+  prompts: [],
+  user_context: {},
+  memory: [],
+  output_style: '',
+  output_structure: [],
+  scenario: '',
+  task_goals: [],
+  origin_files: [],
+  preprocessed_files: { documents: {}, tables: {}, other_files: {} },
+  todos: [],
+  action_history: [],
+  chat_history: [],
+  usage: [],
+}
+
+/** JSON Schema (draft 2020-12) of the state, for clients and docs. */
+export const runtimeStateJsonSchema = (): Record<string, unknown> => z.toJSONSchema(runtimeStateSchema)

@@ -1,0 +1,235 @@
+import { z } from 'zod'
+import { cutText } from './cut-text.ts'
+import { type Todo, todoStatusSchema } from './runtime-state.ts'
+import { waitingChains, withDependents } from './todo-graph.ts'
+
+/** The todos of one turn: planned, moved and asked, all without a clock of their own. */
+
+export const updateTodosInput = z.strictObject({
+  todos: z
+    .array(
+      z.strictObject({
+        id: z.string().min(1).max(100),
+        task: z.string().min(1).max(4000),
+        dependencies: z
+          .array(z.string().min(1))
+          .max(1000)
+          .optional()
+          .describe('Ids that must be completed first.'),
+        suggested_tools: z.array(z.string().min(1)).max(100).optional(),
+        priority: z.number().optional().describe('Higher goes first; 5 when left out.'),
+        execution_tips: z.string().max(4000).optional(),
+        success_criteria: z.string().max(4000).optional(),
+        max_retry: z.int().min(0).max(10).optional().describe('Tries after the first one; 3 when left out.'),
+        status: todoStatusSchema.optional().describe('Leave out to keep what it is.'),
+      }),
+    )
+    .min(1)
+    .max(1000)
+    .describe('New todos, and known ones that change; those not named stay as they are.'),
+})
+
+export type WantedTodo = z.infer<typeof updateTodosInput>['todos'][number]
+
+/** `changed` holds the todos that are new or differ: the patch to write. Unchanged todos keep their identity. */
+export type PlannedTodos = { ok: true; todos: Todo[]; changed: Todo[] } | { ok: false; fault: string }
+
+const newTodo = (id: string, task: string): Todo => ({
+  id,
+  task,
+  status: 'pending',
+  dependencies: [],
+  suggested_tools: [],
+  priority: 5,
+  execution_tips: '',
+  success_criteria: '',
+  critical_path_length: 0,
+  retry: 0,
+  max_retry: 3,
+  retry_after: null,
+  error_history: [],
+  completion_details: null,
+})
+
+/** What a change of status by the planner leaves of waiting and completion; history always stays. */
+const withStatus = (todo: Todo, status: Todo['status']): Todo => {
+  if (status === todo.status) return todo
+  const completion_details = status === 'completed' ? todo.completion_details : null
+  return { ...todo, status, retry_after: null, completion_details }
+}
+
+/** Lists of ids and names by their members, all else by identity. */
+const sameValue = (a: unknown, b: unknown): boolean =>
+  a === b ||
+  (Array.isArray(a) && Array.isArray(b) && a.length === b.length && a.every((item, at) => item === b[at]))
+
+const differs = (a: Todo, b: Todo): boolean =>
+  (Object.keys(b) as (keyof Todo)[]).some((key) => !sameValue(a[key], b[key]))
+
+/** The todo as wanted; the known one itself when nothing differs. */
+const mergeTodo = (known: Todo | undefined, wanted: WantedTodo): Todo => {
+  const old = known ?? newTodo(wanted.id, wanted.task)
+  const merged: Todo = {
+    ...old,
+    task: wanted.task,
+    dependencies: wanted.dependencies ? [...new Set(wanted.dependencies)] : old.dependencies,
+    suggested_tools: wanted.suggested_tools ?? old.suggested_tools,
+    priority: wanted.priority ?? old.priority,
+    execution_tips: wanted.execution_tips ?? old.execution_tips,
+    success_criteria: wanted.success_criteria ?? old.success_criteria,
+    max_retry: wanted.max_retry ?? old.max_retry,
+  }
+  const next = withStatus(merged, wanted.status ?? old.status)
+  return known && !differs(known, next) ? known : next
+}
+
+const unknownDependencies = (todos: readonly Todo[], ids: ReadonlyMap<string, unknown>): string[] => {
+  const faults: string[] = []
+  for (const todo of todos)
+    for (const id of todo.dependencies) if (!ids.has(id)) faults.push(`'${todo.id}' depends on '${id}'`)
+  return faults
+}
+
+const listed = (items: readonly string[], max = 20): string =>
+  items.slice(0, max).join(', ') + (items.length > max ? ` and ${items.length - max} more` : '')
+
+const chained = (cycle: readonly string[]): string =>
+  cycle.length <= 30
+    ? cycle.join(' -> ')
+    : `${cycle.slice(0, 20).join(' -> ')} -> (${cycle.length - 21} more) -> ${cycle[0]}`
+
+type Merged = { todos: Todo[]; places: ReadonlyMap<string, number>; repeated: string[] }
+
+const mergeTodos = (existing: readonly Todo[], wanted: readonly WantedTodo[]): Merged => {
+  const todos = [...existing]
+  const places = new Map<string, number>()
+  for (const [place, todo] of existing.entries()) places.set(todo.id, place)
+  const named = new Set<string>()
+  const repeated: string[] = []
+  for (const item of wanted) {
+    const place = places.get(item.id) ?? todos.length
+    if (named.has(item.id)) repeated.push(item.id)
+    named.add(item.id)
+    places.set(item.id, place)
+    todos[place] = mergeTodo(todos[place], item)
+  }
+  return { todos, places, repeated }
+}
+
+/** How long the chains that wait for each todo are, completed todos and all: so a finished task changes no other row. */
+export const criticalPathLengths = (todos: readonly Todo[]): Map<string, number> => {
+  const chains = waitingChains(todos)
+  return new Map(todos.map((todo, place) => [todo.id, chains.ok ? (chains.lengths[place] ?? 0) : 0]))
+}
+
+/**
+ * The todos after the planner's `update_todos`: known ids are changed in place and keep status, retries and
+ * history unless a status is given; new ones follow with the schema's defaults. Nothing changes on a fault.
+ */
+export const planTodos = (existing: readonly Todo[], wanted: readonly WantedTodo[]): PlannedTodos => {
+  const { todos, places, repeated } = mergeTodos(existing, wanted)
+  if (repeated.length > 0)
+    return { ok: false, fault: `Each id may stand once; repeated: ${listed(repeated)}.` }
+  const unknown = unknownDependencies(todos, places)
+  if (unknown.length > 0) {
+    const ids = listed([...places.keys()])
+    return { ok: false, fault: `Unknown dependencies: ${listed(unknown)}. The todos are: ${ids}.` }
+  }
+  const chains = waitingChains(todos)
+  if (!chains.ok)
+    return {
+      ok: false,
+      fault: `The dependencies form a cycle: ${chained(chains.cycle)}. Take one of them out.`,
+    }
+  for (const [place, todo] of todos.entries()) {
+    const critical_path_length = chains.lengths[place] ?? 0
+    if (todo.critical_path_length !== critical_path_length) todos[place] = { ...todo, critical_path_length }
+  }
+  return { ok: true, todos, changed: todos.filter((todo, place) => existing[place] !== todo) }
+}
+
+const maxErrorLength = 1000
+const maxOutputLength = 4000
+const maxBackOffMs = 60_000
+
+/** What came of one try: the tool, and the seconds it took. */
+export type Attempt = { now: Date; tool_used: string; execution_time: number }
+
+const isFinished = (todo: Todo): boolean => todo.status === 'completed' || todo.status === 'failed'
+
+/** Not before `retry_after`; a time that cannot be read holds nothing up. */
+const isDue = (todo: Todo, now: Date): boolean => !(Date.parse(todo.retry_after ?? '') > now.getTime())
+
+const seconds = (value: number): number => (value > 0 && Number.isFinite(value) ? value : 0)
+
+/** A pending todo in work; any other stays as it is. */
+export const startTodo = (todo: Todo): Todo =>
+  todo.status === 'pending' ? { ...todo, status: 'processing', retry_after: null } : todo
+
+/** An unfinished or failed todo completed; of a completed one the first completion stands. */
+export const completeTodo = (todo: Todo, attempt: Attempt & { output: string }): Todo => {
+  if (todo.status === 'completed') return todo
+  const completion_details = {
+    completed_at: attempt.now.toISOString(),
+    tool_used: attempt.tool_used,
+    execution_time: seconds(attempt.execution_time),
+    output: cutText(attempt.output, maxOutputLength),
+  }
+  return { ...todo, status: 'completed', retry_after: null, completion_details }
+}
+
+/** Milliseconds to wait before retry number `retry` (from 1): 1 s, doubled each time, 60 s at most. */
+export const backOffMs = (retry: number): number => Math.min(1000 * 2 ** (retry - 1), maxBackOffMs)
+
+/**
+ * An unfinished todo after a failed try: pending with a back-off while retries are left, then failed.
+ * So there are `max_retry + 1` tries in all, and `retry` is `max_retry + 1` once it has failed.
+ */
+export const failTodo = (todo: Todo, attempt: Attempt & { error: string }): Todo => {
+  if (isFinished(todo)) return todo
+  const retry = todo.retry + 1
+  const error = {
+    timestamp: attempt.now.toISOString(),
+    attempt: todo.error_history.length + 1,
+    tool_used: attempt.tool_used,
+    error: cutText(attempt.error, maxErrorLength),
+    retry_count: retry,
+    execution_time: seconds(attempt.execution_time),
+  }
+  const failed = { ...todo, retry, error_history: [...todo.error_history, error] }
+  if (retry > todo.max_retry) return { ...failed, status: 'failed', retry_after: null }
+  const retryAt = new Date(attempt.now.getTime() + backOffMs(retry))
+  return { ...failed, status: 'pending', retry_after: retryAt.toISOString() }
+}
+
+/** Pending todos whose dependencies are all completed, retry time or not. */
+const unhinderedTodos = (todos: readonly Todo[]): Todo[] => {
+  const completed = new Set(todos.filter((todo) => todo.status === 'completed').map((todo) => todo.id))
+  return todos.filter(
+    (todo) => todo.status === 'pending' && todo.dependencies.every((id) => completed.has(id)),
+  )
+}
+
+/** What can be started now: highest priority first, then the longest critical path, then the order of the list. */
+export const readyTodos = (todos: readonly Todo[], now: Date): Todo[] =>
+  unhinderedTodos(todos)
+    .filter((todo) => isDue(todo, now))
+    .sort((a, b) => b.priority - a.priority || b.critical_path_length - a.critical_path_length)
+
+/** Pending todos that depend, directly or through others, on a failed one: they need a new plan. */
+export const blockedTodos = (todos: readonly Todo[]): Todo[] => {
+  const behind = withDependents(todos, (place) => todos[place]?.status === 'failed')
+  return todos.filter((todo) => todo.status === 'pending' && behind.has(todo.id))
+}
+
+/**
+ * The earliest time at which there is something to do, when until then there is nothing: every unfinished todo
+ * waits for its own retry time, or for one that does. Null when something is ready, in work or blocked, or all is done.
+ */
+export const waitingUntil = (todos: readonly Todo[], now: Date): Date | null => {
+  if (todos.some((todo) => todo.status === 'processing')) return null
+  const unhindered = unhinderedTodos(todos)
+  if (unhindered.length === 0 || unhindered.some((todo) => isDue(todo, now))) return null
+  if (blockedTodos(todos).length > 0) return null
+  return new Date(Math.min(...unhindered.map((todo) => Date.parse(todo.retry_after ?? ''))))
+}

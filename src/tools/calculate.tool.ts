@@ -1,0 +1,32 @@
+import { z } from 'zod'
+import { defineTool } from '../graph/tool.ts'
+import { cutText } from '../state/cut-text.ts'
+import { workOut } from './calculate/expression.ts'
+import { callInput, faultDraft, resultDraft } from './call-draft.ts'
+
+const oneLine = (expression: string): string => expression.trim().replace(/\s+/g, ' ')
+
+export default defineTool({
+  name: 'calculate',
+  description:
+    'Works out one arithmetic expression exactly in decimals: + - * / % ^ ( ), 12.5% for percent, and sum, avg, min, ' +
+    'max, median, count (of numbers with commas between), round(x, places), abs, sqrt, floor, ceil. Example: ' +
+    'round(sum(19.99, 5.01) * 19%, 2). a % b is the remainder with the sign of b. No thousands separators, units or names.',
+  kinds: ['call'],
+  pure: true,
+  input: z.strictObject({ expression: z.string().min(1).max(100_000) }),
+  reads: [],
+  writes: [],
+  async run(_state, context) {
+    const { expression } = callInput(context)
+    const shown = oneLine(expression)
+    const worked = workOut(expression)
+    if (!worked.ok)
+      return context.checkpoint(
+        faultDraft(`Could not compute ${cutText(shown, 80)}`, `Error: ${worked.fault}`),
+      )
+    const { value } = worked
+    const summary = `Computed ${cutText(shown, 100)} = ${cutText(value, 60)}`
+    return context.checkpoint(resultDraft(summary, `${cutText(shown, 200)} = ${value}`, { value }))
+  },
+})

@@ -1,0 +1,61 @@
+import { z } from 'zod'
+import { defineTool } from '../../graph/tool.ts'
+import { askForJson } from '../../nodes/ask-for-json.ts'
+import { openBlobs } from '../../nodes/open-blobs.ts'
+import { draftOf } from '../../state/context.ts'
+import { MasonError } from '../../state/errors.ts'
+import { noUsage } from '../../state/usage.ts'
+import { outputContent, outputFields } from './content.ts'
+import { answerOf, writePieces } from './pieces.ts'
+
+const instructions = `You write the final answer of an agent from what it found. Use only what stands in the draft and the results.
+Follow the output style. Answer in the language of the request.`
+
+const reply = z.object({ answer: z.string().min(1) })
+
+/** The final answer as text: the planner's draft as it stands, or rewritten where a style or a model is asked for. */
+export default defineTool({
+  name: 'answer',
+  description: 'Gives the final answer as text',
+  kinds: ['output'],
+  input: z.strictObject({}),
+  reads: outputFields,
+  writes: ['output_structure'],
+  async run(state, context, signal) {
+    const { checkpoint, request, models, blobs, log } = context
+    const draft = draftOf(state)
+    if (state.output_structure.length > 0) return answerOf(context, await writePieces(state, context, signal))
+    const asIs = draft !== null && state.output_style === '' && !request.models?.output
+    const written = asIs
+      ? { value: null, usage: noUsage }
+      : await askForJson(
+          models,
+          {
+            role: 'output',
+            instructions,
+            content: outputContent(state, draft, await openBlobs(state, blobs)),
+            schema: reply,
+            model: request.models?.output,
+          },
+          signal,
+          log,
+        )
+    const answer = written.value?.answer ?? draft
+    if (answer === null)
+      throw new MasonError(
+        'model_bad_reply',
+        'the model gave no answer that could be read, and there is no draft',
+        {
+          remedy: 'submit the run again, or name another model for the output',
+          detail: { usage: written.usage },
+        },
+      )
+    return checkpoint({
+      summary: asIs ? 'Passed the draft on as the answer' : 'Wrote the answer',
+      result: { answer },
+      context: { type: 'text', content: answer, important: true, usage_type: 'output' },
+      relevance: 1,
+      usage: written.usage,
+    })
+  },
+})

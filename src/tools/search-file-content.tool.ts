@@ -1,0 +1,69 @@
+import { z } from 'zod'
+import { defineTool } from '../graph/tool.ts'
+import { callInput, faultDraft, resultDraft } from './call-draft.ts'
+import { openLines } from './files/open.ts'
+import { compilePattern, eachLine, type Match, maxSearchedLength, type Pattern } from './files/pattern.ts'
+
+const maxMatches = 200
+const maxLineLength = 500
+const leadLength = 100
+
+/** A line for the model: without its indentation, and of a long line the part around what matched. */
+const showLine = (line: string, match: Match): string => {
+  const trimmed = line.trim()
+  if (trimmed.length <= maxLineLength) return trimmed
+  const indent = line.length - line.trimStart().length
+  const end = match.end - indent
+  const start = end <= maxLineLength ? 0 : Math.max(0, match.start - indent - leadLength)
+  const part = trimmed.slice(start, start + maxLineLength).replace(/^[\uDC00-\uDFFF]|[\uD800-\uDBFF]$/g, '')
+  return `${start > 0 ? '…' : ''}${part}${start + maxLineLength < trimmed.length ? '…' : ''}`
+}
+
+type Found = { shown: string[]; total: number; tooLong: number }
+
+const search = async (lines: readonly string[], pattern: Pattern, signal: AbortSignal): Promise<Found> => {
+  const found: Found = { shown: [], total: 0, tooLong: 0 }
+  const visit = (line: string, number: number): true => {
+    const match = pattern.find(line)
+    if (line.length > maxSearchedLength) found.tooLong += 1
+    if (match) found.total += 1
+    if (match && found.total <= maxMatches) found.shown.push(`[Line ${number}: ${showLine(line, match)}]`)
+    return true
+  }
+  await eachLine(lines, { first: 1, last: lines.length }, visit, signal)
+  return found
+}
+
+const describe = (name: string, source: string, { shown, total, tooLong }: Found): string => {
+  const head =
+    total === 0
+      ? `No matches found in '${name}' for pattern '${source}'.`
+      : `Matches in '${name}': ${shown.join(', ')}`
+  const more = total > shown.length ? ` (and ${total - shown.length} more matching lines)` : ''
+  const cut = tooLong > 0 ? ` (only the first ${maxSearchedLength} characters of a line were searched)` : ''
+  return head + more + cut
+}
+
+export default defineTool({
+  server: 'search_tool_server',
+  name: 'search_file_content',
+  description:
+    "Searches one of the run's own text files line by line with a regular expression (RE2 syntax; (?i) ignores case) " +
+    'and gives the matching lines with their numbers, 200 at most.',
+  kinds: ['call'],
+  pure: true,
+  input: z.strictObject({ file_path: z.string().min(1).max(4096), pattern: z.string().min(1).max(1000) }),
+  reads: ['origin_files'],
+  writes: [],
+  async run(state, context, signal) {
+    const { file_path, pattern: source } = callInput(context)
+    const compiled = compilePattern(source)
+    if (!compiled.ok) return context.checkpoint(faultDraft(`Could not search ${file_path}`, compiled.fault))
+    const opened = await openLines(state, context.files, file_path, signal)
+    if (!opened.ok) return context.checkpoint(faultDraft(`Could not search ${file_path}`, opened.fault))
+    const found = await search(opened.lines, compiled.pattern, signal)
+    const text = describe(file_path, source, found)
+    const summary = `Found ${found.total} ${found.total === 1 ? 'line' : 'lines'} in ${opened.name}`
+    return context.checkpoint(resultDraft(summary, text, { file: opened.name, found: found.total }))
+  },
+})

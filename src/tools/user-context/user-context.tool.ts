@@ -1,0 +1,26 @@
+import { z } from 'zod'
+import { defineTool } from '../../graph/tool.ts'
+
+/** Fills `user_context` from what the database knows of the user: one fixed method, always run. */
+export default defineTool({
+  name: 'user-context',
+  description: 'Fetches what is known of the user',
+  kinds: ['prepare'],
+  pure: true,
+  input: z.strictObject({}),
+  reads: [],
+  writes: ['user_context'],
+  async run(_state, { checkpoint, users, run }) {
+    const profile = await users.profile(run.user_id)
+    const known = Object.keys(profile)
+    return checkpoint(
+      {
+        summary:
+          known.length > 0 ? `Knows of the user: ${known.join(', ')}` : 'Nothing is known of the user yet',
+        result: { fields: known },
+        relevance: known.length > 0 ? 0.5 : 0,
+      },
+      { user_context: profile },
+    )
+  },
+})

@@ -1,0 +1,75 @@
+import { describe, expect, it } from 'vitest'
+import type { IntakeJob } from '../../src/infra/queue/queue.ts'
+import { bell, embedded, scope, until } from './queue-harness.ts'
+
+describe('queues on the database of the app', { timeout: 60_000 }, () => {
+  const harness = embedded()
+  const { open } = scope(harness)
+
+  it('never mixes its statements with those of the app’s transactions', async () => {
+    const { pglite } = harness
+    await pglite.exec('DROP TABLE IF EXISTS app_rows; CREATE TABLE app_rows (id int)')
+    const { path } =
+      (await pglite.query<{ path: string }>(`SELECT current_setting('search_path') AS path`)).rows[0] ?? {}
+    const queues = await open()
+    let heard = 0
+    await queues.onBell(
+      async () => {
+        heard++
+        await pglite.query('SELECT 1')
+      },
+      { concurrency: 8 },
+    )
+    const ringing = Promise.all(Array.from({ length: 100 }, (_, index) => queues.ring(bell(`run-${index}`))))
+    for (let id = 0; id < 50; id++) {
+      const undone = pglite.transaction(async (transaction) => {
+        const seen = async () =>
+          (
+            await transaction.query<{ xid: string; path: string }>(
+              `SELECT pg_current_xact_id()::text AS xid, current_setting('search_path') AS path`,
+            )
+          ).rows[0]
+        const first = await seen()
+        await transaction.query('INSERT INTO app_rows VALUES ($1)', [id])
+        expect(await seen()).toEqual(first)
+        expect(first?.path).toBe(path)
+        throw new Error('roll back')
+      })
+      await expect(undone).rejects.toThrow('roll back')
+    }
+    await ringing
+    await until(() => heard === 100, 'every bell, though all transactions were rolled back')
+    expect((await pglite.query('SELECT * FROM app_rows')).rows).toEqual([])
+  })
+
+  it('fails within a second when rung inside an open transaction, and the bell still comes', async () => {
+    const queues = await open()
+    const heard: string[] = []
+    await queues.onBell(async ({ run_id }) => void heard.push(run_id), { concurrency: 1 })
+    await harness.pglite.transaction(async () => {
+      await expect(queues.ring(bell('inside'))).rejects.toMatchObject({ code: 'queue_unavailable' })
+      expect(await queues.ping()).toMatchObject({ ok: false })
+    })
+    await until(() => heard.length === 1, 'the bell')
+  })
+
+  it('takes up at once what a dead process had in work', async () => {
+    const dying = await open()
+    let started = 0
+    await dying.onIntake(
+      async () => {
+        started++
+        await new Promise(() => {})
+      },
+      { concurrency: 1 },
+    )
+    await dying.submit('orphan', { prompt: 'still here' })
+    await until(() => started === 1, 'the first try')
+    await dying.close(0)
+    const queues = await open()
+    const jobs: IntakeJob[] = []
+    await queues.onIntake(async (job) => void jobs.push(job), { concurrency: 1 })
+    await until(() => jobs.length === 1, 'the job again', 5_000)
+    expect(jobs[0]).toMatchObject({ id: 'orphan', data: { prompt: 'still here' } })
+  })
+})

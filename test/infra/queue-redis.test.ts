@@ -1,0 +1,130 @@
+import { randomUUID } from 'node:crypto'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { openHints } from '../../src/infra/queue/hints.ts'
+import { type IntakeJob, intakeQueueName, openQueues } from '../../src/infra/queue/queue.ts'
+import {
+  bell,
+  gate,
+  millisecondsOf,
+  recordingLog,
+  redisUrl,
+  runPrefix,
+  scope,
+  served,
+  until,
+} from './queue-harness.ts'
+import { TcpProxy } from './tcp-proxy.ts'
+
+describe.skipIf(redisUrl === undefined)('queues on Redis', { timeout: 60_000 }, () => {
+  const url = redisUrl ?? ''
+  const harness = served(url)
+  const { keep, logged, open: openDirectly, plainClient } = scope(harness)
+  let proxy: TcpProxy
+  beforeEach(async () => {
+    proxy = keep(new TcpProxy(url), (value) => value.down())
+    await proxy.open()
+  })
+  const open = async () =>
+    keep(
+      await openQueues({
+        kind: 'redis',
+        url: proxy.url,
+        prefix: `${runPrefix}-${randomUUID()}`,
+        log: recordingLog(logged),
+      }),
+      (queues) => queues.close(1_000),
+    )
+
+  it('opens within two seconds with Redis down, rejects at once, and works when Redis is there', async () => {
+    await proxy.down()
+    const opening = open()
+    expect(await millisecondsOf(opening)).toBeLessThan(2_000)
+    const { ring, onBell, ping } = await opening
+    const heard: string[] = []
+    await onBell(async ({ run_id }) => void heard.push(run_id), { concurrency: 1 })
+    const ringing = ring(bell('lost'))
+    expect(await millisecondsOf(ringing)).toBeLessThan(500)
+    await expect(ringing).rejects.toMatchObject({ code: 'queue_unavailable' })
+    expect(await ping()).toMatchObject({ ok: false, error: expect.stringContaining('ECONNREFUSED') })
+    await proxy.open()
+    await until(async () => (await ping()).ok, 'the connection')
+    await ring(bell('found'))
+    await until(() => heard.length === 1, 'the bell')
+    expect(heard).toEqual(['found'])
+  })
+
+  it('goes on by itself after the connection was cut', async () => {
+    const queues = await open()
+    const heard: string[] = []
+    const { open: finish, opened: finished } = gate()
+    await queues.onBell(
+      async ({ run_id }) => {
+        heard.push(run_id)
+        if (run_id === 'long') await finished
+      },
+      { concurrency: 2 },
+    )
+    await queues.ring(bell('long'))
+    await until(() => heard.length === 1, 'the first bell')
+    await proxy.down()
+    finish()
+    await until(async () => !(await queues.ping()).ok, 'the loss')
+    await proxy.open()
+    await until(async () => (await queues.ping()).ok, 'the connection')
+    await queues.ring(bell('after'))
+    await until(() => heard.includes('after'), 'the bell after', 20_000)
+    expect(heard).toEqual(['long', 'after'])
+    expect(logged.filter(({ level }) => level === 'warn')).toHaveLength(1)
+    expect(logged.filter(({ level }) => level === 'error')).toEqual([])
+  })
+
+  it('rejects within about a second when Redis is frozen, and closes all the same', async () => {
+    const queues = await open()
+    await queues.onBell(async () => {}, { concurrency: 1 })
+    await queues.ring(bell('first'))
+    proxy.freeze()
+    const ringing = queues.ring(bell('frozen'))
+    expect(await millisecondsOf(ringing)).toBeLessThan(1_500)
+    await expect(ringing).rejects.toMatchObject({ code: 'queue_unavailable' })
+    expect(await queues.ping()).toMatchObject({ ok: false })
+    expect(await millisecondsOf(queues.close(100))).toBeLessThan(6_000)
+    proxy.thaw()
+  })
+
+  it('closes with Redis down', async () => {
+    const queues = await open()
+    await queues.onBell(async () => {}, { concurrency: 1 })
+    await queues.onIntake(async () => {}, { concurrency: 1 })
+    await proxy.down()
+    expect(await millisecondsOf(queues.close(100))).toBeLessThan(3_000)
+  })
+
+  it('subscribes to hints again when Redis is back', async () => {
+    await proxy.down()
+    const hints = keep(
+      await openHints({ kind: 'redis', url: proxy.url, prefix: runPrefix, log: recordingLog(logged) }),
+      (opened) => opened.close(),
+    )
+    const heard: string[] = []
+    await hints.subscribe('early', (message) => void heard.push(message))
+    for (const round of ['one', 'two']) {
+      await proxy.open()
+      await until(() => {
+        hints.publish('early', round)
+        return heard.includes(round)
+      }, `hint ${round}`)
+      await proxy.down()
+    }
+  })
+
+  it('hands over data that is no JSON as text', async () => {
+    const queues = await openDirectly()
+    const client = plainClient(intakeQueueName)
+    const job = await client.add('run', {}, { jobId: 'broken' })
+    await harness.admin.hset(`${harness.prefix}:${intakeQueueName}:${job.id}`, 'data', '{"prompt": ')
+    const jobs: IntakeJob[] = []
+    await queues.onIntake(async (taken) => void jobs.push(taken), { concurrency: 1 })
+    await until(() => jobs.length === 1, 'the job')
+    expect(jobs[0]).toMatchObject({ id: 'broken', data: '{"prompt": ' })
+  })
+})

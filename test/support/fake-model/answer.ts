@@ -1,0 +1,104 @@
+import type { ServerResponse } from 'node:http'
+import { setImmediate } from 'node:timers/promises'
+import { chunksOf, completionOf } from './completion.ts'
+import type { FakeReply, FakeRequest, StatusFault } from './types.ts'
+
+/** Sends bytes and waits until they left this process, so that each call is a chunk of its own. */
+const send = async (response: ServerResponse, data: string | Uint8Array): Promise<void> => {
+  if (response.destroyed) return
+  await new Promise<void>((resolve) => {
+    response.once('close', resolve)
+    response.write(data, () => {
+      response.off('close', resolve)
+      resolve()
+    })
+  })
+  await setImmediate()
+}
+
+export const sendJson = (
+  response: ServerResponse,
+  status: number,
+  body: unknown,
+  headers: Record<string, string> = {},
+): void => {
+  const text = typeof body === 'string' ? body : JSON.stringify(body)
+  response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(text)
+}
+
+/** An error body in OpenAI's shape. */
+export const openaiError = (message: string, type: string, code: string | null = null) => ({
+  error: { message, type, param: null, code },
+})
+
+const sendStatus = (response: ServerResponse, { status, body, headers }: StatusFault): void =>
+  sendJson(response, status, body ?? openaiError(`a fault with status ${status}`, 'fake_fault'), headers)
+
+const event = (data: unknown): string => `data: ${JSON.stringify(data)}\n\n`
+
+/** Faults that need no reply of the model. Returns whether it was one. */
+const failEarly = (reply: FakeReply, response: ServerResponse): boolean => {
+  const { fault } = reply
+  if (typeof fault === 'object') {
+    sendStatus(response, fault)
+    return true
+  }
+  switch (fault) {
+    case 'stall_headers':
+      return true
+    case 'stall_body':
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()
+      return true
+    case 'reset':
+      response.socket?.resetAndDestroy()
+      return true
+    case 'garbage':
+      sendJson(response, 200, '<html><body>Welcome to nginx</body></html>', { 'content-type': 'text/html' })
+      return true
+    default:
+      return false
+  }
+}
+
+/** Streams the events; the faults in the middle of a stream come after its second event, the first with text. */
+const stream = async (
+  reply: FakeReply,
+  events: readonly string[],
+  response: ServerResponse,
+): Promise<void> => {
+  response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' })
+  response.socket?.setNoDelay(true)
+  const { fault } = reply
+  if (fault === 'split_utf8') {
+    for (const byte of Buffer.from(events.join(''))) await send(response, Uint8Array.of(byte))
+  }
+  const whole = fault === 'split_utf8' ? [] : events
+  const isCut = fault === 'cut' || fault === 'cut_after_usage'
+  const early = isCut || fault === 'stall_after_first_chunk' || fault === 'garbage_sse'
+  for (const text of early ? whole.slice(0, 2) : whole) await send(response, text)
+  if (fault === 'stall_after_first_chunk' || fault === 'never_closes') return
+  if (isCut) response.socket?.destroy()
+  else response.end(fault === 'garbage_sse' ? 'data: {"choices": [{"delta\n\n' : undefined)
+}
+
+/** Writes one reply, faults included. Resolves when it is written, not when it is read. */
+export const answer = async (
+  reply: FakeReply,
+  request: FakeRequest,
+  response: ServerResponse,
+): Promise<void> => {
+  if (failEarly(reply, response)) return
+  const { body, nth } = request
+  const options = body.stream_options as { include_usage?: boolean } | undefined
+  const context = {
+    model: typeof body.model === 'string' ? body.model : 'fake-model',
+    nth,
+    wantsUsage: options?.include_usage === true,
+  }
+  if (body.stream !== true || reply.fault === 'plain_json') {
+    return sendJson(response, 200, completionOf(reply, context))
+  }
+  const events = chunksOf(reply, context).map(event)
+  if (reply.fault !== 'end_without_finish') events.push('data: [DONE]\n\n')
+  await stream(reply, events, response)
+}

@@ -1,0 +1,97 @@
+import type { AnyTool } from '../../src/graph/tool.ts'
+import { checkWrites, createView } from '../../src/graph/view.ts'
+import { type ActionDraft, prepareAction } from '../../src/state/checkpoint.ts'
+import { MasonError } from '../../src/state/errors.ts'
+import { applyAction } from '../../src/state/fold.ts'
+import type { Patch } from '../../src/state/patch.ts'
+import type { PersonAnswer, Question } from '../../src/state/ports.ts'
+import {
+  type ActionBody,
+  emptyState,
+  type OriginFile,
+  type RuntimeState,
+} from '../../src/state/runtime-state.ts'
+
+type Setting = {
+  /** Arguments as a model gives them; checked against the tool's schema. */
+  input: unknown
+  /** Name -> content; each becomes an origin file of the state. */
+  files?: Record<string, string | Uint8Array>
+  state?: Partial<RuntimeState>
+  answer?: PersonAnswer
+  signal?: AbortSignal
+}
+
+/** What one visit of a tool left: its draft, the action made of it, its patch, the state after it. */
+export type Visited = {
+  draft: ActionDraft
+  action: ActionBody
+  patch: Patch
+  state: RuntimeState
+  questions: Question[]
+  /** What the model reads. */
+  text: string
+  isError: boolean
+}
+
+const originFile = (name: string): OriginFile => ({ name, type: 'text/plain', local_path: '', mapping: null })
+
+const inMemory = (contents: Record<string, string | Uint8Array>) => ({
+  async read(file: { readonly name: string }, signal: AbortSignal): Promise<Uint8Array> {
+    signal.throwIfAborted()
+    const content = Object.hasOwn(contents, file.name) ? contents[file.name] : undefined
+    if (content === undefined) throw new MasonError('not_found', `the bytes of ${file.name} are gone`)
+    return typeof content === 'string' ? Buffer.from(content) : content
+  },
+})
+
+/**
+ * Runs one tool on a hand-made state, in memory: the fields it may read and write and the shape of its action are
+ * checked as the graph checks them. Of the services only files, ask and checkpoint are there.
+ */
+export const visitTool = async (tool: AnyTool, setting: Setting): Promise<Visited> => {
+  const { input, files = {}, answer, signal = new AbortController().signal } = setting
+  const before: RuntimeState = {
+    ...emptyState,
+    prompts: ['hello'],
+    task_goals: [''],
+    todos: [[]],
+    action_history: [[]],
+    usage: [{ prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }],
+    origin_files: Object.keys(files).map(originFile),
+    ...setting.state,
+  }
+  const laid: Visited[] = []
+  const questions: Question[] = []
+  const context = {
+    call: { index: 0, id: 'call_0', input: tool.input.parse(input) },
+    files: inMemory(files),
+    async ask(question: Question): Promise<PersonAnswer> {
+      questions.push(question)
+      if (!answer) throw new Error('the setting has no answer')
+      return answer
+    },
+    async checkpoint(draft: ActionDraft, patch: Patch = {}): Promise<RuntimeState> {
+      checkWrites(tool, patch)
+      const next = draft.next ?? ['reflection']
+      const { body } = await prepareAction(tool.name, { ...draft, next }, patch, async () => 'blob')
+      const state = applyAction(before, { seq: 1, turn: before.prompts.length, body, patch })
+      const { text, is_error } = draft.result ?? {}
+      laid.push({
+        draft,
+        action: body,
+        patch,
+        state,
+        questions,
+        text: String(text),
+        isError: is_error === true,
+      })
+      return state
+    },
+  }
+  const returned = await tool.run(createView(tool)(before) as RuntimeState, context as never, signal)
+  const [visited, second] = laid
+  if (!visited || second) throw new Error(`${tool.name} laid ${laid.length} actions in one visit`)
+  if (returned !== visited.state) throw new Error(`${tool.name} did not return what checkpoint resolved to`)
+  return visited
+}

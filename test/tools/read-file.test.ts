@@ -1,0 +1,83 @@
+import { expect, test } from 'vitest'
+import readFile from '../../src/tools/read-file.tool.ts'
+import { visitTool } from '../support/tool-context.ts'
+
+const numbered = (count: number): string =>
+  Array.from({ length: count }, (_, at) => `row ${at + 1}\n`).join('')
+const read = (input: Record<string, unknown>, content: string | Uint8Array = numbered(5)) =>
+  visitTool(readFile, { input: { file_path: 'a.txt', ...input }, files: { 'a.txt': content } })
+
+/** Follows the `[more: …]` of page after page and gives all lines shown. */
+const readAll = async (content: string, more: Record<string, unknown> = {}): Promise<string[]> => {
+  const shown: string[] = []
+  let start_line: number | undefined = 1
+  while (start_line !== undefined) {
+    const { text } = await read({ start_line, ...more }, content)
+    expect(Buffer.byteLength(text)).toBeLessThan(101 * 1024)
+    const lines = text.split('\n').slice(1)
+    const next: string | undefined = /^\[more: call read_file again with start_line=(\d+)\]$/.exec(
+      lines.at(-1) ?? '',
+    )?.[1]
+    shown.push(...(next === undefined ? lines : lines.slice(0, -1)))
+    start_line = next === undefined ? undefined : Number(next)
+  }
+  return shown
+}
+
+test('gives the lines with their numbers', async () => {
+  const { text, action } = await read({})
+  expect(text).toBe("File 'a.txt', lines 1-5 of 5:\n1: row 1\n2: row 2\n3: row 3\n4: row 4\n5: row 5")
+  expect(action).toMatchObject({ summary: 'Read 5 lines of a.txt', result: { first: 1, last: 5, total: 5 } })
+})
+
+test('gives a part, and does not offer more than was asked for', async () => {
+  expect((await read({ start_line: 2, end_line: 3 })).text).toBe(
+    "File 'a.txt', lines 2-3 of 5:\n2: row 2\n3: row 3",
+  )
+  expect((await read({ start_line: 5, end_line: 99 })).text).toBe("File 'a.txt', lines 5-5 of 5:\n5: row 5")
+})
+
+test('shows only the lines that match', async () => {
+  expect((await read({ pattern: '[24]$' })).text).toBe("File 'a.txt', lines 1-5 of 5:\n2: row 2\n4: row 4")
+  const none = await read({ pattern: 'nowhere' })
+  expect(none.text).toBe("File 'a.txt', lines 1-5 of 5:\nNo lines match pattern 'nowhere'.")
+  expect(none.isError).toBe(false)
+})
+
+test('every line comes exactly once over the pages', async () => {
+  const expected = (count: number) => Array.from({ length: count }, (_, at) => `${at + 1}: row ${at + 1}`)
+  expect(await readAll(numbered(2000))).toEqual(expected(2000))
+  expect(await readAll(numbered(4321))).toEqual(expected(4321))
+  expect(await readAll(numbered(5000), { pattern: 'row' })).toEqual(expected(5000))
+  expect(await readAll(numbered(5000), { end_line: 2001 })).toEqual(expected(2001))
+  expect(await readAll(`${'好'.repeat(3000)}\n`.repeat(100))).toHaveLength(100)
+})
+
+test('a line of any length leaves room to go on', async () => {
+  const { text } = await read({}, `${'好'.repeat(1_000_000)}\nlast`)
+  expect(text).toContain('…')
+  expect(text).toContain('[cut: the line has 1000000 characters]')
+  expect(text.endsWith('\n2: last')).toBe(true)
+})
+
+test.each([
+  [{ start_line: 6 }, "Error: start_line 6 is behind the end of 'a.txt', which has 5 lines."],
+  [{ start_line: 3, end_line: 2 }, 'Error: end_line 2 is before start_line 3.'],
+  [{ pattern: '(' }, "Error: Invalid pattern '(': missing closing )"],
+  [{ file_path: 'b.txt' }, "Error: File not found at path 'b.txt'.\nFiles there are: a.txt."],
+])('%o is a fault the model can act on', async (input, fault) => {
+  const { text, isError, action } = await read(input)
+  expect(text).toContain(fault)
+  expect(isError).toBe(true)
+  expect(action.summary).toMatch(/^Could not read /)
+})
+
+test('an empty file and a binary one', async () => {
+  expect(await read({}, '')).toMatchObject({ text: "File 'a.txt' is empty.", isError: false })
+  expect(await read({}, Uint8Array.of(0, 1, 2))).toMatchObject({ isError: true })
+})
+
+test('refuses line numbers below 1 by its schema', () => {
+  expect(readFile.input.safeParse({ file_path: 'a', start_line: 0 }).success).toBe(false)
+  expect(readFile.input.safeParse({ file_path: 'a', lines: 3 }).success).toBe(false)
+})
