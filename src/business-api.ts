@@ -1,17 +1,17 @@
 import type { Graph } from './graph/build.ts'
+import { checkRequest } from './graph/check-request.ts'
 import { type Database, one } from './infra/database/database.ts'
 import type { Feed } from './infra/events/feed.ts'
-import { streamEvents } from './infra/events/stream.ts'
+import { streamEvents, waitForRun } from './infra/events/stream.ts'
 import type { Queues } from './infra/queue/queue.ts'
 import { admit, ensureBusiness } from './infra/runs/admit.ts'
 import { answerInput } from './infra/runs/answer.ts'
 import { cancelRun } from './infra/runs/cancel.ts'
+import type { QueueCaps } from './infra/runs/queue-caps.ts'
 import { listRuns, readRun } from './infra/runs/read.ts'
 import { readBlob, readRows } from './infra/runs/run-log.ts'
 import { deleteSession, forkSession, listSessions, readSession } from './infra/runs/sessions.ts'
 import type { BusinessApi } from './runtime-api.ts'
-import { checkRequest } from './graph/check-request.ts'
-import type { QueueCaps } from './infra/runs/queue-caps.ts'
 import { MasonError } from './state/errors.ts'
 import { fold } from './state/fold.ts'
 import { inlineBlobs } from './state/inline-blobs.ts'
@@ -72,9 +72,8 @@ export const createBusinessApi = (parts: ApiParts, tenant: string): BusinessApi 
     },
     async wait(runId, signal) {
       const { session_id } = await found(runId)
-      for await (const { event } of streamEvents(database, feed, { tenant, session_id, run_id: runId }, Number.MAX_SAFE_INTEGER, signal))
-        if (event === 'done' || event === 'input_required') return found(runId)
-      throw signal.reason
+      const run = await waitForRun(database, feed, { tenant, session_id, run_id: runId }, signal)
+      return run ?? found(runId)
     },
     async state(runId, inline) {
       const rows = await database.asBusiness(tenant, async (sql) => {
@@ -83,7 +82,9 @@ export const createBusinessApi = (parts: ApiParts, tenant: string): BusinessApi 
       })
       if (!rows) return null
       const state = fold(rows)
-      return inline ? inlineBlobs(state, (hash) => database.asBusiness(tenant, (sql) => readBlob(sql, tenant, hash))) : state
+      return inline
+        ? inlineBlobs(state, (hash) => database.asBusiness(tenant, (sql) => readBlob(sql, tenant, hash)))
+        : state
     },
     blob: (runId, hash) =>
       database.asBusiness(tenant, async (sql) => {
@@ -114,8 +115,14 @@ export const createBusinessApi = (parts: ApiParts, tenant: string): BusinessApi 
     },
     async *events(source, after, signal) {
       const session =
-        'session_id' in source ? await api.session(source.session_id) : { id: (await found(source.run_id)).session_id }
-      if (!session) throw new MasonError('not_found', `there is no session "${'session_id' in source ? source.session_id : ''}"`)
+        'session_id' in source
+          ? await api.session(source.session_id)
+          : { id: (await found(source.run_id)).session_id }
+      if (!session)
+        throw new MasonError(
+          'not_found',
+          `there is no session "${'session_id' in source ? source.session_id : ''}"`,
+        )
       const of = { tenant, session_id: session.id, ...('run_id' in source && { run_id: source.run_id }) }
       yield* streamEvents(database, feed, of, after, signal)
     },

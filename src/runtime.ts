@@ -14,6 +14,7 @@ import { openQueues } from './infra/queue/queue.ts'
 import { ensureBusiness } from './infra/runs/admit.ts'
 import { createQueueCaps } from './infra/runs/queue-caps.ts'
 import { startWorker } from './infra/worker/start.ts'
+import type { WorkerOptions } from './infra/worker/worker.ts'
 import type { BusinessApi, Health, Runtime } from './runtime-api.ts'
 import type { Clock, Log, Models } from './state/ports.ts'
 
@@ -25,6 +26,7 @@ export type RuntimeOptions = {
   toolFolders?: readonly string[]
   queuePrefix?: string
   loadDataDir?: Blob
+  onLeft?: WorkerOptions['onLeft']
 }
 
 const silent: Log = { debug() {}, info() {}, warn() {}, error() {} }
@@ -63,7 +65,8 @@ const compose = async (config: Config, options: RuntimeOptions, opened: Closers)
   const apis = new Map<string, BusinessApi>()
   const of = (businessId: string): BusinessApi => {
     const api =
-      apis.get(businessId) ?? createBusinessApi({ database, queues, feed, graph, models, caps, log }, businessId)
+      apis.get(businessId) ??
+      createBusinessApi({ database, queues, feed, graph, models, caps, log }, businessId)
     apis.set(businessId, api)
     return api
   }
@@ -87,6 +90,7 @@ const compose = async (config: Config, options: RuntimeOptions, opened: Closers)
         leaseMs: config.leaseMs,
         concurrency,
         filesRoot: config.filesRoot,
+        ...(options.onLeft && { onLeft: options.onLeft }),
         submit: (businessId, request, key) => of(businessId).submit(request, key),
       })
       opened.add(() => worker.close())
@@ -139,7 +143,9 @@ const readStats = async (database: Database): Promise<Stats> => {
 const closeWithin = async (opened: Closers, timeoutMs: number, log: Log): Promise<void> => {
   const late = new AbortController()
   const timer = setTimeout(() => late.abort(), timeoutMs)
-  const closed = opened.close().catch((error: unknown) => log.warn({ error: String(error) }, 'closing met a fault'))
+  const closed = opened
+    .close()
+    .catch((error: unknown) => log.warn({ error: String(error) }, 'closing met a fault'))
   await Promise.race([closed, new Promise((resolve) => late.signal.addEventListener('abort', resolve))])
   clearTimeout(timer)
 }

@@ -19,7 +19,9 @@ export const submitRun = async (
 ): Promise<{ id: string }> => {
   const parsed = runRequestSchema.safeParse(request)
   if (!parsed.success)
-    throw new MasonError('invalid_request', 'the job does not check', { detail: { errors: faultsOf(parsed.error) } })
+    throw new MasonError('invalid_request', 'the job does not check', {
+      detail: { errors: faultsOf(parsed.error) },
+    })
   const url = options.redisUrl ?? readEnvironment().REDIS_URL
   if (!url)
     throw new MasonError('invalid_settings', 'there is no queue to submit to', {

@@ -58,7 +58,8 @@ const readOne = async (path: string): Promise<RequestFile> => {
     )
   })
   if (!info.isFile()) throw new UsageError(`${path} is no file`)
-  if (info.size > mostBytes) throw new UsageError(`${path} is larger than 23 MB, more than one request may carry`)
+  if (info.size > mostBytes)
+    throw new UsageError(`${path} is larger than 23 MB, more than one request may carry`)
   const bytes = await readFile(path).catch((error: Error) => {
     throw new UsageError(`${path} cannot be read: ${error.message}`)
   })

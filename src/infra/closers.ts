@@ -8,7 +8,8 @@ export const createClosers = () => {
     /** Closes everything once; throws the faults together at the end. */
     async close(): Promise<void> {
       const faults: unknown[] = []
-      for (const close of closers.splice(0).reverse()) await close().catch((fault: unknown) => faults.push(fault))
+      for (const close of closers.splice(0).reverse())
+        await close().catch((fault: unknown) => faults.push(fault))
       if (faults.length > 0) throw new AggregateError(faults, 'not everything could be closed')
     },
   }

@@ -54,11 +54,22 @@ export const readEnvironment = (folder = process.cwd()): Environment => {
  * `detail.faults`. An empty setting counts as absent, so that compose files can hand on what may not be there.
  */
 export const readConfig = (env: Environment, options: { role: Role }): Config => {
+  const { config, faults } = inspectConfig(env, options)
+  if (faults.length > 0) throw invalidSettings(faults)
+  return config
+}
+
+/** The faults, and the configuration as it would be without the settings that have one: for the doctor. */
+export const inspectConfig = (
+  env: Environment,
+  options: { role: Role },
+): { config: Config; faults: SettingFault[] } => {
   const raw = rawSettings(env, settingsOf(options.role, settingNames))
-  const parsed = settingsSchema.safeParse(raw)
-  const faults = [...(parsed.error?.issues ?? []).map(faultOf), ...crossCheck(raw, options.role)]
-  if (!parsed.success || faults.length > 0) throw invalidSettings(faults)
-  return toConfig(parsed.data, raw)
+  const wrong = (settingsSchema.safeParse(raw).error?.issues ?? []).map(faultOf)
+  const faults = [...wrong, ...crossCheck(raw, options.role)]
+  const sound: RawSettings = { ...raw }
+  for (const { setting } of wrong) delete sound[setting]
+  return { config: toConfig(settingsSchema.parse(sound), sound), faults }
 }
 
 const rawSettings = (env: Environment, names: readonly SettingName[]): RawSettings =>

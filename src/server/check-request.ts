@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { type ZodType, z } from 'zod'
+import type { ZodType, z } from 'zod'
 import { MasonError } from '../state/errors.ts'
 import type { Fault } from './problems.ts'
 
@@ -19,7 +19,8 @@ export const checkRequest = (request: FastifyRequest): void => {
     if (!wanted) return value
     const parsed = wanted.safeParse(value, { reportInput: true })
     if (parsed.success) return parsed.data
-    for (const issue of parsed.error.issues) faults.push(...faultsOf(issue, part === 'headers' ? 'header ' : ''))
+    for (const issue of parsed.error.issues)
+      faults.push(...faultsOf(issue, part === 'headers' ? 'header ' : ''))
     return value
   }
   request.params = checked('params', request.params)
@@ -32,7 +33,9 @@ export const checkRequest = (request: FastifyRequest): void => {
 export const invalidRequest = (faults: Fault[]): MasonError =>
   new MasonError(
     'invalid_request',
-    faults.length === 1 ? `${faults[0]?.pointer}: ${faults[0]?.detail}` : `the request has ${faults.length} faults`,
+    faults.length === 1
+      ? `${faults[0]?.pointer}: ${faults[0]?.detail}`
+      : `the request has ${faults.length} faults`,
     { detail: { errors: faults.slice(0, maxFaults) } },
   )
 
@@ -41,11 +44,14 @@ const faultsOf = (issue: Issue, prefix: string): Fault[] => {
   if (issue.code === 'unrecognized_keys')
     return issue.keys.map((key) => ({ pointer: pointer + pointerOf([key]), detail: 'unknown field' }))
   if (issue.input === undefined) return [{ pointer, detail: 'is required' }]
-  return [{ pointer, detail: prefix === '' ? issue.message : `${prefix}${issue.path[0]?.toString()}: ${issue.message}` }]
+  return [
+    {
+      pointer,
+      detail: prefix === '' ? issue.message : `${prefix}${issue.path[0]?.toString()}: ${issue.message}`,
+    },
+  ]
 }
 
 /** RFC 6901. Names a caller made up are cut, so that a fault stays short. */
 const pointerOf = (path: readonly PropertyKey[]): string =>
-  path
-    .map((step) => `/${String(step).slice(0, 200).replaceAll('~', '~0').replaceAll('/', '~1')}`)
-    .join('')
+  path.map((step) => `/${String(step).slice(0, 200).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')

@@ -10,11 +10,10 @@ const maxActionId = 2_147_483_647
 const digits = (value: unknown): unknown =>
   typeof value === 'string' && /^\d{1,16}$/.test(value) ? Number(value) : value
 
-const afterSchema = z.preprocess(
-  digits,
-  z.int('must be a non-negative integer').min(0).max(maxActionId),
-)
-const limitSchema = z.preprocess(digits, z.int('must be an integer from 1 to 200').min(1).max(200)).default(50)
+const afterSchema = z.preprocess(digits, z.int('must be a non-negative integer').min(0).max(maxActionId))
+const limitSchema = z
+  .preprocess(digits, z.int('must be an integer from 1 to 200').min(1).max(200))
+  .default(50)
 const cursorSchema = z.string().regex(/^[\x21-\x7e]{1,1000}$/, 'must be the next_cursor of an earlier answer')
 
 export const actionIdSchema = z.int().min(1).max(maxActionId)
@@ -35,7 +34,9 @@ export const runsQuery = sessionsQuery.extend({
   status: runStatusSchema.optional(),
 })
 export const stateQuery = businessQuery.extend({
-  inline: z.preprocess((value) => (value === 'true' ? true : value === 'false' ? false : value), z.boolean()).default(true),
+  inline: z
+    .preprocess((value) => (value === 'true' ? true : value === 'false' ? false : value), z.boolean())
+    .default(true),
 })
 
 export const eventsQuery = businessQuery.extend({ after: afterSchema.optional() })

@@ -12,8 +12,10 @@ export type HttpCode =
 
 export type ProblemCode = ErrorCode | HttpCode
 
-/** THE table: every code, its status and its title. What answers 500 goes out as `internal`, its name stays inside. */
-const table: Record<ProblemCode, readonly [status: number, title: string]> = {
+type Row = readonly [status: number, title: string]
+
+/** THE table: every code that goes out, its status and its title. Any other code is our own fault: `internal`. */
+const table: Record<HttpCode | 'internal', Row> & Partial<Record<ErrorCode, Row>> = {
   malformed_json: [400, 'The body is not JSON'],
   malformed_request: [400, 'The request cannot be read'],
   unauthorized: [401, 'A valid token is needed'],
@@ -37,25 +39,11 @@ const table: Record<ProblemCode, readonly [status: number, title: string]> = {
   database_unavailable: [503, 'The database cannot be reached'],
   queue_unavailable: [503, 'The queue cannot be reached'],
   shutting_down: [503, 'This server is shutting down'],
-  model_unauthorized: [500, ''],
-  model_rate_limited: [500, ''],
-  model_unavailable: [500, ''],
-  model_timeout: [500, ''],
-  model_bad_reply: [500, ''],
-  model_bad_request: [500, ''],
-  model_content_filtered: [500, ''],
-  model_context_too_long: [500, ''],
-  bad_tool_call: [500, ''],
-  poison: [500, ''],
-  node_failed: [500, ''],
-  lease_lost: [500, ''],
-  invalid_settings: [500, ''],
-  invalid_graph: [500, ''],
-  data_dir_locked: [500, ''],
 }
 
-export const statusOf = (code: ProblemCode): number => table[code][0]
-export const titleOf = (code: ProblemCode): string => table[code][1]
+const rowOf = (code: ProblemCode): Row => table[code] ?? table.internal
+export const statusOf = (code: ProblemCode): number => rowOf(code)[0]
+export const titleOf = (code: ProblemCode): string => rowOf(code)[1]
 
 /** A fault of HTTP itself; whatever the runtime knows too is a MasonError. */
 export class HttpError extends Error {
@@ -77,7 +65,9 @@ export class HttpError extends Error {
 }
 
 const faultSchema = z.strictObject({
-  pointer: z.string().meta({ description: 'RFC 6901 pointer into the body, or "/" and the name of a parameter' }),
+  pointer: z
+    .string()
+    .meta({ description: 'RFC 6901 pointer into the body, or "/" and the name of a parameter' }),
   detail: z.string(),
 })
 export type Fault = z.infer<typeof faultSchema>

@@ -58,6 +58,8 @@ const startStream = (reply: FastifyReply): ServerResponse => {
     'cache-control': 'no-cache, no-transform',
     'x-accel-buffering': 'no',
   })
+  // a write that meets a connection just lost; 'close' follows and ends the stream
+  reply.raw.on('error', () => undefined)
   reply.raw.flushHeaders()
   return reply.raw
 }

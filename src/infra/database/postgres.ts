@@ -13,8 +13,8 @@ const types = {
 const createNaming = (): ((text: string) => string) => {
   const names = new Map<string, string>()
   return (text) => {
-    let name = names.get(text)
-    if (!name) names.set(text, (name = `mason_${names.size}`))
+    const name = names.get(text) ?? `mason_${names.size}`
+    names.set(text, name)
     return name
   }
 }

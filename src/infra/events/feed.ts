@@ -36,7 +36,15 @@ export const openFeed = async (options: { sql: Sql; hints: Hints; clock: Clock; 
          FROM runs r WHERE r.tenant = f.tenant AND r.session_id = f.session_id AND r.turn > s.turns - 5) AS mark
        FROM json_to_recordset($1::json) AS f(key text, tenant text, session_id text)
        JOIN sessions s ON s.tenant = f.tenant AND s.session_id = f.session_id`,
-      [JSON.stringify([...followers.keys()].map((key) => ({ key, tenant: key.slice(0, key.indexOf('/')), session_id: key.slice(key.indexOf('/') + 1) })))],
+      [
+        JSON.stringify(
+          [...followers.keys()].map((key) => ({
+            key,
+            tenant: key.slice(0, key.indexOf('/')),
+            session_id: key.slice(key.indexOf('/') + 1),
+          })),
+        ),
+      ],
     )
     for (const { key, mark } of rows) {
       if (seen.get(key) === mark) continue
@@ -56,7 +64,10 @@ export const openFeed = async (options: { sql: Sql; hints: Hints; clock: Clock; 
     },
     /** A run of this session is to be cancelled; its worker looks at once. */
     cancelling(tenant: string, sessionId: string): void {
-      hints.publish(channel, JSON.stringify({ tenant, session_id: sessionId, cancel: true } satisfies Message))
+      hints.publish(
+        channel,
+        JSON.stringify({ tenant, session_id: sessionId, cancel: true } satisfies Message),
+      )
     },
     onCancelling(watch: () => void): () => void {
       cancelWatchers.add(watch)

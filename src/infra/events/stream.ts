@@ -1,5 +1,5 @@
-import { todoSchema } from '../../state/runtime-state.ts'
 import type { Delta, RunEvent, RunView } from '../../state/run-view.ts'
+import { todoSchema } from '../../state/runtime-state.ts'
 import { type Database, one } from '../database/database.ts'
 import { eventOf, readActions, readRun } from '../runs/read.ts'
 import type { Feed } from './feed.ts'
@@ -45,6 +45,27 @@ export async function* streamEvents(
         yield { event: 'done', data: run }
         return
       }
+    }
+  } finally {
+    inbox.close()
+  }
+}
+
+/** Resolves with the run once it has ended or waits for a person; null when it is gone. */
+export const waitForRun = async (
+  database: Database,
+  feed: Feed,
+  source: EventSource & { run_id: string },
+  signal: AbortSignal,
+): Promise<RunView | null> => {
+  const inbox = openInbox(feed, source, signal)
+  try {
+    for (;;) {
+      const { changed } = await inbox.next()
+      signal.throwIfAborted()
+      if (!changed) continue
+      const run = await readRun(database, source.tenant, source.run_id)
+      if (!run || isEnded(run) || run.status === 'input_required') return run
     }
   } finally {
     inbox.close()

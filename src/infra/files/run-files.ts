@@ -10,9 +10,12 @@ export const createFiles = (options: { sql: Sql; tenant: string; filesRoot: stri
     if (file.local_path.startsWith('blob:')) {
       const bytes = await readBlob(options.sql, options.tenant, file.local_path.slice('blob:'.length))
       if (bytes) return bytes
-      throw new MasonError('not_found', `the bytes of "${file.name}" are gone`, { remedy: 'upload the file again' })
+      throw new MasonError('not_found', `the bytes of "${file.name}" are gone`, {
+        remedy: 'upload the file again',
+      })
     }
-    if (file.mapping?.provider === 'local') return readLocal(options.filesRoot, file.mapping.path, file.name, signal)
+    if (file.mapping?.provider === 'local')
+      return readLocal(options.filesRoot, file.mapping.path, file.name, signal)
     throw new MasonError('not_found', `"${file.name}" has no bytes that can be read here`)
   },
 })
@@ -38,5 +41,7 @@ const readLocal = async (
     const { code } = error as NodeJS.ErrnoException
     if (code !== 'ENOENT' && code !== 'ENOTDIR' && code !== 'EISDIR' && code !== 'EACCES') throw error
   }
-  throw new MasonError('not_found', `"${name}" is not there: ${path}`, { remedy: 'check the path of its mapping' })
+  throw new MasonError('not_found', `"${name}" is not there: ${path}`, {
+    remedy: 'check the path of its mapping',
+  })
 }

@@ -7,7 +7,11 @@ const clocks = { firstByteMs: 60_000, idleMs: 60_000, totalMs: 600_000 }
 const retry = { attempts: 4, baseMs: 500, maxMs: 20_000 }
 
 /** The models the settings name: an OpenAI-compatible server, or without one the built-in offline model. */
-export const openConfiguredModels = async (openai: Config['openai'], clock: Clock, log: Log): Promise<Models> => {
+export const openConfiguredModels = async (
+  openai: Config['openai'],
+  clock: Clock,
+  log: Log,
+): Promise<Models> => {
   if (openai) {
     const models = openModels({
       ...(openai.apiKey && { apiKey: openai.apiKey }),

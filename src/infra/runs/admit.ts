@@ -1,7 +1,7 @@
 import { MasonError } from '../../state/errors.ts'
 import type { AdmittedRequest, RunRequest } from '../../state/run-request.ts'
-import type { OriginFile } from '../../state/runtime-state.ts'
 import type { RunStatus } from '../../state/run-view.ts'
+import type { OriginFile } from '../../state/runtime-state.ts'
 import { type Database, one } from '../database/database.ts'
 import { contentHash, newRunId, newSessionId, sha256 } from '../ids.ts'
 

@@ -35,7 +35,8 @@ export const answerInput = (
     if (row.answered || row.expired) throw alreadyAnswered(requestId)
     checkAnswer(row.schema, answer)
     const given = JSON.stringify({ kind: 'answered', answer })
-    if (!(await one(sql, answerStatement, [tenant, runId, requestId, given]))) throw alreadyAnswered(requestId)
+    if (!(await one(sql, answerStatement, [tenant, runId, requestId, given])))
+      throw alreadyAnswered(requestId)
   })
 
 const checkAnswer = (schema: Record<string, unknown>, answer: Json): void => {

@@ -20,11 +20,13 @@ export const cancelRun = (
        WHERE tenant = $1 AND run_id = $2 AND status IN ('queued', 'running', 'input_required') RETURNING status`,
       [tenant, runId, JSON.stringify(reason)],
     )
-    if (run) return run.status === 'running' ? null : settleRun(sql, tenant, runId, { status: 'cancelled', reason })
-    const ended = await one<{ status: string }>(sql, 'SELECT status FROM runs WHERE tenant = $1 AND run_id = $2', [
-      tenant,
-      runId,
-    ])
+    if (run)
+      return run.status === 'running' ? null : settleRun(sql, tenant, runId, { status: 'cancelled', reason })
+    const ended = await one<{ status: string }>(
+      sql,
+      'SELECT status FROM runs WHERE tenant = $1 AND run_id = $2',
+      [tenant, runId],
+    )
     if (!ended) throw new MasonError('not_found', `there is no run "${runId}"`)
     if (ended.status !== 'cancelled')
       throw new MasonError('run_ended', `run "${runId}" has ${ended.status} and cannot be cancelled any more`)

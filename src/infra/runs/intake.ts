@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { isMasonError, type MasonError } from '../../state/errors.ts'
+import type { RunRequest } from '../../state/run-request.ts'
 import { idSchema, runRequestSchema } from '../../state/run-request.ts'
 import type { Database } from '../database/database.ts'
 import type { IntakeJob } from '../queue/queue.ts'
 import type { Admission } from './admit.ts'
-import type { RunRequest } from '../../state/run-request.ts'
 
 type Fault = { pointer: string; detail: string }
 
@@ -20,13 +20,15 @@ export const takeIntakeJob = async (
   admit: (businessId: string, request: RunRequest, key: string) => Promise<Admission>,
 ): Promise<Admission | null> => {
   const parsed = job.name === 'run' ? jobSchema.safeParse(job.data) : null
-  if (!parsed) return reject(database, job, [{ pointer: '', detail: `jobs are named "run", not "${job.name}"` }])
+  if (!parsed)
+    return reject(database, job, [{ pointer: '', detail: `jobs are named "run", not "${job.name}"` }])
   if (!parsed.success) return reject(database, job, faultsOf(parsed.error))
   const { business_id: businessId, ...request } = parsed.data
   try {
     return await admit(businessId, request, job.id)
   } catch (error) {
-    if (!isMasonError(error, 'invalid_request', 'idempotency_conflict', 'session_of_another_user')) throw error
+    if (!isMasonError(error, 'invalid_request', 'idempotency_conflict', 'session_of_another_user'))
+      throw error
     return reject(database, job, faultsIn(error))
   }
 }
@@ -35,7 +37,10 @@ export const takeIntakeJob = async (
 export const faultsOf = (error: z.ZodError): Fault[] =>
   error.issues.flatMap((issue) =>
     issue.code === 'unrecognized_keys'
-      ? issue.keys.map((key) => ({ pointer: pointerTo([...issue.path, key]), detail: 'is not a known field' }))
+      ? issue.keys.map((key) => ({
+          pointer: pointerTo([...issue.path, key]),
+          detail: 'is not a known field',
+        }))
       : [{ pointer: pointerTo(issue.path), detail: issue.message }],
   )
 

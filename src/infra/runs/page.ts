@@ -5,9 +5,13 @@ import type { Page } from '../../state/run-view.ts'
 /** Where a page ended: the time as the database writes it, to the microsecond, and the id. */
 type Position = { at: string; id: string }
 
-const positionSchema = z.strictObject({ at: z.string().regex(/^\d{4}-\d\d-\d\d [\d:.]+[+-]\d\d(:\d\d)?$/), id: z.string() })
+const positionSchema = z.strictObject({
+  at: z.string().regex(/^\d{4}-\d\d-\d\d [\d:.]+[+-]\d\d(:\d\d)?$/),
+  id: z.string(),
+})
 
-const writeCursor = (position: Position): string => Buffer.from(JSON.stringify(position)).toString('base64url')
+const writeCursor = (position: Position): string =>
+  Buffer.from(JSON.stringify(position)).toString('base64url')
 
 /** The position in a cursor; `invalid_request` for one that is not ours. */
 export const readCursor = (cursor: string | undefined): Position | null => {

@@ -23,7 +23,11 @@ export const createQueueCaps = (sql: Sql, clock: Clock) => {
        FROM businesses b WHERE b.tenant = $1`,
       [tenant],
     )
-    const count = { queued: row?.queued ?? 0, max: row?.max ?? Number.POSITIVE_INFINITY, lookedAt: clock.monotonicMs() }
+    const count = {
+      queued: row?.queued ?? 0,
+      max: row?.max ?? Number.POSITIVE_INFINITY,
+      lookedAt: clock.monotonicMs(),
+    }
     counts.set(tenant, count)
     return count
   }
@@ -34,7 +38,8 @@ export const createQueueCaps = (sql: Sql, clock: Clock) => {
       `SELECT count(*)::int AS queued FROM runs WHERE tenant = $1 AND session_id = $2 AND status = 'queued'`,
       [tenant, sessionId],
     )
-    if ((row?.queued ?? 0) >= maxSessionQueue) throw tooMany(`session "${sessionId}" has ${maxSessionQueue} runs waiting`)
+    if ((row?.queued ?? 0) >= maxSessionQueue)
+      throw tooMany(`session "${sessionId}" has ${maxSessionQueue} runs waiting`)
   }
 
   return {

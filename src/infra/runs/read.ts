@@ -4,7 +4,10 @@ import type { ActionBody } from '../../state/runtime-state.ts'
 import { one } from '../database/database.ts'
 import { pageOf, readCursor } from './page.ts'
 
-type RunRow = Omit<RunView, 'usage' | 'input_request' | 'created_at' | 'started_at' | 'ended_at' | 'metadata'> & {
+type RunRow = Omit<
+  RunView,
+  'usage' | 'input_request' | 'created_at' | 'started_at' | 'ended_at' | 'metadata'
+> & {
   created_at: Date
   started_at: Date | null
   ended_at: Date | null
@@ -62,14 +65,21 @@ const viewOf = (row: RunRow): RunView => ({
 
 /** A run as `GET` shows it, or null. */
 export const readRun = async (sql: Sql, tenant: string, runId: string): Promise<RunView | null> => {
-  const row = await one<RunRow>(sql, `SELECT ${columns} FROM ${tables} WHERE r.tenant = $1 AND r.run_id = $2`, [
-    tenant,
-    runId,
-  ])
+  const row = await one<RunRow>(
+    sql,
+    `SELECT ${columns} FROM ${tables} WHERE r.tenant = $1 AND r.run_id = $2`,
+    [tenant, runId],
+  )
   return row && viewOf(row)
 }
 
-export type RunFilter = { user_id?: string; session_id?: string; status?: RunStatus; limit: number; cursor?: string }
+export type RunFilter = {
+  user_id?: string
+  session_id?: string
+  status?: RunStatus
+  limit: number
+  cursor?: string
+}
 
 /** Runs, newest first. */
 export const listRuns = async (sql: Sql, tenant: string, filter: RunFilter): Promise<Page<RunView>> => {
@@ -94,7 +104,12 @@ export const listRuns = async (sql: Sql, tenant: string, filter: RunFilter): Pro
 
 export type EventRow = { seq: number; run_id: string; turn: number; body: ActionBody }
 
-export const eventOf = ({ seq, run_id, turn, body }: EventRow): ActionEvent => ({ id: seq, ...body, run_id, turn })
+export const eventOf = ({ seq, run_id, turn, body }: EventRow): ActionEvent => ({
+  id: seq,
+  ...body,
+  run_id,
+  turn,
+})
 
 /** Actions of a session after one, at most `limit`; of one run only when it is named. */
 export const readActions = async (
@@ -105,7 +120,7 @@ export const readActions = async (
   limit: number,
 ): Promise<EventRow[]> => {
   const { rows } = await sql.query<EventRow>(
-    `SELECT seq, run_id, turn, body FROM actions WHERE tenant = $1 AND session_id = $2 AND seq > $3
+    `SELECT seq, run_id, turn, body FROM actions WHERE tenant = $1 AND session_id = $2 AND seq > $3::bigint
        AND ($4::text IS NULL OR run_id = $4) ORDER BY seq LIMIT $5`,
     [tenant, source.session_id, after, source.run_id ?? null, limit],
   )

@@ -38,7 +38,12 @@ const expiredStatement = `
  * What must come true even if every bell was lost: runnable runs are rung for, runs that waited too long and questions
  * nobody answered are settled, workers that fell silent are reported and forgotten, old keys are dropped.
  */
-export const reconcile = async (database: Database, queues: Queues, log: Log, silentMs: number): Promise<void> => {
+export const reconcile = async (
+  database: Database,
+  queues: Queues,
+  log: Log,
+  silentMs: number,
+): Promise<void> => {
   const expired = await database.query<{ tenant: string; run_id: string }>(expiredStatement)
   for (const { tenant, run_id } of expired.rows)
     await database.transaction((sql) =>
@@ -53,7 +58,8 @@ export const reconcile = async (database: Database, queues: Queues, log: Log, si
     `DELETE FROM workers WHERE seen_at < clock_timestamp() - $1::int * interval '1 millisecond' RETURNING worker_id, running`,
     [silentMs],
   )
-  for (const worker of silent.rows) log.warn(worker, 'a worker fell silent; its runs go to others when their leases end')
+  for (const worker of silent.rows)
+    log.warn(worker, 'a worker fell silent; its runs go to others when their leases end')
   await database.query(`DELETE FROM idempotency WHERE created_at < clock_timestamp() - interval '48 hours'`)
   const { rows } = await database.query<{ tenant: string; run_id: string }>(runnableStatement)
   if (rows.length > 0) await queues.ringMany(rows.map(bellOf), { coalesce: true })

@@ -7,14 +7,20 @@ import { doEffect } from './effects.ts'
 import { parkRun, requeueRun } from './release.ts'
 
 /** The log of one claimed run: every write under its fence. `signal` aborts when the lease is lost. */
-export const createRunLog = (options: { sql: Sql; clock: Clock; fence: Fence; leaseSignal: AbortSignal }): RunLog => {
+export const createRunLog = (options: {
+  sql: Sql
+  clock: Clock
+  fence: Fence
+  leaseSignal: AbortSignal
+}): RunLog => {
   const { sql, clock, fence, leaseSignal } = options
   const mine = async (done: Promise<boolean>): Promise<void> => {
     if (!(await done)) throw leaseLost()
   }
   return {
     append: (entry) => appendAction(sql, clock, fence, entry, leaseSignal),
-    finish: (entry, outcome, result) => finishRun(sql, clock, fence, { ...entry, outcome, result }, leaseSignal),
+    finish: (entry, outcome, result) =>
+      finishRun(sql, clock, fence, { ...entry, outcome, result }, leaseSignal),
     park: (question, call, workedMs) => mine(parkRun(sql, fence, question, call, workedMs)),
     requeue: (runAt, workedMs) => mine(requeueRun(sql, fence, runAt, workedMs)),
     effect: (call, request, signal) => doEffect(sql, fence, call, request, signal),
@@ -52,10 +58,10 @@ export const readRows = async (
 }
 
 export const readBlob = async (sql: Sql, tenant: string, hash: string): Promise<Uint8Array | null> => {
-  const row = await one<{ bytes: Uint8Array }>(sql, 'SELECT bytes FROM blobs WHERE tenant = $1 AND sha256 = $2', [
-    tenant,
-    hash,
-  ])
+  const row = await one<{ bytes: Uint8Array }>(
+    sql,
+    'SELECT bytes FROM blobs WHERE tenant = $1 AND sha256 = $2',
+    [tenant, hash],
+  )
   return row?.bytes ?? null
 }
-

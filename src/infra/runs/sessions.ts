@@ -32,21 +32,27 @@ const withTurns = async (sql: Sql, tenant: string, rows: readonly SessionRow[]):
     updated_at: updated_at.toISOString(),
     turns: turns.rows
       .filter((turn) => turn.session_id === id)
-      .map(({ turn, run_id, status, prompt, goal, answer, prompt_tokens, completion_tokens, total_tokens }) => ({
-        turn,
-        run_id,
-        status,
-        prompt,
-        goal,
-        answer,
-        usage: { prompt_tokens, completion_tokens, total_tokens },
-      })),
+      .map(
+        ({ turn, run_id, status, prompt, goal, answer, prompt_tokens, completion_tokens, total_tokens }) => ({
+          turn,
+          run_id,
+          status,
+          prompt,
+          goal,
+          answer,
+          usage: { prompt_tokens, completion_tokens, total_tokens },
+        }),
+      ),
   }))
 }
 
 const sessionColumns = 'session_id AS id, user_id, created_at, updated_at, created_at::text AS at'
 
-export const readSession = async (sql: Sql, tenant: string, sessionId: string): Promise<SessionView | null> => {
+export const readSession = async (
+  sql: Sql,
+  tenant: string,
+  sessionId: string,
+): Promise<SessionView | null> => {
   const row = await one<SessionRow>(
     sql,
     `SELECT ${sessionColumns} FROM sessions WHERE tenant = $1 AND session_id = $2`,
@@ -58,7 +64,11 @@ export const readSession = async (sql: Sql, tenant: string, sessionId: string): 
 export type SessionFilter = { user_id?: string; limit: number; cursor?: string }
 
 /** Sessions, newest first. */
-export const listSessions = async (sql: Sql, tenant: string, filter: SessionFilter): Promise<Page<SessionView>> => {
+export const listSessions = async (
+  sql: Sql,
+  tenant: string,
+  filter: SessionFilter,
+): Promise<Page<SessionView>> => {
   const after = readCursor(filter.cursor)
   const { rows } = await sql.query<SessionRow>(
     `SELECT ${sessionColumns} FROM sessions WHERE tenant = $1 AND ($2::text IS NULL OR user_id = $2)
@@ -74,7 +84,12 @@ export const listSessions = async (sql: Sql, tenant: string, filter: SessionFilt
 export const deleteSession = (database: Database, tenant: string, sessionId: string): Promise<boolean> =>
   database.asBusiness(tenant, async (sql) => {
     // the row lock keeps new turns out; a worker of a running one loses its fence with the row
-    if (!(await one(sql, 'SELECT 1 AS there FROM sessions WHERE tenant = $1 AND session_id = $2 FOR UPDATE', [tenant, sessionId])))
+    if (
+      !(await one(sql, 'SELECT 1 AS there FROM sessions WHERE tenant = $1 AND session_id = $2 FOR UPDATE', [
+        tenant,
+        sessionId,
+      ]))
+    )
       return false
     const open = await sql.query<{ run_id: string }>(
       `SELECT run_id FROM runs WHERE tenant = $1 AND session_id = $2 AND status IN ('queued', 'input_required')`,
@@ -133,11 +148,11 @@ export const forkSession = (
        FROM actions WHERE tenant = $1 AND session_id = $2 AND seq <= $3 GROUP BY run_id, turn ORDER BY turn`,
       [tenant, sessionId, actionId],
     )
-    const there = await one(sql, 'SELECT 1 AS there FROM actions WHERE tenant = $1 AND session_id = $2 AND seq = $3', [
-      tenant,
-      sessionId,
-      actionId,
-    ])
+    const there = await one(
+      sql,
+      'SELECT 1 AS there FROM actions WHERE tenant = $1 AND session_id = $2 AND seq = $3',
+      [tenant, sessionId, actionId],
+    )
     if (!there) return null
     const forkId = newSessionId()
     const parts = rows.map((row): Part => ({ ...row, new_id: newRunId() }))

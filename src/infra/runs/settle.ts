@@ -21,19 +21,32 @@ const takeStatement = `
  * Ends a queued or waiting run without a worker, with its `end` action if it was ever claimed. Inside the caller's
  * transaction. Null: it is not queued or waiting (any more).
  */
-export const settleRun = async (sql: Sql, tenant: string, runId: string, outcome: Outcome): Promise<Settled | null> => {
-  const taken = await one<{ session_id: string; turn: number; epoch: number; seq: number | null }>(sql, takeStatement, [
-    tenant,
-    runId,
-    outcome.status,
-    outcome.status === 'completed' ? outcome.reason : null,
-  ])
+export const settleRun = async (
+  sql: Sql,
+  tenant: string,
+  runId: string,
+  outcome: Outcome,
+): Promise<Settled | null> => {
+  const taken = await one<{ session_id: string; turn: number; epoch: number; seq: number | null }>(
+    sql,
+    takeStatement,
+    [tenant, runId, outcome.status, outcome.status === 'completed' ? outcome.reason : null],
+  )
   if (!taken) return null
   if (taken.seq !== null)
     await sql.query(
       `INSERT INTO actions (tenant, session_id, seq, run_id, turn, epoch, attempt_id, body, patch)
        VALUES ($1, $2, $3, $4, $5, $6, $7, $8::json, '{}')`,
-      [tenant, taken.session_id, taken.seq, runId, taken.turn, taken.epoch, newAttemptId(), JSON.stringify(endBody(outcome))],
+      [
+        tenant,
+        taken.session_id,
+        taken.seq,
+        runId,
+        taken.turn,
+        taken.epoch,
+        newAttemptId(),
+        JSON.stringify(endBody(outcome)),
+      ],
     )
   const result: RunResult = {
     answer: null,
@@ -45,10 +58,10 @@ export const settleRun = async (sql: Sql, tenant: string, runId: string, outcome
     runId,
     JSON.stringify(result),
   ])
-  await sql.query('UPDATE input_requests SET answered_at = clock_timestamp() WHERE tenant = $1 AND run_id = $2 AND answered_at IS NULL', [
-    tenant,
-    runId,
-  ])
+  await sql.query(
+    'UPDATE input_requests SET answered_at = clock_timestamp() WHERE tenant = $1 AND run_id = $2 AND answered_at IS NULL',
+    [tenant, runId],
+  )
   await sql.query(
     `INSERT INTO outbox (tenant, run_id) SELECT tenant, run_id FROM runs
      WHERE tenant = $1 AND session_id = $2 AND turn > $3 AND status = 'queued' ORDER BY turn LIMIT 1`,
@@ -60,7 +73,10 @@ export const settleRun = async (sql: Sql, tenant: string, runId: string, outcome
 const endBody = (outcome: Outcome): ActionBody => ({
   node: 'end',
   preparation: '',
-  summary: outcome.status === 'failed' ? `Failed: ${outcome.error.message}` : `Cancelled${outcome.reason ? `: ${outcome.reason}` : ''}`,
+  summary:
+    outcome.status === 'failed'
+      ? `Failed: ${outcome.error.message}`
+      : `Cancelled${outcome.reason ? `: ${outcome.reason}` : ''}`,
   result: { status: outcome.status, reason: outcome.reason },
   context: null,
   relevance: 0,

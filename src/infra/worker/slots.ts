@@ -6,8 +6,8 @@ export const createSlots = (count: number) => {
 
   const give = (): void => {
     const next = waiting.shift()
-    if (next) return next()
-    free++
+    if (next) next()
+    else free++
     if (free === count) for (const drained of drains.splice(0)) drained()
   }
 

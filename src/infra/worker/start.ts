@@ -28,7 +28,8 @@ export const startWorker = async (options: StartOptions) => {
   const everyMs = Math.min(reconcileEveryMs, leaseMs)
   const look = async (): Promise<void> => {
     // also without a queue: a worker with a free place looks for itself
-    if (worker.idle) worker.offer().catch((error: unknown) => log.warn({ error: String(error) }, 'a claim failed'))
+    if (worker.idle)
+      worker.offer().catch((error: unknown) => log.warn({ error: String(error) }, 'a claim failed'))
     await reconcile(database, queues, log, leaseMs * 3)
   }
   const reconciler = repeatWork(look, everyMs, clock, log, 'reconciling')

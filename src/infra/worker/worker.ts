@@ -26,6 +26,8 @@ export type WorkerOptions = {
   leaseMs: number
   concurrency: number
   filesRoot: string | null
+  /** Told of every run this process lets go of, with the state it held; tests compare that with what is stored. */
+  onLeft?: (run: LiveRun, left: Left) => void
   /** Rings for a run that this process cannot take itself. */
   ring(run: { run_id: string; tenant: string }): void
 }
@@ -93,14 +95,17 @@ export const createWorker = (options: WorkerOptions) => {
         newAttemptId,
         events: {
           onAction: () => feed.changed(claim.tenant, claim.session_id),
-          onText: (delta) => feed.streamed(claim.tenant, claim.session_id, { run_id: claim.run_id, ...delta }),
+          onText: (delta) =>
+            feed.streamed(claim.tenant, claim.session_id, { run_id: claim.run_id, ...delta }),
         },
       },
     )
     if (claim.stalls > maxStalls) live.outcome = poisoned(claim)
     else if (claim.cancel_requested) await cancelWith(database, claim, control)
     try {
-      return await executeRun(graph, live, servicesOf(claim), control)
+      const left = await executeRun(graph, live, servicesOf(claim), control)
+      options.onLeft?.(live, left)
+      return left
     } finally {
       worked.ms = live.workedMs
     }

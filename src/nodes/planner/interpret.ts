@@ -54,29 +54,36 @@ const readCall = (
   tools: readonly AnyTool[],
   outputs: readonly AnyTool[],
 ): void => {
-  const refuse = (fault: string): void => void found.faults.push({ call, fault })
   const args = readArguments(call.arguments)
-  if (args === null) return refuse(`the arguments of ${call.name} are not a JSON object; send them as one`)
-  if (call.name === updateTodosName) {
-    const parsed = updateTodosInput.safeParse(args)
-    if (!parsed.success)
-      return refuse(`the arguments of ${call.name} do not check: ${z.prettifyError(parsed.error)}`)
-    return void found.todos.push({ call, wanted: parsed.data.todos })
-  }
   const tool = tools.find((candidate) => candidate.name === call.name)
-  if (!tool) {
-    const output = outputs.find((candidate) => candidate.name === call.name)
-    if (output) return void (found.output = { tool: output.name, draft: draftIn(args) ?? text })
-    return refuse(
+  const output = outputs.find((candidate) => candidate.name === call.name)
+  const refuse = (fault: string): void => {
+    found.faults.push({ call, fault })
+  }
+  if (args === null) refuse(`the arguments of ${call.name} are not a JSON object; send them as one`)
+  else if (call.name === updateTodosName) {
+    const parsed = updateTodosInput.safeParse(args)
+    if (parsed.success) found.todos.push({ call, wanted: parsed.data.todos })
+    else refuse(misfit(call.name, parsed.error))
+  } else if (tool) {
+    const parsed = (tool.input as z.ZodType).safeParse(args)
+    if (parsed.success) found.calls.push(numberCall(found.calls, { id: call.id, tool: tool.name, args }))
+    else refuse(misfit(call.name, parsed.error))
+  } else if (output) found.output = { tool: output.name, draft: draftIn(args) ?? text }
+  else
+    refuse(
       `there is no tool "${call.name}"; the tools are: ${tools.map(({ name }) => name).join(', ') || 'none'}`,
     )
-  }
-  const parsed = (tool.input as z.ZodType).safeParse(args)
-  if (!parsed.success)
-    return refuse(`the arguments of ${call.name} do not check: ${z.prettifyError(parsed.error)}`)
-  const ids = new Set(found.calls.map(({ id }) => id))
-  const index = found.calls.length
-  found.calls.push({ index, id: ids.has(call.id) ? `${call.id}_${index}` : call.id, tool: tool.name, args })
+}
+
+const misfit = (name: string, error: z.ZodError): string =>
+  `the arguments of ${name} do not check: ${z.prettifyError(error)}`
+
+/** The next index of the plan; an id that stands twice is told apart by it. */
+const numberCall = (calls: readonly PlannedCall[], call: Omit<PlannedCall, 'index'>): PlannedCall => {
+  const index = calls.length
+  const isTaken = calls.some(({ id }) => id === call.id)
+  return { index, id: isTaken ? `${call.id}_${index}` : call.id, tool: call.tool, args: call.args }
 }
 
 const argumentsSchema = z.record(z.string(), z.json())

@@ -6,6 +6,7 @@ import {
   figureLabel,
   figureOf,
   filterText,
+  functionOf,
   groupName,
   groupRows,
   measureName,
@@ -13,10 +14,11 @@ import {
   remarksOf,
   rowsOf,
   sourceOf,
+  termsOf,
 } from './figures.ts'
 import { countRemark } from './fit.ts'
 import { say } from './frames.ts'
-import { combined, dryLedger, type Ledger } from './ledger.ts'
+import { combined, dryLedger, type Ledger, locally } from './ledger.ts'
 import { show } from './numbers.ts'
 import type { Query } from './query.ts'
 import { cellOf, type Row } from './tables.ts'
@@ -55,9 +57,10 @@ const rank = (query: Query, ledger: Ledger): { ranked: Ranked[]; left: number } 
   const groups = [...groupRows(query, rowsOf(query))]
   const down = query.pick?.direction === 'min' ? -1 : 1
   const order = groups
-    .map(([key, rows]) => ({ key, rows, size: figureOf(query, rows, dryLedger) }))
-    .filter(({ size }) => size.terms.length > 0)
-    .sort((a, b) => down * (b.size.value - a.size.value))
+    .map(([key, rows]) => ({ key, rows, values: termsOf(query, rows).map((t) => t.local) }))
+    .filter(({ values }) => values.length > 0)
+    .map((group) => ({ ...group, size: locally(functionOf(query), group.values) }))
+    .sort((a, b) => down * (b.size - a.size))
   const dated = query.group?.part && !query.pick
   const kept = order.slice(0, Math.max(mostGroups, query.pick?.n ?? 0))
   const ranked = kept.map(({ key, rows }) => ({ key, rows, figure: figureOf(query, rows, ledger) }))

@@ -32,7 +32,8 @@ const nameDay = new RegExp(`^(${monthPattern})\\.? (?:(\\d{1,2})(?:st|nd|rd|th)?
 /** A date as sortable text, or null. `dayFirst` decides 03/04/2024; a point or a first part over 12 means day first. */
 export const readDate = (cell: string, dayFirst = false): string | null => {
   const text = cell.trim()
-  if (text.length < 6 || text.length > 40 || !/\d/.test(text)) return null
+  if (text.length < 6 || text.length > 40 || !/^(?:\d|[JFMASOND][a-z]{2})/i.test(text) || !/\d/.test(text))
+    return null
   let m = yearFirst.exec(text)
   if (m) return iso(m[1] ?? '', m[2] ?? '', m[3] ?? 1, m[4])
   m = yearLast.exec(text)

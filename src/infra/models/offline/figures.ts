@@ -3,7 +3,7 @@ import { periodOf } from './dates.ts'
 import { passes, showFilter } from './filters.ts'
 import { labelOf, placesOf, rowCount, say, whereOf } from './frames.ts'
 import { applied, type Expression, type FunctionName, type Ledger, showExpression, term } from './ledger.ts'
-import { bareStyle, type NumberStyle, plain, show } from './numbers.ts'
+import { bareStyle, decimalsOf, type NumberStyle, plain, show } from './numbers.ts'
 import type { Measure, Query } from './query.ts'
 import { cellOf, dateOf, numberOf, type Row, valuesOf } from './tables.ts'
 import { type Language, shorten } from './text.ts'
@@ -109,7 +109,7 @@ export const figureOf = (
   const name = functionOf(query, measure)
   const { value, expression } =
     terms.length === 0 ? { value: 0, expression: applied(name, [term(0)]) } : ledger.apply(name, terms)
-  const extra = name === 'avg' || name === 'median' ? 2 : 0
+  const extra = name === 'avg' || name === 'median' ? 2 : Math.min(6, decimalsOf(value))
   const shown = name === 'count' ? show(value) : show(value, styleOf(query, measure), extra)
   return { value, shown, work: name === 'count' ? '' : showExpression(name, terms, value), terms, expression }
 }

@@ -115,7 +115,7 @@ const findEquals = (text: string, table: Table): Found => {
       )
       .sort((a, b) => b.length - a.length)[0]
     const explicit =
-      /^(?:==?|!=|<>|≠|:|equal|等于|不等于)/i.test(sign) || /["“'`‘]$/.test(after.slice(0, skipped))
+      /^(?:==?|!=|<>|≠|equal|等于|不等于)/i.test(sign) || /["“'`‘]$/.test(after.slice(0, skipped))
     const value = known ?? (explicit ? /^[^\s,，。;；?？"”'`]+/.exec(tail)?.[0] : undefined)
     if (value === undefined) return
     const not = /!=|<>|≠|not|n't|不/i.test(sign)

@@ -24,7 +24,8 @@ export const term = (value: number): Expression => ({ text: plain(value), local:
 /** Sums without the dust of binary fractions: 0.1 + 0.2 is 0.3. */
 const clean = (value: number): number => (Number.isFinite(value) ? Number(value.toPrecision(15)) : 0)
 
-const locally = (name: FunctionName, values: readonly number[]): number => {
+/** The engine's own value, for orders and stand-ins. */
+export const locally = (name: FunctionName, values: readonly number[]): number => {
   const sum = (): number => values.reduce((a, b) => a + b, 0)
   if (name === 'count') return values.length
   if (values.length === 0) return 0

@@ -7,6 +7,9 @@ const units =
 /** `$1,234.50`, `(12)`, `12,5 %`, `1.234,56 €`, `3万` as numbers (percent as written: 12.5), else null. */
 export const readNumber = (cell: string): number | null => {
   let text = cell.trim()
+  if (/^-?(?:0|[1-9]\d{0,14})(?:\.\d{1,10})?$/.test(text)) return Number(text)
+  const dollars = /^\$(\d{1,3}(?:,\d{3})*|\d+)(\.\d+)?$/.exec(text)
+  if (dollars) return Number((dollars[1] ?? '').replaceAll(',', '') + (dollars[2] ?? ''))
   if (text === '' || text.length > 40 || !/\d/.test(text)) return null
   let sign = 1
   if (/^\(.*\)$/.test(text)) {
@@ -70,10 +73,9 @@ export const bareStyle: NumberStyle = { before: '', after: '', decimals: 0 }
 export const show = (value: number, style: NumberStyle = bareStyle, extra = 0): string => {
   const most = Math.min(6, Math.max(style.decimals, extra))
   const least = style.before === '' && style.after !== '元' ? 0 : Math.min(most, 2)
-  const whole = Number.isInteger(Number(value.toFixed(most)))
-  const text = new Intl.NumberFormat('en-US', {
-    maximumFractionDigits: most,
-    minimumFractionDigits: whole && style.decimals === 0 ? 0 : least,
-  }).format(Math.abs(value))
+  const [whole = '0', decimals = ''] = plain(Number(Math.abs(value).toFixed(most))).split('.')
+  const keep = decimals === '' && style.decimals === 0 ? 0 : least
+  const fraction = decimals.padEnd(keep, '0')
+  const text = whole.replace(/\B(?=(?:\d{3})+$)/g, ',') + (fraction === '' ? '' : `.${fraction}`)
   return `${value < 0 && /[1-9]/.test(text) ? '-' : ''}${style.before}${text}${style.after}`
 }

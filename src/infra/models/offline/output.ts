@@ -6,7 +6,6 @@ import { readNumber } from './numbers.ts'
 import { isRecord, type Piece, readRequest } from './read-request.ts'
 import { readResults } from './reflection.ts'
 import { restyle } from './restyle.ts'
-import { contentWords } from './text.ts'
 
 /** Output: the draft in the asked style, or its facts as the asked pieces. */
 

@@ -11,6 +11,8 @@ export type Column = {
   style: NumberStyle
   idLike: boolean
   dayFirst: boolean
+  /** The different values in the order of their first row. */
+  values: readonly string[]
 }
 export type Table = {
   /** The file, or the file and the part of it the table stands in. */
@@ -31,12 +33,27 @@ const yearName = /^(?:year|年|年份|fiscal[ _]?year)$/i
 
 export const isYes = (cell: string): boolean => yes.test(cell.trim()) || cell.trim() === '1'
 
+/** Enough cells to tell what a column holds, spread over all of it. */
+const sampleOf = (cells: readonly string[]): readonly string[] => {
+  const step = Math.ceil(cells.length / 300)
+  return step < 2 ? cells : cells.filter((_, i) => i % step === 0 || i < 50)
+}
+
+const isFilled = (cell: string): boolean =>
+  cell.trim() !== '' && !/^(?:n\/?a|null|none|-|—)$/i.test(cell.trim())
+
 const describeColumn = (name: string, cells: readonly string[]): Column => {
-  const filled = cells.filter((cell) => cell.trim() !== '' && !/^(?:n\/?a|null|none|-|—)$/i.test(cell.trim()))
+  const filled = sampleOf(cells.filter(isFilled))
   const share = (test: (cell: string) => boolean): boolean =>
     filled.length > 0 && filled.filter(test).length >= filled.length * 0.8
-  const base = { name, style: bareStyle, idLike: idName.test(name) || yearName.test(name), dayFirst: false }
-  const dayFirst = isDayFirst(filled)
+  const base = {
+    name,
+    style: bareStyle,
+    idLike: idName.test(name) || yearName.test(name),
+    dayFirst: false,
+    values: [],
+  }
+  const dayFirst = isDayFirst(cells)
   if (share((cell) => readDate(cell, dayFirst) !== null)) return { ...base, kind: 'date', dayFirst }
   if (share((cell) => readNumber(cell) !== null)) {
     const flag =
@@ -80,29 +97,38 @@ export const makeTable = (
   rows: readonly Row[],
 ): Table | null => {
   if (names.length === 0 || rows.length === 0) return null
+  const trimmed = rows.map((row) => ({ ...row, cells: row.cells.map((cell) => cell.trim()) }))
   const columns = names.map((column, i) =>
     describeColumn(
       column.trim() || `column ${i + 1}`,
-      rows.map((row) => row.cells[i] ?? ''),
+      trimmed.map((row) => row.cells[i] ?? ''),
     ),
   )
-  const last = rows.at(-1)
-  const kept = rows.length > 2 ? rows.filter((row) => !isTotal(row.cells, columns)) : [...rows]
-  const totals = rows.filter((row) => !kept.includes(row)).map((row) => row.place)
-  return last && kept.length > 0 ? { name, unit, columns, rows: kept, totals } : null
+  const kept = rows.length > 2 ? trimmed.filter((row) => !isTotal(row.cells, columns)) : trimmed
+  if (kept.length === 0) return null
+  const totals =
+    kept.length === rows.length
+      ? []
+      : trimmed.filter((row) => isTotal(row.cells, columns)).map((row) => row.place)
+  return { name, unit, columns: withValues(columns, kept), rows: kept, totals }
 }
 
-export const cellOf = (row: Row, column: number): string => (row.cells[column] ?? '').trim()
+export const cellOf = (row: Row, column: number): string => row.cells[column] ?? ''
 
 export const numberOf = (row: Row, column: number): number | null => readNumber(cellOf(row, column))
 
 export const dateOf = (row: Row, column: number, columns: readonly Column[]): string | null =>
   readDate(cellOf(row, column), columns[column]?.dayFirst)
 
-/** Different values of a column in the order of their first row. */
-export const valuesOf = (table: Table, column: number): string[] => [
-  ...new Set(table.rows.map((row) => cellOf(row, column)).filter((cell) => cell !== '')),
-]
+export const valuesOf = (table: Table, column: number): readonly string[] =>
+  table.columns[column]?.values ?? []
+
+const withValues = (columns: readonly Column[], rows: readonly Row[]): Column[] =>
+  columns.map((column, i) => {
+    const values = new Set(rows.map((row) => row.cells[i] ?? ''))
+    values.delete('')
+    return { ...column, values: [...values] }
+  })
 
 /** Tables with the same columns as one, so that "in all files" can be asked. */
 export const joinRows = (tables: readonly Table[]): Table | null => {
@@ -112,10 +138,12 @@ export const joinRows = (tables: readonly Table[]): Table | null => {
     (t) => t.columns.map((c) => c.name).join('\n') === first.columns.map((c) => c.name).join('\n'),
   )
   if (same.length < 2) return null
+  const rows = same.flatMap((t) => t.rows)
   return {
     ...first,
     name: same.map((t) => t.name).join(' + '),
-    rows: same.flatMap((t) => t.rows),
+    columns: withValues(first.columns, rows),
+    rows,
     totals: [],
   }
 }

@@ -1,0 +1,44 @@
+import type { ZodType } from 'zod'
+import { type DocumentedRoute, openApiDocument } from './openapi.ts'
+import type { App } from './route.ts'
+
+/**
+ * /openapi.json and, for people, /docs. Call before any other route is registered; what it gives is called after the
+ * last one. The pages of /docs are loaded here and nowhere else, so a worker never pays for them.
+ */
+export const docsRoutes = async (app: App, auth: 'required' | 'off'): Promise<() => Promise<void>> => {
+  const routes: DocumentedRoute[] = []
+  let text = ''
+  app.addHook('onRoute', ({ method, url, config, schema }) => {
+    const [name] = [method].flat()
+    if (!config?.doc || name === undefined || name === 'HEAD') return
+    routes.push({ method: name, url, doc: config.doc, schema: (schema ?? {}) as Record<string, ZodType> })
+  })
+
+  app.get('/openapi.json', {
+    config: {
+      doc: {
+        id: 'getOpenApi',
+        tag: 'operations',
+        summary: 'This document',
+        role: null,
+        answers: { 200: { description: 'OpenAPI 3.1', type: 'application/json' } },
+      },
+    },
+    handler: async (_request, reply) => reply.type('application/json; charset=utf-8').send(text),
+  })
+
+  return async () => {
+    const document = openApiDocument(routes, auth)
+    text = JSON.stringify(document)
+    const [swagger, swaggerUi] = await Promise.all([
+      import('@fastify/swagger'),
+      import('@fastify/swagger-ui'),
+    ])
+    await app.register(swagger.default, { mode: 'static', specification: { document: document as never } })
+    await app.register(swaggerUi.default, {
+      routePrefix: '/docs',
+      uiConfig: { url: '/openapi.json', persistAuthorization: false },
+    })
+  }
+}

@@ -1,0 +1,54 @@
+import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { Runtime } from '../runtime-api.ts'
+import type { OpenReplies } from './open-replies.ts'
+
+export type Metrics = {
+  contentType: string
+  /** One request answered; `route` is the template and never the path, so that labels stay few. */
+  observeRequest(route: string, method: string, status: number, seconds: number): void
+  /** The text for Prometheus. Without the runtime's counters, and `mason_stats_up 0`, while those cannot be read. */
+  text(): Promise<string>
+}
+
+/** Metrics of one server, in a registry of its own. */
+export const createMetrics = (runtime: Pick<Runtime, 'stats'>, open: OpenReplies): Metrics => {
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry, prefix: 'mason_' })
+  const requests = new Histogram({
+    name: 'mason_http_request_duration_seconds',
+    help: 'Time to answer, by route; streams of events are not counted',
+    labelNames: ['route', 'method', 'status'],
+    buckets: [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60],
+    registers: [registry],
+  })
+  const gauge = <Label extends string>(name: string, help: string, ...labelNames: Label[]) =>
+    new Gauge({ name, help, labelNames, registers: [registry] })
+  const runs = gauge('mason_runs', 'Runs that have not ended, by status', 'status')
+  const workers = gauge('mason_workers', 'Workers that hold or look for runs')
+  const outbox = gauge('mason_outbox', 'Bells not rung yet')
+  const streams = gauge('mason_event_streams', 'Streams of events open on this process')
+  const up = gauge('mason_stats_up', '1 when the counters of the runtime could be read')
+
+  const readStats = async (): Promise<void> => {
+    const stats = await runtime.stats()
+    for (const status of ['queued', 'running', 'input_required'] as const) runs.set({ status }, stats[status])
+    workers.set(stats.workers)
+    outbox.set(stats.outbox)
+  }
+
+  return {
+    contentType: registry.contentType,
+    observeRequest: (route, method, status, seconds) =>
+      requests.observe({ route, method, status: String(status) }, seconds),
+    async text() {
+      streams.set(open.streams)
+      const read = await readStats().then(
+        () => true,
+        () => false,
+      )
+      up.set(read ? 1 : 0)
+      if (!read) for (const stale of [runs, workers, outbox]) stale.remove({})
+      return registry.metrics()
+    },
+  }
+}

@@ -1,0 +1,78 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Backend, openBackend, unique } from '../support/backend.ts'
+import { type FakeModel, startFakeModel } from '../support/fake-model.ts'
+import { eventsOf, fakeModels, nodesOf, openTestRuntime, type TestRuntime } from '../support/test-runtime.ts'
+
+let backend: Backend
+let model: FakeModel
+let runtime: TestRuntime
+
+beforeAll(async () => {
+  backend = await openBackend()
+  model = await startFakeModel()
+  runtime = await openTestRuntime(backend, { models: fakeModels(model.baseUrl) })
+})
+afterAll(async () => {
+  await runtime?.close()
+  await model?.close()
+  await backend?.drop()
+})
+
+const planner = (...replies: object[]) => model.script({ planner: replies } as never)
+
+describe('a run', () => {
+  test('goes from the queue through the graph to the answer, one action a node', async () => {
+    planner({ tool_calls: [{ name: 'calculate', arguments: '{"expression":"6*7"}' }] }, { text: 'It is 42.' })
+    const run = await runtime.complete({ prompt: 'What is six times seven?' })
+    expect(run).toMatchObject({
+      status: 'completed',
+      finish_reason: 'answered',
+      answer: 'It is 42.',
+      turn: 1,
+      error: null,
+    })
+    const state = await runtime.stateOf(run.id)
+    expect(nodesOf(state)).toEqual([
+      'load-session',
+      'user-context',
+      'planner',
+      'calculate',
+      'reflection',
+      'planner',
+      'answer',
+      'end',
+    ])
+    expect(run.usage).toEqual(state.usage[0])
+    expect(run.usage.total_tokens).toBeGreaterThan(0)
+  })
+
+  test('tells each action once, in order, and ends its stream with done', async () => {
+    planner({ text: 'Hello.' })
+    const run = await runtime.complete({ prompt: 'Say hello' })
+    const events = await eventsOf(runtime.of('default'), run.id)
+    const ids = events.flatMap((event) => (event.event === 'action' ? [event.id] : []))
+    expect(ids).toEqual([1, 2, 3, 4, 5])
+    expect(events.at(-1)).toEqual({ event: 'done', data: run })
+    const resumed = await eventsOf(runtime.of('default'), run.id, 3)
+    expect(resumed.flatMap((event) => (event.event === 'action' ? [event.id] : []))).toEqual([4, 5])
+  })
+
+  test('inherits its session: ids go on, lists get one entry more, earlier talk is shown to the planner', async () => {
+    const session_id = unique('s')
+    planner({ text: 'First.' })
+    await runtime.complete({ prompt: 'one', session_id })
+    planner({ text: 'Second.' })
+    const second = await runtime.complete({ prompt: 'two', session_id })
+    expect(second.turn).toBe(2)
+    const state = await runtime.stateOf(second.id)
+    expect(state.prompts).toEqual(['one', 'two'])
+    expect(state.chat_history.map(({ role, content, turn }) => [role, content, turn])).toEqual([
+      ['user', 'one', 1],
+      ['assistant', 'First.', 1],
+      ['user', 'two', 2],
+      ['assistant', 'Second.', 2],
+    ])
+    const asked = JSON.stringify(model.requests('planner').at(-1)?.messages)
+    expect(asked).toContain('assistant: First.')
+  })
+})

@@ -1,0 +1,82 @@
+import { randomBytes } from 'node:crypto'
+import { openAsBlob } from 'node:fs'
+import { Redis } from 'ioredis'
+import { inject } from 'vitest'
+import type { Config } from '../../src/infra/config.ts'
+import type { Database } from '../../src/infra/database/database.ts'
+import { openEmbedded } from '../../src/infra/database/embedded.ts'
+import { openPostgres } from '../../src/infra/database/postgres.ts'
+import { runAsAdmin, urlOf } from './setup-served.ts'
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    template: string
+  }
+}
+
+/** A database (and queue) of its own for one test file, embedded or on real servers as the project says. */
+export type Backend = {
+  kind: 'embedded' | 'served'
+  config: Config
+  queuePrefix: string
+  loadDataDir: Blob | undefined
+  /** Opens the database alone. Embedded: each is a copy of its own. */
+  openDatabase(): Promise<Database>
+  drop(): Promise<void>
+}
+
+const baseConfig = {
+  http: { port: 0, host: '127.0.0.1' },
+  auth: 'off',
+  adminToken: null,
+  masterKey: null,
+  openai: null,
+  leaseMs: 30_000,
+  filesRoot: null,
+  concurrency: 4,
+  logLevel: 'error',
+  otlpEndpoint: null,
+  client: { url: null, token: null },
+} satisfies Partial<Config>
+
+export const openBackend = async (): Promise<Backend> =>
+  process.env.MASON_TEST_BACKEND === 'served' ? served() : embedded()
+
+const embedded = async (): Promise<Backend> => {
+  const loadDataDir = await openAsBlob(inject('template'))
+  return {
+    kind: 'embedded',
+    config: { ...baseConfig, database: { kind: 'memory' }, redisUrl: null },
+    queuePrefix: '',
+    loadDataDir,
+    openDatabase: () => openEmbedded({ loadDataDir }),
+    drop: async () => {},
+  }
+}
+
+const served = async (): Promise<Backend> => {
+  const name = `mason_test_${randomBytes(6).toString('hex')}`
+  await runAsAdmin(`CREATE DATABASE ${name} TEMPLATE ${inject('template')}`)
+  const url = urlOf(name)
+  const redisUrl = process.env.TEST_REDIS_URL ?? ''
+  return {
+    kind: 'served',
+    config: { ...baseConfig, database: { kind: 'postgres', url }, redisUrl },
+    queuePrefix: name,
+    loadDataDir: undefined,
+    openDatabase: () => openPostgres({ url, migrate: false }),
+    async drop() {
+      await runAsAdmin(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
+      await dropKeys(redisUrl, name)
+    },
+  }
+}
+
+const dropKeys = async (redisUrl: string, prefix: string): Promise<void> => {
+  const redis = new Redis(redisUrl)
+  for await (const keys of redis.scanStream({ match: `${prefix}:*`, count: 500 }))
+    if (keys.length > 0) await redis.del(keys)
+  await redis.quit()
+}
+
+export const unique = (prefix: string): string => `${prefix}-${randomBytes(5).toString('hex')}`

@@ -1,0 +1,92 @@
+import { expect } from 'vitest'
+import type { Left } from '../../src/graph/execute.ts'
+import type { LiveRun } from '../../src/graph/live-run.ts'
+import { systemClock } from '../../src/infra/clock.ts'
+import { openModels } from '../../src/infra/models/openai.ts'
+import { openRuntime, type RuntimeOptions } from '../../src/runtime.ts'
+import type { BusinessApi, Runtime } from '../../src/runtime-api.ts'
+import type { Models } from '../../src/state/ports.ts'
+import type { RunRequest } from '../../src/state/run-request.ts'
+import type { RunEvent, RunView } from '../../src/state/run-view.ts'
+import type { RuntimeState } from '../../src/state/runtime-state.ts'
+import type { Backend } from './backend.ts'
+import { checkInvariants } from './invariants.ts'
+
+/** A runtime with a worker, on a backend; everything it let go of is compared with what the database holds. */
+export type TestRuntime = Runtime & {
+  held: { run: LiveRun; left: Left; state: RuntimeState }[]
+  /** Submits and follows a run until it ends or waits; checks the invariants on the way. */
+  complete(
+    request: Partial<RunRequest> & { prompt: string },
+    options?: { business?: string; key?: string },
+  ): Promise<RunView>
+  stateOf(runId: string, business?: string): Promise<RuntimeState>
+}
+
+export const deadline = (ms = 20_000): AbortSignal => AbortSignal.timeout(ms)
+
+/** Models that talk to a fake server on loopback through the real client, with short clocks. */
+export const fakeModels = (baseUrl: string, options: { totalMs?: number } = {}): Models =>
+  openModels({
+    baseUrl,
+    apiKey: 'test',
+    model: 'fake',
+    clocks: { firstByteMs: 5000, idleMs: 5000, totalMs: options.totalMs ?? 10_000 },
+    retry: { attempts: 3, baseMs: 10, maxMs: 50 },
+    clock: systemClock,
+  })
+
+export const openTestRuntime = async (
+  backend: Backend,
+  options: RuntimeOptions & {
+    leaseMs?: number
+    worker?: boolean
+    concurrency?: number
+    filesRoot?: string
+  } = {},
+): Promise<TestRuntime> => {
+  const held: TestRuntime['held'] = []
+  const config = {
+    ...backend.config,
+    ...(options.leaseMs && { leaseMs: options.leaseMs }),
+    ...(options.filesRoot && { filesRoot: options.filesRoot }),
+  }
+  const runtime = await openRuntime(config, {
+    ...(backend.loadDataDir && { loadDataDir: backend.loadDataDir }),
+    ...(backend.queuePrefix && { queuePrefix: backend.queuePrefix }),
+    onLeft: (run, left) => held.push({ run, left, state: run.state }),
+    ...options,
+  })
+  if (options.worker !== false) await runtime.startWorker({ concurrency: options.concurrency ?? 4 })
+  const stateOf = async (runId: string, business = 'default'): Promise<RuntimeState> => {
+    const state = await runtime.of(business).state(runId, false)
+    if (!state) throw new Error(`there is no run ${runId}`)
+    return state
+  }
+  return {
+    ...runtime,
+    held,
+    stateOf,
+    async complete(request, { business = 'default', key } = {}) {
+      const api = runtime.of(business)
+      const { run } = await api.submit({ user_id: 'u1', ...request }, key)
+      const view = await api.wait(run.id, deadline())
+      const state = await stateOf(run.id, business)
+      const ended = view.status !== 'input_required'
+      checkInvariants(state, { ended })
+      const last = held.findLast((entry) => entry.run.claimed.run_id === run.id)
+      if (ended && last?.left === 'ended') expect(state).toEqual(last.state)
+      return view
+    },
+  }
+}
+
+/** The events of a run from `after` to its end. */
+export const eventsOf = async (api: BusinessApi, runId: string, after = 0): Promise<RunEvent[]> => {
+  const events: RunEvent[] = []
+  for await (const event of api.events({ run_id: runId }, after, deadline())) events.push(event)
+  return events
+}
+
+export const nodesOf = (state: RuntimeState, turn = -1): string[] =>
+  (state.action_history.at(turn) ?? []).map((action) => action.node)
