@@ -1,6 +1,6 @@
 import type { ActionEvent, RunView } from '../state/run-view.ts'
 import type { Todo, TodoStatus } from '../state/runtime-state.ts'
-import { grouped, oneLine, plural, printable, type Terminal } from './terminal.ts'
+import { cutToWidth, grouped, oneLine, plural, printable, type Terminal } from './terminal.ts'
 
 /** The lines that a run leaves behind. Pure but for the widths of the terminal. */
 
@@ -18,15 +18,21 @@ const nodeColor = (node: string, colors: Colors): ((text: string) => string) => 
   return colors.blue
 }
 
-export const actionLine = (action: ActionEvent, elapsed: string, colors: Colors): string => {
-  const failed = action.result.is_error === true
-  const summary = oneLine(action.summary)
-  const tokens = action.usage.total_tokens
+/** On a terminal one line and no more; elsewhere the whole summary. */
+export const actionLine = (
+  action: ActionEvent,
+  elapsed: string,
+  { colors, live, out }: Pick<Terminal, 'colors' | 'live' | 'out'>,
+): string => {
+  const tokens = action.usage.total_tokens > 0 ? `  · ${plural(action.usage.total_tokens, 'token')}` : ''
+  const room = live
+    ? (out.columns ?? 80) - timeWidth - nodeWidth - tokens.length - 5
+    : Number.POSITIVE_INFINITY
+  const summary = cutToWidth(oneLine(action.summary), Math.max(20, room))
   return [
     colors.dim(elapsed.padStart(timeWidth)),
     nodeColor(action.node, colors)(column(action.node, nodeWidth)),
-    (failed ? colors.red(summary) : summary) +
-      (tokens > 0 ? colors.dim(`  · ${plural(tokens, 'token')}`) : ''),
+    (action.result.is_error === true ? colors.red(summary) : summary) + colors.dim(tokens),
   ].join('  ')
 }
 
@@ -58,7 +64,7 @@ export const resultLines = (ended: Ended, { colors, live }: Terminal): string =>
   const plan = live ? todos.map((todo) => todoLine(todo, '', colors)) : []
   return [
     ...(plan.length > 0 ? ['', ...plan] : []),
-    ...(run.answer === null ? [] : ['', indented(answerText(run))]),
+    ...(run.answer === null ? [] : ['', indented(withBold(answerText(run), colors))]),
     '',
     `${verdict(run, colors)} ${colors.dim(`· ${[...counts(ended)].join(' · ')}`)}`,
     '',
@@ -70,6 +76,10 @@ const indented = (text: string): string =>
     .split('\n')
     .map((line) => (line === '' ? '' : `  ${line}`))
     .join('\n')
+
+/** Answers are Markdown as a rule; its bold is what a terminal can show. */
+const withBold = (text: string, { isColorSupported, bold }: Colors): string =>
+  isColorSupported ? text.replace(/\*\*(\S(?:[^*\n]*\S)?)\*\*/g, (_, inner: string) => bold(inner)) : text
 
 /** With a structure the answer is JSON text; people get it laid out. */
 const answerText = (run: RunView): string => {

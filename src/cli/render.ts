@@ -25,7 +25,7 @@ export const createJsonRenderer = (out: NodeJS.WritableStream, err: NodeJS.Writa
 
 /** For people: a line per action; on a terminal also a part below that is redrawn, with the plan and the streamed text. */
 export const createRenderer = (terminal: Terminal, now: () => number = () => performance.now()): Renderer => {
-  const startedAt = now()
+  let startedAt: number | null = null
   const streamed = createStreamed()
   const below = terminal.live ? createBelow(terminal) : null
   const waiting = new Set<string>()
@@ -36,15 +36,19 @@ export const createRenderer = (terminal: Terminal, now: () => number = () => per
     if (below) below.persist(line)
     else terminal.out.write(`${line}\n`)
   }
-  const elapsed = (): string => duration(now() - startedAt)
-  const draw = (): void => below?.draw(todos, streamed.tail(terminal.out), [...waiting], elapsed())
+  /** Since the first event: opening a runtime is not the run's time. */
+  const elapsed = (): string => {
+    startedAt ??= now()
+    return duration(now() - startedAt)
+  }
+  const draw = (): void => below?.draw(todos, streamed.tail(terminal.out), [...waiting])
 
   const onAction = (action: ActionEvent): void => {
     actions += 1
     streamed.settle(action.node)
     waiting.delete(action.node)
     for (const next of action.next) waiting.add(next)
-    print(actionLine(action, elapsed(), terminal.colors))
+    print(actionLine(action, elapsed(), terminal))
   }
   const onTodos = (current: readonly Todo[]): void => {
     const before = new Map(todos.map((todo) => [todo.id, todo.status]))
@@ -93,9 +97,9 @@ const createBelow = ({ out, colors }: Terminal) => {
   const update = createLogUpdate(out)
   let timer: NodeJS.Timeout | undefined
   let frame = 0
-  let parts: Parameters<typeof show> = [[], '', [], '']
+  let parts: Parameters<typeof show> = [[], '', []]
 
-  const show = (todos: readonly Todo[], text: string, waiting: readonly string[], _elapsed: string): void => {
+  const show = (todos: readonly Todo[], text: string, waiting: readonly string[]): void => {
     const mark = colors.cyan(frames[frame % frames.length] ?? '')
     const lines = [
       ...(todos.length > 0 ? ['', ...todos.map((todo) => todoLine(todo, '', colors))] : []),

@@ -15,7 +15,7 @@ import { openTerminal } from './terminal.ts'
 export type ServeFlags = { port?: string; host?: string; role: 'all' | 'api' | 'worker' }
 
 /** Together less than the 15 s that a supervisor may grant. */
-const stopMs = { app: 2_000, runtime: 10_000 }
+const stopMs = { drain: 3_000, app: 4_000, runtime: 9_000 }
 
 /** `mason serve`: API, worker or both until SIGTERM or SIGINT. Gives the exit code. */
 export const serve = async (flags: ServeFlags, env: Environment): Promise<number> => {
@@ -54,7 +54,13 @@ export const serve = async (flags: ServeFlags, env: Environment): Promise<number
 
 const openDoor = async (runtime: Runtime, config: Config, logger: Logger) => {
   const { auth, adminToken, http } = config
-  const app = await createApp({ runtime, auth, ...(adminToken !== null && { adminToken }), logger })
+  const app = await createApp({
+    runtime,
+    auth,
+    ...(adminToken !== null && { adminToken }),
+    logger,
+    drainMs: stopMs.drain,
+  })
   try {
     await app.listen(http)
   } catch (error) {

@@ -28,6 +28,26 @@ export const printable = (text: string): string =>
 
 export const oneLine = (text: string): string => printable(text.replace(/\s+/g, ' ').trim())
 
+/** East Asian characters take two columns. */
+const widthOf = (character: string): number =>
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\u3000-\u303f\uff00-\uff60]|\p{Emoji_Presentation}/u.test(
+    character,
+  )
+    ? 2
+    : 1
+
+/** At most `width` columns, with an ellipsis where something is left out. */
+export const cutToWidth = (text: string, width: number): string => {
+  let used = 0
+  let kept = ''
+  for (const character of text) {
+    used += widthOf(character)
+    if (used > width - 1) return used === width && kept + character === text ? text : `${kept}…`
+    kept += character
+  }
+  return text
+}
+
 /** 1234567 as 1,234,567. */
 export const grouped = (count: number): string => count.toLocaleString('en-US')
 

@@ -1,6 +1,11 @@
 import type { Readable } from 'node:stream'
 import helmet from '@fastify/helmet'
-import fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest } from 'fastify'
+import fastify, {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyRequest,
+  LogController,
+} from 'fastify'
 import type { Runtime } from '../runtime-api.ts'
 import { createAuthenticate } from './auth.ts'
 import { allowOrigins } from './cors.ts'
@@ -65,8 +70,7 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
 const createServer = (logger: FastifyBaseLogger | undefined): App => {
   const app = fastify({
     ...(logger ? { loggerInstance: logger } : { logger: false }),
-    disableRequestLogging: true,
-    requestIdLogLabel: 'request_id',
+    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
     genReqId: requestIdOf,
     forceCloseConnections: true,
     return503OnClosing: false,

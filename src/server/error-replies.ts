@@ -8,7 +8,8 @@ import { newRequestId } from './request-id.ts'
 /** Answers with the problem that was thrown. Our own faults are logged under the request id, which the answer carries. */
 export const sendProblem = (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
   const { problem, headers } = answerOf(error)
-  if (problem.status >= 500) request.log.error({ err: error, code: problem.code }, 'a request failed')
+  if (problem.status === 500) request.log.error({ err: error }, 'a request failed')
+  else if (problem.status > 500) request.log.warn({ err: error }, 'a request could not be served')
   void reply
     .code(problem.status)
     .headers(headers)

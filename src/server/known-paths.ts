@@ -15,7 +15,7 @@ export const answerUnknownPaths = (app: App): void => {
   })
   app.setNotFoundHandler((request) => {
     const allowed = methodsAt(paths.values(), request)
-    if (allowed.length === 0) throw nothingHere(request)
+    if (allowed.length === 0 || allowed.includes(request.method)) throw nothingHere(request)
     throw new HttpError('method_not_allowed', `${request.method} cannot be used here`, {
       remedy: `use ${allowed.join(' or ')}`,
       headers: { allow: allowed.join(', ') },

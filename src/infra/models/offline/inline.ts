@@ -17,6 +17,8 @@ export const inlineTable = (prompt: string, name: string): { document: Document 
   }
   const tables = best.length > 2 ? tablesOf(name, best) : []
   if (tables.length === 0) return { document: null, rest: prompt }
-  const rest = lines.filter((line) => !best.includes(line)).map(({ text }) => text.replace(/^```\w*$/, ''))
+  const first = best[0]?.n ?? 0
+  const last = best.at(-1)?.n ?? 0
+  const rest = lines.filter(({ n }) => n < first || n > last).map(({ text }) => text.replace(/^```\w*$/, ''))
   return { document: { file: name, lines: best, tables, complete: true }, rest: rest.join('\n').trim() }
 }

@@ -31,7 +31,7 @@ export type Query = {
 }
 
 /** Values of the group column in the order of the question, for comparisons. */
-export const comparedValues = (query: Query): string[] => {
+export const comparedValues = (query: Query): readonly string[] => {
   if (!query.group) return []
   const { column } = query.group
   const filter = query.filters.find((f) => f.kind === 'values' && f.column === column)

@@ -1,0 +1,268 @@
+import type { BusinessApi, Health, Runtime } from '../../src/runtime-api.ts'
+import { MasonError } from '../../src/state/errors.ts'
+import type { RunEvent, RunStatus, RunView, SessionView } from '../../src/state/run-view.ts'
+import { emptyState, type Json } from '../../src/state/runtime-state.ts'
+
+/** A runtime without a database, for tests of HTTP alone: it keeps runs in memory, works on none and notes every call. */
+export type FakeRuntime = {
+  runtime: Runtime
+  tokens: Map<string, { business_id: string; roles: string[] }>
+  health: Health
+  /** Every call: business, method, arguments. */
+  calls: [business: string, method: string, ...args: unknown[]][]
+  /** From now on this method throws this; undefined mends it. */
+  failing: Map<keyof BusinessApi | 'stats' | 'health' | 'authenticate', Error>
+  run(id: string): RunView
+  /** Sets a run's status and wakes who waits for it. */
+  settle(id: string, status: RunStatus): void
+  /** Every stream asked for, the latest last. */
+  streams: FakeStream[]
+  blobs: Map<string, Uint8Array>
+}
+
+/** A stream of events as the test feeds it. `taken` counts what the server asked for. */
+export type FakeStream = {
+  source: { run_id: string } | { session_id: string }
+  after: number
+  signal: AbortSignal
+  taken: number
+  over: boolean
+  push(...events: RunEvent[]): void
+  end(): void
+  fail(error: Error): void
+}
+
+const noUsage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }
+const someTime = '2026-01-02T03:04:05.678Z'
+
+const newRun = (id: string, session_id: string, metadata: Record<string, Json>): RunView => ({
+  id,
+  session_id,
+  turn: 1,
+  status: 'queued',
+  finish_reason: null,
+  answer: null,
+  output_structure: [],
+  usage: noUsage,
+  error: null,
+  input_request: null,
+  metadata,
+  created_at: someTime,
+  started_at: null,
+  ended_at: null,
+})
+
+const sessionOf = (id: string, runs: RunView[]): SessionView => ({
+  id,
+  user_id: 'u1',
+  created_at: someTime,
+  updated_at: someTime,
+  turns: runs.map((run) => ({
+    turn: run.turn,
+    run_id: run.id,
+    status: run.status,
+    prompt: 'p',
+    goal: '',
+    answer: null,
+    usage: noUsage,
+  })),
+})
+
+export const createFakeRuntime = (): FakeRuntime => {
+  const runs = new Map<string, { business: string; view: RunView }>()
+  const keys = new Map<string, { body: string; id: string }>()
+  const waiting = new Map<string, (() => void)[]>()
+  const fake: FakeRuntime = {
+    tokens: new Map(),
+    health: { ok: true, checks: { database: { ok: true, ms: 1 } } },
+    calls: [],
+    failing: new Map(),
+    streams: [],
+    blobs: new Map(),
+    run: (id) => runs.get(id)?.view as RunView,
+    settle(id, status) {
+      fake.run(id).status = status
+      for (const wake of waiting.get(id) ?? []) wake()
+    },
+    runtime: null as unknown as Runtime,
+  }
+  const failIf = (method: keyof BusinessApi | 'stats' | 'health' | 'authenticate') => {
+    const error = fake.failing.get(method)
+    if (error) throw error
+  }
+
+  const of = (business: string): BusinessApi => {
+    const note = (method: keyof BusinessApi, ...args: unknown[]) => {
+      fake.calls.push([business, method, ...args])
+      failIf(method)
+    }
+    const find = (id: string): RunView | null => {
+      const found = runs.get(id)
+      return found?.business === business ? found.view : null
+    }
+    const need = (id: string): RunView => {
+      const view = find(id)
+      if (!view) throw new MasonError('not_found', `there is no run "${id}"`)
+      return view
+    }
+    const inSession = (id: string): RunView[] =>
+      [...runs.values()]
+        .filter((run) => run.business === business && run.view.session_id === id)
+        .map((run) => run.view)
+
+    return {
+      async submit(request, key) {
+        note('submit', request, key)
+        const body = JSON.stringify(request)
+        const earlier = key === undefined ? undefined : keys.get(`${business} ${key}`)
+        if (earlier && earlier.body !== body)
+          throw new MasonError('idempotency_conflict', 'the key was used for another body')
+        const id = earlier?.id ?? `run_${runs.size + 1}`
+        if (!earlier) {
+          runs.set(id, {
+            business,
+            view: newRun(id, request.session_id ?? `ses_${id}`, request.metadata ?? {}),
+          })
+          if (key !== undefined) keys.set(`${business} ${key}`, { body, id })
+        }
+        const { session_id, turn, status } = need(id)
+        return { run: { id, session_id, turn, status }, replayed: earlier !== undefined }
+      },
+      async wait(id, signal) {
+        note('wait', id)
+        const ended: RunStatus[] = ['completed', 'failed', 'cancelled', 'input_required']
+        while (!ended.includes(need(id).status))
+          await new Promise<void>((resolve, reject) => {
+            signal.throwIfAborted()
+            signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+            waiting.set(id, [...(waiting.get(id) ?? []), resolve])
+          }).catch((error: unknown) => {
+            fake.calls.push([business, 'wait', id, 'aborted'])
+            throw error
+          })
+        return need(id)
+      },
+      async run(id) {
+        note('run', id)
+        return find(id)
+      },
+      async runs(filter) {
+        note('runs', filter)
+        return {
+          data: [...runs.values()].filter((run) => run.business === business).map((run) => run.view),
+          next_cursor: 'more',
+        }
+      },
+      async state(id, inline) {
+        note('state', id, inline)
+        return find(id) && emptyState
+      },
+      async blob(id, sha256) {
+        note('blob', id, sha256)
+        return (find(id) && fake.blobs.get(sha256)) ?? null
+      },
+      async cancel(id, reason) {
+        note('cancel', id, reason)
+        const run = need(id)
+        if (run.status === 'completed' || run.status === 'failed')
+          throw new MasonError('run_ended', `run "${id}" has ${run.status}`)
+        fake.settle(id, 'cancelled')
+        return run
+      },
+      async answer(id, requestId, answer) {
+        note('answer', id, requestId, answer)
+        return need(id)
+      },
+      async session(id) {
+        note('session', id)
+        const found = inSession(id)
+        return found.length === 0 ? null : sessionOf(id, found)
+      },
+      async sessions(filter) {
+        note('sessions', filter)
+        const ids = new Set(
+          [...runs.values()].filter((run) => run.business === business).map((run) => run.view.session_id),
+        )
+        return { data: [...ids].map((id) => sessionOf(id, inSession(id))), next_cursor: null }
+      },
+      async deleteSession(id) {
+        note('deleteSession', id)
+        const found = inSession(id)
+        for (const run of found) runs.delete(run.id)
+        return found.length > 0
+      },
+      async fork(id, actionId) {
+        note('fork', id, actionId)
+        return inSession(id).length === 0 ? null : sessionOf('ses_fork', [])
+      },
+      events(source, after, signal) {
+        note('events', source, after)
+        const { stream, events } = createStream(source, after, signal)
+        fake.streams.push(stream)
+        return events
+      },
+    }
+  }
+
+  fake.runtime = {
+    of,
+    async authenticate(token) {
+      failIf('authenticate')
+      return fake.tokens.get(token) ?? null
+    },
+    async health() {
+      failIf('health')
+      return fake.health
+    },
+    async stats() {
+      failIf('stats')
+      return { queued: 3, running: 2, input_required: 1, workers: 4, outbox: 5 }
+    },
+    graph: null as unknown as Runtime['graph'],
+    models: null as unknown as Runtime['models'],
+    startWorker: async () => undefined,
+    close: async () => undefined,
+  }
+  return fake
+}
+
+const createStream = (source: FakeStream['source'], after: number, signal: AbortSignal) => {
+  const queue: (RunEvent | Error | null)[] = []
+  let wake = (): void => undefined
+  const put = (...items: (RunEvent | Error | null)[]) => {
+    queue.push(...items)
+    wake()
+  }
+  const stream: FakeStream = {
+    source,
+    after,
+    signal,
+    taken: 0,
+    over: false,
+    push: put,
+    end: () => put(null),
+    fail: put,
+  }
+  signal.addEventListener('abort', () => wake(), { once: true })
+
+  async function* events(): AsyncGenerator<RunEvent> {
+    try {
+      while (!signal.aborted) {
+        const item = queue.shift()
+        if (item === null) return
+        if (item instanceof Error) throw item
+        if (item) {
+          stream.taken++
+          yield item
+        } else {
+          await new Promise<void>((resolve) => {
+            wake = resolve
+          })
+        }
+      }
+    } finally {
+      stream.over = true
+    }
+  }
+  return { stream, events: events() }
+}
