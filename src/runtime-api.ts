@@ -1,4 +1,6 @@
 import type { Graph } from './graph/build.ts'
+import type { Tokens } from './infra/admin/tokens.ts'
+import type { Users } from './infra/admin/users.ts'
 import type { Models } from './state/ports.ts'
 import type { RunRequest } from './state/run-request.ts'
 import type { Page, RunEvent, RunStatus, RunView, SessionView } from './state/run-view.ts'
@@ -56,6 +58,8 @@ export type Runtime = {
   of(businessId: string): BusinessApi
   /** Who a bearer token is, or null. `admin`: the admin token. */
   authenticate(token: string): Promise<{ business_id: string; roles: string[] } | null>
+  /** What admins manage, of all businesses. */
+  admin: { tokens: Tokens; users: Users }
   health(): Promise<Health>
   /** Counters for /metrics. */
   stats(): Promise<{

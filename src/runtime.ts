@@ -1,13 +1,15 @@
 import { createBusinessApi } from './business-api.ts'
 import { buildGraph } from './graph/build.ts'
 import { loadParts } from './graph/load.ts'
+import { createTokens } from './infra/admin/tokens.ts'
+import { createUsers } from './infra/admin/users.ts'
 import { systemClock } from './infra/clock.ts'
 import { type Closers, createClosers } from './infra/closers.ts'
 import type { Config } from './infra/config.ts'
 import { type Database, one } from './infra/database/database.ts'
 import { openDatabase } from './infra/database/open.ts'
 import { openFeed } from './infra/events/feed.ts'
-import { newWorkerId, sha256 } from './infra/ids.ts'
+import { newWorkerId } from './infra/ids.ts'
 import { openConfiguredModels } from './infra/models/open.ts'
 import { openHints } from './infra/queue/hints.ts'
 import { openQueues } from './infra/queue/queue.ts'
@@ -61,6 +63,7 @@ const compose = async (config: Config, options: RuntimeOptions, opened: Closers)
   opened.add(() => feed.close())
   await ensureBusiness(database, 'default')
 
+  const tokens = createTokens(database)
   const caps = createQueueCaps(database, clock)
   const apis = new Map<string, BusinessApi>()
   const of = (businessId: string): BusinessApi => {
@@ -74,7 +77,8 @@ const compose = async (config: Config, options: RuntimeOptions, opened: Closers)
     of,
     graph,
     models,
-    authenticate: (token) => authenticate(database, token),
+    authenticate: (token) => tokens.authenticate(token),
+    admin: { tokens, users: createUsers(database) },
     health: () => checkHealth(database, () => queues.ping()),
     stats: () => readStats(database),
     async startWorker({ concurrency = config.concurrency } = {}) {
@@ -104,13 +108,6 @@ const queueOf = (config: Config, database: Database & { pglite?: unknown }, pref
   if (config.redisUrl) return { kind: 'redis' as const, url: config.redisUrl, ...(prefix && { prefix }) }
   return { kind: 'embedded' as const, pglite: database.pglite as never }
 }
-
-const authenticate = async (database: Database, token: string) =>
-  one<{ business_id: string; roles: string[] }>(
-    database,
-    'SELECT tenant AS business_id, roles FROM tokens WHERE token_hash = $1 AND revoked_at IS NULL',
-    [sha256(token)],
-  )
 
 type Ping = () => Promise<{ ok: true; ms: number } | { ok: false; error: string }>
 

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isMasonError } from '../state/errors.ts'
+import { commandName } from './command-name.ts'
 import type { Followed, Gateway } from './gateway.ts'
 import { createHttp, type Http } from './http.ts'
 import { followEvents } from './http-events.ts'
@@ -21,7 +22,7 @@ export const openHttpGateway = (
     },
     howToAnswer: (runId, requestId) =>
       `curl -X POST ${target.url}/v1/runs/${runId}/input${target.token ? ' -H "Authorization: Bearer $MASON_TOKEN"' : ''} -H 'Content-Type: application/json' -d '{"request_id": "${requestId}", "answer": …}'`,
-    howToGoOn: (sessionId) => `mason run --url ${target.url} --session ${sessionId} "…"`,
+    howToGoOn: (sessionId) => `${commandName()} run --url ${target.url} --session ${sessionId} "…"`,
     close: async () => {},
   }
 }

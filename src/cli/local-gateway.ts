@@ -2,6 +2,7 @@ import type { Config } from '../infra/config.ts'
 import { withLocalSecrets } from '../infra/local-secrets.ts'
 import { isMasonError, MasonError } from '../state/errors.ts'
 import type { Log } from '../state/ports.ts'
+import { commandName } from './command-name.ts'
 import type { Gateway } from './gateway.ts'
 
 const runtimeModule = () => import('../runtime.ts')
@@ -31,8 +32,8 @@ export const openLocalGateway = async (config: Config, log: Log): Promise<Gatewa
       }
     },
     howToAnswer: (runId, requestId) =>
-      `start \`mason serve\` and POST /v1/runs/${runId}/input {"request_id": "${requestId}", "answer": …}`,
-    howToGoOn: (sessionId) => `mason run --session ${sessionId} "…"`,
+      `${commandName()} serve, then POST /v1/runs/${runId}/input {"request_id": "${requestId}", "answer": …}`,
+    howToGoOn: (sessionId) => `${commandName()} run --session ${sessionId} "…"`,
     close: () => runtime.close(10_000),
   }
 }

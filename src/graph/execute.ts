@@ -1,6 +1,7 @@
 import { isMasonError, MasonError, toMasonError } from '../state/errors.ts'
 import type { Clock, Outcome } from '../state/ports.ts'
 import type { Graph } from './build.ts'
+import { failure, recordedFailure } from './fault-drafts.ts'
 import { defaultLimits } from './limits.ts'
 import type { LiveRun } from './live-run.ts'
 import type { Services } from './visit.ts'
@@ -37,14 +38,11 @@ export const executeRun = async (
 ): Promise<Left> => {
   const stopClock = limitTime(run, services.clock, control)
   try {
+    run.outcome ??= recordedFailure(run.actions)
     if (!run.outcome) await walk(graph, run, services, control.signal)
-    else if (run.actions.length === 0)
-      await graph.visit('load-session', { run, services, signal: control.signal })
     if (run.ended) return 'ended'
-    if (!run.outcome) {
-      const waiting = await leaveWaiting(run)
-      if (waiting) return waiting
-    }
+    const waiting = run.outcome ? null : await leaveWaiting(run)
+    if (waiting) return waiting
     await endRun(graph, run, services)
     return 'ended'
   } catch (error) {
@@ -61,8 +59,11 @@ const walk = async (graph: Graph, run: LiveRun, services: Services, signal: Abor
   try {
     await graph.walk({ run, services, signal })
   } catch (thrown) {
+    // what a branch was committing when the walk was broken off comes first
+    await run.settled()
+    if (run.ended) return
     const error = signal.aborted ? signal.reason : thrown
-    if (isMasonError(error, 'lease_lost') || run.ended) throw error
+    if (isMasonError(error, 'lease_lost', 'database_unavailable')) throw error
     run.outcome = outcomeOf(error, run.failedAt)
   }
 }
@@ -77,24 +78,12 @@ const outcomeOf = (error: unknown, node: string | null): Outcome => {
   return failure(toMasonError(error, 'node_failed'), node)
 }
 
-/** A fault as the end of a run. */
-export const failure = (
-  { code, message, remedy, detail }: MasonError,
-  node: string | null = null,
-): Outcome => ({
-  status: 'failed',
-  reason: code,
-  error: {
-    code,
-    message: remedy ? `${message}; ${remedy}` : message,
-    ...(node && { node }),
-    ...(detail !== undefined && { detail }),
-  },
-})
-
+/** Lays the run's `end`; a run that was stopped before its first action still opens its turn. */
 const endRun = async (graph: Graph, run: LiveRun, services: Services): Promise<void> => {
   run.outcome ??= failure(new MasonError('internal', 'the graph stopped before its end'))
-  await graph.visit('end', { run, services, signal: new AbortController().signal })
+  const last = { run, services, signal: new AbortController().signal }
+  if (run.actions.length === 0) await graph.visit('load-session', last)
+  await graph.visit('end', last)
 }
 
 /** Parks the run for a person, or queues it for when its todos may be retried; null when it waits for neither. */

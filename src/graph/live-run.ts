@@ -81,6 +81,11 @@ export class LiveRun {
     return this.claimed.worked_ms + this.#clock.monotonicMs() - this.#startedAt
   }
 
+  /** Resolves once nothing is being committed any more. */
+  async settled(): Promise<void> {
+    await this.#tail
+  }
+
   /** Commits one action and gives the state that holds it. Branches come in turn, in the order they ask. */
   append(
     node: string,
@@ -128,10 +133,10 @@ export class LiveRun {
     return turn
   }
 
-  #resultOf({ body }: Committed, outcome: Outcome): RunResult {
-    const answer = body.context?.content
+  #resultOf({ patch }: Committed, outcome: Outcome): RunResult {
+    const answer = patch.chat_history?.findLast((message) => message.role === 'assistant')?.content
     return {
-      answer: typeof answer === 'string' ? answer : null,
+      answer: answer ?? null,
       output_structure: this.#state.output_structure as unknown as Json,
       error: outcome.status === 'failed' ? (outcome.error as Json) : null,
     }

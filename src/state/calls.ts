@@ -14,12 +14,23 @@ export type Block = 'parallel' | 'sequential'
 const callsSchema = z.array(plannedCallSchema).min(1)
 const calledSchema = z.object({ index: z.int(), id: z.string() })
 
-/** The calls an action decided on; empty for actions that decided on none. */
+const read = new WeakMap<ReadonlyAction, readonly PlannedCall[]>()
+
+/**
+ * The calls an action decided on, which its `next` names in the same order; empty for actions that decided on none.
+ * A tool's own data may be called `calls` too, so that alone does not count. Read once for each action.
+ */
 export const plannedCalls = (action: ReadonlyAction): readonly PlannedCall[] => {
-  if (action.result.calls === undefined) return []
+  if (action.result.calls === undefined || action.result.call !== undefined) return []
+  const known = read.get(action)
+  if (known) return known
   const parsed = callsSchema.safeParse(action.result.calls)
-  return parsed.success ? parsed.data : []
+  const calls = parsed.success && namesOf(parsed.data) === action.next.join() ? parsed.data : []
+  read.set(action, calls)
+  return calls
 }
+
+const namesOf = (calls: readonly PlannedCall[]): string => calls.map((call) => call.tool).join()
 
 /** Which call an action answers, or null. */
 export const answeredCall = (action: ReadonlyAction): { index: number; id: string } | null => {
@@ -42,7 +53,7 @@ export type FanOut = {
 
 /** The last fan-out of a turn: an action with calls, or with several names in `next`. Null when there is none. */
 export const lastFanOut = (actions: readonly ReadonlyAction[]): FanOut | null => {
-  const at = actions.findLastIndex((action) => action.next.length > 1 || action.result.calls !== undefined)
+  const at = actions.findLastIndex((action) => action.next.length > 1 || plannedCalls(action).length > 0)
   const opener = actions[at]
   if (!opener) return null
   const calls = plannedCalls(opener)
@@ -72,7 +83,8 @@ export const answeredCalls = (actions: readonly ReadonlyAction[]): AnsweredCall[
   let calls: readonly PlannedCall[] = []
   const answered: AnsweredCall[] = []
   for (const action of actions) {
-    if (action.result.calls !== undefined) calls = plannedCalls(action)
+    const planned = plannedCalls(action)
+    if (planned.length > 0) calls = planned
     const answer = answeredCall(action)
     const call = answer && calls.find((candidate) => candidate.index === answer.index)
     if (call) answered.push({ call, action })

@@ -60,8 +60,8 @@ const check = <Schema extends z.ZodType>(node: string, schema: Schema, value: un
   )
 }
 
-/** What routing and reflection read of a result stays in the action, however large the rest. */
-const kept = ['call', 'calls', 'block', 'judged', 'is_error'] as const
+/** What routing, reflection and the answer are read from stays in the action, however large the rest. */
+const kept = ['call', 'calls', 'block', 'judged', 'is_error', 'draft', 'answer', 'error'] as const
 
 const spill = async (
   result: ActionBody['result'],

@@ -119,6 +119,8 @@ export const resultsOf = (state: Pick<RuntimeState, 'action_history'>, blobs: Op
 
 /** The planner's latest draft of an answer in this turn, or null. */
 export const draftOf = (state: Pick<RuntimeState, 'action_history'>): string | null => {
-  const draft = turnActions(state).findLast((action) => typeof action.result.draft === 'string')?.result.draft
+  const draft = turnActions(state).findLast(
+    ({ result }) => typeof result.draft === 'string' && result.call === undefined,
+  )?.result.draft
   return typeof draft === 'string' ? draft : null
 }

@@ -13,6 +13,7 @@ export const errorCodes = [
   'session_of_another_user',
   'run_ended',
   'input_answered',
+  'already_exists',
   'payload_too_large',
   'too_many_requests',
   // models

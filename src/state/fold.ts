@@ -55,7 +55,8 @@ export const applyAction = (before: RuntimeState, row: ActionRow): RuntimeState 
     action_history: state.action_history.with(at, [...(state.action_history[at] ?? []), action]),
     usage: state.usage.with(at, addUsage(state.usage[at] ?? noUsage, row.body.usage)),
   }
-  return applyJudgements(next, row.body.result.judged)
+  // what answers a call holds a tool's own data, whatever its names
+  return row.body.result.call === undefined ? applyJudgements(next, row.body.result.judged) : next
 }
 
 /** The state as a patch of `turn` would leave it, before its action is committed. */

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { defineTool } from '../graph/tool.ts'
-import { askForJson } from '../nodes/ask-for-json.ts'
+import { askForJson } from '../graph/ask-for-json.ts'
 import { backgroundOf } from '../state/context.ts'
 import { type OutputPiece, outputTypeSchema, type RuntimeState } from '../state/runtime-state.ts'
 import { turnActions, turnPrompt } from '../state/turn.ts'

@@ -5,9 +5,9 @@ import { splitLines } from '../../src/tools/files/text.ts'
 
 /** A planner's turn with the offline model: its calls are answered as Mason's tools answer, until it gives a text. */
 
-export type Files = Record<string, string>
+type Files = Record<string, string>
 type Args = Record<string, unknown>
-export type Made = { name: string; args: Args; result: string }
+type Made = { name: string; args: Args; result: string }
 export type Chat = {
   files?: Files
   tools?: readonly string[]
@@ -43,7 +43,7 @@ const search = (name: string, lines: readonly string[], source: string): string 
   return `Matches in '${name}': ${found.slice(0, 200).join(', ')}${more}`
 }
 
-export const runTool = (files: Files, name: string, args: Args): string => {
+const runTool = (files: Files, name: string, args: Args): string => {
   if (name === 'calculate') {
     const expression = String(args.expression)
     const worked = workOut(expression)

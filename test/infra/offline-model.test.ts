@@ -2,6 +2,7 @@ import OpenAI from 'openai'
 import { describe, expect, it } from 'vitest'
 import { createOfflineFetch } from '../../src/infra/models/offline/fetch.ts'
 import { reply } from '../../src/infra/models/offline/reply.ts'
+import { openTestModels } from '../support/models.ts'
 import { allTools, callsOf, play, toolList, userMessage } from './offline-chat.ts'
 
 const orders = `order_id,date,region,product,customer,units,revenue,status
@@ -78,6 +79,20 @@ describe('figures from a table', () => {
     ['How many orders are over 500?', '**3**'],
     ['compare North and South', 'North **$1,745.50**, South **$390.00**; difference $1,355.50'],
     ['compare revenue in Q1 and Q2', 'difference $4,505.50'],
+    ['Which month had the highest revenue?', '**2024-03**, $1,710.00'],
+    ['what is 10% of the total revenue?', '**$459.55**'],
+    ['Which customer placed the most orders?', 'highest number of rows: **Lovelace, Ada**'],
+    ['In North, how many orders were paid?', '**2**'],
+    ['In orders.csv, how many orders did Bob make?', '**2**'],
+    [
+      'Give me the total revenue and the best-selling product.',
+      'Product with the highest total revenue: **Widget**',
+    ],
+    ['sort the orders by revenue', '2. **1001**: $1,200.50'],
+    ['Is North bigger than South?', '(North > South)'],
+    ['每个产品卖了多少件？', 'Widget: 29'],
+    ['退货率是多少', '**25%** (2 / 8'],
+    ['营收最高的前3个客户', '3. Carol: $680.00'],
     ['哪个地区的销售额最高？', '**North**'],
     ['总销售额是多少？', '**$4,595.50**'],
     ['有多少订单退货了？', '**2**'],
@@ -600,5 +615,35 @@ describe('behind the OpenAI interface', () => {
   it('stops when its caller has gone', async () => {
     const signal = AbortSignal.abort(new Error('gone'))
     await expect(createOfflineFetch()('http://x/v1/models', { signal })).rejects.toThrow('gone')
+  })
+
+  it('serves the ordinary model client: calls of the planner, text as it streams, JSON for the other roles', async () => {
+    const { models } = openTestModels({ baseUrl: 'http://offline.invalid/v1', fetch: createOfflineFetch() })
+    const signal = AbortSignal.timeout(20_000)
+    const content = userMessage('What is the total revenue?', { files: { 'orders.csv': orders } })
+    const pieces: string[] = []
+    const planned = await models.call(
+      {
+        role: 'planner',
+        messages: [{ role: 'user', content }],
+        tools: toolList(allTools).map((tool) => tool.function),
+        onText: (piece) => pieces.push(piece),
+      },
+      signal,
+    )
+    expect(planned).toMatchObject({
+      text: 'I am reading orders.csv.',
+      finish: 'tool_calls',
+      model: 'mason-offline',
+    })
+    expect(planned.tool_calls.map(({ name }) => name)).toEqual(['update_todos', 'read_file'])
+    expect(pieces.join('')).toBe(planned.text)
+    expect(planned.usage.prompt_tokens).toBeGreaterThan(100)
+    const schema = { type: 'object', properties: { task_goal: { type: 'string' } }, required: ['task_goal'] }
+    const understood = await models.call(
+      { role: 'understand', messages: [{ role: 'user', content }], schema },
+      signal,
+    )
+    expect(JSON.parse(understood.text)).toEqual({ task_goal: 'What is the total revenue? [orders.csv]' })
   })
 })

@@ -1,7 +1,8 @@
 import type { BusinessApi, Health, Runtime } from '../../src/runtime-api.ts'
 import { MasonError } from '../../src/state/errors.ts'
-import type { RunEvent, RunStatus, RunView, SessionView } from '../../src/state/run-view.ts'
+import type { RunStatus, RunView, SessionView } from '../../src/state/run-view.ts'
 import { emptyState, type Json } from '../../src/state/runtime-state.ts'
+import { createStream, type FakeStream } from './fake-stream.ts'
 
 /** A runtime without a database, for tests of HTTP alone: it keeps runs in memory, works on none and notes every call. */
 export type FakeRuntime = {
@@ -12,24 +13,14 @@ export type FakeRuntime = {
   calls: [business: string, method: string, ...args: unknown[]][]
   /** From now on this method throws this; undefined mends it. */
   failing: Map<keyof BusinessApi | 'stats' | 'health' | 'authenticate', Error>
+  /** While set, submitting waits for it. */
+  gate: Promise<void> | null
   run(id: string): RunView
   /** Sets a run's status and wakes who waits for it. */
   settle(id: string, status: RunStatus): void
   /** Every stream asked for, the latest last. */
   streams: FakeStream[]
   blobs: Map<string, Uint8Array>
-}
-
-/** A stream of events as the test feeds it. `taken` counts what the server asked for. */
-export type FakeStream = {
-  source: { run_id: string } | { session_id: string }
-  after: number
-  signal: AbortSignal
-  taken: number
-  over: boolean
-  push(...events: RunEvent[]): void
-  end(): void
-  fail(error: Error): void
 }
 
 const noUsage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }
@@ -77,6 +68,7 @@ export const createFakeRuntime = (): FakeRuntime => {
     health: { ok: true, checks: { database: { ok: true, ms: 1 } } },
     calls: [],
     failing: new Map(),
+    gate: null,
     streams: [],
     blobs: new Map(),
     run: (id) => runs.get(id)?.view as RunView,
@@ -113,6 +105,7 @@ export const createFakeRuntime = (): FakeRuntime => {
     return {
       async submit(request, key) {
         note('submit', request, key)
+        await fake.gate
         const body = JSON.stringify(request)
         const earlier = key === undefined ? undefined : keys.get(`${business} ${key}`)
         if (earlier && earlier.body !== body)
@@ -218,51 +211,11 @@ export const createFakeRuntime = (): FakeRuntime => {
       failIf('stats')
       return { queued: 3, running: 2, input_required: 1, workers: 4, outbox: 5 }
     },
+    admin: null as unknown as Runtime['admin'],
     graph: null as unknown as Runtime['graph'],
     models: null as unknown as Runtime['models'],
     startWorker: async () => undefined,
     close: async () => undefined,
   }
   return fake
-}
-
-const createStream = (source: FakeStream['source'], after: number, signal: AbortSignal) => {
-  const queue: (RunEvent | Error | null)[] = []
-  let wake = (): void => undefined
-  const put = (...items: (RunEvent | Error | null)[]) => {
-    queue.push(...items)
-    wake()
-  }
-  const stream: FakeStream = {
-    source,
-    after,
-    signal,
-    taken: 0,
-    over: false,
-    push: put,
-    end: () => put(null),
-    fail: put,
-  }
-  signal.addEventListener('abort', () => wake(), { once: true })
-
-  async function* events(): AsyncGenerator<RunEvent> {
-    try {
-      while (!signal.aborted) {
-        const item = queue.shift()
-        if (item === null) return
-        if (item instanceof Error) throw item
-        if (item) {
-          stream.taken++
-          yield item
-        } else {
-          await new Promise<void>((resolve) => {
-            wake = resolve
-          })
-        }
-      }
-    } finally {
-      stream.over = true
-    }
-  }
-  return { stream, events: events() }
 }

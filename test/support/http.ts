@@ -46,7 +46,7 @@ const requestOf = (method: string, { json, raw, headers = {}, token, signal }: C
     ...headers,
   },
   ...(json === undefined ? {} : { body: JSON.stringify(json) }),
-  ...(raw === undefined ? {} : { body: raw as BodyInit }),
+  ...(raw === undefined ? {} : { body: raw as string }),
   ...(signal ? { signal } : {}),
 })
 

@@ -4,8 +4,8 @@ import { joinSections, planOf, resultText, section } from '../../state/context.t
 import type { RuntimeState } from '../../state/runtime-state.ts'
 import { turnActions, turnPrompt, turnTodos } from '../../state/turn.ts'
 import { noUsage } from '../../state/usage.ts'
-import { askForJson } from '../ask-for-json.ts'
-import { openBlobs } from '../open-blobs.ts'
+import { askForJson } from '../../graph/ask-for-json.ts'
+import { openBlobs } from '../../graph/open-blobs.ts'
 import { byRule, fromReply, type Reflection, reflectionReply } from './judge.ts'
 import { moveTodos } from './move-todos.ts'
 

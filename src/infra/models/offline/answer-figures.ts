@@ -14,12 +14,13 @@ import {
   remarksOf,
   rowsOf,
   sourceOf,
+  styleOf,
   termsOf,
 } from './figures.ts'
 import { countRemark } from './fit.ts'
 import { say } from './frames.ts'
 import { combined, dryLedger, type Ledger, locally } from './ledger.ts'
-import { show } from './numbers.ts'
+import { decimalsOf, plain, show } from './numbers.ts'
 import type { Query } from './query.ts'
 import { cellOf, type Row } from './tables.ts'
 import type { Language } from './text.ts'
@@ -36,6 +37,8 @@ export const answerAggregate = (query: Query, ledger: Ledger, language: Language
   if (figure.terms.length === 0)
     return { text: say.noNumbers(language, measureName(query, language)), empty: true }
   const label = `${figureLabel(query, language)}${filterText(query, language)}`
+  if (query.asked.percent !== null)
+    return answerPart(query, query.asked.percent, label, rows, figure, ledger, language)
   const names = query.measure.kind === 'distinct' ? valuesIn(rows, query.measure.column) : []
   const listed =
     names.length > 0
@@ -44,6 +47,24 @@ export const answerAggregate = (query: Query, ledger: Ledger, language: Language
   const work = figure.work ? `${language === 'zh' ? '。计算：' : '. Calculation: '}${figure.work}` : ''
   const text = `${label}: **${figure.shown}** (${sourceOf(query, rows, language)})${remarksOf(query, rows, figure, language)}${countRemark(query, language)}${work}${work ? '' : '.'}${listed}`
   return { text, number: figure.value, name: figure.shown, names }
+}
+
+/** "10% of the total revenue". */
+const answerPart = (
+  query: Query,
+  percent: number,
+  label: string,
+  rows: readonly Row[],
+  figure: Figure,
+  ledger: Ledger,
+  language: Language,
+): Finding => {
+  const value = ledger.value(
+    combined(`${figure.expression.text} * ${plain(percent)} / 100`, (figure.value * percent) / 100),
+  )
+  const shown = show(value, styleOf(query), Math.min(6, decimalsOf(value)))
+  const text = `${label} × ${plain(percent)}%: **${shown}** (${label}: ${figure.shown}; ${sourceOf(query, rows, language)})`
+  return { text, number: value, name: shown }
 }
 
 const valuesIn = (rows: readonly Row[], column: number): string[] => [

@@ -23,7 +23,7 @@ import { findMeasureless, isForeign } from './unsure.ts'
 /** One question on its files: a sum, a search, figures of a table, or what the text says. */
 
 /** Sums in words need no file. */
-export const answerArithmetic = (question: string, desk: Desk): Step | null => {
+const answerArithmetic = (question: string, desk: Desk): Step | null => {
   const expression = readArithmetic(question)
   if (expression === null) return null
   const call: Call = { name: 'calculate', args: { expression } }

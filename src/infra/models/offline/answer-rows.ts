@@ -25,7 +25,7 @@ const escapeCell = (text: string): string =>
   shorten(text.replace(/\s*\n\s*/g, ' '), 80).replaceAll('|', '\\|')
 
 /** Rows as a Markdown table, the place of each row in front. */
-export const tableText = (query: Query, rows: readonly Row[], language: Language): string => {
+const tableText = (query: Query, rows: readonly Row[], language: Language): string => {
   const columns = query.table.columns.slice(0, mostColumns)
   const files = new Set(rows.map((row) => row.file)).size > 1
   const place = language === 'zh' ? '行' : query.table.unit

@@ -7,7 +7,7 @@ const concepts: readonly { name: string; words: readonly string[]; han: readonly
     'revenue sales sale sell turnover amount income spend earnings total value',
     '销售额 收入 营收 金额 营业额 总额 消费',
   ),
-  concept('quantity', 'quantity qty units unit pieces count', '数量 件数 销量'),
+  concept('quantity', 'quantity qty units unit pieces count', '数量 件数 销量 多少件'),
   concept('price', 'price expensive cheap cheapest', '价格 单价 售价 贵 便宜'),
   concept('cost', 'cost expense expenses spending', '成本 费用 支出 开支'),
   concept('profit', 'profit margin gain', '利润 盈利'),

@@ -3,10 +3,10 @@ import { blank } from './text.ts'
 /** Dates as people write them, brought to `YYYY-MM-DD` (with the time when there is one), so that text order is time order. */
 
 const months = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'] as const
-export const monthPattern =
+const monthPattern =
   'jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?'
 
-export const monthNumber = (name: string): number =>
+const monthNumber = (name: string): number =>
   months.findIndex((month) => name.toLowerCase().startsWith(month)) + 1
 
 const pad = (value: number | string): string => String(value).padStart(2, '0')
@@ -97,7 +97,7 @@ const endOf = (date: string, text: string): string =>
   /^\d{4}-\d{1,2}$/.test(text) ? `${date.slice(0, 7)}-32` : `${date.slice(0, 10)}~`
 
 /** The first period a question speaks of and where it says so, or null. */
-export const findRange = (text: string): { range: DateRange; at: number; end: number } | null => {
+const findRange = (text: string): { range: DateRange; at: number; end: number } | null => {
   const found = (m: RegExpExecArray, range: DateRange) => ({ range, at: m.index, end: m.index + m[0].length })
   const day = (value: string | undefined): string => readDate(value ?? '') ?? '~'
   let m = between.exec(text)

@@ -67,10 +67,7 @@ const detectDelimiter = (lines: readonly Line[], strict: boolean): string | null
 const isData = (cell: string): boolean => readNumber(cell) !== null || readDate(cell) !== null
 
 /** A first row is a header when no cell of it is a number or date, and the rows below differ from it. */
-export const looksLikeHeader = (
-  first: readonly string[],
-  others: readonly (readonly string[])[],
-): boolean => {
+const looksLikeHeader = (first: readonly string[], others: readonly (readonly string[])[]): boolean => {
   const names = first.map((cell) => cell.trim())
   if (names.every((name) => name === '') || names.some((name) => name.length > 60)) return false
   if (names.some((name) => isData(name) && !/^(?:19|20)\d{2}$/.test(name))) return false

@@ -158,7 +158,7 @@ export const nothingMatches = (query: Query, language: Language): Finding => {
 }
 
 /** The key a row is grouped by. */
-export const keyOf = (query: Query, row: Row): string => {
+const keyOf = (query: Query, row: Row): string => {
   if (!query.group) return ''
   if (query.group.column === -1) return row.file
   const { column, part } = query.group

@@ -13,7 +13,7 @@ const harmless = new Set(
    earliest recent first last common frequent often popular distinct different unique group grouped per between over under above
    below more less fewer least exactly whole entire sort sorted rank ranked descending ascending please help name need want know
    see year month quarter day week date time today one two three four five six seven eight nine ten three answer question up
-   cheap cheapest expensive second third fourth fifth rank here there according based only well next previous same those these among out part contribution perform performing
+   strongest weakest richest poorest ascending cheap cheapest expensive second third fourth fifth rank here there according based only well next previous same those these among out part contribution perform performing profitable active valuable ordered bought selling popular
    someone anyone people person who whom occur happen has had been come came see seen use used user`
     .split(/\s+/)
     .map(stem),

@@ -1,10 +1,11 @@
+import { counted, type Pick, readPick } from './pick.ts'
+import { readTerm, type Term } from './term.ts'
 import { hasHan, type Language, languageOf, readText, type Text } from './text.ts'
 
 /** What a question asks, read from its words alone, before any file is looked at. */
 
 export type Aggregate = 'sum' | 'avg' | 'median' | 'min' | 'max' | 'count'
-export type Pick = { direction: 'max' | 'min'; n: number; counted: boolean; time: boolean }
-export type Manner =
+type Manner =
   | 'figure'
   | 'list'
   | 'share'
@@ -22,70 +23,18 @@ export type Asked = {
   aggregate: Aggregate | null
   pick: Pick | null
   distinct: boolean
+  /** "10% of the total": the part of the figure that is asked for, in percent. */
+  percent: number | null
   /** Words after "by", "per", "for each": what to group by. */
   groupPhrases: readonly string[]
   /** Words after "how many", "which", "top 3", "list": what is counted or named. */
   subject: string
   /** What lines are to be found, for `lines` and `count_lines`. */
-  term: { words: string; exact: boolean } | null
+  term: Term | null
   /** All files together, each file by itself, or the one that fits. */
   scope: 'all' | 'one'
   /** A follow-up: "and in South?", "what about the average?", "how many of those". */
   elliptical: boolean
-}
-
-const numberWords = ['zero', 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine', 'ten']
-const hanDigits = '零一二三四五六七八九十'
-const toNumber = (text: string | undefined): number => {
-  if (!text) return 1
-  const word = numberWords.indexOf(text.toLowerCase())
-  const digit = word >= 0 ? word : hanDigits.indexOf(text)
-  return digit > 0 ? digit : text === '两' ? 2 : Math.min(100, Math.max(1, Number(text) || 1))
-}
-
-const counted = `(\\d{1,3}|${numberWords.slice(1).join('|')})`
-const most =
-  /\b(?:highest|largest|biggest|greatest|most|maximum|max|top|best|longest|tallest|heaviest|oldest|latest|newest|most recent|last)\b|最大|最高|最多|最贵|最长|最新|最近|最晚|最好|最佳|最重|排名第一|前[\d一二三四五六七八九十两]+/i
-const least =
-  /\b(?:lowest|smallest|least|fewest|minimum|min|bottom|worst|shortest|cheapest|youngest|lightest|earliest|first|oldest date)\b|最小|最低|最少|最便宜|最短|最早|最差|最轻|倒数|垫底|后[\d一二三四五六七八九十两]+名/i
-const inTime = /\b(?:latest|newest|most recent|earliest|last|first)\b|最新|最近|最晚|最早/i
-
-/** "more than 100", "at most 5" are conditions, not superlatives. */
-const withoutConditions = (raw: string): string =>
-  raw.replace(
-    /\b(?:at (?:most|least)|more than|less than|first (?:name|quarter|half)|last (?:name|quarter|year|month|week)|for the most part)\b|最多不超过|至少|至多/gi,
-    (m) => ' '.repeat(m.length),
-  )
-
-const readPick = (raw: string): Pick | null => {
-  const text = withoutConditions(raw)
-  const direction = most.test(text) ? 'max' : least.test(text) ? 'min' : null
-  if (!direction) return null
-  const n =
-    new RegExp(
-      `\\b(?:top|bottom|highest|lowest|largest|smallest|best|worst|latest|newest|earliest|oldest|first|last|cheapest)[ -]${counted}\\b`,
-      'i',
-    ).exec(text) ??
-    new RegExp(
-      `\\b${counted} (?:most |least )?(?:highest|lowest|largest|smallest|best|worst|latest|newest|earliest|biggest|cheapest|expensive|recent|top|oldest)\\b`,
-      'i',
-    ).exec(text) ??
-    /(?:前|后|最[大小高低多少新早贵]的?)\s*([\d]{1,3}|[一二三四五六七八九十两])/.exec(text) ??
-    /([\d]{1,3}|[一二三四五六七八九十两])(?:个|名|条|笔|位)?最/.exec(text)
-  const byCount =
-    /\bmost (?:common|frequent|often|popular)\b|\b(?:least|fewest) (?:common|frequent|often)\b|次数最[多少]|最常见/i.test(
-      text,
-    )
-  const ordinal =
-    /\b(?:(second|2nd)|(third|3rd)|(fourth|4th)|(fifth|5th))[- ](?=\w*(?:est|most)\b)|第([二三四五])[大小高低多少]/i.exec(
-      text,
-    )
-  const nth = ordinal
-    ? ordinal[5]
-      ? hanDigits.indexOf(ordinal[5])
-      : ordinal.slice(1, 5).findIndex((word) => word) + 2
-    : 0
-  return { direction, n: nth || toNumber(n?.[1]), counted: byCount, time: inTime.test(text) }
 }
 
 const readAggregate = (raw: string): Aggregate | null => {
@@ -110,54 +59,24 @@ const readAggregate = (raw: string): Aggregate | null => {
 const groupPatterns: readonly RegExp[] = [
   /\b(?:group(?:ed)? by|broken down by|breakdown by|split by|for each|for every|in each|of each|each|every|per|by)\s+(?:the\s+)?((?:[\p{L}\p{N}_]+[ -]?){1,3})/giu,
   /按照?(.{1,8}?)(?:统计|汇总|分组|分类|计算|列出|的|来|分|，|,|。|？|\?|$)/g,
-  /(?:每个?|各个?)(.{1,6}?)(?:的|有|一共|总|平均|最|销|是|，|,|？|\?|$)/g,
+  /(?:每个?|各个?)(.{1,6}?)(?:的|有|卖|买|售|共|多少|几|一共|总|平均|最|销|是|，|,|？|\?|$)/g,
 ]
 
 const subjectPatterns: readonly RegExp[] = [
   /\bhow (?:many|much)\s+(?:different |distinct |unique )?((?:[\p{L}\p{N}_-]+ ?){1,3})/iu,
   /\b(?:number|count) of\s+(?:different |distinct |unique |all )?(?:the )?((?:[\p{L}\p{N}_-]+ ?){1,3})/iu,
+  /\b(?:best|worst|top|most|least)[- ](?:selling|sold|performing|profitable|active|valuable|ordered|bought) ([\p{L}_-]+)/iu,
+  /\b(?:best|worst|top|biggest|weakest|strongest) (?!\d)([\p{L}_-]+)/iu,
   /\b(?:most|least) (?:common|frequent|popular|often \w+) ((?:[\p{L}_-]+ ?){1,2})/iu,
   new RegExp(`\\b(?:top|bottom|first|last)[ -]${counted}\\s+(?<s>(?:[\\p{L}_-]+ ?){1,2})`, 'iu'),
   /\b(?:which|what|whose)\s+((?!is\b|are\b|was\b|were\b|does\b|do\b|did\b|share|percent|proportion|the\b)(?:[\p{L}_-]+ ?){1,3})/iu,
-  /\b(?:list|show|give me|display|print|name|find|get)\s+(?:me )?(?:all |every |the |any |different |distinct |unique )*((?:[\p{L}_-]+ ?){1,3})/iu,
+  /\b(?:list of|list|show|give me a list of|give me|display|print|name|find|get)\s+(?:me )?(?:all |every |the |any |different |distinct |unique )*((?:[\p{L}_-]+ ?){1,3})/iu,
   /\b([\p{L}_]+) with (?:the )?(?:highest|lowest|most|largest|biggest|smallest|fewest|least|best|worst|greatest|top)\b/iu,
+  /前\s*[\d一二三四五六七八九十两]+\s*(?:个|名|位|条|笔|大|家|款)?([\p{Script=Han}]{2,4})/u,
   /(?:哪个|哪些|哪一个|哪位|哪家|哪种|哪款|哪一天|哪天|几个|多少个|多少种|多少家|多少名|列出(?:所有|全部)?(?:的)?)([\p{Script=Han}A-Za-z_]{1,6})/u,
   /多少(?:个|条|笔|件|份|位|名)?(?!行|钱)([\p{Script=Han}]{2}?)(?:[退被是已未在的了有还数没？?。]|$)/u,
   /([\p{Script=Han}]{1,4})(?:是哪个|有哪些|是哪一个|有多少|有几)/u,
 ]
-
-const quoted = /["“「'‘]([^"”」'’\n]{1,200})["”」'’]/
-
-const termPatterns: readonly RegExp[] = [
-  /\bhow (?:often|many times) (?:does|do|is|are|did|was)\s+(?:the )?(?:word |term |phrase )?(.+?)\s+(?:appear|occur|mentioned|come|show|used|found|in)\b/i,
-  /\b(?:what (?:does|do|did) .{1,60}? (?:say|state|tell|mention|write)s?(?: us| me)? (?:about|on|regarding))\s+(.+)$/i,
-  /\b(?:mention(?:s|ed|ing)?(?: of)?|contain(?:s|ing)?|includ(?:e|es|ing)|regarding|concerning|match(?:es|ing)?|search(?: for)?|look for|occurrences? of|references? to|talk(?:s|ing)? about|refer(?:s|ring)? to|about|say|with)\s+(?:the )?(?:(?:word|term|phrase|string|text|keyword)s? )?(.+)$/i,
-  /\b(?:find|quote|how many|count(?: the)?|list|show)\s+(?:me )?(?:all |the |every |any )*(?:lines? (?:of|on|for) )?(.+?)\s+(?:lines?|messages?|entries|log lines)\b/i,
-  /(?:关于|有关|提到|提及|包含|含有|出现|搜索|查找|含)(?:了)?(?:有)?(.+?)(?:的|在文件|这个词|说了|，|。|？|\?|有|$)/,
-]
-
-const cleanTerm = (text: string): string =>
-  text
-    .replace(
-      /\s+(?:in|from|of|within|inside)\s+(?:the |this |that |my |our |all )?(?:\S+\.\w{1,5}|(?:\w+ )?(?:files?|logs?|documents?|texts?|reports?|handbook|notes?|attachments?|contract|policy|lines?))\b.*$/i,
-      '',
-    )
-    .replace(/\s+(?:are|is) there\b.*$/i, '')
-    .replace(/^(?:the |any |a |an )+/i, '')
-    .replace(/^(?:word|term|phrase|string|text|keyword)\s+/i, '')
-    .replace(/[?？.。!！,，\s]+$/, '')
-    .trim()
-
-const readTerm = (raw: string): Asked['term'] => {
-  const inQuotes = quoted.exec(raw)?.[1]
-  if (inQuotes) return { words: inQuotes.trim(), exact: true }
-  for (const pattern of termPatterns) {
-    const words = cleanTerm(pattern.exec(raw)?.[1] ?? '')
-    if (words !== '' && !/^(?:lines?|it|them|this|that)$/i.test(words))
-      return { words, exact: /^[A-Z][A-Z0-9_-]+$/.test(words) }
-  }
-  return null
-}
 
 const aboutLines =
   /\blines?\b.*\b(?:mention|contain|includ|about|with|say|match|have|refer|where|that)|\bquote\b|\bwhat (?:does|do|did) .{1,60}? (?:say|state|tell|mention|write)|\b(?:search|look) for\b|\boccurrences?\b|\bhow (?:often|many times)\b|\bpassages?\b|\b(?:paragraph|sentence)s? (?:about|on|that|mention)|\bmentions? of\b|\b(?:error|warning|info|debug|\w+) (?:log )?lines\b|\bwhere .{1,40} mentioned\b|(?:关于|提到|提及|包含|含有|出现).{1,30}(?:行|内容|句|地方|次|段)|(?:行|内容|句子?)(?:提到|包含|含有|出现)|文件.{0,6}(?:提到|说了|怎么说|写了)|引用|原文/i
@@ -180,7 +99,16 @@ const readManner = (raw: string, term: Asked['term']): Manner => {
       ? 'count_lines'
       : 'lines'
   if (sizeOfFile.test(raw)) return 'figure'
-  if (/\b(?:percent|percentage|share|proportion|fraction)\b|占比|百分比|比例|占.{0,6}(?:多少|几)/i.test(raw))
+  if (/率(?:是|为|有|$|？|\?)/.test(raw)) return 'share'
+  if (
+    /\b(?:bigger|larger|higher|greater|smaller|lower|better|worse|more|less|fewer) than (?!\W?\d)/i.test(raw)
+  )
+    return 'compare'
+  if (
+    /\b(?:percentage|what percent|(?<!\d )percent|share|proportion|fraction)\b|占比|百分比|比例|占.{0,6}(?:多少|几)/i.test(
+      raw,
+    )
+  )
     return 'share'
   if (
     /\b(?:compare|comparison|minus|versus|vs\.?|difference between|differ)\b|比较|对比|相差|差多少|差额/i.test(
@@ -230,6 +158,11 @@ export const readIntent = (question: string): Asked => {
     manner,
     aggregate: readAggregate(raw),
     pick: readPick(raw),
+    percent:
+      Number(
+        /(\d+(?:\.\d+)?)\s*(?:%|percent) of (?:the |our |my )?(?=\D)/i.exec(raw)?.[1] ??
+          /的(\d+(?:\.\d+)?)\s*%/.exec(raw)?.[1],
+      ) || null,
     distinct: /\b(?:distinct|different|unique)\b|[多几][少]?种|不同|去重/i.test(raw),
     groupPhrases: groups.filter((phrase) => phrase !== ''),
     subject: readSubject(raw),

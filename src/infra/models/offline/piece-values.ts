@@ -4,7 +4,7 @@ import type { Finding } from './figures.ts'
 import type { Piece } from './read-request.ts'
 
 /** The bare value of a finding for a piece of the asked type; undefined when it has none. */
-export const pieceValue = (type: string, finding: Finding): Json | undefined => {
+const pieceValue = (type: string, finding: Finding): Json | undefined => {
   if (type === 'number') return finding.number
   if (type === 'list') return finding.names && finding.names.length > 0 ? [...finding.names] : undefined
   if (type === 'table') return finding.rows && finding.rows.length > 0 ? [...finding.rows] : undefined

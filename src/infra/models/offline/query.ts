@@ -1,6 +1,7 @@
 import type { DatePart } from './dates.ts'
 import type { Filter } from './filters.ts'
-import type { Aggregate, Asked, Pick } from './intent.ts'
+import type { Aggregate, Asked } from './intent.ts'
+import type { Pick } from './pick.ts'
 import { type Table, valuesOf } from './tables.ts'
 
 /** A question brought onto one table: which rows, which column, by what. */

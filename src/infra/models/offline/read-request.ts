@@ -13,7 +13,7 @@ export type FileInfo = {
   preview: readonly string[]
 }
 export type Piece = { id: string; type: string; expected: string }
-export type Sections = ReadonlyMap<string, string>
+type Sections = ReadonlyMap<string, string>
 export type Request = {
   sections: Sections
   prompt: string
@@ -51,7 +51,7 @@ const plannerTitles = [
 const judgeTitles = [...plannerTitles, 'Draft', 'Results']
 
 /** Sections by title; only known titles, each once, start one, so that a request may hold lines with # itself. */
-export const readSections = (text: string, titles: readonly string[]): Sections => {
+const readSections = (text: string, titles: readonly string[]): Sections => {
   const sections = new Map<string, string[]>()
   let open: string[] | null = null
   for (const line of text.split('\n')) {
@@ -64,7 +64,7 @@ export const readSections = (text: string, titles: readonly string[]): Sections 
   return new Map([...sections].map(([title, lines]) => [title, lines.join('\n').trim()]))
 }
 
-export const readFiles = (text: string): FileInfo[] => {
+const readFiles = (text: string): FileInfo[] => {
   const files: (FileInfo & { preview: string[] })[] = []
   for (const line of text.split('\n')) {
     const preview = /^\s{2,}\| ?(.*)$/.exec(line)

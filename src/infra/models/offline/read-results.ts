@@ -4,7 +4,7 @@ import type { Made } from './read-request.ts'
 /** What came back from the tools, read from their plain text. */
 
 /** The numbered lines a read_file result shows, and the number of lines of the whole file. */
-export const readPage = (result: string): { lines: Line[]; total: number | null } => {
+const readPage = (result: string): { lines: Line[]; total: number | null } => {
   const all = result.split('\n')
   if (/^File '.*' is empty\.?\s*$/.test(result)) return { lines: [], total: 0 }
   const head = /^File '.*', lines \d+-\d+ of (\d+):/.exec(all[0] ?? '')

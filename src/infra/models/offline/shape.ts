@@ -1,7 +1,8 @@
 import { bestColumn, isEntity, notAdditive, repeats } from './columns.ts'
 import { partOf } from './dates.ts'
 import type { Filter } from './filters.ts'
-import type { Aggregate, Asked, Pick } from './intent.ts'
+import type { Aggregate, Asked } from './intent.ts'
+import type { Pick } from './pick.ts'
 import type { Group, Measure, Query } from './query.ts'
 import type { Table } from './tables.ts'
 
@@ -104,6 +105,16 @@ const shapeCount = (g: Ground): Shape => {
   return shape(g.group ? 'groups' : 'aggregate', 'count', measure, { group: g.group, open: false })
 }
 
+/** "the most orders" counts rows; "the most revenue" and "the most expensive" speak of a column. */
+const countsRows = (noun: string, table: Table): boolean => {
+  if (bestColumn(noun, table, (i) => !isEntity(table, i)) >= 0) return false
+  return (
+    /订单|记录|次数/.test(noun) ||
+    (/[^s]s$/.test(noun) && noun.length > 3) ||
+    bestColumn(noun, table, (i) => isEntity(table, i)) >= 0
+  )
+}
+
 const shapePick = (g: Ground): Shape => {
   const { table, pick } = g
   if (!pick) return shape('aggregate', 'sum', g.measure)
@@ -111,8 +122,9 @@ const shapePick = (g: Ground): Shape => {
   if (pick.time && !g.named && g.aggregate === null && dated >= 0)
     return shape('pick', 'max', { kind: 'column', column: dated }, { pick, open: false })
   const by = g.subjectGroup ?? (g.subject >= 0 ? { column: g.subject, part: null } : null) ?? g.group
-  const countWanted = pick.counted || g.aggregate === 'count' || (g.measure === null && by !== null)
-  if (by && countWanted && !g.named)
+  const counts = pick.noun !== '' && countsRows(pick.noun, table)
+  const countWanted = counts || pick.counted || g.aggregate === 'count' || (g.measure === null && by !== null)
+  if (by && countWanted && (counts || !g.named))
     return shape('groups', 'count', rowsMeasure, { group: by, pick, open: false })
   if (g.group && by && by.column === g.group.column && !g.asked.subject && g.aggregate === null)
     return shape('groups', pick.direction, g.measure, { group: g.group })
@@ -121,7 +133,7 @@ const shapePick = (g: Ground): Shape => {
   if (
     by &&
     g.measure &&
-    repeats(table.rows, by.column) &&
+    (by.part !== null || repeats(table.rows, by.column)) &&
     additive &&
     by.column !== (g.measure.kind === 'column' ? g.measure.column : -2)
   )

@@ -4,7 +4,7 @@ import { bareStyle, decimalsOf, type NumberStyle, readNumber, unitOf } from './n
 
 /** One table of a file, each row with the place it came from, so that an answer can name its lines. */
 export type Row = { file: string; place: number; cells: readonly string[] }
-export type ColumnKind = 'number' | 'date' | 'flag' | 'text'
+type ColumnKind = 'number' | 'date' | 'flag' | 'text'
 export type Column = {
   name: string
   kind: ColumnKind

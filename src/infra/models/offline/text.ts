@@ -1,7 +1,7 @@
 /** Words of a text with their places, so that what a question mentions can be found and crossed out. */
 
 export type Language = 'en' | 'zh'
-export type Word = { raw: string; stem: string; at: number; end: number }
+type Word = { raw: string; stem: string; at: number; end: number }
 export type Text = { raw: string; lower: string; words: readonly Word[] }
 export type Span = { at: number; end: number }
 

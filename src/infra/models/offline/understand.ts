@@ -16,7 +16,7 @@ const styles: readonly (readonly [RegExp, string])[] = [
   [/\b(?:plain text|no markdown|without markdown)\b|纯文本/i, 'plain text'],
 ]
 
-export const styleIn = (prompt: string): string =>
+const styleIn = (prompt: string): string =>
   styles
     .filter(([pattern]) => pattern.test(prompt))
     .map(([, style]) => style)

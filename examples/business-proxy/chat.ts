@@ -1,0 +1,60 @@
+import { createInterface } from 'node:readline'
+import { type RunRequest, submitRun } from 'mason'
+import { answersOn, type MasonServer } from './answers.ts'
+
+/** A chat mini-app: messages come in as JSON lines and are put straight into the queue; replies go out the same way. */
+
+export type ChatMessage = { msg_id: string; room: string; from: string; text: string }
+export type ChatReply = { reply_to: unknown; room: string; text: string }
+
+/** The chat's own message as the one standard shape: a person in a room is a session. */
+export const toRunRequest = ({ msg_id, room, from, text }: ChatMessage): RunRequest => ({
+  prompt: text,
+  user_id: from,
+  session_id: sessionOf({ room, from }),
+  metadata: { product: 'chat', msg_id },
+})
+
+const sessionOf = ({ room, from }: Pick<ChatMessage, 'room' | 'from'>): string => `chat-${room}-${from}`
+
+/** The message id makes a message that is delivered twice one run. No HTTP: this works while the API is down. */
+export const send = async (message: ChatMessage, redisUrl?: string): Promise<void> => {
+  await submitRun(toRunRequest(message), { id: `chat-${message.msg_id}`, ...(redisUrl && { redisUrl }) })
+}
+
+/** Gives each reply of a conversation, in the order of its messages, until the signal aborts. */
+export async function* replies(
+  mason: MasonServer,
+  message: Pick<ChatMessage, 'room' | 'from'>,
+  signal: AbortSignal,
+): AsyncGenerator<ChatReply> {
+  for await (const { text, metadata } of answersOn(
+    mason,
+    `/v1/sessions/${sessionOf(message)}/events`,
+    signal,
+  ))
+    yield { reply_to: metadata.msg_id, room: message.room, text }
+}
+
+if (process.argv[1] === import.meta.filename) {
+  const { MASON_URL: url = 'http://127.0.0.1:8080', MASON_TOKEN: token } = process.env
+  for await (const line of createInterface({ input: process.stdin })) {
+    const message = JSON.parse(line) as ChatMessage
+    await send(message)
+    console.log(JSON.stringify(await replyTo({ url, token }, message)))
+  }
+}
+
+/** The session exists once a worker has taken the job from the queue, so the first look may come too early. */
+async function replyTo(mason: MasonServer, message: ChatMessage): Promise<ChatReply | null> {
+  const patience = AbortSignal.timeout(60_000)
+  for (;;) {
+    try {
+      for await (const reply of replies(mason, message, patience))
+        if (reply.reply_to === message.msg_id) return reply
+    } catch (error) {
+      if (patience.aborted) throw error
+    }
+    await new Promise((resolve) => setTimeout(resolve, 200))
+  }
+}

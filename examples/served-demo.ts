@@ -1,0 +1,165 @@
+import { randomBytes } from 'node:crypto'
+import { exitCodes } from '../src/cli/failure.ts'
+import { readFiles } from '../src/cli/files.ts'
+import { follow } from '../src/cli/follow.ts'
+import type { Followed } from '../src/cli/gateway.ts'
+import { openHttpGateway } from '../src/cli/http-gateway.ts'
+import { onInterrupt } from '../src/cli/interrupts.ts'
+import { createRenderer } from '../src/cli/render.ts'
+import { introduce } from '../src/cli/run.ts'
+import { runCommand } from '../src/cli/shell.ts'
+import { openTerminal } from '../src/cli/terminal.ts'
+import { type Environment, readConfig } from '../src/infra/config.ts'
+import { openPostgres } from '../src/infra/database/postgres.ts'
+import { packagePath } from '../src/infra/package-path.ts'
+import { MasonError } from '../src/state/errors.ts'
+import { type Mason, startMason } from './served-demo/processes.ts'
+import { startSlowModel } from './served-demo/slow-model.ts'
+
+/** `npm run demo:served`: one API process and two workers on real servers. The worker that has the run is killed. */
+
+const question =
+  'Which region has the highest revenue from completed orders, and how many orders were returned?'
+const leaseMs = 3000
+const slowness = 700
+
+const demo = async (env: Environment): Promise<number> => {
+  const url = databaseUrlOf(env)
+  const terminal = openTerminal(env)
+  const { out, colors } = terminal
+  const interrupt = onInterrupt()
+  const closers: (() => unknown)[] = [() => interrupt.stop()]
+  try {
+    out.write(`${colors.bold('Mason served demo')}: PostgreSQL, Redis, one API process and two workers\n`)
+    const given = await settings(env, closers)
+    const workers = new Map<string, Mason>()
+    const start = async (args: string[], ready: RegExp) => {
+      const mason = await startMason(args, given, ready)
+      closers.push(() => mason.stop())
+      return mason
+    }
+    const api = await start(['serve', '--role', 'api', '--port', '0'], /listens on (http\S+)/)
+    const baseUrl = api.said[1] ?? ''
+    out.write(`  api       process ${api.pid} at ${baseUrl}\n`)
+    for (const name of ['A', 'B']) {
+      const worker = await start(['worker'], /takes \d+ runs/)
+      workers.set(name, worker)
+      out.write(`  worker ${name}  process ${worker.pid}\n`)
+    }
+    const renderer = createRenderer(terminal)
+    const gateway = openHttpGateway({ url: baseUrl, token: null }, (line) => renderer.note(line))
+    const files = await readFiles([packagePath('examples', 'data', 'orders.csv')])
+    out.write(
+      `\n${colors.bold('question')}  ${question}\n${colors.bold('file')}      examples/data/orders.csv\n`,
+    )
+    const followed = await gateway.submit({ prompt: question, user_id: 'demo', files })
+    introduce(followed.run, gateway, terminal)
+    const story = createStory(url, workers, (line) => renderer.note(line))
+    const code = await follow(story.watch(followed), { renderer, terminal, gateway }, interrupt.signal)
+    out.write(`${await story.moral(followed.run.id)}\n`)
+    return code
+  } finally {
+    for (const close of closers.reverse()) await close()
+  }
+}
+
+/** What the workers share. Without OPENAI_* a model of the demo's own answers. */
+const settings = async (env: Environment, closers: (() => unknown)[]): Promise<NodeJS.ProcessEnv> => {
+  const own = env.OPENAI_API_KEY || env.OPENAI_BASE_URL ? null : await startSlowModel(slowness)
+  if (own) closers.push(() => own.close())
+  return {
+    ...env,
+    MASON_AUTH: 'off',
+    HOST: '127.0.0.1',
+    MASON_LEASE_MS: String(leaseMs),
+    MASON_MASTER_KEY: env.MASON_MASTER_KEY || randomBytes(32).toString('base64'),
+    LOG_LEVEL: env.LOG_LEVEL || 'error',
+    ...(own && { OPENAI_BASE_URL: own.baseUrl, OPENAI_MODEL: 'mason-offline' }),
+  }
+}
+
+const databaseUrlOf = (env: Environment): string => {
+  const { database, redisUrl } = readConfig(
+    { ...env, MASON_MASTER_KEY: randomBytes(32).toString('base64') },
+    { role: 'run' },
+  )
+  if (database.kind === 'postgres' && redisUrl) return database.url
+  throw new MasonError('invalid_settings', 'this demo needs DATABASE_URL and REDIS_URL', {
+    remedy:
+      'start PostgreSQL with pgvector and Redis, and set both; `npm run demo` needs neither. On Debian: .ci/services.sh install && .ci/services.sh start /tmp/mason-services, then take the two addresses from /tmp/mason-services/env',
+  })
+}
+
+/** Kills the worker that has the run once the plan is made, and tells who did what. */
+const createStory = (url: string, workers: ReadonlyMap<string, Mason>, note: (line: string) => void) => {
+  const seen: number[] = []
+  let victim: string | null = null
+
+  const kill = async (runId: string): Promise<void> => {
+    const name = await ownerOf(url, runId, workers)
+    if (name === null) return
+    victim = name
+    workers.get(name)?.kill()
+    note(`worker ${name} had the run and was just killed (SIGKILL); its lease ends in ${leaseMs / 1000} s …`)
+  }
+  return {
+    watch: (followed: Followed): Followed => ({
+      ...followed,
+      async *events(signal) {
+        for await (const event of followed.events(signal)) {
+          yield event
+          if (event.event !== 'action') continue
+          seen.push(event.id)
+          if (victim === null && event.data.node === 'planner') await kill(followed.run.id)
+        }
+      },
+    }),
+    async moral(runId: string): Promise<string> {
+      if (victim === null) return 'The run was over before its worker could be killed.'
+      if (seen.some((id, index) => id !== index + 1))
+        return `Actions are missing or doubled: ${seen.join(', ')}`
+      const by = (await epochsOf(url, runId)).map(
+        ({ first, last }, index) =>
+          `worker ${index === 0 ? victim : victim === 'A' ? 'B' : 'A'} did actions ${first} to ${last}`,
+      )
+      return `${by.join(', ')}: none lost, none twice.`
+    },
+  }
+}
+
+const ask = async <Row>(url: string, text: string, runId: string): Promise<Row[]> => {
+  const database = await openPostgres({ url, migrate: false, max: 1 })
+  try {
+    return (await database.query<Row>(text, [runId])).rows
+  } finally {
+    await database.close()
+  }
+}
+
+/** Which of our workers holds the lease; worker ids carry the process id. */
+const ownerOf = async (
+  url: string,
+  runId: string,
+  workers: ReadonlyMap<string, Mason>,
+): Promise<string | null> => {
+  const [row] = await ask<{ lease_owner: string | null }>(
+    url,
+    "SELECT lease_owner FROM runs WHERE run_id = $1 AND status = 'running'",
+    runId,
+  )
+  const pid = Number(row?.lease_owner?.split('_')[1])
+  return [...workers].find(([, worker]) => worker.pid === pid)?.[0] ?? null
+}
+
+/** Every claim has an epoch, and every action the epoch under which it was written. */
+const epochsOf = (url: string, runId: string) =>
+  ask<{ first: number; last: number }>(
+    url,
+    'SELECT min(seq) AS first, max(seq) AS last FROM actions WHERE run_id = $1 GROUP BY epoch ORDER BY epoch',
+    runId,
+  )
+
+await runCommand(async (env) => {
+  const code = await demo(env())
+  return code === exitCodes.inputRequired ? exitCodes.failed : code
+})

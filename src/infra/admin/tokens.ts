@@ -1,0 +1,81 @@
+import { randomBytes } from 'node:crypto'
+import type { NewToken, TokenChange, TokenInput, TokenView } from '../../state/admin.ts'
+import type { Page } from '../../state/run-view.ts'
+import { type Database, one } from '../database/database.ts'
+import { sha256 } from '../ids.ts'
+import { ensureBusiness } from '../runs/admit.ts'
+import { pageOf, readCursor } from '../runs/page.ts'
+
+type Row = Omit<TokenView, 'created_at'> & { created_at: Date; at: string }
+
+const columns = 'token_id AS id, tenant AS business_id, label, roles, created_at, created_at::text AS at'
+
+const viewOf = ({ id, business_id, label, roles, created_at }: Row): TokenView => ({
+  id,
+  business_id,
+  label,
+  roles,
+  created_at: created_at.toISOString(),
+})
+
+/** API tokens of businesses: stored as a hash, shown once. */
+export const createTokens = (database: Database) => ({
+  async create({ business_id, label, roles }: TokenInput): Promise<NewToken> {
+    await ensureBusiness(database, business_id)
+    const token = `mason_${randomBytes(32).toString('base64url')}`
+    const id = `tok_${randomBytes(12).toString('hex')}`
+    const row = await one<Row>(
+      database,
+      `INSERT INTO tokens (tenant, token_id, token_hash, label, roles)
+       VALUES ($1, $2, $3, $4, ARRAY(SELECT json_array_elements_text($5::json))) RETURNING ${columns}`,
+      [business_id, id, sha256(token), label, JSON.stringify(roles)],
+    )
+    return { ...viewOf(row as Row), token }
+  },
+  async get(id: string): Promise<TokenView | null> {
+    const row = await one<Row>(
+      database,
+      `SELECT ${columns} FROM tokens WHERE token_id = $1 AND revoked_at IS NULL`,
+      [id],
+    )
+    return row && viewOf(row)
+  },
+  async change(id: string, { label, roles }: TokenChange): Promise<TokenView | null> {
+    const row = await one<Row>(
+      database,
+      `UPDATE tokens SET label = COALESCE($2, label),
+         roles = CASE WHEN $3::json IS NULL THEN roles ELSE ARRAY(SELECT json_array_elements_text($3::json)) END
+       WHERE token_id = $1 AND revoked_at IS NULL RETURNING ${columns}`,
+      [id, label ?? null, roles ? JSON.stringify(roles) : null],
+    )
+    return row && viewOf(row)
+  },
+  /** Refused from now on, everywhere. False: there is no such token. */
+  async revoke(id: string): Promise<boolean> {
+    const row = await one(
+      database,
+      'UPDATE tokens SET revoked_at = clock_timestamp() WHERE token_id = $1 AND revoked_at IS NULL RETURNING token_id',
+      [id],
+    )
+    return row !== null
+  },
+  async list(filter: { business_id?: string; limit: number; cursor?: string }): Promise<Page<TokenView>> {
+    const after = readCursor(filter.cursor)
+    const { rows } = await database.query<Row>(
+      `SELECT ${columns} FROM tokens WHERE revoked_at IS NULL AND ($1::text IS NULL OR tenant = $1)
+         AND ($2::text IS NULL OR (created_at, token_id) < ($2::timestamptz, $3))
+       ORDER BY created_at DESC, token_id DESC LIMIT $4`,
+      [filter.business_id ?? null, after?.at ?? null, after?.id ?? null, filter.limit + 1],
+    )
+    return pageOf(rows, filter.limit, viewOf)
+  },
+  /** Who a bearer token is, or null. */
+  authenticate: (token: string): Promise<{ business_id: string; roles: string[] } | null> =>
+    one(
+      database,
+      'SELECT tenant AS business_id, roles FROM tokens WHERE token_hash = $1 AND revoked_at IS NULL',
+      [sha256(token)],
+    ),
+})
+
+export type Tokens = ReturnType<typeof createTokens>

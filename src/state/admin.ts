@@ -1,0 +1,39 @@
+import { z } from 'zod'
+import { idSchema } from './run-request.ts'
+
+/** What admins send and are shown: tokens and users of a business. CONTRACT section 7. */
+
+export const tokenRoleSchema = z.enum(['submit', 'read', 'admin'])
+
+export const tokenInputSchema = z.strictObject({
+  business_id: idSchema.default('default'),
+  label: z.string().min(1).max(200),
+  roles: z.array(tokenRoleSchema).min(1).default(['submit', 'read']),
+})
+export const tokenChangeSchema = tokenInputSchema.pick({ label: true, roles: true }).partial()
+
+export const tokenViewSchema = z.strictObject({
+  id: z.string(),
+  business_id: z.string(),
+  label: z.string(),
+  roles: z.array(tokenRoleSchema),
+  created_at: z.string(),
+})
+/** Shown once, when it is made. */
+export const newTokenSchema = tokenViewSchema.extend({ token: z.string() })
+
+export const userInputSchema = z.strictObject({
+  business_id: idSchema.default('default'),
+  user_id: idSchema,
+  /** Goes into `user_context` as it stands. */
+  profile: z.record(z.string().max(200), z.json()),
+})
+export const userChangeSchema = z.strictObject({ profile: userInputSchema.shape.profile })
+export const userViewSchema = userInputSchema.extend({ id: z.string(), updated_at: z.string() })
+
+export type TokenInput = z.infer<typeof tokenInputSchema>
+export type TokenChange = z.infer<typeof tokenChangeSchema>
+export type TokenView = z.infer<typeof tokenViewSchema>
+export type NewToken = z.infer<typeof newTokenSchema>
+export type UserInput = z.infer<typeof userInputSchema>
+export type UserView = z.infer<typeof userViewSchema>

@@ -1,0 +1,156 @@
+import { describe, expect, it } from 'vitest'
+import type { Call } from '../support/http.ts'
+import { body, serve } from './setting.ts'
+
+const json = { 'content-type': 'application/json' }
+const post = async (call: Call) => (await serve()).server.call('POST', '/v1/runs', call)
+
+describe('a body', () => {
+  it.each(['', '{', '{"prompt":"a"', 'undefined', '{"a":1,}', "{'a':1}", '\u0000', '[1', '{"a":"\n"}'])(
+    '%j is 400',
+    async (raw) => {
+      const reply = await post({ raw, headers: json })
+      expect([reply.status, reply.body.code]).toEqual([400, 'malformed_json'])
+    },
+  )
+
+  it('that is not UTF-8 is 400', async () => {
+    const reply = await post({ raw: Buffer.from('{"prompt":"\xff","user_id":"u"}', 'latin1'), headers: json })
+    expect([reply.status, reply.body.code]).toEqual([400, 'malformed_json'])
+  })
+
+  it.each([
+    ['text/plain', {}],
+    ['application/x-www-form-urlencoded', {}],
+    ['multipart/form-data; boundary=x', {}],
+    ['application/json; charset=latin1', {}],
+    ['nonsense', {}],
+    ['application/json', { 'content-encoding': 'gzip' }],
+  ])('of type %s %j is 415', async (type, more) => {
+    const reply = await post({ raw: JSON.stringify(body), headers: { 'content-type': type, ...more } })
+    expect([reply.status, reply.body.code]).toEqual([415, 'unsupported_media_type'])
+  })
+
+  it.each(['application/json; charset=UTF-8', 'Application/JSON;charset="utf-8"', 'application/vnd.x+json'])(
+    'of type %s is taken',
+    async (type) => {
+      const reply = await post({ raw: JSON.stringify(body), headers: { 'content-type': type } })
+      expect(reply.status).toBe(202)
+    },
+  )
+
+  it.each(['[]', 'null', '"text"', '5', 'true'])('%s is 422', async (raw) => {
+    const reply = await post({ raw, headers: json })
+    expect([reply.status, reply.body.errors[0].pointer]).toEqual([422, ''])
+  })
+
+  it('just under 32 MiB is taken, over it is 413', async () => {
+    const file = (bytes: number) => ({
+      ...body,
+      files: [{ name: 'a', type: 'b', content_base64: Buffer.alloc(bytes).toString('base64') }],
+    })
+    expect((await post({ json: file(24_000_000) })).status).toBe(202)
+    const reply = await post({ json: file(26_000_000) })
+    expect([reply.status, reply.body.code]).toEqual([413, 'payload_too_large'])
+  })
+
+  it('nested a million deep is 422 at once', async () => {
+    const raw = `{"metadata":{"a":${'['.repeat(1_000_000)}${']'.repeat(1_000_000)}}}`
+    const reply = await post({ raw, headers: json })
+    expect([reply.status, reply.body.errors[0].detail]).toEqual([422, 'nested deeper than 100 levels'])
+  })
+
+  it('of a million values is 422', async () => {
+    const reply = await post({ json: { ...body, metadata: { a: Array(1_000_000).fill(0) } } })
+    expect(reply.status).toBe(422)
+  })
+
+  it('with text that looks nested is taken', async () => {
+    const prompt = '[{"\\'.repeat(1000)
+    expect((await post({ json: { ...body, prompt } })).status).toBe(202)
+  })
+
+  it.each([
+    ['{"prompt":"p","user_id":"u","__proto__":{"a":1}}', '/__proto__'],
+    ['{"prompt":"p","user_id":"u","metadata":{"x":[{"__proto__":1}]}}', '/metadata/x/0/__proto__'],
+    ['{"prompt":"p","user_id":"u","metadata":{"\\u005f_proto__":{}}}', '/metadata/__proto__'],
+    ['{"prompt":"p","user_id":"u","constructor":{"prototype":1}}', '/constructor'],
+  ])('%s is 422', async (raw, pointer) => {
+    const reply = await post({ raw, headers: json })
+    expect([reply.status, reply.body.errors[0].pointer]).toEqual([422, pointer])
+    expect(({} as { a?: unknown }).a).toBeUndefined()
+  })
+
+  it.each([
+    [{ prompt: undefined }, '/prompt'],
+    [{ prompt: '' }, '/prompt'],
+    [{ prompt: 5 }, '/prompt'],
+    [{ user_id: undefined }, '/user_id'],
+    [{ user_id: 'a b' }, '/user_id'],
+    [{ user_id: 'a\u0000' }, '/user_id'],
+    [{ session_id: '' }, '/session_id'],
+    [{ session_id: '\ud800' }, '/session_id'],
+    [{ business_id: 5 }, '/business_id'],
+    [{ colour: 'red' }, '/colour'],
+    [{ 'a/b~c': 1 }, '/a~1b~0c'],
+    [{ files: {} }, '/files'],
+    [{ files: [{ type: 't', content_base64: '' }] }, '/files/0/name'],
+    [{ files: [{ name: '../x', type: 't', content_base64: '' }] }, '/files/0/name'],
+    [{ files: [{ name: 'n', type: 't', content_base64: '?' }] }, '/files/0/content_base64'],
+    [{ files: [{ name: 'n', type: 't', content_base64: '', size: 1 }] }, '/files/0/size'],
+    [{ files: [{ name: 'n', type: 't', url: 'https://x' }] }, '/files/0/url'],
+    [{ files: [{ name: 'n', type: 't' }] }, '/files/0'],
+    [
+      { files: [{ name: 'n', type: 't', mapping: { provider: 'aws', path: 'p' } }] },
+      '/files/0/mapping/provider',
+    ],
+    [{ scenario: 1 }, '/scenario'],
+    [{ output: { style: 1 } }, '/output/style'],
+    [{ output: { structure: [] } }, '/output/structure'],
+    [{ output: { structure: [{ id: 'a', expected: 'b', type: 'c' }] } }, '/output/structure/0/type'],
+    [{ output: { tool: '' } }, '/output/tool'],
+    [{ tools: 'all' }, '/tools'],
+    [{ tools: [1] }, '/tools/0'],
+    [{ models: { vision: 'x' } }, '/models/vision'],
+    [{ limits: { max_steps: 0 } }, '/limits/max_steps'],
+    [{ limits: { max_steps: 1e308 } }, '/limits/max_steps'],
+    [{ limits: { max_cost: 1 } }, '/limits/max_cost'],
+    [{ limits: { timeout_ms: '1' } }, '/limits/timeout_ms'],
+    [{ priority: 101 }, '/priority'],
+    [{ priority: 1.5 }, '/priority'],
+    [{ delay_ms: -1 }, '/delay_ms'],
+    [{ metadata: [] }, '/metadata'],
+    [{ webhook_url: 'https://x' }, '/webhook_url'],
+  ])('%j has its fault at %s', async (change, pointer) => {
+    const reply = await post({ json: { ...body, ...change } })
+    expect([reply.status, reply.body.code]).toEqual([422, 'invalid_request'])
+    expect([...new Set(reply.body.errors.map((fault: { pointer: string }) => fault.pointer))]).toEqual([
+      pointer,
+    ])
+  })
+
+  it('has all its faults listed, and those of query and headers with them', async () => {
+    const { server } = await serve()
+    const reply = await server.call('POST', '/v1/runs?colour=red', {
+      json: { user_id: '', files: [{ name: '' }], limits: { a: 1, b: 2 } },
+      headers: { 'idempotency-key': 'x'.repeat(300) },
+    })
+    expect(reply.body.errors.map((fault: { pointer: string }) => fault.pointer).sort()).toEqual([
+      '/colour',
+      '/files/0/name',
+      '/files/0/type',
+      '/idempotency-key',
+      '/limits/a',
+      '/limits/b',
+      '/prompt',
+      '/user_id',
+    ])
+  })
+
+  it('of very many faults is answered shortly', async () => {
+    const fields = Object.fromEntries(Array.from({ length: 100_000 }, (_, index) => [`field ${index}`, 1]))
+    const reply = await post({ json: { ...fields, ['long'.repeat(100_000)]: 1 } })
+    expect(reply.status).toBe(422)
+    expect(reply.body.errors).toHaveLength(1000)
+  })
+})
