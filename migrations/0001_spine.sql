@@ -5,7 +5,10 @@
 -- Two roles that cannot bypass row-level security: the API acts for one business, the worker for all.
 -- Roles belong to the whole server, so another database may have made them just now.
 DO $$
-DECLARE wanted text;
+DECLARE
+  wanted text;
+  -- since PostgreSQL 16 who makes a role is its member, but may not act as it
+  needed text := CASE WHEN current_setting('server_version_num')::int >= 160000 THEN 'SET' ELSE 'MEMBER' END;
 BEGIN
   FOREACH wanted IN ARRAY ARRAY['mason_api', 'mason_worker'] LOOP
     BEGIN
@@ -14,7 +17,10 @@ BEGIN
       END IF;
     EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL;
     END;
-    IF NOT pg_has_role(current_user, wanted, 'MEMBER') THEN
+    IF EXISTS (SELECT FROM pg_roles WHERE rolname = wanted AND (rolsuper OR rolbypassrls)) THEN
+      RAISE EXCEPTION 'role % can bypass row-level security', wanted USING HINT = format('ALTER ROLE %I NOSUPERUSER NOBYPASSRLS', wanted);
+    END IF;
+    IF NOT pg_has_role(current_user, wanted, needed) THEN
       EXECUTE format('GRANT %I TO %I', wanted, current_user);
     END IF;
   END LOOP;
@@ -85,7 +91,8 @@ CREATE TABLE runs (
   epoch int NOT NULL DEFAULT 0,
   lease_owner text,
   lease_until timestamptz,
-  -- The id the next action gets; null until the first claim.
+  -- The id of its first action, and the one its next action gets; null until the first claim.
+  first_seq int,
   next_seq int,
   -- Claims since the last new action.
   stalls int NOT NULL DEFAULT 0,
@@ -101,14 +108,18 @@ CREATE TABLE runs (
   FOREIGN KEY (tenant, session_id) REFERENCES sessions ON DELETE CASCADE
 ) WITH (fillfactor = 50);
 CREATE INDEX runs_open ON runs (tenant, priority DESC, run_at, run_id) WHERE status IN ('queued', 'running');
+-- Which turn of a session is next, however many have ended.
+CREATE INDEX runs_unfinished ON runs (tenant, session_id, turn) WHERE status IN ('queued', 'running', 'input_required');
 CREATE INDEX runs_listed ON runs (tenant, created_at, run_id);
 
--- What was asked for and what came out: wide, written once each.
+-- What was asked for and what came out: wide, written once each. Nothing is ever taken out of these documents in SQL:
+-- the operators of json refuse a whole document for one NUL or lone surrogate anywhere in it.
 CREATE TABLE run_requests (
   tenant text NOT NULL,
   run_id text NOT NULL,
   user_id text NOT NULL,
   request json NOT NULL,
+  metadata json NOT NULL,
   PRIMARY KEY (tenant, run_id),
   FOREIGN KEY (tenant, run_id) REFERENCES runs ON DELETE CASCADE
 );
@@ -136,6 +147,12 @@ CREATE TABLE actions (
   patch json NOT NULL,
   PRIMARY KEY (tenant, session_id, seq)
 );
+
+CREATE FUNCTION refuse_update() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE EXCEPTION 'rows of % never change', TG_TABLE_NAME USING ERRCODE = 'restrict_violation';
+END $$;
+CREATE TRIGGER actions_never_change BEFORE UPDATE ON actions FOR EACH STATEMENT EXECUTE FUNCTION refuse_update();
 
 -- Uploaded files and results over 32 KB, by content.
 CREATE TABLE blobs (
@@ -237,6 +254,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON
 GRANT SELECT ON businesses, tokens, rejected_jobs TO mason_api;
 GRANT SELECT, INSERT, DELETE ON actions TO mason_api;
 REVOKE UPDATE ON actions FROM mason_worker;
+REVOKE ALL ON migrations FROM mason_worker;
 
 -- FORCE: the owner of the tables is bound too. The API sees its business only; the worker's policy is one of
 -- its own, its writes being guarded by the epoch they name.

@@ -7,10 +7,11 @@ import type { Queues } from './infra/queue/queue.ts'
 import { admit, ensureBusiness } from './infra/runs/admit.ts'
 import { answerInput } from './infra/runs/answer.ts'
 import { cancelRun } from './infra/runs/cancel.ts'
+import { forkSession } from './infra/runs/fork.ts'
 import type { QueueCaps } from './infra/runs/queue-caps.ts'
 import { listRuns, readRun } from './infra/runs/read.ts'
 import { readBlob, readRows } from './infra/runs/run-log.ts'
-import { deleteSession, forkSession, listSessions, readSession } from './infra/runs/sessions.ts'
+import { deleteSession, listSessions, readSession } from './infra/runs/sessions.ts'
 import type { BusinessApi } from './runtime-api.ts'
 import { MasonError } from './state/errors.ts'
 import { fold } from './state/fold.ts'
@@ -52,10 +53,14 @@ export const createBusinessApi = (parts: ApiParts, tenant: string): BusinessApi 
     async submit(request, key) {
       checkRequest(request, graph, models)
       await ensured()
-      await caps.check(tenant, request.session_id)
-      const admission = await admit(database, tenant, request, key === undefined ? undefined : { route, key })
+      const admission = await admit(
+        database,
+        tenant,
+        request,
+        key === undefined ? undefined : { route, key },
+        () => caps.check(tenant, request.session_id),
+      )
       if (!admission.replayed) {
-        caps.admitted(tenant)
         feed.changed(tenant, admission.run.session_id)
         if (!request.delay_ms) ring(queues, tenant, admission.run.id)
       }
@@ -67,8 +72,9 @@ export const createBusinessApi = (parts: ApiParts, tenant: string): BusinessApi 
     sessions: (filter) => database.asBusiness(tenant, (sql) => listSessions(sql, tenant, filter)),
     fork: (sessionId, actionId) => forkSession(database, tenant, sessionId, actionId),
     async deleteSession(sessionId) {
+      const deleted = await deleteSession(database, tenant, sessionId)
       feed.cancelling(tenant, sessionId)
-      return deleteSession(database, tenant, sessionId)
+      return deleted
     },
     async wait(runId, signal) {
       const { session_id } = await found(runId)
@@ -86,19 +92,21 @@ export const createBusinessApi = (parts: ApiParts, tenant: string): BusinessApi 
         ? inlineBlobs(state, (hash) => database.asBusiness(tenant, (sql) => readBlob(sql, tenant, hash)))
         : state
     },
-    blob: (runId, hash) =>
-      database.asBusiness(tenant, async (sql) => {
-        // a run shows the blobs it mentions, and no others
+    blob: async (runId, hash) => {
+      if (!/^[0-9a-f]{64}$/.test(hash)) return null
+      return database.asBusiness(tenant, async (sql) => {
+        // a run shows the blobs it mentions, and no others; told by the text, since json operators refuse some documents
         const mentioned = await one(
           sql,
           `SELECT 1 AS there FROM runs r WHERE r.tenant = $1 AND r.run_id = $2 AND (
-             EXISTS (SELECT FROM actions a WHERE a.tenant = $1 AND a.session_id = r.session_id AND a.turn <= r.turn AND a.body->'result'->>'blob' = $3)
-             OR EXISTS (SELECT FROM run_requests q, json_array_elements(q.request->'files') f
-               WHERE q.tenant = $1 AND q.run_id = $2 AND f->>'local_path' = 'blob:' || $3))`,
-          [tenant, runId, hash],
+             EXISTS (SELECT FROM actions a WHERE a.tenant = $1 AND a.session_id = r.session_id AND a.turn <= r.turn
+               AND strpos(a.body::text, $3) > 0)
+             OR EXISTS (SELECT FROM run_requests q WHERE q.tenant = $1 AND q.run_id = $2 AND strpos(q.request::text, $4) > 0))`,
+          [tenant, runId, `"blob":"${hash}"`, `"local_path":"blob:${hash}"`],
         )
         return mentioned ? readBlob(sql, tenant, hash) : null
-      }),
+      })
+    },
     async cancel(runId, reason) {
       await cancelRun(database, tenant, runId, reason ?? '')
       const run = await found(runId)

@@ -11,8 +11,8 @@ import { openDatabase } from './infra/database/open.ts'
 import { openFeed } from './infra/events/feed.ts'
 import { newWorkerId } from './infra/ids.ts'
 import { openConfiguredModels } from './infra/models/open.ts'
-import { openHints } from './infra/queue/hints.ts'
-import { openQueues } from './infra/queue/queue.ts'
+import { type Hints, openHints } from './infra/queue/hints.ts'
+import { openQueues, type Queues } from './infra/queue/queue.ts'
 import { ensureBusiness } from './infra/runs/admit.ts'
 import { createQueueCaps } from './infra/runs/queue-caps.ts'
 import { startWorker } from './infra/worker/start.ts'
@@ -29,6 +29,12 @@ export type RuntimeOptions = {
   queuePrefix?: string
   loadDataDir?: Blob
   onLeft?: WorkerOptions['onLeft']
+  /** In tests: what stands between the runtime and the real thing, to watch it or to make it fail. */
+  wrap?: {
+    database?(database: Database): Database
+    queues?(queues: Queues): Queues
+    hints?(hints: Hints): Hints
+  }
 }
 
 const silent: Log = { debug() {}, info() {}, warn() {}, error() {} }
@@ -52,12 +58,16 @@ const compose = async (config: Config, options: RuntimeOptions, opened: Closers)
   const clock = options.clock ?? systemClock
   const graph = buildGraph(await loadParts(options.toolFolders))
   const models = options.models ?? (await openConfiguredModels(config.openai, clock, log))
-  const database = await openDatabase(config, log, options.loadDataDir)
-  opened.add(() => database.close())
-  const queueOptions = queueOf(config, database, options.queuePrefix)
-  const queues = await openQueues({ log, ...queueOptions })
-  opened.add(() => queues.close(2000))
-  const hints = await openHints({ log, ...queueOptions })
+  const { wrap = {} } = options
+  const openedDatabase = await openDatabase(config, log, options.loadDataDir)
+  opened.add(() => openedDatabase.close())
+  const database = wrap.database?.(openedDatabase) ?? openedDatabase
+  const queueOptions = queueOf(config, openedDatabase, options.queuePrefix)
+  const openedQueues = await openQueues({ log, ...queueOptions })
+  opened.add(() => openedQueues.close(2000))
+  const queues = wrap.queues?.(openedQueues) ?? openedQueues
+  const openedHints = await openHints({ log, ...queueOptions })
+  const hints = wrap.hints?.(openedHints) ?? openedHints
   opened.add(() => hints.close())
   const feed = await openFeed({ sql: database, hints, clock, log })
   opened.add(() => feed.close())

@@ -3,12 +3,9 @@ import { createParser } from 'eventsource-parser'
 /** Where Mason is, for products that only know its HTTP API. */
 export type MasonServer = { url: string; token?: string | undefined }
 
-export type Answer = { run_id: string; status: string; text: string; metadata: Record<string, unknown> }
+export type Answer = { run_id: string; text: string; metadata: Record<string, unknown> }
 
-export const headersOf = ({ token }: MasonServer): Record<string, string> =>
-  token ? { Authorization: `Bearer ${token}` } : {}
-
-type EndedRun = {
+type Run = {
   id: string
   status: string
   answer: string | null
@@ -16,32 +13,57 @@ type EndedRun = {
   metadata: Record<string, unknown>
 }
 
-const answerOf = (run: EndedRun): Answer => ({
-  run_id: run.id,
-  status: run.status,
-  text: run.answer ?? run.error?.message ?? `The run was ${run.status}.`,
-  metadata: run.metadata,
+type Init = { method?: string; body?: string; headers?: Record<string, string>; signal: AbortSignal }
+
+export const call = async (mason: MasonServer, path: string, init: Init): Promise<Response> => {
+  const headers = {
+    ...init.headers,
+    ...(mason.token && { Authorization: `Bearer ${mason.token}` }),
+    ...(init.body ? { 'Content-Type': 'application/json' } : {}),
+  }
+  const response = await fetch(mason.url + path, { ...init, headers })
+  if (response.ok) return response
+  const { detail } = (await response.json().catch(() => ({}))) as { detail?: string }
+  throw new Error(detail ?? `Mason answered ${response.status}`)
+}
+
+const answerOf = ({ id, status, answer, error, metadata }: Run): Answer => ({
+  run_id: id,
+  text: answer ?? error?.message ?? `The run was ${status}.`,
+  metadata,
 })
 
-/** The answers on a stream of events, one for each `done`: of one run, or of all runs of a session. */
-export async function* answersOn(
-  server: MasonServer,
-  path: string,
+/** The answer of one run, once it has ended: its stream ends with `done`, which carries the whole run. */
+export const answerTo = async (mason: MasonServer, runId: string, signal: AbortSignal): Promise<Answer> => {
+  for await (const { event, data } of eventsOn(mason, `/v1/runs/${runId}/events`, signal))
+    if (event === 'done') return answerOf(data as Run)
+  throw new Error('the stream ended without an answer')
+}
+
+/** The answers of a conversation as its runs end. Its stream goes on until the signal aborts. */
+export async function* answersIn(
+  mason: MasonServer,
+  sessionId: string,
   signal: AbortSignal,
 ): AsyncGenerator<Answer> {
-  const response = await fetch(server.url + path, {
-    headers: { ...headersOf(server), Accept: 'text/event-stream' },
-    signal,
-  })
-  if (!response.ok || response.body === null) throw new Error(`Mason answered ${response.status} for ${path}`)
-  const ready: Answer[] = []
+  for await (const { event, data } of eventsOn(mason, `/v1/sessions/${sessionId}/events`, signal)) {
+    const { run_id, status } = data as { run_id: string; status: string }
+    if (event !== 'status' || !['completed', 'failed', 'cancelled'].includes(status)) continue
+    yield answerOf((await (await call(mason, `/v1/runs/${run_id}`, { signal })).json()) as Run)
+  }
+}
+
+type MasonEvent = { event: string | undefined; data: unknown }
+
+async function* eventsOn(mason: MasonServer, path: string, signal: AbortSignal): AsyncGenerator<MasonEvent> {
+  const { body } = await call(mason, path, { signal })
+  if (body === null) return
+  const ready: MasonEvent[] = []
   const parser = createParser({
-    onEvent: ({ event, data }) => {
-      if (event === 'done') ready.push(answerOf(JSON.parse(data) as EndedRun))
-    },
+    onEvent: ({ event, data }) => ready.push({ event, data: JSON.parse(data) as unknown }),
   })
   const decoder = new TextDecoder()
-  for await (const chunk of response.body) {
+  for await (const chunk of body) {
     parser.feed(decoder.decode(chunk, { stream: true }))
     yield* ready.splice(0)
   }

@@ -1,11 +1,12 @@
 import { createInterface } from 'node:readline'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type RunRequest, submitRun } from 'mason'
-import { answersOn, type MasonServer } from './answers.ts'
+import { answersIn, type MasonServer } from './answers.ts'
 
 /** A chat mini-app: messages come in as JSON lines and are put straight into the queue; replies go out the same way. */
 
 export type ChatMessage = { msg_id: string; room: string; from: string; text: string }
-export type ChatReply = { reply_to: unknown; room: string; text: string }
+export type ChatReply = { reply_to: string; room: string; text: string }
 
 /** The chat's own message as the one standard shape: a person in a room is a session. */
 export const toRunRequest = ({ msg_id, room, from, text }: ChatMessage): RunRequest => ({
@@ -22,18 +23,24 @@ export const send = async (message: ChatMessage, redisUrl?: string): Promise<voi
   await submitRun(toRunRequest(message), { id: `chat-${message.msg_id}`, ...(redisUrl && { redisUrl }) })
 }
 
-/** Gives each reply of a conversation, in the order of its messages, until the signal aborts. */
-export async function* replies(
+/**
+ * The reply to a message, once its run has ended. The session exists when a worker has taken the job from the queue,
+ * so the first look may come too early.
+ */
+export const replyTo = async (
   mason: MasonServer,
-  message: Pick<ChatMessage, 'room' | 'from'>,
+  message: ChatMessage,
   signal: AbortSignal,
-): AsyncGenerator<ChatReply> {
-  for await (const { text, metadata } of answersOn(
-    mason,
-    `/v1/sessions/${sessionOf(message)}/events`,
-    signal,
-  ))
-    yield { reply_to: metadata.msg_id, room: message.room, text }
+): Promise<ChatReply> => {
+  for (;;) {
+    try {
+      for await (const { text, metadata } of answersIn(mason, sessionOf(message), signal))
+        if (metadata.msg_id === message.msg_id) return { reply_to: message.msg_id, room: message.room, text }
+    } catch (error) {
+      if (signal.aborted) throw error
+    }
+    await sleep(200, undefined, { signal })
+  }
 }
 
 if (process.argv[1] === import.meta.filename) {
@@ -41,20 +48,6 @@ if (process.argv[1] === import.meta.filename) {
   for await (const line of createInterface({ input: process.stdin })) {
     const message = JSON.parse(line) as ChatMessage
     await send(message)
-    console.log(JSON.stringify(await replyTo({ url, token }, message)))
-  }
-}
-
-/** The session exists once a worker has taken the job from the queue, so the first look may come too early. */
-async function replyTo(mason: MasonServer, message: ChatMessage): Promise<ChatReply | null> {
-  const patience = AbortSignal.timeout(60_000)
-  for (;;) {
-    try {
-      for await (const reply of replies(mason, message, patience))
-        if (reply.reply_to === message.msg_id) return reply
-    } catch (error) {
-      if (patience.aborted) throw error
-    }
-    await new Promise((resolve) => setTimeout(resolve, 200))
+    console.log(JSON.stringify(await replyTo({ url, token }, message, AbortSignal.timeout(60_000))))
   }
 }

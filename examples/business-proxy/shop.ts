@@ -1,10 +1,18 @@
+import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import type { RunRequest } from 'mason'
-import { answersOn, headersOf, type MasonServer } from './answers.ts'
+import { answerTo, call, type MasonServer } from './answers.ts'
 
 /** A shop's web form: customers ask about their orders. In goes a form, out comes a page. */
 
-export type ShopForm = { order: string; email: string; question: string; orders_csv?: string }
+export type ShopForm = {
+  form_id?: string
+  order: string
+  email: string
+  question: string
+  orders_csv?: string
+}
 
 /** The shop's own request as the one standard shape: the customer is the user, the order is the session. */
 export const toRunRequest = ({ order, email, question, orders_csv }: ShopForm): RunRequest => ({
@@ -21,19 +29,16 @@ export const toRunRequest = ({ order, email, question, orders_csv }: ShopForm): 
 })
 
 const ask = async (mason: MasonServer, form: ShopForm, signal: AbortSignal): Promise<string> => {
-  const response = await fetch(`${mason.url}/v1/runs`, {
-    method: 'POST',
-    headers: { ...headersOf(mason), 'Content-Type': 'application/json' },
-    body: JSON.stringify(toRunRequest(form)),
-    signal,
-  })
-  const run = (await response.json()) as { id: string; detail?: string }
-  if (!response.ok) throw new Error(run.detail ?? `Mason answered ${response.status}`)
-  for await (const { text } of answersOn(mason, `/v1/runs/${run.id}/events`, signal)) return text
-  throw new Error('the stream ended without an answer')
+  const body = JSON.stringify(toRunRequest(form))
+  // every page has an id of its own, so that a form sent twice is one run
+  const headers = form.form_id ? { 'Idempotency-Key': `shop-${form.form_id}` } : {}
+  const response = await call(mason, '/v1/runs', { method: 'POST', body, headers, signal })
+  const { id } = (await response.json()) as { id: string }
+  return (await answerTo(mason, id, signal)).text
 }
 
-const page = `<!doctype html><title>Shop help</title><form method="post" action="/ask">
+const page =
+  (): string => `<!doctype html><title>Shop help</title><form method="post" action="/ask"><input type="hidden" name="form_id" value="${randomUUID()}">
 <p><label>Order <input name="order" required></label> <label>E-mail <input name="email" type="email" required></label>
 <p><label>Question <input name="question" size="60" required></label> <button>Ask</button></form>\n`
 
@@ -52,7 +57,7 @@ const handle = async (
   response: ServerResponse,
 ): Promise<void> => {
   response.setHeader('Content-Type', 'text/html; charset=utf-8')
-  if (request.method !== 'POST') return void response.end(page)
+  if (request.method !== 'POST') return void response.end(page())
   const gone = new AbortController()
   response.once('close', () => gone.abort())
   try {
@@ -71,6 +76,6 @@ export const startShop = (mason: MasonServer, port: number): Promise<Server> =>
 
 if (process.argv[1] === import.meta.filename) {
   const { MASON_URL: url = 'http://127.0.0.1:8080', MASON_TOKEN: token, SHOP_PORT = '8090' } = process.env
-  await startShop({ url, token }, Number(SHOP_PORT))
-  console.log(`the shop's form: http://127.0.0.1:${SHOP_PORT}`)
+  const { port } = (await startShop({ url, token }, Number(SHOP_PORT))).address() as AddressInfo
+  console.log(`the shop's form: http://127.0.0.1:${port}`)
 }

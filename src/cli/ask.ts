@@ -52,7 +52,10 @@ export const askPerson = async (
   signal: AbortSignal,
 ): Promise<Json> => {
   const lines = createInterface({ input: process.stdin, output: out })
-  lines.on('SIGINT', () => process.emit('SIGINT'))
+  lines.on('SIGINT', () => {
+    out.write('\n')
+    process.emit('SIGINT')
+  })
   try {
     out.write(`\n${colors.bold(questionLines(request).join('\n'))}\n`)
     for (;;) {

@@ -5,11 +5,9 @@ import type { Log } from '../state/ports.ts'
 import { commandName } from './command-name.ts'
 import type { Gateway } from './gateway.ts'
 
-const runtimeModule = () => import('../runtime.ts')
-
 /** A runtime in this process, worker included. */
 export const openLocalGateway = async (config: Config, log: Log): Promise<Gateway> => {
-  const { openRuntime } = await runtimeModule()
+  const { openRuntime } = await import('../runtime.ts')
   const secrets = await withLocalSecrets(config, { server: false })
   const runtime = await openRuntime(secrets.config, { log }).catch(explainLock)
   await runtime.startWorker({ concurrency: config.concurrency })

@@ -26,7 +26,7 @@ export const actionLine = (
 ): string => {
   const tokens = action.usage.total_tokens > 0 ? `  · ${plural(action.usage.total_tokens, 'token')}` : ''
   const room = live
-    ? (out.columns ?? 80) - timeWidth - nodeWidth - tokens.length - 5
+    ? (out.columns || 80) - timeWidth - nodeWidth - tokens.length - 5
     : Number.POSITIVE_INFINITY
   const summary = cutToWidth(oneLine(action.summary), Math.max(20, room))
   return [

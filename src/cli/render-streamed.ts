@@ -20,16 +20,16 @@ export const createStreamed = () => {
       for (const [key, streamed] of texts) if (streamed.node === node) texts.delete(key)
     },
     /** The last lines of what streams right now, as many as leave room for the rest. */
-    tail({ columns = 80, rows = 24 }: { columns?: number; rows?: number }): string {
+    tail(size: { columns?: number; rows?: number }): string {
       const text = texts.get(latest)?.text ?? ''
       if (text.trim() === '') return ''
-      const width = Math.max(20, columns - 4)
+      const width = Math.max(20, (size.columns || 80) - 4)
       const lines = text
         .trim()
         .split('\n')
         .flatMap((line) => line.match(new RegExp(`.{1,${width}}`, 'gu')) ?? [''])
       return lines
-        .slice(-Math.max(3, Math.floor(rows / 2)))
+        .slice(-Math.max(3, Math.floor((size.rows || 24) / 2)))
         .map((line) => `  ${line}`)
         .join('\n')
     },

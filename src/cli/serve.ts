@@ -2,9 +2,7 @@ import type { AddressInfo } from 'node:net'
 import type { Logger } from 'pino'
 import { type Config, type Environment, readConfig } from '../infra/config.ts'
 import { type LocalSecrets, withLocalSecrets } from '../infra/local-secrets.ts'
-import { openRuntime } from '../runtime.ts'
 import type { Runtime } from '../runtime-api.ts'
-import { createApp } from '../server/app.ts'
 import { MasonError } from '../state/errors.ts'
 import { banner, databaseText, modelText, queueText } from './banner.ts'
 import { exitCodes } from './failure.ts'
@@ -34,6 +32,8 @@ export const serve = async (flags: ServeFlags, env: Environment): Promise<number
   )
   const { config } = secrets
   const log = createLog(config.logLevel)
+  // only now: faulty settings are told at once
+  const { openRuntime } = await import('../runtime.ts')
   const runtime = await openRuntime(config, { log })
   try {
     const app = await openDoor(runtime, config, log)
@@ -53,6 +53,7 @@ export const serve = async (flags: ServeFlags, env: Environment): Promise<number
 }
 
 const openDoor = async (runtime: Runtime, config: Config, logger: Logger) => {
+  const { createApp } = await import('../server/app.ts')
   const { auth, adminToken, http } = config
   const app = await createApp({
     runtime,

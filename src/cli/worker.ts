@@ -1,5 +1,4 @@
 import { type Environment, readConfig } from '../infra/config.ts'
-import { openRuntime } from '../runtime.ts'
 import { banner, databaseText, modelText, queueText } from './banner.ts'
 import { exitCodes } from './failure.ts'
 import { untilStopped } from './interrupts.ts'
@@ -14,6 +13,7 @@ export const work = async (env: Environment): Promise<number> => {
   const stopped = untilStopped()
   const config = readConfig(env, { role: 'worker' })
   const log = createLog(config.logLevel)
+  const { openRuntime } = await import('../runtime.ts')
   const runtime = await openRuntime(config, { log })
   try {
     await runtime.startWorker({ concurrency: config.concurrency })

@@ -3,10 +3,11 @@ import type { PlannedCall } from '../state/calls.ts'
 import type { Clock } from '../state/ports.ts'
 import type { RuntimeState } from '../state/runtime-state.ts'
 import { waitingUntil } from '../state/todos.ts'
-import { turnTodos } from '../state/turn.ts'
+import { turnActions, turnTodos } from '../state/turn.ts'
+import type { Parts } from './check-parts.ts'
 import { reachedLimit } from './limits.ts'
 import type { LiveRun } from './live-run.ts'
-import { checkParts, type Parts } from './load.ts'
+import { checkParts } from './load.ts'
 import type { AnyNode, GraphInfo } from './node.ts'
 import { route, type Target } from './route.ts'
 import type { AnyTool } from './tool.ts'
@@ -36,10 +37,11 @@ export const buildGraph = (parts: Parts): Graph => {
   const visits = new Map<string, Visit>()
   for (const part of [...parts.nodes, ...parts.tools]) visits.set(part.name, createVisit(part, info, nextOf))
 
+  // no tool can have these names: LangGraph wants nodes and channels told apart
   const State = Annotation.Root({
-    state: Annotation<RuntimeState>({ reducer: later, default: () => null as unknown as RuntimeState }),
+    _state: Annotation<RuntimeState>({ reducer: later, default: () => null as unknown as RuntimeState }),
     /** The index of the planner's call a branch answers: all that the router sends along. */
-    call: Annotation<number | null>({ reducer: (_, call) => call, default: () => null }),
+    _call: Annotation<number | null>({ reducer: (_, call) => call, default: () => null }),
   })
   const graph = new StateGraph(State) as StateGraph<
     typeof State.spec,
@@ -50,16 +52,16 @@ export const buildGraph = (parts: Parts): Graph => {
   const names = [...visits.keys()]
 
   for (const [name, visit] of visits) {
-    graph.addNode(name, async ({ call }: { call?: number | null }, config) => {
+    graph.addNode(name, async ({ _call: call }: { _call?: number | null }, config) => {
       const { run, services, signal } = walkOf(config)
-      return { state: await visit(run, call ?? null, services, signal) }
+      return { _state: await visit(run, call ?? null, services, signal) }
     })
-    graph.addConditionalEdges(name, ({ state }, config) => sendsOf(walkOf(config), state, false), [
+    graph.addConditionalEdges(name, ({ _state }, config) => sendsOf(walkOf(config), _state, false), [
       ...names,
       END,
     ])
   }
-  graph.addConditionalEdges(START, ({ state }, config) => sendsOf(walkOf(config), state, true), [
+  graph.addConditionalEdges(START, ({ _state }, config) => sendsOf(walkOf(config), _state, true), [
     ...names,
     END,
   ])
@@ -70,7 +72,7 @@ export const buildGraph = (parts: Parts): Graph => {
     parts,
     async walk(walk) {
       await compiled.invoke(
-        { state: walk.run.state },
+        { _state: walk.run.state },
         { configurable: { walk }, recursionLimit: 1_000_000, callbacks: [], signal: walk.signal },
       )
     },
@@ -92,7 +94,9 @@ const later = (a: RuntimeState | null, b: RuntimeState): RuntimeState => (a && l
 const sendsOf = ({ run, services }: Walk, state: RuntimeState, entering: boolean): Send[] | typeof END => {
   const actions = state.action_history[run.claimed.turn - 1] ?? []
   const targets = guard(run, services.clock, run.suspended.length > 0 ? [] : route(actions, entering))
-  return targets.length === 0 ? END : targets.map(({ node, call }) => new Send(node, { state, call }))
+  return targets.length === 0
+    ? END
+    : targets.map(({ node, call }) => new Send(node, { _state: state, _call: call }))
 }
 
 /** Ends the run where a limit is reached; stops before the planner while all that is left to do has to wait. */
@@ -105,12 +109,14 @@ const guard = (run: LiveRun, clock: Clock, targets: Target[]): Target[] => {
   return run.waitsUntil ? [] : targets
 }
 
-const describe = ({ tools }: Parts): GraphInfo => {
+const describe = ({ nodes, tools }: Parts): GraphInfo => {
+  const nodeNames = new Set(nodes.map((node) => node.name))
   const byName = new Map(tools.map((tool) => [tool.name, tool]))
   const views = new Map(tools.map((tool) => [tool.name, createView(tool)]))
   return {
     tools,
     tool: (name) => byName.get(name),
+    hasNode: (name) => nodeNames.has(name),
     skips: (tool, state) => tool.skip?.(views.get(tool.name)?.(state) as RuntimeState) ?? false,
   }
 }
@@ -125,7 +131,12 @@ const createNextOf = (info: GraphInfo) => {
     if (part.kind === 'node') return []
     if (call) return ['reflection']
     if (part === understand) return ['planner']
-    if (!part.kinds.includes('prepare')) return ['end']
+    if (!isPreparing(part, state)) return ['end']
     return [understand && !info.skips(understand, state) ? 'understand' : 'planner']
   }
 }
+
+/** A tool of both kinds prepares until the planner has been heard, and makes the answer after it. */
+const isPreparing = ({ kinds }: AnyTool, state: RuntimeState): boolean =>
+  kinds.includes('prepare') &&
+  !(kinds.includes('output') && turnActions(state).some((action) => action.node === 'planner'))

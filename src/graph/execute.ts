@@ -1,7 +1,8 @@
-import { isMasonError, MasonError, toMasonError } from '../state/errors.ts'
+import { z } from 'zod'
+import { errorCodes, isMasonError, MasonError, toMasonError } from '../state/errors.ts'
 import type { Clock, Outcome } from '../state/ports.ts'
+import type { ReadonlyAction } from '../state/turn.ts'
 import type { Graph } from './build.ts'
-import { failure, recordedFailure } from './fault-drafts.ts'
 import { defaultLimits } from './limits.ts'
 import type { LiveRun } from './live-run.ts'
 import type { Services } from './visit.ts'
@@ -41,7 +42,7 @@ export const executeRun = async (
     run.outcome ??= recordedFailure(run.actions)
     if (!run.outcome) await walk(graph, run, services, control.signal)
     if (run.ended) return 'ended'
-    const waiting = run.outcome ? null : await leaveWaiting(run)
+    const waiting = run.outcome ? null : await leaveWaiting(run).catch(cancelInstead(run))
     if (waiting) return waiting
     await endRun(graph, run, services)
     return 'ended'
@@ -78,6 +79,36 @@ const outcomeOf = (error: unknown, node: string | null): Outcome => {
   return failure(toMasonError(error, 'node_failed'), node)
 }
 
+const recordedSchema = z.object({
+  code: z.enum(errorCodes),
+  message: z.string(),
+  remedy: z.string().optional(),
+  detail: z.json().optional(),
+})
+type Fault = z.infer<typeof recordedSchema> | MasonError
+
+/** The fault that an earlier worker wrote down, and died before it could end the run for it; null when there is none. */
+export const recordedFailure = (actions: readonly ReadonlyAction[]): Outcome | null => {
+  for (const { node, next, result } of actions) {
+    if (next.length !== 1 || next[0] !== 'end') continue
+    const error = recordedSchema.safeParse(result.error)
+    if (error.success) return failure(error.data, node)
+  }
+  return null
+}
+
+/** A fault as the end of a run. */
+export const failure = ({ code, message, remedy, detail }: Fault, node: string | null = null): Outcome => ({
+  status: 'failed',
+  reason: code,
+  error: {
+    code,
+    message: remedy ? `${message}; ${remedy}` : message,
+    ...(node && { node }),
+    ...(detail !== undefined && { detail }),
+  },
+})
+
 /** Lays the run's `end`; a run that was stopped before its first action still opens its turn. */
 const endRun = async (graph: Graph, run: LiveRun, services: Services): Promise<void> => {
   run.outcome ??= failure(new MasonError('internal', 'the graph stopped before its end'))
@@ -97,6 +128,15 @@ const leaveWaiting = async (run: LiveRun): Promise<Left | null> => {
   await run.log.requeue(run.waitsUntil.toISOString(), run.workedMs)
   return 'requeued'
 }
+
+/** A run that was cancelled as it was about to wait ends instead. */
+const cancelInstead =
+  (run: LiveRun) =>
+  (error: unknown): null => {
+    if (!isMasonError(error, 'cancelled')) throw error
+    run.outcome = { status: 'cancelled', reason: error.message }
+    return null
+  }
 
 /** Time counts over all claims of the run, without queueing and waiting for people. */
 const limitTime = (run: LiveRun, clock: Clock, control: AbortController): (() => void) => {

@@ -1,10 +1,7 @@
-import { z } from 'zod'
 import type { ActionDraft } from '../state/checkpoint.ts'
 import { cutText } from '../state/cut-text.ts'
-import { errorCodes, MasonError, toMasonError } from '../state/errors.ts'
-import type { Outcome } from '../state/ports.ts'
+import { toMasonError } from '../state/errors.ts'
 import { type Json, usageSchema } from '../state/runtime-state.ts'
-import type { ReadonlyAction } from '../state/turn.ts'
 
 const maxSummary = 500
 
@@ -25,42 +22,15 @@ export const failureDraft = (name: string, error: unknown): ActionDraft => {
   return {
     summary: cutText(`${name} failed: ${message}`, maxSummary),
     result: {
-      error: { code, message, ...(remedy && { remedy }), ...(detail !== undefined && { detail: detail as Json }) },
+      error: {
+        code,
+        message,
+        ...(remedy && { remedy }),
+        ...(detail !== undefined && { detail: detail as Json }),
+      },
     },
     ...(usage.success && { usage: usage.data }),
     relevance: 0,
     next: ['end'],
   }
 }
-
-const recordedSchema = z.object({
-  code: z.enum(errorCodes),
-  message: z.string(),
-  remedy: z.string().optional(),
-  detail: z.json().optional(),
-})
-
-/** The fault that an earlier worker wrote down, and died before it could end the run for it; null when there is none. */
-export const recordedFailure = (actions: readonly ReadonlyAction[]): Outcome | null => {
-  for (const { node, next, result } of actions) {
-    if (next.length !== 1 || next[0] !== 'end') continue
-    const error = recordedSchema.safeParse(result.error)
-    if (error.success) return failure(new MasonError(error.data.code, error.data.message, error.data), node)
-  }
-  return null
-}
-
-/** A fault as the end of a run. */
-export const failure = (
-  { code, message, remedy, detail }: Pick<MasonError, 'code' | 'message' | 'remedy' | 'detail'>,
-  node: string | null = null,
-): Outcome => ({
-  status: 'failed',
-  reason: code,
-  error: {
-    code,
-    message: remedy ? `${message}; ${remedy}` : message,
-    ...(node && { node }),
-    ...(detail !== undefined && { detail }),
-  },
-})

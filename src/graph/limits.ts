@@ -11,7 +11,7 @@ export const defaultLimits = { max_steps: 200, timeout_ms: 15 * 60_000 }
  * Reaching a limit is no failure: the run completes with what there is.
  */
 export const reachedLimit = (
-  state: Pick<RuntimeState, 'action_history' | 'usage' | 'todos'>,
+  state: Pick<RuntimeState, 'action_history' | 'usage'>,
   limits: Limits,
   planned: number,
 ): Outcome | null => {

@@ -55,6 +55,7 @@ export type Context<Writes extends PatchField> = {
 export type GraphInfo = {
   tools: readonly AnyTool[]
   tool(name: string): AnyTool | undefined
+  hasNode(name: string): boolean
   /** Whether a prepare tool has nothing to do in this state. */
   skips(tool: AnyTool, state: RuntimeState): boolean
 }

@@ -1,4 +1,5 @@
 import type { OpenedBlobs } from '../state/context.ts'
+import { readResult } from '../state/inline-blobs.ts'
 import type { Blobs } from '../state/ports.ts'
 import type { RuntimeState } from '../state/runtime-state.ts'
 import { turnActions } from '../state/turn.ts'
@@ -17,15 +18,16 @@ export const openBlobs = async (
     if (typeof result.blob !== 'string' || opened.has(result.blob)) continue
     if (Number(result.bytes) > left) continue
     const bytes = await blobs.read(result.blob)
-    if (!bytes) continue
-    const text = readableText(Buffer.from(bytes).toString('utf8'))
+    const text = bytes && readableText(Buffer.from(bytes).toString('utf8'))
+    if (!text) continue
     left -= text.length
     opened.set(result.blob, text)
   }
   return opened
 }
 
-const readableText = (json: string): string => {
-  const result = JSON.parse(json) as { text?: unknown }
-  return typeof result.text === 'string' ? result.text : json
+/** What a model reads of a stored result; null where a tool's own `blob` names bytes that are none. */
+const readableText = (json: string): string | null => {
+  const result = readResult(json)
+  return result && (typeof result.text === 'string' ? result.text : json)
 }

@@ -1,6 +1,7 @@
 import { MasonError } from '../state/errors.ts'
 import type { Patch } from '../state/patch.ts'
 import { type RuntimeState, type StateField, stateFields } from '../state/runtime-state.ts'
+import type { GraphInfo, ToolKind } from './node.ts'
 
 type Part = { name: string; reads: readonly StateField[]; writes: readonly string[] }
 
@@ -26,6 +27,34 @@ export const createView = ({ name, reads }: Part): ((state: RuntimeState) => Par
       },
     })
   return (state) => new View(state) as unknown as Partial<RuntimeState>
+}
+
+type Leading = {
+  kind: 'node' | 'tool'
+  name: string
+  next?: readonly (string | { tools: ToolKind })[]
+}
+
+/**
+ * Throws when an action leads to what is not there, or a node to where it does not declare: what is drawn of the
+ * graph is what happens. `end` may follow any.
+ */
+export const checkNext = (part: Leading, next: readonly string[], graph: GraphInfo): void => {
+  for (const target of next) {
+    if (target === 'end') continue
+    const tool = graph.tool(target)
+    if (!tool && !graph.hasNode(target))
+      throw new MasonError('node_failed', `"${part.name}" leads to "${target}", which is not there`, {
+        remedy: 'name a node or tool of the graph in next',
+      })
+    const declared = (part.next ?? [target]).some((one) =>
+      typeof one === 'string' ? one === target : tool?.kinds.includes(one.tools),
+    )
+    if (!declared)
+      throw new MasonError('node_failed', `"${part.name}" leads to "${target}", which it does not declare`, {
+        remedy: `add '${target}' to its next`,
+      })
+  }
 }
 
 /** Throws when a node changes a field it does not declare. */

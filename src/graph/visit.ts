@@ -97,8 +97,7 @@ export const createVisit = (
       if (isMasonError(error, 'lease_lost', 'database_unavailable')) throw error
       if (planned && !laying) return checkpoint(faultDraft(part.name, error))
       run.failedAt = part.name
-      if (!laying && part.name !== 'end')
-        await checkpoint(failureDraft(part.name, error), {}).catch(() => {})
+      if (!laying && part.name !== 'end') await checkpoint(failureDraft(part.name, error), {}).catch(() => {})
       throw error
     }
   }

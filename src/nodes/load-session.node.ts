@@ -10,7 +10,7 @@ export default defineNode({
   description: 'Inherits the state of the session and opens the new turn',
   reads: [...stateFields],
   writes: ['prompts', 'origin_files', 'scenario', 'output_style', 'output_structure', 'chat_history'],
-  next: [{ tools: 'prepare' }],
+  next: [{ tools: 'prepare' }, 'planner'],
   async run(state, { checkpoint, request, run, graph }) {
     const patch = openingPatch(state, request, run.turn)
     const opened = preview(whole(state), run.turn, patch)
@@ -22,7 +22,7 @@ export default defineNode({
       {
         summary: summaryOf(run.turn, files.length, state.action_history.flat().length),
         result: { turn: run.turn, files },
-        next: next.map((tool) => tool.name),
+        next: next.length > 0 ? next.map((tool) => tool.name) : ['planner'],
         relevance: 0,
       },
       patch,

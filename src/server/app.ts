@@ -7,6 +7,8 @@ import fastify, {
   LogController,
 } from 'fastify'
 import type { Runtime } from '../runtime-api.ts'
+import { adminTokensRoutes } from './admin-tokens.routes.ts'
+import { adminUsersRoutes } from './admin-users.routes.ts'
 import { createAuthenticate } from './auth.ts'
 import { allowOrigins } from './cors.ts'
 import { docsRoutes } from './docs.routes.ts'
@@ -30,7 +32,7 @@ export type AppOptions = {
   /** `off` makes every caller the business `default`, and only localhost may call. */
   auth: 'required' | 'off'
   /** Acts for any business; without it there is no such token. */
-  adminToken?: string
+  adminToken?: string | null
   /** Origins whose pages may call; `*` for all. */
   corsOrigins?: readonly string[]
   /** Gets one line a request and our own faults; never bodies or tokens. */
@@ -63,6 +65,8 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
   runStateRoutes(app)
   runEventsRoutes(app, server)
   sessionsRoutes(app)
+  adminTokensRoutes(app, server)
+  adminUsersRoutes(app, server)
   await documented()
   return app as unknown as FastifyInstance
 }

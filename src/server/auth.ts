@@ -19,7 +19,7 @@ export type Authenticate = (request: FastifyRequest) => Promise<Caller>
 export const createAuthenticate = (
   runtime: Pick<Runtime, 'authenticate'>,
   auth: 'required' | 'off',
-  adminToken: string | undefined,
+  adminToken: string | null | undefined,
 ): Authenticate => {
   const isAdmin = createTokenCheck(adminToken)
   return async (request) => {
@@ -47,7 +47,7 @@ const bearerToken = (header: string | undefined): string => {
 }
 
 /** Compares hashes in constant time, so that neither content nor length of the admin token shows. */
-const createTokenCheck = (wanted: string | undefined): ((token: string) => boolean) => {
+const createTokenCheck = (wanted: string | null | undefined): ((token: string) => boolean) => {
   if (!wanted) return () => false
   const hash = (text: string) => createHash('sha256').update(text).digest()
   const wantedHash = hash(wanted)
@@ -64,7 +64,10 @@ const refuseForeignHost = ({ hostname }: FastifyRequest): void => {
 
 /** Throws `forbidden` when the caller may not do this kind of thing. */
 export const checkRole = (caller: Caller, role: Exclude<Role, null>): void => {
-  if (caller.kind !== 'token' || caller.roles.includes(role) || caller.roles.includes('admin')) return
+  if (caller.kind !== 'token') return
+  if (role === 'operator')
+    throw new MasonError('forbidden', 'only the admin token may do this', { remedy: 'use MASON_ADMIN_TOKEN' })
+  if (caller.roles.includes(role) || caller.roles.includes('admin')) return
   throw new MasonError('forbidden', `the token has no role "${role}"`, {
     remedy: `use a token with the role "${role}"`,
   })

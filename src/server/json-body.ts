@@ -5,7 +5,7 @@ import { MasonError } from '../state/errors.ts'
 import { type Fault, HttpError } from './problems.ts'
 import { scanJson } from './scan-json.ts'
 
-export const bodyLimit = 32 * 1024 * 1024
+const bodyLimit = 32 * 1024 * 1024
 /** How much of a body that is too large is still read, so that its sender gets to see the answer. */
 const patience = 4 * bodyLimit
 

@@ -26,7 +26,7 @@ export const blobParams = z.strictObject({
 
 /** Every call may name its business: the admin token acts for it, any other token must be of it. */
 export const businessQuery = z.strictObject({ business_id: idSchema.optional() })
-const pageQuery = businessQuery.extend({ limit: limitSchema, cursor: cursorSchema.optional() })
+export const pageQuery = businessQuery.extend({ limit: limitSchema, cursor: cursorSchema.optional() })
 
 export const sessionsQuery = pageQuery.extend({ user_id: idSchema.optional() })
 export const runsQuery = sessionsQuery.extend({

@@ -25,6 +25,7 @@ const table: Record<HttpCode | 'internal', Row> & Partial<Record<ErrorCode, Row>
   request_timeout: [408, 'The request took too long to arrive'],
   run_ended: [409, 'The run has ended'],
   session_of_another_user: [409, 'The session belongs to another user'],
+  already_exists: [409, 'There is one already'],
   input_answered: [409, 'The question was answered already'],
   input_expired: [409, 'The question has expired'],
   expired: [409, 'The run has expired'],
@@ -84,7 +85,7 @@ export const problemSchema = z.strictObject({
   remedy: z.string().optional(),
   errors: z.array(faultSchema).optional(),
 })
-export type Problem = z.infer<typeof problemSchema>
+type Problem = z.infer<typeof problemSchema>
 
 /** A thrown thing as it goes out: the problem without what the request adds, and its headers. */
 export type Answer = {

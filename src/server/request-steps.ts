@@ -29,7 +29,7 @@ export const watchRequests = (app: App, open: OpenReplies, metrics: Metrics): vo
 
 /**
  * The way of a request to its handler: who calls and whether they may, before any body is read; then its JSON, all of
- * its checks together, and the business it is about. Every route under /v1 must say which role it needs.
+ * its checks together, and the business it is about. Every route under /v1 and /admin/v1 must say which role it needs.
  */
 export const admitRequests = (
   app: App,
@@ -40,7 +40,7 @@ export const admitRequests = (
   app.decorateRequest('caller', null)
   app.decorateRequest('business')
   app.addHook('onRoute', ({ url, config }) => {
-    if (url.startsWith('/v1') && !config?.doc?.role)
+    if (/^\/(admin\/)?v1/.test(url) && !config?.doc?.role)
       throw new MasonError('internal', `the route ${url} does not say which role it needs`)
   })
   app.addHook('onRequest', async (request) => {
@@ -55,6 +55,7 @@ export const admitRequests = (
     const { schema, config } = request.routeOptions
     if (schema?.body) request.body = parseJsonBody(request, config.doc?.bodyOptional ?? false)
     if (schema) checkRequest(request)
-    if (request.caller) request.business = runtime.of(businessOf(request.caller, request.query, request.body))
+    if (request.caller && config.doc?.role !== 'operator')
+      request.business = runtime.of(businessOf(request.caller, request.query, request.body))
   })
 }

@@ -7,8 +7,8 @@ import type { Caller } from './auth.ts'
 import type { OpenReplies } from './open-replies.ts'
 import type { ProblemCode } from './problems.ts'
 
-/** What a token must be allowed to do; `admin` may do all. Null: no token needed. */
-export type Role = 'submit' | 'read' | null
+/** What a token must be allowed to do; `admin` may do all of its business. `operator`: only the admin token. Null: no token needed. */
+export type Role = 'submit' | 'read' | 'operator' | null
 
 /** One kind of good answer. `type` is application/json unless it says otherwise. */
 export type GoodAnswer = {

@@ -6,8 +6,8 @@ import type { App } from './route.ts'
 const tag = 'runs'
 const bodyProblems = ['malformed_json', 'payload_too_large', 'unsupported_media_type', 'not_found'] as const
 
-export const cancelBodySchema = z.strictObject({ reason: z.string().max(2000).optional() })
-export const inputBodySchema = z.strictObject({
+const cancelBodySchema = z.strictObject({ reason: z.string().max(2000).optional() })
+const inputBodySchema = z.strictObject({
   request_id: z.string().regex(/^[A-Za-z0-9._:@-]{1,200}$/, 'must be the id of an input request'),
   answer: z.json(),
 })

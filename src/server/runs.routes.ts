@@ -1,6 +1,5 @@
 import type { FastifyReply } from 'fastify'
 import { z } from 'zod'
-import type { BusinessApi } from '../runtime-api.ts'
 import { MasonError } from '../state/errors.ts'
 import { runRequestSchema } from '../state/run-request.ts'
 import { runStatusSchema, runViewSchema } from '../state/run-view.ts'
@@ -85,7 +84,12 @@ export const runsRoutes = (app: App, { open }: ServerContext): void => {
       announce(reply, run.id, replayed)
       const { signal, release } = open.signalOf(reply.raw)
       try {
-        return await wait(business, run.id, signal)
+        return await business.wait(run.id, signal)
+      } catch (error) {
+        if (!signal.aborted) throw error
+        if (open.closing) throw noLongerWaiting()
+        // the client has left: there is nobody to answer
+        return reply.hijack()
       } finally {
         release()
       }
@@ -131,14 +135,8 @@ const announce = (reply: FastifyReply, runId: string, replayed: boolean): Fastif
   return replayed ? reply.header('idempotent-replayed', 'true') : reply
 }
 
-/** A wait cut short by us is told where to go on; one left by its client is answered to nobody. */
-const wait = async (business: BusinessApi, runId: string, signal: AbortSignal) => {
-  try {
-    return await business.wait(runId, signal)
-  } catch (error) {
-    if (!signal.aborted) throw error
-    throw new HttpError('shutting_down', 'the run goes on, but this server no longer waits for it', {
-      remedy: 'GET the run at Location, or send the request again with the same Idempotency-Key',
-    })
-  }
-}
+/** For a wait cut short by us: where its client goes on. */
+const noLongerWaiting = (): HttpError =>
+  new HttpError('shutting_down', 'the run goes on, but this server no longer waits for it', {
+    remedy: 'GET the run at Location, or send the request again with the same Idempotency-Key',
+  })

@@ -7,7 +7,7 @@ import { pageSchema } from './wire.ts'
 
 const tag = 'sessions'
 
-export const forkBodySchema = z.strictObject({ action_id: actionIdSchema })
+const forkBodySchema = z.strictObject({ action_id: actionIdSchema })
 
 export const noSuchSession = (id: string): MasonError =>
   new MasonError('not_found', `there is no session "${id}"`, {

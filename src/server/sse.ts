@@ -5,7 +5,7 @@ import type { RunEvent } from '../state/run-view.ts'
 import type { OpenReplies } from './open-replies.ts'
 
 /** One event as it goes over the wire: `id` only where the event has one, data as one line of JSON. */
-export const frameOf = (event: RunEvent): string => {
+const frameOf = (event: RunEvent): string => {
   const id = 'id' in event ? `id: ${event.id}\n` : ''
   return `${id}event: ${event.event}\ndata: ${JSON.stringify(event.data)}\n\n`
 }

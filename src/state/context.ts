@@ -117,10 +117,11 @@ export const resultsOf = (state: Pick<RuntimeState, 'action_history'>, blobs: Op
       .join('\n\n'),
   )
 
-/** The planner's latest draft of an answer in this turn, or null. */
+/** The planner's latest draft of an answer in this turn, or null; an empty one is none. */
 export const draftOf = (state: Pick<RuntimeState, 'action_history'>): string | null => {
   const draft = turnActions(state).findLast(
-    ({ result }) => typeof result.draft === 'string' && result.call === undefined,
+    ({ result }) =>
+      typeof result.draft === 'string' && result.draft.trim() !== '' && result.call === undefined,
   )?.result.draft
   return typeof draft === 'string' ? draft : null
 }

@@ -11,11 +11,22 @@ export const inlineBlobs = async (
     for (const action of turn) {
       const { blob } = action.result
       const bytes = typeof blob === 'string' ? await read(blob) : null
-      actions.push(bytes ? { ...action, result: resultIn(bytes) } : action)
+      const result = bytes && readResult(Buffer.from(bytes).toString('utf8'))
+      actions.push(result ? { ...action, result } : action)
     }
     history.push(actions)
   }
   return { ...state, action_history: history }
 }
 
-const resultIn = (bytes: Uint8Array): ActionBody['result'] => JSON.parse(Buffer.from(bytes).toString('utf8'))
+/** A result as it was stored; null for bytes that are none, such as a file that a tool's own data names. */
+export const readResult = (json: string): ActionBody['result'] | null => {
+  try {
+    const result: unknown = JSON.parse(json)
+    return typeof result === 'object' && result !== null && !Array.isArray(result)
+      ? (result as ActionBody['result'])
+      : null
+  } catch {
+    return null
+  }
+}

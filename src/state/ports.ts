@@ -144,6 +144,7 @@ export type RunResult = { answer: string | null; output_structure: Json; error: 
 export type RunLog = {
   append(entry: LogEntry): Promise<void>
   finish(entry: LogEntry, outcome: Outcome, result: RunResult): Promise<void>
+  /** This and `requeue` throw `cancelled` (the message is the reason) when the run is to be cancelled: end it then. */
   park(question: Question, call: CallRef, workedMs: number): Promise<void>
   requeue(runAt: string, workedMs: number): Promise<void>
   /** The answer to the question this call asked, or null while there is none. */

@@ -1,7 +1,8 @@
 import { z } from 'zod'
-import { defineTool } from '../graph/tool.ts'
 import { askForJson } from '../graph/ask-for-json.ts'
+import { defineTool } from '../graph/tool.ts'
 import { backgroundOf } from '../state/context.ts'
+import { idSchema } from '../state/run-request.ts'
 import { type OutputPiece, outputTypeSchema, type RuntimeState } from '../state/runtime-state.ts'
 import { turnActions, turnPrompt } from '../state/turn.ts'
 
@@ -19,6 +20,9 @@ const reply = z.object({
     .nullish(),
   direction: z.string().nullish(),
 })
+
+/** As many as a request may ask for. */
+const maxPieces = 50
 
 /** A prompt of at most this many characters that comes without files needs no analysis. */
 const shortPrompt = 400
@@ -59,10 +63,7 @@ export default defineTool({
         usage,
         relevance: 0,
       })
-    const structure: OutputPiece[] = (value.output_structure ?? []).map((piece) => ({
-      ...piece,
-      content: null,
-    }))
+    const structure = structureOf(value)
     return checkpoint(
       {
         summary: `Goal: ${value.task_goal}`.slice(0, 500),
@@ -80,6 +81,15 @@ export default defineTool({
     )
   },
 })
+
+/** The pieces a model proposes, each under an id that can stand as a key; of equal ids the first. */
+const structureOf = ({ output_structure }: z.infer<typeof reply>): OutputPiece[] => {
+  const byId = new Map<string, OutputPiece>()
+  for (const piece of output_structure ?? [])
+    if (idSchema.safeParse(piece.id).success && !byId.has(piece.id))
+      byId.set(piece.id, { ...piece, content: null })
+  return [...byId.values()].slice(0, maxPieces)
+}
 
 const hasNewFiles = (state: Pick<RuntimeState, 'action_history'>): boolean => {
   const files = turnActions(state).find((action) => action.node === 'load-session')?.result.files

@@ -18,7 +18,11 @@ afterAll(async () => {
   await backend?.drop()
 })
 
-const planner = (...replies: object[]) => model.script({ planner: replies } as never)
+/** What the planner's model answers from now on, in this order; the last answer repeats. */
+const planner = (...replies: object[]) => {
+  model.reset()
+  model.script({ planner: replies } as never)
+}
 
 describe('a run', () => {
   test('goes from the queue through the graph to the answer, one action a node', async () => {

@@ -25,7 +25,7 @@ export type Backend = {
   drop(): Promise<void>
 }
 
-const baseConfig = {
+export const baseConfig = {
   http: { port: 0, host: '127.0.0.1' },
   auth: 'off',
   adminToken: null,
@@ -57,6 +57,11 @@ const embedded = async (): Promise<Backend> => {
 const served = async (): Promise<Backend> => {
   const name = `mason_test_${randomBytes(6).toString('hex')}`
   await runAsAdmin(`CREATE DATABASE ${name} TEMPLATE ${inject('template')}`)
+  return servedOn(name)
+}
+
+/** The backend of a database that is there; dropping it drops the database and the queue's keys. */
+export const servedOn = (name: string): Backend => {
   const url = urlOf(name)
   const redisUrl = process.env.TEST_REDIS_URL ?? ''
   return {

@@ -211,7 +211,7 @@ export const createFakeRuntime = (): FakeRuntime => {
       failIf('stats')
       return { queued: 3, running: 2, input_required: 1, workers: 4, outbox: 5 }
     },
-    admin: null as unknown as Runtime['admin'],
+    admin: { tokens: {}, users: {} } as unknown as Runtime['admin'],
     graph: null as unknown as Runtime['graph'],
     models: null as unknown as Runtime['models'],
     startWorker: async () => undefined,

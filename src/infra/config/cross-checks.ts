@@ -10,7 +10,7 @@ export type Role = 'serve' | 'api' | 'worker' | 'run' | 'migrate' | 'client'
 /** The settings as they stand in the environment, the empty ones left out. */
 export type RawSettings = Partial<Record<SettingName, string>>
 
-export const isLoopback = (host: string): boolean =>
+const isLoopback = (host: string): boolean =>
   host === 'localhost' || host === '::1' || host === '[::1]' || (isIPv4(host) && host.startsWith('127.'))
 
 const pairFault = (missing: 'DATABASE_URL' | 'REDIS_URL'): SettingFault => {

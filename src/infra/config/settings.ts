@@ -53,7 +53,7 @@ const keyOf32Bytes = () =>
       : 'must be 32 bytes in base64 (44 characters)',
   )
 
-export const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
+const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 
 export const settingsSchema = z.object({
   DATABASE_URL: address(['postgres:', 'postgresql:'], { userInfo: true }).optional(),

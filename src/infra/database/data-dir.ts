@@ -1,5 +1,6 @@
+import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { open, readFile, rm } from 'node:fs/promises'
+import { link, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { MasonError } from '../../state/errors.ts'
 
@@ -15,7 +16,7 @@ const startOf = (pid: number): string => {
 
 const isAlive = (owner: string): boolean => {
   const [pid, start] = owner.trim().split(' ')
-  if (!pid) return false
+  if (!Number.isSafeInteger(Number(pid)) || Number(pid) <= 0) return false
   try {
     process.kill(Number(pid), 0)
   } catch (error) {
@@ -27,25 +28,48 @@ const isAlive = (owner: string): boolean => {
 /** Takes the exclusive lock on a data folder; gives the function that ends it. Two processes on one folder would lose data. */
 export const lockFolder = async (folder: string): Promise<() => Promise<void>> => {
   const path = join(folder, 'lock')
-  for (let attempt = 0; ; attempt++) {
-    try {
-      const file = await open(path, 'wx', 0o600)
-      await file.writeFile(`${process.pid} ${startOf(process.pid)}\n`)
-      await file.close()
-      return () => rm(path, { force: true })
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-      const owner = await readFile(path, 'utf8').catch(() => '')
-      if (attempt >= 3 || isAlive(owner))
-        throw new MasonError(
-          'data_dir_locked',
-          `${folder} is in use by process ${owner.split(' ')[0] || 'unknown'}`,
-          {
-            remedy:
-              'stop that process, choose another DATA_DIR, or set DATABASE_URL and REDIS_URL to run several processes',
-          },
-        )
-      await rm(path, { force: true })
-    }
+  const owner = await take(path)
+  if (owner === null) return () => rm(path, { force: true })
+  throw new MasonError(
+    'data_dir_locked',
+    `${folder} is in use by process ${owner.split(' ')[0] || 'unknown'}`,
+    {
+      remedy:
+        'stop that process, choose another DATA_DIR, or set DATABASE_URL and REDIS_URL to run several processes',
+    },
+  )
+}
+
+/** Makes the lock file, or gives the living owner of the one that stands. */
+const take = async (path: string): Promise<string | null> => {
+  if (await make(path)) return null
+  const owner = await readFile(path, 'utf8').catch(() => null)
+  // let go of a moment ago
+  if (owner === null) return take(path)
+  if (isAlive(owner)) return owner
+  // only one may clear a dead owner's file away, or the second would clear away the new owner's
+  const rival = await take(`${path}.clearing`)
+  if (rival !== null) return rival
+  try {
+    const still = await readFile(path, 'utf8').catch(() => null)
+    if (still === owner) await rm(path, { force: true })
+  } finally {
+    await rm(`${path}.clearing`, { force: true })
+  }
+  return take(path)
+}
+
+/** All at once with its content, so that nobody finds it empty. False: it stands already. */
+const make = async (path: string): Promise<boolean> => {
+  const draft = `${path}.${process.pid}.${randomBytes(4).toString('hex')}`
+  await writeFile(draft, `${process.pid} ${startOf(process.pid)}\n`, { mode: 0o600, flag: 'wx' })
+  try {
+    await link(draft, path)
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    return false
+  } finally {
+    await rm(draft, { force: true })
   }
 }

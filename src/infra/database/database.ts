@@ -1,7 +1,7 @@
 import type { Sql } from '../../state/ports.ts'
 
 /**
- * The database, embedded or served. Plain statements run under `mason_worker`; what is done on behalf of a business
+ * The database, embedded or served. A fault that passes is `database_unavailable`, any other the driver's own. Plain statements run under `mason_worker`; what is done on behalf of a business
  * runs under `mason_api`, which row-level security binds to that business. Neither role can bypass it.
  */
 export type Database = Sql & {
@@ -21,31 +21,4 @@ export const businessScope = (businessId: string): string =>
 export const one = async <Row>(sql: Sql, text: string, values: readonly unknown[]): Promise<Row | null> => {
   const { rows } = await sql.query<Row>(text, values)
   return rows[0] ?? null
-}
-
-const connectionLost = new Set([
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'EPIPE',
-  'ETIMEDOUT',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  '57P01',
-  '57P02',
-  '57P03',
-  '08000',
-  '08003',
-  '08006',
-  '53300',
-])
-
-/** Whether a statement failed because the server could not be reached: it may or may not have been done. */
-export const isConnectionError = (error: unknown): boolean => {
-  if (!(error instanceof Error)) return false
-  const { code } = error as { code?: unknown }
-  if (typeof code === 'string') return connectionLost.has(code)
-  // pg gives these no code of their own
-  return /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error/.test(
-    error.message,
-  )
 }

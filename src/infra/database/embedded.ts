@@ -54,6 +54,9 @@ const prepare = async (pglite: PGlite): Promise<void> => {
     UPDATE runs SET lease_until = clock_timestamp() WHERE status = 'running'`)
 }
 
+/** PGlite works on this thread and answers without leaving it: a busy run would keep timers and sockets waiting. */
+const otherWork = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
 const wrap = (pglite: PGlite, unlock: () => Promise<void>): EmbeddedDatabase => {
   const sqlOf = (target: Pick<PGlite, 'query'>): Sql => ({
     async query<Row>(text: string, values: readonly unknown[] = []) {
@@ -61,10 +64,15 @@ const wrap = (pglite: PGlite, unlock: () => Promise<void>): EmbeddedDatabase => 
       return { rows }
     },
   })
+  const direct = sqlOf(pglite)
   return {
     kind: 'embedded',
     pglite,
-    ...sqlOf(pglite),
+    async query<Row>(text: string, values?: readonly unknown[]) {
+      const result = await direct.query<Row>(text, values)
+      await otherWork()
+      return result
+    },
     transaction: (work) => pglite.transaction((tx) => work(sqlOf(tx as unknown as PGlite))) as Promise<never>,
     asBusiness: (businessId, work) =>
       pglite.transaction(async (tx) => {

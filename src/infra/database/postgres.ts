@@ -1,6 +1,7 @@
 import pg from 'pg'
 import type { Sql } from '../../state/ports.ts'
 import { businessScope, type Database } from './database.ts'
+import { databaseFault } from './faults.ts'
 import { migrate } from './migrate.ts'
 
 const int8 = 20
@@ -19,7 +20,7 @@ const createNaming = (): ((text: string) => string) => {
   }
 }
 
-/** Applies the migrations and opens a pool. `max` connections; a statement may take 30 s. */
+/** Applies the migrations and opens a pool. `max` connections; a statement may take 30 s, its answer 35 s. */
 export const openPostgres = async (options: {
   url: string
   max?: number
@@ -32,6 +33,8 @@ export const openPostgres = async (options: {
     connectionString: options.url,
     max: options.max ?? 10,
     connectionTimeoutMillis: 5000,
+    // a server that vanished without a word is given up after this
+    query_timeout: 35_000,
     keepAlive: true,
     types,
     options:
@@ -43,12 +46,18 @@ export const openPostgres = async (options: {
   const nameOf = createNaming()
   const sqlOf = (client: pg.Pool | pg.PoolClient): Sql => ({
     async query<Row>(text: string, values: readonly unknown[] = []) {
-      const { rows } = await client.query({ name: nameOf(text), text, values: values as unknown[] })
-      return { rows: rows as Row[] }
+      try {
+        const { rows } = await client.query({ name: nameOf(text), text, values: values as unknown[] })
+        return { rows: rows as Row[] }
+      } catch (error) {
+        throw databaseFault(error)
+      }
     },
   })
   const within = async <T>(begin: string, work: (sql: Sql) => Promise<T>): Promise<T> => {
-    const client = await pool.connect()
+    const client = await pool.connect().catch((error: unknown) => {
+      throw databaseFault(error)
+    })
     let broken: Error | undefined
     try {
       await client.query(begin)
@@ -59,7 +68,7 @@ export const openPostgres = async (options: {
       await client.query('ROLLBACK').catch((rollback: Error) => {
         broken = rollback
       })
-      throw error
+      throw databaseFault(error)
     } finally {
       client.release(broken)
     }

@@ -3,12 +3,33 @@ import type { Delta } from '../../state/run-view.ts'
 import type { Hints } from '../queue/hints.ts'
 import { repeatWork } from '../runs/relay.ts'
 
+/** `action`: one was committed, and nothing else; `status`: anything may have changed. */
+export type Change = 'action' | 'status'
+
 /** What a follower of a session is woken by: something was committed, or a token came. */
-export type Follower = { onChange(): void; onDelta(delta: Delta): void }
+export type Follower = { onChange(change: Change): void; onDelta(delta: Delta): void }
 
 const channel = 'mason:sessions'
 
-type Message = { tenant: string; session_id: string; delta?: Delta; cancel?: true }
+type Message = { tenant: string; session_id: string } & (
+  | { kind: Change | 'cancel' }
+  | { kind: 'delta'; delta: Delta }
+)
+
+/**
+ * What can be seen of sessions from outside, each as one short text: their turns, their last action, and the states of
+ * their unfinished runs. Every part is a short walk over an index, however long the session.
+ */
+const lookStatement = `
+  SELECT f.key, concat_ws('|', s.turns,
+    (SELECT max(a.seq) FROM actions a WHERE a.tenant = f.tenant AND a.session_id = f.session_id),
+    (SELECT string_agg(r.run_id || r.status, ',' ORDER BY r.turn) FROM runs r
+     WHERE r.tenant = f.tenant AND r.session_id = f.session_id AND r.status IN ('queued', 'running', 'input_required'))) AS mark
+  FROM json_to_recordset($1::json) AS f(key text, tenant text, session_id text)
+  JOIN sessions s ON s.tenant = f.tenant AND s.session_id = f.session_id`
+
+/** In place of a mark, for a session that is not there any more. */
+const gone = ''
 
 /**
  * Tells the followers of this process that something happened in their sessions: at once by a hint, and within a
@@ -23,51 +44,46 @@ export const openFeed = async (options: { sql: Sql; hints: Hints; clock: Clock; 
 
   const unsubscribe = await hints.subscribe(channel, (text) => {
     const message = JSON.parse(text) as Message
-    if (message.cancel) for (const watch of cancelWatchers) watch()
+    if (message.kind === 'cancel') for (const watch of cancelWatchers) watch()
     for (const follower of followers.get(keyOf(message.tenant, message.session_id)) ?? [])
-      message.delta ? follower.onDelta(message.delta) : follower.onChange()
+      if (message.kind === 'delta') follower.onDelta(message.delta)
+      else follower.onChange(message.kind === 'action' ? 'action' : 'status')
   })
+  const publish = (message: Message): void => hints.publish(channel, JSON.stringify(message))
 
-  /** What can be seen of a session from outside, as one text: its last action and the states of its runs. */
   const look = async (): Promise<void> => {
     if (followers.size === 0) return
-    const { rows } = await sql.query<{ key: string; mark: string }>(
-      `SELECT f.key, (SELECT string_agg(r.run_id || r.status || COALESCE(r.next_seq, 0), ',' ORDER BY r.turn)
-         FROM runs r WHERE r.tenant = f.tenant AND r.session_id = f.session_id AND r.turn > s.turns - 5) AS mark
-       FROM json_to_recordset($1::json) AS f(key text, tenant text, session_id text)
-       JOIN sessions s ON s.tenant = f.tenant AND s.session_id = f.session_id`,
-      [
-        JSON.stringify(
-          [...followers.keys()].map((key) => ({
-            key,
-            tenant: key.slice(0, key.indexOf('/')),
-            session_id: key.slice(key.indexOf('/') + 1),
-          })),
-        ),
-      ],
-    )
-    for (const { key, mark } of rows) {
-      if (seen.get(key) === mark) continue
+    const keys = [...followers.keys()]
+    const { rows } = await sql.query<{ key: string; mark: string }>(lookStatement, [
+      JSON.stringify(
+        keys.map((key) => {
+          const slash = key.indexOf('/')
+          return { key, tenant: key.slice(0, slash), session_id: key.slice(slash + 1) }
+        }),
+      ),
+    ])
+    const marks = new Map(rows.map(({ key, mark }) => [key, mark]))
+    for (const key of keys) {
+      const mark = marks.get(key) ?? gone
+      const group = followers.get(key)
+      if (!group || seen.get(key) === mark) continue
       seen.set(key, mark)
-      for (const follower of followers.get(key) ?? []) follower.onChange()
+      for (const follower of group) follower.onChange('status')
     }
   }
   const looking = repeatWork(look, 1000, clock, log, 'looking for new actions')
 
   return {
     /** Something was committed in this session. */
-    changed(tenant: string, sessionId: string): void {
-      hints.publish(channel, JSON.stringify({ tenant, session_id: sessionId } satisfies Message))
+    changed(tenant: string, sessionId: string, change: Change = 'status'): void {
+      publish({ tenant, session_id: sessionId, kind: change })
     },
     streamed(tenant: string, sessionId: string, delta: Delta): void {
-      hints.publish(channel, JSON.stringify({ tenant, session_id: sessionId, delta } satisfies Message))
+      publish({ tenant, session_id: sessionId, kind: 'delta', delta })
     },
-    /** A run of this session is to be cancelled; its worker looks at once. */
+    /** A run of this session is to be cancelled, or is gone; its worker looks at once. */
     cancelling(tenant: string, sessionId: string): void {
-      hints.publish(
-        channel,
-        JSON.stringify({ tenant, session_id: sessionId, cancel: true } satisfies Message),
-      )
+      publish({ tenant, session_id: sessionId, kind: 'cancel' })
     },
     onCancelling(watch: () => void): () => void {
       cancelWatchers.add(watch)

@@ -22,7 +22,7 @@ const admitStatement = `
       clock_timestamp() + $6::int * interval '1 millisecond' + (SELECT queue_ttl FROM businesses WHERE tenant = $1)
     FROM session RETURNING turn, run_at
   ), request AS (
-    INSERT INTO run_requests (tenant, run_id, user_id, request) SELECT $1, $4, $3, $7::json FROM run
+    INSERT INTO run_requests (tenant, run_id, user_id, request, metadata) SELECT $1, $4, $3, $7::json, $11::json FROM run
   ), bell AS (
     INSERT INTO outbox (tenant, run_id, ring_at) SELECT $1, $4, run_at FROM run
   ), key AS (
@@ -36,17 +36,20 @@ type Key = { route: string; key: string }
 
 /**
  * Admits a run for a business: once it resolves the run is durable, whatever happens to the queue.
- * The same key and body give the same run. Throws `idempotency_conflict` and `session_of_another_user`.
+ * The same key and body give the same run, also when `beforeNew` would refuse a new one. Throws what that throws,
+ * `idempotency_conflict` and `session_of_another_user`.
  */
 export const admit = async (
   database: Database,
   businessId: string,
   request: RunRequest,
   key?: Key,
+  beforeNew: () => Promise<void> = async () => {},
 ): Promise<Admission> => {
   const hash = contentHash(request)
   const earlier = key && (await findEarlier(database, businessId, key, hash))
   if (earlier) return { run: earlier, replayed: true }
+  await beforeNew()
   try {
     return { run: await insert(database, businessId, request, hash, key), replayed: false }
   } catch (error) {
@@ -105,6 +108,7 @@ const insert = (
       key?.route ?? null,
       key?.key ?? null,
       hash,
+      JSON.stringify(request.metadata ?? {}),
     ])
     if (!row)
       throw new MasonError('session_of_another_user', `session "${sessionId}" belongs to another user`, {
@@ -124,6 +128,8 @@ const splitUploads = (request: RunRequest) => {
     uploads.push({ hash, bytes })
     return { name, type, local_path: `blob:${hash}`, mapping: null }
   })
+  // in one order, or two requests with the same files could wait for each other in a circle
+  uploads.sort((a, b) => (a.hash < b.hash ? -1 : 1))
   const { session_id: _session, business_id: _business, ...rest } = request
   const admitted: AdmittedRequest = { ...rest, files }
   return { admitted, uploads }

@@ -5,16 +5,20 @@ import { type Database, one } from '../database/database.ts'
 
 type Row = { schema: Record<string, unknown>; answered: boolean; expired: boolean }
 
-/** The answer and the bell are one transaction; of two answers the first counts. */
+/**
+ * The answer and the bell are one transaction; of two answers the first counts. The run's row is locked first, as
+ * cancelling does, so that the two never wait for each other in a circle.
+ */
 const answerStatement = `
-  WITH answered AS (
-    UPDATE input_requests SET answered_at = clock_timestamp(), answer = $4::json
-    WHERE tenant = $1 AND run_id = $2 AND request_id = $3 AND answered_at IS NULL RETURNING run_id
-  ), run AS (
-    UPDATE runs r SET status = 'queued', expires_at = clock_timestamp() + interval '24 hours' FROM answered
-    WHERE r.tenant = $1 AND r.run_id = answered.run_id AND r.status = 'input_required' RETURNING r.run_id
+  WITH run AS (
+    UPDATE runs r SET status = 'queued' WHERE r.tenant = $1 AND r.run_id = $2 AND r.status = 'input_required'
+      AND EXISTS (SELECT FROM input_requests i WHERE i.tenant = $1 AND i.run_id = $2 AND i.request_id = $3 AND i.answered_at IS NULL)
+    RETURNING r.run_id
+  ), answered AS (
+    UPDATE input_requests i SET answered_at = clock_timestamp(), answer = $4::json FROM run
+    WHERE i.tenant = $1 AND i.run_id = run.run_id AND i.request_id = $3 AND i.answered_at IS NULL
   ), bell AS (INSERT INTO outbox (tenant, run_id) SELECT $1, run_id FROM run)
-  SELECT run_id FROM answered`
+  SELECT run_id FROM run`
 
 /** Answers a run's open question. Throws `not_found`, `input_answered`, and `invalid_request` while it stays open. */
 export const answerInput = (
@@ -60,11 +64,15 @@ const alreadyAnswered = (requestId: string): MasonError =>
 export const expireInputs = async (database: Database): Promise<number> => {
   const { rows } = await database.query(
     `WITH late AS (
-       UPDATE input_requests SET answered_at = clock_timestamp(), answer = '{"kind":"expired"}'
-       WHERE answered_at IS NULL AND expires_at <= clock_timestamp() RETURNING tenant, run_id
+       SELECT r.tenant, r.run_id, i.request_id FROM input_requests i JOIN runs r USING (tenant, run_id)
+       WHERE i.answered_at IS NULL AND i.expires_at <= clock_timestamp() AND r.status = 'input_required'
+       ORDER BY i.expires_at LIMIT 100 FOR NO KEY UPDATE OF r SKIP LOCKED
      ), run AS (
-       UPDATE runs r SET status = 'queued', expires_at = clock_timestamp() + interval '24 hours' FROM late
+       UPDATE runs r SET status = 'queued' FROM late
        WHERE r.tenant = late.tenant AND r.run_id = late.run_id AND r.status = 'input_required' RETURNING r.tenant, r.run_id
+     ), answered AS (
+       UPDATE input_requests i SET answered_at = clock_timestamp(), answer = '{"kind":"expired"}' FROM late
+       WHERE i.tenant = late.tenant AND i.request_id = late.request_id AND i.answered_at IS NULL
      ) INSERT INTO outbox (tenant, run_id) SELECT tenant, run_id FROM run RETURNING run_id`,
   )
   return rows.length

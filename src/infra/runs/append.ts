@@ -1,6 +1,6 @@
-import { MasonError } from '../../state/errors.ts'
-import type { Clock, LogEntry, Outcome, RunResult, Sql } from '../../state/ports.ts'
-import { isConnectionError, one } from '../database/database.ts'
+import type { LogEntry, Outcome, RunResult, Sql } from '../../state/ports.ts'
+import { one } from '../database/database.ts'
+import { leaseLost } from './steady.ts'
 
 /** The fence: every write names the run and the epoch under which it was claimed. */
 export type Fence = { tenant: string; run_id: string; epoch: number }
@@ -15,7 +15,8 @@ const appendStatement = `
     WHERE tenant = $1 AND run_id = $2 AND epoch = $3 AND next_seq = $4 AND status = 'running'
     RETURNING session_id, turn
   ), effect AS (
-    UPDATE effects SET status = 'succeeded', response = $13::json FROM mine WHERE tenant = $1 AND effect_id = $12
+    UPDATE effects SET status = 'succeeded', response = $13::json FROM mine
+    WHERE tenant = $1 AND effect_id = $12 AND status = 'sent'
   )
   INSERT INTO actions (tenant, session_id, seq, run_id, turn, epoch, attempt_id, body, patch)
   SELECT $1, session_id, $4, $2, turn, $3, $5, $6::json, $7::json FROM mine RETURNING seq`
@@ -53,58 +54,33 @@ const commonValues = (fence: Fence, entry: LogEntry): unknown[] => [
 ]
 
 /**
- * Commits one action. Resolves once it is durable; throws `lease_lost` when another worker has the run, or when
- * the database could not be reached until `signal` aborted. Safe to repeat: the same attempt counts once.
+ * Commits one action. Resolves once it is durable; throws `lease_lost` when another worker has the run. Safe to repeat
+ * when its answer was lost: the same attempt counts once.
  */
-export const appendAction = (
-  sql: Sql,
-  clock: Clock,
-  fence: Fence,
-  entry: LogEntry,
-  signal: AbortSignal,
-): Promise<void> =>
-  untilKnown(sql, clock, entry.attempt_id, signal, appendStatement, [
+export const appendAction = (sql: Sql, fence: Fence, entry: LogEntry): Promise<void> =>
+  commit(sql, entry.attempt_id, appendStatement, [
     ...commonValues(fence, entry),
     entry.effect?.effect_id ?? null,
     entry.effect ? JSON.stringify(entry.effect.response) : null,
   ])
 
 /** Commits the run's last action and its end. Same promises as `appendAction`. */
-export const finishRun = (
-  sql: Sql,
-  clock: Clock,
-  fence: Fence,
-  entry: Finish,
-  signal: AbortSignal,
-): Promise<void> =>
-  untilKnown(sql, clock, entry.attempt_id, signal, finishStatement, [
+export const finishRun = (sql: Sql, fence: Fence, entry: Finish): Promise<void> =>
+  commit(sql, entry.attempt_id, finishStatement, [
     ...commonValues(fence, entry),
     entry.outcome.status,
     entry.outcome.status === 'completed' ? entry.outcome.reason : null,
     JSON.stringify(entry.result),
   ])
 
-/** Repeats the statement while the connection fails: what became of the last try is told by its attempt id. */
-const untilKnown = async (
+/** One statement; when it did nothing, its attempt id tells whether an earlier try did it all. */
+const commit = async (
   sql: Sql,
-  clock: Clock,
   attemptId: string,
-  signal: AbortSignal,
   statement: string,
   values: readonly unknown[],
 ): Promise<void> => {
-  for (let attempt = 0; ; attempt++) {
-    try {
-      if (await one(sql, statement, values)) return
-      if (await one(sql, 'SELECT seq FROM actions WHERE attempt_id = $1', [attemptId])) return
-      throw leaseLost()
-    } catch (error) {
-      if (!isConnectionError(error)) throw error
-      if (signal.aborted) throw leaseLost(error)
-      await clock.sleep(Math.min(1000, 50 * 2 ** attempt), signal).catch(() => {})
-    }
-  }
+  if (await one(sql, statement, values)) return
+  if (await one(sql, 'SELECT seq FROM actions WHERE attempt_id = $1', [attemptId])) return
+  throw leaseLost()
 }
-
-export const leaseLost = (cause?: unknown): MasonError =>
-  new MasonError('lease_lost', 'another worker has this run', { cause })

@@ -1,6 +1,6 @@
 import type { Sql } from '../../state/ports.ts'
 import type { AdmittedRequest } from '../../state/run-request.ts'
-import { one } from '../database/database.ts'
+import { type Database, one } from '../database/database.ts'
 
 /** A worker's right to one run: valid while the database holds this epoch. */
 export type Claim = {
@@ -15,16 +15,20 @@ export type Claim = {
   stalls: number
   worked_ms: number
   cancel_requested: boolean
+  cancel_reason: string | null
   request: AdmittedRequest
 }
 
 /** Claims without a new action after which a run is given up as `poison`. */
 export const maxStalls = 5
 
+const nextOfSession = `(SELECT COALESCE(max(seq), 0) + 1 FROM actions a WHERE a.tenant = r.tenant AND a.session_id = r.session_id)`
+
 /**
  * Picks the run whose turn it is: businesses in the order of their last claim, below their concurrency; within one
  * the highest priority, then the oldest; of a session only its earliest unfinished turn. `b.claims = c.claims` makes
- * two claims at one moment exclude each other, so that a concurrency limit holds exactly.
+ * two claims at one moment exclude each other, so that a concurrency limit holds exactly. The lock lets others refer
+ * to the business meanwhile, as every admission does.
  */
 const claimStatement = `
   WITH RECURSIVE open_business AS (
@@ -50,34 +54,46 @@ const claimStatement = `
     JOIN businesses b ON b.tenant = c.tenant AND b.claims = c.claims
     JOIN runs r ON r.tenant = c.tenant AND r.run_id = c.run_id
     WHERE r.status IN ('queued', 'running') AND (r.lease_until IS NULL OR r.lease_until <= clock_timestamp())
-    ORDER BY c.last_claimed_at NULLS FIRST, c.nth LIMIT 1 FOR UPDATE OF b, r SKIP LOCKED
+    ORDER BY c.last_claimed_at NULLS FIRST, c.nth LIMIT 1 FOR NO KEY UPDATE OF b, r SKIP LOCKED
   ), served AS (
     UPDATE businesses b SET claims = claims + 1, last_claimed_at = clock_timestamp() FROM pick WHERE b.tenant = pick.tenant
   ), rung AS (
-    DELETE FROM outbox o USING pick WHERE o.tenant = pick.tenant AND o.run_id = pick.run_id
+    DELETE FROM outbox WHERE outbox_id IN (
+      SELECT o.outbox_id FROM outbox o JOIN pick ON o.tenant = pick.tenant AND o.run_id = pick.run_id FOR UPDATE OF o SKIP LOCKED)
   ), claimed AS (
     UPDATE runs r SET status = 'running', epoch = epoch + 1, stalls = stalls + 1, lease_owner = $1,
       lease_until = clock_timestamp() + $2::int * interval '1 millisecond',
       started_at = COALESCE(started_at, clock_timestamp()),
-      next_seq = COALESCE(next_seq, (SELECT COALESCE(max(seq), 0) + 1 FROM actions a WHERE a.tenant = r.tenant AND a.session_id = r.session_id))
+      first_seq = COALESCE(first_seq, ${nextOfSession}), next_seq = COALESCE(next_seq, ${nextOfSession})
     FROM pick WHERE r.tenant = pick.tenant AND r.run_id = pick.run_id
     RETURNING r.*
   )
   SELECT c.tenant, c.run_id, c.session_id, c.turn, q.user_id, c.epoch, c.next_seq, c.stalls, c.worked_ms,
-    c.cancel_requested_at IS NOT NULL AS cancel_requested, q.request,
+    c.cancel_requested_at IS NOT NULL AS cancel_requested, c.cancel_reason, q.request,
     EXISTS (SELECT FROM candidate) AS contended
   FROM (SELECT) always LEFT JOIN claimed c ON true LEFT JOIN run_requests q ON q.tenant = c.tenant AND q.run_id = c.run_id`
+
+type Row = Partial<Claim> & { contended: boolean }
+
+/** More than this many claimers in line at one moment: the reconciler rings for what is left. */
+const maxAttempts = 20
 
 /**
  * Takes the lease on the run whose turn it is, or null when none is due. Safe to call at any time, from anywhere.
  * `leaseMs` is how long the lease lasts without a heartbeat.
  */
-export const claimNext = async (sql: Sql, workerId: string, leaseMs: number): Promise<Claim | null> => {
-  for (let attempt = 0; attempt < 5; attempt++) {
-    const row = await one<Partial<Claim> & { contended: boolean }>(sql, claimStatement, [workerId, leaseMs])
-    if (row?.run_id) return row as Claim
-    // something is due, but another worker holds its business at this very moment: look again
-    if (!row?.contended) return null
-  }
-  return null
+export const claimNext = async (
+  database: Database,
+  workerId: string,
+  leaseMs: number,
+): Promise<Claim | null> => {
+  const look = (sql: Sql) => one<Row>(sql, claimStatement, [workerId, leaseMs])
+  let row = await look(database)
+  // something is due, but another worker holds its business at this very moment: look again, one after the other
+  for (let attempt = 1; row && !row.run_id && row.contended && attempt < maxAttempts; attempt++)
+    row = await database.transaction(async (sql) => {
+      await sql.query(`SELECT pg_advisory_xact_lock(hashtext('mason.claim'))`)
+      return look(sql)
+    })
+  return row?.run_id ? (row as Claim) : null
 }

@@ -2,7 +2,8 @@ import { MasonError } from '../../state/errors.ts'
 import type { CallRef, Effect, EffectRequest, Sql } from '../../state/ports.ts'
 import { one } from '../database/database.ts'
 import { sha256 } from '../ids.ts'
-import { type Fence, leaseLost } from './append.ts'
+import type { Fence } from './append.ts'
+import { leaseLost } from './steady.ts'
 
 type Row = {
   status: 'intent' | 'sent' | 'succeeded' | 'failed' | 'unknown'
@@ -12,10 +13,12 @@ type Row = {
   response: string | null
 }
 
+/** The run's row is locked, not just read: a claim at this very moment comes either before or after, never beside it. */
+const mine = `mine AS (SELECT run_id FROM runs WHERE tenant = $1 AND run_id = $2 AND epoch = $3 AND status = 'running' FOR SHARE)`
+
 /** Writes the intent under the fence, or finds the one that stands. */
 const intentStatement = `
-  WITH mine AS (SELECT run_id FROM runs WHERE tenant = $1 AND run_id = $2 AND epoch = $3 AND status = 'running' FOR SHARE),
-  made AS (
+  WITH ${mine}, made AS (
     INSERT INTO effects (tenant, effect_id, run_id, class, request, request_hash, status)
     SELECT $1, $4, $2, $5, $6, $7, 'intent' FROM mine ON CONFLICT (tenant, effect_id) DO NOTHING
     RETURNING status, request, sends, NULL::double precision AS age_ms, response
@@ -25,9 +28,13 @@ const intentStatement = `
   FROM effects e, mine WHERE e.tenant = $1 AND e.effect_id = $4 AND NOT EXISTS (SELECT FROM made)`
 
 const sentStatement = `
+  WITH ${mine}
   UPDATE effects e SET status = 'sent', sends = sends + 1, first_sent_at = COALESCE(first_sent_at, clock_timestamp())
-  FROM runs r WHERE r.tenant = $1 AND r.run_id = $2 AND r.epoch = $3 AND r.status = 'running'
-    AND e.tenant = $1 AND e.effect_id = $4 AND e.status IN ('intent', 'sent') RETURNING e.effect_id`
+  FROM mine WHERE e.tenant = $1 AND e.effect_id = $4 AND e.status IN ('intent', 'sent') RETURNING e.effect_id`
+
+const unknownStatement = `
+  WITH ${mine}
+  UPDATE effects e SET status = 'unknown' FROM mine WHERE e.tenant = $1 AND e.effect_id = $4 AND e.status = 'sent'`
 
 /** Share of a provider's idempotency window within which the same key is used again. */
 const safeWindow = 0.8
@@ -63,7 +70,7 @@ export const doEffect = async (
     const earlier = await reconcile(found, effectId, request, signal)
     if (earlier.kind === 'known') return { effect_id: effectId, response: earlier.response }
     if (earlier.kind === 'unknown') {
-      await mark(sql, fence, effectId, 'unknown')
+      await sql.query(unknownStatement, [fence.tenant, fence.run_id, fence.epoch, effectId])
       throw unknownEffect(effectId)
     }
   }
@@ -87,13 +94,6 @@ const reconcile = async (
   const response = await request.lookup(effectId, signal)
   return response === null ? { kind: 'send' } : { kind: 'known', response }
 }
-
-const mark = (sql: Sql, fence: Fence, effectId: string, status: 'unknown') =>
-  sql.query(
-    `UPDATE effects e SET status = $5 FROM runs r WHERE r.tenant = $1 AND r.run_id = $2 AND r.epoch = $3
-       AND e.tenant = $1 AND e.effect_id = $4`,
-    [fence.tenant, fence.run_id, fence.epoch, effectId, status],
-  )
 
 const unknownEffect = (effectId: string): MasonError =>
   new MasonError('effect_unknown', `it is not known whether the side effect ${effectId} took place`, {

@@ -1,10 +1,12 @@
 import type { Clock, Log, Sql } from '../../state/ports.ts'
-import { type Fence, leaseLost } from './append.ts'
+import { settlesWithin } from '../queue/deadline.ts'
+import type { Fence } from './append.ts'
+import { leaseLost } from './steady.ts'
 
 export type Lease = {
-  /** Aborts when the lease is lost or the run is to be cancelled. */
+  /** Each may be called more than once. */
   onLost(reason: Error): void
-  onCancel(): void
+  onCancel(reason: string): void
 }
 
 type Held = Fence &
@@ -12,18 +14,23 @@ type Held = Fence &
 
 const heldRows = `json_to_recordset($1::json) AS held(tenant text, run_id text, epoch int)`
 
+/** A lease that has ended stays ended, or a business could have more runs at work than it may. */
 const renewStatement = `
   UPDATE runs r SET lease_until = clock_timestamp() + $2::int * interval '1 millisecond' FROM ${heldRows}
   WHERE r.tenant = held.tenant AND r.run_id = held.run_id AND r.epoch = held.epoch AND r.status = 'running'
+    AND r.lease_until > clock_timestamp()
   RETURNING r.tenant, r.run_id, r.epoch`
 
-const cancelStatement = `
-  SELECT r.tenant, r.run_id, r.epoch FROM ${heldRows} JOIN runs r USING (tenant, run_id, epoch)
-  WHERE r.cancel_requested_at IS NOT NULL`
+/** Runs that are to be cancelled, and those that are gone: deleted, or another worker's. */
+const newsStatement = `
+  SELECT tenant, run_id, epoch, r.status IS NULL AS gone, r.cancel_reason FROM ${heldRows} LEFT JOIN runs r USING (tenant, run_id, epoch)
+  WHERE r.status IS NULL OR r.cancel_requested_at IS NOT NULL`
 
 const presenceStatement = `
   INSERT INTO workers (worker_id, running) VALUES ($1, $2)
   ON CONFLICT (worker_id) DO UPDATE SET seen_at = clock_timestamp(), running = EXCLUDED.running`
+
+const farewellMs = 1000
 
 const keyOf = (fence: Fence): string => `${fence.tenant}/${fence.run_id}/${fence.epoch}`
 
@@ -39,6 +46,7 @@ export const keepLeases = (options: {
   leaseMs: number
 }) => {
   const { sql, clock, log, workerId, leaseMs } = options
+  const patienceMs = leaseMs / 3
   const held = new Map<string, Held>()
   const rows = () =>
     JSON.stringify([...held.values()].map(({ tenant, run_id, epoch }) => ({ tenant, run_id, epoch })))
@@ -60,8 +68,14 @@ export const keepLeases = (options: {
 
   const lookForCancels = async (): Promise<void> => {
     if (held.size === 0) return
-    const { rows: wanted } = await sql.query<Fence>(cancelStatement, [rows()])
-    for (const fence of wanted) held.get(keyOf(fence))?.onCancel()
+    const news = await sql.query<Fence & { gone: boolean; cancel_reason: string | null }>(newsStatement, [
+      rows(),
+    ])
+    for (const { gone, cancel_reason, ...fence } of news.rows) {
+      const lease = held.get(keyOf(fence))
+      if (gone) lease?.onLost(leaseLost())
+      else lease?.onCancel(cancel_reason ?? '')
+    }
   }
 
   /** On its own timer, so that a database that hangs cannot keep it from running. */
@@ -70,23 +84,31 @@ export const keepLeases = (options: {
       if (clock.monotonicMs() - lease.renewedAt > leaseMs * 0.8) lease.onLost(leaseLost())
   }
 
-  const repeat = (work: () => Promise<void>, everyMs: number): (() => void) => {
-    let busy = false
+  /** One at a time; one that hangs is not waited for longer than `patienceMs`, since the next may well get through. */
+  const repeat = (work: () => Promise<void>, everyMs: number): (() => Promise<void>) => {
+    let since: number | null = null
+    let running = Promise.resolve()
     const timer = setInterval(() => {
-      if (busy) return
-      busy = true
-      work()
+      const now = clock.monotonicMs()
+      if (since !== null && now - since < patienceMs) return
+      since = now
+      running = work()
         .catch((error: unknown) =>
           log.warn({ error: String(error) }, 'the database did not answer a heartbeat'),
         )
         .finally(() => {
-          busy = false
+          if (since === now) since = null
         })
     }, everyMs)
     timer.unref()
-    return () => clearInterval(timer)
+    return () => {
+      clearInterval(timer)
+      return running
+    }
   }
 
+  // present at once, so that nobody counts the workers too low
+  renew().catch(() => {})
   const stops = [
     repeat(renew, Math.max(50, leaseMs / 6)),
     repeat(lookForCancels, Math.min(1000, leaseMs / 6)),
@@ -107,9 +129,10 @@ export const keepLeases = (options: {
     },
     /** Looks for cancel requests now: somebody gave a hint. */
     lookForCancels: () => lookForCancels().catch(() => {}),
+    /** Waits for what is on its way, but not for a database that hangs. */
     async stop() {
-      for (const stop of stops) stop()
-      await sql.query('DELETE FROM workers WHERE worker_id = $1', [workerId]).catch(() => {})
+      await settlesWithin(Promise.all(stops.map((stop) => stop())), farewellMs)
+      await settlesWithin(sql.query('DELETE FROM workers WHERE worker_id = $1', [workerId]), farewellMs)
     },
   }
 }

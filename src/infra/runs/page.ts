@@ -1,14 +1,25 @@
 import { z } from 'zod'
 import { MasonError } from '../../state/errors.ts'
+import { idSchema } from '../../state/run-request.ts'
 import type { Page } from '../../state/run-view.ts'
 
 /** Where a page ended: the time as the database writes it, to the microsecond, and the id. */
 type Position = { at: string; id: string }
 
 const positionSchema = z.strictObject({
-  at: z.string().regex(/^\d{4}-\d\d-\d\d [\d:.]+[+-]\d\d(:\d\d)?$/),
-  id: z.string(),
+  at: z
+    .string()
+    .regex(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,6})?[+-]\d\d(:\d\d){0,2}$/)
+    .refine((at) => isDate(at)),
+  id: idSchema,
 })
+
+/** A day that a calendar has; the server would stumble over others. */
+const isDate = (at: string): boolean => {
+  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = at.split(/[-: .+]/).map(Number)
+  const date = new Date(Date.UTC(year, month - 1, day, hour, minute, second))
+  return date.getUTCMonth() === month - 1 && date.getUTCHours() === hour && date.getUTCMinutes() === minute
+}
 
 const writeCursor = (position: Position): string =>
   Buffer.from(JSON.stringify(position)).toString('base64url')

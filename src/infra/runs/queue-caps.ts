@@ -6,30 +6,21 @@ import { one } from '../database/database.ts'
 const maxSessionQueue = 100
 const lookEveryMs = 1000
 
-type Count = { queued: number; max: number; lookedAt: number }
+type Count = { queued: number; max: number }
+type Look = { at: number; count: Promise<Count> }
 
 /**
  * How long the queue of a business may get. The count is looked up once a second in each process and carried on
- * by what this process admits, so that a flood is stopped without counting rows at every request.
+ * by what this process lets through, so that a flood is stopped without counting rows at every request.
  */
 export const createQueueCaps = (sql: Sql, clock: Clock) => {
-  const counts = new Map<string, Count>()
+  const looks = new Map<string, Look>()
 
-  const look = async (tenant: string): Promise<Count> => {
-    const row = await one<{ queued: number; max: number }>(
-      sql,
-      `SELECT b.max_queued AS max, (SELECT count(*) FROM (
-         SELECT FROM runs r WHERE r.tenant = b.tenant AND r.status = 'queued' LIMIT b.max_queued) q)::int AS queued
-       FROM businesses b WHERE b.tenant = $1`,
-      [tenant],
-    )
-    const count = {
-      queued: row?.queued ?? 0,
-      max: row?.max ?? Number.POSITIVE_INFINITY,
-      lookedAt: clock.monotonicMs(),
-    }
-    counts.set(tenant, count)
-    return count
+  const look = (tenant: string): Look => {
+    const begun = { at: clock.monotonicMs(), count: countQueued(sql, tenant) }
+    looks.set(tenant, begun)
+    begun.count.catch(() => looks.delete(tenant))
+    return begun
   }
 
   const checkSession = async (tenant: string, sessionId: string): Promise<void> => {
@@ -43,17 +34,14 @@ export const createQueueCaps = (sql: Sql, clock: Clock) => {
   }
 
   return {
-    /** Throws `too_many_requests` when the business, or the session, has too many runs waiting. */
+    /** Takes a place; throws `too_many_requests` when the business, or the session, has too many runs waiting. */
     async check(tenant: string, sessionId: string | undefined): Promise<void> {
-      const known = counts.get(tenant)
-      const fresh = known && clock.monotonicMs() - known.lookedAt < lookEveryMs
-      const count = fresh ? known : await look(tenant)
+      const known = looks.get(tenant)
+      const fresh = known && clock.monotonicMs() - known.at < lookEveryMs
+      const count = await (fresh ? known : look(tenant)).count
       if (count.queued >= count.max) throw tooMany(`${count.max} runs of this business are waiting already`)
       if (sessionId !== undefined && count.queued > 0) await checkSession(tenant, sessionId)
-    },
-    admitted(tenant: string): void {
-      const known = counts.get(tenant)
-      if (known) known.queued++
+      count.queued++
     },
   }
 }
@@ -65,3 +53,14 @@ const tooMany = (what: string): MasonError =>
     remedy: 'wait until some have run, then submit again',
     detail: { retry_after_s: 5 },
   })
+
+const countQueued = async (sql: Sql, tenant: string): Promise<Count> => {
+  const row = await one<Count>(
+    sql,
+    `SELECT b.max_queued AS max, (SELECT count(*) FROM (
+       SELECT FROM runs r WHERE r.tenant = b.tenant AND r.status = 'queued' LIMIT b.max_queued) q)::int AS queued
+     FROM businesses b WHERE b.tenant = $1`,
+    [tenant],
+  )
+  return row ?? { queued: 0, max: Number.POSITIVE_INFINITY }
+}

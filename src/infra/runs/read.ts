@@ -1,3 +1,4 @@
+import type { Patch } from '../../state/patch.ts'
 import type { Sql } from '../../state/ports.ts'
 import type { ActionEvent, Page, RunStatus, RunView } from '../../state/run-view.ts'
 import type { ActionBody } from '../../state/runtime-state.ts'
@@ -14,7 +15,7 @@ type RunRow = Omit<
   prompt_tokens: number
   completion_tokens: number
   total_tokens: number
-  metadata: RunView['metadata'] | null
+  metadata: RunView['metadata']
   result: Pick<RunView, 'answer' | 'output_structure' | 'error'> | null
   input_id: string | null
   question: string
@@ -24,7 +25,7 @@ type RunRow = Omit<
 }
 
 const columns = `r.run_id AS id, r.session_id, r.turn, r.status, r.finish_reason, r.created_at, r.started_at, r.ended_at,
-  r.prompt_tokens, r.completion_tokens, r.total_tokens, q.request->'metadata' AS metadata, o.result,
+  r.prompt_tokens, r.completion_tokens, r.total_tokens, q.metadata, o.result,
   i.request_id AS input_id, i.question, i.schema, i.options, i.expires_at`
 
 const tables = `runs r JOIN run_requests q ON q.tenant = r.tenant AND q.run_id = r.run_id
@@ -57,20 +58,28 @@ const viewOf = (row: RunRow): RunView => ({
         expires_at: row.expires_at.toISOString(),
       }
     : null,
-  metadata: row.metadata ?? {},
+  metadata: row.metadata,
   created_at: row.created_at.toISOString(),
   started_at: row.started_at?.toISOString() ?? null,
   ended_at: row.ended_at?.toISOString() ?? null,
 })
 
 /** A run as `GET` shows it, or null. */
-export const readRun = async (sql: Sql, tenant: string, runId: string): Promise<RunView | null> => {
-  const row = await one<RunRow>(
+export const readRun = async (sql: Sql, tenant: string, runId: string): Promise<RunView | null> =>
+  (await readFollowed(sql, tenant, runId))?.view ?? null
+
+/** A run as it is shown, and where its actions stand at that moment. */
+export const readFollowed = async (
+  sql: Sql,
+  tenant: string,
+  runId: string,
+): Promise<{ view: RunView; range: SeqRange } | null> => {
+  const row = await one<RunRow & SeqRange>(
     sql,
-    `SELECT ${columns} FROM ${tables} WHERE r.tenant = $1 AND r.run_id = $2`,
+    `SELECT ${columns}, r.first_seq, r.next_seq FROM ${tables} WHERE r.tenant = $1 AND r.run_id = $2`,
     [tenant, runId],
   )
-  return row && viewOf(row)
+  return row && { view: viewOf(row), range: { first_seq: row.first_seq, next_seq: row.next_seq } }
 }
 
 export type RunFilter = {
@@ -102,7 +111,14 @@ export const listRuns = async (sql: Sql, tenant: string, filter: RunFilter): Pro
   return pageOf(rows, filter.limit, viewOf)
 }
 
-export type EventRow = { seq: number; run_id: string; turn: number; body: ActionBody }
+/** `patch` only where it changes todos. */
+export type EventRow = {
+  seq: number
+  run_id: string
+  turn: number
+  body: ActionBody
+  patch: Pick<Patch, 'todos'> | null
+}
 
 export const eventOf = ({ seq, run_id, turn, body }: EventRow): ActionEvent => ({
   id: seq,
@@ -111,18 +127,47 @@ export const eventOf = ({ seq, run_id, turn, body }: EventRow): ActionEvent => (
   turn,
 })
 
-/** Actions of a session after one, at most `limit`; of one run only when it is named. */
+/** A patch that holds todos, told by its text: the operators of json refuse documents with a NUL in them. */
+const changesTodos = `patch::text LIKE '%"todos":%'`
+
+/** The ids a run's actions have: from the first up to and without the second. Both null before it was ever claimed. */
+export type SeqRange = { first_seq: number | null; next_seq: number | null }
+
+/** Actions of a session after one, at most `limit`; of one run only when its range is given. Never reads any others. */
 export const readActions = async (
   sql: Sql,
   tenant: string,
-  source: { session_id: string; run_id?: string },
+  sessionId: string,
+  range: SeqRange | null,
   after: number,
   limit: number,
 ): Promise<EventRow[]> => {
+  if (range && range.first_seq === null) return []
   const { rows } = await sql.query<EventRow>(
-    `SELECT seq, run_id, turn, body FROM actions WHERE tenant = $1 AND session_id = $2 AND seq > $3::bigint
-       AND ($4::text IS NULL OR run_id = $4) ORDER BY seq LIMIT $5`,
-    [tenant, source.session_id, after, source.run_id ?? null, limit],
+    `SELECT seq, run_id, turn, body, CASE WHEN ${changesTodos} THEN patch END AS patch FROM actions
+     WHERE tenant = $1 AND session_id = $2 AND seq > $3::bigint AND seq < $4::bigint ORDER BY seq LIMIT $5`,
+    [
+      tenant,
+      sessionId,
+      Math.max(after, (range?.first_seq ?? 1) - 1),
+      range?.next_seq ?? Number.MAX_SAFE_INTEGER,
+      limit,
+    ],
   )
   return rows
+}
+
+/** What the actions of a run did to its todos, in order. */
+export const readTodoPatches = async (
+  sql: Sql,
+  tenant: string,
+  sessionId: string,
+  { first_seq, next_seq }: SeqRange,
+): Promise<Pick<Patch, 'todos'>[]> => {
+  if (first_seq === null || next_seq === null) return []
+  const { rows } = await sql.query<{ patch: Pick<Patch, 'todos'> }>(
+    `SELECT patch FROM actions WHERE tenant = $1 AND session_id = $2 AND seq >= $3 AND seq < $4 AND ${changesTodos} ORDER BY seq`,
+    [tenant, sessionId, first_seq, next_seq],
+  )
+  return rows.map(({ patch }) => patch)
 }

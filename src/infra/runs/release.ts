@@ -1,9 +1,13 @@
 import type { CallRef, Question, Sql } from '../../state/ports.ts'
-import { one } from '../database/database.ts'
+import { type Database, one } from '../database/database.ts'
 import { newInputRequestId } from '../ids.ts'
 import type { Fence } from './append.ts'
+import { settleRun } from './settle.ts'
 
-/** Ways a worker lets go of a run that has not ended. Each is one fenced statement; false: it was not ours any more. */
+/**
+ * Ways a worker lets go of a run that has not ended. Each is one fenced statement. False: it was not ours any more, or
+ * it is to be cancelled and so must not begin to wait.
+ */
 
 /** Parks the run until a person has answered: the question, the status and the lease in one statement. */
 export const parkRun = async (
@@ -50,24 +54,31 @@ export const requeueRun = async (
   const row = await one(
     sql,
     `WITH mine AS (
-       UPDATE runs SET status = 'queued', stalls = 0, worked_ms = $4, run_at = $5::timestamptz, lease_owner = NULL, lease_until = NULL,
-         expires_at = GREATEST(expires_at, $5::timestamptz + interval '1 hour')
-       WHERE tenant = $1 AND run_id = $2 AND epoch = $3 AND status = 'running' RETURNING run_at
+       UPDATE runs SET status = 'queued', stalls = 0, worked_ms = $4, run_at = $5::timestamptz, lease_owner = NULL, lease_until = NULL
+       WHERE tenant = $1 AND run_id = $2 AND epoch = $3 AND status = 'running' AND cancel_requested_at IS NULL RETURNING run_at
      ) INSERT INTO outbox (tenant, run_id, ring_at) SELECT $1, $2, run_at FROM mine RETURNING run_id`,
     [fence.tenant, fence.run_id, fence.epoch, Math.round(workedMs), runAt],
   )
   return row !== null
 }
 
-/** Gives the run back untouched, for a worker that is stopping: this claim does not count towards `poison`. */
-export const handBackRun = async (sql: Sql, fence: Fence, workedMs: number): Promise<boolean> => {
-  const row = await one(
-    sql,
-    `WITH mine AS (
-       UPDATE runs SET status = 'queued', stalls = GREATEST(stalls - 1, 0), worked_ms = $4, lease_owner = NULL, lease_until = NULL
-       WHERE tenant = $1 AND run_id = $2 AND epoch = $3 AND status = 'running' RETURNING run_id
-     ) INSERT INTO outbox (tenant, run_id) SELECT $1, run_id FROM mine RETURNING run_id`,
-    [fence.tenant, fence.run_id, fence.epoch, Math.round(workedMs)],
-  )
-  return row !== null
-}
+/**
+ * Gives the run back untouched, for a worker that is stopping: this claim does not count towards `poison`. One that is
+ * to be cancelled is settled on the way, since nobody else may come for it soon.
+ */
+export const handBackRun = async (database: Database, fence: Fence, workedMs: number): Promise<boolean> =>
+  database.transaction(async (sql) => {
+    const row = await one<{ cancel_requested: boolean; reason: string | null }>(
+      sql,
+      `WITH mine AS (
+         UPDATE runs SET status = 'queued', stalls = GREATEST(stalls - 1, 0), worked_ms = $4, lease_owner = NULL, lease_until = NULL
+         WHERE tenant = $1 AND run_id = $2 AND epoch = $3 AND status = 'running'
+         RETURNING run_id, cancel_requested_at IS NOT NULL AS cancel_requested, cancel_reason AS reason
+       ), bell AS (INSERT INTO outbox (tenant, run_id) SELECT $1, run_id FROM mine)
+       SELECT cancel_requested, reason FROM mine`,
+      [fence.tenant, fence.run_id, fence.epoch, Math.round(workedMs)],
+    )
+    if (row?.cancel_requested)
+      await settleRun(sql, fence.tenant, fence.run_id, { status: 'cancelled', reason: row.reason ?? '' })
+    return row !== null
+  })

@@ -1,28 +1,31 @@
+import { MasonError } from '../../state/errors.ts'
 import type { ActionRow } from '../../state/fold.ts'
-import type { Clock, PersonAnswer, RunLog, Sql } from '../../state/ports.ts'
+import type { PersonAnswer, RunLog, Sql } from '../../state/ports.ts'
 import { one } from '../database/database.ts'
 import { sha256 } from '../ids.ts'
-import { appendAction, type Fence, finishRun, leaseLost } from './append.ts'
+import { appendAction, type Fence, finishRun } from './append.ts'
 import { doEffect } from './effects.ts'
 import { parkRun, requeueRun } from './release.ts'
+import { leaseLost } from './steady.ts'
 
-/** The log of one claimed run: every write under its fence. `signal` aborts when the lease is lost. */
-export const createRunLog = (options: {
-  sql: Sql
-  clock: Clock
-  fence: Fence
-  leaseSignal: AbortSignal
-}): RunLog => {
-  const { sql, clock, fence, leaseSignal } = options
-  const mine = async (done: Promise<boolean>): Promise<void> => {
-    if (!(await done)) throw leaseLost()
+/** The log of one claimed run: every write under its fence. `sql` repeats what was not answered. */
+export const createRunLog = (sql: Sql, fence: Fence): RunLog => {
+  /** A run that is to be cancelled does not begin to wait; the worker has it still and ends it. */
+  const leave = async (left: Promise<boolean>): Promise<void> => {
+    if (await left) return
+    const cancelled = await one<{ reason: string | null }>(
+      sql,
+      `SELECT cancel_reason AS reason FROM runs
+       WHERE tenant = $1 AND run_id = $2 AND epoch = $3 AND status = 'running' AND cancel_requested_at IS NOT NULL`,
+      [fence.tenant, fence.run_id, fence.epoch],
+    )
+    throw cancelled ? new MasonError('cancelled', cancelled.reason ?? '') : leaseLost()
   }
   return {
-    append: (entry) => appendAction(sql, clock, fence, entry, leaseSignal),
-    finish: (entry, outcome, result) =>
-      finishRun(sql, clock, fence, { ...entry, outcome, result }, leaseSignal),
-    park: (question, call, workedMs) => mine(parkRun(sql, fence, question, call, workedMs)),
-    requeue: (runAt, workedMs) => mine(requeueRun(sql, fence, runAt, workedMs)),
+    append: (entry) => appendAction(sql, fence, entry),
+    finish: (entry, outcome, result) => finishRun(sql, fence, { ...entry, outcome, result }),
+    park: (question, call, workedMs) => leave(parkRun(sql, fence, question, call, workedMs)),
+    requeue: (runAt, workedMs) => leave(requeueRun(sql, fence, runAt, workedMs)),
     effect: (call, request, signal) => doEffect(sql, fence, call, request, signal),
     async answerTo(call) {
       const row = await one<{ answer: PersonAnswer | null }>(

@@ -3,7 +3,7 @@ import { executeRun, failure, type Left, Stopped } from '../../graph/execute.ts'
 import { LiveRun } from '../../graph/live-run.ts'
 import { MasonError } from '../../state/errors.ts'
 import { fold } from '../../state/fold.ts'
-import type { Clock, Log, Models } from '../../state/ports.ts'
+import type { Clock, Log, Models, Sql } from '../../state/ports.ts'
 import type { Database } from '../database/database.ts'
 import type { Feed } from '../events/feed.ts'
 import { createFiles } from '../files/run-files.ts'
@@ -12,6 +12,7 @@ import { type Claim, claimNext, maxStalls } from '../runs/claim.ts'
 import { keepLeases } from '../runs/leases.ts'
 import { handBackRun } from '../runs/release.ts'
 import { createRunLog, readBlob, readRows } from '../runs/run-log.ts'
+import { createSteadySql } from '../runs/steady.ts'
 import { readProfile } from '../users.ts'
 import { createSlots } from './slots.ts'
 
@@ -63,8 +64,10 @@ export const createWorker = (options: WorkerOptions) => {
         lease.abort(reason)
         control.abort(new Stopped({ kind: 'lease_lost' }))
       },
-      onCancel: () => void cancelWith(database, claim, control),
+      onCancel: (reason) => control.abort(new Stopped({ kind: 'cancel', reason })),
     })
+    // claimed while this process was told to stop
+    if (closing) control.abort(new Stopped({ kind: 'hand_back' }))
     const worked = { ms: claim.worked_ms }
     try {
       const left = await run(claim, control, lease.signal, worked)
@@ -86,24 +89,26 @@ export const createWorker = (options: WorkerOptions) => {
     leaseSignal: AbortSignal,
     worked: { ms: number },
   ): Promise<Left> => {
-    const rows = await readRows(database, claim.tenant, claim.session_id, claim.turn)
+    const sql = createSteadySql(database, clock, leaseSignal)
+    const rows = await readRows(sql, claim.tenant, claim.session_id, claim.turn)
     const live = new LiveRun(
       { ...claim, business_id: claim.tenant, state: fold(rows) },
       {
-        log: createRunLog({ sql: database, clock, fence: claim, leaseSignal }),
+        log: createRunLog(sql, claim),
         clock,
         newAttemptId,
         events: {
-          onAction: () => feed.changed(claim.tenant, claim.session_id),
+          onAction: () => feed.changed(claim.tenant, claim.session_id, 'action'),
           onText: (delta) =>
             feed.streamed(claim.tenant, claim.session_id, { run_id: claim.run_id, ...delta }),
         },
       },
     )
     if (claim.stalls > maxStalls) live.outcome = poisoned(claim)
-    else if (claim.cancel_requested) await cancelWith(database, claim, control)
+    else if (claim.cancel_requested)
+      control.abort(new Stopped({ kind: 'cancel', reason: claim.cancel_reason ?? '' }))
     try {
-      const left = await executeRun(graph, live, servicesOf(claim), control)
+      const left = await executeRun(graph, live, servicesOf(claim, sql), control)
       options.onLeft?.(live, left)
       return left
     } finally {
@@ -111,11 +116,11 @@ export const createWorker = (options: WorkerOptions) => {
     }
   }
 
-  const servicesOf = (claim: Claim) => ({
+  const servicesOf = (claim: Claim, sql: Sql) => ({
     models: options.models,
-    files: createFiles({ sql: database, tenant: claim.tenant, filesRoot: options.filesRoot }),
-    blobs: { read: (hash: string) => readBlob(database, claim.tenant, hash) },
-    users: { profile: (userId: string) => readProfile(database, claim.tenant, userId) },
+    files: createFiles({ sql, tenant: claim.tenant, filesRoot: options.filesRoot }),
+    blobs: { read: (hash: string) => readBlob(sql, claim.tenant, hash) },
+    users: { profile: (userId: string) => readProfile(sql, claim.tenant, userId) },
     clock,
     log,
   })
@@ -145,15 +150,6 @@ export const createWorker = (options: WorkerOptions) => {
 }
 
 export type Worker = ReturnType<typeof createWorker>
-
-const cancelWith = async (database: Database, claim: Claim, control: AbortController): Promise<void> => {
-  if (control.signal.aborted) return
-  const { rows } = await database.query<{ reason: string | null }>(
-    'SELECT cancel_reason AS reason FROM runs WHERE tenant = $1 AND run_id = $2',
-    [claim.tenant, claim.run_id],
-  )
-  control.abort(new Stopped({ kind: 'cancel', reason: rows[0]?.reason ?? '' }))
-}
 
 const poisoned = (claim: Claim) =>
   failure(

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { defineNode, type GraphInfo } from '../../graph/node.ts'
+import { openBlobs } from '../../graph/open-blobs.ts'
 import type { AnyTool } from '../../graph/tool.ts'
 import type { PlannedCall } from '../../state/calls.ts'
 import type { ModelTool } from '../../state/ports.ts'
@@ -7,7 +8,6 @@ import type { AdmittedRequest } from '../../state/run-request.ts'
 import type { Json, RuntimeState, Todo } from '../../state/runtime-state.ts'
 import { planTodos, updateTodosInput } from '../../state/todos.ts'
 import { turnTodos } from '../../state/turn.ts'
-import { openBlobs } from '../../graph/open-blobs.ts'
 import { type Interpretation, interpret, updateTodosName } from './interpret.ts'
 import { plannerMessages } from './messages.ts'
 import { type Thought, think } from './think.ts'
@@ -44,20 +44,10 @@ export default defineNode({
         model: request.models?.planner,
         onText: stream,
         read: (reply) => plan.apply(interpret(reply, tools, outputs)),
+        isPlanOpen: () => plan.isOpen,
       },
       signal,
     )
-    if ('error' in thought) {
-      const { error, usage, corrections } = thought
-      await checkpoint({
-        summary: error.message.slice(0, 500),
-        result: { corrections },
-        usage,
-        relevance: 0,
-        next: ['end'],
-      })
-      throw error
-    }
     const { read, usage } = thought
     const common = { usage, relevance: 0, preparation: thought.reply.text }
     if (read.calls.length > 0) {
@@ -72,7 +62,7 @@ export default defineNode({
         plan.patch(todos),
       )
     }
-    const output = read.output?.tool ?? outputTool(state, request)
+    const output = outputTool(state, request, read.output?.tool)
     const draft = read.output?.draft ?? thought.reply.text
     const todos = finishTodos(plan.todos, { now: clock.now(), tool: output, output: draft })
     return checkpoint(
@@ -93,8 +83,16 @@ const callTools = (graph: GraphInfo, request: AdmittedRequest): AnyTool[] =>
     (tool) => tool.kinds.includes('call') && (!request.tools || request.tools.includes(tool.name)),
   )
 
-const outputTool = (state: Pick<RuntimeState, 'output_structure'>, request: AdmittedRequest): string =>
-  request.output?.tool ?? (state.output_structure.length > 0 ? 'structured_answer' : 'answer')
+/** The request's own choice, then the model's; a structure that nobody asked for cannot be filled. */
+const outputTool = (
+  { output_structure }: Pick<RuntimeState, 'output_structure'>,
+  request: AdmittedRequest,
+  called: string | undefined,
+): string => {
+  const usual = output_structure.length > 0 ? 'structured_answer' : 'answer'
+  if (request.output?.tool) return request.output.tool
+  return !called || called === 'structured_answer' ? usual : called
+}
 
 const modelTools = (tools: readonly AnyTool[]): ModelTool[] => [
   ...tools.map(({ name, description, input }) => ({
@@ -127,14 +125,19 @@ const createPlan = (before: readonly Todo[]) => {
     get todos(): readonly Todo[] {
       return todos
     },
-    /** Applies the plan's changes in a reply; one that does not check becomes a fault of the reply. */
+    /** Applies the plan's changes in a reply; one that does not check is a fault, and then nothing of it counts. */
     apply(read: Interpretation): Interpretation {
+      let next = todos
       for (const { call, wanted } of read.todos) {
-        const planned = planTodos(todos, wanted)
-        if (planned.ok) todos = planned.todos
+        const planned = planTodos(next, wanted)
+        if (planned.ok) next = planned.todos
         else read.faults.push({ call, fault: planned.fault })
       }
+      if (read.faults.length === 0) todos = next
       return read
+    },
+    get isOpen(): boolean {
+      return todos.some((todo) => todo.status === 'pending' || todo.status === 'processing')
     },
     /** Only the todos that changed. */
     patch(now: readonly Todo[]): { todos?: Todo[] } {

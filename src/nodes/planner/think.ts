@@ -17,9 +17,6 @@ export type Thought = {
   corrections: { reply: string; faults: string[] }[]
 }
 
-/** The last reply could not be used; carries the transcript and the tokens it took. */
-export type GaveUp = { error: MasonError; usage: Usage; corrections: Thought['corrections'] }
-
 type Ask = {
   models: Models
   messages: ModelMessage[]
@@ -28,38 +25,63 @@ type Ask = {
   onText: (text: string, attempt: number) => void
   /** Reads a reply and applies its changes of the plan; faults of the plan are faults of the reply. */
   read(reply: ModelReply): Interpretation
+  /** Whether the plan, as the replies so far have left it, has tasks that are not done. */
+  isPlanOpen(): boolean
 }
 
-/** Asks the planner's model until its reply can be used, three corrections at the most. */
-export const think = async (ask: Ask, signal: AbortSignal): Promise<Thought | GaveUp> => {
+/**
+ * Asks the planner's model until its reply can be used, three corrections at the most. Throws `bad_tool_call` with the
+ * transcript of what was refused and the tokens of all replies in its detail.
+ */
+export const think = async (ask: Ask, signal: AbortSignal): Promise<Thought> => {
   const messages = [...ask.messages]
   const corrections: Thought['corrections'] = []
+  const onText = numberAttempts(ask.onText)
   let usage = noUsage
   let planChanges = 0
   for (;;) {
-    const reply = await callModel(ask, messages, usage, signal)
+    const reply = await callModel(ask, messages, onText(), usage, signal)
     usage = addUsage(usage, reply.usage)
     const read = ask.read(reply)
-    const nothing = read.calls.length === 0 && !read.output
-    if (read.faults.length === 0 && nothing && read.todos.length > 0 && reply.text.trim() === '') {
-      if (++planChanges > maxPlanChanges)
-        return gaveUp('the model only keeps changing its plan', usage, corrections)
+    const faults = faultsOf(reply, read)
+    if (faults.length > 0) {
+      corrections.push({ reply: transcriptOf(reply), faults })
+      if (corrections.length > maxCorrections) throw gaveUp(faults.join('; '), usage, corrections)
+      messages.push(
+        ...answerCalls(reply, read.faults, 'Not run: another call of the same reply was refused.'),
+      )
+      messages.push({
+        role: 'user',
+        content: `# Correction\n${faults.map((fault) => `- ${fault}`).join('\n')}`,
+      })
+    } else if (onlyPlans(reply, read, ask.isPlanOpen()) && ++planChanges <= maxPlanChanges)
       messages.push(...answerCalls(reply, [], 'The plan is updated. Go on: call tools or finish.'))
-      continue
-    }
-    const empty = nothing && read.faults.length === 0 && reply.text.trim() === ''
-    if (read.faults.length === 0 && !empty) return { reply, read, usage, corrections }
+    else if (reply.text.trim() !== '' || !isIdle(read)) return { reply, read, usage, corrections }
+    else throw gaveUp('the model only keeps changing its plan', usage, corrections)
+  }
+}
 
-    const faults = empty
-      ? ['the reply was empty: call a tool, or answer as text']
-      : read.faults.map(({ fault }) => fault)
-    corrections.push({ reply: transcriptOf(reply), faults })
-    if (corrections.length > maxCorrections) return gaveUp(faults.join('; '), usage, corrections)
-    messages.push(...answerCalls(reply, read.faults, 'Not run: another call of the same reply was refused.'))
-    messages.push({
-      role: 'user',
-      content: `# Correction\n${faults.map((fault) => `- ${fault}`).join('\n')}`,
-    })
+const isIdle = (read: Interpretation): boolean => read.calls.length === 0 && !read.output
+
+const faultsOf = (reply: ModelReply, read: Interpretation): string[] => {
+  const empty = isIdle(read) && read.todos.length === 0 && reply.text.trim() === ''
+  if (empty && read.faults.length === 0) return ['the reply was empty: call a tool, or answer as text']
+  return read.faults.map(({ fault }) => fault)
+}
+
+/** A reply that did nothing but plan. Text beside an open plan announces work; it is not the answer yet. */
+const onlyPlans = (reply: ModelReply, read: Interpretation, isOpen: boolean): boolean =>
+  isIdle(read) && read.todos.length > 0 && (isOpen || reply.text.trim() === '')
+
+/** Attempts go on counting from reply to reply, so that each voids what was streamed of the one before. */
+const numberAttempts = (onText: Ask['onText']): (() => Ask['onText']) => {
+  let highest = 0
+  return () => {
+    const base = highest
+    return (text, attempt) => {
+      highest = Math.max(highest, base + attempt)
+      onText(text, base + attempt)
+    }
   }
 }
 
@@ -67,6 +89,7 @@ export const think = async (ask: Ask, signal: AbortSignal): Promise<Thought | Ga
 const callModel = async (
   ask: Ask,
   messages: ModelMessage[],
+  onText: Ask['onText'],
   spent: Usage,
   signal: AbortSignal,
 ): Promise<ModelReply> => {
@@ -74,9 +97,9 @@ const callModel = async (
     return await ask.models.call(
       {
         role: 'planner',
-        messages,
+        messages: [...messages],
         tools: ask.tools,
-        onText: ask.onText,
+        onText,
         ...(ask.model && { model: ask.model }),
       },
       signal,
@@ -92,18 +115,15 @@ const callModel = async (
   }
 }
 
-const gaveUp = (why: string, usage: Usage, corrections: Thought['corrections']): GaveUp => ({
-  error: new MasonError(
+const gaveUp = (why: string, usage: Usage, transcript: Thought['corrections']): MasonError =>
+  new MasonError(
     'bad_tool_call',
     `the model's calls could not be used, also after ${maxCorrections} corrections: ${why}`,
     {
       remedy: 'see the transcript in the planner action; another model may serve better',
-      detail: { transcript: corrections },
+      detail: { transcript, usage },
     },
-  ),
-  usage,
-  corrections,
-})
+  )
 
 const transcriptOf = ({ text, tool_calls }: ModelReply): string =>
   [text, ...tool_calls.map((call) => `${call.name}(${call.arguments})`)]
@@ -111,15 +131,15 @@ const transcriptOf = ({ text, tool_calls }: ModelReply): string =>
     .join('\n')
     .slice(0, 4000)
 
-/** The reply as it was, each of its calls answered, as the chat format demands. */
-const answerCalls = (reply: ModelReply, faults: readonly Fault[], otherwise: string): ModelMessage[] => [
-  {
-    role: 'assistant',
-    content: reply.text,
-    ...(reply.tool_calls.length > 0 && { tool_calls: reply.tool_calls }),
-  },
-  ...reply.tool_calls.map((call): ModelMessage => {
-    const fault = faults.find((candidate) => candidate.call === call)
-    return { role: 'tool', tool_call_id: call.id, content: fault ? `Refused: ${fault.fault}` : otherwise }
-  }),
-]
+/** The reply as it was, each of its calls answered, as the chat format demands; an empty reply leaves nothing. */
+const answerCalls = (reply: ModelReply, faults: readonly Fault[], otherwise: string): ModelMessage[] => {
+  if (reply.tool_calls.length === 0)
+    return reply.text.trim() === '' ? [] : [{ role: 'assistant', content: reply.text }]
+  return [
+    { role: 'assistant', content: reply.text, tool_calls: reply.tool_calls },
+    ...reply.tool_calls.map((call): ModelMessage => {
+      const fault = faults.find((candidate) => candidate.call === call)
+      return { role: 'tool', tool_call_id: call.id, content: fault ? `Refused: ${fault.fault}` : otherwise }
+    }),
+  ]
+}

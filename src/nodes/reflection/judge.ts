@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { AnsweredCall } from '../../state/calls.ts'
+import { cutText } from '../../state/cut-text.ts'
 import { todoStatusSchema } from '../../state/runtime-state.ts'
 
 /** What reflection thinks of the results that just came back. */
@@ -11,6 +12,9 @@ export type Reflection = {
   judged: { id: number; relevance: number; important: boolean }[]
   todos: { id: string; status: 'pending' | 'processing' | 'completed' | 'failed' }[]
 }
+
+/** Characters of a gap; what routing and progress read of a reflection must stay small. */
+const maxGap = 4000
 
 /** What a model is asked for; lenient in what it leaves out. */
 export const reflectionReply = z.object({
@@ -37,7 +41,7 @@ export const fromReply = (
   return {
     reasoning: reply.reasoning ?? '',
     is_sufficient: reply.is_sufficient,
-    knowledge_gap: reply.knowledge_gap ?? '',
+    knowledge_gap: cutText(reply.knowledge_gap ?? '', maxGap),
     follow_up_queries: reply.follow_up_queries ?? [],
     judged: (reply.judged ?? [])
       .filter(({ id }) => known.has(id))
@@ -55,11 +59,14 @@ export const byRule = (calls: readonly AnsweredCall[]): Reflection => {
         ? 'All results came without error.'
         : `${failed.length} of ${calls.length} calls failed.`,
     is_sufficient: failed.length === 0,
-    knowledge_gap: failed
-      .map(({ call, action }) =>
-        `${call.tool}: ${String(action.result.text ?? action.summary)}`.slice(0, 500),
-      )
-      .join('\n'),
+    knowledge_gap: cutText(
+      failed
+        .map(({ call, action }) =>
+          cutText(`${call.tool}: ${String(action.result.text ?? action.summary)}`, 500),
+        )
+        .join('\n'),
+      maxGap,
+    ),
     follow_up_queries: [],
     judged: calls.map(({ action }) =>
       action.result.is_error === true

@@ -1,11 +1,11 @@
+import { askForJson } from '../../graph/ask-for-json.ts'
 import { defineNode, type GraphInfo } from '../../graph/node.ts'
+import { openBlobs } from '../../graph/open-blobs.ts'
 import { type AnsweredCall, answeredCalls, lastFanOut } from '../../state/calls.ts'
 import { joinSections, planOf, resultText, section } from '../../state/context.ts'
 import type { RuntimeState } from '../../state/runtime-state.ts'
 import { turnActions, turnPrompt, turnTodos } from '../../state/turn.ts'
 import { noUsage } from '../../state/usage.ts'
-import { askForJson } from '../../graph/ask-for-json.ts'
-import { openBlobs } from '../../graph/open-blobs.ts'
 import { byRule, fromReply, type Reflection, reflectionReply } from './judge.ts'
 import { moveTodos } from './move-todos.ts'
 
@@ -41,11 +41,12 @@ export default defineNode({
     const isPure = (tool: string): boolean => graph.tool(tool)?.pure === true
     const todos = moveTodos(turnTodos(state), calls, reflection, clock.now(), { isPure })
     const { todos: _moved, ...result } = reflection
+    const retried = todos.filter((todo) => todo.status === 'pending').map((todo) => todo.id)
     return checkpoint(
       {
         preparation: reflection.reasoning,
         summary: summaryOf(reflection),
-        result: { ...result, by: asked.value ? 'model' : 'rules' },
+        result: { ...result, by: asked.value ? 'model' : 'rules', ...(retried.length > 0 && { retried }) },
         usage: asked.usage,
         relevance: 0,
         next: ['planner'],

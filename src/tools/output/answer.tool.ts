@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { defineTool } from '../../graph/tool.ts'
 import { askForJson } from '../../graph/ask-for-json.ts'
 import { openBlobs } from '../../graph/open-blobs.ts'
+import { defineTool } from '../../graph/tool.ts'
 import { draftOf } from '../../state/context.ts'
 import { MasonError } from '../../state/errors.ts'
 import { noUsage } from '../../state/usage.ts'

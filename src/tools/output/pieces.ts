@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import type { ToolContext } from '../../graph/tool.ts'
 import { askForJson } from '../../graph/ask-for-json.ts'
 import { openBlobs } from '../../graph/open-blobs.ts'
+import type { ToolContext } from '../../graph/tool.ts'
 import { draftOf, section } from '../../state/context.ts'
 import type { OutputPiece, RuntimeState, Usage } from '../../state/runtime-state.ts'
 import { checkPiece, pieceJsonSchema } from '../../state/structure.ts'
@@ -70,11 +70,18 @@ const schemaOf = (pieces: readonly OutputPiece[]) =>
   z.record(z.string(), z.unknown()).meta({
     propertyNames: undefined,
     additionalProperties: false,
-    properties: Object.fromEntries(
-      pieces.map(({ id, expected, type }) => [id, { description: expected, ...pieceJsonSchema(type) }]),
-    ),
+    properties: Object.fromEntries(pieces.map((piece) => [piece.id, propertyOf(piece)])),
     required: pieces.map(({ id }) => id),
   })
+
+/** What is expected comes first; a type may have a word on its form to add. */
+const propertyOf = ({ expected, type }: OutputPiece): Record<string, unknown> => {
+  const { description, ...schema } = pieceJsonSchema(type)
+  return {
+    description: typeof description === 'string' ? `${expected} (${description})` : expected,
+    ...schema,
+  }
+}
 
 /** Lays the action of a structured answer; the answer of the run is the JSON text `{id: content}`. */
 export const answerOf = (

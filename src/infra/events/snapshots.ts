@@ -1,0 +1,61 @@
+import type { Patch } from '../../state/patch.ts'
+import type { Sql } from '../../state/ports.ts'
+import type { RunEvent, RunView } from '../../state/run-view.ts'
+import type { Todo } from '../../state/runtime-state.ts'
+import { type EventRow, readTodoPatches, type SeqRange } from '../runs/read.ts'
+
+export type FollowedRun = { view: RunView; range: SeqRange }
+
+/**
+ * Which snapshots a follower has been shown, so that only news are told. Todos are read once for each run and then
+ * kept up with by the actions that come: what a follower costs does not grow with the history.
+ */
+export const createSnapshots = (tenant: string, sessionId: string) => {
+  const told = new Map<string, string>()
+  const todos = new Map<string, Map<string, Todo>>()
+
+  const isNew = (key: string, value: unknown): boolean => {
+    const text = JSON.stringify(value)
+    if (told.get(key) === text) return false
+    told.set(key, text)
+    return true
+  }
+
+  return {
+    /** Reads the todos of runs that are followed from now on. */
+    async begin(sql: Sql, runs: readonly FollowedRun[]): Promise<void> {
+      for (const { view, range } of runs) {
+        if (todos.has(view.id)) continue
+        const byId = new Map<string, Todo>()
+        for (const patch of await readTodoPatches(sql, tenant, sessionId, range)) merge(byId, patch)
+        todos.set(view.id, byId)
+      }
+    },
+    /** Takes in actions in their order. Those that were read before may come again. */
+    follow(rows: readonly EventRow[]): void {
+      for (const { run_id, patch } of rows) {
+        const byId = todos.get(run_id)
+        if (patch && byId) merge(byId, patch)
+      }
+    },
+    /**
+     * Snapshots that are news. `id` is that of the latest action this follower was given: a client that leaves after
+     * one and comes back with its id misses nothing.
+     */
+    *news(runs: readonly FollowedRun[], id: number): Generator<RunEvent> {
+      for (const { view } of runs) {
+        const { id: run_id, turn, status, input_request } = view
+        if (isNew(`status ${run_id}`, status)) yield { event: 'status', id, data: { run_id, turn, status } }
+        const list = [...(todos.get(run_id)?.values() ?? [])]
+        if (list.length > 0 && isNew(`todos ${run_id}`, list))
+          yield { event: 'todos', id, data: { run_id, turn, todos: list } }
+        if (input_request && isNew(`input ${run_id}`, input_request.id))
+          yield { event: 'input_required', id, data: { run_id, ...input_request } }
+      }
+    },
+  }
+}
+
+const merge = (byId: Map<string, Todo>, patch: Pick<Patch, 'todos'>): void => {
+  for (const todo of patch.todos ?? []) byId.set(todo.id, todo)
+}

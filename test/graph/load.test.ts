@@ -1,0 +1,100 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { buildGraph } from '../../src/graph/build.ts'
+import { loadParts } from '../../src/graph/load.ts'
+import { isMasonError } from '../../src/state/errors.ts'
+
+// inside the project, so that what the files import is found
+const here = fileURLToPath(new URL('.', import.meta.url))
+let folder = ''
+beforeAll(async () => {
+  folder = await mkdtemp(join(here, '.load-'))
+})
+afterAll(() => rm(folder, { recursive: true, force: true }))
+
+const toolText = (name: string, more = ''): string => `
+import { z } from 'zod'
+export default { kind: 'tool', name: '${name}', description: '', kinds: ['call'], input: z.object({}), reads: [], writes: [], run() {}, ${more} }
+`
+
+/** Writes these files into a folder of their own and gives the faults found in them. */
+const faultsOf = async (files: Record<string, string>): Promise<string[]> => {
+  const own = await mkdtemp(join(folder, 'case-'))
+  for (const [name, text] of Object.entries(files)) {
+    await mkdir(join(own, name, '..'), { recursive: true })
+    await writeFile(join(own, name), text)
+  }
+  try {
+    await loadParts([own])
+    return []
+  } catch (error) {
+    if (!isMasonError(error, 'invalid_graph')) throw error
+    return (error.detail as { faults: string[] }).faults.map((fault) => fault.replace(`${own}/`, ''))
+  }
+}
+
+describe('loading nodes and tools', () => {
+  test("the project's own make a graph", async () => {
+    const graph = buildGraph(await loadParts())
+    expect(graph.parts.nodes.map((node) => node.name).sort()).toEqual([
+      'end',
+      'load-session',
+      'planner',
+      'reflection',
+    ])
+    expect(graph.tools.map((tool) => tool.name)).toContain('structured_answer')
+  })
+
+  test('a tool in a folder of its family is found, other files are left alone', async () => {
+    expect(
+      await faultsOf({
+        'family/deep-look.tool.ts': toolText('deep_look'),
+        'family/helper.ts': 'throw new Error("never loaded")',
+      }),
+    ).toEqual([])
+  })
+
+  test('all faults are told at once, each with its file or name and what to do', async () => {
+    const faults = await faultsOf({
+      'wrong-name.tool.ts': toolText('right_name'),
+      'nothing.tool.ts': 'export const x = 1',
+      'node-in-tool.tool.ts': `export default { kind: 'node' }`,
+      'throws.tool.ts': `throw new Error('boom')`,
+      'calculate.tool.ts': toolText('calculate'),
+      'update-todos.tool.ts': toolText('update_todos'),
+      'kindless.tool.ts': toolText('kindless', 'kinds: []'),
+      'odd.tool.ts': toolText('odd', `kinds: ['cal'], reads: ['nope'], writes: ['action_history']`),
+      'lost.node.ts': `export default { kind: 'node', name: 'lost', description: '', next: ['nowhere'], reads: [], writes: [], run() {} }`,
+    })
+    expect(faults).toEqual([
+      'node-in-tool.tool.ts: has no tool as its default export; write: export default defineTool({ … })',
+      'nothing.tool.ts: has no tool as its default export; write: export default defineTool({ … })',
+      'throws.tool.ts: cannot be loaded: boom',
+      'wrong-name.tool.ts: defines "right_name"; name the file right-name.tool.ts, or the tool "wrong_name"',
+      '"calculate" is defined twice; rename one of them',
+      'node "lost" leads to "nowhere", which is not there; mend its next',
+      'tool "kindless" has no kind; name one of prepare, call, output',
+      'tool "odd" has the unknown kind "cal"; the kinds are prepare, call, output',
+      'tool "odd" reads "nope", which is no field of the state',
+      'tool "odd" writes "action_history", which no patch can change',
+      'tool "update_todos" has a reserved name; choose another',
+    ])
+  })
+
+  test('a folder that is not there is a fault, not a crash', async () => {
+    await expect(loadParts([join(folder, 'none')])).rejects.toMatchObject({
+      code: 'invalid_graph',
+      message: expect.stringContaining('none: cannot be read'),
+    })
+  })
+
+  test("a tool may have a name that the router's own channels might have", async () => {
+    const { tools, nodes } = await loadParts()
+    const [calculate] = tools.filter((tool) => tool.name === 'calculate')
+    if (!calculate) throw new Error('no calculate')
+    const named = ['state', 'call'].map((name) => ({ ...calculate, name }))
+    expect(() => buildGraph({ nodes, tools: [...tools, ...named] })).not.toThrow()
+  })
+})

@@ -1,0 +1,105 @@
+import { describe, expect, test } from 'vitest'
+import { reachedLimit } from '../../src/graph/limits.ts'
+import { progress } from '../../src/graph/progress.ts'
+import type { ActionBody, Json } from '../../src/state/runtime-state.ts'
+import { answer, body, plan, stateOf } from '../support/actions.ts'
+
+type Round = { args?: Record<string, Json>; text?: string; error?: boolean; gap?: string; retried?: string[] }
+
+/** Rounds of one call each, with what came back and what reflection made of it. */
+const rounds = (...all: Round[]): ActionBody[] => [
+  body('load-session', { next: ['planner'] }),
+  ...all.flatMap(({ args = {}, text = 'same', error = false, gap = '', retried = [] }) => [
+    plan([{ tool: 'fetch', args }]),
+    answer('fetch', 0, { text, ...(error && { is_error: true }) }),
+    body('reflection', {
+      next: ['planner'],
+      result: { knowledge_gap: gap, ...(retried.length > 0 && { retried }) },
+    }),
+  ]),
+]
+const verdict = (...all: Round[]) => progress(stateOf(rounds(...all)))
+
+describe('progress', () => {
+  test('the same call with the same result twice asks for a new plan, a third time stops', () => {
+    expect(verdict({}).verdict).toBe('ok')
+    expect(verdict({}, { args: { page: 2 } }, {})).toEqual({
+      verdict: 'replan',
+      why: 'fetch was called with the same arguments and gave the same result twice',
+    })
+    expect(verdict({}, {}, {})).toEqual({
+      verdict: 'stop',
+      why: 'fetch was called with the same arguments and gave the same result three times',
+    })
+  })
+
+  test('other arguments or another result are progress', () => {
+    expect(verdict({}, { args: { page: 2 } }, { args: { page: 3 } }).verdict).toBe('ok')
+    expect(verdict({ text: 'a' }, { text: 'b' }, { text: 'c' }).verdict).toBe('ok')
+  })
+
+  test('the same gap counts whatever its case and spaces', () => {
+    const [one, two, three] = ['No price', 'no  PRICE', ' no price '].map((gap, n) => ({ args: { n }, gap }))
+    expect(verdict(one ?? {}, two ?? {})).toEqual({ verdict: 'replan', why: 'the same gap was found twice' })
+    expect(verdict(one ?? {}, two ?? {}, three ?? {}).verdict).toBe('stop')
+  })
+
+  test('retries that a todo grants do not count, neither as calls nor as gaps', () => {
+    const failed = { error: true, gap: 'fetch: no answer' }
+    const granted = { ...failed, retried: ['t1'] }
+    expect(verdict(granted, granted, granted, failed).verdict).toBe('ok')
+    expect(verdict(granted, granted, granted, failed, failed).verdict).toBe('replan')
+    expect(verdict(granted, granted, granted, failed, failed, failed).verdict).toBe('stop')
+  })
+
+  test('a grant for what failed does not excuse what came back the same without error', () => {
+    const granted = { retried: ['t1'] }
+    expect(verdict(granted, granted, granted).verdict).toBe('stop')
+  })
+
+  test('the same call several times in one block is one step', () => {
+    const block = [
+      plan([{ tool: 'fetch' }, { tool: 'fetch' }, { tool: 'fetch' }]),
+      ...[0, 1, 2].map((index) => answer('fetch', index, { text: 'same' })),
+    ]
+    expect(progress(stateOf([body('load-session'), ...block])).verdict).toBe('ok')
+    expect(progress(stateOf([body('load-session'), ...block, ...block])).verdict).toBe('replan')
+  })
+
+  test('takes no longer for a long turn than a turn that long may take', () => {
+    const long = stateOf(
+      rounds(...Array.from({ length: 1500 }, (_, n) => ({ args: { n }, text: 'x'.repeat(2000) }))),
+    )
+    progress(long)
+    const since = performance.now()
+    for (let n = 0; n < 20; n++) progress(long)
+    expect((performance.now() - since) / 20).toBeLessThan(50)
+  })
+})
+
+describe('limits', () => {
+  const used = (total_tokens: number) =>
+    stateOf([
+      body('load-session', { usage: { prompt_tokens: total_tokens, completion_tokens: 0, total_tokens } }),
+    ])
+
+  test('a step is an action, end included: what is planned and the end must still fit', () => {
+    const state = stateOf(rounds({}))
+    expect(reachedLimit(state, { max_steps: 6 }, 1)).toBeNull()
+    expect(reachedLimit(state, { max_steps: 6 }, 2)).toEqual({ status: 'completed', reason: 'steps' })
+    expect(reachedLimit(state, { max_steps: 5 }, 1)).toEqual({ status: 'completed', reason: 'steps' })
+  })
+
+  test('tokens end the run once that many are used', () => {
+    expect(reachedLimit(used(99), { max_tokens: 100 }, 1)).toBeNull()
+    expect(reachedLimit(used(100), { max_tokens: 100 }, 1)).toEqual({ status: 'completed', reason: 'tokens' })
+  })
+
+  test('a third repetition ends the run', () => {
+    expect(reachedLimit(stateOf(rounds({}, {})), {}, 1)).toBeNull()
+    expect(reachedLimit(stateOf(rounds({}, {}, {})), {}, 1)).toEqual({
+      status: 'completed',
+      reason: 'no_progress',
+    })
+  })
+})

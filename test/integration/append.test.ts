@@ -1,0 +1,253 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { LiveRun } from '../../src/graph/live-run.ts'
+import { systemClock } from '../../src/infra/clock.ts'
+import type { Database } from '../../src/infra/database/database.ts'
+import { newAttemptId } from '../../src/infra/ids.ts'
+import { appendAction, finishRun } from '../../src/infra/runs/append.ts'
+import type { Claim } from '../../src/infra/runs/claim.ts'
+import { handBackRun } from '../../src/infra/runs/release.ts'
+import { createRunLog, readRows } from '../../src/infra/runs/run-log.ts'
+import { createSteadySql } from '../../src/infra/runs/steady.ts'
+import { fold } from '../../src/state/fold.ts'
+import type { Sql } from '../../src/state/ports.ts'
+import { emptyState } from '../../src/state/runtime-state.ts'
+import { type Backend, openBackend } from '../support/backend.ts'
+import { codeOf, count, endLease, entry, mustClaim, rowOf, submitTo, unavailable } from '../support/spine.ts'
+
+let backend: Backend
+let database: Database
+
+beforeAll(async () => {
+  backend = await openBackend()
+  database = await backend.openDatabase()
+})
+afterAll(async () => {
+  await database?.close()
+  await backend?.drop()
+})
+
+const start = async (): Promise<Claim> => {
+  const { id } = await submitTo(database, 'a')
+  const claimed = await mustClaim(database)
+  expect(claimed.run_id).toBe(id)
+  return claimed
+}
+const actionsOf = (run: Claim) => count(database, 'actions WHERE run_id = $1', [run.run_id])
+const held = () => new AbortController().signal
+const result = { answer: 'x', output_structure: [], error: null }
+const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 }
+
+/** A database that fails in the given way at the given appends, counted from 1. */
+const failing = (sql: Sql, at: number[], how: 'before' | 'after'): Sql => {
+  let appends = 0
+  return {
+    async query<Row>(text: string, values?: readonly unknown[]) {
+      const fails = text.includes('INSERT INTO actions') && at.includes(++appends)
+      if (fails && how === 'before') throw unavailable()
+      const done = await sql.query<Row>(text, values)
+      if (fails) throw unavailable()
+      return done
+    },
+  }
+}
+
+describe('an append', () => {
+  test('moves the run on: next id, tokens, time of work, and no stall any more', async () => {
+    const run = await start()
+    await appendAction(database, run, entry(1, { usage, worked_ms: 12.4 }))
+    await appendAction(database, run, entry(2, { usage, worked_ms: 30 }))
+    expect(await rowOf(database, run.run_id)).toMatchObject({
+      next_seq: 3,
+      stalls: 0,
+      total_tokens: 10,
+      worked_ms: 30,
+    })
+  })
+
+  test('is refused under another epoch, at another id, and when the run is not at work', async () => {
+    const run = await start()
+    expect(await codeOf(appendAction(database, { ...run, epoch: 0 }, entry(1)))).toBe('lease_lost')
+    expect(await codeOf(appendAction(database, { ...run, epoch: 2 }, entry(1)))).toBe('lease_lost')
+    expect(await codeOf(appendAction(database, { ...run, tenant: 'b' }, entry(1)))).toBe('lease_lost')
+    expect(await codeOf(appendAction(database, run, entry(2)))).toBe('lease_lost')
+    await appendAction(database, run, entry(1))
+    expect(await codeOf(appendAction(database, run, entry(1)))).toBe('lease_lost')
+    await handBackRun(database, run, 1)
+    expect(await codeOf(appendAction(database, run, entry(2)))).toBe('lease_lost')
+    expect(await actionsOf(run)).toBe(1)
+    await mustClaim(database)
+  })
+
+  test('sent twice counts once, also its tokens', async () => {
+    const run = await start()
+    const once = entry(1, { usage })
+    await appendAction(database, run, once)
+    await appendAction(database, run, once)
+    expect(await actionsOf(run)).toBe(1)
+    expect(await rowOf(database, run.run_id)).toMatchObject({ next_seq: 2, total_tokens: 5 })
+  })
+
+  test.each(['before', 'after'] as const)(
+    'goes through when the connection is lost %s the statement was done',
+    async (how) => {
+      const run = await start()
+      const steady = createSteadySql(failing(database, [1, 2, 4], how), systemClock, held())
+      await appendAction(steady, run, entry(1, { usage }))
+      await appendAction(steady, run, entry(2, { usage }))
+      await finishRun(steady, run, {
+        ...entry(3),
+        outcome: { status: 'completed', reason: 'answered' },
+        result,
+      })
+      expect(await actionsOf(run)).toBe(3)
+      expect(await rowOf(database, run.run_id)).toMatchObject({
+        status: 'completed',
+        next_seq: 4,
+        total_tokens: 10,
+      })
+    },
+  )
+
+  test('whose connection is lost until the lease is gives the run up, and so does one that hangs', async () => {
+    const run = await start()
+    for (const query of [() => Promise.reject(unavailable()), () => new Promise<never>(() => {})]) {
+      const lease = new AbortController()
+      const appended = codeOf(
+        appendAction(createSteadySql({ query }, systemClock, lease.signal), run, entry(1)),
+      )
+      lease.abort()
+      expect(await appended).toBe('lease_lost')
+    }
+    expect(await actionsOf(run)).toBe(0)
+  })
+
+  test('that commits after its worker was thought dead is refused once another has the run', async () => {
+    const frozen = await start()
+    await endLease(database, frozen.run_id)
+    const next = await mustClaim(database, 'another')
+    await appendAction(database, next, entry(1))
+    const finish = { ...entry(2), outcome: { status: 'completed', reason: 'answered' } as const, result }
+    expect(await codeOf(finishRun(database, frozen, finish))).toBe('lease_lost')
+    expect(await codeOf(appendAction(database, frozen, entry(2)))).toBe('lease_lost')
+    expect(await rowOf(database, next.run_id)).toMatchObject({ status: 'running', next_seq: 2, epoch: 2 })
+  })
+})
+
+describe('the end of a run', () => {
+  test('sets status, result and time, frees the lease and rings for the next of its session', async () => {
+    const { session_id } = await submitTo(database, 'a')
+    const next = await submitTo(database, 'a', { session_id })
+    const run = await mustClaim(database)
+    await database.query('DELETE FROM outbox')
+    await finishRun(database, run, { ...entry(1), outcome: { status: 'completed', reason: 'steps' }, result })
+    const { rows } = await database.query(
+      `SELECT r.status, r.finish_reason, r.ended_at IS NOT NULL AS ended, r.lease_owner, r.lease_until, o.result,
+         (SELECT json_agg(run_id) FROM outbox) AS bells FROM runs r JOIN run_results o USING (tenant, run_id) WHERE run_id = $1`,
+      [run.run_id],
+    )
+    expect(rows).toEqual([
+      {
+        status: 'completed',
+        finish_reason: 'steps',
+        ended: true,
+        lease_owner: null,
+        lease_until: null,
+        result,
+        bells: [next.id],
+      },
+    ])
+    expect((await mustClaim(database)).run_id).toBe(next.id)
+  })
+})
+
+/** A run in this process, as a worker holds it. */
+const live = (claimed: Claim, sql: Sql): LiveRun =>
+  new LiveRun(
+    { ...claimed, business_id: claimed.tenant, state: emptyState },
+    {
+      log: createRunLog(sql, claimed),
+      clock: systemClock,
+      newAttemptId,
+      events: { onAction() {}, onText() {} },
+    },
+  )
+
+describe('a live run', () => {
+  test('takes the appends of parallel branches in one order, without a gap, and holds what is stored', async () => {
+    const claimed = await start()
+    const run = live(claimed, database)
+    const states = await Promise.all(
+      Array.from({ length: 25 }, (_, at) =>
+        run.append('load-session', { summary: `${at}`, usage, next: [] }, {}, null),
+      ),
+    )
+    expect(states.map((state) => state.action_history[0]?.length)).toEqual(
+      Array.from({ length: 25 }, (_, at) => at + 1),
+    )
+    const stored = fold(await readRows(database, 'a', claimed.session_id, 1))
+    expect(stored).toEqual(run.state)
+    expect(stored.action_history[0]?.map(({ id, summary }) => [id, summary])).toEqual(
+      Array.from({ length: 25 }, (_, at) => [at + 1, `${at}`]),
+    )
+    expect((await rowOf(database, claimed.run_id)).total_tokens).toBe(125)
+  })
+
+  test('loses none when one in the middle fails for good', async () => {
+    const claimed = await start()
+    const run = live(claimed, database)
+    const write = (summary: unknown) =>
+      run.append('load-session', { summary: summary as string, next: [] }, {}, null)
+    const codes = await Promise.all([write('one'), write(42), write('three')].map(codeOf))
+    expect(codes).toEqual(['no fault', 'node_failed', 'no fault'])
+    expect(run.state.action_history[0]?.map((action) => action.id)).toEqual([1, 2])
+  })
+
+  test('moves results over 32 KB out of the row', async () => {
+    const claimed = await start()
+    const run = live(claimed, database)
+    const text = 'ü'.repeat(50_000)
+    await run.append(
+      'load-session',
+      { summary: 'big', result: { text, call: { index: 0, id: 'c' } }, next: [] },
+      {},
+      null,
+    )
+    const { rows } = await database.query<{ bytes: number; blobs: number }>(
+      `SELECT length(body::text) AS bytes, (SELECT length(bytes) FROM blobs) AS blobs FROM actions WHERE run_id = $1`,
+      [claimed.run_id],
+    )
+    expect(rows[0]?.bytes).toBeLessThan(3000)
+    expect(rows[0]?.blobs).toBeGreaterThan(100_000)
+    expect(run.state.action_history[0]?.[0]?.result).toMatchObject({
+      call: { index: 0, id: 'c' },
+      bytes: rows[0]?.blobs,
+    })
+  })
+
+  test('pays one statement of the same size for each action, from the 10th to the 1000th', async () => {
+    const claimed = await start()
+    const sent: number[] = []
+    const counting: Sql = {
+      query(text, values = []) {
+        sent.push(text.length + JSON.stringify(values).length)
+        return database.query(text, values)
+      },
+    }
+    const run = live(claimed, createSteadySql(counting, systemClock, held()))
+    const times: number[] = []
+    for (let at = 1; at <= 1000; at++) {
+      const began = performance.now()
+      await run.append(
+        'load-session',
+        { summary: 'same', result: { text: 'x'.repeat(500) }, usage, next: [] },
+        {},
+        null,
+      )
+      times.push(performance.now() - began)
+    }
+    expect(sent).toHaveLength(1000)
+    expect(Math.max(...sent) - Math.min(...sent)).toBeLessThan(30)
+    const median = (list: number[]) => list.toSorted((a, b) => a - b)[list.length >> 1] ?? 0
+    expect(median(times.slice(-100))).toBeLessThan(3 * median(times.slice(10, 110)) + 1)
+  })
+})

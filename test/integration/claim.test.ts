@@ -1,0 +1,193 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import type { Database } from '../../src/infra/database/database.ts'
+import { appendAction } from '../../src/infra/runs/append.ts'
+import { cancelRun } from '../../src/infra/runs/cancel.ts'
+import type { Claim } from '../../src/infra/runs/claim.ts'
+import { handBackRun } from '../../src/infra/runs/release.ts'
+import { type Backend, openBackend } from '../support/backend.ts'
+import { claim, codeOf, endLease, entry, mustClaim, rowOf, submitTo } from '../support/spine.ts'
+
+let backend: Backend
+let database: Database
+
+beforeAll(async () => {
+  backend = await openBackend()
+  database = await backend.openDatabase()
+})
+afterEach(async () => {
+  for (const table of ['outbox', 'actions', 'sessions', 'idempotency'])
+    await database.query(`DELETE FROM ${table}`)
+  await database.query('DELETE FROM businesses')
+})
+afterAll(async () => {
+  await database?.close()
+  await backend?.drop()
+})
+
+const finish = (run: Claim) =>
+  database.query(`UPDATE runs SET status = 'completed', lease_until = NULL WHERE run_id = $1`, [run.run_id])
+
+describe('a claim', () => {
+  test('takes a lease under a new epoch and gives the request and the id of the first action', async () => {
+    const run = await submitTo(database, 'a', { prompt: 'do it', metadata: { x: 1 } })
+    const claimed = await mustClaim(database, 'me', 5000)
+    expect(claimed).toMatchObject({
+      tenant: 'a',
+      run_id: run.id,
+      session_id: run.session_id,
+      turn: 1,
+      user_id: 'u1',
+    })
+    expect(claimed).toMatchObject({ epoch: 1, next_seq: 1, stalls: 1, worked_ms: 0, cancel_requested: false })
+    expect(claimed.request).toMatchObject({ prompt: 'do it', metadata: { x: 1 }, files: [] })
+    const { rows } = await database.query(
+      `SELECT status, lease_owner, lease_until - clock_timestamp() BETWEEN interval '3 seconds' AND interval '5 seconds' AS leased,
+         started_at IS NOT NULL AS started, (SELECT count(*)::int FROM outbox) AS bells FROM runs`,
+    )
+    expect(rows).toEqual([{ status: 'running', lease_owner: 'me', leased: true, started: true, bells: 0 }])
+  })
+
+  test('finds nothing where nothing is due, and never what another worker holds', async () => {
+    expect(await claim(database)).toBeNull()
+    await submitTo(database, 'a')
+    await submitTo(database, 'a', { delay_ms: 60_000 })
+    await mustClaim(database)
+    expect(await claim(database)).toBeNull()
+  })
+
+  test('takes over when the lease has ended, under a higher epoch', async () => {
+    await submitTo(database, 'a')
+    const first = await mustClaim(database, 'first')
+    await endLease(database, first.run_id)
+    const second = await mustClaim(database, 'second')
+    expect(second).toMatchObject({ run_id: first.run_id, epoch: 2, stalls: 2, next_seq: 1 })
+    expect(await codeOf(appendAction(database, first, entry(1)))).toBe('lease_lost')
+    expect(await codeOf(appendAction(database, second, entry(1)))).toBe('no fault')
+  })
+
+  test('goes on where the session stands: the ids of its actions never begin anew', async () => {
+    const { session_id } = await submitTo(database, 'a')
+    const first = await mustClaim(database)
+    for (const seq of [1, 2, 3]) await appendAction(database, first, entry(seq))
+    await finish(first)
+    await submitTo(database, 'a', { session_id })
+    expect(await mustClaim(database)).toMatchObject({ turn: 2, next_seq: 4 })
+  })
+})
+
+describe('the order', () => {
+  test('of a session is that of its turns, whatever their priority, also while one waits for a person', async () => {
+    await submitTo(database, 'a', { session_id: 's' })
+    await submitTo(database, 'a', { session_id: 's', priority: 100 })
+    const first = await mustClaim(database)
+    expect(first.turn).toBe(1)
+    expect(await claim(database)).toBeNull()
+    await database.query(`UPDATE runs SET status = 'input_required', lease_until = NULL WHERE turn = 1`)
+    expect(await claim(database)).toBeNull()
+    await finish(first)
+    expect((await mustClaim(database)).turn).toBe(2)
+  })
+
+  test('within a business is that of priority, then of arrival', async () => {
+    const ids: string[] = []
+    for (const priority of [0, 50, 50, 100]) ids.push((await submitTo(database, 'a', { priority })).id)
+    const order = [ids[3], ids[1], ids[2], ids[0]]
+    for (const id of order) expect((await mustClaim(database)).run_id).toBe(id)
+  })
+
+  test('between businesses is round-robin: a backlog of one does not starve another', async () => {
+    for (let at = 0; at < 20; at++) await submitTo(database, 'a', { priority: 100 })
+    for (let at = 0; at < 2; at++) await submitTo(database, 'b')
+    const tenants: string[] = []
+    for (let at = 0; at < 6; at++) tenants.push((await mustClaim(database)).tenant)
+    expect(tenants.slice(0, 4).sort()).toEqual(['a', 'a', 'b', 'b'])
+    expect(tenants.slice(4)).toEqual(['a', 'a'])
+  })
+
+  test('does not get stuck behind a session that is busy', async () => {
+    for (let at = 0; at < 30; at++) await submitTo(database, 'a', { session_id: 'busy', priority: 100 })
+    const other = await submitTo(database, 'a')
+    expect((await mustClaim(database)).session_id).toBe('busy')
+    expect((await mustClaim(database)).run_id).toBe(other.id)
+  })
+})
+
+describe('ten claimers at once', () => {
+  /** Each claims until nothing is due for it; gives all claims. */
+  const claimAll = async (): Promise<Claim[]> => {
+    const claims: Claim[] = []
+    const work = async (worker: string): Promise<void> => {
+      for (;;) {
+        const claimed = await claim(database, worker)
+        if (!claimed) return
+        claims.push(claimed)
+      }
+    }
+    await Promise.all(Array.from({ length: 10 }, (_, at) => work(`w${at}`)))
+    return claims
+  }
+
+  test('take every run that is due, each once', async () => {
+    for (let at = 0; at < 30; at++) await submitTo(database, at % 3 ? 'a' : 'b')
+    const claims = await claimAll()
+    expect(new Set(claims.map((claimed) => claimed.run_id)).size).toBe(30)
+    expect(claims).toHaveLength(30)
+  })
+
+  test('never put more runs of a business to work than it may have', async () => {
+    for (let at = 0; at < 20; at++) await submitTo(database, 'a')
+    for (let at = 0; at < 5; at++) await submitTo(database, 'b')
+    await database.query(`UPDATE businesses SET max_concurrency = 3 WHERE tenant = 'a'`)
+    for (const round of [1, 2, 3]) {
+      const claims = await claimAll()
+      expect(claims.filter(({ tenant }) => tenant === 'a')).toHaveLength(3)
+      expect(claims.filter(({ tenant }) => tenant === 'b')).toHaveLength(round === 1 ? 5 : 0)
+      await Promise.all(claims.map(finish))
+    }
+  })
+
+  test('are not turned away while others submit to the same business', async () => {
+    for (let at = 0; at < 5; at++) await submitTo(database, 'a')
+    let submitting = true
+    const submits = Promise.all(
+      [1, 2, 3, 4].map(async () => {
+        while (submitting) await submitTo(database, 'a', { delay_ms: 60_000 })
+      }),
+    )
+    const claims = await claimAll()
+    submitting = false
+    await submits
+    expect(claims).toHaveLength(5)
+  })
+})
+
+describe('claims without an action', () => {
+  test('are counted; an action or a clean hand-back undoes the count', async () => {
+    await submitTo(database, 'a')
+    const first = await mustClaim(database)
+    await endLease(database, first.run_id)
+    const second = await mustClaim(database)
+    expect(second.stalls).toBe(2)
+    await appendAction(database, second, entry(1))
+    expect((await rowOf(database, first.run_id)).stalls).toBe(0)
+    expect(await handBackRun(database, second, 5)).toBe(true)
+    const third = await mustClaim(database)
+    expect(third.stalls).toBe(1)
+    expect(await handBackRun(database, third, 5)).toBe(true)
+    expect(await rowOf(database, first.run_id)).toMatchObject({
+      status: 'queued',
+      stalls: 0,
+      lease_owner: null,
+    })
+    expect(await handBackRun(database, second, 5)).toBe(false)
+  })
+
+  test('of a run that was cancelled while its worker was stopping: it is settled on the way', async () => {
+    const { id } = await submitTo(database, 'a')
+    const claimed = await mustClaim(database)
+    await appendAction(database, claimed, entry(1))
+    await cancelRun(database, 'a', id, 'enough')
+    expect(await handBackRun(database, claimed, 5)).toBe(true)
+    expect(await rowOf(database, id)).toMatchObject({ status: 'cancelled', next_seq: 3 })
+  })
+})

@@ -1,0 +1,210 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Database, one } from '../../src/infra/database/database.ts'
+import { appendAction } from '../../src/infra/runs/append.ts'
+import { doEffect } from '../../src/infra/runs/effects.ts'
+import type { Effect, EffectRequest } from '../../src/state/ports.ts'
+import { type Backend, openBackend } from '../support/backend.ts'
+import { codeOf, count, endLease, entry, mustClaim, submitTo } from '../support/spine.ts'
+
+let backend: Backend
+let database: Database
+
+beforeAll(async () => {
+  backend = await openBackend()
+  database = await backend.openDatabase()
+})
+afterAll(async () => {
+  await database?.close()
+  await backend?.drop()
+})
+
+const call = { plan_seq: 3, index: 0 }
+const never = new AbortController().signal
+
+/** A provider that notes what it is sent, and may never answer (as if the worker died while it waited). */
+const provider = () => {
+  const sent: { request: string; key: string }[] = []
+  const looked: string[] = []
+  const request = (more: Partial<EffectRequest> = {}): EffectRequest => ({
+    class: 'keyed',
+    windowMs: 60_000,
+    request: 'pay 5',
+    async send(text, key) {
+      sent.push({ request: text, key })
+      return `receipt ${sent.length}`
+    },
+    ...more,
+  })
+  const dying = (more: Partial<EffectRequest> = {}): EffectRequest =>
+    request({
+      ...more,
+      async send(text, key) {
+        sent.push({ request: text, key })
+        throw new Error('the worker died here')
+      },
+    })
+  return { sent, looked, request, dying }
+}
+
+const start = async () => {
+  await submitTo(database, 'a')
+  const run = await mustClaim(database)
+  const perform = (request: EffectRequest, fence = run, at = call): Promise<Effect> =>
+    doEffect(database, fence, at, request, never)
+  const row = () =>
+    one<{
+      status: string
+      sends: number
+      response: string | null
+      request: Uint8Array
+      first_sent_at: Date | null
+    }>(database, 'SELECT * FROM effects WHERE run_id = $1 ORDER BY created_at LIMIT 1', [run.run_id])
+  const takeOver = async () => {
+    await endLease(database, run.run_id)
+    return mustClaim(database, 'another')
+  }
+  return { run, perform, row, takeOver }
+}
+
+describe('a side effect', () => {
+  test('is written down as intent, then as sent, before anything leaves', async () => {
+    const { perform, row } = await start()
+    const seen: unknown[] = []
+    const { request } = provider()
+    const look = async (): Promise<string> => {
+      seen.push(await row())
+      return 'receipt'
+    }
+    const { effect_id } = await perform(request({ send: look }))
+    expect(seen).toMatchObject([{ status: 'sent', sends: 1, response: null, effect_id }])
+    expect(Buffer.from((seen[0] as { request: Uint8Array }).request).toString()).toBe('pay 5')
+    expect((await row())?.first_sent_at).not.toBeNull()
+  })
+
+  test('and its response become durable with the action that records it', async () => {
+    const { run, perform, row } = await start()
+    const effect = await perform(provider().request())
+    expect((await row())?.status).toBe('sent')
+    await appendAction(database, run, entry(1, { effect }))
+    expect(await row()).toMatchObject({ status: 'succeeded', response: 'receipt 1' })
+  })
+
+  test('that has succeeded is returned and not done again', async () => {
+    const { run, perform, takeOver } = await start()
+    const { sent, request } = provider()
+    const effect = await perform(request())
+    await appendAction(database, run, entry(1, { effect }))
+    expect(await perform(request({ request: 'other bytes' }), await takeOver())).toEqual(effect)
+    expect(sent).toHaveLength(1)
+  })
+
+  test('of each call has its own key, which stays the same', async () => {
+    const { perform, takeOver } = await start()
+    const { sent, request, dying } = provider()
+    await perform(dying()).catch(() => {})
+    await perform(request(), undefined, { ...call, index: 1 })
+    await perform(request(), await takeOver())
+    const [first, second, again] = sent.map(({ key }) => key)
+    expect(again).toBe(first)
+    expect(second).not.toBe(first)
+  })
+})
+
+describe('a worker that takes over and finds it sent', () => {
+  test('sends the stored bytes again under the same key, to a provider that knows keys', async () => {
+    const { perform, row, takeOver } = await start()
+    const { sent, request, dying } = provider()
+    await perform(dying()).catch(() => {})
+    const next = await takeOver()
+    const effect = await perform(request({ request: 'pay 7, made anew' }), next)
+    expect(effect.response).toBe('receipt 2')
+    expect(sent.map((one) => one.request)).toEqual(['pay 5', 'pay 5'])
+    expect(await row()).toMatchObject({ status: 'sent', sends: 2 })
+  })
+
+  test('does not once four fifths of the time the provider keeps keys are over', async () => {
+    const { perform, row, takeOver, run } = await start()
+    const { sent, request, dying } = provider()
+    await perform(dying()).catch(() => {})
+    const age = (seconds: number) =>
+      database.query(
+        `UPDATE effects SET first_sent_at = clock_timestamp() - $2::int * interval '1 second' WHERE run_id = $1`,
+        [run.run_id, seconds],
+      )
+    const next = await takeOver()
+    await age(47)
+    await perform(request(), next)
+    await age(49)
+    expect(await codeOf(perform(request(), next))).toBe('effect_unknown')
+    expect(sent).toHaveLength(2)
+    expect((await row())?.status).toBe('unknown')
+    expect(await codeOf(perform(request(), next))).toBe('effect_unknown')
+  })
+
+  test('looks it up first where that can be done, and does not send what was done', async () => {
+    const { perform, takeOver } = await start()
+    const { sent, looked, request, dying } = provider()
+    await perform(dying({ class: 'queryable' })).catch(() => {})
+    const lookup = async (key: string): Promise<string> => {
+      looked.push(key)
+      return 'receipt found'
+    }
+    const effect = await perform(request({ class: 'queryable', lookup }), await takeOver())
+    expect(effect.response).toBe('receipt found')
+    expect(looked).toEqual([sent[0]?.key])
+    expect(sent).toHaveLength(1)
+  })
+
+  test('sends it again when the look-up says that it was never seen', async () => {
+    const { perform, takeOver } = await start()
+    const { sent, request, dying } = provider()
+    await perform(dying({ class: 'queryable' })).catch(() => {})
+    const effect = await perform(request({ class: 'queryable', lookup: async () => null }), await takeOver())
+    expect(effect.response).toBe('receipt 2')
+    expect(sent).toHaveLength(2)
+  })
+
+  test('leaves it to a person where neither can be done', async () => {
+    const { perform, row, takeOver } = await start()
+    const { sent, request, dying } = provider()
+    await perform(dying({ class: 'manual' })).catch(() => {})
+    expect(await codeOf(perform(request({ class: 'manual' }), await takeOver()))).toBe('effect_unknown')
+    expect(sent).toHaveLength(1)
+    expect((await row())?.status).toBe('unknown')
+  })
+
+  test('sends it for the first time when only the intent stands', async () => {
+    const { perform, takeOver } = await start()
+    const { sent, request } = provider()
+    const aborted = AbortSignal.abort(new Error('stopped'))
+    const { run } = { run: await takeOver() }
+    await doEffect(database, run, call, request({ class: 'manual' }), aborted).catch(() => {})
+    expect(sent).toHaveLength(0)
+    expect((await perform(request({ class: 'manual' }), run)).response).toBe('receipt 1')
+  })
+})
+
+describe('a worker that has lost the run', () => {
+  test('neither writes an intent nor sends', async () => {
+    const { run, perform, takeOver } = await start()
+    const { sent, request } = provider()
+    await takeOver()
+    expect(await codeOf(perform(request(), run))).toBe('lease_lost')
+    expect(await count(database, 'effects WHERE run_id = $1', [run.run_id])).toBe(0)
+    expect(sent).toHaveLength(0)
+  })
+
+  test('does not send either when it loses the run between intent and sending', async () => {
+    const { run, takeOver } = await start()
+    const { sent, request } = provider()
+    let statements = 0
+    const losing = {
+      async query<Row>(text: string, values?: readonly unknown[]) {
+        if (++statements === 2) await takeOver()
+        return database.query<Row>(text, values)
+      },
+    }
+    expect(await codeOf(doEffect(losing, run, call, request(), never))).toBe('lease_lost')
+    expect(sent).toHaveLength(0)
+  })
+})

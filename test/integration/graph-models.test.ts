@@ -1,0 +1,95 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { systemClock } from '../../src/infra/clock.ts'
+import { openModels } from '../../src/infra/models/openai.ts'
+import { type Backend, openBackend } from '../support/backend.ts'
+import { type FakeModel, type FakeReply, startFakeModel } from '../support/fake-model.ts'
+import { calling, say } from '../support/script.ts'
+import { nodesOf, openTestRuntime, type TestRuntime } from '../support/test-runtime.ts'
+
+let backend: Backend
+let model: FakeModel
+let runtime: TestRuntime
+const totalMs = 3000
+
+beforeAll(async () => {
+  backend = await openBackend()
+  model = await startFakeModel()
+  const models = openModels({
+    baseUrl: model.baseUrl,
+    apiKey: 'test',
+    model: 'fake',
+    clocks: { firstByteMs: 600, idleMs: 600, totalMs },
+    retry: { attempts: 2, baseMs: 5, maxMs: 20 },
+    clock: systemClock,
+  })
+  runtime = await openTestRuntime(backend, { models })
+})
+afterAll(async () => {
+  await runtime?.close()
+  await model?.close()
+  await backend?.drop()
+})
+
+const status = (code: number): FakeReply => ({ fault: { status: code } })
+
+describe('a model that fails', () => {
+  test.each<[string, FakeReply, string]>([
+    ['refuses the key', status(401), 'model_unauthorized'],
+    ['has no more quota', status(429), 'model_rate_limited'],
+    ['is down', status(503), 'model_unavailable'],
+    ['calls the request wrong', status(400), 'model_bad_request'],
+    ['never answers', { fault: 'stall_headers' }, 'model_timeout'],
+    ['falls silent', { fault: 'stall_after_first_chunk', text: 'Half of an answer.' }, 'model_timeout'],
+    ['sends a web page', { fault: 'garbage' }, 'model_bad_reply'],
+    ['is cut off', { fault: 'cut', text: 'Half of an answer.' }, 'model_unavailable'],
+  ])('and %s ends the run in time, with the code, the node and one end', async (_, fault, code) => {
+    say(model, { planner: [fault] })
+    const since = performance.now()
+    const run = await runtime.complete({ prompt: 'hello' })
+    expect(performance.now() - since).toBeLessThan(totalMs + 2000)
+    expect(run).toMatchObject({
+      status: 'failed',
+      finish_reason: null,
+      answer: null,
+      error: { code, node: 'planner' },
+    })
+    const state = await runtime.stateOf(run.id)
+    expect(nodesOf(state)).toEqual(['load-session', 'user-context', 'planner', 'end'])
+    expect(state.action_history[0]?.at(-1)?.result).toEqual({ status: 'failed', reason: code })
+  })
+
+  test.each<[string, FakeReply]>([
+    ['503', status(503)],
+    ['429', status(429)],
+    ['a reset', { fault: 'reset' }],
+    ['a cut', { fault: 'cut', text: 'Half of an answer.' }],
+  ])('once, by %s, is asked again', async (_, fault) => {
+    say(model, { planner: [fault, { text: 'Here I am.' }] })
+    expect(await runtime.complete({ prompt: 'hello' })).toMatchObject({
+      status: 'completed',
+      answer: 'Here I am.',
+    })
+  })
+
+  test('in reflection fails the run at reflection; what was done stays', async () => {
+    say(model, {
+      planner: [calling(['calculate', { expression: '1/0' }])],
+      reflection: [status(401)],
+    })
+    const run = await runtime.complete({ prompt: 'divide' })
+    expect(run).toMatchObject({ status: 'failed', error: { code: 'model_unauthorized', node: 'reflection' } })
+    expect(nodesOf(await runtime.stateOf(run.id)).slice(-3)).toEqual(['calculate', 'reflection', 'end'])
+  })
+
+  test('to make a call that checks, after three corrections, fails with the transcript and all its tokens', async () => {
+    say(model, { planner: [{ tool_calls: [{ name: 'calculate', arguments: '{"expression":' }] }] })
+    const asked = model.requests('planner').length
+    const run = await runtime.complete({ prompt: 'calculate' })
+    expect(run).toMatchObject({
+      status: 'failed',
+      error: { code: 'bad_tool_call', node: 'planner', detail: { transcript: expect.any(Array) } },
+      usage: { total_tokens: 60 },
+    })
+    expect(model.requests('planner').length - asked).toBe(4)
+  })
+})

@@ -1,0 +1,181 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { type Backend, openBackend } from '../support/backend.ts'
+import { type FakeModel, startFakeModel } from '../support/fake-model.ts'
+import { type GateServer, startGate } from '../support/gate-server.ts'
+import { calling, say } from '../support/script.ts'
+import {
+  deadline,
+  eventsOf,
+  fakeModels,
+  nodesOf,
+  openTestRuntime,
+  type TestRuntime,
+} from '../support/test-runtime.ts'
+
+const gateTools = fileURLToPath(new URL('../support/gate-tools', import.meta.url))
+let backend: Backend
+let model: FakeModel
+let gate: GateServer
+let runtime: TestRuntime
+let folder: string
+
+beforeAll(async () => {
+  backend = await openBackend()
+  model = await startFakeModel()
+  gate = await startGate()
+  // inside the project, so that what the new file imports is found
+  folder = await mkdtemp(fileURLToPath(new URL('./.tools-', import.meta.url)))
+  await writeFile(
+    join(folder, 'shout.tool.ts'),
+    `import { z } from 'zod'
+import { defineTool } from '../../../src/graph/tool.ts'
+export default defineTool({
+  name: 'shout', description: 'Says it loud', kinds: ['call'], pure: true,
+  input: z.strictObject({ word: z.string() }), reads: ['prompts'], writes: [],
+  run: (state, { call, checkpoint }) =>
+    checkpoint({ summary: 'Shouted', result: { text: call?.input.word.toUpperCase() + ' ' + state.prompts.length } }),
+})`,
+  )
+  runtime = await openTestRuntime(backend, {
+    models: fakeModels(model.baseUrl),
+    toolFolders: [folder, gateTools],
+  })
+})
+afterAll(async () => {
+  await runtime?.close()
+  await Promise.all([model?.close(), gate?.close(), rm(folder, { recursive: true, force: true })])
+  await backend?.drop()
+})
+beforeEach(() => gate.reset())
+
+const knock = (key: string, tool: 'gate_read' | 'gate_write' = 'gate_read'): [string, object] => [
+  tool,
+  { url: gate.url, key },
+]
+const resultsOf = async (runId: string, node: string) =>
+  (await runtime.stateOf(runId)).action_history
+    .at(-1)
+    ?.filter((action) => action.node === node)
+    .map(({ result }) => result) ?? []
+
+describe('tools', () => {
+  test('adding one takes one file: the planner is offered it and its result comes back', async () => {
+    say(model, { planner: [calling(['shout', { word: 'hey' }]), { text: 'HEY 1' }] })
+    const run = await runtime.complete({ prompt: 'Shout hey' })
+    const [first, second] = model.requests('planner').slice(-2)
+    expect(JSON.stringify(first?.tools)).toContain('"shout"')
+    expect(second?.messages.find(({ role }) => role === 'tool')?.content).toBe('HEY 1')
+    expect(run.answer).toBe('HEY 1')
+  })
+
+  test('pure calls of one block are under way together, two of them to one tool', async () => {
+    gate.onKnock(() => ({ hold: true }))
+    say(model, { planner: [calling(knock('a'), knock('b'), ['shout', { word: 'c' }]), { text: 'Done.' }] })
+    const running = runtime.complete({ prompt: 'all at once' })
+    await gate.waitsFor(['a', 'b'])
+    gate.release()
+    const run = await running
+    expect(run.answer).toBe('Done.')
+    expect(
+      (await resultsOf(run.id, 'gate_read')).map(({ call }) => (call as { index: number }).index).sort(),
+    ).toEqual([0, 1])
+  })
+
+  test('calls that change something keep their order, each after the other has its action', async () => {
+    gate.onKnock(() => ({ hold: true }))
+    const block = calling(knock('one', 'gate_write'), knock('two'), knock('three', 'gate_write'))
+    say(model, { planner: [block, { text: 'Done.' }] })
+    const running = runtime.complete({ prompt: 'in order' })
+    for (const key of ['one', 'two', 'three']) {
+      await gate.waitsFor([key])
+      gate.release(key)
+    }
+    const run = await running
+    expect(gate.knocks.map(({ key }) => key)).toEqual(['one', 'two', 'three'])
+    expect(nodesOf(await runtime.stateOf(run.id)).filter((node) => node.startsWith('gate'))).toEqual([
+      'gate_write',
+      'gate_read',
+      'gate_write',
+    ])
+  })
+
+  test('one that throws gives an error the model can act on, and the run goes on', async () => {
+    gate.onKnock(() => ({ error: 'no such door' }))
+    say(model, { planner: [calling(knock('x')), { text: 'There is no such door.' }] })
+    const run = await runtime.complete({ prompt: 'knock' })
+    expect(run).toMatchObject({ status: 'completed', finish_reason: 'answered' })
+    expect((await resultsOf(run.id, 'gate_read'))[0]).toMatchObject({
+      is_error: true,
+      text: 'Error: no such door',
+    })
+    expect(JSON.stringify(model.requests('planner').at(-1)?.messages)).toContain('no such door')
+  })
+
+  test('one that hangs is let go of by a cancel', async () => {
+    gate.onKnock(() => ({ hold: true }))
+    say(model, { planner: [calling(knock('x'))] })
+    const { run } = await runtime.of('default').submit({ prompt: 'hang', user_id: 'u1' })
+    await gate.waitsFor(['x'])
+    await runtime.of('default').cancel(run.id, 'enough')
+    expect(await runtime.of('default').wait(run.id, deadline())).toMatchObject({
+      status: 'cancelled',
+      answer: null,
+    })
+    await gate.waitsFor([])
+    expect((await runtime.stateOf(run.id)).action_history.at(-1)?.at(-1)).toMatchObject({
+      node: 'end',
+      result: { status: 'cancelled', reason: 'enough' },
+    })
+  })
+
+  test('one that hangs is let go of when the time is up, and the run ends with what it has', async () => {
+    gate.onKnock(({ key }) => ({ hold: key === 'slow' }))
+    say(model, { planner: [calling(knock('quick')), calling(knock('slow'))] })
+    const run = await runtime.complete({ prompt: 'hang', limits: { timeout_ms: 1500 } })
+    expect(run).toMatchObject({ status: 'completed', finish_reason: 'time' })
+    expect(run.answer).toMatch(/time was up.*- ok/s)
+    await gate.waitsFor([])
+  })
+
+  test('a result of 100 KB stays out of the state and reaches the model whole', async () => {
+    const large = `begin ${'ä'.repeat(50_000)} end`
+    gate.onKnock(() => ({ text: large }))
+    say(model, { planner: [calling(knock('x')), { text: 'Long.' }] })
+    const run = await runtime.complete({ prompt: 'read it' })
+    const [result] = await resultsOf(run.id, 'gate_read')
+    expect(result).toMatchObject({ blob: expect.any(String), head: large.slice(0, 2000) })
+    expect(Buffer.byteLength(JSON.stringify(result))).toBeLessThan(8000)
+    expect(
+      model
+        .requests('planner')
+        .at(-1)
+        ?.messages.find(({ role }) => role === 'tool')?.content,
+    ).toBe(large)
+    const inlined = await runtime.of('default').state(run.id, true)
+    expect(inlined?.action_history[0]?.find(({ node }) => node === 'gate_read')?.result.text).toBe(large)
+  })
+
+  test('an answer of 100 KB arrives whole', async () => {
+    const long = 'A sentence of an answer. '.repeat(4000)
+    say(model, { planner: [{ text: long }] })
+    const run = await runtime.complete({ prompt: 'write' })
+    expect(run.answer).toBe(long)
+    const done = (await eventsOf(runtime.of('default'), run.id)).at(-1)
+    expect(done).toMatchObject({ event: 'done', data: { answer: long } })
+  })
+
+  test('NUL and halves of surrogate pairs go through tools, models, database and events as they are', async () => {
+    const odd = 'a\u0000b\ud800c\udfffd'
+    gate.onKnock(() => ({ text: odd }))
+    say(model, { planner: [calling(knock(odd)), { fault: 'nul_and_surrogates', text: 'x' }] })
+    const run = await runtime.complete({ prompt: `odd ${odd}` })
+    expect(run.status).toBe('completed')
+    expect((await resultsOf(run.id, 'gate_read'))[0]?.text).toBe(odd)
+    const state = await runtime.stateOf(run.id)
+    expect(state.prompts).toEqual([`odd ${odd}`])
+    expect(state.chat_history.at(-1)?.content).toBe(run.answer)
+  })
+})

@@ -1,0 +1,83 @@
+import { randomBytes } from 'node:crypto'
+import { PGlite } from '@electric-sql/pglite'
+import { vector } from '@electric-sql/pglite-pgvector'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type MigrationTarget, migrate } from '../../src/infra/database/migrate.ts'
+import { migratePostgres } from '../../src/infra/database/postgres.ts'
+import { type Backend, openBackend } from '../support/backend.ts'
+import { runAsAdmin, urlOf } from '../support/setup-served.ts'
+import { codeOf } from '../support/spine.ts'
+
+/** The owner's own connection, without a role of ours. */
+type Owner = MigrationTarget & { close(): Promise<void> }
+
+let backend: Backend
+let owner: Owner
+
+const openOwner = async (): Promise<Owner> => {
+  if (backend.config.database.kind === 'postgres') {
+    const client = new pg.Client({ connectionString: backend.config.database.url })
+    await client.connect()
+    return {
+      run: async (text) => void (await client.query(text)),
+      query: async (text, values) => (await client.query(text, values as unknown[])).rows,
+      close: () => client.end(),
+    }
+  }
+  const loadDataDir = backend.loadDataDir as Blob
+  const pglite = await PGlite.create({ loadDataDir, extensions: { vector } })
+  return {
+    run: async (text) => void (await pglite.exec(text)),
+    query: async (text, values) => (await pglite.query<never>(text, values as unknown[])).rows,
+    close: () => pglite.close(),
+  }
+}
+
+beforeAll(async () => {
+  backend = await openBackend()
+  owner = await openOwner()
+})
+afterAll(async () => {
+  await owner?.close()
+  await backend?.drop()
+})
+
+const isServed = process.env.MASON_TEST_BACKEND === 'served'
+
+describe('migrations', () => {
+  test('applied a second time do nothing', async () => {
+    expect(await migrate(owner)).toEqual([])
+  })
+
+  test('one that was changed after it was applied is refused, and nothing is done', async () => {
+    const [{ checksum } = { checksum: '' }] = await owner.query('SELECT checksum FROM migrations')
+    await owner.run(`UPDATE migrations SET checksum = 'another'`)
+    expect(await codeOf(migrate(owner))).toBe('invalid_settings')
+    await owner.run(`UPDATE migrations SET checksum = '${checksum}'`)
+    expect(await migrate(owner)).toEqual([])
+  })
+
+  test('one that fails leaves nothing behind', async () => {
+    await owner.run('DELETE FROM migrations')
+    // its tables are there already
+    expect(await codeOf(migrate(owner))).toBe('42P07')
+    expect(await owner.query('SELECT name FROM migrations')).toEqual([])
+    expect(await owner.query('SELECT count(*)::int AS n FROM mason.runs')).toEqual([{ n: 0 }])
+  })
+
+  test.runIf(isServed)(
+    'two processes at once on a new database: one applies them, the other waits',
+    async () => {
+      const name = `mason_test_${randomBytes(6).toString('hex')}`
+      await runAsAdmin(`CREATE DATABASE ${name}`)
+      try {
+        const done = await Promise.all([1, 2, 3].map(() => migratePostgres(urlOf(name))))
+        expect(done.filter((names) => names.length > 0)).toHaveLength(1)
+        expect(done.flat()).toContain('0001_spine.sql')
+      } finally {
+        await runAsAdmin(`DROP DATABASE ${name} WITH (FORCE)`)
+      }
+    },
+  )
+})

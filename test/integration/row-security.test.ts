@@ -1,0 +1,218 @@
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Database, one } from '../../src/infra/database/database.ts'
+import type { EmbeddedDatabase } from '../../src/infra/database/embedded.ts'
+import { type Backend, openBackend } from '../support/backend.ts'
+import { codeOf, count } from '../support/spine.ts'
+
+let backend: Backend
+let database: Database
+
+/** One row of each table for a business: columns and their values, in an order that foreign keys allow. */
+const rowsOf = (t: string): Record<string, Record<string, unknown>> => ({
+  businesses: { tenant: t },
+  tokens: { tenant: t, token_id: 'k', token_hash: `hash of ${t}`, label: 'l', roles: ['read'] },
+  users: { tenant: t, user_id: 'u' },
+  sessions: { tenant: t, session_id: 's', user_id: 'u' },
+  runs: { tenant: t, run_id: 'r', session_id: 's', turn: 1, status: 'queued', expires_at: new Date(0) },
+  run_requests: { tenant: t, run_id: 'r', user_id: 'u', request: '{}', metadata: '{}' },
+  run_results: { tenant: t, run_id: 'r', result: '{}' },
+  actions: {
+    tenant: t,
+    session_id: 's',
+    seq: 1,
+    run_id: 'r',
+    turn: 1,
+    epoch: 1,
+    attempt_id: `of ${t}`,
+    body: '{}',
+    patch: '{}',
+  },
+  blobs: { tenant: t, sha256: 'h', bytes: Buffer.from('b') },
+  input_requests: {
+    tenant: t,
+    request_id: 'q',
+    run_id: 'r',
+    plan_seq: 1,
+    call_index: 0,
+    question: '""',
+    schema: '{}',
+    options: '[]',
+    expires_at: new Date(0),
+  },
+  effects: {
+    tenant: t,
+    effect_id: 'e',
+    run_id: 'r',
+    class: 'keyed',
+    request: Buffer.from('b'),
+    request_hash: 'h',
+    status: 'intent',
+  },
+  idempotency: { tenant: t, route: 'x', key: 'k', request_hash: 'h', response: '{}' },
+  outbox: { tenant: t, run_id: 'r' },
+  inbox: { tenant: t, source: 's', message_id: 'm' },
+  rejected_jobs: { tenant: t, job_id: `of ${t}`, data: '{}', faults: '[]' },
+})
+
+const insertOf = (table: string, row: Record<string, unknown>) => ({
+  text: `INSERT INTO ${table} (${Object.keys(row).join(', ')}) VALUES (${Object.keys(row)
+    .map((_, at) => `$${at + 1}`)
+    .join(', ')})`,
+  values: Object.values(row),
+})
+
+beforeAll(async () => {
+  backend = await openBackend()
+  database = await backend.openDatabase()
+  for (const business of ['a', 'b'])
+    for (const [table, row] of Object.entries(rowsOf(business))) {
+      const { text, values } = insertOf(table, row)
+      await database.query(text, values)
+    }
+})
+afterAll(async () => {
+  await database?.close()
+  await backend?.drop()
+})
+
+type Table = { name: string; secured: boolean; forced: boolean; policies: string[]; has_tenant: boolean }
+
+const readTables = async (): Promise<Table[]> => {
+  const { rows } = await database.query<Table>(
+    `SELECT c.relname AS name, c.relrowsecurity AS secured, c.relforcerowsecurity AS forced,
+       (SELECT COALESCE(json_agg(p.polname ORDER BY p.polname), '[]') FROM pg_policy p WHERE p.polrelid = c.oid) AS policies,
+       EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attname = 'tenant') AS has_tenant
+     FROM pg_class c WHERE c.relnamespace = 'mason'::regnamespace AND c.relkind IN ('r', 'p') ORDER BY c.relname`,
+  )
+  return rows
+}
+
+/** As who owns the tables. */
+const asOwner = async (text: string): Promise<void> => {
+  if (backend.config.database.kind === 'postgres') {
+    const client = new pg.Client({ connectionString: backend.config.database.url })
+    await client.connect()
+    await client.query(text).finally(() => client.end())
+    return
+  }
+  const { pglite } = database as EmbeddedDatabase
+  await pglite.exec('RESET ROLE')
+  await pglite.exec(text).finally(() => pglite.exec('SET ROLE mason_worker'))
+}
+
+describe('the catalogue', () => {
+  test('every table is secured, also from its owner, and has its policies; a new one must come with them', async () => {
+    const tables = await readTables()
+    expect(tables.length).toBeGreaterThan(15)
+    for (const table of tables.filter(({ name }) => name !== 'migrations')) {
+      expect(table).toMatchObject({ secured: true, forced: true })
+      expect(table.policies, table.name).toEqual(table.has_tenant ? ['business', 'worker'] : ['worker'])
+    }
+  })
+
+  test('every table of a business is tried below', async () => {
+    const named = (await readTables()).filter((table) => table.has_tenant).map((table) => table.name)
+    expect(Object.keys(rowsOf('x')).sort()).toEqual(named)
+  })
+
+  test('the two roles can neither bypass row security nor log in nor touch the list of migrations', async () => {
+    const { rows } = await database.query(
+      `SELECT rolname, rolsuper, rolbypassrls, rolcanlogin, rolcreaterole,
+         has_table_privilege(oid, 'mason.migrations', 'SELECT, INSERT, UPDATE, DELETE') AS migrates
+       FROM pg_roles WHERE rolname IN ('mason_api', 'mason_worker') ORDER BY rolname`,
+    )
+    const powers = {
+      rolsuper: false,
+      rolbypassrls: false,
+      rolcanlogin: false,
+      rolcreaterole: false,
+      migrates: false,
+    }
+    expect(rows).toEqual([
+      { rolname: 'mason_api', ...powers },
+      { rolname: 'mason_worker', ...powers },
+    ])
+  })
+
+  test.runIf(process.env.MASON_TEST_BACKEND === 'served')(
+    'the owner of the tables sees what a policy shows him and nothing else',
+    async () => {
+      const client = new pg.Client({ connectionString: (backend.config.database as { url: string }).url })
+      await client.connect()
+      try {
+        await client.query('BEGIN; DROP POLICY worker ON mason.runs')
+        const { rows } = await client.query('SELECT count(*)::int AS runs FROM mason.runs')
+        expect(rows).toEqual([{ runs: 0 }])
+        await client.query('ROLLBACK')
+      } finally {
+        await client.end()
+      }
+    },
+  )
+})
+
+const refused = ['42501', 'no fault']
+
+describe.each(Object.keys(rowsOf('x')))('%s: one business', (table) => {
+  const ofB = () => one(database, `SELECT to_json(t) AS row FROM ${table} t WHERE tenant = 'b'`, [])
+
+  test('cannot read, insert, change or delete what is of another', async () => {
+    const before = await ofB()
+    expect(before).not.toBeNull()
+    expect(await database.asBusiness('a', (sql) => count(sql, `${table} WHERE tenant = 'b'`))).toBe(0)
+    expect(await database.asBusiness('a', (sql) => count(sql, table))).toBe(1)
+
+    const extra = insertOf(table, { ...rowsOf('b')[table], ...(table === 'businesses' && { tenant: 'c' }) })
+    expect(await codeOf(database.asBusiness('a', (sql) => sql.query(extra.text, extra.values)))).toBe('42501')
+
+    const statements = [
+      `UPDATE ${table} SET tenant = 'a' WHERE tenant = 'b'`,
+      `DELETE FROM ${table} WHERE tenant = 'b'`,
+      `DELETE FROM ${table} t USING businesses other WHERE t.tenant <> 'a'`,
+    ]
+    for (const text of statements)
+      expect(refused, text).toContain(await codeOf(database.asBusiness('a', (sql) => sql.query(text))))
+    const given = await codeOf(
+      database.asBusiness('a', (sql) => sql.query(`UPDATE ${table} SET tenant = 'b' WHERE tenant = 'a'`)),
+    )
+    expect(given).toBe('42501')
+    expect(await ofB()).toEqual(before)
+  })
+
+  test('sees nothing at all when it has no name', async () => {
+    expect(await database.asBusiness('', (sql) => count(sql, table))).toBe(0)
+  })
+})
+
+describe('acting for a business', () => {
+  test('ends with the transaction, also with one that failed: the worker sees every business again', async () => {
+    await expect(database.asBusiness('a', (sql) => sql.query('SELECT 1/0'))).rejects.toThrow(/division/)
+    await Promise.all(
+      ['a', 'b', 'a', 'b'].map(async (business) => {
+        const { rows } = await database.asBusiness(business, (sql) => sql.query('SELECT tenant FROM runs'))
+        expect(rows).toEqual([{ tenant: business }])
+      }),
+    )
+    expect(await count(database, 'runs')).toBe(2)
+  })
+
+  test('takes any name as data', async () => {
+    const name = `o'b"; RESET ROLE; --\\`
+    const { rows } = await database.asBusiness(name, (sql) =>
+      sql.query(`SELECT current_setting('mason.business') AS business, current_user AS me`),
+    )
+    expect(rows).toEqual([{ business: name, me: 'mason_api' }])
+  })
+})
+
+describe('actions', () => {
+  const change = `UPDATE mason.actions SET body = '{"changed":true}'`
+
+  test('are changed by nobody: not by the API, the worker or the owner', async () => {
+    expect(await codeOf(database.asBusiness('a', (sql) => sql.query(change)))).toBe('42501')
+    expect(await codeOf(database.query(change))).toBe('42501')
+    expect(await codeOf(asOwner(change))).toBe('23001')
+    expect(await count(database, `actions WHERE body::text = '{}'`)).toBe(2)
+  })
+})

@@ -1,0 +1,71 @@
+import { describe, expect, test } from 'vitest'
+import type { AdmittedRequest } from '../../src/state/run-request.ts'
+import { checkInvariants } from '../support/invariants.ts'
+import { memoryRun, modelsOf, workOn } from '../support/memory-run.ts'
+import { callTool, graphWith } from '../support/parts.ts'
+
+/** A run that looks for ever, each time at something else, until a limit ends it. */
+const limited = async (
+  request: Partial<AdmittedRequest>,
+  work = ({ n }: { n?: unknown }) => `found ${n}`,
+) => {
+  const memory = memoryRun({ prompt: 'Look.', ...request })
+  const models = modelsOf(({ role }, nth) =>
+    role === 'planner' ? { tool_calls: [{ name: 'look', arguments: { n: nth } }] } : { text: '' },
+  )
+  const { state } = await workOn(await graphWith([callTool('look', work)]), memory, { models })
+  checkInvariants(state)
+  return { memory, state, models, outcome: memory.ended?.outcome, answer: memory.ended?.result.answer }
+}
+
+describe('the end by a limit', () => {
+  test.each([4, 5, 6, 7, 8, 9, 12])('max_steps %i is never exceeded', async (max_steps) => {
+    const { memory, outcome } = await limited({ limits: { max_steps } })
+    expect(memory.rows.length).toBeLessThanOrEqual(max_steps)
+    expect(outcome).toEqual({ status: 'completed', reason: 'steps' })
+  })
+
+  test('gives by rule what was found, without a further call', async () => {
+    const { answer, models, state } = await limited({ limits: { max_steps: 8 } })
+    expect(answer).toBe(
+      'This is not a full answer: the limit of steps was reached. What was found so far:\n- found 2\n- found 1',
+    )
+    expect(models.requests.map(({ role }) => role)).toEqual(['planner', 'planner'])
+    expect(state.chat_history.at(-1)?.content).toBe(answer)
+  })
+
+  test('says so when nothing was found', async () => {
+    expect((await limited({ limits: { max_steps: 4 } })).answer).toBe(
+      'This is not a full answer: the limit of steps was reached. Nothing was found yet.',
+    )
+    const failing = (): string => {
+      throw new Error('no')
+    }
+    expect((await limited({ limits: { max_steps: 8 } }, failing)).answer).toMatch(/Nothing was found yet/)
+  })
+
+  test('of tokens gives the draft there is', async () => {
+    const memory = memoryRun({ prompt: 'x', limits: { max_tokens: 10 } })
+    await workOn(await graphWith(), memory, { models: modelsOf(() => ({ text: 'Forty-two.' })) })
+    expect(memory.ended).toMatchObject({
+      outcome: { status: 'completed', reason: 'tokens' },
+      result: { answer: 'Forty-two.' },
+    })
+  })
+
+  test('with a structure gives its pieces as far as they are', async () => {
+    const { answer } = await limited({
+      limits: { max_steps: 5 },
+      output: { structure: [{ id: 'n', expected: 'n', type: 'number' }] },
+    })
+    expect(answer).toBe('{"n":null}')
+  })
+
+  test('by repetition says why', async () => {
+    const memory = memoryRun({ prompt: 'x' })
+    const models = modelsOf(() => ({ tool_calls: [{ name: 'look', arguments: {} }] }))
+    await workOn(await graphWith([callTool('look', () => 'same')]), memory, { models })
+    expect(memory.ended?.outcome).toEqual({ status: 'completed', reason: 'no_progress' })
+    expect(memory.ended?.result.answer).toMatch(/kept coming back.*- same/s)
+  })
+})

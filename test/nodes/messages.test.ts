@@ -1,0 +1,122 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { openBlobs } from '../../src/graph/open-blobs.ts'
+import { plannerMessages } from '../../src/nodes/planner/messages.ts'
+import type { OpenedBlobs } from '../../src/state/context.ts'
+import type { ModelMessage } from '../../src/state/ports.ts'
+import type { ActionBody, RuntimeState } from '../../src/state/runtime-state.ts'
+import { answer, body, plan, stateOf, todo } from '../support/actions.ts'
+
+const none: OpenedBlobs = new Map()
+const isClosing = (message: ModelMessage | undefined): boolean =>
+  message?.role === 'user' && /^# (CURRENT PLAN STATUS|Reflection\nNo progress)/.test(message.content)
+/** What stays from step to step: all but the closing plan. */
+const lasting = (state: RuntimeState): ModelMessage[] => {
+  const messages = plannerMessages(state, none)
+  return isClosing(messages.at(-1)) ? messages.slice(0, -1) : messages
+}
+
+type Round = { tools: number; gap: boolean; todos: number }
+const rounds = fc.array(
+  fc.record({
+    tools: fc.integer({ min: 1, max: 3 }),
+    gap: fc.boolean(),
+    todos: fc.integer({ min: 0, max: 2 }),
+  }),
+  { maxLength: 6 },
+)
+const laid = ({ tools, gap, todos }: Round, round: number): (ActionBody | [ActionBody, object])[] => [
+  [
+    plan(Array.from({ length: tools }, (_, n) => ({ tool: `t${n}`, id: `r${round}c${n}` }))),
+    { todos: Array.from({ length: todos }, (_, n) => todo(`todo${n}`, { retry: round })) },
+  ],
+  ...Array.from({ length: tools }, (_, n) => answer(`t${n}`, n, { text: `result ${round} ${n}` })),
+  body('reflection', {
+    next: ['planner'],
+    result: { is_sufficient: !gap, knowledge_gap: gap ? `gap ${round}` : '', follow_up_queries: ['why'] },
+  }),
+]
+
+describe("the planner's messages", () => {
+  test('of one step are the beginning of those of the next, so that prompt caches hold', () => {
+    fc.assert(
+      fc.property(rounds, (all) => {
+        const opening = [body('load-session', { next: ['planner'] })]
+        let before = lasting(stateOf(opening))
+        for (let n = 1; n <= all.length; n++) {
+          const after = lasting(stateOf([...opening, ...all.slice(0, n).flatMap(laid)]))
+          expect(after.slice(0, before.length)).toEqual(before)
+          expect(after.length).toBeGreaterThan(before.length)
+          before = after
+        }
+      }),
+      { numRuns: 50 },
+    )
+  })
+
+  test('answer every call with its own result, also where siblings came back in another order', () => {
+    const state = stateOf([
+      body('load-session'),
+      plan([
+        { tool: 'look', id: 'a' },
+        { tool: 'look', id: 'b' },
+      ]),
+      answer('look', 1, { text: 'second' }),
+      answer('look', 0, { text: 'first' }),
+    ])
+    expect(plannerMessages(state, none).filter(({ role }) => role === 'tool')).toEqual([
+      { role: 'tool', tool_call_id: 'a', content: 'first' },
+      { role: 'tool', tool_call_id: 'b', content: 'second' },
+    ])
+  })
+
+  test('show a gap and its follow-ups, and nothing where the results will do', () => {
+    const judged = (result: object) =>
+      plannerMessages(
+        stateOf([body('load-session'), body('reflection', { result: result as never })]),
+        none,
+      ).at(-1)
+    expect(
+      judged({ is_sufficient: false, knowledge_gap: 'no price', follow_up_queries: ['price?'] })?.content,
+    ).toBe('# Reflection\nStill missing: no price\n- price?')
+    expect(judged({ is_sufficient: true, knowledge_gap: 'none really' })?.content).toMatch(/^# Request/)
+  })
+
+  test('close with the plan and the task that is next', () => {
+    const todos = [todo('a', { status: 'completed' }), todo('b', { dependencies: ['a'] })]
+    const closing = plannerMessages(stateOf([[body('load-session'), { todos }]]), none).at(-1)?.content
+    expect(closing).toMatch(
+      /# CURRENT PLAN STATUS\n- \[x\] a: do a \(completed\)\n- \[ \] b: do b \(pending after a\)/,
+    )
+    expect(closing).toMatch(/# YOUR CURRENT TASK\nb: do b/)
+  })
+
+  test('show large results whole where there is room, else their start', async () => {
+    const large = (blob: string, bytes: number) => answer('look', 0, { blob, bytes, head: 'the start' })
+    const state = stateOf([
+      body('load-session'),
+      plan([{ tool: 'look' }]),
+      large('first', 200_000),
+      plan([{ tool: 'look' }]),
+      large('second', 100_000),
+    ])
+    const stored: Record<string, string> = { first: 'a'.repeat(199_900), second: 'b'.repeat(99_900) }
+    const opened = await openBlobs(state, {
+      read: async (hash) => Buffer.from(JSON.stringify({ text: stored[hash] })),
+    })
+    expect([...opened.keys()]).toEqual(['second'])
+    const shown = plannerMessages(state, opened).filter(({ role }) => role === 'tool')
+    expect(shown[0]?.content).toBe('the start\n[cut: 200000 bytes in all; ask for a smaller part]')
+    expect(shown[1]?.content).toBe(stored.second)
+  })
+
+  test('a large result whose bytes are gone or are no JSON still shows its start', async () => {
+    const state = stateOf([
+      body('load-session'),
+      plan([{ tool: 'look' }]),
+      answer('look', 0, { blob: 'x', bytes: 9, head: 'h' }),
+    ])
+    for (const bytes of [null, Buffer.from('not json')])
+      expect((await openBlobs(state, { read: async () => bytes })).size).toBe(0)
+  })
+})

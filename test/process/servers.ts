@@ -1,0 +1,114 @@
+import { afterAll, afterEach, beforeAll, expect } from 'vitest'
+import type { RunEvent, RunView } from '../../src/state/run-view.ts'
+import type { RuntimeState } from '../../src/state/runtime-state.ts'
+import type { Backend } from '../support/backend.ts'
+import { type FakeModel, startFakeModel } from '../support/fake-model.ts'
+import { type GateServer, startGate } from '../support/gate-server.ts'
+import { checkInvariants } from '../support/invariants.ts'
+import { createProcesses, openOwnServers, serversMissing, type WorkerProcess } from '../support/processes.ts'
+import { deadline, fakeModels, openTestRuntime, type TestRuntime } from '../support/test-runtime.ts'
+
+/** The title of tests that need servers; it says why they are skipped. */
+export const onServers = (text: string): string =>
+  serversMissing ? `${text} (skipped: ${serversMissing})` : text
+
+/** What these tests share: own servers, a fake model, a gate, a runtime without a worker that submits and follows. */
+export type World = {
+  model: FakeModel
+  gate: GateServer
+  api: ReturnType<TestRuntime['of']>
+  startWorker(options?: { concurrency?: number }): Promise<WorkerProcess>
+  submit(prompt: string): Promise<string>
+  /** Follows a run's events from its start to its end, as a client does. */
+  follow(runId: string): {
+    events: RunEvent[]
+    ended: Promise<RunEvent[]>
+    acted(node: string, call?: number): Promise<void>
+  }
+  /** Waits for the end and checks all that must hold of every run. */
+  finish(runId: string): Promise<{ run: RunView; state: RuntimeState; nodes: string[] }>
+}
+
+/** Opens the world for one test file, with this lease in milliseconds; ends every process after each test. */
+export const useWorld = (leaseMs = 2000): World => {
+  const world = {} as World
+  const processes = createProcesses()
+  let backend: Backend
+  let runtime: TestRuntime
+
+  beforeAll(async () => {
+    if (serversMissing) return
+    backend = await openOwnServers()
+    world.model = await startFakeModel()
+    world.gate = await startGate()
+    runtime = await openTestRuntime(backend, { models: fakeModels(world.model.baseUrl), worker: false })
+    world.api = runtime.of('default')
+  })
+  afterEach(async () => {
+    await processes.end()
+    world.model?.reset()
+    world.gate?.reset()
+  })
+  afterAll(async () => {
+    await runtime?.close()
+    await Promise.all([world.model?.close(), world.gate?.close()])
+    await backend?.drop()
+  })
+
+  world.startWorker = (options = {}) =>
+    processes.start({
+      config: { ...backend.config, leaseMs },
+      queuePrefix: backend.queuePrefix,
+      modelUrl: world.model.baseUrl,
+      ...options,
+    })
+  world.submit = async (prompt) => (await world.api.submit({ prompt, user_id: 'u1' })).run.id
+  world.follow = (runId) => follow(world.api, runId)
+  world.finish = async (runId) => {
+    const run = await world.api.wait(runId, deadline(60_000))
+    const state = await runtime.stateOf(runId)
+    checkInvariants(state)
+    return { run, state, nodes: (state.action_history.at(-1) ?? []).map((action) => action.node) }
+  }
+  return world
+}
+
+const follow = (api: World['api'], runId: string): ReturnType<World['follow']> => {
+  const events: RunEvent[] = []
+  const waiting = new Set<() => void>()
+  const collect = async (): Promise<RunEvent[]> => {
+    for await (const event of api.events({ run_id: runId }, 0, deadline(90_000))) {
+      events.push(event)
+      for (const look of waiting) look()
+    }
+    return events
+  }
+  const isThere = (node: string, call: number | undefined): boolean =>
+    events.some(
+      (event) =>
+        event.event === 'action' &&
+        event.data.node === node &&
+        (call === undefined || (event.data.result.call as { index?: number } | undefined)?.index === call),
+    )
+  return {
+    events,
+    ended: collect(),
+    acted: (node, call) =>
+      new Promise((resolve) => {
+        const look = (): void => {
+          if (!isThere(node, call)) return
+          waiting.delete(look)
+          resolve()
+        }
+        waiting.add(look)
+        look()
+      }),
+  }
+}
+
+/** Every action once, in order, and `done` last. */
+export const expectWhole = (events: readonly RunEvent[]): void => {
+  const ids = events.flatMap((event) => (event.event === 'action' ? [event.id] : []))
+  expect(ids).toEqual(ids.map((_, at) => at + 1))
+  expect(events.at(-1)?.event).toBe('done')
+}

@@ -1,0 +1,122 @@
+import { describe, expect, test } from 'vitest'
+import { serversMissing } from '../support/processes.ts'
+import { calling, say } from '../support/script.ts'
+import { expectWhole, onServers, useWorld } from './servers.ts'
+
+describe.skipIf(serversMissing !== null)(onServers('a worker that is killed'), () => {
+  const world = useWorld()
+  const knock = (key: string, tool = 'gate_read'): [string, object] => [tool, { url: world.gate.url, key }]
+  /** How often each key was knocked for. */
+  const knocks = (): Record<string, number> => {
+    const counts: Record<string, number> = {}
+    for (const { key } of world.gate.knocks) counts[key] = (counts[key] ?? 0) + 1
+    return counts
+  }
+
+  test('while the model thinks: another asks that once more and nothing else, and who follows sees every action once', async () => {
+    const { model } = world
+    const step = calling(['calculate', { expression: '6*7' }])
+    say(model, { planner: [step, { hold: true, text: 'lost' }, { text: 'It is 42.' }] })
+    const first = await world.startWorker()
+    const runId = await world.submit('What is six times seven?')
+    const followed = world.follow(runId)
+    await followed.acted('reflection')
+    await model.received(2, 'planner')
+    await world.startWorker()
+    first.signal('SIGKILL')
+    const { run, nodes } = await world.finish(runId)
+    expect(run).toMatchObject({ status: 'completed', answer: 'It is 42.' })
+    expect(nodes.filter((node) => node === 'calculate')).toHaveLength(1)
+    expect(model.requests('planner')).toHaveLength(3)
+    expectWhole(await followed.ended)
+  })
+
+  test('while a tool changes something outside: the same effect under the same key, once in the ledger', async () => {
+    const { model, gate } = world
+    gate.onKnock((_, nth) => ({ hold: nth === 1 }))
+    say(model, {
+      planner: [calling(knock('pay', 'gate_write')), { text: 'Paid.' }],
+      reflection: [{ text: '{"is_sufficient":true}' }],
+    })
+    const first = await world.startWorker()
+    const runId = await world.submit('Pay')
+    const followed = world.follow(runId)
+    await gate.waitsFor(['pay'])
+    await world.startWorker()
+    first.signal('SIGKILL')
+    const { run, nodes } = await world.finish(runId)
+    expect(run.answer).toBe('Paid.')
+    expect(nodes.filter((node) => node === 'gate_write')).toHaveLength(1)
+    expect(new Set(gate.knocks.map(({ effect }) => effect)).size).toBe(1)
+    expect(new Set(gate.knocks.map(({ pid }) => pid)).size).toBe(2)
+    expect(model.requests('planner')).toHaveLength(2)
+    expectWhole(await followed.ended)
+  })
+
+  const parallel = [
+    ['a', 'gate_read'],
+    ['b', 'gate_read'],
+    ['c', 'gate_look'],
+  ] as const
+  test.each([0, 1, 2])(
+    'after call %i of three that run together: another makes the missing ones only',
+    async (done) => {
+      const { model, gate } = world
+      gate.onKnock(() => ({ hold: true }))
+      say(model, {
+        planner: [calling(...parallel.map(([key, tool]) => knock(key, tool))), { text: 'All three.' }],
+      })
+      const first = await world.startWorker()
+      const runId = await world.submit('Three at once')
+      const followed = world.follow(runId)
+      await gate.waitsFor(['a', 'b', 'c'])
+      const [key, tool] = parallel[done] ?? parallel[0]
+      gate.release(key)
+      await followed.acted(tool, done)
+      await world.startWorker()
+      first.signal('SIGKILL')
+      const missing = parallel.map(([one]) => one).filter((one) => one !== key)
+      await gate.knocked(5)
+      await gate.waitsFor(missing)
+      gate.release()
+      const { run, state } = await world.finish(runId)
+      expect(run.answer).toBe('All three.')
+      expect(knocks()).toEqual(Object.fromEntries(parallel.map(([one]) => [one, one === key ? 1 : 2])))
+      const calls = (state.action_history[0] ?? []).flatMap(({ result }) =>
+        result.call ? [result.call] : [],
+      )
+      expect(calls.map((call) => (call as { index: number }).index).sort()).toEqual([0, 1, 2])
+      expect(model.requests('planner')).toHaveLength(2)
+      expectWhole(await followed.ended)
+    },
+  )
+
+  test.each([1, 2])('after %i of three calls in order: another goes on with the next', async (done) => {
+    const { model, gate } = world
+    const keys = ['one', 'two', 'three']
+    gate.onKnock(() => ({ hold: true }))
+    say(model, {
+      planner: [calling(...keys.map((key) => knock(key, 'gate_write'))), { text: 'In order.' }],
+      reflection: [{ text: '{"is_sufficient":true}' }],
+    })
+    const first = await world.startWorker()
+    const runId = await world.submit('One after the other')
+    const followed = world.follow(runId)
+    for (const [at, key] of keys.slice(0, done).entries()) {
+      await gate.waitsFor([key])
+      gate.release(key)
+      await followed.acted('gate_write', at)
+    }
+    await gate.waitsFor(keys.slice(done, done + 1))
+    await world.startWorker()
+    first.signal('SIGKILL')
+    await gate.knocked(done + 2)
+    gate.onKnock(() => ({}))
+    gate.release()
+    const { run } = await world.finish(runId)
+    expect(run.answer).toBe('In order.')
+    expect(knocks()).toEqual(Object.fromEntries(keys.map((key, at) => [key, at === done ? 2 : 1])))
+    expect(new Set(gate.knocks.map(({ effect }) => effect)).size).toBe(3)
+    expectWhole(await followed.ended)
+  })
+})

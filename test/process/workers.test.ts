@@ -1,0 +1,110 @@
+import { describe, expect, test } from 'vitest'
+import { serversMissing } from '../support/processes.ts'
+import { calling, say } from '../support/script.ts'
+import { expectWhole, onServers, useWorld } from './servers.ts'
+
+describe.skipIf(serversMissing !== null)(onServers('several workers'), () => {
+  const world = useWorld()
+  const knock = (key: string, tool = 'gate_read'): [string, object] => [tool, { url: world.gate.url, key }]
+
+  test('share the work: each run is done once, and each worker did some', async () => {
+    const { model, gate } = world
+    gate.onKnock(() => ({ hold: true }))
+    const workers = [await world.startWorker({ concurrency: 2 }), await world.startWorker({ concurrency: 2 })]
+    model.script(({ role, messages }) => {
+      if (role !== 'planner') return undefined
+      return messages.some((message) => message.role === 'tool') ? { text: 'Done.' } : calling(knock('x'))
+    })
+    const runs = await Promise.all(Array.from({ length: 20 }, (_, n) => world.submit(`job ${n}`)))
+    // none gets through before both workers have their hands full
+    await gate.waitsFor(['x', 'x', 'x', 'x'])
+    gate.onKnock(() => ({}))
+    gate.release()
+    for (const runId of runs) expect((await world.finish(runId)).run.answer).toBe('Done.')
+    expect(gate.knocks).toHaveLength(20)
+    expect(new Set(gate.knocks.map(({ run }) => run)).size).toBe(20)
+    const pids = new Set(gate.knocks.map(({ pid }) => pid))
+    expect(pids).toEqual(new Set(workers.map(({ pid }) => pid)))
+  })
+
+  test('one frozen beyond its lease writes nothing when it wakes, and nothing is doubled', async () => {
+    const { model, gate } = world
+    gate.onKnock((_, nth) => ({ hold: nth === 1 }))
+    say(model, { planner: [calling(knock('x')), { text: 'Done.' }] })
+    const frozen = await world.startWorker()
+    const runId = await world.submit('freeze')
+    const followed = world.follow(runId)
+    await gate.waitsFor(['x'])
+    frozen.signal('SIGSTOP')
+    await world.startWorker()
+    const { run, state } = await world.finish(runId)
+    expect(run.answer).toBe('Done.')
+    expectWhole(await followed.ended)
+    gate.release()
+    frozen.signal('SIGCONT')
+    expect((await frozen.told('left')).left).toBe('lost')
+    expect((await world.finish(runId)).state).toEqual(state)
+    expect(model.requests('planner')).toHaveLength(2)
+  })
+
+  test('one that is told to stop hands its runs back and exits in good order; they go on elsewhere', async () => {
+    const { model, gate } = world
+    gate.onKnock((_, nth) => ({ hold: nth === 1 }))
+    say(model, {
+      planner: [calling(knock('x', 'gate_write')), { text: 'Done.' }],
+      reflection: [{ text: '{"is_sufficient":true}' }],
+    })
+    const stopping = await world.startWorker()
+    const runId = await world.submit('stop')
+    await gate.waitsFor(['x'])
+    await world.startWorker()
+    const since = performance.now()
+    stopping.signal('SIGTERM')
+    expect(await stopping.exited).toEqual({ code: 0, signal: null })
+    expect(performance.now() - since).toBeLessThan(15_000)
+    expect(await stopping.told('left')).toMatchObject({ run_id: runId, left: 'handed_back' })
+    const { run, nodes } = await world.finish(runId)
+    expect(run.answer).toBe('Done.')
+    expect(nodes.filter((node) => node === 'gate_write')).toHaveLength(1)
+    expect(new Set(gate.knocks.map(({ effect }) => effect)).size).toBe(1)
+    expect(model.requests('planner')).toHaveLength(2)
+  })
+})
+
+describe.skipIf(serversMissing !== null)(onServers('a run that kills its workers'), () => {
+  const world = useWorld(600)
+
+  test('is given up as poison after five claims without a new action; its neighbours come through', async () => {
+    const { model, gate } = world
+    model.script(({ role, messages }) => {
+      if (role !== 'planner') return undefined
+      const deadly = JSON.stringify(messages).includes('deadly')
+      if (deadly) return calling(['gate_kill', {}])
+      if (messages.some((message) => message.role === 'tool')) return { text: 'Done.' }
+      return calling(['gate_read', { url: gate.url, key: 'x' }])
+    })
+    const poison = await world.submit('deadly')
+    const over = new AbortController()
+    let deaths = 0
+    const supervise = async (): Promise<void> => {
+      while (!over.signal.aborted) {
+        const worker = await world.startWorker().catch(() => null)
+        if (!worker) deaths++
+        else if ((await Promise.race([worker.exited, ended])) !== 'over') deaths++
+      }
+    }
+    const ended = new Promise<'over'>((resolve) =>
+      over.signal.addEventListener('abort', () => resolve('over')),
+    )
+    const supervised = supervise()
+    const neighbours = await Promise.all(['a', 'b', 'c'].map((name) => world.submit(name)))
+    const { run, nodes } = await world.finish(poison)
+    expect(run).toMatchObject({ status: 'failed', error: { code: 'poison' } })
+    expect(nodes).toEqual(['load-session', 'user-context', 'planner', 'end'])
+    for (const runId of neighbours) expect((await world.finish(runId)).run.answer).toBe('Done.')
+    // the first claim brought actions; five more brought none
+    expect(deaths).toBe(6)
+    over.abort()
+    await supervised
+  })
+})

@@ -1,0 +1,24 @@
+import { defineTool } from '../../../src/graph/tool.ts'
+import { callInput } from '../../../src/tools/call-draft.ts'
+import { callGate, gateInput } from './call-gate.ts'
+
+/** Changes something outside: the gate's ledger, under the key of the effect. */
+export default defineTool({
+  name: 'gate_write',
+  description: 'Knocks at the gate of a test',
+  kinds: ['call'],
+  input: gateInput,
+  reads: [],
+  writes: [],
+  async run(_state, context) {
+    const input = callInput(context)
+    const text = await context.effect({
+      class: 'keyed',
+      windowMs: 3_600_000,
+      request: JSON.stringify(input),
+      send: (request, effect, signal) =>
+        callGate(JSON.parse(request), { tool: 'gate_write', run: context.run.run_id, effect }, signal),
+    })
+    return context.checkpoint({ summary: `Passed ${input.key}`, result: { text } })
+  },
+})

@@ -1,0 +1,190 @@
+import type { Graph } from '../../src/graph/build.ts'
+import { executeRun, type Left } from '../../src/graph/execute.ts'
+import { LiveRun } from '../../src/graph/live-run.ts'
+import { MasonError } from '../../src/state/errors.ts'
+import { type ActionRow, fold } from '../../src/state/fold.ts'
+import type {
+  Clock,
+  LogEntry,
+  ModelReply,
+  ModelRequest,
+  Models,
+  Outcome,
+  PersonAnswer,
+  Question,
+  RunLog,
+  RunResult,
+} from '../../src/state/ports.ts'
+import type { AdmittedRequest } from '../../src/state/run-request.ts'
+import type { RuntimeState } from '../../src/state/runtime-state.ts'
+
+/** One run on a log in memory: the graph as it is, without a database, a queue or a network. */
+export type MemoryRun = {
+  rows: ActionRow[]
+  questions: Question[]
+  requeued: string[]
+  ended: { outcome: Outcome; result: RunResult } | null
+  texts: { node: string; attempt: number; text: string }[]
+  request: AdmittedRequest
+  turn: number
+  blobs: Map<string, Uint8Array>
+  answer: PersonAnswer | null
+  workedMs: number
+}
+
+export const memoryRun = (request: Partial<AdmittedRequest> & { prompt: string }): MemoryRun => ({
+  rows: [],
+  questions: [],
+  requeued: [],
+  ended: null,
+  texts: [],
+  request: { user_id: 'u1', files: [], ...request },
+  turn: 1,
+  blobs: new Map(),
+  answer: null,
+  workedMs: 0,
+})
+
+export type Settings = {
+  models?: Models
+  clock?: Clock
+  control?: AbortController
+  /** Actions after which the worker is gone: its next commit is refused, as it is after a kill. */
+  diesAfter?: number
+}
+
+export const testClock: Clock = {
+  now: () => new Date(),
+  monotonicMs: () => performance.now(),
+  sleep: (ms, signal) =>
+    new Promise((resolve, reject) => {
+      const timer = setTimeout(resolve, ms).unref()
+      signal?.addEventListener('abort', () => {
+        clearTimeout(timer)
+        reject(signal.reason)
+      })
+    }),
+}
+
+/** A worker takes the run where its rows stand, and works until it lets go of it. */
+export const workOn = async (
+  graph: Graph,
+  memory: MemoryRun,
+  settings: Settings = {},
+): Promise<{ left: Left; run: LiveRun; state: RuntimeState }> => {
+  const { clock = testClock, control = new AbortController(), models = noModels } = settings
+  const run = new LiveRun(
+    {
+      run_id: 'run',
+      session_id: 'session',
+      business_id: 'default',
+      user_id: memory.request.user_id,
+      turn: memory.turn,
+      next_seq: memory.rows.length + 1,
+      worked_ms: memory.workedMs,
+      request: memory.request,
+      state: fold(memory.rows),
+    },
+    {
+      log: logOf(memory, settings.diesAfter ?? Number.POSITIVE_INFINITY),
+      clock,
+      newAttemptId: () => 'attempt',
+      events: {
+        onAction() {},
+        onText: ({ node, attempt, text }) => void memory.texts.push({ node, attempt, text }),
+      },
+    },
+  )
+  const services = {
+    models,
+    files: { read: async () => new Uint8Array() },
+    blobs: { read: async (hash: string) => memory.blobs.get(hash) ?? null },
+    users: { profile: async () => ({}) },
+    clock,
+    log: { debug() {}, info() {}, warn() {}, error() {} },
+  }
+  const left = await executeRun(graph, run, services, control)
+  return { left, run, state: fold(memory.rows) }
+}
+
+const logOf = (memory: MemoryRun, diesAfter: number): RunLog => {
+  const keep = (entry: LogEntry): void => {
+    if (memory.ended || memory.rows.length >= diesAfter || entry.seq !== memory.rows.length + 1)
+      throw new MasonError('lease_lost', 'another worker has this run')
+    memory.rows.push({
+      seq: entry.seq,
+      turn: memory.turn,
+      body: JSON.parse(entry.body),
+      patch: JSON.parse(entry.patch),
+    })
+    memory.workedMs = entry.worked_ms
+  }
+  return {
+    append: async (entry) => keep(entry),
+    finish: async (entry, outcome, result) => {
+      keep(entry)
+      memory.ended = { outcome, result }
+    },
+    park: async (question) => void memory.questions.push(question),
+    requeue: async (runAt) => void memory.requeued.push(runAt),
+    answerTo: async () => memory.answer,
+    effect: async () => ({ effect_id: 'effect', response: '' }),
+    keepBlob: async (bytes) => {
+      const hash = `blob-${memory.blobs.size}`
+      memory.blobs.set(hash, bytes)
+      return hash
+    },
+  }
+}
+
+const noModels: Models = {
+  call: async ({ role }) => {
+    throw new Error(`nobody expected a call of ${role}`)
+  },
+  knows: () => true,
+  describe: () => ({ name: 'none', offline: true, base_url: null }),
+}
+
+export type Said = Partial<Omit<ModelReply, 'tool_calls'>> & {
+  tool_calls?: readonly { id?: string; name: string; arguments: unknown }[]
+}
+
+/** A reply as the port gives it. Arguments become JSON text, ids are made. */
+export const reply = ({ tool_calls = [], ...said }: Said = {}): ModelReply => ({
+  text: '',
+  reasoning: '',
+  finish: 'stop',
+  usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 },
+  model: 'test',
+  ...said,
+  tool_calls: tool_calls.map(({ id, name, arguments: args }, index) => ({
+    id: id ?? `call_${index}`,
+    name,
+    arguments: typeof args === 'string' ? args : JSON.stringify(args),
+  })),
+})
+
+export type Thinker = (request: ModelRequest, nth: number) => Said | Error
+/** Models that answer by a function of the request and of how many of its role came before, from 1. */
+export const modelsOf = (think: Thinker): Models & { requests: ModelRequest[] } => {
+  const requests: ModelRequest[] = []
+  return {
+    requests,
+    async call(request, signal) {
+      signal.throwIfAborted()
+      requests.push(request)
+      const said = think(request, requests.filter(({ role }) => role === request.role).length)
+      if (said instanceof Error) throw said
+      if (said.text) request.onText?.(said.text, 1)
+      return reply(said)
+    },
+    knows: () => true,
+    describe: () => ({ name: 'test', offline: false, base_url: null }),
+  }
+}
+
+/** The planner's replies one after the other, the last one again and again; other roles by rules. */
+export const planners = (...replies: (Said | Error)[]): Models & { requests: ModelRequest[] } =>
+  modelsOf(({ role }, nth) =>
+    role === 'planner' ? (replies[Math.min(nth, replies.length) - 1] ?? { text: 'Done.' }) : { text: '' },
+  )

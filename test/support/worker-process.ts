@@ -1,0 +1,59 @@
+import { fileURLToPath } from 'node:url'
+import { systemClock } from '../../src/infra/clock.ts'
+import type { Config } from '../../src/infra/config.ts'
+import { openModels } from '../../src/infra/models/openai.ts'
+import { openRuntime } from '../../src/runtime.ts'
+import type { RunRequest } from '../../src/state/run-request.ts'
+
+/** `node --import tsx test/support/worker-process.ts '<JSON of WorkerTask>'`: a worker of its own, told apart by lines of JSON. */
+export type WorkerTask = {
+  config: Config
+  queuePrefix?: string
+  modelUrl: string
+  concurrency?: number
+  /** Embedded, where nobody else can: submits this, or waits for this run, and tells what became of it. */
+  submit?: RunRequest
+  waitFor?: string
+}
+
+export type WorkerLine =
+  | { event: 'ready' }
+  | { event: 'submitted'; run_id: string }
+  | { event: 'left'; run_id: string; left: string }
+  | { event: 'done'; run: unknown; state: unknown }
+
+const tell = (line: WorkerLine): void => void process.stdout.write(`${JSON.stringify(line)}\n`)
+
+const main = async (task: WorkerTask): Promise<void> => {
+  const stopped = new Promise((resolve) => process.once('SIGTERM', resolve))
+  const patient = 120_000
+  const models = openModels({
+    baseUrl: task.modelUrl,
+    apiKey: 'test',
+    model: 'fake',
+    clocks: { firstByteMs: patient, idleMs: patient, totalMs: patient },
+    retry: { attempts: 1, baseMs: 1, maxMs: 1 },
+    clock: systemClock,
+  })
+  const runtime = await openRuntime(task.config, {
+    models,
+    toolFolders: [fileURLToPath(new URL('./gate-tools', import.meta.url))],
+    ...(task.queuePrefix && { queuePrefix: task.queuePrefix }),
+    onLeft: (run, left) => tell({ event: 'left', run_id: run.claimed.run_id, left }),
+  })
+  await runtime.startWorker({ concurrency: task.concurrency ?? 4 })
+  tell({ event: 'ready' })
+  const api = runtime.of('default')
+  if (task.submit) tell({ event: 'submitted', run_id: (await api.submit(task.submit)).run.id })
+  if (task.waitFor)
+    tell({
+      event: 'done',
+      run: await api.wait(task.waitFor, AbortSignal.timeout(patient)),
+      state: await api.state(task.waitFor, false),
+    })
+  await stopped
+  await runtime.close(12_000)
+}
+
+await main(JSON.parse(process.argv[2] ?? '') as WorkerTask)
+process.exit(0)
