@@ -1,11 +1,6 @@
 import { defineConfig } from 'vitest/config'
 
 const servers = process.env.TEST_DATABASE_URL && process.env.TEST_REDIS_URL
-if (!servers && !process.env.VITEST_POOL_ID)
-  console.log(
-    'integration tests run on the embedded database only; set TEST_DATABASE_URL and TEST_REDIS_URL to run them on servers too',
-  )
-
 const integration = (name: 'embedded' | 'served') => ({
   extends: true as const,
   test: {

@@ -47,7 +47,7 @@ export async function* followEvents(
       if (!http.isPassing(error) && !(error instanceof Silence)) throw error
       if (performance.now() - since > patienceMs) throw error
     }
-    if (lostAt === null) note('the connection was lost; the run goes on, connecting again …')
+    if (lostAt === null) note('the connection was lost; connecting again …')
     lostAt ??= performance.now()
     await sleep(Math.min(250 * 2 ** tries, 5_000), undefined, { signal })
   }

@@ -1,16 +1,15 @@
 import { Annotation, END, Send, START, StateGraph } from '@langchain/langgraph'
-import type { PlannedCall } from '../state/calls.ts'
 import type { Clock } from '../state/ports.ts'
 import type { RuntimeState } from '../state/runtime-state.ts'
 import { waitingUntil } from '../state/todos.ts'
-import { turnActions, turnTodos } from '../state/turn.ts'
+import { turnTodos } from '../state/turn.ts'
 import type { Parts } from './check-parts.ts'
+import { createNextOf } from './leads.ts'
 import { reachedLimit } from './limits.ts'
 import type { LiveRun } from './live-run.ts'
 import { checkParts } from './load.ts'
-import type { AnyNode, GraphInfo } from './node.ts'
+import type { GraphInfo } from './node.ts'
 import { route, type Target } from './route.ts'
-import type { AnyTool } from './tool.ts'
 import { createView } from './view.ts'
 import { createVisit, type Services, type Visit } from './visit.ts'
 
@@ -120,23 +119,3 @@ const describe = ({ nodes, tools }: Parts): GraphInfo => {
     skips: (tool, state) => tool.skip?.(views.get(tool.name)?.(state) as RuntimeState) ?? false,
   }
 }
-
-/**
- * Where a part leads that does not say so itself: a call tool to reflection, an output tool to end, a prepare tool to
- * `understand` or, when that has nothing to do, to the planner.
- */
-const createNextOf = (info: GraphInfo) => {
-  const understand = info.tool('understand')
-  return (part: AnyNode | AnyTool, call: PlannedCall | null, state: RuntimeState): string[] => {
-    if (part.kind === 'node') return []
-    if (call) return ['reflection']
-    if (part === understand) return ['planner']
-    if (!isPreparing(part, state)) return ['end']
-    return [understand && !info.skips(understand, state) ? 'understand' : 'planner']
-  }
-}
-
-/** A tool of both kinds prepares until the planner has been heard, and makes the answer after it. */
-const isPreparing = ({ kinds }: AnyTool, state: RuntimeState): boolean =>
-  kinds.includes('prepare') &&
-  !(kinds.includes('output') && turnActions(state).some((action) => action.node === 'planner'))

@@ -59,9 +59,9 @@ describe('following a run over HTTP', () => {
     expect(await follow(url, notes)).toEqual(['action 1', 'action 2', 'action 3', 'action 4', 'done'])
     expect(asked).toEqual([undefined, '2', '3'])
     expect(notes).toEqual([
-      'the connection was lost; the run goes on, connecting again …',
+      'the connection was lost; connecting again …',
       'connected again',
-      'the connection was lost; the run goes on, connecting again …',
+      'the connection was lost; connecting again …',
       'connected again',
     ])
   })

@@ -18,7 +18,7 @@ export type Chat = {
   /** Takes the place of a tool's result. */
   instead?: (name: string, args: Args) => string | undefined
 }
-export type Outcome = { text: string; made: Made[]; preparations: string[]; slowestMs: number }
+export type Outcome = { text: string; made: Made[]; preparations: string[] }
 
 export const allTools = ['search_file_content', 'read_file', 'calculate', 'ask_user', 'update_todos']
 
@@ -92,11 +92,9 @@ export const play = (prompt: string, chat: Chat = {}): Outcome => {
     { role: 'user', content: userMessage(prompt, chat) },
   ]
   const tools = toolList(chat.tools ?? allTools)
-  const outcome: Outcome = { text: '', made: [], preparations: [], slowestMs: 0 }
+  const outcome: Outcome = { text: '', made: [], preparations: [] }
   for (let turn = 0; turn < 20; turn++) {
-    const started = performance.now()
     const { text, tool_calls } = reply({ model: 'mason-offline', messages, tools }, 'planner')
-    outcome.slowestMs = Math.max(outcome.slowestMs, performance.now() - started)
     if (tool_calls.length === 0) return { ...outcome, text }
     outcome.preparations.push(text)
     const calls = tool_calls.map((call, i) => ({ id: `call_${turn}_${i}`, type: 'function', function: call }))

@@ -28,7 +28,7 @@ describe('the end by a limit', () => {
   test('gives by rule what was found, without a further call', async () => {
     const { answer, models, state } = await limited({ limits: { max_steps: 8 } })
     expect(answer).toBe(
-      'This is not a full answer: the limit of steps was reached. What was found so far:\n- found 2\n- found 1',
+      'This is not a full answer: the limit of steps was reached. What was found so far:\n- found 1\n- found 2',
     )
     expect(models.requests.map(({ role }) => role)).toEqual(['planner', 'planner'])
     expect(state.chat_history.at(-1)?.content).toBe(answer)

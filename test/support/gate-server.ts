@@ -4,9 +4,9 @@ import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 
 /** `pid` is the worker's; `effect` the idempotency key of a knock that changes something. */
-export type Knock = { tool: string; key: string; run: string; pid: number; effect?: string }
+type Knock = { tool: string; key: string; run: string; pid: number; effect?: string }
 /** `hold` waits for a release; a text is the tool's result, an error is what it throws. */
-export type Passage = { hold?: boolean; text?: string; error?: string }
+type Passage = { hold?: boolean; text?: string; error?: string }
 
 /** Where gate tools knock: holds them or lets them through, and keeps its own ledger of who came. */
 export type GateServer = AsyncDisposable & {

@@ -53,7 +53,7 @@ export type Settings = {
   diesAfter?: number
 }
 
-export const testClock: Clock = {
+const testClock: Clock = {
   now: () => new Date(),
   monotonicMs: () => performance.now(),
   sleep: (ms, signal) =>

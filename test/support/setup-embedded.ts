@@ -6,6 +6,10 @@ import { openEmbedded } from '../../src/infra/database/embedded.ts'
 
 /** Makes the migrated database once; each test file loads a copy of it, which is quicker than migrating anew. */
 export default async (project: TestProject) => {
+  if (!process.env.TEST_DATABASE_URL || !process.env.TEST_REDIS_URL)
+    console.log(
+      'integration tests run on the embedded database only; set TEST_DATABASE_URL and TEST_REDIS_URL to run them on servers too',
+    )
   const folder = await mkdtemp(join(tmpdir(), 'mason-test-'))
   const database = await openEmbedded({})
   const dump = await database.pglite.dumpDataDir('none')

@@ -84,11 +84,11 @@ export const keepLeases = (options: {
       if (clock.monotonicMs() - lease.renewedAt > leaseMs * 0.8) lease.onLost(leaseLost())
   }
 
-  /** One at a time; one that hangs is not waited for longer than `patienceMs`, since the next may well get through. */
+  /** Now and then again. One at a time; one that hangs is not waited for longer than `patienceMs`, since the next may well get through. */
   const repeat = (work: () => Promise<void>, everyMs: number): (() => Promise<void>) => {
     let since: number | null = null
     let running = Promise.resolve()
-    const timer = setInterval(() => {
+    const beat = (): void => {
       const now = clock.monotonicMs()
       if (since !== null && now - since < patienceMs) return
       since = now
@@ -99,7 +99,10 @@ export const keepLeases = (options: {
         .finally(() => {
           if (since === now) since = null
         })
-    }, everyMs)
+    }
+    // at once, so that nobody counts the workers too low
+    beat()
+    const timer = setInterval(beat, everyMs)
     timer.unref()
     return () => {
       clearInterval(timer)
@@ -107,8 +110,6 @@ export const keepLeases = (options: {
     }
   }
 
-  // present at once, so that nobody counts the workers too low
-  renew().catch(() => {})
   const stops = [
     repeat(renew, Math.max(50, leaseMs / 6)),
     repeat(lookForCancels, Math.min(1000, leaseMs / 6)),

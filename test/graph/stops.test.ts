@@ -1,0 +1,154 @@
+import { describe, expect, test, vi } from 'vitest'
+import { z } from 'zod'
+import { Stopped } from '../../src/graph/execute.ts'
+import { defineTool } from '../../src/graph/tool.ts'
+import { MasonError } from '../../src/state/errors.ts'
+import { fold } from '../../src/state/fold.ts'
+import { deferred } from '../support/deferred.ts'
+import { checkInvariants } from '../support/invariants.ts'
+import { type MemoryRun, memoryRun, planners, type Said, workOn } from '../support/memory-run.ts'
+import { callTool, graphWith } from '../support/parts.ts'
+
+const nodes = (memory: MemoryRun): string[] => memory.rows.map((row) => row.body.node)
+const calls = (...names: string[]): Said => ({
+  tool_calls: names.map((name, n) => ({ id: `c${n}`, name, arguments: { n } })),
+})
+
+describe('a run that is stopped', () => {
+  const stopAt = async (kind: 'cancel' | 'time', request: object = {}) => {
+    const graph = await graphWith()
+    const memory = memoryRun({ prompt: 'hello', ...request })
+    const control = new AbortController()
+    control.abort(new Stopped(kind === 'cancel' ? { kind, reason: 'changed my mind' } : { kind }))
+    return { memory, ...(await workOn(graph, memory, { control })) }
+  }
+
+  test.each(['cancel', 'time'] as const)(
+    'by %s before its first action still opens its turn',
+    async (kind) => {
+      const { memory, left, state } = await stopAt(kind)
+      expect(left).toBe('ended')
+      expect(nodes(memory)).toEqual(['load-session', 'end'])
+      expect(state.prompts).toEqual(['hello'])
+      checkInvariants(state)
+    },
+  )
+
+  test('by its time limit gives what it has as the answer', async () => {
+    const graph = await graphWith([
+      callTool(
+        'hang',
+        (_args, signal) =>
+          new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
+      ),
+    ])
+    const memory = memoryRun({ prompt: 'hang', limits: { timeout_ms: 60 } })
+    await workOn(graph, memory, { models: planners(calls('hang')) })
+    expect(memory.ended?.outcome).toEqual({ status: 'completed', reason: 'time' })
+    expect(memory.ended?.result.answer).toMatch(/time was up/)
+    expect(nodes(memory).at(-1)).toBe('end')
+  })
+
+  test('does not wait for a tool that ignores its signal, and what that tool lays later is refused', async () => {
+    const release = deferred<string>()
+    const graph = await graphWith([callTool('deaf', () => release.promise)])
+    const memory = memoryRun({ prompt: 'hang', limits: { timeout_ms: 60 } })
+    const unhandled = vi.fn()
+    process.on('unhandledRejection', unhandled)
+    await workOn(graph, memory, { models: planners(calls('deaf')) })
+    const before = memory.rows.length
+    release.resolve('too late')
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(memory.rows).toHaveLength(before)
+    process.off('unhandledRejection', unhandled)
+    expect(unhandled).not.toHaveBeenCalled()
+  })
+
+  test('handed back in the middle it is taken up where it stood', async () => {
+    const control = new AbortController()
+    const graph = await graphWith([
+      callTool('slow', () => {
+        control.abort(new Stopped({ kind: 'hand_back' }))
+        return 'x'
+      }),
+    ])
+    const memory = memoryRun({ prompt: 'slow' })
+    const models = planners(calls('slow'), { text: 'Done.' })
+    expect((await workOn(graph, memory, { models, control })).left).toBe('handed_back')
+    expect(memory.ended).toBeNull()
+    expect((await workOn(graph, memory, { models })).left).toBe('ended')
+    checkInvariants(fold(memory.rows))
+  })
+})
+
+describe('a node that fails', () => {
+  const broken = () =>
+    planners(new MasonError('model_unauthorized', 'the key is wrong', { remedy: 'set another' }))
+
+  test('ends the run with its code, its name and one end', async () => {
+    const memory = memoryRun({ prompt: 'hello' })
+    const { state } = await workOn(await graphWith(), memory, { models: broken() })
+    expect(memory.ended).toMatchObject({
+      outcome: { status: 'failed', reason: 'model_unauthorized' },
+      result: {
+        error: { code: 'model_unauthorized', node: 'planner', message: 'the key is wrong; set another' },
+      },
+    })
+    expect(memory.rows.at(-1)?.body.result).toEqual({ status: 'failed', reason: 'model_unauthorized' })
+    checkInvariants(state)
+  })
+
+  test('fails the run the same way when the worker dies before the end', async () => {
+    const memory = memoryRun({ prompt: 'hello' })
+    const graph = await graphWith()
+    await workOn(graph, memory, { models: broken(), diesAfter: 3 })
+    expect(memory.ended).toBeNull()
+    const { left, state } = await workOn(graph, memory)
+    expect(left).toBe('ended')
+    expect(memory.ended).toMatchObject({
+      outcome: { status: 'failed', reason: 'model_unauthorized' },
+      result: {
+        error: { code: 'model_unauthorized', node: 'planner', message: 'the key is wrong; set another' },
+      },
+    })
+    checkInvariants(state)
+  })
+
+  test('beside a sibling that is still at work leaves no action after the end and no loose rejection', async () => {
+    const release = deferred<void>()
+    const prepare = (name: string, work: () => Promise<void>) =>
+      defineTool({
+        name,
+        description: name,
+        kinds: ['prepare'],
+        input: z.strictObject({}),
+        reads: [],
+        writes: [],
+        async run(_state, context) {
+          await work()
+          return context.checkpoint({ summary: name })
+        },
+      })
+    const graph = await graphWith([
+      prepare('fails', async () => {
+        throw new Error('no such table')
+      }),
+      prepare('lingers', () => release.promise),
+    ])
+    const memory = memoryRun({ prompt: 'hello' })
+    const unhandled = vi.fn()
+    process.on('unhandledRejection', unhandled)
+    const { state } = await workOn(graph, memory)
+    release.resolve()
+    await new Promise((resolve) => setImmediate(resolve))
+    process.off('unhandledRejection', unhandled)
+    expect(unhandled).not.toHaveBeenCalled()
+    expect(memory.ended?.outcome).toMatchObject({
+      status: 'failed',
+      reason: 'node_failed',
+      error: { node: 'fails' },
+    })
+    expect(memory.rows.at(-1)?.body.node).toBe('end')
+    checkInvariants(state)
+  })
+})

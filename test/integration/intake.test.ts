@@ -1,0 +1,219 @@
+import { Queue } from 'bullmq'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Database, one } from '../../src/infra/database/database.ts'
+import type { Queues } from '../../src/infra/queue/queue.ts'
+import { takeIntakeJob } from '../../src/infra/runs/intake.ts'
+import { MasonError } from '../../src/state/errors.ts'
+import { submitRun } from '../../src/submit-run.ts'
+import { type Backend, openBackend, unique } from '../support/backend.ts'
+import { type FakeModel, startFakeModel } from '../support/fake-model.ts'
+import { checkInvariants } from '../support/invariants.ts'
+import { codeOf, count, openWithDatabase, unavailable, until } from '../support/spine.ts'
+import { deadline, fakeModels, type TestRuntime } from '../support/test-runtime.ts'
+
+let backend: Backend
+let model: FakeModel
+let runtime: TestRuntime
+let database: Database
+let queues: Queues
+
+beforeAll(async () => {
+  backend = await openBackend()
+  model = await startFakeModel()
+  ;({ runtime, database } = await openWithDatabase(backend, {
+    models: fakeModels(model.baseUrl),
+    wrap: {
+      queues(opened) {
+        queues = opened
+        return opened
+      },
+    },
+  }))
+})
+afterAll(async () => {
+  await runtime?.close()
+  await model?.close()
+  await backend?.drop()
+})
+
+/** Puts a job on the public queue: on Redis as any BullMQ client would. */
+const send = async (id: string, data: unknown, name = 'run'): Promise<void> => {
+  if (backend.config.redisUrl === null) {
+    if (name === 'run') return queues.submit(id, data)
+    return void (await takeIntakeJob(database, { id, name, data, attemptsMade: 0 }, refuseAll))
+  }
+  const queue = new Queue('mason-runs', {
+    connection: { url: backend.config.redisUrl },
+    prefix: backend.queuePrefix,
+  })
+  await queue.add(name, data, { jobId: id })
+  await queue.close()
+}
+const refuseAll = () => Promise.reject(new Error('not to be admitted'))
+
+const runOf = (business: string) =>
+  until('the run', async () => (await runtime.of(business).runs({ limit: 1 })).data[0])
+const rejected = (id: string) =>
+  until(`the rejection of ${id}`, () =>
+    one<{ tenant: string | null; data: unknown; faults: { pointer: string; detail: string }[] }>(
+      database,
+      'SELECT tenant, data, faults FROM rejected_jobs WHERE job_id = $1',
+      [id],
+    ),
+  )
+
+describe('a job on the public queue', () => {
+  test('becomes a run of its business and gets done', async () => {
+    const business = unique('b')
+    await send(unique('job'), {
+      prompt: 'hello',
+      user_id: 'u1',
+      business_id: business,
+      metadata: { from: 'queue' },
+    })
+    const { id } = await runOf(business)
+    const run = await runtime.of(business).wait(id, deadline())
+    expect(run).toMatchObject({ status: 'completed', answer: 'Done.', metadata: { from: 'queue' } })
+    checkInvariants(await runtime.stateOf(id, business))
+  })
+
+  test('sent again under its id is the same run', async () => {
+    const business = unique('b')
+    const id = unique('job')
+    const data = { prompt: 'hello', user_id: 'u1', business_id: business }
+    for (let at = 0; at < 3; at++) await send(id, data)
+    await runOf(business)
+    await send(id, data)
+    const marker = unique('job')
+    await send(marker, { prompt: 'hello', user_id: 'u1', business_id: unique('b') })
+    await until('all jobs to be taken', () => count(database, 'idempotency WHERE key = $1', [marker]))
+    expect(await count(database, 'runs WHERE tenant = $1', [business])).toBe(1)
+  })
+
+  test('sent again under its id with another body is rejected', async () => {
+    const business = unique('b')
+    const id = unique('job')
+    const data = { prompt: 'hello', user_id: 'u1', business_id: business }
+    await send(id, data)
+    await runOf(business)
+    await send(id, { ...data, prompt: 'other' })
+    expect((await rejected(id)).faults[0]?.detail).toContain('was used for another body')
+    expect(await count(database, 'runs WHERE tenant = $1', [business])).toBe(1)
+  })
+
+  test('by submitRun is checked before it is sent', async () => {
+    const redisUrl = 'redis://127.0.0.1:1'
+    expect(await codeOf(submitRun({ prompt: '', user_id: 'u1' }, { redisUrl }))).toBe('invalid_request')
+  })
+})
+
+const good = { prompt: 'hello', user_id: 'u1' }
+const deep = (depth: number): unknown => JSON.parse(`${'['.repeat(depth)}${']'.repeat(depth)}`)
+const file = { name: 'a.txt', type: 'text/plain', content_base64: 'aGk=' }
+
+/** What is wrong -> the data, and where the fault is said to stand. */
+const malformed: Record<string, [data: unknown, pointer: string]> = {
+  'nothing at all': [null, ''],
+  'a text': ['run it', ''],
+  'a number': [7, ''],
+  'a list': [[good], ''],
+  'an empty object': [{}, '/prompt'],
+  'no user': [{ prompt: 'x' }, '/user_id'],
+  'a prompt of another type': [{ ...good, prompt: { text: 'x' } }, '/prompt'],
+  'an empty prompt': [{ ...good, prompt: '' }, '/prompt'],
+  'a prompt that is too long': [{ ...good, prompt: 'x'.repeat(1_000_001) }, '/prompt'],
+  'an unknown field': [{ ...good, promt: 'x' }, '/promt'],
+  'a field with a NUL in its name': [{ ...good, 'a\u0000b': 1 }, '/a\u0000b'],
+  'a user with a space': [{ ...good, user_id: 'u 1' }, '/user_id'],
+  'a business with a slash': [{ ...good, business_id: 'a/b' }, '/business_id'],
+  'a priority out of range': [{ ...good, priority: 101 }, '/priority'],
+  'a delay below zero': [{ ...good, delay_ms: -1 }, '/delay_ms'],
+  'two files of one name': [{ ...good, files: [file, file] }, '/files'],
+  'a file by URL': [{ ...good, files: [{ name: 'a', type: 't', url: 'http://x' }] }, '/files/0/url'],
+  'bytes that are no base64': [
+    { ...good, files: [{ ...file, content_base64: '***' }] },
+    '/files/0/content_base64',
+  ],
+  'a tool that is not there': [{ ...good, tools: ['calculate', 'nothing'] }, '/tools/1'],
+  'a model that is not there': [{ ...good, models: { planner: 'nothing' } }, '/models/planner'],
+  'a webhook, not built yet': [{ ...good, webhook_url: 'http://x' }, '/webhook_url'],
+  'metadata nested very deeply': [{ ...good, metadata: { a: deep(3000) } }, ''],
+}
+
+describe('a job that cannot be admitted', () => {
+  test.each(Object.entries(malformed))('%s: is kept with its fault', async (_what, [data, pointer]) => {
+    const id = unique('bad')
+    await send(id, data)
+    const { faults } = await rejected(id)
+    expect(faults.map((fault) => fault.pointer)).toContain(pointer)
+    for (const fault of faults) expect(fault.detail.length).toBeGreaterThan(5)
+  })
+
+  test('for its name, and for the session of another user', async () => {
+    const [named, stolen] = [unique('bad'), unique('bad')]
+    await send(named, good, 'walk')
+    expect((await rejected(named)).faults).toEqual([
+      { pointer: '', detail: 'jobs are named "run", not "walk"' },
+    ])
+    const session_id = unique('s')
+    await runtime.of('default').submit({ ...good, session_id })
+    await send(stolen, { ...good, user_id: 'u2', session_id })
+    expect((await rejected(stolen)).faults[0]?.detail).toContain('belongs to another user')
+  })
+
+  test('belongs to its business where it names a known one, and to none otherwise', async () => {
+    const known = unique('b')
+    await runtime.of(known).submit({ ...good, delay_ms: 60_000 })
+    const [a, b] = [unique('bad'), unique('bad')]
+    await send(a, { business_id: known })
+    await send(b, { business_id: unique('nobody') })
+    expect((await rejected(a)).tenant).toBe(known)
+    expect((await rejected(b)).tenant).toBeNull()
+  })
+
+  test('harms nobody: the worker goes on with the next', async () => {
+    const business = unique('b')
+    await send(unique('job'), { ...good, business_id: business })
+    const { id } = await runOf(business)
+    expect((await runtime.of(business).wait(id, deadline())).status).toBe('completed')
+    expect(await count(database, 'rejected_jobs')).toBeGreaterThan(20)
+  })
+})
+
+describe('the intake', () => {
+  const job = (more: object = {}) => ({
+    id: unique('job'),
+    name: 'run',
+    data: good,
+    attemptsMade: 0,
+    ...more,
+  })
+  const failing = (error: unknown) => () => Promise.reject(error)
+  const kept = (id: string) => count(database, 'rejected_jobs WHERE job_id = $1', [id])
+
+  test('lets a job come again while the database is away or the business is full, however often', async () => {
+    const full = new MasonError('too_many_requests', 'full')
+    for (const error of [unavailable(), full]) {
+      const again = job({ attemptsMade: 1000 })
+      await expect(takeIntakeJob(database, again, failing(error))).rejects.toBe(error)
+      expect(await kept(again.id)).toBe(0)
+    }
+  })
+
+  test('gives a job up after five faults that nobody foresaw', async () => {
+    const bug = new Error('a bug')
+    const early = job({ attemptsMade: 3 })
+    await expect(takeIntakeJob(database, early, failing(bug))).rejects.toBe(bug)
+    const late = job({ attemptsMade: 4 })
+    expect(await takeIntakeJob(database, late, failing(bug))).toBeNull()
+    expect((await rejected(late.id)).faults).toEqual([{ pointer: '', detail: 'a bug' }])
+  })
+
+  test('keeps jobs whose id no text column can hold', async () => {
+    const id = `${unique('bad')}\u0000`
+    expect(await takeIntakeJob(database, job({ id }), refuseAll)).toBeNull()
+    expect((await rejected(id.replace('\u0000', '\ufffd'))).faults[0]?.detail).toContain('NUL')
+    const long = unique('x').repeat(300)
+    expect(await takeIntakeJob(database, job({ id: long }), refuseAll)).toBeNull()
+  })
+})

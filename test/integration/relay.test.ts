@@ -1,0 +1,268 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { systemClock } from '../../src/infra/clock.ts'
+import type { Database } from '../../src/infra/database/database.ts'
+import { openFeed } from '../../src/infra/events/feed.ts'
+import { openHints } from '../../src/infra/queue/hints.ts'
+import type { Bell, Queues } from '../../src/infra/queue/queue.ts'
+import { appendAction } from '../../src/infra/runs/append.ts'
+import { reconcile, relayBells } from '../../src/infra/runs/relay.ts'
+import { handBackRun } from '../../src/infra/runs/release.ts'
+import { createWorker } from '../../src/infra/worker/worker.ts'
+import { MasonError } from '../../src/state/errors.ts'
+import type { Log } from '../../src/state/ports.ts'
+import { type Backend, openBackend } from '../support/backend.ts'
+import { type FakeModel, startFakeModel } from '../support/fake-model.ts'
+import { checkInvariants } from '../support/invariants.ts'
+import {
+  claim,
+  count,
+  endLease,
+  entry,
+  mustClaim,
+  openWithDatabase,
+  rowOf,
+  submitTo,
+  until,
+} from '../support/spine.ts'
+import { deadline, eventsOf, fakeModels, nodesOf } from '../support/test-runtime.ts'
+
+let backend: Backend
+let model: FakeModel
+/** Without a worker, for the tests that need none. */
+let idle: Awaited<ReturnType<typeof openDeaf>>
+
+beforeAll(async () => {
+  backend = await openBackend()
+  model = await startFakeModel()
+  idle = await openDeaf({ worker: false })
+})
+afterEach(async () => {
+  idle.queues.state.down = false
+  idle.queues.state.rung.length = 0
+  for (const table of ['outbox', 'actions', 'sessions', 'idempotency', 'workers'])
+    await idle.database.query(`DELETE FROM ${table}`)
+})
+afterAll(async () => {
+  await idle?.runtime.close()
+  await model?.close()
+  await backend?.drop()
+})
+
+const warnings: { data: Record<string, unknown>; message: string }[] = []
+const log: Log = {
+  debug() {},
+  info() {},
+  warn: (data, message) => void warnings.push({ data, message }),
+  error() {},
+}
+
+/** A queue that notes what is rung and brings nothing anywhere; `fault` makes it fail. */
+const deaf = (queues: Queues) => {
+  const rung: Bell[] = []
+  const state = { rung, down: false }
+  const note = (bells: readonly Bell[]): void => {
+    if (state.down) throw new MasonError('queue_unavailable', 'the queue is unavailable')
+    rung.push(...bells)
+  }
+  const stub: Queues = {
+    ...queues,
+    ring: async (bell) => note([bell]),
+    ringMany: async (bells) => note(bells),
+  }
+  return { stub, state }
+}
+
+const openDeaf = async (options: { worker: boolean; leaseMs?: number }) => {
+  let made: ReturnType<typeof deaf> | null = null
+  const opened = await openWithDatabase(backend, {
+    ...options,
+    models: fakeModels(model.baseUrl),
+    wrap: {
+      queues(queues) {
+        made = deaf(queues)
+        return made.stub
+      },
+    },
+  })
+  return { ...opened, queues: made as unknown as ReturnType<typeof deaf> }
+}
+
+describe('when every bell is lost', () => {
+  test('runs get done all the same, in a session one after the other', async () => {
+    const { runtime } = await openDeaf({ worker: true, leaseMs: 600 })
+    const api = runtime.of('default')
+    const runs = []
+    for (const at of [1, 2, 3])
+      runs.push(await api.submit({ prompt: `${at}`, user_id: 'u1', ...(at < 3 && { session_id: 's' }) }))
+    for (const { run } of runs) expect((await api.wait(run.id, deadline())).status).toBe('completed')
+    await runtime.close()
+  })
+
+  test('a question that was answered goes on, and so does a run whose worker died', async () => {
+    const { runtime, database } = await openDeaf({ worker: false })
+    const { id } = await submitTo(database, 'default')
+    const dead = await mustClaim(database, 'dead')
+    await appendAction(database, dead, entry(1, { action: { next: ['user-context'] } }))
+    await endLease(database, id)
+    await runtime.startWorker()
+    expect((await runtime.of('default').wait(id, deadline())).status).toBe('completed')
+    const state = await runtime.stateOf(id)
+    expect(nodesOf(state)).toEqual(['load-session', 'user-context', 'planner', 'answer', 'end'])
+    await runtime.close()
+  })
+})
+
+describe('the outbox', () => {
+  test('holds a bell until the queue has it, also while the queue is down', async () => {
+    const { database, queues } = idle
+    const { id } = await submitTo(database, 'a')
+    const later = await submitTo(database, 'a', { delay_ms: 60_000 })
+    queues.state.down = true
+    await expect(relayBells(database, queues.stub)).rejects.toMatchObject({ code: 'queue_unavailable' })
+    expect(await count(database, 'outbox')).toBe(2)
+    queues.state.down = false
+    expect(await relayBells(database, queues.stub)).toBe(1)
+    expect(queues.state.rung).toEqual([{ run_id: id, business_id: 'a' }])
+    expect(await relayBells(database, queues.stub)).toBe(0)
+    expect(await count(database, 'outbox WHERE run_id = $1', [later.id])).toBe(1)
+  })
+
+  test('loses its bell when the run is claimed: nobody is woken for nothing', async () => {
+    const { database } = idle
+    await submitTo(database, 'a')
+    await mustClaim(database)
+    expect(await count(database, 'outbox')).toBe(0)
+  })
+})
+
+describe('the reconciler', () => {
+  const look = (database: Database, queues: Queues) => reconcile(database, queues, log, 1000)
+
+  test('rings for what could be worked on and is not, and for nothing else', async () => {
+    const { database, queues } = idle
+    const due = await submitTo(database, 'a', { session_id: 's' })
+    await submitTo(database, 'a', { session_id: 's' })
+    await submitTo(database, 'a', { delay_ms: 60_000 })
+    await look(database, queues.stub)
+    expect(queues.state.rung.map((bell) => bell.run_id)).toEqual([due.id])
+    const claimed = await mustClaim(database)
+    queues.state.rung.length = 0
+    await look(database, queues.stub)
+    expect(queues.state.rung).toEqual([])
+    await endLease(database, claimed.run_id)
+    await look(database, queues.stub)
+    expect(queues.state.rung.map((bell) => bell.run_id)).toEqual([due.id])
+  })
+
+  test('fails a run that waited too long to be started, whose stream ends; one that was started never', async () => {
+    const { runtime, database, queues } = idle
+    const expire = () =>
+      database.query(`UPDATE runs SET expires_at = clock_timestamp() - interval '1 second'`)
+    const started = await submitTo(database, 'default', { session_id: 's' })
+    await handBackRun(database, await mustClaim(database), 1)
+    const { id } = await submitTo(database, 'default')
+    const next = await submitTo(database, 'default', { session_id: 's' })
+    await expire()
+    await database.query(
+      `UPDATE runs SET expires_at = clock_timestamp() + interval '1 hour' WHERE run_id = $1`,
+      [next.id],
+    )
+    await Promise.all([look(database, queues.stub), look(database, queues.stub)])
+    expect(await rowOf(database, started.id)).toMatchObject({ status: 'queued' })
+    const api = runtime.of('default')
+    expect(await api.run(id)).toMatchObject({ status: 'failed', error: { code: 'expired' } })
+    expect((await eventsOf(api, id)).map(({ event }) => event)).toEqual(['status', 'done'])
+    expect((await api.run(next.id))?.status).toBe('queued')
+  })
+
+  test('reports a worker that fell silent, once, and forgets it', async () => {
+    const { database, queues } = idle
+    await database.query(
+      `INSERT INTO workers (worker_id, running, seen_at) VALUES ('silent', 3, clock_timestamp() - interval '1 hour'), ('there', 0, clock_timestamp())`,
+    )
+    warnings.length = 0
+    await look(database, queues.stub)
+    await look(database, queues.stub)
+    expect(warnings.map(({ data }) => data)).toEqual([{ worker_id: 'silent', running: 3 }])
+    expect(await count(database, 'workers')).toBe(1)
+  })
+
+  test('does the rest when one of its steps fails', async () => {
+    const { database, queues } = idle
+    const { id } = await submitTo(database, 'a')
+    await database.query(`UPDATE runs SET expires_at = clock_timestamp() - interval '1 second'`)
+    queues.state.down = true
+    await look(database, queues.stub)
+    expect((await rowOf(database, id)).status).toBe('failed')
+  })
+
+  test('drops keys after two days and none before', async () => {
+    const { runtime, database, queues } = idle
+    const api = runtime.of('default')
+    for (const key of ['old', 'new']) await api.submit({ prompt: 'x', user_id: 'u1' }, key)
+    await database.query(
+      `UPDATE idempotency SET created_at = created_at - interval '49 hours' WHERE key = 'old'`,
+    )
+    await database.query(
+      `UPDATE idempotency SET created_at = created_at - interval '25 hours' WHERE key = 'new'`,
+    )
+    await look(database, queues.stub)
+    expect((await database.query('SELECT key FROM idempotency')).rows).toEqual([{ key: 'new' }])
+  })
+})
+
+describe('poison', () => {
+  test('a run that five workers took without one action fails, its neighbours are unharmed', async () => {
+    const { runtime, database } = await openDeaf({ worker: false })
+    const bad = await submitTo(database, 'default', { session_id: 's', priority: 100 })
+    const after = await submitTo(database, 'default', { session_id: 's' })
+    const other = await submitTo(database, 'default')
+    for (let at = 1; at <= 5; at++) {
+      expect(await claim(database, `dies ${at}`)).toMatchObject({ run_id: bad.id, stalls: at })
+      await endLease(database, bad.id)
+    }
+    await runtime.startWorker({ concurrency: 1 })
+    const api = runtime.of('default')
+    expect(await api.wait(bad.id, deadline())).toMatchObject({ status: 'failed', error: { code: 'poison' } })
+    for (const { id } of [after, other]) expect((await api.wait(id, deadline())).status).toBe('completed')
+    const state = await runtime.stateOf(after.id)
+    checkInvariants(state)
+    expect(nodesOf(state, 0)).toEqual(['load-session', 'end'])
+    await runtime.close()
+  })
+})
+
+describe('a worker that is told to stop', () => {
+  test('hands its runs back at once, for another to go on from the last action', async () => {
+    model.reset()
+    model.script({ planner: [{ hold: true, text: 'late' }, { text: 'Done.' }] })
+    const models = fakeModels(model.baseUrl)
+    const { runtime, database } = await openWithDatabase(backend, { models, worker: false })
+    const hints = await openHints({ kind: 'embedded', log })
+    const feed = await openFeed({ sql: database, hints, clock: systemClock, log })
+    const worker = createWorker({
+      ...{ database, feed, graph: runtime.graph, models, clock: systemClock, log, workerId: 'stopping' },
+      ...{ leaseMs: 30_000, concurrency: 2, filesRoot: null, ring() {} },
+    })
+    const { id } = await submitTo(database, 'default')
+    const working = worker.offer()
+    await until('the model call', () => model.requests('planner').length === 1 && model.held() === 1)
+    const before = await rowOf(database, id)
+    await Promise.all([worker.close(), working])
+    await feed.close()
+    expect(await rowOf(database, id)).toMatchObject({
+      ...{ status: 'queued', stalls: 0, epoch: before.epoch, lease_owner: null },
+    })
+    expect(await count(database, 'outbox WHERE run_id = $1', [id])).toBe(1)
+    expect(model.open()).toBe(0)
+    await runtime.startWorker()
+    expect(await runtime.of('default').wait(id, deadline())).toMatchObject({
+      status: 'completed',
+      answer: 'Done.',
+    })
+    const state = await runtime.stateOf(id)
+    checkInvariants(state)
+    expect(nodesOf(state)).toEqual(['load-session', 'user-context', 'planner', 'answer', 'end'])
+    await runtime.close()
+  })
+})

@@ -1,0 +1,285 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Database } from '../../src/infra/database/database.ts'
+import { appendAction } from '../../src/infra/runs/append.ts'
+import type { BusinessApi } from '../../src/runtime-api.ts'
+import type { Page } from '../../src/state/run-view.ts'
+import { type Backend, openBackend, unique } from '../support/backend.ts'
+import { type FakeModel, startFakeModel } from '../support/fake-model.ts'
+import { checkInvariants } from '../support/invariants.ts'
+import { codeOf, count, entry, openWithDatabase, until } from '../support/spine.ts'
+import { deadline, eventsOf, fakeModels, nodesOf, type TestRuntime } from '../support/test-runtime.ts'
+
+let backend: Backend
+let model: FakeModel
+let runtime: TestRuntime
+let database: Database
+
+beforeAll(async () => {
+  backend = await openBackend()
+  model = await startFakeModel()
+  ;({ runtime, database } = await openWithDatabase(backend, { models: fakeModels(model.baseUrl) }))
+})
+afterAll(async () => {
+  await runtime?.close()
+  await model?.close()
+  await backend?.drop()
+})
+
+const api = (): BusinessApi => runtime.of('default')
+const script = (...planner: object[]) => {
+  model.reset()
+  model.script({ planner } as never)
+}
+const calculate = { tool_calls: [{ name: 'calculate', arguments: { expression: '1+1' } }] }
+
+/** A session of two turns: ids 1 to 8, and 9 to 13. */
+const twoTurns = async () => {
+  const session_id = unique('s')
+  script(calculate, { text: 'Two.' })
+  const first = await runtime.complete({ prompt: 'one and one', session_id })
+  script({ text: 'Bye.' })
+  const second = await runtime.complete({ prompt: 'bye', session_id })
+  return { session_id, first, second }
+}
+
+/** All items of a list, page by page. */
+const pages = async <Item>(read: (cursor?: string) => Promise<Page<Item>>): Promise<Item[]> => {
+  const items: Item[] = []
+  for (let cursor: string | null | undefined; cursor !== null; ) {
+    const page = await read(cursor)
+    items.push(...page.data)
+    cursor = page.next_cursor
+  }
+  return items
+}
+
+describe('a session', () => {
+  test('shows its turns with prompt, goal, answer and usage', async () => {
+    const { session_id, first, second } = await twoTurns()
+    expect(await api().session(session_id)).toMatchObject({
+      id: session_id,
+      user_id: 'u1',
+      turns: [
+        {
+          turn: 1,
+          run_id: first.id,
+          status: 'completed',
+          prompt: 'one and one',
+          answer: 'Two.',
+          usage: first.usage,
+        },
+        { turn: 2, run_id: second.id, prompt: 'bye', answer: 'Bye.', goal: expect.any(String) },
+      ],
+    })
+    expect(await api().session('nowhere')).toBeNull()
+    expect(await runtime.of(unique('b')).session(session_id)).toBeNull()
+  })
+
+  test('shows the goal of each turn as its actions last said it', async () => {
+    const { session_id } = await twoTurns()
+    const stated = (await api().session(session_id))?.turns.map((turn) => turn.goal)
+    const state = await runtime.stateOf((await api().session(session_id))?.turns[1]?.run_id ?? '')
+    expect(stated).toEqual(state.task_goals)
+  })
+})
+
+describe('lists', () => {
+  test('page through sessions and runs without a gap or a repeat, also when all began at one moment', async () => {
+    const business = unique('b')
+    const other = runtime.of(business)
+    const runs: string[] = []
+    // far in the future, so that no worker takes them
+    for (let at = 0; at < 17; at++)
+      runs.push(
+        (await other.submit({ prompt: 'x', user_id: at % 2 ? 'u1' : 'u2', delay_ms: 86_400_000 })).run.id,
+      )
+    for (const table of ['runs', 'sessions'])
+      await database.query(
+        `UPDATE ${table} SET created_at = '2026-01-01 00:00:00.123456+00' WHERE tenant = $1`,
+        [business],
+      )
+    const page = (cursor?: string) => ({ limit: 4, ...(cursor && { cursor }) })
+    const listed = await pages((cursor) => other.runs(page(cursor)))
+    expect(listed.map(({ id }) => id).sort()).toEqual(runs.toSorted())
+    expect(listed.map(({ id }) => id)).toEqual(
+      listed
+        .map(({ id }) => id)
+        .toSorted()
+        .toReversed(),
+    )
+    const sessions = await pages((cursor) => other.sessions(page(cursor)))
+    expect(new Set(sessions.map(({ id }) => id)).size).toBe(17)
+    const mine = await pages((cursor) => other.sessions({ user_id: 'u1', ...page(cursor) }))
+    expect(mine).toHaveLength(8)
+    expect(await pages((cursor) => other.runs({ status: 'completed', ...page(cursor) }))).toEqual([])
+    expect(
+      await pages((cursor) => other.runs({ user_id: 'u2', status: 'queued', ...page(cursor) })),
+    ).toHaveLength(9)
+    expect((await other.runs({ limit: 17 })).next_cursor).toBeNull()
+  })
+
+  test('stay as they are for who pages on while new ones come', async () => {
+    const other = runtime.of(unique('b'))
+    const submit = () => other.submit({ prompt: 'x', user_id: 'u', delay_ms: 86_400_000 })
+    const old = [await submit(), await submit(), await submit()].map(({ run }) => run.id)
+    const first = await other.runs({ limit: 2 })
+    await submit()
+    const rest = await other.runs({ limit: 2, cursor: first.next_cursor ?? '' })
+    expect([...first.data, ...rest.data].map(({ id }) => id)).toEqual(old.toReversed())
+  })
+
+  test('refuse a cursor that is not theirs', async () => {
+    const forge = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
+    const cursors = [
+      'x',
+      forge({ at: '2026-02-31 00:00:00+00', id: 'run_1' }),
+      forge({ at: '2026-01-01 99:00:00+00', id: 'run_1' }),
+      forge({ at: "'; DROP TABLE runs", id: 'run_1' }),
+      forge({ at: '2026-01-01 00:00:00+00', id: 'a\u0000' }),
+    ]
+    for (const cursor of cursors)
+      expect(await codeOf(api().runs({ limit: 2, cursor }))).toBe('invalid_request')
+  })
+})
+
+describe('deleting a session', () => {
+  test('leaves nothing of it, and nothing of others is touched', async () => {
+    const { session_id, first } = await twoTurns()
+    const kept = await twoTurns()
+    expect(await runtime.of(unique('b')).deleteSession(session_id)).toBe(false)
+    expect(await api().deleteSession(session_id)).toBe(true)
+    expect(await api().deleteSession(session_id)).toBe(false)
+    for (const table of ['runs', 'actions', 'sessions'])
+      expect(await count(database, `${table} WHERE session_id = $1`, [session_id])).toBe(0)
+    for (const table of ['run_requests', 'run_results', 'outbox'])
+      expect(await count(database, `${table} WHERE run_id = $1`, [first.id])).toBe(0)
+    expect(await api().run(first.id)).toBeNull()
+    expect(await api().state(first.id, true)).toBeNull()
+    checkInvariants(await runtime.stateOf(kept.second.id))
+  })
+
+  test('also ends one that is running, with what waits behind it; its name can be used anew', async () => {
+    const session_id = unique('s')
+    script({ hold: true, text: 'late' })
+    const { run } = await api().submit({ prompt: 'x', user_id: 'u1', session_id })
+    const behind = await api().submit({ prompt: 'y', user_id: 'u1', session_id })
+    await until('the model call', () => model.requests('planner').length === 1 && model.held() === 1)
+    expect(await api().deleteSession(session_id)).toBe(true)
+    await until('the model call to be gone', () => model.open() === 0, 3000)
+    expect(await api().run(behind.run.id)).toBeNull()
+    script({ text: 'New.' })
+    const anew = await runtime.complete({ prompt: 'new', user_id: 'u2', session_id })
+    expect(anew).toMatchObject({ turn: 1, answer: 'New.' })
+    expect(run.id).not.toBe(anew.id)
+  })
+
+  test('while its worker appends leaves no action behind', async () => {
+    for (let round = 0; round < 5; round++) {
+      const { run } = await runtime.of('default').submit({ prompt: 'x', user_id: 'u1', delay_ms: 86_400_000 })
+      await database.query(
+        `UPDATE runs SET status = 'running', epoch = 1, first_seq = 1, next_seq = 1, lease_until = clock_timestamp() + interval '1 hour' WHERE run_id = $1`,
+        [run.id],
+      )
+      const fence = { tenant: 'default', run_id: run.id, epoch: 1 }
+      const appending = (async () => {
+        for (let seq = 1; ; seq++) {
+          const code = await codeOf(appendAction(database, fence, entry(seq)))
+          if (code !== 'no fault') return code
+        }
+      })()
+      await until('an action', () => count(database, 'actions WHERE run_id = $1', [run.id]))
+      await api().deleteSession(run.session_id)
+      expect(await appending).toBe('lease_lost')
+      expect(await count(database, 'actions WHERE run_id = $1', [run.id])).toBe(0)
+    }
+  })
+})
+
+describe('a fork', () => {
+  test('at the end of a turn holds everything up to there, and goes its own way', async () => {
+    const { session_id, first } = await twoTurns()
+    const fork = await api().fork(session_id, 8)
+    expect(fork?.turns).toMatchObject([
+      { turn: 1, status: 'completed', prompt: 'one and one', answer: 'Two.' },
+    ])
+    const id = fork?.turns[0]?.run_id ?? ''
+    expect(id).not.toBe(first.id)
+    expect(await runtime.stateOf(id)).toEqual(await runtime.stateOf(first.id))
+    expect(await api().run(id)).toMatchObject({
+      answer: 'Two.',
+      usage: first.usage,
+      finish_reason: 'answered',
+    })
+    expect((await eventsOf(api(), id)).length).toBe((await eventsOf(api(), first.id)).length)
+    script({ text: 'Another way.' })
+    const next = await runtime.complete({ prompt: 'go on', session_id: fork?.id ?? '' })
+    expect(next).toMatchObject({ turn: 2, answer: 'Another way.' })
+    expect((await api().session(session_id))?.turns[1]?.answer).toBe('Bye.')
+  })
+
+  test('in the middle of a run cuts it there: cancelled, with one end, and the tokens up to there', async () => {
+    const { session_id, first } = await twoTurns()
+    const whole = await runtime.stateOf(first.id)
+    for (const at of [1, 3, 5, 7]) {
+      const fork = await api().fork(session_id, at)
+      const id = fork?.turns[0]?.run_id ?? ''
+      const state = await runtime.stateOf(id)
+      checkInvariants(state)
+      expect(nodesOf(state)).toEqual([...nodesOf(whole).slice(0, at), 'end'])
+      expect(state.action_history[0]?.slice(0, at)).toEqual(whole.action_history[0]?.slice(0, at))
+      const run = await api().run(id)
+      expect(run).toMatchObject({
+        status: 'cancelled',
+        answer: null,
+        finish_reason: null,
+        usage: state.usage[0],
+      })
+      expect((await eventsOf(api(), id)).at(-1)).toEqual({ event: 'done', data: run })
+      script({ text: 'On.' })
+      expect((await runtime.complete({ prompt: 'on', session_id: fork?.id ?? '' })).turn).toBe(2)
+    }
+  })
+
+  test('of a run that is still at work leaves that one alone', async () => {
+    const session_id = unique('s')
+    script({ hold: true, text: 'Done.' })
+    const { run } = await api().submit({ prompt: 'x', user_id: 'u1', session_id })
+    await until('the model call', () => model.requests('planner').length === 1 && model.held() === 1)
+    const fork = await api().fork(session_id, 2)
+    checkInvariants(await runtime.stateOf(fork?.turns[0]?.run_id ?? ''))
+    model.release()
+    expect((await api().wait(run.id, deadline())).status).toBe('completed')
+    checkInvariants(await runtime.stateOf(run.id))
+  })
+
+  test('of a fork, and of a session with a turn that never began, keeps the numbers of its turns', async () => {
+    const session_id = unique('s')
+    script({ hold: true, text: 'One.' })
+    const first = await api().submit({ prompt: 'one', user_id: 'u1', session_id })
+    const second = await api().submit({ prompt: 'two', user_id: 'u1', session_id })
+    await api().cancel(second.run.id, undefined)
+    await until('the model call', () => model.requests('planner').length === 1 && model.held() === 1)
+    model.release()
+    await api().wait(first.run.id, deadline())
+    script({ text: 'Three.' })
+    const third = await api().submit({ prompt: 'three', user_id: 'u1', session_id })
+    await api().wait(third.run.id, deadline())
+    const fork = await api().fork(session_id, 10)
+    const again = await api().fork(fork?.id ?? '', 10)
+    expect(again?.turns.map(({ turn, status }) => [turn, status])).toEqual([
+      [1, 'completed'],
+      [2, 'cancelled'],
+      [3, 'completed'],
+    ])
+    const state = await runtime.stateOf(again?.turns[2]?.run_id ?? '')
+    expect(state).toEqual(await runtime.stateOf(third.run.id))
+  })
+
+  test('at an action that is not there, or of another business, is null', async () => {
+    const { session_id } = await twoTurns()
+    expect(await api().fork(session_id, 14)).toBeNull()
+    expect(await api().fork(session_id, 0)).toBeNull()
+    expect(await api().fork(session_id, 99_999_999_999)).toBeNull()
+    expect(await runtime.of(unique('b')).fork(session_id, 1)).toBeNull()
+  })
+})

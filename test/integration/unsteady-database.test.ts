@@ -1,0 +1,77 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Database } from '../../src/infra/database/database.ts'
+import { type Backend, openBackend } from '../support/backend.ts'
+import { type FakeModel, startFakeModel } from '../support/fake-model.ts'
+import { checkInvariants } from '../support/invariants.ts'
+import { count, openWithDatabase, unavailable } from '../support/spine.ts'
+import { deadline, fakeModels, nodesOf, type TestRuntime } from '../support/test-runtime.ts'
+
+let backend: Backend
+let model: FakeModel
+let runtime: TestRuntime
+let database: Database
+let fails = false
+let failed = 0
+
+/** Every seventh statement of the worker is lost, in turn before it is done and after. */
+const unsteady = (opened: Database): Database => {
+  let statements = 0
+  return {
+    ...opened,
+    async query<Row>(text: string, values?: readonly unknown[]) {
+      const nth = ++statements
+      const lost = fails && nth % 7 === 0
+      if (lost) failed++
+      if (lost && nth % 2) throw unavailable()
+      const done = await opened.query<Row>(text, values)
+      if (lost) throw unavailable()
+      return done
+    },
+  }
+}
+
+beforeAll(async () => {
+  backend = await openBackend()
+  model = await startFakeModel()
+  const models = fakeModels(model.baseUrl)
+  const options = { models, leaseMs: 1500, worker: false, wrap: { database: unsteady } }
+  ;({ runtime, database } = await openWithDatabase(backend, options))
+})
+afterAll(async () => {
+  fails = false
+  await runtime?.close()
+  await model?.close()
+  await backend?.drop()
+})
+
+describe('a database that loses one statement in seven', () => {
+  test('costs no run, no action and no call of the model', async () => {
+    const big = { name: 'calculate', arguments: { expression: '2^0.5' } }
+    // told apart by the results it is shown, since many runs ask at once
+    model.script((request) => {
+      if (request.role !== 'planner') return undefined
+      return JSON.stringify(request.messages).includes('1.4142')
+        ? { text: 'About one and a half.' }
+        : { tool_calls: [big, { ...big, arguments: { expression: '1+1' } }] }
+    })
+    const api = runtime.of('default')
+    const runs: string[] = []
+    for (let at = 0; at < 8; at++)
+      runs.push(
+        (await api.submit({ prompt: `${at}`, user_id: 'u1', ...(at % 2 && { session_id: 's' }) })).run.id,
+      )
+    fails = true
+    await runtime.startWorker({ concurrency: 4 })
+    for (const id of runs)
+      expect(await api.wait(id, deadline())).toMatchObject({ status: 'completed', answer: 'About one and a half.' })
+    fails = false
+    expect(failed).toBeGreaterThan(10)
+    for (const id of runs) {
+      const state = await runtime.stateOf(id)
+      checkInvariants(state)
+      expect(nodesOf(state).filter((node) => node === 'calculate')).toHaveLength(2)
+      expect(nodesOf(state).filter((node) => node === 'planner')).toHaveLength(2)
+    }
+    expect(await count(database, 'runs WHERE stalls > 0')).toBe(0)
+  })
+})
