@@ -13,7 +13,7 @@ const integration = (name: 'embedded' | 'served') => ({
 
 export default defineConfig({
   test: {
-    testTimeout: 30_000,
+    testTimeout: 60_000,
     hookTimeout: 60_000,
     // two cores: more files at once only make each other late
     maxWorkers: 2,

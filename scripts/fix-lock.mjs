@@ -5,7 +5,18 @@ import { readFileSync, writeFileSync } from 'node:fs'
 const path = process.argv[2] ?? 'package-lock.json'
 const lock = JSON.parse(readFileSync(path, 'utf8'))
 const packages = lock.packages
-const systems = ['darwin', 'linux', 'win32', 'android', 'freebsd', 'openharmony', 'openbsd', 'netbsd', 'sunos', 'aix']
+const systems = [
+  'darwin',
+  'linux',
+  'win32',
+  'android',
+  'freebsd',
+  'openharmony',
+  'openbsd',
+  'netbsd',
+  'sunos',
+  'aix',
+]
 const processors = ['arm64', 'x64', 'ia32', 'riscv64', 's390x', 'ppc64', 'loong64', 'mips64el', 'arm']
 
 /** Whether the package at `from` finds `name` in its own node_modules or in one above. */

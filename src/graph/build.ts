@@ -93,9 +93,7 @@ const later = (a: RuntimeState | null, b: RuntimeState): RuntimeState => (a && l
 const sendsOf = ({ run, services }: Walk, state: RuntimeState, entering: boolean): Send[] | typeof END => {
   const actions = state.action_history[run.claimed.turn - 1] ?? []
   const targets = guard(run, services.clock, run.suspended.length > 0 ? [] : route(actions, entering))
-  return targets.length === 0
-    ? END
-    : targets.map(({ node, call }) => new Send(node, { _state: state, _call: call }))
+  return targets.length === 0 ? END : targets.map(({ node, call }) => new Send(node, { _call: call }))
 }
 
 /** Ends the run where a limit is reached; stops before the planner while all that is left to do has to wait. */

@@ -6,11 +6,14 @@ import { type ReadonlyAction, turnActions } from '../state/turn.ts'
 /** `replan`: the same thing came back twice, `stop`: a third time. `why` is for the planner and for people. */
 export type Progress = { verdict: 'ok' | 'replan' | 'stop'; why: string }
 
+/** How far back a repetition is looked for: the cost of a step must not grow with the turn. */
+const window = 600
+
 type Repeat = { times: number; what: string }
 
 /** Whether the turn still gets anywhere: no call with the same result, and no gap of knowledge, may come back. */
 export const progress = (state: Pick<RuntimeState, 'action_history'>): Progress => {
-  const actions = turnActions(state)
+  const actions = turnActions(state).slice(-window)
   const repeats = [...repeatedCalls(actions), ...repeatedGaps(actions)]
   const worst = repeats.reduce<Repeat>((a, b) => (b.times > a.times ? b : a), { times: 0, what: '' })
   if (worst.times >= 3) return { verdict: 'stop', why: `${worst.what} three times` }

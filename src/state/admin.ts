@@ -3,7 +3,7 @@ import { idSchema } from './run-request.ts'
 
 /** What admins send and are shown: tokens and users of a business. CONTRACT section 7. */
 
-export const tokenRoleSchema = z.enum(['submit', 'read', 'admin'])
+const tokenRoleSchema = z.enum(['submit', 'read', 'admin'])
 
 export const tokenInputSchema = z.strictObject({
   business_id: idSchema.default('default'),

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { ReadonlyAction } from './turn.ts'
 
 /** A tool call as the planner decided it; it stands in the planner's action before anything runs. */
-export const plannedCallSchema = z.strictObject({
+const plannedCallSchema = z.strictObject({
   index: z.int().nonnegative(),
   id: z.string().min(1),
   tool: z.string().min(1),
@@ -12,7 +12,6 @@ export type PlannedCall = z.infer<typeof plannedCallSchema>
 export type Block = 'parallel' | 'sequential'
 
 const callsSchema = z.array(plannedCallSchema).min(1)
-const calledSchema = z.object({ index: z.int(), id: z.string() })
 
 const read = new WeakMap<ReadonlyAction, readonly PlannedCall[]>()
 
@@ -34,9 +33,10 @@ const namesOf = (calls: readonly PlannedCall[]): string => calls.map((call) => c
 
 /** Which call an action answers, or null. */
 export const answeredCall = (action: ReadonlyAction): { index: number; id: string } | null => {
-  if (action.result.call === undefined) return null
-  const parsed = calledSchema.safeParse(action.result.call)
-  return parsed.success ? parsed.data : null
+  const { call } = action.result
+  if (typeof call !== 'object' || call === null || !('index' in call) || !('id' in call)) return null
+  const { index, id } = call
+  return typeof index === 'number' && typeof id === 'string' ? { index, id } : null
 }
 
 /** One branch of a fan-out: a node, and for the planner's calls which one. */

@@ -5,7 +5,7 @@ import { type ActionBody, actionBodySchema, type Json } from './runtime-state.ts
 import { noUsage } from './usage.ts'
 
 /** Results and contexts larger than this, in bytes of JSON, leave the action for a blob. */
-export const maxInlineBytes = 32 * 1024
+const maxInlineBytes = 32 * 1024
 const headChars = 2000
 
 /** What a node writes down of its work; the rest has defaults. `node` is the node's own name, always. */

@@ -3,6 +3,7 @@ import {
   type Action,
   type ActionBody,
   emptyState,
+  type Judgement,
   judgementSchema,
   type RuntimeState,
 } from './runtime-state.ts'
@@ -28,44 +29,53 @@ const openTurn = (state: RuntimeState, turn: number): RuntimeState => {
 
 const judgementsSchema = judgementSchema.array()
 
-/** What reflection judged, shown on the actions it judged. The rows themselves never change. */
-const applyJudgements = (state: RuntimeState, judged: unknown): RuntimeState => {
-  const parsed = judgementsSchema.safeParse(judged)
-  if (!parsed.success || parsed.data.length === 0) return state
-  const byId = new Map(parsed.data.map((judgement) => [judgement.id, judgement]))
-  const judge = (action: Action): Action => {
-    const judgement = byId.get(action.id)
-    if (!judgement) return action
-    const context = action.context && { ...action.context, important: judgement.important }
-    return { ...action, relevance: judgement.relevance, context }
+/**
+ * The turn's actions with one more, and with what that one judged shown on those it judged; the rows themselves never
+ * change. `isOwn`: nobody else holds this list, so it may grow in place.
+ */
+const addAction = (list: readonly Action[], action: Action, isOwn: boolean): Action[] => {
+  const next = isOwn ? (list as Action[]) : [...list]
+  next.push(action)
+  // what answers a call holds a tool's own data, whatever its names
+  if (action.result.judged === undefined || action.result.call !== undefined) return next
+  const judged = judgementsSchema.safeParse(action.result.judged)
+  for (const judgement of judged.success ? judged.data : []) judge(next, judgement)
+  return next
+}
+
+/** Ids of a turn follow each other, so that the judged action is found without looking at the others. */
+const judge = (actions: Action[], { id, relevance, important }: Judgement): void => {
+  const at = id - (actions[0]?.id ?? 0)
+  const action = actions[at]
+  if (action?.id === id)
+    actions[at] = { ...action, relevance, context: action.context && { ...action.context, important } }
+}
+
+const apply = (before: RuntimeState, row: ActionRow, isOwn: boolean): RuntimeState => {
+  const state = openTurn(before, row.turn)
+  const at = row.turn - 1
+  const actions = addAction((state.action_history[at] ?? []) as Action[], { id: row.seq, ...row.body }, isOwn)
+  return {
+    ...applyPatch(state, row.turn, row.patch),
+    action_history: isOwn ? state.action_history : state.action_history.with(at, actions),
+    usage: state.usage.with(at, addUsage(state.usage[at] ?? noUsage, row.body.usage)),
   }
-  const history = (state.action_history as readonly Action[][]).map((turn) =>
-    turn.some((action) => byId.has(action.id)) ? turn.map(judge) : turn,
-  )
-  return { ...state, action_history: history }
 }
 
 /** The state after one more action. The graph and `fold` both go through here, so they cannot differ. */
-export const applyAction = (before: RuntimeState, row: ActionRow): RuntimeState => {
-  const state = openTurn(before, row.turn)
-  const at = row.turn - 1
-  const action: Action = { id: row.seq, ...row.body }
-  const next: RuntimeState = {
-    ...applyPatch(state, row.turn, row.patch),
-    action_history: state.action_history.with(at, [...(state.action_history[at] ?? []), action]),
-    usage: state.usage.with(at, addUsage(state.usage[at] ?? noUsage, row.body.usage)),
-  }
-  // what answers a call holds a tool's own data, whatever its names
-  return row.body.result.call === undefined ? applyJudgements(next, row.body.result.judged) : next
-}
+export const applyAction = (before: RuntimeState, row: ActionRow): RuntimeState => apply(before, row, false)
 
 /** The state as a patch of `turn` would leave it, before its action is committed. */
 export const preview = (state: RuntimeState, turn: number, patch: Patch): RuntimeState =>
   applyPatch(openTurn(state, turn), turn, patch)
 
-/** The state that the rows of a session, in order of `seq`, add up to. */
+/** The state that the rows of a session, in order of `seq`, add up to. Linear in the rows: each list is copied once. */
 export const fold = (rows: Iterable<ActionRow>, from: RuntimeState = emptyState): RuntimeState => {
   let state = from
-  for (const row of rows) state = applyAction(state, row)
+  let ownTurn = 0
+  for (const row of rows) {
+    state = apply(state, row, row.turn === ownTurn)
+    ownTurn = row.turn
+  }
   return state
 }

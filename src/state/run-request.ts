@@ -52,7 +52,7 @@ const outputSchema = z.strictObject({
   tool: z.string().min(1).max(100).optional(),
 })
 
-export const limitsSchema = z.strictObject({
+const limitsSchema = z.strictObject({
   /** Actions. */
   max_steps: z.int().min(1).max(100_000).optional(),
   max_tokens: z.int().min(1).optional(),

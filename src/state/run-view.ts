@@ -11,7 +11,6 @@ export const runStatusSchema = z.enum([
   'failed',
   'cancelled',
 ])
-export const endedStatuses = ['completed', 'failed', 'cancelled'] as const
 
 export const inputRequestSchema = z.strictObject({
   id: z.string(),

@@ -81,7 +81,7 @@ export const todoSchema = z.strictObject({
   completion_details: completionSchema.nullable(),
 })
 
-export const actionContextSchema = z.strictObject({
+const actionContextSchema = z.strictObject({
   type: z.enum(['text', 'image', 'data']),
   content: z.json(),
   important: z.boolean(),

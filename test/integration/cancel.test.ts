@@ -33,7 +33,10 @@ const script = (...planner: object[]) => {
 const busy = async (session_id = unique('s')) => {
   script({ hold: true, text: 'too late' })
   const { run } = await api().submit({ prompt: 'work', user_id: 'u1', session_id })
-  await until('the model call', () => model.requests('planner').length === 1 && model.held() === 1)
+  await until(
+    'the model call',
+    () => model.requests('planner').length > 0 && model.held() === 1 && model.open() === 1,
+  )
   return run
 }
 const endOf = async (runId: string) => {
@@ -46,20 +49,20 @@ describe('cancelling', () => {
   test('a queued run settles it at once; never begun, it has no action; its session goes on', async () => {
     const session_id = unique('s')
     const first = await busy(session_id)
-    const [second, third] = await Promise.all(
-      [2, 3].map(() => api().submit({ prompt: 'later', user_id: 'u1', session_id })),
-    )
-    const cancelled = await api().cancel(second?.run.id ?? '', 'not needed')
+    const later = () => api().submit({ prompt: 'later', user_id: 'u1', session_id })
+    const second = await later()
+    const third = await later()
+    const cancelled = await api().cancel(second.run.id, 'not needed')
     expect(cancelled).toMatchObject({ status: 'cancelled', started_at: null, answer: null, error: null })
     expect(cancelled.ended_at).not.toBeNull()
     expect(await count(database, 'actions WHERE run_id = $1', [cancelled.id])).toBe(0)
     script({ text: 'Third.' })
     await api().cancel(first.id, 'go on')
-    expect(await api().wait(third?.run.id ?? '', deadline())).toMatchObject({
+    expect(await api().wait(third.run.id, deadline())).toMatchObject({
       status: 'completed',
       answer: 'Third.',
     })
-    const state = await runtime.stateOf(third?.run.id ?? '')
+    const state = await runtime.stateOf(third.run.id)
     // the turn that never began stays empty
     expect(state.prompts).toEqual(['work', '', 'later'])
     expect(state.action_history.map((actions) => actions.length > 0)).toEqual([true, false, true])

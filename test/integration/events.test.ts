@@ -178,7 +178,10 @@ describe('a run that is followed while it works', () => {
       const { run } = await api().submit({ prompt: 'x', user_id: 'u1' })
       const followed = eventsOf(api(), run.id)
       const waited = api().wait(run.id, deadline())
-      await until('the model call', () => model.requests('planner').length === 1 && model.held() === 1)
+      await until(
+        'the model call',
+        () => model.requests('planner').length > 0 && model.held() === 1 && model.open() === 1,
+      )
       model.release()
       await until('the end', async () => (await api().run(run.id))?.ended_at)
       const ended = performance.now()
@@ -200,7 +203,10 @@ describe('a run that is followed while it works', () => {
       )
       const first = runs.find(({ run }) => run.turn === 1)?.run.id ?? ''
       const waited = api().wait(first, deadline())
-      await until('the model call', () => model.requests('planner').length === 1 && model.held() === 1)
+      await until(
+        'the model call',
+        () => model.requests('planner').length > 0 && model.held() === 1 && model.open() === 1,
+      )
       script({ text: 'Hello.' })
       model.release()
       expect((await waited).status).toBe('completed')
@@ -252,18 +258,22 @@ describe('leaving', () => {
     await following
     await expect(api().wait(run.id, AbortSignal.abort(new Error('left')))).rejects.toThrow('left')
     await api().cancel(run.id, undefined)
+    await api().wait(run.id, deadline())
   })
 
   test('a run or session that is deleted ends the streams that follow it, and who waits is told', async () => {
     script({ hold: true, text: 'late' })
     const { run } = await api().submit({ prompt: 'x', user_id: 'u1' })
-    await until('the model call', () => model.requests('planner').length === 1 && model.held() === 1)
+    await until(
+      'the model call',
+      () => model.requests('planner').length > 0 && model.held() === 1 && model.open() === 1,
+    )
     const followed = [eventsOf(api(), run.id), take({ session_id: run.session_id }, 0, () => false)]
     const waited = codeOf(api().wait(run.id, deadline()))
     await api().deleteSession(run.session_id)
     for (const events of await Promise.all(followed)) expect(done(events)).toBe(false)
     expect(await waited).toBe('not_found')
-    await until('the model call to be gone', () => model.open() === 0, 3000)
+    await until('the model call to be gone', () => model.open() === 0)
   })
 })
 
@@ -271,7 +281,10 @@ describe('500 followers of one session', () => {
   test('all see the end, and do not ask the database for every action', async () => {
     script({ hold: true, text: 'Hello.' })
     const { run } = await api().submit({ prompt: 'x', user_id: 'u1' })
-    await until('the model call', () => model.requests('planner').length === 1 && model.held() === 1)
+    await until(
+      'the model call',
+      () => model.requests('planner').length > 0 && model.held() === 1 && model.open() === 1,
+    )
     reads = 0
     const waiting = Promise.all(upTo(500).map(() => api().wait(run.id, deadline())))
     await until('all to wait', () => reads >= 1000)

@@ -187,7 +187,10 @@ describe('a cancel that comes as the run is about to wait', () => {
   test('ends it then and there', async () => {
     script({ hold: true, tool_calls: [question('Which?')] })
     const { run } = await api().submit({ prompt: 'x', user_id: 'u1' })
-    await until('the model call', () => model.requests('planner').length === 1 && model.held() === 1)
+    await until(
+      'the model call',
+      () => model.requests('planner').length > 0 && model.held() === 1 && model.open() === 1,
+    )
     // told by the row alone: the worker looks once a second, and parks before it does
     await database.query(
       `UPDATE runs SET cancel_requested_at = clock_timestamp(), cancel_reason = '"no"' WHERE run_id = $1`,

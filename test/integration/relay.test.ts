@@ -246,7 +246,10 @@ describe('a worker that is told to stop', () => {
     })
     const { id } = await submitTo(database, 'default')
     const working = worker.offer()
-    await until('the model call', () => model.requests('planner').length === 1 && model.held() === 1)
+    await until(
+      'the model call',
+      () => model.requests('planner').length > 0 && model.held() === 1 && model.open() === 1,
+    )
     const before = await rowOf(database, id)
     await Promise.all([worker.close(), working])
     await feed.close()

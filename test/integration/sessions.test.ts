@@ -163,7 +163,10 @@ describe('deleting a session', () => {
     script({ hold: true, text: 'late' })
     const { run } = await api().submit({ prompt: 'x', user_id: 'u1', session_id })
     const behind = await api().submit({ prompt: 'y', user_id: 'u1', session_id })
-    await until('the model call', () => model.requests('planner').length === 1 && model.held() === 1)
+    await until(
+      'the model call',
+      () => model.requests('planner').length > 0 && model.held() === 1 && model.open() === 1,
+    )
     expect(await api().deleteSession(session_id)).toBe(true)
     await until('the model call to be gone', () => model.open() === 0, 3000)
     expect(await api().run(behind.run.id)).toBeNull()
@@ -244,7 +247,10 @@ describe('a fork', () => {
     const session_id = unique('s')
     script({ hold: true, text: 'Done.' })
     const { run } = await api().submit({ prompt: 'x', user_id: 'u1', session_id })
-    await until('the model call', () => model.requests('planner').length === 1 && model.held() === 1)
+    await until(
+      'the model call',
+      () => model.requests('planner').length > 0 && model.held() === 1 && model.open() === 1,
+    )
     const fork = await api().fork(session_id, 2)
     checkInvariants(await runtime.stateOf(fork?.turns[0]?.run_id ?? ''))
     model.release()
@@ -258,7 +264,10 @@ describe('a fork', () => {
     const first = await api().submit({ prompt: 'one', user_id: 'u1', session_id })
     const second = await api().submit({ prompt: 'two', user_id: 'u1', session_id })
     await api().cancel(second.run.id, undefined)
-    await until('the model call', () => model.requests('planner').length === 1 && model.held() === 1)
+    await until(
+      'the model call',
+      () => model.requests('planner').length > 0 && model.held() === 1 && model.open() === 1,
+    )
     model.release()
     await api().wait(first.run.id, deadline())
     script({ text: 'Three.' })

@@ -34,7 +34,7 @@ beforeAll(async () => {
   backend = await openBackend()
   model = await startFakeModel()
   const models = fakeModels(model.baseUrl)
-  const options = { models, leaseMs: 1500, worker: false, wrap: { database: unsteady } }
+  const options = { models, leaseMs: 900, worker: false, wrap: { database: unsteady } }
   ;({ runtime, database } = await openWithDatabase(backend, options))
 })
 afterAll(async () => {
@@ -56,14 +56,17 @@ describe('a database that loses one statement in seven', () => {
     })
     const api = runtime.of('default')
     const runs: string[] = []
-    for (let at = 0; at < 8; at++)
+    for (let at = 0; at < 6; at++)
       runs.push(
         (await api.submit({ prompt: `${at}`, user_id: 'u1', ...(at % 2 && { session_id: 's' }) })).run.id,
       )
     fails = true
     await runtime.startWorker({ concurrency: 4 })
     for (const id of runs)
-      expect(await api.wait(id, deadline())).toMatchObject({ status: 'completed', answer: 'About one and a half.' })
+      expect(await api.wait(id, deadline())).toMatchObject({
+        status: 'completed',
+        answer: 'About one and a half.',
+      })
     fails = false
     expect(failed).toBeGreaterThan(10)
     for (const id of runs) {

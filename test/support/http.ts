@@ -50,7 +50,7 @@ const requestOf = (method: string, { json, raw, headers = {}, token, signal }: C
   ...(signal ? { signal } : {}),
 })
 
-export const callUrl = async (url: string, method: string, call: Call = {}): Promise<Reply> => {
+const callUrl = async (url: string, method: string, call: Call = {}): Promise<Reply> => {
   const response = await fetch(url, requestOf(method, call))
   const text = await response.text()
   return { status: response.status, headers: response.headers, text, body: jsonOrNull(text) }
@@ -76,7 +76,7 @@ export type Followed = {
   leave(): void
 }
 
-export const followUrl = async (url: string, call: Call = {}): Promise<Followed> => {
+const followUrl = async (url: string, call: Call = {}): Promise<Followed> => {
   const controller = new AbortController()
   const response = await fetch(url, requestOf('GET', { ...call, signal: controller.signal }))
   const comments: string[] = []

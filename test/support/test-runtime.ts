@@ -23,15 +23,15 @@ export type TestRuntime = Runtime & {
   stateOf(runId: string, business?: string): Promise<RuntimeState>
 }
 
-export const deadline = (ms = 20_000): AbortSignal => AbortSignal.timeout(ms)
+export const deadline = (ms = 40_000): AbortSignal => AbortSignal.timeout(ms)
 
-/** Models that talk to a fake server on loopback through the real client, with short clocks. */
+/** Models that talk to a fake server on loopback through the real client, with clocks that a busy machine can keep. */
 export const fakeModels = (baseUrl: string, options: { totalMs?: number } = {}): Models =>
   openModels({
     baseUrl,
     apiKey: 'test',
     model: 'fake',
-    clocks: { firstByteMs: 5000, idleMs: 5000, totalMs: options.totalMs ?? 10_000 },
+    clocks: { firstByteMs: 20_000, idleMs: 20_000, totalMs: options.totalMs ?? 30_000 },
     retry: { attempts: 3, baseMs: 10, maxMs: 50 },
     clock: systemClock,
   })

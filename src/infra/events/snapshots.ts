@@ -13,6 +13,8 @@ export type FollowedRun = { view: RunView; range: SeqRange }
 export const createSnapshots = (tenant: string, sessionId: string) => {
   const told = new Map<string, string>()
   const todos = new Map<string, Map<string, Todo>>()
+  /** Up to where a run's todos were read when it was first followed. */
+  const readUpTo = new Map<string, number>()
 
   const isNew = (key: string, value: unknown): boolean => {
     const text = JSON.stringify(value)
@@ -29,14 +31,17 @@ export const createSnapshots = (tenant: string, sessionId: string) => {
         const byId = new Map<string, Todo>()
         for (const patch of await readTodoPatches(sql, tenant, sessionId, range)) merge(byId, patch)
         todos.set(view.id, byId)
+        readUpTo.set(view.id, range.next_seq ?? 0)
       }
     },
-    /** Takes in actions in their order. Those that were read before may come again. */
-    follow(rows: readonly EventRow[]): void {
-      for (const { run_id, patch } of rows) {
-        const byId = todos.get(run_id)
-        if (patch && byId) merge(byId, patch)
-      }
+    /** Takes in the next action, and tells of the todos it changed. Replayed ones change nothing any more. */
+    *follow({ seq, run_id, turn, patch }: EventRow): Generator<RunEvent> {
+      const byId = todos.get(run_id)
+      if (!patch || !byId || seq < (readUpTo.get(run_id) ?? 0)) return
+      merge(byId, patch)
+      const list = [...byId.values()]
+      if (isNew(`todos ${run_id}`, list))
+        yield { event: 'todos', id: seq, data: { run_id, turn, todos: list } }
     },
     /**
      * Snapshots that are news. `id` is that of the latest action this follower was given: a client that leaves after

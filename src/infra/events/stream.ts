@@ -11,8 +11,8 @@ export type EventSource = { tenant: string; session_id: string; run_id?: string 
 
 /**
  * The events of a run (until `done`) or of a session, after one action: subscribe first, then replay, then live; ids
- * only grow, so each action comes exactly once. Snapshots come first and whenever they changed. Ends without `done`
- * when the session is deleted.
+ * only grow, so each action comes exactly once. Snapshots come first and whenever they changed. A session's stream tells
+ * `done` of each run that ends while it is followed, and goes on. Ends without `done` when the session is deleted.
  */
 export async function* streamEvents(
   database: Database,
@@ -25,6 +25,8 @@ export async function* streamEvents(
   const snapshots = createSnapshots(source.tenant, source.session_id)
   let last = after
   let first = true
+  /** Runs of a session whose end was told and whose `done` is due. */
+  const ending = new Set<string>()
   try {
     while (!signal.aborted) {
       const { changed, deltas } = await inbox.next()
@@ -40,19 +42,18 @@ export async function* streamEvents(
         })
         if (first) yield* snapshots.news(runs, last)
         first = false
-        snapshots.follow(rows)
         for (const row of rows) {
           yield { event: 'action', id: row.seq, data: eventOf(row) }
           last = row.seq
+          if (row.body.node === 'end') ending.add(row.run_id)
+          yield* snapshots.follow(row)
         }
         if (rows.length === pageSize) continue
         yield* snapshots.news(runs, last)
+        for (const { view } of runs)
+          if (isEnded(view) && (source.run_id || ending.delete(view.id))) yield { event: 'done', data: view }
         const run = runs.at(-1)?.view
-        if (!run) return
-        if (source.run_id && isEnded(run)) {
-          yield { event: 'done', data: run }
-          return
-        }
+        if (!run || (source.run_id && isEnded(run))) return
         break
       }
     }

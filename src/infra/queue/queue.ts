@@ -19,7 +19,7 @@ import { createErrorReporter } from './report.ts'
 export const bellQueueName = 'mason-bells'
 /** Public: any BullMQ client may add jobs named `run` here. CONTRACT section 3. */
 export const intakeQueueName = 'mason-runs'
-export const intakeJobName = 'run'
+const intakeJobName = 'run'
 const bellJobName = 'bell'
 
 /** Says only "there may be work": ids, never data. Lost, doubled and late bells are harmless. */

@@ -38,17 +38,22 @@ const claimStatement = `
     FROM open_business o WHERE o.tenant IS NOT NULL
   ), candidate AS (
     SELECT b.tenant, b.claims, b.last_claimed_at, due.run_id, due.nth
-    FROM open_business o JOIN businesses b ON b.tenant = o.tenant
+    FROM (
+      SELECT b.* FROM open_business o JOIN businesses b ON b.tenant = o.tenant
+      WHERE b.max_concurrency IS NULL OR b.max_concurrency > (
+        SELECT count(*) FROM runs w WHERE w.tenant = b.tenant AND w.status = 'running' AND w.lease_until > clock_timestamp())
+      ORDER BY b.last_claimed_at NULLS FIRST
+    ) b
     CROSS JOIN LATERAL (
-      SELECT r.run_id, row_number() OVER (ORDER BY r.priority DESC, r.run_at, r.run_id) AS nth FROM runs r
-      WHERE r.tenant = b.tenant AND r.status IN ('queued', 'running') AND r.run_at <= clock_timestamp()
-        AND (r.lease_until IS NULL OR r.lease_until <= clock_timestamp())
-        AND NOT EXISTS (SELECT FROM runs e WHERE e.tenant = r.tenant AND e.session_id = r.session_id
-          AND e.turn < r.turn AND e.status IN ('queued', 'running', 'input_required'))
-      ORDER BY r.priority DESC, r.run_at, r.run_id LIMIT 4
+      SELECT q.run_id, row_number() OVER () AS nth FROM (
+        SELECT r.run_id FROM runs r
+        WHERE r.tenant = b.tenant AND r.status IN ('queued', 'running') AND r.run_at <= clock_timestamp()
+          AND (r.lease_until IS NULL OR r.lease_until <= clock_timestamp())
+          AND NOT EXISTS (SELECT FROM runs e WHERE e.tenant = r.tenant AND e.session_id = r.session_id
+            AND e.turn < r.turn AND e.status IN ('queued', 'running', 'input_required'))
+        ORDER BY r.priority DESC, r.run_at, r.run_id LIMIT 4) q
     ) due
-    WHERE b.max_concurrency IS NULL OR b.max_concurrency > (
-      SELECT count(*) FROM runs w WHERE w.tenant = b.tenant AND w.status = 'running' AND w.lease_until > clock_timestamp())
+    LIMIT 32
   ), pick AS (
     SELECT r.tenant, r.run_id FROM candidate c
     JOIN businesses b ON b.tenant = c.tenant AND b.claims = c.claims

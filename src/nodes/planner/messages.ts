@@ -36,7 +36,7 @@ const turnMessages = (actions: readonly ReadonlyAction[], blobs: OpenedBlobs): M
   for (const [at, action] of actions.entries()) {
     const calls = plannedCalls(action)
     if (calls.length > 0) {
-      const answers = answersTo(actions.slice(at + 1))
+      const answers = answersTo(actions, at + 1)
       messages.push({
         role: 'assistant',
         content: action.preparation,
@@ -55,11 +55,12 @@ const turnMessages = (actions: readonly ReadonlyAction[], blobs: OpenedBlobs): M
   return messages
 }
 
-/** The answers to the calls just made: those before the next plan. */
-const answersTo = (later: readonly ReadonlyAction[]): Map<number, ReadonlyAction> => {
+/** The answers to the calls made just before `start`: those before the next plan. */
+const answersTo = (actions: readonly ReadonlyAction[], start: number): Map<number, ReadonlyAction> => {
   const answers = new Map<number, ReadonlyAction>()
-  for (const action of later) {
-    if (plannedCalls(action).length > 0) break
+  for (let at = start; at < actions.length; at++) {
+    const action = actions[at]
+    if (!action || plannedCalls(action).length > 0) break
     const call = answeredCall(action)
     if (call) answers.set(call.index, action)
   }

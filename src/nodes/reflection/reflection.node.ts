@@ -59,8 +59,8 @@ export default defineNode({
 /** The calls of the last fan-out, each with its action. */
 const latestCalls = (state: Pick<RuntimeState, 'action_history'>): AnsweredCall[] => {
   const actions = turnActions(state)
-  const since = lastFanOut(actions)?.id ?? 0
-  return answeredCalls(actions).filter(({ action }) => action.id > since)
+  const since = lastFanOut(actions)?.id
+  return answeredCalls(actions.slice(actions.findLastIndex((action) => action.id === since)))
 }
 
 /** Rules decide when every result came without error from a pure tool. */

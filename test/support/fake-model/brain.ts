@@ -2,7 +2,7 @@ import { sample } from './sample.ts'
 import type { FakeReply, FakeRequest, FakeScript } from './types.ts'
 
 /** What a role without a script gets: JSON for a schema, a finish for the planner, a word for the rest. */
-export const builtInReply = ({ role, schema, body }: FakeRequest): FakeReply => {
+const builtInReply = ({ role, schema, body }: FakeRequest): FakeReply => {
   if (schema !== undefined) return { text: JSON.stringify(sample(schema)) }
   if (body.response_format !== undefined) return { text: '{}' }
   return { text: role === 'planner' ? 'Done.' : 'ok' }

@@ -2,7 +2,7 @@ import type { ModelMessage, ModelRequest, ModelTool, ToolCallRequest } from '../
 import { isStrictSchema } from './json-schema.ts'
 
 /** How a JSON answer is asked for, from the best way down to the one every server knows. */
-export const schemaModes = ['json_schema', 'json_object', 'prompt'] as const
+const schemaModes = ['json_schema', 'json_object', 'prompt'] as const
 export type SchemaMode = (typeof schemaModes)[number]
 
 /** The next way down after a refusal of this one, or undefined. */
@@ -14,7 +14,7 @@ export const refusesFormat = (fault: { status?: number; body?: string }): boolea
   (fault.status === 400 || fault.status === 422) && /response_format|json_schema/i.test(fault.body ?? '')
 
 /** The same value with all lone surrogates replaced, keys included. */
-export const wellFormed = (value: unknown): unknown => {
+const wellFormed = (value: unknown): unknown => {
   if (typeof value === 'string') return value.toWellFormed()
   if (Array.isArray(value)) return value.map(wellFormed)
   if (typeof value !== 'object' || value === null) return value
