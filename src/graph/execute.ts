@@ -88,7 +88,7 @@ const recordedSchema = z.object({
 type Fault = z.infer<typeof recordedSchema> | MasonError
 
 /** The fault that an earlier worker wrote down, and died before it could end the run for it; null when there is none. */
-export const recordedFailure = (actions: readonly ReadonlyAction[]): Outcome | null => {
+const recordedFailure = (actions: readonly ReadonlyAction[]): Outcome | null => {
   for (const { node, next, result } of actions) {
     if (next.length !== 1 || next[0] !== 'end') continue
     const error = recordedSchema.safeParse(result.error)

@@ -78,6 +78,8 @@ export const createVisit = (
         throw new Suspended()
       },
       async effect(request) {
+        if (effect)
+          throw new MasonError('node_failed', `"${part.name}" asked for a second side effect in one call`)
         effect = await run.log.effect(refOf(part, planned), request, signal)
         return effect.response
       },

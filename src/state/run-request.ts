@@ -53,8 +53,8 @@ const outputSchema = z.strictObject({
 })
 
 const limitsSchema = z.strictObject({
-  /** Actions. */
-  max_steps: z.int().min(1).max(100_000).optional(),
+  /** Actions; the two that open and close a run are among them. */
+  max_steps: z.int().min(2).max(100_000).optional(),
   max_tokens: z.int().min(1).optional(),
   max_cost: z.never(notBuilt('prices come with the model registry; use max_tokens')).optional(),
   /** Milliseconds of work; time in the queue and waiting for people does not count. */

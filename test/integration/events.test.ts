@@ -207,9 +207,10 @@ describe('a run that is followed while it works', () => {
         'the model call',
         () => model.requests('planner').length > 0 && model.held() === 1 && model.open() === 1,
       )
-      script({ text: 'Hello.' })
       model.release()
       expect((await waited).status).toBe('completed')
+      await api().deleteSession(session_id)
+      await until('the next turn to be gone', () => model.open() === 0)
     } finally {
       dropHints = false
     }

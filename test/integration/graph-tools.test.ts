@@ -1,4 +1,5 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
@@ -26,12 +27,11 @@ beforeAll(async () => {
   backend = await openBackend()
   model = await startFakeModel()
   gate = await startGate()
-  // inside the project, so that what the new file imports is found
-  folder = await mkdtemp(fileURLToPath(new URL('./.tools-', import.meta.url)))
+  folder = await mkdtemp(join(tmpdir(), 'mason-tools-'))
   await writeFile(
     join(folder, 'shout.tool.ts'),
-    `import { z } from 'zod'
-import { defineTool } from '../../../src/graph/tool.ts'
+    `import { z } from '${import.meta.resolve('zod')}'
+import { defineTool } from '${fileURLToPath(new URL('../../src/graph/tool.ts', import.meta.url))}'
 export default defineTool({
   name: 'shout', description: 'Says it loud', kinds: ['call'], pure: true,
   input: z.strictObject({ word: z.string() }), reads: ['prompts'], writes: [],

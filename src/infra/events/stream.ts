@@ -25,8 +25,6 @@ export async function* streamEvents(
   const snapshots = createSnapshots(source.tenant, source.session_id)
   let last = after
   let first = true
-  /** Runs of a session whose end was told and whose `done` is due. */
-  const ending = new Set<string>()
   try {
     while (!signal.aborted) {
       const { changed, deltas } = await inbox.next()
@@ -45,21 +43,29 @@ export async function* streamEvents(
         for (const row of rows) {
           yield { event: 'action', id: row.seq, data: eventOf(row) }
           last = row.seq
-          if (row.body.node === 'end') ending.add(row.run_id)
           yield* snapshots.follow(row)
+          if (!source.run_id && row.body.node === 'end') yield* doneOf(database, source.tenant, row.run_id)
         }
         if (rows.length === pageSize) continue
         yield* snapshots.news(runs, last)
-        for (const { view } of runs)
-          if (isEnded(view) && (source.run_id || ending.delete(view.id))) yield { event: 'done', data: view }
         const run = runs.at(-1)?.view
-        if (!run || (source.run_id && isEnded(run))) return
+        if (!run) return
+        if (source.run_id && isEnded(run)) {
+          yield { event: 'done', data: run }
+          return
+        }
         break
       }
     }
   } finally {
     inbox.close()
   }
+}
+
+/** What a session's stream tells after the `end` action of a run: that action and the run's end are one commit. */
+async function* doneOf(database: Database, tenant: string, runId: string): AsyncGenerator<RunEvent> {
+  const run = await database.asBusiness(tenant, (sql) => readRun(sql, tenant, runId))
+  if (run) yield { event: 'done', data: run }
 }
 
 /** Resolves with the run once it has ended or waits for a person; null when it is gone. */

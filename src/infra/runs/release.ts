@@ -44,7 +44,10 @@ export const parkRun = async (
   return row !== null
 }
 
-/** Queues the run again for `runAt` (ISO time): it waits for todos that may be retried then. */
+/**
+ * Queues the run again for `runAt` (ISO time): it waits for todos that may be retried then. Never at once: a worker whose
+ * clock is behind the database's would find it too early again and again.
+ */
 export const requeueRun = async (
   sql: Sql,
   fence: Fence,
@@ -54,7 +57,8 @@ export const requeueRun = async (
   const row = await one(
     sql,
     `WITH mine AS (
-       UPDATE runs SET status = 'queued', stalls = 0, worked_ms = $4, run_at = $5::timestamptz, lease_owner = NULL, lease_until = NULL
+       UPDATE runs SET status = 'queued', stalls = 0, worked_ms = $4,
+         run_at = GREATEST($5::timestamptz, clock_timestamp() + interval '250 milliseconds'), lease_owner = NULL, lease_until = NULL
        WHERE tenant = $1 AND run_id = $2 AND epoch = $3 AND status = 'running' AND cancel_requested_at IS NULL RETURNING run_at
      ) INSERT INTO outbox (tenant, run_id, ring_at) SELECT $1, $2, run_at FROM mine RETURNING run_id`,
     [fence.tenant, fence.run_id, fence.epoch, Math.round(workedMs), runAt],
