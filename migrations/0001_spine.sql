@@ -78,6 +78,7 @@ CREATE TABLE runs (
   session_id text NOT NULL,
   turn int NOT NULL,
   parent_run_id text,
+  -- The graph of the worker that claimed it last.
   graph_version text,
   status text NOT NULL CHECK (status IN ('queued', 'running', 'input_required', 'completed', 'failed', 'cancelled')),
   finish_reason text,

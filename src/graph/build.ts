@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { Annotation, END, Send, START, StateGraph } from '@langchain/langgraph'
 import type { Clock } from '../state/ports.ts'
 import type { RuntimeState } from '../state/runtime-state.ts'
@@ -19,6 +20,8 @@ export type Walk = { run: LiveRun; services: Services; signal: AbortSignal }
 /** The compiled graph: built once, walked by every run. */
 export type Graph = GraphInfo & {
   parts: Parts
+  /** The same for graphs of the same nodes, tools, edges and fields; noted on every run. */
+  version: string
   /** Walks from where the run stands until nothing is left to do in this process. */
   walk(walk: Walk): Promise<void>
   /** Visits one node alone: `end` when a walk stopped before it, `load-session` for a run that ends unbegun. */
@@ -69,6 +72,7 @@ export const buildGraph = (parts: Parts): Graph => {
   return {
     ...info,
     parts,
+    version: versionOf(parts),
     async walk(walk) {
       await compiled.invoke(
         { _state: walk.run.state },
@@ -79,6 +83,14 @@ export const buildGraph = (parts: Parts): Graph => {
       await visits.get(name)?.(run, null, services, signal)
     },
   }
+}
+
+const versionOf = ({ nodes, tools }: Parts): string => {
+  const shape = [
+    ...nodes.map(({ name, reads, writes, next }) => [name, reads, writes, next]),
+    ...tools.map(({ name, kinds, reads, writes, pure }) => [name, kinds, reads, writes, pure === true]),
+  ]
+  return createHash('sha256').update(JSON.stringify(shape)).digest('hex').slice(0, 12)
 }
 
 const walkOf = (config: { configurable?: Record<string, unknown> }): Walk => config.configurable?.walk as Walk

@@ -67,6 +67,7 @@ const claimStatement = `
       SELECT o.outbox_id FROM outbox o JOIN pick ON o.tenant = pick.tenant AND o.run_id = pick.run_id FOR UPDATE OF o SKIP LOCKED)
   ), claimed AS (
     UPDATE runs r SET status = 'running', epoch = epoch + 1, stalls = stalls + 1, lease_owner = $1,
+      graph_version = COALESCE($3, graph_version),
       lease_until = clock_timestamp() + $2::int * interval '1 millisecond',
       started_at = COALESCE(started_at, clock_timestamp()),
       first_seq = COALESCE(first_seq, ${nextOfSession}), next_seq = COALESCE(next_seq, ${nextOfSession})
@@ -91,8 +92,9 @@ export const claimNext = async (
   database: Database,
   workerId: string,
   leaseMs: number,
+  graphVersion: string | null = null,
 ): Promise<Claim | null> => {
-  const look = (sql: Sql) => one<Row>(sql, claimStatement, [workerId, leaseMs])
+  const look = (sql: Sql) => one<Row>(sql, claimStatement, [workerId, leaseMs, graphVersion])
   let row = await look(database)
   // something is due, but another worker holds its business at this very moment: look again, one after the other
   for (let attempt = 1; row && !row.run_id && row.contended && attempt < maxAttempts; attempt++)

@@ -48,7 +48,7 @@ export const createWorker = (options: WorkerOptions) => {
     const next = claiming.then(async () => {
       if (closing) return null
       const at = clock.monotonicMs()
-      const claimed = await claimNext(database, workerId, leaseMs)
+      const claimed = await claimNext(database, workerId, leaseMs, graph.version)
       return claimed && { claim: claimed, at }
     })
     claiming = next.catch(() => {})
