@@ -15,7 +15,7 @@ import {
 } from './queue-harness.ts'
 import { TcpProxy } from './tcp-proxy.ts'
 
-describe.skipIf(redisUrl === undefined)('queues on Redis', { timeout: 60_000 }, () => {
+describe.skipIf(redisUrl === undefined)('queues on Redis (needs TEST_REDIS_URL)', { timeout: 60_000 }, () => {
   const url = redisUrl ?? ''
   const harness = served(url)
   const { keep, logged, open: openDirectly, plainClient } = scope(harness)

@@ -364,6 +364,6 @@ function portSuite(harness: Harness) {
 
 describe('queues, embedded', { timeout: 60_000 }, () => portSuite(embedded()))
 
-describe.skipIf(redisUrl === undefined)('queues on Redis', { timeout: 60_000 }, () =>
+describe.skipIf(redisUrl === undefined)('queues on Redis (needs TEST_REDIS_URL)', { timeout: 60_000 }, () =>
   portSuite(served(redisUrl ?? '')),
 )

@@ -67,7 +67,7 @@ describe('migrations', () => {
   })
 
   test.runIf(isServed)(
-    'two processes at once on a new database: one applies them, the other waits',
+    'two processes at once on a new database: one applies them, the other waits (on servers only: PGlite takes one process)',
     async () => {
       const name = `mason_test_${randomBytes(6).toString('hex')}`
       await runAsAdmin(`CREATE DATABASE ${name}`)

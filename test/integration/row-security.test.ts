@@ -136,7 +136,7 @@ describe('the catalogue', () => {
   })
 
   test.runIf(process.env.MASON_TEST_BACKEND === 'served')(
-    'the owner of the tables sees what a policy shows him and nothing else',
+    'the owner of the tables sees what a policy shows him and nothing else (on servers only: the owner in PGlite is a superuser)',
     async () => {
       const client = new pg.Client({ connectionString: (backend.config.database as { url: string }).url })
       await client.connect()

@@ -56,7 +56,7 @@ test("the shop's form becomes a run over HTTP, and its answer a page; a form sen
   await stop(shop, mason)
 })
 
-describe.skipIf(!servers)('with a queue that both share', () => {
+describe.skipIf(!servers)('with a queue that both share (needs TEST_DATABASE_URL and TEST_REDIS_URL)', () => {
   const name = `mason_proxy_${randomBytes(4).toString('hex')}`
   beforeAll(() => runAsAdmin(`CREATE DATABASE ${name}`))
   afterAll(() => runAsAdmin(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`))

@@ -11,18 +11,21 @@ test('the served demo says what it needs', async () => {
   expect([code, stderr]).toEqual([2, expect.stringContaining('needs DATABASE_URL and REDIS_URL')])
 })
 
-describe.skipIf(!process.env.TEST_DATABASE_URL || !process.env.TEST_REDIS_URL)('on real servers', () => {
-  const name = `mason_demo_${randomBytes(4).toString('hex')}`
-  beforeAll(() => runAsAdmin(`CREATE DATABASE ${name}`))
-  afterAll(() => runAsAdmin(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`))
+describe.skipIf(!process.env.TEST_DATABASE_URL || !process.env.TEST_REDIS_URL)(
+  'on real servers (needs TEST_DATABASE_URL and TEST_REDIS_URL)',
+  () => {
+    const name = `mason_demo_${randomBytes(4).toString('hex')}`
+    beforeAll(() => runAsAdmin(`CREATE DATABASE ${name}`))
+    afterAll(() => runAsAdmin(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`))
 
-  test('a worker is killed in the middle of a run, and the other one finishes it', async () => {
-    // a Redis database of its own: the queues have one name for all
-    const env = { DATABASE_URL: urlOf(name), REDIS_URL: `${process.env.TEST_REDIS_URL}/8` }
-    const { code, stdout } = await runCli([], { cwd: tmpdir(), env, script })
-    expect(stdout).toMatch(
-      /South.*5,889\.7[\s\S]*worker [AB] did actions 1 to \d+, worker [AB] did .*none twice/,
-    )
-    expect(code).toBe(0)
-  })
-})
+    test('a worker is killed in the middle of a run, and the other one finishes it', async () => {
+      // a Redis database of its own: the queues have one name for all
+      const env = { DATABASE_URL: urlOf(name), REDIS_URL: `${process.env.TEST_REDIS_URL}/8` }
+      const { code, stdout } = await runCli([], { cwd: tmpdir(), env, script })
+      expect(stdout).toMatch(
+        /South.*5,889\.7[\s\S]*worker [AB] did actions 1 to \d+, worker [AB] did .*none twice/,
+      )
+      expect(code).toBe(0)
+    })
+  },
+)
