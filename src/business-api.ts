@@ -2,7 +2,7 @@ import type { Graph } from './graph/build.ts'
 import { checkRequest } from './graph/check-request.ts'
 import { type Database, one } from './infra/database/database.ts'
 import type { Feed } from './infra/events/feed.ts'
-import { streamEvents, waitForRun } from './infra/events/stream.ts'
+import { type EventSource, streamEvents, waitForRun } from './infra/events/stream.ts'
 import type { Queues } from './infra/queue/queue.ts'
 import { admit, ensureBusiness } from './infra/runs/admit.ts'
 import { answerInput } from './infra/runs/answer.ts'
@@ -11,7 +11,7 @@ import { forkSession } from './infra/runs/fork.ts'
 import type { QueueCaps } from './infra/runs/queue-caps.ts'
 import { listRuns, readRun } from './infra/runs/read.ts'
 import { readBlob, readRows } from './infra/runs/run-log.ts'
-import { deleteSession, listSessions, readSession } from './infra/runs/sessions.ts'
+import { deleteSession, listSessions, readSession, sessionExists } from './infra/runs/sessions.ts'
 import type { BusinessApi } from './runtime-api.ts'
 import { MasonError } from './state/errors.ts'
 import { fold } from './state/fold.ts'
@@ -49,7 +49,18 @@ export const createBusinessApi = (parts: ApiParts, tenant: string): BusinessApi 
     throw new MasonError('not_found', `there is no run "${runId}"`)
   }
 
-  const api: BusinessApi = {
+  const ofRun = async (runId: string): Promise<EventSource> => {
+    const { session_id } = await found(runId)
+    return { tenant, session_id, run_id: runId }
+  }
+
+  const ofSession = async (sessionId: string): Promise<EventSource> => {
+    if (await database.asBusiness(tenant, (sql) => sessionExists(sql, tenant, sessionId)))
+      return { tenant, session_id: sessionId }
+    throw new MasonError('not_found', `there is no session "${sessionId}"`)
+  }
+
+  return {
     async submit(request, key) {
       checkRequest(request, graph, models)
       await ensured()
@@ -122,20 +133,10 @@ export const createBusinessApi = (parts: ApiParts, tenant: string): BusinessApi 
       return run
     },
     async *events(source, after, signal) {
-      const session =
-        'session_id' in source
-          ? await api.session(source.session_id)
-          : { id: (await found(source.run_id)).session_id }
-      if (!session)
-        throw new MasonError(
-          'not_found',
-          `there is no session "${'session_id' in source ? source.session_id : ''}"`,
-        )
-      const of = { tenant, session_id: session.id, ...('run_id' in source && { run_id: source.run_id }) }
+      const of = 'run_id' in source ? await ofRun(source.run_id) : await ofSession(source.session_id)
       yield* streamEvents(database, feed, of, after, signal)
     },
   }
-  return api
 }
 
 /** Not awaited: the run is durable already, and the outbox rings for what is missed here. */

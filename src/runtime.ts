@@ -11,6 +11,7 @@ import { openDatabase } from './infra/database/open.ts'
 import { openFeed } from './infra/events/feed.ts'
 import { newWorkerId } from './infra/ids.ts'
 import { openConfiguredModels } from './infra/models/open.ts'
+import { settlesWithin } from './infra/queue/deadline.ts'
 import { type Hints, openHints } from './infra/queue/hints.ts'
 import { openQueues, type Queues } from './infra/queue/queue.ts'
 import { ensureBusiness } from './infra/runs/admit.ts'
@@ -148,11 +149,8 @@ const readStats = async (database: Database): Promise<Stats> => {
 }
 
 const closeWithin = async (opened: Closers, timeoutMs: number, log: Log): Promise<void> => {
-  const late = new AbortController()
-  const timer = setTimeout(() => late.abort(), timeoutMs)
   const closed = opened
     .close()
     .catch((error: unknown) => log.warn({ error: String(error) }, 'closing met a fault'))
-  await Promise.race([closed, new Promise((resolve) => late.signal.addEventListener('abort', resolve))])
-  clearTimeout(timer)
+  await settlesWithin(closed, timeoutMs)
 }

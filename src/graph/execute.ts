@@ -11,6 +11,7 @@ import type { Services } from './visit.ts'
 export type Stop =
   | { kind: 'cancel'; reason: string }
   | { kind: 'time' }
+  /** Another worker has the run, or this one is done with it. */
   | { kind: 'lease_lost' }
   /** The worker is shutting down and hands the run back. */
   | { kind: 'hand_back' }
@@ -52,6 +53,8 @@ export const executeRun = async (
     throw error
   } finally {
     stopClock()
+    // branches beside one that failed may still be at work: nobody waits for what they do
+    control.abort(new Stopped({ kind: 'lease_lost' }))
   }
 }
 

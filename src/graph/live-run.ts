@@ -99,7 +99,7 @@ export class LiveRun {
   /** Commits the run's last action and its end. */
   finish(draft: ActionDraft, patch: Patch, outcome: Outcome): Promise<RuntimeState> {
     return this.#inTurn('end', { ...draft, next: [] }, patch, async (entry, committed) => {
-      await this.log.finish({ ...entry, effect: null }, outcome, this.#resultOf(committed, outcome))
+      await this.log.finish(entry, outcome, this.#resultOf(committed, outcome))
       this.ended = true
     })
   }

@@ -41,7 +41,7 @@ export type Context<Writes extends PatchField> = {
   log: Log
   /** Shows streamed text to whoever follows the run; best effort. A new `attempt` voids what came before. */
   stream(text: string, attempt: number): void
-  /** Asks a person and gives the answer; parks the run until there is one. */
+  /** Asks a person and gives the answer; parks the run until there is one. Once in a call. */
   ask(question: Question): Promise<PersonAnswer>
   /** Does a side effect exactly once as far as its provider allows; see the effect ledger. */
   effect(request: EffectRequest): Promise<string>

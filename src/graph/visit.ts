@@ -38,6 +38,7 @@ export const createVisit = (
     const planned = callIndex === null ? null : findCall(run, callIndex)
     let laying: Promise<RuntimeState> | null = null
     let effect: Effect | null = null
+    let asked = false
 
     const lay = async (draft: ActionDraft, patch: Patch): Promise<RuntimeState> => {
       checkWrites(part, patch)
@@ -72,6 +73,9 @@ export const createVisit = (
       stream: (text, attempt) => run.events.onText({ node: part.name, call: callIndex, attempt, text }),
       async ask(question) {
         const ref = refOf(part, planned)
+        // answers are kept by call: a second question would be given the answer to the first
+        if (asked) throw new MasonError('node_failed', `"${part.name}" asked a second question in one call`)
+        asked = true
         const answer = await run.log.answerTo(ref)
         if (answer) return answer
         run.suspended.push({ call: ref, question })

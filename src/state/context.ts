@@ -1,21 +1,24 @@
-import { answeredCalls } from './calls.ts'
-import type { RuntimeState, Todo } from './runtime-state.ts'
+import type { AnsweredCall } from './calls.ts'
+import type { RuntimeState, StateField, Todo } from './runtime-state.ts'
 import { type ReadonlyAction, turnActions, turnGoal, turnOf, turnPrompt, turnTodos } from './turn.ts'
 
 /** What a prompt gets to see of the state: markdown sections, each `# Title` and a body; empty ones are left out. */
 
-export type ContextFields =
-  | 'prompts'
-  | 'user_context'
-  | 'memory'
-  | 'output_style'
-  | 'output_structure'
-  | 'scenario'
-  | 'task_goals'
-  | 'origin_files'
-  | 'todos'
-  | 'action_history'
-  | 'chat_history'
+/** Every field a prompt may be built from: what planner, understand and the output tools read. */
+export const contextFields = [
+  'prompts',
+  'user_context',
+  'memory',
+  'output_style',
+  'output_structure',
+  'scenario',
+  'task_goals',
+  'origin_files',
+  'todos',
+  'action_history',
+  'chat_history',
+] as const satisfies readonly StateField[]
+export type ContextFields = (typeof contextFields)[number]
 
 type ContextState = Pick<RuntimeState, ContextFields>
 
@@ -105,11 +108,11 @@ export const resultText = (action: ReadonlyAction, blobs: OpenedBlobs): string =
 const headText = (result: ReadonlyAction['result']): string =>
   `${String(result.head)}\n[cut: ${String(result.bytes)} bytes in all; ask for a smaller part]`
 
-/** The results of the turn so far, by action. */
-export const resultsOf = (state: Pick<RuntimeState, 'action_history'>, blobs: OpenedBlobs): string =>
+/** What calls brought, by action. */
+export const resultsOf = (calls: readonly AnsweredCall[], blobs: OpenedBlobs): string =>
   section(
     'Results',
-    answeredCalls(turnActions(state))
+    calls
       .map(({ call, action }) => {
         const fault = action.result.is_error === true ? ' (error)' : ''
         return `## Action ${action.id}: ${call.tool} ${JSON.stringify(call.args)}${fault}\n${resultText(action, blobs)}`

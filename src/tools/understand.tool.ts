@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { askForJson } from '../graph/ask-for-json.ts'
 import { defineTool } from '../graph/tool.ts'
-import { backgroundOf } from '../state/context.ts'
+import { backgroundOf, contextFields } from '../state/context.ts'
 import { idSchema } from '../state/run-request.ts'
 import { type OutputPiece, outputTypeSchema, type RuntimeState } from '../state/runtime-state.ts'
 import { turnActions, turnPrompt } from '../state/turn.ts'
@@ -34,19 +34,7 @@ export default defineTool({
   kinds: ['prepare'],
   pure: true,
   input: z.strictObject({}),
-  reads: [
-    'prompts',
-    'user_context',
-    'memory',
-    'output_style',
-    'output_structure',
-    'scenario',
-    'task_goals',
-    'origin_files',
-    'todos',
-    'action_history',
-    'chat_history',
-  ],
+  reads: contextFields,
   writes: ['scenario', 'task_goals', 'output_style', 'output_structure'],
   skip: (state) => turnPrompt(state).length <= shortPrompt && !hasNewFiles(state),
   async run(state, { checkpoint, models, log }, signal) {

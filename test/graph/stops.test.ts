@@ -152,3 +152,72 @@ describe('a node that fails', () => {
     checkInvariants(state)
   })
 })
+
+describe('a run that fails while other branches are under way', () => {
+  test('tells them to stop: nobody waits for what they do', async () => {
+    const stopped = deferred<unknown>()
+    const prepare = (name: string, run: (signal: AbortSignal) => Promise<never>) =>
+      defineTool({
+        name,
+        description: name,
+        kinds: ['prepare'],
+        input: z.strictObject({}),
+        reads: [],
+        writes: [],
+        run: (_state, _context, signal) => run(signal),
+      })
+    const graph = await graphWith([
+      prepare('breaks', async () => {
+        throw new Error('out of order')
+      }),
+      prepare(
+        'lingers',
+        (signal) =>
+          new Promise((_, reject) =>
+            signal.addEventListener('abort', () => {
+              stopped.resolve(signal.reason)
+              reject(signal.reason)
+            }),
+          ),
+      ),
+    ])
+    const unhandled = vi.fn()
+    process.on('unhandledRejection', unhandled)
+    const memory = memoryRun({ prompt: 'hello' })
+    expect((await workOn(graph, memory)).left).toBe('ended')
+    expect(memory.ended?.outcome).toMatchObject({ status: 'failed', error: { node: 'breaks' } })
+    await stopped.promise
+    await new Promise((resolve) => setImmediate(resolve))
+    process.off('unhandledRejection', unhandled)
+    expect(unhandled).not.toHaveBeenCalled()
+  })
+})
+
+describe('a tool that asks a person', () => {
+  test('may ask one question in a call: the answer to it is no answer to a second', async () => {
+    const graph = await graphWith([
+      defineTool({
+        name: 'asks_twice',
+        description: 'Asks twice',
+        kinds: ['call'],
+        input: z.record(z.string(), z.json()),
+        reads: [],
+        writes: [],
+        async run(_state, context) {
+          const ask = (question: string) =>
+            context.ask({ question, schema: {}, options: [], expires_in_ms: 1000 })
+          await ask('Pay 10?')
+          const second = await ask('Pay 1000?')
+          return context.checkpoint({ summary: 'Asked', result: { text: JSON.stringify(second) } })
+        },
+      }),
+    ])
+    const memory = memoryRun({ prompt: 'pay' })
+    const models = planners(calls('asks_twice'), { text: 'Done.' })
+    expect((await workOn(graph, memory, { models })).left).toBe('parked')
+    memory.answer = { kind: 'answered', answer: true }
+    await workOn(graph, memory, { models })
+    const asked = memory.rows.find((row) => row.body.node === 'asks_twice')
+    expect(asked?.body.result).toMatchObject({ is_error: true, code: 'node_failed' })
+  })
+})

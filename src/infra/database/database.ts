@@ -1,8 +1,9 @@
 import type { Sql } from '../../state/ports.ts'
 
 /**
- * The database, embedded or served. A fault that passes is `database_unavailable`, any other the driver's own. Plain statements run under `mason_worker`; what is done on behalf of a business
- * runs under `mason_api`, which row-level security binds to that business. Neither role can bypass it.
+ * The database, embedded or served. A fault that passes is `database_unavailable`, any other the driver's own.
+ * Plain statements run under `mason_worker`; what is done on behalf of a business runs under `mason_api`, which
+ * row-level security binds to that business. Neither role can bypass it.
  */
 export type Database = Sql & {
   kind: 'embedded' | 'postgres'

@@ -1,7 +1,7 @@
 import type { Clock, Log, Sql } from '../../state/ports.ts'
 import type { Delta } from '../../state/run-view.ts'
 import type { Hints } from '../queue/hints.ts'
-import { repeatWork } from '../runs/relay.ts'
+import { repeatWork } from '../repeat-work.ts'
 
 /** `action`: one was committed, and nothing else; `status`: anything may have changed. */
 export type Change = 'action' | 'status'

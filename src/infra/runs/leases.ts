@@ -54,7 +54,6 @@ export const keepLeases = (options: {
   const renew = async (): Promise<void> => {
     const sentAt = clock.monotonicMs()
     const asked = [...held.keys()]
-    await sql.query(presenceStatement, [workerId, held.size])
     if (asked.length === 0) return
     const renewed = await sql.query<Fence>(renewStatement, [rows(), leaseMs])
     const still = new Set(renewed.rows.map(keyOf))
@@ -64,6 +63,12 @@ export const keepLeases = (options: {
       if (still.has(key)) lease.renewedAt = sentAt
       else lease.onLost(leaseLost())
     }
+  }
+
+  /** The leases come first: that the worker is counted is worth less. */
+  const beat = async (): Promise<void> => {
+    await renew()
+    await sql.query(presenceStatement, [workerId, held.size])
   }
 
   const lookForCancels = async (): Promise<void> => {
@@ -88,7 +93,7 @@ export const keepLeases = (options: {
   const repeat = (work: () => Promise<void>, everyMs: number): (() => Promise<void>) => {
     let since: number | null = null
     let running = Promise.resolve()
-    const beat = (): void => {
+    const start = (): void => {
       const now = clock.monotonicMs()
       if (since !== null && now - since < patienceMs) return
       since = now
@@ -101,8 +106,8 @@ export const keepLeases = (options: {
         })
     }
     // at once, so that nobody counts the workers too low
-    beat()
-    const timer = setInterval(beat, everyMs)
+    start()
+    const timer = setInterval(start, everyMs)
     timer.unref()
     return () => {
       clearInterval(timer)
@@ -111,7 +116,7 @@ export const keepLeases = (options: {
   }
 
   const stops = [
-    repeat(renew, Math.max(50, leaseMs / 6)),
+    repeat(beat, Math.max(50, leaseMs / 6)),
     repeat(lookForCancels, Math.min(1000, leaseMs / 6)),
     repeat(async () => fence(), Math.max(20, leaseMs / 30)),
   ]

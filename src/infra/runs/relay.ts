@@ -1,4 +1,4 @@
-import type { Clock, Log } from '../../state/ports.ts'
+import type { Log } from '../../state/ports.ts'
 import type { Database } from '../database/database.ts'
 import type { Queues } from '../queue/queue.ts'
 import { expireInputs } from './answer.ts'
@@ -54,7 +54,10 @@ export const reconcile = async (
     'expiring runs': () => expireRuns(database),
     'looking for silent workers': () => reportSilent(database, log, silentMs),
     'dropping old keys': () =>
-      database.query(`DELETE FROM idempotency WHERE created_at < clock_timestamp() - interval '48 hours'`),
+      database.query(
+        `DELETE FROM idempotency WHERE ctid = ANY(ARRAY(SELECT ctid FROM idempotency
+           WHERE created_at < clock_timestamp() - interval '48 hours' LIMIT 10000))`,
+      ),
   }
   for (const [what, step] of Object.entries(steps))
     await step().catch((error: unknown) =>
@@ -83,35 +86,4 @@ const reportSilent = async (database: Database, log: Log, silentMs: number): Pro
   )
   for (const worker of silent.rows)
     log.warn(worker, 'a worker fell silent; its runs go to others when their leases end')
-}
-
-/** Runs `work` again and again, `everyMs` after the last one ended; faults are logged, never thrown. */
-export const repeatWork = (
-  work: () => Promise<unknown>,
-  everyMs: number,
-  clock: Clock,
-  log: Log,
-  what: string,
-): { stop(): Promise<void>; soon(): void } => {
-  const stopped = new AbortController()
-  let wake: () => void = () => {}
-  const loop = async (): Promise<void> => {
-    while (!stopped.signal.aborted) {
-      await work().catch((error: unknown) => {
-        if (!stopped.signal.aborted) log.warn({ error: String(error) }, `${what} failed and is tried again`)
-      })
-      if (stopped.signal.aborted) return
-      const early = new AbortController()
-      wake = () => early.abort()
-      await clock.sleep(everyMs, AbortSignal.any([stopped.signal, early.signal])).catch(() => {})
-    }
-  }
-  const running = loop()
-  return {
-    async stop() {
-      stopped.abort()
-      await running
-    },
-    soon: () => wake(),
-  }
 }

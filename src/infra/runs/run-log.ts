@@ -46,6 +46,9 @@ export const createRunLog = (sql: Sql, fence: Fence): RunLog => {
   }
 }
 
+/** A long session comes in several answers, so that none of them meets the time limit of a statement. */
+const rowsAtOnce = 1000
+
 /** The rows of a session in order, up to and with a turn. */
 export const readRows = async (
   sql: Sql,
@@ -53,11 +56,16 @@ export const readRows = async (
   sessionId: string,
   upToTurn: number,
 ): Promise<ActionRow[]> => {
-  const { rows } = await sql.query<ActionRow>(
-    'SELECT seq, turn, body, patch FROM actions WHERE tenant = $1 AND session_id = $2 AND turn <= $3 ORDER BY seq',
-    [tenant, sessionId, upToTurn],
-  )
-  return rows
+  const all: ActionRow[] = []
+  for (;;) {
+    const { rows } = await sql.query<ActionRow>(
+      `SELECT seq, turn, body, patch FROM actions
+       WHERE tenant = $1 AND session_id = $2 AND turn <= $3 AND seq > $4 ORDER BY seq LIMIT $5`,
+      [tenant, sessionId, upToTurn, all.at(-1)?.seq ?? 0, rowsAtOnce],
+    )
+    all.push(...rows)
+    if (rows.length < rowsAtOnce) return all
+  }
 }
 
 export const readBlob = async (sql: Sql, tenant: string, hash: string): Promise<Uint8Array | null> => {

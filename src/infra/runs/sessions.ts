@@ -64,6 +64,13 @@ export const readSession = async (
   return row && ((await withTurns(sql, tenant, [row]))[0] ?? null)
 }
 
+/** Whether there is such a session; costs the same however long it is. */
+export const sessionExists = async (sql: Sql, tenant: string, sessionId: string): Promise<boolean> =>
+  (await one(sql, 'SELECT 1 AS there FROM sessions WHERE tenant = $1 AND session_id = $2', [
+    tenant,
+    sessionId,
+  ])) !== null
+
 export type SessionFilter = { user_id?: string; limit: number; cursor?: string }
 
 /** Sessions, newest first. */

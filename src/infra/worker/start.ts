@@ -1,8 +1,9 @@
 import type { RunRequest } from '../../state/run-request.ts'
 import type { Queues } from '../queue/queue.ts'
+import { repeatWork } from '../repeat-work.ts'
 import type { Admission } from '../runs/admit.ts'
 import { takeIntakeJob } from '../runs/intake.ts'
-import { reconcile, relayBells, repeatWork } from '../runs/relay.ts'
+import { reconcile, relayBells } from '../runs/relay.ts'
 import { createWorker, type WorkerOptions } from './worker.ts'
 
 type StartOptions = Omit<WorkerOptions, 'ring'> & {

@@ -3,6 +3,7 @@ import { defineNode, type GraphInfo } from '../../graph/node.ts'
 import { openBlobs } from '../../graph/open-blobs.ts'
 import type { AnyTool } from '../../graph/tool.ts'
 import type { PlannedCall } from '../../state/calls.ts'
+import { contextFields } from '../../state/context.ts'
 import type { ModelTool } from '../../state/ports.ts'
 import type { AdmittedRequest } from '../../state/run-request.ts'
 import type { Json, RuntimeState, Todo } from '../../state/runtime-state.ts'
@@ -17,19 +18,7 @@ import { finishTodos, startTodos } from './todo-moves.ts'
 export default defineNode({
   name: 'planner',
   description: 'Keeps the plan and decides: call tools, or finish through an output tool',
-  reads: [
-    'prompts',
-    'user_context',
-    'memory',
-    'output_style',
-    'output_structure',
-    'scenario',
-    'task_goals',
-    'origin_files',
-    'todos',
-    'action_history',
-    'chat_history',
-  ],
+  reads: contextFields,
   writes: ['todos'],
   next: [{ tools: 'call' }, { tools: 'output' }],
   async run(state, { checkpoint, models, request, graph, blobs, clock, stream }, signal) {

@@ -2,7 +2,7 @@ import { askForJson } from '../../graph/ask-for-json.ts'
 import { defineNode, type GraphInfo } from '../../graph/node.ts'
 import { openBlobs } from '../../graph/open-blobs.ts'
 import { type AnsweredCall, answeredCalls, lastFanOut } from '../../state/calls.ts'
-import { joinSections, planOf, resultText, section } from '../../state/context.ts'
+import { joinSections, planOf, resultsOf, section } from '../../state/context.ts'
 import type { RuntimeState } from '../../state/runtime-state.ts'
 import { turnActions, turnPrompt, turnTodos } from '../../state/turn.ts'
 import { noUsage } from '../../state/usage.ts'
@@ -73,15 +73,7 @@ const contentOf = async (
   blobs: Parameters<typeof openBlobs>[1],
 ): Promise<string> => {
   const opened = await openBlobs(state, blobs)
-  const results = calls.map(({ call, action }) => {
-    const fault = action.result.is_error === true ? ' (error)' : ''
-    return `## Action ${action.id}: ${call.tool} ${JSON.stringify(call.args)}${fault}\n${resultText(action, opened)}`
-  })
-  return joinSections([
-    section('Request', turnPrompt(state)),
-    section('Results', results.join('\n\n')),
-    planOf(state),
-  ])
+  return joinSections([section('Request', turnPrompt(state)), resultsOf(calls, opened), planOf(state)])
 }
 
 const summaryOf = ({ is_sufficient, knowledge_gap }: Reflection): string => {

@@ -2,10 +2,10 @@ import { z } from 'zod'
 import { askForJson } from '../../graph/ask-for-json.ts'
 import { openBlobs } from '../../graph/open-blobs.ts'
 import { defineTool } from '../../graph/tool.ts'
-import { draftOf } from '../../state/context.ts'
+import { contextFields, draftOf } from '../../state/context.ts'
 import { MasonError } from '../../state/errors.ts'
 import { noUsage } from '../../state/usage.ts'
-import { outputContent, outputFields } from './content.ts'
+import { outputContent } from './content.ts'
 import { answerOf, writePieces } from './pieces.ts'
 
 const instructions = `You write the final answer of an agent from what it found. Use only what stands in the draft and the results.
@@ -19,7 +19,7 @@ export default defineTool({
   description: 'Gives the final answer as text',
   kinds: ['output'],
   input: z.strictObject({}),
-  reads: outputFields,
+  reads: contextFields,
   writes: ['output_structure'],
   async run(state, context, signal) {
     const { checkpoint, request, models, blobs, log } = context

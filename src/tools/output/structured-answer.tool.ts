@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { defineTool } from '../../graph/tool.ts'
-import { outputFields } from './content.ts'
+import { contextFields } from '../../state/context.ts'
 import { answerOf, writePieces } from './pieces.ts'
 
 /** The final answer in the pieces that were asked for, each of its own type. */
@@ -9,7 +9,7 @@ export default defineTool({
   description: 'Fills the pieces of the output structure, each checked against its type',
   kinds: ['output'],
   input: z.strictObject({}),
-  reads: outputFields,
+  reads: contextFields,
   writes: ['output_structure'],
   run: async (state, context, signal) => answerOf(context, await writePieces(state, context, signal)),
 })
