@@ -7,10 +7,10 @@ const maxSummary = 500
 
 /** A tool's fault is a result the model can act on, not the end of the run. */
 export const faultDraft = (name: string, error: unknown): ActionDraft => {
-  const { message, code } = toMasonError(error, 'node_failed')
+  const { message, code, remedy } = toMasonError(error, 'node_failed')
   return {
     summary: cutText(`${name} failed: ${message}`, maxSummary),
-    result: { text: `Error: ${message}`, is_error: true, code },
+    result: { text: `Error: ${remedy ? `${message}; ${remedy}` : message}`, is_error: true, code },
     relevance: 0,
   }
 }

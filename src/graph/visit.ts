@@ -2,8 +2,20 @@ import { type PlannedCall, plannedCalls } from '../state/calls.ts'
 import type { ActionDraft } from '../state/checkpoint.ts'
 import { isMasonError, MasonError } from '../state/errors.ts'
 import type { Patch } from '../state/patch.ts'
-import type { Blobs, CallRef, Clock, Effect, Files, Log, Models, Users } from '../state/ports.ts'
+import type {
+  Blobs,
+  CallRef,
+  Clock,
+  Effect,
+  Files,
+  Log,
+  Models,
+  PersonAnswer,
+  Question,
+  Users,
+} from '../state/ports.ts'
 import type { RuntimeState } from '../state/runtime-state.ts'
+import { act } from './act.ts'
 import { failureDraft, faultDraft } from './fault-drafts.ts'
 import type { LiveRun } from './live-run.ts'
 import type { AnyNode, Context, GraphInfo } from './node.ts'
@@ -71,22 +83,23 @@ export const createVisit = (
       },
       call: null,
       stream: (text, attempt) => run.events.onText({ node: part.name, call: callIndex, attempt, text }),
-      async ask(question) {
-        const ref = refOf(part, planned)
-        // answers are kept by call: a second question would be given the answer to the first
-        if (asked) throw new MasonError('node_failed', `"${part.name}" asked a second question in one call`)
-        asked = true
-        const answer = await run.log.answerTo(ref)
-        if (answer) return answer
-        run.suspended.push({ call: ref, question })
-        throw new Suspended()
-      },
+      ask: (question) => askPerson(question),
       async effect(request) {
         if (effect)
           throw new MasonError('node_failed', `"${part.name}" asked for a second side effect in one call`)
-        effect = await run.log.effect(refOf(part, planned), request, signal)
+        effect = await act(run.log, refOf(part, planned), request, asked ? null : askPerson, signal)
         return effect.response
       },
+    }
+    const askPerson = async (question: Question): Promise<PersonAnswer> => {
+      const ref = refOf(part, planned)
+      // answers are kept by call: a second question would be given the answer to the first
+      if (asked) throw new MasonError('node_failed', `"${part.name}" asked a second question in one call`)
+      asked = true
+      const answer = await run.log.answerTo(ref)
+      if (answer) return answer
+      run.suspended.push({ call: ref, question })
+      throw new Suspended()
     }
 
     try {

@@ -114,6 +114,7 @@ export type EffectRequest = {
   class: 'keyed' | 'queryable' | 'manual'
   windowMs?: number
   request: string
+  /** Resolves with what the provider said, a refusal too; throws only when it is not known whether it acted. */
   send(request: string, key: string, signal: AbortSignal): Promise<string>
   /** The response of an earlier send, or null when the provider never saw it. */
   lookup?(key: string, signal: AbortSignal): Promise<string | null>
@@ -149,7 +150,13 @@ export type RunLog = {
   requeue(runAt: string, workedMs: number): Promise<void>
   /** The answer to the question this call asked, or null while there is none. */
   answerTo(call: CallRef): Promise<PersonAnswer | null>
-  effect(call: CallRef, request: EffectRequest, signal: AbortSignal): Promise<Effect>
+  /** `resend`: a person said that an unknown one did not take place, so it may be sent again. */
+  effect(
+    call: CallRef,
+    request: EffectRequest,
+    signal: AbortSignal,
+    options?: { resend: boolean },
+  ): Promise<Effect>
   /** Keeps bytes by their content; gives their hash. */
   keepBlob(bytes: Uint8Array): Promise<string>
 }

@@ -207,4 +207,18 @@ describe('a worker that has lost the run', () => {
     expect(await codeOf(doEffect(losing, run, call, request(), never))).toBe('lease_lost')
     expect(sent).toHaveLength(0)
   })
+
+  test('that is unknown is sent again only on the word that it did not take place, under the same key', async () => {
+    const { run, perform, takeOver, row } = await start()
+    const { sent, request, dying } = provider()
+    await perform(dying({ class: 'manual' })).catch(() => {})
+    const other = await takeOver()
+    expect(await codeOf(perform(request({ class: 'manual' }), other))).toBe('effect_unknown')
+    expect(await row()).toMatchObject({ status: 'unknown', sends: 1 })
+    const again = () => doEffect(database, other, call, request({ class: 'manual' }), never, { resend: true })
+    expect((await again()).response).toBe('receipt 2')
+    expect(sent.map(({ key }) => key)).toEqual([sent[0]?.key, sent[0]?.key])
+    const late = doEffect(database, run, call, request({ class: 'manual' }), never, { resend: true })
+    expect(await codeOf(late)).toBe('lease_lost')
+  })
 })

@@ -36,13 +36,18 @@ const unknownStatement = `
   WITH ${mine}
   UPDATE effects e SET status = 'unknown' FROM mine WHERE e.tenant = $1 AND e.effect_id = $4 AND e.status = 'sent'`
 
+const resendStatement = `
+  WITH ${mine}
+  UPDATE effects e SET status = 'intent' FROM mine WHERE e.tenant = $1 AND e.effect_id = $4 AND e.status = 'unknown' RETURNING e.effect_id`
+
 /** Share of a provider's idempotency window within which the same key is used again. */
 const safeWindow = 0.8
 
 /**
  * Does a call's side effect as exactly once as its provider allows. The stored bytes are sent, never new ones, under a
  * key that names run, plan and call. A take-over that finds it `sent`: keyed within the window sends the same again,
- * queryable looks it up first, anything else is `unknown` and for a person to settle.
+ * queryable looks it up first, anything else is `unknown` and for a person to settle; `resend` is his word that it did
+ * not take place.
  * The response becomes durable with the action that records it.
  */
 export const doEffect = async (
@@ -51,6 +56,7 @@ export const doEffect = async (
   call: CallRef,
   request: EffectRequest,
   signal: AbortSignal,
+  { resend } = { resend: false },
 ): Promise<Effect> => {
   const effectId = sha256(`${fence.run_id}|${call.plan_seq}|${call.index}`)
   const found = await one<Row>(sql, intentStatement, [
@@ -64,7 +70,10 @@ export const doEffect = async (
   ])
   if (!found) throw leaseLost()
   if (found.status === 'succeeded') return { effect_id: effectId, response: String(found.response) }
-  if (found.status === 'unknown' || found.status === 'failed') throw unknownEffect(effectId)
+  if (found.status === 'unknown' && resend) {
+    if (!(await one(sql, resendStatement, [fence.tenant, fence.run_id, fence.epoch, effectId])))
+      throw leaseLost()
+  } else if (found.status === 'unknown' || found.status === 'failed') throw unknownEffect(effectId)
 
   if (found.status === 'sent') {
     const earlier = await reconcile(found, effectId, request, signal)
@@ -97,5 +106,6 @@ const reconcile = async (
 
 const unknownEffect = (effectId: string): MasonError =>
   new MasonError('effect_unknown', `it is not known whether the side effect ${effectId} took place`, {
-    remedy: 'look it up at the provider under that key; it is not sent again',
+    remedy: 'look it up at the provider under that key; it is not sent again by itself',
+    detail: { effect_id: effectId },
   })

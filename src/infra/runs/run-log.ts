@@ -26,7 +26,7 @@ export const createRunLog = (sql: Sql, fence: Fence): RunLog => {
     finish: (entry, outcome, result) => finishRun(sql, fence, { ...entry, outcome, result }),
     park: (question, call, workedMs) => leave(parkRun(sql, fence, question, call, workedMs)),
     requeue: (runAt, workedMs) => leave(requeueRun(sql, fence, runAt, workedMs)),
-    effect: (call, request, signal) => doEffect(sql, fence, call, request, signal),
+    effect: (call, request, signal, options) => doEffect(sql, fence, call, request, signal, options),
     async answerTo(call) {
       const row = await one<{ answer: PersonAnswer | null }>(
         sql,
