@@ -1,4 +1,4 @@
-import type { CallRef, Question, Sql } from '../../state/ports.ts'
+import type { CallRef, Outcome, Question, Sql } from '../../state/ports.ts'
 import { type Database, one } from '../database/database.ts'
 import { newInputRequestId } from '../ids.ts'
 import type { Fence } from './append.ts'
@@ -85,4 +85,21 @@ export const handBackRun = async (database: Database, fence: Fence, workedMs: nu
     if (row?.cancel_requested)
       await settleRun(sql, fence.tenant, fence.run_id, { status: 'cancelled', reason: row.reason ?? '' })
     return row !== null
+  })
+
+/**
+ * Ends a run that keeps killing its workers, without reading it: what it holds may be what kills them. False: it has
+ * no action yet, and its turn must be opened first.
+ */
+export const giveUpRun = async (database: Database, fence: Fence, outcome: Outcome): Promise<boolean> =>
+  database.transaction(async (sql) => {
+    const mine = await one(
+      sql,
+      `UPDATE runs r SET status = 'queued', lease_owner = NULL, lease_until = NULL
+       WHERE tenant = $1 AND run_id = $2 AND epoch = $3 AND status = 'running'
+         AND EXISTS (SELECT FROM actions a WHERE a.tenant = r.tenant AND a.session_id = r.session_id AND a.run_id = r.run_id)
+       RETURNING run_id`,
+      [fence.tenant, fence.run_id, fence.epoch],
+    )
+    return mine !== null && (await settleRun(sql, fence.tenant, fence.run_id, outcome)) !== null
   })

@@ -10,7 +10,7 @@ import { createFiles } from '../files/run-files.ts'
 import { newAttemptId } from '../ids.ts'
 import { type Claim, claimNext, maxStalls } from '../runs/claim.ts'
 import { keepLeases } from '../runs/leases.ts'
-import { handBackRun } from '../runs/release.ts'
+import { giveUpRun, handBackRun } from '../runs/release.ts'
 import { createRunLog, readBlob, readRows } from '../runs/run-log.ts'
 import { createSteadySql } from '../runs/steady.ts'
 import { readProfile } from '../users.ts'
@@ -89,6 +89,7 @@ export const createWorker = (options: WorkerOptions) => {
     leaseSignal: AbortSignal,
     worked: { ms: number },
   ): Promise<Left> => {
+    if (claim.stalls > maxStalls && (await giveUpRun(database, claim, poisoned(claim)))) return 'ended'
     const sql = createSteadySql(database, clock, leaseSignal)
     const rows = await readRows(sql, claim.tenant, claim.session_id, claim.turn)
     const live = new LiveRun(
