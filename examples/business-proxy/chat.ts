@@ -45,9 +45,14 @@ export const replyTo = async (
 
 if (process.argv[1] === import.meta.filename) {
   const { MASON_URL: url = 'http://127.0.0.1:8080', MASON_TOKEN: token } = process.env
-  for await (const line of createInterface({ input: process.stdin })) {
-    const message = JSON.parse(line) as ChatMessage
-    await send(message)
-    console.log(JSON.stringify(await replyTo({ url, token }, message, AbortSignal.timeout(60_000))))
-  }
+  for await (const line of createInterface({ input: process.stdin }))
+    try {
+      const message = JSON.parse(line) as ChatMessage
+      await send(message)
+      console.log(JSON.stringify(await replyTo({ url, token }, message, AbortSignal.timeout(60_000))))
+    } catch (error) {
+      const { message, remedy } = error as Error & { remedy?: string }
+      console.error(`no reply: ${remedy ? `${message}; ${remedy}` : message}`)
+      process.exitCode = 1
+    }
 }

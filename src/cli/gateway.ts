@@ -21,6 +21,6 @@ export type Gateway = {
   /** How somebody else can answer a question of this run, as a line for people. */
   howToAnswer(runId: string, requestId: string): string
   /** How to go on with the session, as a command. */
-  howToGoOn(sessionId: string): string
+  howToGoOn(sessionId: string, userId: string): string
   close(): Promise<void>
 }

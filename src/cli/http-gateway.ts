@@ -22,7 +22,8 @@ export const openHttpGateway = (
     },
     howToAnswer: (runId, requestId) =>
       `curl -X POST ${target.url}/v1/runs/${runId}/input${target.token ? ' -H "Authorization: Bearer $MASON_TOKEN"' : ''} -H 'Content-Type: application/json' -d '{"request_id": "${requestId}", "answer": …}'`,
-    howToGoOn: (sessionId) => `${commandName()} run --url ${target.url} --session ${sessionId} "…"`,
+    howToGoOn: (sessionId, userId) =>
+      `${commandName()} run --url ${target.url} --session ${sessionId} --user ${userId} "…"`,
     close: async () => {},
   }
 }

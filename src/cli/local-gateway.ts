@@ -31,7 +31,7 @@ export const openLocalGateway = async (config: Config, log: Log): Promise<Gatewa
     },
     howToAnswer: (runId, requestId) =>
       `${commandName()} serve, then POST /v1/runs/${runId}/input {"request_id": "${requestId}", "answer": …}`,
-    howToGoOn: (sessionId) => `${commandName()} run --session ${sessionId} "…"`,
+    howToGoOn: (sessionId, userId) => `${commandName()} run --session ${sessionId} --user ${userId} "…"`,
     close: () => runtime.close(10_000),
   }
 }

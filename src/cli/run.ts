@@ -34,7 +34,9 @@ export const run = async (prompt: string, flags: RunFlags, env: Environment): Pr
     const shown = { renderer, terminal: { ...terminal, canAsk }, gateway }
     const code = await follow(followed, shown, interrupt.signal)
     if (!flags.json && code === exitCodes.done)
-      terminal.out.write(`${terminal.colors.dim(`go on: ${gateway.howToGoOn(followed.run.session_id)}`)}\n`)
+      terminal.out.write(
+        `${terminal.colors.dim(`go on: ${gateway.howToGoOn(followed.run.session_id, request.user_id)}`)}\n`,
+      )
     return code
   } finally {
     renderer.close()
@@ -62,6 +64,7 @@ const openGateway = async (config: Config, renderer: Renderer): Promise<Gateway>
     import('./local-gateway.ts'),
     import('./log.ts'),
   ])
+  if (config.database.kind === 'embedded') note('starting the embedded database, which takes a few seconds …')
   return openLocalGateway(config, createNotes(config.logLevel, note))
 }
 

@@ -28,6 +28,19 @@ export const docsRoutes = async (app: App, auth: 'required' | 'off'): Promise<()
     handler: async (_request, reply) => reply.type('application/json; charset=utf-8').send(text),
   })
 
+  app.get('/', {
+    config: {
+      doc: {
+        id: 'getRoot',
+        tag: 'operations',
+        summary: 'Leads to the docs',
+        role: null,
+        answers: { 302: { description: 'To /docs' } },
+      },
+    },
+    handler: async (_request, reply) => reply.redirect('/docs'),
+  })
+
   return async () => {
     const document = openApiDocument(routes, auth)
     text = JSON.stringify(document)

@@ -73,6 +73,7 @@ describe('/openapi.json', () => {
       'get /admin/v1/tokens/{id}',
       'get /admin/v1/users',
       'get /admin/v1/users/{id}',
+      'get /',
       'get /healthz',
       'get /metrics',
       'get /openapi.json',

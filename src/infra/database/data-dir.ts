@@ -4,15 +4,19 @@ import { link, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { MasonError } from '../../state/errors.ts'
 
-/** When a process began, so that a reused process id is not taken for the old one; '' where /proc has no word of it. */
-const startOf = (pid: number): string => {
+/** State and start of a process as /proc tells them; empty where it has no word of it. */
+const statOf = (pid: number): { state: string; start: string } => {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? ''
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    return { state: fields[0] ?? '', start: fields[19] ?? '' }
   } catch {
-    return ''
+    return { state: '', start: '' }
   }
 }
+
+/** Killed, and only waiting for its parent to take note. */
+const isDead = (state: string): boolean => state === 'Z' || state === 'X'
 
 const isAlive = (owner: string): boolean => {
   const [pid, start] = owner.trim().split(' ')
@@ -22,7 +26,9 @@ const isAlive = (owner: string): boolean => {
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'EPERM'
   }
-  return !start || startOf(Number(pid)) === start
+  const found = statOf(Number(pid))
+  // a process id may have been given out again
+  return !isDead(found.state) && (!start || found.start === start)
 }
 
 /** Takes the exclusive lock on a data folder; gives the function that ends it. Two processes on one folder would lose data. */
@@ -62,7 +68,7 @@ const take = async (path: string): Promise<string | null> => {
 /** All at once with its content, so that nobody finds it empty. False: it stands already. */
 const make = async (path: string): Promise<boolean> => {
   const draft = `${path}.${process.pid}.${randomBytes(4).toString('hex')}`
-  await writeFile(draft, `${process.pid} ${startOf(process.pid)}\n`, { mode: 0o600, flag: 'wx' })
+  await writeFile(draft, `${process.pid} ${statOf(process.pid).start}\n`, { mode: 0o600, flag: 'wx' })
   try {
     await link(draft, path)
     return true

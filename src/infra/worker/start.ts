@@ -22,7 +22,10 @@ export const startWorker = async (options: StartOptions) => {
   const worker = createWorker({ ...options, ring })
   const bells = await queues.onBell(() => worker.offer(), { concurrency: options.concurrency })
   const intake = await queues.onIntake(
-    async (job) => void (await takeIntakeJob(database, job, options.submit)),
+    async (job) => {
+      if (!(await takeIntakeJob(database, job, options.submit)))
+        log.warn({ job_id: job.id }, 'a queue job was refused; rejected_jobs has it with its faults')
+    },
     { concurrency: 4 },
   )
   const relay = repeatWork(() => relayBells(database, queues), relayEveryMs, clock, log, 'relaying bells')

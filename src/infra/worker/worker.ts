@@ -100,8 +100,13 @@ export const createWorker = (options: WorkerOptions) => {
         newAttemptId,
         events: {
           onAction: () => feed.changed(claim.tenant, claim.session_id, 'action'),
+          // a new claim's attempts come after all of the one before, so that they void what was streamed then
           onText: (delta) =>
-            feed.streamed(claim.tenant, claim.session_id, { run_id: claim.run_id, ...delta }),
+            feed.streamed(claim.tenant, claim.session_id, {
+              run_id: claim.run_id,
+              ...delta,
+              attempt: (claim.epoch - 1) * attemptsOfClaim + delta.attempt,
+            }),
         },
       },
     )
@@ -149,6 +154,9 @@ export const createWorker = (options: WorkerOptions) => {
     },
   }
 }
+
+/** More than one claim's attempts at a call can ever be. */
+const attemptsOfClaim = 1000
 
 export type Worker = ReturnType<typeof createWorker>
 
