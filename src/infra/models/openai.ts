@@ -151,7 +151,7 @@ export const openModels = (options: OpenAIOptions): Models => {
       const delay_ms = waitMs(fault, retries, endsAtMs)
       if (delay_ms === undefined) throw failureOf(fault, { baseUrl, model, apiKey, attempts, usage })
       log?.warn(
-        { role, model, code: fault.code, status: fault.status, attempts, delay_ms },
+        { role, model, code: fault.code, status: fault.status, attempts, delay_ms: Math.round(delay_ms) },
         'model call again',
       )
       await clock.sleep(delay_ms, signal)

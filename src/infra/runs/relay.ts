@@ -51,7 +51,7 @@ export const reconcile = async (
   const steps: Record<string, () => Promise<unknown>> = {
     'ringing for runnable runs': () => ringRunnable(database, queues),
     'expiring questions': () => expireInputs(database),
-    'expiring runs': () => expireRuns(database),
+    'expiring runs': () => expireRuns(database, log),
     'looking for silent workers': () => reportSilent(database, log, silentMs),
     'dropping old keys': () =>
       database.query(
@@ -70,13 +70,16 @@ const ringRunnable = async (database: Database, queues: Queues): Promise<void> =
   if (rows.length > 0) await queues.ringMany(rows.map(bellOf), { coalesce: true })
 }
 
-const expireRuns = async (database: Database): Promise<void> => {
+/** One that cannot be settled keeps none of the others waiting. */
+const expireRuns = async (database: Database, log: Log): Promise<void> => {
   const expired = await database.query<RunRef>(expiredStatement)
   const error = { code: 'expired', message: 'the run waited longer in the queue than its business allows' }
   for (const { tenant, run_id } of expired.rows)
-    await database.transaction((sql) =>
-      settleRun(sql, tenant, run_id, { status: 'failed', reason: 'expired', error }, { onlyExpired: true }),
-    )
+    await database
+      .transaction((sql) =>
+        settleRun(sql, tenant, run_id, { status: 'failed', reason: 'expired', error }, { onlyExpired: true }),
+      )
+      .catch((fault: unknown) => log.warn({ run_id, error: String(fault) }, 'a run could not be expired'))
 }
 
 const reportSilent = async (database: Database, log: Log, silentMs: number): Promise<void> => {
