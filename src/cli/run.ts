@@ -26,6 +26,8 @@ export const run = async (prompt: string, flags: RunFlags, env: Environment): Pr
   const interrupt = onInterrupt()
   let gateway: Gateway | null = null
   try {
+    if (!flags.json && config.client.url === null && config.database.kind === 'embedded')
+      renderer.note('starting the embedded database, which takes a few seconds …')
     gateway = await openGateway(config, renderer)
     if (interrupt.signal.aborted) return exitCodes.cancelled
     const followed = await gateway.submit(request)
@@ -64,7 +66,6 @@ const openGateway = async (config: Config, renderer: Renderer): Promise<Gateway>
     import('./local-gateway.ts'),
     import('./log.ts'),
   ])
-  if (config.database.kind === 'embedded') note('starting the embedded database, which takes a few seconds …')
   return openLocalGateway(config, createNotes(config.logLevel, note))
 }
 

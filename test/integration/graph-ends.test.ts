@@ -84,7 +84,7 @@ describe('usage', () => {
 
 describe('waiting', () => {
   test('a task that failed and may be retried later queues the run again, and it goes on then', async () => {
-    gate.onKnock((_, nth) => (nth === 1 ? { error: 'busy' } : { text: 'open' }))
+    gate.onKnock((_, nth) => ({ text: nth === 1 ? 'refused: busy' : 'open' }))
     const planned = calling(knock('door'))
     const plan = {
       name: 'update_todos',

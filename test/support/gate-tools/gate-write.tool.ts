@@ -19,6 +19,9 @@ export default defineTool({
       send: (request, effect, signal) =>
         callGate(JSON.parse(request), { tool: 'gate_write', run: context.run.run_id, effect }, signal),
     })
+    // a refusal is an answer of the provider's: it is known that nothing was done
+    const refusal = /^refused: (.*)$/.exec(text)?.[1]
+    if (refusal !== undefined) throw new Error(refusal)
     return context.checkpoint({ summary: `Passed ${input.key}`, result: { text } })
   },
 })
