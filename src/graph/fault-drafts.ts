@@ -6,7 +6,7 @@ import { type Json, usageSchema } from '../state/runtime-state.ts'
 const maxSummary = 500
 
 /** A tool's fault is a result the model can act on, not the end of the run. */
-export const faultDraft = (name: string, error: unknown): ActionDraft => {
+export const thrownDraft = (name: string, error: unknown): ActionDraft => {
   const { message, code, remedy } = toMasonError(error, 'node_failed')
   return {
     summary: cutText(`${name} failed: ${message}`, maxSummary),

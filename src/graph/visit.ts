@@ -16,7 +16,7 @@ import type {
 } from '../state/ports.ts'
 import type { RuntimeState } from '../state/runtime-state.ts'
 import { act } from './act.ts'
-import { failureDraft, faultDraft } from './fault-drafts.ts'
+import { failureDraft, thrownDraft } from './fault-drafts.ts'
 import type { LiveRun } from './live-run.ts'
 import type { AnyNode, Context, GraphInfo } from './node.ts'
 import type { AnyTool, ToolContext } from './tool.ts'
@@ -114,7 +114,7 @@ export const createVisit = (
       if (error instanceof Suspended) return run.state
       if (signal.aborted) throw signal.reason
       if (isMasonError(error, 'lease_lost', 'database_unavailable')) throw error
-      if (planned && !laying) return checkpoint(faultDraft(part.name, error))
+      if (planned && !laying) return checkpoint(thrownDraft(part.name, error))
       run.failedAt = part.name
       if (!laying && part.name !== 'end') await checkpoint(failureDraft(part.name, error), {}).catch(() => {})
       throw error

@@ -1,6 +1,7 @@
 import { defineNode } from '../graph/node.ts'
 import { answeredCalls } from '../state/calls.ts'
 import { draftOf, resultText } from '../state/context.ts'
+import { limitText, outcomeSummary } from '../state/outcome.ts'
 import type { Outcome } from '../state/ports.ts'
 import type { RuntimeState } from '../state/runtime-state.ts'
 import { turnActions, turnOf } from '../state/turn.ts'
@@ -16,7 +17,7 @@ export default defineNode({
     const answer = outcome.status === 'completed' ? finalAnswer(state, outcome) : null
     return checkpoint(
       {
-        summary: summaryOf(outcome),
+        summary: outcomeSummary(outcome),
         result: { status: outcome.status, reason: outcome.reason },
         context:
           answer === null ? null : { type: 'text', content: answer, important: true, usage_type: 'output' },
@@ -39,14 +40,6 @@ const finalAnswer = (state: EndState, outcome: Outcome): string => {
   return draftOf(state) ?? whatThereIs(state, outcome)
 }
 
-const limits: Record<string, string> = {
-  steps: 'the limit of steps was reached',
-  tokens: 'the limit of tokens was reached',
-  cost: 'the limit of cost was reached',
-  time: 'the time was up',
-  no_progress: 'the same step kept coming back without anything new',
-}
-
 /** By rule and without a model: what was found before a limit was reached, the most relevant first. */
 const whatThereIs = (state: EndState, outcome: Outcome): string => {
   const found = answeredCalls(turnActions(state))
@@ -54,17 +47,8 @@ const whatThereIs = (state: EndState, outcome: Outcome): string => {
     .toSorted((a, b) => b.action.relevance - a.action.relevance || b.action.id - a.action.id)
     .slice(0, 10)
     .map(({ action }) => `- ${resultText(action, new Map()).slice(0, 500)}`)
-  const why = `This is not a full answer: ${limits[outcome.reason] ?? outcome.reason}.`
+  const why = `This is not a full answer: ${limitText(outcome.reason)}.`
   return found.length === 0
     ? `${why} Nothing was found yet.`
     : `${why} What was found so far:\n${found.join('\n')}`
-}
-
-const summaryOf = (outcome: Outcome): string => {
-  if (outcome.status === 'completed')
-    return outcome.reason === 'answered'
-      ? 'Answered'
-      : `Ended with what there is: ${limits[outcome.reason] ?? outcome.reason}`
-  if (outcome.status === 'cancelled') return `Cancelled${outcome.reason ? `: ${outcome.reason}` : ''}`
-  return `Failed: ${outcome.error.message}`.slice(0, 1000)
 }

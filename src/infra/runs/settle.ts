@@ -1,3 +1,4 @@
+import { outcomeSummary } from '../../state/outcome.ts'
 import type { Outcome, RunResult, Sql } from '../../state/ports.ts'
 import type { ActionBody } from '../../state/runtime-state.ts'
 import { noUsage } from '../../state/usage.ts'
@@ -85,10 +86,7 @@ export const endRun = async (sql: Sql, ended: Ended, outcome: Outcome): Promise<
 const endBody = (outcome: Outcome): ActionBody => ({
   node: 'end',
   preparation: '',
-  summary:
-    outcome.status === 'failed'
-      ? `Failed: ${outcome.error.message}`
-      : `Cancelled${outcome.reason ? `: ${outcome.reason}` : ''}`,
+  summary: outcomeSummary(outcome),
   result: { status: outcome.status, reason: outcome.reason },
   context: null,
   relevance: 0,
