@@ -1,32 +1,34 @@
+import { existsSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { PGlite, types } from '@electric-sql/pglite'
-import { vector } from '@electric-sql/pglite-pgvector'
-import type { Sql } from '../../state/ports.ts'
+import type { PGlite } from '@electric-sql/pglite'
+import type { Log, Sql } from '../../state/ports.ts'
 import { lockFolder } from './data-dir.ts'
 import { businessScope, type Database } from './database.ts'
-import { migrate } from './migrate.ts'
+import { readDump } from './dump.ts'
+import { migratePglite, startPglite } from './pglite.ts'
+import { keepLogShort } from './short-log.ts'
+import { unpackDump } from './unpack.ts'
 
 /** The embedded database, with the instance that the queue shares. */
 export type EmbeddedDatabase = Database & { kind: 'embedded'; pglite: PGlite }
 
 /**
- * Opens PGlite in `dataDir` (absent: in memory) under an exclusive lock. One session serves everybody, so
- * PGlite's own mutex orders statements and transactions. It does not fsync: it survives a crash of the
- * process, not of the machine.
+ * Opens PGlite in `dataDir` (absent: in memory) under an exclusive lock; a new one begins as a copy of the built
+ * database. One session serves everybody, so PGlite's own mutex orders statements and transactions. It does not fsync:
+ * it survives a crash of the process, not of the machine.
  */
 export const openEmbedded = async (options: {
   dataDir?: string
   loadDataDir?: Blob | File
+  log?: Log
 }): Promise<EmbeddedDatabase> => {
-  const unlock = options.dataDir ? await lockData(options.dataDir) : async () => {}
+  const { dataDir, loadDataDir, log = silent } = options
+  const unlock = dataDir ? await lockData(dataDir) : async () => {}
   try {
-    const pglite = await PGlite.create({
-      ...(options.dataDir && { dataDir: join(options.dataDir, 'pgdata') }),
-      ...(options.loadDataDir && { loadDataDir: options.loadDataDir }),
-      extensions: { vector },
-      parsers: { [types.INT8]: Number },
-    })
+    const pglite = dataDir
+      ? await startInFolder(join(dataDir, 'pgdata'), log)
+      : await startPglite({ loadDataDir: loadDataDir ?? new Blob([await readDump(log)]) })
     await prepare(pglite)
     return wrap(pglite, unlock)
   } catch (error) {
@@ -35,21 +37,24 @@ export const openEmbedded = async (options: {
   }
 }
 
+const silent: Log = { debug() {}, info() {}, warn() {}, error() {} }
+
 const lockData = async (dataDir: string): Promise<() => Promise<void>> => {
   await mkdir(dataDir, { recursive: true, mode: 0o700 })
   return lockFolder(dataDir)
 }
 
+const startInFolder = async (folder: string, log: Log): Promise<PGlite> => {
+  if (!existsSync(join(folder, 'PG_VERSION'))) unpackDump(await readDump(log), folder)
+  return startPglite({ dataDir: folder })
+}
+
 const prepare = async (pglite: PGlite): Promise<void> => {
-  await pglite.exec('SET search_path = mason, public')
-  await migrate({
-    run: async (text) => void (await pglite.exec(text)),
-    query: async (text, values) =>
-      (await pglite.query<Record<string, unknown>>(text, values as unknown[])).rows,
-  })
+  await migratePglite(pglite)
   // The queue keeps its tables in the same database. A lease that is left belongs to a process that is gone.
   await pglite.exec(`
     GRANT CREATE ON DATABASE ${(await pglite.query<{ name: string }>('SELECT quote_ident(current_database()) AS name')).rows[0]?.name} TO mason_worker;
+    GRANT pg_checkpoint TO mason_worker;
     SET ROLE mason_worker;
     UPDATE runs SET lease_until = clock_timestamp() WHERE status = 'running'`)
 }
@@ -65,6 +70,7 @@ const wrap = (pglite: PGlite, unlock: () => Promise<void>): EmbeddedDatabase => 
     },
   })
   const direct = sqlOf(pglite)
+  const stopLooking = keepLogShort(pglite)
   return {
     kind: 'embedded',
     pglite,
@@ -80,6 +86,7 @@ const wrap = (pglite: PGlite, unlock: () => Promise<void>): EmbeddedDatabase => 
         return work(sqlOf(tx as unknown as PGlite))
       }) as Promise<never>,
     async close() {
+      stopLooking()
       if (!pglite.closed) await pglite.close()
       await unlock()
     },

@@ -9,9 +9,10 @@ export type MigrationTarget = {
   query(text: string, values?: readonly unknown[]): Promise<Record<string, unknown>[]>
 }
 
-type Migration = { name: string; text: string; checksum: string }
+export type Migration = { name: string; text: string; checksum: string }
 
-const readMigrations = async (): Promise<Migration[]> => {
+/** All migrations in their order. */
+export const readMigrations = async (): Promise<Migration[]> => {
   const folder = packagePath('migrations')
   const names = (await readdir(folder)).filter((name) => name.endsWith('.sql')).sort()
   return Promise.all(

@@ -16,11 +16,11 @@ export const openDatabase = async (config: Config, log: Log, loadDataDir?: Blob)
     }
     case 'embedded': {
       const { openEmbedded } = await import('./embedded.ts')
-      return openEmbedded({ dataDir: database.dataDir })
+      return openEmbedded({ dataDir: database.dataDir, log })
     }
     case 'memory': {
       const { openEmbedded } = await import('./embedded.ts')
-      return openEmbedded(loadDataDir ? { loadDataDir } : {})
+      return openEmbedded({ log, ...(loadDataDir && { loadDataDir }) })
     }
     default:
       throw database satisfies never

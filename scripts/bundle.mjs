@@ -1,0 +1,30 @@
+// Files that load a library of hundreds of modules: each becomes one with it, which a process reads five times quicker.
+// All else stays as tsc wrote it, so that nodes and tools are found by their names and share one copy of everything.
+import { rmSync } from 'node:fs'
+import { build } from 'esbuild'
+
+/** Our own files are shared by all: they stay outside. */
+const oursOutside = {
+  name: 'ours-outside',
+  setup: ({ onResolve }) =>
+    onResolve({ filter: /^\.\.?\// }, ({ path, kind, importer }) =>
+      kind === 'entry-point' || importer.includes('node_modules') ? undefined : { path, external: true },
+    ),
+}
+
+for (const file of ['dist/src/graph/router.js', 'dist/src/infra/models/openai/chat.js']) {
+  await build({
+    entryPoints: [file],
+    outfile: file,
+    allowOverwrite: true,
+    bundle: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node20',
+    // a schema of ours must be one of theirs
+    external: ['zod', 'zod/*'],
+    plugins: [oursOutside],
+    logLevel: 'warning',
+  })
+  rmSync(`${file}.map`)
+}
