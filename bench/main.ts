@@ -1,0 +1,43 @@
+import { parseArgs } from 'node:util'
+import { record, writePage } from './report/page.ts'
+import { build } from './support/build.ts'
+import { caseNames } from './support/case-names.ts'
+import { openBench } from './support/measure.ts'
+import { measureCase } from './support/repeat.ts'
+import { openServers } from './support/servers.ts'
+
+/**
+ * `npm run bench [-- name …] [--repeat N] [--scale X] [--only variant] [--record]`: measures the cases named, or all;
+ * `report` only draws docs/performance.md again.
+ */
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    repeat: { type: 'string', default: '3' },
+    /** 1 is what the page reports; counts are multiplied by it. */
+    scale: { type: 'string', default: '1' },
+    /** Only the variants whose name holds this. */
+    only: { type: 'string', default: '' },
+    /** Keeps the figures for docs/performance.md. */
+    record: { type: 'boolean', default: false },
+  },
+})
+
+const main = async (): Promise<void> => {
+  if (positionals[0] === 'report') return writePage()
+  const names = caseNames(positionals)
+  const stop = new AbortController()
+  for (const name of ['SIGINT', 'SIGTERM'] as const)
+    process.on(name, () => stop.abort(new Error('stopped by hand')))
+  await using _servers = await openServers()
+  await using built = await build(null)
+  await using bench = await openBench(built)
+  for (const name of names) {
+    const options = { repeat: Number(values.repeat), scale: Number(values.scale), only: values.only }
+    const measured = await measureCase(bench, name, options, stop.signal)
+    if (values.record) record(name, measured, options)
+  }
+  if (values.record) writePage()
+}
+
+await main()

@@ -1,0 +1,101 @@
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpus, loadavg } from 'node:os'
+import { join } from 'node:path'
+import { root } from '../support/build.ts'
+import type { Repeated } from '../support/repeat.ts'
+import { round } from '../support/statistics.ts'
+import { charts } from './charts.ts'
+import { reachRows } from './reach.ts'
+
+/** One case as it was measured last. */
+type Recorded = {
+  date: string
+  /** `git describe --always --dirty` of the tree that was measured. */
+  commit: string
+  machine: string
+  /** Of the machine in the last minute, as the case ended: how much was going on beside it, and by it. */
+  load: number
+  repeat: number
+  scale: number
+  measured: Repeated
+}
+
+const page = join(root, 'docs/performance.md')
+const folder = join(root, 'docs/performance')
+const file = join(folder, 'latest.json')
+
+/** Puts a case's figures in place of those before. */
+export const record = (
+  name: string,
+  measured: Repeated,
+  { repeat, scale }: { repeat: number; scale: number },
+): void => {
+  const found: Recorded = {
+    date: new Date().toISOString(),
+    commit: execFileSync('git', ['describe', '--always', '--dirty'], { cwd: root, encoding: 'utf8' }).trim(),
+    machine: `${cpus().length} cores (${cpus()[0]?.model ?? 'unknown'}), Node ${process.version}`,
+    load: round(loadavg()[0] ?? Number.NaN),
+    repeat,
+    scale,
+    measured,
+  }
+  mkdirSync(folder, { recursive: true })
+  writeFileSync(file, `${JSON.stringify({ ...recorded(), [name]: found }, null, 2)}\n`)
+}
+
+const recorded = (): Record<string, Recorded> => {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')) as Record<string, Recorded>
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {}
+    throw error
+  }
+}
+
+/** Draws the kept figures into docs/performance.md, between its markers, and the charts beside it. */
+export const writePage = (): void => {
+  const cases = recorded()
+  const measured = Object.fromEntries(Object.entries(cases).map(([name, found]) => [name, found.measured]))
+  for (const [name, chart] of Object.entries(charts(measured))) writeFileSync(join(folder, name), chart)
+  // a run on a smaller scale says nothing of what is reached
+  const whole = Object.fromEntries(Object.entries(measured).filter(([name]) => cases[name]?.scale === 1))
+  const rows = reachRows(whole).map(
+    ({ what, measured, reach, stretch, verdict }) =>
+      `| ${what} | ${measured} | ${reach} | ${stretch} | ${verdict === 'not reached' ? `**${verdict}**` : verdict} |`,
+  )
+  const reach = ['| what | measured | reach | stretch | |', '|---|---|---|---|---|', ...rows].join('\n')
+  const figures = Object.entries(cases).map(drawCase).join('\n\n')
+  let text = readFileSync(page, 'utf8')
+  text = between(text, 'reach', reach)
+  text = between(text, 'figures', figures)
+  writeFileSync(page, text)
+}
+
+const between = (text: string, mark: string, drawn: string): string => {
+  const [before, , after] = text.split(new RegExp(`(?<=<!-- ${mark} -->)|(?=<!-- end of ${mark} -->)`))
+  if (before === undefined || after === undefined)
+    throw new Error(`docs/performance.md has lost its markers <!-- ${mark} --> and <!-- end of ${mark} -->`)
+  return `${before}\n${drawn}\n${after}`
+}
+
+const drawCase = ([name, { date, commit, machine, load, repeat, scale, measured }]: [
+  string,
+  Recorded,
+]): string =>
+  [
+    `### ${name}`,
+    '',
+    `${date.slice(0, 16).replace('T', ' ')} UTC, commit ${commit}, ${machine}, load ${load}; median of ${repeat}${
+      scale === 1 ? '' : `, **at scale ${scale}**`
+    }.`,
+    '',
+    '| | figure | median | lowest to highest |',
+    '|---|---|---|---|',
+    ...Object.entries(measured).flatMap(([variant, figures]) =>
+      Object.entries(figures).map(
+        ([figure, { median, min, max }]) =>
+          `| ${variant} | ${figure} | ${round(median)} | ${round(min)} to ${round(max)} |`,
+      ),
+    ),
+  ].join('\n')

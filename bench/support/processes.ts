@@ -1,0 +1,73 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+
+/** A process that has told what it had to: a server where it listens, a peer what it measured. */
+export type Started = { pid: number; told: { port?: number; ms?: number } }
+
+export type Processes = {
+  /** Starts `bench/support/<name>.ts`, compiled, with a task as JSON, and waits until it has told. */
+  start(name: string, task: unknown): Promise<Started>
+  /** The same with a script of any place, in its folder. */
+  startFile(path: string, task: unknown, cwd?: string): Promise<Started>
+  /** Takes a process of another kind into its care. */
+  adopt(child: ChildProcess): void
+  end(): Promise<void>
+}
+
+/** Starts processes that tell over IPC when they are ready, and ends those that are left, each by its own id. */
+export const createProcesses = (): Processes => {
+  const children = new Set<ChildProcess>()
+
+  const adopt = (child: ChildProcess): Promise<number | null> => {
+    children.add(child)
+    return once(child, 'exit').then(([code]) => {
+      children.delete(child)
+      return code as number | null
+    })
+  }
+
+  const startFile: Processes['startFile'] = async (path, task, cwd) => {
+    const child = fork(path, [JSON.stringify(task)], {
+      ...(cwd && { cwd }),
+      execArgv: [],
+      // what a server logs goes nowhere, as fast as it can
+      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    })
+    const gone = adopt(child).then((code) => {
+      throw new Error(`${path} ended with ${code} before it told anything`)
+    })
+    const [told] = (await Promise.race([once(child, 'message'), gone])) as [Started['told']]
+    return { pid: child.pid ?? 0, told }
+  }
+
+  return {
+    startFile,
+    adopt: (child) => void adopt(child),
+    start: (name, task) => startFile(fileURLToPath(new URL(`./${name}.js`, import.meta.url)), task),
+    async end() {
+      await Promise.all(
+        [...children].map((child) => {
+          const gone = once(child, 'exit')
+          child.kill('SIGKILL')
+          return gone
+        }),
+      )
+    },
+  }
+}
+
+/** Milliseconds of processor time a process has taken so far, which a busy machine stretches less than the clock. */
+export const cpuMs = (pid: number): number => {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  // utime and stime, in hundredths of a second
+  return (Number(fields[11]) + Number(fields[12])) * 10
+}
+
+/** Megabytes a process holds in memory now. */
+export const rssMb = (pid: number): number => {
+  const kilobytes = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
+  return Math.round(Number(kilobytes) / 102.4) / 10
+}

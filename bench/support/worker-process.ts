@@ -1,0 +1,13 @@
+import type { Config } from '../../src/infra/config.ts'
+import { openRuntime } from '../../src/runtime.ts'
+import { noOpModels } from '../../test/support/no-op-models.ts'
+
+/** `node worker-process.js '<JSON of WorkerTask>'`: a worker of its own with the no-op model. */
+export type WorkerTask = { config: Config; queuePrefix: string; rounds?: number }
+
+const { config, queuePrefix, rounds = 1 } = JSON.parse(process.argv[2] ?? '') as WorkerTask
+const runtime = await openRuntime(config, { models: noOpModels({ rounds }), queuePrefix })
+await runtime.startWorker()
+process.send?.({})
+// whoever started it is gone
+process.once('disconnect', () => process.exit(1))

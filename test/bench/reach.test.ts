@@ -1,0 +1,47 @@
+import { describe, expect, test } from 'vitest'
+import { reachRows } from '../../bench/report/reach.ts'
+import { latencies, median, spreadOf } from '../../bench/support/statistics.ts'
+
+const rowOf = (ms: number, rawMs: number) => {
+  const figures = (value: number) => ({ 'ms per action': spreadOf([value]) })
+  const [row] = reachRows({ append: { Mason: figures(ms), 'raw SQL': figures(rawMs) } })
+  return row
+}
+
+describe('the table of what was reached', () => {
+  test('calls a line reached only when each of its figures is', () => {
+    expect(rowOf(1.1, 0.5)?.verdict).toBe('reached')
+    expect(rowOf(1.3, 0.9)?.verdict).toBe('not reached')
+    expect(rowOf(1.1, 0.4)?.verdict).toBe('not reached')
+    expect(rowOf(0.6, 0.5)?.verdict).toBe('stretch reached')
+  })
+
+  test('says what was measured and what it should have been', () => {
+    expect(rowOf(1.1, 0.5)).toMatchObject({
+      measured: '1.1 ms, 2.2 x raw SQL',
+      reach: '<= 1.2 ms, <= 2.5 x raw SQL',
+      stretch: '<= 0.7 ms, <= 1.5 x raw SQL',
+    })
+  })
+
+  test('leaves a line open whose figures are missing, whatever the rest', () => {
+    const verdicts = reachRows({}).map(({ verdict }) => verdict)
+    expect(new Set(verdicts)).toEqual(new Set(['not measured']))
+  })
+
+  test('takes more for better where more is better', () => {
+    const rowsAt = (perSecond: number) =>
+      reachRows({ accept: { 'Redis up': { 'POST/s': spreadOf([perSecond]) } } }).find(
+        ({ what }) => what === 'durable accept, Redis up',
+      )
+    expect(rowsAt(2100)?.verdict).toBe('reached')
+    expect(rowsAt(1900)?.verdict).toBe('not reached')
+  })
+})
+
+test('repetitions are told by their middle, and by their lowest and highest', () => {
+  expect(spreadOf([3, 1, 2])).toEqual({ median: 2, min: 1, max: 3 })
+  expect(median([4, 1, 2, 3])).toBe(2.5)
+  const hundred = Array.from({ length: 100 }, (_, n) => n + 1)
+  expect(latencies(hundred)).toEqual({ 'ms p50': 51, 'ms p99': 100 })
+})
