@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import { Annotation, END, Send, START, StateGraph } from '@langchain/langgraph'
 import type { Clock } from '../state/ports.ts'
 import type { RuntimeState } from '../state/runtime-state.ts'
 import { waitingUntil } from '../state/todos.ts'
@@ -11,6 +10,7 @@ import type { LiveRun } from './live-run.ts'
 import { checkParts } from './load.ts'
 import type { GraphInfo } from './node.ts'
 import { route, type Target } from './route.ts'
+import { createRouter } from './router.ts'
 import { createView } from './view.ts'
 import { createVisit, type Services, type Visit } from './visit.ts'
 
@@ -28,10 +28,7 @@ export type Graph = GraphInfo & {
   visit(name: 'load-session' | 'end', walk: Walk): Promise<void>
 }
 
-/**
- * LangGraph is the in-process router and nothing more: no checkpointer, no interrupts, no retries. Its one channel
- * holds the RuntimeState; of concurrent branches the state with the latest action wins, since it contains the others'.
- */
+/** Joins the parts: each visit is a step of the router, and `route` says from the actions alone where to go on. */
 export const buildGraph = (parts: Parts): Graph => {
   checkParts(parts)
   const info = describe(parts)
@@ -39,45 +36,18 @@ export const buildGraph = (parts: Parts): Graph => {
   const visits = new Map<string, Visit>()
   for (const part of [...parts.nodes, ...parts.tools]) visits.set(part.name, createVisit(part, info, nextOf))
 
-  // no tool can have these names: LangGraph wants nodes and channels told apart
-  const State = Annotation.Root({
-    _state: Annotation<RuntimeState>({ reducer: later, default: () => null as unknown as RuntimeState }),
-    /** The index of the planner's call a branch answers: all that the router sends along. */
-    _call: Annotation<number | null>({ reducer: (_, call) => call, default: () => null }),
+  const walkOn = createRouter<Walk>([...visits.keys()], async ({ run, services, signal }, { node, call }) => {
+    const state = await visits.get(node)?.(run, call, services, signal)
+    return state ? targetsOf(run, services.clock, state, false) : []
   })
-  const graph = new StateGraph(State) as StateGraph<
-    typeof State.spec,
-    typeof State.State,
-    typeof State.Update,
-    string
-  >
-  const names = [...visits.keys()]
-
-  for (const [name, visit] of visits) {
-    graph.addNode(name, async ({ _call: call }: { _call?: number | null }, config) => {
-      const { run, services, signal } = walkOf(config)
-      return { _state: await visit(run, call ?? null, services, signal) }
-    })
-    graph.addConditionalEdges(name, ({ _state }, config) => sendsOf(walkOf(config), _state, false), [
-      ...names,
-      END,
-    ])
-  }
-  graph.addConditionalEdges(START, ({ _state }, config) => sendsOf(walkOf(config), _state, true), [
-    ...names,
-    END,
-  ])
-  const compiled = graph.compile()
 
   return {
     ...info,
     parts,
     version: versionOf(parts),
     async walk(walk) {
-      await compiled.invoke(
-        { _state: walk.run.state },
-        { configurable: { walk }, recursionLimit: 1_000_000, callbacks: [], signal: walk.signal },
-      )
+      const { run, services, signal } = walk
+      await walkOn(walk, targetsOf(run, services.clock, run.state, true), signal)
     },
     async visit(name, { run, services, signal }) {
       await visits.get(name)?.(run, null, services, signal)
@@ -93,19 +63,13 @@ const versionOf = ({ nodes, tools }: Parts): string => {
   return createHash('sha256').update(JSON.stringify(shape)).digest('hex').slice(0, 12)
 }
 
-const walkOf = (config: { configurable?: Record<string, unknown> }): Walk => config.configurable?.walk as Walk
-
-const lastId = (state: RuntimeState | null): number => state?.action_history.at(-1)?.at(-1)?.id ?? 0
-const later = (a: RuntimeState | null, b: RuntimeState): RuntimeState => (a && lastId(a) > lastId(b) ? a : b)
-
 /**
  * Where to go after a visit. It looks at the state as that visit's own commit left it: of the branches of a fan-out
  * exactly one, the last to commit, sees all of them and goes on.
  */
-const sendsOf = ({ run, services }: Walk, state: RuntimeState, entering: boolean): Send[] | typeof END => {
+const targetsOf = (run: LiveRun, clock: Clock, state: RuntimeState, entering: boolean): Target[] => {
   const actions = state.action_history[run.claimed.turn - 1] ?? []
-  const targets = guard(run, services.clock, run.suspended.length > 0 ? [] : route(actions, entering))
-  return targets.length === 0 ? END : targets.map(({ node, call }) => new Send(node, { _call: call }))
+  return guard(run, clock, run.suspended.length > 0 ? [] : route(actions, entering))
 }
 
 /** Ends the run where a limit is reached; stops before the planner while all that is left to do has to wait. */

@@ -1,7 +1,8 @@
+import { answeredCall } from '../state/calls.ts'
 import type { Outcome } from '../state/ports.ts'
 import type { Limits } from '../state/run-request.ts'
 import type { RuntimeState } from '../state/runtime-state.ts'
-import { turnActions, turnUsage } from '../state/turn.ts'
+import { type ReadonlyAction, turnActions, turnUsage } from '../state/turn.ts'
 import { progress } from './progress.ts'
 
 export const defaultLimits = { max_steps: 200, timeout_ms: 15 * 60_000 }
@@ -15,11 +16,16 @@ export const reachedLimit = (
   limits: Limits,
   planned: number,
 ): Outcome | null => {
-  const steps = turnActions(state).length
-  if (steps + planned + 1 > (limits.max_steps ?? defaultLimits.max_steps))
+  const actions = turnActions(state)
+  if (actions.length + planned + 1 > (limits.max_steps ?? defaultLimits.max_steps))
     return { status: 'completed', reason: 'steps' }
   if (limits.max_tokens !== undefined && turnUsage(state).total_tokens >= limits.max_tokens)
     return { status: 'completed', reason: 'tokens' }
-  if (progress(state).verdict === 'stop') return { status: 'completed', reason: 'no_progress' }
+  if (cameBack(actions.at(-1)) && progress(state).verdict === 'stop')
+    return { status: 'completed', reason: 'no_progress' }
   return null
 }
+
+/** Only with a result or a judgement can something be there again. */
+const cameBack = (last: ReadonlyAction | undefined): boolean =>
+  last !== undefined && (last.node === 'reflection' || answeredCall(last) !== null)

@@ -2,10 +2,13 @@ import type { OpenedBlobs } from '../state/context.ts'
 import { readResult } from '../state/inline-blobs.ts'
 import type { Blobs } from '../state/ports.ts'
 import type { RuntimeState } from '../state/runtime-state.ts'
+import { createTurnScan } from '../state/scan-turn.ts'
 import { turnActions } from '../state/turn.ts'
 
 /** Characters of large results that are brought back into one prompt, the latest first. */
 const budgetChars = 240_000
+
+const largeResults = createTurnScan(({ result }) => typeof result.blob === 'string')
 
 /** Brings back the texts of this turn's large results, as far as a prompt has room for them. */
 export const openBlobs = async (
@@ -14,7 +17,7 @@ export const openBlobs = async (
 ): Promise<OpenedBlobs> => {
   const opened = new Map<string, string>()
   let left = budgetChars
-  for (const { result } of turnActions(state).toReversed()) {
+  for (const { result } of largeResults(turnActions(state)).reverse()) {
     if (typeof result.blob !== 'string' || opened.has(result.blob)) continue
     if (Number(result.bytes) > left) continue
     const bytes = await blobs.read(result.blob)

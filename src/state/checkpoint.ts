@@ -7,6 +7,8 @@ import { noUsage } from './usage.ts'
 /** Results and contexts larger than this, in bytes of JSON, leave the action for a blob. */
 const maxInlineBytes = 32 * 1024
 const headChars = 2000
+/** What one unit of a string's length takes in UTF-8 at the most. */
+const maxBytesPerUnit = 3
 
 /** What a node writes down of its work; the rest has defaults. `node` is the node's own name, always. */
 export type ActionDraft = Partial<Omit<ActionBody, 'node' | 'summary'>> & { summary: string }
@@ -34,19 +36,18 @@ export const prepareAction = async (
     usage: draft.usage ?? noUsage,
     next: draft.next,
   }
-  const body = check(node, actionBodySchema, throughJson(filled))
-  body.result = await spill(body.result, keepBlob)
-  if (body.context) body.context.content = shorten(body.context.content)
-  const patchText = JSON.stringify(patch)
-  return {
-    body,
-    bodyText: JSON.stringify(body),
-    patch: check(node, patchSchema, JSON.parse(patchText)),
-    patchText,
+  const text = JSON.stringify(filled)
+  const body = check(node, actionBodySchema, JSON.parse(text))
+  if (text.length * maxBytesPerUnit > maxInlineBytes) {
+    body.result = await spill(body.result, keepBlob)
+    if (body.context) body.context.content = shorten(body.context.content)
   }
+  const checked = isEmpty(patch) ? {} : check(node, patchSchema, JSON.parse(JSON.stringify(patch)))
+  // what was checked is what is stored: the check leaves out what no object may hold, such as `__proto__`
+  return { body, bodyText: JSON.stringify(body), patch: checked, patchText: JSON.stringify(checked) }
 }
 
-const throughJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
+const isEmpty = (patch: Patch): boolean => Object.keys(patch).length === 0
 
 const check = <Schema extends z.ZodType>(node: string, schema: Schema, value: unknown): z.infer<Schema> => {
   const parsed = schema.safeParse(value)
@@ -68,7 +69,7 @@ const spill = async (
   keepBlob: (bytes: Uint8Array) => Promise<string>,
 ): Promise<ActionBody['result']> => {
   const text = JSON.stringify(result)
-  if (text.length * 3 <= maxInlineBytes) return result
+  if (text.length * maxBytesPerUnit <= maxInlineBytes) return result
   const bytes = Buffer.from(text)
   if (bytes.length <= maxInlineBytes) return result
   const readable = typeof result.text === 'string' ? result.text : text

@@ -3,8 +3,9 @@ import { describe, expect, test } from 'vitest'
 import { openBlobs } from '../../src/graph/open-blobs.ts'
 import { plannerMessages } from '../../src/nodes/planner/messages.ts'
 import type { OpenedBlobs } from '../../src/state/context.ts'
+import { applyAction } from '../../src/state/fold.ts'
 import type { ModelMessage } from '../../src/state/ports.ts'
-import type { ActionBody, RuntimeState } from '../../src/state/runtime-state.ts'
+import { type ActionBody, emptyState, type RuntimeState } from '../../src/state/runtime-state.ts'
 import { answer, body, plan, stateOf, todo } from '../support/actions.ts'
 
 const none: OpenedBlobs = new Map()
@@ -48,6 +49,35 @@ describe("the planner's messages", () => {
           expect(after.slice(0, before.length)).toEqual(before)
           expect(after.length).toBeGreaterThan(before.length)
           before = after
+        }
+      }),
+      { numRuns: 50 },
+    )
+  })
+
+  test('made step by step are those made at once, also where a large result is shown whole only for a while', () => {
+    const latest = [0, 1, 2, 3]
+    const opened = (at: number): OpenedBlobs =>
+      new Map(latest.map((back) => [`blob ${at - back}`, `the whole of ${at - back}`]))
+    fc.assert(
+      fc.property(rounds, fc.nat(8), (all, large) => {
+        let state = emptyState
+        const bodies = [body('load-session', { next: ['planner'] }), ...all.flatMap(laid)]
+        for (const [at, entry] of bodies.entries()) {
+          const [one, patch] = Array.isArray(entry) ? entry : [entry, {}]
+          const isLarge = at >= large && one.result.call !== undefined
+          const result = isLarge
+            ? { ...one.result, text: undefined, blob: `blob ${at}`, head: 'h' }
+            : one.result
+          state = applyAction(state, {
+            seq: at + 1,
+            turn: 1,
+            body: { ...one, result: result as ActionBody['result'] },
+            patch: at === 0 ? { prompts: 'x' } : patch,
+          })
+          expect(plannerMessages(state, opened(at))).toEqual(
+            plannerMessages(structuredClone(state), opened(at)),
+          )
         }
       }),
       { numRuns: 50 },

@@ -185,6 +185,18 @@ describe('prepareAction', () => {
     expect(JSON.parse(bodyText)).toEqual(body)
   })
 
+  test('stores of a patch what it holds of it, also where a name is `__proto__`', async () => {
+    const user_context = JSON.parse('{"__proto__":{"role":"admin"},"name":"Ada"}')
+    const { patch, patchText } = await prepareAction(
+      'look',
+      { summary: 's', next: [] },
+      { user_context },
+      async () => '',
+    )
+    expect(JSON.parse(patchText)).toEqual(patch)
+    expect(Object.keys(patch.user_context ?? {})).toEqual(['name'])
+  })
+
   test('refuses a draft that does not check, naming the node and its file', async () => {
     await expect(
       prepareAction('look', { summary: 's', relevance: 2, next: [] }, {}, async () => ''),

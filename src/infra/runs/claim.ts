@@ -49,8 +49,8 @@ const claimStatement = `
         SELECT r.run_id FROM runs r
         WHERE r.tenant = b.tenant AND r.status IN ('queued', 'running') AND r.run_at <= clock_timestamp()
           AND (r.lease_until IS NULL OR r.lease_until <= clock_timestamp())
-          AND NOT EXISTS (SELECT FROM runs e WHERE e.tenant = r.tenant AND e.session_id = r.session_id
-            AND e.turn < r.turn AND e.status IN ('queued', 'running', 'input_required'))
+          AND r.turn = (SELECT e.turn FROM runs e WHERE e.tenant = r.tenant AND e.session_id = r.session_id
+            AND e.status IN ('queued', 'running', 'input_required') ORDER BY e.turn LIMIT 1)
         ORDER BY r.priority DESC, r.run_at, r.run_id LIMIT 4) q
     ) due
     LIMIT 32

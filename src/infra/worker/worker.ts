@@ -91,7 +91,9 @@ export const createWorker = (options: WorkerOptions) => {
   ): Promise<Left> => {
     if (claim.stalls > maxStalls && (await giveUpRun(database, claim, poisoned(claim)))) return 'ended'
     const sql = createSteadySql(database, clock, leaseSignal)
-    const rows = await readRows(sql, claim.tenant, claim.session_id, claim.turn)
+    // a session whose next action is its first has nothing to read
+    const isNew = claim.next_seq === 1
+    const rows = isNew ? [] : await readRows(sql, claim.tenant, claim.session_id, claim.turn)
     const live = new LiveRun(
       { ...claim, business_id: claim.tenant, state: fold(rows) },
       {

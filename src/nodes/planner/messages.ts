@@ -23,36 +23,60 @@ export const plannerMessages = (
 ): ModelMessage[] => {
   const stalled = progress(state)
   const closing = joinSections([planOf(state), stalled.verdict === 'replan' ? replanNote(stalled.why) : ''])
-  return [
+  const opening: ModelMessage[] = [
     { role: 'system', content: plannerInstructions },
     { role: 'user', content: backgroundOf(state) },
-    ...turnMessages(turnActions(state), blobs),
-    ...(closing ? [{ role: 'user' as const, content: closing }] : []),
   ]
+  return opening.concat(
+    turnMessages(turnActions(state), blobs),
+    closing ? { role: 'user', content: closing } : [],
+  )
 }
 
+/** What the steps of a turn that are over have told, up to the plan that stands at `at`. */
+type Told = { messages: readonly ModelMessage[]; at: number; plan: ReadonlyAction }
+
+/** By the first action of the turn, so that a step adds its own messages and does not make all others anew. */
+const told = new WeakMap<ReadonlyAction, Told>()
+
 const turnMessages = (actions: readonly ReadonlyAction[], blobs: OpenedBlobs): ModelMessage[] => {
-  const messages: ModelMessage[] = []
-  for (const [at, action] of actions.entries()) {
-    const calls = plannedCalls(action)
-    if (calls.length > 0) {
-      const answers = answersTo(actions, at + 1)
-      messages.push({
-        role: 'assistant',
-        content: action.preparation,
-        tool_calls: calls.map(({ id, tool, args }) => ({ id, name: tool, arguments: JSON.stringify(args) })),
-      })
-      for (const { id, index } of calls) {
-        const answer = answers.get(index)
-        messages.push({
-          role: 'tool',
-          tool_call_id: id,
-          content: answer ? resultText(answer, blobs) : '[no result]',
-        })
-      }
+  const [first] = actions
+  const known = first && told.get(first)
+  const before = known && actions[known.at] === known.plan ? known : { messages: [], at: 0 }
+  const messages = [...before.messages]
+  let over: { length: number; at: number; plan: ReadonlyAction } | null = null
+  let isLasting = true
+  for (const [index, action] of actions.slice(before.at).entries()) {
+    const at = before.at + index
+    if (plannedCalls(action).length > 0) {
+      if (isLasting) over = { length: messages.length, at, plan: action }
+      messages.push(...callMessages(action, answersTo(actions, at + 1), blobs))
     } else if (action.node === 'reflection') messages.push(...reflectionMessages(action))
+    // how much of a large result is shown depends on what came after it
+    else if (action.result.blob !== undefined) isLasting = false
   }
+  if (first && over)
+    told.set(first, { messages: messages.slice(0, over.length), at: over.at, plan: over.plan })
   return messages
+}
+
+const callMessages = (
+  plan: ReadonlyAction,
+  answers: ReadonlyMap<number, ReadonlyAction>,
+  blobs: OpenedBlobs,
+): ModelMessage[] => {
+  const calls = plannedCalls(plan)
+  return [
+    {
+      role: 'assistant',
+      content: plan.preparation,
+      tool_calls: calls.map(({ id, tool, args }) => ({ id, name: tool, arguments: JSON.stringify(args) })),
+    },
+    ...calls.map(({ id, index }): ModelMessage => {
+      const answer = answers.get(index)
+      return { role: 'tool', tool_call_id: id, content: answer ? resultText(answer, blobs) : '[no result]' }
+    }),
+  ]
 }
 
 /** The answers to the calls made just before `start`: those before the next plan. */

@@ -1,0 +1,35 @@
+import type { ModelReply, Models } from '../../src/state/ports.ts'
+import { noUsage } from '../../src/state/usage.ts'
+
+export type NoOpOptions = {
+  /** How often the planner calls `calculate` before it finishes. */
+  rounds?: number
+  /** Said by the planner beside each call, to give its actions a size. */
+  saying?: string
+}
+
+/**
+ * A model that takes no time: the planner calls `calculate` once, or `rounds` times, and finishes. A run of one round
+ * lays 8 actions: load-session, user-context, planner, calculate, reflection, planner, answer, end.
+ */
+export const noOpModels = ({ rounds = 1, saying = '' }: NoOpOptions = {}): Models => ({
+  async call({ role, messages }): Promise<ModelReply> {
+    const reply = {
+      text: '',
+      reasoning: '',
+      finish: 'stop' as const,
+      usage: noUsage,
+      model: 'no-op',
+      tool_calls: [],
+    }
+    if (role !== 'planner') return { ...reply, text: '{}' }
+    const last = messages.findLast((message) => message.role === 'tool')
+    const done = last?.role === 'tool' ? Number(last.tool_call_id.slice('round_'.length)) : 0
+    if (done >= rounds) return { ...reply, text: 'Done.' }
+    const round = done + 1
+    const call = { id: `round_${round}`, name: 'calculate', arguments: `{"expression":"${round} + 1"}` }
+    return { ...reply, text: saying, finish: 'tool_calls', tool_calls: [call] }
+  },
+  knows: () => true,
+  describe: () => ({ name: 'no-op', offline: true, base_url: null }),
+})
