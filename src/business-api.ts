@@ -2,9 +2,11 @@ import type { Graph } from './graph/build.ts'
 import { checkRequest } from './graph/check-request.ts'
 import { type Database, one } from './infra/database/database.ts'
 import type { Feed } from './infra/events/feed.ts'
-import { type EventSource, streamEvents, waitForRun } from './infra/events/stream.ts'
+import { createLooks, type EventSource, type LookPlaces } from './infra/events/looks.ts'
+import { streamEvents, waitForRun } from './infra/events/stream.ts'
 import type { Queues } from './infra/queue/queue.ts'
-import { admit, ensureBusiness } from './infra/runs/admit.ts'
+import { createAdmissions } from './infra/runs/admissions.ts'
+import { ensureBusiness } from './infra/runs/admit.ts'
 import { answerInput } from './infra/runs/answer.ts'
 import { cancelRun } from './infra/runs/cancel.ts'
 import { forkSession } from './infra/runs/fork.ts'
@@ -16,7 +18,7 @@ import type { BusinessApi } from './runtime-api.ts'
 import { MasonError } from './state/errors.ts'
 import { fold } from './state/fold.ts'
 import { inlineBlobs } from './state/inline-blobs.ts'
-import type { Log, Models } from './state/ports.ts'
+import type { Log, Models, Sql } from './state/ports.ts'
 import type { RunView } from './state/run-view.ts'
 
 export type ApiParts = {
@@ -26,6 +28,8 @@ export type ApiParts = {
   graph: Graph
   models: Models
   caps: QueueCaps
+  /** Shared by all businesses of this process. */
+  lookPlaces: LookPlaces
   log: Log
 }
 
@@ -34,6 +38,8 @@ const route = 'POST /v1/runs'
 /** Everything that can be done with runs on behalf of one business. */
 export const createBusinessApi = (parts: ApiParts, tenant: string): BusinessApi => {
   const { database, queues, feed, graph, models, caps } = parts
+  const admissions = createAdmissions(database, tenant)
+  const looks = createLooks(database, tenant, parts.lookPlaces)
   let known: Promise<void> | null = null
   const ensured = (): Promise<void> => {
     known ??= ensureBusiness(database, tenant).catch((error: unknown) => {
@@ -43,8 +49,11 @@ export const createBusinessApi = (parts: ApiParts, tenant: string): BusinessApi 
     return known
   }
 
+  const ask = <T>(work: (sql: Sql) => Promise<T>): Promise<T> =>
+    database.asBusiness(tenant, work, { atOnce: true })
+
   const found = async (runId: string): Promise<RunView> => {
-    const run = await database.asBusiness(tenant, (sql) => readRun(sql, tenant, runId))
+    const run = await looks.run(runId)
     if (run) return run
     throw new MasonError('not_found', `there is no run "${runId}"`)
   }
@@ -54,9 +63,11 @@ export const createBusinessApi = (parts: ApiParts, tenant: string): BusinessApi 
     return { tenant, session_id, run_id: runId }
   }
 
+  const hasSession = (sessionId: string): Promise<boolean> =>
+    ask((sql) => sessionExists(sql, tenant, sessionId))
+
   const ofSession = async (sessionId: string): Promise<EventSource> => {
-    if (await database.asBusiness(tenant, (sql) => sessionExists(sql, tenant, sessionId)))
-      return { tenant, session_id: sessionId }
+    if (await hasSession(sessionId)) return { tenant, session_id: sessionId }
     throw new MasonError('not_found', `there is no session "${sessionId}"`)
   }
 
@@ -64,21 +75,16 @@ export const createBusinessApi = (parts: ApiParts, tenant: string): BusinessApi 
     async submit(request, key) {
       checkRequest(request, graph, models)
       await ensured()
-      const admission = await admit(
-        database,
-        tenant,
-        request,
-        key === undefined ? undefined : { route, key },
-        () => caps.check(tenant, request.session_id),
-      )
+      const named = key === undefined ? undefined : { route, key }
+      const admission = await admissions.admit(request, named, () => caps.check(tenant))
       if (!admission.replayed) {
-        feed.changed(tenant, admission.run.session_id)
+        feed.changed(tenant, admission.run.session_id, 'admitted')
         if (!request.delay_ms) ring(queues, tenant, admission.run.id)
       }
       return admission
     },
-    run: (runId) => database.asBusiness(tenant, (sql) => readRun(sql, tenant, runId)),
-    runs: (filter) => database.asBusiness(tenant, (sql) => listRuns(sql, tenant, filter)),
+    run: (runId) => looks.run(runId),
+    runs: (filter) => ask((sql) => listRuns(sql, tenant, filter)),
     session: (sessionId) => database.asBusiness(tenant, (sql) => readSession(sql, tenant, sessionId)),
     sessions: (filter) => database.asBusiness(tenant, (sql) => listSessions(sql, tenant, filter)),
     fork: (sessionId, actionId) => forkSession(database, tenant, sessionId, actionId),
@@ -87,10 +93,14 @@ export const createBusinessApi = (parts: ApiParts, tenant: string): BusinessApi 
       feed.cancelling(tenant, sessionId)
       return deleted
     },
-    async wait(runId, signal) {
-      const { session_id } = await found(runId)
-      const run = await waitForRun(database, feed, { tenant, session_id, run_id: runId }, signal)
-      return run ?? found(runId)
+    async wait(run, signal) {
+      const { id, session_id } = typeof run === 'string' ? await found(run) : run
+      const source = { tenant, session_id, run_id: id }
+      const ended = await waitForRun(looks, feed, source, { admittedNow: typeof run !== 'string' }, signal)
+      return ended ?? found(id)
+    },
+    async exists(source) {
+      return 'run_id' in source ? (await looks.run(source.run_id)) !== null : hasSession(source.session_id)
     },
     async state(runId, inline) {
       const rows = await database.asBusiness(tenant, async (sql) => {
@@ -134,7 +144,7 @@ export const createBusinessApi = (parts: ApiParts, tenant: string): BusinessApi 
     },
     async *events(source, after, signal) {
       const of = 'run_id' in source ? await ofRun(source.run_id) : await ofSession(source.session_id)
-      yield* streamEvents(database, feed, of, after, signal)
+      yield* streamEvents(looks, feed, of, after, signal)
     },
   }
 }

@@ -13,8 +13,10 @@ export type BusinessApi = {
     request: RunRequest,
     key?: string,
   ): Promise<{ run: { id: string; session_id: string; turn: number; status: RunStatus }; replayed: boolean }>
-  /** Resolves once the run is completed, failed, cancelled or waits for input. */
-  wait(runId: string, signal: AbortSignal): Promise<RunView>
+  /** Resolves once the run is completed, failed, cancelled or waits for input. One that was admitted just now can be given as `submit` gave it. */
+  wait(run: string | { id: string; session_id: string }, signal: AbortSignal): Promise<RunView>
+  /** Whether there is such a run or session; costs the same however long it is. */
+  exists(source: { run_id: string } | { session_id: string }): Promise<boolean>
   /** Null when the business has no such run. */
   run(runId: string): Promise<RunView | null>
   runs(filter: {

@@ -9,6 +9,7 @@ import type { Config } from './infra/config.ts'
 import { type Database, one } from './infra/database/database.ts'
 import { openDatabase } from './infra/database/open.ts'
 import { openFeed } from './infra/events/feed.ts'
+import { createLookPlaces } from './infra/events/looks.ts'
 import { newWorkerId } from './infra/ids.ts'
 import { openConfiguredModels } from './infra/models/open.ts'
 import { settlesWithin } from './infra/queue/deadline.ts'
@@ -74,13 +75,14 @@ const compose = async (config: Config, options: RuntimeOptions, opened: Closers)
   opened.add(() => feed.close())
   await ensureBusiness(database, 'default')
 
-  const tokens = createTokens(database)
+  const tokens = createTokens(database, clock)
   const caps = createQueueCaps(database, clock)
+  const lookPlaces = createLookPlaces()
   const apis = new Map<string, BusinessApi>()
   const of = (businessId: string): BusinessApi => {
     const api =
       apis.get(businessId) ??
-      createBusinessApi({ database, queues, feed, graph, models, caps, log }, businessId)
+      createBusinessApi({ database, queues, feed, graph, models, caps, lookPlaces, log }, businessId)
     apis.set(businessId, api)
     return api
   }

@@ -1,5 +1,4 @@
 import type { Readable } from 'node:stream'
-import helmet from '@fastify/helmet'
 import fastify, {
   type FastifyBaseLogger,
   type FastifyInstance,
@@ -25,6 +24,7 @@ import { runControlRoutes } from './run-control.routes.ts'
 import { runEventsRoutes } from './run-events.routes.ts'
 import { runStateRoutes } from './run-state.routes.ts'
 import { runsRoutes } from './runs.routes.ts'
+import { sendSecurityHeaders } from './security-headers.ts'
 import { sessionsRoutes } from './sessions.routes.ts'
 
 export type AppOptions = {
@@ -53,7 +53,7 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
 
   answerUnknownPaths(app)
   watchRequests(app, open, metrics)
-  await app.register(helmet, helmetOptions)
+  sendSecurityHeaders(app)
   if (corsOrigins.length > 0) allowOrigins(app, corsOrigins)
   admitRequests(app, open, runtime, createAuthenticate(runtime, auth, adminToken))
   app.addHook('preClose', () => open.close(drainMs))
@@ -84,6 +84,8 @@ const createServer = (logger: FastifyBaseLogger | undefined): App => {
     clientErrorHandler: answerClientError,
   }) as unknown as App
   app.setErrorHandler(sendProblem)
+  // node answers what it was not told to expect by itself, without a problem document
+  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
   // checking and parsing are steps of ours, which see all parts of a request together
   app.setValidatorCompiler(() => (value: unknown) => ({ value }))
   app.removeAllContentTypeParsers()
@@ -91,10 +93,4 @@ const createServer = (logger: FastifyBaseLogger | undefined): App => {
     readBody(payload, Number(request.headers['content-length'])),
   )
   return app
-}
-
-const helmetOptions = {
-  // no https is forced: most servers stand behind a proxy or on localhost
-  contentSecurityPolicy: { directives: { upgradeInsecureRequests: null } },
-  strictTransportSecurity: false,
 }

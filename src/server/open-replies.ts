@@ -15,6 +15,13 @@ export type OpenReplies = {
   close(timeoutMs: number): Promise<void>
 }
 
+/** Calls `stop` once the client has left, at once when it left already; gives how to take that back. */
+export const onLeft = (reply: ServerResponse, stop: () => void): (() => void) => {
+  if (reply.closed) stop()
+  reply.once('close', stop)
+  return () => reply.off('close', stop)
+}
+
 export const createOpenReplies = (): OpenReplies => {
   const replies = new Set<ServerResponse>()
   const stops = new Map<() => void, 'wait' | 'stream'>()
@@ -47,10 +54,10 @@ export const createOpenReplies = (): OpenReplies => {
       const controller = new AbortController()
       const stop = () => controller.abort()
       const forget = onClosing(stop, 'wait')
-      reply.once('close', stop)
+      const ignore = onLeft(reply, stop)
       const release = () => {
         forget()
-        reply.off('close', stop)
+        ignore()
       }
       return { signal: controller.signal, release }
     },

@@ -37,7 +37,7 @@ export const runEventsRoutes = (app: App, { open, keepAliveMs }: ServerContext):
     schema,
     config: { doc: docOf('followRun', 'Follows a run until its `done`') },
     handler: async ({ business, params: { id }, query, headers }, reply) => {
-      if (!(await business.run(id))) throw noSuchRun(id)
+      if (!(await business.exists({ run_id: id }))) throw noSuchRun(id)
       const after = afterOf(headers, query)
       await streamEvents(reply, (signal) => business.events({ run_id: id }, after, signal), open, keepAliveMs)
     },
@@ -48,7 +48,7 @@ export const runEventsRoutes = (app: App, { open, keepAliveMs }: ServerContext):
     schema,
     config: { doc: docOf('followSession', 'Follows a whole conversation over its runs') },
     handler: async ({ business, params: { id }, query, headers }, reply) => {
-      if (!(await business.session(id))) throw noSuchSession(id)
+      if (!(await business.exists({ session_id: id }))) throw noSuchSession(id)
       const after = afterOf(headers, query)
       await streamEvents(
         reply,

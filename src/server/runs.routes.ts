@@ -84,7 +84,7 @@ export const runsRoutes = (app: App, { open }: ServerContext): void => {
       announce(reply, run.id, replayed)
       const { signal, release } = open.signalOf(reply.raw)
       try {
-        return await business.wait(run.id, signal)
+        return await business.wait(replayed ? run.id : run, signal)
       } catch (error) {
         if (!signal.aborted) throw error
         if (open.closing) throw noLongerWaiting()

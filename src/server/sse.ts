@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import type { FastifyReply } from 'fastify'
 import type { RunEvent } from '../state/run-view.ts'
-import type { OpenReplies } from './open-replies.ts'
+import { type OpenReplies, onLeft } from './open-replies.ts'
 
 /** One event as it goes over the wire: `id` only where the event has one, data as one line of JSON. */
 const frameOf = (event: RunEvent): string => {
@@ -35,7 +35,8 @@ export const streamEvents = async (
     else raw.end()
   }
   const forget = open.onClosing(stop, 'stream')
-  raw.once('close', stop)
+  // who left while the run was looked up has no 'close' to come
+  const ignore = onLeft(raw, stop)
   try {
     for await (const event of events(signal)) {
       if (signal.aborted) break
@@ -45,7 +46,7 @@ export const streamEvents = async (
     if (!signal.aborted) reply.log.warn({ err: error }, 'a stream of events broke off')
   } finally {
     forget()
-    raw.off('close', stop)
+    ignore()
     stop()
   }
 }

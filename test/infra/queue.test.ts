@@ -155,9 +155,9 @@ function portSuite(harness: Harness) {
     )
     await until(() => jobs.length === 3, 'three jobs')
     expect(jobs.sort((one, other) => one.id.localeCompare(other.id))).toEqual([
-      { id: 'a:b:c', name: 'other', data: { prompt: 'hi' }, attemptsMade: 0 },
-      { id: 'key-1', name: 'run', data: { prompt: 'hello' }, attemptsMade: 0 },
-      { id: 'key-2', name: 'run', data: 'no object', attemptsMade: 0, priority: 100 },
+      { id: 'a:b:c', name: 'other', data: { prompt: 'hi' }, attemptsMade: 0, stalls: 0 },
+      { id: 'key-1', name: 'run', data: { prompt: 'hello' }, attemptsMade: 0, stalls: 0 },
+      { id: 'key-2', name: 'run', data: 'no object', attemptsMade: 0, stalls: 0, priority: 100 },
     ])
     await until(async () => (await client.getJobCountByTypes()) === 0, 'nothing kept')
   })

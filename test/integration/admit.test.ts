@@ -194,6 +194,7 @@ describe('a queue that is full', () => {
        SELECT $1, 'r' || n, 's', n, 'queued', clock_timestamp() + interval '1 hour' FROM generate_series(2, 100) n`,
       [name],
     )
+    await database.query(`UPDATE sessions SET turns = 100 WHERE tenant = $1`, [name])
     expect(await faultOf(api.submit(request({ session_id: 's' })))).toEqual(full)
     expect((await api.submit(request({ session_id: 'other' }))).run.turn).toBe(1)
   })

@@ -40,7 +40,7 @@ afterAll(async () => {
 const send = async (id: string, data: unknown, name = 'run'): Promise<void> => {
   if (backend.config.redisUrl === null) {
     if (name === 'run') return queues.submit(id, data)
-    return void (await takeIntakeJob(database, { id, name, data, attemptsMade: 0 }, refuseAll))
+    return void (await takeIntakeJob(database, { id, name, data, attemptsMade: 0, stalls: 0 }, refuseAll))
   }
   const queue = new Queue('mason-runs', {
     connection: { url: backend.config.redisUrl },
@@ -186,6 +186,7 @@ describe('the intake', () => {
     name: 'run',
     data: good,
     attemptsMade: 0,
+    stalls: 0,
     ...more,
   })
   const failing = (error: unknown) => () => Promise.reject(error)
@@ -207,6 +208,13 @@ describe('the intake', () => {
     const late = job({ attemptsMade: 4 })
     expect(await takeIntakeJob(database, late, failing(bug))).toBeNull()
     expect((await rejected(late.id)).faults).toEqual([{ pointer: '', detail: 'a bug' }])
+  })
+
+  test('gives a job up that five workers were lost to, without touching it again', async () => {
+    const killer = job({ stalls: 5 })
+    const mustNotRun = () => Promise.reject(new Error('it was admitted all the same'))
+    expect(await takeIntakeJob(database, killer, mustNotRun)).toBeNull()
+    expect((await rejected(killer.id)).faults[0]?.detail).toContain('5 workers were lost')
   })
 
   test('keeps jobs whose id no text column can hold', async () => {

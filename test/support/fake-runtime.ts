@@ -121,7 +121,8 @@ export const createFakeRuntime = (): FakeRuntime => {
         const { session_id, turn, status } = need(id)
         return { run: { id, session_id, turn, status }, replayed: earlier !== undefined }
       },
-      async wait(id, signal) {
+      async wait(run, signal) {
+        const id = typeof run === 'string' ? run : run.id
         note('wait', id)
         const ended: RunStatus[] = ['completed', 'failed', 'cancelled', 'input_required']
         while (!ended.includes(need(id).status))
@@ -134,6 +135,10 @@ export const createFakeRuntime = (): FakeRuntime => {
             throw error
           })
         return need(id)
+      },
+      async exists(source) {
+        note('exists', source)
+        return 'run_id' in source ? find(source.run_id) !== null : inSession(source.session_id).length > 0
       },
       async run(id) {
         note('run', id)

@@ -10,9 +10,15 @@ export type Database = Sql & {
   /** Several statements as the worker, all or nothing. */
   transaction<T>(work: (sql: Sql) => Promise<T>): Promise<T>
   /** Several statements on behalf of one business, all or nothing. */
-  asBusiness<T>(businessId: string, work: (sql: Sql) => Promise<T>): Promise<T>
+  asBusiness<T>(businessId: string, work: (sql: Sql) => Promise<T>, options?: ScopeOptions): Promise<T>
   close(): Promise<void>
 }
+
+/**
+ * `atOnce`: `work` asks everything before it first waits, so that it all takes one round trip, the commit with it.
+ * What it asks later is refused, and what it throws takes nothing back.
+ */
+export type ScopeOptions = { atOnce?: boolean }
 
 /** Sets role and business for the rest of the transaction. The id is data, so it is escaped as a literal. */
 export const businessScope = (businessId: string): string =>

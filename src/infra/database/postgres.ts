@@ -29,20 +29,26 @@ export const openPostgres = async (options: {
 }): Promise<Database> => {
   if (options.migrate !== false) await migratePostgres(options.url)
   const onError = options.onError ?? (() => {})
-  const pool = new pg.Pool({
-    connectionString: options.url,
-    max: options.max ?? 10,
-    connectionTimeoutMillis: 5000,
-    // a server that vanished without a word is given up after this
-    query_timeout: 35_000,
-    keepAlive: true,
-    types,
-    options:
-      '-c search_path=mason,public -c role=mason_worker -c statement_timeout=30000 -c idle_in_transaction_session_timeout=30000',
-  })
-  pool.on('error', onError)
-  // a checked-out client that loses its backend emits too; without a listener the process would exit
-  pool.on('connect', (client) => void client.on('error', onError))
+  const openPool = (role: string, more: pg.PoolConfig = {}): pg.Pool => {
+    const pool = new pg.Pool({
+      connectionString: options.url,
+      max: options.max ?? 10,
+      connectionTimeoutMillis: 5000,
+      // a server that vanished without a word is given up after this
+      query_timeout: 35_000,
+      keepAlive: true,
+      types,
+      options: `-c search_path=mason,public -c role=${role} -c statement_timeout=30000 -c idle_in_transaction_session_timeout=30000 -c jit=off`,
+      ...more,
+    })
+    pool.on('error', onError)
+    // a checked-out client that loses its backend emits too; without a listener the process would exit
+    pool.on('connect', (client) => void client.on('error', onError))
+    return pool
+  }
+  const pool = openPool('mason_worker')
+  // its connections never are more than the role of the API, and see nothing while no business is named
+  const businessPool = openPool('mason_api', { pipeline: true })
   const nameOf = createNaming()
   const sqlOf = (client: pg.Pool | pg.PoolClient): Sql => ({
     async query<Row>(text: string, values: readonly unknown[] = []) {
@@ -54,32 +60,72 @@ export const openPostgres = async (options: {
       }
     },
   })
-  const within = async <T>(begin: string, work: (sql: Sql) => Promise<T>): Promise<T> => {
-    const client = await pool.connect().catch((error: unknown) => {
+  const connect = (from: pg.Pool): Promise<pg.PoolClient> =>
+    from.connect().catch((error: unknown) => {
       throw databaseFault(error)
     })
-    let broken: Error | undefined
-    try {
-      await client.query(begin)
+  const transaction = async <T>(work: (sql: Sql) => Promise<T>): Promise<T> => {
+    const client = await connect(pool)
+    return finish(client, async () => {
+      await client.query('BEGIN')
       const result = await work(sqlOf(client))
       await client.query('COMMIT')
       return result
-    } catch (error) {
-      await client.query('ROLLBACK').catch((rollback: Error) => {
-        broken = rollback
-      })
-      throw databaseFault(error)
-    } finally {
-      client.release(broken)
-    }
+    })
+  }
+  const asBusiness: Database['asBusiness'] = async (businessId, work, { atOnce = false } = {}) => {
+    const client = await connect(businessPool)
+    return finish(client, async () => {
+      const { stream } = client.connection
+      stream.cork()
+      // not waited for: were it to fail, what follows would see no business and could do nothing
+      const begun = client.query(`BEGIN; ${businessScope(businessId)}`)
+      const sql = sqlOf(client)
+      let open = true
+      const working = (async () =>
+        work({ query: async (text, values) => (open ? sql.query(text, values) : tooLate()) }))()
+      if (atOnce) open = false
+      const committed = atOnce ? client.query('COMMIT') : undefined
+      stream.uncork()
+      const [result] = await allOf([working, begun, committed])
+      if (!committed) await client.query('COMMIT')
+      return result
+    })
   }
   return {
     kind: 'postgres',
     ...sqlOf(pool),
-    transaction: (work) => within('BEGIN', work),
-    asBusiness: (businessId, work) => within(`BEGIN; ${businessScope(businessId)}`, work),
-    close: () => pool.end(),
+    transaction,
+    asBusiness,
+    close: async () => void (await Promise.all([pool.end(), businessPool.end()])),
   }
+}
+
+/** Gives the connection back, after a fault with what was begun taken back. */
+const finish = async <T>(client: pg.PoolClient, work: () => Promise<T>): Promise<T> => {
+  let broken: Error | undefined
+  try {
+    return await work()
+  } catch (error) {
+    await client.query('ROLLBACK').catch((rollback: Error) => {
+      broken = rollback
+    })
+    throw databaseFault(error)
+  } finally {
+    client.release(broken)
+  }
+}
+
+/** As `Promise.all`, but it waits for all of them also when one fails, and then tells of the first. */
+const allOf = async <T extends readonly unknown[]>(
+  work: T,
+): Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }> => {
+  await Promise.allSettled(work)
+  return Promise.all(work)
+}
+
+const tooLate = (): never => {
+  throw new Error('a statement came after the first wait of work that asks everything at once')
 }
 
 /** Applies what is missing of the migrations, one process at a time. */

@@ -3,8 +3,8 @@ import type { Delta } from '../../state/run-view.ts'
 import type { Hints } from '../queue/hints.ts'
 import { repeatWork } from '../repeat-work.ts'
 
-/** `action`: one was committed, and nothing else; `status`: anything may have changed. */
-export type Change = 'action' | 'status'
+/** `action`: one was committed, `admitted`: a run was let in, and nothing else; `status`: anything may have changed. */
+export type Change = 'action' | 'admitted' | 'status'
 
 /** What a follower of a session is woken by: something was committed, or a token came. */
 export type Follower = { onChange(change: Change): void; onDelta(delta: Delta): void }
@@ -42,14 +42,28 @@ export const openFeed = async (options: { sql: Sql; hints: Hints; clock: Clock; 
   const cancelWatchers = new Set<() => void>()
   const keyOf = (tenant: string, sessionId: string): string => `${tenant}/${sessionId}`
 
-  const unsubscribe = await hints.subscribe(channel, (text) => {
-    const message = JSON.parse(text) as Message
+  const tell = (message: Message): void => {
     if (message.kind === 'cancel') for (const watch of cancelWatchers) watch()
     for (const follower of followers.get(keyOf(message.tenant, message.session_id)) ?? [])
       if (message.kind === 'delta') follower.onDelta(message.delta)
-      else follower.onChange(message.kind === 'action' ? 'action' : 'status')
+      else follower.onChange(message.kind === 'cancel' ? 'status' : message.kind)
+  }
+  const unsubscribe = await hints.subscribe(channel, (text) => {
+    for (const message of JSON.parse(text) as Message[]) tell(message)
   })
-  const publish = (message: Message): void => hints.publish(channel, JSON.stringify(message))
+
+  // what is told in one turn of the event loop goes out as one hint, and the same change once
+  let pending: string[] = []
+  const flush = (): void => {
+    if (pending.length > 0) hints.publish(channel, `[${pending.join(',')}]`)
+    pending = []
+  }
+  const publish = (message: Message): void => {
+    const text = JSON.stringify(message)
+    if (message.kind !== 'delta' && pending.includes(text)) return
+    if (pending.length === 0) setImmediate(flush)
+    pending.push(text)
+  }
 
   const look = async (): Promise<void> => {
     if (followers.size === 0) return
@@ -94,6 +108,8 @@ export const openFeed = async (options: { sql: Sql; hints: Hints; clock: Clock; 
       const key = keyOf(tenant, sessionId)
       const group = followers.get(key) ?? new Set()
       followers.set(key, group.add(follower))
+      // whatever happened before it came, the next look wakes it
+      seen.delete(key)
       return () => {
         group.delete(follower)
         if (group.size > 0 || followers.get(key) !== group) return
@@ -102,6 +118,7 @@ export const openFeed = async (options: { sql: Sql; hints: Hints; clock: Clock; 
       }
     },
     async close() {
+      flush()
       await looking.stop()
       await unsubscribe()
     },

@@ -1,16 +1,13 @@
 import type { Patch } from '../../state/patch.ts'
-import type { Sql } from '../../state/ports.ts'
-import type { RunEvent, RunView } from '../../state/run-view.ts'
+import type { RunEvent } from '../../state/run-view.ts'
 import type { Todo } from '../../state/runtime-state.ts'
-import { type EventRow, readTodoPatches, type SeqRange } from '../runs/read.ts'
-
-export type FollowedRun = { view: RunView; range: SeqRange }
+import type { EventRow, FollowedRun } from '../runs/read.ts'
 
 /**
  * Which snapshots a follower has been shown, so that only news are told. Todos are read once for each run and then
  * kept up with by the actions that come: what a follower costs does not grow with the history.
  */
-export const createSnapshots = (tenant: string, sessionId: string) => {
+export const createSnapshots = () => {
   const told = new Map<string, string>()
   const todos = new Map<string, Map<string, Todo>>()
   /** Up to where a run's todos were read when it was first followed. */
@@ -24,12 +21,16 @@ export const createSnapshots = (tenant: string, sessionId: string) => {
   }
 
   return {
-    /** Reads the todos of runs that are followed from now on. */
-    async begin(sql: Sql, runs: readonly FollowedRun[]): Promise<void> {
-      for (const { view, range } of runs) {
+    /** Takes in the todos of runs that are followed from now on, as `read` gives them. */
+    async begin(
+      runs: readonly FollowedRun[],
+      read: (run: FollowedRun) => Promise<Pick<Patch, 'todos'>[]>,
+    ): Promise<void> {
+      for (const run of runs) {
+        const { view, range } = run
         if (todos.has(view.id)) continue
         const byId = new Map<string, Todo>()
-        for (const patch of await readTodoPatches(sql, tenant, sessionId, range)) merge(byId, patch)
+        if (range.first_seq !== null) for (const patch of await read(run)) merge(byId, patch)
         todos.set(view.id, byId)
         readUpTo.set(view.id, range.next_seq ?? 0)
       }

@@ -1,13 +1,7 @@
-import type { Sql } from '../../state/ports.ts'
 import type { Delta, RunEvent, RunView } from '../../state/run-view.ts'
-import type { Database } from '../database/database.ts'
-import { type EventRow, eventOf, readActions, readFollowed, readRun } from '../runs/read.ts'
 import type { Feed } from './feed.ts'
-import { createSnapshots, type FollowedRun } from './snapshots.ts'
-
-const pageSize = 200
-
-export type EventSource = { tenant: string; session_id: string; run_id?: string }
+import { type EventSource, type Looks, pageSize } from './looks.ts'
+import { createSnapshots } from './snapshots.ts'
 
 /**
  * The events of a run (until `done`) or of a session, after one action: subscribe first, then replay, then live; ids
@@ -15,14 +9,14 @@ export type EventSource = { tenant: string; session_id: string; run_id?: string 
  * `done` of each run that ends while it is followed, and goes on. Ends without `done` when the session is deleted.
  */
 export async function* streamEvents(
-  database: Database,
+  looks: Looks,
   feed: Feed,
   source: EventSource,
   after: number,
   signal: AbortSignal,
 ): AsyncGenerator<RunEvent> {
   const inbox = openInbox(feed, source, signal)
-  const snapshots = createSnapshots(source.tenant, source.session_id)
+  const snapshots = createSnapshots()
   let last = after
   let first = true
   try {
@@ -32,19 +26,15 @@ export async function* streamEvents(
       for (const delta of deltas) yield { event: 'delta', data: delta }
       if (!changed) continue
       for (;;) {
-        const { runs, rows } = await database.asBusiness(source.tenant, async (sql) => {
-          // the run is read before its actions: when it is ended here, all its actions are in what is read next
-          const runs = await currentRuns(sql, source)
-          await snapshots.begin(sql, runs)
-          return { runs, rows: await readRows(sql, source, runs, last) }
-        })
+        const { runs, rows } = await looks.at(source, last)
+        await snapshots.begin(runs, (run) => looks.todosOf(source.session_id, run))
         if (first) yield* snapshots.news(runs, last)
         first = false
         for (const row of rows) {
-          yield { event: 'action', id: row.seq, data: eventOf(row) }
+          yield row.event
           last = row.seq
           yield* snapshots.follow(row)
-          if (!source.run_id && row.body.node === 'end') yield* doneOf(database, source.tenant, row.run_id)
+          if (!source.run_id && row.body.node === 'end') yield* doneOf(looks, row.run_id)
         }
         if (rows.length === pageSize) continue
         yield* snapshots.news(runs, last)
@@ -63,27 +53,29 @@ export async function* streamEvents(
 }
 
 /** What a session's stream tells after the `end` action of a run: that action and the run's end are one commit. */
-async function* doneOf(database: Database, tenant: string, runId: string): AsyncGenerator<RunEvent> {
-  const run = await database.asBusiness(tenant, (sql) => readRun(sql, tenant, runId))
+async function* doneOf(looks: Looks, runId: string): AsyncGenerator<RunEvent> {
+  const run = await looks.run(runId)
   if (run) yield { event: 'done', data: run }
 }
 
-/** Resolves with the run once it has ended or waits for a person; null when it is gone. */
+/**
+ * Resolves with the run once it has ended or waits for a person; null when it is gone. One that was admitted just now
+ * need not be looked at before something is said of it.
+ */
 export const waitForRun = async (
-  database: Database,
+  looks: Looks,
   feed: Feed,
   source: EventSource & { run_id: string },
+  options: { admittedNow: boolean },
   signal: AbortSignal,
 ): Promise<RunView | null> => {
-  const inbox = openInbox(feed, source, signal, { statusOnly: true })
+  const inbox = openInbox(feed, source, signal, { statusOnly: true, changed: !options.admittedNow })
   try {
     for (;;) {
       const { changed } = await inbox.next()
       signal.throwIfAborted()
       if (!changed) continue
-      const run = await database.asBusiness(source.tenant, (sql) =>
-        readRun(sql, source.tenant, source.run_id),
-      )
+      const run = await looks.run(source.run_id)
       if (!run || isEnded(run) || run.status === 'input_required') return run
     }
   } finally {
@@ -94,19 +86,18 @@ export const waitForRun = async (
 const isEnded = (run: RunView): boolean =>
   run.status === 'completed' || run.status === 'failed' || run.status === 'cancelled'
 
-/** What the feed brought since it was last asked; the first look always counts as a change. */
+/** What the feed brought since it was last asked; the first look counts as a change unless `changed` is false. */
 const openInbox = (
   feed: Feed,
   source: EventSource,
   signal: AbortSignal,
-  { statusOnly } = { statusOnly: false },
+  { statusOnly = false, changed = true } = {},
 ) => {
-  let changed = true
   let deltas: Delta[] = []
   let wake: () => void = () => {}
   const stop = feed.follow(source.tenant, source.session_id, {
     onChange(change) {
-      if (statusOnly && change === 'action') return
+      if (statusOnly && change !== 'status') return
       changed = true
       wake()
     },
@@ -136,37 +127,4 @@ const openInbox = (
       stop()
     },
   }
-}
-
-const readRows = async (
-  sql: Sql,
-  { tenant, session_id, run_id }: EventSource,
-  runs: readonly FollowedRun[],
-  after: number,
-): Promise<EventRow[]> => {
-  const range = run_id ? runs[0]?.range : null
-  return range === undefined ? [] : readActions(sql, tenant, session_id, range, after, pageSize)
-}
-
-/** The run that is followed; of a session the one whose turn it is, after the one that came before. */
-const currentRuns = async (sql: Sql, source: EventSource): Promise<FollowedRun[]> => {
-  const ids = source.run_id ? [source.run_id] : await currentIds(sql, source)
-  const runs: FollowedRun[] = []
-  for (const id of ids) {
-    const run = await readFollowed(sql, source.tenant, id)
-    if (run) runs.push(run)
-  }
-  return runs
-}
-
-const currentIds = async (sql: Sql, { tenant, session_id }: EventSource): Promise<string[]> => {
-  const { rows } = await sql.query<{ run_id: string }>(
-    `(SELECT run_id, turn FROM runs WHERE tenant = $1 AND session_id = $2 AND status NOT IN ('queued', 'running', 'input_required')
-       ORDER BY turn DESC LIMIT 1)
-     UNION ALL
-     (SELECT run_id, turn FROM runs WHERE tenant = $1 AND session_id = $2 AND status IN ('queued', 'running', 'input_required')
-       ORDER BY turn LIMIT 1) ORDER BY turn`,
-    [tenant, session_id],
-  )
-  return rows.map(({ run_id }) => run_id)
 }

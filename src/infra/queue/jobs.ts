@@ -75,6 +75,7 @@ function intakeJob(job: Job, data: unknown): IntakeJob {
     name: job.name,
     data,
     attemptsMade: job.attemptsMade,
+    stalls: job.stalledCounter,
     ...(priority === undefined ? {} : { priority }),
   }
 }

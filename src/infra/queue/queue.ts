@@ -1,6 +1,7 @@
 import { Queue } from 'bullmq'
 import { MasonError } from '../../state/errors.ts'
 import type { Log } from '../../state/ports.ts'
+import { createBundles } from './bundles.ts'
 import { startConsumer } from './consumer.ts'
 import { orLate } from './deadline.ts'
 import { describeError, type Engine } from './engine.ts'
@@ -40,6 +41,8 @@ export type IntakeJob = {
   data: unknown
   /** How often the handler has rejected this job before. */
   attemptsMade: number
+  /** How often a worker was lost while it handled this job. */
+  stalls: number
   /** 1 to 100, higher first; absent when the sender gave none or the lowest. */
   priority?: number
 }
@@ -100,6 +103,13 @@ const openEngine = async (options: QueuesOptions): Promise<Engine> => {
   }
 }
 
+const bellJob = (bell: Bell, options: SendOptions) => ({
+  name: bellJobName,
+  data: plainBell(bell),
+  opts: bullOptions(options),
+})
+type BulkJob = Parameters<Queue['addBulk']>[0][number]
+
 const unavailable = (cause: unknown) =>
   new MasonError('queue_unavailable', `the queue is unavailable: ${describeError(cause)}`, {
     cause,
@@ -137,6 +147,16 @@ export async function openQueues(options: QueuesOptions): Promise<Queues> {
     }
   }
 
+  const bundlesFor = (queue: ReturnType<typeof openSender>) =>
+    createBundles(([job, ...more]: BulkJob[]) => {
+      if (!job) return Promise.resolve()
+      return send(() =>
+        more.length === 0 ? queue.add(job.name, job.data, job.opts) : queue.addBulk([job, ...more]),
+      )
+    }, bundleSize)
+  const rung = bundlesFor(bells)
+  const offered = bundlesFor(intake)
+
   const consume = (queueName: string, concurrency: number, handle: HandleJob) => {
     if (closing) throw unavailable('it is closing')
     const consumer = startConsumer(engine, queueName, concurrency, handle, report)
@@ -153,16 +173,14 @@ export async function openQueues(options: QueuesOptions): Promise<Queues> {
   }
 
   return {
-    ring: (bell, sendOptions = {}) =>
-      send(() => bells.add(bellJobName, plainBell(bell), bullOptions(sendOptions))),
+    ring: (bell, sendOptions = {}) => rung.add(bellJob(bell, sendOptions)),
 
-    ringMany: async (rung, { coalesce = false } = {}) => {
-      for (let start = 0; start < rung.length; start += bundleSize) {
-        const bundle = rung.slice(start, start + bundleSize).map((bell) => ({
-          name: bellJobName,
-          data: plainBell(bell),
-          opts: { ...bullOptions(bell), ...(coalesce ? { jobId: coalescingId(bell.run_id) } : {}) },
-        }))
+    ringMany: async (many, { coalesce = false } = {}) => {
+      for (let start = 0; start < many.length; start += bundleSize) {
+        const bundle = many.slice(start, start + bundleSize).map((bell) => {
+          const job = bellJob(bell, bell)
+          return coalesce ? { ...job, opts: { ...job.opts, jobId: coalescingId(bell.run_id) } } : job
+        })
         await send(() => bells.addBulk(bundle))
       }
     },
@@ -173,7 +191,11 @@ export async function openQueues(options: QueuesOptions): Promise<Queues> {
     submit: async (id, data, sendOptions = {}) => {
       checkJobId(id)
       const encoded = engine.encode(data)
-      await send(() => intake.add(intakeJobName, encoded, { ...bullOptions(sendOptions), jobId: id }))
+      await offered.add({
+        name: intakeJobName,
+        data: encoded,
+        opts: { ...bullOptions(sendOptions), jobId: id },
+      })
     },
 
     onIntake: async (handler, { concurrency }) =>

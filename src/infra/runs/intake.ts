@@ -15,7 +15,7 @@ const maxDepth = 100
 
 const jobSchema = runRequestSchema.extend({ business_id: idSchema.default('default') })
 
-/** A fault that is not foreseen may be of the moment: so many tries are made before the job is given up. */
+/** A fault that is not foreseen may be of the moment: after so many tries, or workers lost to it, the job is given up. */
 const maxTries = 5
 
 /**
@@ -28,6 +28,7 @@ export const takeIntakeJob = async (
   job: IntakeJob,
   admit: (businessId: string, request: RunRequest, key: string) => Promise<Admission>,
 ): Promise<Admission | null> => {
+  if (job.stalls >= maxTries) return reject(database, job, [killer(job)])
   const checked = check(job)
   if ('faults' in checked) return reject(database, job, checked.faults)
   const { business_id: businessId, ...request } = checked.data
@@ -39,6 +40,11 @@ export const takeIntakeJob = async (
     return reject(database, job, faultsIn(toMasonError(error)))
   }
 }
+
+const killer = ({ stalls }: IntakeJob): Fault => ({
+  pointer: '',
+  detail: `${stalls} workers were lost while they took this job; look at what they logged before it is sent again`,
+})
 
 const check = (job: IntakeJob): { data: z.infer<typeof jobSchema> } | { faults: Fault[] } => {
   if (job.name !== 'run')

@@ -2,8 +2,8 @@ import { MasonError } from '../../state/errors.ts'
 import type { Clock, Sql } from '../../state/ports.ts'
 import { one } from '../database/database.ts'
 
-/** Turns that may wait in one session. */
-const maxSessionQueue = 100
+/** Turns that may wait in one session; admission itself counts them. */
+export const maxSessionQueue = 100
 const lookEveryMs = 1000
 
 type Count = { queued: number; max: number }
@@ -23,30 +23,22 @@ export const createQueueCaps = (sql: Sql, clock: Clock) => {
     return begun
   }
 
-  const checkSession = async (tenant: string, sessionId: string): Promise<void> => {
-    const row = await one<{ queued: number }>(
-      sql,
-      `SELECT count(*)::int AS queued FROM runs WHERE tenant = $1 AND session_id = $2 AND status = 'queued'`,
-      [tenant, sessionId],
-    )
-    if ((row?.queued ?? 0) >= maxSessionQueue)
-      throw tooMany(`session "${sessionId}" has ${maxSessionQueue} runs waiting`)
-  }
-
   return {
-    /** Takes a place; throws `too_many_requests` when the business, or the session, has too many runs waiting. */
-    async check(tenant: string, sessionId: string | undefined): Promise<void> {
+    /** Takes a place; throws `too_many_requests` when the business has too many runs waiting. */
+    async check(tenant: string): Promise<void> {
       const known = looks.get(tenant)
       const fresh = known && clock.monotonicMs() - known.at < lookEveryMs
       const count = await (fresh ? known : look(tenant)).count
       if (count.queued >= count.max) throw tooMany(`${count.max} runs of this business are waiting already`)
-      if (sessionId !== undefined && count.queued > 0) await checkSession(tenant, sessionId)
       count.queued++
     },
   }
 }
 
 export type QueueCaps = ReturnType<typeof createQueueCaps>
+
+export const tooManyOfSession = (sessionId: string): MasonError =>
+  tooMany(`session "${sessionId}" has ${maxSessionQueue} runs waiting`)
 
 const tooMany = (what: string): MasonError =>
   new MasonError('too_many_requests', what, {

@@ -2,7 +2,6 @@ import type { Patch } from '../../state/patch.ts'
 import type { Sql } from '../../state/ports.ts'
 import type { ActionEvent, Page, RunStatus, RunView } from '../../state/run-view.ts'
 import type { ActionBody } from '../../state/runtime-state.ts'
-import { one } from '../database/database.ts'
 import { pageOf, readCursor } from './page.ts'
 
 type RunRow = Omit<
@@ -66,21 +65,34 @@ const viewOf = (row: RunRow): RunView => ({
 
 /** A run as `GET` shows it, or null. */
 export const readRun = async (sql: Sql, tenant: string, runId: string): Promise<RunView | null> =>
-  (await readFollowed(sql, tenant, runId))?.view ?? null
+  (await readCurrentRuns(sql, { tenant, session_id: '', run_id: runId }))[0]?.view ?? null
 
 /** A run as it is shown, and where its actions stand at that moment. */
-export const readFollowed = async (
+export type FollowedRun = { view: RunView; range: SeqRange }
+
+/** The run that is followed; of a session the one whose turn it is, after the one that came before. */
+export const readCurrentRuns = async (
   sql: Sql,
-  tenant: string,
-  runId: string,
-): Promise<{ view: RunView; range: SeqRange } | null> => {
-  const row = await one<RunRow & SeqRange>(
-    sql,
-    `SELECT ${columns}, r.first_seq, r.next_seq FROM ${tables} WHERE r.tenant = $1 AND r.run_id = $2`,
-    [tenant, runId],
-  )
-  return row && { view: viewOf(row), range: { first_seq: row.first_seq, next_seq: row.next_seq } }
+  { tenant, session_id, run_id }: { tenant: string; session_id: string; run_id?: string },
+): Promise<FollowedRun[]> => {
+  const { rows } = run_id
+    ? await sql.query<RunRow & SeqRange>(followedStatement, [tenant, run_id])
+    : await sql.query<RunRow & SeqRange>(currentStatement, [tenant, session_id])
+  return rows.map((row) => ({
+    view: viewOf(row),
+    range: { first_seq: row.first_seq, next_seq: row.next_seq },
+  }))
 }
+
+const followedStatement = `SELECT ${columns}, r.first_seq, r.next_seq FROM ${tables} WHERE r.tenant = $1 AND r.run_id = $2`
+
+const currentStatement = `
+  SELECT ${columns}, r.first_seq, r.next_seq FROM ${tables} WHERE r.tenant = $1 AND r.run_id IN (
+    (SELECT run_id FROM runs WHERE tenant = $1 AND session_id = $2 AND status NOT IN ('queued', 'running', 'input_required')
+       ORDER BY turn DESC LIMIT 1)
+    UNION ALL
+    (SELECT run_id FROM runs WHERE tenant = $1 AND session_id = $2 AND status IN ('queued', 'running', 'input_required')
+       ORDER BY turn LIMIT 1)) ORDER BY r.turn`
 
 export type RunFilter = {
   user_id?: string
@@ -93,23 +105,29 @@ export type RunFilter = {
 /** Runs, newest first. */
 export const listRuns = async (sql: Sql, tenant: string, filter: RunFilter): Promise<Page<RunView>> => {
   const after = readCursor(filter.cursor)
-  const { rows } = await sql.query<RunRow & { at: string }>(
-    `SELECT ${columns}, r.created_at::text AS at FROM ${tables} WHERE r.tenant = $1
-       AND ($2::text IS NULL OR q.user_id = $2) AND ($3::text IS NULL OR r.session_id = $3) AND ($4::text IS NULL OR r.status = $4)
-       AND ($5::text IS NULL OR (r.created_at, r.run_id) < ($5::timestamptz, $6))
-     ORDER BY r.created_at DESC, r.run_id DESC LIMIT $7`,
-    [
-      tenant,
-      filter.user_id ?? null,
-      filter.session_id ?? null,
-      filter.status ?? null,
-      after?.at ?? null,
-      after?.id ?? null,
-      filter.limit + 1,
-    ],
-  )
+  const { rows } = await sql.query<RunRow & { at: string }>(filter.user_id ? listOfUser : listOfAll, [
+    tenant,
+    filter.session_id ?? null,
+    filter.status ?? null,
+    after?.at ?? null,
+    after?.id ?? null,
+    filter.limit + 1,
+    ...(filter.user_id ? [filter.user_id] : []),
+  ])
   return pageOf(rows, filter.limit, viewOf)
 }
+
+const listStatement = (which: string): string => `
+  SELECT ${columns}, r.created_at::text AS at FROM ${tables} WHERE r.tenant = $1 ${which}
+    AND ($2::text IS NULL OR r.session_id = $2) AND ($3::text IS NULL OR r.status = $3)
+    AND ($4::text IS NULL OR (r.created_at, r.run_id) < ($4::timestamptz, $5))
+  ORDER BY r.created_at DESC, r.run_id DESC LIMIT $6`
+
+const listOfAll = listStatement('')
+/** By the sessions of the user, all of whose runs are the user's. */
+const listOfUser = listStatement(
+  'AND r.session_id IN (SELECT session_id FROM sessions WHERE tenant = $1 AND user_id = $7)',
+)
 
 /** `patch` only where it changes todos. */
 export type EventRow = {
@@ -133,29 +151,25 @@ const changesTodos = `patch::text LIKE '%"todos":%'`
 /** The ids a run's actions have: from the first up to and without the second. Both null before it was ever claimed. */
 export type SeqRange = { first_seq: number | null; next_seq: number | null }
 
-/** Actions of a session after one, at most `limit`; of one run only when its range is given. Never reads any others. */
+/** Actions of a session, or of one of its runs only, after one, at most `limit`. Never reads any others. */
 export const readActions = async (
   sql: Sql,
-  tenant: string,
-  sessionId: string,
-  range: SeqRange | null,
+  { tenant, session_id, run_id }: { tenant: string; session_id: string; run_id?: string },
   after: number,
   limit: number,
 ): Promise<EventRow[]> => {
-  if (range && range.first_seq === null) return []
-  const { rows } = await sql.query<EventRow>(
-    `SELECT seq, run_id, turn, body, CASE WHEN ${changesTodos} THEN patch END AS patch FROM actions
-     WHERE tenant = $1 AND session_id = $2 AND seq > $3::bigint AND seq < $4::bigint ORDER BY seq LIMIT $5`,
-    [
-      tenant,
-      sessionId,
-      Math.max(after, (range?.first_seq ?? 1) - 1),
-      range?.next_seq ?? Number.MAX_SAFE_INTEGER,
-      limit,
-    ],
-  )
+  const { rows } = run_id
+    ? await sql.query<EventRow>(actionsOf(inRange), [tenant, session_id, after, limit, run_id])
+    : await sql.query<EventRow>(actionsOf('true'), [tenant, session_id, after, limit])
   return rows
 }
+
+const inRange = `seq >= (SELECT first_seq FROM runs WHERE tenant = $1 AND run_id = $5)
+  AND seq < (SELECT next_seq FROM runs WHERE tenant = $1 AND run_id = $5)`
+
+const actionsOf = (which: string): string => `
+  SELECT seq, run_id, turn, body, CASE WHEN ${changesTodos} THEN patch END AS patch FROM actions
+  WHERE tenant = $1 AND session_id = $2 AND seq > $3::bigint AND ${which} ORDER BY seq LIMIT $4`
 
 /** What the actions of a run did to its todos, in order. */
 export const readTodoPatches = async (

@@ -8,11 +8,14 @@ import { pageOf, readCursor } from './page.ts'
 
 type SessionRow = { id: string; user_id: string; created_at: Date; updated_at: Date; at: string }
 
+/** A turn's goal is set by what prepares it, before the planner first speaks: among so many of its actions. */
+const preparing = 32
+
 /** The documents come whole: see run_requests in the migration. */
 const turnsStatement = `
   SELECT r.session_id, r.turn, r.run_id, r.status, q.request, o.result, r.prompt_tokens, r.completion_tokens, r.total_tokens,
     (SELECT json_agg(a.patch ORDER BY a.seq) FROM actions a WHERE a.tenant = r.tenant AND a.session_id = r.session_id
-      AND a.seq >= r.first_seq AND a.seq < r.next_seq AND a.patch::text LIKE '%"task_goals":%') AS goals
+      AND a.seq >= r.first_seq AND a.seq < LEAST(r.next_seq, r.first_seq + ${preparing}) AND a.patch::text LIKE '%"task_goals":%') AS goals
   FROM runs r JOIN run_requests q USING (tenant, run_id) LEFT JOIN run_results o USING (tenant, run_id)
   WHERE r.tenant = $1 AND r.session_id IN (SELECT json_array_elements_text($2::json)) ORDER BY r.session_id, r.turn`
 

@@ -1,5 +1,5 @@
 import type { RunRequest } from '../../state/run-request.ts'
-import type { Queues } from '../queue/queue.ts'
+import type { Bell, Queues } from '../queue/queue.ts'
 import { repeatWork } from '../repeat-work.ts'
 import type { Admission } from '../runs/admit.ts'
 import { takeIntakeJob } from '../runs/intake.ts'
@@ -13,6 +13,7 @@ type StartOptions = Omit<WorkerOptions, 'ring'> & {
 
 const relayEveryMs = 500
 const reconcileEveryMs = 10_000
+const passOnMs = 100
 
 /** Starts a worker and what belongs to it: bells, the public intake, the relay of the outbox and the reconciler. */
 export const startWorker = async (options: StartOptions) => {
@@ -20,7 +21,11 @@ export const startWorker = async (options: StartOptions) => {
   const ring = ({ run_id, tenant }: { run_id: string; tenant: string }): void =>
     void queues.ring({ run_id, business_id: tenant }).catch(() => {})
   const worker = createWorker({ ...options, ring })
-  const bells = await queues.onBell(() => worker.offer(), { concurrency: options.concurrency })
+  // a worker that is full because it looked for itself keeps no bell from one that is idle
+  const passOn = (bell: Bell) => queues.ring(bell, { delayMs: passOnMs }).catch(() => {})
+  const bells = await queues.onBell((bell) => (worker.idle ? worker.offer() : passOn(bell)), {
+    concurrency: options.concurrency,
+  })
   const intake = await queues.onIntake(
     async (job) => {
       if (!(await takeIntakeJob(database, job, options.submit)))

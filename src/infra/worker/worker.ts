@@ -13,8 +13,8 @@ import { keepLeases } from '../runs/leases.ts'
 import { giveUpRun, handBackRun } from '../runs/release.ts'
 import { createRunLog, readBlob, readRows } from '../runs/run-log.ts'
 import { createSteadySql } from '../runs/steady.ts'
+import { createSlots } from '../slots.ts'
 import { readProfile } from '../users.ts'
-import { createSlots } from './slots.ts'
 
 export type WorkerOptions = {
   database: Database
