@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import { answer, openaiError, sendJson } from './fake-model/answer.ts'
 import { replyOf } from './fake-model/brain.ts'
 import { createGate } from './fake-model/gate.ts'
@@ -21,6 +22,8 @@ export type FakeModel = AsyncDisposable & {
   held(): number
   /** How many chat requests have neither got their whole reply nor gone away. */
   open(): number
+  /** How many connections clients hold, idle ones too. */
+  connections(): Promise<number>
   /** Lets the waiting replies go, all or those with this name, and says how many. */
   release(name?: string): number
   /** Sets a new script; the counts of requests go on. */
@@ -129,6 +132,7 @@ export const startFakeModel = async (
     received: (count, role, signal) => journal.received(count, role, signal ?? over.signal),
     held: () => gate.held(),
     open: () => open.size,
+    connections: () => promisify(server.getConnections.bind(server))(),
     release,
     script: (next) => {
       script = next

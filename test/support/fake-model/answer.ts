@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { setImmediate } from 'node:timers/promises'
+import type { Usage } from '../../../src/state/runtime-state.ts'
 import { chunksOf, completionOf } from './completion.ts'
 import type { FakeReply, FakeRequest, StatusFault } from './types.ts'
 
@@ -34,7 +35,15 @@ export const openaiError = (message: string, type: string, code: string | null =
 const sendStatus = (response: ServerResponse, { status, body, headers }: StatusFault): void =>
   sendJson(response, status, body ?? openaiError(`a fault with status ${status}`, 'fake_fault'), headers)
 
-const event = (data: unknown): string => `data: ${JSON.stringify(data)}\n\n`
+/** An event of the stream, and the usage it tells. */
+type Event = { text: string; usage: Usage | null }
+
+const event = (data: Record<string, unknown>): Event => ({
+  text: `data: ${JSON.stringify(data)}\n\n`,
+  usage: usageIn(data),
+})
+
+const usageIn = ({ usage }: Record<string, unknown>): Usage | null => (usage as Usage | undefined) ?? null
 
 /** Faults that need no reply of the model. Returns whether it was one. */
 const failEarly = (reply: FakeReply, response: ServerResponse): boolean => {
@@ -63,19 +72,26 @@ const failEarly = (reply: FakeReply, response: ServerResponse): boolean => {
 /** Streams the events; the faults in the middle of a stream come after its second event, the first with text. */
 const stream = async (
   reply: FakeReply,
-  events: readonly string[],
+  events: readonly Event[],
+  request: FakeRequest,
   response: ServerResponse,
 ): Promise<void> => {
   response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' })
   response.socket?.setNoDelay(true)
   const { fault } = reply
   if (fault === 'split_utf8') {
-    for (const byte of Buffer.from(events.join(''))) await send(response, Uint8Array.of(byte))
+    const text = events.map((one) => one.text).join('')
+    for (const byte of Buffer.from(text)) await send(response, Uint8Array.of(byte))
+    request.told = events.findLast(({ usage }) => usage !== null)?.usage ?? null
   }
   const whole = fault === 'split_utf8' ? [] : events
   const isCut = fault === 'cut' || fault === 'cut_after_usage'
   const early = isCut || fault === 'stall_after_first_chunk' || fault === 'garbage_sse'
-  for (const text of early ? whole.slice(0, 2) : whole) await send(response, text)
+  for (const { text, usage } of early ? whole.slice(0, 2) : whole) {
+    if (response.destroyed) break
+    await send(response, text)
+    request.told = usage ?? request.told
+  }
   if (fault === 'stall_after_first_chunk' || fault === 'never_closes') return
   if (isCut) response.socket?.destroy()
   else response.end(fault === 'garbage_sse' ? 'data: {"choices": [{"delta\n\n' : undefined)
@@ -96,9 +112,11 @@ export const answer = async (
     wantsUsage: options?.include_usage === true,
   }
   if (body.stream !== true || reply.fault === 'plain_json') {
-    return sendJson(response, 200, completionOf(reply, context))
+    const completion = completionOf(reply, context)
+    request.told = usageIn(completion)
+    return sendJson(response, 200, completion)
   }
   const events = chunksOf(reply, context).map(event)
-  if (reply.fault !== 'end_without_finish') events.push('data: [DONE]\n\n')
-  await stream(reply, events, response)
+  if (reply.fault !== 'end_without_finish') events.push({ text: 'data: [DONE]\n\n', usage: null })
+  await stream(reply, events, request, response)
 }

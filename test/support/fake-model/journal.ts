@@ -41,6 +41,7 @@ export const createJournal = (): Journal => {
         headers,
         nth: all(role).length + 1,
         atMs: performance.now(),
+        told: null,
       }
       requests.push(request)
       news.dispatchEvent(new Event('request'))

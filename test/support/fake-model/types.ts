@@ -79,6 +79,8 @@ export type FakeRequest = {
   nth: number
   /** Monotonic milliseconds. */
   atMs: number
+  /** The last usage that left with the reply; null when none did. */
+  told: Usage | null
 }
 
 /** Decides each answer in process. Undefined stands for the built-in answer. */

@@ -1,0 +1,3 @@
+import { effectTool } from './call-ledger.ts'
+
+export default effectTool('keyed')

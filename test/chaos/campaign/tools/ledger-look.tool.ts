@@ -1,0 +1,3 @@
+import { lookTool } from './call-ledger.ts'
+
+export default lookTool()

@@ -1,0 +1,33 @@
+/**
+ * What a scripted run is to do, told in its prompt. `calculate` computes, `think` makes the model take its time and then
+ * computes, `look` is a tool call that takes its time, `write` an effect at the provider, `ask` a question to a person.
+ */
+export type Step = 'calculate' | 'write' | 'ask' | `think~${number}` | `look~${number}`
+
+export type Job = { name: string; steps: readonly string[] }
+
+export const promptOf = (name: string, steps: readonly Step[]): string => `job ${name}: ${steps.join(' ')}`
+
+/** Reads a job back, from a prompt or from the planner's messages, whose background begins with the request. */
+export const jobIn = (text: string): Job => {
+  const [, name = '', steps = ''] = /^(?:# Request\n)?job (\S+): (.*)$/m.exec(text) ?? []
+  return { name, steps: steps.split(' ').filter((step) => step !== '') }
+}
+
+const toolOf: Record<string, string> = { write: 'gate_write', look: 'gate_read', ask: 'ask_user' }
+
+/** The name of a step and its milliseconds. */
+export const partsOf = (step: string): { kind: string; ms: number } => {
+  const [kind = '', ms = '0'] = step.split('~')
+  return { kind, ms: Number(ms) }
+}
+
+/** The actions a run must have laid, each once and in this order, whatever was done to its workers. */
+export const nodesOf = (steps: readonly string[]): string[] => [
+  'load-session',
+  'user-context',
+  ...steps.flatMap((step) => ['planner', toolOf[partsOf(step).kind] ?? 'calculate', 'reflection']),
+  'planner',
+  'answer',
+  'end',
+]

@@ -1,0 +1,21 @@
+/** What a suite is given. A failure replays with the same seed and scale. */
+export type SuiteOptions = {
+  seed: number
+  /** 1 is what `docs/reliability.md` reports; a slice for the tests is less. Counts and times are multiplied by it. */
+  scale: number
+  /** Progress for the person who watches; one line. */
+  say(line: string): void
+  signal: AbortSignal
+}
+
+export type Figures = Record<string, number | string>
+
+/** What a suite found. It passed when `failures` is empty; each names what was broken, where, and the seed's step. */
+export type Findings = { figures: Figures; failures: string[] }
+
+/** A campaign of `npm run chaos`: found by its file name, `suites/<name>.suite.ts`, as its default export. */
+export type Suite = {
+  /** One sentence: what is done to the runtime, and what has to hold. */
+  about: string
+  run(options: SuiteOptions): Promise<Findings>
+}

@@ -1,0 +1,13 @@
+import { describe, expect, test } from 'vitest'
+import suite from '../chaos/suites/fuzz.suite.ts'
+import { serversMissing } from '../support/processes.ts'
+import { onServers } from './servers.ts'
+
+describe.skipIf(serversMissing !== null)(onServers('malformed requests and jobs'), () => {
+  test('are refused by name, harm nobody and are never lost in silence', async () => {
+    const signal = AbortSignal.timeout(110_000)
+    const { figures, failures } = await suite.run({ seed: 7, scale: 0.03, say() {}, signal })
+    expect(failures).toEqual([])
+    expect(figures).toMatchObject({ requests: 300, jobs: 300, 'valid runs in between': 6 })
+  })
+})
