@@ -22,6 +22,8 @@ pg_major() { basename "$(dirname "$(pg_bin)")"; }
 
 has_redis() { command -v redis-server >/dev/null; }
 has_postgres() { [ -n "$(pg_bin)" ]; }
+# For the chaos campaign: one worker's wall clock is set wrong.
+has_faketime() { [ -e /usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1 ]; }
 has_vector() { has_postgres && [ -e "/usr/share/postgresql/$(pg_major)/extension/vector.control" ]; }
 
 # A busy mirror, or someone else's hold on the package lock, passes: three tries before giving up.
@@ -81,7 +83,7 @@ install_vector() {
 }
 
 install_all() {
-  if has_redis && has_vector; then return; fi
+  if has_redis && has_vector && has_faketime; then return; fi
   [ "$(id -u)" = 0 ] || exec sudo -n "$0" install
   export DEBIAN_FRONTEND=noninteractive
   temporary=()
@@ -89,6 +91,7 @@ install_all() {
   no_autostart
   apt_get update
   has_redis || apt_install redis-server
+  has_faketime || apt_install faketime
   has_postgres || apt_install postgresql
   has_vector || install_vector
   has_redis || die 'installed, yet there is no redis-server'

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { openHints } from '../../src/infra/queue/hints.ts'
 import { type IntakeJob, intakeQueueName, openQueues } from '../../src/infra/queue/queue.ts'
+import { TcpProxy } from '../chaos/faults/tcp-proxy.ts'
 import {
   bell,
   gate,
@@ -13,7 +14,6 @@ import {
   served,
   until,
 } from './queue-harness.ts'
-import { TcpProxy } from './tcp-proxy.ts'
 
 describe.skipIf(redisUrl === undefined)('queues on Redis (needs TEST_REDIS_URL)', { timeout: 60_000 }, () => {
   const url = redisUrl ?? ''

@@ -221,4 +221,26 @@ describe('a worker that has lost the run', () => {
     const late = doEffect(database, run, call, request({ class: 'manual' }), never, { resend: true })
     expect(await codeOf(late)).toBe('lease_lost')
   })
+
+  test('is not sent a third time on the same word, when its worker is lost after it was sent again', async () => {
+    const { run, perform, row, takeOver } = await start()
+    const { sent, request, dying } = provider()
+    const manual = request({ class: 'manual' })
+    await perform(dying({ class: 'manual' })).catch(() => {})
+    const other = await takeOver()
+    expect(await codeOf(perform(manual, other))).toBe('effect_unknown')
+    await database.query(
+      `INSERT INTO input_requests (tenant, request_id, run_id, plan_seq, call_index, question, schema, options, expires_at,
+         answered_at, answer)
+       VALUES ($4, $1, $1, $2, $3, '"?"', '{}', '[]', clock_timestamp(), clock_timestamp(), '{}')`,
+      [run.run_id, call.plan_seq, call.index, run.tenant],
+    )
+    const onHisWord = (fence: typeof run) => doEffect(database, fence, call, manual, never, { resend: true })
+    await onHisWord(other)
+    const third = await takeOver()
+    expect(await codeOf(perform(manual, third))).toBe('effect_unknown')
+    expect(await codeOf(onHisWord(third))).toBe('effect_unknown')
+    expect(sent).toHaveLength(2)
+    expect(await row()).toMatchObject({ status: 'failed', sends: 2 })
+  })
 })

@@ -6,6 +6,7 @@ import type { Log, Sql } from '../../state/ports.ts'
 import { lockFolder } from './data-dir.ts'
 import { businessScope, type Database } from './database.ts'
 import { readDump } from './dump.ts'
+import { databaseFault } from './faults.ts'
 import { migratePglite, startPglite } from './pglite.ts'
 import { keepLogShort } from './short-log.ts'
 import { unpackDump } from './unpack.ts'
@@ -62,10 +63,16 @@ const prepare = async (pglite: PGlite): Promise<void> => {
 /** PGlite works on this thread and answers without leaving it: a busy run would keep timers and sockets waiting. */
 const otherWork = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
+/** Tells faults that pass by themselves, such as a full disk, from all others. */
+const passing = <T>(answer: Promise<T>): Promise<T> =>
+  answer.catch((error: unknown) => {
+    throw databaseFault(error)
+  })
+
 const wrap = (pglite: PGlite, unlock: () => Promise<void>): EmbeddedDatabase => {
   const sqlOf = (target: Pick<PGlite, 'query'>): Sql => ({
     async query<Row>(text: string, values: readonly unknown[] = []) {
-      const { rows } = await target.query<Row>(text, values as unknown[])
+      const { rows } = await passing(target.query<Row>(text, values as unknown[]))
       return { rows }
     },
   })
@@ -79,12 +86,15 @@ const wrap = (pglite: PGlite, unlock: () => Promise<void>): EmbeddedDatabase => 
       await otherWork()
       return result
     },
-    transaction: (work) => pglite.transaction((tx) => work(sqlOf(tx as unknown as PGlite))) as Promise<never>,
+    transaction: (work) =>
+      passing(pglite.transaction((tx) => work(sqlOf(tx as unknown as PGlite)))) as Promise<never>,
     asBusiness: (businessId, work) =>
-      pglite.transaction(async (tx) => {
-        await tx.exec(businessScope(businessId))
-        return work(sqlOf(tx as unknown as PGlite))
-      }) as Promise<never>,
+      passing(
+        pglite.transaction(async (tx) => {
+          await tx.exec(businessScope(businessId))
+          return work(sqlOf(tx as unknown as PGlite))
+        }),
+      ) as Promise<never>,
     async close() {
       stopLooking()
       if (!pglite.closed) await pglite.close()

@@ -42,13 +42,15 @@ const isPassing = (error: unknown): boolean => {
 }
 
 /** A fault of the driver as it goes on: `database_unavailable` when the statement may or may not have been done. */
-export const databaseFault = (error: unknown): unknown =>
-  isPassing(error)
-    ? new MasonError('database_unavailable', 'the database could not be reached', {
-        remedy: 'try again; `mason doctor` says what is wrong with it',
-        cause: error,
-      })
-    : error
+export const databaseFault = (error: unknown): unknown => {
+  if (!isPassing(error)) return error
+  const [message, remedy] = isFull(error)
+    ? ['the disk of the database is full', 'free space on it; what was accepted goes on by itself then']
+    : ['the database could not be reached', 'try again; `mason doctor` says what is wrong with it']
+  return new MasonError('database_unavailable', message, { remedy, cause: error })
+}
+
+const isFull = (error: unknown): boolean => (error as { code?: unknown }).code === '53100'
 
 /** Whether a statement failed in a way that passes: it may or may not have been done. */
 export const isUnavailable = (error: unknown): error is MasonError =>

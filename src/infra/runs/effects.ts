@@ -32,13 +32,17 @@ const sentStatement = `
   UPDATE effects e SET status = 'sent', sends = sends + 1, first_sent_at = COALESCE(first_sent_at, clock_timestamp())
   FROM mine WHERE e.tenant = $1 AND e.effect_id = $4 AND e.status IN ('intent', 'sent') RETURNING e.effect_id`
 
+/** A call asks a person once: what was sent on their word and is unknown again stays so, or one word would send twice. */
 const unknownStatement = `
   WITH ${mine}
-  UPDATE effects e SET status = 'unknown' FROM mine WHERE e.tenant = $1 AND e.effect_id = $4 AND e.status = 'sent'`
+  UPDATE effects e SET status = CASE WHEN EXISTS (
+    SELECT FROM input_requests i WHERE i.tenant = $1 AND i.run_id = $2 AND i.plan_seq = $5 AND i.call_index = $6
+      AND i.answered_at <= e.first_sent_at) THEN 'failed' ELSE 'unknown' END
+  FROM mine WHERE e.tenant = $1 AND e.effect_id = $4 AND e.status = 'sent'`
 
 const resendStatement = `
   WITH ${mine}
-  UPDATE effects e SET status = 'intent' FROM mine WHERE e.tenant = $1 AND e.effect_id = $4 AND e.status = 'unknown' RETURNING e.effect_id`
+  UPDATE effects e SET status = 'intent', first_sent_at = NULL FROM mine WHERE e.tenant = $1 AND e.effect_id = $4 AND e.status = 'unknown' RETURNING e.effect_id`
 
 /** Share of a provider's idempotency window within which the same key is used again. */
 const safeWindow = 0.8
@@ -79,7 +83,8 @@ export const doEffect = async (
     const earlier = await reconcile(found, effectId, request, signal)
     if (earlier.kind === 'known') return { effect_id: effectId, response: earlier.response }
     if (earlier.kind === 'unknown') {
-      await sql.query(unknownStatement, [fence.tenant, fence.run_id, fence.epoch, effectId])
+      const values = [fence.tenant, fence.run_id, fence.epoch, effectId, call.plan_seq, call.index]
+      await sql.query(unknownStatement, values)
       throw unknownEffect(effectId)
     }
   }
