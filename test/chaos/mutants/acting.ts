@@ -144,10 +144,16 @@ export const actingMutants: readonly Mutant[] = [
     ],
   },
   {
-    name: 'decide before act: the plan is committed before its calls run',
+    name: 'decide before act: nobody goes on from an action before it is committed',
     file: 'src/graph/live-run.ts',
-    edits: [{ from: 'await commit(entry, prepared)', to: 'void commit(entry, prepared).catch(() => {})' }],
-    why: 'a call runs whose arguments nobody would know after a crash',
+    edits: [
+      { from: 'await commit(entry, prepared)\n', to: '\n' },
+      {
+        from: 'this.events.onAction(seq)',
+        to: 'await commit(entry, prepared)\n      this.events.onAction(seq)',
+      },
+    ],
+    why: 'a branch beside it acts on a plan that nobody would know after a crash',
     caughtBy: guards('a live run holds no action, and lets nobody go on to act, before it is committed'),
   },
   {

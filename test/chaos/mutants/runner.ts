@@ -1,11 +1,8 @@
-import { execFile } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { availableParallelism, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { promisify } from 'node:util'
 import { type Mutant, mutate, type NamedTest } from './mutant.ts'
-
-const run = promisify(execFile)
 
 /** What the tests need of the project. */
 const parts = ['src', 'test', 'migrations', 'package.json', 'tsconfig.json', 'vitest.config.ts', 'README.md']
@@ -63,12 +60,7 @@ export const runTests = async (
     ...['--reporter', 'json', '--outputFile', output],
   ]
   // a mutant may hang, and then there is no report: none of the tests has a verdict
-  await run(process.execPath, args, {
-    cwd: folder,
-    signal,
-    timeout: patienceMs,
-    killSignal: 'SIGKILL',
-  }).catch(() => {})
+  await runOrKill(args, folder, AbortSignal.any([signal, AbortSignal.timeout(patienceMs)]))
   signal.throwIfAborted()
   const text = await readFile(output, 'utf8').catch(() => '{"testResults":[]}')
   for (const { name, assertionResults } of (JSON.parse(text) as Report).testResults)
@@ -79,6 +71,21 @@ export const runTests = async (
       })
   return verdicts
 }
+
+/** Runs Node to its end, or with all that it started to the signal. */
+const runOrKill = (args: readonly string[], cwd: string, signal: AbortSignal): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, args, { cwd, stdio: 'ignore', detached: true })
+    const kill = (): void => {
+      if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
+    }
+    signal.addEventListener('abort', kill)
+    child.once('error', reject)
+    child.once('exit', () => {
+      signal.removeEventListener('abort', kill)
+      resolve()
+    })
+  })
 
 /** Takes the guard out, works with the copy, and puts it back. */
 export const withMutant = async <T>(copy: Copy, mutant: Mutant, work: () => Promise<T>): Promise<T> => {

@@ -1,23 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { growthFault, slopeOf } from '../chaos/soak/slope.ts'
-import { soak } from '../chaos/soak/soak.ts'
-import { serversMissing } from '../support/processes.ts'
-import { onServers } from './servers.ts'
-
-const slice = () => ({ seed: 7, scale: 0.0125, say() {}, signal: AbortSignal.timeout(280_000) })
-
-describe.skipIf(serversMissing !== null)(onServers('a short soak'), () => {
-  test('finds memory flat and every job done once', async () => {
-    const { figures, failures } = await soak(slice())
-    expect(failures).toEqual([])
-    expect(figures).toMatchObject({ lost: 0, doubled: 0 })
-  }, 300_000)
-
-  test('finds a worker that forgets to let go of 64 KB with every run', async () => {
-    const { failures } = await soak(slice(), { leakBytes: 65_536 })
-    expect(failures).toEqual([expect.stringMatching(/^worker_heap_mb grows by/)])
-  }, 300_000)
-})
+import { growthFault, slopeOf } from './slope.ts'
 
 describe('the verdict on a series', () => {
   const noise = [0.3, -0.2, 0.1, -0.4, 0.2, 0.4, -0.3, -0.1]

@@ -1,0 +1,28 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Database } from '../../src/infra/database/database.ts'
+import { playMany } from '../chaos/interleavings/campaign.ts'
+import { type Backend, openBackend } from '../support/backend.ts'
+
+let backend: Backend
+let database: Database
+
+beforeAll(async () => {
+  backend = await openBackend()
+  database = await backend.openDatabase()
+})
+afterAll(async () => {
+  await database?.close()
+  await backend?.drop()
+})
+
+/** A slice; `npm run chaos -- interleavings` plays 5,000 from another seed each time. */
+test('whatever order statements, faults and deaths come in, the database is what the model of the protocol allows', async () => {
+  const { violation, sequences, seen } = await playMany(database, { seed: 3, sequences: 150 })
+  expect(violation ?? '').toBe('')
+  expect(sequences).toBe(150)
+  for (const what of [
+    ...['submits', 'claims', 'appends', 'finishes', 'parks', 'requeues', 'hands back', 'gives up', 'acts'],
+    ...['answers', 'cancels', 'relays', 'reconciles', 'refused writes', 'faults'],
+  ])
+    expect(seen[what] ?? 0, `how often somebody ${what}`).toBeGreaterThan(0)
+}, 300_000)

@@ -1,0 +1,281 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { LiveRun } from '../../src/graph/live-run.ts'
+import { systemClock } from '../../src/infra/clock.ts'
+import type { Database } from '../../src/infra/database/database.ts'
+import { newAttemptId } from '../../src/infra/ids.ts'
+import { admit } from '../../src/infra/runs/admit.ts'
+import { appendAction, finishRun } from '../../src/infra/runs/append.ts'
+import { doEffect } from '../../src/infra/runs/effects.ts'
+import { keepLeases } from '../../src/infra/runs/leases.ts'
+import { giveUpRun, handBackRun, parkRun, requeueRun } from '../../src/infra/runs/release.ts'
+import { createRunLog } from '../../src/infra/runs/run-log.ts'
+import { settleRun } from '../../src/infra/runs/settle.ts'
+import type { Clock, EffectRequest, Log, Sql } from '../../src/state/ports.ts'
+import { emptyState } from '../../src/state/runtime-state.ts'
+import { type Backend, openBackend, unique } from '../support/backend.ts'
+import { deferred } from '../support/deferred.ts'
+import { startFakeModel } from '../support/fake-model.ts'
+import {
+  codeOf,
+  count,
+  endLease,
+  entry,
+  mustClaim,
+  openWithDatabase,
+  rowOf,
+  submitTo,
+  unavailable,
+  until,
+} from '../support/spine.ts'
+import { fakeModels } from '../support/test-runtime.ts'
+
+/** Guards that other guards stand before, and those for two who come at the same moment. */
+
+let backend: Backend
+let database: Database
+const isServed = process.env.MASON_TEST_BACKEND === 'served'
+
+beforeAll(async () => {
+  backend = await openBackend()
+  database = await backend.openDatabase()
+})
+afterEach(async () => {
+  for (const table of ['outbox', 'actions', 'sessions', 'idempotency'])
+    await database.query(`DELETE FROM ${table}`)
+})
+afterAll(async () => {
+  await database?.close()
+  await backend?.drop()
+})
+
+const uniqueViolation = '23505'
+const start = async () => {
+  await submitTo(database, unique('b'))
+  return mustClaim(database)
+}
+
+describe('the table', () => {
+  const again = (change: string) =>
+    codeOf(
+      database.query(
+        `INSERT INTO actions (tenant, session_id, seq, run_id, turn, epoch, attempt_id, body, patch)
+         SELECT tenant, session_id, seq, run_id, turn, epoch, attempt_id, body, patch FROM
+           (SELECT tenant, session_id, run_id, turn, epoch, body, patch, ${change} FROM actions LIMIT 1) copied`,
+      ),
+    )
+
+  test('of actions refuses a second row of one attempt', async () => {
+    await appendAction(database, await start(), entry(1))
+    expect(await again('seq + 1000 AS seq, attempt_id')).toBe(uniqueViolation)
+  })
+
+  test('of actions refuses a second row of one id', async () => {
+    await appendAction(database, await start(), entry(1))
+    expect(await again(`seq, attempt_id || '-again' AS attempt_id`)).toBe(uniqueViolation)
+  })
+
+  test('of runs refuses a second run of one turn', async () => {
+    const run = await start()
+    const second = database.query(
+      `INSERT INTO runs (tenant, run_id, session_id, turn, status, expires_at)
+       SELECT tenant, run_id || '-again', session_id, turn, 'queued', expires_at FROM runs WHERE run_id = $1`,
+      [run.run_id],
+    )
+    expect(await codeOf(second)).toBe(uniqueViolation)
+  })
+})
+
+describe('the end of a run', () => {
+  test('is refused at another id than the next', async () => {
+    const run = await start()
+    const end = {
+      ...entry(2),
+      outcome: { status: 'completed', reason: 'answered' } as const,
+      result: { answer: null, output_structure: [], error: null },
+    }
+    expect(await codeOf(finishRun(database, run, end))).toBe('lease_lost')
+    expect(await count(database, 'actions WHERE run_id = $1', [run.run_id])).toBe(0)
+  })
+})
+
+describe('a heartbeat', () => {
+  test('whose answer is late does not make the lease look younger than it is', async () => {
+    const leaseMs = 600
+    const run = await start()
+    let now = 0
+    const clock: Clock = { now: () => new Date(), monotonicMs: () => now, sleep: async () => {} }
+    const silent: Log = { debug() {}, info() {}, warn() {}, error() {} }
+    const answer = deferred<void>()
+    let renewals = 0
+    const slow: Sql = {
+      async query<Row>(text: string, values?: readonly unknown[]) {
+        if (!text.includes('UPDATE runs')) return { rows: [] }
+        if (++renewals > 1) return new Promise<never>(() => {})
+        const done = await database.query<Row>(text, values)
+        await answer.promise
+        return done
+      },
+    }
+    const leases = keepLeases({ sql: slow, clock, log: silent, workerId: 'late', leaseMs })
+    let lost = false
+    leases.hold(run, now, {
+      onLost() {
+        lost = true
+      },
+      onCancel() {},
+    })
+    await until('the renewal', () => renewals === 1)
+    now = leaseMs * 0.7
+    answer.resolve()
+    // the next renewal, which hangs, comes after the answer to the first
+    await until('the answer', () => {
+      now += 1
+      return renewals > 1
+    })
+    now = leaseMs * 0.85
+    await until('the self-fence', () => lost, 2000)
+    await leases.stop()
+  })
+})
+
+describe('a worker', () => {
+  test('that has lost its run lets go of the model call it waits for', async () => {
+    await using model = await startFakeModel()
+    model.script({ planner: [{ hold: true, text: 'nobody reads this' }] })
+    const opened = await openWithDatabase(backend, {
+      ...{ models: fakeModels(model.baseUrl), concurrency: 1, leaseMs: 3000 },
+    })
+    const { run } = await opened.runtime.of(unique('b')).submit({ prompt: 'x', user_id: 'u1' })
+    await until('the model call', () => model.held() === 1 && model.open() === 1)
+    // as another's claim would, before this worker could take it again itself
+    await opened.database.query(
+      `UPDATE runs SET epoch = epoch + 1, lease_until = clock_timestamp() + interval '1 hour' WHERE run_id = $1`,
+      [run.id],
+    )
+    await until('the end of the model call', () => model.open() === 0)
+    await opened.runtime.close()
+  })
+
+  test('that has handed its run back neither writes an intent nor sends', async () => {
+    const run = await start()
+    const { sent, request } = provider()
+    await handBackRun(database, run, 1)
+    expect(await codeOf(act(run, request))).toBe('lease_lost')
+    expect(await count(database, 'effects WHERE run_id = $1', [run.run_id])).toBe(0)
+    expect(sent).toEqual([])
+  })
+})
+
+describe('a worker that has lost its run', () => {
+  test('cannot let it wait, queue it, hand it back or give it up', async () => {
+    const lost = await start()
+    await endLease(database, lost.run_id)
+    const now = await mustClaim(database, 'another')
+    await appendAction(database, now, entry(1))
+    const before = await rowOf(database, lost.run_id)
+    const ask = { question: 'Well?', schema: {}, options: [], expires_in_ms: 1000 }
+    const failed = { status: 'failed', reason: 'x', error: { code: 'x', message: 'x' } } as const
+    expect(await parkRun(database, lost, ask, { plan_seq: 1, index: 0 }, 1)).toBe(false)
+    expect(await requeueRun(database, lost, new Date().toISOString(), 1)).toBe(false)
+    expect(await handBackRun(database, lost, 1)).toBe(false)
+    expect(await giveUpRun(database, lost, failed)).toBe(false)
+    expect(await rowOf(database, lost.run_id)).toEqual(before)
+  })
+})
+
+describe('a live run', () => {
+  test('holds no action, and lets nobody go on to act, before it is committed', async () => {
+    const claimed = await start()
+    let refuse = (_: unknown): void => {}
+    const committed = new Promise<void>((_, reject) => {
+      refuse = reject
+    })
+    const log = { ...createRunLog(database, claimed), append: () => committed }
+    const events = { onAction() {}, onText() {} }
+    const run = new LiveRun(
+      { ...claimed, business_id: claimed.tenant, state: emptyState },
+      { log, clock: systemClock, newAttemptId, events },
+    )
+    let goesOn = false
+    const laid = run.append('planner', { summary: 'decides', next: [] }, {}, null).finally(() => {
+      goesOn = true
+    })
+    laid.catch(() => {})
+    await new Promise((resolve) => setImmediate(resolve))
+    expect({ goesOn, actions: run.actions.length }).toEqual({ goesOn: false, actions: 0 })
+    refuse(unavailable())
+    expect(await codeOf(laid)).toBe('database_unavailable')
+    expect(run.actions).toEqual([])
+  })
+})
+
+describe('settling', () => {
+  test('leaves alone a run that is at work, and one that may still wait', async () => {
+    const failed = { status: 'failed', reason: 'x', error: { code: 'x', message: 'x' } } as const
+    const expired = { onlyExpired: true }
+    const tenant = unique('b')
+    const waiting = await submitTo(database, tenant)
+    const settle = (options?: typeof expired) =>
+      database.transaction((sql) => settleRun(sql, tenant, waiting.id, failed, options))
+    expect(await settle(expired)).toBeNull()
+    await appendAction(database, await mustClaim(database), entry(1))
+    expect(await settle()).toBeNull()
+    expect((await rowOf(database, waiting.id)).status).toBe('running')
+  })
+})
+
+const provider = () => {
+  const sent: string[] = []
+  const request: EffectRequest = {
+    ...{ class: 'keyed', windowMs: 60_000, request: 'pay 5' },
+    async send(_, key) {
+      sent.push(key)
+      return 'receipt'
+    },
+  }
+  return { sent, request }
+}
+const act = (run: Awaited<ReturnType<typeof start>>, request: EffectRequest) =>
+  doEffect(database, run, { plan_seq: 3, index: 0 }, request, new AbortController().signal)
+
+/** Somebody in this database waits for somebody else. */
+const someoneWaits = () =>
+  count(
+    database,
+    `pg_locks l JOIN pg_stat_activity a USING (pid) WHERE NOT l.granted AND a.datname = current_database()`,
+  )
+
+// one session serves everybody on the embedded database: there is no same moment
+describe.runIf(isServed)('two at the same moment', () => {
+  test('a side effect at the moment of a take-over waits for it and is refused', async () => {
+    const run = await start()
+    const { sent, request } = provider()
+    let acted = Promise.resolve('')
+    await database.transaction(async (sql) => {
+      await sql.query('UPDATE runs SET epoch = epoch + 1 WHERE run_id = $1', [run.run_id])
+      acted = codeOf(act(run, request))
+      await until('the wait', async () => sent.length > 0 || (await someoneWaits()))
+    })
+    expect(await acted).toBe('lease_lost')
+    expect(sent).toEqual([])
+  })
+
+  test('the second of two requests with one key waits for the first and is given its run', async () => {
+    const business = unique('b')
+    await submitTo(database, business)
+    const submit = (on: Database) =>
+      admit(on, business, { prompt: 'x', user_id: 'u1' }, { route: 'runs', key: 'k' })
+    let isAnswered = false
+    let second: ReturnType<typeof submit> | null = null
+    const first = await database.transaction(async (sql) => {
+      const admitted = await submit({ ...database, asBusiness: (_, work) => work(sql) })
+      second = submit(database).finally(() => {
+        isAnswered = true
+      })
+      second.catch(() => {})
+      await until('the wait', async () => isAnswered || (await someoneWaits()))
+      return admitted
+    })
+    expect(await second).toEqual({ run: first.run, replayed: true })
+  })
+})
