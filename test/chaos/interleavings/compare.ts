@@ -41,7 +41,7 @@ export const brokenLaw = (seen: ProtocolState, before: ProtocolState): string | 
     if (seq !== count) return `the actions of ${session} have a gap at ${count}`
     counts.set(session, count)
   }
-  for (const row of seen.actions.slice(0))
+  for (const row of seen.actions)
     if (!before.actions.some((old) => place(old) === place(row)) && row.epoch !== seen.runs[row.run]?.epoch)
       return `action ${place(row)} was written under the old epoch ${row.epoch}`
   for (const [id, run] of Object.entries(before.runs)) {

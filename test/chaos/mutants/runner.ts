@@ -8,7 +8,7 @@ import { type Mutant, mutate, type NamedTest } from './mutant.ts'
 const parts = ['src', 'test', 'migrations', 'package.json', 'tsconfig.json', 'vitest.config.ts', 'README.md']
 
 /** A copy of the project in a folder of its own, to change and test; the dependencies are shared. */
-export const copyProject = async (root: string) => {
+const copyProject = async (root: string) => {
   const folder = await mkdtemp(join(tmpdir(), 'mason-mutant-'))
   for (const part of parts) await cp(join(root, part), join(folder, part), { recursive: true })
   await symlink(join(root, 'node_modules'), join(folder, 'node_modules'))
