@@ -9,12 +9,10 @@ export type Change = 'action' | 'admitted' | 'status'
 /** What a follower of a session is woken by: something was committed, or a token came. */
 export type Follower = { onChange(change: Change): void; onDelta(delta: Delta): void }
 
-const channel = 'mason:sessions'
+const sessionsChannel = 'mason:sessions'
+const cancelsChannel = 'mason:cancels'
 
-type Message = { tenant: string; session_id: string } & (
-  | { kind: Change | 'cancel' }
-  | { kind: 'delta'; delta: Delta }
-)
+type Message = { tenant: string; session_id: string } & ({ kind: Change } | { kind: 'delta'; delta: Delta })
 
 /**
  * What can be seen of sessions from outside, each as one short text: their turns, their last action, and the states of
@@ -43,19 +41,31 @@ export const openFeed = async (options: { sql: Sql; hints: Hints; clock: Clock; 
   const keyOf = (tenant: string, sessionId: string): string => `${tenant}/${sessionId}`
 
   const tell = (message: Message): void => {
-    if (message.kind === 'cancel') for (const watch of cancelWatchers) watch()
     for (const follower of followers.get(keyOf(message.tenant, message.session_id)) ?? [])
       if (message.kind === 'delta') follower.onDelta(message.delta)
-      else follower.onChange(message.kind === 'cancel' ? 'status' : message.kind)
+      else follower.onChange(message.kind)
   }
-  const unsubscribe = await hints.subscribe(channel, (text) => {
-    for (const message of JSON.parse(text) as Message[]) tell(message)
+  const deafToCancels = await hints.subscribe(cancelsChannel, () => {
+    for (const watch of cancelWatchers) watch()
   })
+
+  // a worker that nobody follows in need not read what all the others tell
+  let hears = false
+  let hearing: Promise<() => Promise<void>> | undefined
+  const hear = async (): Promise<() => Promise<void>> => {
+    const deaf = await hints.subscribe(sessionsChannel, (text) => {
+      for (const message of JSON.parse(text) as Message[]) tell(message)
+    })
+    hears = true
+    // what was told while nobody listened
+    for (const group of followers.values()) for (const follower of group) follower.onChange('status')
+    return deaf
+  }
 
   // what is told in one turn of the event loop goes out as one hint, and the same change once
   let pending: string[] = []
   const flush = (): void => {
-    if (pending.length > 0) hints.publish(channel, `[${pending.join(',')}]`)
+    if (pending.length > 0) hints.publish(sessionsChannel, `[${pending.join(',')}]`)
     pending = []
   }
   const publish = (message: Message): void => {
@@ -97,7 +107,8 @@ export const openFeed = async (options: { sql: Sql; hints: Hints; clock: Clock; 
     },
     /** A run of this session is to be cancelled, or is gone; its worker looks at once. */
     cancelling(tenant: string, sessionId: string): void {
-      publish({ tenant, session_id: sessionId, kind: 'cancel' })
+      publish({ tenant, session_id: sessionId, kind: 'status' })
+      hints.publish(cancelsChannel, '')
     },
     onCancelling(watch: () => void): () => void {
       cancelWatchers.add(watch)
@@ -110,6 +121,7 @@ export const openFeed = async (options: { sql: Sql; hints: Hints; clock: Clock; 
       followers.set(key, group.add(follower))
       // whatever happened before it came, the next look wakes it
       seen.delete(key)
+      if (!hears) hearing ??= hear()
       return () => {
         group.delete(follower)
         if (group.size > 0 || followers.get(key) !== group) return
@@ -120,7 +132,8 @@ export const openFeed = async (options: { sql: Sql; hints: Hints; clock: Clock; 
     async close() {
       flush()
       await looking.stop()
-      await unsubscribe()
+      await deafToCancels()
+      await (await hearing)?.()
     },
   }
 }
