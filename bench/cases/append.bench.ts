@@ -5,8 +5,8 @@ import type { Place } from '../support/place.ts'
 import { walkPlainly } from '../support/plain-loop.ts'
 import { type RawAction, rawAppend } from '../support/raw-append.ts'
 
-const runs = 300
-const warmUp = 50
+const runs = 1000
+const warmUp = 500
 const actions = actionsOf(1)
 
 /** One worker works off queued runs one at a time. By the clock of the database, from claim to end, all included. */

@@ -5,6 +5,7 @@ import type { Database } from '../../src/infra/database/database.ts'
 import { newAttemptId } from '../../src/infra/ids.ts'
 import { appendAction, finishRun } from '../../src/infra/runs/append.ts'
 import type { Claim } from '../../src/infra/runs/claim.ts'
+import { keepLeases } from '../../src/infra/runs/leases.ts'
 import { handBackRun } from '../../src/infra/runs/release.ts'
 import { createRunLog, readRows } from '../../src/infra/runs/run-log.ts'
 import { createSteadySql } from '../../src/infra/runs/steady.ts'
@@ -33,7 +34,7 @@ const start = async (): Promise<Claim> => {
   return claimed
 }
 const actionsOf = (run: Claim) => count(database, 'actions WHERE run_id = $1', [run.run_id])
-const held = () => new AbortController().signal
+const held = () => ({ signal: new AbortController().signal, check() {} })
 const result = { answer: 'x', output_structure: [], error: null }
 const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 }
 
@@ -113,12 +114,36 @@ describe('an append', () => {
     for (const query of [() => Promise.reject(unavailable()), () => new Promise<never>(() => {})]) {
       const lease = new AbortController()
       const appended = codeOf(
-        appendAction(createSteadySql({ query }, systemClock, lease.signal), run, entry(1)),
+        appendAction(
+          createSteadySql({ query }, systemClock, { signal: lease.signal, check() {} }),
+          run,
+          entry(1),
+        ),
       )
       lease.abort()
       expect(await appended).toBe('lease_lost')
     }
     expect(await actionsOf(run)).toBe(0)
+  })
+
+  test('whose answer comes when the lease is too old to act on gives the run up', async () => {
+    const run = await start()
+    let now = 0
+    const clock = { ...systemClock, monotonicMs: () => now }
+    const leases = keepLeases({
+      sql: database,
+      clock,
+      log: { debug() {}, info() {}, warn() {}, error() {} },
+      workerId: 'frozen',
+      leaseMs: 1000,
+    })
+    const { check, letGo } = leases.hold(run, 0, { onLost() {}, onCancel() {} })
+    const steady = createSteadySql(database, clock, { signal: held().signal, check })
+    await appendAction(steady, run, entry(1))
+    letGo()
+    now = 801
+    expect(await codeOf(appendAction(steady, run, entry(2)))).toBe('lease_lost')
+    await leases.stop()
   })
 
   test('that commits after its worker was thought dead is refused once another has the run', async () => {

@@ -36,7 +36,7 @@ const hold = async (options: { leaseMs: number; sql?: Sql; workerId?: string }) 
     lostAfterMs: 0,
     cancel: null,
   }
-  const letGo = leases.hold(run, at, {
+  const lease = leases.hold(run, at, {
     onLost() {
       if (!told.lost) told.lostAfterMs = performance.now() - at
       told.lost = true
@@ -46,13 +46,13 @@ const hold = async (options: { leaseMs: number; sql?: Sql; workerId?: string }) 
     },
   })
   const stop = async (): Promise<void> => {
-    letGo()
+    lease.letGo()
     await leases.stop()
     await database.query(`UPDATE runs SET status = 'failed', lease_until = NULL WHERE run_id = $1`, [
       run.run_id,
     ])
   }
-  return { run, told, leases, [Symbol.asyncDispose]: stop }
+  return { run, told, leases, lease, [Symbol.asyncDispose]: stop }
 }
 
 const leaseEnd = async (run: Claim): Promise<number> =>

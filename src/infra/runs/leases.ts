@@ -9,6 +9,12 @@ export type Lease = {
   onCancel(reason: string): void
 }
 
+export type HeldLease = {
+  letGo(): void
+  /** Throws `lease_lost` when the lease is too old to act on; a process that was frozen learns it before any timer tells. */
+  check(): void
+}
+
 type Held = Fence &
   Lease & { /** Monotonic time when the last renewal that succeeded was sent. */ renewedAt: number }
 
@@ -83,10 +89,11 @@ export const keepLeases = (options: {
     }
   }
 
+  const isStale = (lease: Held): boolean => clock.monotonicMs() - lease.renewedAt > leaseMs * 0.8
+
   /** On its own timer, so that a database that hangs cannot keep it from running. */
   const fence = (): void => {
-    for (const lease of held.values())
-      if (clock.monotonicMs() - lease.renewedAt > leaseMs * 0.8) lease.onLost(leaseLost())
+    for (const lease of held.values()) if (isStale(lease)) lease.onLost(leaseLost())
   }
 
   /** Now and then again. One at a time; one that hangs is not waited for longer than `patienceMs`, since the next may well get through. */
@@ -122,16 +129,17 @@ export const keepLeases = (options: {
   ]
 
   return {
-    /** Holds a lease that was claimed at `claimedAt` (monotonic); gives the function that lets go of it. */
-    hold(claim: Fence, claimedAt: number, lease: Lease): () => void {
-      held.set(keyOf(claim), {
-        tenant: claim.tenant,
-        run_id: claim.run_id,
-        epoch: claim.epoch,
-        renewedAt: claimedAt,
-        ...lease,
-      })
-      return () => void held.delete(keyOf(claim))
+    /** Holds a lease that was claimed at `claimedAt` (monotonic) until it is let go of. */
+    hold(claim: Fence, claimedAt: number, lease: Lease): HeldLease {
+      const { tenant, run_id, epoch } = claim
+      const mine: Held = { tenant, run_id, epoch, renewedAt: claimedAt, ...lease }
+      held.set(keyOf(claim), mine)
+      return {
+        letGo: () => void held.delete(keyOf(claim)),
+        check() {
+          if (isStale(mine)) throw leaseLost()
+        },
+      }
     },
     /** Looks for cancel requests now: somebody gave a hint. */
     lookForCancels: () => lookForCancels().catch(() => {}),

@@ -4,19 +4,29 @@ import { isUnavailable } from '../database/faults.ts'
 
 const maxPauseMs = 1000
 
+export type SteadyLease = {
+  /** Aborted when the lease is lost. */
+  signal: AbortSignal
+  /** Throws `lease_lost` when the lease is too old to act on. */
+  check(): void
+}
+
 /**
  * The database as one claimed run sees it: a statement whose answer did not come is sent again until it is answered
- * or the lease is lost (`lease_lost`), also when it hangs. Only for statements that do no harm when done twice.
+ * or the lease is lost (`lease_lost`), also when it hangs. Only for statements that do no harm when done twice. A process
+ * that was frozen while it waited does not act on the answer: no timer has told it yet that its lease is over.
  */
-export const createSteadySql = (sql: Sql, clock: Clock, leaseSignal: AbortSignal): Sql => ({
+export const createSteadySql = (sql: Sql, clock: Clock, lease: SteadyLease): Sql => ({
   async query<Row>(text: string, values: readonly unknown[] = []) {
     for (let attempt = 0; ; attempt++) {
-      if (leaseSignal.aborted) throw leaseLost(leaseSignal.reason)
+      if (lease.signal.aborted) throw leaseLost(lease.signal.reason)
       try {
-        return await unlessLost(sql.query<Row>(text, values), leaseSignal)
+        const answer = await unlessLost(sql.query<Row>(text, values), lease.signal)
+        lease.check()
+        return answer
       } catch (error) {
         if (!isUnavailable(error)) throw error
-        await clock.sleep(Math.min(maxPauseMs, 50 * 2 ** attempt), leaseSignal).catch(() => {})
+        await clock.sleep(Math.min(maxPauseMs, 50 * 2 ** attempt), lease.signal).catch(() => {})
       }
     }
   },

@@ -12,7 +12,7 @@ import { type Claim, claimNext, maxStalls } from '../runs/claim.ts'
 import { keepLeases } from '../runs/leases.ts'
 import { giveUpRun, handBackRun } from '../runs/release.ts'
 import { createRunLog, readBlob, readRows } from '../runs/run-log.ts'
-import { createSteadySql } from '../runs/steady.ts'
+import { createSteadySql, type SteadyLease } from '../runs/steady.ts'
 import { createSlots } from '../slots.ts'
 import { readProfile } from '../users.ts'
 
@@ -59,7 +59,7 @@ export const createWorker = (options: WorkerOptions) => {
     const lease = new AbortController()
     const control = new AbortController()
     controls.add(control)
-    const letGo = leases.hold(claim, at, {
+    const held = leases.hold(claim, at, {
       onLost(reason) {
         lease.abort(reason)
         control.abort(new Stopped({ kind: 'lease_lost' }))
@@ -70,14 +70,14 @@ export const createWorker = (options: WorkerOptions) => {
     if (closing) control.abort(new Stopped({ kind: 'hand_back' }))
     const worked = { ms: claim.worked_ms }
     try {
-      const left = await run(claim, control, lease.signal, worked)
+      const left = await run(claim, control, { signal: lease.signal, check: held.check }, worked)
       if (left === 'handed_back' && (await handBackRun(database, claim, worked.ms))) options.ring(claim)
       log.debug({ run_id: claim.run_id, left }, 'let go of a run')
     } catch (error) {
       // the lease lapses and another worker goes on from the last action
       log.error({ run_id: claim.run_id, error: String(error) }, 'work on a run was broken off')
     } finally {
-      letGo()
+      held.letGo()
       controls.delete(control)
       feed.changed(claim.tenant, claim.session_id)
     }
@@ -86,11 +86,11 @@ export const createWorker = (options: WorkerOptions) => {
   const run = async (
     claim: Claim,
     control: AbortController,
-    leaseSignal: AbortSignal,
+    lease: SteadyLease,
     worked: { ms: number },
   ): Promise<Left> => {
     if (claim.stalls > maxStalls && (await giveUpRun(database, claim, poisoned(claim)))) return 'ended'
-    const sql = createSteadySql(database, clock, leaseSignal)
+    const sql = createSteadySql(database, clock, lease)
     // a session whose next action is its first has nothing to read
     const isNew = claim.next_seq === 1
     const rows = isNew ? [] : await readRows(sql, claim.tenant, claim.session_id, claim.turn)

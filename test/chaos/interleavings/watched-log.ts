@@ -11,7 +11,7 @@ import type { World } from './world.ts'
 export const stillClock: Clock = { now: () => new Date(), monotonicMs: () => 0, sleep: async () => {} }
 /** The database as a worker has it that never hears of having lost its run. */
 export const steady = (database: Database): Sql =>
-  createSteadySql(database, stillClock, new AbortController().signal)
+  createSteadySql(database, stillClock, { signal: new AbortController().signal, check() {} })
 export const noMove = () => []
 
 /** The log of the claim, each of its writes under the eyes of the model. */

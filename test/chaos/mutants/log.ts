@@ -136,12 +136,19 @@ export const logMutants: readonly Mutant[] = [
     caughtBy: append('an append goes through when the connection is lost after the statement was done'),
   },
   {
+    name: 'a process that was frozen does not act on an answer',
+    file: 'src/infra/runs/steady.ts',
+    edits: [{ from: '        lease.check()', to: '' }],
+    why: 'a worker frozen before it sends would send beside the one that took over',
+    caughtBy: append('an append whose answer comes when the lease is too old to act on gives the run up'),
+  },
+  {
     name: 'a statement that hangs is given up with the lease',
     file: 'src/infra/runs/steady.ts',
     edits: [
       {
-        from: 'return await unlessLost(sql.query<Row>(text, values), leaseSignal)',
-        to: 'return await sql.query<Row>(text, values)',
+        from: 'await unlessLost(sql.query<Row>(text, values), lease.signal)',
+        to: 'await sql.query<Row>(text, values)',
       },
     ],
     why: 'a worker whose connection hangs keeps its place for ever',
