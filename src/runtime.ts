@@ -17,6 +17,7 @@ import { type Hints, openHints } from './infra/queue/hints.ts'
 import { openQueues, type Queues } from './infra/queue/queue.ts'
 import { ensureBusiness } from './infra/runs/admit.ts'
 import { createQueueCaps } from './infra/runs/queue-caps.ts'
+import { silentLog } from './infra/silent-log.ts'
 import { startWorker } from './infra/worker/start.ts'
 import type { WorkerOptions } from './infra/worker/worker.ts'
 import type { BusinessApi, Health, Runtime } from './runtime-api.ts'
@@ -39,8 +40,6 @@ export type RuntimeOptions = {
   }
 }
 
-const silent: Log = { debug() {}, info() {}, warn() {}, error() {} }
-
 /**
  * The one composition root: database, queue, models and graph as the settings say. Embedded without DATABASE_URL,
  * served with it; every other difference follows from that.
@@ -56,7 +55,7 @@ export const openRuntime = async (config: Config, options: RuntimeOptions = {}):
 }
 
 const compose = async (config: Config, options: RuntimeOptions, opened: Closers): Promise<Runtime> => {
-  const log = options.log ?? silent
+  const log = options.log ?? silentLog
   const clock = options.clock ?? systemClock
   const graph = buildGraph(await loadParts(options.toolFolders))
   const models = options.models ?? (await openConfiguredModels(config.openai, clock, log))

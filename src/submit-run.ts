@@ -2,11 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { readEnvironment } from './infra/config.ts'
 import { openQueues } from './infra/queue/queue.ts'
 import { faultsOf } from './infra/runs/intake.ts'
+import { silentLog } from './infra/silent-log.ts'
 import { MasonError } from './state/errors.ts'
-import type { Log } from './state/ports.ts'
 import { type RunRequest, runRequestSchema } from './state/run-request.ts'
-
-const silent: Log = { debug() {}, info() {}, warn() {}, error() {} }
 
 /**
  * Puts one job straight into the public queue `mason-runs`; gives its id, which is the idempotency key: the same id
@@ -28,7 +26,7 @@ export const submitRun = async (
       remedy: 'set REDIS_URL, or give redisUrl; without Redis use POST /v1/runs',
     })
   const id = options.id ?? randomUUID()
-  const queues = await openQueues({ kind: 'redis', url, log: silent })
+  const queues = await openQueues({ kind: 'redis', url, log: silentLog })
   try {
     await queues.submit(id, parsed.data, {
       ...(request.priority !== undefined && { priority: request.priority }),

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { Redis } from 'ioredis'
 import { type Config, type Environment, readConfig } from '../../src/infra/config.ts'
+import { dropKeys } from '../../test/support/drop-keys.ts'
 import { runAsAdmin, urlOf } from '../../test/support/setup-served.ts'
 import { createProcesses, type Processes } from './processes.ts'
 
@@ -55,11 +55,4 @@ export const openPlace = async ({
       await dropKeys(redisUrl, name)
     },
   }
-}
-
-const dropKeys = async (redisUrl: string, prefix: string): Promise<void> => {
-  const redis = new Redis(redisUrl)
-  for await (const keys of redis.scanStream({ match: `${prefix}:*`, count: 500 }))
-    if (keys.length > 0) await redis.del(keys)
-  await redis.quit()
 }

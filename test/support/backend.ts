@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { openAsBlob } from 'node:fs'
-import { Redis } from 'ioredis'
 import { inject } from 'vitest'
 import type { Config } from '../../src/infra/config.ts'
 import type { Database } from '../../src/infra/database/database.ts'
 import { openEmbedded } from '../../src/infra/database/embedded.ts'
 import { openPostgres } from '../../src/infra/database/postgres.ts'
+import { dropKeys } from './drop-keys.ts'
 import { runAsAdmin, urlOf } from './setup-served.ts'
 
 declare module 'vitest' {
@@ -75,13 +75,6 @@ export const servedOn = (name: string): Backend => {
       await dropKeys(redisUrl, name)
     },
   }
-}
-
-const dropKeys = async (redisUrl: string, prefix: string): Promise<void> => {
-  const redis = new Redis(redisUrl)
-  for await (const keys of redis.scanStream({ match: `${prefix}:*`, count: 500 }))
-    if (keys.length > 0) await redis.del(keys)
-  await redis.quit()
 }
 
 export const unique = (prefix: string): string => `${prefix}-${randomBytes(5).toString('hex')}`

@@ -3,6 +3,7 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { PGlite } from '@electric-sql/pglite'
 import type { Log, Sql } from '../../state/ports.ts'
+import { silentLog } from '../silent-log.ts'
 import { lockFolder } from './data-dir.ts'
 import { businessScope, type Database } from './database.ts'
 import { readDump } from './dump.ts'
@@ -24,7 +25,7 @@ export const openEmbedded = async (options: {
   loadDataDir?: Blob | File
   log?: Log
 }): Promise<EmbeddedDatabase> => {
-  const { dataDir, loadDataDir, log = silent } = options
+  const { dataDir, loadDataDir, log = silentLog } = options
   const unlock = dataDir ? await lockData(dataDir) : async () => {}
   try {
     const pglite = dataDir
@@ -37,8 +38,6 @@ export const openEmbedded = async (options: {
     throw error
   }
 }
-
-const silent: Log = { debug() {}, info() {}, warn() {}, error() {} }
 
 const lockData = async (dataDir: string): Promise<() => Promise<void>> => {
   await mkdir(dataDir, { recursive: true, mode: 0o700 })
