@@ -1,7 +1,7 @@
 import { systemClock } from '../../../src/infra/clock.ts'
-import { openModels } from '../../../src/infra/models/openai.ts'
 import { openRuntime } from '../../../src/runtime.ts'
 import type { Log } from '../../../src/state/ports.ts'
+import { openModels } from '../../support/one-server.ts'
 import { type BadModelMessage, type BadModelTask, clocks } from './worker.ts'
 
 /** A worker that asks a bad model through the real client. */

@@ -84,6 +84,7 @@ export const openWorld = async (seed: number, parent?: string): Promise<World> =
       auth: 'off',
       adminToken: null,
       masterKey: null,
+      previousMasterKeys: [],
       openai: null,
       leaseMs,
       filesRoot: null,

@@ -12,6 +12,9 @@ export type Operation = {
   body: Record<string, unknown> | null
 }
 
+/** The door answers in OpenAI's shape and ignores what it does not know, as its clients expect. */
+const door = /^\/v1\/(chat\/completions|embeddings|models)/
+
 const schema = z.record(z.string(), z.unknown())
 const operationSchema = z.object({
   parameters: z.array(z.object({ name: z.string(), in: z.enum(['path', 'query', 'header']) })),
@@ -29,7 +32,7 @@ export const operationsOf = (
 ): Operation[] => {
   const { paths, components } = documentSchema.parse(document)
   return Object.entries(paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, { parameters, requestBody }]) => {
+    Object.entries(door.test(path) ? {} : methods).map(([method, { parameters, requestBody }]) => {
       const named = (place: string): string[] =>
         parameters.flatMap((parameter) => (parameter.in === place ? [parameter.name] : []))
       const smallest =

@@ -2,7 +2,7 @@ import { interleaved, type Mutant, testsOf } from './mutant.ts'
 
 const append = testsOf('test/integration/append.test.ts')
 const file = 'src/infra/runs/append.ts'
-const inAppend = 'const appendStatement'
+const inAppend = 'const appendWith '
 const inFinish = 'const finishStatement'
 const migration = 'migrations/0001_spine.sql'
 const schema = testsOf('test/integration/last-guards.test.ts')

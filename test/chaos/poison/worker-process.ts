@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import type { Database } from '../../../src/infra/database/database.ts'
+import { watchEventLoop } from '../../../src/infra/watchdog.ts'
 import { openRuntime } from '../../../src/runtime.ts'
 import type { Models } from '../../../src/state/ports.ts'
 import { noOpModels } from '../../support/no-op-models.ts'
@@ -40,6 +41,8 @@ const main = async ({ config, queuePrefix, concurrency }: PoisonTask): Promise<v
     toolFolders: [fileURLToPath(new URL('./tools', import.meta.url))],
     wrap: { database: deadly },
   })
+  // as `mason worker` does
+  watchEventLoop(config.leaseMs)
   await runtime.startWorker({ concurrency })
   tell({ event: 'ready' })
   setInterval(() => tell({ event: 'beat' }), beatMs).unref()
