@@ -1,4 +1,4 @@
-/** A fixed number of places to work; whoever finds none free waits in line. */
+/** A fixed number of places to work; whoever finds none free waits in line. A place is given back by `await using`. */
 export const createSlots = (count: number) => {
   const waiting: (() => void)[] = []
   const drains: (() => void)[] = []
@@ -10,16 +10,31 @@ export const createSlots = (count: number) => {
     else free++
     if (free === count) for (const drained of drains.splice(0)) drained()
   }
+  const place: AsyncDisposable = { [Symbol.asyncDispose]: async () => give() }
 
   return {
     get free(): number {
       return free
     },
-    /** Resolves with a place, given back by `await using`. */
     async take(): Promise<AsyncDisposable> {
       if (free > 0) free--
       else await new Promise<void>((resolve) => waiting.push(resolve))
-      return { [Symbol.asyncDispose]: async () => give() }
+      return place
+    },
+    /** Like `take`, but null when none came free within `ms` milliseconds. */
+    async takeWithin(ms: number): Promise<AsyncDisposable | null> {
+      if (free > 0) return this.take()
+      return new Promise((resolve) => {
+        const taken = () => {
+          clearTimeout(late)
+          resolve(place)
+        }
+        const late = setTimeout(() => {
+          waiting.splice(waiting.indexOf(taken), 1)
+          resolve(null)
+        }, ms)
+        waiting.push(taken)
+      })
     },
     /** Resolves once every place is free. */
     drained: (): Promise<void> =>

@@ -259,20 +259,15 @@ describe('a live run', () => {
       },
     }
     const run = live(claimed, createSteadySql(counting, systemClock, held()))
-    const times: number[] = []
-    for (let at = 1; at <= 1000; at++) {
-      const began = performance.now()
+    // what it costs in time is measured by the bench (growth)
+    for (let at = 1; at <= 1000; at++)
       await run.append(
         'load-session',
         { summary: 'same', result: { text: 'x'.repeat(500) }, usage, next: [] },
         {},
         null,
       )
-      times.push(performance.now() - began)
-    }
     expect(sent).toHaveLength(1000)
     expect(Math.max(...sent) - Math.min(...sent)).toBeLessThan(30)
-    const median = (list: number[]) => list.toSorted((a, b) => a - b)[list.length >> 1] ?? 0
-    expect(median(times.slice(-100))).toBeLessThan(3 * median(times.slice(10, 110)) + 1)
   })
 })

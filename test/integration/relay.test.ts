@@ -241,11 +241,19 @@ describe('a worker that is told to stop', () => {
     const hints = await openHints({ kind: 'embedded', log })
     const feed = await openFeed({ sql: database, hints, clock: systemClock, log })
     const worker = createWorker({
-      ...{ database, feed, graph: runtime.graph, models, clock: systemClock, log, workerId: 'stopping' },
+      ...{
+        database,
+        feed,
+        graph: runtime.graph,
+        modelsFor: () => models,
+        clock: systemClock,
+        log,
+        workerId: 'stopping',
+      },
       ...{ leaseMs: 30_000, concurrency: 2, filesRoot: null, ring() {} },
     })
     const { id } = await submitTo(database, 'default')
-    const working = worker.offer()
+    const working = worker.offer(0)
     await until(
       'the model call',
       () => model.requests('planner').length > 0 && model.held() === 1 && model.open() === 1,

@@ -8,15 +8,15 @@ import type { Sql } from '../../state/ports.ts'
 export type Database = Sql & {
   kind: 'embedded' | 'postgres'
   /** Several statements as the worker, all or nothing. */
-  transaction<T>(work: (sql: Sql) => Promise<T>): Promise<T>
+  transaction<T>(work: (sql: Sql) => Promise<T>, options?: ScopeOptions): Promise<T>
   /** Several statements on behalf of one business, all or nothing. */
   asBusiness<T>(businessId: string, work: (sql: Sql) => Promise<T>, options?: ScopeOptions): Promise<T>
   close(): Promise<void>
 }
 
 /**
- * `atOnce`: `work` asks everything before it first waits, so that it all takes one round trip, the commit with it.
- * What it asks later is refused, and what it throws takes nothing back.
+ * `atOnce`: `work` asks everything before it first waits, so that it all takes one round trip, the commit with it: a
+ * process that stands still meanwhile holds no lock. What it asks later is refused, and what it throws takes nothing back.
  */
 export type ScopeOptions = { atOnce?: boolean }
 

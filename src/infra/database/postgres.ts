@@ -1,6 +1,6 @@
 import pg from 'pg'
 import type { Sql } from '../../state/ports.ts'
-import { businessScope, type Database } from './database.ts'
+import { businessScope, type Database, type ScopeOptions } from './database.ts'
 import { databaseFault } from './faults.ts'
 import { migrate } from './migrate.ts'
 
@@ -29,7 +29,7 @@ export const openPostgres = async (options: {
 }): Promise<Database> => {
   if (options.migrate !== false) await migratePostgres(options.url)
   const onError = options.onError ?? (() => {})
-  const openPool = (role: string, more: pg.PoolConfig = {}): pg.Pool => {
+  const openPool = (role: string): pg.Pool => {
     const pool = new pg.Pool({
       connectionString: options.url,
       max: options.max ?? 10,
@@ -38,8 +38,9 @@ export const openPostgres = async (options: {
       query_timeout: 35_000,
       keepAlive: true,
       types,
+      // statements may follow each other without waiting for answers
+      pipeline: true,
       options: `-c search_path=mason,public -c role=${role} -c statement_timeout=30000 -c idle_in_transaction_session_timeout=30000 -c jit=off`,
-      ...more,
     })
     pool.on('error', onError)
     // a checked-out client that loses its backend emits too; without a listener the process would exit
@@ -48,7 +49,7 @@ export const openPostgres = async (options: {
   }
   const pool = openPool('mason_worker')
   // its connections never are more than the role of the API, and see nothing while no business is named
-  const businessPool = openPool('mason_api', { pipeline: true })
+  const businessPool = openPool('mason_api')
   const nameOf = createNaming()
   const sqlOf = (client: pg.Pool | pg.PoolClient): Sql => ({
     async query<Row>(text: string, values: readonly unknown[] = []) {
@@ -64,22 +65,18 @@ export const openPostgres = async (options: {
     from.connect().catch((error: unknown) => {
       throw databaseFault(error)
     })
-  const transaction = async <T>(work: (sql: Sql) => Promise<T>): Promise<T> => {
-    const client = await connect(pool)
-    return finish(client, async () => {
-      await client.query('BEGIN')
-      const result = await work(sqlOf(client))
-      await client.query('COMMIT')
-      return result
-    })
-  }
-  const asBusiness: Database['asBusiness'] = async (businessId, work, { atOnce = false } = {}) => {
-    const client = await connect(businessPool)
+  const together = async <T>(
+    from: pg.Pool,
+    begin: string,
+    work: (sql: Sql) => Promise<T>,
+    { atOnce = false }: ScopeOptions = {},
+  ): Promise<T> => {
+    const client = await connect(from)
     return finish(client, async () => {
       const { stream } = client.connection
       stream.cork()
-      // not waited for: were it to fail, what follows would see no business and could do nothing
-      const begun = client.query(`BEGIN; ${businessScope(businessId)}`)
+      // not waited for: were it to fail, what follows could do nothing
+      const begun = client.query(begin)
       const sql = sqlOf(client)
       let open = true
       const working = (async () =>
@@ -95,8 +92,9 @@ export const openPostgres = async (options: {
   return {
     kind: 'postgres',
     ...sqlOf(pool),
-    transaction,
-    asBusiness,
+    transaction: (work, scope) => together(pool, 'BEGIN', work, scope),
+    asBusiness: (businessId, work, scope) =>
+      together(businessPool, `BEGIN; ${businessScope(businessId)}`, work, scope),
     close: async () => void (await Promise.all([pool.end(), businessPool.end()])),
   }
 }

@@ -1,7 +1,6 @@
 import { Queue } from 'bullmq'
 import { MasonError } from '../../state/errors.ts'
 import type { Log } from '../../state/ports.ts'
-import { createBundles } from './bundles.ts'
 import { startConsumer } from './consumer.ts'
 import { orLate } from './deadline.ts'
 import { describeError, type Engine } from './engine.ts'
@@ -108,7 +107,6 @@ const bellJob = (bell: Bell, options: SendOptions) => ({
   data: plainBell(bell),
   opts: bullOptions(options),
 })
-type BulkJob = Parameters<Queue['addBulk']>[0][number]
 
 const unavailable = (cause: unknown) =>
   new MasonError('queue_unavailable', `the queue is unavailable: ${describeError(cause)}`, {
@@ -147,16 +145,6 @@ export async function openQueues(options: QueuesOptions): Promise<Queues> {
     }
   }
 
-  const bundlesFor = (queue: ReturnType<typeof openSender>) =>
-    createBundles(([job, ...more]: BulkJob[]) => {
-      if (!job) return Promise.resolve()
-      return send(() =>
-        more.length === 0 ? queue.add(job.name, job.data, job.opts) : queue.addBulk([job, ...more]),
-      )
-    }, bundleSize)
-  const rung = bundlesFor(bells)
-  const offered = bundlesFor(intake)
-
   const consume = (queueName: string, concurrency: number, handle: HandleJob) => {
     if (closing) throw unavailable('it is closing')
     const consumer = startConsumer(engine, queueName, concurrency, handle, report)
@@ -173,7 +161,8 @@ export async function openQueues(options: QueuesOptions): Promise<Queues> {
   }
 
   return {
-    ring: (bell, sendOptions = {}) => rung.add(bellJob(bell, sendOptions)),
+    ring: (bell, sendOptions = {}) =>
+      send(() => bells.add(bellJobName, plainBell(bell), bullOptions(sendOptions))),
 
     ringMany: async (many, { coalesce = false } = {}) => {
       for (let start = 0; start < many.length; start += bundleSize) {
@@ -191,11 +180,7 @@ export async function openQueues(options: QueuesOptions): Promise<Queues> {
     submit: async (id, data, sendOptions = {}) => {
       checkJobId(id)
       const encoded = engine.encode(data)
-      await offered.add({
-        name: intakeJobName,
-        data: encoded,
-        opts: { ...bullOptions(sendOptions), jobId: id },
-      })
+      await send(() => intake.add(intakeJobName, encoded, { ...bullOptions(sendOptions), jobId: id }))
     },
 
     onIntake: async (handler, { concurrency }) =>

@@ -16,12 +16,14 @@ const settings = {
   reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
 } satisfies Settings
 
-/** Senders fail at once instead of piling up commands; a frozen server is noticed within a second. */
+/**
+ * Senders fail at once instead of piling up commands. Callers wait a second at most, by a deadline of their own:
+ * `commandTimeout` costs half of what can be sent.
+ */
 const senderSettings = {
   ...settings,
   enableOfflineQueue: false,
   maxRetriesPerRequest: 1,
-  commandTimeout: 1_000,
   socketTimeout: 5_000,
 } satisfies Settings
 

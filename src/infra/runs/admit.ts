@@ -1,4 +1,5 @@
 import { MasonError } from '../../state/errors.ts'
+import type { Sql } from '../../state/ports.ts'
 import type { AdmittedRequest, RunRequest } from '../../state/run-request.ts'
 import type { RunStatus } from '../../state/run-view.ts'
 import type { OriginFile } from '../../state/runtime-state.ts'
@@ -202,8 +203,6 @@ const splitUploads = (request: RunRequest): { admitted: AdmittedRequest; uploads
 }
 
 /** Makes the business known; a token or a trusted producer named it. */
-export const ensureBusiness = async (database: Database, businessId: string): Promise<void> => {
-  await database.query('INSERT INTO businesses (tenant) VALUES ($1) ON CONFLICT (tenant) DO NOTHING', [
-    businessId,
-  ])
+export const ensureBusiness = async (sql: Sql, businessId: string): Promise<void> => {
+  await sql.query('INSERT INTO businesses (tenant) VALUES ($1) ON CONFLICT (tenant) DO NOTHING', [businessId])
 }

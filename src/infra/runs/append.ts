@@ -7,19 +7,24 @@ export type Fence = { tenant: string; run_id: string; epoch: number }
 
 export type Finish = LogEntry & { outcome: Outcome; result: RunResult }
 
-/** Advances the run where it is still ours and lays the action, in one statement. $12 names an effect or is null. */
-const appendStatement = `
+/** Advances the run where it is still ours and lays the action, in one statement; `beside` happens with it or not at all. */
+const appendWith = (beside: string): string => `
   WITH mine AS (
     UPDATE runs SET next_seq = next_seq + 1, stalls = 0, worked_ms = $8, prompt_tokens = prompt_tokens + $9,
       completion_tokens = completion_tokens + $10, total_tokens = total_tokens + $11
     WHERE tenant = $1 AND run_id = $2 AND epoch = $3 AND next_seq = $4 AND status = 'running'
     RETURNING session_id, turn
-  ), effect AS (
-    UPDATE effects SET status = 'succeeded', response = $13::json FROM mine
-    WHERE tenant = $1 AND effect_id = $12 AND status = 'sent'
-  )
+  )${beside}
   INSERT INTO actions (tenant, session_id, seq, run_id, turn, epoch, attempt_id, body, patch)
   SELECT $1, session_id, $4, $2, turn, $3, $5, $6::json, $7::json FROM mine RETURNING seq`
+
+const appendStatement = appendWith('')
+
+/** Most actions have no effect, and naming its table alone costs each of them a tenth of a millisecond. */
+const appendWithEffectStatement = appendWith(`, effect AS (
+    UPDATE effects SET status = 'succeeded', response = $13::json FROM mine
+    WHERE tenant = $1 AND effect_id = $12 AND status = 'sent'
+  )`)
 
 /** An append that also ends the run, frees its lease and rings the next run of its session. */
 const finishStatement = `
@@ -57,12 +62,13 @@ const commonValues = (fence: Fence, entry: LogEntry): unknown[] => [
  * Commits one action. Resolves once it is durable; throws `lease_lost` when another worker has the run. Safe to repeat
  * when its answer was lost: the same attempt counts once.
  */
-export const appendAction = (sql: Sql, fence: Fence, entry: LogEntry): Promise<void> =>
-  commit(sql, entry.attempt_id, appendStatement, [
-    ...commonValues(fence, entry),
-    entry.effect?.effect_id ?? null,
-    entry.effect ? JSON.stringify(entry.effect.response) : null,
-  ])
+export const appendAction = (sql: Sql, fence: Fence, entry: LogEntry): Promise<void> => {
+  const { attempt_id, effect } = entry
+  const values = commonValues(fence, entry)
+  if (!effect) return commit(sql, attempt_id, appendStatement, values)
+  values.push(effect.effect_id, JSON.stringify(effect.response))
+  return commit(sql, attempt_id, appendWithEffectStatement, values)
+}
 
 /** Commits the run's last action and its end. Same promises as `appendAction`. */
 export const finishRun = (sql: Sql, fence: Fence, entry: Finish): Promise<void> =>

@@ -96,11 +96,16 @@ export const claimNext = async (
 ): Promise<Claim | null> => {
   const look = (sql: Sql) => one<Row>(sql, claimStatement, [workerId, leaseMs, graphVersion])
   let row = await look(database)
-  // something is due, but another worker holds its business at this very moment: look again, one after the other
+  // something is due, but another worker holds its business at this very moment: look again, one after the other. At
+  // once, or a process that stands still with the lock in hand would keep all others from claiming
   for (let attempt = 1; row && !row.run_id && row.contended && attempt < maxAttempts; attempt++)
-    row = await database.transaction(async (sql) => {
-      await sql.query(`SELECT pg_advisory_xact_lock(hashtext('mason.claim'))`)
-      return look(sql)
-    })
+    row = await database.transaction(
+      async (sql) => {
+        const locked = sql.query(`SELECT pg_advisory_xact_lock(hashtext('mason.claim'))`)
+        const [looked] = await Promise.all([look(sql), locked])
+        return looked
+      },
+      { atOnce: true },
+    )
   return row?.run_id ? (row as Claim) : null
 }

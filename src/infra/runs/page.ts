@@ -21,14 +21,17 @@ const isDate = (at: string): boolean => {
   return date.getUTCMonth() === month - 1 && date.getUTCHours() === hour && date.getUTCMinutes() === minute
 }
 
-const writeCursor = (position: Position): string =>
+export const writeCursor = (position: unknown): string =>
   Buffer.from(JSON.stringify(position)).toString('base64url')
 
+export const readCursor = (cursor: string | undefined): Position | null =>
+  readCursorOf(positionSchema, cursor)
+
 /** The position in a cursor; `invalid_request` for one that is not ours. */
-export const readCursor = (cursor: string | undefined): Position | null => {
+export const readCursorOf = <Place>(schema: z.ZodType<Place>, cursor: string | undefined): Place | null => {
   if (cursor === undefined) return null
   try {
-    return positionSchema.parse(JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8')))
+    return schema.parse(JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8')))
   } catch {
     throw new MasonError('invalid_request', 'the cursor is not one of ours', {
       remedy: 'take next_cursor of the page before as it stands, or leave it out',

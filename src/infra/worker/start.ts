@@ -13,7 +13,8 @@ type StartOptions = Omit<WorkerOptions, 'ring'> & {
 
 const relayEveryMs = 500
 const reconcileEveryMs = 10_000
-const passOnMs = 100
+/** How long a bell waits for a place here before another worker may have it. Also what bounds the passing of a backlog. */
+const bellPatienceMs = 100
 
 /** Starts a worker and what belongs to it: bells, the public intake, the relay of the outbox and the reconciler. */
 export const startWorker = async (options: StartOptions) => {
@@ -22,10 +23,10 @@ export const startWorker = async (options: StartOptions) => {
     void queues.ring({ run_id, business_id: tenant }).catch(() => {})
   const worker = createWorker({ ...options, ring })
   // a worker that is full because it looked for itself keeps no bell from one that is idle
-  const passOn = (bell: Bell) => queues.ring(bell, { delayMs: passOnMs }).catch(() => {})
-  const bells = await queues.onBell((bell) => (worker.idle ? worker.offer() : passOn(bell)), {
-    concurrency: options.concurrency,
-  })
+  const answer = async (bell: Bell): Promise<void> => {
+    if (!(await worker.offer(bellPatienceMs))) await queues.ring(bell).catch(() => {})
+  }
+  const bells = await queues.onBell(answer, { concurrency: options.concurrency })
   const intake = await queues.onIntake(
     async (job) => {
       if (!(await takeIntakeJob(database, job, options.submit)))
@@ -38,7 +39,7 @@ export const startWorker = async (options: StartOptions) => {
   const look = async (): Promise<void> => {
     // also without a queue: a worker with a free place looks for itself
     if (worker.idle)
-      worker.offer().catch((error: unknown) => log.warn({ error: String(error) }, 'a claim failed'))
+      worker.offer(0).catch((error: unknown) => log.warn({ error: String(error) }, 'a claim failed'))
     await reconcile(database, queues, log, leaseMs * 3)
   }
   const reconciler = repeatWork(look, everyMs, clock, log, 'reconciling')

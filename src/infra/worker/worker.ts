@@ -8,6 +8,7 @@ import type { Database } from '../database/database.ts'
 import type { Feed } from '../events/feed.ts'
 import { createFiles } from '../files/run-files.ts'
 import { newAttemptId } from '../ids.ts'
+import type { Caller } from '../models/ports.ts'
 import { type Claim, claimNext, maxStalls } from '../runs/claim.ts'
 import { keepLeases } from '../runs/leases.ts'
 import { giveUpRun, handBackRun } from '../runs/release.ts'
@@ -20,7 +21,8 @@ export type WorkerOptions = {
   database: Database
   feed: Feed
   graph: Graph
-  models: Models
+  /** The models, on behalf of whoever pays for the calls. */
+  modelsFor(caller: Caller): Models
   clock: Clock
   log: Log
   workerId: string
@@ -125,7 +127,11 @@ export const createWorker = (options: WorkerOptions) => {
   }
 
   const servicesOf = (claim: Claim, sql: Sql) => ({
-    models: options.models,
+    models: options.modelsFor({
+      business_id: claim.tenant,
+      user_id: claim.user_id,
+      run_id: claim.run_id,
+    }),
     files: createFiles({ sql, tenant: claim.tenant, filesRoot: options.filesRoot }),
     blobs: { read: (hash: string) => readBlob(sql, claim.tenant, hash) },
     users: { profile: (userId: string) => readProfile(sql, claim.tenant, userId) },
@@ -134,12 +140,16 @@ export const createWorker = (options: WorkerOptions) => {
   })
 
   return {
-    /** Takes a run whose turn it is and works on it to its end, and then the next, until none is due. */
-    async offer(): Promise<void> {
-      await using _slot = await slots.take()
+    /**
+     * Takes a run whose turn it is and works on it to its end, and then the next, until none is due. False when every
+     * place stayed taken for `patienceMs`.
+     */
+    async offer(patienceMs: number): Promise<boolean> {
+      await using slot = await slots.takeWithin(patienceMs)
+      if (!slot) return false
       for (;;) {
         const claimed = await claim()
-        if (!claimed) return
+        if (!claimed) return true
         await workOn(claimed)
       }
     },

@@ -1,0 +1,65 @@
+import { execFileSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Database } from '../../src/infra/database/database.ts'
+import { type Backend, openBackend } from '../support/backend.ts'
+import { claim, submitTo, until } from '../support/spine.ts'
+
+let backend: Backend
+let database: Database
+
+beforeAll(async () => {
+  backend = await openBackend()
+  database = await backend.openDatabase()
+})
+afterAll(async () => {
+  await database?.close()
+  await backend?.drop()
+})
+
+const lock = `hashtext('mason.claim')`
+
+/** Looks from another process whether the run is at work and nobody holds the lock of claims; fails after 10 s. */
+const seenFromElsewhere = `
+  const client = new pg.Client({ connectionString: process.argv[1], options: '-c search_path=mason' })
+  await client.connect()
+  const until = Date.now() + 10000
+  for (;;) {
+    const { rows } = await client.query("SELECT status, pg_try_advisory_lock(${lock}) AS free FROM runs")
+    if (rows[0].status === 'running' && rows[0].free) process.exit(0)
+    if (Date.now() > until) throw new Error(JSON.stringify(rows))
+  }`
+
+// embedded there is one process only
+describe.skipIf(process.env.MASON_TEST_BACKEND !== 'served')('a claim that has to wait its turn', () => {
+  test('comes true and lets others claim while its own process stands still', async () => {
+    const config = backend.config.database
+    const url = config.kind === 'postgres' ? config.url : ''
+    await submitTo(database, 'a')
+    const other = new pg.Client({ connectionString: url, options: '-c search_path=mason' })
+    await other.connect()
+    try {
+      await other.query(`BEGIN; SELECT FROM businesses WHERE tenant = 'a' FOR NO KEY UPDATE`)
+      await other.query(`SELECT pg_advisory_lock(${lock})`)
+      const claiming = claim(database)
+      await until('the claim to wait', async () => {
+        const { rows } = await database.query(
+          `SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`,
+        )
+        return rows.length > 0
+      })
+      const released = other.query(`COMMIT; SELECT pg_advisory_unlock(${lock})`)
+      // from here on this process does not turn: what was sent has to be enough
+      const script = `import pg from '${import.meta.resolve('pg')}'\n${seenFromElsewhere}`
+      execFileSync(process.execPath, ['--input-type=module', '-e', script, url], {
+        cwd: fileURLToPath(new URL('.', import.meta.url)),
+        timeout: 30_000,
+      })
+      await released
+      expect(await claiming).toMatchObject({ tenant: 'a', epoch: 1 })
+    } finally {
+      await other.end()
+    }
+  })
+})

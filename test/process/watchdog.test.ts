@@ -1,0 +1,58 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { afterEach, describe, expect, test } from 'vitest'
+import { until } from '../support/spine.ts'
+
+const root = fileURLToPath(new URL('../../', import.meta.url))
+const children: ChildProcess[] = []
+afterEach(() => {
+  for (const child of children.splice(0)) child.kill('SIGKILL')
+})
+
+/** A process under the watchdog that does `what` on each line it is sent, and says so. */
+const start = (limitMs: number, what: string) => {
+  const script = `
+    import { watchEventLoop } from './src/infra/watchdog.ts'
+    watchEventLoop(${limitMs})
+    process.stdin.on('data', () => { ${what} })
+    console.log('ready')`
+  const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script], {
+    cwd: root,
+  })
+  children.push(child)
+  const said = { out: '', err: '' }
+  child.stdout.on('data', (part) => {
+    said.out += part
+  })
+  child.stderr.on('data', (part) => {
+    said.err += part
+  })
+  return { child, said }
+}
+
+describe('a worker process', () => {
+  test('whose event loop stands still ends itself and says why', async () => {
+    const { child, said } = start(500, 'for (;;);')
+    await until('the start', () => said.out.includes('ready'), 60_000)
+    child.stdin.write('now\n')
+    const [, signal] = await once(child, 'exit')
+    expect(signal).toBe('SIGKILL')
+    expect(said.err).toMatch(/the event loop stood still for 500 ms.*its runs go to others/)
+  }, 90_000)
+
+  test('that was stopped as a whole for longer goes on', async () => {
+    const { child, said } = start(500, `console.log('alive')`)
+    await until('the start', () => said.out.includes('ready'), 60_000)
+    child.kill('SIGSTOP')
+    const since = performance.now()
+    await until('more than the limit to pass', () => performance.now() - since > 1500)
+    child.kill('SIGCONT')
+    for (let asked = 1; asked <= 2; asked++) {
+      child.stdin.write('well?\n')
+      await until('an answer', () => said.out.split('alive').length > asked)
+    }
+    expect(child.exitCode ?? child.signalCode).toBeNull()
+    expect(said.err).toBe('')
+  }, 90_000)
+})
