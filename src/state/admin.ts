@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { changeOf, labelSchema } from './registry/common.ts'
 import { idSchema } from './run-request.ts'
 
 /** What admins send and are shown: tokens and users of a business. CONTRACT section 7. */
@@ -7,10 +8,10 @@ const tokenRoleSchema = z.enum(['submit', 'read', 'admin'])
 
 export const tokenInputSchema = z.strictObject({
   business_id: idSchema.default('default'),
-  label: z.string().min(1).max(200),
+  label: labelSchema,
   roles: z.array(tokenRoleSchema).min(1).default(['submit', 'read']),
 })
-export const tokenChangeSchema = tokenInputSchema.pick({ label: true, roles: true }).partial()
+export const tokenChangeSchema = changeOf(tokenInputSchema.pick({ label: true, roles: true }))
 
 export const tokenViewSchema = z.strictObject({
   id: z.string(),

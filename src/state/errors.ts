@@ -14,6 +14,7 @@ export const errorCodes = [
   'run_ended',
   'input_answered',
   'already_exists',
+  'in_use',
   'payload_too_large',
   'too_many_requests',
   // models
@@ -25,6 +26,8 @@ export const errorCodes = [
   'model_bad_request',
   'model_content_filtered',
   'model_context_too_long',
+  'model_unreadable_answer',
+  'no_model_available',
   // runs
   'bad_tool_call',
   'poison',
@@ -36,6 +39,8 @@ export const errorCodes = [
   'effect_unknown',
   // the machine
   'invalid_settings',
+  'egress_refused',
+  'secret_unreadable',
   'invalid_graph',
   'database_unavailable',
   'queue_unavailable',

@@ -1,0 +1,160 @@
+import { z } from 'zod'
+import { idSchema } from '../run-request.ts'
+import type { Page } from '../run-view.ts'
+import { plainText } from './common.ts'
+
+/** What model calls cost, out of the ledger, and how that compares with a vendor's own count. CONTRACT section 7. */
+
+export const usageDimensions = ['vendor', 'key', 'model', 'user', 'business', 'day'] as const
+export type UsageDimension = (typeof usageDimensions)[number]
+
+const firstYear = '1970'
+const daySchema = z.iso.date('must be a day such as 2026-01-31').refine((day) => day >= firstYear, {
+  error: 'must not be before 1970',
+})
+const momentSchema = z.union([daySchema, z.iso.datetime({ offset: true })], {
+  error: 'must be a day such as 2026-01-31 or a time such as 2026-01-31T12:00:00Z',
+})
+
+const dimensionsOf = (names: string): string[] =>
+  names === '' ? [] : names.split(',').map((name) => name.trim())
+const isDimension = (name: string): name is UsageDimension => usageDimensions.some((known) => known === name)
+
+/** The dimensions in a checked `group_by`. */
+export const readDimensions = (names: string): UsageDimension[] => dimensionsOf(names).filter(isDimension)
+
+const groupBySchema = z
+  .preprocess(
+    (value) => (Array.isArray(value) ? value.join(',') : value),
+    z.string().check((context) => {
+      const names = dimensionsOf(context.value)
+      const wrong = names.find((name, at) => !isDimension(name) || names.indexOf(name) !== at)
+      if (wrong === undefined) return
+      const what = isDimension(wrong) ? `"${wrong}" stands twice` : `"${wrong.slice(0, 100)}" is not known`
+      const message = `must be names out of ${usageDimensions.join(', ')}, separated by commas; ${what}`
+      context.issues.push({ code: 'custom', input: context.value, message })
+    }),
+  )
+  .default('')
+
+/** Query of the report, beside limit and cursor. Days are those of UTC; a day as `to` counts as a whole, a time does not. */
+export const usageFilterSchema = z.strictObject({
+  group_by: groupBySchema,
+  from: momentSchema.optional(),
+  to: momentSchema.optional(),
+  business_id: idSchema.optional(),
+  user_id: idSchema.optional(),
+  vendor_id: idSchema.optional(),
+  key_id: idSchema.optional(),
+  model_id: idSchema.optional(),
+  run_id: idSchema.optional(),
+})
+
+const count = z.int()
+
+/** One group: what it is grouped by, and its sums. Currencies are never summed together. */
+export const usageGroupSchema = z.strictObject({
+  day: z.string().optional(),
+  business_id: z.string().optional(),
+  /** Null: on nobody's behalf. A user's id is that of his business, which stands beside it. */
+  user_id: z.string().nullish(),
+  vendor_id: z.string().optional(),
+  /** Names are null once what they name is deleted. */
+  vendor: z.string().nullish(),
+  /** Null: without a key. */
+  key_id: z.string().nullish(),
+  key: z.string().nullish(),
+  model_id: z.string().optional(),
+  model: z.string().optional(),
+  requests: count,
+  /** Those that the vendor did not count; their tokens are our own count. */
+  estimated_requests: count,
+  prompt_tokens: count,
+  completion_tokens: count,
+  total_tokens: count,
+  /** Part of the prompt's. */
+  cached_tokens: count,
+  /** Part of the completion's. */
+  reasoning_tokens: count,
+  cost: z.number(),
+  /** Null: the models had no prices. */
+  currency: z.string().nullable(),
+})
+
+const figure = z.int().min(0).max(1_000_000_000_000)
+
+const exportRowSchema = z.strictObject({
+  day: daySchema,
+  /** As the vendor calls it; an alias will do. */
+  model: plainText(200).min(1),
+  requests: figure.optional(),
+  prompt_tokens: figure.optional(),
+  completion_tokens: figure.optional(),
+  /** In the currency of the vendor's prices. Below zero: given back. */
+  cost: z.number().min(-1_000_000_000).max(1_000_000_000).optional(),
+})
+
+/** A vendor's export: days of UTC, `to` the last of them. Rows of one day and model are added up. */
+export const reconcileInputSchema = z
+  .strictObject({
+    vendor_id: idSchema,
+    from: daySchema,
+    to: daySchema,
+    rows: z.array(exportRowSchema).max(50_000),
+  })
+  .check((context) => {
+    const { from, to, rows } = context.value
+    if (from > to)
+      context.issues.push({ code: 'custom', path: ['to'], input: to, message: 'must not be before `from`' })
+    for (const [at, { day }] of rows.entries())
+      if (day < from || day > to)
+        context.issues.push({
+          code: 'custom',
+          path: ['rows', at, 'day'],
+          input: day,
+          message: 'must be within `from` and `to`',
+        })
+  })
+
+const figures = z.strictObject({
+  requests: count.nullable(),
+  prompt_tokens: count.nullable(),
+  completion_tokens: count.nullable(),
+  cost: z.number().nullable(),
+})
+/** `difference` is theirs less ours; null where one of both gave no figure. */
+const comparison = {
+  theirs: figures.nullable(),
+  ours: figures.nullable(),
+  difference: figures,
+}
+
+export const reconciliationSchema = z.strictObject({
+  /** By day and model, in this order. */
+  data: z.array(
+    z.strictObject({
+      day: z.string(),
+      model: z.string(),
+      /** `only_ours`: missing in the export. `only_theirs`: missing in the ledger. */
+      state: z.enum(['equal', 'different', 'only_ours', 'only_theirs']),
+      ...comparison,
+      /** Of ours, those that were counted by us: where differences are to be expected. */
+      estimated_requests: count,
+    }),
+  ),
+  total: z.strictObject(comparison),
+  /** Of ours; null: none, or several. */
+  currency: z.string().nullable(),
+})
+
+export type UsageFilter = z.infer<typeof usageFilterSchema>
+export type UsageGroup = z.infer<typeof usageGroupSchema>
+export type ReconcileInput = z.infer<typeof reconcileInputSchema>
+export type Reconciliation = z.infer<typeof reconciliationSchema>
+export type Figures = z.infer<typeof figures>
+
+/** What admins learn from the ledger. Throws `invalid_request`. */
+export type UsageReports = {
+  report(filter: UsageFilter & { limit: number; cursor?: string | undefined }): Promise<Page<UsageGroup>>
+  reconcile(input: ReconcileInput): Promise<Reconciliation>
+}
