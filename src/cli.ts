@@ -3,15 +3,17 @@ import { readFileSync } from 'node:fs'
 import { Command, CommanderError, Option } from 'commander'
 import type { DoctorFlags } from './cli/doctor.ts'
 import { exitCodes } from './cli/failure.ts'
+import { addModelsCommands } from './cli/models/commands.ts'
 import type { RunFlags } from './cli/run.ts'
 import type { ServeFlags } from './cli/serve.ts'
 import { runCommand } from './cli/shell.ts'
 import type { Environment } from './infra/config.ts'
 import { packagePath } from './infra/package-path.ts'
+import type { Scrubber } from './infra/secrets/scrubber.ts'
 
 /** The commands of CONTRACT section 1. Each is loaded when it is called, so that --help is quick. */
 
-type Start = (command: (env: Environment) => Promise<number>) => Promise<void>
+type Start = (command: (env: Environment, scrubber: Scrubber) => Promise<number>) => Promise<void>
 
 const collect = (path: string, before: string[] = []): string[] => [...before, path]
 
@@ -38,11 +40,13 @@ const createProgram = (start: Start): Command => {
     .addOption(
       new Option('--role <role>', 'what this process does').choices(['all', 'api', 'worker']).default('all'),
     )
-    .action((flags: ServeFlags) => start(async (env) => (await import('./cli/serve.ts')).serve(flags, env)))
+    .action((flags: ServeFlags) =>
+      start(async (env, scrubber) => (await import('./cli/serve.ts')).serve(flags, env, scrubber)),
+    )
   program
     .command('worker')
     .description('one worker process; needs DATABASE_URL and REDIS_URL')
-    .action(() => start(async (env) => (await import('./cli/worker.ts')).work(env)))
+    .action(() => start(async (env, scrubber) => (await import('./cli/worker.ts')).work(env, scrubber)))
   program
     .command('run')
     .description('submit a run and follow it; Ctrl-C cancels it')
@@ -54,15 +58,22 @@ const createProgram = (start: Start): Command => {
     .option('--token <token>', 'its token (MASON_TOKEN)')
     .option('--json', 'one JSON object per event and nothing else')
     .action((prompt: string, flags: RunFlags) =>
-      start(async (env) => (await import('./cli/run.ts')).run(prompt, flags, env)),
+      start(async (env, scrubber) => (await import('./cli/run.ts')).run(prompt, flags, env, scrubber)),
     )
   program
     .command('migrate')
     .description('apply the migrations that are missing')
     .action(() => start(async (env) => (await import('./cli/migrate.ts')).migrate(env)))
   program
+    .command('keys')
+    .description('the keys under which secrets are stored')
+    .command('rotate')
+    .description('put the stored keys of vendors under a new master key, while everything runs')
+    .action(() => start(async (env, scrubber) => (await import('./cli/keys.ts')).rotateKeys(env, scrubber)))
+  addModelsCommands(program, start)
+  program
     .command('doctor')
-    .description('check settings, database, queue, model and disk, and say how to mend what is wrong')
+    .description('check settings, database, queue, models and disk, and say how to mend what is wrong')
     .addOption(
       new Option('--role <role>', 'what the process is going to be')
         .choices(['serve', 'api', 'worker'])
@@ -74,10 +85,10 @@ const createProgram = (start: Start): Command => {
   return program
 }
 
-await runCommand(async (env) => {
+await runCommand(async (env, scrubber) => {
   let code: number = exitCodes.done
   const program = createProgram(async (command) => {
-    code = await command(env())
+    code = await command(env(), scrubber)
   })
   try {
     await program.parseAsync()

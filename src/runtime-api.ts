@@ -1,7 +1,11 @@
 import type { Graph } from './graph/build.ts'
 import type { Tokens } from './infra/admin/tokens.ts'
 import type { Users } from './infra/admin/users.ts'
+import type { CallCounts } from './infra/models/call/counts.ts'
+import type { ModelService } from './infra/models/call-ports.ts'
+import type { RegistryAdmin } from './infra/registry/admin.ts'
 import type { Models } from './state/ports.ts'
+import type { UsageReports } from './state/registry/usage.ts'
 import type { RunRequest } from './state/run-request.ts'
 import type { Page, RunEvent, RunStatus, RunView, SessionView } from './state/run-view.ts'
 import type { Json, RuntimeState } from './state/runtime-state.ts'
@@ -50,6 +54,12 @@ export type BusinessApi = {
   ): AsyncIterable<RunEvent>
 }
 
+/** What this process asked of models since it began, and how its keys stand now. */
+export type ModelStats = ReturnType<CallCounts['read']> & {
+  /** By vendor: keys that could serve now, and whether those are too few. */
+  pools: { vendor: string; healthy: number; isLow: boolean }[]
+}
+
 export type Health = {
   ok: boolean
   checks: Record<string, { ok: true; ms: number } | { ok: false; error: string }>
@@ -61,7 +71,7 @@ export type Runtime = {
   /** Who a bearer token is, or null. `admin`: the admin token. */
   authenticate(token: string): Promise<{ business_id: string; roles: string[] } | null>
   /** What admins manage, of all businesses. */
-  admin: { tokens: Tokens; users: Users }
+  admin: { tokens: Tokens; users: Users; registry: RegistryAdmin; usage: UsageReports }
   health(): Promise<Health>
   /** Counters for /metrics. */
   stats(): Promise<{
@@ -72,7 +82,11 @@ export type Runtime = {
     outbox: number
   }>
   graph: Graph
+  /** As the default business has them. */
   models: Models
+  /** All models of the registry, on behalf of anyone. */
+  modelService: ModelService
+  modelStats(): ModelStats
   /** Starts claiming and working on runs in this process, with what belongs to it (relay, reconciler, intake). */
   startWorker(options?: { concurrency?: number }): Promise<void>
   /** Hands running runs back and lets go of everything; at most `timeoutMs`. */

@@ -11,23 +11,31 @@ import { openDatabase } from './infra/database/open.ts'
 import { openFeed } from './infra/events/feed.ts'
 import { createLookPlaces } from './infra/events/looks.ts'
 import { newWorkerId } from './infra/ids.ts'
-import { openConfiguredModels } from './infra/models/open.ts'
+import { createUsageReports } from './infra/metering/usage-reports.ts'
+import type { Caller } from './infra/models/ports.ts'
 import { settlesWithin } from './infra/queue/deadline.ts'
 import { type Hints, openHints } from './infra/queue/hints.ts'
 import { openQueues, type Queues } from './infra/queue/queue.ts'
 import { ensureBusiness } from './infra/runs/admit.ts'
 import { createQueueCaps } from './infra/runs/queue-caps.ts'
+import { scrubbedLog } from './infra/secrets/scrubbed-log.ts'
+import { createScrubber, type Scrubber } from './infra/secrets/scrubber.ts'
+import { scrubSettings } from './infra/secrets/setting-secrets.ts'
 import { silentLog } from './infra/silent-log.ts'
 import { startWorker } from './infra/worker/start.ts'
 import type { WorkerOptions } from './infra/worker/worker.ts'
 import type { BusinessApi, Health, Runtime } from './runtime-api.ts'
+import { type ModelWaits, openModelLayer } from './runtime-models.ts'
 import type { Clock, Log, Models } from './state/ports.ts'
 
 export type RuntimeOptions = {
   log?: Log
-  /** In tests: another clock, a fake model, tools of their own, a queue of their own. */
+  /** Knows what must show nowhere; is told of all secrets that are opened. */
+  scrubber?: Scrubber
+  /** In tests: another clock, a fake model in place of the registry's, tools of their own, a queue of their own. */
   clock?: Clock
   models?: Models
+  modelWaits?: ModelWaits
   toolFolders?: readonly string[]
   queuePrefix?: string
   loadDataDir?: Blob
@@ -55,10 +63,11 @@ export const openRuntime = async (config: Config, options: RuntimeOptions = {}):
 }
 
 const compose = async (config: Config, options: RuntimeOptions, opened: Closers): Promise<Runtime> => {
-  const log = options.log ?? silentLog
+  const scrubber = options.scrubber ?? createScrubber()
+  scrubSettings(config, scrubber)
+  const log = scrubbedLog(options.log ?? silentLog, scrubber)
   const clock = options.clock ?? systemClock
   const graph = buildGraph(await loadParts(options.toolFolders))
-  const models = options.models ?? (await openConfiguredModels(config.openai, clock, log))
   const { wrap = {} } = options
   const openedDatabase = await openDatabase(config, log, options.loadDataDir)
   opened.add(() => openedDatabase.close())
@@ -73,6 +82,18 @@ const compose = async (config: Config, options: RuntimeOptions, opened: Closers)
   const feed = await openFeed({ sql: database, hints, clock, log })
   opened.add(() => feed.close())
   await ensureBusiness(database, 'default')
+  const layer = await openModelLayer({
+    config,
+    database,
+    hints,
+    clock,
+    log,
+    scrubber,
+    opened,
+    waits: options.modelWaits ?? {},
+  })
+  const modelsFor = (caller: Caller): Models => options.models ?? layer.service.for(caller)
+  const models = modelsFor({ business_id: 'default', user_id: null, run_id: null })
 
   const tokens = createTokens(database, clock)
   const caps = createQueueCaps(database, clock)
@@ -90,7 +111,14 @@ const compose = async (config: Config, options: RuntimeOptions, opened: Closers)
     graph,
     models,
     authenticate: (token) => tokens.authenticate(token),
-    admin: { tokens, users: createUsers(database) },
+    modelService: layer.service,
+    modelStats: layer.stats,
+    admin: {
+      tokens,
+      users: createUsers(database),
+      registry: layer.registryAdmin,
+      usage: createUsageReports(database),
+    },
     health: () => checkHealth(database, () => queues.ping()),
     stats: () => readStats(database),
     async startWorker({ concurrency = config.concurrency } = {}) {
@@ -99,7 +127,7 @@ const compose = async (config: Config, options: RuntimeOptions, opened: Closers)
         feed,
         queues,
         graph,
-        models,
+        modelsFor,
         clock,
         log,
         workerId: newWorkerId(),

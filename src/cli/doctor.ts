@@ -4,6 +4,7 @@ import { checkDatabase } from './doctor/database.ts'
 import { checkDataFolder, checkDisk, checkNode } from './doctor/machine.ts'
 import { checkModel } from './doctor/model.ts'
 import { checkQueue } from './doctor/queue.ts'
+import { checkRegistry } from './doctor/registry.ts'
 import { exitCodes } from './failure.ts'
 import { openTerminal, type Terminal } from './terminal.ts'
 
@@ -40,6 +41,10 @@ export const doctor = async ({ role }: DoctorFlags, env: Environment): Promise<n
     .filter(({ needs }) => !needs.some((setting) => wrong.has(setting)))
     .map(async ({ name, check }) => ({ name, findings: await guarded(check, config, signal) }))
   const all = [{ name: 'settings', findings: settings }, ...(await Promise.all(looked))]
+  // only now: an embedded database lets one in at a time
+  const database = all.find(({ name }) => name === 'database')
+  if (database?.findings.every(({ ok }) => ok))
+    all.push({ name: 'registry', findings: await guarded(checkRegistry, config, signal) })
   for (const { name, findings } of all)
     for (const finding of findings) terminal.out.write(findingLine(name, finding, terminal))
   const bad = all.flatMap(({ findings }) => findings).filter(({ ok }) => !ok).length

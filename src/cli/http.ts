@@ -53,7 +53,7 @@ export const createHttp = ({ url, token }: { url: string; token: string | null }
   }
 }
 
-const unreachable = (base: string, error: unknown): Unreachable => {
+export const unreachable = (base: string, error: unknown): Unreachable => {
   const { cause, message } = error as { cause?: { message?: string; code?: string }; message: string }
   return new Unreachable(
     'internal',
@@ -65,14 +65,16 @@ const unreachable = (base: string, error: unknown): Unreachable => {
   )
 }
 
-const problemOf = async (response: Response, base: string): Promise<MasonError> => {
+export const problemOf = async (
+  response: Response,
+  base: string,
+  tokenRemedy = 'give the token of the business with --token or MASON_TOKEN',
+): Promise<MasonError> => {
   const text = await response.text().catch(() => '')
   const { data: problem } = problemSchema.safeParse(parsed(text))
   const message = problem?.detail ?? problem?.title ?? `${base} answered ${response.status}`
   const options = {
-    ...(response.status === 401 || response.status === 403
-      ? { remedy: 'give the token of the business with --token or MASON_TOKEN' }
-      : {}),
+    ...(response.status === 401 || response.status === 403 ? { remedy: tokenRemedy } : {}),
     ...(problem?.errors ? { detail: { errors: problem.errors } } : {}),
   }
   return response.status >= 500

@@ -1,15 +1,18 @@
 import type { Config } from '../infra/config.ts'
-import { withLocalSecrets } from '../infra/local-secrets.ts'
+import { createScrubber, type Scrubber } from '../infra/secrets/scrubber.ts'
 import { isMasonError, MasonError } from '../state/errors.ts'
 import type { Log } from '../state/ports.ts'
 import { commandName } from './command-name.ts'
 import type { Gateway } from './gateway.ts'
 
 /** A runtime in this process, worker included. */
-export const openLocalGateway = async (config: Config, log: Log): Promise<Gateway> => {
+export const openLocalGateway = async (
+  config: Config,
+  log: Log,
+  scrubber: Scrubber = createScrubber(),
+): Promise<Gateway> => {
   const { openRuntime } = await import('../runtime.ts')
-  const secrets = await withLocalSecrets(config, { server: false })
-  const runtime = await openRuntime(secrets.config, { log }).catch(explainLock)
+  const runtime = await openRuntime(config, { log, scrubber }).catch(explainLock)
   await runtime.startWorker({ concurrency: config.concurrency })
   const api = runtime.of('default')
   return {

@@ -1,18 +1,37 @@
 import { Writable } from 'node:stream'
 import { type Logger, pino } from 'pino'
 import type { Config } from '../infra/config.ts'
+import { scrubLine } from '../infra/secrets/scrubbed-log.ts'
+import { createScrubber, type Scrubber } from '../infra/secrets/scrubber.ts'
 import type { Log } from '../state/ports.ts'
 
 /** Logs of a server process: JSON lines on stderr, or short readable lines where that is a terminal. */
-export const createLog = (level: Config['logLevel'], err: NodeJS.WriteStream = process.stderr): Logger =>
+export const createLog = (
+  level: Config['logLevel'],
+  err: NodeJS.WriteStream = process.stderr,
+  scrubber: Pick<Scrubber, 'text'> = createScrubber(),
+): Logger =>
   pino(
     { level, base: { pid: process.pid }, serializers: { error: pino.stdSerializers.err } },
-    err.isTTY ? readable((line) => err.write(`${line}\n`)) : err,
+    clean(err.isTTY ? readable((line) => err.write(`${line}\n`)) : err, scrubber),
   )
 
 /** Logs of a command that shows its own picture: warnings and errors as lines for people. */
-export const createNotes = (level: Config['logLevel'], note: (line: string) => void): Log =>
-  pino({ level, base: null, serializers: { error: pino.stdSerializers.err } }, readable(note))
+export const createNotes = (
+  level: Config['logLevel'],
+  note: (line: string) => void,
+  scrubber: Pick<Scrubber, 'text'> = createScrubber(),
+): Log =>
+  pino(
+    { level, base: null, serializers: { error: pino.stdSerializers.err } },
+    clean(readable(note), scrubber),
+  )
+
+/** The last thing before a line leaves: whoever wrote it, and whatever serializer made it, no known secret is in it. */
+const clean = (
+  to: { write(line: string): unknown },
+  scrubber: Pick<Scrubber, 'text'>,
+): { write(line: string): void } => ({ write: (line) => void to.write(scrubLine(line, scrubber)) })
 
 const levelNames: Record<number, string> = {
   10: 'trace',

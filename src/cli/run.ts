@@ -1,4 +1,6 @@
 import { type Config, type Environment, readConfig } from '../infra/config.ts'
+import type { Scrubber } from '../infra/secrets/scrubber.ts'
+import { scrubSettings } from '../infra/secrets/setting-secrets.ts'
 import type { RunRequest } from '../state/run-request.ts'
 import { exitCodes, UsageError } from './failure.ts'
 import { readFiles } from './files.ts'
@@ -18,8 +20,14 @@ export type RunFlags = {
 }
 
 /** `mason run`: submits one run, to a server or to a runtime in this process, and follows it. Gives the exit code. */
-export const run = async (prompt: string, flags: RunFlags, env: Environment): Promise<number> => {
+export const run = async (
+  prompt: string,
+  flags: RunFlags,
+  env: Environment,
+  scrubber: Scrubber,
+): Promise<number> => {
   const config = configOf(flags, env)
+  scrubSettings(config, scrubber)
   const request = await requestOf(prompt, flags)
   const terminal = openTerminal(env)
   const renderer = flags.json ? createJsonRenderer(process.stdout, process.stderr) : createRenderer(terminal)
@@ -28,7 +36,7 @@ export const run = async (prompt: string, flags: RunFlags, env: Environment): Pr
   try {
     if (!flags.json && config.client.url === null && config.database.kind === 'embedded')
       renderer.note('starting the embedded database, which takes a few seconds …')
-    gateway = await openGateway(config, renderer)
+    gateway = await openGateway(config, renderer, scrubber)
     if (interrupt.signal.aborted) return exitCodes.cancelled
     const followed = await gateway.submit(request)
     if (!flags.json) introduce(followed.run, gateway, terminal)
@@ -58,7 +66,7 @@ const configOf = (flags: RunFlags, env: Environment): Config => {
   return readConfig(given, { role: given.MASON_URL ? 'client' : 'run' })
 }
 
-const openGateway = async (config: Config, renderer: Renderer): Promise<Gateway> => {
+const openGateway = async (config: Config, renderer: Renderer, scrubber: Scrubber): Promise<Gateway> => {
   const note = (line: string): void => renderer.note(line)
   const { url, token } = config.client
   if (url !== null) return (await import('./http-gateway.ts')).openHttpGateway({ url, token }, note)
@@ -66,7 +74,7 @@ const openGateway = async (config: Config, renderer: Renderer): Promise<Gateway>
     import('./local-gateway.ts'),
     import('./log.ts'),
   ])
-  return openLocalGateway(config, createNotes(config.logLevel, note))
+  return openLocalGateway(config, createNotes(config.logLevel, note, scrubber), scrubber)
 }
 
 const idPattern = /^[A-Za-z0-9][A-Za-z0-9._:@-]{0,199}$/

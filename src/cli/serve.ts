@@ -1,7 +1,8 @@
 import type { AddressInfo } from 'node:net'
 import type { Logger } from 'pino'
 import { type Config, type Environment, readConfig } from '../infra/config.ts'
-import { type LocalSecrets, withLocalSecrets } from '../infra/local-secrets.ts'
+import { type LocalSecrets, withAdminToken } from '../infra/local-secrets.ts'
+import type { Scrubber } from '../infra/secrets/scrubber.ts'
 import type { Runtime } from '../runtime-api.ts'
 import { MasonError } from '../state/errors.ts'
 import { banner, databaseText, modelText, queueText } from './banner.ts'
@@ -16,25 +17,20 @@ export type ServeFlags = { port?: string; host?: string; role: 'all' | 'api' | '
 const stopMs = { drain: 3_000, app: 4_000, runtime: 9_000 }
 
 /** `mason serve`: API, worker or both until SIGTERM or SIGINT. Gives the exit code. */
-export const serve = async (flags: ServeFlags, env: Environment): Promise<number> => {
+export const serve = async (flags: ServeFlags, env: Environment, scrubber: Scrubber): Promise<number> => {
   const given = {
     ...env,
     ...(flags.port !== undefined && { PORT: flags.port }),
     ...(flags.host !== undefined && { HOST: flags.host }),
   }
-  if (flags.role === 'worker') return (await import('./worker.ts')).work(given)
+  if (flags.role === 'worker') return (await import('./worker.ts')).work(given, scrubber)
   const stopped = untilStopped()
-  const secrets = await withLocalSecrets(
-    readConfig(given, { role: flags.role === 'api' ? 'api' : 'serve' }),
-    {
-      server: true,
-    },
-  )
+  const secrets = await withAdminToken(readConfig(given, { role: flags.role === 'api' ? 'api' : 'serve' }))
   const { config } = secrets
-  const log = createLog(config.logLevel)
+  const log = createLog(config.logLevel, process.stderr, scrubber)
   // only now: faulty settings are told at once
   const { openRuntime } = await import('../runtime.ts')
-  const runtime = await openRuntime(config, { log })
+  const runtime = await openRuntime(config, { log, scrubber })
   try {
     const app = await openDoor(runtime, config, log)
     try {

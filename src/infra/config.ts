@@ -22,6 +22,8 @@ export type Config = {
   adminToken: string | null
   /** 32 bytes, base64. */
   masterKey: string | null
+  /** Of the same kind; what is under one of them can still be read. */
+  previousMasterKeys: readonly string[]
   /** Null: the built-in offline model serves. */
   openai: { apiKey: string | null; baseUrl: string | null; model: string; embeddingModel: string } | null
   leaseMs: number
@@ -107,6 +109,7 @@ const toConfig = (settings: Settings, raw: RawSettings): Config => ({
   auth: settings.MASON_AUTH,
   adminToken: settings.MASON_ADMIN_TOKEN ?? null,
   masterKey: settings.MASON_MASTER_KEY ?? null,
+  previousMasterKeys: settings.MASON_PREVIOUS_MASTER_KEYS,
   openai: raw.OPENAI_API_KEY || raw.OPENAI_BASE_URL ? openaiOf(settings) : null,
   leaseMs: settings.MASON_LEASE_MS,
   filesRoot: settings.MASON_FILES_ROOT ?? null,

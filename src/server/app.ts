@@ -6,11 +6,15 @@ import fastify, {
   LogController,
 } from 'fastify'
 import type { Runtime } from '../runtime-api.ts'
-import { adminTokensRoutes } from './admin-tokens.routes.ts'
-import { adminUsersRoutes } from './admin-users.routes.ts'
+import { registryRoutes } from './admin/registry.routes.ts'
+import { adminTokensRoutes } from './admin/tokens.routes.ts'
+import { adminUsageRoutes } from './admin/usage.routes.ts'
+import { adminUsersRoutes } from './admin/users.routes.ts'
+import { vendorsRoutes } from './admin/vendors.routes.ts'
 import { createAuthenticate } from './auth.ts'
 import { allowOrigins } from './cors.ts'
 import { docsRoutes } from './docs.routes.ts'
+import { doorRoutes } from './door/door.routes.ts'
 import { answerClientError, sendFrameworkProblem, sendProblem } from './error-replies.ts'
 import { healthRoutes } from './health.routes.ts'
 import { readBody } from './json-body.ts'
@@ -67,6 +71,10 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
   sessionsRoutes(app)
   adminTokensRoutes(app, server)
   adminUsersRoutes(app, server)
+  vendorsRoutes(app, server)
+  registryRoutes(app, server)
+  adminUsageRoutes(app, server)
+  doorRoutes(app, server)
   await documented()
   return app as unknown as FastifyInstance
 }

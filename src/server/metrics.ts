@@ -1,5 +1,5 @@
-import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import type { Runtime } from '../runtime-api.ts'
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { ModelStats, Runtime } from '../runtime-api.ts'
 import type { OpenReplies } from './open-replies.ts'
 
 export type Metrics = {
@@ -11,7 +11,7 @@ export type Metrics = {
 }
 
 /** Metrics of one server, in a registry of its own. */
-export const createMetrics = (runtime: Pick<Runtime, 'stats'>, open: OpenReplies): Metrics => {
+export const createMetrics = (runtime: Pick<Runtime, 'stats' | 'modelStats'>, open: OpenReplies): Metrics => {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry, prefix: 'mason_' })
   const requests = new Histogram({
@@ -29,6 +29,8 @@ export const createMetrics = (runtime: Pick<Runtime, 'stats'>, open: OpenReplies
   const streams = gauge('mason_event_streams', 'Streams of events open on this process')
   const up = gauge('mason_stats_up', '1 when the counters of the runtime could be read')
 
+  const told = modelMetrics(registry)
+
   const readStats = async (): Promise<void> => {
     const stats = await runtime.stats()
     for (const status of ['queued', 'running', 'input_required'] as const) runs.set({ status }, stats[status])
@@ -42,6 +44,7 @@ export const createMetrics = (runtime: Pick<Runtime, 'stats'>, open: OpenReplies
       requests.observe({ route, method, status: String(status) }, seconds),
     async text() {
       streams.set(open.streams)
+      told(runtime.modelStats())
       const read = await readStats().then(
         () => true,
         () => false,
@@ -50,5 +53,49 @@ export const createMetrics = (runtime: Pick<Runtime, 'stats'>, open: OpenReplies
       if (!read) for (const stale of [runs, workers, outbox]) stale.remove({})
       return registry.metrics()
     },
+  }
+}
+
+/** What this process asked of models, and how its keys stand; set anew from the runtime's counts at each look. */
+const modelMetrics = (registry: Registry): ((stats: ModelStats) => void) => {
+  const registers = [registry]
+  const requests = new Counter({
+    name: 'mason_model_requests_total',
+    help: 'Requests to model vendors, by the alias of the model; code is ok or that of the fault',
+    labelNames: ['vendor', 'model', 'code'],
+    registers,
+  })
+  const tokens = new Counter({
+    name: 'mason_model_tokens_total',
+    help: 'Tokens that vendors counted; cached ones are part of the prompt, reasoning ones of the completion',
+    labelNames: ['vendor', 'model', 'kind'],
+    registers,
+  })
+  const fallbacks = new Counter({
+    name: 'mason_model_fallbacks_total',
+    help: 'Calls that another model or key answered than the first one asked',
+    registers,
+  })
+  const healthy = new Gauge({
+    name: 'mason_model_keys_healthy',
+    help: 'Keys of a vendor that can be used now',
+    labelNames: ['vendor'],
+    registers,
+  })
+  const low = new Gauge({
+    name: 'mason_model_pool_low',
+    help: '1 while a vendor has fewer healthy keys than its floor: alert on it',
+    labelNames: ['vendor'],
+    registers,
+  })
+  return (stats) => {
+    for (const metric of [requests, tokens, fallbacks, healthy, low]) metric.reset()
+    for (const { count, ...labels } of stats.requests) requests.inc(labels, count)
+    for (const { count, ...labels } of stats.tokens) tokens.inc(labels, count)
+    fallbacks.inc(stats.fallbacks)
+    for (const pool of stats.pools) {
+      healthy.set({ vendor: pool.vendor }, pool.healthy)
+      low.set({ vendor: pool.vendor }, pool.isLow ? 1 : 0)
+    }
   }
 }

@@ -128,7 +128,9 @@ const problemAnswers = (codes: readonly ProblemCode[], book: SchemaBook, doc: Ro
           .map((code) => `\`${code}\`: ${titleOf(code)}`)
           .join('; '),
         headers: status === 429 || status === 503 ? { ...requestId, ...retryAfter } : requestId,
-        content: { 'application/problem+json': { schema: book.refer(problemSchema, 'Problem', 'output') } },
+        content: doc.errorBody
+          ? { 'application/json': { schema: book.refer(doc.errorBody, 'OpenAIError', 'output') } }
+          : { 'application/problem+json': { schema: book.refer(problemSchema, 'Problem', 'output') } },
       },
     ]),
   )

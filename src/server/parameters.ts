@@ -26,7 +26,9 @@ export const blobParams = z.strictObject({
 
 /** Every call may name its business: the admin token acts for it, any other token must be of it. */
 export const businessQuery = z.strictObject({ business_id: idSchema.optional() })
-export const pageQuery = businessQuery.extend({ limit: limitSchema, cursor: cursorSchema.optional() })
+/** Of what belongs to no business. */
+export const plainPageQuery = z.strictObject({ limit: limitSchema, cursor: cursorSchema.optional() })
+const pageQuery = businessQuery.extend(plainPageQuery.shape)
 
 export const sessionsQuery = pageQuery.extend({ user_id: idSchema.optional() })
 export const runsQuery = sessionsQuery.extend({

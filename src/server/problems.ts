@@ -26,10 +26,12 @@ const table: Record<HttpCode | 'internal', Row> & Partial<Record<ErrorCode, Row>
   run_ended: [409, 'The run has ended'],
   session_of_another_user: [409, 'The session belongs to another user'],
   already_exists: [409, 'There is one already'],
+  in_use: [409, 'It is in use'],
   input_answered: [409, 'The question was answered already'],
   input_expired: [409, 'The question has expired'],
   expired: [409, 'The run has expired'],
   cancelled: [409, 'The run was cancelled'],
+  secret_unreadable: [409, 'A secret cannot be sealed or opened'],
   payload_too_large: [413, 'The body is too large'],
   unsupported_media_type: [415, 'The body must be application/json in UTF-8'],
   invalid_request: [422, 'The request is not valid'],
@@ -73,6 +75,10 @@ const faultSchema = z.strictObject({
 })
 export type Fault = z.infer<typeof faultSchema>
 
+const userSchema = z
+  .strictObject({ kind: z.string(), id: z.string(), name: z.string() })
+  .meta({ description: 'Something that uses what was to be deleted' })
+
 /** RFC 9457. */
 export const problemSchema = z.strictObject({
   type: z.string(),
@@ -84,6 +90,7 @@ export const problemSchema = z.strictObject({
   request_id: z.string(),
   remedy: z.string().optional(),
   errors: z.array(faultSchema).optional(),
+  users: z.array(userSchema).optional(),
 })
 type Problem = z.infer<typeof problemSchema>
 
@@ -113,8 +120,7 @@ const answerOfMason = (error: MasonError): Answer => {
     return answer(code, detail, code === 'internal' ? undefined : 'try again', retryLater(code, error.detail))
   }
   const made = answer(error.code, error.message, error.remedy, retryLater(error.code, error.detail))
-  const faults = faultsIn(error.detail)
-  return faults.length === 0 ? made : { ...made, problem: { ...made.problem, errors: faults } }
+  return { ...made, problem: { ...made.problem, ...namedIn(error.detail) } }
 }
 
 const answer = (
@@ -141,9 +147,15 @@ const retryLater = (code: ProblemCode, detail?: unknown): Record<string, string>
   return { 'retry-after': String(Number.isFinite(seconds) ? Math.max(1, Math.ceil(seconds)) : 1) }
 }
 
-const faultsIn = (detail: unknown): Fault[] => {
-  const parsed = z.looseObject({ errors: z.array(faultSchema.strip()) }).safeParse(detail)
-  return parsed.success ? parsed.data.errors : []
+const namedSchema = z.object({
+  errors: z.array(faultSchema.strip()).min(1).optional().catch(undefined),
+  users: z.array(userSchema.strip()).min(1).optional().catch(undefined),
+})
+
+/** What of an error's detail goes out: the faults of a request, and who uses a thing. */
+const namedIn = (detail: unknown): { errors?: Fault[]; users?: z.infer<typeof userSchema>[] } => {
+  const { errors, users } = namedSchema.safeParse(detail).data ?? {}
+  return { ...(errors && { errors }), ...(users && { users }) }
 }
 
 /** The status of an error that fastify itself made for a bad request, or null. */

@@ -28,6 +28,8 @@ export type RouteDoc = {
   answers: Record<number, GoodAnswer>
   /** Problems of its own, beside those of every route. */
   problems?: ProblemCode[]
+  /** The body of every refusal, where it is no problem of RFC 9457. */
+  errorBody?: ZodType
   /** Whether no body at all stands for `{}`. */
   bodyOptional?: boolean
 }

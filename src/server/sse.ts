@@ -22,6 +22,7 @@ export const streamEvents = async (
   keepAliveMs: number,
 ): Promise<void> => {
   const raw = startStream(reply)
+  raw.flushHeaders()
   const controller = new AbortController()
   const { signal } = controller
   const keepAlive = setInterval(() => {
@@ -51,7 +52,8 @@ export const streamEvents = async (
   }
 }
 
-const startStream = (reply: FastifyReply): ServerResponse => {
+/** Takes the reply over; its headers go out with the first write, unless they are flushed before. */
+export const startStream = (reply: FastifyReply): ServerResponse => {
   reply.hijack()
   reply.raw.writeHead(200, {
     ...(reply.getHeaders() as Record<string, string>),
@@ -61,6 +63,5 @@ const startStream = (reply: FastifyReply): ServerResponse => {
   })
   // a write that meets a connection just lost; 'close' follows and ends the stream
   reply.raw.on('error', () => undefined)
-  reply.raw.flushHeaders()
   return reply.raw
 }

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Config } from '../../infra/config.ts'
 import { packagePath } from '../../infra/package-path.ts'
 import { isMasonError } from '../../state/errors.ts'
 import { shownAddress } from '../banner.ts'
@@ -20,6 +21,10 @@ export const checkDatabase: Check = async (config, signal) => {
       throw database satisfies never
   }
 }
+
+/** Whether there is one to look into; embedded it is made at the first start. */
+export const hasDatabase = ({ database }: Config): boolean =>
+  database.kind !== 'embedded' || existsSync(join(database.dataDir, 'pgdata'))
 
 const checkEmbedded = async (dataDir: string): Promise<Finding> => {
   if (!existsSync(join(dataDir, 'pgdata')))

@@ -1,4 +1,4 @@
-import { constants } from 'node:fs'
+import { constants, existsSync } from 'node:fs'
 import { access, stat, statfs } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Config } from '../../infra/config.ts'
@@ -53,18 +53,32 @@ export const checkDataFolder: Check = async (config) => {
 
 const userName = (): string => `user ${process.getuid?.() ?? '?'}`
 
+const previousKey = 'master-key.previous'
+
 const checkSecrets = async (dataDir: string): Promise<Finding[]> => {
-  const paths = ['master-key', 'admin-token'].map((name) => join(dataDir, name))
+  const paths = ['master-key', previousKey, 'admin-token'].map((name) => join(dataDir, name))
   const open: string[] = []
   for (const path of paths) {
     const info = await stat(path).catch(() => null)
     if (info && (info.mode & 0o077) !== 0) open.push(path)
   }
-  return open.map((path) => ({
-    ok: false,
-    text: `${path} can be read by others`,
-    remedy: `chmod 600 ${path}`,
-  }))
+  const rotating: Finding[] = existsSync(join(dataDir, previousKey))
+    ? [
+        {
+          ok: false,
+          text: `a rotation of the master key in ${dataDir} did not come to its end; both keys are read until it does`,
+          remedy: 'run `mason keys rotate` once more while nothing else uses the folder',
+        },
+      ]
+    : []
+  return [
+    ...open.map((path) => ({
+      ok: false as const,
+      text: `${path} can be read by others`,
+      remedy: `chmod 600 ${path}`,
+    })),
+    ...rotating,
+  ]
 }
 
 export const checkDisk: Check = async (config) => {

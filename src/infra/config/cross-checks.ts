@@ -5,7 +5,7 @@ import { makeAdminToken, makeMasterKey, type SettingName } from './settings.ts'
 export type SettingFault = { setting: SettingName; problem: string; remedy: string }
 
 /** What the process is going to be; it decides which settings it needs. */
-export type Role = 'serve' | 'api' | 'worker' | 'run' | 'migrate' | 'client'
+export type Role = 'serve' | 'api' | 'worker' | 'run' | 'migrate' | 'keys' | 'client'
 
 /** The settings as they stand in the environment, the empty ones left out. */
 export type RawSettings = Partial<Record<SettingName, string>>
@@ -80,6 +80,8 @@ export const crossCheck = (raw: RawSettings, role: Role): SettingFault[] => {
       return [...checkServers(raw, role), ...checkMasterKey(raw)]
     case 'migrate':
       return []
+    case 'keys':
+      return checkMasterKey(raw)
     case 'client':
       return raw.MASON_URL === undefined
         ? [
@@ -99,5 +101,7 @@ export const crossCheck = (raw: RawSettings, role: Role): SettingFault[] => {
 export const settingsOf = (role: Role, all: readonly SettingName[]): readonly SettingName[] => {
   if (role === 'client') return ['MASON_URL', 'MASON_TOKEN', 'LOG_LEVEL']
   if (role === 'migrate') return ['DATABASE_URL', 'DATA_DIR', 'LOG_LEVEL']
+  if (role === 'keys')
+    return ['DATABASE_URL', 'DATA_DIR', 'MASON_MASTER_KEY', 'MASON_PREVIOUS_MASTER_KEYS', 'LOG_LEVEL']
   return all
 }

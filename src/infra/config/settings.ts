@@ -46,12 +46,21 @@ const headerText = () =>
 const isFolder = (path: string): boolean | null =>
   statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? null
 
+const is32Bytes = (text: string): boolean =>
+  /^[A-Za-z0-9+/]{43}=?$/.test(text) && Buffer.from(text, 'base64').length === 32
+
 const keyOf32Bytes = () =>
-  checked((text) =>
-    /^[A-Za-z0-9+/]{43}=?$/.test(text) && Buffer.from(text, 'base64').length === 32
+  checked((text) => (is32Bytes(text) ? null : 'must be 32 bytes in base64 (44 characters)'))
+
+const keysOf32Bytes = () =>
+  checked((text) => {
+    const wrong = listed(text).findIndex((one) => !is32Bytes(one))
+    return wrong === -1
       ? null
-      : 'must be 32 bytes in base64 (44 characters)',
-  )
+      : `must be keys of 32 bytes in base64 with commas between; number ${wrong + 1} is none`
+  }).transform(listed)
+
+const listed = (text: string): string[] => text.split(',').map((one) => one.trim())
 
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 
@@ -66,6 +75,7 @@ export const settingsSchema = z.object({
     /[\s/]/.test(text) ? `must be a host name or an IP address, not ${quoted(text)}` : null,
   ).default('127.0.0.1'),
   MASON_MASTER_KEY: keyOf32Bytes().optional(),
+  MASON_PREVIOUS_MASTER_KEYS: keysOf32Bytes().default([]),
   MASON_ADMIN_TOKEN: headerText().optional(),
   MASON_AUTH: oneOf(['required', 'off']).default('required'),
   OPENAI_API_KEY: headerText().optional(),
@@ -100,6 +110,7 @@ export const remedies: Record<SettingName, string> = {
   PORT: 'set a free port such as 8080, or 0 for any free one',
   HOST: 'set 127.0.0.1 for this machine only, or 0.0.0.0 for all that can reach it',
   MASON_MASTER_KEY: `make one and keep it: ${makeMasterKey}`,
+  MASON_PREVIOUS_MASTER_KEYS: 'copy the earlier values of MASON_MASTER_KEY again, with commas between',
   MASON_ADMIN_TOKEN: `make one: ${makeAdminToken}`,
   MASON_AUTH: 'leave it out, so that every call needs a token',
   OPENAI_API_KEY: 'copy the key again, without quotes, spaces or line ends',

@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto'
+import { offlineModel } from './name.ts'
 import { contentText, isRecord, messagesOf } from './read-request.ts'
 import { type OfflineReply, reply } from './reply.ts'
 
 /** The offline model behind the OpenAI-compatible interface, for clients that take a custom fetch. */
-
-export const offlineModel = 'mason-offline'
 
 type Usage = { prompt_tokens: number; completion_tokens: number; total_tokens: number }
 

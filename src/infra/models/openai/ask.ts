@@ -1,4 +1,5 @@
-import type { ModelMessage, ModelRequest, ModelTool, ToolCallRequest } from '../../../state/ports.ts'
+import type { ModelTool, ToolCallRequest } from '../../../state/ports.ts'
+import type { AskMessage, ModelAsk } from '../ports.ts'
 import { isStrictSchema } from './json-schema.ts'
 
 /** How a JSON answer is asked for, from the best way down to the one every server knows. */
@@ -40,7 +41,7 @@ const sentCall = (call: ToolCallRequest) => ({
   function: { name: call.name, arguments: sentArguments(call.arguments) },
 })
 
-const sentMessage = (message: ModelMessage) => {
+const sentMessage = (message: AskMessage) => {
   if (message.role !== 'assistant') return message
   const { role, content, tool_calls = [] } = message
   if (tool_calls.length === 0) return { role, content }
@@ -56,31 +57,49 @@ const schemaInWords = (schema: Record<string, unknown>): string =>
   `Answer with one JSON object and nothing else. It must match this JSON Schema:\n${JSON.stringify(schema)}`
 
 /** Adds to the first system message, for many chat templates take only one, and only in front. */
-const withInstruction = (messages: readonly ModelMessage[], text: string): readonly ModelMessage[] => {
+const withInstruction = (messages: readonly AskMessage[], text: string): readonly AskMessage[] => {
   const [first, ...rest] = messages
   return first?.role === 'system'
     ? [{ role: 'system', content: `${first.content}\n\n${text}` }, ...rest]
     : [{ role: 'system', content: text }, ...messages]
 }
 
-const formatOf = ({ role, schema }: ModelRequest, mode: SchemaMode) => {
-  if (schema === undefined || mode === 'prompt') return undefined
-  if (mode === 'json_object') return { type: 'json_object' as const }
-  return { type: 'json_schema' as const, json_schema: { name: role, schema, strict: isStrictSchema(schema) } }
+type JsonSchemaFormat = {
+  type: 'json_schema'
+  json_schema: { name: string; schema: Record<string, unknown>; strict: boolean }
 }
 
+const formatOf = ({ role, schema, parameters }: ModelAsk, mode: SchemaMode) => {
+  if (schema === null || mode === 'prompt') return undefined
+  if (mode === 'json_object') return { type: 'json_object' as const }
+  // as the caller of the door worded it
+  if (parameters.response_format !== undefined)
+    return parameters.response_format as unknown as JsonSchemaFormat
+  // OpenAI takes no other characters, and no more
+  const name = role.replaceAll(/[^\w-]/g, '_').slice(0, 64)
+  return { type: 'json_schema' as const, json_schema: { name, schema, strict: isStrictSchema(schema) } }
+}
+
+/** What the conversation itself says, and parameters may not say again. */
+const own = new Set(['model', 'messages', 'tools', 'stream', 'stream_options', 'n'])
+
 /** What goes over the wire, apart from the model's name and the streaming options. */
-export const askOf = (request: ModelRequest, mode: SchemaMode) => {
-  const { schema, tools = [] } = request
-  const inWords = schema !== undefined && mode !== 'json_schema'
-  const messages = inWords ? withInstruction(request.messages, schemaInWords(schema)) : request.messages
-  const response_format = formatOf(request, mode)
+export const askOf = (asked: ModelAsk, mode: SchemaMode) => {
+  const { schema, tools } = asked
+  const inWords = schema !== null && mode !== 'json_schema'
+  const messages = inWords ? withInstruction(asked.messages, schemaInWords(schema)) : asked.messages
+  const response_format = formatOf(asked, mode)
   const ask = {
     messages: messages.map(sentMessage),
     options: {
       ...(tools.length === 0 ? {} : { tools: tools.map(sentTool) }),
       ...(response_format === undefined ? {} : { response_format }),
     },
+    parameters: Object.fromEntries(
+      Object.entries(asked.parameters).filter(
+        ([name]) => !own.has(name) && !(schema !== null && name === 'response_format'),
+      ),
+    ),
   }
   return wellFormed(ask) as typeof ask
 }
@@ -88,7 +107,7 @@ export const askOf = (request: ModelRequest, mode: SchemaMode) => {
 export type Ask = ReturnType<typeof askOf>
 
 /** The ids of all calls in the conversation so far. */
-export const usedCallIds = (messages: readonly ModelMessage[]): string[] =>
+export const usedCallIds = (messages: readonly AskMessage[]): string[] =>
   messages.flatMap((message) =>
     message.role === 'assistant' ? (message.tool_calls ?? []).map((call) => call.id) : [],
   )

@@ -1,99 +1,76 @@
-import type { ChatOpenAICompletions } from '@langchain/openai'
 import { z } from 'zod'
-import type { Clock, ModelReply, ModelRole } from '../../../state/ports.ts'
-import type { Usage } from '../../../state/runtime-state.ts'
-import type { Ask } from './ask.ts'
-import { type Clocks, type Exchange, longestTimerMs, openExchange } from './exchange.ts'
-import { cutShort, type Fault, faultOfErrorObject, faultOfReply } from './faults.ts'
-import { exchangeHeader, roleHeader } from './model-fetch.ts'
-import { draftReply, type ReplyDraft } from './reply.ts'
+import type { Clock } from '../../../state/ports.ts'
+import type { CanonicalResult, MeteredUsage, ProviderOutcome, ProviderRequest } from '../ports.ts'
+import { AnsweredError, Unreadable } from '../unreadable.ts'
+import { type Exchange, openExchange } from './exchange.ts'
+import { type Fault, faultOfErrorObject, faultOfReply } from './faults.ts'
 import { excerpt } from './upstream.ts'
 
-export type Attempt = {
-  chat: ChatOpenAICompletions
-  /** The requests under way, for the `fetch` below the SDK to find. */
-  exchanges: Map<string, Exchange>
-  clock: Clock
-  clocks: Clocks
-  endsAtMs: number
-  id: string
-  role: ModelRole
-  model: string
-  ask: Ask
-  usedIds: readonly string[]
-  onText: (text: string) => void
-}
+/** What was asked for is there, or why it is not. `thrown` is what ended the work. */
+type Ended = { exchange: Exchange; thrown: unknown }
 
-export type Outcome = { ok: true; reply: ModelReply } | { ok: false; fault: Fault; usage: Usage }
-
-/**
- * Reads the raw chunks of `completionWithRetry`: the message chunks of `stream()` lose tool calls of servers
- * that send no role, and usage of a cut stream, and cost a callback manager that reads the environment.
- */
-const converse = async (attempt: Attempt, exchange: Exchange, draft: ReplyDraft): Promise<void> => {
-  const { chat, role, model, ask } = attempt
-  const chunks = await chat.completionWithRetry(
-    {
-      ...chat.invocationParams(ask.options, { streaming: true }),
-      model,
-      messages: ask.messages,
-      stream: true,
-    },
-    {
-      headers: { [exchangeHeader]: exchange.id, [roleHeader]: role },
-      signal: exchange.signal,
-      timeout: longestTimerMs,
-      maxRetries: 0,
-    },
-  )
-  for await (const chunk of chunks) {
-    if (exchange.signal.aborted) return
-    draft.take(chunk)
-  }
-}
-
-/** What the SDK threw while it read the stream: an error object in it, or what is not JSON or no chunk. */
-const faultOfThrown = (error: unknown): Fault => {
-  if (error instanceof Error && 'error' in error && error.error != null)
-    return faultOfErrorObject(error.error)
-  if (error instanceof SyntaxError) return faultOfReply('sent what is not JSON')
-  if (error instanceof z.ZodError) return faultOfReply('sent what is no chat completion')
-  return faultOfReply(`sent what could not be read: ${excerpt(String(error))}`)
-}
-
-const faultOfEnd = (draft: ReplyDraft, ended: boolean): Fault | undefined => {
-  if (draft.finished()) return undefined
-  if (!draft.started()) return faultOfReply('sent a reply without choices')
-  return ended ? undefined : cutShort
-}
-
-const outcomeOf = (fault: Fault | undefined, draft: ReplyDraft, model: string): Outcome => {
-  if (fault !== undefined && !(fault.interrupted === true && draft.finished())) {
-    return { ok: false, fault, usage: draft.usage() }
-  }
-  const reply = draft.end(model)
-  if (reply.finish !== 'content_filter' || reply.text !== '' || reply.tool_calls.length > 0) {
-    return { ok: true, reply }
-  }
-  const filtered: Fault = { code: 'model_content_filtered', what: 'withheld its whole reply', retry: false }
-  return { ok: false, fault: filtered, usage: reply.usage }
-}
-
-/** One provider request, its outcome as a value. Rejects only when the caller aborts, with the signal's reason. */
-export const tryOnce = async (attempt: Attempt, signal: AbortSignal): Promise<Outcome> => {
-  const { exchanges, id, model, usedIds, onText } = attempt
-  const exchange = openExchange(attempt, signal)
-  const draft = draftReply({ usedIds, onText })
-  let thrown: Fault | undefined
-  exchanges.set(id, exchange)
+/** Works on one exchange under its clocks. Rejects only when the caller aborts, with the signal's reason. */
+export const underClocks = async (
+  { model, endsAtMs }: Pick<ProviderRequest, 'model' | 'endsAtMs'>,
+  { id, clock }: { id: string; clock: Clock },
+  work: (exchange: Exchange) => Promise<void>,
+  signal: AbortSignal,
+): Promise<Ended> => {
+  const clocks = model.endpoint.timeouts
+  const exchange = openExchange({ id, clock, clocks, endsAtMs }, signal)
+  let thrown: unknown
   try {
-    await Promise.race([converse(attempt, exchange, draft), exchange.stopped])
+    await Promise.race([work(exchange), exchange.stopped])
   } catch (error) {
-    thrown = faultOfThrown(error)
+    thrown = error
   } finally {
-    exchanges.delete(id)
     exchange.close()
   }
   signal.throwIfAborted()
-  return outcomeOf(exchange.fault() ?? thrown ?? faultOfEnd(draft, exchange.ended()), draft, model)
+  return { exchange, thrown }
+}
+
+/** What the SDK threw while it read the answer: an error object in it, or what is not JSON or of another shape. */
+export const faultOfThrown = (error: unknown): Fault => {
+  if (error instanceof AnsweredError) return faultOfErrorObject(error.error)
+  if (error instanceof Unreadable) return faultOfUnreadable(error)
+  if (error instanceof Error && 'error' in error && error.error != null)
+    return faultOfErrorObject(error.error)
+  if (error instanceof SyntaxError) return faultOfReply('sent what is not JSON')
+  if (error instanceof z.ZodError) return faultOfReply('sent what is no answer of the protocol')
+  return faultOfReply(`sent what could not be read: ${excerpt(String(error))}`)
+}
+
+const faultOfUnreadable = ({ place, message }: Unreadable): Fault => ({
+  code: 'model_unreadable_answer',
+  what: `sent an answer that its response format cannot read, at ${place}: ${message}`,
+  retry: false,
+})
+
+const withheld: Fault = { code: 'model_content_filtered', what: 'withheld its whole reply', retry: false }
+
+const isEmpty = ({ text, tool_calls, images, video, embeddings, ranking }: CanonicalResult): boolean =>
+  text === '' &&
+  video === null &&
+  [tool_calls, images, embeddings, ranking].every((list) => list.length === 0)
+
+/** A whole answer as an outcome; one that a filter left nothing of is a failure. */
+export const outcomeOfResult = (result: CanonicalResult): ProviderOutcome =>
+  result.finish === 'content_filter' && isEmpty(result)
+    ? { ok: false, fault: withheld, usage: result.usage }
+    : { ok: true, result }
+
+const mostRaw = 64 * 1024
+
+/** A failure as an outcome; an answer that could not be read is kept, for an admin to see what came. */
+export const outcomeOfFault = (
+  fault: Fault,
+  usage: MeteredUsage | null,
+  thrown: unknown,
+  raw: readonly unknown[],
+): ProviderOutcome => {
+  if (!(thrown instanceof Unreadable) || thrown instanceof AnsweredError) return { ok: false, fault, usage }
+  const counted = thrown.usage ?? usage
+  const text = raw.map((one) => JSON.stringify(one)).join('\n')
+  return { ok: false, fault, usage: counted, place: thrown.place, raw: text.slice(0, mostRaw).toWellFormed() }
 }

@@ -1,11 +1,19 @@
 import { z } from 'zod'
-import type { Usage } from '../../../state/runtime-state.ts'
+import type { MeteredUsage } from '../ports.ts'
 
 /** Other people's shape: minimal, and lenient wherever a field is not needed for a reply. */
 const text = z.string().nullish().catch(null)
 const count = z.number().nonnegative().nullish().catch(null)
 
-const usage = z.object({ prompt_tokens: count, completion_tokens: count, total_tokens: count })
+const usage = z.object({
+  prompt_tokens: count,
+  completion_tokens: count,
+  total_tokens: count,
+  prompt_tokens_details: z.object({ cached_tokens: count }).nullish().catch(null),
+  completion_tokens_details: z.object({ reasoning_tokens: count }).nullish().catch(null),
+  /** DeepSeek's name for the cached ones. */
+  prompt_cache_hit_tokens: count,
+})
 
 /** Text, or a list of parts as Mistral sends it, of which only the text parts count. */
 const content = z
@@ -51,15 +59,29 @@ export const chunkSchema = z.object({
 export type ToolCallPiece = z.infer<typeof toolCall>
 export type MessagePiece = z.infer<typeof message>
 
+const whole = (value: number | null | undefined): number => Math.round(value ?? 0)
+
 /** Tokens as counted by the server, or undefined when it said nothing. */
-export const usageOf = (value: z.infer<typeof usage> | null | undefined): Usage | undefined => {
+export const usageOf = (value: z.infer<typeof usage> | null | undefined): MeteredUsage | undefined => {
   if (value == null) return undefined
-  const prompt = Math.round(value.prompt_tokens ?? 0)
-  const completion = Math.round(value.completion_tokens ?? 0)
-  const total = Math.round(value.total_tokens ?? 0)
+  const prompt = whole(value.prompt_tokens)
+  const completion = whole(value.completion_tokens)
+  const cached = value.prompt_tokens_details?.cached_tokens ?? value.prompt_cache_hit_tokens
+  const reasoning = value.completion_tokens_details?.reasoning_tokens
   return {
     prompt_tokens: prompt,
     completion_tokens: completion,
-    total_tokens: total === 0 ? prompt + completion : total,
+    total_tokens: whole(value.total_tokens) || prompt + completion,
+    cached_tokens: Math.min(whole(cached), prompt),
+    reasoning_tokens: Math.min(whole(reasoning), completion),
   }
 }
+
+/** The answer to a request for embeddings; in which order they come is for `index` to say. */
+export const embeddingsSchema = z.object({
+  data: z.array(
+    z.object({ index: z.number().int().nonnegative().nullish(), embedding: z.array(z.number()).min(1) }),
+  ),
+  model: text,
+  usage: usage.nullish().catch(null),
+})

@@ -1,5 +1,6 @@
 import { createParser } from 'eventsource-parser'
 import type { Clock } from '../../../state/ports.ts'
+import { AnsweredError } from '../unreadable.ts'
 import type { Exchange } from './exchange.ts'
 import { faultOfConnection, faultOfReply } from './faults.ts'
 import { excerpt } from './upstream.ts'
@@ -10,12 +11,11 @@ type Reader = ReadableStreamDefaultReader<Uint8Array>
 /** How long a server may take to close after `[DONE]` before its connection is given up. */
 const closingMs = 25
 
-const encoder = new TextEncoder()
-/** One event as one chunk: the SDK's own reader takes quadratic time when a line comes in pieces. */
-const frame = (data: string): Uint8Array => encoder.encode(`data: ${data.replace(/[\r\n]+/g, ' ')}\n\n`)
-
 /** Decoded text of the body, counted and timed. Throws what `exchange.fail` returns. */
-async function* texts(reader: Reader, { exchange, maxBytes }: Options): AsyncGenerator<string> {
+async function* texts(
+  reader: Reader,
+  { exchange, maxBytes }: Pick<Options, 'exchange' | 'maxBytes'>,
+): AsyncGenerator<string> {
   const decoder = new TextDecoder()
   let bytes = 0
   for (;;) {
@@ -36,8 +36,20 @@ const waitForEnd = async (reader: Reader, { exchange, clock }: Options): Promise
   await Promise.race([reader.read(), clock.sleep(closingMs, exchange.signal)]).catch(() => {})
 }
 
+/** Takes one event, its JSON parsed; `whole`: it is the one body of the answer. */
+export type TakeChunk = (chunk: unknown, whole: boolean) => void
+
+/** Parses as leniently as the events of servers need. Throws a SyntaxError, or the error that a server put in its answer. */
+const parsed = (data: string): unknown => {
+  const chunk: unknown = JSON.parse(/[\r\n]/.test(data) ? data.replace(/[\r\n]+/g, ' ') : data)
+  if (typeof chunk === 'object' && chunk !== null && 'error' in chunk && chunk.error)
+    throw new AnsweredError('/error', 'an error in place of an answer', chunk.error)
+  return chunk
+}
+
 /** Events of an SSE body up to `[DONE]`, or the one JSON body that a server sent in its place. */
-async function* frames(reader: Reader, options: Options): AsyncGenerator<Uint8Array> {
+const takeEvents = async (reader: Reader, options: Options, takeChunk: TakeChunk): Promise<void> => {
+  const { exchange } = options
   const ready: string[] = []
   const parser = createParser({ onEvent: (event) => void ready.push(event.data) })
   let json: string[] | undefined
@@ -50,47 +62,62 @@ async function* frames(reader: Reader, options: Options): AsyncGenerator<Uint8Ar
     if (json === undefined) parser.feed(text)
     else json.push(text)
   }
+  /** Whether the answer is over. */
+  const takeReady = (): boolean => {
+    for (const data of ready.splice(0)) {
+      if (exchange.signal.aborted) return true
+      events += 1
+      if (data.startsWith('[DONE]')) {
+        exchange.end()
+        return true
+      }
+      takeChunk(parsed(data), false)
+    }
+    return false
+  }
   for await (const text of texts(reader, options)) {
     take(text)
-    for (const data of ready.splice(0)) {
-      events += 1
-      yield frame(data)
-      if (!data.startsWith('[DONE]')) continue
-      options.exchange.end()
-      return await waitForEnd(reader, options)
-    }
+    if (takeReady()) return exchange.ended() ? waitForEnd(reader, options) : undefined
   }
-  if (json !== undefined) return yield frame(json.join(''))
+  if (json !== undefined) return takeChunk(parsed(json.join('')), true)
   parser.feed('\n\n') // the last event, when the empty line after it is missing
-  for (const data of ready.splice(0)) {
-    events += 1
-    if (data.startsWith('[DONE]')) options.exchange.end()
-    yield frame(data)
-  }
+  takeReady()
   if (events > 0) return
   const what = head === '' ? 'an empty reply' : `what is neither events nor JSON: ${excerpt(head)}`
-  throw options.exchange.fail(faultOfReply(`sent ${what}`))
+  throw exchange.fail(faultOfReply(`sent ${what}`))
 }
 
-/** The body as clean SSE: whole events, one per chunk, capped, timed, and ended at `[DONE]`. */
-export const toEventStream = (
+/**
+ * Reads a streamed answer: capped, timed, and ended at `[DONE]`. The SDK's own reader is not used: it hands every event
+ * through a chain of generators, and takes quadratic time when a line comes in pieces.
+ */
+export const readEvents = async (
   body: ReadableStream<Uint8Array>,
   options: Options,
-): ReadableStream<Uint8Array> => {
+  take: TakeChunk,
+): Promise<void> => {
   const reader = body.getReader()
-  const source = frames(reader, options)
-  return new ReadableStream<Uint8Array>(
-    {
-      pull: async (controller) => {
-        const { done, value } = await source.next()
-        if (!done) return controller.enqueue(value)
-        controller.close()
-        reader.cancel().catch(() => {})
-      },
-      cancel: async (reason) => {
-        await reader.cancel(reason).catch(() => {})
-      },
-    },
-    { highWaterMark: 0 },
-  )
+  try {
+    await takeEvents(reader, options, take)
+  } finally {
+    reader.cancel().catch(() => {})
+  }
+}
+
+/** A body that is one JSON text, under the same clocks and the same cap. */
+export const toJsonText = async (
+  body: ReadableStream<Uint8Array>,
+  options: Pick<Options, 'exchange' | 'maxBytes'>,
+): Promise<string> => {
+  const parts: string[] = []
+  const reader = body.getReader()
+  try {
+    for await (const text of texts(reader, options)) parts.push(text)
+  } finally {
+    reader.cancel().catch(() => {})
+  }
+  const text = parts.join('')
+  if (/^\s*[[{]/.test(text)) return text
+  const what = text.trim() === '' ? 'an empty reply' : `what is not JSON: ${excerpt(text)}`
+  throw options.exchange.fail(faultOfReply(`sent ${what}`))
 }

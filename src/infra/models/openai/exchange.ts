@@ -28,6 +28,9 @@ export type Exchange = {
 
 type Options = { id: string; clock: Clock; clocks: Clocks; endsAtMs: number }
 
+/** What the signal of a request says that came to its end; one for all, for a stack costs more than the rest of closing. */
+const over = new Error('the model request is over')
+
 /** Opens a request under the three clocks. `endsAtMs` is monotonic and belongs to the whole call. */
 export const openExchange = ({ id, clock, clocks, endsAtMs }: Options, caller: AbortSignal): Exchange => {
   const controller = new AbortController()
@@ -84,7 +87,7 @@ export const openExchange = ({ id, clock, clocks, endsAtMs }: Options, caller: A
     fail,
     close: () => {
       caller.removeEventListener('abort', onCallerAbort)
-      controller.abort(new Error('the model request is over'))
+      controller.abort(over)
     },
   }
 }

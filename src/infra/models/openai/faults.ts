@@ -1,4 +1,4 @@
-import type { ErrorCode } from '../../../state/errors.ts'
+import { type ErrorCode, isMasonError } from '../../../state/errors.ts'
 import { classify, excerpt, readUpstream } from './upstream.ts'
 
 export type ModelErrorCode = Extract<ErrorCode, `model_${string}`>
@@ -17,6 +17,8 @@ export type Fault = {
   body?: string
   /** The request was cut short by us or by the network: a reply that was complete by then still counts. */
   interrupted?: boolean
+  /** The same request can be put in another way, which the provider has noted: ask it again at once. */
+  again?: boolean
 }
 
 const codeOfStatus = (status: number): ModelErrorCode => {
@@ -94,6 +96,15 @@ const deepest = (error: unknown, depth = 0): { code?: string; message: string } 
 
 /** The fault of a connection that could not be made or did not last. */
 export const faultOfConnection = (error: unknown, stage: 'headers' | 'body'): Fault => {
+  if (isMasonError(error, 'egress_refused')) {
+    const remedy = error.remedy === undefined ? {} : { remedy: error.remedy }
+    return {
+      code: 'model_unavailable',
+      what: `may not be reached: ${error.message}`,
+      retry: false,
+      ...remedy,
+    }
+  }
   const { code, message } = deepest(error)
   const timeout = code !== undefined && timeoutCodes.has(code)
   return {

@@ -1,25 +1,28 @@
 import type { Clock } from '../../../state/ports.ts'
-import { toEventStream } from './event-stream.ts'
+import type { Egress } from '../ports.ts'
+import { toJsonText } from './event-stream.ts'
 import type { Exchange } from './exchange.ts'
 import { faultOfConnection, faultOfStatus } from './faults.ts'
 import { retryAfterMs } from './retry.ts'
 
 export type Fetch = typeof globalThis.fetch
 
-/** Ties a request of the SDK to its exchange. It stays on this machine. */
+/** Where one request really goes; the SDK knows nothing of it. */
+export type Line = {
+  exchange: Exchange
+  url: string
+  headers: Record<string, string>
+  allowPrivate: boolean
+  idleMs: number
+  /** Takes the body of a streamed answer, which the SDK then never sees. Null: the answer is one JSON body, for the SDK. */
+  onBody: ((body: ReadableStream<Uint8Array>) => void) | null
+}
+
+/** Ties a request of the SDK to its line. It stays on this machine. */
 export const exchangeHeader = 'x-mason-exchange'
 export const roleHeader = 'x-mason-role'
 
-type Options = {
-  fetch: Fetch
-  url: string
-  apiKey: string | undefined
-  clock: Clock
-  maxBytes: number
-  idleMs: number
-  /** The exchange a request belongs to. */
-  find(id: string): Exchange | undefined
-}
+type Options = { egress: Egress; clock: Clock; maxBytes: number }
 
 const errorBodyBytes = 64 * 1024
 const longestErrorBodyMs = 2000
@@ -52,37 +55,27 @@ const readError = async (
   return text.slice(0, errorBodyBytes)
 }
 
-const headersOf = (given: Headers, apiKey: string | undefined): Record<string, string> => ({
-  'content-type': 'application/json',
-  accept: 'text/event-stream, application/json',
-  'user-agent': 'mason',
-  [roleHeader]: given.get(roleHeader) ?? '',
-  ...(apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }),
-})
-
 /**
- * The `fetch` under the SDK: own address, own headers (the SDK never holds the key, and its environment
- * variables have no effect), own clocks, redirects refused, and a body that is always clean SSE.
+ * Sends what the SDK wrote along a line: own address, own headers (the SDK never holds the key, and its environment
+ * variables have no effect), own clocks, redirects refused, and a body that is whole JSON or none.
  */
-export const createModelFetch =
-  ({ fetch, url, apiKey, clock, maxBytes, idleMs, find }: Options): Fetch =>
-  async (_input, init) => {
-    const given = new Headers(init?.headers)
-    const exchange = find(given.get(exchangeHeader) ?? '')
-    if (exchange === undefined) throw new Error('a model request without its exchange')
-    const response = await fetch(url, {
-      method: 'POST',
-      headers: headersOf(given, apiKey),
-      body: init?.body ?? null,
-      redirect: 'manual',
-      signal: exchange.signal,
-    }).catch((error: unknown) => {
-      throw exchange.fail(faultOfConnection(error, 'headers'))
-    })
+export const createLineFetch =
+  ({ egress, clock, maxBytes }: Options) =>
+  async (line: Line, body: string): Promise<Response> => {
+    const { exchange, url, headers, allowPrivate, idleMs, onBody } = line
+    const response = await egress
+      .fetch(url, { method: 'POST', headers, body, signal: exchange.signal, allowPrivate, maxRedirects: 0 })
+      .catch((error: unknown) => {
+        throw exchange.fail(faultOfConnection(error, 'headers'))
+      })
     if (response.ok) {
-      const body = response.body ?? new Blob([]).stream()
-      const clean = toEventStream(body, { exchange, clock, maxBytes })
-      return new Response(clean, { headers: { 'content-type': 'text/event-stream' } })
+      const received = response.body ?? new Blob([]).stream()
+      if (onBody === null) {
+        const text = await toJsonText(received, { exchange, maxBytes })
+        return new Response(text, { headers: { 'content-type': 'application/json' } })
+      }
+      onBody(received)
+      return new Response(null, { headers: { 'content-type': 'text/event-stream' } })
     }
     exchange.heard() // or a late answer and its stalled body would count as no answer
     const errorBodyMs = Math.min(longestErrorBodyMs, idleMs / 2)
@@ -90,3 +83,5 @@ export const createModelFetch =
     const waitMs = retryAfterMs(response.headers, clock.now())
     throw exchange.fail(faultOfStatus(response.status, text, waitMs))
   }
+
+export type LineFetch = ReturnType<typeof createLineFetch>

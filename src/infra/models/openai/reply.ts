@@ -1,63 +1,66 @@
-import type { ModelReply } from '../../../state/ports.ts'
-import type { Usage } from '../../../state/runtime-state.ts'
-import { noUsage } from '../../../state/usage.ts'
+import { createJoiner } from '../../formats/joiner.ts'
+import type { AnswerReader, CanonicalResult, MeteredUsage, ResultDelta, StreamReader } from '../ports.ts'
 import { chunkSchema, type MessagePiece, usageOf } from './chunk.ts'
 import { collectToolCalls } from './tool-calls.ts'
 
 /** A reply while it arrives. */
 export type ReplyDraft = {
-  /** Takes one chunk as the SDK parsed it. Throws a ZodError when it is no chunk at all. */
-  take(chunk: unknown): void
+  /** Takes one chunk as the SDK parsed it; `whole`: it is the one body of the answer. Throws a ZodError when it is no chunk at all, or `Unreadable`. */
+  take(chunk: unknown, whole: boolean): void
   /** Whether the server said how its reply ended. From here on a cut connection does no harm. */
   finished(): boolean
   /** Whether any choice came. */
   started(): boolean
   /** The last usage of this provider request, never a sum: servers repeat and accumulate it. */
-  usage(): Usage
+  usage(): MeteredUsage | null
   /** The reply as far as it came. Call it once. */
-  end(model: string): ModelReply
+  end(): CanonicalResult
 }
 
-/** Joins pieces of text. A surrogate pair may be split between two of them, so half of one waits for the next. */
-const createJoiner = (): { push(piece: string): string; rest(): string } => {
-  let half = ''
-  return {
-    push: (piece) => {
-      const text = half + piece
-      const code = text.charCodeAt(text.length - 1)
-      half = code >= 0xd800 && code <= 0xdbff ? text.slice(-1) : ''
-      return text.slice(0, text.length - half.length).toWellFormed()
-    },
-    rest: () => half.toWellFormed(),
-  }
-}
-
-const finishOf = (reason: string, hasCalls: boolean): ModelReply['finish'] => {
+const finishOf = (reason: string, hasCalls: boolean): CanonicalResult['finish'] => {
   if (reason === 'content_filter') return 'content_filter'
   if (reason === 'length' || reason === 'max_tokens' || reason === 'model_length') return 'length'
   return hasCalls ? 'tool_calls' : 'stop'
 }
 
-type Options = { usedIds: Iterable<string>; onText: (text: string) => void }
+/** A result in which nothing came. */
+export const emptyResult: CanonicalResult = {
+  text: '',
+  reasoning: '',
+  tool_calls: [],
+  images: [],
+  video: null,
+  embeddings: [],
+  ranking: [],
+  job: null,
+  finish: 'stop',
+  usage: null,
+  model: null,
+}
 
-export const draftReply = ({ usedIds, onText }: Options): ReplyDraft => {
+type Options = { usedIds: readonly string[]; onDelta(delta: ResultDelta): void }
+
+/** Chat completions, as any server may put them. */
+export const draftReply = ({ usedIds, onDelta }: Options): ReplyDraft => {
   const calls = collectToolCalls(usedIds)
   const joiner = createJoiner()
+  const thinker = createJoiner()
   const texts: string[] = []
-  const reasoning: string[] = []
-  let usage: Usage | undefined
+  const thoughts: string[] = []
+  let usage: MeteredUsage | null = null
   let finish: string | undefined
-  let model: string | undefined
+  let model: string | null = null
   let started = false
 
-  const say = (text: string): void => {
-    if (text === '') return
+  const say = (text: string, reasoning: string): void => {
+    if (text === '' && reasoning === '') return
     texts.push(text)
-    onText(text)
+    thoughts.push(reasoning)
+    onDelta({ text, reasoning })
   }
   const takeMessage = (message: MessagePiece): void => {
-    reasoning.push(message.reasoning_content ?? message.reasoning ?? '')
-    say(joiner.push(message.content + (message.refusal ?? '')))
+    const reasoning = thinker.push(message.reasoning_content ?? message.reasoning ?? '')
+    say(joiner.push(message.content + (message.refusal ?? '')), reasoning)
     for (const piece of message.tool_calls ?? []) calls.take(piece)
   }
   return {
@@ -74,18 +77,41 @@ export const draftReply = ({ usedIds, onText }: Options): ReplyDraft => {
     },
     finished: () => finish !== undefined,
     started: () => started,
-    usage: () => usage ?? noUsage,
-    end: (asked) => {
-      say(joiner.rest())
+    usage: () => usage,
+    end: () => {
+      say(joiner.rest(), thinker.rest())
       const tool_calls = calls.all()
       return {
+        ...emptyResult,
         text: texts.join(''),
-        reasoning: reasoning.join('').toWellFormed(),
+        reasoning: thoughts.join(''),
         tool_calls,
         finish: finishOf(finish ?? '', tool_calls.length > 0),
-        usage: usage ?? noUsage,
-        model: model ?? asked,
+        usage,
+        model,
       }
     },
+  }
+}
+
+/** Answers of another shape under OpenAI's protocol, read as the model's response format says. */
+export const draftByFormat = (reader: AnswerReader, { usedIds, onDelta }: Options): ReplyDraft => {
+  let stream: StreamReader | null = null
+  let result: CanonicalResult | null = null
+  return {
+    take: (chunk, whole) => {
+      if (!whole) stream ??= reader.stream(usedIds)
+      if (stream === null) {
+        result = reader.read(chunk, usedIds)
+        onDelta({ text: result.text, reasoning: result.reasoning })
+        return
+      }
+      const delta = stream.take(chunk)
+      if (delta.text !== '' || delta.reasoning !== '') onDelta(delta)
+    },
+    finished: () => result !== null || (stream?.finished() ?? false),
+    started: () => result !== null || stream !== null,
+    usage: () => result?.usage ?? stream?.usage() ?? null,
+    end: () => result ?? stream?.end() ?? emptyResult,
   }
 }

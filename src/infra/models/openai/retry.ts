@@ -11,8 +11,16 @@ const milliseconds = (value: string | null, unit: number): number | undefined =>
   return Number.isFinite(number) && number >= 0 ? number * unit : undefined
 }
 
+/** Nobody is left alone for longer, whatever he asks for: by then he may be well, and dates end somewhere. */
+const longestAskedMs = 86_400_000
+
 /** What `Retry-After` (seconds or a date) or OpenAI's `retry-after-ms` asks for. */
 export const retryAfterMs = (headers: Headers, now: Date): number | undefined => {
+  const ms = askedMs(headers, now)
+  return ms === undefined ? undefined : Math.min(ms, longestAskedMs)
+}
+
+const askedMs = (headers: Headers, now: Date): number | undefined => {
   const exact = milliseconds(headers.get('retry-after-ms'), 1)
   if (exact !== undefined) return exact
   const value = headers.get('retry-after')

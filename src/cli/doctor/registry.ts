@@ -1,0 +1,141 @@
+import type { Config } from '../../infra/config.ts'
+import type { Database } from '../../infra/database/database.ts'
+import type { KeyEntry, RegistryView } from '../../infra/models/ports.ts'
+import { readRows } from '../../infra/registry/rows.ts'
+import { createViewMaker } from '../../infra/registry/view.ts'
+import { openMasterKeys } from '../../infra/secrets/master-key-files.ts'
+import { createScrubber } from '../../infra/secrets/scrubber.ts'
+import { isMasonError } from '../../state/errors.ts'
+import type { Check, Finding } from '../doctor.ts'
+import { oneLine, plural } from '../terminal.ts'
+import { hasDatabase } from './database.ts'
+
+type Sick = {
+  subject_id: string
+  state: 'cooling' | 'probing' | 'disabled'
+  until: Date | null
+  reason: string | null
+}
+/** A cooling that is over counts as healthy: the next call tries it. */
+const sickQuery = `SELECT subject_id, state, until, last_error->>'message' AS reason FROM mason.model_health
+  WHERE subject = 'key' AND state <> 'healthy' AND (state = 'disabled' OR until IS NULL OR until > now())`
+
+/** Fewer healthy keys than this are too few, as /metrics tells. */
+const leastKeys = 1
+
+/** What the registry holds that cannot serve. Looks only; nothing is changed and no vendor is asked. */
+export const checkRegistry: Check = async (config) => {
+  if (!hasDatabase(config)) return []
+  const database = await openToRead(config).catch((error: unknown) => {
+    if (isMasonError(error, 'data_dir_locked')) return null
+    throw error
+  })
+  if (database === null)
+    return [
+      { ok: true, text: 'in use by the process that has the folder; ask it: mason models list --url …' },
+    ]
+  const scrubber = createScrubber()
+  try {
+    const masterKeys = await openMasterKeys(config, (secret) => scrubber.add(secret))
+    const { openai } = config
+    const rows = await readRows(database)
+    const view = createViewMaker({ masterKeys, openai, onSecret: (secret) => scrubber.add(secret) })(rows)
+    const { rows: sick } = await database.query<Sick>(sickQuery)
+    return findingsOf(view, new Map(sick.map((one) => [one.subject_id, one]))).map((finding) => ({
+      ...finding,
+      text: oneLine(scrubber.text(finding.text)),
+    }))
+  } finally {
+    await database.close()
+  }
+}
+
+const openToRead = async ({ database }: Config): Promise<Database> => {
+  if (database.kind === 'postgres') {
+    const { openPostgres } = await import('../../infra/database/postgres.ts')
+    return openPostgres({ url: database.url, max: 2, migrate: false })
+  }
+  const { openEmbedded } = await import('../../infra/database/embedded.ts')
+  return openEmbedded(database.kind === 'embedded' ? { dataDir: database.dataDir } : {})
+}
+
+const findingsOf = (view: RegistryView, sick: ReadonlyMap<string, Sick>): Finding[] => [
+  {
+    ok: true,
+    text: `${plural(view.models.size, 'model')}, ${plural([...view.keysByVendor.values()].flat().length, 'key')}`,
+  },
+  ...[...vendorsOf(view)].flatMap(([id, name]) => keyFindings(name, view.keysByVendor.get(id) ?? [], sick)),
+  ...formatFindings(view),
+  ...routeFindings(view),
+]
+
+const vendorsOf = ({ models }: RegistryView): Map<string, string> =>
+  new Map(
+    [...models.values()].filter(({ vendor }) => vendor.active).map(({ vendor }) => [vendor.id, vendor.name]),
+  )
+
+const keyFindings = (
+  vendor: string,
+  keys: readonly KeyEntry[],
+  sick: ReadonlyMap<string, Sick>,
+): Finding[] => {
+  const active = keys.filter((key) => key.active)
+  const healthy = active.filter(({ id, secret }) => secret !== null && !sick.has(id)).length
+  const path = 'POST /admin/v1/vendors/{id}/keys/{id}'
+  const findings = keys.map((key): Finding | null => {
+    const text = `key "${key.label}" of ${vendor}`
+    const health = sick.get(key.id)
+    if (!key.active) return { ok: true, text: `${text} is switched off` }
+    if (key.fault !== null)
+      return {
+        ok: false,
+        text: `${text} cannot be opened: ${key.fault}`,
+        remedy: `set the master key it was stored under, or give it a new secret: ${path}/rotate`,
+      }
+    if (health?.state === 'disabled')
+      return {
+        ok: false,
+        text: `${text} was refused: ${health.reason ?? 'the vendor did not say why'}`,
+        remedy: `give it a new secret: ${path}/rotate; it is tried again now and then by itself`,
+      }
+    if (health === undefined) return null
+    return {
+      ok: true,
+      text: `${text} is ${health.state} until ${health.until?.toISOString() ?? 'it is tried'}`,
+    }
+  })
+  if (active.length > 0 && healthy < leastKeys)
+    findings.push({
+      ok: false,
+      text: `${vendor} has ${healthy} of ${plural(active.length, 'key')} that can serve now`,
+      remedy: 'mend or add a key; mason models list shows how they are',
+    })
+  return findings.filter((finding) => finding !== null)
+}
+
+const formatFindings = ({ models }: RegistryView): Finding[] =>
+  [...models.values()]
+    .filter(({ active, format }) => active && format?.status === 'inactive')
+    .map(({ name, format }) => ({
+      ok: false,
+      text: `model ${name} is passed over: its response format "${format?.name}" is inactive (${format?.faults[0]?.detail ?? 'a sample fails'})`,
+      remedy: `correct it: PATCH /admin/v1/response-formats/${format?.id}`,
+    }))
+
+const routeFindings = ({ models, routesByRole, routesByCategory }: RegistryView): Finding[] => {
+  const serves = (alias: string): boolean => {
+    const model = models.get(alias)
+    return model?.active === true && model.vendor.active && model.endpoint.active
+  }
+  const named = [
+    ...[...routesByRole].map(([role, route]) => [`role ${role}`, route] as const),
+    ...[...routesByCategory].map(([category, route]) => [`category ${category}`, route] as const),
+  ]
+  return named
+    .filter(([, route]) => !route.models.some(({ model }) => serves(model)))
+    .map(([name]) => ({
+      ok: false,
+      text: `the route of ${name} leads to nothing: none of its models is there and active`,
+      remedy: 'enable one of its models, or PATCH /admin/v1/routes/{id} to others',
+    }))
+}

@@ -1,0 +1,130 @@
+import type { FormatInput, Paths } from '../../../state/registry/response-format.ts'
+import { qwenDashscopeRequest } from './requests/qwen-dashscope.ts'
+import { type Fields, sse } from './write.ts'
+
+/**
+ * Alibaba's own protocol, with `result_format: message` and `incremental_output: true`: events have the shape of whole
+ * answers, and `finish_reason` is the text "null" until the last. Source: DashScope API reference of Model Studio.
+ */
+
+const paths: Paths = {
+  text: 'output.text || output.choices[0].message.content',
+  reasoning: 'output.choices[0].message.reasoning_content',
+  tool_calls:
+    'output.choices[0].message.tool_calls[].' +
+    '{index: index, id: id, name: function.name, arguments: function.arguments}',
+  finish: 'output.finish_reason || output.choices[0].finish_reason',
+  error: 'code && {code: code, message: message}',
+  usage: {
+    prompt_tokens: 'usage.input_tokens',
+    completion_tokens: 'usage.output_tokens',
+    total_tokens: 'usage.total_tokens',
+    cached_tokens: 'usage.prompt_tokens_details.cached_tokens',
+    reasoning_tokens: 'usage.output_tokens_details.reasoning_tokens',
+  },
+}
+
+const answer = (message: Fields, finish_reason: string, usage: Fields = counts) => ({
+  output: { choices: [{ finish_reason, message: { role: 'assistant', ...message } }] },
+  usage,
+  request_id: '902fee3b-f7f0-9a8c-96a1-6b4ea25af114',
+})
+const counts = {
+  total_tokens: 330,
+  input_tokens: 300,
+  output_tokens: 30,
+  prompt_tokens_details: { cached_tokens: 256 },
+  output_tokens_details: { reasoning_tokens: 12 },
+}
+const call = (id: string, name: string | undefined, text: string) => ({
+  role: 'assistant',
+  content: '',
+  tool_calls: [
+    {
+      index: 0,
+      id,
+      type: 'function',
+      function: { ...(name === undefined ? {} : { name }), arguments: text },
+    },
+  ],
+})
+
+export const qwenDashscope: FormatInput = {
+  name: 'qwen-dashscope',
+  category: 'text',
+  request: qwenDashscopeRequest,
+  paths,
+  stream: { format: 'sse', paths },
+  samples: [
+    {
+      raw: answer({ content: 'I am Qwen.', reasoning_content: 'Who am I?' }, 'stop'),
+      expected: {
+        text: 'I am Qwen.',
+        reasoning: 'Who am I?',
+        finish: 'stop',
+        usage: {
+          prompt_tokens: 300,
+          completion_tokens: 30,
+          total_tokens: 330,
+          cached_tokens: 256,
+          reasoning_tokens: 12,
+        },
+      },
+    },
+    {
+      raw: answer(
+        call('call_240d6341de4c484384849d', 'get_weather', '{"location": "Beijing"}'),
+        'tool_calls',
+      ),
+      expected: {
+        text: '',
+        finish: 'tool_calls',
+        tool_calls: [
+          { id: 'call_240d6341de4c484384849d', name: 'get_weather', arguments: { location: 'Beijing' } },
+        ],
+      },
+    },
+    {
+      raw: answer({ content: [{ text: 'A dog on a beach.' }] }, 'stop', {
+        input_tokens: 1271,
+        output_tokens: 9,
+        image_tokens: 1247,
+      }),
+      expected: { text: 'A dog on a beach.', usage: { prompt_tokens: 1271, total_tokens: 1280 } },
+    },
+    {
+      raw: sse([
+        answer({ content: '', reasoning_content: 'Who?' }, 'null', { input_tokens: 9, output_tokens: 2 }),
+        answer({ content: 'I am' }, 'null', { input_tokens: 9, output_tokens: 4, total_tokens: 13 }),
+        answer({ content: ' Qwen.' }, 'null', { input_tokens: 9, output_tokens: 7, total_tokens: 16 }),
+        answer({ content: '' }, 'stop', { input_tokens: 9, output_tokens: 7, total_tokens: 16 }),
+      ]),
+      expected: {
+        text: 'I am Qwen.',
+        reasoning: 'Who?',
+        finish: 'stop',
+        usage: { prompt_tokens: 9, completion_tokens: 7, total_tokens: 16 },
+      },
+    },
+    {
+      raw: sse([
+        answer(call('call_58a5', 'get_weather', ''), 'null'),
+        answer(call('', undefined, '{"location": '), 'null'),
+        answer(call('', undefined, '"Beijing"}'), 'null'),
+        answer({ content: '' }, 'tool_calls'),
+      ]),
+      expected: {
+        finish: 'tool_calls',
+        tool_calls: [{ id: 'call_58a5', name: 'get_weather', arguments: '{"location": "Beijing"}' }],
+      },
+    },
+    {
+      raw: {
+        code: 'DataInspectionFailed',
+        message: 'Output data may contain inappropriate content.',
+        request_id: '902fee3b-f7f0-9a8c-96a1-6b4ea25af114',
+      },
+      expected: { error: { code: 'DataInspectionFailed' } },
+    },
+  ],
+}

@@ -1,0 +1,67 @@
+import type { ModelRequest, Models } from '../../../state/ports.ts'
+import type { ModelService } from '../call-ports.ts'
+import type { Chooser } from '../choose/choose.ts'
+import { offlineModelId } from '../choose/lines.ts'
+import { standsInFor } from '../choose/roles.ts'
+import type { Caller, ModelAsk, Registry } from '../ports.ts'
+import { plainUsage } from '../usage.ts'
+import { shownUrl } from './failure.ts'
+
+type Parts = { ask: ModelService['ask']; registry: Pick<Registry, 'view'>; chooser: Chooser }
+
+/** An ask of which everything but the role is left out. */
+export const emptyAsk: Omit<ModelAsk, 'role'> = {
+  messages: [],
+  tools: [],
+  schema: null,
+  input: [],
+  query: null,
+  prompt: null,
+  parameters: {},
+  stream: true,
+}
+
+const askOfRequest = ({ role, messages, tools, schema }: ModelRequest): ModelAsk => ({
+  ...emptyAsk,
+  role,
+  messages,
+  tools: tools ?? [],
+  schema: schema ?? null,
+})
+
+/** The port of the graph, on behalf of one caller. */
+export const portFor = ({ ask, registry, chooser }: Parts, caller: Caller): Models => ({
+  async call(request, signal) {
+    const { role, model, onText } = request
+    const answered = await ask(
+      { role, ...(model !== undefined && { model }) },
+      askOfRequest(request),
+      caller,
+      ({ text }, attempt) => {
+        if (text !== '') onText?.(text, attempt)
+      },
+      signal,
+    )
+    const { text, reasoning, tool_calls, finish, model: named } = answered.result
+    return {
+      text,
+      reasoning,
+      tool_calls,
+      finish,
+      usage: plainUsage(answered.usage),
+      model: named ?? answered.model,
+    }
+  },
+  knows: (model) => {
+    const entry = registry.view.models.get(model)
+    return entry?.active === true && standsInFor(entry.category, 'text')
+  },
+  describe() {
+    const { candidates, passedOver } = chooser.choose(registry.view, { role: 'planner' }, caller)
+    const [first] = candidates
+    const model = first?.model ?? registry.view.models.get(passedOver[0]?.model ?? '')
+    if (model === undefined) return { name: 'no model', offline: false, base_url: null }
+    const offline = model.id === offlineModelId
+    return { name: model.name, offline, base_url: offline ? null : shownUrl(model.endpoint.base_url) }
+  },
+})

@@ -1,0 +1,31 @@
+import type { Log, Sql } from '../../../state/ports.ts'
+import type { ModelEntry } from '../ports.ts'
+
+/** Keeps answers that a format could not read, redacted, for the admin. Never throws and is not waited for. */
+export type UnreadAnswers = { keep(model: ModelEntry, place: string, raw: string): void }
+
+const keptOfModel = 100
+
+/** PostgreSQL's text cannot hold NUL. */
+const storable = (text: string): string => text.replaceAll('\0', '\\u0000').toWellFormed()
+
+/** `redact` takes out what must not be shown. */
+export const createUnreadAnswers = (sql: Sql, redact: (text: string) => string, log: Log): UnreadAnswers => ({
+  keep(model, place, raw) {
+    const values = [model.id, model.format?.id ?? null, storable(place), storable(redact(raw))]
+    const work = async (): Promise<void> => {
+      await sql.query(
+        'INSERT INTO unread_answers (model_id, format_id, place, raw) VALUES ($1, $2, $3, $4)',
+        values,
+      )
+      await sql.query(
+        `DELETE FROM unread_answers WHERE model_id = $1 AND answer_id <= (SELECT answer_id FROM unread_answers
+           WHERE model_id = $1 ORDER BY answer_id DESC OFFSET ${keptOfModel} LIMIT 1)`,
+        [model.id],
+      )
+    }
+    work().catch((error: unknown) =>
+      log.warn({ model: model.name, error: String(error) }, 'an unreadable answer could not be kept'),
+    )
+  },
+})
