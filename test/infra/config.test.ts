@@ -1,10 +1,13 @@
+import type { KeyObject } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Role } from '../../src/infra/config/cross-checks.ts'
 import { type Environment, faultsOf, readConfig, readEnvironment } from '../../src/infra/config.ts'
-import { withLocalSecrets } from '../../src/infra/local-secrets.ts'
+import { withAdminToken } from '../../src/infra/local-secrets.ts'
+import { openMasterKeys } from '../../src/infra/secrets/master-key-files.ts'
 import { MasonError } from '../../src/state/errors.ts'
 
 const masterKey = Buffer.alloc(32, 7).toString('base64')
@@ -42,6 +45,7 @@ describe('the settings', () => {
       auth: 'required',
       adminToken: null,
       masterKey: null,
+      previousMasterKeys: [],
       openai: null,
       leaseMs: 30_000,
       filesRoot: null,
@@ -58,7 +62,15 @@ describe('the settings', () => {
   })
 
   test('of a served Mason are read', () => {
-    const env = { ...served, PORT: '0', HOST: '0.0.0.0', WORKER_CONCURRENCY: '3', MASON_LEASE_MS: '500' }
+    const MASON_PREVIOUS_MASTER_KEYS = `${masterKey}, ${masterKey}`
+    const env = {
+      ...served,
+      MASON_PREVIOUS_MASTER_KEYS,
+      PORT: '0',
+      HOST: '0.0.0.0',
+      WORKER_CONCURRENCY: '3',
+      MASON_LEASE_MS: '500',
+    }
     const config = readConfig(env, { role: 'serve' })
     expect(config).toMatchObject({
       database: { kind: 'postgres', url: served.DATABASE_URL },
@@ -66,6 +78,7 @@ describe('the settings', () => {
       http: { port: 0, host: '0.0.0.0' },
       adminToken: 'admin-token',
       masterKey,
+      previousMasterKeys: [masterKey, masterKey],
       concurrency: 3,
       leaseMs: 500,
     })
@@ -88,6 +101,7 @@ describe('the settings', () => {
       HOST: '0.0.0.0',
       MASON_AUTH: 'off',
       MASON_MASTER_KEY: 'dG9vIHNob3J0',
+      MASON_PREVIOUS_MASTER_KEYS: `${masterKey},dG9vIHNob3J0`,
       MASON_LEASE_MS: 'soon',
       OPENAI_BASE_URL: 'https://user:hunter2@api.example/v1',
       MASON_FILES_ROOT: join(folder, 'nowhere'),
@@ -104,6 +118,7 @@ describe('the settings', () => {
       'MASON_FILES_ROOT',
       'MASON_LEASE_MS',
       'MASON_MASTER_KEY',
+      'MASON_PREVIOUS_MASTER_KEYS',
       'OPENAI_BASE_URL',
       'PORT',
       'REDIS_URL',
@@ -137,6 +152,7 @@ describe('settings that go together', () => {
     ['auth off with a database', { ...served, MASON_ADMIN_TOKEN: '', MASON_AUTH: 'off' }, 'serve'],
     ['a worker without an admin token', { ...served, MASON_ADMIN_TOKEN: '' }, 'worker'],
     ['migrations with a database alone', { DATABASE_URL: served.DATABASE_URL }, 'migrate'],
+    ['a rotation without a queue', { ...served, REDIS_URL: '' }, 'keys'],
     ['a client beside a broken server setting', { MASON_URL: 'http://h:1', PORT: 'x' }, 'client'],
   ] as const)('are taken: %s', (_what, env, role) => {
     expect(() => readConfig(env, { role })).not.toThrow()
@@ -169,40 +185,39 @@ describe('local secrets', () => {
 
   test('are made once, for their owner only', async () => {
     const config = configIn('one')
-    const first = await withLocalSecrets(config, { server: true })
-    const second = await withLocalSecrets(config, { server: true })
+    const first = await withAdminToken(config)
+    const second = await withAdminToken(config)
+    const keys = [await openMasterKeys(config), await openMasterKeys(config)]
     expect(first.adminToken).toMatchObject({ value: expect.stringMatching(/^mason_admin_/), made: true })
     expect(second.adminToken).toEqual({ ...first.adminToken, made: false })
-    expect(Buffer.from(first.config.masterKey ?? '', 'base64')).toHaveLength(32)
+    expect(keys[0]?.current().key.symmetricKeySize).toBe(32)
+    expect(keys[0]?.current().key.equals(keys[1]?.current().key as KeyObject)).toBe(true)
     expect(second.config).toEqual(first.config)
     for (const name of await readdir(join(folder, 'one')))
       expect((await stat(join(folder, 'one', name))).mode & 0o777).toBe(0o600)
   })
 
   test('are the same for all who ask at once, and made by one of them', async () => {
-    const asked = await Promise.all(
-      Array.from({ length: 8 }, () => withLocalSecrets(configIn('many'), { server: true })),
-    )
+    const all = Array.from({ length: 8 }, () => configIn('many'))
+    const asked = await Promise.all(all.map(withAdminToken))
+    const keys = await Promise.all(all.map((config) => openMasterKeys(config)))
     expect(new Set(asked.map(({ adminToken }) => adminToken?.value)).size).toBe(1)
-    expect(new Set(asked.map(({ config }) => config.masterKey)).size).toBe(1)
+    expect(new Set(keys.map((one) => one.current().name)).size).toBe(1)
     expect(asked.filter(({ adminToken }) => adminToken?.made)).toHaveLength(1)
     expect((await readdir(join(folder, 'many'))).sort()).toEqual(['admin-token', 'master-key'])
   })
 
-  test('give way to settings, and a run makes no admin token', async () => {
+  test('give way to settings', async () => {
     const config = { ...configIn('given'), adminToken: 'mine' }
-    expect(await withLocalSecrets(config, { server: true })).toMatchObject({
-      config: { adminToken: 'mine' },
-      adminToken: null,
-    })
-    const run = await withLocalSecrets(configIn('run'), { server: false })
-    expect([run.adminToken, run.config.adminToken]).toEqual([null, null])
+    expect(await withAdminToken(config)).toEqual({ config, adminToken: null })
+    const given = (await openMasterKeys({ ...config, masterKey })).current()
+    expect(given.key.export()).toEqual(Buffer.alloc(32, 7))
+    expect(existsSync(join(folder, 'given', 'master-key'))).toBe(false)
   })
 
   test('that are damaged are told of, not replaced', async () => {
     await mkdir(join(folder, 'damaged'))
     await writeFile(join(folder, 'damaged', 'master-key'), 'half')
-    const asked = withLocalSecrets(configIn('damaged'), { server: true })
-    await expect(asked).rejects.toThrow(/master-key is damaged/)
+    await expect(openMasterKeys(configIn('damaged'))).rejects.toThrow(/master-key is damaged/)
   })
 })

@@ -1,9 +1,9 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { OpenAIOptions } from '../../src/infra/models/openai.ts'
 import { type FakeModel, type FakeReply, startFakeModel } from '../support/fake-model.ts'
 import { ask, failureOf, never, openTestModels, patient, quickRetry } from '../support/models.ts'
+import type { OpenAIOptions } from '../support/one-server.ts'
 
 let server: FakeModel
 beforeEach(async () => {

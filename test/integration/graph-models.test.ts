@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/infra/clock.ts'
-import { openModels } from '../../src/infra/models/openai.ts'
 import { type Backend, openBackend } from '../support/backend.ts'
 import { type FakeModel, type FakeReply, startFakeModel } from '../support/fake-model.ts'
+import { openModels } from '../support/one-server.ts'
 import { calling, say } from '../support/script.ts'
 import { nodesOf, openTestRuntime, type TestRuntime } from '../support/test-runtime.ts'
 

@@ -52,6 +52,23 @@ const rowsOf = (t: string): Record<string, Record<string, unknown>> => ({
   idempotency: { tenant: t, route: 'x', key: 'k', request_hash: 'h', response: '{}' },
   outbox: { tenant: t, run_id: 'r' },
   inbox: { tenant: t, source: 's', message_id: 'm' },
+  usage_ledger: {
+    tenant: t,
+    request_id: `of ${t}`,
+    role: 'planner',
+    vendor_id: 'v',
+    endpoint_id: 'e',
+    model_id: 'm',
+    model_name: 'm',
+    upstream_name: 'm',
+    status: 'succeeded',
+    prompt_tokens: 1,
+    completion_tokens: 1,
+    total_tokens: 2,
+    cost_micro: 0,
+    currency: 'XXX',
+    ms: 1,
+  },
   rejected_jobs: { tenant: t, job_id: `of ${t}`, data: '{}', faults: '[]' },
 })
 

@@ -57,6 +57,24 @@ describe('metrics', () => {
   })
 })
 
+/** What admins can do with everything they manage. */
+const managed = [
+  'tokens',
+  'users',
+  'vendors',
+  'vendors/{vendor_id}/keys',
+  'vendors/{vendor_id}/endpoints',
+  'vendors/{vendor_id}/models',
+  'categories',
+  'response-formats',
+  'routes',
+  'grants',
+].flatMap((path) => [
+  `get /admin/v1/${path}`,
+  `post /admin/v1/${path}`,
+  ...['get', 'patch', 'delete'].map((method) => `${method} /admin/v1/${path}/{id}`),
+])
+
 describe('/openapi.json', () => {
   it('is 3.1 and has every route with its answers and problems', async () => {
     const { server } = await serveGuarded()
@@ -65,37 +83,43 @@ describe('/openapi.json', () => {
     const operations = Object.entries<Record<string, { operationId: string }>>(document.paths).flatMap(
       ([path, methods]) => Object.keys(methods).map((method) => `${method} ${path}`),
     )
-    expect(operations.sort()).toEqual([
-      'delete /admin/v1/tokens/{id}',
-      'delete /admin/v1/users/{id}',
-      'delete /v1/sessions/{id}',
-      'get /',
-      'get /admin/v1/tokens',
-      'get /admin/v1/tokens/{id}',
-      'get /admin/v1/users',
-      'get /admin/v1/users/{id}',
-      'get /healthz',
-      'get /metrics',
-      'get /openapi.json',
-      'get /readyz',
-      'get /v1/runs',
-      'get /v1/runs/{id}',
-      'get /v1/runs/{id}/blobs/{sha256}',
-      'get /v1/runs/{id}/events',
-      'get /v1/runs/{id}/state',
-      'get /v1/sessions',
-      'get /v1/sessions/{id}',
-      'get /v1/sessions/{id}/events',
-      'patch /admin/v1/tokens/{id}',
-      'patch /admin/v1/users/{id}',
-      'post /admin/v1/tokens',
-      'post /admin/v1/users',
-      'post /v1/runs',
-      'post /v1/runs/wait',
-      'post /v1/runs/{id}/cancel',
-      'post /v1/runs/{id}/input',
-      'post /v1/sessions/{id}/fork',
-    ])
+    expect(operations.sort()).toEqual(
+      [
+        ...managed,
+        ...['disable', 'enable', 'probe', 'rotate'].map(
+          (action) => `post /admin/v1/vendors/{vendor_id}/keys/{id}/${action}`,
+        ),
+        'post /admin/v1/vendors/{vendor_id}/models/{id}/test',
+        'get /admin/v1/vendors/{vendor_id}/models/{id}/unread-answers',
+        'get /admin/v1/usage',
+        'post /admin/v1/usage/reconcile',
+        'post /admin/v1/response-formats/infer',
+        'post /admin/v1/response-formats/{id}/test',
+        'post /v1/chat/completions',
+        'post /v1/embeddings',
+        'get /v1/models',
+        'get /v1/models/{id}',
+        'delete /v1/sessions/{id}',
+        'get /',
+        'get /healthz',
+        'get /metrics',
+        'get /openapi.json',
+        'get /readyz',
+        'get /v1/runs',
+        'get /v1/runs/{id}',
+        'get /v1/runs/{id}/blobs/{sha256}',
+        'get /v1/runs/{id}/events',
+        'get /v1/runs/{id}/state',
+        'get /v1/sessions',
+        'get /v1/sessions/{id}',
+        'get /v1/sessions/{id}/events',
+        'post /v1/runs',
+        'post /v1/runs/wait',
+        'post /v1/runs/{id}/cancel',
+        'post /v1/runs/{id}/input',
+        'post /v1/sessions/{id}/fork',
+      ].sort(),
+    )
     const submit = document.paths['/v1/runs'].post
     expect(submit.security).toEqual([{ bearer: [] }])
     expect(Object.keys(submit.responses)).toEqual(

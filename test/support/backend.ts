@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { openAsBlob } from 'node:fs'
+import { setTimeout as pause } from 'node:timers/promises'
 import { inject } from 'vitest'
 import type { Config } from '../../src/infra/config.ts'
 import type { Database } from '../../src/infra/database/database.ts'
@@ -29,7 +30,8 @@ export const baseConfig = {
   http: { port: 0, host: '127.0.0.1' },
   auth: 'off',
   adminToken: null,
-  masterKey: null,
+  masterKey: Buffer.alloc(32, 7).toString('base64'),
+  previousMasterKeys: [],
   openai: null,
   leaseMs: 30_000,
   filesRoot: null,
@@ -71,9 +73,20 @@ export const servedOn = (name: string): Backend => {
     loadDataDir: undefined,
     openDatabase: () => openPostgres({ url, migrate: false }),
     async drop() {
-      await runAsAdmin(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
+      await dropDatabase(name)
       await dropKeys(redisUrl, name)
     },
+  }
+}
+
+/** Again and again: the server may be cleaning its tables up by itself, which only a superuser may end. */
+const dropDatabase = async (name: string, attempts = 100): Promise<void> => {
+  try {
+    await runAsAdmin(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
+  } catch (error) {
+    if (attempts === 0) throw error
+    await pause(100)
+    await dropDatabase(name, attempts - 1)
   }
 }
 

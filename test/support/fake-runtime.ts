@@ -219,6 +219,8 @@ export const createFakeRuntime = (): FakeRuntime => {
     admin: { tokens: {}, users: {} } as unknown as Runtime['admin'],
     graph: null as unknown as Runtime['graph'],
     models: null as unknown as Runtime['models'],
+    modelService: null as unknown as Runtime['modelService'],
+    modelStats: () => ({ requests: [], tokens: [], fallbacks: 0, pools: [] }),
     startWorker: async () => undefined,
     close: async () => undefined,
   }

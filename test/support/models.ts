@@ -1,7 +1,7 @@
 import { setTimeout as timer } from 'node:timers/promises'
-import { type OpenAIOptions, openModels } from '../../src/infra/models/openai.ts'
 import { MasonError } from '../../src/state/errors.ts'
 import type { Clock, ModelRequest, Models } from '../../src/state/ports.ts'
+import { type OpenAIOptions, openModels } from './one-server.ts'
 
 /** The real clock, with a count of the sleeps that are not over: what is left after a call is a leak. */
 export const createCountingClock = (): Clock & { sleeping(): number } => {

@@ -2,7 +2,6 @@ import { expect } from 'vitest'
 import type { Left } from '../../src/graph/execute.ts'
 import type { LiveRun } from '../../src/graph/live-run.ts'
 import { systemClock } from '../../src/infra/clock.ts'
-import { openModels } from '../../src/infra/models/openai.ts'
 import { openRuntime, type RuntimeOptions } from '../../src/runtime.ts'
 import type { BusinessApi, Runtime } from '../../src/runtime-api.ts'
 import type { Models } from '../../src/state/ports.ts'
@@ -11,6 +10,7 @@ import type { RunEvent, RunView } from '../../src/state/run-view.ts'
 import type { RuntimeState } from '../../src/state/runtime-state.ts'
 import type { Backend } from './backend.ts'
 import { checkInvariants } from './invariants.ts'
+import { openModels } from './one-server.ts'
 
 /** A runtime with a worker, on a backend; everything it let go of is compared with what the database holds. */
 export type TestRuntime = Runtime & {

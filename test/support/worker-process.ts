@@ -1,9 +1,9 @@
 import { fileURLToPath } from 'node:url'
 import { systemClock } from '../../src/infra/clock.ts'
 import type { Config } from '../../src/infra/config.ts'
-import { openModels } from '../../src/infra/models/openai.ts'
 import { openRuntime } from '../../src/runtime.ts'
 import type { RunRequest } from '../../src/state/run-request.ts'
+import { openModels } from './one-server.ts'
 
 /** `node --import tsx test/support/worker-process.ts '<JSON of WorkerTask>'`: a worker of its own, told apart by lines of JSON. */
 export type WorkerTask = {

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { setImmediate } from 'node:timers/promises'
+import { setTimeout as pause, setImmediate } from 'node:timers/promises'
 import type { Usage } from '../../../src/state/runtime-state.ts'
 import { chunksOf, completionOf } from './completion.ts'
 import type { FakeReply, FakeRequest, StatusFault } from './types.ts'
@@ -69,6 +69,15 @@ const failEarly = (reply: FakeReply, response: ServerResponse): boolean => {
   }
 }
 
+/** Comments until the client hangs up: bytes keep coming, an answer never does. */
+const drip = async (response: ServerResponse): Promise<void> => {
+  response.writeHead(200, { 'content-type': 'text/event-stream' })
+  while (!response.destroyed) {
+    await send(response, ': wait\n\n')
+    await pause(100)
+  }
+}
+
 /** Streams the events; the faults in the middle of a stream come after its second event, the first with text. */
 const stream = async (
   reply: FakeReply,
@@ -80,9 +89,12 @@ const stream = async (
   response.socket?.setNoDelay(true)
   const { fault } = reply
   if (fault === 'split_utf8') {
-    const text = events.map((one) => one.text).join('')
-    for (const byte of Buffer.from(text)) await send(response, Uint8Array.of(byte))
-    request.told = events.findLast(({ usage }) => usage !== null)?.usage ?? null
+    const bytes = Buffer.from(events.map((one) => one.text).join(''))
+    let sent = 0
+    for (; sent < bytes.length && !response.destroyed; sent++)
+      await send(response, bytes.subarray(sent, sent + 1))
+    // a client that hangs up before the end was told nothing
+    if (sent === bytes.length) request.told = events.findLast(({ usage }) => usage !== null)?.usage ?? null
   }
   const whole = fault === 'split_utf8' ? [] : events
   const isCut = fault === 'cut' || fault === 'cut_after_usage'
@@ -104,6 +116,7 @@ export const answer = async (
   response: ServerResponse,
 ): Promise<void> => {
   if (failEarly(reply, response)) return
+  if (reply.fault === 'drip') return drip(response)
   const { body, nth } = request
   const options = body.stream_options as { include_usage?: boolean } | undefined
   const context = {

@@ -16,6 +16,8 @@ export type NamedFault =
   /** Sends headers and no body. */
   | 'stall_body'
   | 'stall_after_first_chunk'
+  /** Sends comments of the stream without end, and nothing else. */
+  | 'drip'
   /** Destroys the socket after the first chunk. */
   | 'cut'
   /** The same, but each chunk carried the whole usage. */

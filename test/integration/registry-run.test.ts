@@ -1,0 +1,159 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Backend, openBackend, unique } from '../support/backend.ts'
+import { type FakeModel, startFakeModel } from '../support/fake-model.ts'
+import { type Reply, startServer, type TestServer } from '../support/http.ts'
+import type { Vendor } from '../support/http-vendor.ts'
+import { parrotKey, startOddVendor } from '../support/odd-vendor.ts'
+import { openTestRuntime, type TestRuntime } from '../support/test-runtime.ts'
+
+/** From an empty registry to runs that use it, with nothing but the API. */
+
+const admin = 'the-admin-token-of-this-test'
+let backend: Backend
+let fake: FakeModel
+let parrot: Vendor
+let runtime: TestRuntime
+let server: TestServer
+const answers: string[] = []
+
+beforeAll(async () => {
+  backend = await openBackend()
+  fake = await startFakeModel()
+  parrot = await startOddVendor()
+  runtime = await openTestRuntime(backend)
+  server = await startServer({ runtime, auth: 'required', adminToken: admin })
+})
+afterAll(async () => {
+  await server?.close()
+  await runtime?.close()
+  await fake?.close()
+  await parrot?.[Symbol.asyncDispose]()
+  await backend?.drop()
+})
+
+const call = async (method: string, path: string, json?: unknown): Promise<Reply> => {
+  const reply = await server.call(method, path, { token: admin, ...(json !== undefined && { json }) })
+  answers.push(reply.text)
+  return reply
+}
+const make = async (path: string, json: unknown): Promise<string> => {
+  const { status, body, text } = await call('POST', `/admin/v1${path}`, json)
+  expect([status, text]).toEqual([201, text])
+  return body.id
+}
+const run = async (prompt: string) => (await call('POST', '/v1/runs/wait', { prompt, user_id: 'u1' })).body
+
+describe('a vendor that speaks as OpenAI does', () => {
+  const secret = 'sk-of-this-vendor-0123456789'
+  let vendor: string
+  let key: string
+  let model: string
+
+  beforeAll(async () => {
+    vendor = await make('/vendors', { name: unique('acme') })
+    key = await make(`/vendors/${vendor}/keys`, { label: 'main', secret })
+    const endpoint_id = await make(`/vendors/${vendor}/endpoints`, {
+      name: 'main',
+      base_url: fake.baseUrl,
+      protocol: 'openai',
+    })
+    model = await make(`/vendors/${vendor}/models`, { name: 'acme-1', upstream_name: 'big', endpoint_id })
+    await make('/routes', { role: 'planner', models: [{ model: 'acme-1' }] })
+  })
+
+  test('serves the next run of its role, with its own key', async () => {
+    fake.script({ planner: [{ text: 'Hello from acme.' }] } as never)
+    expect(await run('Say hello')).toMatchObject({ status: 'completed', answer: 'Hello from acme.' })
+    expect(fake.requests('planner')).toHaveLength(1)
+    const { body } = await call('GET', '/admin/v1/usage?group_by=model')
+    expect(JSON.stringify(body)).toContain('acme-1')
+  })
+
+  test('can be tried out: the raw answer stands beside what was read in it, without the secret', async () => {
+    fake.script({ test: [{ text: 'OK' }], probe: [{ text: 'OK' }] } as never)
+    const tested = await call('POST', `/admin/v1/vendors/${vendor}/models/${model}/test`, {
+      prompt: 'Say OK',
+    })
+    expect(tested.body).toMatchObject({ ok: true, parsed: { text: 'OK' }, error: null })
+    expect(JSON.stringify(tested.body.raw)).toContain('chatcmpl-')
+    expect((await call('POST', `/admin/v1/vendors/${vendor}/keys/${key}/probe`)).body).toMatchObject({
+      ok: true,
+    })
+    fake.script({ test: [{ fault: { status: 401, body: { error: { message: `no ${secret}` } } } }] } as never)
+    const refused = await call('POST', `/admin/v1/vendors/${vendor}/models/${model}/test`)
+    expect(refused.body).toMatchObject({ ok: false, error: { code: 'model_unauthorized' } })
+    expect((await call('GET', `/admin/v1/vendors/${vendor}/keys/${key}`)).body.health.state).toBe('disabled')
+    const enabled = await call('POST', `/admin/v1/vendors/${vendor}/keys/${key}/enable`)
+    expect(enabled.body.health.state).toBe('healthy')
+    expect(answers.join('\n')).not.toContain(secret)
+  })
+
+  test('serves no more once its key is disabled', async () => {
+    await call('POST', `/admin/v1/vendors/${vendor}/keys/${key}/disable`)
+    const failed = await run('Say hello')
+    expect(failed).toMatchObject({ status: 'failed', error: { code: 'no_model_available' } })
+    await call('POST', `/admin/v1/vendors/${vendor}/keys/${key}/enable`)
+    fake.script({ planner: [{ text: 'Back again.' }] } as never)
+    expect(await run('Say hello')).toMatchObject({ status: 'completed', answer: 'Back again.' })
+    const { body } = await call('GET', '/admin/v1/routes?role=planner')
+    await call('DELETE', `/admin/v1/routes/${body.data[0].id}`)
+  })
+})
+
+test('a vendor with an odd answer shape is added without code, and a run uses it', async () => {
+  const pasted = {
+    status: 'spoken',
+    payload: {
+      utterances: [
+        { kind: 'thought', words: 'I shall repeat it.' },
+        { kind: 'speech', words: 'You said: hello there' },
+      ],
+      halted_because: 'said_everything',
+    },
+    meter: { heard_tokens: 12, uttered_tokens: 6 },
+  }
+  const inferred = await call('POST', '/admin/v1/response-formats/infer', { raw: pasted, category: 'text' })
+  expect(inferred.body.proposal).toMatchObject({ category: 'text', paths: { text: expect.any(String) } })
+  const format = await make('/response-formats', {
+    name: 'parrot',
+    paths: {
+      text: "payload.utterances[?kind=='speech'].words | [0]",
+      reasoning: "payload.utterances[?kind=='thought'].words | [0]",
+      usage: { prompt_tokens: 'meter.heard_tokens', completion_tokens: 'meter.uttered_tokens' },
+    },
+    request: {
+      path: '/talk',
+      body: {
+        engine: '{{model}}',
+        dialogue:
+          "{{messages[].{who: (role=='system' && 'rules') || (role=='user' && 'human') || (role=='assistant' && 'machine') || 'helper', says: content || ''} }}",
+        knobs: { heat: '{{temperature}}', ceiling: '{{max_tokens}}' },
+      },
+    },
+    samples: [
+      {
+        raw: pasted,
+        expected: { text: 'You said: hello there', usage: { prompt_tokens: 12, completion_tokens: 6 } },
+      },
+    ],
+  })
+  const vendor = await make('/vendors', { name: 'Parrot Systems' })
+  await make(`/vendors/${vendor}/keys`, { label: 'main', secret: parrotKey })
+  const endpoint_id = await make(`/vendors/${vendor}/endpoints`, {
+    name: 'main',
+    base_url: `${parrot.url}/v2`,
+    protocol: 'http',
+    headers: { 'x-parrot-key': '{{key}}' },
+  })
+  await make(`/vendors/${vendor}/models`, {
+    name: 'macaw',
+    upstream_name: 'macaw-2',
+    endpoint_id,
+    response_format_id: format,
+  })
+  await make('/routes', { role: 'planner', models: [{ model: 'macaw' }] })
+  const done = await run('Hello from the jungle')
+  expect(done).toMatchObject({ status: 'completed', answer: expect.stringContaining('You said: ') })
+  expect(done.usage.completion_tokens).toBeGreaterThan(0)
+  expect(answers.join('\n')).not.toContain(parrotKey)
+})

@@ -1,0 +1,431 @@
+import OpenAI from 'openai'
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { type DoorServer, startDoor, vendorKey } from '../../support/door-server.ts'
+
+/** The official client, unmodified, over real HTTP. */
+
+let door: DoorServer
+let client: OpenAI
+beforeAll(async () => {
+  door = await startDoor()
+  client = door.client()
+})
+afterAll(() => door[Symbol.asyncDispose]())
+beforeEach(() => {
+  door.vendor.reset()
+  door.settled.length = 0
+  door.embedded.length = 0
+})
+
+const user = (content: string) => [{ role: 'user' as const, content }]
+const weather = {
+  type: 'function' as const,
+  function: {
+    name: 'weather',
+    description: 'Tells the weather',
+    parameters: { type: 'object', properties: { city: { type: 'string' } } },
+  },
+}
+const calls = [
+  { id: 'call_a', name: 'weather', arguments: { city: 'Paris' } },
+  { id: 'call_b', name: 'weather', arguments: { city: 'Rome' } },
+]
+
+describe('chat', () => {
+  test('gives a whole completion, metered for the business and the user', async () => {
+    door.vendor.script({ '*': [{ text: 'Hello there', reasoning: 'a greeting' }] })
+    const answer = await client.chat.completions.create({
+      model: 'chatty',
+      messages: user('Hi'),
+      user: 'ann',
+    })
+    expect(answer).toMatchObject({
+      id: expect.stringMatching(/^chatcmpl-[0-9a-f]{24}$/),
+      object: 'chat.completion',
+      created: expect.any(Number),
+      model: 'chatty',
+      choices: [
+        {
+          index: 0,
+          finish_reason: 'stop',
+          message: { role: 'assistant', content: 'Hello there', reasoning_content: 'a greeting' },
+        },
+      ],
+      usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 },
+    })
+    expect(door.settled).toEqual([
+      expect.objectContaining({
+        status: 'succeeded',
+        role: 'door',
+        caller: { business_id: 'acme', user_id: 'ann', run_id: null },
+        usage: expect.objectContaining({ total_tokens: 15 }),
+      }),
+    ])
+  })
+
+  test('hands on what OpenAI knows, and drops the rest', async () => {
+    await client.chat.completions.create({
+      model: 'chatty',
+      messages: [
+        { role: 'developer', content: [{ type: 'text', text: 'Be brief' }] },
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: 'What is this?' },
+            { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA', detail: 'low' } },
+          ],
+        },
+        {
+          role: 'assistant',
+          content: null,
+          tool_calls: [{ id: 'c1', type: 'function', function: { name: 'weather', arguments: '{}' } }],
+        },
+        { role: 'tool', tool_call_id: 'c1', content: 'sunny' },
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: 'And' },
+            { type: 'text', text: 'now?' },
+          ],
+        },
+      ],
+      tools: [weather],
+      tool_choice: 'required',
+      parallel_tool_calls: false,
+      temperature: 0.3,
+      top_p: 0.9,
+      max_completion_tokens: 77,
+      stop: ['END'],
+      seed: 7,
+      n: 1,
+      logit_bias: { '50256': -100 },
+      reasoning_effort: 'low',
+      response_format: { type: 'json_object' },
+      store: true,
+      metadata: { a: 'b' },
+      ...{ top_k: 5, made_up: true },
+    })
+    const [request] = door.vendor.requests()
+    expect(request?.headers.authorization).toBe(`Bearer ${vendorKey}`)
+    expect(request?.body).toMatchObject({
+      model: 'upstream-chatty',
+      messages: [
+        { role: 'system', content: 'Be brief' },
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: 'What is this?' },
+            { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA', detail: 'low' } },
+          ],
+        },
+        {
+          role: 'assistant',
+          content: null,
+          tool_calls: [{ id: 'c1', type: 'function', function: { name: 'weather', arguments: '{}' } }],
+        },
+        { role: 'tool', tool_call_id: 'c1', content: 'sunny' },
+        { role: 'user', content: 'And\nnow?' },
+      ],
+      tools: [weather],
+      tool_choice: 'required',
+      parallel_tool_calls: false,
+      temperature: 0.3,
+      top_p: 0.9,
+      max_completion_tokens: 77,
+      stop: ['END'],
+      seed: 7,
+      logit_bias: { '50256': -100 },
+      reasoning_effort: 'low',
+      response_format: { type: 'json_object' },
+    })
+    for (const name of ['store', 'metadata', 'top_k', 'made_up'])
+      expect(request?.body).not.toHaveProperty(name)
+  })
+
+  test('asks for JSON of a schema', async () => {
+    door.vendor.script({ '*': [{ text: '{"a":1}' }] })
+    const schema = {
+      type: 'object',
+      properties: { a: { type: 'number' } },
+      required: ['a'],
+      additionalProperties: false,
+    }
+    const answer = await client.chat.completions.parse({
+      model: 'chatty',
+      messages: user('Give a'),
+      response_format: { type: 'json_schema', json_schema: { name: 'an_a', strict: true, schema } },
+    })
+    expect(answer.choices[0]?.message.parsed).toEqual({ a: 1 })
+    expect(door.vendor.requests()[0]?.schema).toEqual(schema)
+  })
+
+  test('passes on parallel tool calls', async () => {
+    door.vendor.script({ '*': [{ tool_calls: calls }] })
+    const answer = await client.chat.completions.create({
+      model: 'chatty',
+      messages: user('Weather?'),
+      tools: [weather],
+    })
+    expect(answer.choices[0]).toMatchObject({
+      finish_reason: 'tool_calls',
+      message: {
+        content: null,
+        tool_calls: calls.map(({ id, name, arguments: args }) => ({
+          id,
+          type: 'function',
+          function: { name, arguments: JSON.stringify(args) },
+        })),
+      },
+    })
+  })
+})
+
+describe('streams', () => {
+  test('come as the vendor sends them: role, text, finish, usage', async () => {
+    door.vendor.script({ '*': [{ text: 'one two three four', reasoning: 'thinking' }] })
+    const stream = await client.chat.completions.create({
+      model: 'chatty',
+      messages: user('Count'),
+      stream: true,
+      stream_options: { include_usage: true },
+    })
+    const chunks: OpenAI.ChatCompletionChunk[] = []
+    for await (const chunk of stream) chunks.push(chunk)
+    expect(chunks[0]?.choices[0]?.delta.role).toBe('assistant')
+    expect(chunks.map((chunk) => chunk.choices[0]?.delta.content ?? '').join('')).toBe('one two three four')
+    expect(chunks.filter((chunk) => chunk.choices[0]?.delta.content).length).toBeGreaterThan(1)
+    expect(JSON.stringify(chunks)).toContain('reasoning_content')
+    expect(chunks.at(-2)?.choices[0]?.finish_reason).toBe('stop')
+    expect(chunks.at(-1)).toMatchObject({ choices: [], usage: { total_tokens: 15 } })
+    expect(new Set(chunks.map(({ id, model, object }) => `${id} ${model} ${object}`)).size).toBe(1)
+  })
+
+  test('the first words arrive while the vendor still speaks', async () => {
+    door.vendor.script({ '*': [{ text: 'first and last', fault: 'stall_after_first_chunk' }] })
+    const stream = await client.chat.completions.create({
+      model: 'chatty',
+      messages: user('Go'),
+      stream: true,
+    })
+    for await (const chunk of stream) {
+      expect(chunk.choices[0]?.delta.content).toBe('firs')
+      break
+    }
+    // the client has left: so does the call, and it is metered
+    await vi.waitUntil(() => door.vendor.open() === 0)
+    await vi.waitUntil(() => door.settled.length === 1)
+    expect(door.settled[0]?.status).toBe('aborted')
+  })
+
+  test("the client's own helper puts tool calls together", async () => {
+    door.vendor.script({ '*': [{ text: 'Let me look', tool_calls: calls }] })
+    const runner = client.chat.completions.stream({
+      model: 'chatty',
+      messages: user('Weather?'),
+      tools: [weather],
+    })
+    const answer = await runner.finalChatCompletion()
+    expect(answer.choices[0]?.finish_reason).toBe('tool_calls')
+    expect(answer.choices[0]?.message.content).toBe('Let me look')
+    expect(
+      answer.choices[0]?.message.tool_calls?.map((call) => call.type === 'function' && call.function),
+    ).toMatchObject(calls.map(({ name, arguments: args }) => ({ name, arguments: JSON.stringify(args) })))
+  })
+
+  test('a fault after the first word ends the stream with an error, and nothing begins anew', async () => {
+    door.vendor.script({ '*': [{ text: 'half of it', fault: 'cut' }, { text: 'a second beginning' }] })
+    const stream = await client.chat.completions.create({
+      model: 'chatty',
+      messages: user('Go'),
+      stream: true,
+    })
+    let text = ''
+    const read = async () => {
+      for await (const chunk of stream) text += chunk.choices[0]?.delta.content ?? ''
+    }
+    await expect(read()).rejects.toMatchObject({ code: 'model_unavailable', type: 'server_error' })
+    expect(text).toBe('hal')
+    expect(door.vendor.requests()).toHaveLength(1)
+  })
+
+  test('a fault before it is answered with its status, or mended without a word', async () => {
+    door.vendor.script({ '*': [{ fault: { status: 400 } }] })
+    const ask = () => client.chat.completions.create({ model: 'chatty', messages: user('Go'), stream: true })
+    await expect(ask()).rejects.toBeInstanceOf(OpenAI.BadRequestError)
+    door.vendor.reset()
+    door.vendor.script({ '*': [{ fault: 'reset' }, { text: 'well' }] })
+    let text = ''
+    for await (const chunk of await ask()) text += chunk.choices[0]?.delta.content ?? ''
+    expect(text).toBe('well')
+  })
+
+  test('an answer without words is a stream too', async () => {
+    door.vendor.script({ '*': [{ text: '' }] })
+    const runner = client.chat.completions.stream({ model: 'chatty', messages: user('Hush') })
+    expect((await runner.finalChatCompletion()).choices[0]).toMatchObject({
+      finish_reason: 'stop',
+      message: { role: 'assistant', content: null },
+    })
+  })
+
+  test('a client that leaves before the first word ends the call', async () => {
+    door.vendor.script({ '*': [{ hold: true }] })
+    const controller = new AbortController()
+    const asked = client.chat.completions
+      .create({ model: 'chatty', messages: user('Go'), stream: true }, { signal: controller.signal })
+      .catch((error: unknown) => error)
+    await vi.waitUntil(() => door.vendor.held() === 1)
+    controller.abort()
+    expect(await asked).toBeInstanceOf(OpenAI.APIUserAbortError)
+    await vi.waitUntil(() => door.vendor.open() === 0)
+    await vi.waitUntil(() => door.settled[0]?.status === 'aborted')
+  })
+})
+
+describe('embeddings', () => {
+  test('come as base64, which the client asks for by itself, and as numbers', async () => {
+    const ask = (more: object = {}) =>
+      client.embeddings.create({ model: 'embedder', input: ['hello', 'ab'], ...more })
+    const expected = [
+      { object: 'embedding', index: 0, embedding: [5, 104, 0.5] },
+      { object: 'embedding', index: 1, embedding: [2, 97, 0.5] },
+    ]
+    const decoded = await ask()
+    expect(decoded.data.map((one) => ({ ...one, embedding: [...one.embedding] }))).toEqual(expected)
+    expect((await ask({ encoding_format: 'float', dimensions: 3 })).data).toEqual(expected)
+    expect(decoded.usage).toEqual({ prompt_tokens: 4, total_tokens: 4 })
+    expect(door.embedded[1]).toMatchObject({
+      model: 'upstream-embedder',
+      input: ['hello', 'ab'],
+      dimensions: 3,
+    })
+    expect((await client.embeddings.create({ model: 'embedder', input: 'one text' })).data).toHaveLength(1)
+  })
+
+  test('of tokens are refused with words', async () => {
+    await expect(client.embeddings.create({ model: 'embedder', input: [1, 2, 3] })).rejects.toMatchObject({
+      status: 400,
+      param: 'input',
+      message: expect.stringContaining('lists of tokens are not taken'),
+    })
+  })
+})
+
+describe('models', () => {
+  test('are listed and shown by alias', async () => {
+    const models: OpenAI.Model[] = []
+    for await (const model of client.models.list()) models.push(model)
+    expect(models.map(({ id }) => id)).toEqual(['chatty', 'seeing/eye:1', 'embedder'])
+    expect(await client.models.retrieve('seeing/eye:1')).toEqual({
+      id: 'seeing/eye:1',
+      object: 'model',
+      created: 0,
+      owned_by: 'acme-ai',
+      category: 'multimodal',
+      capabilities: ['chat'],
+    })
+    await expect(client.models.retrieve('none')).rejects.toBeInstanceOf(OpenAI.NotFoundError)
+  })
+})
+
+describe('errors have the classes of the client', () => {
+  const ask = (more: object = {}, by = client) =>
+    by.chat.completions.create({ model: 'chatty', messages: user('Hi'), ...more })
+
+  test('unknown models and tokens, missing roles', async () => {
+    await expect(ask({ model: 'none' })).rejects.toBeInstanceOf(OpenAI.NotFoundError)
+    await expect(ask({ model: 'none' })).rejects.toMatchObject({ code: 'model_not_found', param: 'model' })
+    const stranger = door.client({ apiKey: 'stranger' })
+    await expect(ask({}, stranger)).rejects.toBeInstanceOf(OpenAI.AuthenticationError)
+    await expect(ask({}, stranger)).rejects.toMatchObject({ code: 'invalid_api_key' })
+    await expect(ask({}, door.client({ apiKey: 'reader' }))).rejects.toBeInstanceOf(
+      OpenAI.PermissionDeniedError,
+    )
+    await expect(door.client({ apiKey: 'submitter' }).models.list()).rejects.toBeInstanceOf(
+      OpenAI.PermissionDeniedError,
+    )
+  })
+
+  test.each<[object, string | null]>([
+    [{ messages: [] }, 'messages'],
+    [{ messages: 'hi' }, 'messages'],
+    [{ messages: [{ role: 'nobody', content: 'x' }] }, 'messages[0].role'],
+    [{ messages: [{ role: 'user', content: 5 }] }, 'messages[0].content'],
+    [{ messages: [{ role: 'user', content: [{ type: 'input_audio' }] }] }, 'messages[0].content'],
+    [{ model: undefined }, 'model'],
+    [{ n: 2 }, 'n'],
+    [{ temperature: 'hot' }, 'temperature'],
+    [{ stop: 5 }, 'stop'],
+    [{ tools: [{ type: 'custom' }] }, 'tools[0].type'],
+    [{ stream: 'yes' }, 'stream'],
+    [{ user: 'a\u0000b' }, 'user'],
+  ])('%j is a bad request that names its place', async (more, param) => {
+    const error: unknown = await ask(more).catch((thrown: unknown) => thrown)
+    expect(error).toBeInstanceOf(OpenAI.BadRequestError)
+    expect(error).toMatchObject({ type: 'invalid_request_error' })
+    expect(String((error as { param: unknown }).param)).toContain(param)
+    expect(door.vendor.requests()).toEqual([])
+  })
+
+  test('a model of another kind', async () => {
+    await expect(ask({ model: 'embedder' })).rejects.toMatchObject({ status: 400, param: 'model' })
+    await expect(client.embeddings.create({ model: 'chatty', input: 'x' })).rejects.toMatchObject({
+      status: 400,
+    })
+  })
+
+  test('what the vendor refuses, and never the key', async () => {
+    const faults: [object, number, string][] = [
+      [
+        { status: 400, body: { error: { message: 'bad', code: 'context_length_exceeded' } } },
+        400,
+        'context_length_exceeded',
+      ],
+      [{ status: 400, body: { error: { message: 'bad', code: 'content_filter' } } }, 400, 'content_filter'],
+      [{ status: 401, body: { error: { message: `wrong key ${vendorKey}` } } }, 502, 'model_unauthorized'],
+    ]
+    for (const [fault, status, code] of faults) {
+      door.vendor.script({ '*': [{ fault: fault as never }] })
+      const error = await ask().catch((thrown: unknown) => thrown)
+      expect(error).toMatchObject({ status, code })
+      expect(JSON.stringify(error) + String(error)).not.toContain(vendorKey)
+    }
+  })
+
+  test('a body that is no JSON, or none at all', async () => {
+    const post = (raw: string, type = 'application/json') =>
+      door.server.call('POST', '/v1/chat/completions', {
+        raw,
+        token: 'all',
+        headers: { 'content-type': type },
+      })
+    expect(await post('{"model":')).toMatchObject({
+      status: 400,
+      body: { error: { type: 'invalid_request_error' } },
+    })
+    expect(await post('')).toMatchObject({ status: 400, body: { error: { code: 'malformed_json' } } })
+    expect(await post('x', 'text/plain')).toMatchObject({ status: 415, body: { error: { param: null } } })
+    expect(await post('[]')).toMatchObject({ status: 400, body: { error: { code: 'invalid_request' } } })
+  })
+})
+
+describe('limits and health', () => {
+  const expectRateLimit = async (own: DoorServer, seconds: string): Promise<void> => {
+    const asked = own.client().chat.completions.create({ model: 'chatty', messages: user('Hi') })
+    const error: unknown = await asked.catch((thrown: unknown) => thrown)
+    expect(error).toBeInstanceOf(OpenAI.RateLimitError)
+    expect((error as InstanceType<typeof OpenAI.RateLimitError>).headers?.get('retry-after')).toBe(seconds)
+  }
+
+  test('a vendor that asks to be left alone is a rate limit, with a time to wait', async () => {
+    await using own = await startDoor()
+    own.vendor.script({ '*': [{ fault: { status: 429, headers: { 'retry-after': '120' } } }] })
+    await expectRateLimit(own, '120')
+  })
+
+  test('a key that has reached its limit is a rate limit too', async () => {
+    await using own = await startDoor()
+    own.limit = { granted: false, limit: 'rpm', retryAfterMs: 40_000 }
+    await expectRateLimit(own, '40')
+  })
+})

@@ -1,0 +1,42 @@
+import { randomBytes } from 'node:crypto'
+import { systemClock } from '../../src/infra/clock.ts'
+import type { Config } from '../../src/infra/config.ts'
+import type { Database } from '../../src/infra/database/database.ts'
+import { type Hints, openHints } from '../../src/infra/queue/hints.ts'
+import { openRegistry, type RegistryOptions } from '../../src/infra/registry/follow.ts'
+import { createMasterKeys } from '../../src/infra/secrets/master-keys.ts'
+import { silentLog } from '../../src/infra/silent-log.ts'
+
+/** What a registry in memory stands on, on any database. */
+
+export const newMasterKey = (): string => randomBytes(32).toString('base64')
+
+export const openaiSettings = (
+  more: Partial<NonNullable<Config['openai']>> = {},
+): NonNullable<Config['openai']> => ({
+  apiKey: 'sk-of-the-settings',
+  baseUrl: null,
+  model: 'gpt-x',
+  embeddingModel: 'embed-x',
+  ...more,
+})
+
+const localHints = (): Promise<Hints> => openHints({ kind: 'embedded', log: silentLog })
+
+export const registryOptions = async (
+  database: Database,
+  more: Partial<RegistryOptions> = {},
+): Promise<RegistryOptions> => ({
+  database,
+  masterKeys: createMasterKeys(newMasterKey()),
+  openai: null,
+  formats: { builtIn: [], check: () => [] },
+  onSecret: () => {},
+  hints: more.hints ?? (await localHints()),
+  clock: systemClock,
+  log: silentLog,
+  ...more,
+})
+
+export const openTestRegistry = async (database: Database, more: Partial<RegistryOptions> = {}) =>
+  openRegistry(await registryOptions(database, more))

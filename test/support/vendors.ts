@@ -1,0 +1,116 @@
+import type { Answered, Wanted } from '../../src/infra/models/call-ports.ts'
+import type { Caller, ModelAsk, ResultDelta } from '../../src/infra/models/ports.ts'
+import type { Runtime } from '../../src/runtime-api.ts'
+import type { ModelWaits } from '../../src/runtime-models.ts'
+import {
+  endpointInputSchema,
+  keyInputSchema,
+  modelInputSchema,
+  vendorInputSchema,
+} from '../../src/state/registry/catalog.ts'
+import { routeInputSchema } from '../../src/state/registry/routing.ts'
+import type { FakeBrain, FakeModel, FakeReply } from './fake-model.ts'
+
+/** Hands for the call path: vendors made through the registry itself, on fake servers that tell keys apart. */
+
+export const quickWaits: ModelWaits = {
+  cooling: { baseMs: 20, maxMs: 60 },
+  disabled: { baseMs: 1500, maxMs: 1500 },
+  retry: { attempts: 4, baseMs: 5, maxMs: 20 },
+}
+
+export const someone: Caller = { business_id: 'default', user_id: 'u1', run_id: null }
+
+export type VendorOptions = {
+  /** Labels, which are their secrets too. */
+  keys: readonly string[]
+  limits?: Record<string, unknown>
+  /** Aliases; each is also the upstream name. */
+  models: readonly string[]
+  model?: Record<string, unknown>
+  endpoint?: Record<string, unknown>
+}
+
+const secretOf = (label: string): string => `sk-secret-of-${label}`
+
+/** A vendor with its keys, one endpoint and models; gives the ids by label and alias. */
+export const addVendor = async (
+  { admin: { registry } }: Pick<Runtime, 'admin'>,
+  name: string,
+  baseUrl: string,
+  { keys, limits = {}, models, model = {}, endpoint = {} }: VendorOptions,
+) => {
+  const vendor = await registry.vendors.create({}, vendorInputSchema.parse({ name }))
+  const scope = { vendor_id: vendor.id }
+  const ids: Record<string, string> = { vendor: vendor.id }
+  for (const label of keys) {
+    const key = await registry.keys.create(
+      scope,
+      keyInputSchema.parse({ label, secret: secretOf(label), limits }),
+    )
+    ids[label] = key.id
+  }
+  const made = await registry.endpoints.create(
+    scope,
+    endpointInputSchema.parse({ name, base_url: baseUrl, protocol: 'openai', ...endpoint }),
+  )
+  ids.endpoint = made.id
+  for (const alias of models) {
+    const input = { name: alias, upstream_name: alias, endpoint_id: made.id, ...model }
+    ids[alias] = (await registry.models.create(scope, modelInputSchema.parse(input))).id
+  }
+  return ids
+}
+
+export const addRoute = (
+  { admin: { registry } }: Pick<Runtime, 'admin'>,
+  role: string,
+  models: readonly string[],
+): Promise<unknown> =>
+  registry.routes.create({}, routeInputSchema.parse({ role, models: models.map((model) => ({ model })) }))
+
+const plainAsk = (role: string): ModelAsk => ({
+  role,
+  messages: [{ role: 'user', content: 'Say hello' }],
+  tools: [],
+  schema: null,
+  input: [],
+  query: null,
+  prompt: null,
+  parameters: {},
+  stream: true,
+})
+
+/** One call, with what was heard of it. */
+export const callWith = async (
+  { modelService }: Pick<Runtime, 'modelService'>,
+  wanted: Wanted,
+  {
+    ask = {},
+    caller = someone,
+    signal = new AbortController().signal,
+    onDelta = () => {},
+  }: {
+    ask?: Partial<ModelAsk>
+    caller?: Caller
+    signal?: AbortSignal
+    onDelta?: (delta: ResultDelta, attempt: number) => void
+  } = {},
+): Promise<Answered> =>
+  modelService.ask(wanted, { ...plainAsk(wanted.role), ...ask }, caller, onDelta, signal)
+
+/** Which keys a server was asked with, in order, by label. */
+export const labelsOf = (server: Pick<FakeModel, 'requests'>): string[] =>
+  server.requests().map(({ headers }) => String(headers.authorization).replace('Bearer sk-secret-of-', ''))
+
+/** Answers by the label of the key; the last one repeats. */
+export const byKey = (answers: Record<string, readonly FakeReply[]>): FakeBrain => {
+  const next = new Map<string, number>()
+  return ({ headers }) => {
+    const label = String(headers.authorization).replace('Bearer sk-secret-of-', '')
+    const list = answers[label] ?? answers['*'] ?? []
+    const at = next.get(label) ?? 0
+    next.set(label, at + 1)
+    return list[Math.min(at, list.length - 1)]
+  }
+}
