@@ -98,6 +98,8 @@ export const createModelAdmin = (options: TrialOptions): ModelAdmin => {
       anyway: true,
     }
     const made = await makeRequest(options, request, signal)
+    // who reads the key next sees what this told of it
+    await health.settled()
     if ('granted' in made)
       return failed('model_rate_limited', `the limit ${made.limit} of the key "${key?.label}" is reached`)
     const raw = pieces.length === 0 ? null : pieces.length === 1 ? pieces[0] : pieces
