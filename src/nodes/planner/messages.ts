@@ -8,7 +8,7 @@ import {
   planOf,
   resultText,
 } from '../../state/context.ts'
-import type { ModelMessage } from '../../state/ports.ts'
+import type { ModelMessage, Reasoning } from '../../state/ports.ts'
 import type { RuntimeState } from '../../state/runtime-state.ts'
 import { type ReadonlyAction, turnActions } from '../../state/turn.ts'
 import { plannerInstructions, replanNote } from './instructions.ts'
@@ -71,6 +71,7 @@ const callMessages = (
       role: 'assistant',
       content: plan.preparation,
       tool_calls: calls.map(({ id, tool, args }) => ({ id, name: tool, arguments: JSON.stringify(args) })),
+      ...reasoningOf(plan),
     },
     ...calls.map(({ id, index }): ModelMessage => {
       const answer = answers.get(index)
@@ -78,6 +79,12 @@ const callMessages = (
     }),
   ]
 }
+
+/** What was thought before these calls; a vendor that thinks between calls wants it back for as long as the turn lasts. */
+const reasoningOf = ({ result: { reasoning, reasoned_by } }: ReadonlyAction): { reasoning?: Reasoning } =>
+  typeof reasoning === 'string' && typeof reasoned_by === 'string'
+    ? { reasoning: { text: reasoning, by: reasoned_by } }
+    : {}
 
 /** The answers to the calls made just before `start`: those before the next plan. */
 const answersTo = (actions: readonly ReadonlyAction[], start: number): Map<number, ReadonlyAction> => {
