@@ -99,7 +99,7 @@ export const createWorker = (options: WorkerOptions) => {
     const live = new LiveRun(
       { ...claim, business_id: claim.tenant, state: fold(rows) },
       {
-        log: createRunLog(sql, claim),
+        log: createRunLog(sql, claim, lease.check),
         clock,
         newAttemptId,
         events: {
