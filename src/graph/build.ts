@@ -76,7 +76,7 @@ const targetsOf = (run: LiveRun, clock: Clock, state: RuntimeState, entering: bo
 const guard = (run: LiveRun, clock: Clock, targets: Target[]): Target[] => {
   if (run.ended || targets.length === 0) return []
   if (targets.some(({ node }) => node === 'load-session' || node === 'end')) return targets
-  run.outcome ??= reachedLimit(run.state, run.claimed.request.limits ?? {}, targets.length)
+  run.outcome ??= reachedLimit(run.state, run.request.limits ?? {}, targets.length, run.workedMs)
   if (run.outcome) return [{ node: 'end', call: null }]
   run.waitsUntil = targets[0]?.node === 'planner' ? waitingUntil(turnTodos(run.state), clock.now()) : null
   return run.waitsUntil ? [] : targets

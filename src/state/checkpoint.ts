@@ -62,7 +62,18 @@ const check = <Schema extends z.ZodType>(node: string, schema: Schema, value: un
 }
 
 /** What routing, reflection and the answer are read from stays in the action, however large the rest. */
-const kept = ['call', 'calls', 'block', 'judged', 'is_error', 'draft', 'answer', 'error'] as const
+const kept = [
+  'call',
+  'calls',
+  'block',
+  'judged',
+  'is_error',
+  'draft',
+  'answer',
+  'error',
+  'provenance',
+  'compacted',
+] as const
 
 const spill = async (
   result: ActionBody['result'],

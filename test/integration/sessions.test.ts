@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Database } from '../../src/infra/database/database.ts'
+import { sha256 } from '../../src/infra/ids.ts'
 import { appendAction } from '../../src/infra/runs/append.ts'
+import { createRunLog } from '../../src/infra/runs/run-log.ts'
 import type { BusinessApi } from '../../src/runtime-api.ts'
 import type { Page } from '../../src/state/run-view.ts'
 import { type Backend, openBackend, unique } from '../support/backend.ts'
@@ -158,6 +160,27 @@ describe('deleting a session', () => {
     checkInvariants(await runtime.stateOf(kept.second.id))
   })
 
+  test('takes the blobs that only it held, and leaves those of others', async () => {
+    const [mine, shared] = [Buffer.from(unique('mine')), Buffer.from(unique('shared'))]
+    const file = (name: string, bytes: Buffer) => ({
+      name,
+      type: 'text/plain',
+      content_base64: bytes.toString('base64'),
+    })
+    const admit = async (...files: ReturnType<typeof file>[]) =>
+      (await api().submit({ prompt: 'x', user_id: 'u1', delay_ms: 86_400_000, files })).run
+    const first = await admit(file('a', mine), file('b', shared))
+    const second = await admit(file('c', shared))
+    const log = createRunLog(database, { tenant: 'default', run_id: first.id, epoch: 0 })
+    const result = await log.keepBlob(Buffer.from(unique('a large result')))
+    const held = (hash: string) => count(database, 'blobs WHERE sha256 = $1', [hash])
+    expect(await held(result)).toBe(1)
+    await api().deleteSession(first.session_id)
+    expect([await held(sha256(mine)), await held(sha256(shared)), await held(result)]).toEqual([0, 1, 0])
+    await api().deleteSession(second.session_id)
+    expect(await held(sha256(shared))).toBe(0)
+  })
+
   test('also ends one that is running, with what waits behind it; its name can be used anew', async () => {
     const session_id = unique('s')
     script({ hold: true, text: 'late' })
@@ -243,16 +266,20 @@ describe('a fork', () => {
     }
   })
 
-  test('of a run that is still at work leaves that one alone', async () => {
-    const session_id = unique('s')
+  test('of a run that is still at work is refused, and one of the turn before it is made', async () => {
+    const { session_id } = await twoTurns()
     script({ hold: true, text: 'Done.' })
     const { run } = await api().submit({ prompt: 'x', user_id: 'u1', session_id })
     await until(
       'the model call',
       () => model.requests('planner').length > 0 && model.held() === 1 && model.open() === 1,
     )
-    const fork = await api().fork(session_id, 2)
-    checkInvariants(await runtime.stateOf(fork?.turns[0]?.run_id ?? ''))
+    const refused = await api()
+      .fork(session_id, 14)
+      .catch((error: unknown) => error)
+    expect(refused).toMatchObject({ code: 'in_use', detail: { users: [{ kind: 'run', id: run.id }] } })
+    const fork = await api().fork(session_id, 13)
+    checkInvariants(await runtime.stateOf(fork?.turns[1]?.run_id ?? ''))
     model.release()
     expect((await api().wait(run.id, deadline())).status).toBe('completed')
     checkInvariants(await runtime.stateOf(run.id))
@@ -284,11 +311,37 @@ describe('a fork', () => {
     expect(state).toEqual(await runtime.stateOf(third.run.id))
   })
 
-  test('at an action that is not there, or of another business, is null', async () => {
+  test('at an action that is not there names the field; of another business there is no such session', async () => {
     const { session_id } = await twoTurns()
-    expect(await api().fork(session_id, 14)).toBeNull()
-    expect(await api().fork(session_id, 0)).toBeNull()
-    expect(await api().fork(session_id, 99_999_999_999)).toBeNull()
+    for (const id of [14, 0, 99_999_999_999]) {
+      const refused = await api()
+        .fork(session_id, id)
+        .catch((error: unknown) => error)
+      expect(refused).toMatchObject({
+        code: 'invalid_request',
+        detail: {
+          errors: [{ pointer: '/action_id', detail: 'is no action of the session; its actions are 1 to 13' }],
+        },
+      })
+    }
     expect(await runtime.of(unique('b')).fork(session_id, 1)).toBeNull()
+    expect(await api().fork('nowhere', 1)).toBeNull()
+  })
+
+  test('goes on holding the files of its session when that one is deleted', async () => {
+    const session_id = unique('s')
+    script({ text: 'Seen.' })
+    const bytes = Buffer.from(unique('bytes'))
+    const files = [{ name: 'a.txt', type: 'text/plain', content_base64: bytes.toString('base64') }]
+    const run = await runtime.complete({ prompt: 'see', session_id, files })
+    const fork = await api().fork(session_id, 2)
+    const hash = sha256(bytes)
+    await api().deleteSession(session_id)
+    const forked = fork?.turns[0]?.run_id ?? ''
+    expect(Buffer.from((await api().blob(forked, hash)) ?? [])).toEqual(bytes)
+    expect(await api().blob(run.id, hash)).toBeNull()
+    await api().deleteSession(fork?.id ?? '')
+    expect(await count(database, 'blobs WHERE sha256 = $1', [hash])).toBe(0)
+    expect(await count(database, 'blob_uses WHERE sha256 = $1', [hash])).toBe(0)
   })
 })

@@ -1,0 +1,54 @@
+import { isMasonError } from '../../../state/errors.ts'
+import type { Egress } from '../../models/ports.ts'
+import { FileFault } from './fault.ts'
+import { type Saved, save, tooLarge } from './save.ts'
+
+type Request = {
+  url: string
+  /** What it is called where something went wrong; never with the query, which may hold a key. */
+  shown: string
+  headers?: Record<string, string>
+  allowPrivate?: boolean
+  maxRedirects?: number
+  maxBytes: number
+  maxMs: number
+  /** What an answer that is no 200 means. */
+  refusal(status: number): string
+}
+
+/** Fetches a file to a path of ours through egress, within bounds of bytes and time. */
+export const download = async (egress: Egress, request: Request, path: string, signal: AbortSignal): Promise<Saved> => {
+  const clock = AbortSignal.timeout(request.maxMs)
+  const both = AbortSignal.any([signal, clock])
+  try {
+    const response = await egress.fetch(request.url, {
+      signal: both,
+      ...(request.headers && { headers: request.headers }),
+      ...(request.allowPrivate !== undefined && { allowPrivate: request.allowPrivate }),
+      ...(request.maxRedirects !== undefined && { maxRedirects: request.maxRedirects }),
+    })
+    const { body, status } = response
+    if (status !== 200 || body === null) {
+      body?.cancel().catch(() => undefined)
+      throw new FileFault(request.refusal(status))
+    }
+    if (Number(response.headers.get('content-length') ?? 0) > request.maxBytes) {
+      body.cancel().catch(() => undefined)
+      throw tooLarge(request.maxBytes)
+    }
+    return await save(body as unknown as AsyncIterable<Uint8Array>, path, request.maxBytes, both)
+  } catch (error) {
+    signal.throwIfAborted()
+    if (error instanceof FileFault) throw error
+    if (clock.aborted)
+      throw new FileFault(`${request.shown} did not send it within ${request.maxMs / 1000} s; try again later, or upload it`)
+    if (isMasonError(error, 'egress_refused'))
+      throw new FileFault(`${error.message}; use an address that anybody can reach, or upload the file`)
+    throw new FileFault(`${request.shown} could not be reached (${reasonOf(error)}); check the address, or upload the file`)
+  }
+}
+
+const reasonOf = (error: unknown): string => {
+  const { code, message, cause } = error as { code?: string; message?: string; cause?: { code?: string } }
+  return code ?? cause?.code ?? message?.slice(0, 100) ?? 'no reason given'
+}
