@@ -1,6 +1,7 @@
 import { defineConfig } from 'vitest/config'
 
 const servers = process.env.TEST_DATABASE_URL && process.env.TEST_REDIS_URL
+// isolate: false loads each module once a worker and not once a file, a third of all CPU: no code here keeps module state
 const integration = (name: 'embedded' | 'served') => ({
   extends: true as const,
   test: {
@@ -8,6 +9,22 @@ const integration = (name: 'embedded' | 'served') => ({
     include: ['test/integration/**/*.test.ts'],
     globalSetup: [`test/support/setup-${name}.ts`],
     env: { MASON_TEST_BACKEND: name },
+    isolate: false,
+  },
+})
+
+/** These put the machine under load, or watch how long it takes: nothing else may run beside them. */
+const loadSensitive = ['chaos', 'poison', 'rolling', 'storm'].map((name) => `test/process/${name}.test.ts`)
+/** Project after project: those that start processes of their own come after all others. */
+const processes = (name: string, files: { include: string[]; exclude?: string[] }, maxWorkers: number) => ({
+  extends: true as const,
+  test: {
+    name,
+    ...files,
+    globalSetup: ['test/support/setup-process.ts'],
+    testTimeout: 120_000,
+    maxWorkers,
+    sequence: { groupOrder: maxWorkers === 1 ? 2 : 1 },
   },
 })
 
@@ -24,19 +41,13 @@ export default defineConfig({
           name: 'unit',
           include: ['test/**/*.test.ts'],
           exclude: ['test/integration/**', 'test/process/**'],
+          isolate: false,
         },
       },
       integration('embedded'),
       ...(servers ? [integration('served')] : []),
-      {
-        extends: true,
-        test: {
-          name: 'process',
-          include: ['test/process/**/*.test.ts'],
-          testTimeout: 120_000,
-          fileParallelism: false,
-        },
-      },
+      processes('process', { include: ['test/process/**/*.test.ts'], exclude: [...loadSensitive] }, 2),
+      processes('process-alone', { include: [...loadSensitive] }, 1),
     ],
   },
 })

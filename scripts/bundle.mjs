@@ -26,5 +26,5 @@ for (const file of ['dist/src/graph/router.js', 'dist/src/infra/models/openai/ch
     plugins: [oursOutside],
     logLevel: 'warning',
   })
-  rmSync(`${file}.map`)
+  rmSync(`${file}.map`, { force: true })
 }

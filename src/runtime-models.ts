@@ -7,18 +7,20 @@ import { checkFormat } from './infra/formats/check.ts'
 import { compile } from './infra/formats/compile.ts'
 import { createEmbedder, type Embedder } from './infra/memory/embeddings.ts'
 import { createMeter } from './infra/metering/meter.ts'
+import { createRunCosts } from './infra/metering/run-costs.ts'
 import { createCallCounts } from './infra/models/call/counts.ts'
 import { createModelService } from './infra/models/call/service.ts'
 import { createModelAdmin } from './infra/models/call/trial.ts'
 import { createUnreadAnswers } from './infra/models/call/unread.ts'
 import type { ModelService } from './infra/models/call-ports.ts'
 import { createChooser } from './infra/models/choose/choose.ts'
+import { poolFloor } from './infra/models/health/floor.ts'
 import { createHealth, type Health, type HealthOptions } from './infra/models/health/health.ts'
 import { openHttpProvider } from './infra/models/http/provider.ts'
 import { withOffline } from './infra/models/offline/egress.ts'
 import { createOpenAIProvider } from './infra/models/openai/provider.ts'
-import type { Retry } from './infra/models/openai/retry.ts'
 import type { AnswerReader, RegistryView } from './infra/models/ports.ts'
+import type { Retry } from './infra/models/wire/retry.ts'
 import type { Hints } from './infra/queue/hints.ts'
 import { createRegistryAdmin, type RegistryAdmin } from './infra/registry/admin.ts'
 import { openRegistry } from './infra/registry/follow.ts'
@@ -31,9 +33,6 @@ import type { Scenarios } from './state/registry/scenario.ts'
 
 /** A call goes round its candidates so often at most, with these waits between. */
 const retry = { attempts: 4, baseMs: 500, maxMs: 20_000 }
-
-/** Fewer healthy keys than this, and a vendor's pool is reported. */
-const poolFloor = 1
 
 /** How long is waited after faults of vendors; tests wait less. */
 export type ModelWaits = Pick<HealthOptions, 'cooling' | 'disabled' | 'strikes'> & { retry?: Retry }
@@ -99,6 +98,7 @@ export const openModelLayer = async (parts: Parts): Promise<ModelLayer> => {
     chooser: createChooser(health),
     retry: waits.retry ?? retry,
     unread: createUnreadAnswers(database, redact, log),
+    costOf: createRunCosts(database, meter),
     counts,
   })
   const registryAdmin = createRegistryAdmin({

@@ -22,7 +22,22 @@ type Line = { what: string; checks(find: Find): Check[] }
 const worstRatio = (find: Find, figures: readonly string[]): number =>
   Math.min(...figures.map((figure) => find('queue', 'Mason', figure) / find('queue', 'raw BullMQ', figure)))
 
-/** The table "Reach" of issue 3, line by line. */
+const strategies = [
+  'priority',
+  'weighted',
+  'least-busy',
+  'cheapest',
+  'priority, many cooling',
+  'weighted, many cooling',
+]
+const bodies = [
+  ['a completion by its format', 'a completion by hand'],
+  ['four tool calls by their format', 'four tool calls by hand'],
+  ['a stream of 303 events by its format', 'a stream of 303 events by hand'],
+  ['16 embeddings by their format', '16 embeddings by hand'],
+] as const
+
+/** The table "Reach" of issue 3, line by line, and the lines "Speed to reach" of issue 4. */
 const lines: readonly Line[] = [
   {
     what: 'runtime cost per durable action on Postgres, whole loop included',
@@ -122,6 +137,48 @@ const lines: readonly Line[] = [
     checks: (find) => [
       { value: find('start', 'embedded', 'seconds first'), unit: 's first', reach: 2.5 },
       { value: find('start', 'embedded', 'seconds reopened'), unit: 's reopened', reach: 1.2 },
+    ],
+  },
+  {
+    what: 'choosing model and key from the view in memory, by the strategy that does worst',
+    checks: (find) => [
+      {
+        value: Math.max(...strategies.map((strategy) => find('choose', strategy, 'µs p50'))),
+        unit: 'µs p50',
+        reach: 50,
+      },
+    ],
+  },
+  {
+    what: 'reading an answer by its format, on the body where it does worst',
+    checks: (find) => [
+      {
+        value: Math.max(
+          ...bodies.map(
+            ([ours, hand]) => find('parse', ours, 'µs a body') / find('parse', hand, 'µs a body'),
+          ),
+        ),
+        unit: 'x by hand',
+        reach: 3,
+      },
+    ],
+  },
+  {
+    what: 'the OpenAI-compatible door against its vendor called directly, 1 client and 64',
+    checks: (find) => [
+      {
+        value: find('door', 'Mason', 'ms p50') - find('door', 'the vendor itself', 'ms p50'),
+        unit: 'ms p50 added',
+        reach: 1,
+      },
+      {
+        value:
+          (100 * find('door', 'Mason', 'answers/s of 64')) /
+          find('door', 'the vendor itself', 'answers/s of 64'),
+        unit: '% of its answers/s',
+        reach: 80,
+        atLeast: true,
+      },
     ],
   },
 ]

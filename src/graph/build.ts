@@ -1,16 +1,15 @@
 import { createHash } from 'node:crypto'
-import type { Clock } from '../state/ports.ts'
 import type { RuntimeState } from '../state/runtime-state.ts'
 import { waitingUntil } from '../state/todos.ts'
 import { turnTodos } from '../state/turn.ts'
 import type { Parts } from './check-parts.ts'
 import { createNextOf } from './leads.ts'
-import { reachedLimit } from './limits.ts'
+import { reachedCost, reachedLimit } from './limits.ts'
 import type { LiveRun } from './live-run.ts'
 import { checkParts } from './load.ts'
 import type { GraphInfo } from './node.ts'
 import { route, type Target } from './route.ts'
-import { createRouter } from './router.ts'
+import { createRouter, unlessAborted } from './router.ts'
 import { createView } from './view.ts'
 import { createVisit, type Services, type Visit } from './visit.ts'
 
@@ -38,7 +37,7 @@ export const buildGraph = (parts: Parts): Graph => {
 
   const walkOn = createRouter<Walk>([...visits.keys()], async ({ run, services, signal }, { node, call }) => {
     const state = await visits.get(node)?.(run, call, services, signal)
-    return state ? targetsOf(run, services.clock, state, false) : []
+    return state ? targetsOf(run, services, state, false) : []
   })
 
   return {
@@ -47,7 +46,8 @@ export const buildGraph = (parts: Parts): Graph => {
     version: versionOf(parts),
     async walk(walk) {
       const { run, services, signal } = walk
-      await walkOn(walk, targetsOf(run, services.clock, run.state, true), signal)
+      const from = await unlessAborted(targetsOf(run, services, run.state, true), signal)
+      await walkOn(walk, from, signal)
     },
     async visit(name, { run, services, signal }) {
       await visits.get(name)?.(run, null, services, signal)
@@ -67,16 +67,24 @@ const versionOf = ({ nodes, tools }: Parts): string => {
  * Where to go after a visit. It looks at the state as that visit's own commit left it: of the branches of a fan-out
  * exactly one, the last to commit, sees all of them and goes on.
  */
-const targetsOf = (run: LiveRun, clock: Clock, state: RuntimeState, entering: boolean): Target[] => {
+const targetsOf = async (
+  run: LiveRun,
+  services: Services,
+  state: RuntimeState,
+  entering: boolean,
+): Promise<Target[]> => {
   const actions = state.action_history[run.claimed.turn - 1] ?? []
-  return guard(run, clock, run.suspended.length > 0 ? [] : route(actions, entering))
+  return guard(run, services, run.suspended.length > 0 ? [] : route(actions, entering))
 }
 
 /** Ends the run where a limit is reached; stops before the planner while all that is left to do has to wait. */
-const guard = (run: LiveRun, clock: Clock, targets: Target[]): Target[] => {
+const guard = async (run: LiveRun, { clock, models }: Services, targets: Target[]): Promise<Target[]> => {
   if (run.ended || targets.length === 0) return []
   if (targets.some(({ node }) => node === 'load-session' || node === 'end')) return targets
-  run.outcome ??= reachedLimit(run.state, run.request.limits ?? {}, targets.length, run.workedMs)
+  const limits = run.request.limits ?? {}
+  run.outcome ??=
+    reachedLimit(run.state, limits, targets.length, run.workedMs) ??
+    (limits.max_cost === undefined ? null : await reachedCost(models, limits))
   if (run.outcome) return [{ node: 'end', call: null }]
   run.waitsUntil = targets[0]?.node === 'planner' ? waitingUntil(turnTodos(run.state), clock.now()) : null
   return run.waitsUntil ? [] : targets

@@ -1,5 +1,5 @@
 import { answeredCall } from '../state/calls.ts'
-import type { Outcome } from '../state/ports.ts'
+import type { Models, Outcome } from '../state/ports.ts'
 import type { Limits } from '../state/run-request.ts'
 import type { RuntimeState } from '../state/runtime-state.ts'
 import { type ReadonlyAction, turnActions, turnUsage } from '../state/turn.ts'
@@ -29,6 +29,15 @@ export const reachedLimit = (
     return { status: 'completed', reason: 'no_progress' }
   return null
 }
+
+/** Asked after all other limits, for it costs a look at the ledger. */
+export const reachedCost = async (
+  { cost }: Pick<Models, 'cost'>,
+  { max_cost }: Limits,
+): Promise<Outcome | null> =>
+  max_cost !== undefined && cost !== undefined && (await cost()) >= max_cost
+    ? { status: 'completed', reason: 'cost' }
+    : null
 
 /** Only with a result or a judgement can something be there again. */
 const cameBack = (last: ReadonlyAction | undefined): boolean =>

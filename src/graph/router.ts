@@ -68,7 +68,7 @@ class Task extends Runnable<Target, void> {
 }
 
 /** `work`, or the signal's reason as soon as it is aborted; nobody waits for the work then. */
-const unlessAborted = async <T>(work: Promise<T>, signal: AbortSignal): Promise<T> => {
+export const unlessAborted = async <T>(work: Promise<T>, signal: AbortSignal): Promise<T> => {
   let onAbort = (): void => {}
   const aborted = new Promise<never>((_, reject) => {
     onAbort = () => reject(signal.reason)

@@ -9,8 +9,8 @@ import {
   type SettingFault,
   settingsOf,
 } from './config/cross-checks.ts'
-import { type StoragePlaces, storageOf } from './config/storage.ts'
 import { remedies, type SettingName, type Settings, settingNames, settingsSchema } from './config/settings.ts'
+import { type StoragePlaces, storageOf } from './config/storage.ts'
 
 /** What Mason runs on, checked. Secrets in it must not be logged. */
 export type Config = {

@@ -61,7 +61,7 @@ const check = <Schema extends z.ZodType>(node: string, schema: Schema, value: un
   )
 }
 
-/** What routing, reflection and the answer are read from stays in the action, however large the rest. */
+/** What routing, reflection, the next plan and the answer are read from stays in the action, however large the rest. */
 const kept = [
   'call',
   'calls',
@@ -71,6 +71,8 @@ const kept = [
   'draft',
   'answer',
   'error',
+  'reasoning',
+  'reasoned_by',
   'provenance',
   'compacted',
 ] as const

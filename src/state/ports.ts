@@ -30,9 +30,17 @@ export type ToolCallRequest = {
   arguments: string
 }
 
+/** What a model thought before it called tools, and the alias it has here: it goes back to its own vendor only. */
+export type Reasoning = { text: string; by: string }
+
 export type ModelMessage =
   | { role: 'system' | 'user'; content: string }
-  | { role: 'assistant'; content: string; tool_calls?: readonly ToolCallRequest[] }
+  | {
+      role: 'assistant'
+      content: string
+      tool_calls?: readonly ToolCallRequest[]
+      reasoning?: Reasoning
+    }
   | { role: 'tool'; content: string; tool_call_id: string }
 
 export type ModelTool = {
@@ -62,12 +70,17 @@ export type ModelReply = {
   finish: 'stop' | 'length' | 'tool_calls' | 'content_filter'
   /** Of all attempts that were billed, the failed ones too. */
   usage: Usage
+  /** As the vendor calls it. */
   model: string
+  /** The alias that answered; absent: as `model`. */
+  by?: string
 }
 
 /** The port the model registry fills. Errors are MasonError with a `model_*` code; an abort rejects with the signal's reason. */
 export type Models = {
   call(request: ModelRequest, signal: AbortSignal): Promise<ModelReply>
+  /** What its run has cost so far, as people write money; the highest of several currencies. Absent: costs are not known. */
+  cost?(): Promise<number>
   /** Whether a caller may name this model. */
   knows(model: string): boolean
   /** The smallest window among the models that may serve a role, so that a prompt fits whoever answers. Absent: unknown. */

@@ -32,7 +32,10 @@ const fileSchema = z
       .optional(),
     content_base64: z.base64().optional(),
     /** Fetched when the run begins. */
-    url: z.url({ protocol: /^https?$/, error: 'must be an http or https address' }).max(4096).optional(),
+    url: z
+      .url({ protocol: /^https?$/, error: 'must be an http or https address' })
+      .max(4096)
+      .optional(),
   })
   .refine(
     ({ mapping, content_base64, url }) =>
@@ -55,7 +58,8 @@ export const limitsSchema = z.strictObject({
   /** Actions; the two that open and close a run are among them. */
   max_steps: z.int().min(2).max(100_000).optional(),
   max_tokens: z.int().min(1).optional(),
-  max_cost: z.never(notBuilt('prices come with the model registry; use max_tokens')).optional(),
+  /** Money, in the currency of the models' prices; of several currencies each by itself. Models without prices are not limited by it. */
+  max_cost: z.number().positive().max(1_000_000_000).optional(),
   /** Milliseconds of work; time in the queue and waiting for people does not count. */
   timeout_ms: z.int().min(1).max(86_400_000).optional(),
 })

@@ -23,12 +23,18 @@ const describe = ({ table, rows, columns }: PreparedTable): string => {
 
 const fault = (reason: string, tables: readonly PreparedTable[]): string => {
   const there =
-    tables.length === 0 ? 'There are no tables in this run.' : `Tables there are:\n${tables.map(describe).join('\n')}`
+    tables.length === 0
+      ? 'There are no tables in this run.'
+      : `Tables there are:\n${tables.map(describe).join('\n')}`
   return `Error: ${reason}.\n${there}\nThe dialect is SQLite; one SELECT, names with spaces in double quotes.`
 }
 
 const cell = (value: Json): string =>
-  value === null ? '' : String(value).replaceAll('|', '\\|').replace(/\s*\n\s*/g, ' ')
+  value === null
+    ? ''
+    : String(value)
+        .replaceAll('|', '\\|')
+        .replace(/\s*\n\s*/g, ' ')
 
 const line = (cells: readonly Json[]): string => `| ${cells.map(cell).join(' | ')} |`
 

@@ -29,7 +29,8 @@ const search = async ({ lines, place }: Lines, pattern: Pattern, signal: AbortSi
     const match = pattern.find(line)
     if (line.length > maxSearchedLength) found.tooLong += 1
     if (match) found.total += 1
-    if (match && found.total <= maxMatches) found.shown.push(`[Line ${number}${place(number)}: ${showLine(line, match)}]`)
+    if (match && found.total <= maxMatches)
+      found.shown.push(`[Line ${number}${place(number)}: ${showLine(line, match)}]`)
     return true
   }
   await eachLine(lines, { first: 1, last: lines.length }, visit, signal)

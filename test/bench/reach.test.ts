@@ -37,6 +37,24 @@ describe('the table of what was reached', () => {
     expect(rowsAt(2100)?.verdict).toBe('reached')
     expect(rowsAt(1900)?.verdict).toBe('not reached')
   })
+
+  test('sets the door against its vendor by what it adds and by the share that it keeps', () => {
+    const doorAt = (p50: number, perSecond: number) => {
+      const side = (ms: number, answers: number) => ({
+        'ms p50': spreadOf([ms]),
+        'answers/s of 64': spreadOf([answers]),
+      })
+      const door = { Mason: side(p50, perSecond), 'the vendor itself': side(0.2, 300) }
+      return reachRows({ door }).find(({ what }) => what.includes('door'))
+    }
+    expect(doorAt(1.1, 270)).toMatchObject({
+      measured: '0.9 ms p50 added, 90 % of its answers/s',
+      reach: '<= 1 ms p50 added, >= 80 % of its answers/s',
+      verdict: 'reached',
+    })
+    expect(doorAt(1.3, 270)?.verdict).toBe('not reached')
+    expect(doorAt(1.1, 230)?.verdict).toBe('not reached')
+  })
 })
 
 test('repetitions are told by their middle, and by their lowest and highest', () => {

@@ -1,5 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { EventEmitter, once } from 'node:events'
+import { openDeadline } from '../../src/infra/deadline.ts'
+import { scriptFlags } from '../support/script-flags.ts'
 
 /** A process of a suite's own that is told what to do in JSON and tells what it did in messages with an `event`. */
 export type Child<Message extends { event: string }> = {
@@ -20,7 +22,7 @@ export const startChild = <Message extends { event: string }>(
   nodeOptions: readonly string[] = [],
 ): Child<Message> => {
   const child = fork(script, [JSON.stringify(task)], {
-    execArgv: ['--import', import.meta.resolve('tsx'), ...nodeOptions],
+    execArgv: [...scriptFlags(), ...nodeOptions],
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
   })
   const news = new EventEmitter().setMaxListeners(0)
@@ -41,7 +43,8 @@ export const startChild = <Message extends { event: string }>(
     send: (text) => void (child.connected && child.send(text, () => {})),
     signal: (name) => void child.kill(name),
     async next(event, ms = 60_000) {
-      const signal = AbortSignal.any([gone.signal, AbortSignal.timeout(ms)])
+      using deadline = openDeadline(ms, gone.signal)
+      const { signal } = deadline
       signal.throwIfAborted()
       const [message] = await once(news, event, { signal }).catch(() => {
         throw signal.reason

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { reachedLimit } from '../../src/graph/limits.ts'
+import { reachedCost, reachedLimit } from '../../src/graph/limits.ts'
 import { progress } from '../../src/graph/progress.ts'
 import { applyAction } from '../../src/state/fold.ts'
 import { type ActionBody, emptyState, type Json } from '../../src/state/runtime-state.ts'
@@ -115,6 +115,14 @@ describe('limits', () => {
   test('tokens end the run once that many are used', () => {
     expect(reachedLimit(used(99), { max_tokens: 100 }, 1)).toBeNull()
     expect(reachedLimit(used(100), { max_tokens: 100 }, 1)).toEqual({ status: 'completed', reason: 'tokens' })
+  })
+
+  test('cost ends the run once it is reached, where costs are known', async () => {
+    const cost = async () => 0.5
+    expect(await reachedCost({ cost }, { max_cost: 0.500001 })).toBeNull()
+    expect(await reachedCost({ cost }, { max_cost: 0.5 })).toEqual({ status: 'completed', reason: 'cost' })
+    expect(await reachedCost({ cost }, {})).toBeNull()
+    expect(await reachedCost({}, { max_cost: 0.5 })).toBeNull()
   })
 
   test('a third repetition ends the run', () => {

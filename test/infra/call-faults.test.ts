@@ -3,10 +3,9 @@ import { systemClock } from '../../src/infra/clock.ts'
 import { createCallCounts } from '../../src/infra/models/call/counts.ts'
 import type { ModelErrorDetail } from '../../src/infra/models/call/failure.ts'
 import { createModelService } from '../../src/infra/models/call/service.ts'
+import type { Wanted } from '../../src/infra/models/call-ports.ts'
 import { createChooser } from '../../src/infra/models/choose/choose.ts'
 import { createHealth } from '../../src/infra/models/health/health.ts'
-import type { Fault } from '../../src/infra/models/openai/faults.ts'
-import { retryAfterMs } from '../../src/infra/models/openai/retry.ts'
 import type {
   CanonicalResult,
   KeyEntry,
@@ -17,13 +16,22 @@ import type {
   Reserved,
   Settlement,
 } from '../../src/infra/models/ports.ts'
+import {
+  type Fault,
+  faultOfClock,
+  faultOfConnection,
+  faultOfReply,
+  faultOfStatus,
+} from '../../src/infra/models/wire/faults.ts'
+import { retryAfterMs } from '../../src/infra/models/wire/retry.ts'
 import { Secret } from '../../src/infra/secrets/secret.ts'
 import { silentLog } from '../../src/infra/silent-log.ts'
 import { MasonError } from '../../src/state/errors.ts'
+import type { Log } from '../../src/state/ports.ts'
 import { deferred } from '../support/deferred.ts'
 import { failureOf } from '../support/models.ts'
-import { caller, key, model, view } from '../support/registry-view.ts'
-import { callWith } from '../support/vendors.ts'
+import { caller, endpoint, key, model, route, vendor, view } from '../support/registry-view.ts'
+import { callWith, someone } from '../support/vendors.ts'
 
 /** The call path between a vendor, a ledger and a registry that change or fail in the middle of a call. */
 
@@ -50,7 +58,11 @@ const keyed = (secret = 'sk-old', more: Partial<KeyEntry> = {}) =>
 type Send = (request: ProviderRequest, signal: AbortSignal) => Promise<ProviderOutcome>
 
 /** Everything real but vendor and ledger. */
-const open = (send: Send, reserve: () => Promise<Reserved> = async () => ({ granted: true })) => {
+const open = (
+  send: Send,
+  reserve: () => Promise<Reserved> = async () => ({ granted: true }),
+  log: Log = silentLog,
+) => {
   const registry: { view: RegistryView } = { view: keyed() }
   const settled: Settlement[] = []
   const meter: Meter = {
@@ -75,7 +87,7 @@ const open = (send: Send, reserve: () => Promise<Reserved> = async () => ({ gran
     meter,
     health,
     clock: systemClock,
-    log: silentLog,
+    log,
     retry: { attempts: 3, ...waits },
     redact: (text) => text,
     unread: { keep: () => {} },
@@ -227,4 +239,113 @@ test('the keys of a pool go on taking turns when the registry changes', () => {
     return first?.key?.id
   })
   expect(firsts).toEqual(['s1', 's2', 's3', 's1', 's2'])
+})
+
+describe('what a model thought before its calls', () => {
+  test('goes back to its own vendor only, whichever of his models is asked', async () => {
+    const sent: unknown[] = []
+    const { registry, modelService } = open(async ({ ask, model: { name } }) => {
+      sent.push([name, ask.messages.map((message) => 'reasoning' in message && message.reasoning?.text)])
+      return name === 'c' ? answer : failed({ code: 'model_bad_reply', what: 'sent nothing', retry: false })
+    })
+    const of = (name: string, id: string) => model(name, { vendor: vendor(id) })
+    registry.view = view({
+      models: [of('a', 'v1'), of('b', 'v1'), of('c', 'v2')],
+      routesByRole: { planner: route(['b', 'c']) },
+    })
+    const thought = (text: string, by: string) =>
+      ({ role: 'assistant', content: '', tool_calls: [], reasoning: { text, by } }) as const
+    const messages = [thought('one', 'a'), thought('two', 'c'), thought('three', 'gone')]
+    await callWith({ modelService }, { role: 'planner' }, { ask: { messages } })
+    expect(sent).toEqual([
+      ['b', ['one', false, false]],
+      ['c', [false, 'two', false]],
+    ])
+  })
+})
+
+describe('what a vendor that was too slow may bill', () => {
+  const settledBy = async (fault: Fault): Promise<Settlement[]> => {
+    const { settled, modelService } = open(async () => failed(fault))
+    await failureOf(callWith({ modelService }, asked))
+    return settled
+  }
+
+  test('is entered by our own count, as what was sent', async () => {
+    for (const clock of ['first byte', 'idle', 'total'] as const) {
+      const [first] = await settledBy(faultOfClock(clock, 1000))
+      expect(first).toMatchObject({
+        status: 'failed',
+        error_code: 'model_timeout',
+        usage: null,
+        estimate: { prompt_tokens: 3, completion_tokens: 0 },
+      })
+    }
+  })
+
+  test('is nothing where it refused, or was never reached', async () => {
+    const unreached = faultOfConnection(Object.assign(new Error('late'), { code: 'ETIMEDOUT' }), 'headers')
+    for (const fault of [faultOfStatus(408, ''), unreached]) {
+      const settled = await settledBy(fault)
+      expect(settled[0]).toMatchObject({ error_code: 'model_timeout', estimate: null })
+    }
+  })
+})
+
+describe('a call that fails', () => {
+  const inner = ['label-of-a-key', 'inner.example', 'upstream-x', 'vendor-words', 'endpoint-x']
+  const secretive = (name: string, more = {}) =>
+    model(name, {
+      upstream_name: 'upstream-x',
+      endpoint: endpoint(`endpoint-x-${name}`, { base_url: 'https://inner.example/v1', ...more }),
+    })
+  const on = view({
+    models: [secretive('alias-a'), secretive('alias-b', { active: false })],
+    keys: ['1', '2'].map((n) => key(n, 'v1', { label: `label-of-a-key-${n}` })),
+    routesByRole: { planner: route(['alias-a', 'alias-b']) },
+  })
+  const fail = async (fault: Fault, wanted: Wanted) => {
+    const lines: unknown[] = []
+    const log: Log = { ...silentLog, warn: (data, message) => void lines.push({ ...data, message }) }
+    const { registry, modelService } = open(async () => failed(fault), undefined, log)
+    registry.view = on
+    const caller = { ...someone, run_id: 'run_1' }
+    const { code, message, remedy, detail } = await failureOf(callWith({ modelService }, wanted, { caller }))
+    return { code, told: JSON.stringify({ message, remedy, detail }), message, logged: JSON.stringify(lines) }
+  }
+
+  test.each<[Fault, Wanted]>([
+    [faultOfStatus(401, '{"error":"vendor-words"}'), { role: 'planner' }],
+    [faultOfStatus(404, '{"error":"vendor-words upstream-x"}'), { role: 'planner' }],
+    [faultOfStatus(503, '{"error":"vendor-words"}'), { role: 'planner' }],
+    [faultOfStatus(429, '{"error":"vendor-words"}'), { role: 'planner', model: 'alias-a' }],
+    [faultOfReply('sent vendor-words'), { role: 'planner', model: 'alias-a' }],
+    [
+      { ...faultOfConnection(new Error('connect inner.example'), 'headers'), retry: false },
+      { role: 'planner', model: 'alias-a' },
+    ],
+  ])('tells a business aliases and reasons, and admins the rest in the log: %o', async (fault, wanted) => {
+    const { told, logged } = await fail(fault, wanted)
+    expect(told).toContain('alias-a')
+    for (const word of inner) expect(told).not.toContain(word)
+    expect(logged).toContain('a model call failed')
+    expect(logged).toContain('"run_id":"run_1"')
+    expect(logged).toMatch(/inner\.example|label-of-a-key-1/)
+    if (wanted.model === undefined) expect(logged).toContain('endpoint-x-alias-b')
+  })
+
+  test('names each candidate once to whoever knows no keys', async () => {
+    const { code, message } = await fail(faultOfStatus(401, ''), { role: 'planner' })
+    expect(code).toBe('no_model_available')
+    expect(message).toBe(
+      'no model is left to answer role "planner": alias-b: disabled by an admin; alias-a: the model server answered 401: refused our key',
+    )
+  })
+
+  test('hands on what the vendor says of the request itself, under the alias', async () => {
+    const refused = faultOfStatus(400, '{"error":{"message":"upstream-x takes no pictures"}}')
+    const { code, message } = await fail(refused, { role: 'planner' })
+    expect(code).toBe('model_bad_request')
+    expect(message).toBe('the model server answered 400: alias-a takes no pictures (model alias-a)')
+  })
 })

@@ -306,3 +306,40 @@ describe('what is passed over, and why', () => {
     expect(choice.passedOver).toEqual([])
   })
 })
+
+describe('whether a model is open to a caller', () => {
+  const isOpen = (on: Parameters<typeof view>[0], health = healthy, who = caller()) =>
+    createChooser(health).isOpenTo(view(on), on.models?.[0] ?? a, who)
+  const granted = key('k', 'v1', { grants: [{ business_id: 'b2', user_id: 'u2' }] })
+
+  test.each<[string, boolean, Parameters<typeof view>[0]]>([
+    ['a vendor without keys', true, { models: [a] }],
+    ['a shared key', true, { models: [a], keys: [key('k', 'v1')] }],
+    ['a disabled model', false, { models: [model('m', { active: false })] }],
+    ['a disabled vendor', false, { models: [model('m', { vendor: vendor('v1', { active: false }) })] }],
+    ['a disabled endpoint', false, { models: [model('m', { endpoint: endpoint('e', { active: false }) })] }],
+    [
+      'headers that cannot be opened',
+      false,
+      { models: [model('m', { endpoint: endpoint('e', { fault: 'x' }) })] },
+    ],
+    ['disabled keys', false, { models: [a], keys: [key('k', 'v1', { active: false })] }],
+    ['keys that cannot be read', false, { models: [a], keys: [key('k', 'v1', { secret: null })] }],
+    ['one good key of two', true, { models: [a], keys: [key('x', 'v1', { active: false }), key('y', 'v1')] }],
+    ['keys of others', false, { models: [a], keys: [granted] }],
+  ])('%s: %s', (_, open, on) => expect(isOpen(on)).toBe(open))
+
+  test('the grant counts, and health does not', () => {
+    const on = { models: [a], keys: [granted] }
+    expect(isOpen(on, healthy, caller('b2', 'u2'))).toBe(true)
+    expect(isOpen(on, healthy, caller('b2', 'u1'))).toBe(false)
+    expect(isOpen({ models: [a], keys: [key('k', 'v1')] }, sick({ 'key k': cooling }))).toBe(true)
+  })
+
+  test('asking takes no key out of its turn', () => {
+    const chooser = createChooser(healthy)
+    const on = view({ models: [a], keys: [key('x', 'v1'), key('y', 'v1')] })
+    for (const _ of [1, 2, 3]) chooser.isOpenTo(on, a, caller())
+    expect(taken(chooser.choose(on, planner, caller()))[0]?.key?.id).toBe('x')
+  })
+})

@@ -1,11 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import type { Fetch } from '../../src/infra/models/openai/model-fetch.ts'
 import { createOpenAIProvider } from '../../src/infra/models/openai/provider.ts'
 import type { ModelEntry, ProviderOutcome } from '../../src/infra/models/ports.ts'
 import { Secret } from '../../src/infra/secrets/secret.ts'
 import { silentLog } from '../../src/infra/silent-log.ts'
 import { createCountingClock, never, patient } from '../support/models.ts'
-import { egressOver } from '../support/one-server.ts'
+import { egressOver, type Fetch } from '../support/one-server.ts'
 
 const vendor = { id: 'v', name: 'v', active: true }
 const model: ModelEntry = {

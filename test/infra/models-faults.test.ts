@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { inspect } from 'node:util'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type FakeModel, type FakeReply, startFakeModel } from '../support/fake-model.ts'
-import { ask, failureOf, never, openTestModels, patient } from '../support/models.ts'
+import { ask, failureOf, never, openTestModels, patient, wholeOf } from '../support/models.ts'
 import type { OpenAIOptions } from '../support/one-server.ts'
 
 let server: FakeModel
@@ -46,7 +46,9 @@ describe('a status', () => {
     const error = await failure({ status })
     expect(error).toMatchObject({ code, detail: { status, attempts: requests, usage: noUsage } })
     expect(error.message).toContain(`answered ${status}`)
-    expect(error.message).toContain(`${server.baseUrl}, model fake-model`)
+    expect(error.message).toContain('(model fake-model')
+    expect(error.message).not.toContain(server.baseUrl)
+    expect(wholeOf(error).message).toContain(`${server.baseUrl}, model fake-model`)
     expect(error.remedy).toBeTruthy()
     expect(server.requests()).toHaveLength(requests)
   })
@@ -86,7 +88,8 @@ describe('a status', () => {
       { status: 401, body: named('invalid_api_key', `Wrong key: ${apiKey}`) },
       { apiKey },
     )
-    expect(error.message).toContain('Wrong key: [key]')
+    expect(error.message).not.toContain('Wrong key')
+    expect(wholeOf(error).message).toContain('Wrong key: [key]')
     expect(error.remedy).toContain('OPENAI_API_KEY')
     expect(inspect(error, { depth: 20, showHidden: true })).not.toContain(apiKey)
   })
@@ -168,7 +171,10 @@ describe('a server that cannot be reached', () => {
     const { models } = openTestModels(gone)
     const error = await failureOf(models.call(ask(), never()))
     expect(error).toMatchObject({ code: 'model_unavailable', detail: { attempts: 3 } })
-    expect(error.message).toMatch(/could not be reached: .*ECONNREFUSED.*after 3 attempts/)
+    expect(error.message).toBe(
+      'the model server cannot be reached, or broke off (model fake-model, after 3 attempts)',
+    )
+    expect(wholeOf(error).message).toMatch(/could not be reached: .*ECONNREFUSED.*after 3 attempts/)
   })
 
   it('may throw anything from its fetch', async () => {

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Fetch } from '../../src/infra/models/openai/model-fetch.ts'
 import { MasonError } from '../../src/state/errors.ts'
 import type { ModelReply } from '../../src/state/ports.ts'
 import { ask, never, openTestModels } from '../support/models.ts'
+import type { Fetch } from '../support/one-server.ts'
 
 /** A server that sends these pieces as its body; for shapes that no fault of the fake model has. */
 const serving =

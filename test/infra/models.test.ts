@@ -24,10 +24,26 @@ describe('a model call', () => {
       finish: 'stop',
       usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 },
       model: 'fake-model',
+      by: 'fake-model',
     })
     expect(heard.length).toBeGreaterThan(1)
     expect(heard.map(([text]) => text).join('')).toBe('Hello, Wörld 👋')
     expect(heard.every(([, attempt]) => attempt === 1)).toBe(true)
+  })
+
+  it('takes what it thought back with its calls, and with nothing else', async () => {
+    const { models } = openTestModels(server)
+    const said = { role: 'assistant', content: 'x', reasoning: { text: 'why', by: 'fake-model' } } as const
+    const tool_calls = [{ id: 'call_1', name: 't', arguments: '{}' }]
+    const messages = [
+      said,
+      { ...said, tool_calls },
+      { role: 'tool', content: 'y', tool_call_id: 'call_1' },
+    ] as const
+    await models.call(ask({ messages }), never())
+    const sent = server.requests('planner')[0]?.body.messages as Record<string, unknown>[]
+    expect(sent.map(({ reasoning_content }) => reasoning_content)).toEqual([undefined, 'why', undefined])
+    expect(sent[1]).not.toHaveProperty('reasoning')
   })
 
   it('says who asks and asks for usage, with no other header than it needs', async () => {

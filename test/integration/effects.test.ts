@@ -2,6 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Database, one } from '../../src/infra/database/database.ts'
 import { appendAction } from '../../src/infra/runs/append.ts'
 import { doEffect } from '../../src/infra/runs/effects.ts'
+import { createRunLog } from '../../src/infra/runs/run-log.ts'
+import { leaseLost } from '../../src/infra/runs/steady.ts'
 import type { Effect, EffectRequest } from '../../src/state/ports.ts'
 import { type Backend, openBackend } from '../support/backend.ts'
 import { codeOf, count, endLease, entry, mustClaim, submitTo } from '../support/spine.ts'
@@ -162,6 +164,31 @@ describe('a worker that takes over and finds it sent', () => {
     const effect = await perform(request({ class: 'queryable', lookup: async () => null }), await takeOver())
     expect(effect.response).toBe('receipt 2')
     expect(sent).toHaveLength(2)
+  })
+
+  test('looks it up as the last thing, after the database has let it send', async () => {
+    const { perform, row, takeOver } = await start()
+    const { sent, request, dying } = provider()
+    await perform(dying({ class: 'queryable' })).catch(() => {})
+    const seen: unknown[] = []
+    const lookup = async (): Promise<null> => {
+      seen.push(await row(), sent.length)
+      return null
+    }
+    await perform(request({ class: 'queryable', lookup }), await takeOver())
+    expect(seen).toMatchObject([{ status: 'sent', sends: 2 }, 1])
+  })
+
+  test('does not send what it looked up under a lease that is over', async () => {
+    const { perform, takeOver } = await start()
+    const { sent, request, dying } = provider()
+    await perform(dying({ class: 'queryable' })).catch(() => {})
+    const log = createRunLog(database, await takeOver(), () => {
+      throw leaseLost()
+    })
+    const looked = request({ class: 'queryable', lookup: async () => null })
+    expect(await codeOf(log.effect(call, looked, never))).toBe('lease_lost')
+    expect(sent).toHaveLength(1)
   })
 
   test('leaves it to a person where neither can be done', async () => {

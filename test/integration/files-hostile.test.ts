@@ -1,5 +1,6 @@
-import { readdir } from 'node:fs/promises'
+import { readdir, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openFileProcess } from '../../src/infra/files/file-process.ts'
 import { createFileService } from '../../src/infra/files/run-files.ts'
@@ -9,8 +10,6 @@ import { openFolder } from '../support/file-samples.ts'
 import { hostileFiles } from '../support/hostile-files.ts'
 import { say } from '../support/script.ts'
 import { fakeModels, openTestRuntime, type TestRuntime } from '../support/test-runtime.ts'
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 
 let backend: Backend
 let model: FakeModel
@@ -26,7 +25,8 @@ afterAll(async () => {
   await backend?.drop()
 })
 
-const workFolders = async (): Promise<string[]> => (await readdir(tmpdir())).filter((name) => name.startsWith('mason-files-'))
+const workFolders = async (): Promise<string[]> =>
+  (await readdir(tmpdir())).filter((name) => name.startsWith('mason-files-'))
 
 test('forty hostile files in one run: each has its note, the run goes on, nothing is left behind', async () => {
   const hostile = await hostileFiles()
@@ -42,7 +42,9 @@ test('forty hostile files in one run: each has its note, the run goes on, nothin
   expect(run).toMatchObject({ status: 'completed', answer: 'Still here.' })
   const { documents, tables, other_files } = (await runtime.stateOf(run.id)).preprocessed_files
   const told = hostile.map(([name, , note]) => {
-    const { notes = [] } = (documents[name] ?? tables[name] ?? other_files[name] ?? {}) as { notes?: string[] }
+    const { notes = [] } = (documents[name] ?? tables[name] ?? other_files[name] ?? {}) as {
+      notes?: string[]
+    }
     return { name, note: notes.join('; '), as: String(note), matches: note.test(notes.join('; ')) }
   })
   expect(told.filter(({ matches }) => !matches)).toEqual([])
@@ -53,14 +55,27 @@ test('a file, or a statement, that takes too much is ended, and the next one is 
   await using folder = await openFolder()
   const path = join(folder.path, 'a.csv')
   await writeFile(path, 'n\n1\n')
-  const tables = [{ table: 't', path, name: 'a.csv', type: '', part: null, columns: [{ name: 'n', type: 'integer' as const }] }]
+  const tables = [
+    {
+      table: 't',
+      path,
+      name: 'a.csv',
+      type: '',
+      part: null,
+      columns: [{ name: 'n', type: 'integer' as const }],
+    },
+  ]
   const { signal } = new AbortController()
   await using process = openFileProcess({ maxBytes: 300 * 1024 * 1024, maxMs: 3000 })
-  const ask = (sql: string, until: AbortSignal = signal) => process.ask({ kind: 'query', sql, tables, kept: null }, until)
+  const ask = (sql: string, until: AbortSignal = signal) =>
+    process.ask({ kind: 'query', sql, tables, kept: null }, until)
   const endless = 'WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT'
   expect(await ask(`${endless} sum(x) FROM n`)).toEqual({ ok: false, kind: 'time' })
   expect(await ask(`${endless} group_concat(hex(zeroblob(1000000))) FROM n`)).toMatchObject({ ok: false })
-  expect(await ask('SELECT n FROM t')).toEqual({ ok: true, rows: { columns: ['n'], rows: [[1]], more: false } })
+  expect(await ask('SELECT n FROM t')).toEqual({
+    ok: true,
+    rows: { columns: ['n'], rows: [[1]], more: false },
+  })
   const control = new AbortController()
   const broken = ask(`${endless} sum(x) FROM n`, control.signal)
   control.abort(new Error('cancelled'))
@@ -77,7 +92,12 @@ test('what takes too much is a note or a reason, never a thrown fault', async ()
     limits: { prepare: tight, query: tight },
   })
   const file = { name: 'a.txt', type: '', local_path: 'blob:none', mapping: null }
-  const { other_files } = await service.for(database, 'default').prepare([file], [], new AbortController().signal)
-  expect(other_files['a.txt']).toMatchObject({ readable: false, notes: ['its bytes are gone; upload the file again'] })
+  const { other_files } = await service
+    .for(database, 'default')
+    .prepare([file], [], new AbortController().signal)
+  expect(other_files['a.txt']).toMatchObject({
+    readable: false,
+    notes: ['its bytes are gone; upload the file again'],
+  })
   await database.close()
 })

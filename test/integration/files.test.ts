@@ -44,13 +44,19 @@ describe('a run with files', () => {
     say(model, {
       planner: [
         calling(['search_file_content', { file_path: 'report.pdf', pattern: 'rose' }]),
-        calling(['query_table', { sql: 'SELECT city, sum(price) AS total FROM shops GROUP BY city ORDER BY 2 DESC' }]),
+        calling([
+          'query_table',
+          { sql: 'SELECT city, sum(price) AS total FROM shops GROUP BY city ORDER BY 2 DESC' },
+        ]),
         calling(['query_table', { sql: 'SELECT cost FROM shops' }]),
         { text: 'Ulm leads.' },
       ],
     })
     const csv = 'city,price\nUlm,3\nBonn,2\nUlm,4\n'
-    const files = [upload('report.pdf', await pdfOf([['Start'], ['Revenue', 'It rose.']])), upload('shops.csv', csv, 'text/csv')]
+    const files = [
+      upload('report.pdf', await pdfOf([['Start'], ['Revenue', 'It rose.']])),
+      upload('shops.csv', csv, 'text/csv'),
+    ]
     const run = await runtime.complete({ prompt: 'Who leads?', files })
     expect(run).toMatchObject({ status: 'completed', answer: 'Ulm leads.' })
     const state = await runtime.stateOf(run.id)
@@ -58,16 +64,27 @@ describe('a run with files', () => {
     const said = state.action_history.flat().map(({ result }) => String(result.text))
     expect(said).toContainEqual("Matches in 'report.pdf': [Line 3 (page 2): It rose.]")
     expect(said).toContainEqual('| city | total |\n| --- | --- |\n| Ulm | 7 |\n| Bonn | 2 |')
-    expect(said.find((text) => text.startsWith('Error: no such column: cost'))).toContain('shops (3 rows): city text, price integer')
+    expect(said.find((text) => text.startsWith('Error: no such column: cost'))).toContain(
+      'shops (3 rows): city text, price integer',
+    )
     const again = await runtime.complete({ prompt: 'And now?', session_id: run.session_id })
     expect(nodesOf(await runtime.stateOf(again.id))).not.toContain('preprocess-files')
   })
 
   test('opens an archive: what is in it are files of their own', async () => {
     say(model, {
-      planner: [calling(['read_file', { file_path: 'a.zip/notes.txt' }], ['query_table', { sql: 'SELECT max(n) AS m FROM a_zip_data' }]), { text: 'Done.' }],
+      planner: [
+        calling(
+          ['read_file', { file_path: 'a.zip/notes.txt' }],
+          ['query_table', { sql: 'SELECT max(n) AS m FROM a_zip_data' }],
+        ),
+        { text: 'Done.' },
+      ],
     })
-    const run = await runtime.complete({ prompt: 'Look', files: [upload('a.zip', await zipOf({ 'notes.txt': 'hello', 'data.csv': 'n\n1\n5\n' }))] })
+    const run = await runtime.complete({
+      prompt: 'Look',
+      files: [upload('a.zip', await zipOf({ 'notes.txt': 'hello', 'data.csv': 'n\n1\n5\n' }))],
+    })
     const state = await runtime.stateOf(run.id)
     expect(state.origin_files.map(({ name }) => name)).toEqual(['a.zip', 'a.zip/notes.txt', 'a.zip/data.csv'])
     const said = state.action_history.flat().map(({ result }) => String(result.text))
@@ -96,9 +113,16 @@ describe('a run with files', () => {
     expect(run.status).toBe('completed')
     expect(reached).toBe(0)
     const { other_files } = (await runtime.stateOf(run.id)).preprocessed_files
-    expect(other_files['inside.txt']).toMatchObject({ readable: false, notes: [expect.stringContaining('is an address of this machine')] })
-    expect(other_files['object.csv']).toMatchObject({ notes: [expect.stringContaining('set MASON_STORAGE_TENCENT_URL')] })
-    expect(other_files['local.csv']).toMatchObject({ notes: [expect.stringContaining('set MASON_FILES_ROOT')] })
+    expect(other_files['inside.txt']).toMatchObject({
+      readable: false,
+      notes: [expect.stringContaining('is an address of this machine')],
+    })
+    expect(other_files['object.csv']).toMatchObject({
+      notes: [expect.stringContaining('set MASON_STORAGE_TENCENT_URL')],
+    })
+    expect(other_files['local.csv']).toMatchObject({
+      notes: [expect.stringContaining('set MASON_FILES_ROOT')],
+    })
   })
 })
 
@@ -110,7 +134,10 @@ describe('where files come from', () => {
     await Promise.all(['b1', 'b2'].map((id) => ensureBusiness(database, id)))
     const real = openEgress()
     // the servers of these tests stand on loopback, which no address of a business may name
-    egress = { fetch: (url, init) => real.fetch(url, { ...init, allowPrivate: true }), [Symbol.asyncDispose]: () => real[Symbol.asyncDispose]() }
+    egress = {
+      fetch: (url, init) => real.fetch(url, { ...init, allowPrivate: true }),
+      [Symbol.asyncDispose]: () => real[Symbol.asyncDispose](),
+    }
   })
   afterAll(async () => {
     await egress?.[Symbol.asyncDispose]()
@@ -134,12 +161,19 @@ describe('where files come from', () => {
     await once(server, 'listening')
     const at = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
     const files = filesOf({})
-    const file = (path: string): OriginFile => ({ name: 'a.csv', type: 'text/csv', local_path: `url:${at}${path}`, mapping: null })
+    const file = (path: string): OriginFile => ({
+      name: 'a.csv',
+      type: 'text/csv',
+      local_path: `url:${at}${path}`,
+      mapping: null,
+    })
     const { origin_files, tables } = await files.prepare([file('/moved')], [], signal)
     expect(tables['a.csv']).toMatchObject({ rows: 2, table: 'a' })
     expect(origin_files[0]?.local_path).toMatch(/^blob:[0-9a-f]{64}$/)
     expect(asked).toBe(2)
-    expect(String(await files.read(origin_files[0] as OriginFile, signal))).toBe(String(Buffer.from('n\n1\n2\n')))
+    expect(String(await files.read(origin_files[0] as OriginFile, signal))).toBe(
+      String(Buffer.from('n\n1\n2\n')),
+    )
     expect(asked).toBe(2)
     expect(await noteOf(files, file('/none'))).toContain('status 404 (not there)')
     expect(await noteOf(files, file('/huge'))).toContain('larger than 64 MB')
@@ -149,22 +183,43 @@ describe('where files come from', () => {
 
   test('S3-compatible storage: signed, one folder a business, a missing object and a wrong key are notes', async () => {
     await using folder = await openFolder()
-    const s3 = new S3rver({ address: '127.0.0.1', port: 0, silent: true, directory: folder.path, configureBuckets: [{ name: 'data', configs: [] }] })
+    const s3 = new S3rver({
+      address: '127.0.0.1',
+      port: 0,
+      silent: true,
+      directory: folder.path,
+      configureBuckets: [{ name: 'data', configs: [] }],
+    })
     const { port } = await s3.run()
     const url = `http://127.0.0.1:${port}/data/{business}`
     const key = { accessKeyId: 'S3RVER', secretAccessKey: 'S3RVER' }
     const client = new AwsClient({ ...key, service: 's3', region: 'us-east-1' })
-    const put = await client.fetch(`http://127.0.0.1:${port}/data/b1/my%20sales/%E9%94%80%E5%94%AE.csv`, { method: 'PUT', body: 'n\n7\n' })
+    const put = await client.fetch(`http://127.0.0.1:${port}/data/b1/my%20sales/%E9%94%80%E5%94%AE.csv`, {
+      method: 'PUT',
+      body: 'n\n7\n',
+    })
     expect(put.status).toBe(200)
     const place = { url, region: 'us-east-1', ...key }
-    const file: OriginFile = { name: 's.csv', type: 'text/csv', local_path: '', mapping: { provider: 'aliyun', path: 'my sales/销售.csv' } }
+    const file: OriginFile = {
+      name: 's.csv',
+      type: 'text/csv',
+      local_path: '',
+      mapping: { provider: 'aliyun', path: 'my sales/销售.csv' },
+    }
     const storage = { aliyun: place }
-    expect((await filesOf({ storage }).prepare([file], [], signal)).tables['s.csv']).toMatchObject({ rows: 1, from: 'aliyun:my sales/销售.csv' })
-    expect(await noteOf(filesOf({ storage }, 'b2'), file)).toContain('aliyun has no object "my sales/销售.csv"')
+    expect((await filesOf({ storage }).prepare([file], [], signal)).tables['s.csv']).toMatchObject({
+      rows: 1,
+      from: 'aliyun:my sales/销售.csv',
+    })
+    expect(await noteOf(filesOf({ storage }, 'b2'), file)).toContain(
+      'aliyun has no object "my sales/销售.csv"',
+    )
     const upwards = { ...file, mapping: { provider: 'aliyun' as const, path: '../b1/my sales/销售.csv' } }
     expect(await noteOf(filesOf({ storage }, 'b2'), upwards)).toContain('leads upwards')
     const wrong = { aliyun: { ...place, accessKeyId: 'other' } }
-    expect(await noteOf(filesOf({ storage: wrong }), file)).toContain('check the key in MASON_STORAGE_ALIYUN_ACCESS_KEY_ID')
+    expect(await noteOf(filesOf({ storage: wrong }), file)).toContain(
+      'check the key in MASON_STORAGE_ALIYUN_ACCESS_KEY_ID',
+    )
     await s3.close()
   })
 
@@ -172,7 +227,12 @@ describe('where files come from', () => {
     await using folder = await openFolder()
     await writeFile(join(folder.path, 'a.csv'), 'n\n1\n')
     const files = filesOf({ filesRoot: folder.path })
-    const local = (path: string): OriginFile => ({ name: 'a.csv', type: 'text/csv', local_path: '', mapping: { provider: 'local', path } })
+    const local = (path: string): OriginFile => ({
+      name: 'a.csv',
+      type: 'text/csv',
+      local_path: '',
+      mapping: { provider: 'local', path },
+    })
     expect((await files.prepare([local('a.csv')], [], signal)).tables['a.csv']).toMatchObject({ rows: 1 })
     for (const path of ['../a.csv', '/etc/passwd', 'none.csv', '.', 'a\u0000b'])
       expect(await noteOf(files, local(path))).toContain('it is not there')
@@ -185,12 +245,24 @@ describe('where files come from', () => {
     const file: OriginFile = { name: 'c.pdf', type: '', local_path: `blob:${hash}`, mapping: null }
     const first = await files.prepare([file], [], signal)
     const rows = async (tenant: string) =>
-      (await database.query<{ created_at: Date; blobs: string[] }>('SELECT created_at, blobs FROM prepared_files WHERE tenant = $1 AND sha256 = $2', [tenant, hash])).rows
+      (
+        await database.query<{ created_at: Date; blobs: string[] }>(
+          'SELECT created_at, blobs FROM prepared_files WHERE tenant = $1 AND sha256 = $2',
+          [tenant, hash],
+        )
+      ).rows
     const [row] = await rows('b1')
-    const never = createFileService({ egress, storage: {}, filesRoot: null, limits: { prepare: { maxBytes: 1, maxMs: 1 }, query: { maxBytes: 1, maxMs: 1 } } })
+    const never = createFileService({
+      egress,
+      storage: {},
+      filesRoot: null,
+      limits: { prepare: { maxBytes: 1, maxMs: 1 }, query: { maxBytes: 1, maxMs: 1 } },
+    })
     expect(await never.for(database, 'b1').prepare([file], [], signal)).toEqual(first)
     await keep('b2', pdf)
-    expect((await never.for(database, 'b2').prepare([file], [], signal)).other_files['c.pdf']?.notes[0]).toMatch(/more memory|takes longer/)
+    expect(
+      (await never.for(database, 'b2').prepare([file], [], signal)).other_files['c.pdf']?.notes[0],
+    ).toMatch(/more memory|takes longer/)
     await database.query('DELETE FROM blobs WHERE tenant = $1 AND sha256 = $2', ['b1', row?.blobs[0]])
     expect(await files.prepare([file], [], signal)).toEqual(first)
     const seen = await database.asBusiness('b2', (sql) => sql.query('SELECT 1 FROM prepared_files'))
@@ -200,7 +272,10 @@ describe('where files come from', () => {
   const keep = async (tenant: string, bytes: Uint8Array): Promise<string> => {
     const { sha256 } = await import('../../src/infra/ids.ts')
     const hash = sha256(bytes)
-    await database.query('INSERT INTO blobs (tenant, sha256, bytes) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING', [tenant, hash, bytes])
+    await database.query(
+      'INSERT INTO blobs (tenant, sha256, bytes) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING',
+      [tenant, hash, bytes],
+    )
     return hash
   }
 })

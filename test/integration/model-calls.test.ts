@@ -5,7 +5,7 @@ import type { MasonError } from '../../src/state/errors.ts'
 import { formatInputSchema } from '../../src/state/registry/response-format.ts'
 import { type Backend, openBackend } from '../support/backend.ts'
 import { type FakeModel, startFakeModel } from '../support/fake-model.ts'
-import { failureOf } from '../support/models.ts'
+import { failureOf, wholeOf } from '../support/models.ts'
 import { openWithDatabase, until } from '../support/spine.ts'
 import type { TestRuntime } from '../support/test-runtime.ts'
 import { addRoute, addVendor, byKey, callWith, labelsOf, quickWaits, someone } from '../support/vendors.ts'
@@ -118,8 +118,17 @@ test('nobody left: one error that lists each candidate and why', async () => {
   const error = await failureOf(callWith(runtime, planner))
   expect(error.code).toBe('no_model_available')
   expect(detailOf(error)).toMatchObject({ attempts: 3 })
-  expect(detailOf(error).candidates).toHaveLength(3)
-  expect(detailOf(error).candidates).toEqual(
+  expect(
+    detailOf(error)
+      .candidates?.map(({ model, code }) => [model, code])
+      .toSorted(),
+  ).toEqual([
+    ['north-1', 'model_unauthorized'],
+    ['south-1', 'model_rate_limited'],
+  ])
+  expect(JSON.stringify([error.message, error.detail])).not.toMatch(/"n1|"n2|"s1|127\.0\.0\.1/)
+  expect(detailOf(wholeOf(error)).candidates).toHaveLength(3)
+  expect(detailOf(wholeOf(error)).candidates).toEqual(
     expect.arrayContaining([
       { model: 'north-1', key_label: 'n1', code: 'model_unauthorized', why: expect.stringContaining('401') },
       { model: 'north-1', key_label: 'n2', code: 'model_unauthorized', why: expect.stringContaining('401') },
@@ -231,7 +240,10 @@ test('a key at its limit is passed over for the next, and said so when none is l
   expect(labelsOf(south).toSorted()).toEqual(['l1', 'l1', 'l2', 'l2'])
   const error = await failureOf(callWith(runtime, wanted))
   expect(error.code).toBe('no_model_available')
-  expect(error.message).toMatch(/with key "l[12]": its limit rpm is reached.*with key "l[12]": its limit rpm/)
+  expect(error.message).toMatch(/limited-1: its limit rpm is reached$/)
+  expect(wholeOf(error).message).toMatch(
+    /with key "l[12]": its limit rpm is reached.*with key "l[12]": its limit rpm/,
+  )
   expect(detailOf(error).retry_after_ms).toBeGreaterThan(0)
 })
 

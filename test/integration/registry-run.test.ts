@@ -4,6 +4,8 @@ import { type FakeModel, startFakeModel } from '../support/fake-model.ts'
 import { type Reply, startServer, type TestServer } from '../support/http.ts'
 import type { Vendor } from '../support/http-vendor.ts'
 import { parrotKey, startOddVendor } from '../support/odd-vendor.ts'
+import { calling, say } from '../support/script.ts'
+import { until } from '../support/spine.ts'
 import { openTestRuntime, type TestRuntime } from '../support/test-runtime.ts'
 
 /** From an empty registry to runs that use it, with nothing but the API. */
@@ -86,6 +88,46 @@ describe('a vendor that speaks as OpenAI does', () => {
     const enabled = await call('POST', `/admin/v1/vendors/${vendor}/keys/${key}/enable`)
     expect(enabled.body.health.state).toBe('healthy')
     expect(answers.join('\n')).not.toContain(secret)
+  })
+
+  test('costs no business what an admin tried, and the vendor what he was paid', async () => {
+    const sums = async (by: string) => {
+      const { body } = await call('GET', `/admin/v1/usage?group_by=${by}`)
+      return body.data as { business_id?: string | null; requests: number; total_tokens: number }[]
+    }
+    const before = await sums('business')
+    fake.script({ test: [{ text: 'OK' }] } as never)
+    await call('POST', `/admin/v1/vendors/${vendor}/models/${model}/test`)
+    const trials = (all: typeof before) => all.find(({ business_id }) => business_id === null)?.requests ?? 0
+    const after = await until('the trial is in the ledger', async () => {
+      const now = await sums('business')
+      return trials(now) === trials(before) + 1 && now
+    })
+    const others = (all: typeof before) => all.filter(({ business_id }) => business_id !== null)
+    expect(others(after)).toEqual(others(before))
+    const [whole] = await sums('')
+    expect(whole?.requests).toBe(after.reduce((sum, { requests }) => sum + requests, 0))
+    expect((await call('POST', '/admin/v1/tokens', { business_id: '_admin', label: 'x' })).status).toBe(422)
+  })
+
+  test('a run ends once it has cost as much as it may', async () => {
+    await call('PATCH', `/admin/v1/vendors/${vendor}/models/${model}`, {
+      prices: { input: 1000, output: 2000 },
+    })
+    // two hundredths a call: 10 tokens in, 5 out
+    const endless = Array.from({ length: 50 }, (_, n) => calling(['calculate', { expression: `${n}+${n}` }]))
+    const limited = async (max_cost: number) => {
+      say(fake, { planner: endless })
+      const limits = { max_cost, max_steps: 30 }
+      return (await call('POST', '/v1/runs/wait', { prompt: 'on and on', user_id: 'u1', limits })).body
+    }
+    const before = fake.requests('planner').length
+    const ended = await limited(0.03)
+    expect(ended).toMatchObject({ status: 'completed', finish_reason: 'cost', usage: { total_tokens: 30 } })
+    expect(ended.answer).toMatch(/limit of cost was reached/)
+    expect(fake.requests('planner')).toHaveLength(2 + before)
+    await call('PATCH', `/admin/v1/vendors/${vendor}/models/${model}`, { prices: null })
+    expect(await limited(0.000001)).toMatchObject({ finish_reason: 'steps' })
   })
 
   test('serves no more once its key is disabled', async () => {

@@ -191,6 +191,22 @@ describe('a key', () => {
     expect(short.body.secret).toBe('…cd')
   })
 
+  test('is found by its whole secret, with its own vendor only', async () => {
+    const [vendor, other] = [await makeVendor(), await makeVendor()]
+    const id = await make(`/vendors/${vendor}/keys`, { label: 'main', secret: canary })
+    const find = async (at: string, secret: string) => call('POST', `/vendors/${at}/keys/find`, { secret })
+    const found = await find(vendor, canary)
+    expect(found.body.key).toMatchObject({ id, label: 'main', secret: '…6789' })
+    expect(found.text).not.toContain(canary)
+    // the last four are the same
+    expect((await find(vendor, `sk-another-${canary.slice(-4)}`)).body).toEqual({ key: null })
+    expect((await find(other, canary)).body).toEqual({ key: null })
+    expect((await find('ven_none', canary)).status).toBe(404)
+    await call('POST', `/vendors/${vendor}/keys/${id}/rotate`, { secret: 'sk-its-next-one-6789' })
+    expect((await find(vendor, canary)).body).toEqual({ key: null })
+    expect((await find(vendor, 'sk-its-next-one-6789')).body.key?.id).toBe(id)
+  })
+
   test('takes changes of limits one by one, and no secret but by rotation', async () => {
     const vendor = await makeVendor()
     const key = await make(`/vendors/${vendor}/keys`, {

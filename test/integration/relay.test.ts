@@ -15,8 +15,8 @@ import { MasonError } from '../../src/state/errors.ts'
 import type { Log } from '../../src/state/ports.ts'
 import { type Backend, openBackend } from '../support/backend.ts'
 import { type FakeModel, startFakeModel } from '../support/fake-model.ts'
-import { hashOnly } from '../support/memory.ts'
 import { checkInvariants } from '../support/invariants.ts'
+import { hashOnly } from '../support/memory.ts'
 import {
   claim,
   count,

@@ -213,9 +213,7 @@ describe.each(Object.keys(rowsOf('x')))('%s: one business', (table) => {
     ]
     for (const text of statements)
       expect(refused, text).toContain(await codeOf(asA((sql) => sql.query(text))))
-    const given = await codeOf(
-      asA((sql) => sql.query(`UPDATE ${table} SET tenant = 'b' WHERE tenant = 'a'`)),
-    )
+    const given = await codeOf(asA((sql) => sql.query(`UPDATE ${table} SET tenant = 'b' WHERE tenant = 'a'`)))
     expect(given).toBe('42501')
     expect(await ofB()).toEqual(before)
   })

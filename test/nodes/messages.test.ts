@@ -37,6 +37,18 @@ const laid = ({ tools, gap, todos }: Round, round: number): (ActionBody | [Actio
 ]
 
 describe("the planner's messages", () => {
+  test('give back what was thought before calls, with the model that thought it', () => {
+    const planned = plan([{ tool: 't', id: 'c1' }])
+    const thought = { ...planned, result: { ...planned.result, reasoning: 'why', reasoned_by: 'deep' } }
+    const messages = plannerMessages(stateOf([body('load-session', { next: ['planner'] }), thought]), none)
+    expect(messages.find(({ role }) => role === 'assistant')).toMatchObject({
+      reasoning: { text: 'why', by: 'deep' },
+      tool_calls: [{ id: 'c1' }],
+    })
+    const without = plannerMessages(stateOf([body('load-session', { next: ['planner'] }), planned]), none)
+    expect(without.find(({ role }) => role === 'assistant')).not.toHaveProperty('reasoning')
+  })
+
   test('of one step are the beginning of those of the next, so that prompt caches hold', () => {
     fc.assert(
       fc.property(rounds, (all) => {

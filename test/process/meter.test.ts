@@ -8,6 +8,7 @@ import type { KeyEntry } from '../../src/infra/models/ports.ts'
 import type { Backend } from '../support/backend.ts'
 import { addKey, addVendor, openMeter, spentOf } from '../support/meter.ts'
 import { openOwnServers, serversMissing } from '../support/processes.ts'
+import { scriptFlags } from '../support/script-flags.ts'
 import { runAsAdmin, urlOf } from '../support/setup-served.ts'
 import { count, until } from '../support/spine.ts'
 import { onServers } from './servers.ts'
@@ -37,7 +38,7 @@ describe.skipIf(serversMissing !== null)(onServers('processes that meter and are
   /** `told` are the requests that it knows to be in the ledger. */
   const start = (keys: readonly KeyEntry[]) => {
     const task = JSON.stringify({ url: urlOf(backend.queuePrefix), keys })
-    const child = spawn(process.execPath, ['--import', 'tsx', script, task], {
+    const child = spawn(process.execPath, [...scriptFlags(), script, task], {
       stdio: ['ignore', 'pipe', 'inherit'],
     })
     children.add(child)

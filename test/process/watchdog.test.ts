@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { afterEach, describe, expect, test } from 'vitest'
+import { scriptFlags } from '../support/script-flags.ts'
 import { until } from '../support/spine.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
@@ -17,7 +18,7 @@ const start = (limitMs: number, what: string) => {
     watchEventLoop(${limitMs})
     process.stdin.on('data', () => { ${what} })
     console.log('ready')`
-  const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script], {
+  const child = spawn(process.execPath, [...scriptFlags(), '--input-type=module', '-e', script], {
     cwd: root,
   })
   children.push(child)

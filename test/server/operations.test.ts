@@ -93,6 +93,7 @@ describe('/openapi.json', () => {
         'get /admin/v1/vendors/{vendor_id}/models/{id}/unread-answers',
         'get /admin/v1/usage',
         'post /admin/v1/usage/reconcile',
+        'post /admin/v1/vendors/{vendor_id}/keys/find',
         'post /admin/v1/response-formats/infer',
         'post /admin/v1/response-formats/{id}/test',
         'post /v1/chat/completions',

@@ -26,7 +26,7 @@ describe('POST /v1/runs', () => {
       },
       tools: ['calculate'],
       models: { planner: 'm' },
-      limits: { max_steps: 5, max_tokens: 100, timeout_ms: 1000 },
+      limits: { max_steps: 5, max_tokens: 100, max_cost: 0.25, timeout_ms: 1000 },
       priority: 7,
       delay_ms: 10,
       metadata: { deep: [{ a: null, '': 'x' }] },

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { join } from 'node:path'
+import { commandLine, scriptFlags } from './script-flags.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 
@@ -16,8 +17,8 @@ export type Running = {
 /** The real command line in a process of its own, with no settings but those given. */
 export const startCli = (args: readonly string[], options: CliOptions): Running => {
   const { PATH = '', HOME = '' } = process.env
-  const script = join(root, options.script ?? 'src/cli.ts')
-  const child = spawn(process.execPath, ['--import', import.meta.resolve('tsx'), script, ...args], {
+  const script = options.script === undefined ? commandLine() : [...scriptFlags(), join(root, options.script)]
+  const child = spawn(process.execPath, [...script, ...args], {
     cwd: options.cwd,
     env: { PATH, HOME, ...options.env },
     stdio: [options.input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],

@@ -30,7 +30,10 @@ const xml = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>'
 const office = 'http://schemas.openxmlformats.org'
 const relations = (targets: readonly (readonly [id: string, type: string, target: string])[]): string =>
   `${xml}<Relationships xmlns="${office}/package/2006/relationships">${targets
-    .map(([id, type, target]) => `<Relationship Id="${id}" Type="${office}/officeDocument/2006/relationships/${type}" Target="${target}"/>`)
+    .map(
+      ([id, type, target]) =>
+        `<Relationship Id="${id}" Type="${office}/officeDocument/2006/relationships/${type}" Target="${target}"/>`,
+    )
     .join('')}</Relationships>`
 const contentTypes = `${xml}<Types xmlns="${office}/package/2006/content-types"><Default Extension="xml" ContentType="application/xml"/><Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/></Types>`
 
@@ -43,13 +46,17 @@ export const docxParts = (body: string, prolog = xml): Record<string, string> =>
 export const paragraph = (text: string, style?: string): string =>
   `<w:p>${style ? `<w:pPr><w:pStyle w:val="${style}"/></w:pPr>` : ''}<w:r><w:t>${text}</w:t></w:r></w:p>`
 
-export const pptxParts = (slides: readonly { title: string; lines: readonly string[] }[]): Record<string, string> => {
+export const pptxParts = (
+  slides: readonly { title: string; lines: readonly string[] }[],
+): Record<string, string> => {
   const box = (type: string, text: string): string =>
     `<p:sp><p:nvSpPr><p:nvPr>${type ? `<p:ph type="${type}"/>` : ''}</p:nvPr></p:nvSpPr><p:txBody><a:p><a:r><a:t>${text}</a:t></a:r></a:p></p:txBody></p:sp>`
   return {
     '[Content_Types].xml': contentTypes,
     'ppt/presentation.xml': `${xml}<p:presentation xmlns:p="p" xmlns:r="r"><p:sldIdLst>${slides.map((_, at) => `<p:sldId id="${256 + at}" r:id="r${at}"/>`).join('')}</p:sldIdLst></p:presentation>`,
-    'ppt/_rels/presentation.xml.rels': relations(slides.map((_, at) => [`r${at}`, 'slide', `slides/slide${at + 1}.xml`])),
+    'ppt/_rels/presentation.xml.rels': relations(
+      slides.map((_, at) => [`r${at}`, 'slide', `slides/slide${at + 1}.xml`]),
+    ),
     ...Object.fromEntries(
       slides.map(({ title, lines }, at) => [
         `ppt/slides/slide${at + 1}.xml`,
@@ -60,12 +67,17 @@ export const pptxParts = (slides: readonly { title: string; lines: readonly stri
 }
 
 /** Cells as XML of the sheet; `s="1"` is a date, `t="s"` a shared string. */
-export const xlsxParts = (sheets: Record<string, string>, strings: readonly string[] = []): Record<string, string> => ({
+export const xlsxParts = (
+  sheets: Record<string, string>,
+  strings: readonly string[] = [],
+): Record<string, string> => ({
   '[Content_Types].xml': contentTypes,
   'xl/workbook.xml': `${xml}<workbook xmlns="m" xmlns:r="r"><sheets>${Object.keys(sheets)
     .map((name, at) => `<sheet name="${name}" sheetId="${at + 1}" r:id="r${at}"/>`)
     .join('')}</sheets></workbook>`,
-  'xl/_rels/workbook.xml.rels': relations(Object.keys(sheets).map((_, at) => [`r${at}`, 'worksheet', `worksheets/sheet${at + 1}.xml`])),
+  'xl/_rels/workbook.xml.rels': relations(
+    Object.keys(sheets).map((_, at) => [`r${at}`, 'worksheet', `worksheets/sheet${at + 1}.xml`]),
+  ),
   'xl/styles.xml': `${xml}<styleSheet xmlns="m"><cellXfs><xf numFmtId="0"/><xf numFmtId="14"/></cellXfs></styleSheet>`,
   'xl/sharedStrings.xml': `${xml}<sst xmlns="m">${strings.map((text) => `<si><t>${text}</t></si>`).join('')}</sst>`,
   ...Object.fromEntries(

@@ -10,7 +10,11 @@ const external = `${xml}<!DOCTYPE x [<!ENTITY p SYSTEM "file:///etc/passwd">]>`
 const zeros = (megabytes: number): Buffer => Buffer.alloc(megabytes * 1024 * 1024)
 
 /** A ZIP of one entry written by hand: its name, its flags and the sizes it claims are what the test says. */
-const rawZip = (name: string, data: Buffer, { flags = 0, claimed = data.length, method = 8 } = {}): Buffer => {
+const rawZip = (
+  name: string,
+  data: Buffer,
+  { flags = 0, claimed = data.length, method = 8 } = {},
+): Buffer => {
   const packed = method === 8 ? deflateRawSync(data) : data
   const label = Buffer.from(name)
   const local = Buffer.alloc(30)
@@ -64,7 +68,11 @@ export const hostileFiles = async (): Promise<Hostile[]> => {
     ['locked.xlsx', Buffer.from('d0cf11e0a1b11ae1'.padEnd(2000, '0'), 'hex'), /without a password/],
     ['locked.zip', rawZip('a.txt', Buffer.from('x'), { flags: 1 }), /encrypted with a password/],
     ['bomb.zip', rawZip('zeros.bin', zeros(20)), /unpacks to more than 200 times/],
-    ['big.zip', rawZip('zeros.bin', Buffer.from('x'), { claimed: 3_000_000_000 }), /unpacks to 2861 MB|left out/],
+    [
+      'big.zip',
+      rawZip('zeros.bin', Buffer.from('x'), { claimed: 3_000_000_000 }),
+      /unpacks to 2861 MB|left out/,
+    ],
     ['liar.zip', rawZip('a.txt', zeros(2), { claimed: 10 }), /cannot be read|unpacks to more/],
     ['up.zip', rawZip('../../etc/cron.d/x', Buffer.from('x')), /leads out of the archive/],
     ['absolute.zip', rawZip('/etc/passwd', Buffer.from('x')), /leads out of the archive/],
@@ -75,11 +83,29 @@ export const hostileFiles = async (): Promise<Hostile[]> => {
     ['nothing.zip', await zipOf({}), /holds no files|cannot be read/],
     ['entity.docx', await zipOf(docxParts(paragraph('&i;'), bomb)), /DTD/],
     ['external.docx', await zipOf(docxParts(paragraph('&p;'), external)), /DTD/],
-    ['zeros.docx', await zipOf({ ...docxParts(paragraph('x')), 'word/media/a.bin': zeros(20) }), /unpacks to more than 200 times/],
-    ['entity.xlsx', await zipOf({ ...xlsxParts({ S: cell('A1') }), 'xl/sharedStrings.xml': `${bomb}<sst><si><t>&i;</t></si></sst>` }), /DTD/],
+    [
+      'zeros.docx',
+      await zipOf({ ...docxParts(paragraph('x')), 'word/media/a.bin': zeros(20) }),
+      /unpacks to more than 200 times/,
+    ],
+    [
+      'entity.xlsx',
+      await zipOf({
+        ...xlsxParts({ S: cell('A1') }),
+        'xl/sharedStrings.xml': `${bomb}<sst><si><t>&i;</t></si></sst>`,
+      }),
+      /DTD/,
+    ],
     ['far.xlsx', await zipOf(xlsxParts({ S: cell('ZZZZZZZZ1') })), /no rows/],
     ['broken.xlsx', await zipOf(xlsxParts({ S: '<row><c></row>' })), /cannot be read/],
-    ['entity.pptx', await zipOf({ ...pptxParts([{ title: 'a', lines: [] }]), 'ppt/slides/slide1.xml': `${bomb}<x>&i;</x>` }), /DTD/],
+    [
+      'entity.pptx',
+      await zipOf({
+        ...pptxParts([{ title: 'a', lines: [] }]),
+        'ppt/slides/slide1.xml': `${bomb}<x>&i;</x>`,
+      }),
+      /DTD/,
+    ],
     ['no-slides.pptx', await zipOf(pptxParts([])), /no slides/],
     ['deep.html', `<html>${'<div>'.repeat(50_000)}x`, /nested more than/],
     ['script.html', '<html><script>while(true){}</script></html>', /no text/],

@@ -61,4 +61,10 @@ export const failureOf = async (call: Promise<unknown>): Promise<MasonError> => 
   throw error
 }
 
+/** The same failure as admins see it in the log: with addresses, keys and the vendor's own words. */
+export const wholeOf = ({ cause }: MasonError): MasonError => {
+  if (cause instanceof MasonError) return cause
+  throw new Error('nothing more is known of this failure')
+}
+
 export const never = (): AbortSignal => new AbortController().signal

@@ -1,13 +1,12 @@
+import type { Egress } from '../../src/infra/egress/port.ts'
 import { openEgress } from '../../src/infra/egress.ts'
 import { createCallCounts } from '../../src/infra/models/call/counts.ts'
 import { createModelService } from '../../src/infra/models/call/service.ts'
 import { createChooser } from '../../src/infra/models/choose/choose.ts'
 import { createHealth } from '../../src/infra/models/health/health.ts'
-import type { Fetch } from '../../src/infra/models/openai/model-fetch.ts'
+import { answerOf } from '../../src/infra/models/offline/egress.ts'
 import { createOpenAIProvider } from '../../src/infra/models/openai/provider.ts'
-import type { Retry } from '../../src/infra/models/openai/retry.ts'
 import type {
-  Egress,
   EndpointEntry,
   KeyEntry,
   Meter,
@@ -15,6 +14,7 @@ import type {
   Provider,
   RegistryView,
 } from '../../src/infra/models/ports.ts'
+import type { Retry } from '../../src/infra/models/wire/retry.ts'
 import { Secret } from '../../src/infra/secrets/secret.ts'
 import { silentLog } from '../../src/infra/silent-log.ts'
 import type { Clock, Log, Models } from '../../src/state/ports.ts'
@@ -37,16 +37,20 @@ export type OpenAIOptions = {
   random?: () => number
 }
 
+export type Fetch = typeof globalThis.fetch
+
 /** A fetch as the way out. */
 export const egressOver = (fetch: Fetch): Egress => ({
-  fetch: (url, { method, headers, body, signal }) =>
-    fetch(url, {
-      ...(method && { method }),
-      ...(headers && { headers }),
-      body: typeof body === 'string' ? body : null,
-      signal: signal ?? null,
-      redirect: 'manual',
-    }),
+  request: async (url, { method, headers, body, signal }) =>
+    answerOf(
+      await fetch(url, {
+        ...(method && { method }),
+        ...(headers && { headers }),
+        body: typeof body === 'string' ? body : null,
+        signal: signal ?? null,
+        redirect: 'manual',
+      }),
+    ),
   [Symbol.asyncDispose]: async () => {},
 })
 

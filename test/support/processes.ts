@@ -5,6 +5,7 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { migratePostgres } from '../../src/infra/database/postgres.ts'
 import { type Backend, servedOn } from './backend.ts'
+import { scriptFlags } from './script-flags.ts'
 import { runAsAdmin, urlOf } from './setup-served.ts'
 import type { WorkerLine, WorkerTask } from './worker-process.ts'
 
@@ -44,7 +45,7 @@ export const createProcesses = () => {
   const children = new Set<ChildProcess>()
 
   const start = async (task: WorkerTask): Promise<WorkerProcess> => {
-    const child = spawn(process.execPath, ['--import', 'tsx', script, JSON.stringify(task)], {
+    const child = spawn(process.execPath, [...scriptFlags(), script, JSON.stringify(task)], {
       stdio: ['ignore', 'pipe', 'inherit'],
     })
     children.add(child)

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import type { TestProject } from 'vitest/node'
-import { migratePostgres } from '../../src/infra/database/postgres.ts'
+import { seedBuiltIn } from '../../src/infra/database/head-start.ts'
+import { migratePostgres, openPostgres } from '../../src/infra/database/postgres.ts'
 
 /** The server's own database, in which others are made and dropped. */
 const adminUrl = () => process.env.TEST_DATABASE_URL ?? ''
@@ -22,11 +23,14 @@ export const runAsAdmin = async (statement: string): Promise<void> => {
   }
 }
 
-/** Makes the migrated database once; each test file works in a copy of it. */
+/** Makes the database once, migrated and with the rows that Mason brings; each test file works in a copy of it. */
 export default async (project: TestProject) => {
   const name = `mason_template_${randomBytes(4).toString('hex')}`
   await runAsAdmin(`CREATE DATABASE ${name}`)
   await migratePostgres(urlOf(name))
+  const database = await openPostgres({ url: urlOf(name), migrate: false })
+  await seedBuiltIn(database)
+  await database.close()
   project.provide('template', name)
   return () => runAsAdmin(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
 }

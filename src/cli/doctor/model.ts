@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Config } from '../../infra/config.ts'
+import { openDeadline } from '../../infra/deadline.ts'
 import type { Check, Finding } from '../doctor.ts'
 
 const answerMs = 5_000
@@ -19,10 +20,11 @@ export const checkModel: Check = async ({ openai }, signal) => {
   const url = new URL(base)
   url.pathname = `${url.pathname.replace(/\/+$/, '')}/models`
   const shown = url.origin
+  using deadline = openDeadline(answerMs, signal)
   try {
     const response = await fetch(url, {
       headers: openai.apiKey ? { Authorization: `Bearer ${openai.apiKey}` } : {},
-      signal: AbortSignal.any([signal, AbortSignal.timeout(answerMs)]),
+      signal: deadline.signal,
     })
     return [judge(response.status, await response.text(), shown, openai)]
   } catch (error) {

@@ -1,5 +1,6 @@
 import type { Config } from '../../infra/config.ts'
 import type { Database } from '../../infra/database/database.ts'
+import { poolFloor } from '../../infra/models/health/floor.ts'
 import type { KeyEntry, RegistryView } from '../../infra/models/ports.ts'
 import { readRows } from '../../infra/registry/rows.ts'
 import { createViewMaker } from '../../infra/registry/view.ts'
@@ -19,9 +20,6 @@ type Sick = {
 /** A cooling that is over counts as healthy: the next call tries it. */
 const sickQuery = `SELECT subject_id, state, until, last_error->>'message' AS reason FROM mason.model_health
   WHERE subject = 'key' AND state <> 'healthy' AND (state = 'disabled' OR until IS NULL OR until > now())`
-
-/** Fewer healthy keys than this are too few, as /metrics tells. */
-const leastKeys = 1
 
 /** What the registry holds that cannot serve. Looks only; nothing is changed and no vendor is asked. */
 export const checkRegistry: Check = async (config) => {
@@ -105,7 +103,7 @@ const keyFindings = (
       text: `${text} is ${health.state} until ${health.until?.toISOString() ?? 'it is tried'}`,
     }
   })
-  if (active.length > 0 && healthy < leastKeys)
+  if (active.length > 0 && healthy < poolFloor)
     findings.push({
       ok: false,
       text: `${vendor} has ${healthy} of ${plural(active.length, 'key')} that can serve now`,

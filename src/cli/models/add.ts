@@ -1,6 +1,6 @@
 import type { Environment } from '../../infra/config.ts'
 import type { Scrubber } from '../../infra/secrets/scrubber.ts'
-import type { EndpointView, KeyView, ModelView, VendorView } from '../../state/registry/catalog.ts'
+import type { EndpointView, KeyFound, KeyView, ModelView, VendorView } from '../../state/registry/catalog.ts'
 import type { FormatView } from '../../state/registry/response-format.ts'
 import { exitCodes, UsageError } from '../failure.ts'
 import { type Desk, type Target, withDesk } from './desk.ts'
@@ -93,15 +93,14 @@ const addAll = async (work: Work): Promise<void> => {
 
 const defaultLabel = 'default'
 
-/** A key that is there is known by its label and last characters only: another secret comes in under a label of its own. */
-const addKey = async ({ make, tell }: Work, keys: readonly KeyView[], path: string, secret: string) => {
-  const shown = `…${secret.slice(-4)}`
-  const same = keys.find((key) => key.secret === shown)
-  if (same) return tell(`there  key "${same.label}" ${shown}`)
+/** Only the server can tell whether it has this secret; another one comes in under a label of its own. */
+const addKey = async ({ desk, make, tell }: Work, keys: readonly KeyView[], path: string, secret: string) => {
+  const { key: same } = (await desk.call('POST', `${path}/keys/find`, { secret })) as KeyFound
+  if (same) return tell(`there  key "${same.label}" ${same.secret}`)
   const labels = new Set(keys.map(({ label }) => label))
   let label = defaultLabel
   for (let n = 2; labels.has(label); n++) label = `${defaultLabel} ${n}`
-  await make<KeyView>(`key "${label}" ${shown}`, `${path}/keys`, { label, secret })
+  await make<KeyView>(`key "${label}"`, `${path}/keys`, { label, secret })
 }
 
 const addEndpoint = async (

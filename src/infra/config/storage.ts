@@ -24,11 +24,19 @@ export const storageParts = ['URL', 'REGION', 'ACCESS_KEY_ID', 'SECRET_ACCESS_KE
 /** One entry for each provider and part. */
 const forEach = <Value>(make: (part: Part) => Value): Record<StorageSetting, Value> =>
   Object.fromEntries(
-    storageProviders.flatMap((provider) => storageParts.map((part) => [storageSetting(provider, part), make(part)])),
+    storageProviders.flatMap((provider) =>
+      storageParts.map((part) => [storageSetting(provider, part), make(part)]),
+    ),
   ) as Record<StorageSetting, Value>
 
-export const storageShape = <Address extends z.ZodType, Text extends z.ZodType>(address: Address, text: Text) =>
-  forEach((part) => (part === 'URL' ? address : text)) as Record<`MASON_STORAGE_${Uppercase<StorageProvider>}_URL`, Address> &
+export const storageShape = <Address extends z.ZodType, Text extends z.ZodType>(
+  address: Address,
+  text: Text,
+) =>
+  forEach((part) => (part === 'URL' ? address : text)) as Record<
+    `MASON_STORAGE_${Uppercase<StorageProvider>}_URL`,
+    Address
+  > &
     Record<Exclude<StorageSetting, `${string}_URL`>, Text>
 
 const examples: Record<Part, string> = {
@@ -44,7 +52,9 @@ export const storageRemedies: Record<StorageSetting, string> = forEach((part) =>
 export const storageOf = (settings: Partial<Record<StorageSetting, string | undefined>>): StoragePlaces =>
   Object.fromEntries(
     storageProviders.flatMap((provider) => {
-      const [url, region, accessKeyId, secretAccessKey] = storageParts.map((part) => settings[storageSetting(provider, part)])
+      const [url, region, accessKeyId, secretAccessKey] = storageParts.map(
+        (part) => settings[storageSetting(provider, part)],
+      )
       return url && accessKeyId && secretAccessKey
         ? [[provider, { url, region: region ?? 'auto', accessKeyId, secretAccessKey }]]
         : []

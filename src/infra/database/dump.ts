@@ -4,6 +4,7 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
+import type { PGlite } from '@electric-sql/pglite'
 import type { Log } from '../../state/ports.ts'
 import { packagePath } from '../package-path.ts'
 import { type Migration, readMigrations } from './migrate.ts'
@@ -32,22 +33,28 @@ const versionOf = async (name: string): Promise<string> => {
   return (JSON.parse(text) as { version: string }).version
 }
 
-/** The long way: initdb and migrations, which takes seconds. Gives the migrated, empty database as a gzipped tar. @public */
-export const makeDump = async (): Promise<Buffer> => {
+/** The long way: initdb and migrations, which takes seconds. Gives the migrated, empty database as a gzipped tar. */
+const makeDump = async (): Promise<Buffer> => {
   const pglite = await startPglite({})
   try {
     await migratePglite(pglite)
     // each by itself: a database cannot be dropped in a transaction
-    for (const statement of [...trimming, 'CHECKPOINT']) await pglite.exec(statement)
-    return Buffer.from(await (await pglite.dumpDataDir('gzip')).arrayBuffer())
+    for (const statement of trimming) await pglite.exec(statement)
+    return await dumpOf(pglite)
   } finally {
     await pglite.close()
   }
 }
 
+/** A whole database as a gzipped tar. @public scripts/make-dump.mjs */
+export const dumpOf = async (pglite: PGlite): Promise<Buffer> => {
+  await pglite.exec('RESET ROLE; CHECKPOINT')
+  return Buffer.from(await (await pglite.dumpDataDir('gzip')).arrayBuffer())
+}
+
 const unzip = promisify(gunzip)
 
-/** A migrated, empty database as a tar: the one that was built, else one made now. gzip's checksum finds a torn one. */
+/** A migrated database of no run as a tar: the one that was built, with its head start, else one made now. gzip's checksum finds a torn one. */
 export const readDump = async (log: Log, path?: string): Promise<Buffer> => {
   try {
     return await unzip(await readFile(path ?? (await dumpPath())))

@@ -27,17 +27,23 @@ const readPlainUrl = (text: string): URL | string => {
   return url
 }
 
-/** What is wrong with an address to call, as far as its text alone tells; names are looked up when it is called. */
-export const addressFaults = (text: string, { allowPrivate }: Options): { detail: string } | null => {
+/** An address to call, or what is wrong with it as far as its text alone tells; names are looked up when it is called. */
+export const checkedUrl = (text: string, { allowPrivate }: Options): URL | { detail: string } => {
   const url = readPlainUrl(text)
   if (typeof url === 'string') return { detail: url }
   const host = bareHost(url)
   if (isLocalName(host) && !allowPrivate)
     return { detail: `${host} is this machine; allow_private is not set` }
   const fault = isIP(host) === 0 ? null : addressFault(host, allowPrivate)
-  if (fault === null) return null
+  if (fault === null) return url
   const remedy = kindOfAddress(host) === 'private' ? '; allow_private is not set' : ''
   return { detail: fault + remedy }
+}
+
+/** What is wrong with an address to call, or null. */
+export const addressFaults = (text: string, options: Options): { detail: string } | null => {
+  const checked = checkedUrl(text, options)
+  return checked instanceof URL ? null : checked
 }
 
 /** Whether a URL plainly names this machine or a private address, so that its admin has said so by writing it. */

@@ -42,7 +42,9 @@ export const openFileProcess = (limits: Limits): FileProcess => {
     await new Promise<void>((resolve, reject) => {
       started.once('message', () => resolve())
       started.once('error', reject)
-      started.once('exit', () => reject(new Error(`the process that opens files did not start: ${said.slice(-500)}`)))
+      started.once('exit', () =>
+        reject(new Error(`the process that opens files did not start: ${said.slice(-500)}`)),
+      )
     })
     return started
   }
@@ -94,6 +96,7 @@ export const openFileProcess = (limits: Limits): FileProcess => {
 }
 
 const reasonOf = (said: string): Ended['kind'] => {
-  if (said.includes('over its limit of memory') || /heap out of memory|Allocation failed/i.test(said)) return 'memory'
+  if (said.includes('over its limit of memory') || /heap out of memory|Allocation failed/i.test(said))
+    return 'memory'
   return said.includes('over its limit of time') || said === '' ? 'time' : 'crashed'
 }

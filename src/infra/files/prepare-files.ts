@@ -1,17 +1,16 @@
-import { readFile } from 'node:fs/promises'
+import { mkdir, readFile } from 'node:fs/promises'
 import { extname } from 'node:path'
 import type { PreparedFiles } from '../../state/files/ports.ts'
 import { fromOf } from '../../state/files/prepared.ts'
 import { tableNameOf } from '../../state/files/table-names.ts'
 import type { OriginFile } from '../../state/runtime-state.ts'
-import { bounds } from './child/protocol.ts'
 import type { Reply } from './child/protocol.ts'
+import { bounds } from './child/protocol.ts'
 import type { Ended, FileProcess } from './file-process.ts'
 import { FileFault } from './origins/fault.ts'
 import type { Saved } from './origins/save.ts'
 import { urlOf } from './origins/url.ts'
 import type { Kept, PreparedCache } from './prepared-cache.ts'
-import { mkdir } from 'node:fs/promises'
 
 export type Preparing = {
   cache: PreparedCache
@@ -42,7 +41,8 @@ export const prepareFiles = async (
       const parts = partsOf(at, kept)
       if (parts.length === 0) continue
       prepared.origin_files.push(...parts)
-      if (depth + 1 < bounds.zipDepth) queue.unshift(...parts.map((part) => ({ file: part, depth: depth + 1 })))
+      if (depth + 1 < bounds.zipDepth)
+        queue.unshift(...parts.map((part) => ({ file: part, depth: depth + 1 })))
       else for (const part of parts) addEntries(prepared, part, tooDeep, taken)
     } catch (error) {
       if (!(error instanceof FileFault)) throw error
@@ -73,7 +73,8 @@ const prepareOne = async (
     signal,
   )
   const kept = await keepFound(preparing, reply)
-  if (!('kind' in reply) || reply.kind === 'unreadable') await preparing.cache.keep(saved.sha256, openedAs, kept)
+  if (!('kind' in reply) || reply.kind === 'unreadable')
+    await preparing.cache.keep(saved.sha256, openedAs, kept)
   return { at, kept }
 }
 
@@ -82,7 +83,8 @@ const keepFound = async (preparing: Preparing, reply: Reply | Ended): Promise<Ke
   if (!('found' in reply)) throw new Error('the process that opens files answered another question')
   const { document, unpacked, ...rest } = reply.found
   const kept: Kept = { ...rest, readable: true }
-  if (document) kept.document = { ...document, text: document.text && (await keepText(preparing, document.text.path)) }
+  if (document)
+    kept.document = { ...document, text: document.text && (await keepText(preparing, document.text.path)) }
   if (unpacked) {
     kept.unpacked = []
     for (const { name, path } of unpacked)
@@ -109,7 +111,12 @@ const faultOf = (reply: Extract<Reply | Ended, { ok: false }>): string => {
   }
 }
 
-const unreadable = (format: string, note: string): Kept => ({ format, readable: false, facts: {}, notes: [note] })
+const unreadable = (format: string, note: string): Kept => ({
+  format,
+  readable: false,
+  facts: {},
+  notes: [note],
+})
 const tooDeep = unreadable('zip', `it is inside an archive inside an archive; upload it by itself`)
 
 const partsOf = (at: OriginFile, { unpacked = [] }: Kept): OriginFile[] =>
@@ -120,7 +127,12 @@ const partsOf = (at: OriginFile, { unpacked = [] }: Kept): OriginFile[] =>
     mapping: null,
   }))
 
-const addEntries = (prepared: PreparedFiles, file: Readonly<OriginFile>, kept: Kept, taken: Set<string>): void => {
+const addEntries = (
+  prepared: PreparedFiles,
+  file: Readonly<OriginFile>,
+  kept: Kept,
+  taken: Set<string>,
+): void => {
   const { format, notes, document, tables = [], readable } = kept
   const from = fromOf(file)
   if (document) prepared.documents[file.name] = { from, format, ...document, notes }
@@ -128,7 +140,14 @@ const addEntries = (prepared: PreparedFiles, file: Readonly<OriginFile>, kept: K
     const name = found.part === null ? file.name : `${file.name}/${found.part}`
     const table = tableNameOf(name, taken)
     taken.add(table)
-    prepared.tables[name] = { from, format, table, file: file.name, ...found, notes: [...notes, ...found.notes] }
+    prepared.tables[name] = {
+      from,
+      format,
+      table,
+      file: file.name,
+      ...found,
+      notes: [...notes, ...found.notes],
+    }
   }
   // a workbook has its tables under the names of its sheets: that it was opened stands under its own
   if (prepared.documents[file.name] === undefined && prepared.tables[file.name] === undefined)

@@ -19,7 +19,11 @@ export type Querying = {
 }
 
 /** Runs one statement over the tables it names. Loaded tables are kept in a folder of this machine: only a cache. */
-export const queryTables = async (querying: Querying, query: TableQuery, signal: AbortSignal): Promise<TableAnswer> => {
+export const queryTables = async (
+  querying: Querying,
+  query: TableQuery,
+  signal: AbortSignal,
+): Promise<TableAnswer> => {
   const saved = new Map<string, Saved>()
   for (const { file } of query.tables)
     if (!saved.has(file.name)) saved.set(file.name, await querying.open(file, querying.place(), signal))
@@ -44,8 +48,10 @@ export const queryTables = async (querying: Querying, query: TableQuery, signal:
 }
 
 const reasonOf = (reply: { kind: string; message?: string }): string => {
-  if (reply.kind === 'memory') return 'it takes more memory than a statement may; select fewer rows or columns'
-  if (reply.kind === 'time') return 'it takes longer than a statement may; select less, or avoid joins of large tables'
+  if (reply.kind === 'memory')
+    return 'it takes more memory than a statement may; select fewer rows or columns'
+  if (reply.kind === 'time')
+    return 'it takes longer than a statement may; select less, or avoid joins of large tables'
   return reply.message ?? 'the program that runs statements ended; try a simpler statement'
 }
 

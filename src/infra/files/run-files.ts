@@ -53,7 +53,12 @@ export const createFileService = (options: FilesOptions) => {
           await using process = openFileProcess(prepare)
           const keepBlob = (bytes: Uint8Array): Promise<string> => keepBytes(sql, tenant, bytes)
           const cache = createPreparedCache(sql, tenant)
-          return await prepareFiles({ cache, process, place: folder.place, open, keepBlob }, files, takenTables, signal)
+          return await prepareFiles(
+            { cache, process, place: folder.place, open, keepBlob },
+            files,
+            takenTables,
+            signal,
+          )
         },
         async query(asked, signal) {
           await using _slot = await slots.take()
@@ -62,7 +67,8 @@ export const createFileService = (options: FilesOptions) => {
           try {
             return await queryTables({ tenant, process, place: folder.place, open }, asked, signal)
           } catch (error) {
-            if (error instanceof FileFault) return { ok: false, reason: `the file of a table is not to be had: ${error.message}` }
+            if (error instanceof FileFault)
+              return { ok: false, reason: `the file of a table is not to be had: ${error.message}` }
             throw error
           }
         },

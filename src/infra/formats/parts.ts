@@ -43,9 +43,9 @@ export const wordOf = (found: unknown): string | null => {
   return typeof found === 'number' && Number.isFinite(found) ? String(found) : null
 }
 
-const argumentsOf = (value: unknown): string | Member | null => {
-  if (value === undefined || value === null) return null
-  return typeof value === 'string' || isObject(value) ? value : JSON.stringify(value)
+const argumentsOf = (value: unknown): string => {
+  if (value === undefined || value === null) return ''
+  return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
 /** A list of `{id?, index?, name?, arguments}`, or one of them. */
@@ -60,8 +60,9 @@ export const callPieces = (found: unknown): ToolCallPiece[] => {
       const { index, name, arguments: args } = call
       return {
         index: typeof index === 'number' && Number.isInteger(index) && index >= 0 ? index : null,
-        id: wordOf(call.id),
-        function: { name: typeof name === 'string' ? name : null, arguments: argumentsOf(args) },
+        id: wordOf(call.id) ?? '',
+        name: typeof name === 'string' ? name : '',
+        arguments: argumentsOf(args),
       }
     })
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Sql } from '../../state/ports.ts'
 import {
+  adminTrials,
   readDimensions,
   type UsageDimension,
   type UsageGroup,
@@ -102,7 +103,9 @@ const groupOf = (row: Row, by: ReadonlySet<UsageDimension>): UsageGroup => {
   const [day, business_id, user, vendor_id, key, model_id, currency] = row.place
   return {
     ...(by.has('day') && { day }),
-    ...((by.has('business') || by.has('user')) && { business_id }),
+    ...((by.has('business') || by.has('user')) && {
+      business_id: business_id === adminTrials ? null : business_id,
+    }),
     ...(by.has('user') && { user_id: user || null }),
     ...(by.has('vendor') && { vendor_id, vendor: row.vendor }),
     ...(by.has('key') && { key_id: key || null, key: row.key }),

@@ -28,8 +28,11 @@ export type Candidate = {
   probes: { key: boolean; endpoint: boolean }
 }
 
-/** What a call did not go to, and why. `key_label` null: it concerns the model as a whole. */
-export type PassedOver = { model: string; key_label: string | null; why: string }
+/**
+ * What a call did not go to, and why. `key_label` null: it concerns the model as a whole. `why` is for admins; `told` is
+ * what a business is told in its place, where `why` names more than aliases and reasons.
+ */
+export type PassedOver = { model: string; key_label: string | null; why: string; told?: string }
 
 /** Which model is wanted: an alias, else the route of the role, else that of the category. */
 export type Wanted = {
@@ -68,6 +71,8 @@ export type ModelService = {
   ): Promise<Answered>
   /** The port of the graph, on behalf of one caller. */
   for(caller: Caller): Models
-  /** The active models, by alias. */
-  list(): readonly { name: string; vendor: string; category: string; capabilities: readonly string[] }[]
+  /** The models that a caller could call, by alias, whatever their health: active, with a key for him. None given: all active ones. */
+  list(
+    caller?: Caller,
+  ): readonly { name: string; vendor: string; category: string; capabilities: readonly string[] }[]
 }

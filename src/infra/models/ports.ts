@@ -4,7 +4,7 @@ import type { Strategy } from '../../state/registry/routing.ts'
 import type { Scenario } from '../../state/registry/scenario.ts'
 import type { Json, Usage } from '../../state/runtime-state.ts'
 import type { Secret } from '../secrets/secret.ts'
-import type { Fault } from './openai/faults.ts'
+import type { Fault } from './wire/faults.ts'
 
 /** What the parts of one model call hand to each other: view -> choice -> reservation -> provider -> reader -> ledger. */
 
@@ -184,6 +184,8 @@ export type ProviderOutcome =
 
 /** One way of talking to vendors: `openai` through LangChain, `http` through templates and formats. */
 export type Provider = {
+  /** Loads what a first request would wait for: between its reservation and its sending nothing may. */
+  prepare?(): Promise<unknown>
   send(request: ProviderRequest, signal: AbortSignal): Promise<ProviderOutcome>
 }
 
@@ -217,21 +219,4 @@ export type Meter = AsyncDisposable & {
   settle(reservation: Reservation, settlement: Settlement): void
   /** Resolves once all that was settled so far is in the ledger. */
   flush(): Promise<void>
-}
-
-/** The only way out to addresses that came from data. */
-export type Egress = AsyncDisposable & {
-  /** As `fetch`, refusing addresses that are not public unless `allowPrivate`. Throws `egress_refused`. */
-  fetch(
-    url: string,
-    init: {
-      method?: string
-      headers?: Record<string, string>
-      body?: string | Uint8Array | null
-      signal?: AbortSignal | null
-      allowPrivate?: boolean
-      /** Followed, each checked anew; 0 gives the 3xx answer itself. At most 3. */
-      maxRedirects?: number
-    },
-  ): Promise<Response>
 }

@@ -16,7 +16,7 @@ import { createVendors } from './vendors.ts'
 export type RegistryAdminOptions = {
   database: Database
   masterKeys: MasterKeys
-  registry: Pick<Registry, 'refresh'>
+  registry: Pick<Registry, 'refresh' | 'view'>
   hints: Pick<Hints, 'publish'>
   /** Real calls. */
   models: ModelAdmin
@@ -33,6 +33,7 @@ export const createRegistryAdmin = (options: RegistryAdminOptions) => {
     masterKeys,
     healthChanged: () => hints.publish(healthChannel, ''),
     changed: () => registry.refresh(),
+    view: () => registry.view,
   }
   return {
     vendors: createVendors(context),

@@ -1,5 +1,7 @@
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { KeyChange, KeyInput, KeyLimits, KeyView } from '../../state/registry/catalog.ts'
 import { one } from '../database/database.ts'
+import type { RegistryView } from '../models/ports.ts'
 import { type SealedPlace, seal } from '../secrets/envelope.ts'
 import type { MasterKeys } from '../secrets/master-keys.ts'
 import type { User } from './faults.ts'
@@ -29,7 +31,14 @@ type Known = Omit<KeyInput, 'secret'> & { secret?: string }
 const guard = guardSettings<KeyChange & { secret?: string }>('key', ['secret'])
 
 /** Keys of one vendor. No answer ever holds a secret. */
-export const createKeys = (context: StoreContext & { masterKeys: MasterKeys; healthChanged(): void }) => {
+export const createKeys = (
+  context: StoreContext & {
+    masterKeys: MasterKeys
+    healthChanged(): void
+    /** What this process has opened; up to date with what was changed by anyone. */
+    view(): RegistryView
+  },
+) => {
   const sealedColumns = (secret: string, vendor_id: string, row_id: string) => {
     const place: SealedPlace = { purpose: 'secret', vendor_id, row_id }
     const { master_key, wrapped_key, sealed } = seal(secret, place, context.masterKeys)
@@ -96,6 +105,18 @@ export const createKeys = (context: StoreContext & { masterKeys: MasterKeys; hea
         context.healthChanged()
         return written ? store.get(scope, id) : null
       }),
+    /**
+     * The key of a vendor that has this secret, or null. Secrets are compared whole, in memory: no hash of one is kept
+     * anywhere. One that cannot be opened is like no other.
+     */
+    async find({ vendor_id = '' }: Scope, secret: string): Promise<KeyView | null> {
+      // says so where there is no such vendor
+      await store.list({ vendor_id }, { limit: 1 })
+      await context.changed()
+      const keys = context.view().keysByVendor.get(vendor_id) ?? []
+      const same = keys.find((key) => key.secret !== null && isSame(key.secret.reveal(), secret))
+      return same ? store.get({ vendor_id }, same.id) : null
+    },
     /** By hand, whatever its health: an enabled one is given a fresh start. Null: no such key. */
     async setStatus(scope: Scope, id: string, status: KeyView['status']): Promise<KeyView | null> {
       const key = await store.change(scope, id, { status })
@@ -105,6 +126,13 @@ export const createKeys = (context: StoreContext & { masterKeys: MasterKeys; hea
       return store.get(scope, id)
     },
   }
+}
+
+/** Takes as long for any two. */
+const isSame = (a: string, b: string): boolean => {
+  const salt = randomBytes(32)
+  const digest = (text: string) => createHmac('sha256', salt).update(text).digest()
+  return timingSafeEqual(digest(a), digest(b))
 }
 
 const inputOf = ({ label, limits, status }: Row): Known => ({ label, limits, status })

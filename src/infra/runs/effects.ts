@@ -51,7 +51,7 @@ const safeWindow = 0.8
  * Does a call's side effect as exactly once as its provider allows. The stored bytes are sent, never new ones, under a
  * key that names run, plan and call. A take-over that finds it `sent`: keyed within the window sends the same again,
  * queryable looks it up first, anything else is `unknown` and for a person to settle; `resend` is his word that it did
- * not take place.
+ * not take place. `checkLease` throws when the process stood still during the look-up.
  * The response becomes durable with the action that records it.
  */
 export const doEffect = async (
@@ -60,7 +60,7 @@ export const doEffect = async (
   call: CallRef,
   request: EffectRequest,
   signal: AbortSignal,
-  { resend } = { resend: false },
+  { resend, checkLease }: { resend: boolean; checkLease?: () => void } = { resend: false },
 ): Promise<Effect> => {
   const effectId = sha256(`${fence.run_id}|${call.plan_seq}|${call.index}`)
   const found = await one<Row>(sql, intentStatement, [
@@ -79,34 +79,33 @@ export const doEffect = async (
       throw leaseLost()
   } else if (found.status === 'unknown' || found.status === 'failed') throw unknownEffect(effectId)
 
-  if (found.status === 'sent') {
-    const earlier = await reconcile(found, effectId, request, signal)
-    if (earlier.kind === 'known') return { effect_id: effectId, response: earlier.response }
-    if (earlier.kind === 'unknown') {
-      const values = [fence.tenant, fence.run_id, fence.epoch, effectId, call.plan_seq, call.index]
-      await sql.query(unknownStatement, values)
-      throw unknownEffect(effectId)
-    }
+  const again = found.status === 'sent' ? againOf(found, request) : 'send'
+  if (again === 'unknown') {
+    const values = [fence.tenant, fence.run_id, fence.epoch, effectId, call.plan_seq, call.index]
+    await sql.query(unknownStatement, values)
+    throw unknownEffect(effectId)
   }
   signal.throwIfAborted()
   if (!(await one(sql, sentStatement, [fence.tenant, fence.run_id, fence.epoch, effectId]))) throw leaseLost()
+  if (again !== 'send') {
+    // the last thing before the send: what another one sent while the database took its time is still seen
+    const response = await again.lookup(effectId, signal)
+    if (response !== null) return { effect_id: effectId, response }
+    signal.throwIfAborted()
+    checkLease?.()
+  }
   const stored = Buffer.from(found.request).toString('utf8')
   return { effect_id: effectId, response: await request.send(stored, effectId, signal) }
 }
 
-type Earlier = { kind: 'send' } | { kind: 'known'; response: string } | { kind: 'unknown' }
+type Again = 'send' | 'unknown' | { lookup: NonNullable<EffectRequest['lookup']> }
 
-const reconcile = async (
-  found: Row,
-  effectId: string,
-  request: EffectRequest,
-  signal: AbortSignal,
-): Promise<Earlier> => {
+/** What may be done by whom takes over one that is marked as sent. */
+const againOf = (found: Row, request: EffectRequest): Again => {
   if (request.class === 'keyed')
-    return (found.age_ms ?? 0) < safeWindow * (request.windowMs ?? 0) ? { kind: 'send' } : { kind: 'unknown' }
-  if (request.class !== 'queryable' || !request.lookup) return { kind: 'unknown' }
-  const response = await request.lookup(effectId, signal)
-  return response === null ? { kind: 'send' } : { kind: 'known', response }
+    return (found.age_ms ?? 0) < safeWindow * (request.windowMs ?? 0) ? 'send' : 'unknown'
+  if (request.class !== 'queryable' || !request.lookup) return 'unknown'
+  return { lookup: request.lookup.bind(request) }
 }
 
 const unknownEffect = (effectId: string): MasonError =>

@@ -8,8 +8,11 @@ import { doEffect } from './effects.ts'
 import { parkRun, requeueRun } from './release.ts'
 import { leaseLost } from './steady.ts'
 
-/** The log of one claimed run: every write under its fence. `sql` repeats what was not answered. */
-export const createRunLog = (sql: Sql, fence: Fence): RunLog => {
+/**
+ * The log of one claimed run: every write under its fence. `sql` repeats what was not answered, and `checkLease` throws
+ * when the lease is too old to act on.
+ */
+export const createRunLog = (sql: Sql, fence: Fence, checkLease?: () => void): RunLog => {
   /** A run that is to be cancelled does not begin to wait; the worker has it still and ends it. */
   const leave = async (left: Promise<boolean>): Promise<void> => {
     if (await left) return
@@ -40,7 +43,8 @@ export const createRunLog = (sql: Sql, fence: Fence): RunLog => {
     },
     park: (question, call, workedMs) => leave(parkRun(sql, fence, question, call, workedMs)),
     requeue: (runAt, workedMs) => leave(requeueRun(sql, fence, runAt, workedMs)),
-    effect: (call, request, signal, options) => doEffect(sql, fence, call, request, signal, options),
+    effect: (call, request, signal, { resend } = { resend: false }) =>
+      doEffect(sql, fence, call, request, signal, { resend, ...(checkLease && { checkLease }) }),
     async answerTo(call) {
       const row = await one<{ answer: PersonAnswer | null }>(
         sql,

@@ -106,7 +106,7 @@ export const createWorker = (options: WorkerOptions) => {
     const live = new LiveRun(
       { ...claim, business_id: claim.tenant, state },
       {
-        log: createRunLog(sql, claim),
+        log: createRunLog(sql, claim, lease.check),
         clock,
         newAttemptId,
         scenarios: options.scenarios,

@@ -166,7 +166,7 @@ const createPlan = (before: readonly Todo[]) => {
 const extras = ({ read, corrections, reply }: Thought): Record<string, Json> => ({
   ...(read.notes.length > 0 && { notes: read.notes }),
   ...(corrections.length > 0 && { corrections }),
-  ...(reply.reasoning && { reasoning: reply.reasoning }),
+  ...(reply.reasoning && { reasoning: reply.reasoning, reasoned_by: reply.by ?? reply.model }),
   model: reply.model,
 })
 

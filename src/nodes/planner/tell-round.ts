@@ -3,7 +3,7 @@ import { type Fence, labelOfAction } from '../../state/context/fence.ts'
 import { type Rank, rankOf } from '../../state/context/rank.ts'
 import { shownResult, stubOf } from '../../state/context/results.ts'
 import type { Round } from '../../state/context/rounds.ts'
-import type { ModelMessage } from '../../state/ports.ts'
+import type { ModelMessage, Reasoning } from '../../state/ports.ts'
 import { estimateTokens } from '../../state/tokens.ts'
 import type { ReadonlyAction } from '../../state/turn.ts'
 
@@ -55,6 +55,7 @@ const tellRound = ({ plan, calls, reflections }: Round, { budget, canOpen, fence
       name: tool,
       arguments: JSON.stringify(args),
     })),
+    ...reasoningOf(plan),
   }
   const results = calls.map(({ call, answer }) =>
     answer
@@ -71,13 +72,23 @@ const tellRound = ({ plan, calls, reflections }: Round, { budget, canOpen, fence
         }),
   )
   const notes = reflections.flatMap(gapOf)
-  const texts = [plan.preparation, ...(decision.tool_calls ?? []).map((call) => call.name + call.arguments)]
+  const texts = [
+    plan.preparation,
+    decision.reasoning?.text ?? '',
+    ...(decision.tool_calls ?? []).map((call) => call.name + call.arguments),
+  ]
   const tokens = [...texts, ...notes.map(({ content }) => content)].reduce(
     (sum, text) => sum + estimateTokens(text) + aroundTokens,
     0,
   )
   return { decision, results, notes, tokens }
 }
+
+/** What was thought before these calls; a vendor that thinks between calls wants it back for as long as the turn lasts. */
+const reasoningOf = ({ result: { reasoning, reasoned_by } }: ReadonlyAction): { reasoning?: Reasoning } =>
+  typeof reasoning === 'string' && typeof reasoned_by === 'string'
+    ? { reasoning: { text: reasoning, by: reasoned_by } }
+    : {}
 
 const tellResult = (id: string, text: string, short: string, rank: Rank): ToldResult => {
   const message = (content: string): ModelMessage => ({ role: 'tool', tool_call_id: id, content })

@@ -125,7 +125,12 @@ const answerCalls = (reply: ModelReply, faults: readonly Fault[], otherwise: str
   if (reply.tool_calls.length === 0)
     return reply.text.trim() === '' ? [] : [{ role: 'assistant', content: reply.text }]
   return [
-    { role: 'assistant', content: reply.text, tool_calls: reply.tool_calls },
+    {
+      role: 'assistant',
+      content: reply.text,
+      tool_calls: reply.tool_calls,
+      ...(reply.reasoning && { reasoning: { text: reply.reasoning, by: reply.by ?? reply.model } }),
+    },
     ...reply.tool_calls.map((call): ModelMessage => {
       const fault = faults.find((candidate) => candidate.call === call)
       return { role: 'tool', tool_call_id: call.id, content: fault ? `Refused: ${fault.fault}` : otherwise }

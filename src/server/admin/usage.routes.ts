@@ -21,7 +21,7 @@ export const adminUsageRoutes = (app: App, { runtime }: ServerContext): void => 
     config: doc({
       id: 'reportUsage',
       summary: 'Sums requests, tokens and cost',
-      description: `One group for each combination of what \`group_by\` names (${usageDimensions.join(', ')}, separated by commas; none: everything together) and currency. \`from\` is included; a day as \`to\` counts as a whole, a time does not. Days are those of UTC.`,
+      description: `One group for each combination of what \`group_by\` names (${usageDimensions.join(', ')}, separated by commas; none: everything together) and currency. \`from\` is included; a day as \`to\` counts as a whole, a time does not. Days are those of UTC. Trials by admins (\`test\` and \`probe\`) are in the sums of vendors, keys and models; by business they are a group of their own, with \`business_id\` null.`,
       answers: { 200: { description: 'One page', schema: pageSchema(usageGroupSchema) } },
     }),
     handler: ({ query }) => runtime.admin.usage.report(query),

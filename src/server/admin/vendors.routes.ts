@@ -1,9 +1,12 @@
+import type { ZodObject } from 'zod'
 import {
   endpointChangeSchema,
   endpointInputSchema,
   endpointViewSchema,
   keyChangeSchema,
+  keyFoundSchema,
   keyInputSchema,
+  keyQuestionSchema,
   keyRotationSchema,
   keyViewSchema,
   modelChangeSchema,
@@ -21,7 +24,7 @@ import {
 } from '../../state/registry/trial.ts'
 import type { App, ServerContext } from '../route.ts'
 import { actionRoute, viewRoute } from './actions.ts'
-import { type Resource, resourceRoutes } from './resource.ts'
+import { askedOf, bodyProblems, docOf, paramsOf, type Resource, resourceRoutes } from './resource.ts'
 
 const conflicts: Resource['problems'] = {
   create: ['already_exists'],
@@ -80,6 +83,19 @@ const keysRoutes = (app: App, server: ServerContext): void => {
       remove: 'Deletes a key and its grants, once no request with it is under way',
     },
     store: () => registry().keys,
+  })
+  app.post(`${keys.path}/find`, {
+    schema: { params: paramsOf(keys.path) as ZodObject, body: keyQuestionSchema },
+    config: docOf(keys, {
+      id: 'findKey',
+      summary: 'Tells which key of a vendor has this secret, if any',
+      answers: { 200: { description: 'The key, without its secret', schema: keyFoundSchema } },
+      problems: ['not_found', ...bodyProblems],
+    }),
+    handler: async (request) => {
+      const { secret } = request.body as { secret: string }
+      return { key: await registry().keys.find(askedOf(request).scope, secret) }
+    },
   })
   const setStatus = (name: 'enable' | 'disable', summary: string, status: 'active' | 'disabled') =>
     actionRoute(app, server, keys, {

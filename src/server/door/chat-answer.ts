@@ -1,11 +1,12 @@
-import { randomBytes } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import type { Answered } from './service.ts'
 
 /** What every object of one answer says of itself. */
 export type Head = { id: string; created: number; model: string }
 
 export const newHead = (model: string): Head => ({
-  id: `chatcmpl-${randomBytes(12).toString('hex')}`,
+  // node keeps a store of them: random bytes cost a call to the system each
+  id: `chatcmpl-${randomUUID().replaceAll('-', '')}`,
   created: Math.floor(Date.now() / 1000),
   model,
 })

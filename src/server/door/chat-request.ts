@@ -40,6 +40,8 @@ const message = z.discriminatedUnion('role', [
       })
       .nullish(),
     tool_calls: z.array(toolCall).nullish(),
+    /** As our answers have it; vendors that think between calls want it back. */
+    reasoning_content: z.string().nullish(),
   }),
   z.object({ role: z.literal('tool'), content: textContent, tool_call_id: z.string().min(1) }),
 ])
@@ -132,7 +134,7 @@ const userMessage = (content: Extract<z.infer<typeof message>, { role: 'user' }>
     : { role: 'user', content: parts }
 }
 
-const messageOf = (said: z.infer<typeof message>): AskMessage => {
+const messageOf = (said: z.infer<typeof message>, model: string): AskMessage => {
   switch (said.role) {
     case 'system':
     case 'developer':
@@ -145,6 +147,8 @@ const messageOf = (said: z.infer<typeof message>): AskMessage => {
         role: 'assistant',
         content: plainOf(said.content),
         ...(calls.length > 0 && { tool_calls: calls }),
+        // whoever said it answers to this alias, as far as we can know
+        ...(said.reasoning_content && { reasoning: { text: said.reasoning_content, by: model } }),
       }
     }
     case 'tool':
@@ -172,7 +176,7 @@ export const chatAskOf = (body: ChatRequest): ModelAsk => {
   const format = body.response_format
   return {
     role: doorRole,
-    messages: body.messages.map(messageOf),
+    messages: body.messages.map((said) => messageOf(said, body.model)),
     tools,
     schema: format?.type === 'json_schema' ? format.json_schema.schema : null,
     input: [],

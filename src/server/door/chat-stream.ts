@@ -27,7 +27,7 @@ export const openChatStream = (reply: FastifyReply, chunks: Chunks, keepAliveMs:
   let text = ''
   let reasoning = ''
 
-  /** Frames of the same turn of the event loop go out by one write. */
+  /** Frames of the same turn of the event loop go out by one write: an answer that came at once goes out at once. */
   let frames = ''
   const send = (): void => {
     if (frames !== '' && !reply.raw.destroyed) reply.raw.write(frames)
@@ -38,7 +38,7 @@ export const openChatStream = (reply: FastifyReply, chunks: Chunks, keepAliveMs:
       started = true
       startStream(reply).on('drain', flush)
     }
-    if (frames === '') queueMicrotask(send)
+    if (frames === '') setImmediate(send)
     frames += frame
   }
   const end = (): void => {

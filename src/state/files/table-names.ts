@@ -10,7 +10,8 @@ export const tableNameOf = (file: string, taken: ReadonlySet<string>): string =>
     .replace(/[^\p{L}\p{N}]+/gu, '_')
     .replace(/^_+|_+$/g, '')
     .slice(0, 60)
-  const plain = words === '' ? 'table_1' : /^\p{N}/u.test(words) || reserved.test(words) ? `t_${words}` : words
+  const plain =
+    words === '' ? 'table_1' : /^\p{N}/u.test(words) || reserved.test(words) ? `t_${words}` : words
   for (let count = 1; ; count += 1) {
     const name = count === 1 ? plain : `${plain}_${count}`
     if (!taken.has(name)) return name

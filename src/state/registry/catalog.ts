@@ -47,6 +47,9 @@ export const keyInputSchema = z.strictObject({
 export const keyChangeSchema = changeOf(keyInputSchema.omit({ secret: true }))
 export const keyRotationSchema = keyInputSchema.pick({ secret: true })
 
+/** Which of a vendor's keys a secret is. */
+export const keyQuestionSchema = keyInputSchema.pick({ secret: true })
+
 const healthSchema = z.strictObject({
   /** `disabled`: the vendor refused the key; it is tried again now and then. */
   state: z.enum(['healthy', 'cooling', 'probing', 'disabled']),
@@ -65,6 +68,9 @@ export const keyViewSchema = viewOf({
   status: statusSchema,
   health: healthSchema,
 })
+
+/** Null: none of the vendor's keys has this secret. */
+export const keyFoundSchema = z.strictObject({ key: keyViewSchema.nullable() })
 
 const timeoutMs = z.int().min(1).max(3_600_000)
 const timeoutsSchema = z.strictObject({
@@ -187,6 +193,7 @@ export type KeyLimits = z.infer<typeof keyLimitsSchema>
 export type KeyInput = z.infer<typeof keyInputSchema>
 export type KeyChange = z.infer<typeof keyChangeSchema>
 export type KeyView = z.infer<typeof keyViewSchema>
+export type KeyFound = z.infer<typeof keyFoundSchema>
 export type HealthView = z.infer<typeof healthSchema>
 export type EndpointInput = z.infer<typeof endpointInputSchema>
 export type EndpointChange = z.infer<typeof endpointChangeSchema>

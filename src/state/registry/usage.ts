@@ -5,6 +5,12 @@ import { plainText } from './common.ts'
 
 /** What model calls cost, out of the ledger, and how that compares with a vendor's own count. CONTRACT section 7. */
 
+/**
+ * Stands in the ledger in the place of a business where an admin tried out a key or a model. No business can have this id,
+ * for ids begin with a letter or digit. See docs/decisions/0016.
+ */
+export const adminTrials = '_admin'
+
 export const usageDimensions = ['vendor', 'key', 'model', 'user', 'business', 'day'] as const
 export type UsageDimension = (typeof usageDimensions)[number]
 
@@ -55,7 +61,8 @@ const count = z.int()
 /** One group: what it is grouped by, and its sums. Currencies are never summed together. */
 export const usageGroupSchema = z.strictObject({
   day: z.string().optional(),
-  business_id: z.string().optional(),
+  /** Null: on behalf of no business, which trials by admins are. */
+  business_id: z.string().nullish(),
   /** Null: on nobody's behalf. A user's id is that of his business, which stands beside it. */
   user_id: z.string().nullish(),
   vendor_id: z.string().optional(),

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { openDeadline } from '../../../src/infra/deadline.ts'
 import { startFakeModel } from '../../support/fake-model.ts'
 import { openOwnServers, serversMissing } from '../../support/processes.ts'
 import { fakeModels, openTestRuntime } from '../../support/test-runtime.ts'
@@ -68,10 +69,8 @@ export const meetBadModels = async (
       user_id: 'u1',
       ...(run % 3 === 0 && { output: { style: 'short' } }),
     })
-    const view = await api.wait(
-      admitted.id,
-      AbortSignal.any([signal, crashed.signal, AbortSignal.timeout(120_000)]),
-    )
+    using deadline = openDeadline(120_000, AbortSignal.any([signal, crashed.signal]))
+    const view = await api.wait(admitted.id, deadline.signal)
     const endedAtMs = performance.now()
     const state = await runtime.value.stateOf(admitted.id)
     const ofRun = asked.get(run) ?? []

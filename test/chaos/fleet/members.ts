@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { scriptFlags } from '../../support/script-flags.ts'
 import type { Probe, ProbeReply, ProbeRequest } from './probe.ts'
 import type { Servers } from './servers.ts'
 
@@ -46,7 +47,7 @@ export const openFleet = (servers: Servers, providerUrl: string): Fleet => {
     ready: RegExp,
     env: object,
   ): Promise<Member> => {
-    const flags = ['--expose-gc', '--import', 'tsx', '--import', local('./probe.ts')]
+    const flags = ['--expose-gc', ...scriptFlags(), '--import', local('./probe.ts')]
     const child = spawn(process.execPath, [...flags, script, ...args], {
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
       env: {

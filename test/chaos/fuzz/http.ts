@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import fc from 'fast-check'
+import { openDeadline } from '../../../src/infra/deadline.ts'
 import type { ServedMason } from './mason.ts'
 import { operationsOf } from './operations.ts'
 import { exchange } from './raw-exchange.ts'
@@ -40,12 +41,14 @@ const fuller = {
 
 /** Sends `count` malformed requests to every operation of the API, valid ones in between, and judges each answer. */
 export const fuzzHttp = async ({ mason, seed, count, say, signal }: FuzzOptions): Promise<FuzzFindings> => {
-  const call = (path: string, init: RequestInit = {}) =>
-    fetch(`http://127.0.0.1:${mason.port}${path}`, {
+  const call = async (path: string, init: RequestInit = {}) => {
+    using deadline = openDeadline(30_000, signal)
+    return await fetch(`http://127.0.0.1:${mason.port}${path}`, {
       ...init,
       headers: { authorization: `Bearer ${mason.token}`, 'content-type': 'application/json' },
-      signal: AbortSignal.any([signal, AbortSignal.timeout(30_000)]),
+      signal: deadline.signal,
     })
+  }
   const operations = operationsOf(await (await call('/openapi.json')).json(), fuller)
   const submit = async (): Promise<{ id: string; session_id: string }> => {
     const reply = await call('/v1/runs', { method: 'POST', body: JSON.stringify(good) })

@@ -76,7 +76,12 @@ export const actingMutants: readonly Mutant[] = [
   {
     name: 'look up before sending again',
     file,
-    edits: [{ from: 'const response = await request.lookup(effectId, signal)', to: 'const response = null' }],
+    edits: [
+      {
+        from: 'const response = await again.lookup(effectId, signal)',
+        to: 'const response: string | null = null as string | null',
+      },
+    ],
     why: 'a provider without keys acts a second time',
     caughtBy: [
       interleaved,
@@ -86,11 +91,18 @@ export const actingMutants: readonly Mutant[] = [
     ],
   },
   {
+    name: 'the lease is looked at between look-up and send',
+    file,
+    edits: [{ from: '    checkLease?.()\n', to: '' }],
+    why: 'a process that was frozen during the look-up sends beside its successor',
+    caughtBy: effects(
+      'a worker that takes over and finds it sent does not send what it looked up under a lease that is over',
+    ),
+  },
+  {
     name: 'unknown is for a person',
     file,
-    edits: [
-      { from: "!request.lookup) return { kind: 'unknown' }", to: "!request.lookup) return { kind: 'send' }" },
-    ],
+    edits: [{ from: "!request.lookup) return 'unknown'", to: "!request.lookup) return 'send'" }],
     why: 'a provider that can neither dedupe nor tell acts a second time',
     caughtBy: [
       interleaved,

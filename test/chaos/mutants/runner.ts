@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { availableParallelism, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { openDeadline } from '../../../src/infra/deadline.ts'
 import { type Mutant, mutate, type NamedTest } from './mutant.ts'
 
 /** What the tests need of the project. */
@@ -60,7 +61,8 @@ export const runTests = async (
     ...['--reporter', 'json', '--outputFile', output],
   ]
   // a mutant may hang, and then there is no report: none of the tests has a verdict
-  await runOrKill(args, folder, AbortSignal.any([signal, AbortSignal.timeout(patienceMs)]))
+  using deadline = openDeadline(patienceMs, signal)
+  await runOrKill(args, folder, deadline.signal)
   signal.throwIfAborted()
   const text = await readFile(output, 'utf8').catch(() => '{"testResults":[]}')
   for (const { name, assertionResults } of (JSON.parse(text) as Report).testResults)

@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
+import { scriptFlags } from '../../support/script-flags.ts'
 import type { ClientsReply, ClientsTask } from './clients-process.ts'
 import type { Followed } from './reader.ts'
 
@@ -9,7 +10,7 @@ export type Clients = AsyncDisposable & { follow(task: ClientsTask): Promise<Fol
 /** Processes that share the clients among them. */
 export const openClients = (processes: number): Clients => {
   const script = fileURLToPath(new URL('./clients-process.ts', import.meta.url))
-  const children = Array.from({ length: processes }, () => fork(script, { execArgv: ['--import', 'tsx'] }))
+  const children = Array.from({ length: processes }, () => fork(script, { execArgv: scriptFlags() }))
 
   const ask = async (child: ChildProcess, task: ClientsTask): Promise<Followed[]> => {
     const gone = once(child, 'exit').then(([code]) => {

@@ -1,3 +1,5 @@
+import { setMaxListeners } from 'node:events'
+import { openDeadline } from '../../../src/infra/deadline.ts'
 import { isMasonError } from '../../../src/state/errors.ts'
 import { callWith } from '../../support/vendors.ts'
 import { dice } from '../dice.ts'
@@ -25,11 +27,12 @@ export const askVendors = async (
   const ends = new Map<string, number>()
   const times: number[] = []
   const failures: string[] = []
+  setMaxListeners(2 * inFlight, signal)
 
   const one = async (call: number): Promise<void> => {
     const business = businesses[Math.floor(call / 2) % 2] ?? 'alpha'
     const leaves = new AbortController()
-    const stuck = AbortSignal.timeout(stuckMs)
+    using within = openDeadline(stuckMs, signal)
     const fail = (what: string): void => {
       const met = (book.byCall.get(call) ?? []).map(({ fault }) => fault?.name ?? 'good').join(', ')
       failures.push(`call ${call} ${what}; it met: ${met}`)
@@ -41,7 +44,7 @@ export const askVendors = async (
       {
         ask: { messages: [{ role: 'user', content: promptOf(call, business) }] },
         caller: { business_id: business, user_id: 'u1', run_id: runIdOf(call) },
-        signal: AbortSignal.any([signal, stuck, leaves.signal]),
+        signal: AbortSignal.any([within.signal, leaves.signal]),
         onDelta() {
           // some callers do not wait for the end of an answer that stalls
           const isStalled = book.byCall.get(call)?.at(-1)?.fault?.name === 'stall_after_first_chunk'
@@ -54,7 +57,7 @@ export const askVendors = async (
     times.push(ms)
     show(end)
     const name = nameOf(end, leaves.signal)
-    if (name === null) fail(stuck.aborted ? 'is stuck' : `ended with ${String(end)}`)
+    if (name === null) fail(within.signal.aborted ? 'is stuck' : `ended with ${String(end)}`)
     ends.set(name ?? 'untyped', (ends.get(name ?? 'untyped') ?? 0) + 1)
     if (ms > clocks.total_ms + slackMs) fail(`took ${Math.round(ms)} ms`)
   }

@@ -82,7 +82,9 @@ export const compareBooks = async (
       )
     }
     const more = entered.length - billed.length
-    const lost = entered.filter((row) => !saysUsage(row) && row.error_code === 'model_unavailable').length
+    const lost = entered.filter(
+      (row) => !saysUsage(row) && /^model_(unavailable|timeout)$/.test(row.error_code ?? ''),
+    ).length
     if (more < 0 || more > lost)
       failures.push(
         `call ${call}: the vendors got ${billed.length} requests, the ledger has ${entered.length}`,

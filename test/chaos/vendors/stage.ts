@@ -1,9 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { inspect } from 'node:util'
-import pg from 'pg'
 import { createClosers } from '../../../src/infra/closers.ts'
 import type { Runtime } from '../../../src/runtime-api.ts'
-import type { Log } from '../../../src/state/ports.ts'
+import type { Log, Sql } from '../../../src/state/ports.ts'
 import {
   endpointInputSchema,
   keyInputSchema,
@@ -12,6 +11,7 @@ import {
 } from '../../../src/state/registry/catalog.ts'
 import type { Backend } from '../../support/backend.ts'
 import { openOwnServers } from '../../support/processes.ts'
+import { openSql, type WatchedRedis, watchRedis } from '../../support/registry-canary.ts'
 import { until } from '../../support/spine.ts'
 import { openTestRuntime } from '../../support/test-runtime.ts'
 import { quickWaits } from '../../support/vendors.ts'
@@ -24,7 +24,8 @@ export type Stage = AsyncDisposable & {
   backend: Backend
   runtimes: readonly [Runtime, Runtime]
   /** As the superuser, past all roles and policies. */
-  sql: pg.Client
+  sql: Sql
+  redis: WatchedRedis
   /** What the runtimes logged, and what was shown to callers, as text. */
   output: string[]
   show(value: unknown): void
@@ -41,9 +42,10 @@ export const openStage = async (): Promise<Stage> => {
     const backend = await openOwnServers()
     opened.add(() => backend.drop())
     if (backend.config.database.kind !== 'postgres') throw new Error('these are no servers')
-    const sql = new pg.Client({ connectionString: backend.config.database.url })
-    await sql.connect()
-    opened.add(() => sql.end())
+    const sql = await openSql(backend.config.database.url)
+    opened.add(async () => sql[Symbol.asyncDispose]())
+    const redis = await watchRedis(backend.config.redisUrl ?? '', backend.queuePrefix)
+    opened.add(async () => redis[Symbol.asyncDispose]())
     const open = async (): Promise<Runtime> => {
       const runtime = await openTestRuntime(backend, { worker: false, modelWaits: quickWaits, log })
       opened.add(() => runtime.close())
@@ -51,7 +53,7 @@ export const openStage = async (): Promise<Stage> => {
     }
     const runtimes = [await open(), await open()] as const
     const close = (): Promise<void> => opened.close()
-    return { backend, runtimes, sql, output, show, secrets: [], [Symbol.asyncDispose]: close }
+    return { backend, runtimes, sql, redis, output, show, secrets: [], [Symbol.asyncDispose]: close }
   } catch (error) {
     await opened.close()
     throw error

@@ -65,7 +65,12 @@ const chatCall = z.strictObject({
 })
 const chatMessage = z.union([
   z.strictObject({ role: z.enum(['system', 'user']), content: z.string().min(1) }),
-  z.strictObject({ role: z.literal('assistant'), content: z.string(), tool_calls: z.array(chatCall).min(1) }),
+  z.strictObject({
+    role: z.literal('assistant'),
+    content: z.string(),
+    reasoning_content: z.string().optional(),
+    tool_calls: z.array(chatCall).min(1),
+  }),
   z.strictObject({ role: z.literal('tool'), content: z.string(), tool_call_id: z.literal('call_1') }),
 ])
 const chatBody = z.strictObject({

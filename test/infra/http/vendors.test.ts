@@ -62,6 +62,37 @@ describe('a vendor that takes nothing but its own shape', () => {
     expect(faultOf(await call({ model, ask: other })).fault.code).toBe('model_bad_request')
   })
 
+  it.each([
+    ['deepseek-chat', 'why', 'why'],
+    ['deepseek-chat', null, ''],
+    ['zhipu-chat', 'why', 'why'],
+    ['zhipu-chat', null, undefined],
+  ])('%s is given what was thought before calls (%j) as %j', async (name, text, sent) => {
+    const vendor = chatVendors.find((one) => one.name === name)
+    if (vendor === undefined) throw new Error('there is no such vendor')
+    await using server = await startVendor((request) => {
+      const { messages } = request.body as { messages: { role: string; reasoning_content?: string }[] }
+      const said = messages.map(({ role, reasoning_content }) => [role, reasoning_content])
+      expect(said).toEqual([
+        ...opening.map(({ role }) => [role, undefined]),
+        ['assistant', sent],
+        ['tool', undefined],
+      ])
+      return vendor.answer(false, true)
+    })
+    const messages: AskMessage[] = [
+      ...opening,
+      {
+        role: 'assistant',
+        content: '',
+        tool_calls: [{ id: 'call_1', name: 'get_weather', arguments: '{}' }],
+        ...(text !== null && { reasoning: { text, by: 'm' } }),
+      },
+      { role: 'tool', tool_call_id: 'call_1', content: '7 degrees' },
+    ]
+    resultOf(await call({ model: modelOf(vendor.format, server.url), ask: { tools, messages } }))
+  })
+
   it.each(chatVendors)('$name gets no key where there is none', async (vendor) => {
     await using server = await startVendor((request) => {
       expect(request.headers.authorization).toBeUndefined()

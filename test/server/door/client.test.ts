@@ -40,7 +40,7 @@ describe('chat', () => {
       user: 'ann',
     })
     expect(answer).toMatchObject({
-      id: expect.stringMatching(/^chatcmpl-[0-9a-f]{24}$/),
+      id: expect.stringMatching(/^chatcmpl-[0-9a-f]{32}$/),
       object: 'chat.completion',
       created: expect.any(Number),
       model: 'chatty',

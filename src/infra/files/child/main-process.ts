@@ -19,7 +19,12 @@ const answer = async (job: Job): Promise<Reply> => {
     const message = error instanceof Error ? error.message : String(error)
     if (error instanceof Refused) return { ok: false, kind: 'refused', format: '', message }
     const { format = 'binary' } = error as { format?: string }
-    return { ok: false, kind: 'unreadable', format, message: error instanceof Unreadable ? message : broken(message) }
+    return {
+      ok: false,
+      kind: 'unreadable',
+      format,
+      message: error instanceof Unreadable ? message : broken(message),
+    }
   }
 }
 

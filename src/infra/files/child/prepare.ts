@@ -13,7 +13,8 @@ export const prepareFile = async (job: PrepareJob): Promise<Found> => {
       )
     const found = await open(job, format, bytes)
     const mislabelled = claimed !== null && claimed !== format && !sameFamily(claimed, format)
-    if (mislabelled) found.notes.unshift(`it is ${nameOf(format)}, although its name or type says ${nameOf(claimed)}`)
+    if (mislabelled)
+      found.notes.unshift(`it is ${nameOf(format)}, although its name or type says ${nameOf(claimed)}`)
     return found
   } catch (error) {
     throw Object.assign(error as Error, { format })
@@ -47,7 +48,24 @@ const open = async (job: PrepareJob, format: Format, bytes: number): Promise<Fou
   }
 }
 
-const reasons: Record<Exclude<Format, 'pdf' | 'docx' | 'pptx' | 'html' | 'markdown' | 'text' | 'csv' | 'xlsx' | 'json' | 'ndjson' | 'image' | 'zip'>, string> = {
+const reasons: Record<
+  Exclude<
+    Format,
+    | 'pdf'
+    | 'docx'
+    | 'pptx'
+    | 'html'
+    | 'markdown'
+    | 'text'
+    | 'csv'
+    | 'xlsx'
+    | 'json'
+    | 'ndjson'
+    | 'image'
+    | 'zip'
+  >,
+  string
+> = {
   ole: 'it is an old or an encrypted office file; save it without a password as DOCX, XLSX, PPTX or PDF and upload that',
   rar: 'RAR archives are not opened; pack it as ZIP',
   '7z': '7z archives are not opened; pack it as ZIP',
@@ -59,10 +77,27 @@ const reasons: Record<Exclude<Format, 'pdf' | 'docx' | 'pptx' | 'html' | 'markdo
 }
 
 const names: Partial<Record<Format, string>> = {
-  pdf: 'a PDF', docx: 'a DOCX document', pptx: 'a PPTX presentation', xlsx: 'an XLSX workbook', zip: 'a ZIP archive', image: 'an image',
-  html: 'HTML', csv: 'a CSV table', json: 'JSON', ndjson: 'JSON lines', ole: 'an old office file', text: 'plain text', markdown: 'Markdown',
+  pdf: 'a PDF',
+  docx: 'a DOCX document',
+  pptx: 'a PPTX presentation',
+  xlsx: 'an XLSX workbook',
+  zip: 'a ZIP archive',
+  image: 'an image',
+  html: 'HTML',
+  csv: 'a CSV table',
+  json: 'JSON',
+  ndjson: 'JSON lines',
+  ole: 'an old office file',
+  text: 'plain text',
+  markdown: 'Markdown',
 }
 const nameOf = (format: Format): string => names[format] ?? format
 
-const families: readonly (readonly Format[])[] = [['markdown', 'text'], ['json', 'ndjson'], ['csv', 'text'], ['html', 'text']]
-const sameFamily = (a: Format, b: Format): boolean => families.some((family) => family.includes(a) && family.includes(b))
+const families: readonly (readonly Format[])[] = [
+  ['markdown', 'text'],
+  ['json', 'ndjson'],
+  ['csv', 'text'],
+  ['html', 'text'],
+]
+const sameFamily = (a: Format, b: Format): boolean =>
+  families.some((family) => family.includes(a) && family.includes(b))

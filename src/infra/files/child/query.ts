@@ -52,7 +52,14 @@ const load = async (database: Database, table: LoadedTable): Promise<void> => {
   }
 }
 
-const sqlTypes = { integer: 'INTEGER', number: 'REAL', boolean: 'INTEGER', date: 'TEXT', text: 'TEXT', empty: 'TEXT' } as const
+const sqlTypes = {
+  integer: 'INTEGER',
+  number: 'REAL',
+  boolean: 'INTEGER',
+  date: 'TEXT',
+  text: 'TEXT',
+  empty: 'TEXT',
+} as const
 
 const valueOf = (raw: string | undefined, type: LoadedTable['columns'][number]['type']): Cell => {
   const cell = raw?.trim() ?? ''

@@ -4,16 +4,47 @@ import yauzl from 'yauzl'
 import { decodeText } from '../../../state/files/decode-text.ts'
 
 export type Format =
-  | 'pdf' | 'docx' | 'pptx' | 'xlsx' | 'zip' | 'image' | 'html' | 'markdown' | 'text' | 'csv' | 'json' | 'ndjson'
-  | 'ole' | 'rar' | '7z' | 'gzip' | 'program' | 'media' | 'binary' | 'empty'
+  | 'pdf'
+  | 'docx'
+  | 'pptx'
+  | 'xlsx'
+  | 'zip'
+  | 'image'
+  | 'html'
+  | 'markdown'
+  | 'text'
+  | 'csv'
+  | 'json'
+  | 'ndjson'
+  | 'ole'
+  | 'rar'
+  | '7z'
+  | 'gzip'
+  | 'program'
+  | 'media'
+  | 'binary'
+  | 'empty'
 
 const probedBytes = 64 * 1024
 
 const magics: readonly [start: string, format: Format][] = [
-  ['%PDF-', 'pdf'], ['PK\u0003\u0004', 'zip'], ['PK\u0005\u0006', 'zip'], ['\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1', 'ole'],
-  ['\x89PNG\r\n\x1a\n', 'image'], ['\xff\xd8\xff', 'image'], ['GIF8', 'image'], ['II*\u0000', 'image'],
-  ['MM\u0000*', 'image'], ['\x1f\x8b', 'gzip'], ['Rar!', 'rar'], ["7z\xbc\xaf'\x1c", '7z'],
-  ['\x7fELF', 'program'], ['MZ', 'program'], ['ID3', 'media'], ['OggS', 'media'], ['fLaC', 'media'],
+  ['%PDF-', 'pdf'],
+  ['PK\u0003\u0004', 'zip'],
+  ['PK\u0005\u0006', 'zip'],
+  ['\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1', 'ole'],
+  ['\x89PNG\r\n\x1a\n', 'image'],
+  ['\xff\xd8\xff', 'image'],
+  ['GIF8', 'image'],
+  ['II*\u0000', 'image'],
+  ['MM\u0000*', 'image'],
+  ['\x1f\x8b', 'gzip'],
+  ['Rar!', 'rar'],
+  ["7z\xbc\xaf'\x1c", '7z'],
+  ['\x7fELF', 'program'],
+  ['MZ', 'program'],
+  ['ID3', 'media'],
+  ['OggS', 'media'],
+  ['fLaC', 'media'],
 ]
 
 const byMagic = (start: string): Format | null => {
@@ -28,17 +59,47 @@ const byMagic = (start: string): Format | null => {
 }
 
 const byExtension: Record<string, Format> = {
-  '.pdf': 'pdf', '.docx': 'docx', '.pptx': 'pptx', '.xlsx': 'xlsx', '.zip': 'zip', '.png': 'image', '.jpg': 'image',
-  '.jpeg': 'image', '.gif': 'image', '.webp': 'image', '.bmp': 'image', '.tif': 'image', '.tiff': 'image',
-  '.html': 'html', '.htm': 'html', '.xhtml': 'html', '.md': 'markdown', '.markdown': 'markdown', '.csv': 'csv',
-  '.tsv': 'csv', '.tab': 'csv', '.psv': 'csv', '.json': 'json', '.jsonl': 'ndjson', '.ndjson': 'ndjson',
-  '.txt': 'text', '.log': 'text', '.xml': 'text', '.yaml': 'text', '.yml': 'text', '.doc': 'ole', '.xls': 'ole',
+  '.pdf': 'pdf',
+  '.docx': 'docx',
+  '.pptx': 'pptx',
+  '.xlsx': 'xlsx',
+  '.zip': 'zip',
+  '.png': 'image',
+  '.jpg': 'image',
+  '.jpeg': 'image',
+  '.gif': 'image',
+  '.webp': 'image',
+  '.bmp': 'image',
+  '.tif': 'image',
+  '.tiff': 'image',
+  '.html': 'html',
+  '.htm': 'html',
+  '.xhtml': 'html',
+  '.md': 'markdown',
+  '.markdown': 'markdown',
+  '.csv': 'csv',
+  '.tsv': 'csv',
+  '.tab': 'csv',
+  '.psv': 'csv',
+  '.json': 'json',
+  '.jsonl': 'ndjson',
+  '.ndjson': 'ndjson',
+  '.txt': 'text',
+  '.log': 'text',
+  '.xml': 'text',
+  '.yaml': 'text',
+  '.yml': 'text',
+  '.doc': 'ole',
+  '.xls': 'ole',
   '.ppt': 'ole',
 }
 
 const byType: readonly [pattern: RegExp, format: Format][] = [
-  [/^text\/(csv|tab-separated-values)/, 'csv'], [/(x-ndjson|jsonl|json-lines)/, 'ndjson'], [/[/+]json/, 'json'],
-  [/^text\/html|xhtml/, 'html'], [/^text\/(x-)?markdown/, 'markdown'],
+  [/^text\/(csv|tab-separated-values)/, 'csv'],
+  [/(x-ndjson|jsonl|json-lines)/, 'ndjson'],
+  [/[/+]json/, 'json'],
+  [/^text\/html|xhtml/, 'html'],
+  [/^text\/(x-)?markdown/, 'markdown'],
 ]
 
 /** What name and type say a file is; null when they say nothing. */
@@ -76,7 +137,10 @@ const ofZip = async (path: string): Promise<Format> => {
 }
 
 /** What the bytes are, whatever the name says. */
-export const sniff = async (path: string, claimed: Format | null): Promise<{ format: Format; bytes: number }> => {
+export const sniff = async (
+  path: string,
+  claimed: Format | null,
+): Promise<{ format: Format; bytes: number }> => {
   const file = await open(path)
   try {
     const { size } = await file.stat()

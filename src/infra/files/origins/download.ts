@@ -17,7 +17,12 @@ type Request = {
 }
 
 /** Fetches a file to a path of ours through egress, within bounds of bytes and time. */
-export const download = async (egress: Egress, request: Request, path: string, signal: AbortSignal): Promise<Saved> => {
+export const download = async (
+  egress: Egress,
+  request: Request,
+  path: string,
+  signal: AbortSignal,
+): Promise<Saved> => {
   const clock = AbortSignal.timeout(request.maxMs)
   const both = AbortSignal.any([signal, clock])
   try {
@@ -41,10 +46,14 @@ export const download = async (egress: Egress, request: Request, path: string, s
     signal.throwIfAborted()
     if (error instanceof FileFault) throw error
     if (clock.aborted)
-      throw new FileFault(`${request.shown} did not send it within ${request.maxMs / 1000} s; try again later, or upload it`)
+      throw new FileFault(
+        `${request.shown} did not send it within ${request.maxMs / 1000} s; try again later, or upload it`,
+      )
     if (isMasonError(error, 'egress_refused'))
       throw new FileFault(`${error.message}; use an address that anybody can reach, or upload the file`)
-    throw new FileFault(`${request.shown} could not be reached (${reasonOf(error)}); check the address, or upload the file`)
+    throw new FileFault(
+      `${request.shown} could not be reached (${reasonOf(error)}); check the address, or upload the file`,
+    )
   }
 }
 

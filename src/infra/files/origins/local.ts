@@ -5,7 +5,9 @@ import { FileFault } from './fault.ts'
 /** Where a local mapping points. Links are followed first, so that none leads out of the folder. */
 export const localPath = async (root: string | null, path: string, signal: AbortSignal): Promise<string> => {
   if (root === null)
-    throw new FileFault('it is a local file, and no folder is open to them; set MASON_FILES_ROOT to the folder that local mappings may point into')
+    throw new FileFault(
+      'it is a local file, and no folder is open to them; set MASON_FILES_ROOT to the folder that local mappings may point into',
+    )
   try {
     const folder = await realpath(root)
     const found = await realpath(join(folder, path))
@@ -19,4 +21,12 @@ export const localPath = async (root: string | null, path: string, signal: Abort
   throw new FileFault(`it is not there: ${path}; check the path of its mapping`)
 }
 
-const absent = new Set(['ENOENT', 'ENOTDIR', 'EISDIR', 'EACCES', 'ELOOP', 'ENAMETOOLONG', 'ERR_INVALID_ARG_VALUE'])
+const absent = new Set([
+  'ENOENT',
+  'ENOTDIR',
+  'EISDIR',
+  'EACCES',
+  'ELOOP',
+  'ENAMETOOLONG',
+  'ERR_INVALID_ARG_VALUE',
+])

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
-import type { OriginFile } from '../../../state/runtime-state.ts'
 import type { Sql } from '../../../state/ports.ts'
+import type { OriginFile } from '../../../state/runtime-state.ts'
 import type { StoragePlaces } from '../../config/storage.ts'
 import type { Egress } from '../../models/ports.ts'
 import { readBlob } from '../../runs/run-log.ts'
@@ -46,7 +46,10 @@ export const openOrigin = async (
 const hashOf = async (path: string, signal: AbortSignal): Promise<Saved> => {
   const hash = createHash('sha256')
   let bytes = 0
-  for await (const chunk of createReadStream(path, { highWaterMark: 1024 * 1024, signal }) as AsyncIterable<Buffer>) {
+  for await (const chunk of createReadStream(path, {
+    highWaterMark: 1024 * 1024,
+    signal,
+  }) as AsyncIterable<Buffer>) {
     bytes += chunk.length
     if (bytes > mostFileBytes) throw tooLarge(mostFileBytes)
     hash.update(chunk)

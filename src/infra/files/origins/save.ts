@@ -22,9 +22,16 @@ export const save = async (
       done(bytes > maxBytes ? tooLarge(maxBytes) : null, chunk)
     },
   })
-  await pipeline(Readable.from(source, { objectMode: false }), counted, createWriteStream(path, { mode: 0o600 }), { signal })
+  await pipeline(
+    Readable.from(source, { objectMode: false }),
+    counted,
+    createWriteStream(path, { mode: 0o600 }),
+    { signal },
+  )
   return { path, bytes, sha256: hash.digest('hex') }
 }
 
 export const tooLarge = (maxBytes: number): FileFault =>
-  new FileFault(`it is larger than ${Math.round(maxBytes / 1024 / 1024)} MB; split it or leave out what is not needed`)
+  new FileFault(
+    `it is larger than ${Math.round(maxBytes / 1024 / 1024)} MB; split it or leave out what is not needed`,
+  )

@@ -25,7 +25,9 @@ export const fetchObject = async (
   const place = places[provider]
   const setting = `MASON_STORAGE_${provider.toUpperCase()}`
   if (!place)
-    throw new FileFault(`it is mapped to ${provider}, and no storage of ${provider} is set up; set ${setting}_URL, ${setting}_ACCESS_KEY_ID and ${setting}_SECRET_ACCESS_KEY`)
+    throw new FileFault(
+      `it is mapped to ${provider}, and no storage of ${provider} is set up; set ${setting}_URL, ${setting}_ACCESS_KEY_ID and ${setting}_SECRET_ACCESS_KEY`,
+    )
   const url = `${place.url.replaceAll('{business}', encodeURIComponent(business)).replace(/\/+$/, '')}/${keyPath(key)}`
   const signer = new AwsV4Signer({
     url,

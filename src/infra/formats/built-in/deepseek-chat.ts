@@ -3,7 +3,7 @@ import { chunkPaths, completionPaths } from './openai-chat.ts'
 import { deepseekChatRequest } from './requests/deepseek-chat.ts'
 import { type Fields, sse } from './write.ts'
 
-/** OpenAI's shape with `reasoning_content` and counts of its own for the cache. Source: DeepSeek's API reference. */
+/** OpenAI's shape with `reasoning_content` and counts of its own for the cache. Source: DeepSeek's API reference; the names of the counts were checked against a public client (docs.rs, deepseek-sdk 0.3.0, chat/response.rs). */
 
 const usage: Paths['usage'] = {
   ...completionPaths.usage,

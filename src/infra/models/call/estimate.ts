@@ -15,6 +15,7 @@ const textsOf = ({ messages, tools, schema, input, query, prompt }: ModelAsk): s
       ? message.content
       : message.content.map((part) => (part.type === 'text' ? part.text : '')).join(''),
     message.role === 'assistant' && message.tool_calls ? JSON.stringify(message.tool_calls) : '',
+    message.role === 'assistant' ? (message.reasoning?.text ?? '') : '',
   ]),
   tools.length === 0 ? '' : JSON.stringify(tools),
   schema === null ? '' : JSON.stringify(schema),

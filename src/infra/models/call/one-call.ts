@@ -2,12 +2,14 @@ import type { Log } from '../../../state/ports.ts'
 import type { Answered, Attempt, Candidate, PassedOver, Wanted } from '../call-ports.ts'
 import type { Chooser } from '../choose/choose.ts'
 import { usedCallIds } from '../openai/ask.ts'
-import type { Fault } from '../openai/faults.ts'
 import type { Caller, ModelAsk, ResultDelta } from '../ports.ts'
 import { addMetered, noMetered, plainUsage } from '../usage.ts'
+import type { Fault } from '../wire/faults.ts'
 import type { CallCounts } from './counts.ts'
 import { failureOf, type Tried } from './failure.ts'
+import { withOwnReasoning } from './reasoning.ts'
 import { makeRequest, type RequestParts, releaseProbes } from './request.ts'
+import { isOfRequest } from './told.ts'
 import type { UnreadAnswers } from './unread.ts'
 import type { Round } from './wait.ts'
 
@@ -24,12 +26,6 @@ export type Call = {
   caller: Caller
   onDelta(delta: ResultDelta, attempt: number): void
 }
-
-/** Any other candidate would meet it as well: the request itself is refused. */
-const isFinal = ({ code, status }: Fault): boolean =>
-  code === 'model_content_filtered' ||
-  code === 'model_context_too_long' ||
-  (code === 'model_bad_request' && status !== 404)
 
 /** How far a fault reaches: what else need not be tried in this round, or with a model in this call. */
 const reachOf = ({ code }: Fault): 'key' | 'endpoint' | 'model' => {
@@ -81,7 +77,7 @@ export const beginCall = (parts: CallParts, { wanted, ask, caller, onDelta }: Ca
     const message = `the model server ${fault.what}`
     attempts.push({ model: model.name, key_label: key?.label ?? null, code: fault.code, message })
     tried.set(nameOf(candidate), one)
-    if ((isFinal(fault) && fault.again !== true) || (shown && wanted.oneShot === true))
+    if ((isOfRequest(fault) && fault.again !== true) || (shown && wanted.oneShot === true))
       throw failureOf(one, { attempts: requests, usage: plainUsage(usage), place })
     return one
   }
@@ -96,7 +92,7 @@ export const beginCall = (parts: CallParts, { wanted, ask, caller, onDelta }: Ca
         parts,
         {
           candidate,
-          ask,
+          ask: withOwnReasoning(ask, model, parts.registry.view),
           role: wanted.role,
           caller,
           usedIds,
@@ -138,8 +134,8 @@ export const beginCall = (parts: CallParts, { wanted, ask, caller, onDelta }: Ca
       const down = new Set<string>()
       for (const candidate of candidates) {
         const { model, key } = candidate
-        const pass = (why: string): void => {
-          passedOver.push({ model: model.name, key_label: key?.label ?? null, why })
+        const pass = (why: string, told?: string): void => {
+          passedOver.push({ model: model.name, key_label: key?.label ?? null, why, ...(told && { told }) })
         }
         const isLate = clock.monotonicMs() >= startedAtMs + model.endpoint.timeouts.totalMs
         if (useless.has(model.id)) pass('another key would not mend it')
@@ -151,7 +147,11 @@ export const beginCall = (parts: CallParts, { wanted, ask, caller, onDelta }: Ca
           if ('result' in end) return { answered: end }
           if ('limit' in end) {
             refused.push(end)
-            pass(`its limit ${end.limit} is reached for the next ${Math.ceil(end.retryAfterMs / 1000)} s`)
+            const seconds = Math.ceil(end.retryAfterMs / 1000)
+            pass(
+              `its limit ${end.limit} is reached for the next ${seconds} s`,
+              `its limit ${end.limit} is reached`,
+            )
             continue
           }
           ofRound.push(end)

@@ -7,7 +7,12 @@ import type { Caller, ModelAsk, ModelEntry, Registry, RegistryView } from '../po
 import { plainUsage } from '../usage.ts'
 import { shownUrl } from './failure.ts'
 
-type Parts = { ask: ModelService['ask']; registry: Pick<Registry, 'view'>; chooser: Chooser }
+type Parts = {
+  ask: ModelService['ask']
+  registry: Pick<Registry, 'view'>
+  chooser: Chooser
+  costOf: ((runId: string) => Promise<number>) | undefined
+}
 
 /** An ask of which everything but the role is left out. */
 export const emptyAsk: Omit<ModelAsk, 'role'> = {
@@ -45,7 +50,7 @@ const smallest = (values: readonly (number | null)[]): number | null => {
 }
 
 /** The port of the graph, on behalf of one caller. */
-export const portFor = ({ ask, registry, chooser }: Parts, caller: Caller): Models => ({
+export const portFor = ({ ask, registry, chooser, costOf }: Parts, caller: Caller): Models => ({
   async call(request, signal) {
     const { role, model, onText } = request
     const answered = await ask(
@@ -65,8 +70,10 @@ export const portFor = ({ ask, registry, chooser }: Parts, caller: Caller): Mode
       finish,
       usage: plainUsage(answered.usage),
       model: named ?? answered.model,
+      by: answered.model,
     }
   },
+  cost: async () => (caller.run_id === null ? 0 : ((await costOf?.(caller.run_id)) ?? 0)),
   knows: (model) => {
     const entry = registry.view.models.get(model)
     return entry?.active === true && standsInFor(entry.category, 'text')

@@ -4,7 +4,6 @@ import { estimateTokens } from '../../../state/tokens.ts'
 import type { Candidate } from '../call-ports.ts'
 import { verdictOf } from '../health/blame.ts'
 import type { Health } from '../health/health.ts'
-import type { Fault } from '../openai/faults.ts'
 import type {
   Caller,
   KeyEntry,
@@ -19,6 +18,7 @@ import type {
   ResultDelta,
   Settlement,
 } from '../ports.ts'
+import type { Fault } from '../wire/faults.ts'
 import { estimateOf, estimateOfResult } from './estimate.ts'
 import { withoutKey } from './failure.ts'
 
@@ -126,8 +126,9 @@ const settlementOf = (
 ): Settlement => {
   const usage = (outcome?.ok ? outcome.result.usage : outcome?.usage) ?? heard.usage
   const completion_tokens = outcome?.ok ? estimateOfResult(outcome.result) : estimateTokens(heard.text)
-  // who is left in the middle bills what he was sent, though nobody waited for his answer
-  const came = outcome?.ok === true || heard.bytes || (outcome === null && heard.sent)
+  // who is left in the middle, or is too slow, bills what he was sent, though nobody waited for his answer
+  const left = outcome === null ? heard.sent : !outcome.ok && outcome.fault.mayBill === true
+  const came = outcome?.ok === true || heard.bytes || left
   return {
     status: outcome === null ? 'aborted' : outcome.ok ? 'succeeded' : 'failed',
     error_code: outcome?.ok === false ? outcome.fault.code : null,
@@ -173,8 +174,14 @@ export const makeRequest = async (
   const { providers, meter, health, clock } = parts
   const { candidate, ask, usedIds, endsAtMs, onDelta, onRaw, anyway = false } = request
   const { model, key } = candidate
-  const reservation = reservationOf(request, clock.monotonicMs())
-  const reserved = await reserve(meter, reservation, signal).catch((error: unknown) => {
+  const provider = providers[model.endpoint.protocol]
+  const begin = async () => {
+    // first, or what was reserved would be sent later than it counts
+    if (key !== null) await provider.prepare?.()
+    const reservation = reservationOf(request, clock.monotonicMs())
+    return { reservation, reserved: await reserve(meter, reservation, signal) }
+  }
+  const { reservation, reserved } = await begin().catch((error: unknown) => {
     releaseProbes(health, candidate)
     throw error
   })
@@ -184,7 +191,7 @@ export const makeRequest = async (
   let { probes } = candidate
   let outcome: ProviderOutcome | null = null
   try {
-    const sent = await providers[model.endpoint.protocol].send(
+    const sent = await provider.send(
       {
         model,
         key,

@@ -1,7 +1,7 @@
-import type { MasonError } from '../../../state/errors.ts'
+import { isMasonError, type MasonError } from '../../../state/errors.ts'
 import type { ModelService, PassedOver, Wanted } from '../call-ports.ts'
-import type { Retry } from '../openai/retry.ts'
-import type { Registry } from '../ports.ts'
+import type { Caller, Registry } from '../ports.ts'
+import type { Retry } from '../wire/retry.ts'
 import { failureOf, nobodyLeft, type Tried } from './failure.ts'
 import { beginCall, type Call, type CallParts } from './one-call.ts'
 import { portFor } from './port.ts'
@@ -12,6 +12,8 @@ export type ServiceOptions = CallParts & {
   /** How often a call goes round its candidates, and how long it waits between. */
   retry: Retry
   random?: () => number
+  /** What a run has cost so far; absent: nobody knows. */
+  costOf?: (runId: string) => Promise<number>
 }
 
 const textOf = ({ role, model, category }: Wanted): string =>
@@ -72,15 +74,27 @@ export const createModelService = (options: ServiceOptions): ModelService => {
     }
   }
 
+  /** What a business is not told stands here, for admins. */
+  const noteWhole = ({ role }: Wanted, { business_id, run_id }: Caller, error: unknown): void => {
+    if (!isMasonError(error) || !isMasonError(error.cause)) return
+    const { code, message, remedy, detail } = error.cause
+    log.warn({ role, business_id, run_id, code, error: message, remedy, detail }, 'a model call failed')
+  }
+
   const ask: ModelService['ask'] = (wanted, asked, caller, onDelta, signal) =>
-    answer({ wanted, ask: asked, caller, onDelta }, signal)
+    answer({ wanted, ask: asked, caller, onDelta }, signal).catch((error: unknown) => {
+      noteWhole(wanted, caller, error)
+      throw error
+    })
 
   return {
     ask,
-    for: (caller) => portFor({ ask, registry, chooser }, caller),
-    list: () =>
+    for: (caller) => portFor({ ask, registry, chooser, costOf: options.costOf }, caller),
+    list: (caller) =>
       [...registry.view.models.values()]
-        .filter(({ active, vendor }) => active && vendor.active)
+        .filter((model) =>
+          caller ? chooser.isOpenTo(registry.view, model, caller) : model.active && model.vendor.active,
+        )
         .map(({ name, vendor, category, capabilities }) => ({
           name,
           vendor: vendor.name,

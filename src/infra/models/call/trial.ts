@@ -1,10 +1,11 @@
 import type { ModelAdmin, ModelTestView } from '../../../state/registry/trial.ts'
+import { adminTrials } from '../../../state/registry/usage.ts'
 import type { Json } from '../../../state/runtime-state.ts'
 import { scrubValue } from '../../secrets/scrubbed-log.ts'
 import type { Scrubber } from '../../secrets/scrubber.ts'
 import type { Caller, KeyEntry, ModelAsk, ModelEntry, Registry } from '../ports.ts'
-import { remedyOf } from './failure.ts'
 import { emptyAsk } from './port.ts'
+import { remedyOf } from './remedy.ts'
 import { type Made, makeRequest, type RequestParts } from './request.ts'
 
 export type TrialOptions = RequestParts & {
@@ -12,8 +13,8 @@ export type TrialOptions = RequestParts & {
   scrubber: Pick<Scrubber, 'text'>
 }
 
-/** Trials are on the house: admins act for all businesses. */
-const admin: Caller = { business_id: 'default', user_id: null, run_id: null }
+/** No business asked for them: they are entered, and count for the limits of their key, but in no business's sums. */
+const admin: Caller = { business_id: adminTrials, user_id: null, run_id: null }
 const question = 'Answer with the word OK.'
 /** How much of an answer an admin is shown. */
 const mostPieces = 200
@@ -83,6 +84,8 @@ export const createModelAdmin = (options: TrialOptions): ModelAdmin => {
     prompt: string,
     signal: AbortSignal,
   ): Promise<Tried> => {
+    const { name, fault } = model.endpoint
+    if (fault) return failed('secret_unreadable', `its endpoint "${name}" cannot be used: ${fault}`)
     const pieces: unknown[] = []
     const request = {
       candidate: { model, key, probes: { key: false, endpoint: false } },
@@ -112,14 +115,18 @@ export const createModelAdmin = (options: TrialOptions): ModelAdmin => {
       const key = [...keysByVendor.values()].flat().find(({ id }) => id === keyId)
       if (key === undefined) return null
       const ofVendor = [...models.values()].filter(
-        ({ vendor, active, endpoint }) => vendor.id === key.vendor_id && active && endpoint.active,
+        ({ vendor, active, endpoint }) =>
+          vendor.id === key.vendor_id && active && endpoint.active && !endpoint.fault,
       )
       const [model] = ofVendor.toSorted((a, b) => rank(a) - rank(b))
       const tried =
         key.secret === null
           ? failed('secret_unreadable', key.fault ?? 'its secret cannot be read')
           : model === undefined
-            ? failed('no_model_available', 'its vendor has no active model to try it with')
+            ? failed(
+                'no_model_available',
+                'its vendor has no active model, on an endpoint that can be used, to try it with',
+              )
             : await tryOut('probe', model, key, question, signal)
       const { ok, ms, error } = scrubValue(tried, scrubber)
       return { ok, ms, error }

@@ -1,8 +1,8 @@
 import type { Clock } from '../../../state/ports.ts'
 import type { Candidate, PassedOver } from '../call-ports.ts'
 import type { Health } from '../health/health.ts'
-import { backoffMs, type Retry } from '../openai/retry.ts'
 import type { ModelEntry, RegistryView } from '../ports.ts'
+import { backoffMs, type Retry } from '../wire/retry.ts'
 import type { Tried } from './failure.ts'
 
 /** How one round through the candidates ended without an answer. */

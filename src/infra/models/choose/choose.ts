@@ -14,6 +14,8 @@ export type Choice = {
 }
 
 export type Chooser = {
+  /** Whether a caller could use a model at all: it is active and set up, and has a key for him. Health comes and goes. */
+  isOpenTo(view: RegistryView, model: ModelEntry, caller: Caller): boolean
   /** Throws `not_found` for an alias that there is not. */
   choose(view: RegistryView, wanted: Wanted, caller: Caller): Choice
   /** A call to this model is under way until it is disposed of: `least-busy` counts them. */
@@ -51,14 +53,23 @@ export const createChooser = (health: HealthLookup, random: () => number = Math.
   let latest: Plan | null = null
   const underWay = new Map<string, number>()
   const load: Load = { random, inFlight: (modelId) => underWay.get(modelId) ?? 0 }
+  const planFor = (view: RegistryView): Plan => {
+    const known = plans.get(view)
+    if (known) return known
+    const plan = planOf(view, latest?.turns() ?? new Map())
+    plans.set(view, plan)
+    latest = plan
+    return plan
+  }
   return {
+    isOpenTo(view, model, caller) {
+      if (whyNotModel(model, null) !== null) return false
+      const { pools, others } = planFor(view).poolsFor(model.vendor.id, caller)
+      const keys = pools.flatMap((pool) => pool.keys)
+      return keys.length === 0 ? others === 0 : keys.some((key) => whyNotKey(key, null) === null)
+    },
     choose(view, wanted, caller) {
-      let plan = plans.get(view)
-      if (!plan) {
-        plan = planOf(view, latest?.turns() ?? new Map())
-        plans.set(view, plan)
-        latest = plan
-      }
+      const plan = planFor(view)
       const line = plan.lineFor(wanted)
       if (!line)
         throw new MasonError('not_found', `there is no model "${wanted.model}"`, {
@@ -94,9 +105,9 @@ function* candidatesOf(
   const next = walk(line, load)
   for (let member = next(); member !== null; member = next()) {
     const model = member.entry
-    const why = model ? whyNotModel(model, line.category) : 'there is no model of this name'
-    if (why !== null || model === null) {
-      passedOver.push({ model: member.name, key_label: null, why: why ?? '' })
+    const not = model ? whyNotModel(model, line.category) : { why: 'there is no model of this name' }
+    if (not !== null || model === null) {
+      passedOver.push({ model: member.name, key_label: null, why: '', ...not })
       continue
     }
     yield* candidatesOfModel(model, plan.poolsFor(model.vendor.id, caller), health, passedOver)
@@ -109,8 +120,8 @@ function* candidatesOfModel(
   health: HealthLookup,
   passedOver: PassedOver[],
 ): Generator<Candidate> {
-  const pass = (keyLabel: string | null, why: string): void => {
-    passedOver.push({ model: model.name, key_label: keyLabel, why })
+  const pass = (keyLabel: string | null, why: string, told?: string): void => {
+    passedOver.push({ model: model.name, key_label: keyLabel, why, ...(told !== undefined && { told }) })
   }
   let isKeyless = others === 0
   for (const pool of pools) {
@@ -125,9 +136,9 @@ function* candidatesOfModel(
       const endpoint = health.stateOf('endpoint', model.endpoint.id)
       if (endpoint && !endpoint.due) return pass(null, `its endpoint ${whyStanding(endpoint)}`)
       const standing = health.stateOf('key', key.id)
-      const why = whyNotKey(key, standing)
-      if (why !== null) {
-        pass(key.label, why)
+      const not = whyNotKey(key, standing)
+      if (not !== null) {
+        pass(key.label, not.why, not.told)
         continue
       }
       // the next call begins after the first key that this one got: a key that is left out burdens no single neighbour
@@ -144,29 +155,47 @@ function* candidatesOfModel(
     pass(
       null,
       `no grant: ${others === 1 ? 'a key of its vendor is' : `${others} keys of its vendor are`} for others only`,
+      'no grant',
     )
   }
 }
 
-const whyNotModel = (model: ModelEntry, category: string | null): string | null => {
+/** As in `PassedOver`. */
+type Not = { why: string; told?: string }
+
+const whyNotModel = (model: ModelEntry, category: string | null): Not | null => {
   if (category !== null && !standsInFor(model.category, category))
-    return `wrong category: it is for ${model.category}, wanted is ${category}`
-  if (!model.active) return 'disabled by an admin'
-  if (!model.vendor.active) return `its vendor "${model.vendor.name}" is disabled by an admin`
-  if (!model.endpoint.active) return `its endpoint "${model.endpoint.name}" is disabled by an admin`
+    return { why: `wrong category: it is for ${model.category}, wanted is ${category}` }
+  if (!model.active) return { why: 'disabled by an admin' }
+  if (!model.vendor.active)
+    return { why: `its vendor "${model.vendor.name}" is disabled by an admin`, told: 'disabled by an admin' }
+  if (!model.endpoint.active)
+    return {
+      why: `its endpoint "${model.endpoint.name}" is disabled by an admin`,
+      told: 'disabled by an admin',
+    }
+  const told = 'it is not set up'
   if (model.endpoint.fault)
-    return `its endpoint "${model.endpoint.name}" cannot be used: ${model.endpoint.fault}`
+    return { why: `its endpoint "${model.endpoint.name}" cannot be used: ${model.endpoint.fault}`, told }
   if (model.endpoint.protocol === 'http' && !model.format)
-    return 'it has no response format, which its endpoint needs'
-  if (model.format?.status === 'inactive')
-    return `its response format "${model.format.name}" is inactive: ${model.format.faults[0]?.detail ?? 'one of its samples fails'}`
+    return { why: 'it has no response format, which its endpoint needs', told }
+  if (model.format?.status === 'inactive') {
+    const fault = model.format.faults[0]?.detail ?? 'one of its samples fails'
+    return { why: `its response format "${model.format.name}" is inactive: ${fault}`, told }
+  }
   return null
 }
 
-const whyNotKey = (key: KeyEntry, standing: Standing | null): string | null => {
-  if (!key.active) return 'disabled by an admin'
-  if (key.secret === null) return `its secret cannot be read: ${key.fault ?? 'no reason is known'}`
-  return standing && !standing.due ? whyStanding(standing) : null
+const whyNotKey = (key: KeyEntry, standing: Standing | null): Not | null => {
+  if (!key.active) return { why: 'disabled by an admin' }
+  if (key.secret === null)
+    return {
+      why: `its secret cannot be read: ${key.fault ?? 'no reason is known'}`,
+      told: 'its key cannot be read',
+    }
+  if (!standing || standing.due) return null
+  // when a key is tried again tells keys apart
+  return { why: whyStanding(standing), told: whyStanding({ ...standing, until: null }) }
 }
 
 const whyStanding = ({ state, until }: Standing): string => {

@@ -1,4 +1,4 @@
-import type { Fault } from '../openai/faults.ts'
+import type { Fault } from '../wire/faults.ts'
 
 /**
  * What a provider request told of the key and the endpoint it went to. `unknown`: nothing, so that a probe of it

@@ -1,6 +1,4 @@
 import type { FormatView } from '../../../state/registry/response-format.ts'
-import { cutShort, type Fault, faultOfErrorObject, faultOfReply } from '../openai/faults.ts'
-import { excerpt } from '../openai/upstream.ts'
 import type {
   AnswerReader,
   CanonicalResult,
@@ -9,12 +7,14 @@ import type {
   ResultDelta,
 } from '../ports.ts'
 import { AnsweredError, Unreadable } from '../unreadable.ts'
-import type { Received } from './receive.ts'
-import type { Talked } from './talk.ts'
+import { cutShort, type Fault, faultOfErrorObject, faultOfReply } from '../wire/faults.ts'
+import type { Piece } from '../wire/split.ts'
+import type { Talked } from '../wire/talk.ts'
+import { excerpt } from '../wire/upstream.ts'
 
 /** The answer to one exchange while it arrives, read by a response format. */
 export type Answer = {
-  take(received: Received): void
+  take(piece: Piece): void
   outcome(talked: Talked): ProviderOutcome
 }
 

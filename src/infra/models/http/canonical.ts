@@ -8,7 +8,7 @@ import type { ContentPart, ModelAsk, ModelEntry } from '../ports.ts'
  * A message is `{role, content, parts}`: `content` is its text (null where there are only calls), `parts` a list of
  * `{type: text, text}` and `{type: image, url, detail}`, with `base64` and `mime_type` where the address is a data:
  * one. Those of the assistant have `tool_calls: [{id, name, arguments}]` or null, `arguments` always being the JSON
- * text of an object; those of tools have `tool_call_id` and `name`.
+ * text of an object, and `reasoning`, what a model of this vendor thought before these calls, or null; those of tools have `tool_call_id` and `name`.
  */
 
 /** Sampling and the like, under their own names beside `parameters`; any other one is `parameters.<name>`. */
@@ -82,7 +82,8 @@ const messagesOf = (sent: readonly SentMessage[]): Json[] => {
       ...called,
     }))
     for (const { id, name } of calls) names.set(id, name)
-    return { role, ...content, tool_calls: calls.length === 0 ? null : calls }
+    const reasoning = message.reasoning_content ?? null
+    return { role, ...content, reasoning, tool_calls: calls.length === 0 ? null : calls }
   })
 }
 

@@ -1,9 +1,10 @@
 import type { FormatView, PollFormat } from '../../../state/registry/response-format.ts'
-import { type Fault, faultOfClock, faultOfReply } from '../openai/faults.ts'
 import type { AnswerReader, CanonicalResult, ProviderOutcome, ProviderRequest } from '../ports.ts'
+import { type Fault, faultOfClock, faultOfReply } from '../wire/faults.ts'
+import type { Request } from '../wire/send.ts'
+import { talk, type Wire } from '../wire/talk.ts'
 import { openAnswer } from './answer.ts'
-import { addressUnder, pollData, type Request } from './request.ts'
-import { talk, type Wire } from './talk.ts'
+import { addressUnder, pollData } from './request.ts'
 import { renderPath } from './template.ts'
 import type { Text } from './text.ts'
 

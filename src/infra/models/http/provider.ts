@@ -1,14 +1,15 @@
 import type { Clock } from '../../../state/ports.ts'
 import type { FormatView } from '../../../state/registry/response-format.ts'
-import type { Fault } from '../openai/faults.ts'
-import { modelAt } from '../openai/line.ts'
-import type { AnswerReader, Egress, Provider, ProviderOutcome, ProviderRequest } from '../ports.ts'
+import type { Egress } from '../../egress/port.ts'
+import { modelAt } from '../model-at.ts'
+import type { AnswerReader, Provider, ProviderOutcome, ProviderRequest } from '../ports.ts'
+import type { Fault } from '../wire/faults.ts'
+import { talk, type Wire } from '../wire/talk.ts'
 import { openAnswer } from './answer.ts'
 import { canonicalOf } from './canonical.ts'
 import { followJob, type Poll } from './poll.ts'
 import { TemplateFailure } from './render.ts'
 import { pollFields, requestOf } from './request.ts'
-import { talk, type Wire } from './talk.ts'
 import { type CompiledTemplate, compileTemplate } from './template.ts'
 import { compileText } from './text.ts'
 
@@ -123,6 +124,7 @@ export const openHttpProvider = (options: HttpProviderOptions): Provider => {
   }
 
   return {
+    prepare: async () => egress.prepare?.(),
     async send(request, signal) {
       signal.throwIfAborted()
       const { format } = request.model

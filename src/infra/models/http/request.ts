@@ -1,16 +1,8 @@
 import type { Json } from '../../../state/runtime-state.ts'
-import { roleHeader } from '../openai/model-fetch.ts'
 import type { ModelEntry, ProviderRequest } from '../ports.ts'
+import { type Request, roleHeader } from '../wire/send.ts'
 import { TemplateFailure } from './render.ts'
 import type { CompiledTemplate } from './template.ts'
-
-/** One HTTP request to a vendor, ready to be sent. */
-export type Request = {
-  url: string
-  method: 'POST' | 'PUT' | 'GET'
-  headers: Record<string, string>
-  body: string | null
-}
 
 /** `base` with a path (that may end with a query) added; a query of the base stays, for gateways that want one. */
 export const addressUnder = (base: string, path: string): string => {

@@ -14,14 +14,6 @@ export const lowerMode = (mode: SchemaMode): SchemaMode | undefined =>
 export const refusesFormat = (fault: { status?: number; body?: string }): boolean =>
   (fault.status === 400 || fault.status === 422) && /response_format|json_schema/i.test(fault.body ?? '')
 
-/** The same value with all lone surrogates replaced, keys included. */
-const wellFormed = (value: unknown): unknown => {
-  if (typeof value === 'string') return value.toWellFormed()
-  if (Array.isArray(value)) return value.map(wellFormed)
-  if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key.toWellFormed(), wellFormed(one)]))
-}
-
 const isObjectText = (text: string): boolean => {
   try {
     const value: unknown = JSON.parse(text)
@@ -43,9 +35,15 @@ const sentCall = (call: ToolCallRequest) => ({
 
 const sentMessage = (message: AskMessage) => {
   if (message.role !== 'assistant') return message
-  const { role, content, tool_calls = [] } = message
+  const { role, content, tool_calls = [], reasoning } = message
   if (tool_calls.length === 0) return { role, content }
-  return { role, content: content === '' ? null : content, tool_calls: tool_calls.map(sentCall) }
+  return {
+    role,
+    content: content === '' ? null : content,
+    // models that think between calls want it back with them: DeepSeek refuses the conversation without
+    ...(reasoning !== undefined && { reasoning_content: reasoning.text }),
+    tool_calls: tool_calls.map(sentCall),
+  }
 }
 
 const sentTool = ({ name, description, parameters }: ModelTool) => ({
@@ -89,7 +87,7 @@ export const askOf = (asked: ModelAsk, mode: SchemaMode) => {
   const inWords = schema !== null && mode !== 'json_schema'
   const messages = inWords ? withInstruction(asked.messages, schemaInWords(schema)) : asked.messages
   const response_format = formatOf(asked, mode)
-  const ask = {
+  return {
     messages: messages.map(sentMessage),
     options: {
       ...(tools.length === 0 ? {} : { tools: tools.map(sentTool) }),
@@ -101,7 +99,6 @@ export const askOf = (asked: ModelAsk, mode: SchemaMode) => {
       ),
     ),
   }
-  return wellFormed(ask) as typeof ask
 }
 
 export type Ask = ReturnType<typeof askOf>

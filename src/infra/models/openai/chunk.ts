@@ -1,87 +1,134 @@
-import { z } from 'zod'
 import type { MeteredUsage } from '../ports.ts'
+import {
+  countOf,
+  type Fields,
+  fieldsAt,
+  indexOf,
+  isFields,
+  listAt,
+  NotOfProtocol,
+  optionalFieldsAt,
+  textOf,
+} from './shape.ts'
 
-/** Other people's shape: minimal, and lenient wherever a field is not needed for a reply. */
-const text = z.string().nullish().catch(null)
-const count = z.number().nonnegative().nullish().catch(null)
+export type ToolCallPiece = { index: number | null; id: string; name: string; arguments: string }
 
-const usage = z.object({
-  prompt_tokens: count,
-  completion_tokens: count,
-  total_tokens: count,
-  prompt_tokens_details: z.object({ cached_tokens: count }).nullish().catch(null),
-  completion_tokens_details: z.object({ reasoning_tokens: count }).nullish().catch(null),
-  /** DeepSeek's name for the cached ones. */
-  prompt_cache_hit_tokens: count,
-})
+export type MessagePiece = { text: string; reasoning: string; toolCalls: readonly ToolCallPiece[] }
 
-/** Text, or a list of parts as Mistral sends it, of which only the text parts count. */
-const content = z
-  .union([z.string(), z.array(z.object({ text }).transform((part) => part.text ?? ''))])
-  .nullish()
-  .catch(null)
-  .transform((value) => (Array.isArray(value) ? value.join('') : (value ?? '')))
+export type Chunk = {
+  model: string | null
+  usage: MeteredUsage | null
+  /** Null: it brings no choice, only its usage. */
+  choice: {
+    /** Null: nothing of a message came. */
+    message: MessagePiece | null
+    /** It is the message itself in place of a delta: the server ignored `stream: true`. */
+    isWhole: boolean
+    finish: string | null
+  } | null
+}
 
-const toolCall = z.object({
-  index: z.number().int().nonnegative().nullish().catch(null),
-  id: text,
-  function: z
-    .object({ name: text, arguments: z.union([z.string(), z.record(z.string(), z.unknown())]).nullish() })
-    .nullish(),
-})
-
-const message = z.object({
-  content,
-  reasoning_content: text,
-  /** The name OpenRouter and newer vLLM use. */
-  reasoning: text,
-  refusal: text,
-  tool_calls: z.array(toolCall).nullish(),
-})
-
-const choice = z.object({
-  delta: message.nullish(),
-  /** In place of `delta` when the server ignored `stream: true`. */
-  message: message.nullish(),
-  finish_reason: text,
-  /** Where Moonshot reports. */
-  usage: usage.nullish().catch(null),
-})
-
-/** One event of the stream, or a whole completion. */
-export const chunkSchema = z.object({
-  object: text,
-  model: text,
-  choices: z.array(choice).nullish(),
-  usage: usage.nullish().catch(null),
-})
-
-export type ToolCallPiece = z.infer<typeof toolCall>
-export type MessagePiece = z.infer<typeof message>
-
-const whole = (value: number | null | undefined): number => Math.round(value ?? 0)
-
-/** Tokens as counted by the server, or undefined when it said nothing. */
-export const usageOf = (value: z.infer<typeof usage> | null | undefined): MeteredUsage | undefined => {
-  if (value == null) return undefined
-  const prompt = whole(value.prompt_tokens)
-  const completion = whole(value.completion_tokens)
-  const cached = value.prompt_tokens_details?.cached_tokens ?? value.prompt_cache_hit_tokens
-  const reasoning = value.completion_tokens_details?.reasoning_tokens
+/** Tokens as counted by the server, or null when it said nothing. */
+const usageOf = (value: unknown): MeteredUsage | null => {
+  if (!isFields(value)) return null
+  const prompt = countOf(value.prompt_tokens)
+  const completion = countOf(value.completion_tokens)
+  const { prompt_tokens_details: ofPrompt, completion_tokens_details: ofCompletion } = value
+  // the second is DeepSeek's name
+  const cached = (isFields(ofPrompt) ? ofPrompt.cached_tokens : null) ?? value.prompt_cache_hit_tokens
+  const reasoning = isFields(ofCompletion) ? ofCompletion.reasoning_tokens : null
   return {
     prompt_tokens: prompt,
     completion_tokens: completion,
-    total_tokens: whole(value.total_tokens) || prompt + completion,
-    cached_tokens: Math.min(whole(cached), prompt),
-    reasoning_tokens: Math.min(whole(reasoning), completion),
+    total_tokens: countOf(value.total_tokens) || prompt + completion,
+    cached_tokens: Math.min(countOf(cached), prompt),
+    reasoning_tokens: Math.min(countOf(reasoning), completion),
   }
 }
 
-/** The answer to a request for embeddings; in which order they come is for `index` to say. */
-export const embeddingsSchema = z.object({
-  data: z.array(
-    z.object({ index: z.number().int().nonnegative().nullish(), embedding: z.array(z.number()).min(1) }),
+/** Text, or a list of parts as Mistral sends it, of which only the text parts count. */
+const contentOf = (value: unknown): string => {
+  if (typeof value === 'string') return value
+  if (!Array.isArray(value)) return ''
+  return value.map((part: unknown) => (isFields(part) ? (textOf(part.text) ?? '') : '')).join('')
+}
+
+const argumentsAt = (value: unknown, place: string): string => {
+  if (typeof value === 'string') return value
+  if (value == null) return ''
+  if (isFields(value)) return JSON.stringify(value)
+  throw new NotOfProtocol(place, 'a text or an object')
+}
+
+const toolCallAt = (value: unknown, place: string): ToolCallPiece => {
+  const call = fieldsAt(value, place)
+  const called = optionalFieldsAt(call.function, `${place}/function`)
+  return {
+    index: indexOf(call.index),
+    id: textOf(call.id) ?? '',
+    name: textOf(called?.name) ?? '',
+    arguments: argumentsAt(called?.arguments, `${place}/function/arguments`),
+  }
+}
+
+const messageAt = (message: Fields, place: string): MessagePiece => ({
+  text: contentOf(message.content) + (textOf(message.refusal) ?? ''),
+  // the second is the name OpenRouter and newer vLLM use
+  reasoning: textOf(message.reasoning_content) ?? textOf(message.reasoning) ?? '',
+  toolCalls: listAt(message.tool_calls, `${place}/tool_calls`).map((call, at) =>
+    toolCallAt(call, `${place}/tool_calls/${at}`),
   ),
-  model: text,
-  usage: usage.nullish().catch(null),
 })
+
+/** One event of the stream, or a whole completion. Throws NotOfProtocol. */
+export const readChunk = (value: unknown): Chunk => {
+  const chunk = fieldsAt(value, '')
+  const model = textOf(chunk.model)
+  const usage = usageOf(chunk.usage)
+  const [first] = listAt(chunk.choices, '/choices')
+  if (first === undefined) return { model, usage, choice: null }
+  const choice = fieldsAt(first, '/choices/0')
+  const delta = optionalFieldsAt(choice.delta, '/choices/0/delta')
+  const whole = delta === null ? optionalFieldsAt(choice.message, '/choices/0/message') : null
+  const message = delta ?? whole
+  return {
+    model,
+    // the second is where Moonshot reports
+    usage: usage ?? usageOf(choice.usage),
+    choice: {
+      message:
+        message === null
+          ? null
+          : messageAt(message, whole === null ? '/choices/0/delta' : '/choices/0/message'),
+      isWhole: whole !== null,
+      finish: textOf(choice.finish_reason),
+    },
+  }
+}
+
+export type Embeddings = {
+  embeddings: number[][]
+  model: string | null
+  usage: MeteredUsage | null
+}
+
+const vectorAt = (value: unknown, place: string): number[] => {
+  if (!Array.isArray(value) || value.length === 0) throw new NotOfProtocol(place, 'a list of numbers')
+  if (!value.every(Number.isFinite)) throw new NotOfProtocol(place, 'a list of numbers')
+  return value as number[]
+}
+
+/** The answer to a request for embeddings, in the order that their indexes say. Throws NotOfProtocol. */
+export const readEmbeddings = (value: unknown): Embeddings => {
+  const answer = fieldsAt(value, '')
+  if (!Array.isArray(answer.data)) throw new NotOfProtocol('/data', 'a list')
+  const found = answer.data.map((one: unknown, at) => {
+    const { index, embedding } = fieldsAt(one, `/data/${at}`)
+    return { index: indexOf(index) ?? 0, embedding: vectorAt(embedding, `/data/${at}/embedding`) }
+  })
+  return {
+    embeddings: found.toSorted((a, b) => a.index - b.index).map(({ embedding }) => embedding),
+    model: textOf(answer.model),
+    usage: usageOf(answer.usage),
+  }
+}

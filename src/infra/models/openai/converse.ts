@@ -1,23 +1,16 @@
-import type { ChatOpenAICompletions } from '@langchain/openai'
-import type { Clock } from '../../../state/ports.ts'
 import type { AnswerReader, ProviderOutcome, ProviderRequest } from '../ports.ts'
+import { cutShort, type Fault, faultOfReply } from '../wire/faults.ts'
+import type { Piece } from '../wire/split.ts'
+import { type Talked, talk, type Wire } from '../wire/talk.ts'
 import type { Ask } from './ask.ts'
-import { faultOfThrown, outcomeOfFault, outcomeOfResult, underClocks } from './attempt.ts'
-import { readEvents, type TakeChunk } from './event-stream.ts'
-import { type Exchange, longestTimerMs } from './exchange.ts'
-import { cutShort, type Fault, faultOfReply } from './faults.ts'
-import { lineOf } from './line.ts'
-import { exchangeHeader, type Line } from './model-fetch.ts'
+import type { Chat } from './chat.ts'
+import { requestTo } from './line.ts'
+import { faultOfThrown, outcomeOfFault, outcomeOfResult, parsed } from './outcome.ts'
 import { draftByFormat, draftReply, type ReplyDraft } from './reply.ts'
 
 export type Conversation = {
-  chat: ChatOpenAICompletions
-  /** The requests under way, for the `fetch` below the SDK to find. */
-  lines: Map<string, Line>
-  clock: Clock
-  /** The most an answer may weigh. */
-  maxBytes: number
-  id: string
+  chat: Chat
+  wire: Wire
   ask: Ask
   /** Null: the answer is a chat completion. */
   reader: AnswerReader | null
@@ -30,33 +23,36 @@ const mostKept = 500
  * Asks by `completionWithRetry` and reads the raw chunks: the message chunks of `stream()` lose tool calls of servers
  * that send no role, and usage of a cut stream, and cost a callback manager that reads the environment.
  */
-const exchangeChunks = async (
-  { chat, lines, clock, maxBytes, id, ask }: Conversation,
+const askBy = async (
+  { chat, wire, ask }: Conversation,
   request: ProviderRequest,
-  exchange: Exchange,
   isStreamed: boolean,
-  take: TakeChunk,
-): Promise<void> => {
-  let body: ReadableStream<Uint8Array> | null = null
-  const onBody = (received: ReadableStream<Uint8Array>): void => {
-    body = received
-  }
-  lines.set(id, lineOf(request, exchange, 'chat/completions', isStreamed ? onBody : null))
-  const options = {
-    headers: { [exchangeHeader]: exchange.id },
-    signal: exchange.signal,
-    timeout: longestTimerMs,
-    maxRetries: 0,
-  }
+  take: (piece: Piece) => void,
+  signal: AbortSignal,
+): Promise<Talked> => {
+  const { base_url: _, allow_private: allowPrivate, timeouts: clocks } = request.model.endpoint
   const asked = {
     ...chat.invocationParams(ask.options, { streaming: isStreamed }),
     ...ask.parameters,
     model: request.model.upstream_name,
     messages: ask.messages,
+    stream: isStreamed,
   }
-  if (!isStreamed) return take(await chat.completionWithRetry({ ...asked, stream: false }, options), true)
-  await chat.completionWithRetry({ ...asked, stream: true }, options)
-  if (body !== null) await readEvents(body, { exchange, clock, maxBytes }, take)
+  let talked: Talked | undefined
+  await chat.ask(asked, async (worded) => {
+    const exchanging = {
+      request: requestTo('chat/completions', request, worded),
+      allowPrivate,
+      clocks,
+      endsAtMs: request.endsAtMs,
+      expects: isStreamed ? ('sse' as const) : ('whole' as const),
+      done: isStreamed ? '[DONE]' : null,
+      take,
+    }
+    talked = await talk(wire, exchanging, signal)
+  })
+  if (talked === undefined) throw new Error('LangChain did not send what it was given')
+  return talked
 }
 
 const faultOfEnd = (draft: ReplyDraft, ended: boolean): Fault | undefined => {
@@ -71,27 +67,23 @@ export const converse = async (
   request: ProviderRequest,
   signal: AbortSignal,
 ): Promise<ProviderOutcome> => {
-  const { lines, id, reader } = conversation
+  const { reader } = conversation
   const draft = reader === null ? draftReply(request) : draftByFormat(reader, request)
   const isStreamed = reader === null || reader.stream([]) !== null
   const raw: unknown[] = []
   let told: unknown = null
-  const take: TakeChunk = (chunk, whole) => {
+  const take = ({ kind, text }: Piece): void => {
+    const chunk = parsed(text)
     request.onRaw?.(chunk)
     if (reader !== null && raw.length < mostKept) raw.push(chunk)
-    draft.take(chunk, whole)
+    draft.take(chunk, kind === 'whole')
     const usage = draft.usage()
     if (usage !== null && usage !== told) request.onUsage?.(usage)
     told = usage
   }
-  const { exchange, thrown } = await underClocks(
-    request,
-    conversation,
-    (opened) => exchangeChunks(conversation, request, opened, isStreamed, take),
-    signal,
-  ).finally(() => lines.delete(id))
+  const { fault: found, thrown, ended } = await askBy(conversation, request, isStreamed, take, signal)
   const failed = thrown === undefined ? undefined : faultOfThrown(thrown)
-  const fault = exchange.fault() ?? failed ?? faultOfEnd(draft, exchange.ended())
+  const fault = found ?? failed ?? faultOfEnd(draft, ended)
   if (fault !== undefined && !(fault.interrupted === true && draft.finished()))
     return outcomeOfFault(fault, draft.usage(), thrown, raw)
   try {

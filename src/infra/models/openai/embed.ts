@@ -1,29 +1,15 @@
-import type { Clock } from '../../../state/ports.ts'
 import type { AnswerReader, CanonicalResult, ProviderOutcome, ProviderRequest } from '../ports.ts'
-import { faultOfThrown, outcomeOfFault, outcomeOfResult, underClocks } from './attempt.ts'
-import { embeddingsSchema, usageOf } from './chunk.ts'
-import { faultOfReply } from './faults.ts'
-import { lineOf } from './line.ts'
-import type { LineFetch } from './model-fetch.ts'
+import { faultOfReply } from '../wire/faults.ts'
+import { type Talked, talk, type Wire } from '../wire/talk.ts'
+import { readEmbeddings } from './chunk.ts'
+import { requestTo } from './line.ts'
+import { faultOfThrown, outcomeOfFault, outcomeOfResult, parsed } from './outcome.ts'
 import { emptyResult } from './reply.ts'
 
 export type Embedding = {
-  fetch: LineFetch
-  clock: Clock
-  id: string
+  wire: Wire
   /** Null: the answer is OpenAI's list of embeddings. */
   reader: AnswerReader | null
-}
-
-const resultOf = (answer: unknown): CanonicalResult => {
-  const { data, model, usage } = embeddingsSchema.parse(answer)
-  const inOrder = data.toSorted((a, b) => (a.index ?? 0) - (b.index ?? 0))
-  return {
-    ...emptyResult,
-    embeddings: inOrder.map(({ embedding }) => embedding),
-    usage: usageOf(usage) ?? null,
-    model: model ?? null,
-  }
 }
 
 /** One vector for each text, and all of one length; servers that know no base64 may give none at all. */
@@ -37,34 +23,42 @@ const faultOfVectors = ({ embeddings }: CanonicalResult, texts: number): string 
 
 /** One provider request of an embedding model, its outcome as a value. Rejects only when the caller aborts. */
 export const embed = async (
-  { fetch, clock, id, reader }: Embedding,
+  { wire, reader }: Embedding,
   request: ProviderRequest,
   signal: AbortSignal,
 ): Promise<ProviderOutcome> => {
-  const { createEmbedder } = await import('./chat.ts')
+  const { Embedder } = await import('./chat.ts')
   const { input, parameters } = request.ask
+  const { allow_private: allowPrivate, timeouts: clocks } = request.model.endpoint
   let answer: unknown
-  const { exchange, thrown } = await underClocks(
-    request,
-    { id, clock },
-    async (opened) => {
-      const line = lineOf(request, opened, 'embeddings', null)
-      const embedder = createEmbedder((_input, init) => fetch(line, String(init?.body ?? '')))
-      answer = await embedder.request({
-        model: request.model.upstream_name,
-        input: input.map((text) => text.toWellFormed()),
-        // or servers without base64 give empty lists in silence
-        encoding_format: 'float',
-        ...(typeof parameters.dimensions === 'number' && { dimensions: parameters.dimensions }),
-      })
-    },
-    signal,
-  )
-  const fault = exchange.fault() ?? (thrown === undefined ? undefined : faultOfThrown(thrown))
+  let talked: Talked | undefined
+  const embedder = new Embedder(async (worded) => {
+    const exchanging = {
+      request: requestTo('embeddings', request, worded),
+      allowPrivate,
+      clocks,
+      endsAtMs: request.endsAtMs,
+      expects: 'whole' as const,
+      done: null,
+      take: ({ text }: { text: string }): void => {
+        answer = parsed(text)
+      },
+    }
+    talked = await talk(wire, exchanging, signal)
+  })
+  await embedder.request({
+    model: request.model.upstream_name,
+    input: [...input],
+    // or servers without base64 give empty lists in silence
+    encoding_format: 'float',
+    ...(typeof parameters.dimensions === 'number' && { dimensions: parameters.dimensions }),
+  })
+  const { fault: found, thrown } = talked as unknown as Talked
+  const fault = found ?? (thrown === undefined ? undefined : faultOfThrown(thrown))
   if (fault !== undefined) return outcomeOfFault(fault, null, thrown, [])
   request.onRaw?.(answer)
   try {
-    const result = reader === null ? resultOf(answer) : reader.read(answer)
+    const result = reader === null ? { ...emptyResult, ...readEmbeddings(answer) } : reader.read(answer)
     if (result.usage !== null) request.onUsage?.(result.usage)
     const wrong = faultOfVectors(result, input.length)
     if (wrong !== null) return { ok: false, fault: faultOfReply(wrong, false), usage: result.usage }

@@ -1,6 +1,5 @@
-import type { ModelEntry, ProviderRequest } from '../ports.ts'
-import type { Exchange } from './exchange.ts'
-import { type Line, roleHeader } from './model-fetch.ts'
+import type { ProviderRequest } from '../ports.ts'
+import { type Request, roleHeader } from '../wire/send.ts'
 
 /** Adds a path of the API to an endpoint's address; a query in it stays, for gateways that want one. */
 const addressOf = (baseUrl: string, path: string): string => {
@@ -13,33 +12,37 @@ const addressOf = (baseUrl: string, path: string): string => {
 /** The endpoint's own headers come last; one that holds `{{key}}` takes the place of `authorization`. */
 const headersOf = ({ model, key, ask }: ProviderRequest): Record<string, string> => {
   const secret = key?.secret?.reveal()
-  const given = Object.entries(model.endpoint.headers)
-  const hasOwn = given.some(([, value]) => value.includes('{{key}}'))
-  return {
+  const headers: Record<string, string> = {
     'content-type': 'application/json',
     accept: 'text/event-stream, application/json',
     'user-agent': 'mason',
     [roleHeader]: ask.role,
-    ...(secret === undefined || hasOwn ? {} : { authorization: `Bearer ${secret}` }),
-    ...Object.fromEntries(
-      given.map(([name, value]) => [name.toLowerCase(), value.replaceAll('{{key}}', secret ?? '')]),
-    ),
   }
+  const given = Object.entries(model.endpoint.headers)
+  if (secret !== undefined && !given.some(([, value]) => value.includes('{{key}}')))
+    headers.authorization = `Bearer ${secret}`
+  for (const [name, value] of given) headers[name.toLowerCase()] = value.replaceAll('{{key}}', secret ?? '')
+  return headers
 }
 
-export const lineOf = (
-  request: ProviderRequest,
-  exchange: Exchange,
-  path: string,
-  onBody: Line['onBody'],
-): Line => ({
-  exchange,
-  url: addressOf(request.model.endpoint.base_url, path),
-  headers: headersOf(request),
-  allowPrivate: request.model.endpoint.allow_private,
-  idleMs: request.model.endpoint.timeouts.idleMs,
-  onBody,
-})
+/** The same value with all lone surrogates replaced, keys included. */
+const wellFormed = (value: unknown): unknown => {
+  if (typeof value === 'string') return value.toWellFormed()
+  if (Array.isArray(value)) return value.map(wellFormed)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key.toWellFormed(), wellFormed(one)]))
+}
 
-/** What a server may be remembered by: its endpoint and what the model is called there. */
-export const modelAt = ({ endpoint, upstream_name }: ModelEntry): string => `${endpoint.id} ${upstream_name}`
+/** JSON writes a lone surrogate as an escape, on which many servers stumble; all else as it is. */
+const bodyOf = (body: object): string => {
+  const text = JSON.stringify(body)
+  return text.includes('\\ud') ? JSON.stringify(wellFormed(body)) : text
+}
+
+/** Where a request really goes, and how: LangChain never learns address or key, nor does it read its environment. */
+export const requestTo = (path: string, asked: ProviderRequest, body: object): Request => ({
+  method: 'POST',
+  url: addressOf(asked.model.endpoint.base_url, path),
+  headers: headersOf(asked),
+  body: bodyOf(body),
+})

@@ -1,18 +1,12 @@
-import type { ChatOpenAICompletions } from '@langchain/openai'
 import type { Clock, Log } from '../../../state/ports.ts'
-import type {
-  AnswerReader,
-  Egress,
-  ModelEntry,
-  Provider,
-  ProviderOutcome,
-  ProviderRequest,
-} from '../ports.ts'
+import type { Egress } from '../../egress/port.ts'
+import { modelAt } from '../model-at.ts'
+import type { AnswerReader, ModelEntry, Provider, ProviderOutcome, ProviderRequest } from '../ports.ts'
+import type { Wire } from '../wire/talk.ts'
 import { askOf, lowerMode, refusesFormat, type SchemaMode } from './ask.ts'
+import type { Chat } from './chat.ts'
 import { converse } from './converse.ts'
 import { embed } from './embed.ts'
-import { modelAt } from './line.ts'
-import { createLineFetch, exchangeHeader, type Line, type LineFetch } from './model-fetch.ts'
 
 export type OpenAIProviderOptions = {
   egress: Egress
@@ -28,20 +22,10 @@ const defaultMaxBytes = 32 * 1024 * 1024
 /** Servers, models and roles whose way of asking for JSON is remembered. */
 const mostModes = 10_000
 
-/** Loads LangChain at the first call and builds its client once (a client per call costs 0.15 ms more). */
-const loadChat = async (
-  lines: ReadonlyMap<string, Line>,
-  fetch: LineFetch,
-): Promise<ChatOpenAICompletions> => {
-  const { createChat } = await import('./chat.ts')
-  return createChat((_input, init) => {
-    const { headers } = init ?? {}
-    const line = lines.get(
-      (headers instanceof Headers ? headers : new Headers(headers)).get(exchangeHeader) ?? '',
-    )
-    if (line === undefined) throw new Error('a model request without its exchange')
-    return fetch(line, String(init?.body ?? ''))
-  })
+/** Loads LangChain at the first call and builds its client once. */
+const loadChat = async (): Promise<Chat> => {
+  const { Chat } = await import('./chat.ts')
+  return new Chat()
 }
 
 const wrongCategory = (category: string): ProviderOutcome => ({
@@ -78,12 +62,10 @@ const notChat = new Set([
 /** Servers that speak OpenAI's protocol, through LangChain's clients: any endpoint, any key. */
 export const createOpenAIProvider = (options: OpenAIProviderOptions): Provider => {
   const { egress, readerOf, clock, log, maxBytes = defaultMaxBytes } = options
-  const fetch = createLineFetch({ egress, clock, maxBytes })
-  const lines = new Map<string, Line>()
+  const wire: Wire = { egress, clock, maxBytes, maxEvent: maxBytes }
   /** How a server lets a role of a model ask for JSON: what it did not refuse last. */
   const modes = new Map<string, SchemaMode>()
-  let chat: Promise<ChatOpenAICompletions> | undefined
-  let lastId = 0
+  let chat: Promise<Chat> | undefined
 
   const readerFor = (model: ModelEntry): AnswerReader | null | Extract<ProviderOutcome, { ok: false }> => {
     try {
@@ -105,19 +87,22 @@ export const createOpenAIProvider = (options: OpenAIProviderOptions): Provider =
   }
 
   return {
+    prepare() {
+      chat ??= loadChat()
+      return Promise.all([chat, egress.prepare?.()])
+    },
     async send(request: ProviderRequest, signal: AbortSignal): Promise<ProviderOutcome> {
       signal.throwIfAborted()
       const { model, ask } = request
       const reader = readerFor(model)
       if (reader !== null && 'ok' in reader) return reader
-      const id = String(++lastId)
-      if (model.category === 'embedding') return embed({ fetch, clock, id, reader }, request, signal)
+      if (model.category === 'embedding') return embed({ wire, reader }, request, signal)
       if (notChat.has(model.category)) return wrongCategory(model.category)
-      chat ??= loadChat(lines, fetch)
+      chat ??= loadChat()
       const client = await chat
       const place = `${modelAt(model)} ${ask.role}`
       const mode = modes.get(place) ?? 'json_schema'
-      const conversation = { chat: client, lines, clock, maxBytes, id, ask: askOf(ask, mode), reader }
+      const conversation = { chat: client, wire, ask: askOf(ask, mode), reader }
       const outcome = await converse(conversation, request, signal)
       const lower = ask.schema === null ? undefined : lowered(outcome, place, mode)
       if (lower === undefined || outcome.ok) return outcome

@@ -1,11 +1,11 @@
 import { createJoiner } from '../../formats/joiner.ts'
 import type { AnswerReader, CanonicalResult, MeteredUsage, ResultDelta, StreamReader } from '../ports.ts'
-import { chunkSchema, type MessagePiece, usageOf } from './chunk.ts'
+import { type MessagePiece, readChunk } from './chunk.ts'
 import { collectToolCalls } from './tool-calls.ts'
 
 /** A reply while it arrives. */
 export type ReplyDraft = {
-  /** Takes one chunk as the SDK parsed it; `whole`: it is the one body of the answer. Throws a ZodError when it is no chunk at all, or `Unreadable`. */
+  /** Takes one chunk, its JSON parsed; `whole`: it is the one body of the answer. Throws NotOfProtocol when it is no chunk at all, or `Unreadable`. */
   take(chunk: unknown, whole: boolean): void
   /** Whether the server said how its reply ended. From here on a cut connection does no harm. */
   finished(): boolean
@@ -58,22 +58,20 @@ export const draftReply = ({ usedIds, onDelta }: Options): ReplyDraft => {
     thoughts.push(reasoning)
     onDelta({ text, reasoning })
   }
-  const takeMessage = (message: MessagePiece): void => {
-    const reasoning = thinker.push(message.reasoning_content ?? message.reasoning ?? '')
-    say(joiner.push(message.content + (message.refusal ?? '')), reasoning)
-    for (const piece of message.tool_calls ?? []) calls.take(piece)
+  const takeMessage = ({ text, reasoning, toolCalls }: MessagePiece): void => {
+    say(joiner.push(text), thinker.push(reasoning))
+    for (const piece of toolCalls) calls.take(piece)
   }
   return {
     take: (value) => {
-      const chunk = chunkSchema.parse(value)
-      const choice = chunk.choices?.[0]
-      usage = usageOf(chunk.usage) ?? usageOf(choice?.usage) ?? usage
+      const chunk = readChunk(value)
+      usage = chunk.usage ?? usage
       model = chunk.model ?? model
-      if (choice === undefined) return
+      const { choice } = chunk
+      if (choice === null) return
       started = true
-      if (choice.delta != null) takeMessage(choice.delta)
-      else if (choice.message != null) takeMessage(choice.message)
-      finish = choice.finish_reason || finish || (choice.message == null ? undefined : 'stop')
+      if (choice.message !== null) takeMessage(choice.message)
+      finish = choice.finish || finish || (choice.isWhole ? 'stop' : undefined)
     },
     finished: () => finish !== undefined,
     started: () => started,

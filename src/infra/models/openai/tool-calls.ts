@@ -19,9 +19,6 @@ const freeId = (id: string, taken: ReadonlySet<string>): string => {
   return newId()
 }
 
-const argumentText = (value: string | Record<string, unknown> | null | undefined): string =>
-  typeof value === 'string' ? value : value == null ? '' : JSON.stringify(value)
-
 export type ToolCalls = { take(piece: ToolCallPiece): void; all(): ToolCallRequest[] }
 
 /**
@@ -39,25 +36,23 @@ export const collectToolCalls = (usedIds: Iterable<string>): ToolCalls => {
   }
   /** A piece without index belongs to the last call, unless it brings a new id or a second name. */
   const find = (piece: ToolCallPiece): Draft => {
-    const id = piece.id ?? ''
-    const name = piece.function?.name ?? ''
-    const known = piece.index == null ? last() : drafts.findLast((draft) => draft.key === piece.index)
+    const { id, name } = piece
+    const known = piece.index === null ? last() : drafts.findLast((draft) => draft.key === piece.index)
     if (known === undefined) return open(piece.index ?? drafts.length)
     const newCall = name !== '' && known.name !== '' && known.id !== '' && id !== '' && id !== known.id
     // Gemini's door numbers all parallel calls 0; only their ids tell them apart
     if (newCall) return open(piece.index ?? drafts.length)
-    const unnumbered = piece.index == null && id === '' && name !== '' && known.arguments.length > 0
+    const unnumbered = piece.index === null && id === '' && name !== '' && known.arguments.length > 0
     return unnumbered ? open(drafts.length) : known
   }
 
   return {
     take: (piece) => {
       const draft = find(piece)
-      if (draft.id === '') draft.id = piece.id ?? ''
-      const name = piece.function?.name ?? ''
+      const { name, arguments: text } = piece
+      if (draft.id === '') draft.id = piece.id
       // some servers repeat the whole name in each piece, others send it in parts
       if (name !== draft.name) draft.name += name
-      const text = argumentText(piece.function?.arguments)
       if (text !== '') draft.arguments.push(text)
     },
     all: () => {

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { defineTool } from '../../../../src/graph/tool.ts'
+import { openDeadline } from '../../../../src/infra/deadline.ts'
 import type { EffectRequest } from '../../../../src/state/ports.ts'
 import { callInput, resultDraft } from '../../../../src/tools/call-draft.ts'
 
@@ -14,10 +15,8 @@ const ask = async (
   signal: AbortSignal,
   { withinMs, ...init }: RequestInit & { withinMs: number },
 ): Promise<string> => {
-  const response = await fetch(url, {
-    ...init,
-    signal: AbortSignal.any([signal, AbortSignal.timeout(withinMs)]),
-  })
+  using deadline = openDeadline(withinMs, signal)
+  const response = await fetch(url, { ...init, signal: deadline.signal })
   const said = await response.text()
   if (!response.ok) throw new Error(`the ledger answered ${response.status}`)
   return said

@@ -46,7 +46,9 @@ export const openArchive = async (path: string) => {
           known.set(entry, bytes)
         }
         if (total > bounds.zipBytes)
-          throw new Unreadable(`it unpacks to more than ${megabytes(bounds.zipBytes)}; pack fewer or smaller files`)
+          throw new Unreadable(
+            `it unpacks to more than ${megabytes(bounds.zipBytes)}; pack fewer or smaller files`,
+          )
         if (bytes > 1024 * 1024 && bytes > entry.compressedSize * bounds.zipRatio)
           throw new Unreadable(
             `"${entry.fileName.slice(0, 100)}" unpacks to more than ${bounds.zipRatio} times its size, as a bomb does; pack it in the usual way`,
@@ -76,7 +78,9 @@ export const createXml = (events: XmlEvents): SaxesParser => {
   const parser = new SaxesParser()
   const plain = (name: string): string => name.slice(name.indexOf(':') + 1)
   parser.on('doctype', () => {
-    throw new Unreadable('its XML declares a DTD, which office files have no use for; save it anew in an office program')
+    throw new Unreadable(
+      'its XML declares a DTD, which office files have no use for; save it anew in an office program',
+    )
   })
   parser.on('error', (error) => {
     throw error

@@ -22,7 +22,8 @@ const checkParts = async (path: string): Promise<void> => {
   try {
     for (const entry of archive.entries) {
       let head = ''
-      for await (const chunk of archive.chunks(entry)) if (head.length < 4096) head += chunk.toString('latin1')
+      for await (const chunk of archive.chunks(entry))
+        if (head.length < 4096) head += chunk.toString('latin1')
       if (/\.(xml|rels)$/.test(entry.fileName)) refuseDtd(head)
     }
   } finally {

@@ -19,16 +19,36 @@ export const prepareHtml = async (job: PrepareJob, bytes: number): Promise<Found
 export const markdownOf = (html: string): string => {
   if (depthOf(html) > mostDepth)
     throw new Unreadable(`its elements are nested more than ${mostDepth} deep; save the page as PDF or text`)
-  const turndown = new TurndownService({ headingStyle: 'atx', codeBlockStyle: 'fenced', bulletListMarker: '-' })
+  const turndown = new TurndownService({
+    headingStyle: 'atx',
+    codeBlockStyle: 'fenced',
+    bulletListMarker: '-',
+  })
   turndown.remove(['head', 'title', 'script', 'style', 'noscript', 'template', 'iframe', 'object'] as never)
-  turndown.addRule('image', { filter: 'img', replacement: (_content, node) => (node as unknown as Element).getAttribute('alt') ?? '' })
+  turndown.addRule('image', {
+    filter: 'img',
+    replacement: (_content, node) => (node as unknown as Element).getAttribute('alt') ?? '',
+  })
   turndown.addRule('cell', {
     filter: ['td', 'th'],
-    replacement: (content) => ` ${content.trim().replaceAll('|', '\\|').replace(/\s*\n\s*/g, ' ')} |`,
+    replacement: (content) =>
+      ` ${content
+        .trim()
+        .replaceAll('|', '\\|')
+        .replace(/\s*\n\s*/g, ' ')} |`,
   })
-  turndown.addRule('row', { filter: 'tr', replacement: (content, node) => `\n|${content}${ruleOf(node as unknown as Row)}` })
-  turndown.addRule('part', { filter: ['thead', 'tbody', 'tfoot'], replacement: (content) => `\n${content.trim()}` })
-  turndown.addRule('table', { filter: 'table', replacement: (content) => `\n\n${content.trim().replace(/\n{2,}/g, '\n')}\n\n` })
+  turndown.addRule('row', {
+    filter: 'tr',
+    replacement: (content, node) => `\n|${content}${ruleOf(node as unknown as Row)}`,
+  })
+  turndown.addRule('part', {
+    filter: ['thead', 'tbody', 'tfoot'],
+    replacement: (content) => `\n${content.trim()}`,
+  })
+  turndown.addRule('table', {
+    filter: 'table',
+    replacement: (content) => `\n\n${content.trim().replace(/\n{2,}/g, '\n')}\n\n`,
+  })
   return turndown
     .turndown(html)
     .replace(/[^\S\n]+$/gm, '')
@@ -37,13 +57,21 @@ export const markdownOf = (html: string): string => {
 }
 
 type Element = { getAttribute(name: string): string | null }
-type Row = { parentNode: { nodeName: string; firstChild: unknown; previousSibling: unknown } | null; cells?: unknown; childNodes: ArrayLike<{ nodeName: string }> }
+type Row = {
+  parentNode: { nodeName: string; firstChild: unknown; previousSibling: unknown } | null
+  cells?: unknown
+  childNodes: ArrayLike<{ nodeName: string }>
+}
 
 /** The line under the first row that makes a table of Markdown. */
 const ruleOf = (row: Row): string => {
   const parent = row.parentNode
-  const cells = Array.from(row.childNodes).filter(({ nodeName }) => nodeName === 'TD' || nodeName === 'TH').length
-  const rows = parent ? Array.from((parent as unknown as Row).childNodes).filter(({ nodeName }) => nodeName === 'TR') : []
+  const cells = Array.from(row.childNodes).filter(
+    ({ nodeName }) => nodeName === 'TD' || nodeName === 'TH',
+  ).length
+  const rows = parent
+    ? Array.from((parent as unknown as Row).childNodes).filter(({ nodeName }) => nodeName === 'TR')
+    : []
   const first = rows[0] === (row as unknown) && (parent?.nodeName !== 'TBODY' || !hasHead(parent as never))
   return first ? `\n|${' --- |'.repeat(cells)}` : ''
 }

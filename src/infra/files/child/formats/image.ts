@@ -5,14 +5,28 @@ import type { Json } from '../../../../state/runtime-state.ts'
 import { bounds, type Found, type PrepareJob, Unreadable } from '../protocol.ts'
 
 const headBytes = 1024 * 1024
-const shown = ['Make', 'Model', 'DateTimeOriginal', 'CreateDate', 'Orientation', 'Software', 'ImageDescription', 'Artist', 'Copyright', 'latitude', 'longitude']
+const shown = [
+  'Make',
+  'Model',
+  'DateTimeOriginal',
+  'CreateDate',
+  'Orientation',
+  'Software',
+  'ImageDescription',
+  'Artist',
+  'Copyright',
+  'latitude',
+  'longitude',
+]
 
 /** Size and EXIF, read from the head of the file: pixels are never unpacked. */
 export const prepareImage = async (job: PrepareJob): Promise<Found> => {
   const head = await readHead(job.path)
   const { width, height, type = 'image' } = imageSize(head)
   if (width > bounds.imageSide || height > bounds.imageSide || width * height > bounds.imagePixels)
-    throw new Unreadable(`it says to be ${width} x ${height} pixels, more than is looked at; scale it down and upload it again`)
+    throw new Unreadable(
+      `it says to be ${width} x ${height} pixels, more than is looked at; scale it down and upload it again`,
+    )
   const exif = await exifr.parse(head).catch(() => null)
   const facts: Record<string, Json> = { type, width, height }
   const read = exifFacts(exif as Record<string, unknown> | null)

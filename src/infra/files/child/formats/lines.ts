@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Section } from '../../../../state/files/prepared.ts'
 import { cutText } from '../../../../state/cut-text.ts'
+import type { Section } from '../../../../state/files/prepared.ts'
 import { bounds, type FoundDocument, type PrepareJob, Unreadable } from '../protocol.ts'
 
 /** A document's text on its way: lines, the sections they open and the pages they begin. */
@@ -11,6 +11,7 @@ export const createDocument = () => {
   const pageLines: number[] = []
   let chars = 0
   let cut = false
+  let blank = true
   return {
     get cut() {
       return cut
@@ -24,6 +25,7 @@ export const createDocument = () => {
         return
       }
       chars += line.length + 1
+      blank &&= line.trim() === ''
       lines.push(line)
     },
     addSection(title: string, level: number): void {
@@ -36,8 +38,8 @@ export const createDocument = () => {
           line: lines.length + 1,
         })
     },
-    get chars() {
-      return chars
+    get isBlank() {
+      return blank
     },
     describe: (title: string | null, pages: number | null): FoundDocument => ({
       title: title === null || title.trim() === '' ? null : cutText(title.trim(), 200),
@@ -72,7 +74,7 @@ export const addMarkdown = (document: DocumentText, markdown: string): void => {
 }
 
 export const requireText = (document: DocumentText, what: string): void => {
-  if (document.chars === 0) throw new Unreadable(what)
+  if (document.isBlank) throw new Unreadable(what)
 }
 
 export const cutNote = (document: DocumentText): string[] =>

@@ -7,7 +7,8 @@ type Item = { str?: string; hasEOL?: boolean; height?: number; transform?: numbe
 type Line = { text: string; height: number }
 
 export const preparePdf = async (job: PrepareJob, bytes: number): Promise<Found> => {
-  if (bytes > bounds.wholeBytes * 2) throw new Unreadable('it has more than 96 MB; split it, or leave its pictures out')
+  if (bytes > bounds.wholeBytes * 2)
+    throw new Unreadable('it has more than 96 MB; split it, or leave its pictures out')
   const pdf = await openPdf(job.path)
   const document = createDocument()
   const pages = Math.min(pdf.numPages, bounds.pages)
@@ -22,13 +23,19 @@ export const preparePdf = async (job: PrepareJob, bytes: number): Promise<Found>
     page.cleanup()
   }
   if (document.chars === 0)
-    throw new Unreadable('its pages hold no text (scanned pictures?); run text recognition over it and upload that')
+    throw new Unreadable(
+      'its pages hold no text (scanned pictures?); run text recognition over it and upload that',
+    )
   const { info } = await pdf.getMetadata().catch(() => ({ info: null }))
   const title = (info as { Title?: unknown } | null)?.Title
   const notes = cutNote(document)
   if (pdf.numPages > pages) notes.push(`only the first ${pages} of its ${pdf.numPages} pages are read`)
   if (blank > 0) notes.push(`${blank} of its pages hold no text`)
-  return { format: 'pdf', document: await document.write(job, typeof title === 'string' ? title : null, pdf.numPages), notes }
+  return {
+    format: 'pdf',
+    document: await document.write(job, typeof title === 'string' ? title : null, pdf.numPages),
+    notes,
+  }
 }
 
 const openPdf = async (path: string) => {

@@ -19,7 +19,11 @@ export const preparePptx = async (job: PrepareJob): Promise<Found> => {
       document.addLine('')
     }
     requireText(document, 'it has no slides')
-    return { format: 'pptx', document: await document.write(job, null, slides.length), notes: cutNote(document) }
+    return {
+      format: 'pptx',
+      document: await document.write(job, null, slides.length),
+      notes: cutNote(document),
+    }
   } finally {
     archive.close()
   }

@@ -4,7 +4,11 @@ import { bounds, type Found, megabytes, type PrepareJob, Unreadable } from '../p
 import { addMarkdown, createDocument, cutNote } from './lines.ts'
 
 /** Text is read where it is; what is found are its lines and, of Markdown, its headings. */
-export const prepareText = async (job: PrepareJob, format: 'markdown' | 'text', bytes: number): Promise<Found> => {
+export const prepareText = async (
+  job: PrepareJob,
+  format: 'markdown' | 'text',
+  bytes: number,
+): Promise<Found> => {
   const text = await readText(job.path, bytes)
   const document = createDocument()
   const body = text.endsWith('\n') ? text.slice(0, -1) : text
@@ -16,8 +20,11 @@ export const prepareText = async (job: PrepareJob, format: 'markdown' | 'text', 
 /** The whole of a text file; refuses what is binary or does not fit. */
 export const readText = async (path: string, bytes: number): Promise<string> => {
   if (bytes > bounds.wholeBytes)
-    throw new Unreadable(`it has ${megabytes(bytes)} of text, more than ${megabytes(bounds.wholeBytes)}; split it`)
+    throw new Unreadable(
+      `it has ${megabytes(bytes)} of text, more than ${megabytes(bounds.wholeBytes)}; split it`,
+    )
   const text = decodeText(await readFile(path))
-  if (text === null) throw new Unreadable('it is named as text, but its bytes are none; upload it in its real format')
+  if (text === null)
+    throw new Unreadable('it is named as text, but its bytes are none; upload it in its real format')
   return text
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import yauzl from 'yauzl'
-import { bounds, type Found, megabytes, type PrepareJob, Unreadable, type Unpacked } from '../protocol.ts'
+import { bounds, type Found, megabytes, type PrepareJob, type Unpacked, Unreadable } from '../protocol.ts'
 import { type Archive, openArchive } from './archive.ts'
 
 /** Unpacks the files of an archive into the job's folder under names of ours; each is then a file like any other. */
@@ -15,7 +15,8 @@ export const prepareZip = async (job: PrepareJob): Promise<Found> => {
     const unpacked: Unpacked[] = []
     const notes: string[] = []
     let kept = 0
-    if (files.length > bounds.zipFiles) notes.push(`only the first ${bounds.zipFiles} of its ${files.length} files are opened`)
+    if (files.length > bounds.zipFiles)
+      notes.push(`only the first ${bounds.zipFiles} of its ${files.length} files are opened`)
     for (const entry of files.slice(0, bounds.zipFiles)) {
       kept += entry.uncompressedSize
       const fault = nameFault(entry.fileName) ?? sizeFault(entry, kept)
@@ -42,10 +43,13 @@ const sizeFault = ({ fileName, uncompressedSize }: yauzl.Entry, kept: number): s
   const shown = JSON.stringify(fileName.slice(0, 100))
   if (uncompressedSize > bounds.zipFileBytes)
     return `${shown} unpacks to ${megabytes(uncompressedSize)}; upload it by itself`
-  return kept > bounds.zipKeptBytes ? `${shown} is past the first ${megabytes(bounds.zipKeptBytes)}; pack fewer files` : null
+  return kept > bounds.zipKeptBytes
+    ? `${shown} is past the first ${megabytes(bounds.zipKeptBytes)}; pack fewer files`
+    : null
 }
 
-const isLitter = (name: string): boolean => name.startsWith('__MACOSX/') || /(^|\/)(\.DS_Store|Thumbs\.db)$/.test(name)
+const isLitter = (name: string): boolean =>
+  name.startsWith('__MACOSX/') || /(^|\/)(\.DS_Store|Thumbs\.db)$/.test(name)
 
 const unpack = async (archive: Archive, entry: yauzl.Entry, path: string): Promise<Unpacked> => {
   try {

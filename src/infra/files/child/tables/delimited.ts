@@ -20,16 +20,28 @@ export const openDelimited = async (path: string, name: string): Promise<RowSour
 
 const guessDelimiter = async (path: string, encoding: string): Promise<string> => {
   const { value = '' } = await textOf(path, encoding).next()
-  const lines = String(value).slice(0, 20_000).split(/\r?\n/).slice(0, 20).filter((line) => line.trim() !== '')
+  const lines = String(value)
+    .slice(0, 20_000)
+    .split(/\r?\n/)
+    .slice(0, 20)
+    .filter((line) => line.trim() !== '')
   const scored = candidates.map((delimiter) => {
     const counts = lines.map((line) => line.replace(/"[^"]*"/g, '').split(delimiter).length - 1)
     const first = counts[0] ?? 0
-    return { delimiter, score: first === 0 ? 0 : counts.filter((count) => count === first).length * 100 + first }
+    return {
+      delimiter,
+      score: first === 0 ? 0 : counts.filter((count) => count === first).length * 100 + first,
+    }
   })
   return scored.sort((a, b) => b.score - a.score)[0]?.delimiter ?? ','
 }
 
-async function* rowsOf(path: string, encoding: string, delimiter: string, faults: string[]): AsyncGenerator<string[][]> {
+async function* rowsOf(
+  path: string,
+  encoding: string,
+  delimiter: string,
+  faults: string[],
+): AsyncGenerator<string[][]> {
   let batch: string[][] = []
   let broken: Error | null = null
   const parser = parse({
@@ -73,6 +85,7 @@ async function* rowsOf(path: string, encoding: string, delimiter: string, faults
 const faultOf = (error: Error & { code?: string; lines?: number }): string => {
   if (error.code === 'CSV_QUOTE_NOT_CLOSED' || error.code === 'CSV_MAX_RECORD_SIZE')
     return 'a quote is opened and never closed, or a row is longer than a million characters: rows from there on are not read'
-  if (error.code?.startsWith('CSV_')) return `rows from line ${error.lines ?? '?'} on are not read: ${error.message.slice(0, 150)}`
+  if (error.code?.startsWith('CSV_'))
+    return `rows from line ${error.lines ?? '?'} on are not read: ${error.message.slice(0, 150)}`
   throw new Unreadable(error.message)
 }

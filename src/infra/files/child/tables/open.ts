@@ -8,7 +8,12 @@ export type TableFormat = 'csv' | 'xlsx' | 'json' | 'ndjson'
 type Opened = { sources: RowSource[]; notes: string[]; close(): void }
 
 /** The tables of a file. The same bytes give the same tables every time they are opened. */
-export const openTables = async (path: string, name: string, format: TableFormat, bytes: number): Promise<Opened> => {
+export const openTables = async (
+  path: string,
+  name: string,
+  format: TableFormat,
+  bytes: number,
+): Promise<Opened> => {
   const close = (): void => undefined
   switch (format) {
     case 'csv':

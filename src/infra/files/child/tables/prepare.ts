@@ -1,5 +1,5 @@
-import { bounds, type Found, type FoundTable, type PrepareJob, Unreadable } from '../protocol.ts'
 import { prepareText } from '../formats/text.ts'
+import { bounds, type Found, type FoundTable, type PrepareJob, Unreadable } from '../protocol.ts'
 import { openTables, type TableFormat } from './open.ts'
 import type { RowSource } from './source.ts'
 import { createStatistics } from './statistics.ts'
@@ -18,7 +18,8 @@ export const prepareTables = async (job: PrepareJob, format: TableFormat, bytes:
   }
   // JSON without a list of objects is a text like any other
   if (format === 'json') return { ...(await prepareText(job, 'text', bytes)), format }
-  if (format === 'ndjson') throw new Unreadable('none of its lines is a JSON object; write one object on each line')
+  if (format === 'ndjson')
+    throw new Unreadable('none of its lines is a JSON object; write one object on each line')
   throw new Unreadable('it holds no rows; check it and upload it again')
 }
 
@@ -33,6 +34,13 @@ const describe = async (source: RowSource): Promise<FoundTable> => {
   const described =
     columns.length <= mostDescribed
       ? columns
-      : columns.map((column) => ({ ...column, samples: [], distinct: null, min: null, max: null, mean: null }))
+      : columns.map((column) => ({
+          ...column,
+          samples: [],
+          distinct: null,
+          min: null,
+          max: null,
+          mean: null,
+        }))
   return { part: source.part, rows, columns: described, notes: [...notes, ...source.notes()] }
 }

@@ -6,7 +6,8 @@ import { columnNames, type RowSource } from './source.ts'
 /** JSON and JSON lines: lists of objects are tables, nested fields columns named by their path. */
 
 type Record_ = Record<string, unknown>
-const isRecord = (value: unknown): value is Record_ => value !== null && typeof value === 'object' && !Array.isArray(value)
+const isRecord = (value: unknown): value is Record_ =>
+  value !== null && typeof value === 'object' && !Array.isArray(value)
 
 const mostDepth = 4
 const batchRows = 1000
@@ -32,7 +33,10 @@ const fieldsOf = (value: unknown): Map<string, string> => {
 }
 
 /** What a JSON file holds: its tables (lists of objects, at the top or one level below), or none. */
-export const openJson = async (path: string, bytes: number): Promise<{ sources: RowSource[]; faults: string[] }> => {
+export const openJson = async (
+  path: string,
+  bytes: number,
+): Promise<{ sources: RowSource[]; faults: string[] }> => {
   const text = await readText(path, bytes)
   let value: unknown
   try {
@@ -40,7 +44,9 @@ export const openJson = async (path: string, bytes: number): Promise<{ sources: 
   } catch (error) {
     const lines = await openJsonLines(path)
     if (lines.sources.length > 0 && lines.good > lines.bad) return lines
-    throw new Unreadable(`its JSON does not parse (${(error as Error).message.slice(0, 120)}); mend it and upload it again`)
+    throw new Unreadable(
+      `its JSON does not parse (${(error as Error).message.slice(0, 120)}); mend it and upload it again`,
+    )
   }
   const lists: [string | null, unknown][] = Array.isArray(value)
     ? [[null, value]]
@@ -130,7 +136,8 @@ async function* linesOf(path: string, encoding: string): AsyncGenerator<string> 
   for await (const text of textOf(path, encoding)) {
     const lines = (rest + text).split('\n')
     rest = lines.pop() ?? ''
-    if (rest.length > bounds.recordChars * 4) throw new Unreadable('one of its lines is longer than 4 million characters; split it')
+    if (rest.length > bounds.recordChars * 4)
+      throw new Unreadable('one of its lines is longer than 4 million characters; split it')
     yield* lines
   }
   if (rest !== '') yield rest

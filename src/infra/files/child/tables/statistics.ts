@@ -1,5 +1,5 @@
-import type { ColumnType, PreparedColumn } from '../../../../state/files/prepared.ts'
 import { cutText } from '../../../../state/cut-text.ts'
+import type { ColumnType, PreparedColumn } from '../../../../state/files/prepared.ts'
 import { isNull, isoDate, kindOf, numberOf } from './values.ts'
 
 const mostDistinct = 1000
@@ -72,7 +72,9 @@ const createColumn = (name: string) => {
         min: isNumber ? low : type === 'date' ? first : null,
         max: isNumber ? high : type === 'date' ? last : null,
         mean: isNumber ? Number((sum / count).toPrecision(12)) : null,
-        samples: [...seen.keys()].slice(0, mostSamples).map((value) => cutText(value.toWellFormed(), sampleChars)),
+        samples: [...seen.keys()]
+          .slice(0, mostSamples)
+          .map((value) => cutText(value.toWellFormed(), sampleChars)),
       }
     },
   }
@@ -84,7 +86,8 @@ export const createStatistics = (header: readonly string[]) => {
   return {
     add(batch: readonly string[][]): void {
       rows += batch.length
-      for (const row of batch) for (let index = 0; index < columns.length; index += 1) columns[index]?.add(row[index])
+      for (const row of batch)
+        for (let index = 0; index < columns.length; index += 1) columns[index]?.add(row[index])
     },
     describe: () => ({ rows, columns: columns.map((column) => column.describe()) }),
   }

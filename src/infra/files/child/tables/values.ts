@@ -6,7 +6,8 @@ const integer = /^[-+]?(0|[1-9]\d{0,14})$/
 const decimal = /^[-+]?(\d{1,15}(\.\d{1,15})?|\.\d{1,15})([eE][-+]?\d{1,3})?$/
 const grouped = /^[-+]?\d{1,3}(,\d{3})+(\.\d{1,15})?$/
 /** ISO, or with slashes, year first; the only orders that mean one thing. */
-const date = /^(\d{4})[-/](\d{1,2})[-/](\d{1,2})([T ]\d{1,2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[-+]\d{2}:?\d{2})?)?$/
+const date =
+  /^(\d{4})[-/](\d{1,2})[-/](\d{1,2})([T ]\d{1,2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[-+]\d{2}:?\d{2})?)?$/
 
 export const kindOf = (cell: string): Exclude<ColumnType, 'empty'> => {
   const first = cell.charCodeAt(0)

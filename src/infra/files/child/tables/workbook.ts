@@ -1,5 +1,5 @@
-import { bounds, Unreadable } from '../protocol.ts'
 import { type Archive, createXml, openArchive, readRelations, readXml } from '../formats/archive.ts'
+import { bounds, Unreadable } from '../protocol.ts'
 import { type RowSource, withHeader } from './source.ts'
 
 const mostSheets = 50
@@ -55,7 +55,8 @@ const stringsOf = async (archive: Archive): Promise<string[]> => {
       if (tag === 'rPh') phonetic = false
       if (tag !== 'si') return
       strings.push(text)
-      if (strings.length > mostStrings) throw new Unreadable('it holds more than two million different texts; save it as CSV')
+      if (strings.length > mostStrings)
+        throw new Unreadable('it holds more than two million different texts; save it as CSV')
     },
   })
   return strings

@@ -1,5 +1,8 @@
 import type { RequestTemplate } from '../../../../state/registry/response-format.ts'
-import { chatTools, jsonObject, textMessages } from './openai-shapes.ts'
+import { chatTools, jsonObject, textMessagesWith } from './openai-shapes.ts'
+
+/** Calls go back with what was thought before them, be it nothing: in its thinking mode it refuses them without (400). */
+const messages = textMessagesWith("reasoning_content: tool_calls && (reasoning || '')")
 
 /** Under https://api.deepseek.com. Source: DeepSeek's API reference, "Create Chat Completion". */
 export const deepseekChatRequest: RequestTemplate = {
@@ -8,7 +11,7 @@ export const deepseekChatRequest: RequestTemplate = {
   headers: {},
   body: {
     model: '{{model}}',
-    messages: textMessages,
+    messages,
     tools: chatTools,
     tool_choice: '{{tools && tool_choice}}',
     response_format: jsonObject,

@@ -9,10 +9,11 @@ const calls = "tool_calls[].{id: id, type: 'function', function: {name: name, ar
 /** A content that is more than text is a list of parts. */
 export const chatMessages =
   `{{messages[].compact({role: role, content: parts[?type == 'image'] ? ${imagesAsAddresses} : content, ` +
-  `tool_calls: ${calls}, tool_call_id: tool_call_id})}}`
+  `reasoning_content: reasoning, tool_calls: ${calls}, tool_call_id: tool_call_id})}}`
 
-/** For vendors that want a text as content, calls or not. */
-export const textMessages = `{{messages[].compact({role: role, content: content || '', tool_calls: ${calls}, tool_call_id: tool_call_id})}}`
+/** For vendors that want a text as content, calls or not; `more` are members of a message. */
+export const textMessagesWith = (more: string): string =>
+  `{{messages[].compact({role: role, content: content || '', ${more}, tool_calls: ${calls}, tool_call_id: tool_call_id})}}`
 
 export const chatTools =
   "{{tools[].{type: 'function', function: {name: name, description: description, parameters: parameters}}}}"

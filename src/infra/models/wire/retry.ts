@@ -11,6 +11,8 @@ const milliseconds = (value: string | null, unit: number): number | undefined =>
   return Number.isFinite(number) && number >= 0 ? number * unit : undefined
 }
 
+type Headers = { get(name: string): string | null }
+
 /** Nobody is left alone for longer, whatever he asks for: by then he may be well, and dates end somewhere. */
 const longestAskedMs = 86_400_000
 

@@ -5,11 +5,10 @@ import { type Fault, faultOfClock } from './faults.ts'
 export type Clocks = { firstByteMs: number; idleMs: number; totalMs: number }
 
 /** setTimeout fires at once above this. */
-export const longestTimerMs = 2 ** 31 - 1
+const longestTimerMs = 2 ** 31 - 1
 
 /** One provider request: what stops it, and why it stopped. */
 export type Exchange = {
-  readonly id: string
   /** Aborted by the caller, by a clock or by the first fault. */
   readonly signal: AbortSignal
   /** Rejects when the signal is aborted; so even a `fetch` that ignores its signal can't hold the call. */
@@ -26,13 +25,13 @@ export type Exchange = {
   close(): void
 }
 
-type Options = { id: string; clock: Clock; clocks: Clocks; endsAtMs: number }
+type Options = { clock: Clock; clocks: Clocks; endsAtMs: number }
 
 /** What the signal of a request says that came to its end; one for all, for a stack costs more than the rest of closing. */
 const over = new Error('the model request is over')
 
 /** Opens a request under the three clocks. `endsAtMs` is monotonic and belongs to the whole call. */
-export const openExchange = ({ id, clock, clocks, endsAtMs }: Options, caller: AbortSignal): Exchange => {
+export const openExchange = ({ clock, clocks, endsAtMs }: Options, caller: AbortSignal): Exchange => {
   const controller = new AbortController()
   const { signal } = controller
   const startedAtMs = clock.monotonicMs()
@@ -73,7 +72,6 @@ export const openExchange = ({ id, clock, clocks, endsAtMs }: Options, caller: A
   watch().catch(() => {}) // a sleep rejects when the request is over
 
   return {
-    id,
     signal,
     stopped,
     fault: () => found,

@@ -17,6 +17,8 @@ export type Fault = {
   body?: string
   /** The request was cut short by us or by the network: a reply that was complete by then still counts. */
   interrupted?: boolean
+  /** The request went out and no answer came in time: the vendor may bill it all the same. */
+  mayBill?: boolean
   /** The same request can be put in another way, which the provider has noted: ask it again at once. */
   again?: boolean
 }
@@ -133,4 +135,5 @@ export const faultOfClock = (which: 'first byte' | 'idle' | 'total', ms: number)
   }[which],
   retry: which !== 'total',
   interrupted: true,
+  mayBill: true,
 })

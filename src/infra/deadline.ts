@@ -1,0 +1,20 @@
+/**
+ * A signal that aborts with `signal`, or after `ms` with a TimeoutError. Disposing it lets go of both. It is not
+ * `AbortSignal.any([signal, AbortSignal.timeout(ms)])`: Node lets a timeout be collected that only `any` knows of, and
+ * then it never comes.
+ */
+export const openDeadline = (ms: number, signal: AbortSignal): { signal: AbortSignal } & Disposable => {
+  const over = new AbortController()
+  const end = (): void => over.abort(signal.reason)
+  const late = new DOMException(`nothing within ${ms} ms`, 'TimeoutError')
+  const timer = setTimeout(() => over.abort(late), ms).unref()
+  if (signal.aborted) end()
+  else signal.addEventListener('abort', end, { once: true })
+  return {
+    signal: over.signal,
+    [Symbol.dispose]() {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', end)
+    },
+  }
+}

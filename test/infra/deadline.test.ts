@@ -1,0 +1,36 @@
+import { once } from 'node:events'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { expect, test } from 'vitest'
+import { openDeadline } from '../../src/infra/deadline.ts'
+
+setFlagsFromString('--expose-gc')
+const collect: () => void = runInNewContext('gc')
+
+test('a deadline comes though nobody but its listener knows of it', async () => {
+  const { signal } = openDeadline(30, new AbortController().signal)
+  const collecting = setInterval(collect, 5)
+  try {
+    await once(signal, 'abort')
+  } finally {
+    clearInterval(collecting)
+  }
+  expect(signal.reason).toMatchObject({ name: 'TimeoutError' })
+})
+
+test('a deadline ends with the signal it stands beside, also with one that has ended', () => {
+  const outer = new AbortController()
+  using early = openDeadline(60_000, outer.signal)
+  outer.abort(new Error('left'))
+  expect(early.signal.reason).toMatchObject({ message: 'left' })
+  using late = openDeadline(60_000, outer.signal)
+  expect(late.signal.reason).toBe(outer.signal.reason)
+})
+
+test('a deadline that is disposed of neither comes nor listens any more', () => {
+  const outer = new AbortController()
+  const { signal, ...deadline } = openDeadline(60_000, outer.signal)
+  deadline[Symbol.dispose]()
+  outer.abort()
+  expect(signal.aborted).toBe(false)
+})

@@ -1,0 +1,65 @@
+import { setImmediate as turn } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { systemClock } from '../../src/infra/clock.ts'
+import { emptyAsk } from '../../src/infra/models/call/port.ts'
+import { makeRequest } from '../../src/infra/models/call/request.ts'
+import { createHealth } from '../../src/infra/models/health/health.ts'
+import type { KeyEntry, Provider } from '../../src/infra/models/ports.ts'
+import { silentLog } from '../../src/infra/silent-log.ts'
+import { key, model, view } from '../support/registry-view.ts'
+import { someone } from '../support/vendors.ts'
+
+const orderOf = async (candidateKey: KeyEntry | null): Promise<string[]> => {
+  const order: string[] = []
+  const provider: Provider = {
+    async prepare() {
+      await turn()
+      order.push('ready')
+    },
+    async send() {
+      order.push('sent')
+      const fault = { code: 'model_unavailable' as const, what: 'is away', retry: false }
+      return { ok: false, fault, usage: null }
+    },
+  }
+  const waits = { baseMs: 5, maxMs: 5 }
+  const log = silentLog
+  const clock = systemClock
+  await makeRequest(
+    {
+      providers: { openai: provider, http: provider },
+      meter: {
+        async reserve() {
+          order.push('reserved')
+          return { granted: true }
+        },
+        settle: () => {},
+        flush: async () => {},
+        [Symbol.asyncDispose]: async () => {},
+      },
+      health: createHealth({ sql: null, hints: null, clock, log, cooling: waits, disabled: waits }),
+      clock,
+      registry: { view: view({}) },
+      redact: (text) => text,
+    },
+    {
+      candidate: { model: model('a'), key: candidateKey, probes: { key: false, endpoint: false } },
+      ask: { ...emptyAsk, role: 'planner' },
+      role: 'planner',
+      caller: someone,
+      usedIds: [],
+      endsAtMs: clock.monotonicMs() + 1000,
+      onDelta: () => {},
+    },
+    new AbortController().signal,
+  )
+  return order
+}
+
+test('a key is reserved once its provider is ready: a request leaves when it counts, also the first', async () => {
+  expect(await orderOf(key('k', 'v1'))).toEqual(['ready', 'reserved', 'sent'])
+})
+
+test('without a key nothing is loaded before it is used', async () => {
+  expect(await orderOf(null)).toEqual(['reserved', 'sent'])
+})

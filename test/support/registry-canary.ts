@@ -1,0 +1,104 @@
+import { Redis } from 'ioredis'
+import pg from 'pg'
+import type { Sql } from '../../src/state/ports.ts'
+
+/** Looks for secrets in everything that a runtime leaves behind or tells. */
+
+/** As it is and cut off, and as headers, dumps and addresses write it. */
+const formsOf = (secret: string): string[] => {
+  const bytes = Buffer.from(secret)
+  // whatever stands before it, one of the three ways in which base64 may cut it shows
+  const inBase64 = [0, 1, 2].map((skip) => bytes.subarray(skip).toString('base64').slice(0, -4))
+  return [secret, secret.slice(0, 16), secret.slice(-12), bytes.toString('hex'), ...inBase64]
+}
+
+/** Where one of these stands in a text: the place, and what stands before it. */
+export const leaksOf = (place: string, text: string, secrets: readonly string[]): string[] =>
+  secrets.flatMap((secret) =>
+    formsOf(secret).flatMap((form) => {
+      const at = text.indexOf(form)
+      return at === -1 ? [] : [`a secret is in ${place}: …${text.slice(Math.max(0, at - 120), at)}`]
+    }),
+  )
+
+/** A connection as the user of this address, past all roles and policies of the runtime. */
+export const openSql = async (url: string): Promise<Sql & AsyncDisposable> => {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  return {
+    async query<Row>(text: string, values: readonly unknown[] = []) {
+      const { rows } = await client.query(text, [...values])
+      return { rows: rows as Row[] }
+    },
+    [Symbol.asyncDispose]: () => client.end(),
+  }
+}
+
+/** Every row of every table. `sql` has to see all of them: a table that it may not read is an error. */
+export const dumpDatabase = async (sql: Sql): Promise<string> => {
+  const { rows } = await sql.query<{ name: string }>(
+    `SELECT format('%I.%I', table_schema, table_name) AS name FROM information_schema.tables
+     WHERE table_type = 'BASE TABLE' AND table_schema NOT IN ('pg_catalog', 'information_schema')`,
+  )
+  const texts: string[] = []
+  for (const { name } of rows) {
+    const found = await sql.query<{ text: string }>(`SELECT t::text AS text FROM ${name} t`)
+    texts.push(name, ...found.rows.map(({ text }) => text))
+  }
+  return texts.join('\n')
+}
+
+const readKey = async (redis: Redis, key: string): Promise<unknown> => {
+  switch (await redis.type(key)) {
+    case 'string':
+      return redis.get(key)
+    case 'hash':
+      return redis.hgetall(key)
+    case 'list':
+      return redis.lrange(key, 0, -1)
+    case 'set':
+      return redis.smembers(key)
+    case 'zset':
+      return redis.zrange(key, '0', '-1', 'WITHSCORES')
+    case 'stream':
+      return redis.xrange(key, '-', '+')
+    default:
+      return null
+  }
+}
+
+/** All keys of Redis, of every type. */
+const dumpRedis = async (redis: Redis): Promise<string> => {
+  const texts: string[] = []
+  // others share this server, and their keys may change under our eyes
+  for await (const keys of redis.scanStream({ count: 500 }))
+    for (const key of keys as string[])
+      texts.push(`${key} ${JSON.stringify(await readKey(redis, key).catch(() => null))}`)
+  return texts.join('\n')
+}
+
+export type WatchedRedis = AsyncDisposable & {
+  /** Every command that anyone sent since, scripts' own and messages too, and all that is stored now. */
+  dump(): Promise<{ commands: string; keys: string }>
+}
+
+/** Jobs are gone from Redis once they are done, and messages at once: so all that is sent there is watched from now on. */
+export const watchRedis = async (url: string, prefix: string): Promise<WatchedRedis> => {
+  const redis = new Redis(url)
+  const watch = await redis.monitor()
+  const commands: string[] = []
+  watch.on('monitor', (_time: string, words: string[]) => {
+    const line = words.join(' ')
+    if (line.includes(prefix)) commands.push(line)
+  })
+  return {
+    async dump() {
+      const keys = await dumpRedis(redis)
+      return { commands: commands.join('\n'), keys }
+    },
+    async [Symbol.asyncDispose]() {
+      watch.disconnect()
+      await redis.quit()
+    },
+  }
+}

@@ -1,0 +1,3 @@
+import { preferBuild } from './script-flags.ts'
+
+export default (): void => preferBuild()
