@@ -10,6 +10,7 @@ CREATE TABLE prepared_files (
   created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
   PRIMARY KEY (tenant, sha256, opened_as)
 );
+CREATE INDEX prepared_files_by_age ON prepared_files (created_at);
 
 GRANT SELECT, INSERT, UPDATE, DELETE ON prepared_files TO mason_worker, mason_api;
 ALTER TABLE prepared_files ENABLE ROW LEVEL SECURITY;

@@ -48,6 +48,10 @@ test('forty hostile files in one run: each has its note, the run goes on, nothin
     return { name, note: notes.join('; '), as: String(note), matches: note.test(notes.join('; ')) }
   })
   expect(told.filter(({ matches }) => !matches)).toEqual([])
+  expect(other_files['nested.zip/inner.zip/inner.zip']).toMatchObject({
+    readable: false,
+    notes: [expect.stringContaining('inside an archive inside an archive')],
+  })
   expect((await workFolders()).filter((name) => !before.includes(name))).toEqual([])
 })
 

@@ -7,9 +7,9 @@ import { AwsClient } from 'aws4fetch'
 import S3rver from 's3rver'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Database } from '../../src/infra/database/database.ts'
+import type { Egress } from '../../src/infra/egress/port.ts'
 import { openEgress } from '../../src/infra/egress.ts'
 import { createFileService } from '../../src/infra/files/run-files.ts'
-import type { Egress } from '../../src/infra/models/ports.ts'
 import { ensureBusiness } from '../../src/infra/runs/admit.ts'
 import type { Files } from '../../src/state/ports.ts'
 import type { OriginFile } from '../../src/state/runtime-state.ts'
@@ -135,7 +135,7 @@ describe('where files come from', () => {
     const real = openEgress()
     // the servers of these tests stand on loopback, which no address of a business may name
     egress = {
-      fetch: (url, init) => real.fetch(url, { ...init, allowPrivate: true }),
+      request: (url, init) => real.request(url, { ...init, allowPrivate: true }),
       [Symbol.asyncDispose]: () => real[Symbol.asyncDispose](),
     }
   })

@@ -40,12 +40,12 @@ describe("the planner's messages", () => {
   test('give back what was thought before calls, with the model that thought it', () => {
     const planned = plan([{ tool: 't', id: 'c1' }])
     const thought = { ...planned, result: { ...planned.result, reasoning: 'why', reasoned_by: 'deep' } }
-    const messages = plannerMessages(stateOf([body('load-session', { next: ['planner'] }), thought]), none)
+    const messages = plannerMessages(stateOf([body('load-session', { next: ['planner'] }), thought]), options)
     expect(messages.find(({ role }) => role === 'assistant')).toMatchObject({
       reasoning: { text: 'why', by: 'deep' },
       tool_calls: [{ id: 'c1' }],
     })
-    const without = plannerMessages(stateOf([body('load-session', { next: ['planner'] }), planned]), none)
+    const without = plannerMessages(stateOf([body('load-session', { next: ['planner'] }), planned]), options)
     expect(without.find(({ role }) => role === 'assistant')).not.toHaveProperty('reasoning')
   })
 

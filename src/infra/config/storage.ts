@@ -9,17 +9,17 @@ export type StoragePlace = {
   secretAccessKey: string
 }
 
-export const storageProviders = ['aliyun', 'tencent', 'aws', 'gcc'] as const
+const storageProviders = ['aliyun', 'tencent', 'aws', 'gcc'] as const
 export type StorageProvider = (typeof storageProviders)[number]
 export type StoragePlaces = Partial<Record<StorageProvider, StoragePlace>>
 
 type Part = 'URL' | 'REGION' | 'ACCESS_KEY_ID' | 'SECRET_ACCESS_KEY'
 export type StorageSetting = `MASON_STORAGE_${Uppercase<StorageProvider>}_${Part}`
 
-export const storageSetting = (provider: StorageProvider, part: Part): StorageSetting =>
+const storageSetting = (provider: StorageProvider, part: Part): StorageSetting =>
   `MASON_STORAGE_${provider.toUpperCase() as Uppercase<StorageProvider>}_${part}`
 
-export const storageParts = ['URL', 'REGION', 'ACCESS_KEY_ID', 'SECRET_ACCESS_KEY'] as const
+const storageParts = ['URL', 'REGION', 'ACCESS_KEY_ID', 'SECRET_ACCESS_KEY'] as const
 
 /** One entry for each provider and part. */
 const forEach = <Value>(make: (part: Part) => Value): Record<StorageSetting, Value> =>

@@ -16,14 +16,18 @@ export type Kept = Omit<Found, 'document' | 'unpacked'> & {
 /** Same bytes, same claim of what they are, same business: what was found before, or null. */
 export const createPreparedCache = (sql: Sql, tenant: string) => ({
   async find(sha256: string, openedAs: string): Promise<Kept | null> {
-    const row = await one<{ found: Kept }>(
+    const row = await one<{ found: Kept; blobs: string[] }>(
       sql,
-      `SELECT found FROM prepared_files p WHERE tenant = $1 AND sha256 = $2 AND opened_as = $3
-       AND NOT EXISTS (SELECT FROM unnest(p.blobs) AS wanted (sha256)
-         WHERE NOT EXISTS (SELECT FROM blobs b WHERE b.tenant = $1 AND b.sha256 = wanted.sha256))`,
+      'SELECT found, blobs FROM prepared_files WHERE tenant = $1 AND sha256 = $2 AND opened_as = $3',
       [tenant, sha256, `${version}:${openedAs}`],
     )
-    return row?.found ?? null
+    if (!row || row.blobs.length === 0) return row?.found ?? null
+    // young again, so that none is swept before the run's session holds it
+    const { rows } = await sql.query(
+      'UPDATE blobs SET created_at = clock_timestamp() WHERE tenant = $1 AND sha256 = ANY($2) RETURNING 1',
+      [tenant, row.blobs],
+    )
+    return rows.length === new Set(row.blobs).size ? row.found : null
   },
   async keep(sha256: string, openedAs: string, kept: Kept): Promise<void> {
     const blobs = [kept.document?.text?.blob, ...(kept.unpacked ?? []).map(({ blob }) => blob)].filter(

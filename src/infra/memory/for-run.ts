@@ -14,7 +14,7 @@ const standingStatement = `
 /** Their share of their strength: below what has to do with the request. */
 const standingRelevance = 0.4
 
-export const foundMemory = (hit: Hit): FoundMemory => ({
+const foundMemory = (hit: Hit): FoundMemory => ({
   id: hit.id,
   kind: hit.kind,
   content: hit.content,

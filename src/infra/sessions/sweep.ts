@@ -18,6 +18,7 @@ export const createSweep = (database: Database, keep: Keep): (() => Promise<void
   let place: Place = null
   return async () => {
     await dropRejected(database, keep.rejectedJobsDays)
+    await dropPrepared(database, keep.blobsDays)
     place = await dropBlobs(database, keep.blobsDays, place)
   }
 }
@@ -26,6 +27,14 @@ const dropRejected = (sql: Sql, days: number): Promise<unknown> =>
   sql.query(
     `DELETE FROM rejected_jobs WHERE rejected_id = ANY(ARRAY(SELECT rejected_id FROM rejected_jobs
        WHERE received_at < clock_timestamp() - $1::int * interval '1 day' ORDER BY received_at LIMIT ${atOnce}))`,
+    [days],
+  )
+
+/** What was found in files is found again when it is needed. */
+const dropPrepared = (sql: Sql, days: number): Promise<unknown> =>
+  sql.query(
+    `DELETE FROM prepared_files WHERE ctid = ANY(ARRAY(SELECT ctid FROM prepared_files
+       WHERE created_at < clock_timestamp() - $1::int * interval '1 day' ORDER BY created_at LIMIT ${atOnce}))`,
     [days],
   )
 

@@ -8,14 +8,14 @@ const from = z.string()
 const notes = z.array(z.string())
 
 /** Lines count from 1 in the document's text; pages (or slides) from 1, null where the format has none. */
-export const sectionSchema = z.strictObject({
+const sectionSchema = z.strictObject({
   title: z.string(),
   level: z.int(),
   page: z.int().nullable(),
   line: z.int().positive(),
 })
 
-export const documentSchema = z.strictObject({
+const documentSchema = z.strictObject({
   from,
   format: z.string(),
   title: z.string().nullable(),
@@ -33,9 +33,9 @@ export const documentSchema = z.strictObject({
   notes,
 })
 
-export const columnTypes = ['integer', 'number', 'boolean', 'date', 'text', 'empty'] as const
+const columnTypes = ['integer', 'number', 'boolean', 'date', 'text', 'empty'] as const
 
-export const columnSchema = z.strictObject({
+const columnSchema = z.strictObject({
   name: z.string(),
   type: z.enum(columnTypes),
   nulls: z.int().nonnegative(),
@@ -48,7 +48,7 @@ export const columnSchema = z.strictObject({
   samples: z.array(z.string()),
 })
 
-export const tableSchema = z.strictObject({
+const tableSchema = z.strictObject({
   from,
   format: z.string(),
   /** Its name in SQL. */
@@ -61,7 +61,7 @@ export const tableSchema = z.strictObject({
   notes,
 })
 
-export const otherFileSchema = z.strictObject({
+const otherFileSchema = z.strictObject({
   from,
   format: z.string(),
   /** False: nothing can be read of it, and `notes` say why and what to do. */

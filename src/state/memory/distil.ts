@@ -108,7 +108,7 @@ const remember =
 const mostSentences = 200
 
 /** Sentences in which the user says something of himself that the gate need not refuse at once. */
-export const statementsIn = (prompt: string): string[] =>
+const statementsIn = (prompt: string): string[] =>
   prompt
     .slice(0, 20_000)
     .split(/(?<=[.!?])\s+|(?<=[。！？；])|\n+/)

@@ -3,7 +3,7 @@ import { normalise, wordsOf } from './words.ts'
 /** The name under which vectors of the built-in embedding are kept. */
 export const hashSpace = 'mason-hash-1'
 /** Numbers of one such vector. */
-export const hashDimensions = 768
+const hashDimensions = 768
 
 const wordWeight = 1
 const gramWeight = 0.35

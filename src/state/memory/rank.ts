@@ -10,7 +10,7 @@ const halfLifeDays: Record<MemoryKind, number> = { episode: 30, fact: 365, knowl
 const dayMs = 86_400_000
 
 /** From 0 to 1: what is left of a memory's strength, halved with every half-life since its last use. */
-export const strengthNow = ({ kind, strength, last_used_at }: Omit<Ranked, 'id'>, now: Date): number =>
+const strengthNow = ({ kind, strength, last_used_at }: Omit<Ranked, 'id'>, now: Date): number =>
   strength * 0.5 ** (Math.max(0, now.getTime() - last_used_at.getTime()) / dayMs / halfLifeDays[kind])
 
 /** Reciprocal rank fusion: Cormack, Clarke and Büttcher 2009, with their constant. */

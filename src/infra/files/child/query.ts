@@ -44,7 +44,7 @@ const load = async (database: Database, table: LoadedTable): Promise<void> => {
     )
     database.run('BEGIN')
     for await (const batch of source.batches())
-      for (const row of batch) insert.run(table.columns.map(({ type }, index) => valueOf(row[index], type)))
+      for (const row of batch) insert.run(table.columns.map(({ type }, index) => cellValue(row[index], type)))
     database.run('COMMIT')
     insert.free()
   } finally {
@@ -61,7 +61,7 @@ const sqlTypes = {
   empty: 'TEXT',
 } as const
 
-const valueOf = (raw: string | undefined, type: LoadedTable['columns'][number]['type']): Cell => {
+const cellValue = (raw: string | undefined, type: LoadedTable['columns'][number]['type']): Cell => {
   const cell = raw?.trim() ?? ''
   if (isNull(cell)) return null
   if (type === 'integer' || type === 'number') return numberOf(cell)

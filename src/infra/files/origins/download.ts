@@ -1,5 +1,6 @@
 import { isMasonError } from '../../../state/errors.ts'
-import type { Egress } from '../../models/ports.ts'
+import { openDeadline } from '../../deadline.ts'
+import type { Body, Egress } from '../../egress/port.ts'
 import { FileFault } from './fault.ts'
 import { type Saved, save, tooLarge } from './save.ts'
 
@@ -23,29 +24,25 @@ export const download = async (
   path: string,
   signal: AbortSignal,
 ): Promise<Saved> => {
-  const clock = AbortSignal.timeout(request.maxMs)
-  const both = AbortSignal.any([signal, clock])
+  using deadline = openDeadline(request.maxMs, signal)
   try {
-    const response = await egress.fetch(request.url, {
-      signal: both,
+    const { status, headers, body } = await egress.request(request.url, {
+      signal: deadline.signal,
       ...(request.headers && { headers: request.headers }),
       ...(request.allowPrivate !== undefined && { allowPrivate: request.allowPrivate }),
       ...(request.maxRedirects !== undefined && { maxRedirects: request.maxRedirects }),
     })
-    const { body, status } = response
-    if (status !== 200 || body === null) {
-      body?.cancel().catch(() => undefined)
-      throw new FileFault(request.refusal(status))
+    try {
+      if (status !== 200) throw new FileFault(request.refusal(status))
+      if (Number(headers.get('content-length') ?? 0) > request.maxBytes) throw tooLarge(request.maxBytes)
+      return await save(chunksOf(body), path, request.maxBytes, deadline.signal)
+    } finally {
+      body.cancel()
     }
-    if (Number(response.headers.get('content-length') ?? 0) > request.maxBytes) {
-      body.cancel().catch(() => undefined)
-      throw tooLarge(request.maxBytes)
-    }
-    return await save(body as unknown as AsyncIterable<Uint8Array>, path, request.maxBytes, both)
   } catch (error) {
     signal.throwIfAborted()
     if (error instanceof FileFault) throw error
-    if (clock.aborted)
+    if (deadline.signal.aborted)
       throw new FileFault(
         `${request.shown} did not send it within ${request.maxMs / 1000} s; try again later, or upload it`,
       )
@@ -55,6 +52,10 @@ export const download = async (
       `${request.shown} could not be reached (${reasonOf(error)}); check the address, or upload the file`,
     )
   }
+}
+
+async function* chunksOf(body: Body): AsyncGenerator<Uint8Array> {
+  for (let chunk = await body.read(); chunk !== null; chunk = await body.read()) yield chunk
 }
 
 const reasonOf = (error: unknown): string => {

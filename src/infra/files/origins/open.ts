@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises'
 import type { Sql } from '../../../state/ports.ts'
 import type { OriginFile } from '../../../state/runtime-state.ts'
 import type { StoragePlaces } from '../../config/storage.ts'
-import type { Egress } from '../../models/ports.ts'
+import type { Egress } from '../../egress/port.ts'
 import { readBlob } from '../../runs/run-log.ts'
 import { FileFault } from './fault.ts'
 import { localPath } from './local.ts'
@@ -15,7 +15,7 @@ import { fetchUrl, urlOf } from './url.ts'
 /** Where the files of all runs of this process come from. */
 export type Origins = { egress: Egress; storage: StoragePlaces; filesRoot: string | null }
 
-export const mostFileBytes = 256 * 1024 * 1024
+const mostFileBytes = 256 * 1024 * 1024
 
 type Reach = { sql: Sql; tenant: string; origins: Origins }
 

@@ -1,7 +1,7 @@
 import { AwsV4Signer } from 'aws4fetch'
 import type { StoragePlaces, StorageProvider } from '../../config/storage.ts'
+import type { Egress } from '../../egress/port.ts'
 import { plainlyPrivate } from '../../egress/urls.ts'
-import type { Egress } from '../../models/ports.ts'
 import { download } from './download.ts'
 import { FileFault } from './fault.ts'
 import type { Saved } from './save.ts'

@@ -1,4 +1,4 @@
-import type { Egress } from '../../models/ports.ts'
+import type { Egress } from '../../egress/port.ts'
 import { download } from './download.ts'
 import type { Saved } from './save.ts'
 

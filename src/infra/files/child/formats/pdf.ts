@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { getDocumentProxy } from 'unpdf'
 import { bounds, type Found, type PrepareJob, Unreadable } from '../protocol.ts'
-import { createDocument, cutNote, type DocumentText } from './lines.ts'
+import { createDocument, cutNote, type DocumentText, requireText } from './lines.ts'
 
 type Item = { str?: string; hasEOL?: boolean; height?: number; transform?: number[] }
 type Line = { text: string; height: number }
@@ -22,10 +22,10 @@ export const preparePdf = async (job: PrepareJob, bytes: number): Promise<Found>
     addLines(document, lines)
     page.cleanup()
   }
-  if (document.chars === 0)
-    throw new Unreadable(
-      'its pages hold no text (scanned pictures?); run text recognition over it and upload that',
-    )
+  requireText(
+    document,
+    'its pages hold no text (scanned pictures?); run text recognition over it and upload that',
+  )
   const { info } = await pdf.getMetadata().catch(() => ({ info: null }))
   const title = (info as { Title?: unknown } | null)?.Title
   const notes = cutNote(document)

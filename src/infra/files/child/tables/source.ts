@@ -24,7 +24,7 @@ export const columnNames = (cells: readonly string[]): string[] => {
 const looksLikeData = /^[-+]?[\d.,]+%?$|^\d{4}-\d\d?-\d\d?/
 
 /** A first row of words names the columns; one with figures in it is data already. */
-export const isHeader = (cells: readonly string[]): boolean =>
+const isHeader = (cells: readonly string[]): boolean =>
   cells.some((cell) => cell.trim() !== '') && !cells.some((cell) => looksLikeData.test(cell.trim()))
 
 /** A table of rows that may begin with their header: its first row is looked at, and given back when it is data. */
