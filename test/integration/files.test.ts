@@ -265,6 +265,7 @@ describe('where files come from', () => {
     ).toMatch(/more memory|takes longer/)
     await database.query('DELETE FROM blobs WHERE tenant = $1 AND sha256 = $2', ['b1', row?.blobs[0]])
     expect(await files.prepare([file], [], signal)).toEqual(first)
+    expect(await noteOf(files, { ...file, local_path: 'blob:none' })).toContain('its bytes are gone')
     const seen = await database.asBusiness('b2', (sql) => sql.query('SELECT 1 FROM prepared_files'))
     expect(seen.rows).toEqual([])
   })

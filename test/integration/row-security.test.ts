@@ -71,6 +71,7 @@ const rowsOf = (t: string): Record<string, Record<string, unknown>> => ({
     currency: 'XXX',
     ms: 1,
   },
+  prepared_files: { tenant: t, sha256: 'h', opened_as: '1:.csv', found: '{}', blobs: [] },
   rejected_jobs: { tenant: t, job_id: `of ${t}`, data: '{}', faults: '[]' },
   memories: {
     tenant: t,

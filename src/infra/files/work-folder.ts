@@ -4,7 +4,7 @@ import { join } from 'node:path'
 
 /** A folder that lives as long as one piece of work. */
 export const openWorkFolder = async (): Promise<AsyncDisposable & { path: string; place(): string }> => {
-  const path = await mkdtemp(join(tmpdir(), 'mason-files-'))
+  const path = await mkdtemp(join(tmpdir(), `mason-files-${process.pid}-`))
   let count = 0
   return {
     path,
