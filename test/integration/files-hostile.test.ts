@@ -1,6 +1,6 @@
 import { readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { openFileProcess } from '../../src/infra/files/file-process.ts'
 import { type Backend, openBackend } from '../support/backend.ts'
 import { type FakeModel, startFakeModel } from '../support/fake-model.ts'
@@ -17,8 +17,8 @@ beforeAll(async () => {
   model = await startFakeModel()
   runtime = await openTestRuntime(backend, { models: fakeModels(model.baseUrl) })
 })
+afterEach(() => void vi.unstubAllEnvs())
 afterAll(async () => {
-  vi.unstubAllEnvs()
   await runtime?.close()
   await model?.close()
   await backend?.drop()

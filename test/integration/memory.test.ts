@@ -318,6 +318,7 @@ describe('learning from a run', () => {
       })
       expect(run.status).toBe('completed')
       // nothing learns here, and the answer is out
+      let asking = 0
       const work = (gate: Promise<void>) =>
         startMemoryWork({
           ...{ database: sql, embedder: hashOnly, log, clock: systemClock, everyMs: 10 },
@@ -326,6 +327,7 @@ describe('learning from a run', () => {
             return {
               ...said,
               async call(request, signal) {
+                asking++
                 await gate
                 return said.call(request, signal)
               },
@@ -334,13 +336,8 @@ describe('learning from a run', () => {
         })
       const of = (table: string) => count(sql, `${table} WHERE run_id = '${run.id}'`)
       const silent = work(held)
-      await until(
-        'one has taken it',
-        async () =>
-          (await of('distillations')) === 1 &&
-          said.requests.length === 0 &&
-          (await count(sql, `distillations WHERE run_id = '${run.id}' AND tries = 1`)) === 1,
-      )
+      await until('one has taken it, and asks the model', () => asking === 1)
+      expect(await count(sql, `distillations WHERE run_id = '${run.id}' AND tries = 1`)).toBe(1)
       await sql.query(`UPDATE distillations SET due_at = clock_timestamp() WHERE run_id = $1`, [run.id])
       const second = work(Promise.resolve())
       await until('the other has learned', async () => (await of('distillations')) === 0)

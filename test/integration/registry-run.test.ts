@@ -67,8 +67,9 @@ describe('a vendor that speaks as OpenAI does', () => {
     fake.script({ planner: [{ text: 'Hello from acme.' }] } as never)
     expect(await run('Say hello')).toMatchObject({ status: 'completed', answer: 'Hello from acme.' })
     expect(fake.requests('planner')).toHaveLength(1)
-    const { body } = await call('GET', '/admin/v1/usage?group_by=model')
-    expect(JSON.stringify(body)).toContain('acme-1')
+    // the ledger is written behind the answer
+    const booked = async () => JSON.stringify((await call('GET', '/admin/v1/usage?group_by=model')).body)
+    await expect.poll(booked, { timeout: 10_000 }).toContain('acme-1')
   })
 
   test('can be tried out: the raw answer stands beside what was read in it, without the secret', async () => {
