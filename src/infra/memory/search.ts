@@ -71,7 +71,7 @@ const wordsStatement = `
   ORDER BY ts_rank(words, $3::tsquery) DESC, created_at DESC LIMIT $4`
 
 /** Less alike than this is not alike. */
-const leastSimilarity = 0.1
+export const leastSimilarity = 0.1
 const listLength = 40
 
 export const spacesOf = async (sql: Sql, { tenant, user_id }: Who): Promise<Space[]> =>
