@@ -45,12 +45,39 @@ export const passGate = (
 
 const figuresOf = (text: string): string => (normalise(text).match(/\d+/g) ?? []).join()
 
-/** The same words, or nearly, with the same figures and neither denying what the other says. */
+/** The same words, or nearly, with the same figures and neither denying what the other says; or a part of the old. */
 const saysTheSame = (one: string, other: string): boolean => {
-  if (saysNo(one) !== saysNo(other) || figuresOf(one) !== figuresOf(other)) return false
-  const [a, b] = [new Set(wordsOf(one)), new Set(wordsOf(other))]
-  if (a.size === b.size && [...a].every((word) => b.has(word))) return true
+  if (saysNo(one) !== saysNo(other)) return false
+  if (isPartOf(one, other)) return true
+  if (figuresOf(one) !== figuresOf(other)) return false
+  const [a, b] = [new Set(plainWords(one)), new Set(plainWords(other))]
+  if (a.size === b.size && a.size > 0 && [...a].every((word) => b.has(word))) return true
   return cosine(hashEmbedding(one), hashEmbedding(other)) >= sameCosine
+}
+
+/** Words in which a wish is said: one for another, but never for having it. */
+const wishes = /\b(?:would )?(?:prefers?|likes?|wants?)\b|\bplease(?: always)?\b|^always\b|喜欢|希望|想要|请/g
+/** Words of number and of being, with which the same is said in another way. */
+const frames =
+  /\b(?:always|all|every|each|any|called|named)\b|一律|总是|都|是|叫|在|一?[名个位只家](?=\p{Script=Han}{2})/gu
+
+const plainWords = (text: string): string[] =>
+  wordsOf(
+    normalise(text)
+      .replace(/n't\b/g, ' not')
+      .replace(/'(?:m|s|re|ve|ll|d)\b/g, ' ')
+      .replace(wishes, ' wish ')
+      .replace(frames, ' '),
+  )
+
+const hedged =
+  /\b(?:used to|former|formerly|until|before|plans?|hopes?|wants?|would|might|may|if|unless|except|but|only)\b|以前|曾|打算|希望|想|如果|除|但|只/
+
+/** Whether a new statement stands word for word in an old one, which says it plainly. */
+const isPartOf = (old: string, content: string): boolean => {
+  const part = plainWords(content)
+  if (part.length < 2 || saysChange(content) || hedged.test(normalise(old))) return false
+  return ` ${plainWords(old).join(' ')} `.includes(` ${part.join(' ')} `)
 }
 
 /** Of the same single subject; or said to have changed, or denied, in much the same words. */
