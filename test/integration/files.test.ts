@@ -144,8 +144,9 @@ describe('where files come from', () => {
     await database?.close()
   })
   const { signal } = new AbortController()
+  const runOf = (tenant: string) => ({ tenant, run_id: 'run' })
   const filesOf = (options: Partial<Parameters<typeof createFileService>[0]>, tenant = 'b1'): Files =>
-    createFileService({ egress, storage: {}, filesRoot: null, ...options }).for(database, tenant)
+    createFileService({ egress, storage: {}, filesRoot: null, ...options }).for(database, runOf(tenant))
   const noteOf = async (files: Files, file: OriginFile) =>
     (await files.prepare([file], [], signal)).other_files[file.name]?.notes.join()
 
@@ -258,10 +259,10 @@ describe('where files come from', () => {
       filesRoot: null,
       limits: { prepare: { maxBytes: 1, maxMs: 1 }, query: { maxBytes: 1, maxMs: 1 } },
     })
-    expect(await never.for(database, 'b1').prepare([file], [], signal)).toEqual(first)
+    expect(await never.for(database, runOf('b1')).prepare([file], [], signal)).toEqual(first)
     await keep('b2', pdf)
     expect(
-      (await never.for(database, 'b2').prepare([file], [], signal)).other_files['c.pdf']?.notes[0],
+      (await never.for(database, runOf('b2')).prepare([file], [], signal)).other_files['c.pdf']?.notes[0],
     ).toMatch(/more memory|takes longer/)
     await database.query('DELETE FROM blobs WHERE tenant = $1 AND sha256 = $2', ['b1', row?.blobs[0]])
     expect(await files.prepare([file], [], signal)).toEqual(first)

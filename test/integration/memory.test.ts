@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/infra/clock.ts'
 import { type Database, one } from '../../src/infra/database/database.ts'
-import { takeDistillation } from '../../src/infra/memory/distil-queue.ts'
+import { dropFailed, maxTries, takeDistillation } from '../../src/infra/memory/distil-queue.ts'
 import { createEmbedder } from '../../src/infra/memory/embeddings.ts'
 import { createMemories } from '../../src/infra/memory/for-run.ts'
 import { reembed } from '../../src/infra/memory/reembed.ts'
@@ -37,12 +37,19 @@ beforeAll(async () => {
   runtime = opened.runtime
   database = opened.database
   await ensureBusiness(database, 'other')
+  await sessionOf('s')
 })
 afterAll(async () => {
   await runtime?.close()
   await backend?.drop()
 })
 
+const sessionOf = (session_id: string, tenant = 'default') =>
+  database.query('INSERT INTO sessions (tenant, session_id, user_id) VALUES ($1, $2, $3)', [
+    tenant,
+    session_id,
+    'u',
+  ])
 const parts = () => ({ database, embedder: hashOnly, log })
 const userOf = (user_id: string, source = { session_id: 's', run_id: unique('run') }, tenant = 'default') =>
   createMemories(parts(), { tenant, user_id }, source)
@@ -144,6 +151,8 @@ describe('what is remembered', () => {
   test('is forgotten with its only session, and what it had replaced holds again', async () => {
     const user_id = unique('u')
     const [a, b] = [unique('ses'), unique('ses')]
+    await sessionOf(a)
+    await sessionOf(b)
     const from = (session_id: string) => userOf(user_id, { session_id, run_id: unique('run') })
     await from(a).remember({ content: 'I live in Lyon.', ...own }, '1', never())
     await from(a).remember({ content: 'I speak Danish.', ...own }, '2', never())
@@ -157,6 +166,33 @@ describe('what is remembered', () => {
     expect((await left()).sort()).toEqual(['I live in Lyon.', 'I speak Danish.'])
     await database.asBusiness('default', (sql) => forgetSession(sql, 'default', a))
     expect(await left()).toEqual([])
+  })
+
+  test('does not come back when what had replaced it is forgotten, and something newer holds', async () => {
+    const user_id = unique('u')
+    const [a, b] = [unique('ses'), unique('ses')]
+    await sessionOf(a)
+    await sessionOf(b)
+    const from = (session_id: string) => userOf(user_id, { session_id, run_id: unique('run') })
+    const lyon = await from(a).remember({ content: 'I live in Lyon.', ...own }, '1', never())
+    await from(b).remember({ content: 'I moved to Berlin.', ...own }, '2', never())
+    await from(b).remember({ content: 'I moved to Rome.', ...own }, '3', never())
+    const oslo = await from(a).remember({ content: 'I moved to Oslo.', ...own }, '4', never())
+    await database.asBusiness('default', (sql) => forgetSession(sql, 'default', b))
+    const left = await runtime.of('default').memories.export(user_id)
+    expect(left.map(({ id, superseded_by }) => [id, superseded_by])).toEqual([
+      [oslo.id, null],
+      [lyon.id, oslo.id],
+    ])
+  })
+
+  test('is never of a session that has been deleted meanwhile', async () => {
+    const user_id = unique('u')
+    const late = userOf(user_id, { session_id: unique('deleted'), run_id: unique('run') })
+    expect(await codeOf(late.remember({ content: 'I speak Danish.', ...own }, '1', never()))).toBe(
+      'lease_lost',
+    )
+    expect(await runtime.of('default').memories.export(user_id)).toEqual([])
   })
 })
 
@@ -217,6 +253,39 @@ describe('the embedding model', () => {
     expect(await found()).toEqual(['I prefer metric units.'])
   })
 
+  test('that one business cannot ask keeps no other waiting', async () => {
+    await sessionOf('s', 'other')
+    const space = unique('space')
+    const embedder = {
+      ...hashOnly,
+      current: () => space,
+      embed: async (_space: string, texts: readonly string[], caller: { business_id: string }) => {
+        if (caller.business_id === 'default') throw new Error('its budget is spent')
+        return texts.map(hashEmbedding)
+      },
+    }
+    const note = { content: 'I prefer metric units.', ...own }
+    const [mine, other] = [unique('u'), unique('u')]
+    await userOf(mine).remember(note, '1', never())
+    await userOf(other, { session_id: 's', run_id: unique('run') }, 'other').remember(note, '1', never())
+    const passedOver = new Set<string>()
+    const before = await count(database, `memories WHERE tenant = 'other' AND space <> '${space}'`)
+    let faults = 0
+    for (let done: number | null = null; done !== 0; )
+      done = await reembed({ database, embedder, log }, never(), passedOver).catch(() => {
+        faults++
+        return null
+      })
+    expect(before).toBeGreaterThan(0)
+    expect([faults, ...passedOver]).toEqual([1, 'default'])
+    expect(
+      await count(
+        database,
+        `memories WHERE tenant = 'other' AND superseded_by IS NULL AND space <> '${space}'`,
+      ),
+    ).toBe(0)
+  })
+
   test('that gives vectors of another size is refused, and both sizes are named', async () => {
     let size = 768
     const { embedder, serve } = switchable(() => size)
@@ -229,6 +298,34 @@ describe('the embedding model', () => {
       code: 'model_bad_reply',
       message: expect.stringMatching(/384.*768/),
     })
+  })
+
+  test('may have as many numbers as fit into a row beside the longest names', async () => {
+    const most = 3600
+    const name = `a${'b'.repeat(199)}`
+    const caller = { business_id: name, user_id: name, run_id: null }
+    const ask = (async (_wanted: unknown, { input: [text] }: { input: readonly string[] }) => ({
+      result: { embeddings: [Array.from({ length: Number(text) }, () => 1)] },
+    })) as unknown as ModelService['ask']
+    const models = new Map([[name, entry(name)]])
+    const view = () => ({ models }) as unknown as RegistryView
+    const embedder = createEmbedder({ sql: database, ask, view })
+    const space = `${name} ${name}`
+    const refused = embedder.embed(space, [String(most + 1)], caller, never())
+    expect(await codeOf(refused)).toBe('model_bad_reply')
+    const [vector] = await embedder.embed(space, [String(most)], caller, never())
+    await ensureBusiness(database, name)
+    await sessionOf('s', name)
+    const fixed = { current: () => space, offers: () => false, embed: async () => [vector ?? []] }
+    const mine = createMemories(
+      { database, embedder: fixed, log },
+      { tenant: name, user_id: name },
+      { session_id: 's', run_id: unique('run') },
+    )
+    expect(await mine.remember({ content: 'I speak Danish.', ...own }, '1', never())).toMatchObject({
+      keep: true,
+    })
+    expect(await count(database, `memory_vectors WHERE tenant = '${name}'`)).toBe(1)
   })
 })
 
@@ -309,7 +406,9 @@ describe('learning from a run', () => {
         summary: 'Clara planned a dinner.',
       }),
     }))
-    const quiet = await openWithDatabase(backend, { models: planners({ text: 'Done.' }) })
+    // on a server it would share the database with the runtime that learns
+    const apart = await openBackend()
+    const quiet = await openWithDatabase(apart, { models: planners({ text: 'Done.' }) })
     const sql = quiet.database
     try {
       const run = await quiet.runtime.complete({
@@ -319,6 +418,7 @@ describe('learning from a run', () => {
       expect(run.status).toBe('completed')
       // nothing learns here, and the answer is out
       let asking = 0
+      let woken = 0
       const work = (gate: Promise<void>) =>
         startMemoryWork({
           ...{ database: sql, embedder: hashOnly, log, clock: systemClock, everyMs: 10 },
@@ -329,6 +429,7 @@ describe('learning from a run', () => {
               async call(request, signal) {
                 asking++
                 await gate
+                woken++
                 return said.call(request, signal)
               },
             }
@@ -342,7 +443,7 @@ describe('learning from a run', () => {
       const second = work(Promise.resolve())
       await until('the other has learned', async () => (await of('distillations')) === 0)
       release()
-      await until('the first has woken', () => said.requests.length === 2)
+      await until('the first has woken', () => woken === 2)
       await Promise.all([silent.close(), second.close()])
       expect(await of('memories')).toBe(1)
       expect(said.requests[0]?.role).toBe('distill')
@@ -363,9 +464,20 @@ describe('learning from a run', () => {
       expect(session).toEqual({ summary: 'Clara planned a dinner.', summary_turn: 1 })
       expect((await quiet.runtime.of('default').run(run.id))?.usage).toEqual(run.usage)
       expect(await takeDistillation(sql, 1000)).toBeNull()
+      // whoever takes it dies of it each time
+      await sql.query(
+        `INSERT INTO distillations (tenant, run_id, tries) VALUES ('default', $1, ${maxTries - 1})`,
+        [run.id],
+      )
+      expect(await takeDistillation(sql, 0)).toMatchObject({ run_id: run.id, tries: maxTries })
+      expect(await takeDistillation(sql, 0)).toBeNull()
+      await dropFailed(sql)
+      expect(await of('distillations')).toBe(1)
+      expect(await count(sql, 'distillations WHERE failed_at IS NULL')).toBe(0)
     } finally {
       release()
       await quiet.runtime.close()
+      await apart.drop()
     }
   })
 })

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Database } from '../../src/infra/database/database.ts'
 import { ensureBusiness } from '../../src/infra/runs/admit.ts'
-import { holdBlobs, storeBlob } from '../../src/infra/sessions/blobs.ts'
+import { holdBlobs, holdStored, releaseBlobs, storeBlob } from '../../src/infra/sessions/blobs.ts'
 import { createSweep } from '../../src/infra/sessions/sweep.ts'
 import { type Backend, openBackend } from '../support/backend.ts'
 import { count } from '../support/spine.ts'
@@ -70,6 +70,29 @@ test('comes past many that are held, a piece at each pass', async () => {
   await sweep()
   expect(await blobs()).not.toContain('at the beginning')
   expect(await count(database, "blobs WHERE sha256 LIKE 'x%'", [])).toBe(900)
+})
+
+test('what one session lets go of stays for another that came to name it, with what was found in it', async () => {
+  await database.query(
+    `INSERT INTO sessions (tenant, session_id, user_id) VALUES ('b', 'first', 'u'), ('b', 'second', 'u');`,
+  )
+  await database.query(
+    `INSERT INTO runs (tenant, run_id, session_id, turn, status, expires_at) VALUES ('b', 'run', 'second', 1, 'running', clock_timestamp())`,
+  )
+  for (const name of ['shared', 'alone']) {
+    await stored(`${name} file`, 8, 'first')
+    await stored(`${name} text`, 8, 'first')
+    await database.query(
+      `INSERT INTO prepared_files (tenant, sha256, opened_as, found, blobs) VALUES ('b', $1, '', '{}', ARRAY[$2])`,
+      [`${name} file`, `${name} text`],
+    )
+  }
+  const run = { tenant: 'b', run_id: 'run' }
+  expect(await holdStored(database, run, ['shared file', 'shared text', 'gone'])).toBe(2)
+  await database.asBusiness('b', (sql) => releaseBlobs(sql, 'b', 'first'))
+  expect((await blobs()).filter((hash) => /shared|alone/.test(hash))).toEqual(['shared file', 'shared text'])
+  const { rows } = await database.query('SELECT sha256 FROM prepared_files')
+  expect(rows).toEqual([{ sha256: 'shared file' }])
 })
 
 test('deletes refused queue jobs when they are old enough', async () => {

@@ -243,6 +243,34 @@ describe('a fork', () => {
     expect((await api().session(session_id))?.turns[1]?.answer).toBe('Bye.')
   })
 
+  test('takes the summary of its session along, where it tells of no more than the fork holds', async () => {
+    const session_id = unique('ses')
+    const run_id = unique('run')
+    const body = JSON.stringify({
+      node: 'n',
+      usage: { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 },
+    })
+    await database.query(
+      `WITH s AS (INSERT INTO sessions (tenant, session_id, user_id, turns, summary, summary_turn) VALUES ('default', $1, 'u', 1, 'told', 1)),
+         r AS (INSERT INTO runs (tenant, run_id, session_id, turn, status, expires_at, first_seq, next_seq)
+           VALUES ('default', $2, $1, 1, 'completed', clock_timestamp(), 1, 3)),
+         q AS (INSERT INTO run_requests (tenant, run_id, user_id, request, metadata) VALUES ('default', $2, 'u', '{"prompt":"hi"}', '{}'))
+       INSERT INTO actions (tenant, session_id, seq, run_id, turn, epoch, attempt_id, body, patch)
+       SELECT 'default', $1, seq, $2, 1, 1, $2 || seq, $3::json, '{}' FROM generate_series(1, 2) seq`,
+      [session_id, run_id, body],
+    )
+    const summaryAt = async (action: number) => {
+      const fork = await api().fork(session_id, action)
+      const { rows } = await database.query(
+        'SELECT summary, summary_turn FROM sessions WHERE session_id = $1',
+        [fork?.id],
+      )
+      return rows[0]
+    }
+    expect(await summaryAt(2)).toEqual({ summary: 'told', summary_turn: 1 })
+    expect(await summaryAt(1)).toEqual({ summary: '', summary_turn: 0 })
+  })
+
   test('in the middle of a run cuts it there: cancelled, with one end, and the tokens up to there', async () => {
     const { session_id, first } = await twoTurns()
     const whole = await runtime.stateOf(first.id)

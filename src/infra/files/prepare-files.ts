@@ -31,6 +31,7 @@ export const prepareFiles = async (
   const prepared: PreparedFiles = { origin_files: [], documents: {}, tables: {}, other_files: {} }
   const taken = new Set(takenTables)
   const queue = files.map((file) => ({ file, depth: 0 }))
+  let partsLeft = mostParts
   for (let next = queue.shift(); next; next = queue.shift()) {
     signal.throwIfAborted()
     const { file, depth } = next
@@ -38,7 +39,11 @@ export const prepareFiles = async (
       const { at, kept } = await prepareOne(preparing, file, signal)
       if (at !== file) prepared.origin_files.push(at)
       addEntries(prepared, at, kept, taken)
-      const parts = partsOf(at, kept)
+      const parts = partsOf(at, kept).slice(0, partsLeft)
+      partsLeft -= parts.length
+      const { [at.name]: entry } = prepared.other_files
+      if (entry && parts.length < (kept.unpacked?.length ?? 0))
+        entry.notes = [...entry.notes, tooMany(parts.length)]
       if (parts.length === 0) continue
       prepared.origin_files.push(...parts)
       if (depth + 1 < bounds.zipDepth)
@@ -117,6 +122,10 @@ const unreadable = (format: string, note: string): Kept => ({
   facts: {},
   notes: [note],
 })
+/** Of all archives given at once, those inside archives among them. */
+const mostParts = 200
+const tooMany = (opened: number): string =>
+  `only ${opened} of its files are opened, since ${mostParts} come out of archives already; upload the others by themselves`
 const tooDeep = unreadable('zip', `it is inside an archive inside an archive; upload it by itself`)
 
 const partsOf = (at: OriginFile, { unpacked = [] }: Kept): OriginFile[] =>

@@ -1,5 +1,6 @@
 import type { Sql } from '../../state/ports.ts'
 import { one } from '../database/database.ts'
+import { holdStored } from '../sessions/blobs.ts'
 import type { Found } from './child/protocol.ts'
 
 /** Raised with every change that finds something else in the same bytes. */
@@ -13,8 +14,8 @@ export type Kept = Omit<Found, 'document' | 'unpacked'> & {
   readable: boolean
 }
 
-/** Same bytes, same claim of what they are, same business: what was found before, or null. */
-export const createPreparedCache = (sql: Sql, tenant: string) => ({
+/** Same bytes, same claim of what they are, same business: what was found before, or null. The run's session holds it. */
+export const createPreparedCache = (sql: Sql, { tenant, run_id }: { tenant: string; run_id: string }) => ({
   async find(sha256: string, openedAs: string): Promise<Kept | null> {
     const row = await one<{ found: Kept; blobs: string[] }>(
       sql,
@@ -22,12 +23,8 @@ export const createPreparedCache = (sql: Sql, tenant: string) => ({
       [tenant, sha256, `${version}:${openedAs}`],
     )
     if (!row || row.blobs.length === 0) return row?.found ?? null
-    // young again, so that none is swept before the run's session holds it
-    const { rows } = await sql.query(
-      'UPDATE blobs SET created_at = clock_timestamp() WHERE tenant = $1 AND sha256 = ANY($2) RETURNING 1',
-      [tenant, row.blobs],
-    )
-    return rows.length === new Set(row.blobs).size ? row.found : null
+    const there = await holdStored(sql, { tenant, run_id }, row.blobs)
+    return there === new Set(row.blobs).size ? row.found : null
   },
   async keep(sha256: string, openedAs: string, kept: Kept): Promise<void> {
     const blobs = [kept.document?.text?.blob, ...(kept.unpacked ?? []).map(({ blob }) => blob)].filter(

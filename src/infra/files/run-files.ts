@@ -2,8 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { MasonError } from '../../state/errors.ts'
 import type { Files, Sql } from '../../state/ports.ts'
 import type { OriginFile } from '../../state/runtime-state.ts'
-import { sha256 } from '../ids.ts'
-import { storeBlob } from '../sessions/blobs.ts'
+import { keepBlob } from '../sessions/blobs.ts'
 import { createSlots } from '../slots.ts'
 import { openFileProcess } from './file-process.ts'
 import { FileFault } from './origins/fault.ts'
@@ -32,7 +31,8 @@ export const createFileService = (options: FilesOptions) => {
   const { prepare, query } = options.limits ?? limits
   return {
     /** The files of one business's run: uploads by their hash, mappings inside their places, addresses through egress. */
-    for(sql: Sql, tenant: string): Files {
+    for(sql: Sql, run: { tenant: string; run_id: string }): Files {
+      const { tenant } = run
       const open = (file: Readonly<OriginFile>, place: string, signal: AbortSignal): Promise<Saved> =>
         openOrigin({ sql, tenant, origins: options }, file, place, signal)
       return {
@@ -48,20 +48,19 @@ export const createFileService = (options: FilesOptions) => {
           return await readFile(saved.path, { signal })
         },
         async prepare(files, takenTables, signal) {
-          await using _slot = await slots.take()
+          await using _slot = await slots.take(signal)
           await using folder = await openWorkFolder()
           await using process = openFileProcess(prepare)
-          const keepBlob = (bytes: Uint8Array): Promise<string> => keepBytes(sql, tenant, bytes)
-          const cache = createPreparedCache(sql, tenant)
+          const cache = createPreparedCache(sql, run)
           return await prepareFiles(
-            { cache, process, place: folder.place, open, keepBlob },
+            { cache, process, place: folder.place, open, keepBlob: (bytes) => keepBlob(sql, run, bytes) },
             files,
             takenTables,
             signal,
           )
         },
         async query(asked, signal) {
-          await using _slot = await slots.take()
+          await using _slot = await slots.take(signal)
           await using folder = await openWorkFolder()
           await using process = openFileProcess(query)
           try {
@@ -84,10 +83,4 @@ const notThere = (name: string, { message }: FileFault): MasonError => {
   return new MasonError('not_found', `"${name}": ${at === -1 ? message : message.slice(0, at)}`, {
     ...(at !== -1 && { remedy: message.slice(at + 2) }),
   })
-}
-
-const keepBytes = async (sql: Sql, tenant: string, bytes: Uint8Array): Promise<string> => {
-  const hash = sha256(bytes)
-  await sql.query(storeBlob, [tenant, hash, bytes])
-  return hash
 }

@@ -12,7 +12,7 @@ const takeStatement = `
   UPDATE distillations d SET tries = tries + 1, due_at = clock_timestamp() + $1::int * interval '1 millisecond'
   FROM (
     SELECT q.tenant, q.run_id FROM distillations q JOIN runs r USING (tenant, run_id)
-    WHERE q.failed_at IS NULL AND q.due_at <= clock_timestamp()
+    WHERE q.failed_at IS NULL AND q.due_at <= clock_timestamp() AND q.tries < ${maxTries}
       AND NOT EXISTS (SELECT FROM runs e JOIN distillations p USING (tenant, run_id)
         WHERE e.tenant = r.tenant AND e.session_id = r.session_id AND e.turn < r.turn AND p.failed_at IS NULL)
     ORDER BY q.due_at LIMIT 1 FOR UPDATE OF q SKIP LOCKED
@@ -44,6 +44,12 @@ export const failDistillation = async (sql: Sql, claim: DistilClaim, error: stri
   )
 }
 
-/** Those that were given up are looked at for a week. */
-export const dropFailed = (sql: Sql): Promise<unknown> =>
-  sql.query(`DELETE FROM distillations WHERE failed_at < clock_timestamp() - interval '7 days'`)
+/** Gives up those whose last taker has said nothing; those that were given up are looked at for a week. */
+export const dropFailed = async (sql: Sql): Promise<void> => {
+  await sql.query(
+    `UPDATE distillations SET failed_at = clock_timestamp(), error = COALESCE(error, 'whoever took it fell silent each time')
+     WHERE failed_at IS NULL AND tries >= $1 AND due_at <= clock_timestamp()`,
+    [maxTries],
+  )
+  await sql.query(`DELETE FROM distillations WHERE failed_at < clock_timestamp() - interval '7 days'`)
+}

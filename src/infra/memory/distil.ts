@@ -17,7 +17,7 @@ import { one } from '../database/database.ts'
 import type { Caller } from '../models/ports.ts'
 import { type DistilClaim, endDistillation, maxTries } from './distil-queue.ts'
 import { learnProfile } from './learn-profile.ts'
-import { lockUser, memoryId, readyNotes, writeNote } from './remember.ts'
+import { holdSession, lockUser, memoryId, readyNotes, writeNote } from './remember.ts'
 import { asUser, type Who } from './scope.ts'
 import { type Parts, searchMemories } from './search.ts'
 
@@ -122,6 +122,8 @@ export const distilRun = async (
   const ready = await readyNotes(parts, who, notes, caller, signal)
   signal.throwIfAborted()
   await asUser(database, who, async (sql) => {
+    // before the claim, as who deletes the session takes them
+    await holdSession(sql, who, source)
     if (!(await endDistillation(sql, claim)))
       throw new MasonError('lease_lost', `another worker learns from run ${claim.run_id}`)
     await lockUser(sql, who)

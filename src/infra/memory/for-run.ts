@@ -1,7 +1,7 @@
 import type { FoundMemory } from '../../state/memory/kinds.ts'
 import type { Memories } from '../../state/ports.ts'
 import type { Caller } from '../models/ports.ts'
-import { lockUser, memoryId, noteUse, readyNotes, type Source, writeNote } from './remember.ts'
+import { holdSession, lockUser, memoryId, noteUse, readyNotes, type Source, writeNote } from './remember.ts'
 import { asUser, type Who } from './scope.ts'
 import { type Hit, type MemoryRow, type Parts, searchMemories, spacesOf } from './search.ts'
 
@@ -59,6 +59,7 @@ export const createMemories = (parts: Parts, who: Who, source: Source): Memories
       )
       if (!ready) throw new Error('there is no note')
       return asUser(database, who, async (sql) => {
+        await holdSession(sql, who, source)
         await lockUser(sql, who)
         return writeNote(sql, who, source, ready)
       })

@@ -9,9 +9,11 @@ const atOnce = 64
 /** Those of one user that are not in the space that is wanted, whichever come first. */
 const staleStatement = `
   WITH one AS (
-    (SELECT tenant, user_id FROM memories WHERE space < $1 AND superseded_by IS NULL ORDER BY space, tenant LIMIT 1)
+    (SELECT tenant, user_id FROM memories WHERE space < $1 AND superseded_by IS NULL
+       AND tenant NOT IN (SELECT json_array_elements_text($2::json)) ORDER BY space, tenant LIMIT 1)
     UNION ALL
-    (SELECT tenant, user_id FROM memories WHERE space > $1 AND superseded_by IS NULL ORDER BY space, tenant LIMIT 1)
+    (SELECT tenant, user_id FROM memories WHERE space > $1 AND superseded_by IS NULL
+       AND tenant NOT IN (SELECT json_array_elements_text($2::json)) ORDER BY space, tenant LIMIT 1)
     LIMIT 1
   )
   SELECT m.tenant, m.user_id, m.memory_id, m.content, m.space FROM memories m JOIN one USING (tenant, user_id)
@@ -20,14 +22,20 @@ const staleStatement = `
 /**
  * Puts one batch of memories into the space of the embedding model that serves now; gives how many. Meanwhile they are found by
  * their words, and by their old vectors while the old model is there. Two who do it at once do it twice, and no harm.
+ * `passedOver`: businesses whose turn it is not; one whose memories could not be embedded is among them afterwards.
  */
-export const reembed = async (parts: Parts, signal: AbortSignal): Promise<number> => {
+export const reembed = async (
+  parts: Parts,
+  signal: AbortSignal,
+  passedOver: Set<string> = new Set(),
+): Promise<number> => {
   const { database, embedder } = parts
   const space = embedder.current()
-  const { rows } = await database.query<Stale>(staleStatement, [space])
+  const { rows } = await database.query<Stale>(staleStatement, [space, JSON.stringify([...passedOver])])
   const [first] = rows
   if (!first) return 0
   const { tenant, user_id } = first
+  passedOver.add(tenant)
   const caller = { business_id: tenant, user_id, run_id: null }
   const vectors = await embedder.embed(
     space,
@@ -56,5 +64,6 @@ export const reembed = async (parts: Parts, signal: AbortSignal): Promise<number
       [tenant, user_id, JSON.stringify(changes), space],
     )
   })
+  passedOver.delete(tenant)
   return rows.length
 }

@@ -1,4 +1,4 @@
-import { isMasonError } from '../../state/errors.ts'
+import { isMasonError, MasonError } from '../../state/errors.ts'
 import { passGate, type Verdict } from '../../state/memory/gate.ts'
 import type { Note } from '../../state/memory/kinds.ts'
 import { subjectOf } from '../../state/memory/subject.ts'
@@ -75,6 +75,19 @@ const comparedWith = 12
 /** Two who write for one user at a time would not see each other's statements. */
 export const lockUser = (sql: Sql, { tenant, user_id }: Who): Promise<unknown> =>
   sql.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`mason.memory ${tenant} ${user_id}`])
+
+/**
+ * Keeps a session from being deleted until the transaction ends, so that nothing of it is remembered after it has been
+ * forgotten. `lease_lost`: it is gone, and whoever works for it has nothing to work for.
+ */
+export const holdSession = async (sql: Sql, { tenant }: Who, { session_id }: Source): Promise<void> => {
+  const held = await one(
+    sql,
+    'SELECT 1 AS there FROM sessions WHERE tenant = $1 AND session_id = $2 FOR KEY SHARE',
+    [tenant, session_id],
+  )
+  if (held === null) throw new MasonError('lease_lost', `session ${session_id} has been deleted`)
+}
 
 /** Writes a note through the gate. Inside a transaction of the user that holds his lock; safe to repeat. */
 export const writeNote = async (

@@ -3,6 +3,7 @@ import type { Sql } from '../../state/ports.ts'
 import type { Page } from '../../state/run-view.ts'
 import { type Database, one } from '../database/database.ts'
 import { pageOf, readCursor } from '../runs/page.ts'
+import { lockUser } from './remember.ts'
 import { asAllUsers, asUser, seeAllUsers, type Who } from './scope.ts'
 
 type Row = Omit<MemoryView, 'created_at' | 'last_used_at'> & {
@@ -80,18 +81,35 @@ export const forgetMemory = (database: Database, tenant: string, id: string): Pr
  */
 export const forgetSession = async (sql: Sql, tenant: string, sessionId: string): Promise<void> => {
   await seeAllUsers(sql)
-  const { rows } = await sql.query<{ memory_id: string }>(
+  // nobody confirms meanwhile what is forgotten here
+  const owner = await one<{ user_id: string }>(
+    sql,
+    'SELECT user_id FROM sessions WHERE tenant = $1 AND session_id = $2',
+    [tenant, sessionId],
+  )
+  if (owner) await lockUser(sql, { tenant, ...owner })
+  const { rows } = await sql.query<{ memory_id: string; superseded_by: string | null }>(
     `WITH left_by AS (
        DELETE FROM memory_sources WHERE tenant = $1 AND session_id = $2 RETURNING memory_id
      )
      DELETE FROM memories m WHERE m.tenant = $1 AND m.memory_id IN (SELECT memory_id FROM left_by)
        AND NOT EXISTS (SELECT FROM memory_sources s WHERE s.tenant = $1 AND s.memory_id = m.memory_id AND s.session_id <> $2)
-     RETURNING m.memory_id`,
+     RETURNING m.memory_id, m.superseded_by`,
     [tenant, sessionId],
   )
+  if (rows.length === 0) return
+  const next = new Map(rows.map(({ memory_id, superseded_by }) => [memory_id, superseded_by]))
+  /** What has taken the place of a forgotten memory and is still there; null: nothing. */
+  const heirOf = (id: string): string | null => {
+    let heir = next.get(id) ?? null
+    while (heir !== null && next.has(heir)) heir = next.get(heir) ?? null
+    return heir
+  }
+  const heirs = [...next.keys()].map((memory_id) => ({ memory_id, heir: heirOf(memory_id) }))
   // without a vector until it is embedded again, but its words find it at once
   await sql.query(
-    `UPDATE memories SET superseded_by = NULL WHERE tenant = $1 AND superseded_by IN (SELECT json_array_elements_text($2::json))`,
-    [tenant, JSON.stringify(rows.map(({ memory_id }) => memory_id))],
+    `UPDATE memories m SET superseded_by = gone.heir FROM json_to_recordset($2::json) AS gone (memory_id text, heir text)
+     WHERE m.tenant = $1 AND m.superseded_by = gone.memory_id`,
+    [tenant, JSON.stringify(heirs)],
   )
 }

@@ -14,6 +14,8 @@ export type MemoryWorkOptions = DistilParts & {
 }
 
 const reembedEveryMs = 30_000
+/** Businesses whose memories could not be embedded, after which the next ones wait for the next time. */
+const mostFaults = 3
 
 /** Learns from ended runs and keeps vectors up to date, in the background and one thing at a time. */
 export const startMemoryWork = (options: MemoryWorkOptions): { close(): Promise<void> } => {
@@ -36,9 +38,20 @@ export const startMemoryWork = (options: MemoryWorkOptions): { close(): Promise<
       })
     }
   }
+  // one business that may ask no model, or whose text no model takes, keeps nobody else waiting
+  const passedOver = new Set<string>()
   const embedAll = async (): Promise<void> => {
-    while (!stopped.signal.aborted && (await reembed(options, stopped.signal)) > 0);
     await dropFailed(database)
+    for (let faults = 0; !stopped.signal.aborted && faults < mostFaults; ) {
+      const done = await reembed(options, stopped.signal, passedOver).catch((error: unknown) => {
+        if (!stopped.signal.aborted) log.warn({ error: String(error) }, 'memories could not be embedded anew')
+        faults++
+        return null
+      })
+      if (done !== 0) continue
+      passedOver.clear()
+      return
+    }
   }
   const distilling = repeatWork(distilAll, everyMs, clock, log, 'learning from runs')
   const embedding = repeatWork(

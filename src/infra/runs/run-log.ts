@@ -2,7 +2,7 @@ import { MasonError } from '../../state/errors.ts'
 import type { ActionRow } from '../../state/fold.ts'
 import type { LogEntry, PersonAnswer, RunLog, Sql } from '../../state/ports.ts'
 import { one } from '../database/database.ts'
-import { blobsNamed, holdForRun, keepBlob } from '../sessions/blobs.ts'
+import { blobsNamed, holdStored, keepBlob } from '../sessions/blobs.ts'
 import { appendAction, type Fence, finishRun } from './append.ts'
 import { doEffect } from './effects.ts'
 import { parkRun, requeueRun } from './release.ts'
@@ -29,7 +29,7 @@ export const createRunLog = (sql: Sql, fence: Fence, checkLease?: () => void): R
   const hold = async ({ body, patch }: LogEntry): Promise<void> => {
     const named = blobsNamed(body, patch).filter((hash) => !held.has(hash))
     if (named.length === 0) return
-    await holdForRun(sql, fence, named)
+    await holdStored(sql, fence, named)
     for (const hash of named) held.add(hash)
   }
   return {

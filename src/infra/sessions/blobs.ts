@@ -1,4 +1,5 @@
 import type { Sql } from '../../state/ports.ts'
+import { one } from '../database/database.ts'
 import { sha256 } from '../ids.ts'
 
 /**
@@ -49,18 +50,32 @@ export const blobsNamed = (...texts: readonly string[]): string[] =>
 
 const hashOf = ([, hash = '']: RegExpExecArray): string => hash
 
-/** What a run's log names its session holds, whoever stored it: a file that another session brought too. */
-export const holdForRun = async (
+/**
+ * Makes blobs that are there young again and held by a run's session, whoever stored them; gives how many there are. Their locks keep out who
+ * lets go of them meanwhile for a session that is deleted.
+ */
+export const holdStored = async (
   sql: Sql,
   { tenant, run_id }: { tenant: string; run_id: string },
   hashes: readonly string[],
-): Promise<void> => {
-  await sql.query(
-    `INSERT INTO blob_uses (tenant, sha256, session_id)
-     SELECT DISTINCT r.tenant, hash, r.session_id FROM runs r, json_array_elements_text($3::json) AS hash
-     WHERE r.tenant = $1 AND r.run_id = $2 ON CONFLICT DO NOTHING`,
+): Promise<number> => {
+  const found = await one<{ there: number }>(
+    sql,
+    `WITH asked AS (
+       SELECT sha256 FROM blobs WHERE tenant = $1 AND sha256 IN (SELECT json_array_elements_text($3::json))
+       ORDER BY sha256 FOR UPDATE
+     ), young AS (
+       UPDATE blobs b SET created_at = clock_timestamp() FROM asked WHERE b.tenant = $1 AND b.sha256 = asked.sha256
+       RETURNING b.sha256
+     ), held AS (
+       INSERT INTO blob_uses (tenant, sha256, session_id)
+       SELECT r.tenant, young.sha256, r.session_id FROM runs r, young WHERE r.tenant = $1 AND r.run_id = $2
+       ON CONFLICT DO NOTHING
+     )
+     SELECT count(*)::int AS there FROM young`,
     [tenant, run_id, JSON.stringify(hashes)],
   )
+  return found?.there ?? 0
 }
 
 /** A fork holds what its session held, also what came after the action: its texts may name any of it. */
@@ -72,7 +87,7 @@ export const copyHolds = async (sql: Sql, tenant: string, from: string, to: stri
   )
 }
 
-/** Lets go of what a session held, and deletes what nobody else holds. Inside the caller's transaction. */
+/** Lets go of what a session held, and deletes what nobody else holds, with what was found in it. Inside the caller's transaction. */
 export const releaseBlobs = async (sql: Sql, tenant: string, sessionId: string): Promise<void> => {
   const { rows } = await sql.query<{ sha256: string }>(
     'DELETE FROM blob_uses WHERE tenant = $1 AND session_id = $2 RETURNING sha256',
@@ -84,8 +99,12 @@ export const releaseBlobs = async (sql: Sql, tenant: string, sessionId: string):
   // first their locks, in one order: whoever is storing one has then said so, and the next statement sees it
   await sql.query(`SELECT 1 AS there FROM blobs WHERE ${named} ORDER BY sha256 FOR UPDATE`, [tenant, hashes])
   await sql.query(
-    `DELETE FROM blobs b WHERE ${named}
-       AND NOT EXISTS (SELECT FROM blob_uses u WHERE u.tenant = b.tenant AND u.sha256 = b.sha256)`,
+    `WITH gone AS (
+       DELETE FROM blobs b WHERE ${named}
+         AND NOT EXISTS (SELECT FROM blob_uses u WHERE u.tenant = b.tenant AND u.sha256 = b.sha256) RETURNING sha256
+     )
+     DELETE FROM prepared_files p
+     WHERE tenant = $1 AND (sha256 IN (SELECT sha256 FROM gone) OR blobs && ARRAY(SELECT sha256 FROM gone))`,
     [tenant, hashes],
   )
 }

@@ -125,9 +125,11 @@ type Copy = {
 const copy = async (sql: Sql, { tenant, sessionId, forkId, actionId, turn, parts }: Copy): Promise<void> => {
   const json = JSON.stringify(parts)
   await sql.query(
-    `INSERT INTO sessions (tenant, session_id, user_id, turns)
-     SELECT tenant, $3, user_id, $4 FROM sessions WHERE tenant = $1 AND session_id = $2`,
-    [tenant, sessionId, forkId, turn],
+    `INSERT INTO sessions (tenant, session_id, user_id, turns, summary, summary_turn)
+     SELECT tenant, $3, user_id, $4, CASE WHEN fits THEN summary ELSE '' END, CASE WHEN fits THEN summary_turn ELSE 0 END
+     FROM (SELECT *, summary_turn <= $5::int AS fits FROM sessions WHERE tenant = $1 AND session_id = $2) s`,
+    // a summary that tells of more than the fork holds is made anew
+    [tenant, sessionId, forkId, turn, parts.some(({ cut }) => cut) ? turn - 1 : turn],
   )
   await sql.query(copyRuns, [tenant, sessionId, forkId, json, actionId])
   await sql.query(copyRequests, [tenant, json])

@@ -140,7 +140,7 @@ export const createWorker = (options: WorkerOptions) => {
       user_id: claim.user_id,
       run_id: claim.run_id,
     }),
-    files: options.files.for(sql, claim.tenant),
+    files: options.files.for(sql, claim),
     blobs: { read: (hash: string) => readBlob(sql, claim.tenant, hash) },
     users: { profile: (userId: string) => readProfile(sql, claim.tenant, userId) },
     memories: createMemories({ database, embedder: options.embedder, log }, claim, claim),
