@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { promptBudget } from '../../src/state/context/budget.ts'
-import { compactableOf, summaryByRules } from '../../src/state/context/compaction.ts'
+import { compactableOf, isCompactionDue, summaryByRules } from '../../src/state/context/compaction.ts'
 import { MasonError } from '../../src/state/errors.ts'
+import { fold } from '../../src/state/fold.ts'
 import type { ModelRequest, Models } from '../../src/state/ports.ts'
 import { estimateTokens } from '../../src/state/tokens.ts'
 import { answer, body, plan, stateOf } from '../support/actions.ts'
@@ -84,6 +85,22 @@ describe('compaction', () => {
     const { requests, compactions } = await longRun(new Error('nobody asks'), true)
     expect(compactions.length).toBeGreaterThan(0)
     expect(requests.filter(({ role }) => role === 'compaction')).toEqual([])
+  })
+
+  test('covers what came before a turn that never began, and so is not due again at once', () => {
+    const said = (turn: number, seq: number) => {
+      const chat_history = [{ role: 'user' as const, content: 'word '.repeat(700), turn }]
+      return { seq, turn, body: body('load-session'), patch: { prompts: 'Go on', chat_history } }
+    }
+    const rows = [said(1, 1), said(3, 2), said(4, 3), said(5, 4)]
+    const state = fold(rows)
+    expect(state.action_history[1]).toEqual([])
+    expect(isCompactionDue(state, 1000)).toBe(true)
+    const { ranges } = compactableOf(state)
+    expect(ranges).toEqual([[1, 1]])
+    const result = { text: 'said', compacted: ranges.map(([from, to]) => [from, to]) }
+    const summed = { seq: 5, turn: 5, body: body('compaction', { result }), patch: {} }
+    expect(isCompactionDue(fold([...rows, summed]), 1000)).toBe(false)
   })
 
   test('by rules drops what is least relevant first and carries the summary before it on', () => {

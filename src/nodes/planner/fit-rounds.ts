@@ -22,6 +22,7 @@ export const fitRounds = (rounds: readonly ToldRound[], room: number): ModelMess
   let kept: ToldRound[] = []
 
   const shorten = (candidates: readonly ToldResult[], goal: number): void => {
+    if (total <= goal) return
     for (const one of candidates.toSorted((a, b) => byRank(b.rank, a.rank))) {
       if (total <= goal) return
       if (one.stubTokens >= one.tokens) continue
@@ -30,7 +31,9 @@ export const fitRounds = (rounds: readonly ToldRound[], room: number): ModelMess
     }
   }
   const drop = (candidates: readonly ToldRound[], goal: number): void => {
-    for (const round of candidates.toSorted((a, b) => byRank(rankOfRound(b), rankOfRound(a)))) {
+    if (total <= goal) return
+    const ranked = candidates.map((round) => ({ round, rank: rankOfRound(round) }))
+    for (const { round } of ranked.toSorted((a, b) => byRank(b.rank, a.rank))) {
       if (total <= goal) return
       dropped.add(round)
       total -= sizeOf(round)

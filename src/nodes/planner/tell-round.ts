@@ -90,16 +90,13 @@ const reasoningOf = ({ result: { reasoning, reasoned_by } }: ReadonlyAction): { 
     ? { reasoning: { text: reasoning, by: reasoned_by } }
     : {}
 
-const tellResult = (id: string, text: string, short: string, rank: Rank): ToldResult => {
-  const message = (content: string): ModelMessage => ({ role: 'tool', tool_call_id: id, content })
-  return {
-    message: message(text),
-    tokens: estimateTokens(text) + aroundTokens,
-    stub: message(short),
-    stubTokens: estimateTokens(short) + aroundTokens,
-    rank,
-  }
-}
+const tellResult = (tool_call_id: string, text: string, short: string, rank: Rank): ToldResult => ({
+  message: { role: 'tool', tool_call_id, content: text },
+  tokens: estimateTokens(text) + aroundTokens,
+  stub: { role: 'tool', tool_call_id, content: short },
+  stubTokens: estimateTokens(short) + aroundTokens,
+  rank,
+})
 
 /** Only what a plan can use: a gap that was found. Silence means that the results will do. */
 const gapOf = ({ result }: ReadonlyAction): ModelMessage[] => {

@@ -4,7 +4,7 @@ import { estimateTokens, fitTokens } from '../tokens.ts'
 import { type ReadonlyAction, turnActions, turnOf } from '../turn.ts'
 import { partShares } from './budget.ts'
 import { type Compacted, isCompacted, latestCompaction, mergeRanges, type Range } from './compacted.ts'
-import { earlierPieces, type Piece } from './earlier.ts'
+import { earlierPieces, type Piece, unrankedPieces } from './earlier.ts'
 import { labelOfAction } from './fence.ts'
 import { byRank, rankOf } from './rank.ts'
 import { resultText } from './results.ts'
@@ -16,14 +16,22 @@ type CompactionState = Pick<RuntimeState, 'prompts' | 'action_history' | 'chat_h
 const freshTurns = 2
 const freshRounds = 3
 
-/** What a compaction may sum up now, and which ids it then stands for, those of the one before it among them. */
+/**
+ * What a compaction may sum up now, that of earlier turns in the order of time, and which ids it then stands for, those
+ * of the one before it among them.
+ */
 export type Compactable = { before: Compacted | null; pieces: Piece[]; ranges: Range[] }
 
 export const compactableOf = (state: CompactionState): Compactable => {
   const before = latestCompaction(state)
-  const old = oldPieces(state, before)
+  const old = oldOf(state, earlierPieces(state, before)).toSorted((a, b) => a.id - b.id)
   const rounds = oldRounds(state, before)
-  const lastOld = state.action_history[turnOf(state) - 2 - freshTurns]?.at(-1)?.id ?? 0
+  // a turn that never began has no actions, and the one before it counts
+  const lastOld =
+    state.action_history
+      .slice(0, Math.max(0, turnOf(state) - 1 - freshTurns))
+      .flat()
+      .at(-1)?.id ?? 0
   const [first, last] = [rounds[0], rounds.at(-1)]
   return {
     before,
@@ -36,13 +44,8 @@ export const compactableOf = (state: CompactionState): Compactable => {
   }
 }
 
-/** In the order of time. */
-const oldPieces = (state: CompactionState, before: Compacted | null): Piece[] => {
-  const { chat, actions } = earlierPieces(state, before)
-  return [...chat, ...actions]
-    .filter(({ turn }) => turn < turnOf(state) - freshTurns)
-    .toSorted((a, b) => a.id - b.id)
-}
+const oldOf = (state: CompactionState, { chat, actions }: ReturnType<typeof earlierPieces>): Piece[] =>
+  [...chat, ...actions].filter(({ turn }) => turn < turnOf(state) - freshTurns)
 
 const oldRounds = (state: CompactionState, before: Compacted | null): Round[] =>
   roundsOf(turnActions(state))
@@ -64,7 +67,8 @@ export const isCompactionDue = (state: CompactionState, budget: number): boolean
     if (tokens > max) return true
   }
   if (turnOf(state) - 1 <= freshTurns) return false
-  return tokens + oldPieces(state, before).reduce((sum, piece) => sum + piece.tokens, 0) > max
+  const old = oldOf(state, unrankedPieces(state, before))
+  return tokens + old.reduce((sum, piece) => sum + piece.tokens, 0) > max
 }
 
 const sizes = new WeakMap<Round, number>()

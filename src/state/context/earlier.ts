@@ -33,23 +33,30 @@ const aroundTokens = 30
 const freshTurns = 2
 const chatRelevance = 0.5
 
+type EarlierPieces = { chat: Piece[]; actions: Piece[] }
+
 /** All that earlier turns said and found and no compaction covers, with its rank for the request of this turn. */
-export const earlierPieces = (
-  state: EarlierState,
-  compacted: Compacted | null,
-): { chat: Piece[]; actions: Piece[] } => {
+export const earlierPieces = (state: EarlierState, compacted: Compacted | null): EarlierPieces => {
   const now = turnOf(state)
   const terms = termsOf(turnPrompt(state))
+  const { chat, actions } = unrankedPieces(state, compacted)
+  return {
+    chat: chat.map((piece) => ({ ...piece, rank: chatRank(piece, now, terms) })),
+    actions: actions.map((piece) => ({ ...piece, rank: towards(piece.rank, overlap(piece.line, terms)) })),
+  }
+}
+
+/** The same with the ranks of their own turns: for who only asks how large they are. */
+export const unrankedPieces = (state: EarlierState, compacted: Compacted | null): EarlierPieces => {
+  const now = turnOf(state)
   const lastIds = state.action_history.map((turn) => turn.at(-1)?.id ?? 0)
   const chat = state.chat_history
     .filter(({ turn }) => turn < now && !isCompacted({ id: lastIds[turn - 1] ?? 0 }, compacted))
     .map((message, at) => chatPiece(message, lastIds[message.turn - 1] ?? 0, at))
-    .map((piece) => ({ ...piece, rank: chatRank(piece, now, terms) }))
   const actions = state.action_history.slice(0, now - 1).flatMap((turn, at) =>
     answersOf(turn)
       .filter(({ action }) => !isCompacted(action, compacted))
-      .map((one) => actionPiece(one, at + 1))
-      .map((piece) => ({ ...piece, rank: towards(piece.rank, overlap(piece.line, terms)) })),
+      .map((one) => actionPiece(one, at + 1)),
   )
   return { chat, actions }
 }

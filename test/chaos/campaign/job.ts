@@ -67,7 +67,8 @@ export const promptOf = ({ name, rounds }: Script): string =>
 
 /** Reads a script back out of a prompt, or of the request that stands in the planner's background. */
 export const scriptIn = (text: string): Script => {
-  const [, name = '', rounds = ''] = [...text.matchAll(/(?:^|\n# Request\n)job (\S+): (.*)/g)].at(-1) ?? []
+  const [, name = '', rounds = ''] =
+    [...text.matchAll(/(?:^|(?:^|\n)# Request\n)job (\S+): (.*)/g)].at(-1) ?? []
   return { name, rounds: rounds.split(' ').map((round) => round.split('+') as StepKind[]) }
 }
 

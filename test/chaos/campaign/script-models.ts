@@ -1,5 +1,5 @@
-import type { ModelMessage, ModelReply, Models, ToolCallRequest } from '../../../src/state/ports.ts'
 import { unfenced } from '../../../src/infra/models/offline/fences.ts'
+import type { ModelMessage, ModelReply, Models, ToolCallRequest } from '../../../src/state/ports.ts'
 import { answerOf, callsOf, scriptIn } from './job.ts'
 
 /** Models in process that play the script in a run's prompt: the calls of the next round, then what they brought. */

@@ -10,7 +10,8 @@ export const promptOf = (name: string, steps: readonly Step[]): string => `job $
 
 /** Reads a job back, from a prompt or from the planner's background, which ends with the request. */
 export const jobIn = (text: string): Job => {
-  const [, name = '', steps = ''] = [...text.matchAll(/(?:^|\n# Request\n)job (\S+): (.*)/g)].at(-1) ?? []
+  const [, name = '', steps = ''] =
+    [...text.matchAll(/(?:^|(?:^|\n)# Request\n)job (\S+): (.*)/g)].at(-1) ?? []
   return { name, steps: steps.split(' ').filter((step) => step !== '') }
 }
 
