@@ -4,16 +4,19 @@ import { type Database, one } from './infra/database/database.ts'
 import type { Feed } from './infra/events/feed.ts'
 import { createLooks, type EventSource, type LookPlaces } from './infra/events/looks.ts'
 import { streamEvents, waitForRun } from './infra/events/stream.ts'
+import { createMemoriesApi } from './infra/memory/api.ts'
+import type { Embedder } from './infra/memory/embeddings.ts'
 import type { Queues } from './infra/queue/queue.ts'
 import { createAdmissions } from './infra/runs/admissions.ts'
 import { ensureBusiness } from './infra/runs/admit.ts'
 import { answerInput } from './infra/runs/answer.ts'
 import { cancelRun } from './infra/runs/cancel.ts'
-import { forkSession } from './infra/runs/fork.ts'
 import type { QueueCaps } from './infra/runs/queue-caps.ts'
 import { listRuns, readRun } from './infra/runs/read.ts'
 import { readBlob, readRows } from './infra/runs/run-log.ts'
-import { deleteSession, listSessions, readSession, sessionExists } from './infra/runs/sessions.ts'
+import { deleteSession } from './infra/sessions/delete.ts'
+import { forkSession } from './infra/sessions/fork.ts'
+import { listSessions, readSession, sessionExists } from './infra/sessions/views.ts'
 import type { BusinessApi } from './runtime-api.ts'
 import { MasonError } from './state/errors.ts'
 import { fold } from './state/fold.ts'
@@ -28,6 +31,7 @@ export type ApiParts = {
   graph: Graph
   models: Models
   caps: QueueCaps
+  embedder: Embedder
   /** Shared by all businesses of this process. */
   lookPlaces: LookPlaces
   log: Log
@@ -84,6 +88,7 @@ export const createBusinessApi = (parts: ApiParts, tenant: string): BusinessApi 
       return admission
     },
     run: (runId) => looks.run(runId),
+    memories: createMemoriesApi(parts, tenant),
     runs: (filter) => ask((sql) => listRuns(sql, tenant, filter)),
     session: (sessionId) => database.asBusiness(tenant, (sql) => readSession(sql, tenant, sessionId)),
     sessions: (filter) => database.asBusiness(tenant, (sql) => listSessions(sql, tenant, filter)),

@@ -1,6 +1,7 @@
 import type { Graph } from './graph/build.ts'
 import type { Tokens } from './infra/admin/tokens.ts'
 import type { Users } from './infra/admin/users.ts'
+import type { MemoriesApi } from './infra/memory/api.ts'
 import type { CallCounts } from './infra/models/call/counts.ts'
 import type { ModelService } from './infra/models/call-ports.ts'
 import type { RegistryAdmin } from './infra/registry/admin.ts'
@@ -37,11 +38,16 @@ export type BusinessApi = {
   cancel(runId: string, reason: string | undefined): Promise<RunView>
   /** `invalid_request` when the answer does not fit the schema, `input_answered`, `not_found`. */
   answer(runId: string, requestId: string, answer: Json): Promise<RunView>
+  /** What is remembered of its users. */
+  memories: MemoriesApi
   session(sessionId: string): Promise<SessionView | null>
   sessions(filter: { user_id?: string; limit: number; cursor?: string }): Promise<Page<SessionView>>
-  /** Ends its runs and deletes everything of it. False: no such session. */
+  /** Ends its runs and deletes everything of it, with files and memories that nothing else has. False: no such session. */
   deleteSession(sessionId: string): Promise<boolean>
-  /** A new session holding everything up to this action; the run of the action is cut there. Null: not there. */
+  /**
+   * A new session holding everything up to this action; the run of the action is cut there. Null: no such session.
+   * `invalid_request`: no such action; `in_use`: its run has not ended.
+   */
   fork(sessionId: string, actionId: number): Promise<SessionView | null>
   /**
    * Events of one run (ends with `done`) or of a whole session (does not end by itself), after action `after`
@@ -89,6 +95,8 @@ export type Runtime = {
   modelStats(): ModelStats
   /** Starts claiming and working on runs in this process, with what belongs to it (relay, reconciler, intake). */
   startWorker(options?: { concurrency?: number }): Promise<void>
+  /** Starts learning from ended runs in this process; a worker does so by itself. */
+  startMemoryWork(): void
   /** Hands running runs back and lets go of everything; at most `timeoutMs`. */
   close(timeoutMs?: number): Promise<void>
 }

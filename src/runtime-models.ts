@@ -5,6 +5,7 @@ import { openEgress } from './infra/egress.ts'
 import { builtInFormats } from './infra/formats/built-in.ts'
 import { checkFormat } from './infra/formats/check.ts'
 import { compile } from './infra/formats/compile.ts'
+import { createEmbedder, type Embedder } from './infra/memory/embeddings.ts'
 import { createMeter } from './infra/metering/meter.ts'
 import { createRunCosts } from './infra/metering/run-costs.ts'
 import { createCallCounts } from './infra/models/call/counts.ts'
@@ -28,6 +29,7 @@ import type { Scrubber } from './infra/secrets/scrubber.ts'
 import type { ModelStats } from './runtime-api.ts'
 import type { Clock, Log } from './state/ports.ts'
 import type { FormatView } from './state/registry/response-format.ts'
+import type { Scenarios } from './state/registry/scenario.ts'
 
 /** A call goes round its candidates so often at most, with these waits between. */
 const retry = { attempts: 4, baseMs: 500, maxMs: 20_000 }
@@ -49,6 +51,8 @@ type Parts = {
 export type ModelLayer = {
   service: ModelService
   registryAdmin: RegistryAdmin
+  scenarios: Scenarios
+  embedder: Embedder
   stats(): ModelStats
 }
 
@@ -107,6 +111,11 @@ export const openModelLayer = async (parts: Parts): Promise<ModelLayer> => {
   return {
     service,
     registryAdmin,
+    scenarios: {
+      list: () => [...registry.view.scenarios.values()],
+      find: (name) => registry.view.scenarios.get(name) ?? null,
+    },
+    embedder: createEmbedder({ sql: database, ask: service.ask, view: () => registry.view }),
     stats: () => ({ ...counts.read(), pools: poolsOf(registry.view, health) }),
   }
 }

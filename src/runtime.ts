@@ -8,9 +8,12 @@ import { type Closers, createClosers } from './infra/closers.ts'
 import type { Config } from './infra/config.ts'
 import { type Database, one } from './infra/database/database.ts'
 import { openDatabase } from './infra/database/open.ts'
+import { openEgress } from './infra/egress.ts'
 import { openFeed } from './infra/events/feed.ts'
 import { createLookPlaces } from './infra/events/looks.ts'
+import { createFileService } from './infra/files/run-files.ts'
 import { newWorkerId } from './infra/ids.ts'
+import { type MemoryWorkOptions, startMemoryWork as startMemoryWorker } from './infra/memory/work.ts'
 import { createUsageReports } from './infra/metering/usage-reports.ts'
 import type { Caller } from './infra/models/ports.ts'
 import { settlesWithin } from './infra/queue/deadline.ts'
@@ -39,6 +42,8 @@ export type RuntimeOptions = {
   toolFolders?: readonly string[]
   queuePrefix?: string
   loadDataDir?: Blob
+  /** How the background learns from runs; off in tests that are about something else. */
+  memory?: 'off' | Pick<MemoryWorkOptions, 'everyMs' | 'leaseMs'>
   onLeft?: WorkerOptions['onLeft']
   /** In tests: what stands between the runtime and the real thing, to watch it or to make it fail. */
   wrap?: {
@@ -96,15 +101,28 @@ const compose = async (config: Config, options: RuntimeOptions, opened: Closers)
   const models = modelsFor({ business_id: 'default', user_id: null, run_id: null })
 
   const tokens = createTokens(database, clock)
+  const egress = openEgress()
+  opened.add(async () => egress[Symbol.asyncDispose]())
+  const files = createFileService({ egress, storage: config.storage, filesRoot: config.filesRoot })
   const caps = createQueueCaps(database, clock)
   const lookPlaces = createLookPlaces()
   const apis = new Map<string, BusinessApi>()
+  const { embedder } = layer
   const of = (businessId: string): BusinessApi => {
     const api =
       apis.get(businessId) ??
-      createBusinessApi({ database, queues, feed, graph, models, caps, lookPlaces, log }, businessId)
+      createBusinessApi(
+        { database, queues, feed, graph, models, caps, lookPlaces, embedder, log },
+        businessId,
+      )
     apis.set(businessId, api)
     return api
+  }
+  const startMemoryWork = (): void => {
+    const { memory = {} } = options
+    if (memory === 'off') return
+    const work = startMemoryWorker({ database, embedder, modelsFor, clock, log, ...memory })
+    opened.add(() => work.close())
   }
   return {
     of,
@@ -128,17 +146,22 @@ const compose = async (config: Config, options: RuntimeOptions, opened: Closers)
         queues,
         graph,
         modelsFor,
+        scenarios: layer.scenarios,
+        embedder,
         clock,
         log,
         workerId: newWorkerId(),
         leaseMs: config.leaseMs,
         concurrency,
-        filesRoot: config.filesRoot,
+        files,
+        keep: config.keep,
         ...(options.onLeft && { onLeft: options.onLeft }),
         submit: (businessId, request, key) => of(businessId).submit(request, key),
       })
       opened.add(() => worker.close())
+      startMemoryWork()
     },
+    startMemoryWork,
     close: (timeoutMs = 10_000) => closeWithin(opened, timeoutMs, log),
   }
 }

@@ -50,7 +50,7 @@ const checkOut = async (ref: string, folder: string): Promise<void> => {
 const copyBench = async (folder: string): Promise<void> => {
   const isOurs = (path: string): boolean => !path.startsWith(join(root, 'bench', 'peers'))
   await cp(join(root, 'bench'), join(folder, 'bench'), { recursive: true, filter: isOurs })
-  for (const file of ['no-op-models.ts', 'setup-served.ts', 'drop-keys.ts'])
+  for (const file of ['no-op-models.ts', 'setup-served.ts', 'drop-keys.ts', 'actions.ts', 'registry-view.ts'])
     await cp(join(root, 'test/support', file), join(folder, 'test/support', file))
 }
 

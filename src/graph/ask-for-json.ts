@@ -10,6 +10,8 @@ type JsonQuestion<Schema extends z.ZodType> = {
   content: string
   schema: Schema
   model?: string | undefined
+  /** The reply as it is being written; see `streamField`. */
+  onText?: (text: string, attempt: number) => void
 }
 
 /** A reply that could not be read gives null, with the tokens it took: the caller's rules decide then. */
@@ -25,7 +27,7 @@ export const askForJson = async <Schema extends z.ZodType>(
   signal: AbortSignal,
   log: Log,
 ): Promise<JsonAnswer<z.infer<Schema>>> => {
-  const { role, instructions, content, schema, model } = question
+  const { role, instructions, content, schema, model, onText } = question
   const { $schema: _, ...jsonSchema } = z.toJSONSchema(schema) as Record<string, unknown>
   try {
     const reply = await models.call(
@@ -37,6 +39,7 @@ export const askForJson = async <Schema extends z.ZodType>(
         ],
         schema: jsonSchema,
         ...(model && { model }),
+        ...(onText && { onText }),
       },
       signal,
     )

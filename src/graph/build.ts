@@ -81,9 +81,9 @@ const targetsOf = async (
 const guard = async (run: LiveRun, { clock, models }: Services, targets: Target[]): Promise<Target[]> => {
   if (run.ended || targets.length === 0) return []
   if (targets.some(({ node }) => node === 'load-session' || node === 'end')) return targets
-  const limits = run.claimed.request.limits ?? {}
+  const limits = run.request.limits ?? {}
   run.outcome ??=
-    reachedLimit(run.state, limits, targets.length) ??
+    reachedLimit(run.state, limits, targets.length, run.workedMs) ??
     (limits.max_cost === undefined ? null : await reachedCost(models, limits))
   if (run.outcome) return [{ node: 'end', call: null }]
   run.waitsUntil = targets[0]?.node === 'planner' ? waitingUntil(turnTodos(run.state), clock.now()) : null

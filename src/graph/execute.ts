@@ -143,7 +143,7 @@ const cancelInstead =
 
 /** Time counts over all claims of the run, without queueing and waiting for people. */
 const limitTime = (run: LiveRun, clock: Clock, control: AbortController): (() => void) => {
-  const allowed = run.claimed.request.limits?.timeout_ms ?? defaultLimits.timeout_ms
+  const allowed = run.request.limits?.timeout_ms ?? defaultLimits.timeout_ms
   const done = new AbortController()
   clock.sleep(Math.max(0, allowed - run.workedMs), done.signal).then(
     () => control.abort(new Stopped({ kind: 'time' })),

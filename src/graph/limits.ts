@@ -15,12 +15,16 @@ export const reachedLimit = (
   state: Pick<RuntimeState, 'action_history' | 'usage'>,
   limits: Limits,
   planned: number,
+  workedMs = 0,
 ): Outcome | null => {
   const actions = turnActions(state)
   if (actions.length + planned + 1 > (limits.max_steps ?? defaultLimits.max_steps))
     return { status: 'completed', reason: 'steps' }
   if (limits.max_tokens !== undefined && turnUsage(state).total_tokens >= limits.max_tokens)
     return { status: 'completed', reason: 'tokens' }
+  // the clock that runs beside the walk knows the limit it began with; a scenario may have been chosen since
+  if (limits.timeout_ms !== undefined && workedMs >= limits.timeout_ms)
+    return { status: 'completed', reason: 'time' }
   if (cameBack(actions.at(-1)) && progress(state).verdict === 'stop')
     return { status: 'completed', reason: 'no_progress' }
   return null

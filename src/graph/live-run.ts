@@ -3,9 +3,11 @@ import { MasonError } from '../state/errors.ts'
 import { applyAction } from '../state/fold.ts'
 import type { Patch } from '../state/patch.ts'
 import type { CallRef, Clock, Effect, Outcome, Question, RunLog, RunResult } from '../state/ports.ts'
+import type { Scenario, Scenarios } from '../state/registry/scenario.ts'
 import type { AdmittedRequest } from '../state/run-request.ts'
 import type { ActionBody, Json, RuntimeState } from '../state/runtime-state.ts'
-import type { ReadonlyAction } from '../state/turn.ts'
+import { type ReadonlyAction, turnGoal } from '../state/turn.ts'
+import { noScenarios, scenarioOf, withScenario } from './scenario.ts'
 
 /** A claimed run as the processor is handed it. */
 export type ClaimedRun = {
@@ -37,6 +39,8 @@ export class LiveRun {
   readonly claimed: ClaimedRun
   readonly log: RunLog
   readonly events: RunEvents
+  /** As they stand now: a row that changes counts from the next visit on. */
+  readonly scenarios: Scenarios
   /** Questions that branches of the current fan-out wait on. */
   readonly suspended: { call: CallRef; question: Question }[] = []
   /** Until when everything that is left to do has to wait, or null. */
@@ -55,11 +59,18 @@ export class LiveRun {
 
   constructor(
     claimed: ClaimedRun,
-    options: { log: RunLog; clock: Clock; events: RunEvents; newAttemptId: () => string },
+    options: {
+      log: RunLog
+      clock: Clock
+      events: RunEvents
+      newAttemptId: () => string
+      scenarios?: Scenarios
+    },
   ) {
     this.claimed = claimed
     this.log = options.log
     this.events = options.events
+    this.scenarios = options.scenarios ?? noScenarios
     this.#clock = options.clock
     this.#newAttemptId = options.newAttemptId
     this.#startedAt = options.clock.monotonicMs()
@@ -74,6 +85,15 @@ export class LiveRun {
   /** The actions of this run's turn; none before `load-session` has opened it. */
   get actions(): readonly ReadonlyAction[] {
     return this.#state.action_history[this.claimed.turn - 1] ?? []
+  }
+
+  get scenario(): Scenario | null {
+    return scenarioOf(this.scenarios, this.claimed.request, this.#state, this.actions.length > 0)
+  }
+
+  /** What was asked for, with what its scenario says where it says nothing itself. */
+  get request(): AdmittedRequest {
+    return withScenario(this.claimed.request, this.scenario)
   }
 
   /** Milliseconds of work so far, over all claims. */
@@ -139,6 +159,7 @@ export class LiveRun {
       answer: answer ?? null,
       output_structure: this.#state.output_structure as unknown as Json,
       error: outcome.status === 'failed' ? (outcome.error as Json) : null,
+      goal: turnGoal(this.#state),
     }
   }
 }

@@ -6,12 +6,14 @@ import type {
   EffectRequest,
   Files,
   Log,
+  Memories,
   Models,
   Outcome,
   PersonAnswer,
   Question,
   Users,
 } from '../state/ports.ts'
+import type { Scenario, Scenarios } from '../state/registry/scenario.ts'
 import type { AdmittedRequest } from '../state/run-request.ts'
 import type { RuntimeState, StateField } from '../state/runtime-state.ts'
 import type { AnyTool } from './tool.ts'
@@ -30,13 +32,17 @@ export type Context<Writes extends PatchField> = {
    * The node returns what it resolves to. Throws `lease_lost` when another worker has the run.
    */
   checkpoint(draft: ActionDraft, patch?: PatchOf<Writes>): Promise<RuntimeState>
-  /** What was asked for: the job as it was admitted. */
+  /** What was asked for: the job as it was admitted, with what its scenario says where it says nothing itself. */
   request: AdmittedRequest
+  /** The row of the state's scenario; null where it is free text, or none. */
+  scenario: Scenario | null
+  scenarios: Scenarios
   run: { run_id: string; session_id: string; business_id: string; user_id: string; turn: number }
   models: Models
   files: Files
   blobs: Blobs
   users: Users
+  memories: Memories
   clock: Clock
   log: Log
   /** Shows streamed text to whoever follows the run; best effort. A new `attempt` voids what came before. */

@@ -24,7 +24,10 @@ export const mermaidOf = (parts: Parts): string => {
     ...filled.flatMap(({ kind }) =>
       leadsOf[kind].filter((name) => has(parts, name)).map((name) => edge(groups[kind].id, idOf(name))),
     ),
-    ...last.map(({ name }) => edge(idOf(name), idOf('planner'))),
+    ...last.flatMap(({ name }) => [
+      edge(idOf(name), idOf('planner')),
+      edge(idOf(name), groups.output.id, 'answers at once'),
+    ]),
   ]
   return [
     'flowchart TD',

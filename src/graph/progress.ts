@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 import { type AnsweredCall, answeredCall, plannedCalls } from '../state/calls.ts'
 import type { RuntimeState } from '../state/runtime-state.ts'
 import { type ReadonlyAction, turnActions } from '../state/turn.ts'
@@ -32,14 +33,15 @@ const judge = (actions: readonly ReadonlyAction[]): Progress => {
   return { verdict: 'ok', why: '' }
 }
 
-/** Something that must not come back; `key` tells it from all others. */
-type Sight = { key: string; what: string }
+/** Something that must not come back; told from all others by `key` and, for a call, by what it brought. */
+type Sight = { key: string; what: string; result: Result | null }
+type Result = ReadonlyAction['result']
 /** One plan and what came of it, up to the next. */
 type Step = { at: number; end: number; sights: readonly Sight[] }
 
-type Repeat = { times: number; what: string }
-/** What the steps of the window that are over came to, up to the plan that stands at `upTo`. */
-type Tally = { upTo: number; steps: Step[]; seen: Map<string, Repeat>; repeated: Set<Repeat> }
+type Repeat = Sight & { times: number }
+/** What the steps of the window that are over came to, up to the plan that stands at `upTo`; `seen` is by key. */
+type Tally = { upTo: number; steps: Step[]; seen: Map<string, Repeat[]>; repeated: Set<Repeat> }
 
 /** By the first action of a turn: each step is looked at once, so that the cost of one does not grow with the turn. */
 const tallies = new WeakMap<ReadonlyAction, Tally>()
@@ -68,28 +70,37 @@ const tallyOf = (actions: readonly ReadonlyAction[]): Tally => {
 }
 
 const add = ({ seen, repeated }: Tally, { sights }: Step): void => {
-  for (const { key, what } of sights) {
-    const repeat = seen.get(key) ?? { times: 0, what }
-    seen.set(key, repeat)
-    repeat.times++
-    if (repeat.times > 1) repeated.add(repeat)
+  for (const sight of sights) {
+    const alike = seen.get(sight.key)
+    const repeat = alike?.find((one) => isSame(one, sight))
+    if (repeat) {
+      repeat.times++
+      repeated.add(repeat)
+    } else if (alike) alike.push({ ...sight, times: 1 })
+    else seen.set(sight.key, [{ ...sight, times: 1 }])
   }
 }
 
 const remove = ({ seen, repeated }: Tally, { sights }: Step): void => {
-  for (const { key } of sights) {
-    const repeat = seen.get(key)
+  for (const sight of sights) {
+    const alike = seen.get(sight.key) ?? []
+    const repeat = alike.find((one) => isSame(one, sight))
     if (!repeat) continue
     repeat.times--
     if (repeat.times < 2) repeated.delete(repeat)
-    if (repeat.times === 0) seen.delete(key)
+    if (repeat.times > 0) continue
+    if (alike.length === 1) seen.delete(sight.key)
+    else alike.splice(alike.indexOf(repeat), 1)
   }
 }
 
 /** Where the first plan from `at` on stands; the end when there is none. */
 const nextPlan = (actions: readonly ReadonlyAction[], at: number): number => {
-  const found = actions.slice(at).findIndex((action) => plannedCalls(action).length > 0)
-  return found < 0 ? actions.length : at + found
+  for (let place = at; place < actions.length; place++) {
+    const action = actions[place]
+    if (action && plannedCalls(action).length > 0) return place
+  }
+  return actions.length
 }
 
 const stepAt = (actions: readonly ReadonlyAction[], at: number): Step => {
@@ -108,17 +119,12 @@ const stepAt = (actions: readonly ReadonlyAction[], at: number): Step => {
   }
   // a retry that a todo grants is no lack of progress
   const counted = answered.filter(({ action }) => !(isRetried && action.result.is_error === true))
+  const sights: Sight[] = []
   // the same call several times in one block is one step
-  const prints = new Map(counted.map((one) => [fingerprint(one), one.call.tool]))
-  const sameCall = ' was called with the same arguments and gave the same result'
-  return {
-    at,
-    end,
-    sights: [
-      ...[...prints].map(([key, tool]) => ({ key, what: `${tool}${sameCall}` })),
-      ...gaps.map((gap) => ({ key: `gap ${gap}`, what: 'the same gap was found' })),
-    ],
-  }
+  for (const sight of counted.map(sightOf))
+    if (!sights.some((one) => one.key === sight.key && isSame(one, sight))) sights.push(sight)
+  for (const gap of gaps) sights.push({ key: `gap ${gap}`, what: 'the same gap was found', result: null })
+  return { at, end, sights }
 }
 
 const hasRetries = ({ result }: ReadonlyAction): boolean =>
@@ -130,15 +136,36 @@ const gapOf = ({ node, result }: ReadonlyAction): string[] => {
   return gap === '' ? [] : [gap]
 }
 
-const known = new WeakMap<ReadonlyAction, string>()
-
-/** Names a call together with its result; made once for each action, so that long turns stay quick. */
-const fingerprint = ({ call, action }: AnsweredCall): string => {
-  const made = known.get(action)
-  if (made) return made
+const sightOf = ({ call, action }: AnsweredCall): Sight => {
   const { call: _own, ...result } = action.result
-  const text = JSON.stringify([call.tool, call.args, result])
-  const print = createHash('sha256').update(text).digest('base64')
-  known.set(action, print)
-  return print
+  const text = JSON.stringify([call.tool, call.args, glanceAt(result)])
+  return {
+    key: text.length > maxKey ? createHash('sha256').update(text).digest('base64') : text,
+    what: `${call.tool} was called with the same arguments and gave the same result`,
+    result,
+  }
 }
+
+/** Characters; longer keys are kept as their hash. */
+const maxKey = 1000
+
+/** Tells most values apart without reading them whole; those that are equal look the same. */
+const glanceAt = (value: unknown, depth = 0): string => {
+  if (typeof value === 'string')
+    return value.length <= 80 ? value : `${value.length} ${value.slice(0, 40)} ${value.slice(-40)}`
+  if (typeof value !== 'object' || value === null) return String(value)
+  const fields = new Map<string, unknown>(
+    Array.isArray(value)
+      ? [
+          ['first', value[0]],
+          ['last', value.at(-1)],
+        ]
+      : Object.entries(value),
+  )
+  const names = [...fields.keys()].sort()
+  const seen = depth < 3 ? names.map((name) => `${name} ${glanceAt(fields.get(name), depth + 1)}`) : names
+  return `${Array.isArray(value) ? value.length : ''} ${seen.join()}`
+}
+
+/** Of two sights with one key: only here what the calls brought is read whole. */
+const isSame = ({ result: a }: Sight, { result: b }: Sight): boolean => a === b || isDeepStrictEqual(a, b)

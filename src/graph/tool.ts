@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import type { Origin } from '../state/context/fence.ts'
 import type { PatchField } from '../state/patch.ts'
 import type { RuntimeState, StateField } from '../state/runtime-state.ts'
 import type { Context, ToolKind, View } from './node.ts'
@@ -17,11 +18,15 @@ export type Tool<Reads extends StateField, Writes extends PatchField, Schema ext
   kinds: readonly ToolKind[]
   /** True when running it again costs nothing and changes nothing. */
   pure?: boolean
+  /** Where what it answers comes from; `tool` when left out, which is not trusted. A result may say so itself. */
+  provenance?: Origin
   input: Schema
   reads: readonly Reads[]
   writes: readonly Writes[]
   /** Prepare tools: true when there is nothing to do. Pure; costs no model call and leaves no action. */
   skip?(state: View<Reads>): boolean
+  /** Prepare tools, asked where `skip` is false: whether the services have anything for it. */
+  hasWork?(services: Pick<Context<Writes>, 'memories'>): Promise<boolean>
   run(
     state: View<Reads>,
     context: ToolContext<Writes, z.infer<Schema>>,

@@ -9,6 +9,7 @@ import type {
   Effect,
   Files,
   Log,
+  Memories,
   Models,
   PersonAnswer,
   Question,
@@ -19,11 +20,20 @@ import { act } from './act.ts'
 import { failureDraft, thrownDraft } from './fault-drafts.ts'
 import type { LiveRun } from './live-run.ts'
 import type { AnyNode, Context, GraphInfo } from './node.ts'
+import { modelsWithin } from './scenario.ts'
 import type { AnyTool, ToolContext } from './tool.ts'
 import { checkNext, checkWrites, createView } from './view.ts'
 
 /** What the graph injects into every node beside the run itself. */
-export type Services = { models: Models; files: Files; blobs: Blobs; users: Users; clock: Clock; log: Log }
+export type Services = {
+  models: Models
+  files: Files
+  blobs: Blobs
+  users: Users
+  memories: Memories
+  clock: Clock
+  log: Log
+}
 
 /** Thrown inside a tool that waits for a person; the visit ends without an action and the run is parked. */
 class Suspended extends Error {}
@@ -47,6 +57,7 @@ export const createVisit = (
   const view = createView(part)
   return async (run, callIndex, services, signal) => {
     signal.throwIfAborted()
+    const { scenario } = run
     const planned = callIndex === null ? null : findCall(run, callIndex)
     let laying: Promise<RuntimeState> | null = null
     let effect: Effect | null = null
@@ -57,7 +68,7 @@ export const createVisit = (
       if (part.name === 'end') return run.finish(draft, patch, outcomeOf(run))
       const next = draft.next ?? nextOf(part, planned?.call ?? null, run.state)
       checkNext(part, next, info)
-      return run.append(part.name, { ...noteCall(draft, planned?.call), next }, patch, effect)
+      return run.append(part.name, { ...noteCall(draft, planned?.call, part), next }, patch, effect)
     }
     const checkpoint = async (draft: ActionDraft, patch: Patch = {}): Promise<RuntimeState> => {
       if (laying) throw new MasonError('node_failed', `"${part.name}" laid a second action in one visit`)
@@ -75,7 +86,10 @@ export const createVisit = (
     const context: Context<never> & Pick<ToolContext<never, unknown>, 'call'> = {
       ...services,
       checkpoint,
-      request: run.claimed.request,
+      request: run.request,
+      scenario,
+      scenarios: run.scenarios,
+      models: modelsWithin(services.models, scenario),
       run: run.claimed,
       graph: info,
       get outcome() {
@@ -139,9 +153,13 @@ const refOf = (part: Part, planned: FoundCall | null): CallRef => {
 
 const outcomeOf = (run: LiveRun) => run.outcome ?? ({ status: 'completed', reason: 'answered' } as const)
 
-/** Which call it answers is the graph's to say, also where a tool has data of that name. */
-const noteCall = (draft: ActionDraft, call: PlannedCall | undefined): ActionDraft =>
-  call ? { ...draft, result: { ...draft.result, call: { index: call.index, id: call.id } } } : draft
+/** Which call it answers is the graph's to say, also where a tool has data of that name; and whose words it brings. */
+const noteCall = (draft: ActionDraft, call: PlannedCall | undefined, part: Part): ActionDraft => {
+  if (!call) return draft
+  const provenance = draft.result?.provenance ?? (part.kind === 'tool' ? part.provenance : undefined)
+  const label = provenance === undefined ? {} : { provenance }
+  return { ...draft, result: { ...draft.result, ...label, call: { index: call.index, id: call.id } } }
+}
 
 const parseInput = (tool: AnyTool, call: PlannedCall): unknown => {
   const parsed = tool.input.safeParse(call.args)

@@ -10,6 +10,7 @@ import {
   settingsOf,
 } from './config/cross-checks.ts'
 import { remedies, type SettingName, type Settings, settingNames, settingsSchema } from './config/settings.ts'
+import { type StoragePlaces, storageOf } from './config/storage.ts'
 
 /** What Mason runs on, checked. Secrets in it must not be logged. */
 export type Config = {
@@ -29,6 +30,10 @@ export type Config = {
   leaseMs: number
   /** Where `local` mappings may point; null: nowhere. */
   filesRoot: string | null
+  /** Where mappings of the providers of object storage may point; a provider that is not there: nowhere. */
+  storage: StoragePlaces
+  /** Days after which the sweep deletes blobs that no session holds, and refused queue jobs. */
+  keep: { blobsDays: number; rejectedJobsDays: number }
   concurrency: number
   logLevel: Settings['LOG_LEVEL']
   otlpEndpoint: string | null
@@ -113,6 +118,11 @@ const toConfig = (settings: Settings, raw: RawSettings): Config => ({
   openai: raw.OPENAI_API_KEY || raw.OPENAI_BASE_URL ? openaiOf(settings) : null,
   leaseMs: settings.MASON_LEASE_MS,
   filesRoot: settings.MASON_FILES_ROOT ?? null,
+  storage: storageOf(settings),
+  keep: {
+    blobsDays: settings.MASON_KEEP_BLOBS_DAYS,
+    rejectedJobsDays: settings.MASON_KEEP_REJECTED_JOBS_DAYS,
+  },
   concurrency: settings.WORKER_CONCURRENCY,
   logLevel: settings.LOG_LEVEL,
   otlpEndpoint: settings.OTEL_EXPORTER_OTLP_ENDPOINT ?? null,

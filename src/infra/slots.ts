@@ -16,9 +16,23 @@ export const createSlots = (count: number) => {
     get free(): number {
       return free
     },
-    async take(): Promise<AsyncDisposable> {
+    /** Whoever gives up leaves the line. */
+    async take(signal?: AbortSignal): Promise<AsyncDisposable> {
+      signal?.throwIfAborted()
       if (free > 0) free--
-      else await new Promise<void>((resolve) => waiting.push(resolve))
+      else
+        await new Promise<void>((resolve, reject) => {
+          const taken = (): void => {
+            signal?.removeEventListener('abort', leave)
+            resolve()
+          }
+          const leave = (): void => {
+            waiting.splice(waiting.indexOf(taken), 1)
+            reject(signal?.reason)
+          }
+          signal?.addEventListener('abort', leave, { once: true })
+          waiting.push(taken)
+        })
       return place
     },
     /** Like `take`, but null when none came free within `ms` milliseconds. */

@@ -11,17 +11,26 @@ export default defineNode({
   reads: [...stateFields],
   writes: ['prompts', 'origin_files', 'scenario', 'output_style', 'output_structure', 'chat_history'],
   next: [{ tools: 'prepare' }, 'planner'],
-  async run(state, { checkpoint, request, run, graph }) {
+  async run(state, { checkpoint, request, scenario, run, graph, memories }) {
     const patch = openingPatch(state, request, run.turn)
     const opened = preview(whole(state), run.turn, patch)
-    const next = graph.tools.filter(
+    const able = graph.tools.filter(
       (tool) => tool.kinds.includes('prepare') && tool.name !== 'understand' && !graph.skips(tool, opened),
     )
+    const busy = await Promise.all(able.map((tool) => tool.hasWork?.({ memories }) ?? true))
+    const next = able.filter((_, at) => busy[at])
     const files = request.files.map((file) => file.name)
+    const given = givenBy(request)
+    const rules = scenario?.rules ?? []
     return checkpoint(
       {
         summary: summaryOf(run.turn, files.length, state.action_history.flat().length),
-        result: { turn: run.turn, files },
+        result: {
+          turn: run.turn,
+          files,
+          ...(given.length > 0 && { given }),
+          ...(rules.length > 0 && { rules }),
+        },
         next: next.length > 0 ? next.map((tool) => tool.name) : ['planner'],
         relevance: 0,
       },
@@ -29,6 +38,13 @@ export default defineNode({
     )
   },
 })
+
+/** What the caller has set, so that nobody need find it out. */
+const givenBy = ({ scenario, output }: AdmittedRequest): string[] => [
+  ...(scenario ? ['scenario'] : []),
+  ...(output?.style ? ['output_style'] : []),
+  ...(output?.structure ? ['output_structure'] : []),
+]
 
 const openingPatch = (
   state: Pick<RuntimeState, 'output_structure'>,

@@ -7,6 +7,7 @@ import fastify, {
 } from 'fastify'
 import type { Runtime } from '../runtime-api.ts'
 import { registryRoutes } from './admin/registry.routes.ts'
+import { scenariosRoutes } from './admin/scenarios.routes.ts'
 import { adminTokensRoutes } from './admin/tokens.routes.ts'
 import { adminUsageRoutes } from './admin/usage.routes.ts'
 import { adminUsersRoutes } from './admin/users.routes.ts'
@@ -19,6 +20,7 @@ import { answerClientError, sendFrameworkProblem, sendProblem } from './error-re
 import { healthRoutes } from './health.routes.ts'
 import { readBody } from './json-body.ts'
 import { answerUnknownPaths } from './known-paths.ts'
+import { memoriesRoutes } from './memories.routes.ts'
 import { createMetrics } from './metrics.ts'
 import { createOpenReplies } from './open-replies.ts'
 import { requestIdOf } from './request-id.ts'
@@ -69,10 +71,12 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
   runStateRoutes(app)
   runEventsRoutes(app, server)
   sessionsRoutes(app)
+  memoriesRoutes(app)
   adminTokensRoutes(app, server)
   adminUsersRoutes(app, server)
   vendorsRoutes(app, server)
   registryRoutes(app, server)
+  scenariosRoutes(app, server)
   adminUsageRoutes(app, server)
   doorRoutes(app, server)
   await documented()

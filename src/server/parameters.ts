@@ -31,6 +31,11 @@ export const plainPageQuery = z.strictObject({ limit: limitSchema, cursor: curso
 const pageQuery = businessQuery.extend(plainPageQuery.shape)
 
 export const sessionsQuery = pageQuery.extend({ user_id: idSchema.optional() })
+export const memoriesExportQuery = businessQuery.extend({ user_id: idSchema })
+export const memoriesQuery = pageQuery.extend({
+  user_id: idSchema,
+  query: z.string().min(1).max(2000).optional(),
+})
 export const runsQuery = sessionsQuery.extend({
   session_id: idSchema.optional(),
   status: runStatusSchema.optional(),

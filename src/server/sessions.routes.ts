@@ -22,7 +22,7 @@ export const sessionsRoutes = (app: App): void => {
       doc: {
         id: 'listSessions',
         tag,
-        summary: 'Lists sessions, the latest first',
+        summary: 'Lists sessions, the latest first, each with its 50 latest turns',
         role: 'read',
         answers: { 200: { description: 'One page', schema: pageSchema(sessionViewSchema) } },
       },
@@ -55,7 +55,7 @@ export const sessionsRoutes = (app: App): void => {
       doc: {
         id: 'deleteSession',
         tag,
-        summary: 'Ends the runs of a session and deletes everything of it',
+        summary: 'Ends the runs of a session and deletes everything of it, also what only it held',
         role: 'submit',
         answers: { 204: { description: 'It is gone' } },
         problems: ['not_found'],
@@ -73,7 +73,7 @@ export const sessionsRoutes = (app: App): void => {
       doc: {
         id: 'forkSession',
         tag,
-        summary: 'A new session holding everything up to an action',
+        summary: 'A new session holding everything up to an action of a turn that has ended',
         role: 'submit',
         answers: {
           201: {
@@ -82,13 +82,12 @@ export const sessionsRoutes = (app: App): void => {
             headers: { location: 'Path of the new session' },
           },
         },
-        problems: ['malformed_json', 'payload_too_large', 'unsupported_media_type', 'not_found'],
+        problems: ['malformed_json', 'payload_too_large', 'unsupported_media_type', 'not_found', 'in_use'],
       },
     },
     handler: async ({ business, params: { id }, body: { action_id } }, reply) => {
       const session = await business.fork(id, action_id)
-      if (!session)
-        throw new MasonError('not_found', `there is no session "${id}" with an action ${action_id}`)
+      if (!session) throw noSuchSession(id)
       return reply
         .code(201)
         .header('location', `/v1/sessions/${encodeURIComponent(session.id)}`)

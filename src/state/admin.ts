@@ -26,7 +26,7 @@ export const newTokenSchema = tokenViewSchema.extend({ token: z.string() })
 export const userInputSchema = z.strictObject({
   business_id: idSchema.default('default'),
   user_id: idSchema,
-  /** Goes into `user_context` as it stands. */
+  /** Goes into `user_context`, without what is empty. */
   profile: z.record(z.string().max(200), z.json()),
 })
 export const userChangeSchema = z.strictObject({ profile: userInputSchema.shape.profile })

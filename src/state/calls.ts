@@ -1,17 +1,11 @@
-import { z } from 'zod'
+import type { Json } from './runtime-state.ts'
 import type { ReadonlyAction } from './turn.ts'
 
 /** A tool call as the planner decided it; it stands in the planner's action before anything runs. */
-const plannedCallSchema = z.strictObject({
-  index: z.int().nonnegative(),
-  id: z.string().min(1),
-  tool: z.string().min(1),
-  args: z.record(z.string(), z.json()),
-})
-export type PlannedCall = z.infer<typeof plannedCallSchema>
+export type PlannedCall = { index: number; id: string; tool: string; args: Record<string, Json> }
 export type Block = 'parallel' | 'sequential'
 
-const callsSchema = z.array(plannedCallSchema).min(1)
+const none: readonly PlannedCall[] = []
 
 const read = new WeakMap<ReadonlyAction, readonly PlannedCall[]>()
 
@@ -20,16 +14,38 @@ const read = new WeakMap<ReadonlyAction, readonly PlannedCall[]>()
  * A tool's own data may be called `calls` too, so that alone does not count. Read once for each action.
  */
 export const plannedCalls = (action: ReadonlyAction): readonly PlannedCall[] => {
-  if (action.result.calls === undefined || action.result.call !== undefined) return []
+  if (action.result.calls === undefined || action.result.call !== undefined) return none
   const known = read.get(action)
   if (known) return known
-  const parsed = callsSchema.safeParse(action.result.calls)
-  const calls = parsed.success && namesOf(parsed.data) === action.next.join() ? parsed.data : []
+  const calls = callsIn(action)
   read.set(action, calls)
   return calls
 }
 
-const namesOf = (calls: readonly PlannedCall[]): string => calls.map((call) => call.tool).join()
+const callsIn = ({ result: { calls }, next }: ReadonlyAction): readonly PlannedCall[] =>
+  Array.isArray(calls) && calls.length > 0 && calls.every(isPlannedCall) && areNamed(calls, next)
+    ? calls
+    : none
+
+const areNamed = (calls: readonly PlannedCall[], next: readonly string[]): boolean =>
+  calls.length === next.length && calls.every(({ tool }, at) => tool === next[at])
+
+/** By hand, not by a schema: a state is JSON already, and a long turn that is taken up has thousands to look at. */
+const isPlannedCall = (value: unknown): value is PlannedCall => {
+  if (typeof value !== 'object' || value === null || Object.keys(value).length !== 4) return false
+  const { index, id, tool, args } = value as Record<keyof PlannedCall, unknown>
+  return (
+    Number.isSafeInteger(index) &&
+    (index as number) >= 0 &&
+    isName(id) &&
+    isName(tool) &&
+    typeof args === 'object' &&
+    args !== null &&
+    !Array.isArray(args)
+  )
+}
+
+const isName = (value: unknown): boolean => typeof value === 'string' && value !== ''
 
 /** Which call an action answers, or null. */
 export const answeredCall = (action: ReadonlyAction): { index: number; id: string } | null => {

@@ -63,9 +63,19 @@ const check = <Schema extends z.ZodType>(node: string, schema: Schema, value: un
 
 /** What routing, reflection, the next plan and the answer are read from stays in the action, however large the rest. */
 const kept = [
-  ...(['call', 'calls', 'block', 'judged', 'is_error', 'draft', 'answer', 'error'] as const),
-  ...(['reasoning', 'reasoned_by'] as const),
-]
+  'call',
+  'calls',
+  'block',
+  'judged',
+  'is_error',
+  'draft',
+  'answer',
+  'error',
+  'reasoning',
+  'reasoned_by',
+  'provenance',
+  'compacted',
+] as const
 
 const spill = async (
   result: ActionBody['result'],

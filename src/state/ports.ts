@@ -1,3 +1,6 @@
+import type { PreparedFiles, TableAnswer, TableQuery } from './files/ports.ts'
+import type { Verdict } from './memory/gate.ts'
+import type { FoundMemory, Note } from './memory/kinds.ts'
 import type { Json, OriginFile, Usage } from './runtime-state.ts'
 
 /** Everything the graph needs from outside. Services are injected; they are never data of the state. */
@@ -16,7 +19,10 @@ export type Clock = {
   sleep(ms: number, signal?: AbortSignal): Promise<void>
 }
 
-export type ModelRole = 'understand' | 'planner' | 'reflection' | 'output'
+export type ModelRole = 'distill' | 'understand' | 'planner' | 'reflection' | 'output' | 'compaction'
+
+/** Tokens a model takes in all, and writes at the most; null where the registry does not say. */
+export type ModelWindow = { context: number | null; output: number | null }
 
 export type ToolCallRequest = {
   id: string
@@ -77,6 +83,8 @@ export type Models = {
   cost?(): Promise<number>
   /** Whether a caller may name this model. */
   knows(model: string): boolean
+  /** The smallest window among the models that may serve a role, so that a prompt fits whoever answers. Absent: unknown. */
+  window?(role: ModelRole, model?: string): ModelWindow
   /** What serves, for people: `offline` is true for the built-in rules engine. */
   describe(): { name: string; offline: boolean; base_url: string | null }
 }
@@ -85,6 +93,14 @@ export type Models = {
 export type Files = {
   /** The bytes of one of the run's own files. Throws `not_found` when they are gone. */
   read(file: Readonly<OriginFile>, signal: AbortSignal): Promise<Uint8Array>
+  /** What files hold; one that cannot be read says so in its entry. `takenTables`: names that tables of the run have. */
+  prepare(
+    files: readonly Readonly<OriginFile>[],
+    takenTables: readonly string[],
+    signal: AbortSignal,
+  ): Promise<PreparedFiles>
+  /** The rows of one SELECT over tables of the run. */
+  query(query: TableQuery, signal: AbortSignal): Promise<TableAnswer>
 }
 
 /** Results over 32 KB, by content hash, of this business. */
@@ -93,6 +109,18 @@ export type Blobs = { read(sha256: string): Promise<Uint8Array | null> }
 export type Users = {
   /** What is known of a user; empty for one never seen. */
   profile(userId: string): Promise<Record<string, Json>>
+}
+
+/** What is remembered of the run's user, and of nobody else. Texts are embedded on the way; who pays is the run's caller. */
+export type Memories = {
+  /** Whether anything is remembered of him. */
+  any(): Promise<boolean>
+  /** What has to do with a text, the best first. */
+  search(text: string, limit: number, signal: AbortSignal): Promise<FoundMemory[]>
+  /** The same for the request of a turn, with the preferences that hold whatever is asked; notes that they were used. */
+  recall(text: string, limit: number, signal: AbortSignal): Promise<FoundMemory[]>
+  /** Writes through the gate. `place` names the note within the run: written twice, it is there once. */
+  remember(note: Note, place: string, signal: AbortSignal): Promise<Verdict & { id: string | null }>
 }
 
 export type Log = {
@@ -149,7 +177,13 @@ export type LogEntry = {
   effect: Effect | null
 }
 
-export type RunResult = { answer: string | null; output_structure: Json; error: Json }
+export type RunResult = {
+  answer: string | null
+  output_structure: Json
+  error: Json
+  /** Of the run's turn; absent where nobody knew it as the run ended. */
+  goal?: string
+}
 
 /**
  * One claimed run as the graph sees its database. Everything is fenced by the claim's epoch and throws `lease_lost`

@@ -29,17 +29,19 @@ const fileSchema = z
         provider: z.enum(['aliyun', 'tencent', 'aws', 'gcc', 'local']),
         path: z.string().min(1).max(4096),
       })
-      .refine((mapping) => mapping.provider === 'local', {
-        path: ['provider'],
-        message: notBuilt('only "local" mappings can be read; send the bytes as content_base64'),
-      })
       .optional(),
     content_base64: z.base64().optional(),
-    url: z.never(notBuilt('files by URL; send the bytes as content_base64')).optional(),
+    /** Fetched when the run begins. */
+    url: z
+      .url({ protocol: /^https?$/, error: 'must be an http or https address' })
+      .max(4096)
+      .optional(),
   })
-  .refine((file) => (file.mapping === undefined) !== (file.content_base64 === undefined), {
-    message: 'needs exactly one of content_base64 and mapping',
-  })
+  .refine(
+    ({ mapping, content_base64, url }) =>
+      [mapping, content_base64, url].filter((given) => given !== undefined).length === 1,
+    { message: 'needs exactly one of content_base64, mapping and url' },
+  )
 
 const outputSchema = z.strictObject({
   style: z.string().max(2000).optional(),
@@ -52,7 +54,7 @@ const outputSchema = z.strictObject({
   tool: z.string().min(1).max(100).optional(),
 })
 
-const limitsSchema = z.strictObject({
+export const limitsSchema = z.strictObject({
   /** Actions; the two that open and close a run are among them. */
   max_steps: z.int().min(2).max(100_000).optional(),
   max_tokens: z.int().min(1).optional(),

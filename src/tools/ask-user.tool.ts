@@ -20,6 +20,7 @@ export default defineTool({
     'Asks the user one question and waits for the answer, for days if need be. Only for what no tool can find out and ' +
     'the task cannot do without. options offers 2 to 20 answers to choose from; answer_type is text when left out.',
   kinds: ['call'],
+  provenance: 'user',
   input: z.strictObject({
     question: z.string().min(1).max(4000),
     options: z.array(z.string().min(1).max(500)).min(2).max(20).optional(),

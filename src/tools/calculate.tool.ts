@@ -14,6 +14,7 @@ export default defineTool({
     'round(sum(19.99, 5.01) * 19%, 2). a % b is the remainder with the sign of b. No thousands separators, units or names.',
   kinds: ['call'],
   pure: true,
+  provenance: 'agent',
   input: z.strictObject({ expression: z.string().min(1).max(100_000) }),
   reads: [],
   writes: [],

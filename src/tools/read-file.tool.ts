@@ -41,8 +41,8 @@ const readPage = async (
   return page
 }
 
-const describe = (name: string, total: number, range: Range, page: Page, pattern?: string): string => {
-  const parts = [`File '${name}', lines ${range.first}-${page.last} of ${total}:`, ...page.shown]
+const describe = (title: string, total: number, range: Range, page: Page, pattern?: string): string => {
+  const parts = [`File ${title}, lines ${range.first}-${page.last} of ${total}:`, ...page.shown]
   if (page.shown.length === 0) parts.push(`No lines match pattern '${pattern}'.`)
   if (page.last < range.last) parts.push(`[more: call read_file again with start_line=${page.last + 1}]`)
   return parts.join('\n')
@@ -60,24 +60,25 @@ export default defineTool({
   server: 'search_tool_server',
   name: 'read_file',
   description:
-    "Reads one of the run's own text files with line numbers, at most 2000 lines and 100 KB a call; start_line and " +
+    "Reads one of the run's own files (text, PDF, DOCX, PPTX, HTML) with line numbers, at most 2000 lines and 100 KB a call; start_line and " +
     'end_line (from 1, inclusive) choose a part, pattern (RE2) shows only the lines that match.',
   kinds: ['call'],
   pure: true,
+  provenance: 'file',
   input: z.strictObject({
     file_path: z.string().min(1).max(4096),
     start_line: z.int().min(1).optional(),
     end_line: z.int().min(1).optional(),
     pattern: z.string().min(1).max(1000).optional(),
   }),
-  reads: ['origin_files'],
+  reads: ['origin_files', 'preprocessed_files'],
   writes: [],
   async run(state, context, signal) {
     const { file_path, start_line = 1, end_line = Number.MAX_SAFE_INTEGER, pattern } = callInput(context)
     const fail = (fault: string) => context.checkpoint(faultDraft(`Could not read ${file_path}`, fault))
     const compiled = pattern === undefined ? undefined : compilePattern(pattern)
     if (compiled && !compiled.ok) return fail(compiled.fault)
-    const opened = await openLines(state, context.files, file_path, signal)
+    const opened = await openLines(state, context, file_path, signal)
     if (!opened.ok) return fail(opened.fault)
     const { name, lines } = opened
     if (lines.length === 0)
@@ -86,7 +87,8 @@ export default defineTool({
     if (typeof range === 'string') return fail(range)
     const page = await readPage(lines, range, compiled?.pattern, signal)
     const count = `${page.shown.length} ${page.shown.length === 1 ? 'line' : 'lines'}`
-    const text = describe(name, lines.length, range, page, pattern)
+    const title = `'${name}'${opened.place(range.first)}`
+    const text = describe(title, lines.length, range, page, pattern)
     return context.checkpoint(
       resultDraft(`Read ${count} of ${name}`, text, {
         file: name,

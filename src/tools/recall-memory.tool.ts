@@ -1,15 +1,39 @@
 import { z } from 'zod'
 import { defineTool } from '../graph/tool.ts'
+import type { FoundMemory } from '../state/memory/kinds.ts'
+import { turnPrompt } from '../state/turn.ts'
 
-/** Appends to `memory` what earlier turns and sessions of the user have to do with this request; skips while no memory is kept. */
+const most = 8
+
+/**
+ * Appends to `memory` what earlier talks have to do with this request. What stands there already is not appended again:
+ * `result.recalled` names all that this turn recalled, with their labels.
+ */
 export default defineTool({
   name: 'recall-memory',
   description: 'Recalls what earlier talks have to do with the request',
   kinds: ['prepare'],
   pure: true,
   input: z.strictObject({}),
-  reads: [],
+  reads: ['prompts', 'memory'],
   writes: ['memory'],
-  skip: () => true,
-  run: (_state, { checkpoint }) => checkpoint({ summary: 'Nothing is remembered yet', relevance: 0 }),
+  skip: (state) => turnPrompt(state).trim() === '',
+  hasWork: ({ memories }) => memories.any(),
+  async run(state, { checkpoint, memories }, signal) {
+    const found = await memories.recall(turnPrompt(state), most, signal)
+    const known = new Set(state.memory.map(({ id }) => id))
+    return checkpoint(
+      {
+        summary:
+          found.length > 0 ? `Recalled ${found.length} of what is remembered` : 'Nothing remembered fits',
+        result: {
+          recalled: found.map(({ id, relevance, origin, trusted }) => ({ id, relevance, origin, trusted })),
+        },
+        relevance: found.length > 0 ? 0.5 : 0,
+      },
+      { memory: found.filter(({ id }) => !known.has(id)).map(memoryOf) },
+    )
+  },
 })
+
+const memoryOf = ({ origin: _origin, trusted: _trusted, ...memory }: FoundMemory) => memory

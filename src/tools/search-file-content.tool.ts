@@ -21,13 +21,16 @@ const showLine = (line: string, match: Match): string => {
 
 type Found = { shown: string[]; total: number; tooLong: number }
 
-const search = async (lines: readonly string[], pattern: Pattern, signal: AbortSignal): Promise<Found> => {
+type Lines = { lines: readonly string[]; place(line: number): string }
+
+const search = async ({ lines, place }: Lines, pattern: Pattern, signal: AbortSignal): Promise<Found> => {
   const found: Found = { shown: [], total: 0, tooLong: 0 }
   const visit = (line: string, number: number): true => {
     const match = pattern.find(line)
     if (line.length > maxSearchedLength) found.tooLong += 1
     if (match) found.total += 1
-    if (match && found.total <= maxMatches) found.shown.push(`[Line ${number}: ${showLine(line, match)}]`)
+    if (match && found.total <= maxMatches)
+      found.shown.push(`[Line ${number}${place(number)}: ${showLine(line, match)}]`)
     return true
   }
   await eachLine(lines, { first: 1, last: lines.length }, visit, signal)
@@ -48,20 +51,21 @@ export default defineTool({
   server: 'search_tool_server',
   name: 'search_file_content',
   description:
-    "Searches one of the run's own text files line by line with a regular expression (RE2 syntax; (?i) ignores case) " +
-    'and gives the matching lines with their numbers, 200 at most.',
+    "Searches one of the run's own files (text, PDF, DOCX, PPTX, HTML) line by line with a regular expression (RE2 " +
+    'syntax; (?i) ignores case) and gives the matching lines with their numbers and pages, 200 at most.',
   kinds: ['call'],
   pure: true,
+  provenance: 'file',
   input: z.strictObject({ file_path: z.string().min(1).max(4096), pattern: z.string().min(1).max(1000) }),
-  reads: ['origin_files'],
+  reads: ['origin_files', 'preprocessed_files'],
   writes: [],
   async run(state, context, signal) {
     const { file_path, pattern: source } = callInput(context)
     const compiled = compilePattern(source)
     if (!compiled.ok) return context.checkpoint(faultDraft(`Could not search ${file_path}`, compiled.fault))
-    const opened = await openLines(state, context.files, file_path, signal)
+    const opened = await openLines(state, context, file_path, signal)
     if (!opened.ok) return context.checkpoint(faultDraft(`Could not search ${file_path}`, opened.fault))
-    const found = await search(opened.lines, compiled.pattern, signal)
+    const found = await search(opened, compiled.pattern, signal)
     const text = describe(file_path, source, found)
     const summary = `Found ${found.total} ${found.total === 1 ? 'line' : 'lines'} in ${opened.name}`
     return context.checkpoint(resultDraft(summary, text, { file: opened.name, found: found.total }))

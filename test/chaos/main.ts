@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { randomInt } from 'node:crypto'
 import { readdirSync } from 'node:fs'
 import { parseArgs } from 'node:util'
+import { preferBuild } from '../support/script-flags.ts'
 import { record, writeReport } from './report.ts'
 import type { Suite } from './suite.ts'
 
@@ -55,6 +56,8 @@ const main = async (): Promise<void> => {
   const unknown = positionals.filter((name) => !known.includes(name))
   if (unknown.length > 0)
     throw new Error(`no suite "${unknown.join('", "')}"; there are: ${known.join(', ')}`)
+  // workers that die start again as fast as in production
+  preferBuild()
   const stop = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const)
     process.once(signal, () => stop.abort(new Error(`stopped by ${signal}`)))

@@ -36,6 +36,7 @@ describe('loading nodes and tools', () => {
   test("the project's own make a graph", async () => {
     const graph = buildGraph(await loadParts())
     expect(graph.parts.nodes.map((node) => node.name).sort()).toEqual([
+      'compaction',
       'end',
       'load-session',
       'planner',

@@ -40,6 +40,22 @@ describe('progress', () => {
     expect(verdict({ text: 'a' }, { text: 'b' }, { text: 'c' }).verdict).toBe('ok')
   })
 
+  test('what a call brought is compared whole, and long arguments too', () => {
+    const brought = (...results: Record<string, Json>[]) =>
+      progress(
+        stateOf(
+          results.flatMap((result) => [plan([{ tool: 'fetch', args: {} }]), answer('fetch', 0, result)]),
+        ),
+      ).verdict
+    expect(brought({ rows: [{ a: 1, b: null }] }, { rows: [{ b: null, a: 1 }] })).toBe('replan')
+    expect(brought({ rows: [{ a: 1, b: null }] }, { rows: [{ a: 1, b: 0 }] })).toBe('ok')
+    expect(brought({ rows: [] }, { rows: [], more: 1 })).toBe('ok')
+    expect(brought({ rows: [] }, { lines: [] })).toBe('ok')
+    const page = 'x'.repeat(5000)
+    expect(verdict({ args: { page } }, { args: { page } }).verdict).toBe('replan')
+    expect(verdict({ args: { page } }, { args: { page: `${page}y` } }).verdict).toBe('ok')
+  })
+
   test('the same gap counts whatever its case and spaces', () => {
     const [one, two, three] = ['No price', 'no  PRICE', ' no price '].map((gap, n) => ({ args: { n }, gap }))
     expect(verdict(one ?? {}, two ?? {})).toEqual({ verdict: 'replan', why: 'the same gap was found twice' })

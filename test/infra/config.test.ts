@@ -49,6 +49,8 @@ describe('the settings', () => {
       openai: null,
       leaseMs: 30_000,
       filesRoot: null,
+      keep: { blobsDays: 7, rejectedJobsDays: 30 },
+      storage: {},
       concurrency: 8,
       logLevel: 'info',
       otlpEndpoint: null,

@@ -41,7 +41,8 @@ const shapeOf = async (pglite: PGlite): Promise<Record<string, unknown[]>> => {
     members: 'SELECT roleid::regrole::text, member::regrole::text FROM pg_auth_members',
     roleSettings: 'SELECT setdatabase, setrole::regrole::text, setconfig FROM pg_db_role_setting',
     extensions: 'SELECT extname, extversion FROM pg_extension',
-    settings: `SELECT name, setting FROM pg_settings WHERE name NOT LIKE 'plpgsql.%'`,
+    // an extension's own settings show up once its library is loaded
+    settings: `SELECT name, setting FROM pg_settings WHERE name NOT LIKE '%.%'`,
     database: `SELECT datname, encoding, datcollate, datctype, datlocprovider FROM pg_database WHERE datname = current_database()`,
     migrations: 'SELECT name, checksum FROM mason.migrations',
   }

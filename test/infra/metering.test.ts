@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { costMicro, microOf, moneyOf } from '../../src/infra/metering/cost.ts'
-import { estimateTokens } from '../../src/infra/metering/estimate.ts'
 import { settleRowOf } from '../../src/infra/metering/rows.ts'
+import { estimateTokens } from '../../src/state/tokens.ts'
 import { modelOf, prices, reservationOf, settlementOf, usageOf } from '../support/meter.ts'
 
 describe('counting tokens without a vendor', () => {

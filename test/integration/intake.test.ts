@@ -129,7 +129,10 @@ const malformed: Record<string, [data: unknown, pointer: string]> = {
   'a priority out of range': [{ ...good, priority: 101 }, '/priority'],
   'a delay below zero': [{ ...good, delay_ms: -1 }, '/delay_ms'],
   'two files of one name': [{ ...good, files: [file, file] }, '/files'],
-  'a file by URL': [{ ...good, files: [{ name: 'a', type: 't', url: 'http://x' }] }, '/files/0/url'],
+  'a file by a URL that is none of the web': [
+    { ...good, files: [{ name: 'a', type: 't', url: 'ftp://x' }] },
+    '/files/0/url',
+  ],
   'bytes that are no base64': [
     { ...good, files: [{ ...file, content_base64: '***' }] },
     '/files/0/content_base64',

@@ -50,6 +50,34 @@ describe('migrations', () => {
     expect(await migrate(owner)).toEqual([])
   })
 
+  test('0005 finds who holds the blobs there are, also for an owner to whom the policies show nothing', async () => {
+    const [large, file] = ['a'.repeat(64), 'b'.repeat(64)]
+    const tables = ['actions', 'runs', 'run_requests']
+    const show = (to: string) =>
+      owner.run(tables.map((table) => `ALTER POLICY worker ON ${table} USING (${to})`).join('; '))
+    await owner.run(`
+      INSERT INTO businesses (tenant) VALUES ('old');
+      INSERT INTO sessions (tenant, session_id, user_id) VALUES ('old', 's', 'u');
+      INSERT INTO runs (tenant, run_id, session_id, turn, status, expires_at) VALUES ('old', 'r', 's', 1, 'queued', now());
+      INSERT INTO run_requests (tenant, run_id, user_id, request, metadata)
+        VALUES ('old', 'r', 'u', '{"files":[{"local_path":"blob:${file}"}]}', '{}');
+      INSERT INTO actions (tenant, session_id, seq, run_id, turn, epoch, attempt_id, body, patch)
+        VALUES ('old', 's', 1, 'r', 1, 1, 'old-1', '{"result":{"blob":"${large}","bytes":9}}', '{}'),
+          ('old', 's', 2, 'r', 1, 1, 'old-2', '{"result":{"text":"\\u0000 no blob"}}', '{}');
+      DROP TABLE blob_uses, scenarios; DROP INDEX blobs_by_age, rejected_jobs_by_age;
+      DELETE FROM migrations WHERE name = '0005_scenarios.sql'`)
+    await show(`current_user = 'mason_worker'`)
+    expect(await migrate(owner)).toEqual(['0005_scenarios.sql'])
+    await show('true')
+    expect(await owner.query('SELECT session_id, sha256 FROM blob_uses ORDER BY sha256')).toEqual([
+      { session_id: 's', sha256: large },
+      { session_id: 's', sha256: file },
+    ])
+    await owner.run(
+      `DELETE FROM blob_uses; DELETE FROM actions; DELETE FROM sessions; DELETE FROM businesses WHERE tenant = 'old'`,
+    )
+  })
+
   test('one that was changed after it was applied is refused, and nothing is done', async () => {
     const [first] = await owner.query('SELECT name, checksum FROM migrations ORDER BY name')
     const change = (checksum: unknown) =>

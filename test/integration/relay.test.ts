@@ -1,7 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { noScenarios } from '../../src/graph/scenario.ts'
 import { systemClock } from '../../src/infra/clock.ts'
 import type { Database } from '../../src/infra/database/database.ts'
+import { openEgress } from '../../src/infra/egress.ts'
 import { openFeed } from '../../src/infra/events/feed.ts'
+import { createFileService } from '../../src/infra/files/run-files.ts'
 import { openHints } from '../../src/infra/queue/hints.ts'
 import type { Bell, Queues } from '../../src/infra/queue/queue.ts'
 import { appendAction } from '../../src/infra/runs/append.ts'
@@ -13,6 +16,7 @@ import type { Log } from '../../src/state/ports.ts'
 import { type Backend, openBackend } from '../support/backend.ts'
 import { type FakeModel, startFakeModel } from '../support/fake-model.ts'
 import { checkInvariants } from '../support/invariants.ts'
+import { hashOnly } from '../support/memory.ts'
 import {
   claim,
   count,
@@ -246,11 +250,14 @@ describe('a worker that is told to stop', () => {
         feed,
         graph: runtime.graph,
         modelsFor: () => models,
+        scenarios: noScenarios,
+        embedder: hashOnly,
         clock: systemClock,
         log,
         workerId: 'stopping',
+        files: createFileService({ egress: openEgress(), storage: {}, filesRoot: null }),
       },
-      ...{ leaseMs: 30_000, concurrency: 2, filesRoot: null, ring() {} },
+      ...{ leaseMs: 30_000, concurrency: 2, ring() {} },
     })
     const { id } = await submitTo(database, 'default')
     const working = worker.offer(0)

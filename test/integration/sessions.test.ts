@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Database } from '../../src/infra/database/database.ts'
+import { sha256 } from '../../src/infra/ids.ts'
 import { appendAction } from '../../src/infra/runs/append.ts'
+import { createRunLog } from '../../src/infra/runs/run-log.ts'
 import type { BusinessApi } from '../../src/runtime-api.ts'
 import type { Page } from '../../src/state/run-view.ts'
 import { type Backend, openBackend, unique } from '../support/backend.ts'
@@ -158,6 +160,27 @@ describe('deleting a session', () => {
     checkInvariants(await runtime.stateOf(kept.second.id))
   })
 
+  test('takes the blobs that only it held, and leaves those of others', async () => {
+    const [mine, shared] = [Buffer.from(unique('mine')), Buffer.from(unique('shared'))]
+    const file = (name: string, bytes: Buffer) => ({
+      name,
+      type: 'text/plain',
+      content_base64: bytes.toString('base64'),
+    })
+    const admit = async (...files: ReturnType<typeof file>[]) =>
+      (await api().submit({ prompt: 'x', user_id: 'u1', delay_ms: 86_400_000, files })).run
+    const first = await admit(file('a', mine), file('b', shared))
+    const second = await admit(file('c', shared))
+    const log = createRunLog(database, { tenant: 'default', run_id: first.id, epoch: 0 })
+    const result = await log.keepBlob(Buffer.from(unique('a large result')))
+    const held = (hash: string) => count(database, 'blobs WHERE sha256 = $1', [hash])
+    expect(await held(result)).toBe(1)
+    await api().deleteSession(first.session_id)
+    expect([await held(sha256(mine)), await held(sha256(shared)), await held(result)]).toEqual([0, 1, 0])
+    await api().deleteSession(second.session_id)
+    expect(await held(sha256(shared))).toBe(0)
+  })
+
   test('also ends one that is running, with what waits behind it; its name can be used anew', async () => {
     const session_id = unique('s')
     script({ hold: true, text: 'late' })
@@ -220,6 +243,34 @@ describe('a fork', () => {
     expect((await api().session(session_id))?.turns[1]?.answer).toBe('Bye.')
   })
 
+  test('takes the summary of its session along, where it tells of no more than the fork holds', async () => {
+    const session_id = unique('ses')
+    const run_id = unique('run')
+    const body = JSON.stringify({
+      node: 'n',
+      usage: { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 },
+    })
+    await database.query(
+      `WITH s AS (INSERT INTO sessions (tenant, session_id, user_id, turns, summary, summary_turn) VALUES ('default', $1, 'u', 1, 'told', 1)),
+         r AS (INSERT INTO runs (tenant, run_id, session_id, turn, status, expires_at, first_seq, next_seq)
+           VALUES ('default', $2, $1, 1, 'completed', clock_timestamp(), 1, 3)),
+         q AS (INSERT INTO run_requests (tenant, run_id, user_id, request, metadata) VALUES ('default', $2, 'u', '{"prompt":"hi"}', '{}'))
+       INSERT INTO actions (tenant, session_id, seq, run_id, turn, epoch, attempt_id, body, patch)
+       SELECT 'default', $1, seq, $2, 1, 1, $2 || seq, $3::json, '{}' FROM generate_series(1, 2) seq`,
+      [session_id, run_id, body],
+    )
+    const summaryAt = async (action: number) => {
+      const fork = await api().fork(session_id, action)
+      const { rows } = await database.query(
+        'SELECT summary, summary_turn FROM sessions WHERE session_id = $1',
+        [fork?.id],
+      )
+      return rows[0]
+    }
+    expect(await summaryAt(2)).toEqual({ summary: 'told', summary_turn: 1 })
+    expect(await summaryAt(1)).toEqual({ summary: '', summary_turn: 0 })
+  })
+
   test('in the middle of a run cuts it there: cancelled, with one end, and the tokens up to there', async () => {
     const { session_id, first } = await twoTurns()
     const whole = await runtime.stateOf(first.id)
@@ -243,16 +294,20 @@ describe('a fork', () => {
     }
   })
 
-  test('of a run that is still at work leaves that one alone', async () => {
-    const session_id = unique('s')
+  test('of a run that is still at work is refused, and one of the turn before it is made', async () => {
+    const { session_id } = await twoTurns()
     script({ hold: true, text: 'Done.' })
     const { run } = await api().submit({ prompt: 'x', user_id: 'u1', session_id })
     await until(
       'the model call',
       () => model.requests('planner').length > 0 && model.held() === 1 && model.open() === 1,
     )
-    const fork = await api().fork(session_id, 2)
-    checkInvariants(await runtime.stateOf(fork?.turns[0]?.run_id ?? ''))
+    const refused = await api()
+      .fork(session_id, 14)
+      .catch((error: unknown) => error)
+    expect(refused).toMatchObject({ code: 'in_use', detail: { users: [{ kind: 'run', id: run.id }] } })
+    const fork = await api().fork(session_id, 13)
+    checkInvariants(await runtime.stateOf(fork?.turns[1]?.run_id ?? ''))
     model.release()
     expect((await api().wait(run.id, deadline())).status).toBe('completed')
     checkInvariants(await runtime.stateOf(run.id))
@@ -284,11 +339,37 @@ describe('a fork', () => {
     expect(state).toEqual(await runtime.stateOf(third.run.id))
   })
 
-  test('at an action that is not there, or of another business, is null', async () => {
+  test('at an action that is not there names the field; of another business there is no such session', async () => {
     const { session_id } = await twoTurns()
-    expect(await api().fork(session_id, 14)).toBeNull()
-    expect(await api().fork(session_id, 0)).toBeNull()
-    expect(await api().fork(session_id, 99_999_999_999)).toBeNull()
+    for (const id of [14, 0, 99_999_999_999]) {
+      const refused = await api()
+        .fork(session_id, id)
+        .catch((error: unknown) => error)
+      expect(refused).toMatchObject({
+        code: 'invalid_request',
+        detail: {
+          errors: [{ pointer: '/action_id', detail: 'is no action of the session; its actions are 1 to 13' }],
+        },
+      })
+    }
     expect(await runtime.of(unique('b')).fork(session_id, 1)).toBeNull()
+    expect(await api().fork('nowhere', 1)).toBeNull()
+  })
+
+  test('goes on holding the files of its session when that one is deleted', async () => {
+    const session_id = unique('s')
+    script({ text: 'Seen.' })
+    const bytes = Buffer.from(unique('bytes'))
+    const files = [{ name: 'a.txt', type: 'text/plain', content_base64: bytes.toString('base64') }]
+    const run = await runtime.complete({ prompt: 'see', session_id, files })
+    const fork = await api().fork(session_id, 2)
+    const hash = sha256(bytes)
+    await api().deleteSession(session_id)
+    const forked = fork?.turns[0]?.run_id ?? ''
+    expect(Buffer.from((await api().blob(forked, hash)) ?? [])).toEqual(bytes)
+    expect(await api().blob(run.id, hash)).toBeNull()
+    await api().deleteSession(fork?.id ?? '')
+    expect(await count(database, 'blobs WHERE sha256 = $1', [hash])).toBe(0)
+    expect(await count(database, 'blob_uses WHERE sha256 = $1', [hash])).toBe(0)
   })
 })

@@ -1,19 +1,17 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { openBlobs } from '../../src/graph/open-blobs.ts'
 import { plannerMessages } from '../../src/nodes/planner/messages.ts'
-import type { OpenedBlobs } from '../../src/state/context.ts'
 import { applyAction } from '../../src/state/fold.ts'
 import type { ModelMessage } from '../../src/state/ports.ts'
 import { type ActionBody, emptyState, type RuntimeState } from '../../src/state/runtime-state.ts'
 import { answer, body, plan, stateOf, todo } from '../support/actions.ts'
 
-const none: OpenedBlobs = new Map()
+const options = { budget: 64_000, canOpen: true }
 const isClosing = (message: ModelMessage | undefined): boolean =>
   message?.role === 'user' && /^# (CURRENT PLAN STATUS|Reflection\nNo progress)/.test(message.content)
 /** What stays from step to step: all but the closing plan. */
 const lasting = (state: RuntimeState): ModelMessage[] => {
-  const messages = plannerMessages(state, none)
+  const messages = plannerMessages(state, options)
   return isClosing(messages.at(-1)) ? messages.slice(0, -1) : messages
 }
 
@@ -42,12 +40,12 @@ describe("the planner's messages", () => {
   test('give back what was thought before calls, with the model that thought it', () => {
     const planned = plan([{ tool: 't', id: 'c1' }])
     const thought = { ...planned, result: { ...planned.result, reasoning: 'why', reasoned_by: 'deep' } }
-    const messages = plannerMessages(stateOf([body('load-session', { next: ['planner'] }), thought]), none)
+    const messages = plannerMessages(stateOf([body('load-session', { next: ['planner'] }), thought]), options)
     expect(messages.find(({ role }) => role === 'assistant')).toMatchObject({
       reasoning: { text: 'why', by: 'deep' },
       tool_calls: [{ id: 'c1' }],
     })
-    const without = plannerMessages(stateOf([body('load-session', { next: ['planner'] }), planned]), none)
+    const without = plannerMessages(stateOf([body('load-session', { next: ['planner'] }), planned]), options)
     expect(without.find(({ role }) => role === 'assistant')).not.toHaveProperty('reasoning')
   })
 
@@ -67,32 +65,26 @@ describe("the planner's messages", () => {
     )
   })
 
-  test('made step by step are those made at once, also where a large result is shown whole only for a while', () => {
-    const latest = [0, 1, 2, 3]
-    const opened = (at: number): OpenedBlobs =>
-      new Map(latest.map((back) => [`blob ${at - back}`, `the whole of ${at - back}`]))
+  test('made step by step are those made at once, also where there is no room for all', () => {
     fc.assert(
-      fc.property(rounds, fc.nat(8), (all, large) => {
+      fc.property(rounds, fc.constantFrom(1000, 64_000), (all, budget) => {
         let state = emptyState
         const bodies = [body('load-session', { next: ['planner'] }), ...all.flatMap(laid)]
         for (const [at, entry] of bodies.entries()) {
           const [one, patch] = Array.isArray(entry) ? entry : [entry, {}]
-          const isLarge = at >= large && one.result.call !== undefined
-          const result = isLarge
-            ? { ...one.result, text: undefined, blob: `blob ${at}`, head: 'h' }
-            : one.result
+          const result = one.result.call ? { ...one.result, text: `${at} ${'x'.repeat(400)}` } : one.result
           state = applyAction(state, {
             seq: at + 1,
             turn: 1,
-            body: { ...one, result: result as ActionBody['result'] },
+            body: { ...one, result },
             patch: at === 0 ? { prompts: 'x' } : patch,
           })
-          expect(plannerMessages(state, opened(at))).toEqual(
-            plannerMessages(structuredClone(state), opened(at)),
+          expect(plannerMessages(state, { budget, canOpen: true })).toEqual(
+            plannerMessages(structuredClone(state), { budget, canOpen: true }),
           )
         }
       }),
-      { numRuns: 50 },
+      { numRuns: 30 },
     )
   })
 
@@ -106,59 +98,53 @@ describe("the planner's messages", () => {
       answer('look', 1, { text: 'second' }),
       answer('look', 0, { text: 'first' }),
     ])
-    expect(plannerMessages(state, none).filter(({ role }) => role === 'tool')).toEqual([
-      { role: 'tool', tool_call_id: 'a', content: 'first' },
-      { role: 'tool', tool_call_id: 'b', content: 'second' },
+    expect(plannerMessages(state, options).filter(({ role }) => role === 'tool')).toEqual([
+      { role: 'tool', tool_call_id: 'a', content: expect.stringMatching(/^<data-\w+ .*>\nfirst\n</) },
+      { role: 'tool', tool_call_id: 'b', content: expect.stringMatching(/^<data-\w+ .*>\nsecond\n</) },
     ])
   })
 
   test('show a gap and its follow-ups, and nothing where the results will do', () => {
     const judged = (result: object) =>
       plannerMessages(
-        stateOf([body('load-session'), body('reflection', { result: result as never })]),
-        none,
+        stateOf([
+          body('load-session'),
+          plan([{ tool: 'look' }]),
+          answer('look', 0, { text: 'seen' }),
+          body('reflection', { result: result as never }),
+        ]),
+        options,
       ).at(-1)
     expect(
       judged({ is_sufficient: false, knowledge_gap: 'no price', follow_up_queries: ['price?'] })?.content,
     ).toBe('# Reflection\nStill missing: no price\n- price?')
-    expect(judged({ is_sufficient: true, knowledge_gap: 'none really' })?.content).toMatch(/^# Request/)
+    expect(judged({ is_sufficient: true, knowledge_gap: 'none really' })?.content).toMatch(/^<data-/)
   })
 
   test('close with the plan and the task that is next', () => {
     const todos = [todo('a', { status: 'completed' }), todo('b', { dependencies: ['a'] })]
-    const closing = plannerMessages(stateOf([[body('load-session'), { todos }]]), none).at(-1)?.content
+    const closing = plannerMessages(stateOf([[body('load-session'), { todos }]]), options).at(-1)?.content
     expect(closing).toMatch(
       /# CURRENT PLAN STATUS\n- \[x\] a: do a \(completed\)\n- \[ \] b: do b \(pending after a\)/,
     )
     expect(closing).toMatch(/# YOUR CURRENT TASK\nb: do b/)
   })
 
-  test('show large results whole where there is room, else their start', async () => {
-    const large = (blob: string, bytes: number) => answer('look', 0, { blob, bytes, head: 'the start' })
-    const state = stateOf([
-      body('load-session'),
-      plan([{ tool: 'look' }]),
-      large('first', 200_000),
-      plan([{ tool: 'look' }]),
-      large('second', 100_000),
-    ])
-    const stored: Record<string, string> = { first: 'a'.repeat(199_900), second: 'b'.repeat(99_900) }
-    const opened = await openBlobs(state, {
-      read: async (hash) => Buffer.from(JSON.stringify({ text: stored[hash] })),
-    })
-    expect([...opened.keys()]).toEqual(['second'])
-    const shown = plannerMessages(state, opened).filter(({ role }) => role === 'tool')
-    expect(shown[0]?.content).toBe('the start\n[cut: 200000 bytes in all; ask for a smaller part]')
-    expect(shown[1]?.content).toBe(stored.second)
-  })
-
-  test('a large result whose bytes are gone or are no JSON still shows its start', async () => {
-    const state = stateOf([
-      body('load-session'),
-      plan([{ tool: 'look' }]),
-      answer('look', 0, { blob: 'x', bytes: 9, head: 'h' }),
-    ])
-    for (const bytes of [null, Buffer.from('not json')])
-      expect((await openBlobs(state, { read: async () => bytes })).size).toBe(0)
+  test('show a large result by its start, with what it is and how to read the rest', () => {
+    const large = {
+      ...answer('look', 0, { blob: 'x', bytes: 200_000, head: 'the start' }),
+      summary: 'A page',
+    }
+    const shown = (canOpen: boolean) =>
+      plannerMessages(stateOf([body('load-session'), plan([{ tool: 'look' }]), large]), {
+        ...options,
+        canOpen,
+      })
+        .filter(({ role }) => role === 'tool')
+        .map(({ content }) => content)
+    expect(shown(true)[0]).toContain(
+      'the start\n[cut: A page; 200000 bytes in all; read_result with action_id 3 reads the rest]',
+    )
+    expect(shown(false)[0]).toContain('[cut: A page; 200000 bytes in all; ask for a smaller part]')
   })
 })

@@ -174,7 +174,7 @@ describe('the reflection node', () => {
     expect((await ran(true, good, true)).asked).toHaveLength(1)
     const { asked, laid } = await ran(false, good)
     expect(asked[0]?.messages[1]?.content).toMatch(
-      /# Request\nWhat\?\n\n# Results\n## Action 4: look \{\}\nseen/,
+      /# Request\nWhat\?\n\n# Results\n## Action 4: look \{\}\n<data-\w+ origin="tool" trusted="no">\nseen\n/,
     )
     expect(laid).toMatchObject({
       preparation: 'It fits.',

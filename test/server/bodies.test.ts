@@ -98,10 +98,10 @@ describe('a body', () => {
     [{ files: [{ name: '../x', type: 't', content_base64: '' }] }, '/files/0/name'],
     [{ files: [{ name: 'n', type: 't', content_base64: '?' }] }, '/files/0/content_base64'],
     [{ files: [{ name: 'n', type: 't', content_base64: '', size: 1 }] }, '/files/0/size'],
-    [{ files: [{ name: 'n', type: 't', url: 'https://x' }] }, '/files/0/url'],
+    [{ files: [{ name: 'n', type: 't', url: 'file:///etc/passwd' }] }, '/files/0/url'],
     [{ files: [{ name: 'n', type: 't' }] }, '/files/0'],
     [
-      { files: [{ name: 'n', type: 't', mapping: { provider: 'aws', path: 'p' } }] },
+      { files: [{ name: 'n', type: 't', mapping: { provider: 'ftp', path: 'p' } }] },
       '/files/0/mapping/provider',
     ],
     [{ scenario: 1 }, '/scenario'],

@@ -69,6 +69,7 @@ const managed = [
   'response-formats',
   'routes',
   'grants',
+  'scenarios',
 ].flatMap((path) => [
   `get /admin/v1/${path}`,
   `post /admin/v1/${path}`,
@@ -101,6 +102,9 @@ describe('/openapi.json', () => {
         'get /v1/models',
         'get /v1/models/{id}',
         'delete /v1/sessions/{id}',
+        'delete /v1/memories/{id}',
+        'get /v1/memories',
+        'get /v1/memories/export',
         'get /',
         'get /healthz',
         'get /metrics',

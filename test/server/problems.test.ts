@@ -84,7 +84,7 @@ describe('a path', () => {
     '/nope',
     '/v1',
     '/v1/runs/r/nope',
-    '/v1/memories',
+    '/v1/memories/of/nobody',
     '/v1/runs/r/trajectory',
     '//v1/runs',
     '/docs/static/nope',

@@ -35,6 +35,8 @@ export const baseConfig = {
   openai: null,
   leaseMs: 30_000,
   filesRoot: null,
+  storage: {},
+  keep: { blobsDays: 7, rejectedJobsDays: 30 },
   concurrency: 4,
   logLevel: 'error',
   otlpEndpoint: null,

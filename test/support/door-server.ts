@@ -119,6 +119,7 @@ const viewOf = (chatUrl: string, embeddingsUrl: string): RegistryView => {
     models: new Map(models.map((one) => [one.name, one])),
     routesByRole: new Map(),
     routesByCategory: new Map(),
+    scenarios: new Map(),
     keysByVendor: new Map([[vendor.id, [key]]]),
   }
 }

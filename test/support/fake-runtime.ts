@@ -171,6 +171,24 @@ export const createFakeRuntime = (): FakeRuntime => {
         note('answer', id, requestId, answer)
         return need(id)
       },
+      memories: {
+        list: async (filter) => {
+          note('memories', 'list', filter)
+          return { data: [], next_cursor: null }
+        },
+        search: async (search) => {
+          note('memories', 'search', search)
+          return []
+        },
+        export: async (userId) => {
+          note('memories', 'export', userId)
+          return []
+        },
+        forget: async (id) => {
+          note('memories', 'forget', id)
+          return false
+        },
+      },
       async session(id) {
         note('session', id)
         const found = inSession(id)
@@ -222,6 +240,7 @@ export const createFakeRuntime = (): FakeRuntime => {
     modelService: null as unknown as Runtime['modelService'],
     modelStats: () => ({ requests: [], tokens: [], fallbacks: 0, pools: [] }),
     startWorker: async () => undefined,
+    startMemoryWork: () => undefined,
     close: async () => undefined,
   }
   return fake

@@ -6,6 +6,7 @@ import { type ActionRow, fold } from '../../src/state/fold.ts'
 import type {
   Clock,
   LogEntry,
+  Memories,
   ModelReply,
   ModelRequest,
   Models,
@@ -15,6 +16,7 @@ import type {
   RunLog,
   RunResult,
 } from '../../src/state/ports.ts'
+import type { Scenarios } from '../../src/state/registry/scenario.ts'
 import type { AdmittedRequest } from '../../src/state/run-request.ts'
 import type { RuntimeState } from '../../src/state/runtime-state.ts'
 
@@ -49,6 +51,7 @@ export type Settings = {
   models?: Models
   clock?: Clock
   control?: AbortController
+  scenarios?: Scenarios
   /** Actions after which the worker is gone: its next commit is refused, as it is after a kill. */
   diesAfter?: number
 }
@@ -89,6 +92,7 @@ export const workOn = async (
       log: logOf(memory, settings.diesAfter ?? Number.POSITIVE_INFINITY),
       clock,
       newAttemptId: () => 'attempt',
+      ...(settings.scenarios && { scenarios: settings.scenarios }),
       events: {
         onAction() {},
         onText: ({ node, attempt, text }) => void memory.texts.push({ node, attempt, text }),
@@ -97,9 +101,14 @@ export const workOn = async (
   )
   const services = {
     models,
-    files: { read: async () => new Uint8Array() },
+    files: {
+      read: async () => new Uint8Array(),
+      prepare: async () => ({ origin_files: [], documents: {}, tables: {}, other_files: {} }),
+      query: async () => ({ ok: false as const, reason: 'there are no tables' }),
+    },
     blobs: { read: async (hash: string) => memory.blobs.get(hash) ?? null },
     users: { profile: async () => ({}) },
+    memories: noMemories,
     clock,
     log: { debug() {}, info() {}, warn() {}, error() {} },
   }
@@ -135,6 +144,14 @@ const logOf = (memory: MemoryRun, diesAfter: number): RunLog => {
       return hash
     },
   }
+}
+
+/** Nothing is remembered of anybody. */
+const noMemories: Memories = {
+  any: async () => false,
+  search: async () => [],
+  recall: async () => [],
+  remember: async () => ({ keep: false, why: 'empty', id: null }),
 }
 
 const noModels: Models = {

@@ -31,5 +31,7 @@ export const noOpModels = ({ rounds = 1, saying = '' }: NoOpOptions = {}): Model
     return { ...reply, text: saying, finish: 'tool_calls', tool_calls: [call] }
   },
   knows: () => true,
+  // so much that no run is ever summed up
+  window: () => ({ context: 1_000_000_000, output: 4096 }),
   describe: () => ({ name: 'no-op', offline: true, base_url: null }),
 })

@@ -109,6 +109,7 @@ export const openModels = (options: OpenAIOptions): Models => {
     models: new Map([model, ...models].map((name) => [name, entry(name)])),
     routesByRole: new Map(),
     routesByCategory: new Map(),
+    scenarios: new Map(),
     keysByVendor: new Map(apiKey === undefined ? [] : [[vendor.id, [key]]]),
   }
   const waits = { baseMs: retry.baseMs, maxMs: retry.maxMs }

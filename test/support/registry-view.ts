@@ -101,6 +101,7 @@ export const view = (parts: {
     routesByRole: new Map(Object.entries(parts.routesByRole ?? {})),
     routesByCategory: new Map(Object.entries(parts.routesByCategory ?? {})),
     keysByVendor,
+    scenarios: new Map(),
   }
 }
 

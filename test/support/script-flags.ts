@@ -23,7 +23,9 @@ export const preferBuild = (): void => {
   const isNew = isBuildNew()
   process.env[setting] = isNew ? '1' : '0'
   if (!isNew)
-    console.log('the process tests run the sources, which is slow; npm run build lets them run the build')
+    console.log(
+      'processes of the tests run the sources, which is slow; npm run build lets them run the build',
+    )
 }
 
 const isBuildNew = (): boolean => {

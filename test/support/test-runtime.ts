@@ -54,6 +54,7 @@ export const openTestRuntime = async (
   const runtime = await openRuntime(config, {
     ...(backend.loadDataDir && { loadDataDir: backend.loadDataDir }),
     ...(backend.queuePrefix && { queuePrefix: backend.queuePrefix }),
+    memory: 'off',
     onLeft: (run, left) => held.push({ run, left, state: run.state }),
     ...options,
   })

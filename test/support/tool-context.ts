@@ -66,6 +66,7 @@ export const visitTool = async (tool: AnyTool, setting: Setting): Promise<Visite
   const context = {
     call: { index: 0, id: 'call_0', input: tool.input.parse(input) },
     files: inMemory(files),
+    blobs: { read: async () => null },
     async ask(question: Question): Promise<PersonAnswer> {
       questions.push(question)
       if (!answer) throw new Error('the setting has no answer')

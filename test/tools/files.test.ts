@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { decodeText } from '../../src/state/files/decode-text.ts'
 import { compilePattern, eachLine } from '../../src/tools/files/pattern.ts'
-import { decodeText, findFile, splitLines } from '../../src/tools/files/text.ts'
+import { findFile, splitLines } from '../../src/tools/files/text.ts'
 
 const bytes = (...values: number[]): Uint8Array => Uint8Array.from(values)
 const wide = (text: string, mark: string): Buffer => Buffer.from(mark + text, 'utf16le')

@@ -7,15 +7,26 @@ import { graphWith } from '../support/parts.ts'
 const long = 'Please look into this. '.repeat(30)
 const file = { name: 'a.csv', type: 'text/csv', local_path: 'blob:x', mapping: null }
 
+/** What an output tool asks for: one answer, or a number for each piece. */
+const outputOf = (schema: Record<string, unknown> = {}): string => {
+  const names = Object.keys((schema.properties ?? {}) as object)
+  const isAnswer = names.join() === 'answer'
+  return JSON.stringify(Object.fromEntries(names.map((name) => [name, isAnswer ? 'Said at once.' : 7])))
+}
+
 const opened = async (request: Partial<AdmittedRequest> & { prompt: string }, text = '') => {
   const memory = memoryRun(request)
-  const models = modelsOf(({ role }) => ({ text: role === 'understand' ? text : 'Done.' }))
+  const models = modelsOf(({ role, schema }) => ({
+    text: role === 'understand' ? text : role === 'output' ? outputOf(schema) : 'Done.',
+  }))
   const { state } = await workOn(await graphWith(), memory, { models })
   checkInvariants(state)
   return {
     state,
     asked: models.requests.filter(({ role }) => role === 'understand'),
     laid: memory.rows.find(({ body }) => body.node === 'understand')?.body,
+    nodes: memory.rows.map(({ body }) => body.node),
+    answer: memory.ended?.result.answer,
     status: memory.ended?.outcome.status,
   }
 }
@@ -75,5 +86,49 @@ describe('understand', () => {
     expect(laid).toMatchObject({ result: { by: 'rules' }, usage: { total_tokens: 15 } })
     expect(state.task_goals).toEqual([''])
     expect(status).toBe('completed')
+  })
+
+  test('makes no call where the caller has set scenario, style and structure, however long the prompt', async () => {
+    const output = { style: 'kind', structure: [{ id: 'a', expected: 'a', type: 'text' as const }] }
+    const { asked, laid } = await opened(
+      { prompt: long, scenario: 'support', output, files: [file] },
+      reply(),
+    )
+    expect([asked, laid]).toEqual([[], undefined])
+    expect((await opened({ prompt: long, scenario: 'support' }, reply())).asked).toHaveLength(1)
+  })
+})
+
+describe('where a turn begins', () => {
+  const structure = [{ id: 'n', expected: 'count', type: 'number' as const }]
+  test.each([
+    ['at the planner by itself', {}, {}, 'planner'],
+    ['at the planner when it says so', {}, { start: 'planner' }, 'planner'],
+    ['at an output tool that it names', {}, { start: 'answer' }, 'answer'],
+    ['at the planner where it names what is none', {}, { start: 'calculate' }, 'planner'],
+    ['at the planner where there are files', { files: [file] }, { start: 'answer' }, 'planner'],
+    [
+      'at the output tool of the request',
+      { output: { tool: 'structured_answer', structure } },
+      { start: 'answer' },
+      'structured_answer',
+    ],
+    [
+      'at the structured answer where pieces are asked for',
+      { output: { structure } },
+      { start: 'answer' },
+      'structured_answer',
+    ],
+    ['at the answer where no pieces are', {}, { start: 'structured_answer' }, 'answer'],
+  ])('%s', async (_, request, more, start) => {
+    const { laid, nodes } = await opened({ prompt: long, ...request }, reply(more))
+    expect(laid).toMatchObject({ next: [start], result: { start } })
+    expect(nodes[nodes.indexOf('understand') + 1]).toBe(start)
+  })
+
+  test('at an output tool makes the answer from the request without a step of the planner', async () => {
+    const { nodes, answer } = await opened({ prompt: long }, reply({ start: 'answer' }))
+    expect(nodes).toEqual(['load-session', 'user-context', 'understand', 'answer', 'end'])
+    expect(answer).toBe('Said at once.')
   })
 })

@@ -65,6 +65,7 @@ const findingsOf = (view: RegistryView, sick: ReadonlyMap<string, Sick>): Findin
   ...[...vendorsOf(view)].flatMap(([id, name]) => keyFindings(name, view.keysByVendor.get(id) ?? [], sick)),
   ...formatFindings(view),
   ...routeFindings(view),
+  ...scenarioFindings(view),
 ]
 
 const vendorsOf = ({ models }: RegistryView): Map<string, string> =>
@@ -136,4 +137,19 @@ const routeFindings = ({ models, routesByRole, routesByCategory }: RegistryView)
       text: `the route of ${name} leads to nothing: none of its models is there and active`,
       remedy: 'enable one of its models, or PATCH /admin/v1/routes/{id} to others',
     }))
+}
+
+/** A model that is switched off is not called: the run of its scenario fails where nobody stands in. */
+const scenarioFindings = ({ scenarios, models }: RegistryView): Finding[] => {
+  if (scenarios.size === 0) return []
+  const away = [...scenarios.values()].flatMap(({ name, models: named }) =>
+    Object.entries(named)
+      .filter(([, alias]) => models.get(alias)?.active !== true)
+      .map(([role, alias]) => ({
+        ok: false,
+        text: `scenario "${name}" names ${alias} for ${role}, which is not there or switched off`,
+        remedy: 'enable the model, or PATCH /admin/v1/scenarios/{id} to another',
+      })),
+  )
+  return [{ ok: true, text: plural(scenarios.size, 'scenario') }, ...away]
 }

@@ -1,5 +1,6 @@
 import { isIPv4 } from 'node:net'
-import { makeAdminToken, makeMasterKey, type SettingName } from './settings.ts'
+import { makeAdminToken, makeMasterKey, remedies, type SettingName } from './settings.ts'
+import { missingStorage } from './storage.ts'
 
 /** What is wrong with one setting, and what to do about it. Never holds the value of a secret. */
 export type SettingFault = { setting: SettingName; problem: string; remedy: string }
@@ -69,15 +70,22 @@ const checkMasterKey = (raw: RawSettings): SettingFault[] =>
         },
       ]
 
+const checkStorage = (raw: RawSettings): SettingFault[] =>
+  missingStorage(raw).map((setting) => ({
+    setting,
+    problem: 'is missing while others of this storage are set',
+    remedy: `${remedies[setting]}, or leave them all out`,
+  }))
+
 /** Faults that lie between settings, or in what is not there. */
 export const crossCheck = (raw: RawSettings, role: Role): SettingFault[] => {
   switch (role) {
     case 'serve':
     case 'api':
-      return [...checkServers(raw, role), ...checkDoor(raw), ...checkMasterKey(raw)]
+      return [...checkServers(raw, role), ...checkDoor(raw), ...checkMasterKey(raw), ...checkStorage(raw)]
     case 'worker':
     case 'run':
-      return [...checkServers(raw, role), ...checkMasterKey(raw)]
+      return [...checkServers(raw, role), ...checkMasterKey(raw), ...checkStorage(raw)]
     case 'migrate':
       return []
     case 'keys':

@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { z } from 'zod'
+import { storageRemedies, storageShape } from './storage.ts'
 
 /** Every setting as it stands in the environment: what it may be, and what to do when it is not. CONTRACT section 2. */
 
@@ -88,6 +89,9 @@ export const settingsSchema = z.object({
   )
     .transform((path) => resolve(path))
     .optional(),
+  ...storageShape(httpAddress().optional(), headerText().optional()),
+  MASON_KEEP_BLOBS_DAYS: wholeNumber(1, 36_500).default(7),
+  MASON_KEEP_REJECTED_JOBS_DAYS: wholeNumber(1, 36_500).default(30),
   WORKER_CONCURRENCY: wholeNumber(1, 1000).default(8),
   LOG_LEVEL: oneOf(logLevels).default('info'),
   OTEL_EXPORTER_OTLP_ENDPOINT: httpAddress().optional(),
@@ -120,6 +124,9 @@ export const remedies: Record<SettingName, string> = {
   OPENAI_EMBEDDING_MODEL: "set the name of one of the server's embedding models",
   MASON_LEASE_MS: 'leave it out for 30000 (half a minute)',
   MASON_FILES_ROOT: 'make the folder, or leave the setting out: then no "local" mapping can be read',
+  ...storageRemedies,
+  MASON_KEEP_BLOBS_DAYS: 'leave it out for 7: how long bytes are kept that no session holds',
+  MASON_KEEP_REJECTED_JOBS_DAYS: 'leave it out for 30: how long refused queue jobs are kept',
   WORKER_CONCURRENCY: 'set how many runs one worker may have at once, for example 8',
   LOG_LEVEL: 'leave it out for info',
   OTEL_EXPORTER_OTLP_ENDPOINT: 'for example http://127.0.0.1:4318',

@@ -1,47 +1,86 @@
-import { readFile, realpath } from 'node:fs/promises'
-import { isAbsolute, join, relative } from 'node:path'
+import { readFile } from 'node:fs/promises'
 import { MasonError } from '../../state/errors.ts'
 import type { Files, Sql } from '../../state/ports.ts'
-import { readBlob } from '../runs/run-log.ts'
+import type { OriginFile } from '../../state/runtime-state.ts'
+import { keepBlob } from '../sessions/blobs.ts'
+import { createSlots } from '../slots.ts'
+import { openFileProcess } from './file-process.ts'
+import { FileFault } from './origins/fault.ts'
+import { type Origins, openOrigin } from './origins/open.ts'
+import type { Saved } from './origins/save.ts'
+import { prepareFiles } from './prepare-files.ts'
+import { createPreparedCache } from './prepared-cache.ts'
+import { queryTables } from './query-tables.ts'
+import { openWorkFolder } from './work-folder.ts'
 
-/** The files of one business's run: uploads by their hash, `local` mappings inside MASON_FILES_ROOT. */
-export const createFiles = (options: { sql: Sql; tenant: string; filesRoot: string | null }): Files => ({
-  async read(file, signal) {
-    if (file.local_path.startsWith('blob:')) {
-      const bytes = await readBlob(options.sql, options.tenant, file.local_path.slice('blob:'.length))
-      if (bytes) return bytes
-      throw new MasonError('not_found', `the bytes of "${file.name}" are gone`, {
-        remedy: 'upload the file again',
-      })
-    }
-    if (file.mapping?.provider === 'local')
-      return readLocal(options.filesRoot, file.mapping.path, file.name, signal)
-    throw new MasonError('not_found', `"${file.name}" has no bytes that can be read here`)
-  },
-})
+/** What one file, or one statement, may take. */
+const limits = {
+  prepare: { maxBytes: 450 * 1024 * 1024, maxMs: 30_000 },
+  query: { maxBytes: 450 * 1024 * 1024, maxMs: 30_000 },
+}
+/** Processes that open files at once, of all runs of this process. */
+const mostProcesses = 2
+/** What a tool may read into this process's memory. */
+const mostReadBytes = 64 * 1024 * 1024
 
-/** Links are followed first, so that none leads out of the folder. */
-const readLocal = async (
-  root: string | null,
-  path: string,
-  name: string,
-  signal: AbortSignal,
-): Promise<Uint8Array> => {
-  if (root === null)
-    throw new MasonError('not_found', `"${name}" is a local file, and no folder is open to them`, {
-      remedy: 'set MASON_FILES_ROOT to the folder that local mappings may point into',
-    })
-  try {
-    const folder = await realpath(root)
-    const found = await realpath(join(folder, path))
-    const inside = relative(folder, found)
-    if (!inside.startsWith('..') && !isAbsolute(inside)) return await readFile(found, { signal })
-  } catch (error) {
-    signal.throwIfAborted()
-    const { code } = error as NodeJS.ErrnoException
-    if (code !== 'ENOENT' && code !== 'ENOTDIR' && code !== 'EISDIR' && code !== 'EACCES') throw error
+export type FilesOptions = Origins & { limits?: typeof limits }
+
+/** The files of the runs of this process. */
+export const createFileService = (options: FilesOptions) => {
+  const slots = createSlots(mostProcesses)
+  const { prepare, query } = options.limits ?? limits
+  return {
+    /** The files of one business's run: uploads by their hash, mappings inside their places, addresses through egress. */
+    for(sql: Sql, run: { tenant: string; run_id: string }): Files {
+      const { tenant } = run
+      const open = (file: Readonly<OriginFile>, place: string, signal: AbortSignal): Promise<Saved> =>
+        openOrigin({ sql, tenant, origins: options }, file, place, signal)
+      return {
+        async read(file, signal) {
+          await using folder = await openWorkFolder()
+          const saved = await open(file, folder.place(), signal).catch((error: unknown) => {
+            throw error instanceof FileFault ? notThere(file.name, error) : error
+          })
+          if (saved.bytes > mostReadBytes)
+            throw new MasonError('payload_too_large', `"${file.name}" is too large to be read line by line`, {
+              remedy: 'ask query_table for what is needed of its rows',
+            })
+          return await readFile(saved.path, { signal })
+        },
+        async prepare(files, takenTables, signal) {
+          await using _slot = await slots.take(signal)
+          await using folder = await openWorkFolder()
+          await using process = openFileProcess(prepare)
+          const cache = createPreparedCache(sql, run)
+          return await prepareFiles(
+            { cache, process, place: folder.place, open, keepBlob: (bytes) => keepBlob(sql, run, bytes) },
+            files,
+            takenTables,
+            signal,
+          )
+        },
+        async query(asked, signal) {
+          await using _slot = await slots.take(signal)
+          await using folder = await openWorkFolder()
+          await using process = openFileProcess(query)
+          try {
+            return await queryTables({ tenant, process, place: folder.place, open }, asked, signal)
+          } catch (error) {
+            if (error instanceof FileFault)
+              return { ok: false, reason: `the file of a table is not to be had: ${error.message}` }
+            throw error
+          }
+        },
+      }
+    },
   }
-  throw new MasonError('not_found', `"${name}" is not there: ${path}`, {
-    remedy: 'check the path of its mapping',
+}
+
+export type FileService = ReturnType<typeof createFileService>
+
+const notThere = (name: string, { message }: FileFault): MasonError => {
+  const at = message.lastIndexOf('; ')
+  return new MasonError('not_found', `"${name}": ${at === -1 ? message : message.slice(0, at)}`, {
+    ...(at !== -1 && { remedy: message.slice(at + 2) }),
   })
 }

@@ -1,6 +1,7 @@
 import type { ModelMessage, ModelReply, ModelTool, ToolCallRequest } from '../../state/ports.ts'
 import type { FormatView, Paths } from '../../state/registry/response-format.ts'
 import type { Strategy } from '../../state/registry/routing.ts'
+import type { Scenario } from '../../state/registry/scenario.ts'
 import type { Json, Usage } from '../../state/runtime-state.ts'
 import type { Secret } from '../secrets/secret.ts'
 import type { Fault } from './wire/faults.ts'
@@ -79,6 +80,8 @@ export type RegistryView = {
   routesByRole: ReadonlyMap<string, RouteEntry>
   routesByCategory: ReadonlyMap<string, RouteEntry>
   keysByVendor: ReadonlyMap<string, readonly KeyEntry[]>
+  /** Active ones, by name. */
+  scenarios: ReadonlyMap<string, Scenario>
 }
 
 /** A view that follows the database: at once by a hint, and within a second by a look at the version. */

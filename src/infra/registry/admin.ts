@@ -10,6 +10,7 @@ import { createGrants } from './grants.ts'
 import { createKeys } from './keys.ts'
 import { createModels } from './models.ts'
 import { createRoutes } from './routes.ts'
+import { createScenarios } from './scenarios.ts'
 import { createVendors } from './vendors.ts'
 
 export type RegistryAdminOptions = {
@@ -43,6 +44,7 @@ export const createRegistryAdmin = (options: RegistryAdminOptions) => {
     formats: createFormats(context),
     routes: createRoutes(context),
     grants: createGrants(context),
+    scenarios: createScenarios(context),
     trials: { ...models, testFormat: tryFormat, inferFormat: proposeFormat },
   }
 }

@@ -73,11 +73,13 @@ export const createModels = (context: StoreContext) => {
 const inputOf = ({ id: _, created_at: __, updated_at: ___, at: ____, vendor_id: _____, ...input }: Row) =>
   input
 
-/** Routes name models by their aliases. */
+/** Routes and scenarios name models by their aliases. */
 const usersOf = async (sql: Sql, { name }: Row): Promise<User[]> => {
   const { rows } = await sql.query<User>(
     `SELECT 'route' AS kind, route_id AS id, COALESCE('role ' || role, 'category ' || category) AS name FROM routes
-     WHERE EXISTS (SELECT 1 FROM json_array_elements(models) AS entry WHERE entry ->> 'model' = $1) LIMIT 100`,
+     WHERE EXISTS (SELECT 1 FROM json_array_elements(models) AS entry WHERE entry ->> 'model' = $1)
+     UNION ALL SELECT 'scenario', scenario_id, name FROM scenarios
+     WHERE EXISTS (SELECT 1 FROM json_each_text(models) AS entry WHERE entry.value = $1) LIMIT 100`,
     [name],
   )
   return rows

@@ -2,6 +2,7 @@ import type { Sql } from '../../state/ports.ts'
 import type { Prices } from '../../state/registry/catalog.ts'
 import type { FormatInput, FormatView } from '../../state/registry/response-format.ts'
 import type { Strategy } from '../../state/registry/routing.ts'
+import type { Scenario } from '../../state/registry/scenario.ts'
 import type { Sealed } from '../secrets/envelope.ts'
 
 /** The tables of the registry as they stand, all of one moment. */
@@ -70,6 +71,7 @@ type RouteRow = {
   models: { model: string; weight?: number }[]
   strategy: Strategy
 }
+export type ScenarioRow = Scenario & { status: Status }
 type GrantRow = { key_id: string; business_id: string | null; user_id: string | null }
 
 export type RegistryRows = {
@@ -82,6 +84,7 @@ export type RegistryRows = {
   categories: CategoryRow[]
   routes: RouteRow[]
   grants: GrantRow[]
+  scenarios: ScenarioRow[]
 }
 
 const sealedColumns = (sealed: string): string =>
@@ -108,7 +111,8 @@ const statement = `SELECT (SELECT version FROM registry_version) AS version,
   ${list('format_id AS id, name, category, definition, built_in, status, faults, created_at, updated_at, xmin::text AS mark', 'response_formats', 'format_id')} AS formats,
   ${list('name, built_in', 'categories', 'category_id')} AS categories,
   ${list('role, category, models, strategy', 'routes', 'route_id')} AS routes,
-  ${list('key_id, business_id, user_id', 'grants', 'grant_id')} AS grants`
+  ${list('key_id, business_id, user_id', 'grants', 'grant_id')} AS grants,
+  ${list('name, description, prompts, tools, output_tool, limits, models, rules, status', 'scenarios', 'scenario_id')} AS scenarios`
 
 /** As the envelope takes it. */
 export const sealedOf = ({ master_key, wrapped_key, sealed }: SealedColumns): Sealed => ({

@@ -150,7 +150,8 @@ const withOffline = (rows: RegistryRows): RegistryRows => {
     ),
     models: put(
       rows.models,
-      { ...newModel, vendor_id, endpoint_id },
+      // it reads all it is given in no time
+      { ...newModel, vendor_id, endpoint_id, context_window: 4_000_000 },
       { id: offlineModelId, name, upstream_name: offlineModel, category: 'text', status: 'active' },
     ),
   }

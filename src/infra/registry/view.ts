@@ -143,6 +143,7 @@ export const createViewMaker = ({ masterKeys, openai, onSecret }: ViewOptions) =
       models: modelsOf(rows, vendors, endpoints, formats),
       ...routesOf(rows),
       keysByVendor: keysOf(rows, secrets(rows.keys)),
+      scenarios: scenariosOf(rows),
     }
   }
 }
@@ -194,6 +195,13 @@ const routesOf = ({ routes }: RegistryRows): Pick<RegistryView, 'routesByRole' |
   }
   return { routesByRole, routesByCategory }
 }
+
+const scenariosOf = ({ scenarios }: RegistryRows): RegistryView['scenarios'] =>
+  new Map(
+    scenarios
+      .filter(({ status }) => status === 'active')
+      .map(({ status: _, ...scenario }) => [scenario.name, scenario]),
+  )
 
 const keysOf = (
   { keys, grants }: RegistryRows,

@@ -4,7 +4,9 @@ import type { AdmittedRequest, RunRequest } from '../../state/run-request.ts'
 import type { RunStatus } from '../../state/run-view.ts'
 import type { OriginFile } from '../../state/runtime-state.ts'
 import type { Database } from '../database/database.ts'
+import { urlPlace } from '../files/origins/url.ts'
 import { contentHash, newRunId, newSessionId, sha256 } from '../ids.ts'
+import { holdBlobs, storeBlob } from '../sessions/blobs.ts'
 import { maxSessionQueue, tooManyOfSession } from './queue-caps.ts'
 
 export type Admitted = { id: string; session_id: string; turn: number; status: RunStatus }
@@ -108,17 +110,24 @@ export const admitAll = async (
   businessId: string,
   entrants: readonly Entrant[],
 ): Promise<(Admission | MasonError)[]> => {
-  const uploads = entrants.flatMap((entrant) => entrant.uploads)
+  // in one order, or two that bring the same files could wait for each other in a circle
+  const uploads = entrants
+    .flatMap(({ uploads, row }) => uploads.map((upload) => ({ ...upload, row })))
+    .sort((a, b) => (a.hash < b.hash ? -1 : 1))
   const rows = JSON.stringify(entrants.map(({ row }) => row))
   const answer = await database.asBusiness(
     businessId,
     async (sql) => {
-      for (const { hash, bytes } of uploads)
-        await sql.query(
-          'INSERT INTO blobs (tenant, sha256, bytes) VALUES ($1, $2, $3) ON CONFLICT (tenant, sha256) DO NOTHING',
-          [businessId, hash, bytes],
-        )
-      return sql.query<Row>(admitStatement, [businessId, rows])
+      for (const { hash, bytes } of uploads) await sql.query(storeBlob, [businessId, hash, bytes])
+      const admitted = await sql.query<Row>(admitStatement, [businessId, rows])
+      const isIn = new Set(admitted.rows.filter(({ turn }) => turn !== null).map(({ run_id }) => run_id))
+      const uses = uploads.filter(({ row }) => isIn.has(row.run_id))
+      await holdBlobs(
+        sql,
+        businessId,
+        uses.map(({ hash, row }) => ({ sha256: hash, session_id: row.session_id })),
+      )
+      return admitted
     },
     { atOnce: uploads.length === 0 },
   )
@@ -189,15 +198,14 @@ export const findEarlier = async (
 /** Uploaded bytes go to blobs under their hash; the request keeps where they are. */
 const splitUploads = (request: RunRequest): { admitted: AdmittedRequest; uploads: Upload[] } => {
   const uploads: Upload[] = []
-  const files = (request.files ?? []).map(({ name, type, mapping, content_base64 }): OriginFile => {
+  const files = (request.files ?? []).map(({ name, type, mapping, content_base64, url }): OriginFile => {
+    if (url !== undefined) return { name, type, local_path: urlPlace(url), mapping: null }
     if (content_base64 === undefined) return { name, type, local_path: '', mapping: mapping ?? null }
     const bytes = Buffer.from(content_base64, 'base64')
     const hash = sha256(bytes)
     uploads.push({ hash, bytes })
     return { name, type, local_path: `blob:${hash}`, mapping: null }
   })
-  // in one order, or two requests with the same files could wait for each other in a circle
-  uploads.sort((a, b) => (a.hash < b.hash ? -1 : 1))
   const { session_id: _session, business_id: _business, ...rest } = request
   return { admitted: { ...rest, files }, uploads }
 }

@@ -1,8 +1,8 @@
 import { MasonError } from '../../state/errors.ts'
 import type { ActionRow } from '../../state/fold.ts'
-import type { PersonAnswer, RunLog, Sql } from '../../state/ports.ts'
+import type { LogEntry, PersonAnswer, RunLog, Sql } from '../../state/ports.ts'
 import { one } from '../database/database.ts'
-import { sha256 } from '../ids.ts'
+import { blobsNamed, holdStored, keepBlob } from '../sessions/blobs.ts'
 import { appendAction, type Fence, finishRun } from './append.ts'
 import { doEffect } from './effects.ts'
 import { parkRun, requeueRun } from './release.ts'
@@ -24,9 +24,23 @@ export const createRunLog = (sql: Sql, fence: Fence, checkLease?: () => void): R
     )
     throw cancelled ? new MasonError('cancelled', cancelled.reason ?? '') : leaseLost()
   }
+  const held = new Set<string>()
+  /** Before the action: what it names must not go while it is committed. Most actions name nothing. */
+  const hold = async ({ body, patch }: LogEntry): Promise<void> => {
+    const named = blobsNamed(body, patch).filter((hash) => !held.has(hash))
+    if (named.length === 0) return
+    await holdStored(sql, fence, named)
+    for (const hash of named) held.add(hash)
+  }
   return {
-    append: (entry) => appendAction(sql, fence, entry),
-    finish: (entry, outcome, result) => finishRun(sql, fence, { ...entry, outcome, result }),
+    async append(entry) {
+      await hold(entry)
+      await appendAction(sql, fence, entry)
+    },
+    async finish(entry, outcome, result) {
+      await hold(entry)
+      await finishRun(sql, fence, { ...entry, outcome, result })
+    },
     park: (question, call, workedMs) => leave(parkRun(sql, fence, question, call, workedMs)),
     requeue: (runAt, workedMs) => leave(requeueRun(sql, fence, runAt, workedMs)),
     effect: (call, request, signal, { resend } = { resend: false }) =>
@@ -40,11 +54,8 @@ export const createRunLog = (sql: Sql, fence: Fence, checkLease?: () => void): R
       return row?.answer ?? null
     },
     async keepBlob(bytes) {
-      const hash = sha256(bytes)
-      await sql.query(
-        'INSERT INTO blobs (tenant, sha256, bytes) VALUES ($1, $2, $3) ON CONFLICT (tenant, sha256) DO NOTHING',
-        [fence.tenant, hash, bytes],
-      )
+      const hash = await keepBlob(sql, fence, bytes)
+      held.add(hash)
       return hash
     },
   }

@@ -3,12 +3,13 @@ import type { Scrubber } from './scrubber.ts'
 
 /** Tells the scrubber what of the settings must show nowhere. */
 export const scrubSettings = (config: Config, scrubber: Pick<Scrubber, 'add'>): void => {
-  const { database, redisUrl, masterKey, previousMasterKeys, adminToken, openai, client } = config
+  const { database, redisUrl, masterKey, previousMasterKeys, adminToken, openai, client, storage } = config
   const secrets = [
     masterKey,
     ...previousMasterKeys,
     adminToken,
     openai?.apiKey,
+    ...Object.values(storage).map(({ secretAccessKey }) => secretAccessKey),
     client.token,
     ...(database.kind === 'postgres' ? passwordIn(database.url) : []),
     ...(redisUrl ? passwordIn(redisUrl) : []),

@@ -4,15 +4,18 @@ import { repeatWork } from '../repeat-work.ts'
 import type { Admission } from '../runs/admit.ts'
 import { takeIntakeJob } from '../runs/intake.ts'
 import { reconcile, relayBells } from '../runs/relay.ts'
+import { createSweep, type Keep } from '../sessions/sweep.ts'
 import { createWorker, type WorkerOptions } from './worker.ts'
 
 type StartOptions = Omit<WorkerOptions, 'ring'> & {
   queues: Queues
+  keep: Keep
   submit(businessId: string, request: RunRequest, key: string): Promise<Admission>
 }
 
 const relayEveryMs = 500
 const reconcileEveryMs = 10_000
+const sweepEveryMs = 60_000
 /** How long a bell waits for a place here before another worker may have it. Also what bounds the passing of a backlog. */
 const bellPatienceMs = 100
 
@@ -43,9 +46,10 @@ export const startWorker = async (options: StartOptions) => {
     await reconcile(database, queues, log, leaseMs * 3)
   }
   const reconciler = repeatWork(look, everyMs, clock, log, 'reconciling')
+  const sweeper = repeatWork(createSweep(database, options.keep), sweepEveryMs, clock, log, 'sweeping')
   return {
     async close(): Promise<void> {
-      await Promise.all([relay.stop(), reconciler.stop(), intake.close(1000), bells.pause()])
+      await Promise.all([relay.stop(), reconciler.stop(), sweeper.stop(), intake.close(1000), bells.pause()])
       await worker.close()
       await bells.close(1000)
     },

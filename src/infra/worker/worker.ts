@@ -2,17 +2,21 @@ import type { Graph } from '../../graph/build.ts'
 import { executeRun, failure, type Left, Stopped } from '../../graph/execute.ts'
 import { LiveRun } from '../../graph/live-run.ts'
 import { MasonError } from '../../state/errors.ts'
-import { fold } from '../../state/fold.ts'
 import type { Clock, Log, Models, Sql } from '../../state/ports.ts'
+import type { Scenarios } from '../../state/registry/scenario.ts'
+import { emptyState } from '../../state/runtime-state.ts'
 import type { Database } from '../database/database.ts'
 import type { Feed } from '../events/feed.ts'
-import { createFiles } from '../files/run-files.ts'
+import type { FileService } from '../files/run-files.ts'
 import { newAttemptId } from '../ids.ts'
+import type { Embedder } from '../memory/embeddings.ts'
+import { createMemories } from '../memory/for-run.ts'
 import type { Caller } from '../models/ports.ts'
 import { type Claim, claimNext, maxStalls } from '../runs/claim.ts'
 import { keepLeases } from '../runs/leases.ts'
 import { giveUpRun, handBackRun } from '../runs/release.ts'
-import { createRunLog, readBlob, readRows } from '../runs/run-log.ts'
+import { createRunLog, readBlob } from '../runs/run-log.ts'
+import { createSessionHeads } from '../runs/session-heads.ts'
 import { createSteadySql, type SteadyLease } from '../runs/steady.ts'
 import { createSlots } from '../slots.ts'
 import { readProfile } from '../users.ts'
@@ -23,12 +27,14 @@ export type WorkerOptions = {
   graph: Graph
   /** The models, on behalf of whoever pays for the calls. */
   modelsFor(caller: Caller): Models
+  scenarios: Scenarios
+  embedder: Embedder
   clock: Clock
   log: Log
   workerId: string
   leaseMs: number
   concurrency: number
-  filesRoot: string | null
+  files: FileService
   /** Told of every run this process lets go of, with the state it held; tests compare that with what is stored. */
   onLeft?: (run: LiveRun, left: Left) => void
   /** Rings for a run that this process cannot take itself. */
@@ -42,6 +48,7 @@ export const createWorker = (options: WorkerOptions) => {
   const leases = keepLeases({ sql: database, clock, log, workerId, leaseMs })
   const stopHints = feed.onCancelling(() => void leases.lookForCancels())
   const controls = new Set<AbortController>()
+  const heads = createSessionHeads()
   let claiming: Promise<unknown> = Promise.resolve()
   let closing = false
 
@@ -95,13 +102,14 @@ export const createWorker = (options: WorkerOptions) => {
     const sql = createSteadySql(database, clock, lease)
     // a session whose next action is its first has nothing to read
     const isNew = claim.next_seq === 1
-    const rows = isNew ? [] : await readRows(sql, claim.tenant, claim.session_id, claim.turn)
+    const state = isNew ? emptyState : await heads.load(sql, claim.tenant, claim.session_id, claim.turn)
     const live = new LiveRun(
-      { ...claim, business_id: claim.tenant, state: fold(rows) },
+      { ...claim, business_id: claim.tenant, state },
       {
         log: createRunLog(sql, claim, lease.check),
         clock,
         newAttemptId,
+        scenarios: options.scenarios,
         events: {
           onAction: () => feed.changed(claim.tenant, claim.session_id, 'action'),
           // a new claim's attempts come after all of the one before, so that they void what was streamed then
@@ -132,9 +140,10 @@ export const createWorker = (options: WorkerOptions) => {
       user_id: claim.user_id,
       run_id: claim.run_id,
     }),
-    files: createFiles({ sql, tenant: claim.tenant, filesRoot: options.filesRoot }),
+    files: options.files.for(sql, claim),
     blobs: { read: (hash: string) => readBlob(sql, claim.tenant, hash) },
     users: { profile: (userId: string) => readProfile(sql, claim.tenant, userId) },
+    memories: createMemories({ database, embedder: options.embedder, log }, claim, claim),
     clock,
     log,
   })

@@ -1,13 +1,16 @@
 import { z } from 'zod'
 import { defineNode, type GraphInfo } from '../../graph/node.ts'
-import { openBlobs } from '../../graph/open-blobs.ts'
 import type { AnyTool } from '../../graph/tool.ts'
 import type { PlannedCall } from '../../state/calls.ts'
+import { promptBudget } from '../../state/context/budget.ts'
+import { compactionNode } from '../../state/context/compacted.ts'
+import { isCompactionDue } from '../../state/context/compaction.ts'
 import { contextFields } from '../../state/context.ts'
 import type { ModelTool } from '../../state/ports.ts'
 import type { AdmittedRequest } from '../../state/run-request.ts'
 import type { Json, RuntimeState, Todo } from '../../state/runtime-state.ts'
 import { planTodos, updateTodosInput } from '../../state/todos.ts'
+import { estimateTokens } from '../../state/tokens.ts'
 import { turnTodos } from '../../state/turn.ts'
 import { type Interpretation, interpret, updateTodosName } from './interpret.ts'
 import { plannerMessages } from './messages.ts'
@@ -20,16 +23,27 @@ export default defineNode({
   description: 'Keeps the plan and decides: call tools, or finish through an output tool',
   reads: contextFields,
   writes: ['todos'],
-  next: [{ tools: 'call' }, { tools: 'output' }],
-  async run(state, { checkpoint, models, request, graph, blobs, clock, stream }, signal) {
+  next: [{ tools: 'call' }, { tools: 'output' }, compactionNode],
+  async run(state, { checkpoint, models, request, graph, clock, stream }, signal) {
     const tools = callTools(graph, request)
+    const offered = modelTools(tools)
+    const budget = promptBudget('planner', models.window?.('planner', request.models?.planner))
+    if (isCompactionDue(state, budget))
+      return checkpoint({
+        summary: 'What was said and found has grown long: it is summed up first',
+        relevance: 0,
+        next: [compactionNode],
+      })
     const outputs = graph.tools.filter((tool) => tool.kinds.includes('output'))
     const plan = createPlan(turnTodos(state))
     const thought = await think(
       {
         models,
-        messages: plannerMessages(state, await openBlobs(state, blobs)),
-        tools: modelTools(tools),
+        messages: plannerMessages(state, {
+          budget: Math.max(budget / 2, budget - tokensOf(offered)),
+          canOpen: tools.some(({ name }) => name === 'read_result'),
+        }),
+        tools: offered,
         model: request.models?.planner,
         onText: stream,
         read: (reply) => plan.apply(interpret(reply, tools, outputs)),
@@ -95,6 +109,19 @@ const modelTools = (tools: readonly AnyTool[]): ModelTool[] => [
     parameters: jsonSchema(updateTodosInput),
   },
 ]
+
+/** What the tools take beside the prompt. */
+const tokensOf = (tools: readonly ModelTool[]): number =>
+  tools.reduce((sum, tool) => sum + toolTokens(tool), 0)
+
+const toolTokens = ({ name, description, parameters }: ModelTool): number => {
+  const known =
+    schemaTokens.get(parameters) ?? estimateTokens(name + description + JSON.stringify(parameters))
+  schemaTokens.set(parameters, known)
+  return known
+}
+
+const schemaTokens = new WeakMap<object, number>()
 
 const jsonSchemas = new WeakMap<z.ZodType, Record<string, unknown>>()
 

@@ -1,3 +1,4 @@
+import { numberAttempts } from '../../graph/number-attempts.ts'
 import { MasonError } from '../../state/errors.ts'
 import type { ModelMessage, ModelReply, Models, ModelTool } from '../../state/ports.ts'
 import type { Usage } from '../../state/runtime-state.ts'
@@ -72,18 +73,6 @@ const faultsOf = (reply: ModelReply, read: Interpretation): string[] => {
 /** A reply that did nothing but plan. Text beside an open plan announces work; it is not the answer yet. */
 const onlyPlans = (reply: ModelReply, read: Interpretation, isOpen: boolean): boolean =>
   isIdle(read) && read.todos.length > 0 && (isOpen || reply.text.trim() === '')
-
-/** Attempts go on counting from reply to reply, so that each voids what was streamed of the one before. */
-const numberAttempts = (onText: Ask['onText']): (() => Ask['onText']) => {
-  let highest = 0
-  return () => {
-    const base = highest
-    return (text, attempt) => {
-      highest = Math.max(highest, base + attempt)
-      onText(text, base + attempt)
-    }
-  }
-}
 
 /** A model that fails after others answered: the tokens of the whole action stay known. */
 const callModel = async (

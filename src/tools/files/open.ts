@@ -1,8 +1,15 @@
-import type { Files } from '../../state/ports.ts'
+import { decodeText } from '../../state/files/decode-text.ts'
+import { documentOf, otherFileOf, type PreparedDocument, tablesOf } from '../../state/files/prepared.ts'
+import type { Blobs, Files } from '../../state/ports.ts'
 import type { RuntimeState } from '../../state/runtime-state.ts'
-import { decodeText, findFile, splitLines } from './text.ts'
+import { findFile, splitLines } from './text.ts'
 
-export type Opened = { ok: true; name: string; lines: string[] } | { ok: false; fault: string }
+/** `place` says where a line stands in a document of pages or sections, such as " (page 3)"; else it is empty. */
+export type Opened =
+  | { ok: true; name: string; lines: string[]; place(line: number): string }
+  | { ok: false; fault: string }
+
+type Readable = Pick<RuntimeState, 'origin_files' | 'preprocessed_files'>
 
 const maxNamed = 100
 
@@ -12,10 +19,10 @@ const filesThereAre = (names: readonly string[]): string => {
   return `Files there are: ${names.slice(0, maxNamed).join(', ')}${more}.`
 }
 
-/** The lines of one of the run's own text files, or why there are none, in words for the model. */
+/** The lines of one of the run's own files, as text or as what was made of it, or why there are none, for the model. */
 export const openLines = async (
-  state: Pick<RuntimeState, 'origin_files'>,
-  files: Files,
+  state: Readable,
+  { files, blobs }: { files: Files; blobs: Blobs },
   path: string,
   signal: AbortSignal,
 ): Promise<Opened> => {
@@ -24,8 +31,28 @@ export const openLines = async (
     const names = state.origin_files.map(({ name }) => name)
     return { ok: false, fault: `Error: File not found at path '${path}'.\n${filesThereAre(names)}` }
   }
-  const text = decodeText(await files.read(file, signal))
-  if (text !== null) return { ok: true, name: file.name, lines: splitLines(text) }
-  const fault = `Error: '${file.name}' is a binary file, not text. Use a text file (txt, csv, json, md), or a tool that reads its format.`
-  return { ok: false, fault }
+  const document = documentOf(state, file.name)
+  const kept = document?.text ? await blobs.read(document.text.blob) : null
+  const text = kept ? Buffer.from(kept).toString('utf8') : decodeText(await files.read(file, signal))
+  if (text === null) return { ok: false, fault: whyNotText(state, file.name) }
+  return { ok: true, name: file.name, lines: splitLines(text), place: placesOf(document) }
+}
+
+const whyNotText = (state: Readable, name: string): string => {
+  const other = otherFileOf(state, name)
+  if (other && !other.readable) return `Error: '${name}' cannot be read: ${other.notes.join('; ')}.`
+  const tables = tablesOf(state).filter(({ table }) => table.file === name)
+  if (tables.length > 0)
+    return `Error: '${name}' holds tables: ask query_table for ${tables.map(({ table }) => table.table).join(', ')}.`
+  return `Error: '${name}' is a binary file, not text. Use a text file (txt, csv, json, md), or a tool that reads its format.`
+}
+
+const placesOf = (document: PreparedDocument | null): ((line: number) => string) => {
+  const pages = document?.page_lines ?? []
+  if (document === null || pages.length === 0) return () => ''
+  const word = document.format === 'pptx' ? 'slide' : 'page'
+  return (line) => {
+    const page = pages.findLastIndex((first) => first <= line) + 1
+    return page === 0 ? '' : ` (${word} ${page})`
+  }
 }

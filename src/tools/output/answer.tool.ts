@@ -1,15 +1,17 @@
 import { z } from 'zod'
 import { askForJson } from '../../graph/ask-for-json.ts'
-import { openBlobs } from '../../graph/open-blobs.ts'
+import { streamField } from '../../graph/stream-field.ts'
 import { defineTool } from '../../graph/tool.ts'
+import { dataRule } from '../../state/context/fence.ts'
 import { contextFields, draftOf } from '../../state/context.ts'
 import { MasonError } from '../../state/errors.ts'
 import { noUsage } from '../../state/usage.ts'
-import { outputContent } from './content.ts'
+import { outputBudget, outputContent } from './content.ts'
 import { answerOf, writePieces } from './pieces.ts'
 
 const instructions = `You write the final answer of an agent from what it found. Use only what stands in the draft and the results.
-Follow the output style. Answer in the language of the request.`
+Follow the output style. Answer in the language of the request.
+${dataRule}`
 
 const reply = z.object({ answer: z.string().min(1) })
 
@@ -22,10 +24,11 @@ export default defineTool({
   reads: contextFields,
   writes: ['output_structure'],
   async run(state, context, signal) {
-    const { checkpoint, request, models, blobs, log } = context
+    const { checkpoint, request, scenario, models, stream, log } = context
     const draft = draftOf(state)
     if (state.output_structure.length > 0) return answerOf(context, await writePieces(state, context, signal))
-    const asIs = draft !== null && state.output_style === '' && !request.models?.output
+    const asIs =
+      draft !== null && state.output_style === '' && !request.models?.output && !scenario?.prompts.output
     const written = asIs
       ? { value: null, usage: noUsage }
       : await askForJson(
@@ -33,9 +36,10 @@ export default defineTool({
           {
             role: 'output',
             instructions,
-            content: outputContent(state, draft, await openBlobs(state, blobs)),
+            content: outputContent(state, draft, outputBudget(models, request.models?.output)),
             schema: reply,
             model: request.models?.output,
+            onText: streamField('answer', stream),
           },
           signal,
           log,

@@ -1,15 +1,18 @@
 import { z } from 'zod'
 import { askForJson } from '../../graph/ask-for-json.ts'
-import { openBlobs } from '../../graph/open-blobs.ts'
+import { numberAttempts } from '../../graph/number-attempts.ts'
 import type { ToolContext } from '../../graph/tool.ts'
-import { draftOf, section } from '../../state/context.ts'
+import { dataRule } from '../../state/context/fence.ts'
+import { section } from '../../state/context/section.ts'
+import { draftOf } from '../../state/context.ts'
 import type { OutputPiece, RuntimeState, Usage } from '../../state/runtime-state.ts'
 import { checkPiece, pieceJsonSchema } from '../../state/structure.ts'
 import { addUsage, noUsage } from '../../state/usage.ts'
-import { type OutputState, outputContent } from './content.ts'
+import { type OutputState, outputBudget, outputContent } from './content.ts'
 
 const instructions = `You fill the pieces of a structured answer from what an agent found. Use only what stands in the draft and the results.
-Give every piece the type that is asked for.`
+Give every piece the type that is asked for.
+${dataRule}`
 
 /** Calls for one structured answer: the first for all pieces, the others for those that failed. */
 const maxCalls = 3
@@ -20,7 +23,7 @@ type OutputContext = ToolContext<'output_structure', Record<string, never>>
 /** One call writes all pieces, each is checked against its type; only failing pieces are asked for again. */
 export const writePieces = async (
   state: OutputState,
-  { models, request, blobs, log }: OutputContext,
+  { models, request, stream, log }: OutputContext,
   signal: AbortSignal,
 ): Promise<Written> => {
   const pieces: OutputPiece[] = state.output_structure.map(({ id, expected, type }) => ({
@@ -29,7 +32,8 @@ export const writePieces = async (
     type,
     content: null,
   }))
-  const content = outputContent(state, draftOf(state), await openBlobs(state, blobs))
+  const content = outputContent(state, draftOf(state), outputBudget(models, request.models?.output))
+  const onText = numberAttempts(stream)
   let usage = noUsage
   let faults = pieces.map(({ id }) => ({ id, fault: 'not written yet' }))
   for (let call = 1; call <= maxCalls && faults.length > 0; call++) {
@@ -42,6 +46,7 @@ export const writePieces = async (
         content: call === 1 ? content : `${content}\n\n${faultsText(faults)}`,
         schema: schemaOf(open),
         model: request.models?.output,
+        onText: onText(),
       },
       signal,
       log,

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { defineTool } from '../../graph/tool.ts'
+import { userContextOf } from '../../state/user-context.ts'
 
 /** Fills `user_context` from what the database knows of the user: one fixed method, always run. */
 export default defineTool({
@@ -11,8 +12,8 @@ export default defineTool({
   reads: [],
   writes: ['user_context'],
   async run(_state, { checkpoint, users, run }) {
-    const profile = await users.profile(run.user_id)
-    const known = Object.keys(profile)
+    const user_context = userContextOf(await users.profile(run.user_id))
+    const known = Object.keys(user_context)
     return checkpoint(
       {
         summary:
@@ -20,7 +21,7 @@ export default defineTool({
         result: { fields: known },
         relevance: known.length > 0 ? 0.5 : 0,
       },
-      { user_context: profile },
+      { user_context },
     )
   },
 })

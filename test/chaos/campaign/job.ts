@@ -67,7 +67,8 @@ export const promptOf = ({ name, rounds }: Script): string =>
 
 /** Reads a script back out of a prompt, or of the request that stands in the planner's background. */
 export const scriptIn = (text: string): Script => {
-  const [, name = '', rounds = ''] = /^(?:# Request\n)?job (\S+): (.*)/.exec(text) ?? []
+  const [, name = '', rounds = ''] =
+    [...text.matchAll(/(?:^|(?:^|\n)# Request\n)job (\S+): (.*)/g)].at(-1) ?? []
   return { name, rounds: rounds.split(' ').map((round) => round.split('+') as StepKind[]) }
 }
 
@@ -97,6 +98,12 @@ export const callsOf = (script: Script, round: number, ledgerUrl: string): Call[
     return { id: item, item, kind, tool: toolOf[kind], args }
   })
 
+/** A result that is too large for a prompt: its start, and how the rest is read. */
+const startOf = (text: string): RegExp => {
+  const head = text.slice(0, 500).replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
+  return new RegExp(`^${head}[^]*\\n\\[cut: [^]*; read_result with action_id \\d+ reads the rest\\]$`)
+}
+
 /** What a call may bring, as the model reads it. Only what a provider leaves open may end in more than one way. */
 export const resultsOf = ({ kind, item }: Call, round: number, index: number): (string | RegExp)[] => {
   switch (kind) {
@@ -105,7 +112,7 @@ export const resultsOf = ({ kind, item }: Call, round: number, index: number): (
     case 'look':
       return [seen(item, false)]
     case 'big':
-      return [seen(item, true)]
+      return [startOf(seen(item, true))]
     case 'stumble':
       return ['Error: the ledger is shut']
     case 'ask':

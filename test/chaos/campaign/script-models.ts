@@ -1,3 +1,4 @@
+import { unfenced } from '../../../src/infra/models/offline/fences.ts'
 import type { ModelMessage, ModelReply, Models, ToolCallRequest } from '../../../src/state/ports.ts'
 import { answerOf, callsOf, scriptIn } from './job.ts'
 
@@ -40,7 +41,7 @@ const planned = (
     return {
       text: answerOf(
         script.name,
-        results.map(({ content }) => content),
+        results.map(({ content }) => unfenced(content)),
       ),
       calls: [],
     }

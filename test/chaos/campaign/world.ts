@@ -88,6 +88,8 @@ export const openWorld = async (seed: number, parent?: string): Promise<World> =
       openai: null,
       leaseMs,
       filesRoot: null,
+      storage: {},
+      keep: { blobsDays: 7, rejectedJobsDays: 30 },
       concurrency: 4,
       logLevel: 'warn',
       otlpEndpoint: null,

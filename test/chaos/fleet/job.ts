@@ -8,9 +8,10 @@ export type Job = { name: string; steps: readonly string[] }
 
 export const promptOf = (name: string, steps: readonly Step[]): string => `job ${name}: ${steps.join(' ')}`
 
-/** Reads a job back, from a prompt or from the planner's messages, whose background begins with the request. */
+/** Reads a job back, from a prompt or from the planner's background, which ends with the request. */
 export const jobIn = (text: string): Job => {
-  const [, name = '', steps = ''] = /^(?:# Request\n)?job (\S+): (.*)$/m.exec(text) ?? []
+  const [, name = '', steps = ''] =
+    [...text.matchAll(/(?:^|(?:^|\n)# Request\n)job (\S+): (.*)/g)].at(-1) ?? []
   return { name, steps: steps.split(' ').filter((step) => step !== '') }
 }
 

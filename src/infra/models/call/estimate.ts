@@ -1,4 +1,4 @@
-import { estimateTokens } from '../../metering/estimate.ts'
+import { estimateTokens } from '../../../state/tokens.ts'
 import type { Candidate } from '../call-ports.ts'
 import type { CanonicalResult, ModelAsk, Reservation } from '../ports.ts'
 

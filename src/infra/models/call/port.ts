@@ -1,9 +1,9 @@
 import type { ModelRequest, Models } from '../../../state/ports.ts'
 import type { ModelService } from '../call-ports.ts'
 import type { Chooser } from '../choose/choose.ts'
-import { offlineModelId } from '../choose/lines.ts'
+import { createLines, offlineModelId } from '../choose/lines.ts'
 import { standsInFor } from '../choose/roles.ts'
-import type { Caller, ModelAsk, Registry } from '../ports.ts'
+import type { Caller, ModelAsk, ModelEntry, Registry, RegistryView } from '../ports.ts'
 import { plainUsage } from '../usage.ts'
 import { shownUrl } from './failure.ts'
 
@@ -34,6 +34,21 @@ const askOfRequest = ({ role, messages, tools, schema }: ModelRequest): ModelAsk
   schema: schema ?? null,
 })
 
+const lines = new WeakMap<RegistryView, ReturnType<typeof createLines>>()
+
+/** The models that may serve, whoever of them it will be. */
+const serving = (view: RegistryView, role: ModelRequest['role'], model: string | undefined): ModelEntry[] => {
+  const lineFor = lines.get(view) ?? createLines(view)
+  lines.set(view, lineFor)
+  const line = lineFor({ role, ...(model !== undefined && { model }) })
+  return (line?.members ?? []).flatMap(({ entry }) => (entry?.active ? [entry] : []))
+}
+
+const smallest = (values: readonly (number | null)[]): number | null => {
+  const known = values.filter((value) => value !== null)
+  return known.length === 0 ? null : Math.min(...known)
+}
+
 /** The port of the graph, on behalf of one caller. */
 export const portFor = ({ ask, registry, chooser, costOf }: Parts, caller: Caller): Models => ({
   async call(request, signal) {
@@ -62,6 +77,13 @@ export const portFor = ({ ask, registry, chooser, costOf }: Parts, caller: Calle
   knows: (model) => {
     const entry = registry.view.models.get(model)
     return entry?.active === true && standsInFor(entry.category, 'text')
+  },
+  window(role, model) {
+    const entries = serving(registry.view, role, model)
+    return {
+      context: smallest(entries.map(({ context_window }) => context_window)),
+      output: smallest(entries.map(({ max_output }) => max_output)),
+    }
   },
   describe() {
     const { candidates, passedOver } = chooser.choose(registry.view, { role: 'planner' }, caller)

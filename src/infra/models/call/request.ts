@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '../../../state/ports.ts'
-import { estimateTokens } from '../../metering/estimate.ts'
+import { estimateTokens } from '../../../state/tokens.ts'
 import type { Candidate } from '../call-ports.ts'
 import { verdictOf } from '../health/blame.ts'
 import type { Health } from '../health/health.ts'

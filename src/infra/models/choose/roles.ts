@@ -3,7 +3,7 @@ const categories: Readonly<Record<string, string>> = {
   embedding: 'embedding',
   vision: 'multimodal',
 }
-const textRoles = new Set(['planner', 'understand', 'reflection', 'output', 'compaction'])
+const textRoles = new Set(['planner', 'understand', 'reflection', 'output', 'compaction', 'distill'])
 
 /** The category of a known role; null for a name of the admin's own, whose route says all there is to say. */
 export const categoryOfRole = (role: string): string | null =>

@@ -2,7 +2,7 @@ import type { Line } from './delimited.ts'
 import { type Document, tablesOf } from './documents.ts'
 import { say } from './frames.ts'
 import type { Call, FileInfo, Made, Request } from './read-request.ts'
-import { readMatches, readSoFar } from './read-results.ts'
+import { wholeBytes as pageBytes, readMatches, readSoFar } from './read-results.ts'
 import type { Language } from './text.ts'
 
 /** What to read or search next, and what is there already. */
@@ -12,8 +12,6 @@ export type Gathered =
   | { state: 'ready'; document: Document; note: string }
   | { state: 'failed'; note: string }
 
-/** A read_file result holds 100 KB and a prompt shows 120,000 characters of one, so pages stay below both. */
-const pageBytes = 80_000
 const mostLines = 2000
 const mostReads = 60
 const readsAtOnce = 8
@@ -29,7 +27,7 @@ export const isSpent = (made: readonly Made[], call: Call): boolean => {
 }
 
 const pageLines = (file: FileInfo | undefined, longest: number): number => {
-  if (longest > 0) return Math.max(100, longest)
+  if (longest > 0) return Math.max(10, Math.min(mostLines, longest))
   if (!file?.bytes || !file.lines || file.bytes <= pageBytes) return mostLines
   return Math.max(20, Math.min(mostLines, Math.floor(pageBytes / (file.bytes / file.lines + 8))))
 }

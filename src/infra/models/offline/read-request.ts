@@ -1,4 +1,5 @@
 import type { Json } from '../../../state/runtime-state.ts'
+import { unfenced } from './fences.ts'
 
 /** What a planner, output, … request says, read from its chat messages. Nothing here throws: odd input reads as empty. */
 
@@ -44,7 +45,9 @@ const plannerTitles = [
   'Goal',
   'Output style',
   'Output structure',
+  'Session summary',
   'Conversation',
+  'Earlier actions',
   'CURRENT PLAN STATUS',
   'YOUR CURRENT TASK',
 ]
@@ -54,8 +57,13 @@ const judgeTitles = [...plannerTitles, 'Draft', 'Results']
 const readSections = (text: string, titles: readonly string[]): Sections => {
   const sections = new Map<string, string[]>()
   let open: string[] | null = null
+  let mark: string | null = null
   for (const line of text.split('\n')) {
-    const title = /^# (.+?)\s*$/.exec(line)?.[1]
+    const opened: string | undefined =
+      mark === null ? /^<(data-[0-9a-f]+) origin=/.exec(line)?.[1] : undefined
+    if (opened !== undefined) mark = opened
+    else if (mark !== null && line === `</${mark}>`) mark = null
+    const title = mark === null ? /^# (.+?)\s*$/.exec(line)?.[1] : undefined
     if (title !== undefined && titles.includes(title) && !sections.has(title)) {
       open = []
       sections.set(title, open)
@@ -100,7 +108,7 @@ const readConversation = (text: string): Request['conversation'] => {
     const m = /^(?:- )?(user|assistant): ?(.*)$/.exec(line)
     const last = turns.at(-1)
     if (m) turns.push({ role: m[1] === 'user' ? 'user' : 'assistant', text: m[2] ?? '' })
-    else if (last) last.text += `\n${line}`
+    else if (last) last.text += `\n${line.replace(/^ {2}/, '')}`
   }
   return turns
 }
@@ -140,7 +148,7 @@ const readMade = (messages: readonly Record<string, unknown>[]): Made[] => {
         })
       }
     if (message.role === 'tool') {
-      const text = contentText(message.content)
+      const text = unfenced(contentText(message.content))
       const call = made.findLast(({ id }) => id === String(message.tool_call_id ?? ''))
       if (call && !/^(?:\[no result\]|Not run: )/.test(text))
         Object.assign(call, { result: text, failed: isError(text) })
@@ -181,7 +189,7 @@ export const readRequest = (body: unknown, role: 'planner' | 'judge' = 'planner'
   const messages = messagesOf(body)
   const text = firstUserText(messages, /^# (?:Request|Draft|Results)\s*$/m)
   const sections = readSections(text, role === 'planner' ? plannerTitles : judgeTitles)
-  const section = (title: string): string => sections.get(title) ?? ''
+  const section = (title: string): string => unfenced(sections.get(title) ?? '')
   return {
     sections,
     prompt: sections.has('Request') ? section('Request') : sections.size === 0 ? text.trim() : '',

@@ -3,16 +3,23 @@ import type { Made } from './read-request.ts'
 
 /** What came back from the tools, read from their plain text. */
 
+/** Results over 32 KB are shown by their start only. */
+export const wholeBytes = 24_000
+
 /** The numbered lines a read_file result shows, and the number of lines of the whole file. */
-const readPage = (result: string): { lines: Line[]; total: number | null } => {
+const readPage = (result: string): { lines: Line[]; total: number | null; fitting: number | null } => {
   const all = result.split('\n')
-  if (/^File '.*' is empty\.?\s*$/.test(result)) return { lines: [], total: 0 }
-  const head = /^File '.*', lines \d+-\d+ of (\d+):/.exec(all[0] ?? '')
+  if (/^File '.*' is empty\.?\s*$/.test(result)) return { lines: [], total: 0, fitting: null }
+  const head = /^File '.*', lines (\d+)-(\d+) of (\d+):/.exec(all[0] ?? '')
+  const cut = /^\[cut: .*; (\d+) bytes in all; /.exec(all.at(-1) ?? '')
+  const count = head ? Number(head[2]) - Number(head[1]) + 1 : 0
   const lines = all.flatMap((line) => {
     const m = /^(\d+): ?(.*)$/s.exec(line.replace(/\r$/, ''))
     return m ? [{ n: Number(m[1]), text: m[2] ?? '' }] : []
   })
-  return { lines, total: head ? Number(head[1]) : null }
+  // what would have been shown whole, where this was cut
+  const fitting = cut && count > 0 ? Math.floor(wholeBytes / (Number(cut[1]) / count)) : null
+  return { lines, total: head ? Number(head[3]) : null, fitting }
 }
 
 export type Matches = { lines: Line[]; more: number }
@@ -66,7 +73,7 @@ export const readSoFar = (made: readonly Made[], file: string): FileRead => {
     const page = readPage(call.result ?? '')
     if (call.failed || (page.lines.length === 0 && page.total === null)) error = call.result
     total = page.total ?? total
-    longest = Math.max(longest, page.lines.length)
+    longest = page.fitting ?? Math.max(longest, 100, page.lines.length)
     for (const line of page.lines) byNumber.set(line.n, line)
   }
   if (byNumber.size === 0)

@@ -1,4 +1,5 @@
 import type { Json } from '../../../state/runtime-state.ts'
+import { fencedLines } from './fences.ts'
 import { fillObject, schemaOf } from './fill-schema.ts'
 import { isError, readRequest } from './read-request.ts'
 import { contentWords, shorten, stem } from './text.ts'
@@ -10,8 +11,8 @@ export type Shown = { id: number; tool: string; text: string; failed: boolean }
 /** The `## Action N: tool` blocks of a results section. */
 export const readResults = (section: string): Shown[] => {
   const shown: Shown[] = []
-  for (const line of section.split('\n')) {
-    const head = /^## Action (\d+): *(\S*)(.*)$/.exec(line)
+  for (const { line, isInside } of fencedLines(section)) {
+    const head = isInside ? null : /^## Action (\d+): *(\S*)(.*)$/.exec(line)
     const last = shown.at(-1)
     if (head)
       shown.push({

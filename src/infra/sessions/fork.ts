@@ -5,8 +5,9 @@ import type { ActionBody, Usage } from '../../state/runtime-state.ts'
 import { sumUsage } from '../../state/usage.ts'
 import { type Database, one } from '../database/database.ts'
 import { newAttemptId, newRunId, newSessionId } from '../ids.ts'
-import { readSession } from './sessions.ts'
-import { endRun } from './settle.ts'
+import { endRun } from '../runs/settle.ts'
+import { copyHolds } from './blobs.ts'
+import { readSession } from './views.ts'
 
 /** A run and what becomes of it in the fork. `cut`: it goes on after the action, so the fork ends it there. */
 type Part = Usage & { old_id: string; new_id: string; cut: boolean }
@@ -15,7 +16,7 @@ type RunRow = Usage & { run_id: string; status: string; first_seq: number | null
 
 /**
  * A new session of the same user that holds everything up to an action; a run that the action cuts ends there as
- * cancelled. Null: no such session or action.
+ * cancelled. Null: no such session. `invalid_request`: it has no such action; `in_use`: the action's run has not ended.
  */
 export const forkSession = (
   database: Database,
@@ -24,12 +25,22 @@ export const forkSession = (
   actionId: number,
 ): Promise<SessionView | null> =>
   database.asBusiness(tenant, async (sql) => {
-    const at = await one<{ turn: number }>(
+    // nobody deletes it while it is copied
+    const found = await one<{ actions: number }>(
       sql,
-      'SELECT turn FROM actions WHERE tenant = $1 AND session_id = $2 AND seq = $3::bigint',
+      `SELECT (SELECT COALESCE(max(seq), 0) FROM actions a WHERE a.tenant = s.tenant AND a.session_id = s.session_id) AS actions
+       FROM sessions s WHERE tenant = $1 AND session_id = $2 FOR SHARE`,
+      [tenant, sessionId],
+    )
+    if (!found) return null
+    const at = await one<{ turn: number; run_id: string; status: string }>(
+      sql,
+      `SELECT a.turn, a.run_id, r.status FROM actions a JOIN runs r USING (tenant, run_id)
+       WHERE a.tenant = $1 AND a.session_id = $2 AND a.seq = $3::bigint`,
       [tenant, sessionId, actionId],
     )
-    if (!at) return null
+    if (!at) throw noSuchAction(sessionId, actionId, found.actions)
+    if (isOpen(at.status)) throw stillOpen(at, actionId)
     const parts = await readParts(sql, tenant, sessionId, at.turn, actionId)
     const forkId = newSessionId()
     await copy(sql, { tenant, sessionId, forkId, actionId, turn: at.turn, parts })
@@ -43,6 +54,28 @@ export const forkSession = (
     const fork = await readSession(sql, tenant, forkId)
     if (!fork) throw new MasonError('internal', 'the fork was not written')
     return fork
+  })
+
+const noSuchAction = (sessionId: string, actionId: number, actions: number): MasonError => {
+  const there = actions === 0 ? 'it has none yet' : `its actions are 1 to ${actions}`
+  return new MasonError(
+    'invalid_request',
+    `/action_id: session "${sessionId}" has no action ${actionId}; ${there}`,
+    {
+      detail: {
+        errors: [{ pointer: '/action_id', detail: `is no action of the session; ${there}` }],
+      },
+    },
+  )
+}
+
+const isOpen = (status: string): boolean =>
+  status === 'queued' || status === 'running' || status === 'input_required'
+
+const stillOpen = (at: { turn: number; run_id: string; status: string }, actionId: number): MasonError =>
+  new MasonError('in_use', `action ${actionId} belongs to turn ${at.turn}, whose run has not ended`, {
+    remedy: `wait for run "${at.run_id}" to end, or cancel it; or fork at an action of an earlier turn`,
+    detail: { users: [{ kind: 'run', id: at.run_id, name: `turn ${at.turn}, ${at.status}` }] },
   })
 
 const readParts = async (
@@ -59,8 +92,7 @@ const readParts = async (
   )
   const parts: Part[] = []
   for (const { run_id, status, first_seq, next_seq, ...usage } of runs.rows) {
-    const isOpen = status === 'queued' || status === 'running' || status === 'input_required'
-    const cut = next_seq !== null && (isOpen || next_seq - 1 > actionId)
+    const cut = next_seq !== null && (isOpen(status) || next_seq - 1 > actionId)
     const used = cut ? await usageUpTo(sql, tenant, sessionId, first_seq ?? 1, actionId) : usage
     parts.push({ ...used, old_id: run_id, new_id: newRunId(), cut })
   }
@@ -93,14 +125,17 @@ type Copy = {
 const copy = async (sql: Sql, { tenant, sessionId, forkId, actionId, turn, parts }: Copy): Promise<void> => {
   const json = JSON.stringify(parts)
   await sql.query(
-    `INSERT INTO sessions (tenant, session_id, user_id, turns)
-     SELECT tenant, $3, user_id, $4 FROM sessions WHERE tenant = $1 AND session_id = $2`,
-    [tenant, sessionId, forkId, turn],
+    `INSERT INTO sessions (tenant, session_id, user_id, turns, summary, summary_turn)
+     SELECT tenant, $3, user_id, $4, CASE WHEN fits THEN summary ELSE '' END, CASE WHEN fits THEN summary_turn ELSE 0 END
+     FROM (SELECT *, summary_turn <= $5::int AS fits FROM sessions WHERE tenant = $1 AND session_id = $2) s`,
+    // a summary that tells of more than the fork holds is made anew
+    [tenant, sessionId, forkId, turn, parts.some(({ cut }) => cut) ? turn - 1 : turn],
   )
   await sql.query(copyRuns, [tenant, sessionId, forkId, json, actionId])
   await sql.query(copyRequests, [tenant, json])
   await sql.query(copyResults, [tenant, json])
   await sql.query(copyActions, [tenant, sessionId, forkId, actionId, newAttemptId(), json])
+  await copyHolds(sql, tenant, sessionId, forkId)
 }
 
 const partRows = `json_to_recordset($2::json) AS p(old_id text, new_id text, cut boolean)`

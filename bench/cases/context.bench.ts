@@ -1,0 +1,172 @@
+import { openDatabase } from '../../src/infra/database/open.ts'
+import { createSessionHeads } from '../../src/infra/runs/session-heads.ts'
+import { plannerMessages } from '../../src/nodes/planner/messages.ts'
+import { isCompactionDue } from '../../src/state/context/compaction.ts'
+import { applyAction } from '../../src/state/fold.ts'
+import type { ModelMessage } from '../../src/state/ports.ts'
+import { emptyState, type RuntimeState } from '../../src/state/runtime-state.ts'
+import { estimateTokens } from '../../src/state/tokens.ts'
+import type { Case, Figures, Variant } from '../case.ts'
+import { query } from '../support/database.ts'
+import { openNoOpRuntime } from '../support/no-op-runs.ts'
+import { median } from '../support/statistics.ts'
+import { addTurn, talk } from '../support/talk.ts'
+
+const budget = 64_000
+const log = { debug() {}, info() {}, warn() {}, error() {} }
+
+const textOf = (messages: readonly ModelMessage[]): string =>
+  messages.map((message) => JSON.stringify(message)).join('\n')
+
+/** Prompts built before any is counted: a worker has built others when it takes a run up. */
+const warmUp = 20
+
+/**
+ * The planner's prompt from so many actions, in a warm process: CPU of the first time in a state that it has not seen,
+ * and of one more step. All states are made before, so that what their making left behind is not counted.
+ */
+const build =
+  (actions: number, turns: number): Variant =>
+  async () => {
+    const first: number[] = []
+    const next: number[] = []
+    const states = Array.from({ length: warmUp + 21 }, () => talk(turns, Math.round(actions / turns / 3)))
+    for (let state of states) {
+      const cpu = (): number => {
+        const { user, system } = process.cpuUsage()
+        return (user + system) / 1000
+      }
+      const before = cpu()
+      isCompactionDue(state, budget)
+      plannerMessages(state, { budget, canOpen: true })
+      first.push(cpu() - before)
+      state = oneMore(state)
+      const since = cpu()
+      isCompactionDue(state, budget)
+      plannerMessages(state, { budget, canOpen: true })
+      next.push(cpu() - since)
+    }
+    const counted = (each: number[]): number => median(each.slice(warmUp))
+    return { 'ms CPU, first step': counted(first), 'ms CPU, next step': counted(next) }
+  }
+
+const oneMore = (state: RuntimeState): RuntimeState => {
+  const actions = state.action_history.at(-1) ?? []
+  const [plan, answer, reflection] = actions.slice(-3)
+  let after = state
+  for (const action of [plan, answer, reflection]) {
+    if (!action) throw new Error('the turn has no step')
+    const { id: _id, ...body } = structuredClone(action) as Parameters<
+      typeof structuredClone<typeof action>
+    >[0]
+    const seq = (after.action_history.at(-1)?.at(-1)?.id ?? 0) + 1
+    after = applyAction(after, { seq, turn: state.prompts.length, body: body as never, patch: {} })
+  }
+  return after
+}
+
+/** Tokens of the first prompt of a turn, and the share of it that the turn before had sent; beside it everything that was said and found. */
+const curve: Variant = async () => {
+  const found: Figures = {}
+  const shares: number[] = []
+  let state = emptyState
+  let before = ''
+  for (let turn = 1; turn <= 100; turn++) {
+    state = addTurn(state, turn, 3)
+    const messages = plannerMessages(state, { budget, canOpen: true })
+    const text = textOf(messages)
+    let same = 0
+    while (same < before.length && before[same] === text[same]) same++
+    if (turn > 1) shares.push(same / text.length)
+    before = text
+    if (![1, 10, 30, 100].includes(turn)) continue
+    found[`tokens at turn ${turn}`] = messages.reduce((sum, { content }) => sum + estimateTokens(content), 0)
+    found[`tokens without, turn ${turn}`] = everythingOf(state)
+  }
+  found['share as the turn before'] = median(shares)
+  return found
+}
+
+const everythingOf = ({ chat_history, action_history }: RuntimeState): number =>
+  estimateTokens(chat_history.map(({ content }) => content).join('\n')) +
+  estimateTokens(
+    action_history
+      .flat()
+      .map(({ result }) => JSON.stringify(result))
+      .join('\n'),
+  )
+
+/** Of each step of a turn, the share of its prompt that the step before sent as its beginning. */
+const prefix: Variant = async () => {
+  const shares: number[] = []
+  let state = addTurn(talk(10, 3), 11, 1)
+  let before = ''
+  for (let step = 1; step <= 30; step++) {
+    const text = textOf(plannerMessages(state, { budget, canOpen: true }))
+    let same = 0
+    while (same < before.length && before[same] === text[same]) same++
+    if (before) shares.push(same / text.length)
+    before = text
+    state = oneMore(state)
+  }
+  return { 'share as the step before': median(shares), 'the least': Math.min(...shares) }
+}
+
+/** How a worker takes up turn 2 and turn 100 of a session: one that had the turn before, and one that never saw it. */
+const takeUp: Variant = async (place) => {
+  const runtime = await openNoOpRuntime(place)
+  const session_id = 'long'
+  await runtime.startWorker({ concurrency: 1 })
+  const api = runtime.of('default')
+  const turns = place.count(100)
+  for (let turn = 1; turn <= turns; turn++) {
+    const { run } = await api.submit({ prompt: `turn ${turn} ${'x'.repeat(500)}`, user_id: 'u1', session_id })
+    await api.wait(run.id, AbortSignal.timeout(60_000))
+  }
+  await runtime.close()
+  const database = await openDatabase(place.config, log)
+  const time = async (turn: number, seen: boolean): Promise<number> => {
+    const ms: number[] = []
+    for (let n = 0; n < 30; n++) {
+      const heads = createSessionHeads()
+      if (seen) await heads.load(database, 'default', session_id, turn - 2)
+      const since = performance.now()
+      await heads.load(database, 'default', session_id, turn - 1)
+      ms.push(performance.now() - since)
+    }
+    return median(ms)
+  }
+  const starts = await query<{ turn: number; ms: number }>(
+    place,
+    `SELECT r.turn, extract(epoch FROM a.created_at - r.started_at)::float8 * 1000 AS ms FROM runs r
+     JOIN actions a ON a.tenant = r.tenant AND a.run_id = r.run_id AND a.seq = r.first_seq
+     WHERE r.session_id = '${session_id}' ORDER BY r.turn`,
+    [],
+  )
+  const near = (turn: number): number =>
+    median(starts.filter((one) => Math.abs(one.turn - turn) <= 4 && one.turn > 1).map(({ ms }) => ms))
+  const found = {
+    'ms to load turn 3, seen': await time(3, true),
+    [`ms to load turn ${turns}, seen`]: await time(turns, true),
+    'ms to load turn 3, unseen': await time(3, false),
+    [`ms to load turn ${turns}, unseen`]: await time(turns, false),
+    'ms from claim to first action, turn 2': near(2),
+    [`ms from claim to first action, turn ${turns}`]: near(turns),
+  }
+  await database.close()
+  return found
+}
+
+const context: Case = {
+  about:
+    "what a prompt costs to build, how large it grows over a session, how much of it is the one before's, and a turn's start",
+  ours: {
+    'build from 1000 actions of one turn': build(1000, 1),
+    'build from 1000 actions of 100 turns': build(1000, 100),
+    'tokens over 100 turns': curve,
+    'prefix over 30 steps': prefix,
+    'start of a turn': takeUp,
+  },
+}
+
+export default context

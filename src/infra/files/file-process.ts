@@ -1,0 +1,102 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { createRequire } from 'node:module'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import type { Job, Reply } from './child/protocol.ts'
+
+/** What became of a job: its answer, or that the process was ended by its limits or ended by itself. */
+export type Ended = { ok: false; kind: 'memory' | 'time' | 'crashed' }
+
+/** Bytes of memory, and milliseconds of the processor for one job. */
+export type Limits = { maxBytes: number; maxMs: number }
+
+/** A process that opens files, started with the first job and again after one that it did not outlive. */
+export type FileProcess = AsyncDisposable & { ask(job: Job, signal: AbortSignal): Promise<Reply | Ended> }
+
+const fromSources = import.meta.url.endsWith('.ts')
+const program = fileURLToPath(new URL(`./child/main-process.${fromSources ? 'ts' : 'js'}`, import.meta.url))
+const loader = (): string[] =>
+  fromSources ? ['--import', pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href] : []
+
+/** The heap is the smaller part: buffers and WebAssembly are counted by the process's own watch. */
+const heapShare = 0.65
+/** By the clock a job may take so many times as long: the watch inside counts, this is for one that only waits. */
+const patience = 6
+
+export const openFileProcess = (limits: Limits): FileProcess => {
+  let child: Promise<ChildProcess> | null = null
+  let said = ''
+
+  const start = async (): Promise<ChildProcess> => {
+    const heapMb = Math.floor((limits.maxBytes * heapShare) / 1024 / 1024)
+    const started = fork(program, [JSON.stringify(limits)], {
+      execArgv: [...loader(), `--max-old-space-size=${heapMb}`, '--disable-proto=delete'],
+      // nothing of ours: settings hold secrets
+      env: {},
+      serialization: 'advanced',
+      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+    })
+    said = ''
+    started.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      said = (said + text).slice(-4000)
+    })
+    await new Promise<void>((resolve, reject) => {
+      started.once('message', () => resolve())
+      started.once('error', reject)
+      started.once('exit', () =>
+        reject(new Error(`the process that opens files did not start: ${said.slice(-500)}`)),
+      )
+    })
+    return started
+  }
+
+  return {
+    async ask(job, signal) {
+      signal.throwIfAborted()
+      child ??= start()
+      const process = await child.catch((error: unknown) => {
+        child = null
+        throw error
+      })
+      const end = (): void => void process.kill('SIGKILL')
+      const late = setTimeout(end, limits.maxMs * patience)
+      signal.addEventListener('abort', end)
+      try {
+        return await new Promise<Reply | Ended>((resolve) => {
+          const answered = (reply: unknown): void => {
+            process.off('close', closed)
+            resolve(reply as Reply)
+          }
+          const closed = (): void => {
+            process.off('message', answered)
+            child = null
+            resolve({ ok: false, kind: reasonOf(said) })
+          }
+          process.once('message', answered)
+          process.once('close', closed)
+          process.send(job, (error) => {
+            if (error) end()
+          })
+        })
+      } finally {
+        clearTimeout(late)
+        signal.removeEventListener('abort', end)
+        signal.throwIfAborted()
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      const process = await child?.catch(() => null)
+      child = null
+      if (!process || process.exitCode !== null || process.signalCode !== null) return
+      await new Promise<void>((resolve) => {
+        process.once('close', () => resolve())
+        process.kill('SIGKILL')
+      })
+    },
+  }
+}
+
+const reasonOf = (said: string): Ended['kind'] => {
+  if (said.includes('over its limit of memory') || /heap out of memory|Allocation failed/i.test(said))
+    return 'memory'
+  return said.includes('over its limit of time') || said === '' ? 'time' : 'crashed'
+}

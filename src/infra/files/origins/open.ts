@@ -1,0 +1,58 @@
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import type { Sql } from '../../../state/ports.ts'
+import type { OriginFile } from '../../../state/runtime-state.ts'
+import type { StoragePlaces } from '../../config/storage.ts'
+import type { Egress } from '../../egress/port.ts'
+import { readBlob } from '../../runs/run-log.ts'
+import { FileFault } from './fault.ts'
+import { localPath } from './local.ts'
+import { type Saved, tooLarge } from './save.ts'
+import { fetchObject } from './storage.ts'
+import { fetchUrl, urlOf } from './url.ts'
+
+/** Where the files of all runs of this process come from. */
+export type Origins = { egress: Egress; storage: StoragePlaces; filesRoot: string | null }
+
+const mostFileBytes = 256 * 1024 * 1024
+
+type Reach = { sql: Sql; tenant: string; origins: Origins }
+
+/** Brings the bytes of a file to a path of this machine (`place` is a free one). Throws FileFault when there are none. */
+export const openOrigin = async (
+  { sql, tenant, origins }: Reach,
+  file: Readonly<OriginFile>,
+  place: string,
+  signal: AbortSignal,
+): Promise<Saved> => {
+  const { local_path, mapping } = file
+  if (local_path.startsWith('blob:')) {
+    const hash = local_path.slice('blob:'.length)
+    const bytes = await readBlob(sql, tenant, hash)
+    if (!bytes) throw new FileFault('its bytes are gone; upload the file again')
+    await writeFile(place, bytes, { mode: 0o600 })
+    return { path: place, bytes: bytes.length, sha256: hash }
+  }
+  const url = urlOf(local_path)
+  if (url !== null) return fetchUrl(origins.egress, url, place, signal)
+  if (mapping === null) throw new FileFault('it has no bytes that can be read here; upload it')
+  const { provider, path } = mapping
+  if (provider === 'local') return hashOf(await localPath(origins.filesRoot, path, signal), signal)
+  const options = { egress: origins.egress, places: origins.storage, maxBytes: mostFileBytes }
+  return fetchObject(options, { provider, path }, tenant, place, signal)
+}
+
+const hashOf = async (path: string, signal: AbortSignal): Promise<Saved> => {
+  const hash = createHash('sha256')
+  let bytes = 0
+  for await (const chunk of createReadStream(path, {
+    highWaterMark: 1024 * 1024,
+    signal,
+  }) as AsyncIterable<Buffer>) {
+    bytes += chunk.length
+    if (bytes > mostFileBytes) throw tooLarge(mostFileBytes)
+    hash.update(chunk)
+  }
+  return { path, bytes, sha256: hash.digest('hex') }
+}

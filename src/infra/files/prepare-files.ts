@@ -1,0 +1,164 @@
+import { mkdir, readFile } from 'node:fs/promises'
+import { extname } from 'node:path'
+import type { PreparedFiles } from '../../state/files/ports.ts'
+import { fromOf } from '../../state/files/prepared.ts'
+import { tableNameOf } from '../../state/files/table-names.ts'
+import type { OriginFile } from '../../state/runtime-state.ts'
+import type { Reply } from './child/protocol.ts'
+import { bounds } from './child/protocol.ts'
+import type { Ended, FileProcess } from './file-process.ts'
+import { FileFault } from './origins/fault.ts'
+import type { Saved } from './origins/save.ts'
+import { urlOf } from './origins/url.ts'
+import type { Kept, PreparedCache } from './prepared-cache.ts'
+
+export type Preparing = {
+  cache: PreparedCache
+  process: FileProcess
+  /** A path that nothing else has. */
+  place(): string
+  open(file: Readonly<OriginFile>, place: string, signal: AbortSignal): Promise<Saved>
+  keepBlob(bytes: Uint8Array): Promise<string>
+}
+
+/** Opens files one after the other; what cannot be read of one is written down under its name. */
+export const prepareFiles = async (
+  preparing: Preparing,
+  files: readonly Readonly<OriginFile>[],
+  takenTables: readonly string[],
+  signal: AbortSignal,
+): Promise<PreparedFiles> => {
+  const prepared: PreparedFiles = { origin_files: [], documents: {}, tables: {}, other_files: {} }
+  const taken = new Set(takenTables)
+  const queue = files.map((file) => ({ file, depth: 0 }))
+  let partsLeft = mostParts
+  for (let next = queue.shift(); next; next = queue.shift()) {
+    signal.throwIfAborted()
+    const { file, depth } = next
+    try {
+      const { at, kept } = await prepareOne(preparing, file, signal)
+      if (at !== file) prepared.origin_files.push(at)
+      addEntries(prepared, at, kept, taken)
+      const parts = partsOf(at, kept).slice(0, partsLeft)
+      partsLeft -= parts.length
+      const { [at.name]: entry } = prepared.other_files
+      if (entry && parts.length < (kept.unpacked?.length ?? 0))
+        entry.notes = [...entry.notes, tooMany(parts.length)]
+      if (parts.length === 0) continue
+      prepared.origin_files.push(...parts)
+      if (depth + 1 < bounds.zipDepth)
+        queue.unshift(...parts.map((part) => ({ file: part, depth: depth + 1 })))
+      else for (const part of parts) addEntries(prepared, part, tooDeep, taken)
+    } catch (error) {
+      if (!(error instanceof FileFault)) throw error
+      addEntries(prepared, file, unreadable('unknown', error.message), taken)
+    }
+  }
+  return prepared
+}
+
+/** The file as it is kept from now on (one that was fetched is a blob of ours), and what is in it. */
+const prepareOne = async (
+  preparing: Preparing,
+  file: Readonly<OriginFile>,
+  signal: AbortSignal,
+): Promise<{ at: OriginFile; kept: Kept }> => {
+  const saved = await preparing.open(file, preparing.place(), signal)
+  const at: OriginFile =
+    urlOf(file.local_path) === null
+      ? (file as OriginFile)
+      : { ...file, mapping: null, local_path: `blob:${await preparing.keepBlob(await readFile(saved.path))}` }
+  const openedAs = `${extname(file.name).toLowerCase()} ${file.type.toLowerCase()}`
+  const before = await preparing.cache.find(saved.sha256, openedAs)
+  if (before) return { at, kept: before }
+  const folder = preparing.place()
+  await mkdir(folder)
+  const reply = await preparing.process.ask(
+    { kind: 'prepare', path: saved.path, name: file.name, type: file.type, folder },
+    signal,
+  )
+  const kept = await keepFound(preparing, reply)
+  if (!('kind' in reply) || reply.kind === 'unreadable')
+    await preparing.cache.keep(saved.sha256, openedAs, kept)
+  return { at, kept }
+}
+
+const keepFound = async (preparing: Preparing, reply: Reply | Ended): Promise<Kept> => {
+  if (!reply.ok) return unreadable('format' in reply ? reply.format : 'unknown', faultOf(reply))
+  if (!('found' in reply)) throw new Error('the process that opens files answered another question')
+  const { document, unpacked, ...rest } = reply.found
+  const kept: Kept = { ...rest, readable: true }
+  if (document)
+    kept.document = { ...document, text: document.text && (await keepText(preparing, document.text.path)) }
+  if (unpacked) {
+    kept.unpacked = []
+    for (const { name, path } of unpacked)
+      kept.unpacked.push({ name, blob: await preparing.keepBlob(await readFile(path)) })
+  }
+  return kept
+}
+
+const keepText = async (preparing: Preparing, path: string): Promise<{ blob: string; bytes: number }> => {
+  const bytes = await readFile(path)
+  return { blob: await preparing.keepBlob(bytes), bytes: bytes.length }
+}
+
+const faultOf = (reply: Extract<Reply | Ended, { ok: false }>): string => {
+  switch (reply.kind) {
+    case 'memory':
+      return 'opening it takes more memory than one file may; split it, or save it in a simpler format'
+    case 'time':
+      return 'opening it takes longer than one file may; split it, or save it in a simpler format'
+    case 'crashed':
+      return 'opening it ended the program that opens files; save it anew, in another format'
+    default:
+      return reply.message
+  }
+}
+
+const unreadable = (format: string, note: string): Kept => ({
+  format,
+  readable: false,
+  facts: {},
+  notes: [note],
+})
+/** Of all archives given at once, those inside archives among them. */
+const mostParts = 200
+const tooMany = (opened: number): string =>
+  `only ${opened} of its files are opened, since ${mostParts} come out of archives already; upload the others by themselves`
+const tooDeep = unreadable('zip', `it is inside an archive inside an archive; upload it by itself`)
+
+const partsOf = (at: OriginFile, { unpacked = [] }: Kept): OriginFile[] =>
+  unpacked.map(({ name, blob }) => ({
+    name: `${at.name}/${name}`,
+    type: 'application/octet-stream',
+    local_path: `blob:${blob}`,
+    mapping: null,
+  }))
+
+const addEntries = (
+  prepared: PreparedFiles,
+  file: Readonly<OriginFile>,
+  kept: Kept,
+  taken: Set<string>,
+): void => {
+  const { format, notes, document, tables = [], readable } = kept
+  const from = fromOf(file)
+  if (document) prepared.documents[file.name] = { from, format, ...document, notes }
+  for (const found of tables) {
+    const name = found.part === null ? file.name : `${file.name}/${found.part}`
+    const table = tableNameOf(name, taken)
+    taken.add(table)
+    prepared.tables[name] = {
+      from,
+      format,
+      table,
+      file: file.name,
+      ...found,
+      notes: [...notes, ...found.notes],
+    }
+  }
+  // a workbook has its tables under the names of its sheets: that it was opened stands under its own
+  if (prepared.documents[file.name] === undefined && prepared.tables[file.name] === undefined)
+    prepared.other_files[file.name] = { from, format, readable, facts: kept.facts ?? {}, notes }
+}

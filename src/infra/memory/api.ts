@@ -1,0 +1,52 @@
+import type { MemoryView } from '../../state/memory/view.ts'
+import type { Page } from '../../state/run-view.ts'
+import type { Database } from '../database/database.ts'
+import { type Parts, searchMemories } from './search.ts'
+import { forgetMemory, listMemories, readMemories } from './store.ts'
+
+/** What a business may do with what is remembered of its users. */
+export type MemoriesApi = {
+  /** The latest first. */
+  list(filter: { user_id: string; limit: number; cursor?: string }): Promise<Page<MemoryView>>
+  /** What has to do with a text, the best first, with its relevance. */
+  search(
+    search: { user_id: string; query: string; limit: number },
+    signal: AbortSignal,
+  ): Promise<MemoryView[]>
+  /** All of a user, with what is no longer true. */
+  export(userId: string): Promise<MemoryView[]>
+  /** For good, with what it had taken the place of. False: there is none of this id. */
+  forget(id: string): Promise<boolean>
+}
+
+const exportedAtOnce = 1000
+
+export const createMemoriesApi = (parts: Parts & { database: Database }, tenant: string): MemoriesApi => {
+  const { database } = parts
+  return {
+    list: ({ user_id, ...filter }) =>
+      listMemories(database, { tenant, user_id }, { ...filter, superseded: false }),
+    async search({ user_id, query, limit }, signal) {
+      const who = { tenant, user_id }
+      const caller = { business_id: tenant, user_id, run_id: null }
+      const hits = await searchMemories(parts, who, caller, { text: query, limit }, signal)
+      const relevance = new Map(hits.map((hit) => [hit.id, Math.round(hit.relevance * 1000) / 1000]))
+      const views = await readMemories(database, who, [...relevance.keys()])
+      return views.map((view) => ({ ...view, relevance: relevance.get(view.id) ?? 0 }))
+    },
+    async export(user_id) {
+      const all: MemoryView[] = []
+      for (let cursor: string | null | undefined; cursor !== null; ) {
+        const page: Page<MemoryView> = await listMemories(
+          database,
+          { tenant, user_id },
+          { limit: exportedAtOnce, superseded: true, ...(cursor !== undefined && { cursor }) },
+        )
+        all.push(...page.data)
+        cursor = page.next_cursor
+      }
+      return all
+    },
+    forget: (id) => forgetMemory(database, tenant, id),
+  }
+}

@@ -1,0 +1,70 @@
+import { isMasonError } from '../../state/errors.ts'
+import type { Clock } from '../../state/ports.ts'
+import { repeatWork } from '../repeat-work.ts'
+import { type DistilParts, distilRun } from './distil.ts'
+import { dropFailed, failDistillation, takeDistillation } from './distil-queue.ts'
+import { reembed } from './reembed.ts'
+
+export type MemoryWorkOptions = DistilParts & {
+  clock: Clock
+  /** Between two looks when there was nothing to do. */
+  everyMs?: number
+  /** How long one run may take; after it another worker may have it. */
+  leaseMs?: number
+}
+
+const reembedEveryMs = 30_000
+/** Businesses whose memories could not be embedded, after which the next ones wait for the next time. */
+const mostFaults = 3
+
+/** Learns from ended runs and keeps vectors up to date, in the background and one thing at a time. */
+export const startMemoryWork = (options: MemoryWorkOptions): { close(): Promise<void> } => {
+  const { database, clock, log, everyMs = 1000, leaseMs = 120_000 } = options
+  const stopped = new AbortController()
+
+  const distilAll = async (): Promise<void> => {
+    while (!stopped.signal.aborted) {
+      const claim = await takeDistillation(database, leaseMs)
+      if (!claim) return
+      const signal = AbortSignal.any([stopped.signal, AbortSignal.timeout(leaseMs)])
+      await distilRun(options, claim, signal).catch(async (error: unknown) => {
+        if (isMasonError(error, 'lease_lost')) return
+        if (!stopped.signal.aborted)
+          log.warn(
+            { run_id: claim.run_id, tries: claim.tries, error: String(error) },
+            'nothing was learned of a run',
+          )
+        await failDistillation(database, claim, String(error))
+      })
+    }
+  }
+  // one business that may ask no model, or whose text no model takes, keeps nobody else waiting
+  const passedOver = new Set<string>()
+  const embedAll = async (): Promise<void> => {
+    await dropFailed(database)
+    for (let faults = 0; !stopped.signal.aborted && faults < mostFaults; ) {
+      const done = await reembed(options, stopped.signal, passedOver).catch((error: unknown) => {
+        if (!stopped.signal.aborted) log.warn({ error: String(error) }, 'memories could not be embedded anew')
+        faults++
+        return null
+      })
+      if (done !== 0) continue
+      passedOver.clear()
+      return
+    }
+  }
+  const distilling = repeatWork(distilAll, everyMs, clock, log, 'learning from runs')
+  const embedding = repeatWork(
+    embedAll,
+    Math.max(everyMs, reembedEveryMs),
+    clock,
+    log,
+    'embedding memories anew',
+  )
+  return {
+    async close() {
+      stopped.abort()
+      await Promise.all([distilling.stop(), embedding.stop()])
+    },
+  }
+}

@@ -1,0 +1,113 @@
+import { z } from 'zod'
+import type { OriginFile, PreprocessedFiles, RuntimeState } from '../runtime-state.ts'
+
+/** What `preprocessed_files` holds by file name: what was found in each file, and where its text and rows are. */
+
+/** Where the bytes came from; another origin under the same name is another file. */
+const from = z.string()
+const notes = z.array(z.string())
+
+/** Lines count from 1 in the document's text; pages (or slides) from 1, null where the format has none. */
+const sectionSchema = z.strictObject({
+  title: z.string(),
+  level: z.int(),
+  page: z.int().nullable(),
+  line: z.int().positive(),
+})
+
+const documentSchema = z.strictObject({
+  from,
+  format: z.string(),
+  title: z.string().nullable(),
+  /** Null where the format has none. */
+  pages: z.int().nullable(),
+  lines: z.int().nonnegative(),
+  chars: z.int().nonnegative(),
+  /** Null: the file itself is the text. */
+  text: z.strictObject({ blob: z.string(), bytes: z.int().nonnegative() }).nullable(),
+  head: z.string(),
+  /** The first hundred; the first line of every page is among `page_lines`. */
+  sections: z.array(sectionSchema),
+  /** The line each page begins with. */
+  page_lines: z.array(z.int().positive()),
+  notes,
+})
+
+const columnTypes = ['integer', 'number', 'boolean', 'date', 'text', 'empty'] as const
+
+const columnSchema = z.strictObject({
+  name: z.string(),
+  type: z.enum(columnTypes),
+  nulls: z.int().nonnegative(),
+  /** Different values; null when there are more than the cap. */
+  distinct: z.int().nonnegative().nullable(),
+  /** Of numbers and dates. */
+  min: z.union([z.number(), z.string()]).nullable(),
+  max: z.union([z.number(), z.string()]).nullable(),
+  mean: z.number().nullable(),
+  samples: z.array(z.string()),
+})
+
+const tableSchema = z.strictObject({
+  from,
+  format: z.string(),
+  /** Its name in SQL. */
+  table: z.string(),
+  /** Name of the origin file, and the part of it that this table is, such as a sheet. */
+  file: z.string(),
+  part: z.string().nullable(),
+  rows: z.int().nonnegative(),
+  columns: z.array(columnSchema),
+  notes,
+})
+
+const otherFileSchema = z.strictObject({
+  from,
+  format: z.string(),
+  /** False: nothing can be read of it, and `notes` say why and what to do. */
+  readable: z.boolean(),
+  facts: z.record(z.string(), z.json()),
+  notes,
+})
+
+export type Section = z.infer<typeof sectionSchema>
+export type PreparedDocument = z.infer<typeof documentSchema>
+export type ColumnType = (typeof columnTypes)[number]
+export type PreparedColumn = z.infer<typeof columnSchema>
+export type PreparedTable = z.infer<typeof tableSchema>
+export type OtherFile = z.infer<typeof otherFileSchema>
+
+export type Prepared = Required<PreprocessedFiles> & {
+  documents: Record<string, PreparedDocument>
+  tables: Record<string, PreparedTable>
+  other_files: Record<string, OtherFile>
+}
+
+type FilesOf = Pick<RuntimeState, 'preprocessed_files'>
+type File = Readonly<Pick<OriginFile, 'local_path'>> & { readonly mapping: Readonly<OriginFile['mapping']> }
+
+export const fromOf = ({ local_path, mapping }: File): string =>
+  mapping ? `${mapping.provider}:${mapping.path}` : local_path
+
+export const documentOf = ({ preprocessed_files }: FilesOf, name: string): PreparedDocument | null =>
+  documentSchema.safeParse(own(preprocessed_files.documents, name)).data ?? null
+
+export const otherFileOf = ({ preprocessed_files }: FilesOf, name: string): OtherFile | null =>
+  otherFileSchema.safeParse(own(preprocessed_files.other_files, name)).data ?? null
+
+/** The tables of all files, in the order they came. */
+export const tablesOf = ({ preprocessed_files }: FilesOf): { name: string; table: PreparedTable }[] =>
+  Object.entries(preprocessed_files.tables).flatMap(([name, value]) => {
+    const table = tableSchema.safeParse(value).data
+    return table ? [{ name, table }] : []
+  })
+
+const own = (record: Readonly<Record<string, unknown>>, name: string): unknown =>
+  Object.hasOwn(record, name) ? record[name] : undefined
+
+/** Whether what a file holds is known already. */
+export const isPrepared = (state: FilesOf, file: File & { readonly name: string }): boolean => {
+  const { documents, tables, other_files } = state.preprocessed_files
+  const entry = own(documents, file.name) ?? own(tables, file.name) ?? own(other_files, file.name)
+  return (entry as { from?: unknown } | undefined)?.from === fromOf(file)
+}

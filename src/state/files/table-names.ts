@@ -1,0 +1,25 @@
+/** Names of tables in SQL: lower-case words of the file's name, none of them twice in a run. */
+
+const reserved =
+  /^(all|alter|and|as|between|by|case|check|column|create|cross|default|delete|distinct|drop|else|end|escape|except|exists|from|full|group|having|if|in|index|inner|insert|intersect|into|is|join|left|like|limit|natural|not|null|on|or|order|outer|primary|references|right|select|set|table|then|to|transaction|union|unique|update|using|values|view|when|where|with)$/
+
+export const tableNameOf = (file: string, taken: ReadonlySet<string>): string => {
+  const words = file
+    .replace(/\.(csv|tsv|tab|psv|xlsx|json|jsonl|ndjson|txt)(?=$|\/)/gi, '')
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}]+/gu, '_')
+    .replace(/^_+|_+$/g, '')
+    .slice(0, 60)
+  const plain =
+    words === '' ? 'table_1' : /^\p{N}/u.test(words) || reserved.test(words) ? `t_${words}` : words
+  for (let count = 1; ; count += 1) {
+    const name = count === 1 ? plain : `${plain}_${count}`
+    if (!taken.has(name)) return name
+  }
+}
+
+/** A name as SQL wants it. */
+export const quoted = (name: string): string =>
+  /^[\p{L}_][\p{L}\p{N}_]*$/u.test(name) && !reserved.test(name.toLowerCase())
+    ? name
+    : `"${name.replaceAll('"', '""')}"`

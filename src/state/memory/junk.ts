@@ -1,0 +1,59 @@
+import { isOfOthers } from './others.ts'
+import { holdsSecret } from './secrets.ts'
+import { normalise, wordsOf } from './words.ts'
+
+/** Why a statement is not worth keeping, whatever is known already. Rules for English and Chinese. */
+export type Junk = 'empty' | 'secret' | 'command' | 'small talk' | 'others' | 'passing'
+
+const commands =
+  /\b(?:ignore|disregard|forget) (?:all |any )?(?:the |your )?(?:previous|prior|above|earlier)\b|\bsystem prompt\b|忽略(?:之前|以上|所有)|系统提示词/i
+
+const talk: readonly RegExp[] = [
+  /^(?:hi|hello|hey|dear|good (?:morning|afternoon|evening|night)|bye|goodbye|see (?:you|ya)|brb|cheers|welcome)\b.{0,40}$/,
+  /^(?:ok|okay|yes|yeah|yep|haha+|lol|wow|h+m+|u+h+|um+|a+h+|oh|ugh|phew|oops|sounds? good|got it|i see|all good)\b.{0,40}$/,
+  /^(?:no|sure|right|fine|great|cool|perfect|nice)(?:$|[,!. ]+(?:$|(?:one|job|work|stuff|point|idea|thing|enough|problem|worries|rush|need|then|now|that|this|it|i|you|we|let|go|so|thanks?)\b).{0,40}$)/,
+  /\b(?:thanks|thank you|thanked|appreciate|you are (?:very |so )?(?:helpful|great|welcome)|well done|good job)\b/,
+  /\buser (?:has )?(?:greeted|greets|thanks|complimented|praised|congratulated|apologi[sz]ed|apologi[sz]es|laughed|joked|agreed|confirmed|acknowledged|wished (?:the assistant|it|you|him|her))\b/,
+  /^you(?:'re|'ve| are(?! to\b)| have| were| did| really| just)\b/,
+  /\b(?:said|says) (?:hello|hi|goodbye|bye|thanks)\b|\bhave a (?:nice|good|great)\b/,
+  /^(?:please )?(?:can you |could you )?help me(?: with (?:this|that|it))?$|^(?:i am|i'm) (?:glad|happy|sorry|pleased) (?:we|that|to|about)\b/,
+  /^(?:你好|您好|嗨|哈喽|早上好|上午好|下午好|晚上好|晚安|再见|拜拜|辛苦|好的|好吧|嗯|行|可以|明白|知道了|哈哈|在吗|没问题|收到|哦)/,
+  /谢谢|感谢|多谢|表示感谢|周末愉快|祝你|祝您|打招呼|太好了|真棒|辛苦了|^(?:厉害|牛|太棒|不错|真不错|学到了)/,
+]
+
+const brief: readonly RegExp[] = [
+  /\b(?:right now|just now|at the moment|at present|for now|today|tonight|tomorrow|yesterday|this (?:morning|afternoon|evening|week)|in (?:a|five|ten|\d+) (?:minutes?|hours?|moment)|be (?:right )?back|by \d+ ?(?:am|pm))\b/,
+  /\b(?:(?:tired|bored)(?! of\b)|hungry|thirsty|sleepy|exhausted|impatient|headache|battery (?:is|at|low)|in a (?:hurry|rush))\b/,
+  /\b(?:am|i'm|is|feel|feels|feeling|so|very|too|quite|still) (?:busy|sick(?! of\b)|(?:in|on) (?:a|the) (?:meeting|train|bus|call|plane)|at the (?:airport|station)|about to)\b/,
+  /(?<!\b(?:easily|often|always|gets|get) )\b(?:frustrated|annoyed|upset|stressed|confused)\b(?! (?:by|when|if)\b)/,
+  /\b(?:raining|snowing)\b|下[大小暴]?[雨雪]/,
+  /^(?:(?:i|the user|user) )?(?:have |has )?just (?:opened|closed|uploaded|downloaded|sent|pasted|attached|clicked|finished|woke|ate|arrived)\b/,
+  /(?:^|\b(?:am|i'm|is|are) )(?:just |still )?(?:waiting|uploading|downloading|attaching|pasting|typing|(?:having|eating|cooking|making) (?:a |some )?(?:breakfast|lunch|dinner|coffee|tea|break|drink|rest|nap))\b/,
+  /现在(?:有点|很|正|在开|不方便)|今天|今晚|昨天|明天|刚才|刚刚|这会儿|等会|一会儿|待会|马上|此刻|心情|正在(?:开会|吃|等|路上|忙)/,
+]
+/** What is asked for once; asked for always, it is a preference. */
+const requests: readonly RegExp[] = [
+  /\buser (?:asked|asks|wants (?:a|an|the|to know|to see|me)|would like (?:a|the|to know)|requested|requests|is (?:looking for|asking|requesting)|needs (?:a|the|this|to know)|inquired)\b/,
+  /\bi (?:need|want) (?:this|that|it)\b/,
+  /^(?:translate|summari[sz]e|fix|make|create|draw|shorten|rewrite|check|explain|convert|show|open|delete|add|remove) .*\b(?:this|that|it|these|those|above|attached|uploaded)\b/,
+  /用户(?:想要|想知道|想了解|询问|问|要求|请求|需要|[让叫请](?:助手|你|AI|模型|机器人))|帮我|^(?:麻烦|劳驾|能不能|能否|可不可以)/i,
+]
+const general =
+  /\b(?:always|never|every|each|whenever|by default|in general|from now on)\b|以后|今后|每[次个份篇天周月]|一律|总是|所有|默认/
+const passing = /\bcurrently\b|目前/
+const lasting =
+  /\b(?:learn|learning|study|studying|train|training|work|works|working|live|lives|living|moved|prefer|prefers|use|uses|using)\b|学习|住|工作|搬|喜欢|偏好|备考|准备考/
+
+export const junkOf = (content: string): Junk | null => {
+  if (holdsSecret(content)) return 'secret'
+  const text = normalise(content).replace(/[.!?。！？~～]+$/u, '')
+  if (commands.test(text)) return 'command'
+  if (talk.some((pattern) => pattern.test(text))) return 'small talk'
+  if (wordsOf(text).length === 0) return 'empty'
+  if (/[?？]\s*$/u.test(content)) return 'small talk'
+  if (isOfOthers(text)) return 'others'
+  if (requests.some((pattern) => pattern.test(text)) && !general.test(text)) return 'passing'
+  if (brief.some((pattern) => pattern.test(text)) || (passing.test(text) && !lasting.test(text)))
+    return 'passing'
+  return null
+}

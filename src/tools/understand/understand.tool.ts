@@ -1,0 +1,84 @@
+import { z } from 'zod'
+import { askForJson } from '../../graph/ask-for-json.ts'
+import { defineTool } from '../../graph/tool.ts'
+import { backgroundOf, contextFields } from '../../state/context.ts'
+import type { Json, RuntimeState } from '../../state/runtime-state.ts'
+import { turnActions, turnPrompt } from '../../state/turn.ts'
+import {
+  analysisInstructions,
+  analysisReply,
+  scenarioNamed,
+  startOf,
+  startsOf,
+  structureOf,
+} from './analysis.ts'
+
+/** A prompt of at most this many characters that comes without files needs no analysis. */
+const shortPrompt = 400
+
+/** Analyses the goal: scenario, goal, style and structure, each only where it is not set yet, and where to begin. */
+export default defineTool({
+  name: 'understand',
+  description:
+    'Analyses what is wanted: scenario, goal, style and structure of the answer, and where to begin',
+  kinds: ['prepare'],
+  pure: true,
+  input: z.strictObject({}),
+  reads: contextFields,
+  writes: ['scenario', 'task_goals', 'output_style', 'output_structure'],
+  skip: (state) =>
+    opened(state, 'rules').includes('understand') ||
+    ['scenario', 'output_style', 'output_structure'].every((field) =>
+      opened(state, 'given').includes(field),
+    ) ||
+    (turnPrompt(state).length <= shortPrompt && opened(state, 'files').length === 0),
+  async run(state, { checkpoint, models, scenarios, request, graph, log }, signal) {
+    const starts = startsOf(graph, request)
+    const { value, usage } = await askForJson(
+      models,
+      {
+        role: 'understand',
+        instructions: analysisInstructions(state.scenario === '' ? scenarios.list() : [], starts),
+        content: backgroundOf(state),
+        schema: analysisReply,
+      },
+      signal,
+      log,
+    )
+    if (!value)
+      return checkpoint({
+        summary: 'The goal is taken as the request says it',
+        result: { by: 'rules' },
+        usage,
+        relevance: 0,
+        next: ['planner'],
+      })
+    const structure = state.output_structure.length === 0 ? structureOf(value) : []
+    const start = startOf(value, starts, request, state.output_structure.length + structure.length > 0)
+    return checkpoint(
+      {
+        summary: `Goal: ${value.task_goal}`.slice(0, 500),
+        preparation: value.direction ?? '',
+        result: { by: 'model', task_goal: value.task_goal, direction: value.direction ?? '', start },
+        usage,
+        relevance: 0.3,
+        next: [start],
+      },
+      {
+        task_goals: value.task_goal,
+        ...(state.scenario === '' && { scenario: scenarioNamed(value, scenarios) }),
+        ...(state.output_style === '' && value.output_style && { output_style: value.output_style }),
+        ...(structure.length > 0 && { output_structure: structure }),
+      },
+    )
+  },
+})
+
+/** What the turn was opened with: names of files, of fields the caller has set, of roles that rules stand in for. */
+const opened = (
+  state: Pick<RuntimeState, 'action_history'>,
+  name: 'files' | 'given' | 'rules',
+): readonly Json[] => {
+  const list = turnActions(state).find((action) => action.node === 'load-session')?.result[name]
+  return Array.isArray(list) ? list : []
+}

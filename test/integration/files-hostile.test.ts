@@ -1,0 +1,84 @@
+import { readdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { openFileProcess } from '../../src/infra/files/file-process.ts'
+import { type Backend, openBackend } from '../support/backend.ts'
+import { type FakeModel, startFakeModel } from '../support/fake-model.ts'
+import { openFolder } from '../support/file-samples.ts'
+import { hostileFiles } from '../support/hostile-files.ts'
+import { say } from '../support/script.ts'
+import { fakeModels, openTestRuntime, type TestRuntime } from '../support/test-runtime.ts'
+
+let backend: Backend
+let model: FakeModel
+let runtime: TestRuntime
+beforeAll(async () => {
+  backend = await openBackend()
+  model = await startFakeModel()
+  runtime = await openTestRuntime(backend, { models: fakeModels(model.baseUrl) })
+})
+afterEach(() => void vi.unstubAllEnvs())
+afterAll(async () => {
+  await runtime?.close()
+  await model?.close()
+  await backend?.drop()
+})
+
+test('forty hostile files in one run: each has its note, the run goes on, nothing is left behind', async () => {
+  const hostile = await hostileFiles()
+  expect(hostile).toHaveLength(40)
+  await using temporary = await openFolder()
+  vi.stubEnv('TMPDIR', temporary.path)
+  say(model, { planner: [{ text: 'Still here.' }] })
+  const files = hostile.map(([name, bytes]) => ({
+    name,
+    type: 'application/octet-stream',
+    content_base64: Buffer.from(bytes).toString('base64'),
+  }))
+  const run = await runtime.complete({ prompt: 'Look at these', files })
+  expect(run).toMatchObject({ status: 'completed', answer: 'Still here.' })
+  const { documents, tables, other_files } = (await runtime.stateOf(run.id)).preprocessed_files
+  const told = hostile.map(([name, , note]) => {
+    const { notes = [] } = (documents[name] ?? tables[name] ?? other_files[name] ?? {}) as {
+      notes?: string[]
+    }
+    return { name, note: notes.join('; '), as: String(note), matches: note.test(notes.join('; ')) }
+  })
+  expect(told.filter(({ matches }) => !matches)).toEqual([])
+  expect(other_files['nested.zip/inner.zip/inner.zip']).toMatchObject({
+    readable: false,
+    notes: [expect.stringContaining('inside an archive inside an archive')],
+  })
+  expect((await readdir(temporary.path)).filter((name) => name.startsWith('mason-files-'))).toEqual([])
+})
+
+test('a file, or a statement, that takes too much is ended, and the next one is opened', async () => {
+  await using folder = await openFolder()
+  const path = join(folder.path, 'a.csv')
+  await writeFile(path, 'n\n1\n')
+  const tables = [
+    {
+      table: 't',
+      path,
+      name: 'a.csv',
+      type: '',
+      part: null,
+      columns: [{ name: 'n', type: 'integer' as const }],
+    },
+  ]
+  const { signal } = new AbortController()
+  await using process = openFileProcess({ maxBytes: 300 * 1024 * 1024, maxMs: 1000 })
+  const ask = (sql: string, until: AbortSignal = signal) =>
+    process.ask({ kind: 'query', sql, tables, kept: null }, until)
+  const endless = 'WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT'
+  expect(await ask(`${endless} sum(x) FROM n`)).toEqual({ ok: false, kind: 'time' })
+  expect(await ask(`${endless} group_concat(hex(zeroblob(1000000))) FROM n`)).toMatchObject({ ok: false })
+  expect(await ask('SELECT n FROM t')).toEqual({
+    ok: true,
+    rows: { columns: ['n'], rows: [[1]], more: false },
+  })
+  const control = new AbortController()
+  const broken = ask(`${endless} sum(x) FROM n`, control.signal)
+  control.abort(new Error('cancelled'))
+  await expect(broken).rejects.toThrow('cancelled')
+})

@@ -1,0 +1,283 @@
+import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import { type AddressInfo, createServer as createTcpServer } from 'node:net'
+import { join } from 'node:path'
+import { AwsClient } from 'aws4fetch'
+import S3rver from 's3rver'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Database } from '../../src/infra/database/database.ts'
+import type { Egress } from '../../src/infra/egress/port.ts'
+import { openEgress } from '../../src/infra/egress.ts'
+import { createFileService } from '../../src/infra/files/run-files.ts'
+import { ensureBusiness } from '../../src/infra/runs/admit.ts'
+import type { Files } from '../../src/state/ports.ts'
+import type { OriginFile } from '../../src/state/runtime-state.ts'
+import { type Backend, openBackend } from '../support/backend.ts'
+import { type FakeModel, startFakeModel } from '../support/fake-model.ts'
+import { openFolder, pdfOf, zipOf } from '../support/file-samples.ts'
+import { calling, say } from '../support/script.ts'
+import { fakeModels, nodesOf, openTestRuntime, type TestRuntime } from '../support/test-runtime.ts'
+
+let backend: Backend
+let model: FakeModel
+let runtime: TestRuntime
+beforeAll(async () => {
+  backend = await openBackend()
+  model = await startFakeModel()
+  runtime = await openTestRuntime(backend, { models: fakeModels(model.baseUrl) })
+})
+afterAll(async () => {
+  await runtime?.close()
+  await model?.close()
+  await backend?.drop()
+})
+
+const upload = (name: string, bytes: string | Uint8Array, type = 'application/octet-stream') => ({
+  name,
+  type,
+  content_base64: Buffer.from(bytes).toString('base64'),
+})
+
+describe('a run with files', () => {
+  test('searches a document by page and asks a table by SQL', async () => {
+    say(model, {
+      planner: [
+        calling(['search_file_content', { file_path: 'report.pdf', pattern: 'rose' }]),
+        calling([
+          'query_table',
+          { sql: 'SELECT city, sum(price) AS total FROM shops GROUP BY city ORDER BY 2 DESC' },
+        ]),
+        calling(['query_table', { sql: 'SELECT cost FROM shops' }]),
+        { text: 'Ulm leads.' },
+      ],
+    })
+    const csv = 'city,price\nUlm,3\nBonn,2\nUlm,4\n'
+    const files = [
+      upload('report.pdf', await pdfOf([['Start'], ['Revenue', 'It rose.']])),
+      upload('shops.csv', csv, 'text/csv'),
+    ]
+    const run = await runtime.complete({ prompt: 'Who leads?', files })
+    expect(run).toMatchObject({ status: 'completed', answer: 'Ulm leads.' })
+    const state = await runtime.stateOf(run.id)
+    expect(nodesOf(state)).toContain('preprocess-files')
+    const said = state.action_history.flat().map(({ result }) => String(result.text))
+    expect(said).toContainEqual("Matches in 'report.pdf': [Line 3 (page 2): It rose.]")
+    expect(said).toContainEqual('| city | total |\n| --- | --- |\n| Ulm | 7 |\n| Bonn | 2 |')
+    expect(said.find((text) => text.startsWith('Error: no such column: cost'))).toContain(
+      'shops (3 rows): city text, price integer',
+    )
+    const again = await runtime.complete({ prompt: 'And now?', session_id: run.session_id })
+    expect(nodesOf(await runtime.stateOf(again.id))).not.toContain('preprocess-files')
+  })
+
+  test('opens an archive: what is in it are files of their own', async () => {
+    say(model, {
+      planner: [
+        calling(
+          ['read_file', { file_path: 'a.zip/notes.txt' }],
+          ['query_table', { sql: 'SELECT max(n) AS m FROM a_zip_data' }],
+        ),
+        { text: 'Done.' },
+      ],
+    })
+    const run = await runtime.complete({
+      prompt: 'Look',
+      files: [upload('a.zip', await zipOf({ 'notes.txt': 'hello', 'data.csv': 'n\n1\n5\n' }))],
+    })
+    const state = await runtime.stateOf(run.id)
+    expect(state.origin_files.map(({ name }) => name)).toEqual(['a.zip', 'a.zip/notes.txt', 'a.zip/data.csv'])
+    const said = state.action_history.flat().map(({ result }) => String(result.text))
+    expect(said).toContainEqual("File 'a.zip/notes.txt', lines 1-1 of 1:\n1: hello")
+    expect(said).toContainEqual('| m |\n| --- |\n| 5 |')
+  })
+
+  test('an address of this machine, a storage that is not set up, a folder that is not open: notes, and the run goes on', async () => {
+    let reached = 0
+    const canary = createTcpServer((socket) => {
+      reached += 1
+      socket.destroy()
+    }).listen(0, '127.0.0.1')
+    await once(canary, 'listening')
+    const { port } = canary.address() as AddressInfo
+    say(model, { planner: [{ text: 'Fine.' }] })
+    const run = await runtime.complete({
+      prompt: 'Read them',
+      files: [
+        { name: 'inside.txt', type: 'text/plain', url: `http://127.0.0.1:${port}/secret?key=1` },
+        { name: 'object.csv', type: 'text/csv', mapping: { provider: 'tencent', path: 'a/b.csv' } },
+        { name: 'local.csv', type: 'text/csv', mapping: { provider: 'local', path: 'b.csv' } },
+      ],
+    })
+    canary.close()
+    expect(run.status).toBe('completed')
+    expect(reached).toBe(0)
+    const { other_files } = (await runtime.stateOf(run.id)).preprocessed_files
+    expect(other_files['inside.txt']).toMatchObject({
+      readable: false,
+      notes: [expect.stringContaining('is an address of this machine')],
+    })
+    expect(other_files['object.csv']).toMatchObject({
+      notes: [expect.stringContaining('set MASON_STORAGE_TENCENT_URL')],
+    })
+    expect(other_files['local.csv']).toMatchObject({
+      notes: [expect.stringContaining('set MASON_FILES_ROOT')],
+    })
+  })
+})
+
+describe('where files come from', () => {
+  let database: Database
+  let egress: Egress
+  beforeAll(async () => {
+    database = await backend.openDatabase()
+    await Promise.all(['b1', 'b2'].map((id) => ensureBusiness(database, id)))
+    const real = openEgress()
+    // the servers of these tests stand on loopback, which no address of a business may name
+    egress = {
+      request: (url, init) => real.request(url, { ...init, allowPrivate: true }),
+      [Symbol.asyncDispose]: () => real[Symbol.asyncDispose](),
+    }
+  })
+  afterAll(async () => {
+    await egress?.[Symbol.asyncDispose]()
+    await database?.close()
+  })
+  const { signal } = new AbortController()
+  const runOf = (tenant: string) => ({ tenant, run_id: 'run' })
+  const filesOf = (options: Partial<Parameters<typeof createFileService>[0]>, tenant = 'b1'): Files =>
+    createFileService({ egress, storage: {}, filesRoot: null, ...options }).for(database, runOf(tenant))
+  const noteOf = async (files: Files, file: OriginFile) =>
+    (await files.prepare([file], [], signal)).other_files[file.name]?.notes.join()
+
+  test('an address: fetched once, kept as a blob; redirects are followed, faults and bounds are notes', async () => {
+    let asked = 0
+    const server = createServer((request, response) => {
+      asked += 1
+      if (request.url === '/moved') response.writeHead(302, { location: '/a.csv' }).end()
+      else if (request.url === '/a.csv') response.end('n\n1\n2\n')
+      else if (request.url === '/huge') response.writeHead(200, { 'content-length': '100000000' }).end('x')
+      else response.writeHead(404).end()
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const at = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const files = filesOf({})
+    const file = (path: string): OriginFile => ({
+      name: 'a.csv',
+      type: 'text/csv',
+      local_path: `url:${at}${path}`,
+      mapping: null,
+    })
+    const { origin_files, tables } = await files.prepare([file('/moved')], [], signal)
+    expect(tables['a.csv']).toMatchObject({ rows: 2, table: 'a' })
+    expect(origin_files[0]?.local_path).toMatch(/^blob:[0-9a-f]{64}$/)
+    expect(asked).toBe(2)
+    expect(String(await files.read(origin_files[0] as OriginFile, signal))).toBe(
+      String(Buffer.from('n\n1\n2\n')),
+    )
+    expect(asked).toBe(2)
+    expect(await noteOf(files, file('/none'))).toContain('status 404 (not there)')
+    expect(await noteOf(files, file('/huge'))).toContain('larger than 64 MB')
+    server.closeAllConnections()
+    server.close()
+  })
+
+  test('S3-compatible storage: signed, one folder a business, a missing object and a wrong key are notes', async () => {
+    await using folder = await openFolder()
+    const s3 = new S3rver({
+      address: '127.0.0.1',
+      port: 0,
+      silent: true,
+      directory: folder.path,
+      configureBuckets: [{ name: 'data', configs: [] }],
+    })
+    const { port } = await s3.run()
+    const url = `http://127.0.0.1:${port}/data/{business}`
+    const key = { accessKeyId: 'S3RVER', secretAccessKey: 'S3RVER' }
+    const client = new AwsClient({ ...key, service: 's3', region: 'us-east-1' })
+    const put = await client.fetch(`http://127.0.0.1:${port}/data/b1/my%20sales/%E9%94%80%E5%94%AE.csv`, {
+      method: 'PUT',
+      body: 'n\n7\n',
+    })
+    expect(put.status).toBe(200)
+    const place = { url, region: 'us-east-1', ...key }
+    const file: OriginFile = {
+      name: 's.csv',
+      type: 'text/csv',
+      local_path: '',
+      mapping: { provider: 'aliyun', path: 'my sales/销售.csv' },
+    }
+    const storage = { aliyun: place }
+    expect((await filesOf({ storage }).prepare([file], [], signal)).tables['s.csv']).toMatchObject({
+      rows: 1,
+      from: 'aliyun:my sales/销售.csv',
+    })
+    expect(await noteOf(filesOf({ storage }, 'b2'), file)).toContain(
+      'aliyun has no object "my sales/销售.csv"',
+    )
+    const upwards = { ...file, mapping: { provider: 'aliyun' as const, path: '../b1/my sales/销售.csv' } }
+    expect(await noteOf(filesOf({ storage }, 'b2'), upwards)).toContain('leads upwards')
+    const wrong = { aliyun: { ...place, accessKeyId: 'other' } }
+    expect(await noteOf(filesOf({ storage: wrong }), file)).toContain(
+      'check the key in MASON_STORAGE_ALIYUN_ACCESS_KEY_ID',
+    )
+    await s3.close()
+  })
+
+  test('a local folder; links do not lead out of it', async () => {
+    await using folder = await openFolder()
+    await writeFile(join(folder.path, 'a.csv'), 'n\n1\n')
+    const files = filesOf({ filesRoot: folder.path })
+    const local = (path: string): OriginFile => ({
+      name: 'a.csv',
+      type: 'text/csv',
+      local_path: '',
+      mapping: { provider: 'local', path },
+    })
+    expect((await files.prepare([local('a.csv')], [], signal)).tables['a.csv']).toMatchObject({ rows: 1 })
+    for (const path of ['../a.csv', '/etc/passwd', 'none.csv', '.', 'a\u0000b'])
+      expect(await noteOf(files, local(path))).toContain('it is not there')
+  })
+
+  test('the same bytes are opened once for a business, and again for another or when their text is gone', async () => {
+    const files = filesOf({})
+    const pdf = await pdfOf([['Cached', 'once']])
+    const hash = await keep('b1', pdf)
+    const file: OriginFile = { name: 'c.pdf', type: '', local_path: `blob:${hash}`, mapping: null }
+    const first = await files.prepare([file], [], signal)
+    const rows = async (tenant: string) =>
+      (
+        await database.query<{ created_at: Date; blobs: string[] }>(
+          'SELECT created_at, blobs FROM prepared_files WHERE tenant = $1 AND sha256 = $2',
+          [tenant, hash],
+        )
+      ).rows
+    const [row] = await rows('b1')
+    const never = createFileService({
+      egress,
+      storage: {},
+      filesRoot: null,
+      limits: { prepare: { maxBytes: 1, maxMs: 1 }, query: { maxBytes: 1, maxMs: 1 } },
+    })
+    expect(await never.for(database, runOf('b1')).prepare([file], [], signal)).toEqual(first)
+    await keep('b2', pdf)
+    expect(
+      (await never.for(database, runOf('b2')).prepare([file], [], signal)).other_files['c.pdf']?.notes[0],
+    ).toMatch(/more memory|takes longer/)
+    await database.query('DELETE FROM blobs WHERE tenant = $1 AND sha256 = $2', ['b1', row?.blobs[0]])
+    expect(await files.prepare([file], [], signal)).toEqual(first)
+    expect(await noteOf(files, { ...file, local_path: 'blob:none' })).toContain('its bytes are gone')
+    const seen = await database.asBusiness('b2', (sql) => sql.query('SELECT 1 FROM prepared_files'))
+    expect(seen.rows).toEqual([])
+  })
+
+  const keep = async (tenant: string, bytes: Uint8Array): Promise<string> => {
+    const { sha256 } = await import('../../src/infra/ids.ts')
+    const hash = sha256(bytes)
+    await database.query(
+      'INSERT INTO blobs (tenant, sha256, bytes) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING',
+      [tenant, hash, bytes],
+    )
+    return hash
+  }
+})

@@ -1,0 +1,106 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Database } from '../../src/infra/database/database.ts'
+import { ensureBusiness } from '../../src/infra/runs/admit.ts'
+import { holdBlobs, holdStored, releaseBlobs, storeBlob } from '../../src/infra/sessions/blobs.ts'
+import { createSweep } from '../../src/infra/sessions/sweep.ts'
+import { type Backend, openBackend } from '../support/backend.ts'
+import { count } from '../support/spine.ts'
+
+let backend: Backend
+let database: Database
+
+beforeAll(async () => {
+  backend = await openBackend()
+  database = await backend.openDatabase()
+  await ensureBusiness(database, 'b')
+  await database.query("INSERT INTO sessions (tenant, session_id, user_id) VALUES ('b', 's', 'u')")
+})
+afterAll(async () => {
+  await database?.close()
+  await backend?.drop()
+})
+
+const keep = { blobsDays: 7, rejectedJobsDays: 30 }
+
+/** Blobs stored so many days ago; those with a session are held by it. */
+const stored = async (hash: string, daysAgo: number, session?: string): Promise<void> => {
+  await database.query(storeBlob, ['b', hash, Buffer.from(hash)])
+  if (session) await holdBlobs(database, 'b', [{ sha256: hash, session_id: session }])
+  await database.query(
+    "UPDATE blobs SET created_at = clock_timestamp() - $2::int * interval '1 day' WHERE sha256 = $1",
+    [hash, daysAgo],
+  )
+}
+const blobs = async (): Promise<string[]> =>
+  (await database.query<{ sha256: string }>('SELECT sha256 FROM blobs ORDER BY sha256')).rows.map(
+    (row) => row.sha256,
+  )
+
+test('deletes old blobs that no session holds, and nothing else', async () => {
+  await stored('held', 100, 's')
+  await stored('held by a session that is gone', 100, 'gone')
+  await stored('free', 8)
+  await stored('free and young', 6)
+  await createSweep(database, keep)()
+  expect(await blobs()).toEqual(['free and young', 'held'])
+  expect(await count(database, 'blob_uses', [])).toBe(1)
+})
+
+test('takes one that is stored again for young', async () => {
+  await stored('again', 8)
+  await database.query(storeBlob, ['b', 'again', Buffer.from('again')])
+  await createSweep(database, keep)()
+  expect(await blobs()).toContain('again')
+})
+
+test('comes past many that are held, a piece at each pass', async () => {
+  await database.query(
+    `INSERT INTO blobs (tenant, sha256, bytes, created_at) SELECT 'b', 'x' || n, '', clock_timestamp() - interval '50 days' FROM generate_series(1, 900) n`,
+  )
+  await database.query(
+    "INSERT INTO blob_uses (tenant, sha256, session_id) SELECT 'b', 'x' || n, 's' FROM generate_series(1, 900) n",
+  )
+  await stored('behind them', 40)
+  const sweep = createSweep(database, keep)
+  await sweep()
+  expect(await blobs()).toContain('behind them')
+  await sweep()
+  expect(await blobs()).not.toContain('behind them')
+  await stored('at the beginning', 60)
+  await sweep()
+  expect(await blobs()).not.toContain('at the beginning')
+  expect(await count(database, "blobs WHERE sha256 LIKE 'x%'", [])).toBe(900)
+})
+
+test('what one session lets go of stays for another that came to name it, with what was found in it', async () => {
+  await database.query(
+    `INSERT INTO sessions (tenant, session_id, user_id) VALUES ('b', 'first', 'u'), ('b', 'second', 'u');`,
+  )
+  await database.query(
+    `INSERT INTO runs (tenant, run_id, session_id, turn, status, expires_at) VALUES ('b', 'run', 'second', 1, 'running', clock_timestamp())`,
+  )
+  for (const name of ['shared', 'alone']) {
+    await stored(`${name} file`, 8, 'first')
+    await stored(`${name} text`, 8, 'first')
+    await database.query(
+      `INSERT INTO prepared_files (tenant, sha256, opened_as, found, blobs) VALUES ('b', $1, '', '{}', ARRAY[$2])`,
+      [`${name} file`, `${name} text`],
+    )
+  }
+  const run = { tenant: 'b', run_id: 'run' }
+  expect(await holdStored(database, run, ['shared file', 'shared text', 'gone'])).toBe(2)
+  await database.asBusiness('b', (sql) => releaseBlobs(sql, 'b', 'first'))
+  expect((await blobs()).filter((hash) => /shared|alone/.test(hash))).toEqual(['shared file', 'shared text'])
+  const { rows } = await database.query('SELECT sha256 FROM prepared_files')
+  expect(rows).toEqual([{ sha256: 'shared file' }])
+})
+
+test('deletes refused queue jobs when they are old enough', async () => {
+  await database.query(
+    `INSERT INTO rejected_jobs (job_id, data, faults, received_at) VALUES ('old', '{}', '[]', clock_timestamp() - interval '31 days'),
+       ('new', '{}', '[]', clock_timestamp() - interval '29 days')`,
+  )
+  await createSweep(database, keep)()
+  const { rows } = await database.query<{ job_id: string }>('SELECT job_id FROM rejected_jobs')
+  expect(rows.map(({ job_id }) => job_id)).toEqual(['new'])
+})

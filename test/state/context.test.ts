@@ -1,0 +1,168 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { plannerMessages } from '../../src/nodes/planner/messages.ts'
+import { promptBudget } from '../../src/state/context/budget.ts'
+import { type ActionRow, fold } from '../../src/state/fold.ts'
+import type { ModelMessage } from '../../src/state/ports.ts'
+import type { RuntimeState } from '../../src/state/runtime-state.ts'
+import { estimateTokens, fitTokens } from '../../src/state/tokens.ts'
+import { outputContent } from '../../src/tools/output/content.ts'
+import { answer, body, plan, stateOf, todo } from '../support/actions.ts'
+
+const textOf = (messages: readonly ModelMessage[]): string =>
+  messages.map((one) => JSON.stringify(one)).join('\n')
+const tokensOf = (messages: readonly ModelMessage[]): number =>
+  messages.reduce(
+    (sum, one) =>
+      sum +
+      estimateTokens(one.content) +
+      ('tool_calls' in one ? estimateTokens(JSON.stringify(one.tool_calls)) : 0),
+    0,
+  )
+
+type Step = { size: number; relevance: number; important: boolean }
+/** Turns of steps whose results have these sizes, each turn with its talk. */
+const session = (turns: readonly (readonly Step[])[], prompt = 'And now?'): RuntimeState => {
+  const rows: ActionRow[] = []
+  const lay = (turn: number, one: ReturnType<typeof body>, patch = {}): void =>
+    void rows.push({ seq: rows.length + 1, turn, body: one, patch })
+  for (const [at, steps] of turns.entries()) {
+    const turn = at + 1
+    const isLast = turn === turns.length
+    const said = isLast ? prompt : `question ${turn}`
+    lay(turn, body('load-session', { next: ['planner'] }), {
+      prompts: said,
+      chat_history: [{ role: 'user', content: said, turn }],
+    })
+    for (const [n, { size, relevance, important }] of steps.entries()) {
+      lay(turn, plan([{ tool: 'look', args: { n }, id: `t${turn}c${n}` }]))
+      const id = rows.length + 1
+      lay(turn, {
+        ...answer('look', 0, { text: `turn ${turn} step ${n} ${'x '.repeat(size / 2)}` }),
+        context: { type: 'text', content: `turn ${turn} step ${n}`, important, usage_type: 'analysis' },
+      })
+      lay(turn, body('reflection', { result: { judged: [{ id, relevance, important }] }, next: ['planner'] }))
+    }
+    if (!isLast)
+      lay(turn, body('end'), { chat_history: [{ role: 'assistant', content: `answer ${turn}`, turn }] })
+  }
+  return fold(rows)
+}
+const steps = (count: number, size: number, relevance = 0.5): Step[] =>
+  Array.from({ length: count }, () => ({ size, relevance, important: false }))
+
+describe('a prompt', () => {
+  test('stays within its budget, whatever the state holds', () => {
+    const step = fc.record({
+      size: fc.nat(20_000),
+      relevance: fc.double({ min: 0, max: 1, noNaN: true }),
+      important: fc.boolean(),
+    })
+    fc.assert(
+      fc.property(
+        fc.array(fc.array(step, { maxLength: 5 }), { minLength: 1, maxLength: 6 }),
+        fc.integer({ min: 3000, max: 40_000 }),
+        fc.nat(60_000),
+        (turns, budget, length) => {
+          const state = session(turns, 'word '.repeat(length / 5))
+          expect(tokensOf(plannerMessages(state, { budget, canOpen: true }))).toBeLessThanOrEqual(budget)
+          expect(
+            estimateTokens(outputContent(state, 'draft '.repeat(length / 5), budget)),
+          ).toBeLessThanOrEqual(budget * 1.01)
+        },
+      ),
+      { numRuns: 25 },
+    )
+  })
+
+  test('a role has its share of the smallest window that may serve it', () => {
+    expect(promptBudget('planner', { context: 32_000, output: null })).toBe(16_000)
+    expect(promptBudget('reflection', { context: 32_000, output: null })).toBe(8000)
+    expect(promptBudget('planner', { context: 8000, output: 100_000 })).toBe(4000)
+    expect(promptBudget('planner', undefined)).toBe(promptBudget('planner', { context: null, output: null }))
+  })
+
+  test('keeps important and relevant results of this turn in full where others give way to a line', () => {
+    const all = steps(12, 3000, 0.2).with(1, { size: 3000, relevance: 0.9, important: false })
+    const shown = plannerMessages(session([all]), { budget: 6000, canOpen: true })
+    const results = shown.filter(({ role }) => role === 'tool').map(({ content }) => content)
+    expect(results.some((content) => content.includes('turn 1 step 1 x'))).toBe(true)
+    expect(results.some((content) => /left out.*read_result with action_id/s.test(content))).toBe(true)
+    // each call still has its answer
+    const calls = shown.flatMap((one) => ('tool_calls' in one ? (one.tool_calls ?? []) : []))
+    expect(calls).toHaveLength(results.length)
+  })
+
+  test('shows of earlier turns what matters most, and the talk beside it', () => {
+    const turns = Array.from({ length: 40 }, (_, at) => steps(2, 100, at === 5 ? 0.95 : 0.2))
+    const text = textOf(plannerMessages(session([...turns, []]), { budget: 4000, canOpen: true }))
+    expect(text).toContain('turn 6 step 0')
+    expect(text).toContain('answer 40')
+    expect(text).not.toContain('turn 3 step 0\\n</data-')
+  })
+
+  test('does not hold what a model thought in its own format', () => {
+    const thought = 'SECRET-THOUGHT'
+    const decided = plan([{ tool: 'look' }])
+    const state = stateOf([
+      body('load-session'),
+      { ...decided, result: { ...decided.result, reasoning: thought, model: 'm' } },
+      answer('look', 0, { text: 'seen' }),
+    ])
+    expect(textOf(plannerMessages(state, { budget: 9000, canOpen: true }))).not.toContain(thought)
+    expect(outputContent(state, null, 9000)).not.toContain(thought)
+  })
+
+  test('names the plan and the current task last', () => {
+    const todos = [todo('a', { status: 'processing', success_criteria: 'a list' })]
+    const last = plannerMessages(stateOf([[body('load-session'), { todos }]]), {
+      budget: 9000,
+      canOpen: false,
+    }).at(-1)
+    expect(last?.content).toBe(
+      '# CURRENT PLAN STATUS\n- [ ] a: do a (processing)\n\n# YOUR CURRENT TASK\na: do a\nDone when: a list',
+    )
+  })
+})
+
+describe('the beginning of a prompt', () => {
+  const sharePrefix = (before: string, after: string): number => {
+    let at = 0
+    while (at < before.length && before[at] === after[at]) at++
+    return at / before.length
+  }
+  test('is that of the step before, but for the closing plan', () => {
+    const shares: number[] = []
+    let before = ''
+    for (let n = 1; n <= 20; n++) {
+      const messages = plannerMessages(session([steps(3, 400), steps(n, 800)]), {
+        budget: 64_000,
+        canOpen: true,
+      })
+      const after = textOf(messages)
+      if (before) shares.push(sharePrefix(before, after))
+      before = after
+    }
+    expect(Math.min(...shares)).toBe(1)
+  })
+
+  test('of one turn is nearly half of the turn before, where little changes', () => {
+    const turns = (count: number) => session([...Array.from({ length: count }, () => steps(1, 200)), []])
+    const prompt = (count: number) => textOf(plannerMessages(turns(count), { budget: 64_000, canOpen: true }))
+    expect(sharePrefix(prompt(20), prompt(21))).toBeGreaterThan(0.3)
+  })
+})
+
+test('a text that is cut keeps its start and its end, and no half characters', () => {
+  fc.assert(
+    fc.property(
+      fc.string({ unit: 'grapheme', maxLength: 2000 }),
+      fc.integer({ min: 30, max: 400 }),
+      (text, max) => {
+        const fitted = fitTokens(text, max)
+        expect(fitted.isWellFormed()).toBe(true)
+        expect(fitted === text || estimateTokens(fitted) <= max + 5).toBe(true)
+      },
+    ),
+  )
+})
