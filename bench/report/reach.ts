@@ -37,7 +37,7 @@ const bodies = [
   ['16 embeddings by their format', '16 embeddings by hand'],
 ] as const
 
-/** The table "Reach" of issue 3, line by line, and the lines "Speed to reach" of issue 4. */
+/** The table "Reach" of issue 3, line by line, and the lines "Speed to reach" of issues 4 and 5. */
 const lines: readonly Line[] = [
   {
     what: 'runtime cost per durable action on Postgres, whole loop included',
@@ -178,6 +178,37 @@ const lines: readonly Line[] = [
         unit: '% of its answers/s',
         reach: 80,
         atLeast: true,
+      },
+    ],
+  },
+  {
+    what: 'searching the memories of one user among 50,000: 500 of them, and 20,000',
+    checks: (find) => [
+      { value: find('memory', '500 of 50000', 'ms p50'), unit: 'ms p50', reach: 2 },
+      { value: find('memory', '500 of 50000', 'recall@10'), unit: 'recall', reach: 1, atLeast: true },
+      { value: find('memory', '20000 of 50000', 'ms p50'), unit: 'ms p50', reach: 15 },
+      { value: find('memory', '20000 of 50000', 'recall@10'), unit: 'recall', reach: 0.98, atLeast: true },
+    ],
+  },
+  {
+    what: "a planner's prompt from 1,000 actions of one turn",
+    checks: (find) => [
+      {
+        value: find('context', 'build from 1000 actions of one turn', 'ms CPU, first step'),
+        unit: 'ms CPU',
+        reach: 5,
+      },
+    ],
+  },
+  {
+    what: 'turn 100 of a session against turn 2, from claim to first action',
+    checks: (find) => [
+      {
+        value:
+          find('context', 'start of a turn', 'ms from claim to first action, turn 100') /
+          find('context', 'start of a turn', 'ms from claim to first action, turn 2'),
+        unit: 'x time',
+        reach: 1.2,
       },
     ],
   },
