@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
-import { type AnsweredCall, answeredCall, plannedCalls } from '../state/calls.ts'
+import { type AnsweredCall, answeredCall, nextPlan, plannedCalls } from '../state/calls.ts'
 import type { RuntimeState } from '../state/runtime-state.ts'
 import { type ReadonlyAction, turnActions } from '../state/turn.ts'
 
@@ -92,15 +92,6 @@ const remove = ({ seen, repeated }: Tally, { sights }: Step): void => {
     if (alike.length === 1) seen.delete(sight.key)
     else alike.splice(alike.indexOf(repeat), 1)
   }
-}
-
-/** Where the first plan from `at` on stands; the end when there is none. */
-const nextPlan = (actions: readonly ReadonlyAction[], at: number): number => {
-  for (let place = at; place < actions.length; place++) {
-    const action = actions[place]
-    if (action && plannedCalls(action).length > 0) return place
-  }
-  return actions.length
 }
 
 const stepAt = (actions: readonly ReadonlyAction[], at: number): Step => {

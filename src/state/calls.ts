@@ -47,6 +47,15 @@ const isPlannedCall = (value: unknown): value is PlannedCall => {
 
 const isName = (value: unknown): boolean => typeof value === 'string' && value !== ''
 
+/** Where the first plan from `from` on stands, an action that asks for calls; the end when there is none. */
+export const nextPlan = (actions: readonly ReadonlyAction[], from: number): number => {
+  for (let at = from; at < actions.length; at++) {
+    const action = actions[at]
+    if (action && plannedCalls(action).length > 0) return at
+  }
+  return actions.length
+}
+
 /** Which call an action answers, or null. */
 export const answeredCall = (action: ReadonlyAction): { index: number; id: string } | null => {
   const { call } = action.result

@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { EventEmitter, once } from 'node:events'
-import { openDeadline } from '../../src/infra/deadline.ts'
+import { openDeadline } from '../../src/state/deadline.ts'
 import { scriptFlags } from '../support/script-flags.ts'
 
 /** A process of a suite's own that is told what to do in JSON and tells what it did in messages with an `event`. */

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Config } from '../../infra/config.ts'
-import { openDeadline } from '../../infra/deadline.ts'
+import { openDeadline } from '../../state/deadline.ts'
 import type { Check, Finding } from '../doctor.ts'
 
 const answerMs = 5_000

@@ -22,9 +22,9 @@ export type MemoryRow = Label & {
 export type Hit = MemoryRow & { relevance: number }
 type Near = MemoryRow & { similarity: number }
 
-/** What is looked for: its words, and its vector in every space that the user has memories in. */
 /** `size`: memories there, counted up to one more than are all compared. */
 export type Space = { space: string; size: number }
+/** What is looked for: its words, and its vector in every space that the user has memories in. */
 export type Query = {
   words: string | null
   vectors: readonly (Space & { vector: readonly number[] })[]

@@ -1,3 +1,4 @@
+import { openDeadline } from '../../state/deadline.ts'
 import { isMasonError } from '../../state/errors.ts'
 import type { Clock } from '../../state/ports.ts'
 import { repeatWork } from '../repeat-work.ts'
@@ -26,8 +27,8 @@ export const startMemoryWork = (options: MemoryWorkOptions): { close(): Promise<
     while (!stopped.signal.aborted) {
       const claim = await takeDistillation(database, leaseMs)
       if (!claim) return
-      const signal = AbortSignal.any([stopped.signal, AbortSignal.timeout(leaseMs)])
-      await distilRun(options, claim, signal).catch(async (error: unknown) => {
+      using deadline = openDeadline(leaseMs, stopped.signal)
+      await distilRun(options, claim, deadline.signal).catch(async (error: unknown) => {
         if (isMasonError(error, 'lease_lost')) return
         if (!stopped.signal.aborted)
           log.warn(

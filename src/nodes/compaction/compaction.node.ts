@@ -5,6 +5,7 @@ import { partShares, promptBudget } from '../../state/context/budget.ts'
 import { compactionNode } from '../../state/context/compacted.ts'
 import { type Compactable, compactableOf, summaryByRules } from '../../state/context/compaction.ts'
 import { dataRule, fenceOf } from '../../state/context/fence.ts'
+import { openDeadline } from '../../state/deadline.ts'
 import { isMasonError } from '../../state/errors.ts'
 import type { Log, Models } from '../../state/ports.ts'
 import type { RuntimeState } from '../../state/runtime-state.ts'
@@ -65,12 +66,12 @@ const askToSumUp = async (
   if (models.describe().offline) return none
   const budget = promptBudget('compaction', models.window?.('compaction'))
   const content = compactionContent(compactable, budget, fenceOf(state))
-  const limit = AbortSignal.timeout(timeoutMs)
+  using deadline = openDeadline(timeoutMs, signal)
   try {
     const { value, usage } = await askForJson(
       models,
       { role: 'compaction', instructions, content, schema: reply },
-      AbortSignal.any([signal, limit]),
+      deadline.signal,
       log,
     )
     return { summary: value?.summary.trim() || null, usage }

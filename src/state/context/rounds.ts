@@ -1,4 +1,4 @@
-import { answeredCall, type PlannedCall, plannedCalls } from '../calls.ts'
+import { answeredCall, nextPlan, type PlannedCall, plannedCalls } from '../calls.ts'
 import type { ReadonlyAction } from '../turn.ts'
 
 /** One step of a turn: the plan that opened it, what answered its calls, and what reflection made of that. */
@@ -30,14 +30,6 @@ export const roundsOf = (actions: readonly ReadonlyAction[]): Round[] => {
     at = round.end
   }
   return rounds
-}
-
-const nextPlan = (actions: readonly ReadonlyAction[], from: number): number => {
-  for (let at = from; at < actions.length; at++) {
-    const action = actions[at]
-    if (action && plannedCalls(action).length > 0) return at
-  }
-  return actions.length
 }
 
 const roundAt = (actions: readonly ReadonlyAction[], at: number): Round => {

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { openDeadline } from '../../../src/infra/deadline.ts'
+import { openDeadline } from '../../../src/state/deadline.ts'
 import { startFakeModel } from '../../support/fake-model.ts'
 import { openOwnServers, serversMissing } from '../../support/processes.ts'
 import { fakeModels, openTestRuntime } from '../../support/test-runtime.ts'

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import fc from 'fast-check'
-import { openDeadline } from '../../../src/infra/deadline.ts'
+import { openDeadline } from '../../../src/state/deadline.ts'
 import type { ServedMason } from './mason.ts'
 import { operationsOf } from './operations.ts'
 import { exchange } from './raw-exchange.ts'

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { availableParallelism, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { openDeadline } from '../../../src/infra/deadline.ts'
+import { openDeadline } from '../../../src/state/deadline.ts'
 import { type Mutant, mutate, type NamedTest } from './mutant.ts'
 
 /** What the tests need of the project. */

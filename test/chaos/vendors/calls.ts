@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events'
-import { openDeadline } from '../../../src/infra/deadline.ts'
+import { openDeadline } from '../../../src/state/deadline.ts'
 import { isMasonError } from '../../../src/state/errors.ts'
 import { callWith } from '../../support/vendors.ts'
 import { dice } from '../dice.ts'

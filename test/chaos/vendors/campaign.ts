@@ -1,4 +1,4 @@
-import { openDeadline } from '../../../src/infra/deadline.ts'
+import { openDeadline } from '../../../src/state/deadline.ts'
 import { startFakeModel } from '../../support/fake-model.ts'
 import { serversMissing } from '../../support/processes.ts'
 import { until } from '../../support/spine.ts'

@@ -1,5 +1,5 @@
+import { openDeadline } from '../../../state/deadline.ts'
 import { isMasonError } from '../../../state/errors.ts'
-import { openDeadline } from '../../deadline.ts'
 import type { Body, Egress } from '../../egress/port.ts'
 import { FileFault } from './fault.ts'
 import { type Saved, save, tooLarge } from './save.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { defineTool } from '../../../../src/graph/tool.ts'
-import { openDeadline } from '../../../../src/infra/deadline.ts'
+import { openDeadline } from '../../../../src/state/deadline.ts'
 import type { EffectRequest } from '../../../../src/state/ports.ts'
 import { callInput, resultDraft } from '../../../../src/tools/call-draft.ts'
 

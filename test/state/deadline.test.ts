@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
-import { openDeadline } from '../../src/infra/deadline.ts'
+import { openDeadline } from '../../src/state/deadline.ts'
 
 setFlagsFromString('--expose-gc')
 const collect: () => void = runInNewContext('gc')
