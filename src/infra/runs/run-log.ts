@@ -64,22 +64,27 @@ export const createRunLog = (sql: Sql, fence: Fence, checkLease?: () => void): R
 /** A long session comes in several answers, so that none of them meets the time limit of a statement. */
 const rowsAtOnce = 1000
 
-/** The rows of a session in order, up to and with a turn. */
-export const readRows = async (
+type Part = { from?: number; columns?: string }
+
+/** The rows of a session in order, from one on (default: the first), up to and with a turn. */
+export const readRows = async <Row extends ActionRow = ActionRow>(
   sql: Sql,
   tenant: string,
   sessionId: string,
   upToTurn: number,
-): Promise<ActionRow[]> => {
-  const all: ActionRow[] = []
-  for (;;) {
-    const { rows } = await sql.query<ActionRow>(
-      `SELECT seq, turn, body, patch FROM actions
-       WHERE tenant = $1 AND session_id = $2 AND turn <= $3 AND seq > $4 ORDER BY seq LIMIT $5`,
-      [tenant, sessionId, upToTurn, all.at(-1)?.seq ?? 0, rowsAtOnce],
+  { from = 1, columns = 'seq, turn, body, patch' }: Part = {},
+): Promise<Row[]> => {
+  const all: Row[] = []
+  for (let next = from; ; ) {
+    const { rows } = await sql.query<Row>(
+      `SELECT ${columns} FROM actions
+       WHERE tenant = $1 AND session_id = $2 AND turn <= $3 AND seq >= $4 ORDER BY seq LIMIT $5`,
+      [tenant, sessionId, upToTurn, next, rowsAtOnce],
     )
     all.push(...rows)
-    if (rows.length < rowsAtOnce) return all
+    const last = rows.at(-1)
+    if (!last || rows.length < rowsAtOnce) return all
+    next = last.seq + 1
   }
 }
 

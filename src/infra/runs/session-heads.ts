@@ -1,6 +1,7 @@
 import { type ActionRow, fold } from '../../state/fold.ts'
 import type { Sql } from '../../state/ports.ts'
 import { emptyState, type RuntimeState } from '../../state/runtime-state.ts'
+import { readRows } from './run-log.ts'
 
 /** A session as this process read it last: the fold of its rows up to one of them, told by its attempt. */
 type Head = { state: RuntimeState; seq: number; attemptId: string; bytes: number }
@@ -10,30 +11,8 @@ type StoredRow = ActionRow & { attempt_id: string; bytes: number }
 const maxBytes = 32 * 1024 * 1024
 const maxBytesOfOne = 8 * 1024 * 1024
 
-/** A long session comes in several answers, so that none of them meets the time limit of a statement. */
-const rowsAtOnce = 1000
-
-const statement = `
-  SELECT seq, turn, body, patch, attempt_id, octet_length(body::text) + octet_length(patch::text) AS bytes FROM actions
-  WHERE tenant = $1 AND session_id = $2 AND turn <= $3 AND seq >= $4 ORDER BY seq LIMIT $5`
-
-/** The rows of a session from one on, up to and with a turn. */
-const readFrom = async (
-  sql: Sql,
-  tenant: string,
-  sessionId: string,
-  turn: number,
-  from: number,
-): Promise<StoredRow[]> => {
-  const all: StoredRow[] = []
-  for (let next = from; ; ) {
-    const { rows } = await sql.query<StoredRow>(statement, [tenant, sessionId, turn, next, rowsAtOnce])
-    all.push(...rows)
-    const last = rows.at(-1)
-    if (!last || rows.length < rowsAtOnce) return all
-    next = last.seq + 1
-  }
-}
+const columns =
+  'seq, turn, body, patch, attempt_id, octet_length(body::text) + octet_length(patch::text) AS bytes'
 
 type SessionHeads = {
   /** The state of a session up to and with a turn, as its rows say. */
@@ -69,10 +48,11 @@ export const createSessionHeads = (): SessionHeads => {
     async load(sql, tenant, sessionId, turn) {
       const key = JSON.stringify([tenant, sessionId])
       const head = heads.get(key)
-      const since = head ? await readFrom(sql, tenant, sessionId, turn, head.seq) : []
+      const read = (from: number) => readRows<StoredRow>(sql, tenant, sessionId, turn, { from, columns })
+      const since = head ? await read(head.seq) : []
       const isGood =
         head !== undefined && since[0]?.seq === head.seq && since[0].attempt_id === head.attemptId
-      const rows = isGood ? since.slice(1) : await readFrom(sql, tenant, sessionId, turn, 1)
+      const rows = isGood ? since.slice(1) : await read(1)
       const state = fold(rows, isGood ? head.state : emptyState)
       const last = rows.at(-1) ?? (isGood ? since[0] : undefined)
       const bytes = rows.reduce((sum, row) => sum + row.bytes, isGood ? head.bytes : 0)

@@ -18,7 +18,7 @@ ${dataRule}`
 const maxCalls = 3
 
 type Written = { pieces: OutputPiece[]; faults: { id: string; fault: string }[]; usage: Usage }
-type OutputContext = ToolContext<'output_structure', Record<string, never>>
+export type OutputContext = ToolContext<'output_structure', Record<string, never>>
 
 /** One call writes all pieces, each is checked against its type; only failing pieces are asked for again. */
 export const writePieces = async (
