@@ -26,7 +26,12 @@ const loadAgents = async (options: EgressOptions) => {
 type Loaded = Awaited<ReturnType<typeof loadAgents>>
 
 /** One request, redirects not followed. Only connections to addresses that were checked are made or used again. */
-const send = async (loaded: Loaded, hop: Hop, signal: AbortSignal | null): Promise<Answer> => {
+const send = async (
+  loaded: Loaded,
+  hop: Hop,
+  beforeSend: () => void,
+  signal: AbortSignal | null,
+): Promise<Answer> => {
   const url = checkedUrl(hop.url, hop)
   if (!(url instanceof URL)) throw loaded.refused(shownHost(hop.url), url.detail)
   const agent = loaded[hop.allowPrivate ? 'private' : 'public']
@@ -37,7 +42,7 @@ const send = async (loaded: Loaded, hop: Hop, signal: AbortSignal | null): Promi
     headers: hop.headers,
     body: hop.body,
   }
-  return loaded.receiveAnswer((handler) => agent.dispatch(request, handler), signal)
+  return loaded.receiveAnswer((handler) => agent.dispatch(request, handler), beforeSend, signal)
 }
 
 /** Enough of a refused address for people to know it again, and nothing of a password or a query. */
@@ -62,7 +67,7 @@ export const openEgress = (options: EgressOptions = {}): Egress => {
   return {
     prepare: load,
     async request(url, init) {
-      const { signal = null, maxRedirects = mostRedirects } = init
+      const { signal = null, maxRedirects = mostRedirects, beforeSend = () => {} } = init
       signal?.throwIfAborted()
       if (closed) throw new Error('the way out is closed')
       const loaded = await load()
@@ -75,7 +80,7 @@ export const openEgress = (options: EgressOptions = {}): Egress => {
         allowPrivate: init.allowPrivate ?? false,
       }
       for (let followed = 0; ; followed += 1) {
-        const answer = await send(loaded, hop, signal)
+        const answer = await send(loaded, hop, beforeSend, signal)
         const next = most === 0 ? null : nextHop(hop, answer.status, answer.headers.get('location'))
         if (next === null) return answer
         answer.body.cancel()

@@ -155,8 +155,12 @@ export type EffectRequest = {
   class: 'keyed' | 'queryable' | 'manual'
   windowMs?: number
   request: string
-  /** Resolves with what the provider said, a refusal too; throws only when it is not known whether it acted. */
-  send(request: string, key: string, signal: AbortSignal): Promise<string>
+  /**
+   * Resolves with what the provider said, a refusal too; throws only when it is not known whether it acted. `lastLook`
+   * throws `lease_lost` where another worker may have the call by now: to be called in the moment before the first
+   * byte, as the `beforeSend` of egress is.
+   */
+  send(request: string, key: string, lastLook: () => void, signal: AbortSignal): Promise<string>
   /** The response of an earlier send, or null when the provider never saw it. */
   lookup?(key: string, signal: AbortSignal): Promise<string | null>
 }

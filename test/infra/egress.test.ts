@@ -368,6 +368,33 @@ describe('requests', () => {
     await closed.promise
   })
 
+  test('ask once more in the moment before the first byte, and send nothing where that throws', async () => {
+    const seen: string[] = []
+    const { port, connections } = await startServer((request, response) => {
+      seen.push(request.url ?? '')
+      response.end('done')
+    })
+    const egress = open()
+    const at: number[] = []
+    const ask = (path: string, beforeSend: () => void) =>
+      egress.request(`http://127.0.0.1:${port}/${path}`, {
+        method: 'POST',
+        body: 'order',
+        allowPrivate: true,
+        beforeSend,
+      })
+    const late = new Error('too late')
+    const refusing = ask('refused', () => {
+      // by now there is a connection: all that takes time is over
+      at.push(connections())
+      throw late
+    })
+    await expect(refusing).rejects.toBe(late)
+    expect(await textOf(await ask('sent', () => at.push(seen.length)))).toBe('done')
+    expect(seen).toEqual(['/sent'])
+    expect(at).toEqual([1, 0])
+  })
+
   test('headers without end are cut off', async () => {
     const server = await startServer((_request, response) =>
       response.writeHead(200, { 'x-much': 'x'.repeat(100_000) }).end(),

@@ -191,6 +191,25 @@ describe('a worker that takes over and finds it sent', () => {
     expect(sent).toHaveLength(1)
   })
 
+  test('is handed a last look at its lease, for the moment before the first byte', async () => {
+    const { takeOver } = await start()
+    const { sent, request } = provider()
+    let isFrozen = false
+    const log = createRunLog(database, await takeOver(), () => {
+      if (isFrozen) throw leaseLost()
+    })
+    const connecting = request({
+      async send(_text, _key, lastLook) {
+        isFrozen = true
+        lastLook()
+        sent.push({ request: 'too late', key: '' })
+        return 'receipt'
+      },
+    })
+    expect(await codeOf(log.effect(call, connecting, never))).toBe('lease_lost')
+    expect(sent).toEqual([])
+  })
+
   test('leaves it to a person where neither can be done', async () => {
     const { perform, row, takeOver } = await start()
     const { sent, request, dying } = provider()

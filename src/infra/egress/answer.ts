@@ -20,10 +20,12 @@ const headersOf = (headers: Record<string, string | string[] | undefined>): Answ
 
 /**
  * What undici tells of one request, as an answer: without the streams and objects of fetch, which cost more than all
- * else that is done with an answer of a few kilobytes. Rejects with the signal's reason, at any stage.
+ * else that is done with an answer of a few kilobytes. Rejects with the signal's reason, at any stage, and with what
+ * `beforeSend` throws.
  */
 export const receiveAnswer = (
   dispatch: (handler: Dispatcher.DispatchHandler) => void,
+  beforeSend: () => void,
   signal: AbortSignal | null,
 ): Promise<Answer> =>
   new Promise((resolve, reject) => {
@@ -97,7 +99,13 @@ export const receiveAnswer = (
     dispatch({
       onRequestStart(started) {
         controller = started
-        if (failed) started.abort(fault as Error)
+        if (failed) return started.abort(fault as Error)
+        // undici writes as soon as this returns
+        try {
+          beforeSend()
+        } catch (error) {
+          stop(error)
+        }
       },
       onResponseStart(_, status, headers) {
         // those that only announce the answer

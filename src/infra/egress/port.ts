@@ -26,6 +26,8 @@ export type Egress = AsyncDisposable & {
       headers?: Record<string, string>
       body?: string | Uint8Array | null
       signal?: AbortSignal | null
+      /** Called in the moment before the first byte, when there is a connection; where it throws, nothing is sent. */
+      beforeSend?: () => void
       allowPrivate?: boolean
       /** Followed, each checked anew; 0 gives the 3xx answer itself. At most 3. */
       maxRedirects?: number

@@ -51,7 +51,7 @@ const safeWindow = 0.8
  * Does a call's side effect as exactly once as its provider allows. The stored bytes are sent, never new ones, under a
  * key that names run, plan and call. A take-over that finds it `sent`: keyed within the window sends the same again,
  * queryable looks it up first, anything else is `unknown` and for a person to settle; `resend` is his word that it did
- * not take place. `checkLease` throws when the process stood still during the look-up.
+ * not take place. `checkLease` throws when the process stood still too long: after a look-up, and before the first byte.
  * The response becomes durable with the action that records it.
  */
 export const doEffect = async (
@@ -60,7 +60,7 @@ export const doEffect = async (
   call: CallRef,
   request: EffectRequest,
   signal: AbortSignal,
-  { resend, checkLease }: { resend: boolean; checkLease?: () => void } = { resend: false },
+  { resend, checkLease = () => {} }: { resend: boolean; checkLease?: () => void } = { resend: false },
 ): Promise<Effect> => {
   const effectId = sha256(`${fence.run_id}|${call.plan_seq}|${call.index}`)
   const found = await one<Row>(sql, intentStatement, [
@@ -92,10 +92,10 @@ export const doEffect = async (
     const response = await again.lookup(effectId, signal)
     if (response !== null) return { effect_id: effectId, response }
     signal.throwIfAborted()
-    checkLease?.()
+    checkLease()
   }
   const stored = Buffer.from(found.request).toString('utf8')
-  return { effect_id: effectId, response: await request.send(stored, effectId, signal) }
+  return { effect_id: effectId, response: await request.send(stored, effectId, checkLease, signal) }
 }
 
 type Again = 'send' | 'unknown' | { lookup: NonNullable<EffectRequest['lookup']> }

@@ -3,6 +3,7 @@ import { interleaved, type Mutant, testsOf } from './mutant.ts'
 const effects = testsOf('test/integration/effects.test.ts')
 const guards = testsOf('test/integration/last-guards.test.ts')
 const act = testsOf('test/graph/act.test.ts')
+const egress = testsOf('test/infra/egress.test.ts')
 const walk = testsOf('test/graph/walk.test.ts')
 const route = testsOf('test/graph/route.test.ts')
 const stops = testsOf('test/graph/stops.test.ts')
@@ -93,10 +94,30 @@ export const actingMutants: readonly Mutant[] = [
   {
     name: 'the lease is looked at between look-up and send',
     file,
-    edits: [{ from: '    checkLease?.()\n', to: '' }],
+    edits: [{ from: '    checkLease()\n', to: '' }],
     why: 'a process that was frozen during the look-up sends beside its successor',
     caughtBy: effects(
       'a worker that takes over and finds it sent does not send what it looked up under a lease that is over',
+    ),
+  },
+  {
+    name: 'the lease is looked at before the first byte',
+    file,
+    edits: [
+      { from: 'send(stored, effectId, checkLease, signal)', to: 'send(stored, effectId, () => {}, signal)' },
+    ],
+    why: 'a process that was frozen while it connected sends beside its successor',
+    caughtBy: effects(
+      'a worker that takes over and finds it sent is handed a last look at its lease, for the moment before the first byte',
+    ),
+  },
+  {
+    name: 'nothing is sent after a last look that throws',
+    file: 'src/infra/egress/answer.ts',
+    edits: [{ from: '          beforeSend()\n', to: '' }],
+    why: 'a process that was frozen while it connected sends beside its successor',
+    caughtBy: egress(
+      'requests ask once more in the moment before the first byte, and send nothing where that throws',
     ),
   },
   {

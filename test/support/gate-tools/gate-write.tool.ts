@@ -16,7 +16,7 @@ export default defineTool({
       class: 'keyed',
       windowMs: 3_600_000,
       request: JSON.stringify(input),
-      send: (request, effect, signal) =>
+      send: (request, effect, _lastLook, signal) =>
         callGate(JSON.parse(request), { tool: 'gate_write', run: context.run.run_id, effect }, signal),
     })
     // a refusal is an answer of the provider's: it is known that nothing was done

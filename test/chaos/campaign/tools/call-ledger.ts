@@ -1,5 +1,7 @@
 import { z } from 'zod'
 import { defineTool } from '../../../../src/graph/tool.ts'
+import type { Answer, Egress } from '../../../../src/infra/egress/port.ts'
+import { openEgress } from '../../../../src/infra/egress.ts'
 import { openDeadline } from '../../../../src/state/deadline.ts'
 import type { EffectRequest } from '../../../../src/state/ports.ts'
 import { callInput, resultDraft } from '../../../../src/tools/call-draft.ts'
@@ -10,21 +12,31 @@ const lookMs = 30_000
 
 const input = z.strictObject({ url: z.string(), item: z.string() })
 
+type Asking = { withinMs: number; method?: string; body?: string; beforeSend?: () => void }
+
+const textOf = async ({ body }: Answer): Promise<string> => {
+  const pieces: Uint8Array[] = []
+  for (let bytes = await body.read(); bytes !== null; bytes = await body.read()) pieces.push(bytes)
+  return Buffer.concat(pieces).toString()
+}
+
 const ask = async (
+  egress: Egress,
   url: string,
+  { withinMs, ...init }: Asking,
   signal: AbortSignal,
-  { withinMs, ...init }: RequestInit & { withinMs: number },
 ): Promise<string> => {
   using deadline = openDeadline(withinMs, signal)
-  const response = await fetch(url, { ...init, signal: deadline.signal })
-  const said = await response.text()
-  if (!response.ok) throw new Error(`the ledger answered ${response.status}`)
+  const answer = await egress.request(url, { ...init, allowPrivate: true, signal: deadline.signal })
+  const said = await textOf(answer)
+  if (answer.status !== 200) throw new Error(`the ledger answered ${answer.status}`)
   return said
 }
 
 /** A pure tool that has a look at the ledger's server, and changes nothing there. */
-export const lookTool = () =>
-  defineTool({
+export const lookTool = () => {
+  const egress = openEgress()
+  return defineTool({
     name: 'ledger_look',
     description: 'Looks at the ledger',
     kinds: ['call'],
@@ -34,14 +46,16 @@ export const lookTool = () =>
     writes: [],
     async run(_state, context, signal) {
       const { url, item, how = '' } = callInput(context)
-      const text = await ask(`${url}/look?item=${item}&how=${how}`, signal, { withinMs: lookMs })
+      const text = await ask(egress, `${url}/look?item=${item}&how=${how}`, { withinMs: lookMs }, signal)
       return context.checkpoint(resultDraft(`Saw ${item}`, text))
     },
   })
+}
 
 /** A tool that has the ledger do something, with the class of its side effect. */
-export const effectTool = (kind: EffectRequest['class']) =>
-  defineTool({
+export const effectTool = (kind: EffectRequest['class']) => {
+  const egress = openEgress()
+  return defineTool({
     name: `ledger_${kind}`,
     description: 'Has the ledger do something',
     kinds: ['call'],
@@ -54,17 +68,17 @@ export const effectTool = (kind: EffectRequest['class']) =>
         class: kind,
         ...(kind === 'keyed' && { windowMs: 3_600_000 }),
         request: JSON.stringify({ class: kind, item }),
-        send: (request, key, signal) =>
-          ask(`${url}/act`, signal, {
-            withinMs: orderMs,
-            method: 'POST',
-            body: JSON.stringify({ ...JSON.parse(request), key }),
-          }),
+        send: (request, key, lastLook, signal) => {
+          const body = JSON.stringify({ ...JSON.parse(request), key })
+          const order = { method: 'POST', body, withinMs: orderMs, beforeSend: lastLook }
+          return ask(egress, `${url}/act`, order, signal)
+        },
         ...(kind === 'queryable' && {
           lookup: async (key, signal) =>
-            (await ask(`${url}/deeds?key=${key}`, signal, { withinMs: lookMs })) || null,
+            (await ask(egress, `${url}/deeds?key=${key}`, { withinMs: lookMs }, signal)) || null,
         }),
       })
       return context.checkpoint(resultDraft(`Did ${item}`, text))
     },
   })
+}
