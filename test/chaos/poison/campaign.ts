@@ -5,7 +5,7 @@ import { noOpModels } from '../../support/no-op-models.ts'
 import { openOwnServers, serversMissing } from '../../support/processes.ts'
 import { openTestRuntime } from '../../support/test-runtime.ts'
 import { quantile } from '../fleet/quantile.ts'
-import type { Findings, SuiteOptions } from '../suite.ts'
+import type { Figures, Findings, SuiteOptions } from '../suite.ts'
 import { openPool } from './pool.ts'
 import { parkDeadlyJob } from './queue-job.ts'
 import { deadlyPrompt, type Way, ways } from './worker.ts'
@@ -15,18 +15,20 @@ const workers = 3
 const perSecond = 12
 /** First it brings its plan; then so many tries bring nothing. One more death may be a lease that lapsed on a busy machine. */
 const mostDeaths = 7
-/** For a run to end, whatever the machine is busy with. */
-const patienceMs = 240_000
 
-/** A lease far longer than a restart, as in production (30 s), for figures that mean something; short ones for a slice. */
-const timesOf = (scale: number) =>
-  scale >= 0.5 ? { leaseMs: 10_000, calmMs: 40_000 } : { leaseMs: 2000, calmMs: 4000 }
+/** `patienceMs`: for a run to end, whatever the machine is busy with. */
+type Times = { leaseMs: number; calmMs: number; patienceMs: number }
+/** The lease that workers have by default, for figures that mean something; a short one for a slice. */
+const timesOf = (scale: number): Times =>
+  scale >= 0.5
+    ? { leaseMs: 30_000, calmMs: 60_000, patienceMs: 900_000 }
+    : { leaseMs: 2000, calmMs: 4000, patienceMs: 240_000 }
 
-type Scene = { api: BusinessApi; failures: string[]; signal: AbortSignal }
+type Scene = { api: BusinessApi; failures: string[]; patienceMs: number; signal: AbortSignal }
 
 /** Calm and poison in turn, `count` times, each time another way to die, under a steady load of neighbours whose latency is compared. */
 export const poisonRuns = async (count: number, { scale, say, signal }: SuiteOptions): Promise<Findings> => {
-  const { leaseMs, calmMs } = timesOf(scale)
+  const { leaseMs, calmMs, patienceMs } = timesOf(scale)
   if (serversMissing !== null) throw new Error(serversMissing)
   const backend = await openOwnServers()
   try {
@@ -39,12 +41,13 @@ export const poisonRuns = async (count: number, { scale, say, signal }: SuiteOpt
         3 * leaseMs,
       )
       const failures: string[] = []
-      const scene = { api: runtime.of('default'), failures, signal }
+      const scene = { api: runtime.of('default'), failures, patienceMs, signal }
       await pool.whole()
       await neighboursWhile(scene, pause(2000)) // warm
       const calm: number[] = []
       const poisoned: number[] = []
       const deathsOf: number[] = []
+      const p95Of: Figures = {}
       for (let at = 0; at < count; at++) {
         const way = ways[at % ways.length] ?? 'killed'
         calm.push(...(await neighboursWhile(scene, pause(calmMs))))
@@ -55,7 +58,9 @@ export const poisonRuns = async (count: number, { scale, say, signal }: SuiteOpt
         const deaths = total(pool.deaths) - before
         deathsOf.push(deaths)
         if (deaths < 5 || deaths > mostDeaths) failures.push(`"${way}" took down ${deaths} workers`)
-        say(`${way}: ${deaths} deaths, ${ended.length} neighbours meanwhile, p95 ${quantile(ended, 0.95)} ms`)
+        const p95 = quantile(ended, 0.95)
+        p95Of[`their p95 while runs are ${way}, ms`] = p95
+        say(`${way}: ${deaths} deaths, ${ended.length} neighbours meanwhile, p95 ${p95} ms`)
       }
       const job = await parkDeadlyJob(backend, () => total(pool.deaths), signal)
       if (job.fault) failures.push(job.fault)
@@ -65,6 +70,7 @@ export const poisonRuns = async (count: number, { scale, say, signal }: SuiteOpt
       return {
         figures: {
           'poison runs given up': deathsOf.length,
+          'lease, s': leaseMs / 1000,
           'worker deaths for each': [...new Set(deathsOf)].sort().join(', '),
           'worker deaths by how': [...pool.deaths].map(([how, n]) => `${how} ${n}`).join(', '),
           'worker deaths for the poison queue job': job.deaths,
@@ -73,6 +79,7 @@ export const poisonRuns = async (count: number, { scale, say, signal }: SuiteOpt
           'their p50 with poison, ms': quantile(poisoned, 0.5),
           'their p95 without poison, ms': quantile(calm, 0.95),
           'their p95 with poison, ms': quantile(poisoned, 0.95),
+          ...p95Of,
           'their longest with poison, ms': quantile(poisoned, 1),
           'ratio of the p95': ratio.toFixed(2),
         },
@@ -89,7 +96,7 @@ export const poisonRuns = async (count: number, { scale, say, signal }: SuiteOpt
 const total = (counts: Map<string, number>): number => [...counts.values()].reduce((sum, n) => sum + n, 0)
 
 /** Submits a run that takes its workers down, and waits until it is given up. */
-const giveUp = async ({ api, failures }: Scene, way: Way): Promise<void> => {
+const giveUp = async ({ api, failures, patienceMs }: Scene, way: Way): Promise<void> => {
   const { run } = await api.submit({ prompt: deadlyPrompt(way), user_id: 'u1' })
   const view = await api
     .wait(run.id, AbortSignal.timeout(patienceMs))
@@ -102,10 +109,7 @@ const giveUp = async ({ api, failures }: Scene, way: Way): Promise<void> => {
 }
 
 /** Submits neighbours at a steady rate until `until` is over; the latency of each, in ms. */
-const neighboursWhile = async (
-  { api, failures, signal }: Scene,
-  until: Promise<unknown>,
-): Promise<number[]> => {
+const neighboursWhile = async (scene: Scene, until: Promise<unknown>): Promise<number[]> => {
   let over = false
   const ended = until.finally(() => {
     over = true
@@ -113,15 +117,15 @@ const neighboursWhile = async (
   const runs: Promise<number>[] = []
   for (let next = performance.now(); !over; next += 1000 / perSecond) {
     await pause(Math.max(0, next - performance.now()))
-    signal.throwIfAborted()
-    runs.push(neighbour(api, failures))
+    scene.signal.throwIfAborted()
+    runs.push(neighbour(scene))
   }
   await ended
   return Promise.all(runs)
 }
 
 /** Never rejects: what went wrong is a failure of the campaign. */
-const neighbour = async (api: BusinessApi, failures: string[]): Promise<number> => {
+const neighbour = async ({ api, failures, patienceMs }: Scene): Promise<number> => {
   const since = performance.now()
   try {
     const { run } = await api.submit({ prompt: 'What is 1 + 1?', user_id: 'u1' })
