@@ -10,6 +10,7 @@ import { checkParts } from './load.ts'
 import type { GraphInfo } from './node.ts'
 import { route, type Target } from './route.ts'
 import { createRouter, unlessAborted } from './router.ts'
+import { tracedVisit } from './traced-visit.ts'
 import { createView } from './view.ts'
 import { createVisit, type Services, type Visit } from './visit.ts'
 
@@ -33,7 +34,8 @@ export const buildGraph = (parts: Parts): Graph => {
   const info = describe(parts)
   const nextOf = createNextOf(info)
   const visits = new Map<string, Visit>()
-  for (const part of [...parts.nodes, ...parts.tools]) visits.set(part.name, createVisit(part, info, nextOf))
+  for (const part of [...parts.nodes, ...parts.tools])
+    visits.set(part.name, tracedVisit(part, createVisit(part, info, nextOf)))
 
   const walkOn = createRouter<Walk>([...visits.keys()], async ({ run, services, signal }, { node, call }) => {
     const state = await visits.get(node)?.(run, call, services, signal)

@@ -6,6 +6,7 @@ import type { CallRef, Clock, Effect, Outcome, Question, RunLog, RunResult } fro
 import type { Scenario, Scenarios } from '../state/registry/scenario.ts'
 import type { AdmittedRequest } from '../state/run-request.ts'
 import type { ActionBody, Json, RuntimeState } from '../state/runtime-state.ts'
+import { noTracer, type Tracer } from '../state/trace.ts'
 import { type ReadonlyAction, turnGoal } from '../state/turn.ts'
 import { noScenarios, scenarioOf, withScenario } from './scenario.ts'
 
@@ -39,6 +40,7 @@ export class LiveRun {
   readonly claimed: ClaimedRun
   readonly log: RunLog
   readonly events: RunEvents
+  readonly tracer: Tracer
   /** As they stand now: a row that changes counts from the next visit on. */
   readonly scenarios: Scenarios
   /** Questions that branches of the current fan-out wait on. */
@@ -65,11 +67,13 @@ export class LiveRun {
       events: RunEvents
       newAttemptId: () => string
       scenarios?: Scenarios
+      tracer?: Tracer
     },
   ) {
     this.claimed = claimed
     this.log = options.log
     this.events = options.events
+    this.tracer = options.tracer ?? noTracer
     this.scenarios = options.scenarios ?? noScenarios
     this.#clock = options.clock
     this.#newAttemptId = options.newAttemptId
