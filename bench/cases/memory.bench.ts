@@ -1,146 +1,237 @@
+import pg from 'pg'
+import type { Database } from '../../src/infra/database/database.ts'
 import { openDatabase } from '../../src/infra/database/open.ts'
 import type { Embedder } from '../../src/infra/memory/embeddings.ts'
 import { leastSimilarity, searchMemories, vectorText } from '../../src/infra/memory/search.ts'
 import { signatureOf } from '../../src/infra/memory/signature.ts'
-import { unit } from '../../src/state/memory/hash-embedding.ts'
+import { hashSpace } from '../../src/state/memory/hash-embedding.ts'
+import type { Sql } from '../../src/state/ports.ts'
 import type { Case, Figures, Variant } from '../case.ts'
 import { connect } from '../support/database.ts'
+import {
+  inBatches,
+  type Memory,
+  size,
+  someMemories,
+  someVector,
+  someWords,
+  textOf,
+} from '../support/memories.ts'
 import type { Place } from '../support/place.ts'
 import { latencies } from '../support/statistics.ts'
 
 const log = { debug() {}, info() {}, warn() {}, error() {} }
-const size = 768
-const space = 'bench'
-const centreCount = 200
-const atOnce = 500
-const who = { tenant: 'default', user_id: 'measured' }
+const tenant = 'default'
+/** How many memories the users have who are measured, all in one table; the others are of 99 users. */
+const owned = [500, 5000, 20_000]
+const warmUps = 100
 
-const noise = (): number => Math.random() - 0.5
-const centres = Array.from({ length: centreCount }, () => Array.from({ length: size }, noise))
-/** Near one of many centres, as texts lie near their topics. */
-const someVector = (): number[] => {
-  const centre = centres[Math.floor(Math.random() * centreCount)] ?? []
-  return unit(centre.map((number) => number + 1.2 * noise()))
+const fill = async (sql: Sql, memories: readonly Memory[]): Promise<void> => {
+  await sql.query('INSERT INTO businesses (tenant) VALUES ($1) ON CONFLICT DO NOTHING', [tenant])
+  await inBatches(
+    memories,
+    (memory) => ({
+      id: memory.id,
+      user: memory.user,
+      w: someWords(20),
+      v: textOf(memory),
+      s: signatureOf([...memory.vector]),
+    }),
+    (rows) =>
+      sql.query(
+        `WITH g AS (SELECT * FROM json_to_recordset($1::json) AS r (id text, "user" text, w json, v text, s text)), m AS (
+           INSERT INTO memories (tenant, user_id, memory_id, kind, content, origin, trusted, words, space, signature)
+           SELECT '${tenant}', "user", id, 'fact', w::text, 'user', true,
+             array_to_tsvector(ARRAY(SELECT json_array_elements_text(w))), '${hashSpace}', s::bit varying FROM g)
+         INSERT INTO memory_vectors (tenant, user_id, memory_id, space, embedding)
+         SELECT '${tenant}', "user", id, '${hashSpace}', v::halfvec FROM g`,
+        [rows],
+      ),
+  )
 }
 
-type Stored = { id: string; vector: number[] }
-
-/** `own` memories of the user who is measured, among as many of others as make up `all`. */
-const fill = async (place: Place, own: number, all: number): Promise<Stored[]> => {
-  const client = await connect(place)
-  const stored: Stored[] = []
-  await client.query(`INSERT INTO businesses (tenant) VALUES ('default') ON CONFLICT DO NOTHING`)
-  for (let at = 0; at < all; at += atOnce) {
-    const rows = Array.from({ length: Math.min(atOnce, all - at) }, (_, n) => {
-      const vector = someVector()
-      const isOwn = Math.floor(((at + n) * own) / all) !== Math.floor(((at + n + 1) * own) / all)
-      const id = `m${at + n}`
-      if (isOwn) stored.push({ id, vector })
-      return { id, user: isOwn ? who.user_id : `u${n % 99}`, v: vectorText(vector), s: signatureOf(vector) }
-    })
-    await client.query(
-      `WITH g AS (SELECT * FROM json_to_recordset($1::json) AS r (id text, "user" text, v text, s text)), m AS (
-         INSERT INTO memories (tenant, user_id, memory_id, kind, content, origin, trusted, words, space, signature)
-         SELECT 'default', "user", id, 'fact', id, 'user', true, array_to_tsvector(ARRAY[id]), '${space}', s::bit varying FROM g)
-       INSERT INTO memory_vectors (tenant, user_id, memory_id, space, embedding)
-       SELECT 'default', "user", id, '${space}', v::halfvec FROM g`,
-      [JSON.stringify(rows)],
-    )
-  }
-  await client.query('ANALYZE memories')
-  await client.query('ANALYZE memory_vectors')
-  await client.end()
-  return stored
+const dot = (a: Float32Array, b: Float32Array): number => {
+  let sum = 0
+  for (let at = 0; at < a.length; at++) sum += (a[at] ?? 0) * (b[at] ?? 0)
+  return sum
 }
-
-const dot = (a: readonly number[], b: readonly number[]): number =>
-  a.reduce((sum, number, at) => sum + number * (b[at] ?? 0), 0)
 
 /** What is less alike than a search gives out is none of them. */
-const nearest = (stored: readonly Stored[], query: readonly number[]): Set<string> =>
-  new Set(
+const nearest = (stored: readonly Memory[], query: readonly number[]): Set<string> => {
+  const asked = Float32Array.from(query)
+  return new Set(
     stored
-      .map(({ id, vector }) => ({ id, near: dot(vector, query) }))
+      .map(({ id, vector }) => ({ id, near: dot(vector, asked) }))
       .filter(({ near }) => near >= leastSimilarity)
       .toSorted((a, b) => b.near - a.near)
       .slice(0, 10)
       .map(({ id }) => id),
   )
-
-type Search = (query: readonly number[]) => Promise<string[]>
-
-/** Time of a search, and the share of the ten truly nearest that it finds. */
-const measure = async (place: Place, stored: readonly Stored[], search: Search): Promise<Figures> => {
-  const ms: number[] = []
-  let hits = 0
-  let wanted = 0
-  const queries = place.count(100)
-  for (let n = 0; n < queries; n++) {
-    const query = someVector()
-    const since = performance.now()
-    const found = await search(query)
-    ms.push(performance.now() - since)
-    const truth = nearest(stored, query)
-    wanted += truth.size
-    hits += found.slice(0, 10).filter((id) => truth.has(id)).length
-  }
-  return { ...latencies(ms), 'recall@10': hits / wanted }
 }
 
+type Search = (user: string, query: readonly number[]) => Promise<string[]>
+
+/** For each user: the time of a search, and the share of the ten truly nearest that it finds. Warm-up is not counted. */
+const measure = async (
+  place: Place,
+  memories: readonly Memory[],
+  owned: readonly number[],
+  search: Search,
+): Promise<Figures> => {
+  const figures: Figures = {}
+  for (const count of owned) {
+    const user = `measured ${count}`
+    const stored = memories.filter((memory) => memory.user === user)
+    for (let n = 0; n < place.count(warmUps); n++) await search(user, someVector())
+    const ms: number[] = []
+    let hits = 0
+    let wanted = 0
+    const queries = place.count(100)
+    for (let n = 0; n < queries; n++) {
+      const query = someVector()
+      const since = performance.now()
+      const found = await search(user, query)
+      ms.push(performance.now() - since)
+      const truth = nearest(stored, query)
+      wanted += truth.size
+      hits += found.slice(0, 10).filter((id) => truth.has(id)).length
+    }
+    for (const [name, value] of Object.entries({ ...latencies(ms), 'recall@10': hits / wanted }))
+      figures[`${count}: ${name}`] = value
+  }
+  return figures
+}
+
+/** Every user's search once more, with eight words beside the vector. */
+const measureWords = async (place: Place, search: Search): Promise<Figures> => {
+  const figures: Figures = {}
+  for (const count of owned) {
+    const ms: number[] = []
+    for (let n = 0; n < place.count(50); n++) {
+      const query = someVector()
+      const since = performance.now()
+      await search(`measured ${count}`, query)
+      ms.push(performance.now() - since)
+    }
+    figures[`${count}: ms p50 with words`] = latencies(ms)['ms p50']
+  }
+  return figures
+}
+
+/** Its own vacuum comes by within a minute; an embedded database has none. */
+const settle = async (place: Place, database: Database): Promise<void> => {
+  if (database.kind === 'embedded') return
+  const client = new pg.Client({ connectionString: place.databaseUrl })
+  await client.connect()
+  for (const table of ['memories', 'memory_vectors']) await client.query(`VACUUM ANALYZE mason.${table}`)
+  await client.end()
+}
+
+const openEmbedded = (place: Place): Promise<Database> =>
+  openDatabase({ ...place.config, database: { kind: 'memory' } }, log)
+
 const ours =
-  (own: number, all: number): Variant =>
+  (all: number, open: (place: Place) => Promise<Database>): Variant =>
   async (place) => {
-    const stored = await fill(place, place.count(own), place.count(all))
-    const database = await openDatabase(place.config, log)
+    const memories = someMemories(place, all, owned)
+    const database = await open(place)
+    await fill(database, memories)
+    await settle(place, database)
     let asked: readonly number[] = []
-    const embedder: Embedder = { current: () => space, offers: () => true, embed: async () => [[...asked]] }
-    const caller = { business_id: who.tenant, user_id: who.user_id, run_id: null }
-    const found = await measure(place, stored, async (query) => {
-      asked = query
-      const search = { text: '?', limit: 10 }
-      const hits = await searchMemories(
-        { database, embedder, log },
-        who,
-        caller,
-        search,
-        new AbortController().signal,
-      )
-      return hits.map(({ id }) => id)
-    })
+    const embedder: Embedder = {
+      current: () => hashSpace,
+      offers: () => true,
+      embed: async () => [[...asked]],
+    }
+    const searchFor =
+      (textOf: () => string): Search =>
+      async (user_id, query) => {
+        asked = query
+        const hits = await searchMemories(
+          { database, embedder, log },
+          { tenant, user_id },
+          { business_id: tenant, user_id, run_id: null },
+          { text: textOf(), limit: 10 },
+          new AbortController().signal,
+        )
+        return hits.map(({ id }) => id)
+      }
+    const byVector = searchFor(() => '?')
+    const byBoth = searchFor(() => someWords(8).join(' '))
+    const figures = {
+      ...(await measure(place, memories, owned, byVector)),
+      ...(await measureWords(place, byBoth)),
+    }
     await database.close()
-    return found
+    return figures
   }
 
 /** The trap: the index gives its few nearest of all users, and the filter comes after. */
-const filtered =
-  (own: number, all: number): Variant =>
-  async (place) => {
-    const stored = await fill(place, place.count(own), place.count(all))
-    const client = await connect(place)
-    await client.query(
-      `CREATE TEMP TABLE trap AS SELECT user_id, memory_id, embedding::halfvec(${size}) FROM memory_vectors`,
+const filtered = async (
+  place: Place,
+  sql: Sql,
+  kind: 'halfvec' | 'vector',
+  all: number,
+  owned: readonly number[],
+): Promise<Figures> => {
+  const memories = someMemories(place, all, owned)
+  await sql.query(`CREATE TEMP TABLE trap (user_id text, memory_id text, embedding ${kind}(${size}))`)
+  await inBatches(
+    memories,
+    (memory) => ({ id: memory.id, user: memory.user, v: textOf(memory) }),
+    (rows) =>
+      sql.query(
+        `INSERT INTO trap SELECT "user", id, v::${kind} FROM json_to_recordset($1::json) AS r (id text, "user" text, v text)`,
+        [rows],
+      ),
+  )
+  await sql.query(`CREATE INDEX ON trap USING hnsw (embedding ${kind}_ip_ops)`)
+  await sql.query('ANALYZE trap')
+  // without it the planner sorts all of who has few
+  await sql.query('SET enable_sort = off')
+  return measure(place, memories, owned, async (user, query) => {
+    const { rows } = await sql.query<{ memory_id: string }>(
+      `SELECT memory_id FROM trap WHERE user_id = $1 ORDER BY embedding <#> $2::${kind} LIMIT 10`,
+      [user, vectorText(query)],
     )
-    await client.query('CREATE INDEX ON trap USING hnsw (embedding halfvec_ip_ops)')
-    await client.query('SET enable_seqscan = off')
-    const found = await measure(place, stored, async (query) => {
-      const { rows } = await client.query<{ memory_id: string }>(
-        'SELECT memory_id FROM trap WHERE user_id = $1 ORDER BY embedding <#> $2::halfvec LIMIT 10',
-        [who.user_id, vectorText(query)],
-      )
-      return rows.map(({ memory_id }) => memory_id)
-    })
+    return rows.map(({ memory_id }) => memory_id)
+  })
+}
+
+const filteredPostgres =
+  (all: number): Variant =>
+  async (place) => {
+    const client = await connect(place)
+    await client.query(`SET maintenance_work_mem = '512MB'`)
+    const sql: Sql = {
+      query: async (text, values = []) => ({ rows: (await client.query(text, [...values])).rows }),
+    }
+    const figures = await filtered(place, sql, 'halfvec', all, owned)
     await client.end()
-    return found
+    return figures
+  }
+
+/** Smaller, and of whole floats: PGlite takes a millisecond and more for each that it puts into this index, and many for halves. */
+const filteredPglite =
+  (all: number, some: readonly number[]): Variant =>
+  async (place) => {
+    const database = await openEmbedded(place)
+    const figures = await filtered(place, database, 'vector', all, some)
+    await database.close()
+    return figures
   }
 
 const memory: Case = {
-  about: 'the ten nearest memories of one user among those of all, 768 numbers each, against brute force',
+  about:
+    'the ten nearest memories of a user with 500, 5,000 or 20,000, 768 numbers each, against brute force',
   ours: {
-    '500 of 50000': ours(500, 50_000),
-    '5000 of 50000': ours(5000, 50_000),
-    '20000 of 50000': ours(20_000, 50_000),
+    'Postgres, of 50000': ours(50_000, ({ config }) => openDatabase(config, log)),
+    'PGlite, of 26000': ours(26_000, openEmbedded),
   },
-  beside: { 'HNSW with a filter, 500 of 50000': filtered(500, 50_000) },
+  beside: {
+    'HNSW with a filter, Postgres, of 50000': filteredPostgres(50_000),
+    'HNSW with a filter, PGlite, of 6000': filteredPglite(6000, [500, 5000]),
+  },
 }
 
 export default memory
