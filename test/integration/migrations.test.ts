@@ -88,6 +88,24 @@ describe('migrations', () => {
     expect(await migrate(owner)).toEqual([])
   })
 
+  test('on a server with an older pgvector nothing is done, and what to do is said', async () => {
+    const [last] = await owner.query('SELECT * FROM migrations ORDER BY name DESC LIMIT 1')
+    await owner.query('DELETE FROM migrations WHERE name = $1', [last?.name])
+    // no server has two versions of it, and only a superuser may say that it is another
+    const facts = [{ vector: '0.6.2', vector_available: '0.8.0' }]
+    const older: typeof owner = {
+      ...owner,
+      query: async (text, values) => (text.includes('pg_extension') ? facts : owner.query(text, values)),
+    }
+    await expect(migrate(older)).rejects.toMatchObject({
+      code: 'invalid_settings',
+      message: 'pgvector 0.6.2 is too old: 0.7.0 or later is needed',
+      remedy: expect.stringContaining('ALTER EXTENSION vector UPDATE'),
+    })
+    await owner.query('INSERT INTO migrations (name, checksum) VALUES ($1, $2)', [last?.name, last?.checksum])
+    expect(await migrate(owner)).toEqual([])
+  })
+
   test('one that fails leaves nothing behind', async () => {
     await owner.run('DELETE FROM migrations')
     // its tables are there already

@@ -2,6 +2,12 @@ import { existsSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Config } from '../../infra/config.ts'
+import {
+  switchOn,
+  type VectorFacts,
+  vectorColumns,
+  vectorFault,
+} from '../../infra/database/vector-extension.ts'
 import { packagePath } from '../../infra/package-path.ts'
 import { isMasonError } from '../../state/errors.ts'
 import { shownAddress } from '../banner.ts'
@@ -45,18 +51,15 @@ const checkEmbedded = async (dataDir: string): Promise<Finding> => {
 
 const connectMs = 3_000
 
-type Facts = {
+type Facts = VectorFacts & {
   version: string
   me: string
-  vector: string | null
-  vector_available: boolean
   has_migrations: boolean
   missing_roles: string[]
 }
 
 const factsQuery = `SELECT current_setting('server_version') AS version, current_user AS me,
-  (SELECT extversion FROM pg_extension WHERE extname = 'vector') AS vector,
-  EXISTS (SELECT FROM pg_available_extensions WHERE name = 'vector') AS vector_available,
+  ${vectorColumns},
   to_regclass('mason.migrations') IS NOT NULL AS has_migrations,
   ARRAY(SELECT wanted FROM unnest(ARRAY['mason_api', 'mason_worker']) AS wanted
     WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = wanted AND pg_has_role(current_user, oid, 'MEMBER'))) AS missing_roles`
@@ -108,14 +111,14 @@ const unreachable = (url: string, error: unknown): Finding => {
   }
 }
 
-const vectorFinding = ({ vector, vector_available }: Facts): Finding => {
-  if (vector) return { ok: true, text: `pgvector ${vector}` }
+const vectorFinding = (facts: VectorFacts): Finding => {
+  const fault = vectorFault(facts)
+  if (fault) return { ok: false, ...fault }
+  if (facts.vector !== null) return { ok: true, text: `pgvector ${facts.vector}` }
   return {
     ok: false,
-    text: vector_available ? 'pgvector is there but not switched on' : 'pgvector is not installed',
-    remedy: vector_available
-      ? 'as a superuser in this database: CREATE EXTENSION vector'
-      : 'install it on the server (image pgvector/pgvector, or the package postgresql-<version>-pgvector)',
+    text: `pgvector ${facts.vector_available} is there but not switched on`,
+    remedy: switchOn,
   }
 }
 

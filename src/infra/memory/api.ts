@@ -1,8 +1,9 @@
 import type { MemoryView } from '../../state/memory/view.ts'
 import type { Page } from '../../state/run-view.ts'
 import type { Database } from '../database/database.ts'
+import { forgetMemory, forgetUser } from './forget.ts'
 import { type Parts, searchMemories } from './search.ts'
-import { forgetMemory, listMemories, readMemories } from './store.ts'
+import { listMemories, readMemories } from './store.ts'
 
 /** What a business may do with what is remembered of its users. */
 export type MemoriesApi = {
@@ -15,8 +16,13 @@ export type MemoriesApi = {
   ): Promise<MemoryView[]>
   /** All of a user, with what is no longer true. */
   export(userId: string): Promise<MemoryView[]>
-  /** For good, with what it had taken the place of. False: there is none of this id. */
+  /**
+   * For good, with what it had taken the place of and the fields of the profile that say the same. False: there is none
+   * of this id.
+   */
   forget(id: string): Promise<boolean>
+  /** All of a user, also learned fields, summaries of sessions and what was about to be learned. Safe to call twice. */
+  forgetAll(userId: string): Promise<void>
 }
 
 const exportedAtOnce = 1000
@@ -48,5 +54,6 @@ export const createMemoriesApi = (parts: Parts & { database: Database }, tenant:
       return all
     },
     forget: (id) => forgetMemory(database, tenant, id),
+    forgetAll: (user_id) => forgetUser(database, { tenant, user_id }),
   }
 }

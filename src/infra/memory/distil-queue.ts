@@ -34,6 +34,23 @@ export const endDistillation = async (sql: Sql, { tenant, run_id, tries }: Disti
   return ended !== null
 }
 
+const dropStatement = (column: 'user_id' | 'session_id'): string => `
+  DELETE FROM distillations WHERE tenant = $1 AND run_id IN (
+    SELECT d.run_id FROM sessions s JOIN runs r USING (tenant, session_id) JOIN distillations d USING (tenant, run_id)
+    WHERE s.tenant = $1 AND s.${column} = $2 ORDER BY d.run_id FOR UPDATE OF d)`
+const drops = { user_id: dropStatement('user_id'), session_id: dropStatement('session_id') }
+
+/**
+ * Nothing is learned any more of the ended runs of a user or a session: whoever is learning finds his claim gone and writes
+ * nothing. Before the lock on the user, as who learns takes them.
+ */
+export const dropDistillations = (
+  sql: Sql,
+  tenant: string,
+  of: keyof typeof drops,
+  id: string,
+): Promise<unknown> => sql.query(drops[of], [tenant, id])
+
 /** It did not work: again later, or no more after the last try. */
 export const failDistillation = async (sql: Sql, claim: DistilClaim, error: string): Promise<void> => {
   await sql.query(

@@ -32,13 +32,14 @@ type RunRow = {
   result: { answer: string | null } | null
   summary: string
   profile: Record<string, Json> | null
+  learning: boolean
 }
 
 const readRun = (sql: Sql, { tenant, run_id }: DistilClaim): Promise<RunRow | null> =>
   one<RunRow>(
     sql,
-    `SELECT r.session_id, s.user_id, r.turn, r.first_seq, q.request, o.result, s.summary, u.profile
-     FROM runs r JOIN run_requests q USING (tenant, run_id) JOIN sessions s USING (tenant, session_id)
+    `SELECT r.session_id, s.user_id, r.turn, r.first_seq, q.request, o.result, s.summary, u.profile, b.learning
+     FROM runs r JOIN businesses b USING (tenant) JOIN run_requests q USING (tenant, run_id) JOIN sessions s USING (tenant, session_id)
        LEFT JOIN run_results o USING (tenant, run_id) LEFT JOIN users u ON u.tenant = r.tenant AND u.user_id = s.user_id
      WHERE r.tenant = $1 AND r.run_id = $2`,
     [tenant, run_id],
@@ -98,6 +99,8 @@ export const distilRun = async (
   const { database } = parts
   const run = await readRun(database, claim)
   if (!run) return
+  // it ended in the moment in which learning was switched off
+  if (!run.learning) return void (await endDistillation(database, claim))
   const who: Who = { tenant: claim.tenant, user_id: run.user_id }
   const source = { session_id: run.session_id, run_id: claim.run_id }
   const lesson = await learn(
@@ -129,9 +132,11 @@ export const distilRun = async (
     await lockUser(sql, who)
     for (const note of ready) await writeNote(sql, who, source, note)
     await learnProfile(sql, who, source, lesson.profile)
+    // not where what it goes on from has been forgotten meanwhile
     await sql.query(
-      `UPDATE sessions SET summary = $3, summary_turn = $4 WHERE tenant = $1 AND session_id = $2 AND summary_turn < $4`,
-      [who.tenant, run.session_id, lesson.summary, run.turn],
+      `UPDATE sessions SET summary = $3, summary_turn = $4
+       WHERE tenant = $1 AND session_id = $2 AND summary_turn < $4 AND summary = $5`,
+      [who.tenant, run.session_id, lesson.summary, run.turn, run.summary],
     )
   })
 }

@@ -1,6 +1,8 @@
+import { episodeFor } from '../../state/memory/earlier-talk.ts'
 import type { FoundMemory } from '../../state/memory/kinds.ts'
 import type { Memories } from '../../state/ports.ts'
 import type { Caller } from '../models/ports.ts'
+import { readTalks } from './earlier-talks.ts'
 import { holdSession, lockUser, memoryId, noteUse, readyNotes, type Source, writeNote } from './remember.ts'
 import { asUser, type Who } from './scope.ts'
 import { type Hit, type MemoryRow, type Parts, searchMemories, spacesOf } from './search.ts'
@@ -37,7 +39,11 @@ export const createMemories = (parts: Parts, who: Who, source: Source): Memories
     async recall(text, limit, signal) {
       const found = await searchMemories(parts, who, caller, { text, limit }, signal)
       return asUser(database, who, async (sql) => {
-        const { rows } = await sql.query<MemoryRow>(standingStatement, [who.tenant, who.user_id])
+        const [{ rows }, talks] = await Promise.all([
+          sql.query<MemoryRow>(standingStatement, [who.tenant, who.user_id]),
+          readTalks(sql, who, source),
+        ])
+        const episode = episodeFor(text, talks)
         const more = rows
           .filter(({ id }) => !found.some((hit) => hit.id === id))
           .map((row) => ({ ...row, relevance: standingRelevance * row.strength }))
@@ -46,7 +52,7 @@ export const createMemories = (parts: Parts, who: Who, source: Source): Memories
           who,
           found.map(({ id }) => id),
         )
-        return [...found, ...more].map(foundMemory)
+        return [...[...found, ...more].map(foundMemory), ...(episode ? [episode] : [])]
       })
     },
     async remember(note, place, signal) {

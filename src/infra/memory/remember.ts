@@ -56,14 +56,12 @@ export const readyNotes = async (
     log.warn({ space, error: error.message }, 'memories are kept without a vector for now')
     return null
   })
-  const others = spaces.filter((other) => other.space !== space)
+  const others = spaces.filter((other) => other !== space)
   return Promise.all(
     notes.map(async ({ id, ...note }, at) => {
       const vector = vectors?.[at] ?? null
       const query = await prepareQuery(parts, others, note.content, caller, signal)
-      const own = vector
-        ? [{ space, size: spaces.find((one) => one.space === space)?.size ?? 0, vector }]
-        : []
+      const own = vector ? [{ space, vector }] : []
       return { note, id, space, vector, query: { ...query, vectors: [...own, ...query.vectors] } }
     }),
   )

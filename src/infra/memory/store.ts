@@ -4,7 +4,7 @@ import type { Page } from '../../state/run-view.ts'
 import { type Database, one } from '../database/database.ts'
 import { pageOf, readCursor } from '../runs/page.ts'
 import { lockUser } from './remember.ts'
-import { asAllUsers, asUser, seeAllUsers, type Who } from './scope.ts'
+import { asUser, seeAllUsers, type Who } from './scope.ts'
 
 type Row = Omit<MemoryView, 'created_at' | 'last_used_at'> & {
   created_at: Date
@@ -58,22 +58,6 @@ export const readMemories = async (
   )
   return ids.flatMap((id) => rows.filter((row) => row.id === id).map(viewOf))
 }
-
-/** Forgets one memory for good, with those it took the place of. False: the business has none of this id. */
-export const forgetMemory = (database: Database, tenant: string, id: string): Promise<boolean> =>
-  asAllUsers(database, tenant, async (sql) => {
-    const gone = await one(
-      sql,
-      `WITH RECURSIVE gone AS (
-         SELECT memory_id FROM memories WHERE tenant = $1 AND memory_id = $2
-         UNION SELECT m.memory_id FROM memories m JOIN gone ON m.superseded_by = gone.memory_id WHERE m.tenant = $1
-       ), deleted AS (
-         DELETE FROM memories WHERE tenant = $1 AND memory_id IN (SELECT memory_id FROM gone) RETURNING memory_id
-       ) SELECT memory_id FROM deleted LIMIT 1`,
-      [tenant, id],
-    )
-    return gone !== null
-  })
 
 /**
  * Forgets what came from this session alone; what these memories had taken the place of is true again. Inside a

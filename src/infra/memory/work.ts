@@ -1,9 +1,10 @@
 import { openDeadline } from '../../state/deadline.ts'
 import { isMasonError } from '../../state/errors.ts'
 import type { Clock } from '../../state/ports.ts'
+import { noTracer } from '../../state/trace.ts'
 import { repeatWork } from '../repeat-work.ts'
 import { type DistilParts, distilRun } from './distil.ts'
-import { dropFailed, failDistillation, takeDistillation } from './distil-queue.ts'
+import { type DistilClaim, dropFailed, failDistillation, takeDistillation } from './distil-queue.ts'
 import { reembed } from './reembed.ts'
 
 export type MemoryWorkOptions = DistilParts & {
@@ -18,25 +19,41 @@ const reembedEveryMs = 30_000
 /** Businesses whose memories could not be embedded, after which the next ones wait for the next time. */
 const mostFaults = 3
 
-/** Learns from ended runs and keeps vectors up to date, in the background and one thing at a time. */
+/** Runs that one process learns from at once: nearly all of the time a model is waited for. */
+const mostLearners = 4
+
+/** Learns from ended runs and keeps vectors up to date, in the background. */
 export const startMemoryWork = (options: MemoryWorkOptions): { close(): Promise<void> } => {
-  const { database, clock, log, everyMs = 1000, leaseMs = 120_000 } = options
+  const { database, clock, log, everyMs = 1000, leaseMs = 120_000, tracer = noTracer } = options
   const stopped = new AbortController()
 
+  /** Never rejects: what went wrong stands in the log, and the run is taken again. */
+  const learn = async (claim: DistilClaim): Promise<void> => {
+    const { run_id, tenant, tries } = claim
+    using deadline = openDeadline(leaseMs, stopped.signal)
+    try {
+      await tracer.learning({ run_id, business_id: tenant, tries }, () =>
+        distilRun(options, claim, deadline.signal),
+      )
+    } catch (error) {
+      if (isMasonError(error, 'lease_lost')) return
+      if (!stopped.signal.aborted)
+        log.warn({ run_id, tries, error: String(error) }, 'nothing was learned of a run')
+      await failDistillation(database, claim, String(error)).catch(() => {})
+    }
+  }
   const distilAll = async (): Promise<void> => {
-    while (!stopped.signal.aborted) {
-      const claim = await takeDistillation(database, leaseMs)
-      if (!claim) return
-      using deadline = openDeadline(leaseMs, stopped.signal)
-      await distilRun(options, claim, deadline.signal).catch(async (error: unknown) => {
-        if (isMasonError(error, 'lease_lost')) return
-        if (!stopped.signal.aborted)
-          log.warn(
-            { run_id: claim.run_id, tries: claim.tries, error: String(error) },
-            'nothing was learned of a run',
-          )
-        await failDistillation(database, claim, String(error))
-      })
+    const learners = new Set<Promise<void>>()
+    try {
+      while (!stopped.signal.aborted) {
+        const claim = await takeDistillation(database, leaseMs)
+        if (!claim) return
+        const learner = learn(claim).finally(() => learners.delete(learner))
+        learners.add(learner)
+        if (learners.size === mostLearners) await Promise.race(learners)
+      }
+    } finally {
+      await Promise.all(learners)
     }
   }
   // one business that may ask no model, or whose text no model takes, keeps nobody else waiting

@@ -15,7 +15,7 @@ type Store<Input, Change, View, Made> = {
   create(scope: Scope, input: Input): Promise<Made>
   get(scope: Scope, id: string): Promise<View | null>
   change(scope: Scope, id: string, change: Change): Promise<View | null>
-  remove(scope: Scope, id: string): Promise<boolean>
+  remove?(scope: Scope, id: string): Promise<boolean>
 }
 
 type Operation = 'list' | 'create' | 'get' | 'change' | 'remove'
@@ -43,6 +43,8 @@ export type Resource<
   filter?: ZodObject
   /** Of all other calls. */
   query?: ZodObject
+  /** There is no call that deletes one. */
+  isKept?: true
   /** Where the usual words do not say it. */
   summaries?: Partial<Record<Operation, string>>
   /** Beside those of bodies and `not_found`. */
@@ -104,7 +106,7 @@ export const docOf = (
   doc: { tag: `admin: ${resource.many}`, role: 'operator', ...doc },
 })
 
-/** The five calls of a resource, documented and checked. */
+/** The calls of a resource, documented and checked. */
 export const resourceRoutes = <
   Input extends ZodType,
   Change extends ZodType,
@@ -190,6 +192,7 @@ export const resourceRoutes = <
     },
   })
 
+  if (resource.isKept) return
   app.delete(item, {
     schema: itemSchema,
     config: config('remove', `delete${ids[0]}`, `Deletes ${one} that nothing uses`, {
@@ -197,7 +200,7 @@ export const resourceRoutes = <
     }),
     handler: async (request, reply) => {
       const { scope, id } = askedOf(request)
-      orMissing(resource, request, (await store().remove(scope, id)) || null)
+      orMissing(resource, request, (await store().remove?.(scope, id)) || null)
       return reply.code(204).send()
     },
   })

@@ -132,9 +132,9 @@ const statementsIn = (prompt: string): string[] =>
     .slice(0, mostNotes)
 
 const stated: readonly (readonly [field: (typeof fields)[number], pattern: RegExp])[] = [
-  ['name', /\bmy name is (\p{Lu}[\p{L}'’-]*(?: \p{Lu}[\p{L}'’.-]*){0,3})/u],
+  ['name', /\b[Mm]y name is (\p{Lu}[\p{L}'’-]*(?: (?:\p{Lu}\.|\p{Lu}[\p{L}'’-]*)){0,3})/u],
   ['name', /我叫(\p{Script=Han}{2,4})(?=[，。,.！!\s]|$)/u],
-  ['timezone', /\bmy time ?zone is ([A-Z][A-Za-z]+\/[A-Za-z_]+|UTC[+-]\d{1,2}(?::\d\d)?)/],
+  ['timezone', /\b[Mm]y time ?zone is ([A-Z][A-Za-z]+\/[A-Za-z_]+|UTC[+-]\d{1,2}(?::\d\d)?)/],
   ['location', /\bI (?:now )?(?:live in|(?:have )?moved to) (\p{Lu}[\p{L}-]*(?:,? \p{Lu}[\p{L}-]*){0,2})/u],
   ['location', /我(?:现在)?(?:住在|搬到|搬去)(?:了)?(\p{Script=Han}{2,10}?)(?:了)?(?=[，。,.！!\s]|$)/u],
 ]

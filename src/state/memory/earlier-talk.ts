@@ -1,0 +1,46 @@
+import { overlap, termsOf } from '../context/rank.ts'
+import type { FoundMemory } from './kinds.ts'
+
+/** Another session of the user, and what was written down of it when its latest run was learned from. */
+export type EarlierTalk = { session_id: string; summary: string; updated_at: Date }
+
+/** "Where were we yesterday": the request goes back to the talk before this one. */
+const pointsBack =
+  /\b(?:last time|last (?:talk|chat|session|conversation)|previous(?:ly)? (?:talk|chat|session|conversation|discussed)|earlier (?:talk|chat|session|conversation)|left off|yesterday|the other day|continue (?:with|from|where|our|what)|we (?:talked|spoke|discussed)|as (?:we )?(?:discussed|agreed))\b|上次|上一次|昨天|前几天|之前(?:聊|说|谈|讨论)|接着|继续/i
+
+/** Of the request's telling words, so many must stand in what was said; fewer than two words tell nothing. */
+const leastOverlap = 0.6
+const fewestTerms = 2
+
+const mostShown = 1000
+
+/**
+ * The talk a request goes back to, as an episode: the one that holds its words, else, where it says that it goes back, the
+ * latest. `talks` come latest first. The summary was made of what was said and found, so it is not to be trusted.
+ */
+export const episodeFor = (request: string, talks: readonly EarlierTalk[]): FoundMemory | null => {
+  const terms = termsOf(request)
+  const [best] = talks
+    .map((talk) => ({ talk, shared: terms.length < fewestTerms ? 0 : overlap(talk.summary, terms) }))
+    .filter(({ shared }) => shared >= leastOverlap)
+    .toSorted((a, b) => b.shared - a.shared)
+  const talk = best?.talk ?? (pointsBack.test(request) ? talks[0] : undefined)
+  if (!talk) return null
+  const at = talk.updated_at.toISOString()
+  return {
+    id: `session ${talk.session_id}`,
+    kind: 'episode',
+    content: `Earlier talk, until ${at.slice(0, 10)}: ${latestOf(talk.summary)}`,
+    relevance: best ? best.shared * 0.8 : 0.6,
+    source_action_ids: [],
+    created_at: at,
+    origin: 'agent',
+    trusted: false,
+  }
+}
+
+/** The end of a summary, on one line: what came last is what is gone on from. */
+const latestOf = (summary: string): string => {
+  const line = summary.trim().replaceAll(/\s*\n\s*/g, ' / ')
+  return line.length <= mostShown ? line : `…${line.slice(1 - mostShown).replace(/^[\uDC00-\uDFFF]/, '')}`
+}

@@ -1,0 +1,258 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { systemClock } from '../../src/infra/clock.ts'
+import { type Database, one } from '../../src/infra/database/database.ts'
+import { distilRun } from '../../src/infra/memory/distil.ts'
+import { takeDistillation } from '../../src/infra/memory/distil-queue.ts'
+import { startMemoryWork } from '../../src/infra/memory/work.ts'
+import { silentLog } from '../../src/infra/silent-log.ts'
+import type { Profile } from '../../src/state/memory/learned.ts'
+import { type Backend, openBackend, unique } from '../support/backend.ts'
+import { deferred } from '../support/deferred.ts'
+import { startServer, type TestServer } from '../support/http.ts'
+import { hashOnly } from '../support/memory.ts'
+import { modelsOf } from '../support/memory-run.ts'
+import { never } from '../support/models.ts'
+import { codeOf, count, openWithDatabase, until } from '../support/spine.ts'
+import type { TestRuntime } from '../support/test-runtime.ts'
+
+const admin = 'the-admin-token-of-this-test'
+let backend: Backend
+let runtime: TestRuntime
+let database: Database
+let server: TestServer
+
+/** Told to remember, the planner calls the tool; what is distilled cannot be read, so rules decide. */
+const models = modelsOf(({ role, messages }) => {
+  if (role !== 'planner') return { text: '' }
+  const asked = messages.some(({ content }) => String(content).includes('Remember this'))
+  const hasActed = messages.some((message) => message.role === 'tool')
+  const note = { content: 'I speak Danish.' }
+  return asked && !hasActed ? { tool_calls: [{ name: 'remember', arguments: note }] } : { text: 'Done.' }
+})
+
+beforeAll(async () => {
+  backend = await openBackend()
+  ;({ runtime, database } = await openWithDatabase(backend, { models }))
+  server = await startServer({ runtime, auth: 'required', adminToken: admin })
+})
+afterAll(async () => {
+  await server?.close()
+  await runtime?.close()
+  await backend?.drop()
+})
+
+const call = (method: string, path: string, json?: unknown) =>
+  server.call(method, path, { token: admin, ...(json !== undefined && { json }) })
+
+const parts = (thinks = models) => ({ database, embedder: hashOnly, log: silentLog, modelsFor: () => thinks })
+/** Learns from all that waits, one run after the other. */
+const learnAll = async (): Promise<void> => {
+  for (;;) {
+    const claim = await takeDistillation(database, 60_000)
+    if (!claim) return
+    await distilRun(parts(), claim, never())
+  }
+}
+const tell = async (user_id: string, session_id: string, prompt: string, business = 'default') => {
+  const run = await runtime.complete({ user_id, session_id, prompt }, { business })
+  await learnAll()
+  return run
+}
+const userOf = (user_id: string) =>
+  one<Profile>(database, 'SELECT profile, learned FROM users WHERE user_id = $1', [user_id])
+const profileOf = async (user_id: string) => (await userOf(user_id))?.profile
+const remembered = async (user_id: string, business = 'default') =>
+  (await runtime.of(business).memories.export(user_id)).map(({ content }) => content).sort()
+const summaryOf = async (session_id: string) =>
+  (
+    await one<{ summary: string }>(database, 'SELECT summary FROM sessions WHERE session_id = $1', [
+      session_id,
+    ])
+  )?.summary
+const waiting = (run_id: string) => count(database, 'distillations WHERE run_id = $1', [run_id])
+/** As it is between the end of a run and the moment in which somebody learns from it. */
+const wait = (run_id: string, tenant = 'default') =>
+  database.query('INSERT INTO distillations (tenant, run_id) VALUES ($1, $2)', [tenant, run_id])
+/** Asks the model what a run taught, does something meanwhile, and tells what became of the learning. */
+const whileLearning = async (work: () => Promise<unknown>): Promise<string> => {
+  const claim = await takeDistillation(database, 60_000)
+  if (!claim) throw new Error('nothing waits')
+  let asked = 0
+  const slow = {
+    ...models,
+    async call(...args: Parameters<typeof models.call>) {
+      asked++
+      await work()
+      return models.call(...args)
+    },
+  }
+  const code = await codeOf(distilRun(parts(slow), claim, never()))
+  return asked === 1 ? code : `asked ${asked} times`
+}
+
+test('several runs are learned from at once, the turns of a session one after the other', async () => {
+  const sessions = [unique('ses'), unique('ses')]
+  const runs: string[] = []
+  for (const session_id of [...sessions, ...sessions]) {
+    const asked = { user_id: `u-${session_id}`, session_id, prompt: 'I live in Lyon. What is 2 + 2?' }
+    runs.push((await runtime.complete(asked)).id)
+  }
+  const together = deferred()
+  let learning = 0
+  let most = 0
+  const slow = {
+    ...models,
+    async call(...args: Parameters<typeof models.call>) {
+      learning++
+      most = Math.max(most, learning)
+      if (learning === sessions.length) together.resolve()
+      await together.promise
+      learning--
+      return models.call(...args)
+    },
+  }
+  const work = startMemoryWork({ ...parts(slow), clock: systemClock, everyMs: 20 })
+  try {
+    await until('all is learned', async () => {
+      const left = await Promise.all(runs.map(waiting))
+      return left.every((count) => count === 0)
+    })
+  } finally {
+    together.resolve()
+    await work.close()
+  }
+  expect(most).toBe(sessions.length)
+})
+
+describe('what was learned of a user', () => {
+  test('goes with the session that taught it; what another one taught before holds again', async () => {
+    const user_id = unique('clara')
+    const [a, b] = [unique('ses'), unique('ses')]
+    await tell(user_id, a, 'My name is Clara Jensen. I live in Lyon. What is 2 + 2?')
+    await tell(user_id, b, 'I moved to Berlin. What is 2 + 2?')
+    expect(await profileOf(user_id)).toEqual({ name: 'Clara Jensen', location: 'Berlin' })
+    await runtime.of('default').deleteSession(b)
+    expect(await profileOf(user_id)).toEqual({ name: 'Clara Jensen', location: 'Lyon' })
+    await runtime.of('default').deleteSession(a)
+    expect(await userOf(user_id)).toEqual({ profile: {}, learned: {} })
+  })
+
+  test('stays where an admin has set another value since', async () => {
+    const user_id = unique('clara')
+    const session = unique('ses')
+    await tell(user_id, session, 'My name is Clara Jensen. I live in Lyon. What is 2 + 2?')
+    const profile = { name: 'Dr Jensen', location: 'Lyon' }
+    expect((await call('PATCH', `/admin/v1/users/${user_id}`, { profile })).status).toBe(200)
+    expect((await call('DELETE', `/v1/sessions/${session}`)).status).toBe(204)
+    expect(await userOf(user_id)).toEqual({ profile: { name: 'Dr Jensen' }, learned: {} })
+  })
+
+  test('goes with the memory that says the same, and nothing else does', async () => {
+    const user_id = unique('clara')
+    await tell(user_id, unique('ses'), 'My name is Clara Jensen. I live in Lyon. What is 2 + 2?')
+    const { memories } = runtime.of('default')
+    const home = (await memories.export(user_id)).find(({ content }) => content.includes('Lyon'))
+    expect(await memories.forget(String(home?.id))).toBe(true)
+    expect(await profileOf(user_id)).toEqual({ name: 'Clara Jensen' })
+    expect(await remembered(user_id)).toEqual(['My name is Clara Jensen.'])
+  })
+
+  test('is all forgotten at once, also what was about to be learned; others keep theirs', async () => {
+    const [user_id, other] = [unique('clara'), unique('bob')]
+    const mine = await tell(user_id, unique('ses'), 'My name is Clara Jensen. I speak Danish. What is 2 + 2?')
+    const his = await tell(other, unique('ses'), 'My name is Bob Jensen. I speak Danish. What is 2 + 2?')
+    await call('PATCH', `/admin/v1/users/${user_id}`, { profile: { name: 'Clara Jensen', plan: 'gold' } })
+    await wait(mine.id)
+    await wait(his.id)
+    for (let time = 0; time < 2; time++)
+      expect((await call('DELETE', `/v1/memories?user_id=${user_id}`)).status).toBe(204)
+    expect(await remembered(user_id)).toEqual([])
+    expect([await summaryOf(mine.session_id), await summaryOf(his.session_id)]).toEqual([
+      '',
+      expect.stringMatching('Bob'),
+    ])
+    expect(await userOf(user_id)).toEqual({ profile: { plan: 'gold' }, learned: {} })
+    expect([await waiting(mine.id), await waiting(his.id)]).toEqual([0, 1])
+    expect(await remembered(other)).toEqual(['I speak Danish.', 'My name is Bob Jensen.'])
+    expect(await profileOf(other)).toEqual({ name: 'Bob Jensen' })
+    expect((await runtime.stateOf(mine.id)).prompts).toHaveLength(1)
+    expect((await call('DELETE', '/v1/memories')).body.errors).toMatchObject([{ pointer: '/user_id' }])
+    expect((await call('DELETE', `/v1/memories?user_id=${unique('nobody')}`)).status).toBe(204)
+    await learnAll()
+  })
+
+  test('is not written any more by who was learning while it was forgotten', async () => {
+    const user_id = unique('clara')
+    await runtime.complete({ user_id, prompt: 'My name is Clara Jensen. I speak Danish. What is 2 + 2?' })
+    const forget = () => call('DELETE', `/v1/memories?user_id=${user_id}`)
+    expect(await whileLearning(forget)).toBe('lease_lost')
+    expect([await remembered(user_id), await userOf(user_id)]).toEqual([[], null])
+  })
+})
+
+describe('learning of a business', () => {
+  const prompt = 'My name is Clara Jensen. I speak Danish. What is 2 + 2?'
+  const path = (business: string) => `/admin/v1/businesses/${business}`
+  const turn = async (business: string, learning: boolean) =>
+    expect((await call('PATCH', path(business), { learning })).body).toMatchObject({ id: business, learning })
+
+  test('can be off from the start, and switched on; the user can have something remembered all the same', async () => {
+    const business = unique('quiet')
+    const user_id = unique('clara')
+    const made = await call('POST', '/admin/v1/businesses', { id: business, learning: false })
+    expect([made.status, made.body]).toEqual([
+      201,
+      { id: business, learning: false, created_at: expect.any(String) },
+    ])
+    const quiet = await runtime.complete({ user_id, prompt }, { business })
+    expect([quiet.status, await waiting(quiet.id)]).toEqual(['completed', 0])
+    const asked = await runtime.complete({ user_id, prompt: 'I speak Danish. Remember this.' }, { business })
+    expect(await waiting(asked.id)).toBe(0)
+    expect(await remembered(user_id, business)).toEqual(['I speak Danish.'])
+    expect(await userOf(user_id)).toBeNull()
+    await turn(business, true)
+    await tell(user_id, unique('ses'), prompt, business)
+    expect(await profileOf(user_id)).toEqual({ name: 'Clara Jensen' })
+  })
+
+  test('switched off drops what waits, what is being learned, and what ends in that moment', async () => {
+    const business = unique('loud')
+    const user_id = unique('clara')
+    const run = await runtime.complete({ user_id, prompt }, { business })
+    expect(await waiting(run.id)).toBe(1)
+    await turn(business, false)
+    expect(await waiting(run.id)).toBe(0)
+    await turn(business, true)
+    await wait(run.id, business)
+    expect(await whileLearning(() => turn(business, false))).toBe('lease_lost')
+    await wait(run.id, business)
+    const before = models.requests.length
+    await learnAll()
+    expect([models.requests.length - before, await waiting(run.id)]).toEqual([0, 0])
+    expect([await remembered(user_id, business), await userOf(user_id)]).toEqual([[], null])
+  })
+
+  test('is a field of the business, which admins list and change and nobody deletes', async () => {
+    const id = unique('shop')
+    await runtime.complete({ prompt: 'hello' }, { business: id })
+    expect((await call('GET', path(id))).body).toMatchObject({ id, learning: true })
+    expect((await call('PATCH', path(id), {})).body).toMatchObject({ learning: true })
+    const listed = await call('GET', '/admin/v1/businesses?limit=1')
+    expect(listed.body.data).toMatchObject([{ id }])
+    expect(listed.body.next_cursor).not.toBeNull()
+    const again = await call('POST', '/admin/v1/businesses', { id })
+    expect([again.status, again.body.code]).toEqual([409, 'already_exists'])
+    expect((await call('PATCH', path(unique('no')), { learning: false })).body.code).toBe('not_found')
+    expect((await call('PATCH', path(id), { learning: 'no' })).body.errors).toMatchObject([
+      { pointer: '/learning' },
+    ])
+    expect((await call('POST', '/admin/v1/businesses', { id: 'a b' })).body.errors).toMatchObject([
+      { pointer: '/id' },
+    ])
+    expect((await call('DELETE', path(id))).status).toBe(405)
+    const { token } = (
+      await call('POST', '/admin/v1/tokens', { business_id: id, label: 'l', roles: ['admin'] })
+    ).body
+    expect((await server.call('GET', path(id), { token })).status).toBe(403)
+  })
+})

@@ -1,0 +1,133 @@
+import pg from 'pg'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { type Database, one } from '../../src/infra/database/database.ts'
+import { lockUser } from '../../src/infra/memory/remember.ts'
+import type { Sql } from '../../src/state/ports.ts'
+import { type Backend, unique } from '../support/backend.ts'
+import { type FakeModel, type FakeReply, startFakeModel } from '../support/fake-model.ts'
+import { createProcesses, openOwnServers, serversMissing, type WorkerProcess } from '../support/processes.ts'
+import { say } from '../support/script.ts'
+import { urlOf } from '../support/setup-served.ts'
+import { count, openWithDatabase, until } from '../support/spine.ts'
+import { deadline, fakeModels, type TestRuntime } from '../support/test-runtime.ts'
+import { onServers } from './servers.ts'
+
+const lesson = JSON.stringify({
+  memories: [
+    {
+      evidence: 'I never eat meat',
+      is_about_user: true,
+      is_lasting: true,
+      is_new: true,
+      kind: 'preference',
+      content: 'The user never eats meat.',
+    },
+  ],
+  profile: [{ evidence: 'My name is Clara Jensen', field: 'name', value: 'Clara Jensen' }],
+  summary: 'Clara planned a dinner.',
+})
+
+describe.skipIf(serversMissing !== null)(onServers('a worker that is killed while it learns'), () => {
+  const processes = createProcesses()
+  let backend: Backend
+  let model: FakeModel
+  let runtime: TestRuntime
+  let database: Database
+
+  beforeAll(async () => {
+    backend = await openOwnServers()
+    model = await startFakeModel()
+    const options = { models: fakeModels(model.baseUrl), worker: false }
+    ;({ runtime, database } = await openWithDatabase(backend, options))
+  })
+  afterEach(async () => {
+    await processes.end()
+    model?.reset()
+  })
+  afterAll(async () => {
+    await runtime?.close()
+    await model?.close()
+    await backend?.drop()
+  })
+
+  const startWorker = (): Promise<WorkerProcess> =>
+    processes.start({
+      config: backend.config,
+      queuePrefix: backend.queuePrefix,
+      modelUrl: model.baseUrl,
+    })
+  /** A run that has ended and is just being learned from. */
+  const teach = async (user_id: string, ...distill: FakeReply[]) => {
+    say(model, { planner: [{ text: 'Lentils.' }], distill })
+    const worker = await startWorker()
+    const api = runtime.of('default')
+    const prompt = 'My name is Clara Jensen. I never eat meat, so plan a dinner for four people.'
+    const { run } = await api.submit({ user_id, prompt })
+    expect((await api.wait(run.id, deadline())).answer).toBe('Lentils.')
+    return { worker, run }
+  }
+  const written = async (user_id: string, session_id: string) => ({
+    memories: await count(database, 'memories WHERE user_id = $1', [user_id]),
+    sources: await count(database, 'memory_sources WHERE user_id = $1', [user_id]),
+    profile: (
+      await one<{ profile: object }>(database, 'SELECT profile FROM users WHERE user_id = $1', [user_id])
+    )?.profile,
+    summary: (
+      await one<{ summary: string }>(database, 'SELECT summary FROM sessions WHERE session_id = $1', [
+        session_id,
+      ])
+    )?.summary,
+    waiting: await count(database, 'distillations WHERE tries = 1'),
+  })
+  const nothing = { memories: 0, sources: 0, profile: undefined, summary: '', waiting: 1 }
+  /** Another one takes over, without the two minutes of the lease. */
+  const takeOver = async (run_id: string): Promise<void> => {
+    await database.query('UPDATE distillations SET due_at = clock_timestamp() WHERE run_id = $1', [run_id])
+    await startWorker()
+    await until('another has learned', async () => (await count(database, 'distillations')) === 0, 60_000)
+  }
+  const once = {
+    memories: 1,
+    sources: 1,
+    profile: { name: 'Clara Jensen' },
+    summary: 'Clara planned a dinner.',
+    waiting: 0,
+  }
+
+  test('while the model thinks: another asks again, and all is learned once', async () => {
+    const user_id = unique('clara')
+    const { worker, run } = await teach(user_id, { hold: true, text: lesson }, { text: lesson })
+    await model.received(1, 'distill', deadline())
+    worker.signal('SIGKILL')
+    expect((await worker.exited).signal).toBe('SIGKILL')
+    expect(await written(user_id, run.session_id)).toEqual(nothing)
+    await takeOver(run.id)
+    expect(await written(user_id, run.session_id)).toEqual(once)
+    expect(model.requests('distill')).toHaveLength(2)
+  })
+
+  test('while it writes: what it had written is taken back, and another learns all of it once', async () => {
+    const user_id = unique('clara')
+    // a connection without time limits: in its transaction the worker has ended its claim, and waits for the lock on the user
+    const holder = new pg.Client({ connectionString: urlOf(backend.queuePrefix) })
+    await holder.connect()
+    try {
+      await holder.query('BEGIN')
+      const sql: Sql = { query: async (text, values) => holder.query(text, values as unknown[]) as never }
+      await lockUser(sql, { tenant: 'default', user_id })
+      const { worker, run } = await teach(user_id, { text: lesson })
+      const waits = `pg_locks WHERE locktype = 'advisory' AND NOT granted
+        AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
+      await until('it waits for the user', async () => (await count(database, waits)) === 1, 60_000)
+      worker.signal('SIGKILL')
+      await worker.exited
+      await holder.query('ROLLBACK')
+      // waits until the server has noticed that nobody is there to commit
+      await takeOver(run.id)
+      expect(await written(user_id, run.session_id)).toEqual(once)
+      expect(model.requests('distill')).toHaveLength(2)
+    } finally {
+      await holder.end()
+    }
+  })
+})
