@@ -1,6 +1,7 @@
 import type { Role } from '../infra/config/cross-checks.ts'
 import { type Config, type Environment, inspectConfig } from '../infra/config.ts'
 import { checkDatabase } from './doctor/database.ts'
+import { checkFiles } from './doctor/files.ts'
 import { checkDataFolder, checkDisk, checkNode } from './doctor/machine.ts'
 import { checkModel } from './doctor/model.ts'
 import { checkQueue } from './doctor/queue.ts'
@@ -10,8 +11,10 @@ import { openTerminal, type Terminal } from './terminal.ts'
 
 export type DoctorFlags = { role: Extract<Role, 'serve' | 'api' | 'worker'> }
 
-/** What was found out about one thing Mason depends on; `remedy` says how to mend it. */
-export type Finding = { ok: true; text: string } | { ok: false; text: string; remedy: string }
+/** What was found out about one thing Mason depends on; `remedy` says how to mend it, or what would be better than what works. */
+export type Finding =
+  | { ok: true; text: string; remedy?: string }
+  | { ok: false; text: string; remedy: string }
 
 export type Check = (config: Config, signal: AbortSignal) => Promise<Finding[]>
 
@@ -23,6 +26,12 @@ const checks: readonly { name: string; check: Check; needs: readonly string[] }[
   { name: 'model', check: checkModel, needs: ['OPENAI_API_KEY', 'OPENAI_BASE_URL'] },
   { name: 'data', check: checkDataFolder, needs: ['DATABASE_URL', 'DATA_DIR'] },
   { name: 'disk', check: checkDisk, needs: ['DATA_DIR'] },
+]
+
+/** Looked at when the database is well. */
+const ofDatabase: readonly { name: string; check: Check }[] = [
+  { name: 'registry', check: checkRegistry },
+  { name: 'files', check: checkFiles },
 ]
 
 const patienceMs = 10_000
@@ -44,7 +53,8 @@ export const doctor = async ({ role }: DoctorFlags, env: Environment): Promise<n
   // only now: an embedded database lets one in at a time
   const database = all.find(({ name }) => name === 'database')
   if (database?.findings.every(({ ok }) => ok))
-    all.push({ name: 'registry', findings: await guarded(checkRegistry, config, signal) })
+    for (const { name, check } of ofDatabase)
+      all.push({ name, findings: await guarded(check, config, signal) })
   for (const { name, findings } of all)
     for (const finding of findings) terminal.out.write(findingLine(name, finding, terminal))
   const bad = all.flatMap(({ findings }) => findings).filter(({ ok }) => !ok).length
@@ -62,7 +72,8 @@ const guarded = async (check: Check, config: Config, signal: AbortSignal): Promi
 }
 
 const findingLine = (name: string, finding: Finding, { colors }: Terminal): string => {
-  const mark = finding.ok ? colors.green('ok   ') : colors.red('FAULT')
+  const well = finding.remedy === undefined ? colors.green('ok   ') : colors.yellow('warn ')
+  const mark = finding.ok ? well : colors.red('FAULT')
   const line = `${mark}  ${name.padEnd(8)}  ${finding.text}\n`
-  return finding.ok ? line : `${line}                 -> ${finding.remedy}\n`
+  return finding.remedy === undefined ? line : `${line}                 -> ${finding.remedy}\n`
 }

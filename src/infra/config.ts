@@ -28,7 +28,7 @@ export type Config = {
   /** Null: the built-in offline model serves. */
   openai: { apiKey: string | null; baseUrl: string | null; model: string; embeddingModel: string } | null
   leaseMs: number
-  /** Where `local` mappings may point; null: nowhere. */
+  /** Where `local` mappings may point, `{business}` in it the business's id; null: nowhere. */
   filesRoot: string | null
   /** Where mappings of the providers of object storage may point; a provider that is not there: nowhere. */
   storage: StoragePlaces

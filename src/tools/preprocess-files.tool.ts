@@ -1,13 +1,11 @@
 import { z } from 'zod'
 import { defineTool } from '../graph/tool.ts'
 import type { PreparedFiles } from '../state/files/ports.ts'
-import { isPrepared, tablesOf } from '../state/files/prepared.ts'
-import type { RuntimeState } from '../state/runtime-state.ts'
+import { tablesOf } from '../state/files/prepared.ts'
+import { describeImages } from './files/describe-images.ts'
+import { filesToPrepare, withEarlierTries } from './files/to-prepare.ts'
 
-const unprepared = (state: Pick<RuntimeState, 'origin_files' | 'preprocessed_files'>) =>
-  state.origin_files.filter((file) => !isPrepared(state, file))
-
-/** Makes documents and tables of the files that are new. What cannot be read is noted under its name; the run goes on. */
+/** Makes documents and tables of the files that are new, and has images described. What cannot be read is noted under its name; the run goes on. */
 export default defineTool({
   name: 'preprocess-files',
   description: 'Makes documents and tables of the given files',
@@ -16,13 +14,21 @@ export default defineTool({
   input: z.strictObject({}),
   reads: ['origin_files', 'preprocessed_files'],
   writes: ['origin_files', 'preprocessed_files'],
-  skip: (state) => unprepared(state).length === 0,
-  async run(state, { checkpoint, files }, signal) {
+  skip: (state) => filesToPrepare(state).length === 0,
+  async run(state, { checkpoint, files, models, log }, signal) {
     const taken = tablesOf(state).map(({ table }) => table.table)
-    const prepared = await files.prepare(unprepared(state), taken, signal)
-    const { origin_files, ...preprocessed_files } = prepared
+    const opened = await files.prepare(filesToPrepare(state), taken, signal)
+    const services = { files, models, log }
+    const seen = await describeImages(opened, state.origin_files, services, signal)
+    const { prepared, described, usage } = seen
+    const { origin_files, ...preprocessed_files } = withEarlierTries(state, prepared)
     return checkpoint(
-      { summary: summaryOf(prepared), result: resultOf(prepared), relevance: 0.2 },
+      {
+        summary: summaryOf(prepared, described.length),
+        result: { ...resultOf(prepared), described },
+        usage,
+        relevance: 0.2,
+      },
       { preprocessed_files, ...(origin_files.length > 0 && { origin_files }) },
     )
   },
@@ -33,12 +39,13 @@ const count = (many: number, one: string): string => `${many} ${one}${many === 1
 const notRead = ({ other_files }: PreparedFiles): string[] =>
   Object.entries(other_files).flatMap(([name, { readable }]) => (readable ? [] : [name]))
 
-const summaryOf = (prepared: PreparedFiles): string => {
+const summaryOf = (prepared: PreparedFiles, described: number): string => {
   const documents = Object.keys(prepared.documents).length
   const tables = Object.keys(prepared.tables).length
   const unread = notRead(prepared).length
   return [
     `Prepared ${count(documents, 'document')} and ${count(tables, 'table')}`,
+    ...(described > 0 ? [`${count(described, 'image')} described`] : []),
     ...(unread > 0 ? [`${count(unread, 'file')} could not be read`] : []),
   ].join('; ')
 }

@@ -50,9 +50,10 @@ const describe = (title: string, total: number, range: Range, page: Page, patter
 
 /** The range asked for, within the file; or what is wrong with it. */
 const rangeOf = (name: string, total: number, first: number, last: number): Range | string => {
-  if (last < first) return `Error: end_line ${last} is before start_line ${first}.`
+  if (last < first)
+    return `Error: end_line ${last} is before start_line ${first}. Leave end_line out, or raise it.`
   if (first > total)
-    return `Error: start_line ${first} is behind the end of '${name}', which has ${total} lines.`
+    return `Error: start_line ${first} is behind the end of '${name}', which has ${total} lines. Use a start_line from 1 to ${total}.`
   return { first, last: Math.min(last, total) }
 }
 

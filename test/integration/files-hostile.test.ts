@@ -1,4 +1,4 @@
-import { readdir, writeFile } from 'node:fs/promises'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { openFileProcess } from '../../src/infra/files/file-process.ts'
@@ -49,8 +49,24 @@ test('forty hostile files in one run: each has its note, the run goes on, nothin
     readable: false,
     notes: [expect.stringContaining('inside an archive inside an archive')],
   })
-  expect((await readdir(temporary.path)).filter((name) => name.startsWith('mason-files-'))).toEqual([])
+  const left = await readdir(temporary.path, { recursive: true })
+  expect(left.filter((name) => name.includes('work-') || /\bf\d+$/.test(name))).toEqual([])
 })
+
+const endless = 'WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT'
+
+/** The processes that this one started to open files. */
+const childrenHere = async (): Promise<number[]> => {
+  const found: number[] = []
+  for (const name of await readdir('/proc')) {
+    const stat = await readFile(`/proc/${name}/stat`, 'utf8').catch(() => '')
+    const program = await readFile(`/proc/${name}/cmdline`, 'utf8').catch(() => '')
+    const parent = stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]
+    if (Number(parent) === process.pid && program.includes('files/child/main-process'))
+      found.push(Number(name))
+  }
+  return found
+}
 
 test('a file, or a statement, that takes too much is ended, and the next one is opened', async () => {
   await using folder = await openFolder()
@@ -70,7 +86,6 @@ test('a file, or a statement, that takes too much is ended, and the next one is 
   await using process = openFileProcess({ maxBytes: 300 * 1024 * 1024, maxMs: 1000 })
   const ask = (sql: string, until: AbortSignal = signal) =>
     process.ask({ kind: 'query', sql, tables, kept: null }, until)
-  const endless = 'WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT'
   expect(await ask(`${endless} sum(x) FROM n`)).toEqual({ ok: false, kind: 'time' })
   expect(await ask(`${endless} group_concat(hex(zeroblob(1000000))) FROM n`)).toMatchObject({ ok: false })
   expect(await ask('SELECT n FROM t')).toEqual({
@@ -81,4 +96,18 @@ test('a file, or a statement, that takes too much is ended, and the next one is 
   const broken = ask(`${endless} sum(x) FROM n`, control.signal)
   control.abort(new Error('cancelled'))
   await expect(broken).rejects.toThrow('cancelled')
+})
+
+test('a process that the system ends for want of memory is no fault of the file', async () => {
+  const before = await childrenHere()
+  await using process = openFileProcess({ maxBytes: 300 * 1024 * 1024, maxMs: 60_000 })
+  const { signal } = new AbortController()
+  const sql = `${endless} sum(x) FROM n`
+  const starved = process.ask({ kind: 'query', sql, tables: [], kept: null }, signal)
+  const child = await vi.waitUntil(
+    async () => (await childrenHere()).find((pid) => !before.includes(pid)),
+    30_000,
+  )
+  globalThis.process.kill(child, 'SIGKILL')
+  expect(await starved).toEqual({ ok: false, kind: 'starved' })
 })

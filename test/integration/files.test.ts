@@ -6,11 +6,14 @@ import { join } from 'node:path'
 import { AwsClient } from 'aws4fetch'
 import S3rver from 's3rver'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { checkFiles } from '../../src/cli/doctor/files.ts'
 import type { Database } from '../../src/infra/database/database.ts'
 import type { Egress } from '../../src/infra/egress/port.ts'
 import { openEgress } from '../../src/infra/egress.ts'
-import { createFileService } from '../../src/infra/files/run-files.ts'
+import { createFileService, type FileService, type FilesOptions } from '../../src/infra/files/run-files.ts'
+import { warnOfSharedRoot } from '../../src/infra/files/shared-root.ts'
 import { ensureBusiness } from '../../src/infra/runs/admit.ts'
+import { silentLog } from '../../src/infra/silent-log.ts'
 import type { Files } from '../../src/state/ports.ts'
 import type { OriginFile } from '../../src/state/runtime-state.ts'
 import { type Backend, openBackend } from '../support/backend.ts'
@@ -22,13 +25,38 @@ import { fakeModels, nodesOf, openTestRuntime, type TestRuntime } from '../suppo
 let backend: Backend
 let model: FakeModel
 let runtime: TestRuntime
+/** The one of the runtime. */
+let rows: Database
+const bucket = { isDown: true, asked: [] as string[] }
+const objects = createServer((request, response) => {
+  bucket.asked.push(request.url ?? '')
+  if (request.url === '/none.csv') response.writeHead(404).end()
+  else if (bucket.isDown) response.writeHead(503).end()
+  else response.end('n\n7\n')
+})
 beforeAll(async () => {
   backend = await openBackend()
   model = await startFakeModel()
-  runtime = await openTestRuntime(backend, { models: fakeModels(model.baseUrl) })
+  await once(objects.listen(0, '127.0.0.1'), 'listening')
+  const url = `http://127.0.0.1:${(objects.address() as AddressInfo).port}`
+  const storage = { aws: { url, region: 'auto', accessKeyId: 'a', secretAccessKey: 'b' } }
+  runtime = await openTestRuntime(
+    { ...backend, config: { ...backend.config, storage } },
+    {
+      models: fakeModels(model.baseUrl),
+      wrap: {
+        database(database) {
+          rows = database
+          return database
+        },
+      },
+    },
+  )
 })
 afterAll(async () => {
   await runtime?.close()
+  objects.closeAllConnections()
+  objects.close()
   await model?.close()
   await backend?.drop()
 })
@@ -126,6 +154,69 @@ describe('a run with files', () => {
   })
 })
 
+describe('files of other sessions, and files that are away for a while', () => {
+  test('nothing of another session can be named', async () => {
+    say(model, { planner: [{ text: 'Kept.' }] })
+    const files = [upload('secret.txt', 'the word is plum'), upload('shops.csv', 'city\nUlm\n', 'text/csv')]
+    const first = await runtime.complete({ prompt: 'Keep them', files })
+    const [text] = (await runtime.stateOf(first.id)).origin_files
+    const paths = ['secret.txt', text?.local_path ?? '', '../secret.txt', `${first.session_id}/secret.txt`]
+    say(model, {
+      planner: [
+        calling(
+          ...paths.map((file_path): [string, object] => ['read_file', { file_path }]),
+          ['search_file_content', { file_path: text?.local_path ?? '', pattern: 'plum' }],
+          ['query_table', { sql: 'SELECT * FROM shops' }],
+        ),
+        { text: 'Nothing.' },
+      ],
+    })
+    const own = [upload('mine.csv', 'n\n1\n', 'text/csv')]
+    const second = await runtime.complete({ prompt: 'Read them', files: own })
+    const said = (await runtime.stateOf(second.id)).action_history
+      .flat()
+      .map(({ result }) => String(result.text))
+    expect(said.filter((one) => one.includes('File not found'))).toHaveLength(5)
+    expect(said.find((one) => one.includes('no such table: shops'))).toContain('mine (1 rows): n integer')
+    expect(JSON.stringify(said)).not.toContain('plum')
+    expect(JSON.stringify(said)).not.toContain('Ulm')
+  })
+
+  test('a storage that is down is asked again in the next turn, an object that is not there is not', async () => {
+    const turn = async (session_id?: string) => {
+      say(model, { planner: [{ text: 'Fine.' }] })
+      const given = ['none.csv', 'there.csv'].map((path) => ({
+        ...{ name: path, type: 'text/csv', mapping: { provider: 'aws' as const, path } },
+      }))
+      const asks = session_id ? { prompt: 'And now?', session_id } : { prompt: 'Read them', files: given }
+      const run = await runtime.complete(asks)
+      return { run, state: await runtime.stateOf(run.id) }
+    }
+    const first = await turn()
+    expect(first.state.preprocessed_files.other_files).toMatchObject({
+      'none.csv': { readable: false, notes: [expect.stringContaining('has no object')] },
+      'there.csv': {
+        ...{ readable: false, tries: 1 },
+        notes: [expect.stringContaining('status 503'), 'the next turn tries it again'],
+      },
+    })
+    const second = await turn(first.run.session_id)
+    expect(second.state.preprocessed_files.other_files['there.csv']).toMatchObject({ tries: 2 })
+    bucket.isDown = false
+    const third = await turn(first.run.session_id)
+    expect(third.state.preprocessed_files).toMatchObject({
+      tables: { 'there.csv': { rows: 1 } },
+      other_files: { 'there.csv': { readable: true, notes: [] } },
+    })
+    const fourth = await turn(first.run.session_id)
+    const { action_history } = fourth.state
+    expect(action_history.map((actions) => actions.some(({ node }) => node === 'preprocess-files'))).toEqual([
+      ...[true, true, true, false],
+    ])
+    expect(bucket.asked).toEqual(['/none.csv', '/there.csv', '/there.csv', '/there.csv'])
+  })
+})
+
 describe('where files come from', () => {
   let database: Database
   let egress: Egress
@@ -139,14 +230,21 @@ describe('where files come from', () => {
       [Symbol.asyncDispose]: () => real[Symbol.asyncDispose](),
     }
   })
+  const services: FileService[] = []
   afterAll(async () => {
+    for (const service of services) await service[Symbol.asyncDispose]()
     await egress?.[Symbol.asyncDispose]()
     await database?.close()
   })
   const { signal } = new AbortController()
   const runOf = (tenant: string) => ({ tenant, run_id: 'run' })
-  const filesOf = (options: Partial<Parameters<typeof createFileService>[0]>, tenant = 'b1'): Files =>
-    createFileService({ egress, storage: {}, filesRoot: null, ...options }).for(database, runOf(tenant))
+  const serviceOf = (options: Partial<FilesOptions>): FileService => {
+    const service = createFileService({ egress, storage: {}, filesRoot: null, ...options })
+    services.push(service)
+    return service
+  }
+  const filesOf = (options: Partial<FilesOptions>, tenant = 'b1'): Files =>
+    serviceOf(options).for(database, runOf(tenant))
   const noteOf = async (files: Files, file: OriginFile) =>
     (await files.prepare([file], [], signal)).other_files[file.name]?.notes.join()
 
@@ -239,6 +337,81 @@ describe('where files come from', () => {
       expect(await noteOf(files, local(path))).toContain('it is not there')
   })
 
+  test('a folder that several businesses share is warned of once, one with {business} is not', async () => {
+    const said: unknown[] = []
+    const log = { ...silentLog, warn: (...words: unknown[]) => void said.push(words) }
+    await warnOfSharedRoot(database, null, log)
+    await warnOfSharedRoot(database, '/srv/files/{business}', log)
+    expect(said).toEqual([])
+    await warnOfSharedRoot(database, '/srv/files', log)
+    expect(said).toEqual([
+      [
+        expect.objectContaining({ remedy: expect.stringContaining('put {business} into MASON_FILES_ROOT') }),
+        'a local mapping of any business may point at the files of all others',
+      ],
+    ])
+    const look = (filesRoot: string | null) => checkFiles({ ...backend.config, filesRoot }, signal)
+    expect(await look(null)).toEqual([])
+    expect(await look('/srv/{business}')).toEqual([
+      { ok: true, text: 'local mappings: each business below its own /srv/{business}' },
+    ])
+    // an embedded database in memory cannot be opened a second time
+    if (backend.config.database.kind !== 'postgres') return
+    expect(await look('/srv/files')).toEqual([
+      {
+        ok: true,
+        text: expect.stringMatching(/any of \d+ can read the files of the others$/),
+        remedy: expect.stringContaining('{business}'),
+      },
+    ])
+  })
+
+  test('an address with a key in it shows nowhere, and the file can still be fetched, also in a fork', async () => {
+    const key = 'CANARY-4f1c'
+    const asked: string[] = []
+    const server = createServer((request, response) => {
+      asked.push(request.url ?? '')
+      if (asked.length === 1) response.writeHead(503).end()
+      else response.end('n\n1\n')
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/a.csv?sig=${key}&x=1#${key}`
+    // without leave to reach this machine the run itself cannot have it
+    say(model, { planner: [{ text: 'Fine.' }] })
+    const { id, session_id } = await runtime.complete({
+      prompt: 'Read it',
+      files: [{ name: 'a.csv', type: 'text/csv', url }],
+    })
+    const api = runtime.of('default')
+    const state = await runtime.stateOf(id)
+    const [file] = state.origin_files
+    expect(file?.local_path).toMatch(/^url:http:\/\/127\.0\.0\.1:\d+\/a\.csv\?hidden=[0-9a-f]{16}$/)
+    const shown = [state, await api.run(id), await api.session(session_id), model.requests()]
+    expect(JSON.stringify(shown)).not.toContain(key)
+    const found = await rows.query<{ kept: number; logged: number }>(
+      `SELECT (SELECT count(*)::int FROM run_requests WHERE request::text LIKE $1) AS kept,
+         (SELECT count(*)::int FROM actions WHERE body::text || patch::text LIKE $1) AS logged`,
+      [`%${key}%`],
+    )
+    expect(found.rows).toEqual([{ kept: 1, logged: 0 }])
+    const inRun = (run_id: string, tenant = 'default') => serviceOf({}).for(rows, { tenant, run_id })
+    const first = (await inRun(id).prepare([file as OriginFile], [], signal)).other_files['a.csv']
+    expect(first).toMatchObject({ tries: 1, notes: [expect.stringContaining('status 503')] })
+    expect(JSON.stringify(first)).not.toContain(key)
+    const fork = await api.fork(session_id, 1)
+    for (const run_id of [id, fork?.turns[0]?.run_id ?? ''])
+      expect((await inRun(run_id).prepare([file as OriginFile], [], signal)).tables['a.csv']).toBeDefined()
+    expect(asked).toEqual(Array(3).fill(`/a.csv?sig=${key}&x=1`))
+    // of another business, or of another session of this one, it is nothing
+    const other = await runtime.complete({ prompt: 'Hello' })
+    for (const run of [inRun(id, 'b1'), inRun(other.id)])
+      expect(await noteOf(run, file as OriginFile)).toBe(
+        'its whole address is gone; give it again, or upload the file',
+      )
+    server.closeAllConnections()
+    server.close()
+  })
+
   test('the same bytes are opened once for a business, and again for another or when their text is gone', async () => {
     const files = filesOf({})
     const pdf = await pdfOf([['Cached', 'once']])
@@ -253,11 +426,8 @@ describe('where files come from', () => {
         )
       ).rows
     const [row] = await rows('b1')
-    const never = createFileService({
-      egress,
-      storage: {},
-      filesRoot: null,
-      limits: { prepare: { maxBytes: 1, maxMs: 1 }, query: { maxBytes: 1, maxMs: 1 } },
+    const never = serviceOf({
+      limits: { prepare: { maxBytes: 1, maxMs: 30_000 }, query: { maxBytes: 1, maxMs: 30_000 } },
     })
     expect(await never.for(database, runOf('b1')).prepare([file], [], signal)).toEqual(first)
     await keep('b2', pdf)

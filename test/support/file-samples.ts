@@ -96,6 +96,17 @@ export const pngOf = (width: number, height: number): Buffer => {
   return head
 }
 
+/** The head of a JPEG of this size, without pixels. */
+export const jpegOf = (width: number, height: number): Buffer => {
+  const head = Buffer.from(
+    'ffd8ffe000104a46494600010100000100010000ffc0001108000000000301220002110103110100ffd9',
+    'hex',
+  )
+  head.writeUInt16BE(height, 25)
+  head.writeUInt16BE(width, 27)
+  return head
+}
+
 /** A folder that is gone with its user. */
 export const openFolder = async () => {
   const path = await mkdtemp(join(tmpdir(), 'mason-test-'))

@@ -48,7 +48,7 @@ export const checkRegistry: Check = async (config) => {
   }
 }
 
-const openToRead = async ({ database }: Config): Promise<Database> => {
+export const openToRead = async ({ database }: Config): Promise<Database> => {
   if (database.kind === 'postgres') {
     const { openPostgres } = await import('../../infra/database/postgres.ts')
     return openPostgres({ url: database.url, max: 2, migrate: false })

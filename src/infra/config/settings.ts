@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { z } from 'zod'
+import { fixedRoot } from './files-root.ts'
 import { storageRemedies, storageShape } from './storage.ts'
 
 /** Every setting as it stands in the environment: what it may be, and what to do when it is not. CONTRACT section 2. */
@@ -85,7 +86,7 @@ export const settingsSchema = z.object({
   OPENAI_EMBEDDING_MODEL: z.string().default('text-embedding-3-small'),
   MASON_LEASE_MS: wholeNumber(100, 3_600_000).default(30_000),
   MASON_FILES_ROOT: checked((text) =>
-    isFolder(text) === true ? null : `${quoted(text)} is no folder that can be read`,
+    isFolder(fixedRoot(text)) === true ? null : `${quoted(fixedRoot(text))} is no folder that can be read`,
   )
     .transform((path) => resolve(path))
     .optional(),
@@ -123,7 +124,8 @@ export const remedies: Record<SettingName, string> = {
   OPENAI_MODEL: "set the name of one of the server's models",
   OPENAI_EMBEDDING_MODEL: "set the name of one of the server's embedding models",
   MASON_LEASE_MS: 'leave it out for 30000 (half a minute)',
-  MASON_FILES_ROOT: 'make the folder, or leave the setting out: then no "local" mapping can be read',
+  MASON_FILES_ROOT:
+    'make the folder, or leave the setting out: then no "local" mapping can be read; {business} in it stands for the id of the business, so that each has its own',
   ...storageRemedies,
   MASON_KEEP_BLOBS_DAYS: 'leave it out for 7: how long bytes are kept that no session holds',
   MASON_KEEP_REJECTED_JOBS_DAYS: 'leave it out for 30: how long refused queue jobs are kept',

@@ -3,8 +3,11 @@ import { createRequire } from 'node:module'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import type { Job, Reply } from './child/protocol.ts'
 
-/** What became of a job: its answer, or that the process was ended by its limits or ended by itself. */
-export type Ended = { ok: false; kind: 'memory' | 'time' | 'crashed' }
+/**
+ * What became of a job: its answer, or that the process was ended by its limits or ended by itself. `starved`: the machine
+ * gave it no time, or killed it for want of memory; another try may go well.
+ */
+export type Ended = { ok: false; kind: 'memory' | 'time' | 'crashed' | 'starved' }
 
 /** Bytes of memory, and milliseconds of the processor for one job. */
 export type Limits = { maxBytes: number; maxMs: number }
@@ -41,10 +44,16 @@ export const openFileProcess = (limits: Limits): FileProcess => {
     })
     await new Promise<void>((resolve, reject) => {
       started.once('message', () => resolve())
-      started.once('error', reject)
-      started.once('exit', () =>
-        reject(new Error(`the process that opens files did not start: ${said.slice(-500)}`)),
+      started.once('error', (error: NodeJS.ErrnoException) =>
+        reject(error.code === 'EAGAIN' || error.code === 'ENOMEM' ? new NotStarted('starved') : error),
       )
+      started.once('close', (_code, killedBy) => {
+        // also between two jobs: the next one starts another
+        child = null
+        const kind = reasonOf(said, killedBy)
+        const fault = new Error(`the process that opens files did not start: ${said.slice(-500)}`)
+        reject(kind === 'crashed' ? fault : new NotStarted(kind))
+      })
     })
     return started
   }
@@ -55,8 +64,10 @@ export const openFileProcess = (limits: Limits): FileProcess => {
       child ??= start()
       const process = await child.catch((error: unknown) => {
         child = null
+        if (error instanceof NotStarted) return error
         throw error
       })
+      if (process instanceof NotStarted) return { ok: false, kind: process.kind }
       const end = (): void => void process.kill('SIGKILL')
       const late = setTimeout(end, limits.maxMs * patience)
       signal.addEventListener('abort', end)
@@ -66,10 +77,10 @@ export const openFileProcess = (limits: Limits): FileProcess => {
             process.off('close', closed)
             resolve(reply as Reply)
           }
-          const closed = (): void => {
+          const closed = (_code: number | null, killedBy: NodeJS.Signals | null): void => {
             process.off('message', answered)
             child = null
-            resolve({ ok: false, kind: reasonOf(said) })
+            resolve({ ok: false, kind: reasonOf(said, killedBy) })
           }
           process.once('message', answered)
           process.once('close', closed)
@@ -95,8 +106,20 @@ export const openFileProcess = (limits: Limits): FileProcess => {
   }
 }
 
-const reasonOf = (said: string): Ended['kind'] => {
+/** It was ended before it was asked anything. */
+class NotStarted extends Error {
+  readonly kind: Ended['kind']
+
+  constructor(kind: Ended['kind']) {
+    super(`the process that opens files was ended as it started: ${kind}`)
+    this.kind = kind
+  }
+}
+
+/** Its own watch says why it ends the process; what is killed without a word was too slow by the clock, or in the system's way. */
+const reasonOf = (said: string, killedBy: NodeJS.Signals | null): Ended['kind'] => {
   if (said.includes('over its limit of memory') || /heap out of memory|Allocation failed/i.test(said))
     return 'memory'
-  return said.includes('over its limit of time') || said === '' ? 'time' : 'crashed'
+  if (said.includes('over its limit of time')) return 'time'
+  return killedBy === 'SIGKILL' ? 'starved' : 'crashed'
 }

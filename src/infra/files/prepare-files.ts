@@ -51,7 +51,7 @@ export const prepareFiles = async (
       else for (const part of parts) addEntries(prepared, part, tooDeep, taken)
     } catch (error) {
       if (!(error instanceof FileFault)) throw error
-      addEntries(prepared, file, unreadable('unknown', error.message), taken)
+      addEntries(prepared, file, unreadable('unknown', error.message, error.passing), taken)
     }
   }
   return prepared
@@ -84,7 +84,8 @@ const prepareOne = async (
 }
 
 const keepFound = async (preparing: Preparing, reply: Reply | Ended): Promise<Kept> => {
-  if (!reply.ok) return unreadable('format' in reply ? reply.format : 'unknown', faultOf(reply))
+  if (!reply.ok)
+    return unreadable('format' in reply ? reply.format : 'unknown', faultOf(reply), reply.kind === 'starved')
   if (!('found' in reply)) throw new Error('the process that opens files answered another question')
   const { document, unpacked, ...rest } = reply.found
   const kept: Kept = { ...rest, readable: true }
@@ -111,16 +112,19 @@ const faultOf = (reply: Extract<Reply | Ended, { ok: false }>): string => {
       return 'opening it takes longer than one file may; split it, or save it in a simpler format'
     case 'crashed':
       return 'opening it ended the program that opens files; save it anew, in another format'
+    case 'starved':
+      return 'this machine had no time or memory to open it; try again later'
     default:
       return reply.message
   }
 }
 
-const unreadable = (format: string, note: string): Kept => ({
+const unreadable = (format: string, note: string, passing = false): Kept => ({
   format,
   readable: false,
   facts: {},
   notes: [note],
+  ...(passing && { passing }),
 })
 /** Of all archives given at once, those inside archives among them. */
 const mostParts = 200
@@ -160,5 +164,8 @@ const addEntries = (
   }
   // a workbook has its tables under the names of its sheets: that it was opened stands under its own
   if (prepared.documents[file.name] === undefined && prepared.tables[file.name] === undefined)
-    prepared.other_files[file.name] = { from, format, readable, facts: kept.facts ?? {}, notes }
+    prepared.other_files[file.name] = {
+      ...{ from, format, readable, facts: kept.facts ?? {}, notes },
+      ...(kept.passing && { tries: 1 }),
+    }
 }

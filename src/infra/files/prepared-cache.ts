@@ -4,7 +4,7 @@ import { holdStored } from '../sessions/blobs.ts'
 import type { Found } from './child/protocol.ts'
 
 /** Raised with every change that finds something else in the same bytes. */
-const version = 1
+const version = 2
 
 /** What was found in a file, its text and entries kept as blobs. */
 export type Kept = Omit<Found, 'document' | 'unpacked'> & {
@@ -12,6 +12,8 @@ export type Kept = Omit<Found, 'document' | 'unpacked'> & {
   unpacked?: { name: string; blob: string }[]
   /** False: nothing can be read of it. */
   readable: boolean
+  /** Another try may go well. */
+  passing?: boolean
 }
 
 /** Same bytes, same claim of what they are, same business: what was found before, or null. The run's session holds it. */

@@ -1,24 +1,22 @@
-import { mkdir, readdir, rm, stat } from 'node:fs/promises'
-import { tmpdir, userInfo } from 'node:os'
-import { join } from 'node:path'
 import type { TableAnswer, TableQuery } from '../../state/files/ports.ts'
 import type { OriginFile } from '../../state/runtime-state.ts'
 import { contentHash } from '../ids.ts'
 import type { FileProcess } from './file-process.ts'
 import type { Saved } from './origins/save.ts'
+import type { TableCache } from './table-cache.ts'
 
 /** From this size loading takes long enough to keep what was loaded. */
 const keptFromBytes = 2 * 1024 * 1024
-const mostKept = 8
 
 export type Querying = {
   tenant: string
   process: FileProcess
+  cache: TableCache
   place(): string
   open(file: Readonly<OriginFile>, place: string, signal: AbortSignal): Promise<Saved>
 }
 
-/** Runs one statement over the tables it names. Loaded tables are kept in a folder of this machine: only a cache. */
+/** Runs one statement over the tables it names. Large ones that were loaded are kept for the next. */
 export const queryTables = async (
   querying: Querying,
   query: TableQuery,
@@ -40,8 +38,10 @@ export const queryTables = async (
     querying.tenant,
     tables.map(({ path: _path, ...table }) => [table, saved.get(table.name)?.sha256]),
   ])
-  const kept = bytes < keptFromBytes ? null : join(await keptFolder(), `${key}.sqlite`)
-  const reply = await querying.process.ask({ kind: 'query', sql: query.sql, tables, kept }, signal)
+  const kept = bytes < keptFromBytes ? null : await querying.cache.place(key)
+  const reply = await querying.process
+    .ask({ kind: 'query', sql: query.sql, tables, kept }, signal)
+    .finally(() => kept && querying.cache.used(kept))
   if (!reply.ok) return { ok: false, reason: reasonOf(reply) }
   if (!('rows' in reply)) throw new Error('the process that opens files answered another question')
   return { ok: true, ...reply.rows }
@@ -52,20 +52,7 @@ const reasonOf = (reply: { kind: string; message?: string }): string => {
     return 'it takes more memory than a statement may; select fewer rows or columns'
   if (reply.kind === 'time')
     return 'it takes longer than a statement may; select less, or avoid joins of large tables'
+  if (reply.kind === 'starved')
+    return 'this machine has no time or memory for it just now; try again later, or select less'
   return reply.message ?? 'the program that runs statements ended; try a simpler statement'
-}
-
-/** Only ours to read. The oldest are removed when there are many. */
-const keptFolder = async (): Promise<string> => {
-  const folder = join(tmpdir(), `mason-tables-${userInfo().username}`)
-  await mkdir(folder, { recursive: true, mode: 0o700 })
-  const found = await Promise.all(
-    (await readdir(folder)).map(async (name) => {
-      const path = join(folder, name)
-      return { path, at: (await stat(path).catch(() => null))?.mtimeMs ?? 0 }
-    }),
-  )
-  const old = found.sort((a, b) => b.at - a.at).slice(mostKept)
-  await Promise.all(old.map(({ path }) => rm(path, { force: true })))
-  return folder
 }

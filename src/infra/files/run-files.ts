@@ -3,14 +3,16 @@ import { MasonError } from '../../state/errors.ts'
 import type { Files, Sql } from '../../state/ports.ts'
 import type { OriginFile } from '../../state/runtime-state.ts'
 import { keepBlob } from '../sessions/blobs.ts'
-import { createSlots } from '../slots.ts'
-import { openFileProcess } from './file-process.ts'
+import { createFileProcesses } from './file-processes.ts'
+import { createImageDescriptions } from './image-descriptions.ts'
 import { FileFault } from './origins/fault.ts'
 import { type Origins, openOrigin } from './origins/open.ts'
 import type { Saved } from './origins/save.ts'
 import { prepareFiles } from './prepare-files.ts'
 import { createPreparedCache } from './prepared-cache.ts'
 import { queryTables } from './query-tables.ts'
+import { openScratch } from './scratch.ts'
+import { createTableCache } from './table-cache.ts'
 import { openWorkFolder } from './work-folder.ts'
 
 /** What one file, or one statement, may take. */
@@ -20,24 +22,29 @@ const limits = {
 }
 /** Processes that open files at once, of all runs of this process. */
 const mostProcesses = 2
+/** Of loaded tables on disk. */
+const mostTableBytes = 1024 * 1024 * 1024
 /** What a tool may read into this process's memory. */
 const mostReadBytes = 64 * 1024 * 1024
 
 export type FilesOptions = Origins & { limits?: typeof limits }
 
-/** The files of the runs of this process. */
+/** The files of the runs of this process. Disposed of, it leaves nothing on the disk. */
 export const createFileService = (options: FilesOptions) => {
-  const slots = createSlots(mostProcesses)
+  const processes = createFileProcesses(mostProcesses)
+  const scratch = openScratch()
+  const tableCache = createTableCache(scratch.folder, mostTableBytes)
   const { prepare, query } = options.limits ?? limits
   return {
     /** The files of one business's run: uploads by their hash, mappings inside their places, addresses through egress. */
     for(sql: Sql, run: { tenant: string; run_id: string }): Files {
       const { tenant } = run
       const open = (file: Readonly<OriginFile>, place: string, signal: AbortSignal): Promise<Saved> =>
-        openOrigin({ sql, tenant, origins: options }, file, place, signal)
+        openOrigin({ sql, run, origins: options }, file, place, signal)
       return {
+        descriptions: createImageDescriptions(sql, run),
         async read(file, signal) {
-          await using folder = await openWorkFolder()
+          await using folder = await openWorkFolder(await scratch.folder())
           const saved = await open(file, folder.place(), signal).catch((error: unknown) => {
             throw error instanceof FileFault ? notThere(file.name, error) : error
           })
@@ -48,9 +55,8 @@ export const createFileService = (options: FilesOptions) => {
           return await readFile(saved.path, { signal })
         },
         async prepare(files, takenTables, signal) {
-          await using _slot = await slots.take(signal)
-          await using folder = await openWorkFolder()
-          await using process = openFileProcess(prepare)
+          await using folder = await openWorkFolder(await scratch.folder())
+          await using process = processes.of(tenant, prepare)
           const cache = createPreparedCache(sql, run)
           return await prepareFiles(
             { cache, process, place: folder.place, open, keepBlob: (bytes) => keepBlob(sql, run, bytes) },
@@ -60,11 +66,11 @@ export const createFileService = (options: FilesOptions) => {
           )
         },
         async query(asked, signal) {
-          await using _slot = await slots.take(signal)
-          await using folder = await openWorkFolder()
-          await using process = openFileProcess(query)
+          await using folder = await openWorkFolder(await scratch.folder())
+          await using process = processes.of(tenant, query)
           try {
-            return await queryTables({ tenant, process, place: folder.place, open }, asked, signal)
+            const { place } = folder
+            return await queryTables({ tenant, process, cache: tableCache, place, open }, asked, signal)
           } catch (error) {
             if (error instanceof FileFault)
               return { ok: false, reason: `the file of a table is not to be had: ${error.message}` }
@@ -73,6 +79,9 @@ export const createFileService = (options: FilesOptions) => {
         },
       }
     },
+    /** At start: removes what workers that died have left on the disk. */
+    sweep: () => scratch.sweep(),
+    [Symbol.asyncDispose]: () => scratch[Symbol.asyncDispose](),
   }
 }
 

@@ -1,10 +1,11 @@
 import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 /** A folder that lives as long as one piece of work. */
-export const openWorkFolder = async (): Promise<AsyncDisposable & { path: string; place(): string }> => {
-  const path = await mkdtemp(join(tmpdir(), `mason-files-${process.pid}-`))
+export const openWorkFolder = async (
+  parent: string,
+): Promise<AsyncDisposable & { path: string; place(): string }> => {
+  const path = await mkdtemp(join(parent, 'work-'))
   let count = 0
   return {
     path,

@@ -39,6 +39,8 @@ export type Wanted = {
   role: string
   model?: string
   category?: string
+  /** What is asked holds images: only models that see are chosen. */
+  images?: boolean
   /** What was shown cannot be taken back: no new attempt after the first delta, and no waiting for keys that cool. */
   oneShot?: boolean
 }

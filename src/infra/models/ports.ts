@@ -95,7 +95,9 @@ export type Registry = AsyncDisposable & {
 export type ContentPart =
   | { type: 'text'; text: string }
   | { type: 'image_url'; image_url: { url: string; detail?: 'auto' | 'low' | 'high' } }
-export type AskMessage = ModelMessage | { role: 'user'; content: string | ContentPart[] }
+export type AskMessage =
+  | Exclude<ModelMessage, { role: 'user' }>
+  | { role: 'user'; content: string | ContentPart[] }
 
 /** What is asked of any model, whichever vendor answers. Also what request templates see. */
 export type ModelAsk = {

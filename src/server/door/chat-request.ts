@@ -14,6 +14,26 @@ const imagePart = z.object({
   image_url: z.object({ url: z.string().min(1), detail: z.enum(['auto', 'low', 'high']).nullish() }),
 })
 
+const imageAddress = /^data:image\/[\w.+-]+;base64,/i
+const notData = 'must be a data: URL of an image (data:image/png;base64,…); other addresses are not fetched'
+
+/** Text and images; these as data, for the server that would fetch an address may stand where the caller may not look. */
+const userContent = z
+  .union([z.string(), z.array(z.discriminatedUnion('type', [textPart, imagePart])).min(1)], {
+    error: 'must be a text or a list of text and image_url parts',
+  })
+  .superRefine((content, context) => {
+    if (typeof content === 'string') return
+    for (const [at, part] of content.entries())
+      if (part.type === 'image_url' && !imageAddress.test(part.image_url.url.slice(0, 100)))
+        context.addIssue({
+          code: 'custom',
+          path: [at, 'image_url', 'url'],
+          message: notData,
+          input: part.image_url.url.slice(0, 100),
+        })
+  })
+
 const textContent = z.union([z.string(), z.array(textPart).min(1)], {
   error: 'must be a text or a list of text parts',
 })
@@ -26,12 +46,7 @@ const toolCall = z.object({
 
 const message = z.discriminatedUnion('role', [
   z.object({ role: z.enum(['system', 'developer']), content: textContent }),
-  z.object({
-    role: z.literal('user'),
-    content: z.union([z.string(), z.array(z.discriminatedUnion('type', [textPart, imagePart])).min(1)], {
-      error: 'must be a text or a list of text and image_url parts',
-    }),
-  }),
+  z.object({ role: z.literal('user'), content: userContent }),
   z.object({
     role: z.literal('assistant'),
     content: z

@@ -1,9 +1,12 @@
 import { cutText } from '../cut-text.ts'
 import type { RuntimeState } from '../runtime-state.ts'
+import { descriptionOf } from './image.ts'
 import { documentOf, otherFileOf, type PreparedTable, tablesOf } from './prepared.ts'
 import { quoted } from './table-names.ts'
 
 const mostColumns = 40
+/** Characters of what an image shows, and of the text on it; `read_file` gives all. */
+const mostShown = 1000
 
 /** The run's files for a prompt: one line each, and under it what was found in it and what did not go well. */
 export const describeFiles = (state: Pick<RuntimeState, 'origin_files' | 'preprocessed_files'>): string => {
@@ -13,6 +16,7 @@ export const describeFiles = (state: Pick<RuntimeState, 'origin_files' | 'prepro
       `- ${name} (${type})`,
       ...documentLines(state, name),
       ...tables.filter(({ table }) => table.file === name).flatMap(({ table }) => tableLines(table)),
+      ...imageLines(state, name),
       ...(otherFileOf(state, name)?.notes ?? []).map((note) => `  note: ${cutText(note, 300)}`),
     ])
     .join('\n')
@@ -27,6 +31,22 @@ const documentLines = (state: Pick<RuntimeState, 'preprocessed_files'>, name: st
   return [
     `  document: ${size}${titles.length > 0 ? `; sections: ${titles.join('; ')}` : ''}`,
     ...notes.map((note) => `  note: ${note}`),
+  ]
+}
+
+const imageLines = (state: Pick<RuntimeState, 'preprocessed_files'>, name: string): string[] => {
+  const image = otherFileOf(state, name)
+  if (image?.format !== 'image' || !image.readable) return []
+  const { type, width, height } = image.facts
+  const shown = descriptionOf(image)
+  const line = (title: string, text: string): string[] => {
+    if (text === '') return []
+    const rest = text.length > mostShown ? ' (read_file gives all of it)' : ''
+    return [`  ${title}: ${cutText(text.replaceAll(/\s+/g, ' '), mostShown)}${rest}`]
+  }
+  return [
+    `  image: ${type}, ${width} x ${height} pixels`,
+    ...(shown ? [...line('shows', shown.description), ...line('text on it', shown.text)] : []),
   ]
 }
 

@@ -66,6 +66,8 @@ const otherFileSchema = z.strictObject({
   format: z.string(),
   /** False: nothing can be read of it, and `notes` say why and what to do. */
   readable: z.boolean(),
+  /** How often it was tried, where the reason may pass; else it is not tried again. */
+  tries: z.int().positive().exactOptional(),
   facts: z.record(z.string(), z.json()),
   notes,
 })
@@ -105,9 +107,9 @@ export const tablesOf = ({ preprocessed_files }: FilesOf): { name: string; table
 const own = (record: Readonly<Record<string, unknown>>, name: string): unknown =>
   Object.hasOwn(record, name) ? record[name] : undefined
 
-/** Whether what a file holds is known already. */
+/** Whether what a file holds is known already; another one of its name may have been there before. */
 export const isPrepared = (state: FilesOf, file: File & { readonly name: string }): boolean => {
   const { documents, tables, other_files } = state.preprocessed_files
-  const entry = own(documents, file.name) ?? own(tables, file.name) ?? own(other_files, file.name)
-  return (entry as { from?: unknown } | undefined)?.from === fromOf(file)
+  const entries = [documents, tables, other_files].map((one) => own(one, file.name))
+  return entries.some((entry) => (entry as { from?: unknown } | undefined)?.from === fromOf(file))
 }

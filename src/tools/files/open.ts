@@ -1,4 +1,5 @@
 import { decodeText } from '../../state/files/decode-text.ts'
+import { descriptionOf } from '../../state/files/image.ts'
 import { documentOf, otherFileOf, type PreparedDocument, tablesOf } from '../../state/files/prepared.ts'
 import type { Blobs, Files } from '../../state/ports.ts'
 import type { RuntimeState } from '../../state/runtime-state.ts'
@@ -31,6 +32,9 @@ export const openLines = async (
     const names = state.origin_files.map(({ name }) => name)
     return { ok: false, fault: `Error: File not found at path '${path}'.\n${filesThereAre(names)}` }
   }
+  const seen = imageLines(state, file.name)
+  if (seen)
+    return { ok: true, name: file.name, lines: seen, place: () => ' (an image, as a model described it)' }
   const document = documentOf(state, file.name)
   const kept = document?.text ? await blobs.read(document.text.blob) : null
   const text = kept ? Buffer.from(kept).toString('utf8') : decodeText(await files.read(file, signal))
@@ -38,9 +42,20 @@ export const openLines = async (
   return { ok: true, name: file.name, lines: splitLines(text), place: placesOf(document) }
 }
 
+/** What an image shows, in place of its bytes; null where nobody described it. */
+const imageLines = (state: Readable, name: string): string[] | null => {
+  const image = otherFileOf(state, name)
+  const shown = image && descriptionOf(image)
+  if (!shown) return null
+  const text = shown.text === '' ? [] : ['', 'Text on it:', ...splitLines(shown.text)]
+  return [...splitLines(shown.description), ...text]
+}
+
 const whyNotText = (state: Readable, name: string): string => {
   const other = otherFileOf(state, name)
   if (other && !other.readable) return `Error: '${name}' cannot be read: ${other.notes.join('; ')}.`
+  if (other?.format === 'image' && other.notes.length > 0)
+    return `Error: '${name}' is an image: ${other.notes.join('; ')}.`
   const tables = tablesOf(state).filter(({ table }) => table.file === name)
   if (tables.length > 0)
     return `Error: '${name}' holds tables: ask query_table for ${tables.map(({ table }) => table.table).join(', ')}.`

@@ -25,8 +25,8 @@ export type QueryJob = {
   kind: 'query'
   sql: string
   tables: readonly LoadedTable[]
-  /** Where the loaded tables are kept for the next statement; null: they are small. */
-  kept: string | null
+  /** Where the loaded tables are kept for the next statement, and where they are written first; null: they are small. */
+  kept: { path: string; beside: string } | null
 }
 
 export type Job = PrepareJob | QueryJob

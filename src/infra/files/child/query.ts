@@ -1,5 +1,4 @@
-import { existsSync } from 'node:fs'
-import { readFile, rename, stat, writeFile } from 'node:fs/promises'
+import { readFile, rename, writeFile } from 'node:fs/promises'
 import initSqlJs, { type Database, type Statement } from 'sql.js'
 import { quoted } from '../../../state/files/table-names.ts'
 import { bounds, type Cell, type LoadedTable, type QueryJob, Refused, type Rows } from './protocol.ts'
@@ -13,7 +12,7 @@ import { isNull, isoDate, numberOf } from './tables/values.ts'
  */
 export const queryTables = async (job: QueryJob): Promise<Rows> => {
   const sql = await initSqlJs()
-  const kept = job.kept !== null && existsSync(job.kept) ? await readFile(job.kept) : null
+  const kept = job.kept && (await readFile(job.kept.path).catch(() => null))
   const database = new sql.Database(kept)
   if (kept === null) {
     for (const table of job.tables) await load(database, table)
@@ -69,12 +68,12 @@ const cellValue = (raw: string | undefined, type: LoadedTable['columns'][number]
   return type === 'date' ? isoDate(cell) : cell
 }
 
-/** Written beside and moved there, so that nobody reads half of it. */
-const keep = async (database: Database, path: string): Promise<void> => {
-  const beside = `${path}.${process.pid}`
-  await writeFile(beside, database.export(), { mode: 0o600 })
-  await rename(beside, path)
-  await stat(path)
+/** Written beside and moved there, so that nobody reads half of it. Without room on the disk the next one loads anew. */
+const keep = async (database: Database, { path, beside }: NonNullable<QueryJob['kept']>): Promise<void> => {
+  try {
+    await writeFile(beside, database.export(), { mode: 0o600 })
+    await rename(beside, path)
+  } catch {}
 }
 
 const comment = /^\s*(--[^\n]*(\n|$)|\/\*[\s\S]*?\*\/)/

@@ -33,7 +33,7 @@ export const download = async (
       ...(request.maxRedirects !== undefined && { maxRedirects: request.maxRedirects }),
     })
     try {
-      if (status !== 200) throw new FileFault(request.refusal(status))
+      if (status !== 200) throw new FileFault(request.refusal(status), { passing: isPassing(status) })
       if (Number(headers.get('content-length') ?? 0) > request.maxBytes) throw tooLarge(request.maxBytes)
       return await save(chunksOf(body), path, request.maxBytes, deadline.signal)
     } finally {
@@ -45,11 +45,13 @@ export const download = async (
     if (deadline.signal.aborted)
       throw new FileFault(
         `${request.shown} did not send it within ${request.maxMs / 1000} s; try again later, or upload it`,
+        { passing: true },
       )
     if (isMasonError(error, 'egress_refused'))
       throw new FileFault(`${error.message}; use an address that anybody can reach, or upload the file`)
     throw new FileFault(
       `${request.shown} could not be reached (${reasonOf(error)}); check the address, or upload the file`,
+      { passing: true },
     )
   }
 }
@@ -58,7 +60,11 @@ async function* chunksOf(body: Body): AsyncGenerator<Uint8Array> {
   for (let chunk = await body.read(); chunk !== null; chunk = await body.read()) yield chunk
 }
 
+/** Too early, too many, or a fault of the other side: all others are meant. */
+const isPassing = (status: number): boolean => status >= 500 || [408, 425, 429].includes(status)
+
+/** A code and no more: words could hold the address. */
 const reasonOf = (error: unknown): string => {
-  const { code, message, cause } = error as { code?: string; message?: string; cause?: { code?: string } }
-  return code ?? cause?.code ?? message?.slice(0, 100) ?? 'no reason given'
+  const { code, cause } = error as { code?: string; cause?: { code?: string } }
+  return code ?? cause?.code ?? 'the connection broke off'
 }

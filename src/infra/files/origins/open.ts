@@ -10,22 +10,23 @@ import { FileFault } from './fault.ts'
 import { localPath } from './local.ts'
 import { type Saved, tooLarge } from './save.ts'
 import { fetchObject } from './storage.ts'
-import { fetchUrl, urlOf } from './url.ts'
+import { fetchUrl, wholeUrl } from './url.ts'
 
 /** Where the files of all runs of this process come from. */
 export type Origins = { egress: Egress; storage: StoragePlaces; filesRoot: string | null }
 
 const mostFileBytes = 256 * 1024 * 1024
 
-type Reach = { sql: Sql; tenant: string; origins: Origins }
+type Reach = { sql: Sql; run: { tenant: string; run_id: string }; origins: Origins }
 
 /** Brings the bytes of a file to a path of this machine (`place` is a free one). Throws FileFault when there are none. */
 export const openOrigin = async (
-  { sql, tenant, origins }: Reach,
+  { sql, run, origins }: Reach,
   file: Readonly<OriginFile>,
   place: string,
   signal: AbortSignal,
 ): Promise<Saved> => {
+  const { tenant } = run
   const { local_path, mapping } = file
   if (local_path.startsWith('blob:')) {
     const hash = local_path.slice('blob:'.length)
@@ -34,11 +35,11 @@ export const openOrigin = async (
     await writeFile(place, bytes, { mode: 0o600 })
     return { path: place, bytes: bytes.length, sha256: hash }
   }
-  const url = urlOf(local_path)
+  const url = await wholeUrl(sql, run, local_path)
   if (url !== null) return fetchUrl(origins.egress, url, place, signal)
   if (mapping === null) throw new FileFault('it has no bytes that can be read here; upload it')
   const { provider, path } = mapping
-  if (provider === 'local') return hashOf(await localPath(origins.filesRoot, path, signal), signal)
+  if (provider === 'local') return hashOf(await localPath(origins.filesRoot, tenant, path, signal), signal)
   const options = { egress: origins.egress, places: origins.storage, maxBytes: mostFileBytes }
   return fetchObject(options, { provider, path }, tenant, place, signal)
 }

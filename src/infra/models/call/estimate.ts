@@ -24,9 +24,21 @@ const textsOf = ({ messages, tools, schema, input, query, prompt }: ModelAsk): s
   prompt ?? '',
 ]
 
+/** Vendors count by size and in tiles, from 85 to some thousands; a figure for a photograph in most of them. */
+const imageTokens = 1500
+const lowDetailTokens = 100
+
+const tokensOfImages = ({ messages }: ModelAsk): number =>
+  messages
+    .flatMap(({ content }) => (typeof content === 'string' ? [] : content))
+    .reduce((sum, part) => {
+      if (part.type !== 'image_url') return sum
+      return sum + (part.image_url.detail === 'low' ? lowDetailTokens : imageTokens)
+    }, 0)
+
 /** What a request may take at most, as far as we can tell; where nobody said, no more than its key may take at all. */
 export const estimateOf = (ask: ModelAsk, { model, key }: Candidate): Reservation['estimate'] => {
-  const prompt_tokens = textsOf(ask).reduce((sum, text) => sum + estimateTokens(text), 0)
+  const prompt_tokens = textsOf(ask).reduce((sum, text) => sum + estimateTokens(text), tokensOfImages(ask))
   if (silent.has(model.category)) return { prompt_tokens, completion_tokens: 0 }
   const { max_completion_tokens, max_tokens } = ask.parameters
   const asked = numberOf(max_completion_tokens) ?? numberOf(max_tokens)

@@ -1,9 +1,10 @@
-import type { ModelRequest, Models } from '../../../state/ports.ts'
+import type { ModelMessage, ModelRequest, Models } from '../../../state/ports.ts'
 import type { ModelService } from '../call-ports.ts'
 import type { Chooser } from '../choose/choose.ts'
 import { createLines, offlineModelId } from '../choose/lines.ts'
 import { standsInFor } from '../choose/roles.ts'
-import type { Caller, ModelAsk, ModelEntry, Registry, RegistryView } from '../ports.ts'
+import { sees } from '../choose/sight.ts'
+import type { AskMessage, Caller, ModelAsk, ModelEntry, Registry, RegistryView } from '../ports.ts'
 import { plainUsage } from '../usage.ts'
 import { shownUrl } from './failure.ts'
 
@@ -26,10 +27,20 @@ export const emptyAsk: Omit<ModelAsk, 'role'> = {
   stream: true,
 }
 
+/** Images as data: addresses, before the text that asks about them. */
+const askMessage = (message: ModelMessage): AskMessage => {
+  if (message.role !== 'user' || message.images === undefined) return message
+  const images = message.images.map(({ mime_type, data }) => ({
+    type: 'image_url' as const,
+    image_url: { url: `data:${mime_type};base64,${data}` },
+  }))
+  return { role: 'user', content: [...images, { type: 'text', text: message.content }] }
+}
+
 const askOfRequest = ({ role, messages, tools, schema }: ModelRequest): ModelAsk => ({
   ...emptyAsk,
   role,
-  messages,
+  messages: messages.map(askMessage),
   tools: tools ?? [],
   schema: schema ?? null,
 })
@@ -37,10 +48,15 @@ const askOfRequest = ({ role, messages, tools, schema }: ModelRequest): ModelAsk
 const lines = new WeakMap<RegistryView, ReturnType<typeof createLines>>()
 
 /** The models that may serve, whoever of them it will be. */
-const serving = (view: RegistryView, role: ModelRequest['role'], model: string | undefined): ModelEntry[] => {
+const serving = (
+  view: RegistryView,
+  role: ModelRequest['role'],
+  model: string | undefined,
+  images = false,
+): ModelEntry[] => {
   const lineFor = lines.get(view) ?? createLines(view)
   lines.set(view, lineFor)
-  const line = lineFor({ role, ...(model !== undefined && { model }) })
+  const line = lineFor({ role, images, ...(model !== undefined && { model }) })
   return (line?.members ?? []).flatMap(({ entry }) => (entry?.active ? [entry] : []))
 }
 
@@ -74,6 +90,10 @@ export const portFor = ({ ask, registry, chooser, costOf }: Parts, caller: Calle
     }
   },
   cost: async () => (caller.run_id === null ? 0 : ((await costOf?.(caller.run_id)) ?? 0)),
+  sees: () =>
+    serving(registry.view, 'vision', undefined, true).some(
+      (model) => sees(model) && chooser.isOpenTo(registry.view, model, caller),
+    ),
   knows: (model) => {
     const entry = registry.view.models.get(model)
     return entry?.active === true && standsInFor(entry.category, 'text')

@@ -1,10 +1,13 @@
 import { isMasonError, type MasonError } from '../../../state/errors.ts'
+import { noTracer, type Tracer } from '../../../state/trace.ts'
 import type { ModelService, PassedOver, Wanted } from '../call-ports.ts'
-import type { Caller, Registry } from '../ports.ts'
+import { holdsImages } from '../choose/sight.ts'
+import type { Caller, ModelAsk, Registry } from '../ports.ts'
 import type { Retry } from '../wire/retry.ts'
 import { failureOf, nobodyLeft, type Tried } from './failure.ts'
 import { beginCall, type Call, type CallParts } from './one-call.ts'
 import { portFor } from './port.ts'
+import { tracedCall } from './traced-call.ts'
 import { type Round, waitOf } from './wait.ts'
 
 export type ServiceOptions = CallParts & {
@@ -14,6 +17,7 @@ export type ServiceOptions = CallParts & {
   random?: () => number
   /** What a run has cost so far; absent: nobody knows. */
   costOf?: (runId: string) => Promise<number>
+  tracer?: Tracer
 }
 
 const textOf = ({ role, model, category }: Wanted): string =>
@@ -44,12 +48,16 @@ const failureOfCall = (
       })
 }
 
+const forSight = (wanted: Wanted, ask: ModelAsk): Wanted =>
+  holdsImages(ask) ? { ...wanted, images: true } : wanted
+
 /** Between two rounds in which nobody could be asked. */
 const leastWaitMs = 20
 
 /** THE call path; `ModelService` of ports.ts says what it keeps to. */
 export const createModelService = (options: ServiceOptions): ModelService => {
   const { registry, chooser, health, clock, log, retry, random = Math.random } = options
+  const trace = tracedCall(options.tracer ?? noTracer, registry)
 
   const answer = async (request: Call, signal: AbortSignal) => {
     const { wanted, caller } = request
@@ -82,7 +90,9 @@ export const createModelService = (options: ServiceOptions): ModelService => {
   }
 
   const ask: ModelService['ask'] = (wanted, asked, caller, onDelta, signal) =>
-    answer({ wanted, ask: asked, caller, onDelta }, signal).catch((error: unknown) => {
+    trace(asked, () =>
+      answer({ wanted: forSight(wanted, asked), ask: asked, caller, onDelta }, signal),
+    ).catch((error: unknown) => {
       noteWhole(wanted, caller, error)
       throw error
     })

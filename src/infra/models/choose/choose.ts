@@ -1,10 +1,11 @@
 import { MasonError } from '../../../state/errors.ts'
 import type { Candidate, HealthLookup, PassedOver, Standing, Wanted } from '../call-ports.ts'
 import type { Caller, KeyEntry, ModelEntry, RegistryView } from '../ports.ts'
-import { createLines } from './lines.ts'
+import { createLines, offlineModelId } from './lines.ts'
 import { type Line, type Load, walk } from './order.ts'
 import { type CallerPools, createPools, type VendorPools } from './pools.ts'
 import { standsInFor } from './roles.ts'
+import { sees, whyBlind } from './sight.ts'
 
 /** Where one call may go, best first. Nothing is looked at before it is asked for, so health counts as it is then. */
 export type Choice = {
@@ -16,7 +17,7 @@ export type Choice = {
 export type Chooser = {
   /** Whether a caller could use a model at all: it is active and set up, and has a key for him. Health comes and goes. */
   isOpenTo(view: RegistryView, model: ModelEntry, caller: Caller): boolean
-  /** Throws `not_found` for an alias that there is not. */
+  /** Throws `not_found` for an alias that there is not, `model_bad_request` for one that cannot be shown what is asked. */
   choose(view: RegistryView, wanted: Wanted, caller: Caller): Choice
   /** A call to this model is under way until it is disposed of: `least-busy` counts them. */
   busy(modelId: string): Disposable
@@ -75,8 +76,17 @@ export const createChooser = (health: HealthLookup, random: () => number = Math.
         throw new MasonError('not_found', `there is no model "${wanted.model}"`, {
           remedy: 'GET /v1/models lists the models there are',
         })
+      // who names a model vouches for what it takes; of our own we know
+      if (
+        wanted.images &&
+        line.members.some(({ entry }) => wanted.model !== undefined && entry?.id === offlineModelId)
+      )
+        throw new MasonError('model_bad_request', `"${wanted.model}" cannot see images`, {
+          remedy: 'name a model that does: GET /v1/models lists those there are',
+        })
       const passedOver: PassedOver[] = []
-      return { candidates: candidatesOf(line, plan, caller, health, load, passedOver), passedOver }
+      const mustSee = wanted.images === true && wanted.model === undefined
+      return { candidates: candidatesOf(line, plan, caller, health, load, mustSee, passedOver), passedOver }
     },
     busy(modelId) {
       underWay.set(modelId, load.inFlight(modelId) + 1)
@@ -100,6 +110,7 @@ function* candidatesOf(
   caller: Caller,
   health: HealthLookup,
   load: Load,
+  mustSee: boolean,
   passedOver: PassedOver[],
 ): Generator<Candidate> {
   const next = walk(line, load)
@@ -108,6 +119,10 @@ function* candidatesOf(
     const not = model ? whyNotModel(model, line.category) : { why: 'there is no model of this name' }
     if (not !== null || model === null) {
       passedOver.push({ model: member.name, key_label: null, why: '', ...not })
+      continue
+    }
+    if (mustSee && !sees(model)) {
+      passedOver.push({ model: model.name, key_label: null, why: whyBlind })
       continue
     }
     yield* candidatesOfModel(model, plan.poolsFor(model.vendor.id, caller), health, passedOver)

@@ -2,6 +2,7 @@ import type { Wanted } from '../call-ports.ts'
 import type { ModelEntry, RegistryView, RouteEntry } from '../ports.ts'
 import { type Line, lineOf } from './order.ts'
 import { categoryOfRole, standsInFor } from './roles.ts'
+import { sees } from './sight.ts'
 
 /** Ids of the entries that the settings make: those of OPENAI_*, and without them the built-in offline model. */
 export const settingsModelId = 'mod_settings'
@@ -12,6 +13,7 @@ const ofSettings = new Set([settingsModelId, settingsEmbeddingModelId])
 /**
  * Which models serve what is wanted, in order: the alias alone; else the route of the role; else that of the category;
  * else the model of the settings; else the active models of the category, the oldest first; else the offline model.
+ * Where images are shown, the last three are those that see, the category's own first.
  * Null: there is no model of this alias.
  */
 export const createLines = (view: RegistryView): ((wanted: Wanted) => Line | null) => {
@@ -36,33 +38,34 @@ export const createLines = (view: RegistryView): ((wanted: Wanted) => Line | nul
     return line
   }
 
-  const defaultsFor = (category: string): readonly ModelEntry[] => {
-    const settings = all.filter(({ id, category: own }) => ofSettings.has(id) && standsInFor(own, category))
+  const defaultsFor = (category: string, images: boolean): readonly ModelEntry[] => {
+    const able = images ? all.filter(sees) : all
+    const settings = able.filter(({ id, category: own }) => ofSettings.has(id) && standsInFor(own, category))
     if (settings.length > 0) return settings
-    const own = all.filter(
-      (model) =>
-        model.id !== offlineModelId &&
-        model.category === category &&
-        model.active &&
-        model.vendor.active &&
-        model.endpoint.active,
+    const others = able.filter(
+      (model) => model.id !== offlineModelId && model.active && model.vendor.active && model.endpoint.active,
     )
+    const own = others.filter((model) => model.category === category)
+    // what sees may stand in any category that converses
+    if (images)
+      own.push(...others.filter((model) => !own.includes(model) && standsInFor(model.category, category)))
     if (own.length > 0) return own
-    return all.filter((model) => model.id === offlineModelId && standsInFor(model.category, category))
+    return able.filter((model) => model.id === offlineModelId && standsInFor(model.category, category))
   }
 
-  const ofCategory = (category: string): Line => {
+  const ofCategory = (category: string, images: boolean): Line => {
     const route = view.routesByCategory.get(category)
     if (route) return ofRoute(route, category)
-    const known = byDefault.get(category)
+    const key = `${images} ${category}`
+    const known = byDefault.get(key)
     if (known) return known
-    const members = defaultsFor(category).map((entry) => ({ name: entry.name, entry, weight: 1 }))
+    const members = defaultsFor(category, images).map((entry) => ({ name: entry.name, entry, weight: 1 }))
     const line = lineOf('priority', members, category)
-    byDefault.set(category, line)
+    byDefault.set(key, line)
     return line
   }
 
-  return ({ role, model, category: named }) => {
+  return ({ role, model, category: named, images = false }) => {
     const category = named ?? categoryOfRole(role)
     if (model !== undefined) {
       const entry = view.models.get(model)
@@ -73,6 +76,6 @@ export const createLines = (view: RegistryView): ((wanted: Wanted) => Line | nul
       return line
     }
     const route = view.routesByRole.get(role)
-    return route ? ofRoute(route, category) : ofCategory(category ?? 'text')
+    return route ? ofRoute(route, category) : ofCategory(category ?? 'text', images)
   }
 }

@@ -7,6 +7,7 @@ import type { Fault } from '../wire/faults.ts'
 import { talk, type Wire } from '../wire/talk.ts'
 import { openAnswer } from './answer.ts'
 import { canonicalOf } from './canonical.ts'
+import { checkImagesSent } from './images.ts'
 import { followJob, type Poll } from './poll.ts'
 import { TemplateFailure } from './render.ts'
 import { pollFields, requestOf } from './request.ts'
@@ -93,6 +94,7 @@ export const openHttpProvider = (options: HttpProviderOptions): Provider => {
     const stream = ask.stream && format.stream != null
     const inWords = ask.schema !== null && (!template.uses.has('schema') || inWordsOnly.has(modelAt(model)))
     const submitted = requestOf(request, template, canonicalOf(model, ask, { stream, inWords }))
+    checkImagesSent(ask, submitted.body)
     const listeners = {
       ...(onUsage === undefined ? {} : { onUsage }),
       ...(onRaw === undefined ? {} : { onRaw }),

@@ -1,4 +1,5 @@
 import { answerQuery, choiceNames, describeDocument } from './answer.ts'
+import { answerOfUser, isAskedOfMemory, isToldOfUser } from './answer-memory.ts'
 import { answerSearch } from './answer-search.ts'
 import { answerFromText, questionSearch } from './answer-text.ts'
 import { readArithmetic } from './arithmetic.ts'
@@ -171,11 +172,31 @@ export const answerQuestion = (
   previous: Asked | null,
   desk: Desk,
 ): Step => {
+  const hasFiles = files.length > 0 || desk.inline !== null
+  if (!hasFiles && isToldOfUser(asked.text.raw))
+    return done({ text: say.toldOfYou(desk.language), empty: true })
+  const ofUser = answerOfUser(asked.text.raw, desk)
+  if (ofUser && (!hasFiles || isAskedOfMemory(asked.text.raw))) return done(ofUser)
+  const step = answerOtherwise(asked, files, previous, desk)
+  return ofUser && step.kind === 'none' && step.finding.empty ? done(ofUser) : step
+}
+
+const answerOtherwise = (
+  asked: Asked,
+  files: readonly string[],
+  previous: Asked | null,
+  desk: Desk,
+): Step => {
   if (asked.manner === 'greeting' || (asked.manner === 'writing' && asked.aggregate === null))
     return done({ text: aboutMe[desk.language], empty: true })
   const sum = answerArithmetic(asked.text.raw, desk)
   if (sum) return sum
-  if (files.length === 0 && !desk.inline) return done({ text: aboutMe[desk.language], empty: true })
+  if (files.length === 0 && !desk.inline) {
+    const nothing = isAskedOfMemory(asked.text.raw)
+      ? [say.nothingOfYou(desk.language, shorten(asked.text.raw, 200))]
+      : []
+    return done({ text: [...nothing, aboutMe[desk.language]].join('\n\n'), empty: true })
+  }
   if ((asked.manner === 'lines' || asked.manner === 'count_lines') && asked.term && files.length > 0)
     return answerSearch(asked, files, desk)
   const { calls, documents, failures } = openAll(files, desk)

@@ -106,6 +106,21 @@ export const say = {
     l === 'zh'
       ? `${file} 共 ${lines} 行。我不能写总结（我是规则引擎，不是语言模型），但可以列出内容概况：`
       : `${file} has ${lines} lines. I can't write a summary (I am a rules engine, not a language model), but this is what is in it:`,
+  remembered: (l: Language, from: 'talk' | 'memory' | 'profile', text: string) => {
+    const heads = {
+      en: { talk: 'You told me', memory: 'I remember', profile: 'Your profile says' },
+      zh: { talk: '您告诉过我', memory: '我记得', profile: '您的资料里写着' },
+    }
+    return l === 'zh' ? `${heads.zh[from]}：“${text}”` : `${heads.en[from]}: "${text}"`
+  },
+  toldOfYou: (l: Language) =>
+    l === 'zh'
+      ? '我看到了您说的话。可以记住的内容会在回答之后写入记忆，以后可以问我。'
+      : 'I have read what you told me. What can be kept of it is remembered after this answer; ask me about it later.',
+  nothingOfYou: (l: Language, question: string) =>
+    l === 'zh'
+      ? `关于您，我没有记住能回答“${question}”的内容。`
+      : `I remember nothing about you that answers "${question}".`,
   notFound: (l: Language, question: string) =>
     l === 'zh'
       ? `我在文件中没有找到能回答“${question}”的内容。`

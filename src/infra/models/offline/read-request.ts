@@ -1,5 +1,5 @@
 import type { Json } from '../../../state/runtime-state.ts'
-import { unfenced } from './fences.ts'
+import { fencedLines, unfenced } from './fences.ts'
 
 /** What a planner, output, … request says, read from its chat messages. Nothing here throws: odd input reads as empty. */
 
@@ -21,6 +21,9 @@ export type Request = {
   files: readonly FileInfo[]
   pieces: readonly Piece[]
   conversation: readonly { role: 'user' | 'assistant'; text: string }[]
+  /** What is remembered of the user, and what his profile says, a statement a line. */
+  memory: readonly string[]
+  profile: readonly string[]
   hasTodos: boolean
   made: readonly Made[]
   tools: ReadonlySet<string>
@@ -47,7 +50,7 @@ const plannerTitles = [
   'Output structure',
   'Session summary',
   'Conversation',
-  'Earlier actions',
+  'From earlier turns',
   'CURRENT PLAN STATUS',
   'YOUR CURRENT TASK',
 ]
@@ -102,16 +105,23 @@ const readPieces = (text: string): Piece[] =>
     return m ? [{ id: m[1] ?? '', type: m[2] ?? 'text', expected: m[3] ?? '' }] : []
   })
 
+/** What was said; lines on actions, which begin with a dash, and their results, which are fenced, stand between. */
 const readConversation = (text: string): Request['conversation'] => {
   const turns: { role: 'user' | 'assistant'; text: string }[] = []
-  for (const line of text.split('\n')) {
-    const m = /^(?:- )?(user|assistant): ?(.*)$/.exec(line)
+  let isOpen = false
+  for (const { line, isInside } of fencedLines(text)) {
+    const m = isInside ? null : /^(?:- )?(user|assistant)(?: \(turn \d+\))?: ?(.*)$/.exec(line)
     const last = turns.at(-1)
     if (m) turns.push({ role: m[1] === 'user' ? 'user' : 'assistant', text: m[2] ?? '' })
-    else if (last) last.text += `\n${line.replace(/^ {2}/, '')}`
+    else if (isInside || /^- action \d|^\[messages left out\]$/.test(line)) isOpen = false
+    else if (last && isOpen) last.text += `\n${line.replace(/^ {2}/, '')}`
+    if (m) isOpen = true
   }
   return turns
 }
+
+const readLines = (text: string): string[] =>
+  text.split('\n').flatMap((line) => line.replace(/^- /, '').trim() || [])
 
 const readArguments = (text: unknown): Record<string, Json> => {
   if (typeof text !== 'string') return {}
@@ -195,7 +205,11 @@ export const readRequest = (body: unknown, role: 'planner' | 'judge' = 'planner'
     prompt: sections.has('Request') ? section('Request') : sections.size === 0 ? text.trim() : '',
     files: readFiles(section('Files')),
     pieces: readPieces(section('Output structure')),
-    conversation: readConversation(section('Conversation')),
+    conversation: readConversation(
+      `${sections.get('From earlier turns') ?? ''}\n${sections.get('Conversation') ?? ''}`,
+    ),
+    memory: readLines(section('Memory')),
+    profile: readLines(section('User')),
     hasTodos: messages.some(
       (m) => m.role === 'user' && /^# CURRENT PLAN STATUS\n- \[/m.test(contentText(m.content)),
     ),

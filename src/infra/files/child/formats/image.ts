@@ -1,4 +1,4 @@
-import { open } from 'node:fs/promises'
+import { open, stat } from 'node:fs/promises'
 import exifr from 'exifr'
 import { imageSize } from 'image-size'
 import type { Json } from '../../../../state/runtime-state.ts'
@@ -28,10 +28,11 @@ export const prepareImage = async (job: PrepareJob): Promise<Found> => {
       `it says to be ${width} x ${height} pixels, more than is looked at; scale it down and upload it again`,
     )
   const exif = await exifr.parse(head).catch(() => null)
-  const facts: Record<string, Json> = { type, width, height }
+  const { size: bytes } = await stat(job.path)
+  const facts: Record<string, Json> = { type, width, height, bytes }
   const read = exifFacts(exif as Record<string, unknown> | null)
   if (Object.keys(read).length > 0) facts.exif = read
-  return { format: 'image', facts, notes: ['what it shows is not described: no model that sees is asked'] }
+  return { format: 'image', facts, notes: [] }
 }
 
 const readHead = async (path: string): Promise<Buffer> => {

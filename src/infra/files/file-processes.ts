@@ -1,0 +1,109 @@
+import { type FileProcess, type Limits, openFileProcess } from './file-process.ts'
+
+/** The process of one step of a business's run, in one of the places. */
+type Seat = { business: string; process: FileProcess }
+type Waiting = { business: string; sit(): void }
+
+/**
+ * Processes that open files, at most `count` at once. The turn is whose business has the fewest places, then whose was
+ * longest without a turn, then who came first. A step keeps its process from job to job, but between two jobs it makes
+ * room for another business whose turn it is: one job is what a business waits for, however many another has. Limits of
+ * time begin with the job, not with the wait.
+ */
+export const createFileProcesses = (
+  count: number,
+  open: (limits: Limits) => FileProcess = openFileProcess,
+) => {
+  const held = new Map<string, number>()
+  const lastTurn = new Map<string, number>()
+  const resting = new Set<Seat>()
+  let waiting: Waiting[] = []
+  let taken = 0
+  let leaving = 0
+  let turns = 0
+
+  type Ranked = Pick<Waiting, 'business'>
+  /** Below 0: the turn of `a` comes first. As if a place of `without` were free. */
+  const order = (a: Ranked, b: Ranked, without?: string): number => {
+    const holds = ({ business }: Ranked): number => (held.get(business) ?? 0) - (business === without ? 1 : 0)
+    const last = ({ business }: Ranked): number => lastTurn.get(business) ?? 0
+    return holds(a) - holds(b) || last(a) - last(b)
+  }
+  const nextInLine = (without?: string): Waiting | undefined =>
+    waiting.toSorted((a, b) => order(a, b, without))[0]
+
+  const fill = (): void => {
+    for (let next = nextInLine(); next && taken < count; next = nextInLine()) {
+      waiting = waiting.filter((one) => one !== next)
+      next.sit()
+    }
+    for (const seat of resting) {
+      if (leaving >= waiting.length) return
+      const next = nextInLine(seat.business)
+      // what goes wrong while a process ends is its own step's to hear of, with its next job
+      if (next && order(next, seat, seat.business) < 0) leave(seat).catch(() => {})
+    }
+  }
+
+  const leave = async (seat: Seat): Promise<void> => {
+    resting.delete(seat)
+    leaving += 1
+    try {
+      await seat.process[Symbol.asyncDispose]()
+    } finally {
+      leaving -= 1
+      taken -= 1
+      const left = (held.get(seat.business) ?? 1) - 1
+      if (left > 0) held.set(seat.business, left)
+      else held.delete(seat.business)
+      fill()
+      if (!held.has(seat.business) && !waiting.some(({ business }) => business === seat.business))
+        lastTurn.delete(seat.business)
+    }
+  }
+
+  const sitDown = (business: string, limits: Limits, signal: AbortSignal): Promise<Seat> =>
+    new Promise((resolve, reject) => {
+      const waits: Waiting = {
+        business,
+        sit() {
+          signal.removeEventListener('abort', giveUp)
+          taken += 1
+          turns += 1
+          held.set(business, (held.get(business) ?? 0) + 1)
+          lastTurn.set(business, turns)
+          resolve({ business, process: open(limits) })
+        },
+      }
+      const giveUp = (): void => {
+        waiting = waiting.filter((one) => one !== waits)
+        reject(signal.reason)
+      }
+      signal.addEventListener('abort', giveUp, { once: true })
+      waiting.push(waits)
+      fill()
+    })
+
+  return {
+    /** The process of one step. It takes a place with its first job, and gives it back when it is disposed of. */
+    of(business: string, limits: Limits): FileProcess {
+      let seat: Seat | null = null
+      return {
+        async ask(job, signal) {
+          signal.throwIfAborted()
+          const mine = seat && resting.delete(seat) ? seat : await sitDown(business, limits, signal)
+          seat = mine
+          try {
+            return await mine.process.ask(job, signal)
+          } finally {
+            resting.add(mine)
+            fill()
+          }
+        },
+        async [Symbol.asyncDispose]() {
+          if (seat && resting.has(seat)) await leave(seat)
+        },
+      }
+    },
+  }
+}

@@ -1,0 +1,125 @@
+import { expect, test } from 'vitest'
+import type { Job, Reply } from '../../../src/infra/files/child/protocol.ts'
+import type { FileProcess, Limits } from '../../../src/infra/files/file-process.ts'
+import { createFileProcesses } from '../../../src/infra/files/file-processes.ts'
+import { deferred } from '../../support/deferred.ts'
+
+const limits: Limits = { maxBytes: 1, maxMs: 1 }
+const job = (sql: string): Job => ({ kind: 'query', sql, tables: [], kept: null })
+const done: Reply = { ok: true, rows: { columns: [], rows: [], more: false } }
+const { signal } = new AbortController()
+
+/** All that follows of what is settled already. */
+const settled = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve))
+
+/** Processes whose jobs end when the test says so; `begun` are the jobs that are under way, in the order they began. */
+const openPlaces = (count: number) => {
+  const begun: string[] = []
+  const ends = new Map<string, () => void>()
+  let alive = 0
+  let most = 0
+  const open = (): FileProcess => {
+    alive += 1
+    most = Math.max(most, alive)
+    return {
+      async ask(asked) {
+        const { sql } = asked as Extract<Job, { kind: 'query' }>
+        const ended = deferred()
+        ends.set(sql, ended.resolve)
+        begun.push(sql)
+        await ended.promise
+        return done
+      },
+      async [Symbol.asyncDispose]() {
+        alive -= 1
+      },
+    }
+  }
+  const processes = createFileProcesses(count, open)
+  return {
+    processes,
+    begun,
+    most: () => most,
+    alive: () => alive,
+    end: async (name: string): Promise<void> => {
+      ends.get(name)?.()
+      await settled()
+    },
+    /** One step of a business with these jobs, one after the other. */
+    async step(business: string, jobs: readonly string[], until = signal): Promise<void> {
+      await using process = processes.of(business, limits)
+      for (const name of jobs) await process.ask(job(name), until)
+    },
+  }
+}
+
+test('a business with many slow files holds up no other for more than one of them', async () => {
+  const places = openPlaces(2)
+  const slow = ['a', 'b', 'c', 'd'].map((name) => places.step('slow', [`${name}1`, `${name}2`, `${name}3`]))
+  await settled()
+  expect(places.begun).toEqual(['a1', 'b1'])
+  const quick = places.step('quick', ['q1', 'q2'])
+  await places.end('a1')
+  // its own next file has to wait, and so do its other steps, which came first
+  expect(places.begun).toEqual(['a1', 'b1', 'q1'])
+  await places.end('q1')
+  expect(places.begun).toEqual(['a1', 'b1', 'q1', 'q2'])
+  await places.end('q2')
+  await quick
+  // alone again, it has both places, and a step keeps its process from file to file
+  expect(places.begun.at(-1)).toBe('c1')
+  await places.end('b1')
+  expect(places.begun.at(-1)).toBe('b2')
+  for (const name of places.begun) await places.end(name)
+  await Promise.all(slow)
+  expect(places.begun.toSorted()).toEqual(
+    [...'abcd'].flatMap((name) => [1, 2, 3].map((n) => name + n)).concat('q1', 'q2'),
+  )
+  expect([places.most(), places.alive()]).toEqual([2, 0])
+})
+
+test('with one place, businesses take turns', async () => {
+  const places = openPlaces(1)
+  const steps = ['a', 'b', 'c'].map((business) => places.step(business, [`${business}1`, `${business}2`]))
+  await settled()
+  for (const name of ['a1', 'b1', 'c1', 'a2', 'b2', 'c2']) {
+    expect(places.begun.at(-1)).toBe(name)
+    await places.end(name)
+  }
+  await Promise.all(steps)
+  expect([places.most(), places.alive()]).toEqual([1, 0])
+})
+
+test('a process at rest makes room while its step fetches the next file; that one waits for its turn then', async () => {
+  const places = openPlaces(1)
+  await using resting = places.processes.of('a', limits)
+  const first = resting.ask(job('a1'), signal)
+  await settled()
+  await places.end('a1')
+  await first
+  const other = places.step('b', ['b1'])
+  await settled()
+  expect(places.begun).toEqual(['a1', 'b1'])
+  const second = resting.ask(job('a2'), signal)
+  await places.end('b1')
+  await other
+  await settled()
+  expect(places.begun).toEqual(['a1', 'b1', 'a2'])
+  await places.end('a2')
+  expect(await second).toEqual(done)
+})
+
+test('whoever gives up leaves the line, and its place goes to the next', async () => {
+  const places = openPlaces(1)
+  const first = places.step('a', ['a1'])
+  const control = new AbortController()
+  const given = places.step('b', ['b1'], control.signal)
+  const third = places.step('c', ['c1'])
+  control.abort(new Error('cancelled'))
+  await expect(given).rejects.toThrow('cancelled')
+  await places.end('a1')
+  expect(places.begun).toEqual(['a1', 'c1'])
+  await places.end('c1')
+  await Promise.all([first, third])
+  expect(places.alive()).toBe(0)
+})

@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest'
+import type { PreparedFiles } from '../../src/state/files/ports.ts'
+import type { OtherFile } from '../../src/state/files/prepared.ts'
+import { emptyState, type OriginFile } from '../../src/state/runtime-state.ts'
+import { filesToPrepare, withEarlierTries } from '../../src/tools/files/to-prepare.ts'
+
+const file = (path: string): OriginFile => ({
+  ...{ name: 'a.csv', type: 'text/csv', local_path: '', mapping: { provider: 'aws', path } },
+})
+const failed = (path: string, tries?: number): OtherFile => ({
+  ...{ from: `aws:${path}`, format: 'unknown', readable: false, facts: {}, notes: ['aws is down'] },
+  ...(tries !== undefined && { tries }),
+})
+const stateOf = (origin: OriginFile, entry?: OtherFile) => ({
+  ...emptyState,
+  origin_files: [origin],
+  preprocessed_files: { documents: {}, tables: {}, other_files: entry ? { 'a.csv': entry } : {} },
+})
+const nothing: PreparedFiles = { origin_files: [], documents: {}, tables: {}, other_files: {} }
+
+test('a passing fault is tried again, four times in all; a lasting one never; another file of the name at once', () => {
+  let entry = failed('a')
+  for (const wanted of [1, 2, 3, 4]) {
+    const state = stateOf(file('a'), wanted === 1 ? undefined : entry)
+    expect(filesToPrepare(state)).toEqual([file('a')])
+    const { other_files } = withEarlierTries(state, { ...nothing, other_files: { 'a.csv': failed('a', 1) } })
+    entry = other_files['a.csv'] as OtherFile
+    expect(entry.tries).toBe(wanted)
+    expect(entry.notes.at(-1)).toBe(
+      wanted < 4 ? 'the next turn tries it again' : 'it was tried 4 times and is left alone now',
+    )
+  }
+  expect(filesToPrepare(stateOf(file('a'), entry))).toEqual([])
+  expect(filesToPrepare(stateOf(file('a'), failed('a')))).toEqual([])
+  expect(filesToPrepare(stateOf(file('b'), entry))).toEqual([file('b')])
+  const other = withEarlierTries(stateOf(file('b'), entry), {
+    ...nothing,
+    other_files: { 'a.csv': failed('b', 1) },
+  })
+  expect(other.other_files['a.csv']?.tries).toBe(1)
+})
