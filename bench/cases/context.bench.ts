@@ -1,5 +1,8 @@
+import { z } from 'zod'
+import { loadParts } from '../../src/graph/load.ts'
 import { openDatabase } from '../../src/infra/database/open.ts'
 import { createSessionHeads } from '../../src/infra/runs/session-heads.ts'
+import { plannerInstructions } from '../../src/nodes/planner/instructions.ts'
 import { plannerMessages } from '../../src/nodes/planner/messages.ts'
 import { isCompactionDue } from '../../src/state/context/compaction.ts'
 import { applyAction } from '../../src/state/fold.ts'
@@ -10,7 +13,7 @@ import type { Case, Figures, Variant } from '../case.ts'
 import { query } from '../support/database.ts'
 import { openNoOpRuntime } from '../support/no-op-runs.ts'
 import { median } from '../support/statistics.ts'
-import { addTurn, talk } from '../support/talk.ts'
+import { addSteps, addTurn, compacted, openTurn, talk } from '../support/talk.ts'
 
 const budget = 64_000
 const log = { debug() {}, info() {}, warn() {}, error() {} }
@@ -65,25 +68,17 @@ const oneMore = (state: RuntimeState): RuntimeState => {
   return after
 }
 
-/** Tokens of the first prompt of a turn, and the share of it that the turn before had sent; beside it everything that was said and found. */
+/** Tokens of a turn's prompt; beside it everything that was said and found. */
 const curve: Variant = async () => {
   const found: Figures = {}
-  const shares: number[] = []
   let state = emptyState
-  let before = ''
   for (let turn = 1; turn <= 100; turn++) {
     state = addTurn(state, turn, 3)
-    const messages = plannerMessages(state, { budget, canOpen: true })
-    const text = textOf(messages)
-    let same = 0
-    while (same < before.length && before[same] === text[same]) same++
-    if (turn > 1) shares.push(same / text.length)
-    before = text
     if (![1, 10, 30, 100].includes(turn)) continue
+    const messages = plannerMessages(state, { budget, canOpen: true })
     found[`tokens at turn ${turn}`] = messages.reduce((sum, { content }) => sum + estimateTokens(content), 0)
     found[`tokens without, turn ${turn}`] = everythingOf(state)
   }
-  found['share as the turn before'] = median(shares)
   return found
 }
 
@@ -96,6 +91,13 @@ const everythingOf = ({ chat_history, action_history }: RuntimeState): number =>
       .join('\n'),
   )
 
+/** Characters with which two prompts begin alike. */
+const sameBeginning = (before: string, after: string): number => {
+  let same = 0
+  while (same < before.length && before[same] === after[same]) same++
+  return same
+}
+
 /** Of each step of a turn, the share of its prompt that the step before sent as its beginning. */
 const prefix: Variant = async () => {
   const shares: number[] = []
@@ -103,13 +105,46 @@ const prefix: Variant = async () => {
   let before = ''
   for (let step = 1; step <= 30; step++) {
     const text = textOf(plannerMessages(state, { budget, canOpen: true }))
-    let same = 0
-    while (same < before.length && before[same] === text[same]) same++
-    if (before) shares.push(same / text.length)
+    if (before) shares.push(sameBeginning(before, text) / text.length)
     before = text
     state = oneMore(state)
   }
   return { 'share as the step before': median(shares), 'the least': Math.min(...shares) }
+}
+
+/**
+ * Of each turn's first prompt, the share that the last prompt of the turn before began with, compacted by rules where
+ * that is due. Every request here shares its words with all that was said: the most that can be recalled is.
+ */
+const prefixOfTurns: Variant = async () => {
+  const shares: number[] = []
+  let [same, all] = [0, 0]
+  let state = emptyState
+  let before = ''
+  for (let turn = 1; turn <= 100; turn++) {
+    state = openTurn(state, turn)
+    if (isCompactionDue(state, budget)) state = compacted(state, budget)
+    const text = textOf(plannerMessages(state, { budget, canOpen: true }))
+    if (turn > 1) {
+      const shared = sameBeginning(before, text)
+      shares.push(shared / text.length)
+      same += shared
+      all += text.length
+    }
+    state = addSteps(state, turn, 3)
+    before = textOf(plannerMessages(state, { budget, canOpen: true }))
+  }
+  return { 'of all that was sent first': same / all, 'of a turn': median(shares) }
+}
+
+/** What every planner's prompt begins with, whoever the user is: vendors keep beginnings from 1,024 tokens on. */
+const standing: Variant = async () => {
+  const { tools } = await loadParts()
+  const offered = tools.filter(({ kinds }) => kinds.includes('call'))
+  const shown = offered.map(
+    ({ name, description, input }) => name + description + JSON.stringify(z.toJSONSchema(input as z.ZodType)),
+  )
+  return { tokens: estimateTokens(plannerInstructions) + estimateTokens(shown.join('')) }
 }
 
 /** How a worker takes up turn 2 and turn 100 of a session: one that had the turn before, and one that never saw it. */
@@ -165,6 +200,8 @@ const context: Case = {
     'build from 1000 actions of 100 turns': build(1000, 100),
     'tokens over 100 turns': curve,
     'prefix over 30 steps': prefix,
+    'prefix over 100 turns': prefixOfTurns,
+    'prefix of all users': standing,
     'start of a turn': takeUp,
   },
 }

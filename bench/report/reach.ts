@@ -184,10 +184,20 @@ const lines: readonly Line[] = [
   {
     what: 'searching the memories of one user among 50,000: 500 of them, and 20,000',
     checks: (find) => [
-      { value: find('memory', '500 of 50000', 'ms p50'), unit: 'ms p50', reach: 2 },
-      { value: find('memory', '500 of 50000', 'recall@10'), unit: 'recall', reach: 1, atLeast: true },
-      { value: find('memory', '20000 of 50000', 'ms p50'), unit: 'ms p50', reach: 15 },
-      { value: find('memory', '20000 of 50000', 'recall@10'), unit: 'recall', reach: 0.98, atLeast: true },
+      { value: find('memory', 'Postgres, of 50000', '500: ms p50'), unit: 'ms p50', reach: 2 },
+      {
+        value: find('memory', 'Postgres, of 50000', '500: recall@10'),
+        unit: 'recall',
+        reach: 1,
+        atLeast: true,
+      },
+      { value: find('memory', 'Postgres, of 50000', '20000: ms p50'), unit: 'ms p50', reach: 15 },
+      {
+        value: find('memory', 'Postgres, of 50000', '20000: recall@10'),
+        unit: 'recall',
+        reach: 0.98,
+        atLeast: true,
+      },
     ],
   },
   {
@@ -198,6 +208,18 @@ const lines: readonly Line[] = [
         unit: 'ms CPU',
         reach: 5,
       },
+    ],
+  },
+  {
+    what: "how much of a turn's first prompt the turn before sent as its beginning, and what all users' prompts begin with",
+    checks: (find) => [
+      {
+        value: find('context', 'prefix over 100 turns', 'of all that was sent first'),
+        unit: 'of the tokens',
+        reach: 0.5,
+        atLeast: true,
+      },
+      { value: find('context', 'prefix of all users', 'tokens'), unit: 'tokens', reach: 1024, atLeast: true },
     ],
   },
   {

@@ -15,6 +15,8 @@ export type Chat = {
   previews?: boolean
   conversation?: string
   structure?: string
+  user?: string
+  memory?: string
   /** Takes the place of a tool's result. */
   instead?: (name: string, args: Args) => string | undefined
 }
@@ -74,6 +76,8 @@ export const userMessage = (prompt: string, chat: Chat): string =>
       ? `# Files\n${filesSection(chat.files ?? {}, chat.previews ?? true)}`
       : '',
     chat.structure ? `# Output structure\n${chat.structure}` : '',
+    chat.user ? `# User\n${chat.user}` : '',
+    chat.memory ? `# Memory\n${chat.memory}` : '',
     chat.conversation ? `# Conversation\n${chat.conversation}` : '',
   ]
     .filter((part) => part !== '')

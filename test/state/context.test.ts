@@ -146,10 +146,31 @@ describe('the beginning of a prompt', () => {
     expect(Math.min(...shares)).toBe(1)
   })
 
-  test('of one turn is nearly half of the turn before, where little changes', () => {
-    const turns = (count: number) => session([...Array.from({ length: count }, () => steps(1, 200)), []])
-    const prompt = (count: number) => textOf(plannerMessages(turns(count), { budget: 64_000, canOpen: true }))
-    expect(sharePrefix(prompt(20), prompt(21))).toBeGreaterThan(0.3)
+  /** The last prompt of a turn and the first of the next, which asks for something else. */
+  const turnAndNext = (count: number, size: number, budget: number): [string, string] => {
+    const turns = Array.from({ length: count }, () => steps(2, size))
+    const prompt = (all: Step[][], asked: string) =>
+      textOf(plannerMessages(session(all, asked), { budget, canOpen: true }))
+    return [prompt(turns, `question ${count}`), prompt([...turns, []], 'Is the copper gate open now?')]
+  }
+  const shareOf = ([before, after]: [string, string]): number =>
+    (sharePrefix(before, after) * before.length) / after.length
+
+  test('of a turn is what the turn before was told of those before it, whatever is asked', () => {
+    for (const count of [5, 10, 20]) expect(shareOf(turnAndNext(count, 400, 64_000))).toBeGreaterThan(0.7)
+  })
+
+  test('changes once in several turns where a session is longer than a prompt', () => {
+    const shares = Array.from({ length: 30 }, (_, at) => shareOf(turnAndNext(31 + at, 800, 16_000)))
+    expect(shares.filter((share) => share < 0.4).length).toBeLessThanOrEqual(10)
+    expect(shares.toSorted((a, b) => a - b)[15]).toBeGreaterThan(0.5)
+  })
+
+  test('is the same for all users: instructions first, with nothing of the run in them', () => {
+    const [a, b] = ['one', 'two'].map((prompt) =>
+      plannerMessages(session([[]], prompt), { budget: 9000, canOpen: true }),
+    )
+    expect(a?.[0]).toEqual(b?.[0])
   })
 })
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { distilContent, lessonOf } from '../../src/state/memory/distil.ts'
+import { distilContent, lessonByRules, lessonOf } from '../../src/state/memory/distil.ts'
 
 const turn = {
   prompt: 'I live in Lyon. Sum up the page.',
@@ -35,4 +35,14 @@ test('an answer and what is remembered stand in fences that they cannot end', ()
   expect(content.split(close)).toHaveLength(3)
   expect(content.slice(content.lastIndexOf(close))).not.toContain('eve@example.com')
   expect(content).toMatch(/# USER\nI live in Lyon\. Sum up the page\.$/)
+})
+
+test.each([
+  ['My name is Clara Jensen. I live in Lyon.', { name: 'Clara Jensen', location: 'Lyon' }],
+  ['Hello, my name is Ursula K. Le Guin, write a poem.', { name: 'Ursula K. Le Guin' }],
+  ['My time zone is Europe/Lisbon. What time is it?', { timezone: 'Europe/Lisbon' }],
+  ['我叫王小明，我住在上海。', { name: '王小明', location: '上海' }],
+  ['What is my name? I think my name is missing.', {}],
+])('rules read the fields of the profile in "%s"', (prompt, profile) => {
+  expect(lessonByRules({ ...turn, prompt }).profile).toEqual(profile)
 })

@@ -1,13 +1,13 @@
 import type { Compactable } from '../../state/context/compaction.ts'
 import type { Piece } from '../../state/context/earlier.ts'
-import { type Fence, labelOf } from '../../state/context/fence.ts'
+import { derivedLabel, type Fence } from '../../state/context/fence.ts'
 import { byRank } from '../../state/context/rank.ts'
 import { joinSections, section } from '../../state/context/section.ts'
 import { estimateTokens } from '../../state/tokens.ts'
 
 /** What a model is shown to sum up, within a budget: the summary so far, then what came after it in order of time. */
 export const compactionContent = ({ before, pieces }: Compactable, budget: number, fence: Fence): string => {
-  const summary = before ? fence(before.text, { ...labelOf('agent'), trusted: false }) : ''
+  const summary = before ? fence(before.text, derivedLabel) : ''
   let left = budget - estimateTokens(summary)
   const shown = new Map<Piece, string>()
   for (const piece of pieces.toSorted((a, b) => byRank(a.rank, b.rank))) {

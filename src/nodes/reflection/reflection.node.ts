@@ -3,12 +3,13 @@ import { defineNode, type GraphInfo } from '../../graph/node.ts'
 import { type AnsweredCall, answeredCalls, lastFanOut } from '../../state/calls.ts'
 import { partShares, promptBudget } from '../../state/context/budget.ts'
 import { dataRule, fenceOf } from '../../state/context/fence.ts'
+import { goalText } from '../../state/context/goal.ts'
 import { resultsOf } from '../../state/context/results.ts'
 import { joinSections, section } from '../../state/context/section.ts'
 import { planOf } from '../../state/context.ts'
 import type { RuntimeState } from '../../state/runtime-state.ts'
 import { fitTokens } from '../../state/tokens.ts'
-import { turnActions, turnGoal, turnPrompt, turnTodos } from '../../state/turn.ts'
+import { turnActions, turnPrompt, turnTodos } from '../../state/turn.ts'
 import { noUsage } from '../../state/usage.ts'
 import { byRule, fromReply, type Reflection, reflectionReply } from './judge.ts'
 import { moveTodos } from './move-todos.ts'
@@ -84,7 +85,7 @@ const contentOf = (
   budget: number,
 ): string =>
   joinSections([
-    section('Goal', turnGoal(state)),
+    section('Goal', goalText(state, budget * partShares.goal)),
     section('Request', fitTokens(turnPrompt(state), Math.floor(budget * partShares.request))),
     resultsOf(calls, budget * partShares.step, fenceOf(state)),
     fitTokens(planOf(state), Math.floor(budget * partShares.closing)),

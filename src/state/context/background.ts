@@ -1,10 +1,11 @@
 import { describeFiles } from '../files/describe-files.ts'
 import type { RuntimeState } from '../runtime-state.ts'
 import { estimateTokens, fitTokens } from '../tokens.ts'
-import { turnGoal, turnPrompt } from '../turn.ts'
+import { turnPrompt } from '../turn.ts'
 import { describeUser } from '../user-description.ts'
 import { partShares } from './budget.ts'
 import { type Fence, fenceOf, labelOf } from './fence.ts'
+import { goalText } from './goal.ts'
 import { historyOf } from './history.ts'
 import { joinSections, section } from './section.ts'
 
@@ -25,7 +26,7 @@ type BackgroundState = Pick<
 
 /**
  * The request and everything around it, within its share of a budget in tokens; the same at every step of a turn. What
- * changes least from turn to turn comes first, the request last, so that prompt caches hold.
+ * changes least from turn to turn comes first, the request last: a turn's begins with most of what the last one's did.
  */
 export const backgroundWithin = (state: BackgroundState, budget: number): string => {
   const fence = fenceOf(state)
@@ -40,15 +41,20 @@ export const backgroundWithin = (state: BackgroundState, budget: number): string
   const current = joinSections([
     section('Memory', memoryText(state, budget * partShares.memory)),
     section('Output structure', within(structureText(state), partShares.structure)),
-    section('Goal', turnGoal(state)),
+    section('Goal', goalText(state, budget * partShares.goal)),
     section('Request', within(turnPrompt(state), partShares.request)),
   ])
   const taken = estimateTokens(standing) + estimateTokens(current)
-  const room = Math.min(
-    budget * (partShares.earlier + partShares.summary),
-    Math.max(0, budget * partShares.background - taken),
-  )
-  return joinSections([standing, historyOf(state, Math.floor(room), fence), current])
+  const room = historyRoom(budget, budget * partShares.background - taken)
+  const { told, recalled } = historyOf(state, room, fence)
+  return joinSections([standing, told, recalled, current])
+}
+
+/** All of its share, or half of it, a quarter …: it must not change with every word of the request. */
+const historyRoom = (budget: number, spare: number): number => {
+  let room = Math.floor(budget * (partShares.earlier + partShares.summary))
+  while (room > spare && room > 0) room = Math.floor(room / 2)
+  return room
 }
 
 /** Once files were prepared, their titles, columns and notes are shown: words of the files, and so data. */

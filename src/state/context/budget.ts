@@ -24,9 +24,10 @@ export const partShares = {
   memory: 0.06,
   files: 0.08,
   structure: 0.1,
+  goal: 0.03,
   summary: 0.06,
-  /** What earlier turns said and found; less where the parts above leave less. */
-  earlier: 0.2,
+  /** What earlier turns said and found; half or less where the parts above leave less. */
+  earlier: 0.23,
   /** All of the above. */
   background: 0.65,
   /** One result. */

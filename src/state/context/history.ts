@@ -2,90 +2,110 @@ import type { RuntimeState } from '../runtime-state.ts'
 import { estimateTokens } from '../tokens.ts'
 import { type ReadonlyAction, turnOf, turnPrompt } from '../turn.ts'
 import { latestCompaction } from './compacted.ts'
-import { earlierPieces, type Piece } from './earlier.ts'
-import { type Fence, labelOf } from './fence.ts'
-import { byRank } from './rank.ts'
+import { type Piece, unrankedPieces } from './earlier.ts'
+import { derivedLabel, type Fence } from './fence.ts'
+import { overlap, termsOf, towards } from './rank.ts'
 import { joinSections, section } from './section.ts'
+import { type Told, take, tellTurns } from './told.ts'
 
 type HistoryState = Pick<RuntimeState, 'prompts' | 'action_history' | 'chat_history'>
 
-/** How much of the room is the chat's before actions get any. */
-const chatShare = 0.5
-
 /**
- * What came before: what compaction made of it, what was said and what was found, within so many tokens. Chat and
- * actions compete for the room, the important, relevant and recent ones first; they stand in the order of time.
+ * `told`: what came before, in the order of time, which the next turn's begins with; `recalled`: what that leaves out and
+ * this request asks for.
  */
-export const historyOf = (state: HistoryState, budget: number, fence: Fence): string => {
+type History = { told: string; recalled: string }
+
+/** How much of the room is told; the rest, and some of what is left of it, is for what the request asks for. */
+const toldShare = 0.85
+const recalledShare = 0.25
+
+/** What compaction made of earlier turns, what was said and found, and what of it has to do with the request. */
+export const historyOf = (state: HistoryState, budget: number, fence: Fence): History => {
   const latest = latestCompaction(state)
   const key = `${turnOf(state)} ${latest?.id ?? 0} ${budget}`
   const anchor = state.action_history.at(-2)
   const known = anchor && made.get(anchor)
-  if (known && known.key === key && known.prompt === turnPrompt(state)) return known.text
-  const summary = latest ? fence(latest.text, derived) : ''
-  const text = joinSections([
-    section('Session summary', summary),
-    earlierOf(state, budget - estimateTokens(summary), fence),
-  ])
-  if (anchor) made.set(anchor, { key, prompt: turnPrompt(state), text })
-  return text
+  if (known && known.key === key && known.prompt === turnPrompt(state)) return known.history
+  const summary = section('Session summary', latest ? fence(latest.text, derivedLabel) : '')
+  const turns = byTurn(unrankedPieces(state, latest))
+  const told = tellTurns(turns, Math.max(0, budget * toldShare - estimateTokens(summary)))
+  const conversation = section('Conversation', conversationOf(turns, told, fence))
+  const left = budget - estimateTokens(summary) - estimateTokens(conversation)
+  const history = {
+    told: joinSections([summary, conversation]),
+    recalled: section(
+      'From earlier turns',
+      recalledOf(state, turns.flat(), told, Math.min(left, budget * recalledShare), fence),
+    ),
+  }
+  if (anchor) made.set(anchor, { key, prompt: turnPrompt(state), history })
+  return history
 }
-
-/** Made of what stood in results: no more to be trusted than they are. */
-const derived = { ...labelOf('agent'), trusted: false }
 
 /** By the turn before: the same at each step of this one. */
-const made = new WeakMap<readonly ReadonlyAction[], { key: string; prompt: string; text: string }>()
+const made = new WeakMap<readonly ReadonlyAction[], { key: string; prompt: string; history: History }>()
 
-const earlierOf = (state: HistoryState, budget: number, fence: Fence): string => {
-  const { chat, actions } = earlierPieces(state, latestCompaction(state))
-  const room = { left: budget * chatShare }
-  const said = new Set(take(chat, room))
-  room.left += budget * (1 - chatShare)
-  const found = new Map(take(actions, room).map((piece) => [piece, whole(piece, fence)]))
-  for (const piece of actions.toSorted((a, b) => byRank(a.rank, b.rank))) {
-    const tokens = estimateTokens(piece.line) + 2
-    if (found.has(piece) || tokens > room.left) continue
-    room.left -= tokens
-    found.set(piece, `- ${piece.line}`)
+/** The pieces of each turn as they came: what was asked, what was found, what was answered. */
+const byTurn = ({ chat, actions }: ReturnType<typeof unrankedPieces>): Piece[][] => {
+  const turns = new Map<number, { asked: Piece[]; found: Piece[]; answered: Piece[] }>()
+  const of = (turn: number) => {
+    const known = turns.get(turn) ?? { asked: [], found: [], answered: [] }
+    turns.set(turn, known)
+    return known
   }
-  for (const piece of take(
-    chat.filter((one) => !said.has(one)),
-    room,
-  ))
-    said.add(piece)
-  return joinSections([
-    section('Conversation', conversation(chat, said)),
-    section('Earlier actions', actions.flatMap((piece) => found.get(piece) ?? []).join('\n')),
-  ])
+  for (const piece of chat) of(piece.turn)[piece.line === 'user' ? 'asked' : 'answered'].push(piece)
+  for (const piece of actions) of(piece.turn).found.push(piece)
+  return [...turns.entries()]
+    .toSorted(([a], [b]) => a - b)
+    .map(([, { asked, found, answered }]) => [...asked, ...found, ...answered])
 }
 
-/** The best pieces that the room holds, whole. */
-const take = (pieces: readonly Piece[], room: { left: number }): Piece[] =>
-  pieces
-    .toSorted((a, b) => byRank(a.rank, b.rank))
-    .filter(({ tokens }) => {
-      const fits = tokens <= room.left
-      if (fits) room.left -= tokens
-      return fits
-    })
-
-const whole = ({ line, text, label }: Piece, fence: Fence): string => `- ${line}\n${fence(text, label)}`
-
-/** In the order of time; a line begins with who said it, and those that follow it are set in. */
-const conversation = (chat: readonly Piece[], said: ReadonlySet<Piece>): string => {
+/** A line of talk begins with who said it, and those that follow it are set in; an action begins with a dash. */
+const conversationOf = (turns: readonly (readonly Piece[])[], told: Told, fence: Fence): string => {
   const lines: string[] = []
   let hidden = 0
-  for (const piece of chat) {
-    if (!said.has(piece)) {
-      hidden++
-      continue
-    }
-    if (hidden > 0) lines.push(leftOut)
-    hidden = 0
-    lines.push(`${piece.line}: ${piece.text.replaceAll('\n', '\n  ')}`)
+  for (const piece of turns.flat()) {
+    const how = told.get(piece)
+    if (piece.kind === 'action') {
+      if (how) lines.push(how === 'line' ? `- ${piece.line}` : found(piece, fence))
+    } else if (how) {
+      if (hidden > 0) lines.push(leftOut)
+      hidden = 0
+      lines.push(`${piece.line}: ${setIn(piece.text)}`)
+    } else hidden++
   }
   return lines.join('\n')
 }
 
 const leftOut = '[messages left out]'
+
+const setIn = (text: string): string => text.replaceAll('\n', '\n  ')
+const found = ({ line, text, label }: Piece, fence: Fence): string => `- ${line}\n${fence(text, label)}`
+
+/** A piece that holds so much of what is asked for is worth telling again. */
+const leastOverlap = 0.3
+
+const recalledOf = (
+  state: HistoryState,
+  pieces: readonly Piece[],
+  told: Told,
+  room: number,
+  fence: Fence,
+): string => {
+  const terms = termsOf(turnPrompt(state))
+  const asked = pieces.flatMap((piece) => {
+    if (told.get(piece) === 'whole') return []
+    const shared = overlap(piece.kind === 'chat' ? piece.text : piece.line, terms)
+    return shared >= leastOverlap ? [{ ...piece, rank: towards(piece.rank, shared) }] : []
+  })
+  return [...take(asked, room - headingTokens)]
+    .map((piece) =>
+      piece.kind === 'chat'
+        ? `- ${piece.line} (turn ${piece.turn}): ${setIn(piece.text)}`
+        : found(piece, fence),
+    )
+    .join('\n')
+}
+
+const headingTokens = 10

@@ -18,12 +18,18 @@ export const outputBudget = (models: Models, model: string | undefined): number 
 
 /** A draft that is longer than this share of the prompt is cut. */
 const draftShare = 0.5
+/** Nearly all drafts are shorter than this. */
+const briefDraft = 0.1
 
 /** What the model of an output tool is shown: the draft before all, then the background, then results in what is left. */
 export const outputContent = (state: OutputState, draft: string | null, budget: number): string => {
   const drafted = section('Draft', fitTokens(draft ?? '', Math.floor(budget * draftShare)))
   const room = budget - estimateTokens(drafted)
-  const background = backgroundWithin(state, room)
+  // in steps, so that a longer draft does not change how much of earlier turns is shown
+  const background = backgroundWithin(
+    state,
+    budget * (room >= budget * (1 - briefDraft) ? 1 - briefDraft : 1 - draftShare),
+  )
   const compacted = latestCompaction(state)
   const calls = answeredCalls(turnActions(state)).filter(({ action }) => !isCompacted(action, compacted))
   return joinSections([

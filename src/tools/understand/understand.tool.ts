@@ -11,6 +11,7 @@ import {
   startOf,
   startsOf,
   structureOf,
+  styleOf,
 } from './analysis.ts'
 
 /** A prompt of at most this many characters that comes without files needs no analysis. */
@@ -54,6 +55,7 @@ export default defineTool({
         next: ['planner'],
       })
     const structure = state.output_structure.length === 0 ? structureOf(value) : []
+    const style = state.output_style === '' ? styleOf(value) : ''
     const start = startOf(value, starts, request, state.output_structure.length + structure.length > 0)
     return checkpoint(
       {
@@ -67,7 +69,7 @@ export default defineTool({
       {
         task_goals: value.task_goal,
         ...(state.scenario === '' && { scenario: scenarioNamed(value, scenarios) }),
-        ...(state.output_style === '' && value.output_style && { output_style: value.output_style }),
+        ...(style !== '' && { output_style: style }),
         ...(structure.length > 0 && { output_structure: structure }),
       },
     )
