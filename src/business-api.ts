@@ -23,6 +23,7 @@ import { fold } from './state/fold.ts'
 import { inlineBlobs } from './state/inline-blobs.ts'
 import type { Log, Models, Sql } from './state/ports.ts'
 import type { RunView } from './state/run-view.ts'
+import type { Tracer } from './state/trace.ts'
 
 export type ApiParts = {
   database: Database
@@ -35,6 +36,7 @@ export type ApiParts = {
   /** Shared by all businesses of this process. */
   lookPlaces: LookPlaces
   log: Log
+  tracer: Tracer
 }
 
 const route = 'POST /v1/runs'
@@ -76,7 +78,7 @@ export const createBusinessApi = (parts: ApiParts, tenant: string): BusinessApi 
   }
 
   return {
-    async submit(request, key) {
+    async submit(request, key, entry = { by: 'call', beganAtMs: Date.now() }) {
       checkRequest(request, graph, models)
       await ensured()
       const named = key === undefined ? undefined : { route, key }
@@ -85,6 +87,9 @@ export const createBusinessApi = (parts: ApiParts, tenant: string): BusinessApi 
         feed.changed(tenant, admission.run.session_id, 'admitted')
         if (!request.delay_ms) ring(queues, tenant, admission.run.id)
       }
+      const { id, session_id, turn } = admission.run
+      const accepted = { run_id: id, business_id: tenant, session_id, turn, replayed: admission.replayed }
+      parts.tracer.accepted({ ...accepted, entry })
       return admission
     },
     run: (runId) => looks.run(runId),

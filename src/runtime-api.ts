@@ -1,22 +1,26 @@
 import type { Graph } from './graph/build.ts'
+import type { Businesses } from './infra/admin/businesses.ts'
 import type { Tokens } from './infra/admin/tokens.ts'
 import type { Users } from './infra/admin/users.ts'
 import type { MemoriesApi } from './infra/memory/api.ts'
 import type { CallCounts } from './infra/models/call/counts.ts'
 import type { ModelService } from './infra/models/call-ports.ts'
 import type { RegistryAdmin } from './infra/registry/admin.ts'
+import type { SpanCounts } from './infra/telemetry/open.ts'
 import type { Models } from './state/ports.ts'
 import type { UsageReports } from './state/registry/usage.ts'
 import type { RunRequest } from './state/run-request.ts'
 import type { Page, RunEvent, RunStatus, RunView, SessionView } from './state/run-view.ts'
 import type { Json, RuntimeState } from './state/runtime-state.ts'
+import type { Entry } from './state/trace.ts'
 
 /** Everything that can be done with runs, on behalf of one business. Errors are MasonError; its code says which. */
 export type BusinessApi = {
-  /** Durable once it resolves, also while the queue is down. `invalid_request` (detail.errors), `idempotency_conflict`, `session_of_another_user`, `too_many_requests` (detail.retry_after_s). */
+  /** Durable once it resolves, also while the queue is down. `invalid_request` (detail.errors), `idempotency_conflict`, `session_of_another_user`, `too_many_requests` (detail.retry_after_s). `entry`: the way it came, for its trace. */
   submit(
     request: RunRequest,
     key?: string,
+    entry?: Entry,
   ): Promise<{ run: { id: string; session_id: string; turn: number; status: RunStatus }; replayed: boolean }>
   /** Resolves once the run is completed, failed, cancelled or waits for input. One that was admitted just now can be given as `submit` gave it. */
   wait(run: string | { id: string; session_id: string }, signal: AbortSignal): Promise<RunView>
@@ -77,7 +81,13 @@ export type Runtime = {
   /** Who a bearer token is, or null. `admin`: the admin token. */
   authenticate(token: string): Promise<{ business_id: string; roles: string[] } | null>
   /** What admins manage, of all businesses. */
-  admin: { tokens: Tokens; users: Users; registry: RegistryAdmin; usage: UsageReports }
+  admin: {
+    businesses: Businesses
+    tokens: Tokens
+    users: Users
+    registry: RegistryAdmin
+    usage: UsageReports
+  }
   health(): Promise<Health>
   /** Counters for /metrics. */
   stats(): Promise<{
@@ -93,6 +103,8 @@ export type Runtime = {
   /** All models of the registry, on behalf of anyone. */
   modelService: ModelService
   modelStats(): ModelStats
+  /** Null while nothing is traced. */
+  spanCounts(): SpanCounts | null
   /** Starts claiming and working on runs in this process, with what belongs to it (relay, reconciler, intake). */
   startWorker(options?: { concurrency?: number }): Promise<void>
   /** Starts learning from ended runs in this process; a worker does so by itself. */

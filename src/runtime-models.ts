@@ -30,6 +30,7 @@ import type { ModelStats } from './runtime-api.ts'
 import type { Clock, Log } from './state/ports.ts'
 import type { FormatView } from './state/registry/response-format.ts'
 import type { Scenarios } from './state/registry/scenario.ts'
+import type { Tracer } from './state/trace.ts'
 
 /** A call goes round its candidates so often at most, with these waits between. */
 const retry = { attempts: 4, baseMs: 500, maxMs: 20_000 }
@@ -46,6 +47,7 @@ type Parts = {
   log: Log
   scrubber: Scrubber
   opened: Closers
+  tracer: Tracer
 }
 
 export type ModelLayer = {
@@ -100,6 +102,7 @@ export const openModelLayer = async (parts: Parts): Promise<ModelLayer> => {
     unread: createUnreadAnswers(database, redact, log),
     costOf: createRunCosts(database, meter),
     counts,
+    tracer: parts.tracer,
   })
   const registryAdmin = createRegistryAdmin({
     database,

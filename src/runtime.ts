@@ -1,6 +1,7 @@
 import { createBusinessApi } from './business-api.ts'
 import { buildGraph } from './graph/build.ts'
 import { loadParts } from './graph/load.ts'
+import { createBusinesses } from './infra/admin/businesses.ts'
 import { createTokens } from './infra/admin/tokens.ts'
 import { createUsers } from './infra/admin/users.ts'
 import { systemClock } from './infra/clock.ts'
@@ -12,6 +13,7 @@ import { openEgress } from './infra/egress.ts'
 import { openFeed } from './infra/events/feed.ts'
 import { createLookPlaces } from './infra/events/looks.ts'
 import { createFileService } from './infra/files/run-files.ts'
+import { warnOfSharedRoot } from './infra/files/shared-root.ts'
 import { newWorkerId } from './infra/ids.ts'
 import { type MemoryWorkOptions, startMemoryWork as startMemoryWorker } from './infra/memory/work.ts'
 import { createUsageReports } from './infra/metering/usage-reports.ts'
@@ -25,6 +27,7 @@ import { scrubbedLog } from './infra/secrets/scrubbed-log.ts'
 import { createScrubber, type Scrubber } from './infra/secrets/scrubber.ts'
 import { scrubSettings } from './infra/secrets/setting-secrets.ts'
 import { silentLog } from './infra/silent-log.ts'
+import { openTelemetry, type TelemetryOptions } from './infra/telemetry/open.ts'
 import { startWorker } from './infra/worker/start.ts'
 import type { WorkerOptions } from './infra/worker/worker.ts'
 import type { BusinessApi, Health, Runtime } from './runtime-api.ts'
@@ -39,6 +42,7 @@ export type RuntimeOptions = {
   clock?: Clock
   models?: Models
   modelWaits?: ModelWaits
+  traceWaits?: Pick<TelemetryOptions, 'everyMs' | 'timeoutMs'>
   toolFolders?: readonly string[]
   queuePrefix?: string
   loadDataDir?: Blob
@@ -73,6 +77,15 @@ const compose = async (config: Config, options: RuntimeOptions, opened: Closers)
   const log = scrubbedLog(options.log ?? silentLog, scrubber)
   const clock = options.clock ?? systemClock
   const graph = buildGraph(await loadParts(options.toolFolders))
+  const telemetry = await openTelemetry({
+    endpoint: config.otlpEndpoint,
+    clock,
+    log,
+    ...options.traceWaits,
+  })
+  // closed last: everything else still ends its spans
+  opened.add(() => telemetry.close())
+  const { tracer } = telemetry
   const { wrap = {} } = options
   const openedDatabase = await openDatabase(config, log, options.loadDataDir)
   opened.add(() => openedDatabase.close())
@@ -96,6 +109,7 @@ const compose = async (config: Config, options: RuntimeOptions, opened: Closers)
     scrubber,
     opened,
     waits: options.modelWaits ?? {},
+    tracer,
   })
   const modelsFor = (caller: Caller): Models => options.models ?? layer.service.for(caller)
   const models = modelsFor({ business_id: 'default', user_id: null, run_id: null })
@@ -104,6 +118,7 @@ const compose = async (config: Config, options: RuntimeOptions, opened: Closers)
   const egress = openEgress()
   opened.add(async () => egress[Symbol.asyncDispose]())
   const files = createFileService({ egress, storage: config.storage, filesRoot: config.filesRoot })
+  opened.add(async () => files[Symbol.asyncDispose]())
   const caps = createQueueCaps(database, clock)
   const lookPlaces = createLookPlaces()
   const apis = new Map<string, BusinessApi>()
@@ -112,7 +127,7 @@ const compose = async (config: Config, options: RuntimeOptions, opened: Closers)
     const api =
       apis.get(businessId) ??
       createBusinessApi(
-        { database, queues, feed, graph, models, caps, lookPlaces, embedder, log },
+        { database, queues, feed, graph, models, caps, lookPlaces, embedder, log, tracer },
         businessId,
       )
     apis.set(businessId, api)
@@ -121,7 +136,7 @@ const compose = async (config: Config, options: RuntimeOptions, opened: Closers)
   const startMemoryWork = (): void => {
     const { memory = {} } = options
     if (memory === 'off') return
-    const work = startMemoryWorker({ database, embedder, modelsFor, clock, log, ...memory })
+    const work = startMemoryWorker({ database, embedder, modelsFor, clock, log, tracer, ...memory })
     opened.add(() => work.close())
   }
   return {
@@ -131,7 +146,9 @@ const compose = async (config: Config, options: RuntimeOptions, opened: Closers)
     authenticate: (token) => tokens.authenticate(token),
     modelService: layer.service,
     modelStats: layer.stats,
+    spanCounts: telemetry.counts,
     admin: {
+      businesses: createBusinesses(database),
       tokens,
       users: createUsers(database),
       registry: layer.registryAdmin,
@@ -140,6 +157,8 @@ const compose = async (config: Config, options: RuntimeOptions, opened: Closers)
     health: () => checkHealth(database, () => queues.ping()),
     stats: () => readStats(database),
     async startWorker({ concurrency = config.concurrency } = {}) {
+      await files.sweep()
+      await warnOfSharedRoot(database, config.filesRoot, log)
       const worker = await startWorker({
         database,
         feed,
@@ -150,13 +169,15 @@ const compose = async (config: Config, options: RuntimeOptions, opened: Closers)
         embedder,
         clock,
         log,
+        tracer,
         workerId: newWorkerId(),
         leaseMs: config.leaseMs,
         concurrency,
         files,
         keep: config.keep,
         ...(options.onLeft && { onLeft: options.onLeft }),
-        submit: (businessId, request, key) => of(businessId).submit(request, key),
+        submit: (businessId, request, key) =>
+          of(businessId).submit(request, key, { by: 'queue', beganAtMs: Date.now() }),
       })
       opened.add(() => worker.close())
       startMemoryWork()

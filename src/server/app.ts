@@ -6,6 +6,7 @@ import fastify, {
   LogController,
 } from 'fastify'
 import type { Runtime } from '../runtime-api.ts'
+import { adminBusinessesRoutes } from './admin/businesses.routes.ts'
 import { registryRoutes } from './admin/registry.routes.ts'
 import { scenariosRoutes } from './admin/scenarios.routes.ts'
 import { adminTokensRoutes } from './admin/tokens.routes.ts'
@@ -72,6 +73,7 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
   runEventsRoutes(app, server)
   sessionsRoutes(app)
   memoriesRoutes(app)
+  adminBusinessesRoutes(app, server)
   adminTokensRoutes(app, server)
   adminUsersRoutes(app, server)
   vendorsRoutes(app, server)

@@ -1,6 +1,6 @@
 import { MasonError } from '../state/errors.ts'
 import { memoryViewSchema } from '../state/memory/view.ts'
-import { businessQuery, given, idParams, memoriesExportQuery, memoriesQuery } from './parameters.ts'
+import { businessQuery, given, idParams, memoriesQuery, ofUserQuery } from './parameters.ts'
 import type { App } from './route.ts'
 import { pageSchema } from './wire.ts'
 
@@ -30,7 +30,7 @@ export const memoriesRoutes = (app: App): void => {
   })
 
   app.get('/v1/memories/export', {
-    schema: { querystring: memoriesExportQuery },
+    schema: { querystring: ofUserQuery },
     config: {
       doc: {
         id: 'exportMemories',
@@ -47,13 +47,34 @@ export const memoriesRoutes = (app: App): void => {
     },
   })
 
+  app.delete('/v1/memories', {
+    schema: { querystring: ofUserQuery },
+    config: {
+      doc: {
+        id: 'deleteMemories',
+        tag,
+        summary: 'Forgets everything remembered and learned of a user',
+        description:
+          'Also the fields of his profile that were learned, the summaries of his sessions, and what was about to be learned of ' +
+          'runs that have ended. The sessions themselves, and what an admin has set of the profile, stay.',
+        role: 'submit',
+        answers: { 204: { description: 'Nothing is remembered of him' } },
+      },
+    },
+    handler: async ({ business, query: { user_id } }, reply) => {
+      await business.memories.forgetAll(user_id)
+      return reply.code(204).send()
+    },
+  })
+
   app.delete('/v1/memories/:id', {
     schema: { params: idParams, querystring: businessQuery },
     config: {
       doc: {
         id: 'deleteMemory',
         tag,
-        summary: 'Forgets a memory for good, with those it took the place of',
+        summary:
+          'Forgets a memory for good, with those it took the place of and the learned fields of the profile that say the same',
         role: 'submit',
         answers: { 204: { description: 'It is gone' } },
         problems: ['not_found'],

@@ -11,7 +11,10 @@ export type Metrics = {
 }
 
 /** Metrics of one server, in a registry of its own. */
-export const createMetrics = (runtime: Pick<Runtime, 'stats' | 'modelStats'>, open: OpenReplies): Metrics => {
+export const createMetrics = (
+  runtime: Pick<Runtime, 'stats' | 'modelStats' | 'spanCounts'>,
+  open: OpenReplies,
+): Metrics => {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry, prefix: 'mason_' })
   const requests = new Histogram({
@@ -29,6 +32,12 @@ export const createMetrics = (runtime: Pick<Runtime, 'stats' | 'modelStats'>, op
   const streams = gauge('mason_event_streams', 'Streams of events open on this process')
   const up = gauge('mason_stats_up', '1 when the counters of the runtime could be read')
 
+  const spans = new Counter({
+    name: 'mason_trace_spans_total',
+    help: 'Spans by what became of them: exported, failed (no collector took them), dropped (no room to wait)',
+    labelNames: ['result'],
+    registers: [registry],
+  })
   const told = modelMetrics(registry)
 
   const readStats = async (): Promise<void> => {
@@ -45,6 +54,8 @@ export const createMetrics = (runtime: Pick<Runtime, 'stats' | 'modelStats'>, op
     async text() {
       streams.set(open.streams)
       told(runtime.modelStats())
+      spans.reset()
+      for (const [result, count] of Object.entries(runtime.spanCounts() ?? {})) spans.inc({ result }, count)
       const read = await readStats().then(
         () => true,
         () => false,

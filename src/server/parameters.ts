@@ -31,7 +31,7 @@ export const plainPageQuery = z.strictObject({ limit: limitSchema, cursor: curso
 const pageQuery = businessQuery.extend(plainPageQuery.shape)
 
 export const sessionsQuery = pageQuery.extend({ user_id: idSchema.optional() })
-export const memoriesExportQuery = businessQuery.extend({ user_id: idSchema })
+export const ofUserQuery = businessQuery.extend({ user_id: idSchema })
 export const memoriesQuery = pageQuery.extend({
   user_id: idSchema,
   query: z.string().min(1).max(2000).optional(),

@@ -1,8 +1,9 @@
-import type { FastifyReply } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { MasonError } from '../state/errors.ts'
 import { runRequestSchema } from '../state/run-request.ts'
 import { runStatusSchema, runViewSchema } from '../state/run-view.ts'
+import type { Entry } from '../state/trace.ts'
 import { businessQuery, given, idParams, runsQuery, submitHeaders } from './parameters.ts'
 import { HttpError } from './problems.ts'
 import type { App, ServerContext } from './route.ts'
@@ -56,6 +57,7 @@ export const runsRoutes = (app: App, { open }: ServerContext): void => {
       const { run, replayed } = await request.business.submit(
         request.body,
         request.headers['idempotency-key'],
+        entryOf(request, reply),
       )
       return announce(reply, run.id, replayed)
         .code(replayed ? 200 : 202)
@@ -80,7 +82,8 @@ export const runsRoutes = (app: App, { open }: ServerContext): void => {
     },
     handler: async (request, reply) => {
       const { business } = request
-      const { run, replayed } = await business.submit(request.body, request.headers['idempotency-key'])
+      const key = request.headers['idempotency-key']
+      const { run, replayed } = await business.submit(request.body, key, entryOf(request, reply))
       announce(reply, run.id, replayed)
       const { signal, release } = open.signalOf(reply.raw)
       try {
@@ -128,6 +131,20 @@ export const runsRoutes = (app: App, { open }: ServerContext): void => {
       return run
     },
   })
+}
+
+/** For the run's trace: when the request began, and the trace of its sender. */
+const entryOf = (
+  request: Pick<FastifyRequest, 'routeOptions' | 'raw'>,
+  reply: Pick<FastifyReply, 'elapsedTime'>,
+): Entry => {
+  const { traceparent } = request.raw.headers
+  return {
+    by: 'http',
+    route: request.routeOptions.url ?? 'unknown',
+    beganAtMs: Date.now() - reply.elapsedTime,
+    traceparent: typeof traceparent === 'string' ? traceparent : undefined,
+  }
 }
 
 const announce = (reply: FastifyReply, runId: string, replayed: boolean): FastifyReply => {

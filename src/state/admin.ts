@@ -2,7 +2,19 @@ import { z } from 'zod'
 import { changeOf, labelSchema } from './registry/common.ts'
 import { idSchema } from './run-request.ts'
 
-/** What admins send and are shown: tokens and users of a business. CONTRACT section 7. */
+/** What admins send and are shown: businesses, with their tokens and users. CONTRACT section 7. */
+
+export const businessInputSchema = z.strictObject({
+  id: idSchema,
+  /** Whether anything is learned from its runs: memories, fields of profiles, summaries of sessions. */
+  learning: z.boolean().default(true),
+})
+export const businessChangeSchema = changeOf(businessInputSchema.pick({ learning: true }))
+export const businessViewSchema = z.strictObject({
+  id: z.string(),
+  learning: z.boolean(),
+  created_at: z.string(),
+})
 
 const tokenRoleSchema = z.enum(['submit', 'read', 'admin'])
 
@@ -32,6 +44,9 @@ export const userInputSchema = z.strictObject({
 export const userChangeSchema = z.strictObject({ profile: userInputSchema.shape.profile })
 export const userViewSchema = userInputSchema.extend({ id: z.string(), updated_at: z.string() })
 
+export type BusinessInput = z.infer<typeof businessInputSchema>
+export type BusinessChange = z.infer<typeof businessChangeSchema>
+export type BusinessView = z.infer<typeof businessViewSchema>
 export type TokenInput = z.infer<typeof tokenInputSchema>
 export type TokenChange = z.infer<typeof tokenChangeSchema>
 export type TokenView = z.infer<typeof tokenViewSchema>

@@ -1,3 +1,4 @@
+import type { ImageDescription } from './files/image.ts'
 import type { PreparedFiles, TableAnswer, TableQuery } from './files/ports.ts'
 import type { Verdict } from './memory/gate.ts'
 import type { FoundMemory, Note } from './memory/kinds.ts'
@@ -19,7 +20,14 @@ export type Clock = {
   sleep(ms: number, signal?: AbortSignal): Promise<void>
 }
 
-export type ModelRole = 'distill' | 'understand' | 'planner' | 'reflection' | 'output' | 'compaction'
+export type ModelRole =
+  | 'distill'
+  | 'understand'
+  | 'planner'
+  | 'reflection'
+  | 'output'
+  | 'compaction'
+  | 'vision'
 
 /** Tokens a model takes in all, and writes at the most; null where the registry does not say. */
 export type ModelWindow = { context: number | null; output: number | null }
@@ -33,8 +41,13 @@ export type ToolCallRequest = {
 /** What a model thought before it called tools, and the alias it has here: it goes back to its own vendor only. */
 export type Reasoning = { text: string; by: string }
 
+/** An image that is shown to a model; `data` is base64. */
+export type ImagePart = { type: 'image'; mime_type: string; data: string }
+
 export type ModelMessage =
-  | { role: 'system' | 'user'; content: string }
+  | { role: 'system'; content: string }
+  /** Images stand before the text. Only models that see are chosen for them. */
+  | { role: 'user'; content: string; images?: readonly ImagePart[] }
   | {
       role: 'assistant'
       content: string
@@ -81,6 +94,8 @@ export type Models = {
   call(request: ModelRequest, signal: AbortSignal): Promise<ModelReply>
   /** What its run has cost so far, as people write money; the highest of several currencies. Absent: costs are not known. */
   cost?(): Promise<number>
+  /** Whether a model that sees is set up for the caller. Absent: none is. */
+  sees?(): boolean
   /** Whether a caller may name this model. */
   knows(model: string): boolean
   /** The smallest window among the models that may serve a role, so that a prompt fits whoever answers. Absent: unknown. */
@@ -101,6 +116,11 @@ export type Files = {
   ): Promise<PreparedFiles>
   /** The rows of one SELECT over tables of the run. */
   query(query: TableQuery, signal: AbortSignal): Promise<TableAnswer>
+  /** What models said of images, by the hash of their bytes, within the run's business. */
+  descriptions: {
+    find(sha256: string): Promise<ImageDescription | null>
+    keep(sha256: string, description: ImageDescription): Promise<void>
+  }
 }
 
 /** Results over 32 KB, by content hash, of this business. */
@@ -117,7 +137,10 @@ export type Memories = {
   any(): Promise<boolean>
   /** What has to do with a text, the best first. */
   search(text: string, limit: number, signal: AbortSignal): Promise<FoundMemory[]>
-  /** The same for the request of a turn, with the preferences that hold whatever is asked; notes that they were used. */
+  /**
+   * The same for the request of a turn, with the preferences that hold whatever is asked and the earlier talk it goes back
+   * to; notes that they were used.
+   */
   recall(text: string, limit: number, signal: AbortSignal): Promise<FoundMemory[]>
   /** Writes through the gate. `place` names the note within the run: written twice, it is there once. */
   remember(note: Note, place: string, signal: AbortSignal): Promise<Verdict & { id: string | null }>

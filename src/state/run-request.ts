@@ -103,4 +103,6 @@ export type Limits = z.infer<typeof limitsSchema>
 /** A request as the database keeps it: uploads are blobs, every file is an origin file. */
 export type AdmittedRequest = Omit<RunRequest, 'files' | 'session_id' | 'business_id'> & {
   files: OriginFile[]
+  /** The whole addresses of files whose `local_path` hides what may be a key, by that path. Shown nowhere. */
+  addresses?: Record<string, string>
 }

@@ -9,6 +9,7 @@ import { startServer, type TestServer } from '../support/http.ts'
 import { dumpDatabase, leaksOf, openSql, type WatchedRedis, watchRedis } from '../support/registry-canary.ts'
 import { type Careless, faults, mark, startCareless, waits } from '../support/registry-careless.ts'
 import { openTestRuntime, type TestRuntime } from '../support/test-runtime.ts'
+import { startTraceCollector, type TraceCollector } from '../support/trace-collector.ts'
 import { callWith } from '../support/vendors.ts'
 
 /** A secret in every key and in every header of an endpoint; every path an error can take, and every place it can end in. */
@@ -29,6 +30,7 @@ let database: Database
 let runtime: TestRuntime
 let server: TestServer
 let redis: WatchedRedis | null = null
+let collector: TraceCollector
 /** What callers, admins and the outside were told, and what was logged, before anything took secrets out of it. */
 const shown: string[] = []
 const logged: string[] = []
@@ -43,16 +45,22 @@ beforeAll(async () => {
   const take = (data: unknown, message: string): void =>
     void logged.push(inspect([message, data], { depth: 20, showHidden: true }))
   const log: Log = { debug: take, info: take, warn: take, error: take }
-  runtime = await openTestRuntime(backend, {
-    log,
-    modelWaits: { cooling: soon, disabled: soon, retry: { attempts: 2, ...soon } },
-    wrap: {
-      database(opened) {
-        database = opened
-        return opened
+  collector = await startTraceCollector()
+  const config = { ...backend.config, otlpEndpoint: collector.url }
+  runtime = await openTestRuntime(
+    { ...backend, config },
+    {
+      log,
+      traceWaits: { everyMs: 50 },
+      modelWaits: { cooling: soon, disabled: soon, retry: { attempts: 2, ...soon } },
+      wrap: {
+        database(opened) {
+          database = opened
+          return opened
+        },
       },
     },
-  })
+  )
   const logger = pino({ level: 'trace' }, { write: (line) => void logged.push(line) })
   server = await startServer({ runtime, auth: 'required', adminToken: admin, logger })
 })
@@ -61,6 +69,7 @@ afterAll(async () => {
   await runtime?.close()
   await redis?.[Symbol.asyncDispose]()
   await vendor?.[Symbol.asyncDispose]()
+  await collector?.[Symbol.asyncDispose]()
   await backend?.drop()
 })
 
@@ -126,7 +135,7 @@ const dumpTables = async (): Promise<string> => {
   return await dumpDatabase(sql)
 }
 
-test('no secret shows in answers, errors, logs, metrics, the database or Redis, however a vendor fails', async () => {
+test('no secret shows in answers, errors, logs, metrics, traces, the database or Redis, however a vendor fails', async () => {
   await make('/response-formats', {
     name: 'quick poll',
     category: 'text-to-video',
@@ -188,6 +197,11 @@ test('no secret shows in answers, errors, logs, metrics, the database or Redis, 
     const run = await runtime.complete({ prompt: `try ${fault}`, limits: { timeout_ms: 4000 } })
     show('run', run)
     show('state', await runtime.stateOf(run.id))
+    const trace = run.id.replace('run_', '')
+    await collector.received(
+      'work on it',
+      ({ traceId, name }) => traceId === trace && name.startsWith('invoke_workflow'),
+    )
   }
 
   // an admin's own slips: the answer may name the field and nothing that stood in it
@@ -215,6 +229,7 @@ test('no secret shows in answers, errors, logs, metrics, the database or Redis, 
     answers: shown.join('\n'),
     logs: logged.join('\n'),
     database: await dumpTables(),
+    traces: collector.raw.join('\n'),
     ...(await redis?.dump()),
   }
   // or the search has looked in the wrong place
@@ -222,10 +237,11 @@ test('no secret shows in answers, errors, logs, metrics, the database or Redis, 
     answers: [mark, '[secret]', openai.key],
     logs: ['model call again', '/v1/chat/completions'],
     database: [mark, '[secret]', openai.key],
+    traces: ['invoke_workflow', 'mason.model.role', 'model_unauthorized'],
     commands: ['evalsha', backend.queuePrefix],
     keys: [backend.queuePrefix],
   }
   for (const [place, text] of Object.entries(places))
     for (const sign of signs[place] ?? []) expect(text, place).toContain(sign)
   expect(Object.entries(places).flatMap(([place, text]) => leaksOf(place, text, secrets))).toEqual([])
-})
+}, 180_000)

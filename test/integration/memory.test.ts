@@ -74,7 +74,8 @@ describe('a fact told in the first turn', () => {
     expect(contents(state.memory)).toContain('I am allergic to peanuts.')
 
     const anew = await runtime.stateOf((await runtime.complete({ user_id, prompt })).id)
-    expect(contents(anew.memory)).toEqual(['I am allergic to peanuts.'])
+    const facts = anew.memory.filter(({ kind }) => kind !== 'episode')
+    expect(contents(facts)).toEqual(['I am allergic to peanuts.'])
     expect(anew.memory[0]).toMatchObject({ kind: 'fact', source_action_ids: [1] })
 
     const stranger = await runtime.stateOf((await runtime.complete({ user_id: unique('eve'), prompt })).id)
@@ -330,6 +331,49 @@ describe('the embedding model', () => {
 })
 
 describe('a search', () => {
+  test('is one round trip among built-in vectors, and asks a model only for who has vectors of it', async () => {
+    const model = unique('space')
+    const asked: string[] = []
+    let trips = 0
+    const watched: Database = {
+      ...database,
+      asBusiness: (...given) => {
+        trips++
+        return database.asBusiness(...given)
+      },
+    }
+    const embedder = {
+      ...hashOnly,
+      offers: () => true,
+      embed: async (space: string, texts: readonly string[]) => {
+        asked.push(space)
+        return texts.map(hashEmbedding)
+      },
+    }
+    const search = async (user_id: string) => {
+      asked.length = 0
+      trips = 0
+      const who = { tenant: 'default', user_id }
+      const caller = { business_id: 'default', user_id, run_id: null }
+      const parts = { database: watched, embedder: { ...embedder, current: () => model }, log }
+      const found = await searchMemories(parts, who, caller, { text: 'metric units', limit: 3 }, never())
+      return { found: contents(found), best: found[0]?.relevance ?? 0, models: asked.includes(model), trips }
+    }
+    const note = { content: 'I prefer metric units.', ...own }
+    const [nobody, builtIn, moved] = [unique('u'), unique('u'), unique('u')]
+    expect(await search(nobody)).toEqual({ found: [], best: 0, models: false, trips: 1 })
+    await userOf(builtIn).remember(note, '1', never())
+    const first = await search(builtIn)
+    expect(first).toMatchObject({ found: [note.content], models: false, trips: 1 })
+    const parts = { database, embedder: { ...embedder, current: () => model }, log }
+    const source = { session_id: 's', run_id: unique('run') }
+    const mine = createMemories(parts, { tenant: 'default', user_id: moved }, source)
+    await mine.remember(note, '1', never())
+    // a space that he has nothing in takes nothing from how well it fits
+    expect(await search(moved)).toMatchObject({ found: [note.content], models: true, trips: 2 })
+    expect((await search(moved)).best).toBeCloseTo(first.best, 5)
+  })
+
   test('finds what brute force finds, below and above the number that is compared exactly', async () => {
     for (const [size, atLeast] of [
       [500, 1],
@@ -360,7 +404,7 @@ describe('a search', () => {
           .map((vector, at) => ({ at, dot: vector.reduce((sum, x, i) => sum + x * (q[i] ?? 0), 0) }))
           .toSorted((a, b) => b.dot - a.dot)
           .slice(0, 10)
-        const near = [{ space: hashSpace, size, vector: q }]
+        const near = [{ space: hashSpace, vector: q }]
         const found = await asUser(database, who, (sql) =>
           findMemories(sql, who, { words: null, vectors: near }, 10),
         )

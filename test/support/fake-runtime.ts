@@ -188,6 +188,9 @@ export const createFakeRuntime = (): FakeRuntime => {
           note('memories', 'forget', id)
           return false
         },
+        async forgetAll(userId) {
+          note('memories', 'forget all', userId)
+        },
       },
       async session(id) {
         note('session', id)
@@ -239,6 +242,7 @@ export const createFakeRuntime = (): FakeRuntime => {
     models: null as unknown as Runtime['models'],
     modelService: null as unknown as Runtime['modelService'],
     modelStats: () => ({ requests: [], tokens: [], fallbacks: 0, pools: [] }),
+    spanCounts: () => null,
     startWorker: async () => undefined,
     startMemoryWork: () => undefined,
     close: async () => undefined,

@@ -105,6 +105,7 @@ export const workOn = async (
       read: async () => new Uint8Array(),
       prepare: async () => ({ origin_files: [], documents: {}, tables: {}, other_files: {} }),
       query: async () => ({ ok: false as const, reason: 'there are no tables' }),
+      descriptions: { find: async () => null, keep: async () => {} },
     },
     blobs: { read: async (hash: string) => memory.blobs.get(hash) ?? null },
     users: { profile: async () => ({}) },

@@ -4,7 +4,7 @@ import { type ActionDraft, prepareAction } from '../../src/state/checkpoint.ts'
 import { MasonError } from '../../src/state/errors.ts'
 import { applyAction } from '../../src/state/fold.ts'
 import type { Patch } from '../../src/state/patch.ts'
-import type { PersonAnswer, Question } from '../../src/state/ports.ts'
+import type { Memories, PersonAnswer, Question } from '../../src/state/ports.ts'
 import {
   type ActionBody,
   emptyState,
@@ -19,6 +19,7 @@ type Setting = {
   files?: Record<string, string | Uint8Array>
   state?: Partial<RuntimeState>
   answer?: PersonAnswer
+  memories?: Memories
   signal?: AbortSignal
 }
 
@@ -47,7 +48,7 @@ const inMemory = (contents: Record<string, string | Uint8Array>) => ({
 
 /**
  * Runs one tool on a hand-made state, in memory: the fields it may read and write and the shape of its action are
- * checked as the graph checks them. Of the services only files, ask and checkpoint are there.
+ * checked as the graph checks them. Of the services only files, ask, checkpoint and the memories given are there.
  */
 export const visitTool = async (tool: AnyTool, setting: Setting): Promise<Visited> => {
   const { input, files = {}, answer, signal = new AbortController().signal } = setting
@@ -67,6 +68,7 @@ export const visitTool = async (tool: AnyTool, setting: Setting): Promise<Visite
     call: { index: 0, id: 'call_0', input: tool.input.parse(input) },
     files: inMemory(files),
     blobs: { read: async () => null },
+    memories: setting.memories,
     async ask(question: Question): Promise<PersonAnswer> {
       questions.push(question)
       if (!answer) throw new Error('the setting has no answer')

@@ -198,8 +198,13 @@ export const findEarlier = async (
 /** Uploaded bytes go to blobs under their hash; the request keeps where they are. */
 const splitUploads = (request: RunRequest): { admitted: AdmittedRequest; uploads: Upload[] } => {
   const uploads: Upload[] = []
+  const addresses: Record<string, string> = {}
   const files = (request.files ?? []).map(({ name, type, mapping, content_base64, url }): OriginFile => {
-    if (url !== undefined) return { name, type, local_path: urlPlace(url), mapping: null }
+    if (url !== undefined) {
+      const { local_path, hidden } = urlPlace(url)
+      if (hidden) addresses[local_path] = url
+      return { name, type, local_path, mapping: null }
+    }
     if (content_base64 === undefined) return { name, type, local_path: '', mapping: mapping ?? null }
     const bytes = Buffer.from(content_base64, 'base64')
     const hash = sha256(bytes)
@@ -207,7 +212,8 @@ const splitUploads = (request: RunRequest): { admitted: AdmittedRequest; uploads
     return { name, type, local_path: `blob:${hash}`, mapping: null }
   })
   const { session_id: _session, business_id: _business, ...rest } = request
-  return { admitted: { ...rest, files }, uploads }
+  const hides = Object.keys(addresses).length > 0
+  return { admitted: { ...rest, files, ...(hides && { addresses }) }, uploads }
 }
 
 /** Makes the business known; a token or a trusted producer named it. */

@@ -2,9 +2,10 @@ import type { Graph } from '../../graph/build.ts'
 import { executeRun, failure, type Left, Stopped } from '../../graph/execute.ts'
 import { LiveRun } from '../../graph/live-run.ts'
 import { MasonError } from '../../state/errors.ts'
-import type { Clock, Log, Models, Sql } from '../../state/ports.ts'
+import type { Clock, Log, Models, Outcome, Sql } from '../../state/ports.ts'
 import type { Scenarios } from '../../state/registry/scenario.ts'
 import { emptyState } from '../../state/runtime-state.ts'
+import { noTracer, type RunFacts, type RunWork, type Tracer } from '../../state/trace.ts'
 import type { Database } from '../database/database.ts'
 import type { Feed } from '../events/feed.ts'
 import type { FileService } from '../files/run-files.ts'
@@ -35,6 +36,7 @@ export type WorkerOptions = {
   leaseMs: number
   concurrency: number
   files: FileService
+  tracer?: Tracer
   /** Told of every run this process lets go of, with the state it held; tests compare that with what is stored. */
   onLeft?: (run: LiveRun, left: Left) => void
   /** Rings for a run that this process cannot take itself. */
@@ -43,7 +45,7 @@ export type WorkerOptions = {
 
 /** Works on runs in this process: claims whose turn it is, keeps their leases, and lets go of them cleanly. */
 export const createWorker = (options: WorkerOptions) => {
-  const { database, feed, graph, clock, log, workerId, leaseMs } = options
+  const { database, feed, graph, clock, log, workerId, leaseMs, tracer = noTracer } = options
   const slots = createSlots(options.concurrency)
   const leases = keepLeases({ sql: database, clock, log, workerId, leaseMs })
   const stopHints = feed.onCancelling(() => void leases.lookForCancels())
@@ -79,7 +81,10 @@ export const createWorker = (options: WorkerOptions) => {
     if (closing) control.abort(new Stopped({ kind: 'hand_back' }))
     const worked = { ms: claim.worked_ms }
     try {
-      const left = await run(claim, control, { signal: lease.signal, check: held.check }, worked)
+      const fence = { signal: lease.signal, check: held.check }
+      const left = await tracer.run(workOf(claim, workerId), (note) =>
+        run(claim, control, fence, worked, note),
+      )
       if (left === 'handed_back' && (await handBackRun(database, claim, worked.ms))) options.ring(claim)
       log.debug({ run_id: claim.run_id, left }, 'let go of a run')
     } catch (error) {
@@ -97,8 +102,12 @@ export const createWorker = (options: WorkerOptions) => {
     control: AbortController,
     lease: SteadyLease,
     worked: { ms: number },
+    note: (facts: RunFacts) => void,
   ): Promise<Left> => {
-    if (claim.stalls > maxStalls && (await giveUpRun(database, claim, poisoned(claim)))) return 'ended'
+    if (claim.stalls > maxStalls && (await giveUpRun(database, claim, poisoned(claim)))) {
+      note({ left: 'ended', outcome: poisoned(claim) })
+      return 'ended'
+    }
     const sql = createSteadySql(database, clock, lease)
     // a session whose next action is its first has nothing to read
     const isNew = claim.next_seq === 1
@@ -110,6 +119,7 @@ export const createWorker = (options: WorkerOptions) => {
         clock,
         newAttemptId,
         scenarios: options.scenarios,
+        tracer,
         events: {
           onAction: () => feed.changed(claim.tenant, claim.session_id, 'action'),
           // a new claim's attempts come after all of the one before, so that they void what was streamed then
@@ -127,6 +137,7 @@ export const createWorker = (options: WorkerOptions) => {
       control.abort(new Stopped({ kind: 'cancel', reason: claim.cancel_reason ?? '' }))
     try {
       const left = await executeRun(graph, live, servicesOf(claim, sql), control)
+      note({ left, outcome: left === 'ended' ? (live.outcome ?? answered) : null })
       options.onLeft?.(live, left)
       return left
     } finally {
@@ -143,7 +154,7 @@ export const createWorker = (options: WorkerOptions) => {
     files: options.files.for(sql, claim),
     blobs: { read: (hash: string) => readBlob(sql, claim.tenant, hash) },
     users: { profile: (userId: string) => readProfile(sql, claim.tenant, userId) },
-    memories: createMemories({ database, embedder: options.embedder, log }, claim, claim),
+    memories: createMemories({ database, embedder: options.embedder, log, tracer }, claim, claim),
     clock,
     log,
   })
@@ -180,6 +191,19 @@ export const createWorker = (options: WorkerOptions) => {
 const attemptsOfClaim = 1000
 
 export type Worker = ReturnType<typeof createWorker>
+
+/** How a run ends that nothing else ended. */
+const answered: Outcome = { status: 'completed', reason: 'answered' }
+
+const workOf = ({ tenant, stalls, ...claim }: Claim, workerId: string): RunWork => ({
+  run_id: claim.run_id,
+  business_id: tenant,
+  session_id: claim.session_id,
+  turn: claim.turn,
+  epoch: claim.epoch,
+  claims: stalls,
+  worker_id: workerId,
+})
 
 const poisoned = (claim: Claim) =>
   failure(
