@@ -8,13 +8,15 @@ import type { Metrics } from './metrics.ts'
 import type { OpenReplies } from './open-replies.ts'
 import { HttpError } from './problems.ts'
 import type { App } from './route.ts'
+import { dropUnreadBody } from './unread-body.ts'
 
-/** Gives every answer its request id, and counts and logs every request. */
+/** Gives every answer its request id and a sender that still listens, and counts and logs every request. */
 export const watchRequests = (app: App, open: OpenReplies, metrics: Metrics): void => {
   app.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id)
     open.track(reply.raw)
   })
+  app.addHook('onSend', async ({ raw }) => dropUnreadBody(raw))
   app.addHook('onResponse', async (request, reply) => {
     const { url: route = 'unknown', config } = request.routeOptions
     const seconds = reply.elapsedTime / 1000

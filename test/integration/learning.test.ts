@@ -93,10 +93,7 @@ const whileLearning = async (work: () => Promise<unknown>): Promise<string> => {
 test('several runs are learned from at once, the turns of a session one after the other', async () => {
   const sessions = [unique('ses'), unique('ses')]
   const runs: string[] = []
-  for (const session_id of [...sessions, ...sessions]) {
-    const asked = { user_id: `u-${session_id}`, session_id, prompt: 'I live in Lyon. What is 2 + 2?' }
-    runs.push((await runtime.complete(asked)).id)
-  }
+  const slowStarted = deferred()
   const together = deferred()
   let learning = 0
   let most = 0
@@ -105,14 +102,26 @@ test('several runs are learned from at once, the turns of a session one after th
     async call(...args: Parameters<typeof models.call>) {
       learning++
       most = Math.max(most, learning)
+      slowStarted.resolve()
       if (learning === sessions.length) together.resolve()
       await together.promise
       learning--
       return models.call(...args)
     },
   }
+  // nothing else is due when the first of them begins
+  const [first = '', second = ''] = sessions
+  const asked = (session_id: string) => ({
+    user_id: `u-${session_id}`,
+    session_id,
+    prompt: 'I live in Lyon. What is 2 + 2?',
+  })
+  runs.push((await runtime.complete(asked(first))).id)
   const work = startMemoryWork({ ...parts(slow), clock: systemClock, everyMs: 20 })
   try {
+    await slowStarted.promise
+    for (const session_id of [second, first, second])
+      runs.push((await runtime.complete(asked(session_id))).id)
     await until('all is learned', async () => {
       const left = await Promise.all(runs.map(waiting))
       return left.every((count) => count === 0)
@@ -157,6 +166,33 @@ describe('what was learned of a user', () => {
     expect(await remembered(user_id)).toEqual(['My name is Clara Jensen.'])
   })
 
+  test('is not learned again when the memory that says it is forgotten, nor told on in a summary', async () => {
+    const user_id = unique('clara')
+    const { memories, fork } = runtime.of('default')
+    const prompt = 'I speak Danish. Remember this.'
+    const forget = async () => {
+      const [memory] = await memories.export(user_id)
+      return call('DELETE', `/v1/memories/${memory?.id}`)
+    }
+    const run = await runtime.complete({ user_id, prompt })
+    expect([await remembered(user_id), await waiting(run.id)]).toEqual([['I speak Danish.'], 1])
+    expect((await forget()).status).toBe(204)
+    expect(await waiting(run.id)).toBe(0)
+    // the same while it is being learned
+    await runtime.complete({ user_id, prompt })
+    expect(await whileLearning(forget)).toBe('lease_lost')
+    expect(await remembered(user_id)).toEqual([])
+    // what both have, and a session that has nothing to do with it
+    const told = await tell(user_id, unique('ses'), prompt)
+    const copy = await fork(told.session_id, told.last_action_id ?? 0)
+    const other = await tell(user_id, unique('ses'), 'What is 2 + 2?')
+    expect(await summaryOf(String(copy?.id))).toMatch('Danish')
+    expect((await forget()).status).toBe(204)
+    expect(await summaryOf(told.session_id)).toBe('')
+    expect(await summaryOf(String(copy?.id))).toBe('')
+    expect(await summaryOf(other.session_id)).toMatch('2 + 2')
+  })
+
   test('is all forgotten at once, also what was about to be learned; others keep theirs', async () => {
     const [user_id, other] = [unique('clara'), unique('bob')]
     const mine = await tell(user_id, unique('ses'), 'My name is Clara Jensen. I speak Danish. What is 2 + 2?')
@@ -179,6 +215,18 @@ describe('what was learned of a user', () => {
     expect((await call('DELETE', '/v1/memories')).body.errors).toMatchObject([{ pointer: '/user_id' }])
     expect((await call('DELETE', `/v1/memories?user_id=${unique('nobody')}`)).status).toBe(204)
     await learnAll()
+  })
+
+  test('stands in no log when a reply cannot be read', async () => {
+    const said: unknown[] = []
+    const log = { ...silentLog, warn: (...entry: unknown[]) => void said.push(entry) }
+    await runtime.complete({ user_id: unique('clara'), prompt: 'My name is Clara Jensen, hello.' })
+    const claim = await takeDistillation(database, 60_000)
+    if (!claim) throw new Error('nothing waits')
+    const garbled = modelsOf(() => ({ text: '{Clara Jensen}' }))
+    await distilRun({ ...parts(garbled), log }, claim, never())
+    expect(JSON.stringify(said)).toMatch('not JSON')
+    expect(JSON.stringify(said)).not.toMatch('Clara')
   })
 
   test('is not written any more by who was learning while it was forgotten', async () => {

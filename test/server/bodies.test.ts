@@ -1,3 +1,7 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { setImmediate } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import type { Call } from '../support/http.ts'
 import { body, serve } from './setting.ts'
@@ -154,4 +158,20 @@ describe('a body', () => {
     expect(reply.status).toBe(422)
     expect(reply.body.errors).toHaveLength(1000)
   })
+
+  it.each(['GET /v1/runs', 'TRACE /v1/runs', 'POST /v1/runs', 'POST /nowhere'])(
+    'that comes after the answer to %s is known does not cost its sender the answer',
+    async (line) => {
+      const { server } = await serve({ auth: 'required' })
+      const socket = connect(Number(new URL(server.url).port), '127.0.0.1')
+      const answer = text(socket)
+      socket.write(`${line} HTTP/1.1\r\nhost: a\r\nconnection: close\r\ncontent-length: 4\r\n\r\n`)
+      await once(server.app.server, 'request')
+      for (let turn = 0; turn < 50; turn++) await setImmediate()
+      // an answer that had left by now would be lost to the reset that these bytes meet
+      expect(socket.bytesRead).toBe(0)
+      socket.write('null')
+      expect(await answer).toMatch(/^HTTP\/1\.1 40[145] /)
+    },
+  )
 })

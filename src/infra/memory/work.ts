@@ -39,18 +39,25 @@ export const startMemoryWork = (options: MemoryWorkOptions): { close(): Promise<
       if (isMasonError(error, 'lease_lost')) return
       if (!stopped.signal.aborted)
         log.warn({ run_id, tries, error: String(error) }, 'nothing was learned of a run')
-      await failDistillation(database, claim, String(error)).catch(() => {})
+      await failDistillation(database, claim, String(error)).catch((fault: unknown) =>
+        log.warn({ run_id, error: String(fault) }, 'a run that taught nothing waits for its time limit'),
+      )
     }
   }
+  /** Until nothing is due and nobody learns any more: one slow model keeps the others from nothing. */
   const distilAll = async (): Promise<void> => {
     const learners = new Set<Promise<void>>()
+    const oneIsDone = () => Promise.race(learners)
+    const aWhile = () => clock.sleep(everyMs, stopped.signal).catch(() => {})
     try {
       while (!stopped.signal.aborted) {
         const claim = await takeDistillation(database, leaseMs)
-        if (!claim) return
-        const learner = learn(claim).finally(() => learners.delete(learner))
-        learners.add(learner)
-        if (learners.size === mostLearners) await Promise.race(learners)
+        if (claim) {
+          const learner = learn(claim).finally(() => learners.delete(learner))
+          learners.add(learner)
+          if (learners.size === mostLearners) await oneIsDone()
+        } else if (learners.size > 0) await Promise.race([oneIsDone(), aWhile()])
+        else return
       }
     } finally {
       await Promise.all(learners)
