@@ -1,29 +1,12 @@
 import { z } from 'zod'
 import { errorCodes, isMasonError, MasonError, toMasonError } from '../state/errors.ts'
 import type { Clock, Outcome } from '../state/ports.ts'
+import { Stopped } from '../state/stopped.ts'
 import type { ReadonlyAction } from '../state/turn.ts'
 import type { Graph } from './build.ts'
 import { defaultLimits } from './limits.ts'
 import type { LiveRun } from './live-run.ts'
 import type { Services } from './visit.ts'
-
-/** Why a walk is stopped from outside: the reason of its abort signal. */
-export type Stop =
-  | { kind: 'cancel'; reason: string }
-  | { kind: 'time' }
-  /** Another worker has the run, or this one is done with it. */
-  | { kind: 'lease_lost' }
-  /** The worker is shutting down and hands the run back. */
-  | { kind: 'hand_back' }
-
-export class Stopped extends Error {
-  readonly stop: Stop
-  constructor(stop: Stop) {
-    super(`the run was stopped: ${stop.kind}`)
-    this.name = 'Stopped'
-    this.stop = stop
-  }
-}
 
 /** How work on a run in this process came to its end. */
 export type Left = 'ended' | 'parked' | 'requeued' | 'lost' | 'handed_back'

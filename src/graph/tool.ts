@@ -26,7 +26,7 @@ export type Tool<Reads extends StateField, Writes extends PatchField, Schema ext
   /** Prepare tools: true when there is nothing to do. Pure; costs no model call and leaves no action. */
   skip?(state: View<Reads>): boolean
   /** Prepare tools, asked where `skip` is false: whether the services have anything for it. */
-  hasWork?(services: Pick<Context<Writes>, 'memories'>): Promise<boolean>
+  hasWork?(services: Pick<Context<Writes>, 'memories' | 'models'>, state: View<Reads>): Promise<boolean>
   run(
     state: View<Reads>,
     context: ToolContext<Writes, z.infer<Schema>>,

@@ -11,13 +11,13 @@ export default defineNode({
   reads: [...stateFields],
   writes: ['prompts', 'origin_files', 'scenario', 'output_style', 'output_structure', 'chat_history'],
   next: [{ tools: 'prepare' }, 'planner'],
-  async run(state, { checkpoint, request, scenario, run, graph, memories }) {
+  async run(state, { checkpoint, request, scenario, run, graph, memories, models }) {
     const patch = openingPatch(state, request, run.turn)
     const opened = preview(whole(state), run.turn, patch)
     const able = graph.tools.filter(
       (tool) => tool.kinds.includes('prepare') && tool.name !== 'understand' && !graph.skips(tool, opened),
     )
-    const busy = await Promise.all(able.map((tool) => tool.hasWork?.({ memories }) ?? true))
+    const busy = await Promise.all(able.map((tool) => tool.hasWork?.({ memories, models }, opened) ?? true))
     const next = able.filter((_, at) => busy[at])
     const files = request.files.map((file) => file.name)
     const given = givenBy(request)

@@ -1,5 +1,5 @@
 import type { ImageDescription } from './files/image.ts'
-import type { PreparedFiles, TableAnswer, TableQuery } from './files/ports.ts'
+import type { PreparedBefore, PreparedFiles, TableAnswer, TableQuery } from './files/ports.ts'
 import type { Verdict } from './memory/gate.ts'
 import type { FoundMemory, Note } from './memory/kinds.ts'
 import type { Json, OriginFile, Usage } from './runtime-state.ts'
@@ -106,12 +106,12 @@ export type Models = {
 
 /** The files of one run, and no others. */
 export type Files = {
-  /** The bytes of one of the run's own files. Throws `not_found` when they are gone. */
+  /** The bytes of one of the run's own files. Throws `not_found` when they are gone; detail `{passing: true}`: it may pass. */
   read(file: Readonly<OriginFile>, signal: AbortSignal): Promise<Uint8Array>
-  /** What files hold; one that cannot be read says so in its entry. `takenTables`: names that tables of the run have. */
+  /** What files hold; one that cannot be read, or that there was no time for, says so in its entry. */
   prepare(
     files: readonly Readonly<OriginFile>[],
-    takenTables: readonly string[],
+    before: PreparedBefore,
     signal: AbortSignal,
   ): Promise<PreparedFiles>
   /** The rows of one SELECT over tables of the run. */

@@ -2,8 +2,9 @@ import { z } from 'zod'
 import { defineTool } from '../graph/tool.ts'
 import type { PreparedFiles } from '../state/files/ports.ts'
 import { tablesOf } from '../state/files/prepared.ts'
+import type { Models } from '../state/ports.ts'
 import { describeImages } from './files/describe-images.ts'
-import { filesToPrepare, withEarlierTries } from './files/to-prepare.ts'
+import { filesToPrepare, filesTried, withEarlierTries } from './files/to-prepare.ts'
 
 /** Makes documents and tables of the files that are new, and has images described. What cannot be read is noted under its name; the run goes on. */
 export default defineTool({
@@ -14,10 +15,12 @@ export default defineTool({
   input: z.strictObject({}),
   reads: ['origin_files', 'preprocessed_files'],
   writes: ['origin_files', 'preprocessed_files'],
-  skip: (state) => filesToPrepare(state).length === 0,
+  skip: (state) => filesToPrepare(state, true).length === 0,
+  hasWork: async ({ models }, state) => filesToPrepare(state, canSee(models)).length > 0,
   async run(state, { checkpoint, files, models, log }, signal) {
-    const taken = tablesOf(state).map(({ table }) => table.table)
-    const opened = await files.prepare(filesToPrepare(state), taken, signal)
+    const tables = tablesOf(state).map(({ table }) => table.table)
+    const before = { tables, tried: filesTried(state) }
+    const opened = await files.prepare(filesToPrepare(state, canSee(models)), before, signal)
     const services = { files, models, log }
     const seen = await describeImages(opened, state.origin_files, services, signal)
     const { prepared, described, usage } = seen
@@ -33,6 +36,8 @@ export default defineTool({
     )
   },
 })
+
+const canSee = (models: Pick<Models, 'sees'>): boolean => models.sees?.() === true
 
 const count = (many: number, one: string): string => `${many} ${one}${many === 1 ? '' : 's'}`
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { defineTool } from '../graph/tool.ts'
 import type { TableAnswer } from '../state/files/ports.ts'
-import { type PreparedTable, tablesOf } from '../state/files/prepared.ts'
+import { isTableOf, type PreparedTable, tablesOf } from '../state/files/prepared.ts'
 import { quoted } from '../state/files/table-names.ts'
 import type { Json } from '../state/runtime-state.ts'
 import { callInput, faultDraft, resultDraft } from './call-draft.ts'
@@ -58,7 +58,9 @@ export default defineTool({
   writes: [],
   async run(state, context, signal) {
     const { sql } = callInput(context)
-    const all = tablesOf(state).map(({ table }) => table)
+    const all = tablesOf(state)
+      .map(({ table }) => table)
+      .filter((table) => state.origin_files.some((file) => isTableOf(table, file)))
     const tables = named(sql, all).flatMap((table) => {
       const file = findFile(state.origin_files, table.file)
       return file ? [{ table, file }] : []

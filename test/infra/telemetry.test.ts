@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
+import { SpanStatusCode } from '@opentelemetry/api'
 import { InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-node'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { systemClock } from '../../src/infra/clock.ts'
@@ -10,6 +11,7 @@ import { createSpanClock } from '../../src/infra/telemetry/span-clock.ts'
 import { readTraceparent, rootOfRun } from '../../src/infra/telemetry/trace-ids.ts'
 import { MasonError } from '../../src/state/errors.ts'
 import type { Log } from '../../src/state/ports.ts'
+import { Stopped } from '../../src/state/stopped.ts'
 import { type AcceptedRun, noTracer, type RunWork } from '../../src/state/trace.ts'
 import { until } from '../support/spine.ts'
 import { startTraceCollector } from '../support/trace-collector.ts'
@@ -94,6 +96,18 @@ describe('the trace of a run', () => {
     expect(
       JSON.stringify(spans().map(({ attributes, events, status }) => [attributes, events, status])),
     ).not.toContain(words)
+  })
+
+  test('tells what was broken off from outside by its kind, and not as an error', async () => {
+    const { tracer, spans } = openProcess()
+    const stopped = new Stopped({ kind: 'cancel', reason: 'the words of a user' })
+    const visit = tracer.visit({ name: 'planner', kind: 'node', call: null }, () => Promise.reject(stopped))
+    await expect(visit).rejects.toBe(stopped)
+    const [span] = spans()
+    expect(span?.status.code).toBe(SpanStatusCode.UNSET)
+    expect(span?.attributes['mason.stopped']).toBe('cancel')
+    expect(span?.attributes).not.toHaveProperty('error.type')
+    expect(JSON.stringify(span?.attributes)).not.toContain('the words')
   })
 
   test('is kept or not as a whole, where a sampler keeps some: all processes decide alike', async () => {

@@ -1,11 +1,11 @@
 import { once } from 'node:events'
-import { writeFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
+import { readdir, writeFile } from 'node:fs/promises'
+import { createServer, type ServerResponse } from 'node:http'
 import { type AddressInfo, createServer as createTcpServer } from 'node:net'
 import { join } from 'node:path'
 import { AwsClient } from 'aws4fetch'
 import S3rver from 's3rver'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { checkFiles } from '../../src/cli/doctor/files.ts'
 import type { Database } from '../../src/infra/database/database.ts'
 import type { Egress } from '../../src/infra/egress/port.ts'
@@ -237,6 +237,7 @@ describe('where files come from', () => {
     await database?.close()
   })
   const { signal } = new AbortController()
+  const nothingBefore = { tables: [], tried: new Set<string>() }
   const runOf = (tenant: string) => ({ tenant, run_id: 'run' })
   const serviceOf = (options: Partial<FilesOptions>): FileService => {
     const service = createFileService({ egress, storage: {}, filesRoot: null, ...options })
@@ -246,7 +247,7 @@ describe('where files come from', () => {
   const filesOf = (options: Partial<FilesOptions>, tenant = 'b1'): Files =>
     serviceOf(options).for(database, runOf(tenant))
   const noteOf = async (files: Files, file: OriginFile) =>
-    (await files.prepare([file], [], signal)).other_files[file.name]?.notes.join()
+    (await files.prepare([file], nothingBefore, signal)).other_files[file.name]?.notes.join()
 
   test('an address: fetched once, kept as a blob; redirects are followed, faults and bounds are notes', async () => {
     let asked = 0
@@ -266,7 +267,7 @@ describe('where files come from', () => {
       local_path: `url:${at}${path}`,
       mapping: null,
     })
-    const { origin_files, tables } = await files.prepare([file('/moved')], [], signal)
+    const { origin_files, tables } = await files.prepare([file('/moved')], nothingBefore, signal)
     expect(tables['a.csv']).toMatchObject({ rows: 2, table: 'a' })
     expect(origin_files[0]?.local_path).toMatch(/^blob:[0-9a-f]{64}$/)
     expect(asked).toBe(2)
@@ -276,6 +277,43 @@ describe('where files come from', () => {
     expect(asked).toBe(2)
     expect(await noteOf(files, file('/none'))).toContain('status 404 (not there)')
     expect(await noteOf(files, file('/huge'))).toContain('larger than 64 MB')
+    server.closeAllConnections()
+    server.close()
+  })
+
+  test('slow addresses: a business has its share of what is fetched at once, and each file is off the disk when it was opened', async () => {
+    await using temporary = await openFolder()
+    vi.stubEnv('TMPDIR', temporary.path)
+    const held: ServerResponse[] = []
+    const server = createServer((request, response) => {
+      if (request.url === '/first.csv') response.end('n\n1\n')
+      else held.push(response)
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const at = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const file = (path: string): OriginFile => ({
+      ...{ name: path, type: 'text/csv', local_path: `url:${at}/${path}`, mapping: null },
+    })
+    const service = serviceOf({})
+    const prepare = (tenant: string, ...paths: string[]) =>
+      service
+        .for(database, runOf(tenant))
+        .prepare(paths.map(file), nothingBefore, new AbortController().signal)
+    const two = prepare('b1', 'first.csv', 'held')
+    await vi.waitUntil(() => held.length === 1, 30_000)
+    const left = await readdir(temporary.path, { recursive: true })
+    expect(left.filter((path) => /work-[^/]*\/./.test(path) && !path.endsWith('/f2'))).toEqual([])
+    const many = Array.from({ length: 9 }, () => prepare('b1', 'held'))
+    await vi.waitUntil(() => held.length === 8, 30_000)
+    const other = prepare('b2', 'held')
+    await vi.waitUntil(() => held.length === 9, 30_000)
+    for (const response of held.splice(0)) response.writeHead(404).end()
+    expect((await two).tables['first.csv']).toMatchObject({ rows: 1 })
+    expect((await other).other_files.held?.notes.join()).toContain('status 404')
+    await vi.waitUntil(() => held.length === 2, 30_000)
+    for (const response of held) response.writeHead(404).end()
+    await Promise.all(many)
+    vi.unstubAllEnvs()
     server.closeAllConnections()
     server.close()
   })
@@ -306,10 +344,12 @@ describe('where files come from', () => {
       mapping: { provider: 'aliyun', path: 'my sales/销售.csv' },
     }
     const storage = { aliyun: place }
-    expect((await filesOf({ storage }).prepare([file], [], signal)).tables['s.csv']).toMatchObject({
-      rows: 1,
-      from: 'aliyun:my sales/销售.csv',
-    })
+    expect((await filesOf({ storage }).prepare([file], nothingBefore, signal)).tables['s.csv']).toMatchObject(
+      {
+        rows: 1,
+        from: 'aliyun:my sales/销售.csv',
+      },
+    )
     expect(await noteOf(filesOf({ storage }, 'b2'), file)).toContain(
       'aliyun has no object "my sales/销售.csv"',
     )
@@ -332,7 +372,9 @@ describe('where files come from', () => {
       local_path: '',
       mapping: { provider: 'local', path },
     })
-    expect((await files.prepare([local('a.csv')], [], signal)).tables['a.csv']).toMatchObject({ rows: 1 })
+    expect((await files.prepare([local('a.csv')], nothingBefore, signal)).tables['a.csv']).toMatchObject({
+      rows: 1,
+    })
     for (const path of ['../a.csv', '/etc/passwd', 'none.csv', '.', 'a\u0000b'])
       expect(await noteOf(files, local(path))).toContain('it is not there')
   })
@@ -395,12 +437,14 @@ describe('where files come from', () => {
     )
     expect(found.rows).toEqual([{ kept: 1, logged: 0 }])
     const inRun = (run_id: string, tenant = 'default') => serviceOf({}).for(rows, { tenant, run_id })
-    const first = (await inRun(id).prepare([file as OriginFile], [], signal)).other_files['a.csv']
+    const first = (await inRun(id).prepare([file as OriginFile], nothingBefore, signal)).other_files['a.csv']
     expect(first).toMatchObject({ tries: 1, notes: [expect.stringContaining('status 503')] })
     expect(JSON.stringify(first)).not.toContain(key)
     const fork = await api.fork(session_id, 1)
     for (const run_id of [id, fork?.turns[0]?.run_id ?? ''])
-      expect((await inRun(run_id).prepare([file as OriginFile], [], signal)).tables['a.csv']).toBeDefined()
+      expect(
+        (await inRun(run_id).prepare([file as OriginFile], nothingBefore, signal)).tables['a.csv'],
+      ).toBeDefined()
     expect(asked).toEqual(Array(3).fill(`/a.csv?sig=${key}&x=1`))
     // of another business, or of another session of this one, it is nothing
     const other = await runtime.complete({ prompt: 'Hello' })
@@ -417,7 +461,7 @@ describe('where files come from', () => {
     const pdf = await pdfOf([['Cached', 'once']])
     const hash = await keep('b1', pdf)
     const file: OriginFile = { name: 'c.pdf', type: '', local_path: `blob:${hash}`, mapping: null }
-    const first = await files.prepare([file], [], signal)
+    const first = await files.prepare([file], nothingBefore, signal)
     const rows = async (tenant: string) =>
       (
         await database.query<{ created_at: Date; blobs: string[] }>(
@@ -429,13 +473,14 @@ describe('where files come from', () => {
     const never = serviceOf({
       limits: { prepare: { maxBytes: 1, maxMs: 30_000 }, query: { maxBytes: 1, maxMs: 30_000 } },
     })
-    expect(await never.for(database, runOf('b1')).prepare([file], [], signal)).toEqual(first)
+    expect(await never.for(database, runOf('b1')).prepare([file], nothingBefore, signal)).toEqual(first)
     await keep('b2', pdf)
     expect(
-      (await never.for(database, runOf('b2')).prepare([file], [], signal)).other_files['c.pdf']?.notes[0],
+      (await never.for(database, runOf('b2')).prepare([file], nothingBefore, signal)).other_files['c.pdf']
+        ?.notes[0],
     ).toMatch(/more memory|takes longer/)
     await database.query('DELETE FROM blobs WHERE tenant = $1 AND sha256 = $2', ['b1', row?.blobs[0]])
-    expect(await files.prepare([file], [], signal)).toEqual(first)
+    expect(await files.prepare([file], nothingBefore, signal)).toEqual(first)
     expect(await noteOf(files, { ...file, local_path: 'blob:none' })).toContain('its bytes are gone')
     const seen = await database.asBusiness('b2', (sql) => sql.query('SELECT 1 FROM prepared_files'))
     expect(seen.rows).toEqual([])

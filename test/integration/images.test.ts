@@ -76,8 +76,11 @@ const upload = (name: string, bytes: Uint8Array, type = 'image/png') => ({
 })
 const entryOf = ({ preprocessed_files }: RuntimeState, name: string) =>
   preprocessed_files.other_files[name] as { facts: Record<string, unknown>; notes: string[] }
+const preparing = ({ action_history }: RuntimeState) =>
+  action_history.flat().filter(({ node }) => node === 'preprocess-files')
 const plannerReads = (): string => JSON.stringify(fake.requests('planner')[0]?.messages)
 
+const blindTurn = { session_id: '' }
 describe('without a model that sees', () => {
   test('an image keeps its size and a note says what to add; nobody is asked', async () => {
     script({})
@@ -86,9 +89,12 @@ describe('without a model that sees', () => {
     const { facts, notes } = entryOf(await runtime.stateOf(run.id), 'a.png')
     expect(facts).toEqual({ type: 'png', width: 64, height: 48, bytes: pngOf(64, 48).length })
     expect(notes).toEqual([
-      'what it shows is not described: no model that sees is set up; add one to the registry, of the category multimodal or with the capability vision',
+      'what it shows is not described: no model that sees is set up; add one to the registry, of the category multimodal or with the capability vision, and the next turn looks at it',
     ])
     expect(fake.requests('vision')).toEqual([])
+    blindTurn.session_id = run.session_id
+    const next = await runtime.complete({ prompt: 'And now?', session_id: run.session_id })
+    expect(preparing(await runtime.stateOf(next.id))).toHaveLength(1)
   })
 })
 
@@ -100,6 +106,19 @@ describe('with a model that sees', () => {
       endpoint_id: endpoint,
       category: 'multimodal',
     })
+  })
+
+  test('an image that came before it is looked at in the next turn', async () => {
+    const png = pngOf(64, 48)
+    script({ [sha(png)]: saying('An early bird.') })
+    const run = await runtime.complete({ prompt: 'And now?', session_id: blindTurn.session_id })
+    const state = await runtime.stateOf(run.id)
+    expect(entryOf(state, 'a.png')).toMatchObject({
+      facts: { shows: { description: 'An early bird.' } },
+      notes: [],
+    })
+    expect(entryOf(state, 'a.png')).not.toHaveProperty('unseen')
+    expect(preparing(state)).toHaveLength(2)
   })
 
   test('PNG and JPEG are described by their very bytes, paid by the run, shown as words of files', async () => {

@@ -169,7 +169,7 @@ describe('what was learned of a user', () => {
   test('is not learned again when the memory that says it is forgotten, nor told on in a summary', async () => {
     const user_id = unique('clara')
     const { memories, fork } = runtime.of('default')
-    const prompt = 'I speak Danish. Remember this.'
+    const prompt = 'I speak Danish. Remember this. What is 2 + 2?'
     const forget = async () => {
       const [memory] = await memories.export(user_id)
       return call('DELETE', `/v1/memories/${memory?.id}`)
@@ -184,7 +184,8 @@ describe('what was learned of a user', () => {
     expect(await remembered(user_id)).toEqual([])
     // what both have, and a session that has nothing to do with it
     const told = await tell(user_id, unique('ses'), prompt)
-    const copy = await fork(told.session_id, told.last_action_id ?? 0)
+    const actions = (await runtime.stateOf(told.id)).action_history.flat()
+    const copy = await fork(told.session_id, actions.length)
     const other = await tell(user_id, unique('ses'), 'What is 2 + 2?')
     expect(await summaryOf(String(copy?.id))).toMatch('Danish')
     expect((await forget()).status).toBe(204)

@@ -11,6 +11,7 @@ import { body, plan, stateOf } from '../support/actions.ts'
 import { type Backend, openBackend, unique } from '../support/backend.ts'
 import { hashOnly } from '../support/memory.ts'
 import { modelsOf } from '../support/memory-run.ts'
+import { never } from '../support/models.ts'
 import { codeOf, count, openWithDatabase } from '../support/spine.ts'
 import type { TestRuntime } from '../support/test-runtime.ts'
 import { visitTool } from '../support/tool-context.ts'
@@ -192,13 +193,34 @@ describe('recall-memory', () => {
     expect(second.action.result.recalled).toHaveLength(2)
   })
 
+  test('brings a talk again once it has gone on, and never the talk that this one was forked from', async () => {
+    const tell = (session_id: string, summary: string, turn: number) =>
+      database.query('UPDATE sessions SET summary = $2, summary_turn = $3 WHERE session_id = $1', [
+        ...[session_id, summary, turn],
+      ])
+    const { source: earlier } = await runOf()
+    const ask = async (more: object = {}) => (await prepare('Where did we leave it last time?', more)).state
+    await tell(earlier.session_id, 'A dinner for four.', 1)
+    const first = await ask()
+    await tell(earlier.session_id, 'A dinner for five.', 2)
+    const second = await ask({ memory: first.memory })
+    expect(second.memory.map(({ id }) => id)).toEqual(
+      [1, 2].map((turn) => `session ${earlier.session_id} ${turn}`),
+    )
+    expect((await ask({ memory: second.memory })).memory).toEqual(second.memory)
+    const fork = await runOf()
+    await tell(fork.source.session_id, 'A dinner for five.', 2)
+    const recalled = await fork.memories.recall('Where did we leave it last time?', 8, never())
+    expect(recalled).toEqual([])
+  })
+
   test('says that nothing fits, and has no work for who is not known or says nothing', async () => {
     await keep('I am allergic to peanuts.')
     const { state, action } = await prepare('quarterly revenue figures')
     expect([state.memory, action.relevance, action.summary]).toEqual([[], 0, 'Nothing remembered fits'])
     const stranger = await runOf(unique('eve'))
-    expect(await recallMemory.hasWork?.(stranger as never)).toBe(false)
-    expect(await recallMemory.hasWork?.((await runOf()) as never)).toBe(true)
+    expect(await recallMemory.hasWork?.(stranger as never, {} as never)).toBe(false)
+    expect(await recallMemory.hasWork?.((await runOf()) as never, {} as never)).toBe(true)
     expect(recallMemory.skip?.({ prompts: ['  '] } as never)).toBe(true)
   })
 })

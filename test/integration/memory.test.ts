@@ -463,9 +463,9 @@ describe('learning from a run', () => {
       // nothing learns here, and the answer is out
       let asking = 0
       let woken = 0
-      const work = (gate: Promise<void>) =>
+      const work = (gate: Promise<void>, everyMs = 10) =>
         startMemoryWork({
-          ...{ database: sql, embedder: hashOnly, log, clock: systemClock, everyMs: 10 },
+          ...{ database: sql, embedder: hashOnly, log, clock: systemClock, everyMs },
           modelsFor: (caller) => {
             expect(caller.run_id).toBeNull()
             return {
@@ -480,7 +480,8 @@ describe('learning from a run', () => {
           },
         })
       const of = (table: string) => count(sql, `${table} WHERE run_id = '${run.id}'`)
-      const silent = work(held)
+      // takes it at once, and does not look again while it learns
+      const silent = work(held, 60_000)
       await until('one has taken it, and asks the model', () => asking === 1)
       expect(await count(sql, `distillations WHERE run_id = '${run.id}' AND tries = 1`)).toBe(1)
       await sql.query(`UPDATE distillations SET due_at = clock_timestamp() WHERE run_id = $1`, [run.id])

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Database } from '../../src/infra/database/database.ts'
+import { createImageDescriptions } from '../../src/infra/files/image-descriptions.ts'
 import { ensureBusiness } from '../../src/infra/runs/admit.ts'
 import { holdBlobs, holdStored, releaseBlobs, storeBlob } from '../../src/infra/sessions/blobs.ts'
 import { createSweep } from '../../src/infra/sessions/sweep.ts'
@@ -93,6 +94,29 @@ test('what one session lets go of stays for another that came to name it, with w
   expect((await blobs()).filter((hash) => /shared|alone/.test(hash))).toEqual(['shared file', 'shared text'])
   const { rows } = await database.query('SELECT sha256 FROM prepared_files')
   expect(rows).toEqual([{ sha256: 'shared file' }])
+})
+
+test('what a mapped image shows goes with the last session that asked, not before', async () => {
+  for (const nth of ['1', '2', '3']) {
+    await database.query("INSERT INTO sessions (tenant, session_id, user_id) VALUES ('b', $1, 'u')", [
+      `s${nth}`,
+    ])
+    await database.query(
+      `INSERT INTO runs (tenant, run_id, session_id, turn, status, expires_at) VALUES ('b', $1, $2, 1, 'running', clock_timestamp())`,
+      [`r${nth}`, `s${nth}`],
+    )
+  }
+  const of = (run_id: string) => createImageDescriptions(database, { tenant: 'b', run_id })
+  const drop = (session: string) => database.asBusiness('b', (sql) => releaseBlobs(sql, 'b', session))
+  const shows = { description: 'A passport.', text: 'P<UTO', by: 'eye' }
+  await of('r1').keep('hash of an image that is no blob', shows)
+  expect(await of('r2').find('hash of an image that is no blob')).toEqual(shows)
+  await drop('s1')
+  expect(await of('r2').find('hash of an image that is no blob')).toEqual(shows)
+  await drop('s2')
+  expect(await of('r3').find('hash of an image that is no blob')).toBeNull()
+  expect(await count(database, "prepared_files WHERE found::text LIKE '%passport%'", [])).toBe(0)
+  expect(await count(database, "blobs WHERE convert_from(bytes, 'UTF8') LIKE '%passport%'", [])).toBe(0)
 })
 
 test('deletes refused queue jobs when they are old enough', async () => {

@@ -27,6 +27,14 @@ test('only what the evidence itself says is taken for said by the user', () => {
   ])
 })
 
+test.each(['', ' '])('a field without a value ("%s") is none', (value) => {
+  const profile = [
+    { evidence: 'I live in Lyon', field: 'location', value },
+    { evidence: 'I live in Lyon', field: 'timezone', value: 'Lyon' },
+  ]
+  expect(lessonOf({ profile }, turn).profile).toEqual({ timezone: 'Lyon' })
+})
+
 test('an answer and what is remembered stand in fences that they cannot end', () => {
   const content = distilContent(turn)
   const [mark = ''] = /<data-[0-9a-f]{12}/.exec(content) ?? []

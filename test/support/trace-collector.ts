@@ -1,4 +1,4 @@
-import { createServer, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { until } from './spine.ts'
 
@@ -71,7 +71,7 @@ export const startTraceCollector = async (): Promise<TraceCollector> => {
   const raw: string[] = []
   const hanging = new Set<ServerResponse>()
   let how: number | 'hang' = 200
-  const server = createServer(async (request, response) => {
+  const take = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const parts: Buffer[] = []
     for await (const part of request) parts.push(part as Buffer)
     const text = Buffer.concat(parts).toString('utf8')
@@ -81,7 +81,9 @@ export const startTraceCollector = async (): Promise<TraceCollector> => {
       for (const { scopeSpans } of (JSON.parse(text) as Sent).resourceSpans)
         spans.push(...scopeSpans.flatMap((scope) => scope.spans.map(seen)))
     response.writeHead(how, { 'content-type': 'application/json' }).end('{}')
-  })
+  }
+  // one that hangs up in the middle has sent nothing
+  const server = createServer((request, response) => void take(request, response).catch(() => {}))
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,

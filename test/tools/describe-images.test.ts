@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { MasonError } from '../../src/state/errors.ts'
 import type { ImageDescription } from '../../src/state/files/image.ts'
 import type { OtherFile } from '../../src/state/files/prepared.ts'
@@ -10,7 +10,10 @@ const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 }
 const log = { debug() {}, info() {}, warn() {}, error() {} }
 
 /** Images by name and what their bytes are; what models say of them is kept in memory. */
-const settingOf = (images: Record<string, string>, answer: (request: ModelRequest) => string) => {
+const settingOf = (
+  images: Record<string, string>,
+  answer: (request: ModelRequest, signal: AbortSignal) => string | Promise<string>,
+) => {
   const origins = Object.keys(images).map(
     (name): OriginFile => ({ name, type: 'image/png', local_path: `blob:${name}`, mapping: null }),
   )
@@ -28,7 +31,7 @@ const settingOf = (images: Record<string, string>, answer: (request: ModelReques
     async call(request, signal) {
       signal.throwIfAborted()
       asked.push(request)
-      const text = answer(request)
+      const text = await answer(request, signal)
       return { text, reasoning: '', tool_calls: [], finish: 'stop', usage, model: 'up', by: 'eye' }
     },
   }
@@ -44,7 +47,7 @@ const settingOf = (images: Record<string, string>, answer: (request: ModelReques
       { files: files as Files, models: models as Models, log },
       signal,
     )
-  return { run, asked, kept }
+  return { run, asked, kept, files, models }
 }
 const told = JSON.stringify({ description: 'A barn.', text: '' })
 
@@ -105,4 +108,70 @@ test('a fault of the database, and an abort, are not notes', async () => {
   const { run } = settingOf({ a: 'x' }, () => told)
   const reason = new Error('cancelled')
   await expect(run(AbortSignal.abort(reason))).rejects.toBe(reason)
+})
+
+/** Settles when `signal` aborts, with its reason. */
+const untilAborted = (signal: AbortSignal): Promise<never> =>
+  new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+
+test('a fault ends the calls beside it before it is told: nobody pays for answers that nobody reads', async () => {
+  let ended = 0
+  let nth = 0
+  const fault = new MasonError('lease_lost', 'another worker has it')
+  const { run, asked } = settingOf({ a: '1', b: '2', c: '3', d: '4', e: '5' }, async (_, signal) => {
+    if (++nth === 4) throw fault
+    await untilAborted(signal).finally(() => ended++)
+    return told
+  })
+  await expect(run()).rejects.toBe(fault)
+  expect([asked.length, ended]).toEqual([4, 3])
+})
+
+test('when the time is over, files that are being read are let go and no others are read', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  try {
+    const images = Object.fromEntries(Array.from({ length: 6 }, (_, n) => [`i${n}`, `${n}`]))
+    const { run, asked, files } = settingOf(images, () => told)
+    const read: string[] = []
+    let started = (): void => {}
+    const allRead = new Promise<void>((resolve) => {
+      started = resolve
+    })
+    files.read = async ({ name }, signal) => {
+      if (read.push(name) === 4) started()
+      return await untilAborted(signal).catch(() => {
+        throw new DOMException('as the disk says it', 'AbortError')
+      })
+    }
+    const running = run()
+    await allRead
+    vi.runAllTimers()
+    const { prepared } = await running
+    const over = 'what it shows is not described: the time for describing images was over'
+    expect(Object.values(prepared.other_files).map(({ notes, tries }) => [notes, tries])).toEqual(
+      Array(6).fill([[over], 1]),
+    )
+    expect([read, asked]).toEqual([['i0', 'i1', 'i2', 'i3'], []])
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
+test.each([
+  [{ passing: true }, 1],
+  [undefined, undefined],
+] as const)('bytes that are not to be had, with detail %o, are a note; tries: %s', async (detail, tries) => {
+  const { run, files } = settingOf({ a: 'x' }, () => told)
+  files.read = () => Promise.reject(new MasonError('not_found', 'aws answered with status 503', { detail }))
+  const { prepared } = await run()
+  expect(prepared.other_files.a?.notes).toEqual([
+    'what it shows is not described: aws answered with status 503',
+  ])
+  expect(prepared.other_files.a?.tries).toBe(tries)
+})
+
+test('without a model that sees an image is marked for when one is there', async () => {
+  const { run, models } = settingOf({ a: 'x' }, () => told)
+  models.sees = () => false
+  expect((await run()).prepared.other_files.a).toMatchObject({ unseen: true })
 })

@@ -81,3 +81,25 @@ test('refuses line numbers below 1 by its schema', () => {
   expect(readFile.input.safeParse({ file_path: 'a', start_line: 0 }).success).toBe(false)
   expect(readFile.input.safeParse({ file_path: 'a', lines: 3 }).success).toBe(false)
 })
+
+test('what was found in a file tells nothing of another that has its name now', async () => {
+  const shows = { description: 'A red barn.', text: '', by: 'eye' }
+  const readWith = (from: string) => {
+    const image = { from, format: 'image', readable: true, facts: { shows }, notes: [] }
+    const document = { from, format: 'pdf', title: null, pages: 9, lines: 5, chars: 30, text: null, head: '' }
+    return visitTool(readFile, {
+      input: { file_path: 'a.txt' },
+      files: { 'a.txt': 'new words' },
+      state: {
+        origin_files: [{ name: 'a.txt', type: '', local_path: 'blob:new', mapping: null }],
+        preprocessed_files: {
+          documents: { 'a.txt': { ...document, sections: [], page_lines: [1], notes: [] } },
+          tables: {},
+          other_files: { 'a.txt': image },
+        },
+      },
+    })
+  }
+  expect((await readWith('blob:new')).text).toContain('A red barn.')
+  expect((await readWith('blob:old')).text).toBe("File 'a.txt', lines 1-1 of 1:\n1: new words")
+})

@@ -25,28 +25,36 @@ const heapShare = 0.65
 /** By the clock a job may take so many times as long: the watch inside counts, this is for one that only waits. */
 const patience = 6
 
-export const openFileProcess = (limits: Limits): FileProcess => {
+export const openFileProcess = (limits: Limits, forkProgram: typeof fork = fork): FileProcess => {
   let child: Promise<ChildProcess> | null = null
   let said = ''
 
-  const start = async (): Promise<ChildProcess> => {
+  const forked = (): ChildProcess => {
     const heapMb = Math.floor((limits.maxBytes * heapShare) / 1024 / 1024)
-    const started = fork(program, [JSON.stringify(limits)], {
+    return forkProgram(program, [JSON.stringify(limits)], {
       execArgv: [...loader(), `--max-old-space-size=${heapMb}`, '--disable-proto=delete'],
       // nothing of ours: settings hold secrets
       env: {},
       serialization: 'advanced',
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     })
+  }
+
+  const start = async (): Promise<ChildProcess> => {
+    let started: ChildProcess
+    try {
+      started = forked()
+    } catch (error) {
+      // some codes are thrown, others come as an event
+      throw notForked(error as NodeJS.ErrnoException)
+    }
     said = ''
     started.stderr?.setEncoding('utf8').on('data', (text: string) => {
       said = (said + text).slice(-4000)
     })
     await new Promise<void>((resolve, reject) => {
       started.once('message', () => resolve())
-      started.once('error', (error: NodeJS.ErrnoException) =>
-        reject(error.code === 'EAGAIN' || error.code === 'ENOMEM' ? new NotStarted('starved') : error),
-      )
+      started.once('error', (error) => reject(notForked(error)))
       started.once('close', (_code, killedBy) => {
         // also between two jobs: the next one starts another
         child = null
@@ -115,6 +123,10 @@ class NotStarted extends Error {
     this.kind = kind
   }
 }
+
+/** The machine has no memory, process or handle left for it; any other fault is ours. */
+const notForked = (error: NodeJS.ErrnoException): Error =>
+  ['EAGAIN', 'ENOMEM', 'EMFILE', 'ENFILE'].includes(error.code ?? '') ? new NotStarted('starved') : error
 
 /** Its own watch says why it ends the process; what is killed without a word was too slow by the clock, or in the system's way. */
 const reasonOf = (said: string, killedBy: NodeJS.Signals | null): Ended['kind'] => {

@@ -1,14 +1,18 @@
 import { type FileProcess, type Limits, openFileProcess } from './file-process.ts'
 
-/** The process of one step of a business's run, in one of the places. */
-type Seat = { business: string; process: FileProcess }
+/** The process of one step of a business's run, in one of the places. `idle`: its step waits for something else. */
+type Seat = { business: string; process: FileProcess; idle: boolean }
+export type StepProcess = FileProcess & {
+  /** No job will come for a while: whoever waits for a place may have this one. */
+  rest(): void
+}
 type Waiting = { business: string; sit(): void }
 
 /**
  * Processes that open files, at most `count` at once. The turn is whose business has the fewest places, then whose was
  * longest without a turn, then who came first. A step keeps its process from job to job, but between two jobs it makes
- * room for another business whose turn it is: one job is what a business waits for, however many another has. Limits of
- * time begin with the job, not with the wait.
+ * room for another business whose turn it is: one job is what a business waits for, however many another has. A step that
+ * waits for something else makes room for anyone. Limits of time begin with the job, not with the wait.
  */
 export const createFileProcesses = (
   count: number,
@@ -41,7 +45,7 @@ export const createFileProcesses = (
       if (leaving >= waiting.length) return
       const next = nextInLine(seat.business)
       // what goes wrong while a process ends is its own step's to hear of, with its next job
-      if (next && order(next, seat, seat.business) < 0) leave(seat).catch(() => {})
+      if (next && (seat.idle || order(next, seat, seat.business) < 0)) leave(seat).catch(() => {})
     }
   }
 
@@ -72,7 +76,7 @@ export const createFileProcesses = (
           turns += 1
           held.set(business, (held.get(business) ?? 0) + 1)
           lastTurn.set(business, turns)
-          resolve({ business, process: open(limits) })
+          resolve({ business, process: open(limits), idle: false })
         },
       }
       const giveUp = (): void => {
@@ -86,19 +90,25 @@ export const createFileProcesses = (
 
   return {
     /** The process of one step. It takes a place with its first job, and gives it back when it is disposed of. */
-    of(business: string, limits: Limits): FileProcess {
+    of(business: string, limits: Limits): StepProcess {
       let seat: Seat | null = null
       return {
         async ask(job, signal) {
           signal.throwIfAborted()
           const mine = seat && resting.delete(seat) ? seat : await sitDown(business, limits, signal)
           seat = mine
+          mine.idle = false
           try {
             return await mine.process.ask(job, signal)
           } finally {
             resting.add(mine)
             fill()
           }
+        },
+        rest() {
+          if (!seat || !resting.has(seat)) return
+          seat.idle = true
+          fill()
         },
         async [Symbol.asyncDispose]() {
           if (seat && resting.has(seat)) await leave(seat)

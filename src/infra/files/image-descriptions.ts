@@ -1,25 +1,36 @@
 import { imageDescriptionSchema } from '../../state/files/image.ts'
 import type { Files, Sql } from '../../state/ports.ts'
 import { one } from '../database/database.ts'
+import { holdStored, keepBlob } from '../sessions/blobs.ts'
 
 /** Raised with every change of what models are asked about images. */
 const openedAs = 'vision:1'
 
-/** Beside what was found in the same bytes, and deleted with it: a model is asked once about an image of a business. */
-export const createImageDescriptions = (sql: Sql, { tenant }: { tenant: string }): Files['descriptions'] => ({
+/**
+ * Beside what was found in the same bytes: a model is asked once about an image of a business. The bytes of a mapped image
+ * are none of ours, so the description is a blob itself: it goes with the last session that holds it.
+ */
+export const createImageDescriptions = (
+  sql: Sql,
+  { tenant, run_id }: { tenant: string; run_id: string },
+): Files['descriptions'] => ({
   async find(sha256) {
-    const row = await one<{ found: unknown }>(
+    const row = await one<{ found: unknown; blobs: string[] }>(
       sql,
-      'SELECT found FROM prepared_files WHERE tenant = $1 AND sha256 = $2 AND opened_as = $3',
+      'SELECT found, blobs FROM prepared_files WHERE tenant = $1 AND sha256 = $2 AND opened_as = $3',
       [tenant, sha256, openedAs],
     )
-    return imageDescriptionSchema.safeParse(row?.found).data ?? null
+    // one that names no blob would outlive its sessions: it is asked for anew
+    if (!row || (await holdStored(sql, { tenant, run_id }, row.blobs)) === 0) return null
+    return imageDescriptionSchema.safeParse(row.found).data ?? null
   },
   async keep(sha256, description) {
+    const found = JSON.stringify(description)
+    const blob = await keepBlob(sql, { tenant, run_id }, Buffer.from(found))
     await sql.query(
-      `INSERT INTO prepared_files (tenant, sha256, opened_as, found, blobs) VALUES ($1, $2, $3, $4, '{}')
-       ON CONFLICT (tenant, sha256, opened_as) DO NOTHING`,
-      [tenant, sha256, openedAs, JSON.stringify(description)],
+      `INSERT INTO prepared_files (tenant, sha256, opened_as, found, blobs) VALUES ($1, $2, $3, $4, $5)
+       ON CONFLICT (tenant, sha256, opened_as) DO UPDATE SET found = excluded.found, blobs = excluded.blobs`,
+      [tenant, sha256, openedAs, found, [blob]],
     )
   },
 })

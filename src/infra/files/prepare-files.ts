@@ -1,15 +1,18 @@
-import { mkdir, readFile } from 'node:fs/promises'
+import { mkdir, rm } from 'node:fs/promises'
 import { extname } from 'node:path'
-import type { PreparedFiles } from '../../state/files/ports.ts'
+import type { PreparedBefore, PreparedFiles } from '../../state/files/ports.ts'
 import { fromOf } from '../../state/files/prepared.ts'
 import { tableNameOf } from '../../state/files/table-names.ts'
 import type { OriginFile } from '../../state/runtime-state.ts'
 import type { Reply } from './child/protocol.ts'
 import { bounds } from './child/protocol.ts'
 import type { Ended, FileProcess } from './file-process.ts'
+import { onDisk } from './origins/disk.ts'
 import { FileFault } from './origins/fault.ts'
+import { whence } from './origins/open.ts'
 import type { Saved } from './origins/save.ts'
 import { urlOf } from './origins/url.ts'
+import { type Budget, type OpenBudget, openBudget } from './prepare-budget.ts'
 import type { Kept, PreparedCache } from './prepared-cache.ts'
 
 export type Preparing = {
@@ -17,26 +20,34 @@ export type Preparing = {
   process: FileProcess
   /** A path that nothing else has. */
   place(): string
-  open(file: Readonly<OriginFile>, place: string, signal: AbortSignal): Promise<Saved>
-  keepBlob(bytes: Uint8Array): Promise<string>
+  /** Disposed of, its bytes are off the disk, where they were brought there for this. */
+  open(file: Readonly<OriginFile>, signal: AbortSignal): Promise<Saved & AsyncDisposable>
+  keepFile(path: string): Promise<{ blob: string; bytes: number }>
+  budget?: Budget
 }
 
 /** Opens files one after the other; what cannot be read of one is written down under its name. */
 export const prepareFiles = async (
   preparing: Preparing,
   files: readonly Readonly<OriginFile>[],
-  takenTables: readonly string[],
+  before: PreparedBefore,
   signal: AbortSignal,
 ): Promise<PreparedFiles> => {
   const prepared: PreparedFiles = { origin_files: [], documents: {}, tables: {}, other_files: {} }
-  const taken = new Set(takenTables)
-  const queue = files.map((file) => ({ file, depth: 0 }))
+  const taken = new Set(before.tables)
+  using budget = openBudget(signal, preparing.budget)
+  // first those with the least time: what is not there yet cannot use it up
+  const rank = (file: Readonly<OriginFile>): number =>
+    before.tried.has(file.name) ? (whence(file) === 'elsewhere' ? 1 : 0) : 2
+  const queue = files
+    .map((file) => ({ file, depth: 0, again: before.tried.has(file.name) }))
+    .toSorted((a, b) => rank(a.file) - rank(b.file))
   let partsLeft = mostParts
   for (let next = queue.shift(); next; next = queue.shift()) {
     signal.throwIfAborted()
-    const { file, depth } = next
+    const { file, depth, again } = next
     try {
-      const { at, kept } = await prepareOne(preparing, file, signal)
+      const { at, kept } = await prepareOne(preparing, file, again, budget)
       if (at !== file) prepared.origin_files.push(at)
       addEntries(prepared, at, kept, taken)
       const parts = partsOf(at, kept).slice(0, partsLeft)
@@ -47,7 +58,7 @@ export const prepareFiles = async (
       if (parts.length === 0) continue
       prepared.origin_files.push(...parts)
       if (depth + 1 < bounds.zipDepth)
-        queue.unshift(...parts.map((part) => ({ file: part, depth: depth + 1 })))
+        queue.unshift(...parts.map((part) => ({ file: part, depth: depth + 1, again })))
       else for (const part of parts) addEntries(prepared, part, tooDeep, taken)
     } catch (error) {
       if (!(error instanceof FileFault)) throw error
@@ -61,26 +72,34 @@ export const prepareFiles = async (
 const prepareOne = async (
   preparing: Preparing,
   file: Readonly<OriginFile>,
-  signal: AbortSignal,
+  again: boolean,
+  budget: OpenBudget,
 ): Promise<{ at: OriginFile; kept: Kept }> => {
-  const saved = await preparing.open(file, preparing.place(), signal)
+  const time = again ? 'again' : whence(file) === 'elsewhere' ? 'fetch' : 'open'
+  await using saved = await budget.within(time, (until) => preparing.open(file, until))
   const at: OriginFile =
     urlOf(file.local_path) === null
       ? (file as OriginFile)
-      : { ...file, mapping: null, local_path: `blob:${await preparing.keepBlob(await readFile(saved.path))}` }
+      : { ...file, mapping: null, local_path: `blob:${(await preparing.keepFile(saved.path)).blob}` }
   const openedAs = `${extname(file.name).toLowerCase()} ${file.type.toLowerCase()}`
   const before = await preparing.cache.find(saved.sha256, openedAs)
   if (before) return { at, kept: before }
   const folder = preparing.place()
-  await mkdir(folder)
-  const reply = await preparing.process.ask(
-    { kind: 'prepare', path: saved.path, name: file.name, type: file.type, folder },
-    signal,
-  )
-  const kept = await keepFound(preparing, reply)
-  if (!('kind' in reply) || reply.kind === 'unreadable')
-    await preparing.cache.keep(saved.sha256, openedAs, kept)
-  return { at, kept }
+  await onDisk(mkdir(folder))
+  try {
+    const job = { kind: 'prepare' as const, path: saved.path, name: file.name, type: file.type, folder }
+    const reply = await budget.within(again ? 'again' : 'open', (until) => preparing.process.ask(job, until))
+    const kept = await keepFound(preparing, reply)
+    if (!('kind' in reply) || reply.kind === 'unreadable')
+      await preparing.cache.keep(saved.sha256, openedAs, kept)
+    return { at, kept }
+  } catch (error) {
+    if (!(error instanceof FileFault)) throw error
+    // what was fetched need not be fetched again
+    return { at, kept: unreadable('unknown', error.message, error.passing) }
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
 }
 
 const keepFound = async (preparing: Preparing, reply: Reply | Ended): Promise<Kept> => {
@@ -90,18 +109,13 @@ const keepFound = async (preparing: Preparing, reply: Reply | Ended): Promise<Ke
   const { document, unpacked, ...rest } = reply.found
   const kept: Kept = { ...rest, readable: true }
   if (document)
-    kept.document = { ...document, text: document.text && (await keepText(preparing, document.text.path)) }
+    kept.document = { ...document, text: document.text && (await preparing.keepFile(document.text.path)) }
   if (unpacked) {
     kept.unpacked = []
     for (const { name, path } of unpacked)
-      kept.unpacked.push({ name, blob: await preparing.keepBlob(await readFile(path)) })
+      kept.unpacked.push({ name, blob: (await preparing.keepFile(path)).blob })
   }
   return kept
-}
-
-const keepText = async (preparing: Preparing, path: string): Promise<{ blob: string; bytes: number }> => {
-  const bytes = await readFile(path)
-  return { blob: await preparing.keepBlob(bytes), bytes: bytes.length }
 }
 
 const faultOf = (reply: Extract<Reply | Ended, { ok: false }>): string => {

@@ -51,6 +51,15 @@ export const dropDistillations = (
   id: string,
 ): Promise<unknown> => sql.query(drops[of], [tenant, id])
 
+/** The same of some runs. */
+export const dropRuns = (sql: Sql, tenant: string, runIds: readonly string[]): Promise<unknown> =>
+  sql.query(
+    `DELETE FROM distillations WHERE tenant = $1 AND run_id IN (
+       SELECT run_id FROM distillations WHERE tenant = $1 AND run_id IN (SELECT json_array_elements_text($2::json))
+       ORDER BY run_id FOR UPDATE)`,
+    [tenant, JSON.stringify(runIds)],
+  )
+
 /** It did not work: again later, or no more after the last try. */
 export const failDistillation = async (sql: Sql, claim: DistilClaim, error: string): Promise<void> => {
   await sql.query(

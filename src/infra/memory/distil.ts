@@ -82,7 +82,9 @@ const learn = async (
   } catch (error) {
     if (signal.aborted) throw signal.reason
     if (!(error instanceof SyntaxError) && claim.tries < maxTries) throw error
-    parts.log.warn({ run_id: claim.run_id, error: String(error) }, 'no model distils this run: rules decide')
+    // what cannot be read is quoted in its error, and may be the user's own words
+    const why = error instanceof SyntaxError ? 'not JSON' : String(error)
+    parts.log.warn({ run_id: claim.run_id, error: why }, 'no model distils this run: rules decide')
   }
   return lessonByRules(whole)
 }

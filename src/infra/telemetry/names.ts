@@ -154,3 +154,5 @@ export const learningSpan = ({ tries, ...run }: LearningWork): Named => ({
 })
 
 export const errorType = 'error.type'
+/** Why work was broken off from outside; the kind alone. */
+export const stopped = 'mason.stopped'

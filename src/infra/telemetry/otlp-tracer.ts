@@ -17,6 +17,7 @@ import {
 } from '@opentelemetry/resources'
 import { NodeTracerProvider, RandomIdGenerator, type SpanProcessor } from '@opentelemetry/sdk-trace-node'
 import { MasonError } from '../../state/errors.ts'
+import { Stopped } from '../../state/stopped.ts'
 import type { Tracer } from '../../state/trace.ts'
 import * as names from './names.ts'
 import { createSpanClock } from './span-clock.ts'
@@ -92,7 +93,9 @@ export const createOtlpTracer = (
     try {
       return await current.run(span, () => work(span))
     } catch (error) {
-      fail(span, typeOf(error))
+      // cancelled, handed back or out of time: somebody's will, and no fault
+      if (error instanceof Stopped) span.setAttribute(names.stopped, error.stop.kind)
+      else fail(span, typeOf(error))
       throw error
     } finally {
       span.end(now())

@@ -1,4 +1,5 @@
 import { describeFiles } from '../files/describe-files.ts'
+import { talkOf } from '../memory/earlier-talk.ts'
 import type { RuntimeState } from '../runtime-state.ts'
 import { estimateTokens, fitTokens } from '../tokens.ts'
 import { turnPrompt } from '../turn.ts'
@@ -59,7 +60,7 @@ const historyRoom = (budget: number, spare: number): number => {
 
 /** Once files were prepared, their titles, columns and notes are shown: words of the files, and so data. */
 const filesText = (state: BackgroundState, fence: Fence, maxTokens: number): string => {
-  const text = fitTokens(describeFiles(state), maxTokens)
+  const text = fitTokens(describeFiles(state, maxTokens), maxTokens)
   const isPrepared = Object.values(state.preprocessed_files).some((files) => Object.keys(files).length > 0)
   return isPrepared ? fence(text, labelOf('file')) : text
 }
@@ -67,11 +68,13 @@ const filesText = (state: BackgroundState, fence: Fence, maxTokens: number): str
 const structureText = ({ output_structure }: Pick<RuntimeState, 'output_structure'>): string =>
   output_structure.map((piece) => `- ${piece.id} (${piece.type}): ${piece.expected}`).join('\n')
 
-/** The most relevant memories, the latest of a kind first; nobody vouches for what they were made of. */
+/** The most relevant memories, the latest of a kind first, a talk as it was recalled last; nobody vouches for what they were made of. */
 const memoryText = (state: Pick<RuntimeState, 'memory' | 'prompts'>, budget: number): string => {
   const chosen = new Set<RuntimeState['memory'][number]>()
+  const versions = new Map(state.memory.map(({ id }) => [talkOf(id), id]))
   let left = budget
   for (const memory of state.memory.toReversed().toSorted((a, b) => b.relevance - a.relevance)) {
+    if (versions.get(talkOf(memory.id)) !== memory.id) continue
     const tokens = estimateTokens(memory.content) + 4
     if (tokens > left || [...chosen].some(({ id }) => id === memory.id)) continue
     left -= tokens

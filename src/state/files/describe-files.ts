@@ -1,29 +1,44 @@
 import { cutText } from '../cut-text.ts'
-import type { RuntimeState } from '../runtime-state.ts'
+import type { OriginFile, RuntimeState } from '../runtime-state.ts'
+import { estimateTokens } from '../tokens.ts'
 import { descriptionOf } from './image.ts'
-import { documentOf, otherFileOf, type PreparedTable, tablesOf } from './prepared.ts'
+import { documentOf, isTableOf, otherFileOf, type PreparedTable, tablesOf } from './prepared.ts'
 import { quoted } from './table-names.ts'
 
 const mostColumns = 40
-/** Characters of what an image shows, and of the text on it; `read_file` gives all. */
-const mostShown = 1000
+/** Characters of what an image shows, and of the text on it: the most that leave room for all files. `read_file` gives all. */
+const shownSteps = [1000, 500, 250, 120, 60]
 
-/** The run's files for a prompt: one line each, and under it what was found in it and what did not go well. */
-export const describeFiles = (state: Pick<RuntimeState, 'origin_files' | 'preprocessed_files'>): string => {
-  const tables = tablesOf(state)
+type View = Pick<RuntimeState, 'origin_files' | 'preprocessed_files'>
+
+/**
+ * The run's files for a prompt: one line each, and under it what was found in it and what did not go well. What images
+ * show is cut shorter where all would take more than `maxTokens`; nothing else is.
+ */
+export const describeFiles = (state: View, maxTokens = Number.POSITIVE_INFINITY): string => {
+  for (const shown of shownSteps) {
+    const text = describe(state, shown)
+    // no character is less than a quarter of a token
+    if (text.length <= maxTokens * 4 && estimateTokens(text) <= maxTokens) return text
+  }
+  return describe(state, 0)
+}
+
+const describe = (state: View, mostShown: number): string => {
+  const tables = tablesOf(state).map(({ table }) => table)
   return state.origin_files
-    .flatMap(({ name, type }) => [
-      `- ${name} (${type})`,
-      ...documentLines(state, name),
-      ...tables.filter(({ table }) => table.file === name).flatMap(({ table }) => tableLines(table)),
-      ...imageLines(state, name),
-      ...(otherFileOf(state, name)?.notes ?? []).map((note) => `  note: ${cutText(note, 300)}`),
+    .flatMap((file) => [
+      `- ${file.name} (${file.type})`,
+      ...documentLines(state, file),
+      ...tables.filter((table) => isTableOf(table, file)).flatMap(tableLines),
+      ...imageLines(state, file, mostShown),
+      ...(otherFileOf(state, file)?.notes ?? []).map((note) => `  note: ${cutText(note, 300)}`),
     ])
     .join('\n')
 }
 
-const documentLines = (state: Pick<RuntimeState, 'preprocessed_files'>, name: string): string[] => {
-  const document = documentOf(state, name)
+const documentLines = (state: View, file: OriginFile): string[] => {
+  const document = documentOf(state, file)
   if (!document || (document.text === null && document.sections.length === 0)) return []
   const { pages, lines, sections, notes } = document
   const size = `${pages === null ? '' : `${pages} pages, `}${lines} lines of text`
@@ -34,8 +49,8 @@ const documentLines = (state: Pick<RuntimeState, 'preprocessed_files'>, name: st
   ]
 }
 
-const imageLines = (state: Pick<RuntimeState, 'preprocessed_files'>, name: string): string[] => {
-  const image = otherFileOf(state, name)
+const imageLines = (state: View, file: OriginFile, mostShown: number): string[] => {
+  const image = otherFileOf(state, file)
   if (image?.format !== 'image' || !image.readable) return []
   const { type, width, height } = image.facts
   const shown = descriptionOf(image)
@@ -44,9 +59,12 @@ const imageLines = (state: Pick<RuntimeState, 'preprocessed_files'>, name: strin
     const rest = text.length > mostShown ? ' (read_file gives all of it)' : ''
     return [`  ${title}: ${cutText(text.replaceAll(/\s+/g, ' '), mostShown)}${rest}`]
   }
+  const told = shown && mostShown === 0 ? '; read_file tells what it shows' : ''
   return [
-    `  image: ${type}, ${width} x ${height} pixels`,
-    ...(shown ? [...line('shows', shown.description), ...line('text on it', shown.text)] : []),
+    `  image: ${type}, ${width} x ${height} pixels${told}`,
+    ...(shown && mostShown > 0
+      ? [...line('shows', shown.description), ...line('text on it', shown.text)]
+      : []),
   ]
 }
 

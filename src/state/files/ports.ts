@@ -9,6 +9,9 @@ export type PreparedFiles = {
   other_files: Record<string, OtherFile>
 }
 
+/** Of the run's earlier turns: names its tables have, and names of files that were tried and are tried again. */
+export type PreparedBefore = { tables: readonly string[]; tried: ReadonlySet<string> }
+
 export type TableQuery = {
   sql: string
   /** The tables the statement names, each with its origin file. */

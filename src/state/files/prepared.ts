@@ -68,6 +68,8 @@ const otherFileSchema = z.strictObject({
   readable: z.boolean(),
   /** How often it was tried, where the reason may pass; else it is not tried again. */
   tries: z.int().positive().exactOptional(),
+  /** An image that nobody could look at: it is tried again once a model that sees is set up. */
+  unseen: z.literal(true).exactOptional(),
   facts: z.record(z.string(), z.json()),
   notes,
 })
@@ -87,17 +89,27 @@ export type Prepared = Required<PreprocessedFiles> & {
 
 type FilesOf = Pick<RuntimeState, 'preprocessed_files'>
 type File = Readonly<Pick<OriginFile, 'local_path'>> & { readonly mapping: Readonly<OriginFile['mapping']> }
+type NamedFile = File & { readonly name: string }
 
 export const fromOf = ({ local_path, mapping }: File): string =>
   mapping ? `${mapping.provider}:${mapping.path}` : local_path
 
-export const documentOf = ({ preprocessed_files }: FilesOf, name: string): PreparedDocument | null =>
-  documentSchema.safeParse(own(preprocessed_files.documents, name)).data ?? null
+/** Null also where it was made of another file that had the name before. */
+export const documentOf = ({ preprocessed_files }: FilesOf, file: NamedFile): PreparedDocument | null =>
+  current(documentSchema.safeParse(own(preprocessed_files.documents, file.name)).data, file)
 
-export const otherFileOf = ({ preprocessed_files }: FilesOf, name: string): OtherFile | null =>
-  otherFileSchema.safeParse(own(preprocessed_files.other_files, name)).data ?? null
+/** Null also where it tells of another file that had the name before. */
+export const otherFileOf = ({ preprocessed_files }: FilesOf, file: NamedFile): OtherFile | null =>
+  current(otherFileSchema.safeParse(own(preprocessed_files.other_files, file.name)).data, file)
 
-/** The tables of all files, in the order they came. */
+const current = <Entry extends { from: string }>(entry: Entry | undefined, file: File): Entry | null =>
+  entry?.from === fromOf(file) ? entry : null
+
+/** Whether a table was made of this file, and not of another that had the name before. */
+export const isTableOf = ({ file, from }: PreparedTable, origin: NamedFile): boolean =>
+  file === origin.name && from === fromOf(origin)
+
+/** The tables of all files, in the order they came; also of files whose name another has by now. */
 export const tablesOf = ({ preprocessed_files }: FilesOf): { name: string; table: PreparedTable }[] =>
   Object.entries(preprocessed_files.tables).flatMap(([name, value]) => {
     const table = tableSchema.safeParse(value).data
@@ -108,7 +120,7 @@ const own = (record: Readonly<Record<string, unknown>>, name: string): unknown =
   Object.hasOwn(record, name) ? record[name] : undefined
 
 /** Whether what a file holds is known already; another one of its name may have been there before. */
-export const isPrepared = (state: FilesOf, file: File & { readonly name: string }): boolean => {
+export const isPrepared = (state: FilesOf, file: NamedFile): boolean => {
   const { documents, tables, other_files } = state.preprocessed_files
   const entries = [documents, tables, other_files].map((one) => own(one, file.name))
   return entries.some((entry) => (entry as { from?: unknown } | undefined)?.from === fromOf(file))

@@ -92,7 +92,11 @@ export const lessonOf = (reply: z.infer<typeof distilReply>, turn: Turn): Lesson
     .map(({ kind, content, evidence }) => ({ kind, content, ...sourceOf(evidence, content) }))
   const profile = (reply.profile ?? []).filter(
     ({ field, value, evidence }) =>
-      isField(field) && value.length <= 200 && rests(evidence) && isSaidIn([evidence], value),
+      isField(field) &&
+      value.trim() !== '' &&
+      value.length <= 200 &&
+      rests(evidence) &&
+      isSaidIn([evidence], value),
   )
   return {
     notes,

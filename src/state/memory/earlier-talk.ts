@@ -2,7 +2,16 @@ import { overlap, termsOf } from '../context/rank.ts'
 import type { FoundMemory } from './kinds.ts'
 
 /** Another session of the user, and what was written down of it when its latest run was learned from. */
-export type EarlierTalk = { session_id: string; summary: string; updated_at: Date }
+export type EarlierTalk = {
+  session_id: string
+  summary: string
+  /** The latest turn that it tells of. */
+  summary_turn: number
+  updated_at: Date
+}
+
+/** One for all versions of a talk, which goes on after it was recalled; any other id of a memory as it is. */
+export const talkOf = (id: string): string => id.replace(/^(session \S+) \d+$/, '$1')
 
 /** "Where were we yesterday": the request goes back to the talk before this one. */
 const pointsBack =
@@ -28,7 +37,7 @@ export const episodeFor = (request: string, talks: readonly EarlierTalk[]): Foun
   if (!talk) return null
   const at = talk.updated_at.toISOString()
   return {
-    id: `session ${talk.session_id}`,
+    id: `session ${talk.session_id} ${talk.summary_turn}`,
     kind: 'episode',
     content: `Earlier talk, until ${at.slice(0, 10)}: ${latestOf(talk.summary)}`,
     relevance: best ? best.shared * 0.8 : 0.6,

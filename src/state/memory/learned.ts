@@ -86,13 +86,18 @@ const fieldOf: Readonly<Record<string, string>> = {
 /** A memory that goes: its words, its subject, and the runs that taught it. */
 export type GoneMemory = { content: string; subject: string | null; run_ids: readonly string[] }
 
-/** Whether a field says what this memory says: its value stands there, and one run taught both or it is of this field. */
+/**
+ * Whether a field says what this memory says: one run taught both and it is of this field, or one of the two holds and the
+ * value stands in its words.
+ */
 export const isSaidByMemory = (
   { content, subject, run_ids }: GoneMemory,
   { value, run_id }: Taught,
   field: string,
 ): boolean => {
-  if (!run_ids.includes(run_id) && fieldOf[subject ?? ''] !== field) return false
+  const isSameRun = run_ids.includes(run_id)
+  const isSameField = fieldOf[subject ?? ''] === field
+  if (isSameRun === isSameField) return isSameRun
   const told = typeof value === 'string' ? value : JSON.stringify(value)
   const wanted = wordsOf(told)
   // a name such as Will has no word that counts

@@ -32,13 +32,16 @@ export const describeImages = async (
   const queue: [file: Readonly<OriginFile>, mimeType: string][] = []
   for (const [name, image] of images) {
     const [file, mimeType] = [files.get(name), mimeTypeOf(image)]
-    const why = hasSight ? whyNot(image, mimeType) : blind
+    const why = whyNot(image, mimeType)
     if (why !== null || !file || mimeType === null) found.set(name, { note: why ?? gone, usage: noUsage })
+    else if (!hasSight) found.set(name, { note: blind, unseen: true, usage: noUsage })
     else if (queue.length === most.images) found.set(name, { note: tooMany, usage: noUsage })
     else queue.push([file, mimeType])
   }
   using late = openDeadline(most.ms, signal)
-  const look = createEye(services, late.signal, signal)
+  // a fault ends the other calls too, so that nobody pays for answers that nobody reads
+  const broken = new AbortController()
+  const look = createEye(services, AbortSignal.any([late.signal, broken.signal]), signal)
   const work = async (): Promise<void> => {
     for (let next = queue.shift(); next; next = queue.shift()) found.set(next[0].name, await look(...next))
   }
@@ -46,15 +49,16 @@ export const describeImages = async (
     Array.from({ length: most.atOnce }, () =>
       work().catch((error: unknown) => {
         queue.length = 0
-        throw error
+        broken.abort(error)
       }),
     ),
   )
+  broken.signal.throwIfAborted()
   return withFound(prepared, found)
 }
 
 const blind =
-  'no model that sees is set up; add one to the registry, of the category multimodal or with the capability vision'
+  'no model that sees is set up; add one to the registry, of the category multimodal or with the capability vision, and the next turn looks at it'
 const gone = 'its bytes are gone; send it again'
 const tooMany = `only ${most.images} images are described in a turn; send it again by itself, under another name`
 
@@ -79,7 +83,11 @@ const withFound = (prepared: PreparedFiles, found: ReadonlyMap<string, Seen>): D
       other_files[name] = { ...entry, facts: { ...entry.facts, shows: seen.shows } }
     } else {
       const note = `what it shows is not described: ${seen.note}`
-      other_files[name] = { ...entry, notes: [...entry.notes, note], ...(seen.passing && { tries: 1 }) }
+      other_files[name] = {
+        ...{ ...entry, notes: [...entry.notes, note] },
+        ...(seen.passing && { tries: 1 }),
+        ...(seen.unseen && { unseen: true as const }),
+      }
     }
   }
   return { prepared: { ...prepared, other_files }, described, usage }

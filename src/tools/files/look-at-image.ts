@@ -8,8 +8,11 @@ import type { ImageDescription } from '../../state/files/image.ts'
 import { type OriginFile, type Usage, usageSchema } from '../../state/runtime-state.ts'
 import { noUsage } from '../../state/usage.ts'
 
-/** What became of one image, and the tokens it took. `passing`: another try may go well. */
-export type Seen = ({ shows: ImageDescription } | { note: string; passing?: boolean }) & { usage: Usage }
+/** What became of one image, and the tokens it took. `passing`: another try may go well; `unseen`: no model sees. */
+export type Seen = { usage: Usage } & (
+  | { shows: ImageDescription }
+  | { note: string; passing?: boolean; unseen?: boolean }
+)
 
 /** Characters that are kept of an answer. */
 const most = { description: 3000, text: 6000 }
@@ -24,7 +27,7 @@ const replySchema = z.strictObject({ description: z.string(), text: z.string() }
 
 /**
  * Looks at images for one run. Same bytes, same business: a model is asked once, and its answer kept at once, so that an
- * attempt that takes the step up again does not pay for it anew. `late` ends the asking, `signal` the work.
+ * attempt that takes the step up again does not pay for it anew. `late` ends the looking, `signal` the work.
  */
 export const createEye = (
   { files, models, log }: Pick<Context<never>, 'files' | 'models' | 'log'>,
@@ -64,16 +67,19 @@ export const createEye = (
 
   const noteOf = (error: unknown): Seen => {
     if (signal.aborted) throw signal.reason
-    if (late.aborted && error === late.reason)
+    // what reads from the disk rejects with an AbortError of its own
+    if (late.aborted && (error === late.reason || (error as Error).name === 'AbortError'))
       return { note: 'the time for describing images was over', passing: true, usage: noUsage }
     if (!isMasonError(error) || !noted.test(error.code)) throw error
-    const usage = usageSchema.safeParse((error.detail as { usage?: unknown } | undefined)?.usage)
-    return { note: error.message, passing: passing.test(error.code), usage: usage.data ?? noUsage }
+    const detail = error.detail as { usage?: unknown; passing?: unknown } | undefined
+    const usage = usageSchema.safeParse(detail?.usage).data ?? noUsage
+    return { note: error.message, passing: passing.test(error.code) || detail?.passing === true, usage }
   }
 
   return async (file, mimeType) => {
     try {
-      const bytes = await files.read(file, signal)
+      late.throwIfAborted()
+      const bytes = await files.read(file, late)
       const hash = createHash('sha256').update(bytes).digest('hex')
       const same = asked.get(hash)
       if (same) return { ...(await same), usage: noUsage }

@@ -1,5 +1,5 @@
 import type { PreparedFiles } from '../../state/files/ports.ts'
-import { fromOf, isPrepared, type OtherFile, otherFileOf } from '../../state/files/prepared.ts'
+import { isPrepared, type OtherFile, otherFileOf } from '../../state/files/prepared.ts'
 import type { OriginFile, RuntimeState } from '../../state/runtime-state.ts'
 
 /** A file whose fault may pass is tried once a turn, so often in all. */
@@ -9,16 +9,21 @@ type View = Readonly<Pick<RuntimeState, 'origin_files' | 'preprocessed_files'>>
 
 /** The entry of a file, or of an image's description, that failed for a reason that may pass; null: there is no such reason. */
 const failedBefore = (state: View, file: OriginFile): OtherFile | null => {
-  const entry = otherFileOf(state, file.name)
-  return entry?.tries !== undefined && entry.from === fromOf(file) ? entry : null
+  const entry = otherFileOf(state, file)
+  return entry?.tries !== undefined ? entry : null
 }
 
-/** The files that are new, and those that are worth another try. */
-export const filesToPrepare = (state: View): OriginFile[] =>
+/** The files that are new, and those that are worth another try: images nobody looked at are, when a model `sees` now. */
+export const filesToPrepare = (state: View, sees: boolean): OriginFile[] =>
   state.origin_files.filter((file) => {
+    if (sees && otherFileOf(state, file)?.unseen) return true
     const failed = failedBefore(state, file)
     return failed ? (failed.tries ?? 0) < mostTries : !isPrepared(state, file)
   })
+
+/** Names of those that earlier turns tried. */
+export const filesTried = (state: View): Set<string> =>
+  new Set(state.origin_files.filter((file) => failedBefore(state, file)).map(({ name }) => name))
 
 /** What preparing brought, beside what earlier turns tried: tries add up, and what went well clears the old note away. */
 export const withEarlierTries = (state: View, prepared: PreparedFiles): PreparedFiles => {

@@ -123,3 +123,24 @@ test('whoever gives up leaves the line, and its place goes to the next', async (
   await Promise.all([first, third])
   expect(places.alive()).toBe(0)
 })
+
+test('a step that begins to fetch makes room for another run of its own business', async () => {
+  const places = openPlaces(1)
+  await using fetching = places.processes.of('a', limits)
+  const first = fetching.ask(job('a1'), signal)
+  await settled()
+  await places.end('a1')
+  await first
+  const query = places.step('a', ['a2'])
+  await settled()
+  expect(places.begun).toEqual(['a1'])
+  fetching.rest()
+  await settled()
+  expect(places.begun).toEqual(['a1', 'a2'])
+  const second = fetching.ask(job('a3'), signal)
+  await places.end('a2')
+  await query
+  expect(places.begun).toEqual(['a1', 'a2', 'a3'])
+  await places.end('a3')
+  expect(await second).toEqual(done)
+})

@@ -6,11 +6,12 @@ import type { OriginFile } from '../../../state/runtime-state.ts'
 import type { StoragePlaces } from '../../config/storage.ts'
 import type { Egress } from '../../egress/port.ts'
 import { readBlob } from '../../runs/run-log.ts'
+import { onDisk } from './disk.ts'
 import { FileFault } from './fault.ts'
 import { localPath } from './local.ts'
 import { type Saved, tooLarge } from './save.ts'
 import { fetchObject } from './storage.ts'
-import { fetchUrl, wholeUrl } from './url.ts'
+import { fetchUrl, urlOf, wholeUrl } from './url.ts'
 
 /** Where the files of all runs of this process come from. */
 export type Origins = { egress: Egress; storage: StoragePlaces; filesRoot: string | null }
@@ -18,6 +19,13 @@ export type Origins = { egress: Egress; storage: StoragePlaces; filesRoot: strin
 const mostFileBytes = 256 * 1024 * 1024
 
 type Reach = { sql: Sql; run: { tenant: string; run_id: string }; origins: Origins }
+
+/** Where the bytes come from: over the network, out of our database, or they are on this machine (or nowhere). */
+export const whence = ({ local_path, mapping }: Readonly<OriginFile>): 'elsewhere' | 'database' | 'here' => {
+  if (local_path.startsWith('blob:')) return 'database'
+  const isObject = mapping !== null && mapping.provider !== 'local'
+  return isObject || urlOf(local_path) !== null ? 'elsewhere' : 'here'
+}
 
 /** Brings the bytes of a file to a path of this machine (`place` is a free one). Throws FileFault when there are none. */
 export const openOrigin = async (
@@ -28,11 +36,11 @@ export const openOrigin = async (
 ): Promise<Saved> => {
   const { tenant } = run
   const { local_path, mapping } = file
-  if (local_path.startsWith('blob:')) {
+  if (whence(file) === 'database') {
     const hash = local_path.slice('blob:'.length)
     const bytes = await readBlob(sql, tenant, hash)
     if (!bytes) throw new FileFault('its bytes are gone; upload the file again')
-    await writeFile(place, bytes, { mode: 0o600 })
+    await onDisk(writeFile(place, bytes, { mode: 0o600 }))
     return { path: place, bytes: bytes.length, sha256: hash }
   }
   const url = await wholeUrl(sql, run, local_path)

@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto'
-import { createWriteStream } from 'node:fs'
-import { Readable, Transform } from 'node:stream'
+import { open } from 'node:fs/promises'
+import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { onDisk } from './disk.ts'
 import { FileFault } from './fault.ts'
 
 export type Saved = { path: string; bytes: number; sha256: string }
 
-/** Writes a stream to a path of ours, counting and hashing on the way; more than `maxBytes` are refused. */
+/** Writes a stream to a path of ours, counting and hashing on the way; more than `maxBytes` are refused. Throws DiskFault. */
 export const save = async (
   source: AsyncIterable<Uint8Array>,
   path: string,
@@ -15,19 +16,16 @@ export const save = async (
 ): Promise<Saved> => {
   const hash = createHash('sha256')
   let bytes = 0
-  const counted = new Transform({
-    transform(chunk: Buffer, _encoding, done) {
+  const write = async (chunks: AsyncIterable<Buffer>): Promise<void> => {
+    await using file = await onDisk(open(path, 'w', 0o600))
+    for await (const chunk of chunks) {
       bytes += chunk.length
+      if (bytes > maxBytes) throw tooLarge(maxBytes)
       hash.update(chunk)
-      done(bytes > maxBytes ? tooLarge(maxBytes) : null, chunk)
-    },
-  })
-  await pipeline(
-    Readable.from(source, { objectMode: false }),
-    counted,
-    createWriteStream(path, { mode: 0o600 }),
-    { signal },
-  )
+      await onDisk(file.writeFile(chunk))
+    }
+  }
+  await pipeline(Readable.from(source, { objectMode: false }), write, { signal })
   return { path, bytes, sha256: hash.digest('hex') }
 }
 

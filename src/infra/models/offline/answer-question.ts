@@ -1,5 +1,5 @@
 import { answerQuery, choiceNames, describeDocument } from './answer.ts'
-import { answerOfUser, isAskedOfMemory, isToldOfUser } from './answer-memory.ts'
+import { answerOfUser } from './answer-memory.ts'
 import { answerSearch } from './answer-search.ts'
 import { answerFromText, questionSearch } from './answer-text.ts'
 import { readArithmetic } from './arithmetic.ts'
@@ -13,6 +13,7 @@ import { aboutMe, say } from './frames.ts'
 import { isSpent } from './gather.ts'
 import type { Asked } from './intent.ts'
 import { plain, show } from './numbers.ts'
+import { isAskedOfMemory, isToldOfUser, taskIn } from './of-user.ts'
 import type { Query } from './query.ts'
 import type { Call } from './read-request.ts'
 import { readValue } from './read-results.ts'
@@ -172,13 +173,14 @@ export const answerQuestion = (
   previous: Asked | null,
   desk: Desk,
 ): Step => {
-  const hasFiles = files.length > 0 || desk.inline !== null
-  if (!hasFiles && isToldOfUser(asked.text.raw))
-    return done({ text: say.toldOfYou(desk.language), empty: true })
-  const ofUser = answerOfUser(asked.text.raw, desk)
-  if (ofUser && (!hasFiles || isAskedOfMemory(asked.text.raw))) return done(ofUser)
+  const question = asked.text.raw
+  const ofUser = answerOfUser(question, desk)
+  if (ofUser && isAskedOfMemory(question)) return done(ofUser)
   const step = answerOtherwise(asked, files, previous, desk)
-  return ofUser && step.kind === 'none' && step.finding.empty ? done(ofUser) : step
+  if (step.kind !== 'none' || !step.finding.empty) return step
+  if (ofUser) return done(ofUser)
+  const isTold = files.length === 0 && !desk.inline && isToldOfUser(question)
+  return isTold ? done({ text: say.toldOfYou(desk.language), empty: true }) : step
 }
 
 const answerOtherwise = (
@@ -189,7 +191,7 @@ const answerOtherwise = (
 ): Step => {
   if (asked.manner === 'greeting' || (asked.manner === 'writing' && asked.aggregate === null))
     return done({ text: aboutMe[desk.language], empty: true })
-  const sum = answerArithmetic(asked.text.raw, desk)
+  const sum = answerArithmetic(asked.text.raw, desk) ?? answerArithmetic(taskIn(asked.text.raw) ?? '', desk)
   if (sum) return sum
   if (files.length === 0 && !desk.inline) {
     const nothing = isAskedOfMemory(asked.text.raw)

@@ -59,7 +59,7 @@ const lists: readonly (readonly [RegExp, string])[] = [
 ]
 
 const opening =
-  /^(?:please |can you |could you |hi,? |hello,? )*(?:what(?:'s| is| are| would be| does)|calculate|compute|work out|evaluate|how much is|tell me|solve|find|add(?= \d)|请问|请|计算一下|计算|算一下|求)\s*/
+  /^(?:please |can you |could you |hi,? |hello,? )*(?:what(?:'s| is| are| would be| does)|calculate|compute|work out|evaluate|how much is|tell me|solve|find|add(?= \d)|请问|请?(?:帮我)?(?:计算一下|计算|算一下|求)|请)\s*/
 const closing =
   /\s*(?:equals?|equal to|=|等于(?:多少|几)?|是(?:多少|几)|为多少|是什么|多少)?\s*[?？.。!！=]*\s*$/
 

@@ -115,8 +115,8 @@ export const say = {
   },
   toldOfYou: (l: Language) =>
     l === 'zh'
-      ? '我看到了您说的话。可以记住的内容会在回答之后写入记忆，以后可以问我。'
-      : 'I have read what you told me. What can be kept of it is remembered after this answer; ask me about it later.',
+      ? '我看到了您说的话。其中的内容可能会在回答之后被记住，以后可以问我。'
+      : 'I have read what you told me. It may be remembered after this answer; ask me about it later.',
   nothingOfYou: (l: Language, question: string) =>
     l === 'zh'
       ? `关于您，我没有记住能回答“${question}”的内容。`

@@ -128,7 +128,8 @@ const preparation = (steps: readonly Step[], calls: readonly Call[], language: L
 
 const finalText = (items: readonly Item[], steps: readonly Step[], desk: Desk): string => {
   const findings = steps.filter((_, i) => items[i]?.piece === null).map(({ finding }) => finding)
-  const plainTexts = [...new Set(findings.map(({ text }) => text))]
+  const said = [...new Set(findings.map(({ text }) => text))]
+  const plainTexts = said.length > 1 ? said.filter((text) => text !== say.toldOfYou(desk.language)) : said
   const answered = findings.some(({ empty }) => !empty)
   const about = aboutMe[desk.language]
   const texts = answered
