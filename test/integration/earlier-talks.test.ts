@@ -46,7 +46,7 @@ test('a new session recalls the talk it goes back to: of the same user, and whil
   await session('b', 'ann', 'Another business talked to another Ann.')
   await session('a', 'cleo', 'Long ago.', 40)
   const now = await session('a', 'ann', '')
-  expect(await recalled('a', 'ann', now)).toEqual([`episode session ${earlier}`])
+  expect(await recalled('a', 'ann', now)).toEqual([`episode session ${earlier} 1`])
   expect(await recalled('a', 'dora', await session('a', 'dora', 'Her own talk.'))).toEqual([])
   expect(await recalled('a', 'cleo', await session('a', 'cleo', ''))).toEqual([])
   await deleteSession(database, 'a', earlier)
