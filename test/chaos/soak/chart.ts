@@ -34,7 +34,8 @@ export const drawMemory = (samples: readonly Sample[], names: readonly string[])
     ]
   })
   return [
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" font-family="sans-serif" font-size="11">`,
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" font-family="sans-serif" font-size="11" role="img">`,
+    `<title>${names.join(', ').replaceAll('_', ' ')} over the time of the soak</title>`,
     `<rect width="${width}" height="${height}" fill="#fff"/>`,
     ...grid,
     ...minutes,
