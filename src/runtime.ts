@@ -157,8 +157,7 @@ const compose = async (config: Config, options: RuntimeOptions, opened: Closers)
     health: () => checkHealth(database, () => queues.ping()),
     stats: () => readStats(database),
     async startWorker({ concurrency = config.concurrency } = {}) {
-      await files.sweep()
-      await warnOfSharedRoot(database, config.filesRoot, log)
+      await Promise.all([files.sweep(), warnOfSharedRoot(database, config.filesRoot, log)])
       const worker = await startWorker({
         database,
         feed,

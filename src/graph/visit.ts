@@ -151,7 +151,9 @@ const refOf = (part: Part, planned: FoundCall | null): CallRef => {
   throw new MasonError('node_failed', `"${part.name}" can ask and act only as the answer to a call`)
 }
 
-const outcomeOf = (run: LiveRun) => run.outcome ?? ({ status: 'completed', reason: 'answered' } as const)
+/** How it ends: as something decided, or else because it has its answer. */
+export const outcomeOf = (run: LiveRun) =>
+  run.outcome ?? ({ status: 'completed', reason: 'answered' } as const)
 
 /** Which call it answers is the graph's to say, also where a tool has data of that name; and whose words it brings. */
 const noteCall = (draft: ActionDraft, call: PlannedCall | undefined, part: Part): ActionDraft => {

@@ -1,3 +1,5 @@
+import { connect, type Socket } from 'node:net'
+import { createInterface } from 'node:readline'
 import { Redis } from 'ioredis'
 import pg from 'pg'
 import type { Sql } from '../../src/state/ports.ts'
@@ -85,10 +87,8 @@ export type WatchedRedis = AsyncDisposable & {
 /** Jobs are gone from Redis once they are done, and messages at once: so all that is sent there is watched from now on. */
 export const watchRedis = async (url: string, prefix: string): Promise<WatchedRedis> => {
   const redis = new Redis(url)
-  const watch = await redis.monitor()
   const commands: string[] = []
-  watch.on('monitor', (_time: string, words: string[]) => {
-    const line = words.join(' ')
+  const socket = await watchCommands(url, (line) => {
     if (line.includes(prefix)) commands.push(line)
   })
   return {
@@ -97,8 +97,30 @@ export const watchRedis = async (url: string, prefix: string): Promise<WatchedRe
       return { commands: commands.join('\n'), keys }
     },
     async [Symbol.asyncDispose]() {
-      watch.disconnect()
+      socket.destroy()
       await redis.quit()
     },
   }
+}
+
+/**
+ * A line for each command that anyone sends. Without ioredis: its `monitor()` takes a command that comes in the same
+ * packet as the OK for a reply to one of its own, and throws where nobody can catch it.
+ */
+const watchCommands = async (url: string, take: (line: string) => void): Promise<Socket> => {
+  const { hostname, port, username, password } = new URL(url)
+  const user = [username || 'default', password].map(decodeURIComponent).join(' ')
+  const asks = [...(password === '' ? [] : [`AUTH ${user}`]), 'MONITOR']
+  const socket = connect(Number(port || 6379), hostname)
+  socket.write(asks.map((ask) => `${ask}\r\n`).join(''))
+  await new Promise<void>((resolve, reject) => {
+    let open = asks.length
+    socket.once('error', reject)
+    createInterface({ input: socket }).on('line', (line) => {
+      if (open === 0) take(line)
+      else if (line !== '+OK') reject(new Error(`Redis does not let this test watch it: ${line}`))
+      else if (--open === 0) resolve()
+    })
+  })
+  return socket
 }

@@ -1,15 +1,13 @@
-import type { Config } from '../../infra/config.ts'
-import type { Database } from '../../infra/database/database.ts'
 import { poolFloor } from '../../infra/models/health/floor.ts'
 import type { KeyEntry, RegistryView } from '../../infra/models/ports.ts'
 import { readRows } from '../../infra/registry/rows.ts'
 import { createViewMaker } from '../../infra/registry/view.ts'
 import { openMasterKeys } from '../../infra/secrets/master-key-files.ts'
 import { createScrubber } from '../../infra/secrets/scrubber.ts'
-import { isMasonError } from '../../state/errors.ts'
 import type { Check, Finding } from '../doctor.ts'
 import { oneLine, plural } from '../terminal.ts'
 import { hasDatabase } from './database.ts'
+import { readDatabase } from './read-database.ts'
 
 type Sick = {
   subject_id: string
@@ -24,16 +22,8 @@ const sickQuery = `SELECT subject_id, state, until, last_error->>'message' AS re
 /** What the registry holds that cannot serve. Looks only; nothing is changed and no vendor is asked. */
 export const checkRegistry: Check = async (config) => {
   if (!hasDatabase(config)) return []
-  const database = await openToRead(config).catch((error: unknown) => {
-    if (isMasonError(error, 'data_dir_locked')) return null
-    throw error
-  })
-  if (database === null)
-    return [
-      { ok: true, text: 'in use by the process that has the folder; ask it: mason models list --url …' },
-    ]
   const scrubber = createScrubber()
-  try {
+  const findings = await readDatabase(config, async (database) => {
     const masterKeys = await openMasterKeys(config, (secret) => scrubber.add(secret))
     const { openai } = config
     const rows = await readRows(database)
@@ -43,18 +33,12 @@ export const checkRegistry: Check = async (config) => {
       ...finding,
       text: oneLine(scrubber.text(finding.text)),
     }))
-  } finally {
-    await database.close()
-  }
-}
-
-export const openToRead = async ({ database }: Config): Promise<Database> => {
-  if (database.kind === 'postgres') {
-    const { openPostgres } = await import('../../infra/database/postgres.ts')
-    return openPostgres({ url: database.url, max: 2, migrate: false })
-  }
-  const { openEmbedded } = await import('../../infra/database/embedded.ts')
-  return openEmbedded(database.kind === 'embedded' ? { dataDir: database.dataDir } : {})
+  })
+  return (
+    findings ?? [
+      { ok: true, text: 'in use by the process that has the folder; ask it: mason models list --url …' },
+    ]
+  )
 }
 
 const findingsOf = (view: RegistryView, sick: ReadonlyMap<string, Sick>): Finding[] => [

@@ -32,16 +32,17 @@ export const createBusinesses = (database: Database) => ({
     return row && viewOf(row)
   },
   /**
-   * Switching learning off also drops what was about to be learned: who is learning just now finds his claim gone and
-   * writes nothing.
+   * Switching learning off also drops what was about to be learned, in the order in which all drops lock it: who is
+   * learning just now finds his claim gone and writes nothing.
    */
   async change(id: string, { learning }: BusinessChange): Promise<BusinessView | null> {
     const row = await one<Row>(
       database,
       `WITH changed AS (
-         UPDATE businesses SET learning = COALESCE($2, learning) WHERE tenant = $1 RETURNING *
+         UPDATE businesses SET learning = COALESCE($2::boolean, learning) WHERE tenant = $1 RETURNING *
        ), dropped AS (
-         DELETE FROM distillations WHERE tenant = $1 AND NOT COALESCE($2, true)
+         DELETE FROM distillations WHERE tenant = $1 AND run_id IN (
+           SELECT run_id FROM distillations WHERE tenant = $1 AND NOT COALESCE($2::boolean, true) ORDER BY run_id FOR UPDATE)
        ) SELECT ${columns} FROM changed`,
       [id, learning ?? null],
     )

@@ -1,7 +1,7 @@
 import { imageDescriptionSchema } from '../../state/files/image.ts'
 import type { Files, Sql } from '../../state/ports.ts'
-import { one } from '../database/database.ts'
 import { holdStored, keepBlob } from '../sessions/blobs.ts'
+import { readPrepared, writePrepared } from './prepared-rows.ts'
 
 /** Raised with every change of what models are asked about images. */
 const openedAs = 'vision:1'
@@ -15,11 +15,7 @@ export const createImageDescriptions = (
   { tenant, run_id }: { tenant: string; run_id: string },
 ): Files['descriptions'] => ({
   async find(sha256) {
-    const row = await one<{ found: unknown; blobs: string[] }>(
-      sql,
-      'SELECT found, blobs FROM prepared_files WHERE tenant = $1 AND sha256 = $2 AND opened_as = $3',
-      [tenant, sha256, openedAs],
-    )
+    const row = await readPrepared<unknown>(sql, tenant, sha256, openedAs)
     // one that names no blob would outlive its sessions: it is asked for anew
     if (!row || (await holdStored(sql, { tenant, run_id }, row.blobs)) === 0) return null
     return imageDescriptionSchema.safeParse(row.found).data ?? null
@@ -27,10 +23,6 @@ export const createImageDescriptions = (
   async keep(sha256, description) {
     const found = JSON.stringify(description)
     const blob = await keepBlob(sql, { tenant, run_id }, Buffer.from(found))
-    await sql.query(
-      `INSERT INTO prepared_files (tenant, sha256, opened_as, found, blobs) VALUES ($1, $2, $3, $4, $5)
-       ON CONFLICT (tenant, sha256, opened_as) DO UPDATE SET found = excluded.found, blobs = excluded.blobs`,
-      [tenant, sha256, openedAs, found, [blob]],
-    )
+    await writePrepared(sql, tenant, sha256, openedAs, { found, blobs: [blob] })
   },
 })

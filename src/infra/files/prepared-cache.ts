@@ -1,7 +1,7 @@
 import type { Sql } from '../../state/ports.ts'
-import { one } from '../database/database.ts'
 import { holdStored } from '../sessions/blobs.ts'
 import type { Found } from './child/protocol.ts'
+import { readPrepared, writePrepared } from './prepared-rows.ts'
 
 /** Raised with every change that finds something else in the same bytes. */
 const version = 2
@@ -19,11 +19,7 @@ export type Kept = Omit<Found, 'document' | 'unpacked'> & {
 /** Same bytes, same claim of what they are, same business: what was found before, or null. The run's session holds it. */
 export const createPreparedCache = (sql: Sql, { tenant, run_id }: { tenant: string; run_id: string }) => ({
   async find(sha256: string, openedAs: string): Promise<Kept | null> {
-    const row = await one<{ found: Kept; blobs: string[] }>(
-      sql,
-      'SELECT found, blobs FROM prepared_files WHERE tenant = $1 AND sha256 = $2 AND opened_as = $3',
-      [tenant, sha256, `${version}:${openedAs}`],
-    )
+    const row = await readPrepared<Kept>(sql, tenant, sha256, `${version}:${openedAs}`)
     if (!row || row.blobs.length === 0) return row?.found ?? null
     const there = await holdStored(sql, { tenant, run_id }, row.blobs)
     return there === new Set(row.blobs).size ? row.found : null
@@ -32,11 +28,8 @@ export const createPreparedCache = (sql: Sql, { tenant, run_id }: { tenant: stri
     const blobs = [kept.document?.text?.blob, ...(kept.unpacked ?? []).map(({ blob }) => blob)].filter(
       (blob) => blob !== undefined,
     )
-    await sql.query(
-      `INSERT INTO prepared_files (tenant, sha256, opened_as, found, blobs) VALUES ($1, $2, $3, $4, $5)
-       ON CONFLICT (tenant, sha256, opened_as) DO UPDATE SET found = excluded.found, blobs = excluded.blobs`,
-      [tenant, sha256, `${version}:${openedAs}`, JSON.stringify(kept), blobs],
-    )
+    const found = JSON.stringify(kept)
+    await writePrepared(sql, tenant, sha256, `${version}:${openedAs}`, { found, blobs })
   },
 })
 

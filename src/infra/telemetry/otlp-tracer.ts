@@ -79,10 +79,10 @@ export const createOtlpTracer = (
   }
 
   /** Whether a run's trace is kept is decided by its root; who cannot see the root asks the same sampler again. */
-  const remoteRoot = (runId: string): SpanContext => {
-    const { traceFlags } = startRoot(runId, names.unsentSpan, { startTime: now() }).spanContext()
-    return { ...rootOfRun(runId), traceFlags, isRemote: true }
-  }
+  const remoteRoot = (runId: string): SpanContext => ({
+    ...startRoot(runId, names.unsentSpan, { startTime: now() }).spanContext(),
+    isRemote: true,
+  })
 
   const within = async <T>(
     named: names.Named,

@@ -1,8 +1,9 @@
 import type { Graph } from '../../graph/build.ts'
 import { executeRun, failure, type Left } from '../../graph/execute.ts'
 import { LiveRun } from '../../graph/live-run.ts'
+import { outcomeOf } from '../../graph/visit.ts'
 import { MasonError } from '../../state/errors.ts'
-import type { Clock, Log, Models, Outcome, Sql } from '../../state/ports.ts'
+import type { Clock, Log, Models, Sql } from '../../state/ports.ts'
 import type { Scenarios } from '../../state/registry/scenario.ts'
 import { emptyState } from '../../state/runtime-state.ts'
 import { Stopped } from '../../state/stopped.ts'
@@ -105,8 +106,9 @@ export const createWorker = (options: WorkerOptions) => {
     worked: { ms: number },
     note: (facts: RunFacts) => void,
   ): Promise<Left> => {
-    if (claim.stalls > maxStalls && (await giveUpRun(database, claim, poisoned(claim)))) {
-      note({ left: 'ended', outcome: poisoned(claim) })
+    const poison = claim.stalls > maxStalls ? poisoned(claim) : null
+    if (poison && (await giveUpRun(database, claim, poison))) {
+      note({ left: 'ended', outcome: poison })
       return 'ended'
     }
     const sql = createSteadySql(database, clock, lease)
@@ -133,12 +135,12 @@ export const createWorker = (options: WorkerOptions) => {
         },
       },
     )
-    if (claim.stalls > maxStalls) live.outcome = poisoned(claim)
+    if (poison) live.outcome = poison
     else if (claim.cancel_requested)
       control.abort(new Stopped({ kind: 'cancel', reason: claim.cancel_reason ?? '' }))
     try {
       const left = await executeRun(graph, live, servicesOf(claim, sql), control)
-      note({ left, outcome: left === 'ended' ? (live.outcome ?? answered) : null })
+      note({ left, outcome: left === 'ended' ? outcomeOf(live) : null })
       options.onLeft?.(live, left)
       return left
     } finally {
@@ -192,9 +194,6 @@ export const createWorker = (options: WorkerOptions) => {
 const attemptsOfClaim = 1000
 
 export type Worker = ReturnType<typeof createWorker>
-
-/** How a run ends that nothing else ended. */
-const answered: Outcome = { status: 'completed', reason: 'answered' }
 
 const workOf = ({ tenant, stalls, ...claim }: Claim, workerId: string): RunWork => ({
   run_id: claim.run_id,

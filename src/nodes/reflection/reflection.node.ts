@@ -83,13 +83,15 @@ const contentOf = (
   state: Pick<RuntimeState, 'prompts' | 'task_goals' | 'todos' | 'action_history'>,
   calls: readonly AnsweredCall[],
   budget: number,
-): string =>
-  joinSections([
-    section('Goal', goalText(state, budget * partShares.goal)),
+): string => {
+  const fence = fenceOf(state)
+  return joinSections([
+    section('Goal', goalText(state, budget * partShares.goal, fence)),
     section('Request', fitTokens(turnPrompt(state), Math.floor(budget * partShares.request))),
-    resultsOf(calls, budget * partShares.step, fenceOf(state)),
+    resultsOf(calls, budget * partShares.step, fence),
     fitTokens(planOf(state), Math.floor(budget * partShares.closing)),
   ])
+}
 
 const summaryOf = ({ is_sufficient, knowledge_gap }: Reflection): string => {
   if (knowledge_gap) return `Still missing: ${knowledge_gap}`.slice(0, 500)

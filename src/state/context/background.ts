@@ -40,9 +40,9 @@ export const backgroundWithin = (state: BackgroundState, budget: number): string
     section('Output style', state.output_style),
   ])
   const current = joinSections([
-    section('Memory', memoryText(state, budget * partShares.memory)),
+    section('Memory', memoryText(state, budget * partShares.memory, fence)),
     section('Output structure', within(structureText(state), partShares.structure)),
-    section('Goal', goalText(state, budget * partShares.goal)),
+    section('Goal', goalText(state, budget * partShares.goal, fence)),
     section('Request', within(turnPrompt(state), partShares.request)),
   ])
   const taken = estimateTokens(standing) + estimateTokens(current)
@@ -69,7 +69,7 @@ const structureText = ({ output_structure }: Pick<RuntimeState, 'output_structur
   output_structure.map((piece) => `- ${piece.id} (${piece.type}): ${piece.expected}`).join('\n')
 
 /** The most relevant memories, the latest of a kind first, a talk as it was recalled last; nobody vouches for what they were made of. */
-const memoryText = (state: Pick<RuntimeState, 'memory' | 'prompts'>, budget: number): string => {
+const memoryText = (state: Pick<RuntimeState, 'memory'>, budget: number, fence: Fence): string => {
   const chosen = new Set<RuntimeState['memory'][number]>()
   const versions = new Map(state.memory.map(({ id }) => [talkOf(id), id]))
   let left = budget
@@ -81,5 +81,5 @@ const memoryText = (state: Pick<RuntimeState, 'memory' | 'prompts'>, budget: num
     chosen.add(memory)
   }
   const lines = state.memory.filter((memory) => chosen.has(memory)).map((memory) => `- ${memory.content}`)
-  return lines.length === 0 ? '' : fenceOf(state)(lines.join('\n'), labelOf('memory'))
+  return lines.length === 0 ? '' : fence(lines.join('\n'), labelOf('memory'))
 }

@@ -1,10 +1,11 @@
 import { z } from 'zod'
-import { dataRule, fenceOf } from '../context/fence.ts'
+import { dataRule, derivedLabel, fenceOf, type Label, labelOf } from '../context/fence.ts'
 import { cutText } from '../cut-text.ts'
 import type { Json } from '../runtime-state.ts'
 import { junkOf } from './junk.ts'
 import type { Note } from './kinds.ts'
 import { isSaidIn } from './said.ts'
+import { sentencesOf } from './words.ts'
 
 /** What an ended turn taught: statements for the gate, fields of the profile, and the talk so far in short. */
 export type Lesson = {
@@ -61,12 +62,11 @@ const shown = 8000
 /** What the user said stands as it is; an answer may repeat what a page or a file says, and so may what was made of it. */
 export const distilContent = ({ prompt, answer, summary, known }: Turn): string => {
   const fence = fenceOf({ prompts: [prompt] })
-  const data = (text: string, origin: 'agent' | 'memory'): string =>
-    text === '' ? '' : fence(text, { origin, trusted: false })
+  const data = (text: string, label: Label): string => (text === '' ? '' : fence(text, label))
   return [
-    ['SUMMARY SO FAR', data(summary, 'agent')],
-    ['KNOWN', data(known.map((one) => `- ${one}`).join('\n'), 'memory')],
-    ['ASSISTANT', data(cutText(answer ?? '', shown), 'agent')],
+    ['SUMMARY SO FAR', data(summary, derivedLabel)],
+    ['KNOWN', data(known.map((one) => `- ${one}`).join('\n'), labelOf('memory'))],
+    ['ASSISTANT', data(cutText(answer ?? '', shown), derivedLabel)],
     ['USER', cutText(prompt, shown)],
   ]
     .filter(([, body]) => body !== '')
@@ -81,7 +81,7 @@ const mostSummary = 2000
 
 /** The user's own statement says about what he said; what a model has added to it is the model's. */
 const sourceOf = (evidence: string, content: string): Pick<Note, 'origin' | 'trusted'> =>
-  isSaidIn([evidence], content) ? { origin: 'user', trusted: true } : { origin: 'agent', trusted: false }
+  isSaidIn([evidence], content) ? labelOf('user') : derivedLabel
 
 /** What the model's reply comes to: only what rests on the user's own words. */
 export const lessonOf = (reply: z.infer<typeof distilReply>, turn: Turn): Lesson => {
@@ -124,11 +124,8 @@ const mostSentences = 200
 
 /** Sentences in which the user says something of himself that the gate need not refuse at once. */
 const statementsIn = (prompt: string): string[] =>
-  prompt
-    .slice(0, 20_000)
-    .split(/(?<=[.!?])\s+|(?<=[。！？；])|\n+/)
+  sentencesOf(prompt.slice(0, 20_000))
     .slice(0, mostSentences)
-    .map((sentence) => sentence.trim())
     .filter((sentence) => sentence.length <= 300 && !asks.test(sentence))
     .filter((sentence) => said.test(sentence) || saidHan.test(sentence))
     .map((sentence) => sentence.replace(remember, ''))

@@ -1,3 +1,4 @@
+import { derivedLabel } from '../context/fence.ts'
 import { overlap, termsOf } from '../context/rank.ts'
 import type { FoundMemory } from './kinds.ts'
 
@@ -43,8 +44,7 @@ export const episodeFor = (request: string, talks: readonly EarlierTalk[]): Foun
     relevance: best ? best.shared * 0.8 : 0.6,
     source_action_ids: [],
     created_at: at,
-    origin: 'agent',
-    trusted: false,
+    ...derivedLabel,
   }
 }
 

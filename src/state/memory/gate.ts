@@ -48,9 +48,10 @@ const figuresOf = (text: string): string => (normalise(text).match(/\d+/g) ?? []
 /** The same words, or nearly, with the same figures and neither denying what the other says; or a part of the old. */
 const saysTheSame = (one: string, other: string): boolean => {
   if (saysNo(one) !== saysNo(other)) return false
-  if (isPartOf(one, other)) return true
+  const [old, now] = [plainWords(one), plainWords(other)]
+  if (isPlain(one, other) && isPartOf(old, now)) return true
   if (figuresOf(one) !== figuresOf(other)) return false
-  const [a, b] = [new Set(plainWords(one)), new Set(plainWords(other))]
+  const [a, b] = [new Set(old), new Set(now)]
   if (a.size === b.size && a.size > 0 && [...a].every((word) => b.has(word))) return true
   return cosine(hashEmbedding(one), hashEmbedding(other)) >= sameCosine
 }
@@ -73,12 +74,13 @@ const plainWords = (text: string): string[] =>
 const hedged =
   /\b(?:used to|former|formerly|until|before|plans?|hopes?|wants?|would|might|may|if|unless|except|but|only)\b|以前|曾|打算|希望|想|如果|除|但|只/
 
-/** Whether a new statement stands word for word in an old one, which says it plainly. */
-const isPartOf = (old: string, content: string): boolean => {
-  const part = plainWords(content)
-  if (part.length < 2 || saysChange(content) || hedged.test(normalise(old))) return false
-  return ` ${plainWords(old).join(' ')} `.includes(` ${part.join(' ')} `)
-}
+/** Whether the old one says what it says plainly, and the new one no change. */
+const isPlain = (old: string, content: string): boolean =>
+  !saysChange(content) && !hedged.test(normalise(old))
+
+/** Whether the words of a new statement stand side by side in an old one. */
+const isPartOf = (old: readonly string[], part: readonly string[]): boolean =>
+  part.length >= 2 && ` ${old.join(' ')} `.includes(` ${part.join(' ')} `)
 
 /** Of the same single subject; or said to have changed, or denied, in much the same words. */
 const isOutdated = (

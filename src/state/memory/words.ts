@@ -10,6 +10,10 @@ export const normalise = (text: string): string =>
     .replace(/\s+/g, ' ')
     .trim()
 
+/** English and Chinese sentences and lines, trimmed; blank ones stay, so that places count. */
+export const sentencesOf = (text: string): string[] =>
+  text.split(/(?<=[.!?])\s+|(?<=[。！？；])|\n+/).map((sentence) => sentence.trim())
+
 const run = /\p{Script=Han}+|[\p{L}\p{N}][\p{L}\p{N}_]*/gu
 const han = /^\p{Script=Han}/u
 

@@ -1,3 +1,4 @@
+import { sentencesOf } from '../../../state/memory/words.ts'
 import type { Desk } from './desk.ts'
 import type { Finding } from './figures.ts'
 import { say } from './frames.ts'
@@ -19,10 +20,7 @@ const ofTalk =
 const personal = /\b(?:i|i'm|my|mine|me|myself|we|our)\b|我/i
 
 const sentences = (text: string): string[] =>
-  text
-    .split(/(?<=[.!?])\s+|(?<=[。！？；])|\n+/)
-    .map((sentence) => sentence.trim())
-    .filter((sentence) => sentence !== '' && sentence.length <= 300 && !isQuestion(sentence))
+  sentencesOf(text).filter((sentence) => sentence !== '' && sentence.length <= 300 && !isQuestion(sentence))
 
 /** The latest word on a thing comes first. */
 const knownOf = ({ conversation, prompt, memory, profile }: Request): Known[] => {
