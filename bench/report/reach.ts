@@ -37,6 +37,11 @@ const bodies = [
   ['16 embeddings by their format', '16 embeddings by hand'],
 ] as const
 
+const ready = (find: Find, variant: string, seconds: number): Check[] => [
+  { value: find('files', variant, 'seconds'), unit: 's', reach: seconds },
+  { value: find('files', variant, 'MB'), unit: 'MB', reach: 500 },
+]
+
 /** The table "Reach" of issue 3, line by line, and the lines "Speed to reach" of issues 4 and 5. */
 const lines: readonly Line[] = [
   {
@@ -199,6 +204,21 @@ const lines: readonly Line[] = [
         atLeast: true,
       },
     ],
+  },
+  {
+    what: 'the same with eight words to look for beside the vector',
+    checks: (find) => [
+      { value: find('memory', 'Postgres, of 50000', '500: ms p50 with words'), unit: 'ms p50', reach: 2 },
+      { value: find('memory', 'Postgres, of 50000', '20000: ms p50 with words'), unit: 'ms p50', reach: 15 },
+    ],
+  },
+  {
+    what: 'a PDF of 200 pages is ready to be read',
+    checks: (find) => ready(find, 'PDF of 200 pages', 10),
+  },
+  {
+    what: 'a CSV of a million rows of eight columns is ready to be asked',
+    checks: (find) => ready(find, 'CSV of 1,000,000 rows', 15),
   },
   {
     what: "a planner's prompt from 1,000 actions of one turn",
