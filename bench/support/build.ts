@@ -46,11 +46,20 @@ const checkOut = async (ref: string, folder: string): Promise<void> => {
     await rm(join(folder, name), { recursive: true, force: true })
 }
 
+const needed = [
+  'actions.ts',
+  'drop-keys.ts',
+  'file-samples.ts',
+  'no-op-models.ts',
+  'registry-view.ts',
+  'setup-served.ts',
+]
+
 /** Both sides of a comparison are measured by the same bench: that of the working tree. */
 const copyBench = async (folder: string): Promise<void> => {
   const isOurs = (path: string): boolean => !path.startsWith(join(root, 'bench', 'peers'))
   await cp(join(root, 'bench'), join(folder, 'bench'), { recursive: true, filter: isOurs })
-  for (const file of ['no-op-models.ts', 'setup-served.ts', 'drop-keys.ts', 'actions.ts', 'registry-view.ts'])
+  for (const file of needed)
     await cp(join(root, 'test/support', file), join(folder, 'test/support', file))
 }
 
