@@ -31,7 +31,9 @@ const processes = (name: string, files: { include: string[]; exclude?: string[] 
 export default defineConfig({
   test: {
     testTimeout: 60_000,
-    hookTimeout: 60_000,
+    hookTimeout: 120_000,
+    // facts are waited for: the second that is usual is too short for a busy machine
+    expect: { poll: { timeout: 30_000 } },
     // two cores: more files at once only make each other late
     maxWorkers: 2,
     projects: [

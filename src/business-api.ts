@@ -126,12 +126,12 @@ export const createBusinessApi = (parts: ApiParts, tenant: string): BusinessApi 
     blob: async (runId, hash) => {
       if (!/^[0-9a-f]{64}$/.test(hash)) return null
       return database.asBusiness(tenant, async (sql) => {
-        // a run shows the blobs it mentions, and no others; told by the text, since json operators refuse some documents
+        // a run shows the blobs its state mentions, and no others; told by the text, since json operators refuse some documents
         const mentioned = await one(
           sql,
           `SELECT 1 AS there FROM runs r WHERE r.tenant = $1 AND r.run_id = $2 AND (
              EXISTS (SELECT FROM actions a WHERE a.tenant = $1 AND a.session_id = r.session_id AND a.turn <= r.turn
-               AND strpos(a.body::text, $3) > 0)
+               AND (strpos(a.body::text, $3) > 0 OR strpos(a.patch::text, $3) > 0 OR strpos(a.patch::text, $4) > 0))
              OR EXISTS (SELECT FROM run_requests q WHERE q.tenant = $1 AND q.run_id = $2 AND strpos(q.request::text, $4) > 0))`,
           [tenant, runId, `"blob":"${hash}"`, `"local_path":"blob:${hash}"`],
         )

@@ -59,8 +59,7 @@ const needed = [
 const copyBench = async (folder: string): Promise<void> => {
   const isOurs = (path: string): boolean => !path.startsWith(join(root, 'bench', 'peers'))
   await cp(join(root, 'bench'), join(folder, 'bench'), { recursive: true, filter: isOurs })
-  for (const file of needed)
-    await cp(join(root, 'test/support', file), join(folder, 'test/support', file))
+  for (const file of needed) await cp(join(root, 'test/support', file), join(folder, 'test/support', file))
 }
 
 /** The product's own build, with the bench beside it, and without the check of types, which is `npm run check`'s. */

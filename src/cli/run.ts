@@ -1,7 +1,7 @@
 import { type Config, type Environment, readConfig } from '../infra/config.ts'
 import type { Scrubber } from '../infra/secrets/scrubber.ts'
 import { scrubSettings } from '../infra/secrets/setting-secrets.ts'
-import type { RunRequest } from '../state/run-request.ts'
+import { idPattern, type RunRequest } from '../state/run-request.ts'
 import { exitCodes, UsageError } from './failure.ts'
 import { readFiles } from './files.ts'
 import { follow } from './follow.ts'
@@ -77,8 +77,6 @@ const openGateway = async (config: Config, renderer: Renderer, scrubber: Scrubbe
   return openLocalGateway(config, createNotes(config.logLevel, note, scrubber), scrubber)
 }
 
-const idPattern = /^[A-Za-z0-9][A-Za-z0-9._:@-]{0,199}$/
-
 const requestOf = async (prompt: string, flags: RunFlags): Promise<RunRequest> => {
   if (prompt.trim() === '') throw new UsageError('the prompt is empty', 'mason run "What should be done?"')
   for (const [flag, id] of [
@@ -88,7 +86,7 @@ const requestOf = async (prompt: string, flags: RunFlags): Promise<RunRequest> =
     if (id !== undefined && !idPattern.test(id))
       throw new UsageError(
         `${flag} ${JSON.stringify(id)} is no id`,
-        'use letters, digits and . _ : @ -, starting with a letter or digit',
+        'use letters, digits and . _ : @ -, starting with a letter, a digit, - or one _',
       )
   const files = await readFiles(flags.file ?? [])
   return {

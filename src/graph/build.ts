@@ -22,6 +22,8 @@ export type Graph = GraphInfo & {
   parts: Parts
   /** The same for graphs of the same nodes, tools, edges and fields; noted on every run. */
   version: string
+  /** A node to be visited next that this graph does not have: another version began the run. Null: it has them all. */
+  missing(run: LiveRun): string | null
   /** Walks from where the run stands until nothing is left to do in this process. */
   walk(walk: Walk): Promise<void>
   /** Visits one node alone: `end` when a walk stopped before it, `load-session` for a run that ends unbegun. */
@@ -46,6 +48,7 @@ export const buildGraph = (parts: Parts): Graph => {
     ...info,
     parts,
     version: versionOf(parts),
+    missing: (run) => route(run.actions, true).find(({ node }) => !visits.has(node))?.node ?? null,
     async walk(walk) {
       const { run, services, signal } = walk
       const from = await unlessAborted(targetsOf(run, services, run.state, true), signal)

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { errorCodes, isMasonError, MasonError, toMasonError } from '../state/errors.ts'
-import type { Clock, Outcome } from '../state/ports.ts'
+import type { Clock, Log, Outcome } from '../state/ports.ts'
 import { Stopped } from '../state/stopped.ts'
 import type { ReadonlyAction } from '../state/turn.ts'
 import type { Graph } from './build.ts'
@@ -24,6 +24,8 @@ export const executeRun = async (
   const stopClock = limitTime(run, services.clock, control)
   try {
     run.outcome ??= recordedFailure(run.actions)
+    const missing = run.outcome || control.signal.aborted ? null : graph.missing(run)
+    if (missing && (await passOn(run, missing, services.log).catch(cancelInstead(run)))) return 'requeued'
     if (!run.outcome) await walk(graph, run, services, control.signal)
     if (run.ended) return 'ended'
     const waiting = run.outcome ? null : await leaveWaiting(run).catch(cancelInstead(run))
@@ -44,6 +46,7 @@ export const executeRun = async (
 /** Walks the graph; faults and stops become the run's outcome. */
 const walk = async (graph: Graph, run: LiveRun, services: Services, signal: AbortSignal): Promise<void> => {
   try {
+    signal.throwIfAborted()
     await graph.walk({ run, services, signal })
   } catch (thrown) {
     // what a branch was committing when the walk was broken off comes first
@@ -113,6 +116,24 @@ const leaveWaiting = async (run: LiveRun): Promise<Left | null> => {
   if (!run.waitsUntil) return null
   await run.log.requeue(run.waitsUntil.toISOString(), run.workedMs)
   return 'requeued'
+}
+
+/** Leaves the run to those who know the node that is missing here; where none of them comes, that is how it ends. */
+const passOn = async (run: LiveRun, node: string, log: Log): Promise<true | null> => {
+  if (await run.log.passOn(run.workedMs)) {
+    log.warn({ run_id: run.claimed.run_id, node }, 'this worker does not know the node a run stands at')
+    return true
+  }
+  run.outcome = failure(
+    new MasonError(
+      'invalid_graph',
+      `the run is to go on at "${node}", and no worker that is there knows it`,
+      {
+        remedy: `start workers of the version that has "${node}", then submit it again`,
+      },
+    ),
+  )
+  return null
 }
 
 /** A run that was cancelled as it was about to wait ends instead. */

@@ -1,16 +1,22 @@
 import type { ActionDraft } from '../state/checkpoint.ts'
 import { cutText } from '../state/cut-text.ts'
 import { toMasonError } from '../state/errors.ts'
+import type { Effect } from '../state/ports.ts'
 import { type Json, usageSchema } from '../state/runtime-state.ts'
 
 const maxSummary = 500
 
-/** A tool's fault is a result the model can act on, not the end of the run. */
-export const thrownDraft = (name: string, error: unknown): ActionDraft => {
+/**
+ * A tool's fault is a result the model can act on, not the end of the run. Where its side effect took place all the same
+ * the model must hear it, or it would order a second one.
+ */
+export const thrownDraft = (name: string, error: unknown, effect: Effect | null): ActionDraft => {
   const { message, code, remedy } = toMasonError(error, 'node_failed')
+  const text = `Error: ${remedy ? `${message}; ${remedy}` : message}`
+  const done = effect && `The side effect took place all the same; do not repeat it. The provider answered: `
   return {
     summary: cutText(`${name} failed: ${message}`, maxSummary),
-    result: { text: `Error: ${remedy ? `${message}; ${remedy}` : message}`, is_error: true, code },
+    result: { text: done ? `${text}\n${done}${effect.response}` : text, is_error: true, code },
     relevance: 0,
   }
 }

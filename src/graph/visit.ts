@@ -2,19 +2,7 @@ import { type PlannedCall, plannedCalls } from '../state/calls.ts'
 import type { ActionDraft } from '../state/checkpoint.ts'
 import { isMasonError, MasonError } from '../state/errors.ts'
 import type { Patch } from '../state/patch.ts'
-import type {
-  Blobs,
-  CallRef,
-  Clock,
-  Effect,
-  Files,
-  Log,
-  Memories,
-  Models,
-  PersonAnswer,
-  Question,
-  Users,
-} from '../state/ports.ts'
+import type { CallRef, Effect, PersonAnswer, Question } from '../state/ports.ts'
 import type { RuntimeState } from '../state/runtime-state.ts'
 import { act } from './act.ts'
 import { failureDraft, thrownDraft } from './fault-drafts.ts'
@@ -25,15 +13,10 @@ import type { AnyTool, ToolContext } from './tool.ts'
 import { checkNext, checkWrites, createView } from './view.ts'
 
 /** What the graph injects into every node beside the run itself. */
-export type Services = {
-  models: Models
-  files: Files
-  blobs: Blobs
-  users: Users
-  memories: Memories
-  clock: Clock
-  log: Log
-}
+export type Services = Pick<
+  Context<never>,
+  'models' | 'files' | 'blobs' | 'users' | 'memories' | 'clock' | 'log'
+>
 
 /** Thrown inside a tool that waits for a person; the visit ends without an action and the run is parked. */
 class Suspended extends Error {}
@@ -128,7 +111,7 @@ export const createVisit = (
       if (error instanceof Suspended) return run.state
       if (signal.aborted) throw signal.reason
       if (isMasonError(error, 'lease_lost', 'database_unavailable')) throw error
-      if (planned && !laying) return checkpoint(thrownDraft(part.name, error))
+      if (planned && !laying) return checkpoint(thrownDraft(part.name, error, effect))
       run.failedAt = part.name
       if (!laying && part.name !== 'end') await checkpoint(failureDraft(part.name, error), {}).catch(() => {})
       throw error

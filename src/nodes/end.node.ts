@@ -2,6 +2,7 @@ import { defineNode } from '../graph/node.ts'
 import { answeredCalls } from '../state/calls.ts'
 import { resultText } from '../state/context/results.ts'
 import { draftOf } from '../state/context.ts'
+import { cutText } from '../state/cut-text.ts'
 import { limitText, outcomeSummary } from '../state/outcome.ts'
 import type { Outcome } from '../state/ports.ts'
 import type { RuntimeState } from '../state/runtime-state.ts'
@@ -47,7 +48,7 @@ const whatThereIs = (state: EndState, outcome: Outcome): string => {
     .filter(({ action }) => action.result.is_error !== true)
     .toSorted((a, b) => b.action.relevance - a.action.relevance || b.action.id - a.action.id)
     .slice(0, 10)
-    .map(({ action }) => `- ${resultText(action).slice(0, 500)}`)
+    .map(({ action }) => `- ${cutText(resultText(action), 500)}`)
   const why = `This is not a full answer: ${limitText(outcome.reason)}.`
   return found.length === 0
     ? `${why} Nothing was found yet.`

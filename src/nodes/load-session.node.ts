@@ -1,8 +1,9 @@
 import { defineNode } from '../graph/node.ts'
 import { preview } from '../state/fold.ts'
+import { openingPatch } from '../state/opening.ts'
 import type { Patch } from '../state/patch.ts'
 import type { AdmittedRequest } from '../state/run-request.ts'
-import { type OutputPiece, type RuntimeState, stateFields } from '../state/runtime-state.ts'
+import { type RuntimeState, stateFields } from '../state/runtime-state.ts'
 
 /** Inherits the session's state and opens the new turn with what was asked for. */
 export default defineNode({
@@ -12,7 +13,7 @@ export default defineNode({
   writes: ['prompts', 'origin_files', 'scenario', 'output_style', 'output_structure', 'chat_history'],
   next: [{ tools: 'prepare' }, 'planner'],
   async run(state, { checkpoint, request, scenario, run, graph, memories, models }) {
-    const patch = openingPatch(state, request, run.turn)
+    const patch = { ...emptied(state.output_structure), ...openingPatch(request, run.turn) }
     const opened = preview(whole(state), run.turn, patch)
     const able = graph.tools.filter(
       (tool) => tool.kinds.includes('prepare') && tool.name !== 'understand' && !graph.skips(tool, opened),
@@ -46,32 +47,11 @@ const givenBy = ({ scenario, output }: AdmittedRequest): string[] => [
   ...(output?.structure ? ['output_structure'] : []),
 ]
 
-const openingPatch = (
-  state: Pick<RuntimeState, 'output_structure'>,
-  request: AdmittedRequest,
-  turn: number,
-) => {
-  const structure = openStructure(state, request)
-  return {
-    prompts: request.prompt,
-    chat_history: [{ role: 'user', content: request.prompt, turn }],
-    ...(request.files.length > 0 && { origin_files: request.files }),
-    ...(request.scenario !== undefined && { scenario: request.scenario }),
-    ...(request.output?.style !== undefined && { output_style: request.output.style }),
-    ...(structure && { output_structure: structure }),
-  } satisfies Patch
-}
-
-/** The pieces asked for, still empty; a structure inherited from an earlier turn is emptied again. */
-const openStructure = (
-  state: Pick<RuntimeState, 'output_structure'>,
-  request: AdmittedRequest,
-): OutputPiece[] | undefined => {
-  const asked = request.output?.structure
-  if (asked) return asked.map((piece) => ({ ...piece, content: null }))
-  if (state.output_structure.length === 0) return undefined
-  return state.output_structure.map(({ id, expected, type }) => ({ id, expected, type, content: null }))
-}
+/** A structure inherited from an earlier turn is emptied again. */
+const emptied = (pieces: RuntimeState['output_structure']): Pick<Patch, 'output_structure'> =>
+  pieces.length === 0
+    ? {}
+    : { output_structure: pieces.map(({ id, expected, type }) => ({ id, expected, type, content: null })) }
 
 const whole = (view: RuntimeState): RuntimeState =>
   Object.fromEntries(stateFields.map((field) => [field, view[field]])) as unknown as RuntimeState

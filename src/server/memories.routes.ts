@@ -1,4 +1,5 @@
 import { MasonError } from '../state/errors.ts'
+import { knownSchema } from '../state/memory/known.ts'
 import { memoryViewSchema } from '../state/memory/view.ts'
 import { businessQuery, given, idParams, memoriesQuery, ofUserQuery } from './parameters.ts'
 import type { App } from './route.ts'
@@ -35,15 +36,24 @@ export const memoriesRoutes = (app: App): void => {
       doc: {
         id: 'exportMemories',
         tag,
-        summary: 'Everything remembered of a user, with what is no longer true',
+        summary: 'Everything remembered and known of a user, with what is no longer true',
+        description:
+          'data: his memories. profile: the fields of his profile, learned or set by an admin, with the session and run that ' +
+          'taught each, and when. summaries: what was written down of his sessions. The sessions themselves: GET /v1/sessions.',
         role: 'read',
-        answers: { 200: { description: 'All of it', schema: pageSchema(memoryViewSchema) } },
+        answers: {
+          200: {
+            description: 'All of it',
+            schema: pageSchema(memoryViewSchema).extend(knownSchema.shape),
+          },
+        },
       },
     },
     handler: async ({ business, query: { user_id } }, reply) => {
-      const data = await business.memories.export(user_id)
+      const { memories } = business
+      const [data, known] = await Promise.all([memories.export(user_id), memories.known(user_id)])
       reply.header('content-disposition', 'attachment; filename="memories.json"')
-      return { data, next_cursor: null }
+      return { data, next_cursor: null, ...known }
     },
   })
 
@@ -55,8 +65,8 @@ export const memoriesRoutes = (app: App): void => {
         tag,
         summary: 'Forgets everything remembered and learned of a user',
         description:
-          'Also the fields of his profile that were learned, the summaries of his sessions, and what was about to be learned of ' +
-          'runs that have ended. The sessions themselves, and what an admin has set of the profile, stay.',
+          'Also the fields of his profile that were learned, the summaries of his sessions, and what his runs so far, ended or ' +
+          'open, were about to teach. The sessions themselves, and what an admin has set of the profile, stay.',
         role: 'submit',
         answers: { 204: { description: 'Nothing is remembered of him' } },
       },
@@ -75,6 +85,9 @@ export const memoriesRoutes = (app: App): void => {
         tag,
         summary:
           'Forgets a memory for good, with those it took the place of and the learned fields of the profile that say the same',
+        description:
+          'What his runs so far, ended or open, were about to teach is not learned, and summaries of sessions that tell it are ' +
+          'cleared. What he says from now on is learned again.',
         role: 'submit',
         answers: { 204: { description: 'It is gone' } },
         problems: ['not_found'],

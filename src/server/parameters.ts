@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { idSchema } from '../state/run-request.ts'
+import { businessIdSchema, idSchema } from '../state/run-request.ts'
 import { runStatusSchema } from '../state/run-view.ts'
 
 /** What stands in paths, queries and headers. Everything arrives as text; all objects refuse unknown names. */
@@ -10,7 +10,12 @@ const maxActionId = 2_147_483_647
 const digits = (value: unknown): unknown =>
   typeof value === 'string' && /^\d{1,16}$/.test(value) ? Number(value) : value
 
-const afterSchema = z.preprocess(digits, z.int('must be a non-negative integer').min(0).max(maxActionId))
+/** `-1` is from the start, as LangGraph's clients say it. */
+const position = (value: unknown): unknown => digits(value === '-1' ? '0' : value)
+const afterSchema = z.preprocess(
+  position,
+  z.int('must be the id of an action, or 0 or -1 for the start').min(0).max(maxActionId),
+)
 const limitSchema = z
   .preprocess(digits, z.int('must be an integer from 1 to 200').min(1).max(200))
   .default(50)
@@ -25,7 +30,7 @@ export const blobParams = z.strictObject({
 })
 
 /** Every call may name its business: the admin token acts for it, any other token must be of it. */
-export const businessQuery = z.strictObject({ business_id: idSchema.optional() })
+export const businessQuery = z.strictObject({ business_id: businessIdSchema.optional() })
 /** Of what belongs to no business. */
 export const plainPageQuery = z.strictObject({ limit: limitSchema, cursor: cursorSchema.optional() })
 const pageQuery = businessQuery.extend(plainPageQuery.shape)
@@ -48,14 +53,14 @@ export const stateQuery = businessQuery.extend({
 
 export const eventsQuery = businessQuery.extend({ after: afterSchema.optional() })
 export const eventsHeaders = z.looseObject({
-  'last-event-id': z.union([z.literal(''), afterSchema]).optional(),
+  'last-event-id': z.preprocess((value) => (value === '' ? '0' : value), afterSchema).optional(),
 })
 
 /** The action after which a stream goes on: the header beats the query, neither means from the start. */
 export const afterOf = (
   headers: { 'last-event-id'?: unknown },
   query: { after?: number | undefined },
-): number => Number(headers['last-event-id'] || query.after || 0)
+): number => Math.max(0, Number(headers['last-event-id'] || query.after || 0))
 
 export const submitHeaders = z.looseObject({
   'idempotency-key': z

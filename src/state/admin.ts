@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import { changeOf, labelSchema } from './registry/common.ts'
-import { idSchema } from './run-request.ts'
+import { businessIdSchema, idSchema } from './run-request.ts'
 
 /** What admins send and are shown: businesses, with their tokens and users. CONTRACT section 7. */
 
 export const businessInputSchema = z.strictObject({
-  id: idSchema,
+  id: businessIdSchema,
   /** Whether anything is learned from its runs: memories, fields of profiles, summaries of sessions. */
   learning: z.boolean().default(true),
 })
@@ -19,7 +19,7 @@ export const businessViewSchema = z.strictObject({
 const tokenRoleSchema = z.enum(['submit', 'read', 'admin'])
 
 export const tokenInputSchema = z.strictObject({
-  business_id: idSchema.default('default'),
+  business_id: businessIdSchema.default('default'),
   label: labelSchema,
   roles: z.array(tokenRoleSchema).min(1).default(['submit', 'read']),
 })
@@ -36,7 +36,7 @@ export const tokenViewSchema = z.strictObject({
 export const newTokenSchema = tokenViewSchema.extend({ token: z.string() })
 
 export const userInputSchema = z.strictObject({
-  business_id: idSchema.default('default'),
+  business_id: businessIdSchema.default('default'),
   user_id: idSchema,
   /** Goes into `user_context`, without what is empty. */
   profile: z.record(z.string().max(200), z.json()),

@@ -1,3 +1,4 @@
+import { cutText } from './cut-text.ts'
 import type { Outcome } from './ports.ts'
 
 const limits: Record<string, string> = {
@@ -18,5 +19,5 @@ export const outcomeSummary = (outcome: Outcome): string => {
       ? 'Answered'
       : `Ended with what there is: ${limitText(outcome.reason)}`
   if (outcome.status === 'cancelled') return `Cancelled${outcome.reason ? `: ${outcome.reason}` : ''}`
-  return `Failed: ${outcome.error.message}`.slice(0, 1000)
+  return cutText(`Failed: ${outcome.error.message}`, 1000)
 }

@@ -222,6 +222,11 @@ export type RunLog = {
   /** This and `requeue` throw `cancelled` (the message is the reason) when the run is to be cancelled: end it then. */
   park(question: Question, call: CallRef, workedMs: number): Promise<void>
   requeue(runAt: string, workedMs: number): Promise<void>
+  /**
+   * Leaves the run to a worker of another version, which knows the node that it stands at; throws as `park` does. False: it
+   * stood there for long enough to tell that there is none.
+   */
+  passOn(workedMs: number): Promise<boolean>
   /** The answer to the question this call asked, or null while there is none. */
   answerTo(call: CallRef): Promise<PersonAnswer | null>
   /** `resend`: a person said that an unknown one did not take place, so it may be sent again. */

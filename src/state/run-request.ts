@@ -3,13 +3,20 @@ import { type OriginFile, outputTypeSchema } from './runtime-state.ts'
 
 /** The one standard shape in which every product submits a job: POST body and queue job alike. CONTRACT section 3. */
 
-/** Ids people choose: no spaces, no control characters, so that they are safe in URLs, logs and keys. */
+/**
+ * Ids people choose: no spaces, no control characters, so that they are safe in URLs, logs and keys. They may start as
+ * random ones in base64url do, but not as `__proto__` does.
+ */
+export const idPattern = /^(?!__)[\w-][\w.:@-]{0,199}$/
 export const idSchema = z
   .string()
   .regex(
-    /^[A-Za-z0-9][A-Za-z0-9._:@-]{0,199}$/,
-    'must be 1 to 200 letters, digits or . _ : @ - and start with a letter or digit',
+    idPattern,
+    'must be 1 to 200 letters, digits or . _ : @ - and start with a letter, a digit, - or one _',
   )
+
+/** Of a business: it also names folders, and what begins with `_` is Mason's own. */
+export const businessIdSchema = idSchema.regex(/^[A-Za-z0-9]/, 'must start with a letter or a digit')
 
 const notBuilt = (what: string) => `not built yet: ${what}`
 
@@ -68,7 +75,7 @@ export const runRequestSchema = z.strictObject({
   prompt: z.string().min(1).max(1_000_000),
   user_id: idSchema,
   session_id: idSchema.optional(),
-  business_id: idSchema.optional(),
+  business_id: businessIdSchema.optional(),
   files: z
     .array(fileSchema)
     .max(100)

@@ -2,8 +2,7 @@ import { z } from 'zod'
 import { defineTool } from '../graph/tool.ts'
 import type { PreparedFiles } from '../state/files/ports.ts'
 import { tablesOf } from '../state/files/prepared.ts'
-import type { Models } from '../state/ports.ts'
-import { describeImages } from './files/describe-images.ts'
+import { canSee, describeImages } from './files/describe-images.ts'
 import { filesToPrepare, filesTried, withEarlierTries } from './files/to-prepare.ts'
 
 /** Makes documents and tables of the files that are new, and has images described. What cannot be read is noted under its name; the run goes on. */
@@ -36,8 +35,6 @@ export default defineTool({
     )
   },
 })
-
-const canSee = (models: Pick<Models, 'sees'>): boolean => models.sees?.() === true
 
 const count = (many: number, one: string): string => `${many} ${one}${many === 1 ? '' : 's'}`
 

@@ -13,6 +13,7 @@ const refusals: Record<string, string> = {
   others: 'it is not about the user',
   passing: 'it holds for a moment only',
   'too long': 'it is longer than 500 characters; say it in one sentence',
+  forgotten: 'the user has had something forgotten since; what is to be kept can be said in a new request',
 }
 
 /** Keeps one statement about the user for later talks. Named after its call, so that running it again changes nothing. */

@@ -5,6 +5,7 @@ import { createStreamed } from '../../src/cli/render-streamed.ts'
 import { cutToWidth, openTerminal } from '../../src/cli/terminal.ts'
 import type { ActionEvent, RunEvent, RunView } from '../../src/state/run-view.ts'
 import type { Todo, TodoStatus } from '../../src/state/runtime-state.ts'
+import { todo as todoOf } from '../support/actions.ts'
 
 const action = (id: number, node: string, more: Partial<ActionEvent> = {}): RunEvent => ({
   event: 'action',
@@ -25,22 +26,7 @@ const action = (id: number, node: string, more: Partial<ActionEvent> = {}): RunE
   },
 })
 
-const todo = (id: string, status: TodoStatus): Todo => ({
-  id,
-  task: `task ${id}`,
-  status,
-  dependencies: [],
-  suggested_tools: [],
-  priority: 5,
-  execution_tips: '',
-  success_criteria: '',
-  critical_path_length: 1,
-  retry: 0,
-  max_retry: 3,
-  retry_after: null,
-  error_history: [],
-  completion_details: null,
-})
+const todo = (id: string, status: TodoStatus): Todo => todoOf(id, { task: `task ${id}`, status })
 const todos = (...list: Todo[]): RunEvent => ({
   event: 'todos',
   id: 1,

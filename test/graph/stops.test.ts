@@ -10,6 +10,20 @@ import { type MemoryRun, memoryRun, planners, type Said, workOn } from '../suppo
 import { callTool, graphWith } from '../support/parts.ts'
 
 const nodes = (memory: MemoryRun): string[] => memory.rows.map((row) => row.body.node)
+/** A tool that is done once its work is. */
+const prepare = (name: string, work: (signal: AbortSignal) => Promise<void>) =>
+  defineTool({
+    name,
+    description: name,
+    kinds: ['prepare'],
+    input: z.strictObject({}),
+    reads: [],
+    writes: [],
+    async run(_state, context, signal) {
+      await work(signal)
+      return context.checkpoint({ summary: name })
+    },
+  })
 const calls = (...names: string[]): Said => ({
   tool_calls: names.map((name, n) => ({ id: `c${n}`, name, arguments: { n } })),
 })
@@ -116,19 +130,6 @@ describe('a node that fails', () => {
 
   test('beside a sibling that is still at work leaves no action after the end and no loose rejection', async () => {
     const release = deferred<void>()
-    const prepare = (name: string, work: () => Promise<void>) =>
-      defineTool({
-        name,
-        description: name,
-        kinds: ['prepare'],
-        input: z.strictObject({}),
-        reads: [],
-        writes: [],
-        async run(_state, context) {
-          await work()
-          return context.checkpoint({ summary: name })
-        },
-      })
     const graph = await graphWith([
       prepare('fails', async () => {
         throw new Error('no such table')
@@ -156,16 +157,6 @@ describe('a node that fails', () => {
 describe('a run that fails while other branches are under way', () => {
   test('tells them to stop: nobody waits for what they do', async () => {
     const stopped = deferred<unknown>()
-    const prepare = (name: string, run: (signal: AbortSignal) => Promise<never>) =>
-      defineTool({
-        name,
-        description: name,
-        kinds: ['prepare'],
-        input: z.strictObject({}),
-        reads: [],
-        writes: [],
-        run: (_state, _context, signal) => run(signal),
-      })
     const graph = await graphWith([
       prepare('breaks', async () => {
         throw new Error('out of order')

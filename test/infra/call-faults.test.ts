@@ -6,6 +6,7 @@ import { createModelService } from '../../src/infra/models/call/service.ts'
 import type { Wanted } from '../../src/infra/models/call-ports.ts'
 import { createChooser } from '../../src/infra/models/choose/choose.ts'
 import { createHealth } from '../../src/infra/models/health/health.ts'
+import { emptyResult } from '../../src/infra/models/openai/reply.ts'
 import type {
   CanonicalResult,
   KeyEntry,
@@ -35,19 +36,7 @@ import { callWith, someone } from '../support/vendors.ts'
 
 /** The call path between a vendor, a ledger and a registry that change or fail in the middle of a call. */
 
-const result: CanonicalResult = {
-  text: 'ok',
-  reasoning: '',
-  tool_calls: [],
-  images: [],
-  video: null,
-  embeddings: [],
-  ranking: [],
-  job: null,
-  finish: 'stop',
-  usage: null,
-  model: null,
-}
+const result: CanonicalResult = { ...emptyResult, text: 'ok' }
 const answer: ProviderOutcome = { ok: true, result }
 const failed = (fault: Fault): ProviderOutcome => ({ ok: false, fault, usage: null })
 const refused: Fault = { code: 'model_unauthorized', what: 'answered 401', retry: false, status: 401 }

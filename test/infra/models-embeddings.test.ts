@@ -1,49 +1,22 @@
 import { describe, expect, it } from 'vitest'
 import { createOpenAIProvider } from '../../src/infra/models/openai/provider.ts'
-import type { ModelEntry, ProviderOutcome } from '../../src/infra/models/ports.ts'
+import type { ProviderOutcome } from '../../src/infra/models/ports.ts'
 import { Secret } from '../../src/infra/secrets/secret.ts'
 import { silentLog } from '../../src/infra/silent-log.ts'
 import { createCountingClock, never, patient } from '../support/models.ts'
 import { egressOver, type Fetch } from '../support/one-server.ts'
+import * as entries from '../support/registry-view.ts'
 
-const vendor = { id: 'v', name: 'v', active: true }
-const model: ModelEntry = {
-  id: 'm',
-  name: 'alias',
-  vendor,
-  endpoint: {
-    id: 'e',
-    vendor_id: 'v',
-    name: 'e',
-    active: true,
+const model = entries.model('alias', {
+  endpoint: entries.endpoint('e', {
     base_url: 'https://vendor.test/v1?version=2',
-    protocol: 'openai',
-    categories: [],
     headers: { 'x-api-key': '{{key}}' },
     timeouts: patient,
-    allow_private: false,
-  },
+  }),
   upstream_name: 'embedder-3',
   category: 'embedding',
-  dialect: 'tools',
-  context_window: null,
-  max_output: null,
-  prices: null,
-  format: null,
-  capabilities: [],
-  active: true,
-}
-const limits = { rpm: null, tpm: null, daily_tokens: null, monthly_cost: null }
-const key = {
-  id: 'k',
-  vendor_id: 'v',
-  label: 'k',
-  active: true,
-  limits,
-  grants: [],
-  secret: new Secret('sk-of-the-vendor'),
-  fault: null,
-}
+})
+const key = entries.key('k', 'v1', { secret: new Secret('sk-of-the-vendor') })
 
 const embed = (fetch: Fetch, input: string[], category = 'embedding'): Promise<ProviderOutcome> => {
   const clock = createCountingClock()

@@ -166,9 +166,8 @@ describe('a bad reply', () => {
 
 describe('a server that cannot be reached', () => {
   it('is unavailable after 3 attempts', async () => {
-    const gone = await startFakeModel()
-    await gone.close()
-    const { models } = openTestModels(gone)
+    // where nobody listens, and nobody else can come to
+    const { models } = openTestModels({ baseUrl: 'http://127.0.0.1:1/v1' })
     const error = await failureOf(models.call(ask(), never()))
     expect(error).toMatchObject({ code: 'model_unavailable', detail: { attempts: 3 } })
     expect(error.message).toBe(

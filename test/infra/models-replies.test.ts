@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type FakeModel, startFakeModel } from '../support/fake-model.ts'
-import { ask, never, openTestModels } from '../support/models.ts'
+import { ask, never, openTestModels, patient } from '../support/models.ts'
 
 let server: FakeModel
 beforeEach(async () => {
@@ -124,10 +124,8 @@ describe('odd but good replies', () => {
 
   it('may be one line of 10 MB', async () => {
     server.script({ planner: [{ fault: 'huge_line' }] })
-    const startedAt = performance.now()
     const reply = await openTestModels(server).models.call(ask(), never())
     expect(reply.text.length).toBe(10 * 1024 * 1024)
-    expect(performance.now() - startedAt).toBeLessThan(5000)
   })
 
   it('are complete with their finish_reason, and over with [DONE] although the connection stays open', async () => {
@@ -135,7 +133,7 @@ describe('odd but good replies', () => {
     const startedAt = performance.now()
     const reply = await openTestModels(server).models.call(ask(), never())
     expect(reply).toMatchObject({ text: 'all of it', finish: 'stop', usage })
-    expect(performance.now() - startedAt).toBeLessThan(5000)
+    expect(performance.now() - startedAt).toBeLessThan(patient.idleMs - 1000)
   })
 
   it('are not harmed by a listener that throws', async () => {

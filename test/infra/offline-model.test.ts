@@ -428,6 +428,8 @@ describe('the other roles', () => {
       extra: { n: 3 },
     })
     expect(found.task_goal).toContain('orders.csv')
+    const long = json('understand', `# Request\n${'😀'.repeat(450)}`, { task_goal: text })
+    expect(String(long.task_goal)).toMatch(/^(😀)+…$/u)
   })
 
   it('reflection finds the gap, judges the actions and completes todos', () => {

@@ -48,7 +48,7 @@ const orderOf = async (candidateKey: KeyEntry | null): Promise<string[]> => {
       role: 'planner',
       caller: someone,
       usedIds: [],
-      endsAtMs: clock.monotonicMs() + 1000,
+      endsAtMs: clock.monotonicMs() + 60_000,
       onDelta: () => {},
     },
     new AbortController().signal,

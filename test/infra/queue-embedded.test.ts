@@ -69,7 +69,8 @@ describe('queues on the database of the app', { timeout: 60_000 }, () => {
     const queues = await open()
     const jobs: IntakeJob[] = []
     await queues.onIntake(async (job) => void jobs.push(job), { concurrency: 1 })
-    await until(() => jobs.length === 1, 'the job again', 5_000)
+    // not by the look for stalled jobs, which comes every 15 s
+    await until(() => jobs.length === 1, 'the job again', 12_000)
     expect(jobs[0]).toMatchObject({ id: 'orphan', data: { prompt: 'still here' } })
   })
 })

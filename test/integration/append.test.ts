@@ -129,7 +129,7 @@ describe('an append', () => {
   test('whose answer comes when the lease is too old to act on gives the run up', async () => {
     const run = await start()
     let now = 0
-    const clock = { ...systemClock, monotonicMs: () => now }
+    const clock = { ...systemClock, now: () => new Date(now), monotonicMs: () => now }
     const leases = keepLeases({
       sql: database,
       clock,

@@ -194,7 +194,7 @@ test('no secret shows in answers, errors, logs, metrics, traces, the database or
 
   for (const fault of ['401', 'cut at 280', 'another shape', 'an event that is no JSON']) {
     vendor.fault = fault
-    const run = await runtime.complete({ prompt: `try ${fault}`, limits: { timeout_ms: 4000 } })
+    const run = await runtime.complete({ prompt: `try ${fault}`, limits: { timeout_ms: 20_000 } })
     show('run', run)
     show('state', await runtime.stateOf(run.id))
     const trace = run.id.replace('run_', '')

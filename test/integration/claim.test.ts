@@ -41,7 +41,7 @@ describe('a claim', () => {
     expect(claimed).toMatchObject({ epoch: 1, next_seq: 1, stalls: 1, worked_ms: 0, cancel_requested: false })
     expect(claimed.request).toMatchObject({ prompt: 'do it', metadata: { x: 1 }, files: [] })
     const { rows } = await database.query(
-      `SELECT status, lease_owner, lease_until - clock_timestamp() BETWEEN interval '3 seconds' AND interval '5 seconds' AS leased,
+      `SELECT status, lease_owner, lease_until - started_at BETWEEN interval '4.9 seconds' AND interval '5.1 seconds' AS leased,
          started_at IS NOT NULL AS started, (SELECT count(*)::int FROM outbox) AS bells FROM runs`,
     )
     expect(rows).toEqual([{ status: 'running', lease_owner: 'me', leased: true, started: true, bells: 0 }])

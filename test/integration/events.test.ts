@@ -6,7 +6,7 @@ import type { BusinessApi } from '../../src/runtime-api.ts'
 import type { RunEvent } from '../../src/state/run-view.ts'
 import { type Backend, openBackend, unique } from '../support/backend.ts'
 import { type FakeModel, startFakeModel } from '../support/fake-model.ts'
-import { codeOf, until } from '../support/spine.ts'
+import { codeOf, endsWithin, until } from '../support/spine.ts'
 import { deadline, eventsOf, fakeModels, openTestRuntime, type TestRuntime } from '../support/test-runtime.ts'
 
 let backend: Backend
@@ -184,10 +184,9 @@ describe('a run that is followed while it works', () => {
       )
       model.release()
       await until('the end', async () => (await api().run(run.id))?.ended_at)
-      const ended = performance.now()
-      expect(idsOf(await followed)).toEqual(upTo(5))
-      expect((await waited).status).toBe('completed')
-      expect(performance.now() - ended).toBeLessThan(1700)
+      const [events, view] = await endsWithin(1700, Promise.all([followed, waited]))
+      expect(idsOf(events)).toEqual(upTo(5))
+      expect(view.status).toBe('completed')
     } finally {
       dropHints = false
     }

@@ -84,8 +84,11 @@ test('a file, or a statement, that takes too much is ended, and the next one is 
   ]
   const { signal } = new AbortController()
   await using process = openFileProcess({ maxBytes: 300 * 1024 * 1024, maxMs: 1000 })
-  const ask = (sql: string, until: AbortSignal = signal) =>
-    process.ask({ kind: 'query', sql, tables, kept: null }, until)
+  // a machine that gives it no time says so, and then another try may go well
+  const ask = async (sql: string, until: AbortSignal = signal): ReturnType<typeof process.ask> => {
+    const ended = await process.ask({ kind: 'query', sql, tables, kept: null }, until)
+    return 'kind' in ended && ended.kind === 'starved' ? ask(sql, until) : ended
+  }
   expect(await ask(`${endless} sum(x) FROM n`)).toEqual({ ok: false, kind: 'time' })
   expect(await ask(`${endless} group_concat(hex(zeroblob(1000000))) FROM n`)).toMatchObject({ ok: false })
   expect(await ask('SELECT n FROM t')).toEqual({

@@ -67,6 +67,14 @@ const upload = (name: string, bytes: string | Uint8Array, type = 'application/oc
   content_base64: Buffer.from(bytes).toString('base64'),
 })
 
+/** Which bytes that a run's state names the run does not show. */
+const notShown = async (runId: string): Promise<string[]> => {
+  const named = JSON.stringify(await runtime.stateOf(runId)).match(/(?<="blob":"|blob:)[0-9a-f]{64}/g) ?? []
+  expect(named).not.toEqual([])
+  const shown = await Promise.all(named.map((hash) => runtime.of('default').blob(runId, hash)))
+  return named.filter((_, at) => shown[at] === null)
+}
+
 describe('a run with files', () => {
   test('searches a document by page and asks a table by SQL', async () => {
     say(model, {
@@ -97,6 +105,8 @@ describe('a run with files', () => {
     )
     const again = await runtime.complete({ prompt: 'And now?', session_id: run.session_id })
     expect(nodesOf(await runtime.stateOf(again.id))).not.toContain('preprocess-files')
+    // what the session's earlier turns brought too
+    expect([await notShown(run.id), await notShown(again.id)]).toEqual([[], []])
   })
 
   test('opens an archive: what is in it are files of their own', async () => {
@@ -118,6 +128,7 @@ describe('a run with files', () => {
     const said = state.action_history.flat().map(({ result }) => String(result.text))
     expect(said).toContainEqual("File 'a.zip/notes.txt', lines 1-1 of 1:\n1: hello")
     expect(said).toContainEqual('| m |\n| --- |\n| 5 |')
+    expect(await notShown(run.id)).toEqual([])
   })
 
   test('an address of this machine, a storage that is not set up, a folder that is not open: notes, and the run goes on', async () => {

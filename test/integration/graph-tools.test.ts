@@ -3,7 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { systemClock } from '../../src/infra/clock.ts'
+import type { Clock } from '../../src/state/ports.ts'
 import { type Backend, openBackend } from '../support/backend.ts'
+import { deferred } from '../support/deferred.ts'
 import { type FakeModel, startFakeModel } from '../support/fake-model.ts'
 import { type GateServer, startGate } from '../support/gate-server.ts'
 import { calling, say } from '../support/script.ts'
@@ -22,6 +25,13 @@ let model: FakeModel
 let gate: GateServer
 let runtime: TestRuntime
 let folder: string
+/** Runs that may work for so long are out of time when the test says so. */
+const long = 3_600_000
+const timeIsUp = deferred()
+const clock: Clock = {
+  ...systemClock,
+  sleep: (ms, signal) => (ms > long / 2 ? timeIsUp.promise : systemClock.sleep(ms, signal)),
+}
 
 beforeAll(async () => {
   backend = await openBackend()
@@ -41,6 +51,7 @@ export default defineTool({
   )
   runtime = await openTestRuntime(backend, {
     models: fakeModels(model.baseUrl),
+    clock,
     toolFolders: [folder, gateTools],
   })
 })
@@ -134,7 +145,10 @@ describe('tools', () => {
   test('one that hangs is let go of when the time is up, and the run ends with what it has', async () => {
     gate.onKnock(({ key }) => ({ hold: key === 'slow' }))
     say(model, { planner: [calling(knock('quick')), calling(knock('slow'))] })
-    const run = await runtime.complete({ prompt: 'hang', limits: { timeout_ms: 1500 } })
+    const running = runtime.complete({ prompt: 'hang', limits: { timeout_ms: long } })
+    await gate.waitsFor(['slow'])
+    timeIsUp.resolve()
+    const run = await running
     expect(run).toMatchObject({ status: 'completed', finish_reason: 'time' })
     expect(run.answer).toMatch(/time was up.*- ok/s)
     await gate.waitsFor([])

@@ -12,11 +12,22 @@ let backend: Backend
 let model: FakeModel
 let runtime: TestRuntime
 let database: Database
+/** Questions that expired, whoever saw to it: the worker looks every ten seconds too. */
+let expired = 0
+const counting = (opened: Database): Database => ({
+  ...opened,
+  async query<Row>(text: string, values?: readonly unknown[]) {
+    const answer = await opened.query<Row>(text, values)
+    if (text.includes('{"kind":"expired"}')) expired += answer.rows.length
+    return answer
+  },
+})
 
 beforeAll(async () => {
   backend = await openBackend()
   model = await startFakeModel()
-  ;({ runtime, database } = await openWithDatabase(backend, { models: fakeModels(model.baseUrl) }))
+  const models = fakeModels(model.baseUrl)
+  ;({ runtime, database } = await openWithDatabase(backend, { models, wrap: { database: counting } }))
 })
 afterAll(async () => {
   await runtime?.close()
@@ -136,14 +147,15 @@ describe('an answer', () => {
 describe('a question nobody answers', () => {
   test('expires: the run goes on with an error as its result, and a late answer is refused', async () => {
     const run = await ask(question('Is anybody there?'))
+    expired = 0
     await database.query(
       `UPDATE input_requests SET expires_at = clock_timestamp() - interval '1 second' WHERE request_id = $1`,
       [openOf(run)],
     )
     expect(await codeOf(api().answer(run.id, openOf(run), 'late'))).toBe('input_answered')
-    const expired = await Promise.all([1, 2, 3].map(() => expireInputs(database)))
-    expect(expired.reduce((a, b) => a + b)).toBe(1)
+    await Promise.all([1, 2, 3].map(() => expireInputs(database)))
     expect((await wait(run)).status).toBe('completed')
+    expect(expired).toBe(1)
     const state = await runtime.stateOf(run.id)
     const asked = state.action_history[0]?.find((action) => action.node === 'ask_user')
     expect(asked?.result).toMatchObject({ is_error: true })
@@ -197,7 +209,7 @@ describe('a cancel that comes as the run is about to wait', () => {
       [run.id],
     )
     model.release()
-    expect(await api().wait(run.id, deadline(5000))).toMatchObject({ status: 'cancelled' })
+    expect(await api().wait(run.id, deadline())).toMatchObject({ status: 'cancelled' })
     checkInvariants(await runtime.stateOf(run.id))
     expect(await count(database, 'input_requests WHERE run_id = $1', [run.id])).toBe(0)
   })

@@ -7,7 +7,7 @@ import { admit } from '../../src/infra/runs/admit.ts'
 import { appendAction, finishRun } from '../../src/infra/runs/append.ts'
 import { doEffect } from '../../src/infra/runs/effects.ts'
 import { keepLeases } from '../../src/infra/runs/leases.ts'
-import { giveUpRun, handBackRun, parkRun, requeueRun } from '../../src/infra/runs/release.ts'
+import { giveUpRun, handBackRun, parkRun, passRunOn, requeueRun } from '../../src/infra/runs/release.ts'
 import { createRunLog } from '../../src/infra/runs/run-log.ts'
 import { settleRun } from '../../src/infra/runs/settle.ts'
 import type { Clock, EffectRequest, Log, Sql } from '../../src/state/ports.ts'
@@ -16,6 +16,7 @@ import { type Backend, openBackend, unique } from '../support/backend.ts'
 import { deferred } from '../support/deferred.ts'
 import { startFakeModel } from '../support/fake-model.ts'
 import {
+  claim,
   codeOf,
   count,
   endLease,
@@ -103,7 +104,7 @@ describe('a heartbeat', () => {
     const leaseMs = 600
     const run = await start()
     let now = 0
-    const clock: Clock = { now: () => new Date(), monotonicMs: () => now, sleep: async () => {} }
+    const clock: Clock = { now: () => new Date(now), monotonicMs: () => now, sleep: async () => {} }
     const silent: Log = { debug() {}, info() {}, warn() {}, error() {} }
     const answer = deferred<void>()
     let renewals = 0
@@ -133,7 +134,7 @@ describe('a heartbeat', () => {
       return renewals > 1
     })
     now = leaseMs * 0.85
-    await until('the self-fence', () => lost, 2000)
+    await until('the self-fence', () => lost)
     await leases.stop()
   })
 })
@@ -178,8 +179,57 @@ describe('a worker that has lost its run', () => {
     expect(await parkRun(database, lost, ask, { plan_seq: 1, index: 0 }, 1)).toBe(false)
     expect(await requeueRun(database, lost, new Date().toISOString(), 1)).toBe(false)
     expect(await handBackRun(database, lost, 1)).toBe(false)
+    expect(await passRunOn(database, lost, 1)).toBe(false)
     expect(await giveUpRun(database, lost, failed)).toBe(false)
     expect(await rowOf(database, lost.run_id)).toEqual(before)
+  })
+})
+
+describe('a run that its worker does not know how to go on with', () => {
+  const begin = async (lastActionAt: string) => {
+    const run = await start()
+    await database.query(
+      `INSERT INTO actions (tenant, session_id, seq, run_id, turn, epoch, attempt_id, created_at, body, patch)
+       VALUES ($1, $2, 1, $3, 1, 1, $4, clock_timestamp() - $5::interval, '{}', '{}')`,
+      [run.tenant, run.session_id, run.run_id, newAttemptId(), lastActionAt],
+    )
+    await database.query(
+      `UPDATE runs SET next_seq = 2, stalls = 3, run_at = run_at - interval '1 day' WHERE run_id = $1`,
+      [run.run_id],
+    )
+    return { run, log: createRunLog(database, run) }
+  }
+
+  test('is left to others for a moment: nobody takes it at once, and none of it counts towards poison', async () => {
+    const { run, log } = await begin('10 minutes')
+    expect(await log.passOn(7)).toBe(true)
+    expect(await rowOf(database, run.run_id)).toMatchObject({ status: 'queued', stalls: 2, worked_ms: 7 })
+    expect(await claim(database)).toBeNull()
+    expect(await count(database, 'outbox WHERE run_id = $1', [run.run_id])).toBe(1)
+    await endLease(database, run.run_id)
+    expect(await mustClaim(database)).toMatchObject({ run_id: run.run_id, next_seq: 2 })
+    expect(await codeOf(log.passOn(7))).toBe('lease_lost')
+  })
+
+  test('is not left to others for ever, but waiting for a person does not count', async () => {
+    const { run, log } = await begin('1 hour')
+    expect(await log.passOn(7)).toBe(false)
+    expect((await rowOf(database, run.run_id)).status).toBe('running')
+    await database.query(
+      `INSERT INTO input_requests (tenant, request_id, run_id, plan_seq, call_index, question, schema, options, expires_at, answered_at)
+       VALUES ($1, 'inp', $2, 1, 0, '""', '{}', '[]', clock_timestamp(), clock_timestamp())`,
+      [run.tenant, run.run_id],
+    )
+    expect(await log.passOn(7)).toBe(true)
+  })
+
+  test('is not left to others once it is to be cancelled', async () => {
+    const { run, log } = await begin('1 minute')
+    await database.query(
+      `UPDATE runs SET cancel_requested_at = clock_timestamp(), cancel_reason = '"enough"' WHERE run_id = $1`,
+      [run.run_id],
+    )
+    await expect(log.passOn(7)).rejects.toMatchObject({ code: 'cancelled', message: 'enough' })
   })
 })
 

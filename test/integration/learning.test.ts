@@ -133,6 +133,27 @@ test('several runs are learned from at once, the turns of a session one after th
   expect(most).toBe(sessions.length)
 })
 
+test('the turns of a session are learned from without a pause, and leave no listeners behind', async () => {
+  const warned: string[] = []
+  const warn = ({ name }: Error) => void warned.push(name)
+  const session_id = unique('ses')
+  const runs: string[] = []
+  for (let turn = 1; turn <= 12; turn++)
+    runs.push((await runtime.complete({ user_id: session_id, session_id, prompt: 'What is 2 + 2?' })).id)
+  process.on('warning', warn)
+  const work = startMemoryWork({ ...parts(), clock: systemClock, everyMs: 60_000 })
+  try {
+    await until('all is learned', async () => {
+      const left = await Promise.all(runs.map(waiting))
+      return left.every((count) => count === 0)
+    })
+  } finally {
+    await work.close()
+    process.off('warning', warn)
+  }
+  expect(warned).not.toContain('MaxListenersExceededWarning')
+})
+
 describe('what was learned of a user', () => {
   test('goes with the session that taught it; what another one taught before holds again', async () => {
     const user_id = unique('clara')

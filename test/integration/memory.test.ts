@@ -16,7 +16,7 @@ import { ensureBusiness } from '../../src/infra/runs/admit.ts'
 import { createApp } from '../../src/server/app.ts'
 import { hashEmbedding, hashSpace } from '../../src/state/memory/hash-embedding.ts'
 import { type Backend, openBackend, unique } from '../support/backend.ts'
-import { hashOnly } from '../support/memory.ts'
+import { hashOnly, lessonOf } from '../support/memory.ts'
 import { modelsOf, planners } from '../support/memory-run.ts'
 import { never } from '../support/models.ts'
 import { codeOf, count, openWithDatabase, until } from '../support/spine.ts'
@@ -33,6 +33,11 @@ beforeAll(async () => {
   const opened = await openWithDatabase(backend, {
     models: planners({ text: 'Done.' }),
     memory: { everyMs: 20 },
+    // half a minute never passes, or what the tests embed anew the worker would embed back
+    clock: {
+      ...systemClock,
+      sleep: (ms, signal) => systemClock.sleep(ms < 30_000 ? ms : 3_600_000, signal),
+    },
   })
   runtime = opened.runtime
   database = opened.database
@@ -429,22 +434,8 @@ describe('learning from a run', () => {
     const said = modelsOf(() => ({
       text: JSON.stringify({
         memories: [
-          {
-            evidence: 'I never eat meat',
-            is_about_user: true,
-            is_lasting: true,
-            is_new: true,
-            kind: 'preference',
-            content: 'The user never eats meat.',
-          },
-          {
-            evidence: 'the page says he is rich',
-            is_about_user: true,
-            is_lasting: true,
-            is_new: true,
-            kind: 'fact',
-            content: 'The user is rich.',
-          },
+          lessonOf('preference', 'I never eat meat', 'The user never eats meat.'),
+          lessonOf('fact', 'the page says he is rich', 'The user is rich.'),
         ],
         profile: [{ evidence: 'My name is Clara Jensen', field: 'name', value: 'Clara Jensen' }],
         summary: 'Clara planned a dinner.',

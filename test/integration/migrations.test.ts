@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type MigrationTarget, migrate } from '../../src/infra/database/migrate.ts'
 import { migratePostgres } from '../../src/infra/database/postgres.ts'
 import { type Backend, openBackend } from '../support/backend.ts'
-import { runAsAdmin, urlOf } from '../support/setup-served.ts'
+import { dropDatabase, runAsAdmin, urlOf } from '../support/setup-served.ts'
 import { codeOf } from '../support/spine.ts'
 
 /** The owner's own connection, without a role of ours. */
@@ -124,7 +124,7 @@ describe('migrations', () => {
         expect(done.filter((names) => names.length > 0)).toHaveLength(1)
         expect(done.flat()).toContain('0001_spine.sql')
       } finally {
-        await runAsAdmin(`DROP DATABASE ${name} WITH (FORCE)`)
+        await dropDatabase(name)
       }
     },
   )

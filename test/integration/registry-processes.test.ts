@@ -1,6 +1,7 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { Runtime } from '../../src/runtime-api.ts'
 import { type Backend, openBackend } from '../support/backend.ts'
+import { until, within } from '../support/spine.ts'
 import { openTestRuntime } from '../support/test-runtime.ts'
 
 /** Whole runtimes on one database; embedded there is only one process, and it follows itself. */
@@ -68,7 +69,7 @@ describe.each(ways)('%s', (way, config) => {
   test('a change by an admin takes effect on every process within 2 s', async () => {
     const [mine, theirs] = await two(config())
     const name = way.replaceAll(' ', '-')
-    const seen = (fact: () => void) => vi.waitFor(fact, { timeout: 2000, interval: 20 })
+    const seen = (fact: () => void) => within(2000, fact)
 
     const { scope, id } = await addModel(mine, name)
     expect(namesIn(mine)).toContain(name)
@@ -97,7 +98,7 @@ describe('the settings of a process', () => {
     expect(namesIn(none)).toContain('mason-offline')
     expect(none.models.describe()).toMatchObject({ offline: true })
     await addModel(mine, 'seen-by-all')
-    await vi.waitFor(() => expect(namesIn(none)).toContain('seen-by-all'), { timeout: 2000 })
+    await until('the third sees it too', () => namesIn(none).includes('seen-by-all'))
     expect(namesIn(mine)).toEqual(expect.arrayContaining(['gpt-one', 'seen-by-all']))
   })
 })

@@ -10,6 +10,7 @@ import type { Log } from '../../src/state/ports.ts'
 import { type Backend, openBackend } from '../support/backend.ts'
 import { deferred } from '../support/deferred.ts'
 import { newMasterKey, openaiSettings, openTestRegistry, registryOptions } from '../support/registry.ts'
+import { until, within } from '../support/spine.ts'
 
 /** Two registries stand for two processes: each with a database of its own, embedded with one that both share. */
 
@@ -82,8 +83,6 @@ const addModel = (name: string) =>
      VALUES ('mod_' || $1, 'ven_a', 'end_a', $1, 'up', 'text', 'xml', '{"input": 0.15, "output": 0.6, "currency": "USD"}', '{vision}', 'active')`,
     [name],
   )
-
-const within = (ms: number, fact: () => void) => vi.waitFor(fact, { timeout: ms, interval: 10 })
 
 describe('the view', () => {
   test('holds all that a call needs, money in millionths', async () => {
@@ -254,7 +253,7 @@ describe('following', () => {
     const heard = deferred<() => Promise<void>>()
     const registry = await follow({ hints: { ...deafHints, subscribe: () => heard.promise } })
     await addModel('m')
-    await within(2000, () => expect(registry.view.models.has('m')).toBe(true))
+    await until('a look sees it', () => registry.view.models.has('m'))
     let hasLeft = false
     heard.resolve(async () => {
       hasLeft = true
@@ -312,11 +311,11 @@ describe('following', () => {
     const { view } = registry
     isBroken = true
     await addModel('m')
-    await within(2000, () => expect(said.length).toBeGreaterThan(1))
+    await until('it is tried again', () => said.length > 1)
     expect(registry.view).toBe(view)
     expect(said[0]).toContain('stays in use')
     isBroken = false
-    await within(2000, () => expect(registry.view.models.has('m')).toBe(true))
+    await until('it is read again', () => registry.view.models.has('m'))
   })
 
   test('nothing is read any more once it is closed', async () => {

@@ -1,5 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { z } from 'zod'
 import { noScenarios } from '../../src/graph/scenario.ts'
+import { defineTool } from '../../src/graph/tool.ts'
 import { systemClock } from '../../src/infra/clock.ts'
 import type { Database } from '../../src/infra/database/database.ts'
 import { openEgress } from '../../src/infra/egress.ts'
@@ -9,14 +11,16 @@ import { openHints } from '../../src/infra/queue/hints.ts'
 import type { Bell, Queues } from '../../src/infra/queue/queue.ts'
 import { appendAction } from '../../src/infra/runs/append.ts'
 import { reconcile, relayBells } from '../../src/infra/runs/relay.ts'
-import { handBackRun } from '../../src/infra/runs/release.ts'
+import { giveUpRun, handBackRun } from '../../src/infra/runs/release.ts'
 import { createWorker } from '../../src/infra/worker/worker.ts'
 import { MasonError } from '../../src/state/errors.ts'
 import type { Log } from '../../src/state/ports.ts'
 import { type Backend, openBackend } from '../support/backend.ts'
+import { deferred } from '../support/deferred.ts'
 import { type FakeModel, startFakeModel } from '../support/fake-model.ts'
 import { checkInvariants } from '../support/invariants.ts'
 import { hashOnly } from '../support/memory.ts'
+import { graphWith } from '../support/parts.ts'
 import {
   claim,
   count,
@@ -140,7 +144,7 @@ describe('the outbox', () => {
 })
 
 describe('the reconciler', () => {
-  const look = (database: Database, queues: Queues) => reconcile(database, queues, log, 1000)
+  const look = (database: Database, queues: Queues) => reconcile(database, queues, log, 60_000)
 
   test('rings for what could be worked on and is not, and for nothing else', async () => {
     const { database, queues } = idle
@@ -234,9 +238,98 @@ describe('poison', () => {
     expect(nodesOf(state, 0)).toEqual(['load-session', 'end'])
     await runtime.close()
   })
+
+  test('a run whose session takes down whoever reads it fails as well, also before its first action', async () => {
+    const readable: { broken: boolean } = { broken: false }
+    const { runtime, database } = await openWithDatabase(backend, {
+      ...{ worker: false, models: fakeModels(model.baseUrl) },
+      wrap: {
+        database: (opened) => ({
+          ...opened,
+          async query<Row>(text: string, values?: readonly unknown[]) {
+            if (readable.broken && text.includes('octet_length(body'))
+              throw new Error('no memory is left for this session')
+            return opened.query<Row>(text, values)
+          },
+        }),
+      },
+    })
+    const failed = { status: 'failed', reason: 'x', error: { code: 'x', message: 'x' } } as const
+    await submitTo(database, 'default', { session_id: 'huge' })
+    expect(await giveUpRun(database, await mustClaim(database), failed)).toBe(true)
+    const bad = await submitTo(database, 'default', {
+      ...{ session_id: 'huge', prompt: 'again', output: { style: 'short' } },
+    })
+    for (let at = 1; at <= 5; at++) {
+      expect(await claim(database, `dies ${at}`)).toMatchObject({ run_id: bad.id, stalls: at })
+      await endLease(database, bad.id)
+    }
+    readable.broken = true
+    await runtime.startWorker({ concurrency: 1 })
+    const api = runtime.of('default')
+    expect(await api.wait(bad.id, deadline())).toMatchObject({ status: 'failed', error: { code: 'poison' } })
+    const state = await runtime.stateOf(bad.id)
+    checkInvariants(state)
+    expect(nodesOf(state)).toEqual(['load-session', 'end'])
+    expect(state).toMatchObject({ prompts: ['hello', 'again'], output_style: 'short' })
+    expect(state.chat_history.at(-1)).toEqual({ role: 'user', content: 'again', turn: 2 })
+    await runtime.close()
+  })
 })
 
 describe('a worker that is told to stop', () => {
+  test('in the middle of a side effect records it first: nobody is asked whether it took place', async () => {
+    const [sent, answer] = [deferred<void>(), deferred<string>()]
+    const orders = defineTool({
+      name: 'orders',
+      description: 'Orders something',
+      kinds: ['call'],
+      input: z.record(z.string(), z.json()),
+      reads: [],
+      writes: [],
+      async run(_state, context) {
+        const send = (): Promise<string> => {
+          sent.resolve()
+          return answer.promise
+        }
+        const text = await context.effect({ class: 'manual', request: 'one', send })
+        return context.checkpoint({ summary: 'Ordered', result: { text } })
+      },
+    })
+    model.reset()
+    model.script({ planner: [{ tool_calls: [{ name: 'orders', arguments: {} }] }, { text: 'Done.' }] })
+    const models = fakeModels(model.baseUrl)
+    const { runtime, database } = await openWithDatabase(backend, { models, worker: false })
+    const graph = await graphWith([orders])
+    const feed = await openFeed({
+      ...{ sql: database, clock: systemClock, log },
+      hints: await openHints({ kind: 'embedded', log }),
+    })
+    const open = (workerId: string) =>
+      createWorker({
+        ...{ database, feed, graph, modelsFor: () => models, scenarios: noScenarios, embedder: hashOnly },
+        ...{ clock: systemClock, log, workerId, leaseMs: 30_000, concurrency: 1, ring() {} },
+        files: createFileService({ egress: openEgress(), storage: {}, filesRoot: null }),
+      })
+    const stopping = open('stopping')
+    const { id } = await submitTo(database, 'default')
+    const working = stopping.offer(0)
+    await sent.promise
+    const closing = stopping.close()
+    answer.resolve('order 7')
+    await Promise.all([closing, working])
+    expect(await rowOf(database, id)).toMatchObject({ status: 'queued', stalls: 0 })
+    expect(await count(database, `effects WHERE run_id = $1 AND status = 'succeeded'`, [id])).toBe(1)
+    const next = open('next')
+    await next.offer(0)
+    await next.close()
+    await feed.close()
+    expect(await runtime.of('default').run(id)).toMatchObject({ status: 'completed', answer: 'Done.' })
+    const made = (await runtime.stateOf(id)).action_history[0]?.filter(({ node }) => node === 'orders')
+    expect(made?.map(({ result }) => result.text)).toEqual(['order 7'])
+    await runtime.close()
+  })
+
   test('hands its runs back at once, for another to go on from the last action', async () => {
     model.reset()
     model.script({ planner: [{ hold: true, text: 'late' }, { text: 'Done.' }] })
@@ -272,7 +365,7 @@ describe('a worker that is told to stop', () => {
       ...{ status: 'queued', stalls: 0, epoch: before.epoch, lease_owner: null },
     })
     expect(await count(database, 'outbox WHERE run_id = $1', [id])).toBe(1)
-    expect(model.open()).toBe(0)
+    await until('the call is broken off', () => model.open() === 0)
     await runtime.startWorker()
     expect(await runtime.of('default').wait(id, deadline())).toMatchObject({
       status: 'completed',

@@ -5,6 +5,7 @@ import { createMasterKeys } from '../../src/infra/secrets/master-keys.ts'
 import { rewrapRows } from '../../src/infra/secrets/rotate.ts'
 import { type Backend, baseConfig, openBackend } from '../support/backend.ts'
 import { type FakeModel, startFakeModel } from '../support/fake-model.ts'
+import { askOf } from '../support/http-call.ts'
 import { deadline, openTestRuntime, type TestRuntime } from '../support/test-runtime.ts'
 
 const next = randomBytes(32).toString('base64')
@@ -67,17 +68,7 @@ test('the master key is changed while fifty call models and an admin enters secr
   })
 
   const caller = { business_id: 'default', user_id: null, run_id: null }
-  const ask = {
-    role: 'output',
-    messages: [{ role: 'user', content: 'hello' } as const],
-    tools: [],
-    schema: null,
-    input: [],
-    query: null,
-    prompt: null,
-    parameters: {},
-    stream: false,
-  }
+  const ask = askOf({ role: 'output', messages: [{ role: 'user', content: 'hello' }] })
   let answered = 0
   let going = true
   const call = async (): Promise<void> => {

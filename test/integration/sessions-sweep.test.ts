@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Database } from '../../src/infra/database/database.ts'
 import { createImageDescriptions } from '../../src/infra/files/image-descriptions.ts'
+import { createPreparedCache } from '../../src/infra/files/prepared-cache.ts'
 import { ensureBusiness } from '../../src/infra/runs/admit.ts'
 import { holdBlobs, holdStored, releaseBlobs, storeBlob } from '../../src/infra/sessions/blobs.ts'
 import { createSweep } from '../../src/infra/sessions/sweep.ts'
@@ -117,6 +118,40 @@ test('what a mapped image shows goes with the last session that asked, not befor
   expect(await of('r3').find('hash of an image that is no blob')).toBeNull()
   expect(await count(database, "prepared_files WHERE found::text LIKE '%passport%'", [])).toBe(0)
   expect(await count(database, "blobs WHERE convert_from(bytes, 'UTF8') LIKE '%passport%'", [])).toBe(0)
+})
+
+test('what was found in a mapped file goes with the last session that asked, in an uploaded one with its bytes', async () => {
+  for (const nth of ['4', '5'])
+    await database.query(
+      `WITH s AS (INSERT INTO sessions (tenant, session_id, user_id) VALUES ('b', 's' || $1::text, 'u'))
+       INSERT INTO runs (tenant, run_id, session_id, turn, status, expires_at)
+       VALUES ('b', 'r' || $1::text, 's' || $1::text, 1, 'running', clock_timestamp())`,
+      [nth],
+    )
+  const of = (run_id: string) => createPreparedCache(database, { tenant: 'b', run_id })
+  const drop = (session: string) => database.asBusiness('b', (sql) => releaseBlobs(sql, 'b', session))
+  const found = { format: 'csv', readable: true, facts: { largest: 'Clara Jensen' }, notes: [] }
+  await stored('an upload', 1, 's4')
+  await of('r4').keep('hash of a mapped table', '.csv', found)
+  await of('r4').keep('an upload', '.csv', found)
+  expect(await of('r5').find('hash of a mapped table', '.csv')).toEqual(found)
+  const left = () => count(database, "prepared_files WHERE found::text LIKE '%Clara%'", [])
+  expect([await left(), await count(database, "blob_uses WHERE session_id = 's4'", [])]).toEqual([2, 2])
+  await drop('s4')
+  expect(await left()).toBe(1)
+  await drop('s5')
+  expect(await left()).toBe(0)
+  expect(await count(database, "blobs WHERE convert_from(bytes, 'UTF8') LIKE '%Clara%'", [])).toBe(0)
+})
+
+test('deletes answers of models that could not be read when they are old enough', async () => {
+  await database.query(
+    `INSERT INTO unread_answers (model_id, place, raw, at) VALUES ('m', 'text', 'old', clock_timestamp() - interval '31 days'),
+       ('m', 'text', 'new', clock_timestamp() - interval '29 days')`,
+  )
+  await createSweep(database, keep)()
+  const { rows } = await database.query<{ raw: string }>('SELECT raw FROM unread_answers')
+  expect(rows.map(({ raw }) => raw)).toEqual(['new'])
 })
 
 test('deletes refused queue jobs when they are old enough', async () => {

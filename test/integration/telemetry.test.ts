@@ -6,6 +6,7 @@ import type { Log } from '../../src/state/ports.ts'
 import { type Backend, openBackend, unique } from '../support/backend.ts'
 import { type FakeModel, startFakeModel } from '../support/fake-model.ts'
 import { startServer, type TestServer } from '../support/http.ts'
+import { lessonOf } from '../support/memory.ts'
 import { calling, say } from '../support/script.ts'
 import { openWithDatabase, rowOf, until } from '../support/spine.ts'
 import { deadline, openTestRuntime, type TestRuntime } from '../support/test-runtime.ts'
@@ -74,7 +75,7 @@ const traced = (endpoint: string): Backend => ({
     },
   },
 })
-const traceWaits = { everyMs: 20, timeoutMs: 1000 }
+const traceWaits = { everyMs: 20, timeoutMs: 20_000 }
 
 beforeAll(async () => {
   backend = await openBackend()
@@ -84,6 +85,8 @@ beforeAll(async () => {
   const opened = await openWithDatabase(traced(collector.url), {
     traceWaits,
     concurrency: 1,
+    // so long that no renewal comes between: a worker that is overtaken learns of it from the epoch
+    leaseMs: 600_000,
     // looks once as it is started: so a test says when
     memory: { everyMs: 600_000 },
   })
@@ -126,16 +129,7 @@ const waterfall = (spans: readonly SeenSpan[]): string => {
 }
 
 const lesson = JSON.stringify({
-  memories: [
-    {
-      evidence: 'I never eat serengeti beans',
-      is_about_user: true,
-      is_lasting: true,
-      is_new: true,
-      kind: 'preference',
-      content: 'The user never eats serengeti beans.',
-    },
-  ],
+  memories: [lessonOf('preference', 'I never eat serengeti beans', 'The user never eats serengeti beans.')],
   profile: [],
   summary: 'The user asked about ngorongoro.',
 })
@@ -165,7 +159,8 @@ describe('a run that came by HTTP', () => {
     const root = await one('POST /v1/runs/wait', runId)
     const run = await one('invoke_workflow mason', runId)
     expect(run.endedAt).toBeLessThanOrEqual(learn.beganAt)
-    expect(Math.floor(learn.beganAt)).toBeGreaterThanOrEqual(answeredAt - 1)
+    // the clock of spans may be as far off the wall's
+    expect(learn.beganAt).toBeGreaterThan(answeredAt - 50)
     expect(root.beganAt).toBeLessThanOrEqual(run.beganAt)
 
     expect(root).toMatchObject({
@@ -269,11 +264,7 @@ test('a worker that takes a run over goes on in its trace', async () => {
   // its bell makes the idle worker look
   await database.query(endLease, [run.id])
   const other = await api.submit({ user_id: 'u3', prompt: 'kilimanjaro' })
-  await until('another has it', async () => {
-    // again, for the first may just have renewed it
-    await database.query(endLease, [run.id])
-    return (await rowOf(database, run.id)).epoch === 2
-  })
+  await until('another has it', async () => (await rowOf(database, run.id)).epoch === 2)
   const view = await api.wait(run, deadline())
   expect(view).toMatchObject({ status: 'completed', answer: 'Taken over.' })
   model.release()

@@ -34,6 +34,12 @@ describe('the end by a limit', () => {
     expect(state.chat_history.at(-1)?.content).toBe(answer)
   })
 
+  test('never shows half a character', async () => {
+    const { answer } = await limited({ limits: { max_steps: 5 } }, () => `x${'😀'.repeat(400)}`)
+    expect(answer?.isWellFormed()).toBe(true)
+    expect(answer).toContain('x😀')
+  })
+
   test('says so when nothing was found', async () => {
     expect((await limited({ limits: { max_steps: 4 } })).answer).toBe(
       'This is not a full answer: the limit of steps was reached. Nothing was found yet.',

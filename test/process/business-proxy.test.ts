@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { jsonLines, type Running, startCli } from '../support/cli.ts'
-import { runAsAdmin, urlOf } from '../support/setup-served.ts'
+import { dropDatabase, runAsAdmin, urlOf } from '../support/setup-served.ts'
 
 const servers = process.env.TEST_DATABASE_URL && process.env.TEST_REDIS_URL
 
@@ -59,7 +59,7 @@ test("the shop's form becomes a run over HTTP, and its answer a page; a form sen
 describe.skipIf(!servers)('with a queue that both share (needs TEST_DATABASE_URL and TEST_REDIS_URL)', () => {
   const name = `mason_proxy_${randomBytes(4).toString('hex')}`
   beforeAll(() => runAsAdmin(`CREATE DATABASE ${name}`))
-  afterAll(() => runAsAdmin(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`))
+  afterAll(() => dropDatabase(name))
 
   test("the chat's messages go straight into the queue, and its replies come back in order", async () => {
     // a Redis database of its own: the public queue has one name for all

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { jsonLines, type Running, runCli, startCli } from '../support/cli.ts'
 import { type FakeModel, startFakeModel } from '../support/fake-model.ts'
+import { until } from '../support/spine.ts'
 
 const orders = join(import.meta.dirname, '..', '..', 'examples', 'data', 'orders.csv')
 
@@ -145,7 +146,7 @@ describe('mason run, embedded', () => {
       code: 130,
       stdout: expect.stringMatching(/cancelling …[\s\S]*\ncancelled ·/),
     })
-    expect(model.open()).toBe(0)
+    await until('the model call is broken off', () => model.open() === 0)
   })
 
   test('quits at once at the second Ctrl-C', async () => {

@@ -1,10 +1,10 @@
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { type Database, one } from '../../src/infra/database/database.ts'
-import { lockUser } from '../../src/infra/memory/remember.ts'
-import type { Sql } from '../../src/state/ports.ts'
+import { ensureBusiness } from '../../src/infra/runs/admit.ts'
 import { type Backend, unique } from '../support/backend.ts'
 import { type FakeModel, type FakeReply, startFakeModel } from '../support/fake-model.ts'
+import { lessonOf } from '../support/memory.ts'
 import { createProcesses, openOwnServers, serversMissing, type WorkerProcess } from '../support/processes.ts'
 import { say } from '../support/script.ts'
 import { urlOf } from '../support/setup-served.ts'
@@ -13,16 +13,7 @@ import { deadline, fakeModels, type TestRuntime } from '../support/test-runtime.
 import { onServers } from './servers.ts'
 
 const lesson = JSON.stringify({
-  memories: [
-    {
-      evidence: 'I never eat meat',
-      is_about_user: true,
-      is_lasting: true,
-      is_new: true,
-      kind: 'preference',
-      content: 'The user never eats meat.',
-    },
-  ],
+  memories: [lessonOf('preference', 'I never eat meat', 'The user never eats meat.')],
   profile: [{ evidence: 'My name is Clara Jensen', field: 'name', value: 'Clara Jensen' }],
   summary: 'Clara planned a dinner.',
 })
@@ -108,16 +99,17 @@ describe.skipIf(serversMissing !== null)(onServers('a worker that is killed whil
 
   test('while it writes: what it had written is taken back, and another learns all of it once', async () => {
     const user_id = unique('clara')
-    // a connection without time limits: in its transaction the worker has ended its claim, and waits for the lock on the user
+    // a connection without time limits: in its transaction the worker has ended its claim and written the memory, and waits
+    // for the user's row
     const holder = new pg.Client({ connectionString: urlOf(backend.queuePrefix) })
     await holder.connect()
     try {
-      await holder.query('BEGIN')
-      const sql: Sql = { query: async (text, values) => holder.query(text, values as unknown[]) as never }
-      await lockUser(sql, { tenant: 'default', user_id })
+      await ensureBusiness(database, 'default')
+      await holder.query('BEGIN; SET LOCAL search_path = mason, public; SET LOCAL ROLE mason_worker')
+      await holder.query(`INSERT INTO users (tenant, user_id) VALUES ('default', $1)`, [user_id])
       const { worker, run } = await teach(user_id, { text: lesson })
-      const waits = `pg_locks WHERE locktype = 'advisory' AND NOT granted
-        AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
+      const waits = `pg_locks l JOIN pg_stat_activity a USING (pid)
+        WHERE l.locktype = 'transactionid' AND NOT l.granted AND a.datname = current_database()`
       await until('it waits for the user', async () => (await count(database, waits)) === 1, 60_000)
       worker.signal('SIGKILL')
       await worker.exited

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { tmpdir } from 'node:os'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { runCli } from '../support/cli.ts'
-import { runAsAdmin, urlOf } from '../support/setup-served.ts'
+import { dropDatabase, runAsAdmin, urlOf } from '../support/setup-served.ts'
 
 const script = 'examples/served-demo.ts'
 
@@ -16,7 +16,7 @@ describe.skipIf(!process.env.TEST_DATABASE_URL || !process.env.TEST_REDIS_URL)(
   () => {
     const name = `mason_demo_${randomBytes(4).toString('hex')}`
     beforeAll(() => runAsAdmin(`CREATE DATABASE ${name}`))
-    afterAll(() => runAsAdmin(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`))
+    afterAll(() => dropDatabase(name))
 
     test('a worker is killed in the middle of a run, and the other one finishes it', async () => {
       // a Redis database of its own: the queues have one name for all

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect } from 'vitest'
+import type { Database } from '../../src/infra/database/database.ts'
 import type { RunEvent, RunView } from '../../src/state/run-view.ts'
 import type { RuntimeState } from '../../src/state/runtime-state.ts'
 import type { Backend } from '../support/backend.ts'
@@ -6,7 +7,8 @@ import { type FakeModel, startFakeModel } from '../support/fake-model.ts'
 import { type GateServer, startGate } from '../support/gate-server.ts'
 import { checkInvariants } from '../support/invariants.ts'
 import { createProcesses, openOwnServers, serversMissing, type WorkerProcess } from '../support/processes.ts'
-import { deadline, fakeModels, openTestRuntime, type TestRuntime } from '../support/test-runtime.ts'
+import { count, endLease, openWithDatabase, until } from '../support/spine.ts'
+import { deadline, fakeModels, type TestRuntime } from '../support/test-runtime.ts'
 
 /** The title of tests that need servers; it says why they are skipped. */
 export const onServers = (text: string): string =>
@@ -17,7 +19,8 @@ export type World = {
   model: FakeModel
   gate: GateServer
   api: ReturnType<TestRuntime['of']>
-  startWorker(options?: { concurrency?: number }): Promise<WorkerProcess>
+  /** `leaseMs`: that of its runs, in place of the world's. */
+  startWorker(options?: { concurrency?: number; leaseMs?: number }): Promise<WorkerProcess>
   submit(prompt: string): Promise<string>
   /** Follows a run's events from its start to its end, as a client does. */
   follow(runId: string): {
@@ -25,23 +28,32 @@ export type World = {
     ended: Promise<RunEvent[]>
     acted(node: string, call?: number): Promise<void>
   }
+  /** As if the lease of a run whose worker is dead had run out, and somebody had seen that. */
+  lapse(runId: string): Promise<void>
+  /** Waits until the lease of a run has run out by itself; then the same. */
+  lapsed(runId: string): Promise<void>
   /** Waits for the end and checks all that must hold of every run. */
   finish(runId: string): Promise<{ run: RunView; state: RuntimeState; nodes: string[] }>
 }
 
-/** Opens the world for one test file, with this lease in milliseconds; ends every process after each test. */
-export const useWorld = (leaseMs = 2000): World => {
+/**
+ * Opens the world for one test file, with this lease in milliseconds; ends every process after each test. The lease is so
+ * long that no worker loses it for a machine that stalls; a test says itself when one has run out.
+ */
+export const useWorld = (leaseMs = 30_000): World => {
   const world = {} as World
   const processes = createProcesses()
   let backend: Backend
   let runtime: TestRuntime
+  let database: Database
 
   beforeAll(async () => {
     if (serversMissing) return
     backend = await openOwnServers()
     world.model = await startFakeModel()
     world.gate = await startGate()
-    runtime = await openTestRuntime(backend, { models: fakeModels(world.model.baseUrl), worker: false })
+    const options = { models: fakeModels(world.model.baseUrl), worker: false }
+    ;({ runtime, database } = await openWithDatabase(backend, options))
     world.api = runtime.of('default')
   })
   afterEach(async () => {
@@ -55,15 +67,26 @@ export const useWorld = (leaseMs = 2000): World => {
     await backend?.drop()
   })
 
-  world.startWorker = (options = {}) =>
+  world.startWorker = ({ leaseMs: ownLeaseMs = leaseMs, ...options } = {}) =>
     processes.start({
-      config: { ...backend.config, leaseMs },
+      config: { ...backend.config, leaseMs: ownLeaseMs },
       queuePrefix: backend.queuePrefix,
       modelUrl: world.model.baseUrl,
       ...options,
     })
   world.submit = async (prompt) => (await world.api.submit({ prompt, user_id: 'u1' })).run.id
   world.follow = (runId) => follow(world.api, runId)
+  const ring = (runId: string) =>
+    database.query(`INSERT INTO outbox (tenant, run_id) VALUES ('default', $1)`, [runId])
+  world.lapse = async (runId) => {
+    await endLease(database, runId)
+    await ring(runId)
+  }
+  world.lapsed = async (runId) => {
+    const over = 'runs WHERE run_id = $1 AND lease_until <= clock_timestamp()'
+    await until('its lease has run out', () => count(database, over, [runId]))
+    await ring(runId)
+  }
   world.finish = async (runId) => {
     const run = await world.api.wait(runId, deadline(60_000))
     const state = await runtime.stateOf(runId)

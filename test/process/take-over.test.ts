@@ -1,11 +1,16 @@
 import { describe, expect, test } from 'vitest'
-import { serversMissing } from '../support/processes.ts'
+import { serversMissing, type WorkerProcess } from '../support/processes.ts'
 import { calling, say } from '../support/script.ts'
 import { expectWhole, onServers, useWorld } from './servers.ts'
 
 describe.skipIf(serversMissing !== null)(onServers('a worker that is killed'), () => {
   const world = useWorld()
   const knock = (key: string, tool = 'gate_read'): [string, object] => [tool, { url: world.gate.url, key }]
+  const die = async (worker: WorkerProcess, runId: string): Promise<void> => {
+    worker.signal('SIGKILL')
+    await worker.exited
+    await world.lapse(runId)
+  }
   /** How often each key was knocked for. */
   const knocks = (): Record<string, number> => {
     const counts: Record<string, number> = {}
@@ -23,7 +28,7 @@ describe.skipIf(serversMissing !== null)(onServers('a worker that is killed'), (
     await followed.acted('reflection')
     await model.received(2, 'planner')
     await world.startWorker()
-    first.signal('SIGKILL')
+    await die(first, runId)
     const { run, nodes } = await world.finish(runId)
     expect(run).toMatchObject({ status: 'completed', answer: 'It is 42.' })
     expect(nodes.filter((node) => node === 'calculate')).toHaveLength(1)
@@ -43,7 +48,7 @@ describe.skipIf(serversMissing !== null)(onServers('a worker that is killed'), (
     const followed = world.follow(runId)
     await gate.waitsFor(['pay'])
     await world.startWorker()
-    first.signal('SIGKILL')
+    await die(first, runId)
     const { run, nodes } = await world.finish(runId)
     expect(run.answer).toBe('Paid.')
     expect(nodes.filter((node) => node === 'gate_write')).toHaveLength(1)
@@ -74,7 +79,7 @@ describe.skipIf(serversMissing !== null)(onServers('a worker that is killed'), (
       gate.release(key)
       await followed.acted(tool, done)
       await world.startWorker()
-      first.signal('SIGKILL')
+      await die(first, runId)
       const missing = parallel.map(([one]) => one).filter((one) => one !== key)
       await gate.knocked(5)
       await gate.waitsFor(missing)
@@ -109,7 +114,7 @@ describe.skipIf(serversMissing !== null)(onServers('a worker that is killed'), (
     }
     await gate.waitsFor(keys.slice(done, done + 1))
     await world.startWorker()
-    first.signal('SIGKILL')
+    await die(first, runId)
     await gate.knocked(done + 2)
     gate.onKnock(() => ({}))
     gate.release()

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setImmediate } from 'node:timers/promises'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { Call } from '../support/http.ts'
 import { body, serve } from './setting.ts'
 
@@ -94,6 +94,8 @@ describe('a body', () => {
     [{ user_id: 'a\u0000' }, '/user_id'],
     [{ session_id: '' }, '/session_id'],
     [{ session_id: '\ud800' }, '/session_id'],
+    [{ session_id: '__proto__' }, '/session_id'],
+    [{ session_id: '.a' }, '/session_id'],
     [{ business_id: 5 }, '/business_id'],
     [{ colour: 'red' }, '/colour'],
     [{ 'a/b~c': 1 }, '/a~1b~0c'],
@@ -163,6 +165,9 @@ describe('a body', () => {
     'that comes after the answer to %s is known does not cost its sender the answer',
     async (line) => {
       const { server } = await serve({ auth: 'required' })
+      // how long the rest of a body is waited for does not run out on a machine that stalls
+      vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+      onTestFinished(() => void vi.useRealTimers())
       const socket = connect(Number(new URL(server.url).port), '127.0.0.1')
       const answer = text(socket)
       socket.write(`${line} HTTP/1.1\r\nhost: a\r\nconnection: close\r\ncontent-length: 4\r\n\r\n`)

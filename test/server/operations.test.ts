@@ -1,7 +1,7 @@
 import { pino } from 'pino'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { MasonError } from '../../src/state/errors.ts'
-import { body, serve, serveGuarded } from './setting.ts'
+import { body, eventually, serve, serveGuarded } from './setting.ts'
 
 describe('health', () => {
   it('lives', async () => {
@@ -225,7 +225,7 @@ describe('the log', () => {
       headers,
     })
     await server.call('POST', '/v1/runs/run_1/cancel', { token: 'all', headers })
-    await vi.waitUntil(() => lines.filter((line) => line.includes('"answered"')).length === 2)
+    await eventually(() => lines.filter((line) => line.includes('"answered"')).length === 2)
     const answered = lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'answered')
     expect(answered[0]).toMatchObject({ request_id: 'id-1', method: 'POST', path: '/v1/runs', status: 202 })
     expect(lines.join('')).toContain('broken')
@@ -240,9 +240,9 @@ it('a request being answered is finished before the server closes, a new one is 
     finish = resolve
   })
   const slow = server.call('POST', '/v1/runs', { json: body })
-  await vi.waitUntil(() => fake.calls.length === 1)
+  await eventually(() => fake.calls.length === 1)
   const closed = server.close()
-  await vi.waitUntil(async () => (await server.call('GET', '/healthz')).status === 503)
+  await eventually(async () => (await server.call('GET', '/healthz')).status === 503)
   finish()
   expect((await slow).status).toBe(202)
   await closed

@@ -1,5 +1,5 @@
-import { describe, expect, it, vi } from 'vitest'
-import { body, serve } from './setting.ts'
+import { describe, expect, it } from 'vitest'
+import { body, eventually, serve } from './setting.ts'
 
 describe('POST /v1/runs', () => {
   it('answers 202 with where the run is', async () => {
@@ -76,7 +76,7 @@ describe('POST /v1/runs/wait', () => {
   it('answers with the run once it has ended', async () => {
     const { server, fake } = await serve()
     const reply = server.call('POST', '/v1/runs/wait', { json: body })
-    await vi.waitUntil(() => fake.calls.some(([, method]) => method === 'wait'))
+    await eventually(() => fake.calls.some(([, method]) => method === 'wait'))
     fake.settle('run_1', 'completed')
     expect(await reply).toMatchObject({ status: 200, body: { id: 'run_1', status: 'completed' } })
     expect((await reply).headers.get('location')).toBe('/v1/runs/run_1')
@@ -86,10 +86,10 @@ describe('POST /v1/runs/wait', () => {
     const { server, fake } = await serve()
     const client = new AbortController()
     const reply = server.call('POST', '/v1/runs/wait', { json: body, signal: client.signal })
-    await vi.waitUntil(() => fake.calls.some(([, method]) => method === 'wait'))
+    await eventually(() => fake.calls.some(([, method]) => method === 'wait'))
     client.abort()
     await expect(reply).rejects.toThrow()
-    await vi.waitUntil(() => fake.calls.some((call) => call.at(-1) === 'aborted'))
+    await eventually(() => fake.calls.some((call) => call.at(-1) === 'aborted'))
     expect(fake.calls.map(([, method]) => method)).not.toContain('cancel')
     expect(fake.run('run_1').status).toBe('queued')
   })
@@ -97,7 +97,7 @@ describe('POST /v1/runs/wait', () => {
   it('says 503 and where the run is when the server closes', async () => {
     const { server, fake } = await serve()
     const reply = server.call('POST', '/v1/runs/wait', { json: body })
-    await vi.waitUntil(() => fake.calls.some(([, method]) => method === 'wait'))
+    await eventually(() => fake.calls.some(([, method]) => method === 'wait'))
     const closed = server.close()
     expect(await reply).toMatchObject({ status: 503, body: { code: 'shutting_down' } })
     expect((await reply).headers.get('location')).toBe('/v1/runs/run_1')

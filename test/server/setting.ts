@@ -1,9 +1,13 @@
-import { onTestFinished } from 'vitest'
+import { onTestFinished, vi } from 'vitest'
 import type { AppOptions } from '../../src/server/app.ts'
 import { createFakeRuntime, type FakeRuntime } from '../support/fake-runtime.ts'
 import { startServer, type TestServer } from '../support/http.ts'
 
 export const body = { prompt: 'What is 2 + 2?', user_id: 'u1' }
+
+/** Waits for a fact that is only under way; the second that vitest would give it is too short for a busy machine. */
+export const eventually = <Found>(look: () => Found | Promise<Found>): Promise<unknown> =>
+  vi.waitUntil(look, { timeout: 30_000, interval: 10 })
 
 /** A server over a fake runtime, closed when the test is over. Auth is off unless the test says otherwise. */
 export const serve = async (

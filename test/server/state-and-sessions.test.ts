@@ -57,9 +57,12 @@ describe('sessions', () => {
     expect(fake.calls.at(-1)).toEqual(['default', 'sessions', { user_id: 'u1', limit: 3 }])
   })
 
-  it('are shown under names of up to 200 characters, encoded or not', async () => {
+  it.each([
+    ['of 200 characters', `a${':'.repeat(199)}`],
+    ['that begin as random ones do', '-_x'],
+    ['that begin as random ones do', '_-x'],
+  ])('are shown under names %s, encoded or not', async (_, id) => {
     const { server } = await serve()
-    const id = `a${':'.repeat(199)}`
     await server.call('POST', '/v1/runs', { json: { ...body, session_id: id } })
     for (const path of [`/v1/sessions/${id}`, `/v1/sessions/${encodeURIComponent(id)}`])
       expect(await server.call('GET', path)).toMatchObject({ status: 200, body: { id } })

@@ -1,13 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { openAsBlob } from 'node:fs'
-import { setTimeout as pause } from 'node:timers/promises'
 import { inject } from 'vitest'
 import type { Config } from '../../src/infra/config.ts'
 import type { Database } from '../../src/infra/database/database.ts'
 import { openEmbedded } from '../../src/infra/database/embedded.ts'
 import { openPostgres } from '../../src/infra/database/postgres.ts'
 import { dropKeys } from './drop-keys.ts'
-import { runAsAdmin, urlOf } from './setup-served.ts'
+import { dropDatabase, runAsAdmin, urlOf } from './setup-served.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -78,17 +77,6 @@ export const servedOn = (name: string): Backend => {
       await dropDatabase(name)
       await dropKeys(redisUrl, name)
     },
-  }
-}
-
-/** Again and again: the server may be cleaning its tables up by itself, which only a superuser may end. */
-const dropDatabase = async (name: string, attempts = 100): Promise<void> => {
-  try {
-    await runAsAdmin(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
-  } catch (error) {
-    if (attempts === 0) throw error
-    await pause(100)
-    await dropDatabase(name, attempts - 1)
   }
 }
 

@@ -23,7 +23,8 @@ export const startCli = (args: readonly string[], options: CliOptions): Running 
     env: { PATH, HOME, ...options.env },
     stdio: [options.input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
   })
-  child.stdin?.end(options.input)
+  // one that ends without reading what it is told
+  child.stdin?.on('error', () => {}).end(options.input)
   const written = { stdout: '', stderr: '' }
   const listeners = new Set<() => void>()
   for (const name of ['stdout', 'stderr'] as const)

@@ -184,6 +184,10 @@ export const createFakeRuntime = (): FakeRuntime => {
           note('memories', 'export', userId)
           return []
         },
+        known: async (userId) => {
+          note('memories', 'known', userId)
+          return { profile: [], summaries: [] }
+        },
         forget: async (id) => {
           note('memories', 'forget', id)
           return false

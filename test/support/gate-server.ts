@@ -1,5 +1,5 @@
 import { EventEmitter, once } from 'node:events'
-import { createServer, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 
@@ -35,11 +35,12 @@ export const startGate = async (): Promise<GateServer> => {
 
   const reply = (response: ServerResponse, { text: said, error }: Passage): void =>
     void response.end(JSON.stringify(error === undefined ? { text: said ?? 'ok' } : { error }))
-  const server = createServer(async (request, response) => {
+  const take = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const knock = JSON.parse(await text(request)) as Knock
     knocks.push(knock)
     const passage = decide(knock, knocks.filter(({ key }) => key === knock.key).length)
-    if (!passage.hold) reply(response, passage)
+    // who has left by now waits for nothing
+    if (!passage.hold || response.closed) reply(response, passage)
     else {
       waiting.set(response, knock.key)
       response.once('close', () => {
@@ -48,9 +49,11 @@ export const startGate = async (): Promise<GateServer> => {
       })
     }
     news.emit('change')
-  })
+  }
+  // one that is gone before it has said what it wants has not knocked
+  const server = createServer((request, response) => void take(request, response).catch(() => {}))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const until = async (isTrue: () => boolean, signal = AbortSignal.timeout(30_000)): Promise<void> => {
+  const until = async (isTrue: () => boolean, signal = AbortSignal.timeout(60_000)): Promise<void> => {
     while (!isTrue()) await once(news, 'change', { signal })
   }
   const held = (): string[] => [...waiting.values()].sort()

@@ -5,6 +5,7 @@ import { MasonError } from '../../src/state/errors.ts'
 import { type ActionRow, fold } from '../../src/state/fold.ts'
 import type {
   Clock,
+  Effect,
   LogEntry,
   Memories,
   ModelReply,
@@ -32,6 +33,10 @@ export type MemoryRun = {
   blobs: Map<string, Uint8Array>
   answer: PersonAnswer | null
   workedMs: number
+  /** Whether a run that this worker does not know the next node of can be left to others. */
+  passesOn: boolean
+  /** What the ledger says of every side effect. */
+  effect: Effect
 }
 
 export const memoryRun = (request: Partial<AdmittedRequest> & { prompt: string }): MemoryRun => ({
@@ -45,6 +50,8 @@ export const memoryRun = (request: Partial<AdmittedRequest> & { prompt: string }
   blobs: new Map(),
   answer: null,
   workedMs: 0,
+  passesOn: true,
+  effect: { effect_id: 'effect', response: '' },
 })
 
 export type Settings = {
@@ -137,8 +144,9 @@ const logOf = (memory: MemoryRun, diesAfter: number): RunLog => {
     },
     park: async (question) => void memory.questions.push(question),
     requeue: async (runAt) => void memory.requeued.push(runAt),
+    passOn: async () => memory.passesOn,
     answerTo: async () => memory.answer,
-    effect: async () => ({ effect_id: 'effect', response: '' }),
+    effect: async () => memory.effect,
     keepBlob: async (bytes) => {
       const hash = `blob-${memory.blobs.size}`
       memory.blobs.set(hash, bytes)

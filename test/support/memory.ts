@@ -7,3 +7,9 @@ export const hashOnly: Embedder = {
   offers: (space) => space === hashSpace,
   embed: async (_space, texts) => texts.map(hashEmbedding),
 }
+
+/** A memory as a model tells it that has found it in what the user said. */
+export const lessonOf = (kind: string, evidence: string, content: string) => ({
+  ...{ evidence, content, kind },
+  ...{ is_about_user: true, is_lasting: true, is_new: true },
+})

@@ -6,18 +6,12 @@ import { createChooser } from '../../src/infra/models/choose/choose.ts'
 import { createHealth } from '../../src/infra/models/health/health.ts'
 import { answerOf } from '../../src/infra/models/offline/egress.ts'
 import { createOpenAIProvider } from '../../src/infra/models/openai/provider.ts'
-import type {
-  EndpointEntry,
-  KeyEntry,
-  Meter,
-  ModelEntry,
-  Provider,
-  RegistryView,
-} from '../../src/infra/models/ports.ts'
+import type { EndpointEntry, Meter, Provider } from '../../src/infra/models/ports.ts'
 import type { Retry } from '../../src/infra/models/wire/retry.ts'
 import { Secret } from '../../src/infra/secrets/secret.ts'
 import { silentLog } from '../../src/infra/silent-log.ts'
 import type { Clock, Log, Models } from '../../src/state/ports.ts'
+import * as entries from './registry-view.ts'
 
 /** The real call path over one server and one key, as the settings would give it, without a database. */
 export type OpenAIOptions = {
@@ -67,51 +61,20 @@ const noProvider: Provider = { send: () => Promise.reject(new Error('nothing her
 export const openModels = (options: OpenAIOptions): Models => {
   const { apiKey, baseUrl, model, models = [], clock, clocks, retry, random, log = silentLog } = options
   const vendor = { id: 'ven_settings', name: 'settings', active: true }
-  const endpoint: EndpointEntry = {
-    id: 'end_settings',
-    vendor_id: vendor.id,
-    name: 'settings',
-    active: true,
-    base_url: baseUrl,
-    protocol: 'openai',
-    categories: [],
-    headers: {},
-    timeouts: clocks,
-    allow_private: true,
-  }
-  const entry = (name: string): ModelEntry => ({
-    id: name === model ? 'mod_settings' : `mod_settings_${name}`,
-    name,
-    vendor,
-    endpoint,
-    upstream_name: name,
-    category: 'text',
-    dialect: 'tools',
-    context_window: null,
-    max_output: null,
-    prices: null,
-    format: null,
-    capabilities: [],
-    active: true,
+  const more = { vendor_id: vendor.id, base_url: baseUrl, timeouts: clocks, allow_private: true }
+  const endpoint = entries.endpoint('settings', more)
+  const entryOf = (name: string) =>
+    entries.model(name, {
+      id: name === model ? 'mod_settings' : `mod_settings_${name}`,
+      vendor,
+      endpoint,
+    })
+  const keyOf = (secret: string) =>
+    entries.key('key_settings', vendor.id, { label: 'settings', secret: new Secret(secret) })
+  const view = entries.view({
+    models: [model, ...models].map(entryOf),
+    keys: apiKey === undefined ? [] : [keyOf(apiKey)],
   })
-  const key: KeyEntry = {
-    id: 'key_settings',
-    vendor_id: vendor.id,
-    label: 'settings',
-    active: true,
-    limits: { rpm: null, tpm: null, daily_tokens: null, monthly_cost: null },
-    grants: [],
-    secret: new Secret(apiKey ?? ''),
-    fault: null,
-  }
-  const view: RegistryView = {
-    version: 1,
-    models: new Map([model, ...models].map((name) => [name, entry(name)])),
-    routesByRole: new Map(),
-    routesByCategory: new Map(),
-    scenarios: new Map(),
-    keysByVendor: new Map(apiKey === undefined ? [] : [[vendor.id, [key]]]),
-  }
   const waits = { baseMs: retry.baseMs, maxMs: retry.maxMs }
   const health = createHealth({
     sql: null,

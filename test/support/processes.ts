@@ -53,8 +53,13 @@ export const createProcesses = () => {
     const lines: WorkerLine[] = []
     const exited = once(child, 'exit').then(([code, signal]) => {
       children.delete(child)
-      news.emit('line')
       return { code, signal }
+    })
+    // what it wrote may be read after it has exited
+    let isRead = false
+    child.once('close', () => {
+      isRead = true
+      news.emit('line')
     })
     createInterface({ input: child.stdout }).on('line', (line) => {
       lines.push(JSON.parse(line) as WorkerLine)
@@ -69,8 +74,7 @@ export const createProcesses = () => {
         for (;;) {
           const line = lines.find((one): one is never => one.event === event && fits(one as never))
           if (line) return line
-          if (child.exitCode !== null || child.signalCode !== null)
-            throw new Error(`the worker is gone and never told "${event}"`)
+          if (isRead) throw new Error(`the worker is gone and never told "${event}"`)
           await once(news, 'line', { signal: AbortSignal.timeout(60_000) })
         }
       },

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 import type { TestProject } from 'vitest/node'
 import { seedBuiltIn } from '../../src/infra/database/head-start.ts'
@@ -23,6 +24,17 @@ export const runAsAdmin = async (statement: string): Promise<void> => {
   }
 }
 
+/** Again and again: the server may be cleaning its tables up by itself, which only a superuser may end. */
+export const dropDatabase = async (name: string, attempts = 100): Promise<void> => {
+  try {
+    await runAsAdmin(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
+  } catch (error) {
+    if (attempts === 0) throw error
+    await pause(100)
+    await dropDatabase(name, attempts - 1)
+  }
+}
+
 /** Makes the database once, migrated and with the rows that Mason brings; each test file works in a copy of it. */
 export default async (project: TestProject) => {
   const name = `mason_template_${randomBytes(4).toString('hex')}`
@@ -32,5 +44,5 @@ export default async (project: TestProject) => {
   await seedBuiltIn(database)
   await database.close()
   project.provide('template', name)
-  return () => runAsAdmin(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
+  return () => dropDatabase(name)
 }

@@ -17,7 +17,7 @@ import { openTestRuntime, type TestRuntime } from './test-runtime.ts'
 export const until = async <T>(
   what: string,
   look: () => Promise<T | null | undefined | false> | T | null | undefined | false,
-  ms = 10_000,
+  ms = 30_000,
 ): Promise<T> => {
   const end = performance.now() + ms
   for (;;) {
@@ -26,6 +26,31 @@ export const until = async <T>(
     if (performance.now() > end) throw new Error(`waited ${ms} ms in vain: ${what}`)
     await pause(15)
   }
+}
+
+/** A fact that is promised within `ms`: so many looks of 20 ms are taken, so that a machine that stalls has no less time. */
+export const within = async (ms: number, fact: () => void): Promise<void> => {
+  for (let looks = Math.ceil(ms / 20); ; looks--) {
+    try {
+      return fact()
+    } catch (error) {
+      if (looks <= 0) throw error
+    }
+    await pause(20)
+  }
+}
+
+/** What a promise gives that is settled within `ms`, of which a machine that stalls has no less. */
+export const endsWithin = async <T>(ms: number, promise: Promise<T>): Promise<T> => {
+  let hasEnded = false
+  const end = (): void => {
+    hasEnded = true
+  }
+  promise.then(end, end)
+  await within(ms, () => {
+    if (!hasEnded) throw new Error(`it has not ended within ${ms} ms`)
+  })
+  return promise
 }
 
 /** A runtime together with the database it stands on. */

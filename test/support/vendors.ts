@@ -10,6 +10,7 @@ import {
 } from '../../src/state/registry/catalog.ts'
 import { routeInputSchema } from '../../src/state/registry/routing.ts'
 import type { FakeBrain, FakeModel, FakeReply } from './fake-model.ts'
+import { askOf } from './http-call.ts'
 
 /** Hands for the call path: vendors made through the registry itself, on fake servers that tell keys apart. */
 
@@ -69,17 +70,8 @@ export const addRoute = (
 ): Promise<unknown> =>
   registry.routes.create({}, routeInputSchema.parse({ role, models: models.map((model) => ({ model })) }))
 
-const plainAsk = (role: string): ModelAsk => ({
-  role,
-  messages: [{ role: 'user', content: 'Say hello' }],
-  tools: [],
-  schema: null,
-  input: [],
-  query: null,
-  prompt: null,
-  parameters: {},
-  stream: true,
-})
+const plainAsk = (role: string): ModelAsk =>
+  askOf({ role, messages: [{ role: 'user', content: 'Say hello' }], stream: true })
 
 /** One call, with what was heard of it. */
 export const callWith = async (

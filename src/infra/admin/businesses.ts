@@ -42,7 +42,8 @@ export const createBusinesses = (database: Database) => ({
          UPDATE businesses SET learning = COALESCE($2::boolean, learning) WHERE tenant = $1 RETURNING *
        ), dropped AS (
          DELETE FROM distillations WHERE tenant = $1 AND run_id IN (
-           SELECT run_id FROM distillations WHERE tenant = $1 AND NOT COALESCE($2::boolean, true) ORDER BY run_id FOR UPDATE)
+           SELECT run_id FROM distillations WHERE tenant = $1 AND failed_at IS NULL AND NOT COALESCE($2::boolean, true)
+             ORDER BY run_id FOR UPDATE)
        ) SELECT ${columns} FROM changed`,
       [id, learning ?? null],
     )

@@ -128,7 +128,8 @@ export const remedies: Record<SettingName, string> = {
     'make the folder, or leave the setting out: then no "local" mapping can be read; {business} in it stands for the id of the business, so that each has its own',
   ...storageRemedies,
   MASON_KEEP_BLOBS_DAYS: 'leave it out for 7: how long bytes are kept that no session holds',
-  MASON_KEEP_REJECTED_JOBS_DAYS: 'leave it out for 30: how long refused queue jobs are kept',
+  MASON_KEEP_REJECTED_JOBS_DAYS:
+    'leave it out for 30: how long refused queue jobs, and answers of models that could not be read, are kept',
   WORKER_CONCURRENCY: 'set how many runs one worker may have at once, for example 8',
   LOG_LEVEL: 'leave it out for info',
   OTEL_EXPORTER_OTLP_ENDPOINT: 'for example http://127.0.0.1:4318',

@@ -10,15 +10,21 @@ const passing = new Set([
   'EAI_AGAIN',
   'EHOSTUNREACH',
   'ENETUNREACH',
-  // connection_exception and its kind, admin_shutdown, crash_shutdown, cannot_connect_now
+  // connection_exception and its kind (08P01: a pooler between tells so that its server went), admin_shutdown,
+  // crash_shutdown, cannot_connect_now, idle_session_timeout
   '08000',
   '08001',
   '08003',
   '08004',
   '08006',
+  '08007',
+  '08P01',
   '57P01',
   '57P02',
   '57P03',
+  '57P05',
+  // read_only_sql_transaction: this server was the primary until a moment ago
+  '25006',
   // query_canceled (statement_timeout), idle transaction ended
   '57014',
   '25P03',
@@ -36,7 +42,7 @@ const isPassing = (error: unknown): boolean => {
   const { code } = error as { code?: unknown }
   if (typeof code === 'string') return passing.has(code)
   // pg gives these no code of their own
-  return /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Client was closed|Query read timeout)/.test(
+  return /^(Connection terminated|timeout exceeded when trying to connect|timeout expired|Client has encountered a connection error|Client was closed|Query read timeout)/.test(
     error.message,
   )
 }

@@ -1,7 +1,7 @@
 import pg from 'pg'
 import type { Sql } from '../../state/ports.ts'
 import { businessScope, type Database, type ScopeOptions } from './database.ts'
-import { databaseFault } from './faults.ts'
+import { databaseFault, isUnavailable } from './faults.ts'
 import { migrate } from './migrate.ts'
 
 const int8 = 20
@@ -99,16 +99,23 @@ export const openPostgres = async (options: {
   }
 }
 
-/** Gives the connection back, after a fault with what was begun taken back. */
+/**
+ * Gives the connection back, after a fault with what was begun taken back. Where the fault is the server's the connection
+ * is closed, which takes it back as well: it may hang, or lead to a server that is no longer the primary and would answer
+ * all that follows with the same fault.
+ */
 const finish = async <T>(client: pg.PoolClient, work: () => Promise<T>): Promise<T> => {
   let broken: Error | undefined
   try {
     return await work()
   } catch (error) {
-    await client.query('ROLLBACK').catch((rollback: Error) => {
-      broken = rollback
-    })
-    throw databaseFault(error)
+    const fault = databaseFault(error)
+    if (isUnavailable(fault)) broken = fault
+    else
+      await client.query('ROLLBACK').catch((rollback: Error) => {
+        broken = rollback
+      })
+    throw fault
   } finally {
     client.release(broken)
   }

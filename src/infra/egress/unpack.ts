@@ -8,7 +8,8 @@ const decoderOf = (encoding: string) => {
   return encoding === 'br' ? createBrotliDecompress() : null
 }
 
-async function* chunksOf(body: Body): AsyncGenerator<Uint8Array> {
+/** A body as it comes. It is not cancelled by stopping before its end. */
+export async function* chunksOf(body: Body): AsyncGenerator<Uint8Array> {
   for (let bytes = await body.read(); bytes !== null; bytes = await body.read()) yield bytes
 }
 

@@ -20,6 +20,17 @@ export const createSnapshots = () => {
     return true
   }
 
+  /** A session goes on for as long as its user does: what its earlier runs were shown as is not kept. */
+  const forgetAllBut = (runs: readonly FollowedRun[]): void => {
+    const ids = new Set(runs.map(({ view }) => view.id))
+    for (const id of todos.keys()) {
+      if (ids.has(id)) continue
+      todos.delete(id)
+      readUpTo.delete(id)
+      for (const what of ['status', 'todos', 'input']) told.delete(`${what} ${id}`)
+    }
+  }
+
   return {
     /** Takes in the todos of runs that are followed from now on, as `read` gives them. */
     async begin(
@@ -49,6 +60,7 @@ export const createSnapshots = () => {
      * one and comes back with its id misses nothing.
      */
     *news(runs: readonly FollowedRun[], id: number): Generator<RunEvent> {
+      forgetAllBut(runs)
       for (const { view } of runs) {
         const { id: run_id, turn, status, input_request } = view
         if (isNew(`status ${run_id}`, status)) yield { event: 'status', id, data: { run_id, turn, status } }

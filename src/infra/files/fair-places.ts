@@ -1,4 +1,4 @@
-type Waiting = { business: string; sit(): void }
+import { createWaitingLine } from '../waiting-line.ts'
 
 /**
  * Places that businesses share. One may hold as many as are free besides, so that a single one gets half of them, and
@@ -6,7 +6,7 @@ type Waiting = { business: string; sit(): void }
  */
 export const createFairPlaces = (count: number) => {
   const held = new Map<string, number>()
-  let waiting: Waiting[] = []
+  const line = createWaitingLine<string, AsyncDisposable>()
   let free = count
 
   const heldBy = (business: string): number => held.get(business) ?? 0
@@ -14,10 +14,9 @@ export const createFairPlaces = (count: number) => {
 
   const fill = (): void => {
     for (;;) {
-      const [next] = waiting.toSorted((a, b) => heldBy(a.business) - heldBy(b.business))
-      if (!next || !mayTake(next.business)) return
-      waiting = waiting.filter((one) => one !== next)
-      next.sit()
+      const [next] = [...line.waiting].toSorted((a, b) => heldBy(a.who) - heldBy(b.who))
+      if (!next || !mayTake(next.who)) return
+      next.serve(sitDown(next.who))
     }
   }
 
@@ -41,22 +40,7 @@ export const createFairPlaces = (count: number) => {
     /** Whoever gives up leaves the line. */
     async take(business: string, signal: AbortSignal): Promise<AsyncDisposable> {
       signal.throwIfAborted()
-      if (mayTake(business)) return sitDown(business)
-      return new Promise((resolve, reject) => {
-        const waits: Waiting = {
-          business,
-          sit() {
-            signal.removeEventListener('abort', giveUp)
-            resolve(sitDown(business))
-          },
-        }
-        const giveUp = (): void => {
-          waiting = waiting.filter((one) => one !== waits)
-          reject(signal.reason)
-        }
-        signal.addEventListener('abort', giveUp, { once: true })
-        waiting.push(waits)
-      })
+      return mayTake(business) ? sitDown(business) : line.join(business, signal)
     },
   }
 }

@@ -1,3 +1,4 @@
+import { createWaitingLine } from '../waiting-line.ts'
 import { type FileProcess, type Limits, openFileProcess } from './file-process.ts'
 
 /** The process of one step of a business's run, in one of the places. `idle`: its step waits for something else. */
@@ -6,7 +7,7 @@ export type StepProcess = FileProcess & {
   /** No job will come for a while: whoever waits for a place may have this one. */
   rest(): void
 }
-type Waiting = { business: string; sit(): void }
+type Step = { business: string; limits: Limits }
 
 /**
  * Processes that open files, at most `count` at once. The turn is whose business has the fewest places, then whose was
@@ -21,31 +22,28 @@ export const createFileProcesses = (
   const held = new Map<string, number>()
   const lastTurn = new Map<string, number>()
   const resting = new Set<Seat>()
-  let waiting: Waiting[] = []
+  const line = createWaitingLine<Step, Seat>()
   let taken = 0
   let leaving = 0
   let turns = 0
 
-  type Ranked = Pick<Waiting, 'business'>
+  type Ranked = Pick<Step, 'business'>
   /** Below 0: the turn of `a` comes first. As if a place of `without` were free. */
   const order = (a: Ranked, b: Ranked, without?: string): number => {
     const holds = ({ business }: Ranked): number => (held.get(business) ?? 0) - (business === without ? 1 : 0)
     const last = ({ business }: Ranked): number => lastTurn.get(business) ?? 0
     return holds(a) - holds(b) || last(a) - last(b)
   }
-  const nextInLine = (without?: string): Waiting | undefined =>
-    waiting.toSorted((a, b) => order(a, b, without))[0]
+  const nextInLine = (without?: string) =>
+    [...line.waiting].toSorted((a, b) => order(a.who, b.who, without))[0]
 
   const fill = (): void => {
-    for (let next = nextInLine(); next && taken < count; next = nextInLine()) {
-      waiting = waiting.filter((one) => one !== next)
-      next.sit()
-    }
+    for (let next = nextInLine(); next && taken < count; next = nextInLine()) next.serve(sitDown(next.who))
     for (const seat of resting) {
-      if (leaving >= waiting.length) return
+      if (leaving >= line.waiting.size) return
       const next = nextInLine(seat.business)
       // what goes wrong while a process ends is its own step's to hear of, with its next job
-      if (next && (seat.idle || order(next, seat, seat.business) < 0)) leave(seat).catch(() => {})
+      if (next && (seat.idle || order(next.who, seat, seat.business) < 0)) leave(seat).catch(() => {})
     }
   }
 
@@ -61,32 +59,24 @@ export const createFileProcesses = (
       if (left > 0) held.set(seat.business, left)
       else held.delete(seat.business)
       fill()
-      if (!held.has(seat.business) && !waiting.some(({ business }) => business === seat.business))
+      if (!held.has(seat.business) && ![...line.waiting].some(({ who }) => who.business === seat.business))
         lastTurn.delete(seat.business)
     }
   }
 
-  const sitDown = (business: string, limits: Limits, signal: AbortSignal): Promise<Seat> =>
-    new Promise((resolve, reject) => {
-      const waits: Waiting = {
-        business,
-        sit() {
-          signal.removeEventListener('abort', giveUp)
-          taken += 1
-          turns += 1
-          held.set(business, (held.get(business) ?? 0) + 1)
-          lastTurn.set(business, turns)
-          resolve({ business, process: open(limits), idle: false })
-        },
-      }
-      const giveUp = (): void => {
-        waiting = waiting.filter((one) => one !== waits)
-        reject(signal.reason)
-      }
-      signal.addEventListener('abort', giveUp, { once: true })
-      waiting.push(waits)
-      fill()
-    })
+  const sitDown = ({ business, limits }: Step): Seat => {
+    taken += 1
+    turns += 1
+    held.set(business, (held.get(business) ?? 0) + 1)
+    lastTurn.set(business, turns)
+    return { business, process: open(limits), idle: false }
+  }
+
+  const seatFor = (step: Step, signal: AbortSignal): Promise<Seat> => {
+    const seat = line.join(step, signal)
+    fill()
+    return seat
+  }
 
   return {
     /** The process of one step. It takes a place with its first job, and gives it back when it is disposed of. */
@@ -95,7 +85,7 @@ export const createFileProcesses = (
       return {
         async ask(job, signal) {
           signal.throwIfAborted()
-          const mine = seat && resting.delete(seat) ? seat : await sitDown(business, limits, signal)
+          const mine = seat && resting.delete(seat) ? seat : await seatFor({ business, limits }, signal)
           seat = mine
           mine.idle = false
           try {

@@ -1,5 +1,5 @@
 import type { Sql } from '../../state/ports.ts'
-import { holdStored } from '../sessions/blobs.ts'
+import { holdStored, keepBlob } from '../sessions/blobs.ts'
 import type { Found } from './child/protocol.ts'
 import { readPrepared, writePrepared } from './prepared-rows.ts'
 
@@ -29,6 +29,9 @@ export const createPreparedCache = (sql: Sql, { tenant, run_id }: { tenant: stri
       (blob) => blob !== undefined,
     )
     const found = JSON.stringify(kept)
+    // of a mapped file no byte is ours: what was found is a blob itself then, and goes with the last session that holds it
+    if (blobs.length === 0 && (await holdStored(sql, { tenant, run_id }, [sha256])) === 0)
+      blobs.push(await keepBlob(sql, { tenant, run_id }, Buffer.from(found)))
     await writePrepared(sql, tenant, sha256, `${version}:${openedAs}`, { found, blobs })
   },
 })

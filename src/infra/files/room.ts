@@ -8,7 +8,10 @@ const mostAtOnce = 16
 /** Files that are whole in the heap on their way into the database or out of it. */
 const mostInHeap = 2
 
-/** How much disk and memory the files of all runs of this process take at once. */
+/**
+ * How much disk and memory the files of all runs of this process take at once; but for what a tool reads whole (at most 64
+ * MB each): that waits for no place out of the database, and is in no place of the heap once it is read.
+ */
 export const createRoom = () => {
   // places apart, so that a slow server holds up nothing that has its bytes here
   const fetched = createFairPlaces(mostAtOnce)

@@ -1,7 +1,9 @@
+import type { Known } from '../../state/memory/known.ts'
 import type { MemoryView } from '../../state/memory/view.ts'
 import type { Page } from '../../state/run-view.ts'
 import type { Database } from '../database/database.ts'
 import { forgetMemory, forgetUser } from './forget.ts'
+import { readKnown } from './known.ts'
 import { type Parts, searchMemories } from './search.ts'
 import { listMemories, readMemories } from './store.ts'
 
@@ -16,9 +18,11 @@ export type MemoriesApi = {
   ): Promise<MemoryView[]>
   /** All of a user, with what is no longer true. */
   export(userId: string): Promise<MemoryView[]>
+  /** What is known of him beside that: his profile, with where each field is from, and what was written down of his sessions. */
+  known(userId: string): Promise<Known>
   /**
-   * For good, with what it had taken the place of and the fields of the profile that say the same. False: there is none
-   * of this id.
+   * For good, with what it had taken the place of, the fields of the profile that say the same, the summaries that tell it,
+   * and what the user's runs so far were about to teach. False: there is none of this id.
    */
   forget(id: string): Promise<boolean>
   /** All of a user, also learned fields, summaries of sessions and what was about to be learned. Safe to call twice. */
@@ -53,6 +57,7 @@ export const createMemoriesApi = (parts: Parts & { database: Database }, tenant:
       }
       return all
     },
+    known: (user_id) => readKnown(database, { tenant, user_id }),
     forget: (id) => forgetMemory(database, tenant, id),
     forgetAll: (user_id) => forgetUser(database, { tenant, user_id }),
   }

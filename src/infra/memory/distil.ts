@@ -9,6 +9,7 @@ import {
   lessonOf,
   type Turn,
 } from '../../state/memory/distil.ts'
+import { sharesWord } from '../../state/memory/retold.ts'
 import { wordsOf } from '../../state/memory/words.ts'
 import type { Models, Sql } from '../../state/ports.ts'
 import type { AdmittedRequest } from '../../state/run-request.ts'
@@ -20,6 +21,7 @@ import { learnProfile } from './learn-profile.ts'
 import { holdSession, lockUser, memoryId, readyNotes, writeNote } from './remember.ts'
 import { asUser, type Who } from './scope.ts'
 import { type Parts, searchMemories } from './search.ts'
+import { goneOf, readLost } from './shown.ts'
 
 export type DistilParts = Parts & { modelsFor(caller: Caller): Models }
 
@@ -49,6 +51,9 @@ const readRun = (sql: Sql, { tenant, run_id }: DistilClaim): Promise<RunRow | nu
 const leastWords = 4
 const knownShown = 10
 
+/** A lesson, and the memories that its model was shown. */
+type Learned = { lesson: Lesson; shown: readonly string[] }
+
 /** One structured call, on the business's account and outside of the run's usage; by rules where no model is, or none can be read. */
 const learn = async (
   parts: DistilParts,
@@ -56,11 +61,12 @@ const learn = async (
   who: Who,
   turn: Omit<Turn, 'known'>,
   signal: AbortSignal,
-): Promise<Lesson> => {
+): Promise<Learned> => {
   const caller = { business_id: who.tenant, user_id: who.user_id, run_id: null }
   const models = parts.modelsFor(caller)
   const isPlain = wordsOf(turn.prompt, leastWords).length < leastWords
-  if (isPlain || models.describe().offline) return lessonByRules({ ...turn, known: [] })
+  if (isPlain || models.describe().offline)
+    return { lesson: lessonByRules({ ...turn, known: [] }), shown: [] }
   const found = await searchMemories(parts, who, caller, { text: turn.prompt, limit: knownShown }, signal)
   const whole = { ...turn, known: found.map(({ content }) => content) }
   const { $schema: _, ...schema } = z.toJSONSchema(distilReply) as Record<string, unknown>
@@ -77,7 +83,7 @@ const learn = async (
       signal,
     )
     const reply = distilReply.safeParse(JSON.parse(text.slice(text.indexOf('{'), text.lastIndexOf('}') + 1)))
-    if (reply.success) return lessonOf(reply.data, whole)
+    if (reply.success) return { lesson: lessonOf(reply.data, whole), shown: found.map(({ id }) => id) }
     parts.log.warn({ run_id: claim.run_id }, 'a reply to distilling could not be read: rules decide')
   } catch (error) {
     if (signal.aborted) throw signal.reason
@@ -86,7 +92,7 @@ const learn = async (
     const why = error instanceof SyntaxError ? 'not JSON' : String(error)
     parts.log.warn({ run_id: claim.run_id, error: why }, 'no model distils this run: rules decide')
   }
-  return lessonByRules(whole)
+  return { lesson: lessonByRules(whole), shown: [] }
 }
 
 /**
@@ -105,7 +111,7 @@ export const distilRun = async (
   if (!run.learning) return void (await endDistillation(database, claim))
   const who: Who = { tenant: claim.tenant, user_id: run.user_id }
   const source = { session_id: run.session_id, run_id: claim.run_id }
-  const lesson = await learn(
+  const { lesson, shown } = await learn(
     parts,
     claim,
     who,
@@ -127,14 +133,17 @@ export const distilRun = async (
   const ready = await readyNotes(parts, who, notes, caller, signal)
   signal.throwIfAborted()
   await asUser(database, who, async (sql) => {
-    // before the claim, as who deletes the session takes them
+    await lockUser(sql, who)
     await holdSession(sql, who, source)
     if (!(await endDistillation(sql, claim)))
       throw new MasonError('lease_lost', `another worker learns from run ${claim.run_id}`)
-    await lockUser(sql, who)
+    // taken back, and learned anew without it
+    if ((await goneOf(sql, who.tenant, shown)).size > 0)
+      throw new Error('what the model was shown has been forgotten')
     for (const note of ready) await writeNote(sql, who, source, note)
     await learnProfile(sql, who, source, lesson.profile)
-    // not where what it goes on from has been forgotten meanwhile
+    // not where it tells what is forgotten by now, or goes on from it
+    if (sharesWord(lesson.summary, await readLost(sql, who, source))) return
     await sql.query(
       `UPDATE sessions SET summary = $3, summary_turn = $4
        WHERE tenant = $1 AND session_id = $2 AND summary_turn < $4 AND summary = $5`,

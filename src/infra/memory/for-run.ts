@@ -1,11 +1,14 @@
 import { episodeFor } from '../../state/memory/earlier-talk.ts'
-import type { FoundMemory } from '../../state/memory/kinds.ts'
-import type { Memories } from '../../state/ports.ts'
+import type { FoundMemory, Note } from '../../state/memory/kinds.ts'
+import { isSaidIn } from '../../state/memory/said.ts'
+import type { Memories, Sql } from '../../state/ports.ts'
 import type { Caller } from '../models/ports.ts'
+import { saidSinceGivenUp } from './distil-queue.ts'
 import { readTalks } from './earlier-talks.ts'
 import { holdSession, lockUser, memoryId, noteUse, readyNotes, type Source, writeNote } from './remember.ts'
 import { asUser, type Who } from './scope.ts'
 import { type Hit, type MemoryRow, type Parts, searchMemories, spacesOf } from './search.ts'
+import { readLost } from './shown.ts'
 
 /** Standing preferences that hold whatever is asked. */
 const standing = 3
@@ -26,6 +29,16 @@ const foundMemory = (hit: Hit): FoundMemory => ({
   origin: hit.origin,
   trusted: hit.trusted,
 })
+
+/**
+ * Whether a note may be what is forgotten: its user had something forgotten since the run began and has not said this since;
+ * or he never said it, and what the session was shown and is gone by now says it.
+ */
+const isForgotten = async (sql: Sql, who: Who, source: Source, note: Note): Promise<boolean> => {
+  const said = await saidSinceGivenUp(sql, who.tenant, source.run_id)
+  if (said) return !isSaidIn(said, note.content)
+  return !note.trusted && isSaidIn(await readLost(sql, who, source), note.content)
+}
 
 /** The memories of one run's user, as its nodes and tools may have them. */
 export const createMemories = (parts: Parts, who: Who, source: Source): Memories => {
@@ -65,9 +78,9 @@ export const createMemories = (parts: Parts, who: Who, source: Source): Memories
       )
       if (!ready) throw new Error('there is no note')
       return asUser(database, who, async (sql) => {
-        await holdSession(sql, who, source)
         await lockUser(sql, who)
-        return writeNote(sql, who, source, ready)
+        await holdSession(sql, who, source)
+        return writeNote(sql, who, source, ready, () => isForgotten(sql, who, source, note))
       })
     },
   }

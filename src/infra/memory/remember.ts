@@ -70,7 +70,7 @@ export const readyNotes = async (
 /** As many as a new statement is held against. */
 const comparedWith = 12
 
-/** Two who write for one user at a time would not see each other's statements. */
+/** Two who write for one user at a time would not see each other's statements. Before all other locks, which are then waited for in no circle. */
 export const lockUser = (sql: Sql, { tenant, user_id }: Who): Promise<unknown> =>
   sql.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`mason.memory ${tenant} ${user_id}`])
 
@@ -87,12 +87,16 @@ export const holdSession = async (sql: Sql, { tenant }: Who, { session_id }: Sou
   if (held === null) throw new MasonError('lease_lost', `session ${session_id} has been deleted`)
 }
 
-/** Writes a note through the gate. Inside a transaction of the user that holds his lock; safe to repeat. */
+/**
+ * Writes a note through the gate. Inside a transaction of the user that holds his lock; safe to repeat. `isHeldBack`:
+ * whether it may not be kept now, which is asked only for one that is not there yet.
+ */
 export const writeNote = async (
   sql: Sql,
   who: Who,
   source: Source,
   ready: ReadyNote,
+  isHeldBack: () => Promise<boolean> = async () => false,
 ): Promise<Remembered> => {
   const { note, id } = ready
   const written = await one<{ kind: Note['kind'] }>(
@@ -102,6 +106,7 @@ export const writeNote = async (
   )
   if (written)
     return { keep: true, id, content: note.content, kind: note.kind ?? 'fact', subject: null, supersedes: [] }
+  if (await isHeldBack()) return { keep: false, why: 'forgotten', id: null }
   const subject = note.subject ?? subjectOf(note.content)
   const [alike, same] = await Promise.all([
     findMemories(sql, who, ready.query, comparedWith),

@@ -61,9 +61,13 @@ export const readMemories = async (
 
 /**
  * Forgets what came from this session alone; what these memories had taken the place of is true again. Inside a
- * transaction of the business, before the session itself is deleted.
+ * transaction of the business, before the session itself is deleted. Gives what was forgotten.
  */
-export const forgetSession = async (sql: Sql, tenant: string, sessionId: string): Promise<void> => {
+export const forgetSession = async (
+  sql: Sql,
+  tenant: string,
+  sessionId: string,
+): Promise<{ id: string; content: string }[]> => {
   await seeAllUsers(sql)
   // nobody confirms meanwhile what is forgotten here
   const owner = await one<{ user_id: string }>(
@@ -72,16 +76,16 @@ export const forgetSession = async (sql: Sql, tenant: string, sessionId: string)
     [tenant, sessionId],
   )
   if (owner) await lockUser(sql, { tenant, ...owner })
-  const { rows } = await sql.query<{ memory_id: string; superseded_by: string | null }>(
+  const { rows } = await sql.query<{ memory_id: string; superseded_by: string | null; content: string }>(
     `WITH left_by AS (
        DELETE FROM memory_sources WHERE tenant = $1 AND session_id = $2 RETURNING memory_id
      )
      DELETE FROM memories m WHERE m.tenant = $1 AND m.memory_id IN (SELECT memory_id FROM left_by)
        AND NOT EXISTS (SELECT FROM memory_sources s WHERE s.tenant = $1 AND s.memory_id = m.memory_id AND s.session_id <> $2)
-     RETURNING m.memory_id, m.superseded_by`,
+     RETURNING m.memory_id, m.superseded_by, m.content`,
     [tenant, sessionId],
   )
-  if (rows.length === 0) return
+  if (rows.length === 0) return []
   const next = new Map(rows.map(({ memory_id, superseded_by }) => [memory_id, superseded_by]))
   /** What has taken the place of a forgotten memory and is still there; null: nothing. */
   const heirOf = (id: string): string | null => {
@@ -96,4 +100,5 @@ export const forgetSession = async (sql: Sql, tenant: string, sessionId: string)
      WHERE m.tenant = $1 AND m.superseded_by = gone.memory_id`,
     [tenant, JSON.stringify(heirs)],
   )
+  return rows.map(({ memory_id, content }) => ({ id: memory_id, content }))
 }

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { openDeadline } from '../../state/deadline.ts'
 import { isMasonError } from '../../state/errors.ts'
 import type { Clock } from '../../state/ports.ts'
@@ -48,16 +49,22 @@ export const startMemoryWork = (options: MemoryWorkOptions): { close(): Promise<
   const distilAll = async (): Promise<void> => {
     const learners = new Set<Promise<void>>()
     const oneIsDone = () => Promise.race(learners)
-    const aWhile = () => clock.sleep(everyMs, stopped.signal).catch(() => {})
+    /** A while at most: what is due by then does not wait for the slow. */
+    const oneIsDoneOrLate = async (): Promise<void> => {
+      using late = openDeadline(everyMs, stopped.signal)
+      await Promise.race([oneIsDone(), once(late.signal, 'abort')])
+    }
     try {
       while (!stopped.signal.aborted) {
+        const { size: before } = learners
         const claim = await takeDistillation(database, leaseMs)
         if (claim) {
           const learner = learn(claim).finally(() => learners.delete(learner))
           learners.add(learner)
           if (learners.size === mostLearners) await oneIsDone()
-        } else if (learners.size > 0) await Promise.race([oneIsDone(), aWhile()])
-        else return
+        } else if (learners.size > 0) await oneIsDoneOrLate()
+        // one that ended meanwhile may have made room for the next of its session
+        else if (before === 0) return
       }
     } finally {
       await Promise.all(learners)

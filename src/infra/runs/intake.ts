@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { isMasonError, type MasonError, toMasonError } from '../../state/errors.ts'
 import type { RunRequest } from '../../state/run-request.ts'
-import { idSchema, runRequestSchema } from '../../state/run-request.ts'
+import { businessIdSchema, runRequestSchema } from '../../state/run-request.ts'
 import type { Database } from '../database/database.ts'
 import { isUnavailable } from '../database/faults.ts'
 import type { IntakeJob } from '../queue/queue.ts'
@@ -13,7 +13,7 @@ const maxIdLength = 255
 /** As in HTTP bodies. */
 const maxDepth = 100
 
-const jobSchema = runRequestSchema.extend({ business_id: idSchema.default('default') })
+const jobSchema = runRequestSchema.extend({ business_id: businessIdSchema.default('default') })
 
 /** A fault that is not foreseen may be of the moment: after so many tries, or workers lost to it, the job is given up. */
 const maxTries = 5
@@ -69,7 +69,7 @@ export const faultsOf = (error: z.ZodError): Fault[] =>
     issue.code === 'unrecognized_keys'
       ? issue.keys.map((key) => ({
           pointer: pointerTo([...issue.path, key]),
-          detail: 'is not a known field',
+          detail: 'unknown field',
         }))
       : [{ pointer: pointerTo(issue.path), detail: issue.message }],
   )
@@ -110,6 +110,6 @@ const insertRejected = (database: Database, job: IntakeJob, jobId: string, data:
   )
 
 const businessIn = (data: unknown): string | null => {
-  const parsed = z.object({ business_id: idSchema }).safeParse(data)
+  const parsed = z.object({ business_id: businessIdSchema }).safeParse(data)
   return parsed.success ? parsed.data.business_id : null
 }

@@ -15,8 +15,7 @@ export type HeldLease = {
   check(): void
 }
 
-type Held = Fence &
-  Lease & { /** Monotonic time when the last renewal that succeeded was sent. */ renewedAt: number }
+type Held = Fence & Lease & { /** When the last renewal that succeeded was sent. */ renewedAt: number }
 
 const heldRows = `json_to_recordset($1::json) AS held(tenant text, run_id text, epoch int)`
 
@@ -40,6 +39,27 @@ const farewellMs = 1000
 
 const keyOf = (fence: Fence): string => `${fence.tenant}/${fence.run_id}/${fence.epoch}`
 
+/** A clock of the wall that ran ahead by more than this was set, or the machine has slept. */
+const mostDriftMs = 1000
+
+/**
+ * Milliseconds that pass also while the whole machine sleeps or stands still: the monotonic clock of Linux does not count
+ * that, and its leases end all the same. A wall clock that is set forward costs a lease, one that is set back nothing.
+ */
+const createWakefulClock = (clock: Clock): (() => number) => {
+  let slept = 0
+  let wallAt = clock.now().getTime()
+  let monotonicAt = clock.monotonicMs()
+  return () => {
+    const [wall, monotonic] = [clock.now().getTime(), clock.monotonicMs()]
+    const ahead = wall - wallAt - (monotonic - monotonicAt)
+    if (ahead > mostDriftMs) slept += ahead
+    wallAt = wall
+    monotonicAt = monotonic
+    return monotonic + slept
+  }
+}
+
 /**
  * Keeps the leases of one worker: one renewal for all its runs every sixth of the lease, one look for cancel requests
  * a second. A lease not renewed for 80 % of its time is given up before anyone else can take it.
@@ -53,12 +73,13 @@ export const keepLeases = (options: {
 }) => {
   const { sql, clock, log, workerId, leaseMs } = options
   const patienceMs = leaseMs / 3
+  const nowMs = createWakefulClock(clock)
   const held = new Map<string, Held>()
   const rows = () =>
     JSON.stringify([...held.values()].map(({ tenant, run_id, epoch }) => ({ tenant, run_id, epoch })))
 
   const renew = async (): Promise<void> => {
-    const sentAt = clock.monotonicMs()
+    const sentAt = nowMs()
     const asked = [...held.keys()]
     if (asked.length === 0) return
     const renewed = await sql.query<Fence>(renewStatement, [rows(), leaseMs])
@@ -89,7 +110,7 @@ export const keepLeases = (options: {
     }
   }
 
-  const isStale = (lease: Held): boolean => clock.monotonicMs() - lease.renewedAt > leaseMs * 0.8
+  const isStale = (lease: Held): boolean => nowMs() - lease.renewedAt > leaseMs * 0.8
 
   /** On its own timer, so that a database that hangs cannot keep it from running. */
   const fence = (): void => {
@@ -129,7 +150,9 @@ export const keepLeases = (options: {
   ]
 
   return {
-    /** Holds a lease that was claimed at `claimedAt` (monotonic) until it is let go of. */
+    /** The time that leases go by; to be noted before a claim is sent. */
+    nowMs,
+    /** Holds a lease that was claimed at `claimedAt` (see `nowMs`) until it is let go of. */
     hold(claim: Fence, claimedAt: number, lease: Lease): HeldLease {
       const { tenant, run_id, epoch } = claim
       const mine: Held = { tenant, run_id, epoch, renewedAt: claimedAt, ...lease }

@@ -1,6 +1,10 @@
+import { openingPatch } from '../../state/opening.ts'
 import type { CallRef, Outcome, Question, Sql } from '../../state/ports.ts'
+import type { AdmittedRequest } from '../../state/run-request.ts'
+import type { ActionBody } from '../../state/runtime-state.ts'
+import { noUsage } from '../../state/usage.ts'
 import { type Database, one } from '../database/database.ts'
-import { newInputRequestId } from '../ids.ts'
+import { newAttemptId, newInputRequestId } from '../ids.ts'
 import type { Fence } from './append.ts'
 import { settleRun } from './settle.ts'
 
@@ -87,19 +91,90 @@ export const handBackRun = async (database: Database, fence: Fence, workedMs: nu
     return row !== null
   })
 
+/** How long a run waits for a worker that knows the node it stands at, and how often one looks. */
+const unknownFor = { patienceMs: 15 * 60_000, everyMs: 5000 }
+
 /**
- * Ends a run that keeps killing its workers, without reading it: what it holds may be what kills them. False: it has
- * no action yet, and its turn must be opened first.
+ * Leaves a run to workers of another version, which know the node that it stands at: `run_at` stays, its lease is put off.
+ * False also where it could have been taken for so long already that none of them is there.
  */
-export const giveUpRun = async (database: Database, fence: Fence, outcome: Outcome): Promise<boolean> =>
+export const passRunOn = async (sql: Sql, fence: Fence, workedMs: number): Promise<boolean> => {
+  const row = await one(
+    sql,
+    `WITH mine AS (
+       UPDATE runs r SET status = 'queued', stalls = GREATEST(stalls - 1, 0), worked_ms = $4, lease_owner = NULL,
+         lease_until = clock_timestamp() + $5::int * interval '1 millisecond'
+       WHERE tenant = $1 AND run_id = $2 AND epoch = $3 AND status = 'running' AND cancel_requested_at IS NULL
+         AND GREATEST(r.run_at,
+           (SELECT a.created_at FROM actions a WHERE a.tenant = r.tenant AND a.session_id = r.session_id AND a.seq = r.next_seq - 1),
+           (SELECT max(i.answered_at) FROM input_requests i WHERE i.tenant = r.tenant AND i.run_id = r.run_id)
+         ) > clock_timestamp() - $6::int * interval '1 millisecond'
+       RETURNING lease_until
+     ) INSERT INTO outbox (tenant, run_id, ring_at) SELECT $1, $2, lease_until FROM mine RETURNING run_id`,
+    [
+      fence.tenant,
+      fence.run_id,
+      fence.epoch,
+      Math.round(workedMs),
+      unknownFor.everyMs,
+      unknownFor.patienceMs,
+    ],
+  )
+  return row !== null
+}
+
+type Poisoned = { session_id: string; turn: number; next_seq: number; is_open: boolean }
+
+/**
+ * Ends a run that keeps killing its workers, without reading its session: what that holds may be what kills them. Opens its
+ * turn first where no worker got so far. False: it is not ours any more.
+ */
+export const giveUpRun = async (
+  database: Database,
+  claim: Fence & { request: AdmittedRequest },
+  outcome: Outcome,
+): Promise<boolean> =>
   database.transaction(async (sql) => {
-    const mine = await one(
+    const { tenant, run_id, epoch } = claim
+    const mine = await one<Poisoned>(
       sql,
-      `UPDATE runs r SET status = 'queued', lease_owner = NULL, lease_until = NULL
-       WHERE tenant = $1 AND run_id = $2 AND epoch = $3 AND status = 'running'
-         AND EXISTS (SELECT FROM actions a WHERE a.tenant = r.tenant AND a.session_id = r.session_id AND a.run_id = r.run_id)
-       RETURNING run_id`,
-      [fence.tenant, fence.run_id, fence.epoch],
+      `SELECT session_id, turn, next_seq, next_seq > first_seq AS is_open FROM runs
+       WHERE tenant = $1 AND run_id = $2 AND epoch = $3 AND status = 'running' FOR UPDATE`,
+      [tenant, run_id, epoch],
     )
-    return mine !== null && (await settleRun(sql, fence.tenant, fence.run_id, outcome)) !== null
+    if (!mine) return false
+    if (!mine.is_open) await openTurn(sql, claim, mine)
+    await sql.query(
+      `UPDATE runs SET status = 'queued', lease_owner = NULL, lease_until = NULL, next_seq = next_seq + $3::int
+       WHERE tenant = $1 AND run_id = $2`,
+      [tenant, run_id, mine.is_open ? 0 : 1],
+    )
+    return (await settleRun(sql, tenant, run_id, outcome)) !== null
   })
+
+/** Lays what `load-session` would, as far as the request alone says it. */
+const openTurn = (
+  sql: Sql,
+  { tenant, run_id, epoch, request }: Fence & { request: AdmittedRequest },
+  { session_id, turn, next_seq }: Poisoned,
+): Promise<unknown> => {
+  const body: ActionBody = {
+    node: 'load-session',
+    preparation: '',
+    summary: `Opened turn ${turn} unread`,
+    result: { turn, files: request.files.map((file) => file.name) },
+    context: null,
+    relevance: 0,
+    usage: noUsage,
+    next: ['end'],
+  }
+  return sql.query(
+    `INSERT INTO actions (tenant, session_id, seq, run_id, turn, epoch, attempt_id, body, patch)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8::json, $9::json)`,
+    [
+      // the epoch under which it is settled
+      ...[tenant, session_id, next_seq, run_id, turn, epoch + 1, newAttemptId()],
+      ...[JSON.stringify(body), JSON.stringify(openingPatch(request, turn))],
+    ],
+  )
+}

@@ -5,7 +5,7 @@ import { one } from '../database/database.ts'
 import { blobsNamed, holdStored, keepBlob } from '../sessions/blobs.ts'
 import { appendAction, type Fence, finishRun } from './append.ts'
 import { doEffect } from './effects.ts'
-import { parkRun, requeueRun } from './release.ts'
+import { parkRun, passRunOn, requeueRun } from './release.ts'
 import { leaseLost } from './steady.ts'
 
 /**
@@ -14,15 +14,20 @@ import { leaseLost } from './steady.ts'
  */
 export const createRunLog = (sql: Sql, fence: Fence, checkLease?: () => void): RunLog => {
   /** A run that is to be cancelled does not begin to wait; the worker has it still and ends it. */
-  const leave = async (left: Promise<boolean>): Promise<void> => {
-    if (await left) return
-    const cancelled = await one<{ reason: string | null }>(
+  const checkKept = async (): Promise<void> => {
+    const kept = await one<{ cancelled: boolean; reason: string | null }>(
       sql,
-      `SELECT cancel_reason AS reason FROM runs
-       WHERE tenant = $1 AND run_id = $2 AND epoch = $3 AND status = 'running' AND cancel_requested_at IS NOT NULL`,
+      `SELECT cancel_requested_at IS NOT NULL AS cancelled, cancel_reason AS reason FROM runs
+       WHERE tenant = $1 AND run_id = $2 AND epoch = $3 AND status = 'running'`,
       [fence.tenant, fence.run_id, fence.epoch],
     )
-    throw cancelled ? new MasonError('cancelled', cancelled.reason ?? '') : leaseLost()
+    if (!kept) throw leaseLost()
+    if (kept.cancelled) throw new MasonError('cancelled', kept.reason ?? '')
+  }
+  const leave = async (left: Promise<boolean>): Promise<void> => {
+    if (await left) return
+    await checkKept()
+    throw leaseLost()
   }
   const held = new Set<string>()
   /** Before the action: what it names must not go while it is committed. Most actions name nothing. */
@@ -43,6 +48,11 @@ export const createRunLog = (sql: Sql, fence: Fence, checkLease?: () => void): R
     },
     park: (question, call, workedMs) => leave(parkRun(sql, fence, question, call, workedMs)),
     requeue: (runAt, workedMs) => leave(requeueRun(sql, fence, runAt, workedMs)),
+    async passOn(workedMs) {
+      const isPassed = await passRunOn(sql, fence, workedMs)
+      if (!isPassed) await checkKept()
+      return isPassed
+    },
     effect: (call, request, signal, { resend } = { resend: false }) =>
       doEffect(sql, fence, call, request, signal, { resend, ...(checkLease && { checkLease }) }),
     async answerTo(call) {

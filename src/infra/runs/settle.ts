@@ -17,7 +17,7 @@ const takeStatement = `
     next_seq = next_seq + 1, lease_owner = NULL, lease_until = NULL
   WHERE tenant = $1 AND run_id = $2 AND status IN ('queued', 'input_required')
     AND (NOT $5::boolean OR (status = 'queued' AND started_at IS NULL AND expires_at <= clock_timestamp()))
-    AND (next_seq IS NULL OR EXISTS (SELECT FROM actions a WHERE a.tenant = $1 AND a.session_id = runs.session_id AND a.run_id = $2))
+    AND (next_seq IS NULL OR next_seq > first_seq)
   RETURNING session_id, turn, epoch, next_seq - 1 AS seq`
 
 /**

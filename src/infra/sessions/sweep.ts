@@ -11,13 +11,15 @@ const atOnce = 500
 type Place = { at: string; tenant: string; sha256: string } | null
 
 /**
- * Deletes what has outlived its use, a bounded piece at each pass: refused queue jobs, and blobs that no session holds
- * (of deleted sessions, of requests that were never admitted). Several processes may sweep at once.
+ * Deletes what has outlived its use, a bounded piece at each pass: refused queue jobs, answers of models that could not be
+ * read, and blobs that no session holds (of deleted sessions, of requests that were never admitted). Several processes may
+ * sweep at once.
  */
 export const createSweep = (database: Database, keep: Keep): (() => Promise<void>) => {
   let place: Place = null
   return async () => {
     await dropRejected(database, keep.rejectedJobsDays)
+    await dropUnread(database, keep.rejectedJobsDays)
     await dropPrepared(database, keep.blobsDays)
     place = await dropBlobs(database, keep.blobsDays, place)
   }
@@ -29,6 +31,10 @@ const dropRejected = (sql: Sql, days: number): Promise<unknown> =>
        WHERE received_at < clock_timestamp() - $1::int * interval '1 day' ORDER BY received_at LIMIT ${atOnce}))`,
     [days],
   )
+
+/** They may quote a user, and say neither whom nor of which run. There are a hundred of each model at the most. */
+const dropUnread = (sql: Sql, days: number): Promise<unknown> =>
+  sql.query(`DELETE FROM unread_answers WHERE at < clock_timestamp() - $1::int * interval '1 day'`, [days])
 
 /** What was found in files is found again when it is needed. */
 const dropPrepared = (sql: Sql, days: number): Promise<unknown> =>

@@ -15,6 +15,8 @@ import { newAttemptId } from '../ids.ts'
 import type { Embedder } from '../memory/embeddings.ts'
 import { createMemories } from '../memory/for-run.ts'
 import type { Caller } from '../models/ports.ts'
+import { settlesWithin } from '../queue/deadline.ts'
+import { watchActing } from '../runs/acting.ts'
 import { type Claim, claimNext, maxStalls } from '../runs/claim.ts'
 import { keepLeases } from '../runs/leases.ts'
 import { giveUpRun, handBackRun } from '../runs/release.ts'
@@ -51,7 +53,8 @@ export const createWorker = (options: WorkerOptions) => {
   const slots = createSlots(options.concurrency)
   const leases = keepLeases({ sql: database, clock, log, workerId, leaseMs })
   const stopHints = feed.onCancelling(() => void leases.lookForCancels())
-  const controls = new Set<AbortController>()
+  /** The runs at work; each with what resolves once no side effect of it is under way. */
+  const controls = new Map<AbortController, () => Promise<void>>()
   const heads = createSessionHeads()
   let claiming: Promise<unknown> = Promise.resolve()
   let closing = false
@@ -60,7 +63,7 @@ export const createWorker = (options: WorkerOptions) => {
   const claim = (): Promise<{ claim: Claim; at: number } | null> => {
     const next = claiming.then(async () => {
       if (closing) return null
-      const at = clock.monotonicMs()
+      const at = leases.nowMs()
       const claimed = await claimNext(database, workerId, leaseMs, graph.version)
       return claimed && { claim: claimed, at }
     })
@@ -71,7 +74,7 @@ export const createWorker = (options: WorkerOptions) => {
   const workOn = async ({ claim, at }: { claim: Claim; at: number }): Promise<void> => {
     const lease = new AbortController()
     const control = new AbortController()
-    controls.add(control)
+    controls.set(control, async () => {})
     const held = leases.hold(claim, at, {
       onLost(reason) {
         lease.abort(reason)
@@ -107,18 +110,21 @@ export const createWorker = (options: WorkerOptions) => {
     note: (facts: RunFacts) => void,
   ): Promise<Left> => {
     const poison = claim.stalls > maxStalls ? poisoned(claim) : null
-    if (poison && (await giveUpRun(database, claim, poison))) {
-      note({ left: 'ended', outcome: poison })
-      return 'ended'
+    if (poison) {
+      const left = (await giveUpRun(database, claim, poison)) ? 'ended' : 'lost'
+      note({ left, outcome: left === 'ended' ? poison : null })
+      return left
     }
     const sql = createSteadySql(database, clock, lease)
     // a session whose next action is its first has nothing to read
     const isNew = claim.next_seq === 1
     const state = isNew ? emptyState : await heads.load(sql, claim.tenant, claim.session_id, claim.turn)
+    const { log: runLog, recorded } = watchActing(createRunLog(sql, claim, lease.check))
+    controls.set(control, recorded)
     const live = new LiveRun(
       { ...claim, business_id: claim.tenant, state },
       {
-        log: createRunLog(sql, claim, lease.check),
+        log: runLog,
         clock,
         newAttemptId,
         scenarios: options.scenarios,
@@ -135,8 +141,7 @@ export const createWorker = (options: WorkerOptions) => {
         },
       },
     )
-    if (poison) live.outcome = poison
-    else if (claim.cancel_requested)
+    if (claim.cancel_requested)
       control.abort(new Stopped({ kind: 'cancel', reason: claim.cancel_reason ?? '' }))
     try {
       const left = await executeRun(graph, live, servicesOf(claim, sql), control)
@@ -182,13 +187,17 @@ export const createWorker = (options: WorkerOptions) => {
     /** Hands all runs back, waits for them to be let go, and stops the heartbeats. */
     async close(): Promise<void> {
       closing = true
-      for (const control of controls) control.abort(new Stopped({ kind: 'hand_back' }))
+      for (const [control, recorded] of controls)
+        void settlesWithin(recorded(), actingMs).then(() => control.abort(new Stopped({ kind: 'hand_back' })))
       await slots.drained()
       stopHints()
       await leases.stop()
     },
   }
 }
+
+/** How long a side effect that is under way may take when its worker is told to stop. */
+const actingMs = 5000
 
 /** More than one claim's attempts at a call can ever be. */
 const attemptsOfClaim = 1000

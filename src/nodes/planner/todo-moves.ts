@@ -1,4 +1,5 @@
 import type { PlannedCall } from '../../state/calls.ts'
+import { cutText } from '../../state/cut-text.ts'
 import type { Todo } from '../../state/runtime-state.ts'
 import { completeTodo, readyTodos, startTodo } from '../../state/todos.ts'
 
@@ -26,7 +27,7 @@ export const finishTodos = (
         todo.dependencies.every((id) => done.has(id)),
     )
     if (open.length === 0) return current
-    const attempt = { now, tool_used: tool, execution_time: 0, output: output.slice(0, 500) }
+    const attempt = { now, tool_used: tool, execution_time: 0, output: cutText(output, 500) }
     current = current.map((todo) => (open.includes(todo) ? completeTodo(todo, attempt) : todo))
   }
 }

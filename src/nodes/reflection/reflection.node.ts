@@ -7,6 +7,7 @@ import { goalText } from '../../state/context/goal.ts'
 import { resultsOf } from '../../state/context/results.ts'
 import { joinSections, section } from '../../state/context/section.ts'
 import { planOf } from '../../state/context.ts'
+import { cutText } from '../../state/cut-text.ts'
 import type { RuntimeState } from '../../state/runtime-state.ts'
 import { fitTokens } from '../../state/tokens.ts'
 import { turnActions, turnPrompt, turnTodos } from '../../state/turn.ts'
@@ -94,6 +95,6 @@ const contentOf = (
 }
 
 const summaryOf = ({ is_sufficient, knowledge_gap }: Reflection): string => {
-  if (knowledge_gap) return `Still missing: ${knowledge_gap}`.slice(0, 500)
+  if (knowledge_gap) return cutText(`Still missing: ${knowledge_gap}`, 500)
   return is_sufficient ? 'The results will do' : 'More is needed'
 }

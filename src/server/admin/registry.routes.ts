@@ -23,7 +23,7 @@ import {
   inferInputSchema,
   inferViewSchema,
 } from '../../state/registry/trial.ts'
-import { idSchema } from '../../state/run-request.ts'
+import { businessIdSchema, idSchema } from '../../state/run-request.ts'
 import type { App, ServerContext } from '../route.ts'
 import { actionRoute } from './actions.ts'
 import { bodyProblems, resourceRoutes } from './resource.ts'
@@ -68,7 +68,7 @@ export const registryRoutes = (app: App, server: ServerContext): void => {
     view: grantViewSchema,
     filter: z.strictObject({
       key_id: idSchema.optional(),
-      business_id: idSchema.optional(),
+      business_id: businessIdSchema.optional(),
       user_id: idSchema.optional(),
     }),
     problems: { create: ['already_exists'], change: ['already_exists'] },

@@ -41,7 +41,7 @@ export type Resource<
   made?: Made
   /** Of the list, beside limit and cursor. */
   filter?: ZodObject
-  /** Of all other calls. */
+  /** Of all other calls; what of it the view shows is part of where one is. */
   query?: ZodObject
   /** There is no call that deletes one. */
   isKept?: true
@@ -160,10 +160,13 @@ export const resourceRoutes = <
     }),
     handler: async (request, reply) => {
       const made = await store().create(askedOf(request).scope, request.body as z.output<Input>)
-      const { id } = made as { id: string }
+      const { id, ...fields } = made as { id: string; [name: string]: unknown }
+      const search = new URLSearchParams()
+      for (const name of Object.keys(resource.query?.shape ?? {})) search.set(name, String(fields[name]))
+      const place = `${request.url.replace(/\/?(\?.*)?$/, '')}/${encodeURIComponent(id)}`
       return reply
         .code(201)
-        .header('location', `${request.url.replace(/\/?(\?.*)?$/, '')}/${encodeURIComponent(id)}`)
+        .header('location', search.size > 0 ? `${place}?${search}` : place)
         .send(made)
     },
   })

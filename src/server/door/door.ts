@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { isMasonError } from '../../state/errors.ts'
-import { idSchema } from '../../state/run-request.ts'
+import { businessIdSchema } from '../../state/run-request.ts'
 import { businessOf } from '../auth.ts'
 import { invalidRequest } from '../check-request.ts'
 import { HttpError } from '../problems.ts'
@@ -12,7 +12,7 @@ import { type Caller, doorRole, type ModelService, type Wanted } from './service
 /** What the routes of the door have in common. CONTRACT section 8. */
 
 /** Clients for other clouds add parameters of their own, such as `api-version`. */
-export const doorQuery = z.object({ business_id: idSchema.optional() })
+export const doorQuery = z.object({ business_id: businessIdSchema.optional() })
 
 /** Errors of the door have OpenAI's shape, also those of steps before its handlers. */
 export const doorRoute = (doc: Omit<RouteDoc, 'tag'>) => ({

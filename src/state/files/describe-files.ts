@@ -1,8 +1,15 @@
 import { cutText } from '../cut-text.ts'
 import type { OriginFile, RuntimeState } from '../runtime-state.ts'
 import { estimateTokens } from '../tokens.ts'
-import { descriptionOf } from './image.ts'
-import { documentOf, isTableOf, otherFileOf, type PreparedTable, tablesOf } from './prepared.ts'
+import { descriptionOf, type ImageDescription } from './image.ts'
+import {
+  documentOf,
+  isTableOf,
+  type OtherFile,
+  otherFileOf,
+  type PreparedTable,
+  tablesOf,
+} from './prepared.ts'
 import { quoted } from './table-names.ts'
 
 const mostColumns = 40
@@ -16,25 +23,31 @@ type View = Pick<RuntimeState, 'origin_files' | 'preprocessed_files'>
  * show is cut shorter where all would take more than `maxTokens`; nothing else is.
  */
 export const describeFiles = (state: View, maxTokens = Number.POSITIVE_INFINITY): string => {
-  for (const shown of shownSteps) {
-    const text = describe(state, shown)
+  const tables = tablesOf(state).map(({ table }) => table)
+  const tellers = state.origin_files.map((file) => tellerOf(state, file, tables))
+  const describe = (mostShown: number): string => tellers.flatMap((tell) => tell(mostShown)).join('\n')
+  for (const mostShown of shownSteps) {
+    const text = describe(mostShown)
     // no character is less than a quarter of a token
     if (text.length <= maxTokens * 4 && estimateTokens(text) <= maxTokens) return text
   }
-  return describe(state, 0)
+  return describe(0)
 }
 
-const describe = (state: View, mostShown: number): string => {
-  const tables = tablesOf(state).map(({ table }) => table)
-  return state.origin_files
-    .flatMap((file) => [
-      `- ${file.name} (${file.type})`,
-      ...documentLines(state, file),
-      ...tables.filter((table) => isTableOf(table, file)).flatMap(tableLines),
-      ...imageLines(state, file, mostShown),
-      ...(otherFileOf(state, file)?.notes ?? []).map((note) => `  note: ${cutText(note, 300)}`),
-    ])
-    .join('\n')
+/** The lines of one file, with so many characters of what an image shows. */
+type Teller = (mostShown: number) => string[]
+
+const tellerOf = (state: View, file: OriginFile, tables: readonly PreparedTable[]): Teller => {
+  const other = otherFileOf(state, file)
+  const found = [
+    `- ${file.name} (${file.type})`,
+    ...documentLines(state, file),
+    ...tables.filter((table) => isTableOf(table, file)).flatMap(tableLines),
+  ]
+  const notes = (other?.notes ?? []).map((note) => `  note: ${cutText(note, 300)}`)
+  if (other?.format !== 'image' || !other.readable) return () => [...found, ...notes]
+  const shown = descriptionOf(other)
+  return (mostShown) => [...found, ...imageLines(other, shown, mostShown), ...notes]
 }
 
 const documentLines = (state: View, file: OriginFile): string[] => {
@@ -49,11 +62,11 @@ const documentLines = (state: View, file: OriginFile): string[] => {
   ]
 }
 
-const imageLines = (state: View, file: OriginFile, mostShown: number): string[] => {
-  const image = otherFileOf(state, file)
-  if (image?.format !== 'image' || !image.readable) return []
-  const { type, width, height } = image.facts
-  const shown = descriptionOf(image)
+const imageLines = (
+  { facts: { type, width, height } }: OtherFile,
+  shown: ImageDescription | null,
+  mostShown: number,
+): string[] => {
   const line = (title: string, text: string): string[] => {
     if (text === '') return []
     const rest = text.length > mostShown ? ' (read_file gives all of it)' : ''

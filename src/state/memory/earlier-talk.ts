@@ -14,6 +14,9 @@ export type EarlierTalk = {
 /** One for all versions of a talk, which goes on after it was recalled; any other id of a memory as it is. */
 export const talkOf = (id: string): string => id.replace(/^(session \S+) \d+$/, '$1')
 
+/** The session whose talk this is the id of; null: it is the id of a memory. */
+export const talkIn = (id: string): string | null => /^session (\S+) \d+$/.exec(id)?.[1] ?? null
+
 /** "Where were we yesterday": the request goes back to the talk before this one. */
 const pointsBack =
   /\b(?:last time|last (?:talk|chat|session|conversation)|previous(?:ly)? (?:talk|chat|session|conversation|discussed)|earlier (?:talk|chat|session|conversation)|left off|yesterday|the other day|continue (?:with|from|where|our|what)|we (?:talked|spoke|discussed)|as (?:we )?(?:discussed|agreed))\b|上次|上一次|昨天|前几天|之前(?:聊|说|谈|讨论)|接着|继续/i

@@ -16,7 +16,8 @@ export type Verdict =
       /** What is known and no longer true. */
       supersedes: string[]
     }
-  | { keep: false; why: Junk | 'too long' }
+  /** `forgotten`: it was said before its user had something forgotten. */
+  | { keep: false; why: Junk | 'too long' | 'forgotten' }
   | { keep: false; why: 'duplicate'; of: string }
 
 const mostChars = 500

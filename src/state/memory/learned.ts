@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Json } from '../runtime-state.ts'
-import { normalise, wordsOf } from './words.ts'
+import { holdsWords } from './words.ts'
 
 /** What a run taught of one field. `at`: ISO 8601 in UTC. */
 export type Taught = { value: Json; at: string; session_id: string; run_id: string }
@@ -17,7 +17,8 @@ const mostLessons = 20
 const isLearned = ({ profile, learned }: Profile, field: string): boolean =>
   profile[field] !== undefined && isDeepStrictEqual(profile[field], learned[field]?.value)
 
-const lessonsOf = (learned: Learned, field: string): Taught[] => {
+/** What was learned of a field, the latest first. */
+export const lessonsOf = (learned: Learned, field: string): Taught[] => {
   const { earlier = [], ...latest } = learned[field] ?? {}
   return 'value' in latest ? [latest as Taught, ...earlier] : []
 }
@@ -98,10 +99,8 @@ export const isSaidByMemory = (
   const isSameRun = run_ids.includes(run_id)
   const isSameField = fieldOf[subject ?? ''] === field
   if (isSameRun === isSameField) return isSameRun
-  const told = typeof value === 'string' ? value : JSON.stringify(value)
-  const wanted = wordsOf(told)
-  // a name such as Will has no word that counts
-  if (wanted.length === 0) return normalise(content).includes(normalise(told))
-  const words = new Set(wordsOf(content))
-  return wanted.every((word) => words.has(word))
+  return holdsWords(content, valueText(value))
 }
+
+/** A value as words: of a list or an object its JSON. */
+export const valueText = (value: Json): string => (typeof value === 'string' ? value : JSON.stringify(value))

@@ -31,6 +31,14 @@ const emptyHan = /用户|我们|您|你|我|请|的|了|吗|呢|吧|啊/g
 const stem = (word: string): string =>
   word.length > 3 && word.endsWith('s') && !/(?:ss|us|is)$/.test(word) ? word.slice(0, -1) : word
 
+/** Whether each word of a name or a value stands in a text. One such as Will has no word that counts: it is looked for as it stands. */
+export const holdsWords = (text: string, value: string): boolean => {
+  const wanted = wordsOf(value)
+  if (wanted.length === 0) return normalise(text).includes(normalise(value))
+  const words = new Set(wordsOf(text))
+  return wanted.every((word) => words.has(word))
+}
+
 const pairsOf = (text: string): string[] => {
   const letters = [...text]
   if (letters.length < 2) return letters

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { idSchema } from '../run-request.ts'
+import { businessIdSchema, idSchema } from '../run-request.ts'
 import { aliasSchema, changeOf, plainText, viewOf } from './common.ts'
 
 /** Which models serve a role or a category, and who may use which key. CONTRACT section 7. */
@@ -34,7 +34,7 @@ export const routeViewSchema = viewOf({
 
 const grantFields = z.strictObject({
   key_id: plainText(200).min(1),
-  business_id: idSchema.nullish(),
+  business_id: businessIdSchema.nullish(),
   user_id: idSchema.nullish(),
 })
 /** Both given: that user of that business; a user alone is one of `default`. A key without grants is in the shared pool. */

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { idSchema } from '../run-request.ts'
+import { businessIdSchema, idSchema } from '../run-request.ts'
 import type { Page } from '../run-view.ts'
 import { plainText } from './common.ts'
 
@@ -48,7 +48,7 @@ export const usageFilterSchema = z.strictObject({
   group_by: groupBySchema,
   from: momentSchema.optional(),
   to: momentSchema.optional(),
-  business_id: idSchema.optional(),
+  business_id: businessIdSchema.optional(),
   user_id: idSchema.optional(),
   vendor_id: idSchema.optional(),
   key_id: idSchema.optional(),

@@ -3,6 +3,7 @@ import { openDeadline } from '../../state/deadline.ts'
 import { mimeTypeOf } from '../../state/files/image.ts'
 import type { PreparedFiles } from '../../state/files/ports.ts'
 import type { OtherFile } from '../../state/files/prepared.ts'
+import type { Models } from '../../state/ports.ts'
 import type { OriginFile, Usage } from '../../state/runtime-state.ts'
 import { addUsage, noUsage } from '../../state/usage.ts'
 import { createEye, type Seen } from './look-at-image.ts'
@@ -27,7 +28,7 @@ export const describeImages = async (
   )
   if (images.length === 0) return { prepared, described: [], usage: noUsage }
   const files = new Map([...origins, ...prepared.origin_files].map((file) => [file.name, file]))
-  const hasSight = services.models.sees?.() === true
+  const hasSight = canSee(services.models)
   const found = new Map<string, Seen>()
   const queue: [file: Readonly<OriginFile>, mimeType: string][] = []
   for (const [name, image] of images) {
@@ -56,6 +57,9 @@ export const describeImages = async (
   broken.signal.throwIfAborted()
   return withFound(prepared, found)
 }
+
+/** Whether a model that sees is set up. */
+export const canSee = (models: Pick<Models, 'sees'>): boolean => models.sees?.() === true
 
 const blind =
   'no model that sees is set up; add one to the registry, of the category multimodal or with the capability vision, and the next turn looks at it'

@@ -7,37 +7,33 @@ const mostTries = 4
 
 type View = Readonly<Pick<RuntimeState, 'origin_files' | 'preprocessed_files'>>
 
-/** The entry of a file, or of an image's description, that failed for a reason that may pass; null: there is no such reason. */
-const failedBefore = (state: View, file: OriginFile): OtherFile | null => {
-  const entry = otherFileOf(state, file)
-  return entry?.tries !== undefined ? entry : null
-}
+/** How often a file, or an image's description, failed for a reason that may pass; 0: there is no such reason. */
+const triesOf = (state: View, file: OriginFile): number => otherFileOf(state, file)?.tries ?? 0
 
 /** The files that are new, and those that are worth another try: images nobody looked at are, when a model `sees` now. */
 export const filesToPrepare = (state: View, sees: boolean): OriginFile[] =>
   state.origin_files.filter((file) => {
     if (sees && otherFileOf(state, file)?.unseen) return true
-    const failed = failedBefore(state, file)
-    return failed ? (failed.tries ?? 0) < mostTries : !isPrepared(state, file)
+    const tries = triesOf(state, file)
+    return tries > 0 ? tries < mostTries : !isPrepared(state, file)
   })
 
 /** Names of those that earlier turns tried. */
 export const filesTried = (state: View): Set<string> =>
-  new Set(state.origin_files.filter((file) => failedBefore(state, file)).map(({ name }) => name))
+  new Set(state.origin_files.filter((file) => triesOf(state, file) > 0).map(({ name }) => name))
 
 /** What preparing brought, beside what earlier turns tried: tries add up, and what went well clears the old note away. */
 export const withEarlierTries = (state: View, prepared: PreparedFiles): PreparedFiles => {
   const other_files = { ...prepared.other_files }
   for (const file of state.origin_files) {
-    const failed = failedBefore(state, file)
-    const now = Object.hasOwn(other_files, file.name) ? other_files[file.name] : undefined
+    const tries = triesOf(state, file)
+    const now = entryOf(other_files, file.name)
     const read = entryOf(prepared.documents, file.name) ?? entryOf(prepared.tables, file.name)
-    if (failed && read)
+    if (tries > 0 && read)
       other_files[file.name] = {
         ...{ from: read.from, format: read.format, readable: true, facts: {}, notes: [] },
       }
-    else if (now?.tries !== undefined)
-      other_files[file.name] = withNote(now, (failed?.tries ?? 0) + now.tries)
+    else if (now?.tries !== undefined) other_files[file.name] = withNote(now, tries + now.tries)
   }
   return { ...prepared, other_files }
 }

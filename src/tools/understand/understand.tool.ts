@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { askForJson } from '../../graph/ask-for-json.ts'
 import { defineTool } from '../../graph/tool.ts'
 import { backgroundOf, contextFields } from '../../state/context.ts'
+import { cutText } from '../../state/cut-text.ts'
 import type { Json, RuntimeState } from '../../state/runtime-state.ts'
 import { turnActions, turnPrompt } from '../../state/turn.ts'
 import {
@@ -32,7 +33,7 @@ export default defineTool({
     ['scenario', 'output_style', 'output_structure'].every((field) =>
       opened(state, 'given').includes(field),
     ) ||
-    (turnPrompt(state).length <= shortPrompt && opened(state, 'files').length === 0),
+    (isShort(turnPrompt(state)) && opened(state, 'files').length === 0),
   async run(state, { checkpoint, models, scenarios, request, graph, log }, signal) {
     const starts = startsOf(graph, request)
     const { value, usage } = await askForJson(
@@ -59,7 +60,7 @@ export default defineTool({
     const start = startOf(value, starts, request, state.output_structure.length + structure.length > 0)
     return checkpoint(
       {
-        summary: `Goal: ${value.task_goal}`.slice(0, 500),
+        summary: cutText(`Goal: ${value.task_goal}`, 500),
         preparation: value.direction ?? '',
         result: { by: 'model', task_goal: value.task_goal, direction: value.direction ?? '', start },
         usage,
@@ -75,6 +76,10 @@ export default defineTool({
     )
   },
 })
+
+/** By whole characters: an emoji or a rare ideograph takes two units of a string's length. */
+const isShort = (prompt: string): boolean =>
+  prompt.length <= 2 * shortPrompt && [...prompt].length <= shortPrompt
 
 /** What the turn was opened with: names of files, of fields the caller has set, of roles that rules stand in for. */
 const opened = (

@@ -1,4 +1,5 @@
 import { dice, pick } from '../dice.ts'
+import { lastJob } from '../fleet/job.ts'
 import { seen } from './ledger.ts'
 
 /**
@@ -65,11 +66,10 @@ export const sessionOf = (seed: number, nth: number): Session => {
 export const promptOf = ({ name, rounds }: Script): string =>
   `job ${name}: ${rounds.map((round) => round.join('+')).join(' ')}`
 
-/** Reads a script back out of a prompt, or of the request that stands in the planner's background. */
+/** Reads a script back. */
 export const scriptIn = (text: string): Script => {
-  const [, name = '', rounds = ''] =
-    [...text.matchAll(/(?:^|(?:^|\n)# Request\n)job (\S+): (.*)/g)].at(-1) ?? []
-  return { name, rounds: rounds.split(' ').map((round) => round.split('+') as StepKind[]) }
+  const { name, words } = lastJob(text)
+  return { name, rounds: words.map((round) => round.split('+') as StepKind[]) }
 }
 
 const toolOf: Record<StepKind, string> = {

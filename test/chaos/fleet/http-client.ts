@@ -15,10 +15,19 @@ export type HttpClient = Disposable & {
 export const openHttpClient = (base: string): HttpClient => {
   const agent = new Agent({ keepAlive: true })
 
-  const send = (method: string, path: string, headers: Record<string, string>, body?: string) =>
-    new Promise<IncomingMessage>((resolve, reject) => {
+  const send = (
+    method: string,
+    path: string,
+    headers: Record<string, string>,
+    body?: string,
+  ): Promise<IncomingMessage> =>
+    new Promise((resolve, reject) => {
       const sent: ClientRequest = request(base + path, { method, agent, headers }, resolve)
-      sent.once('error', reject)
+      sent.once('error', (error) => {
+        // a server may close a connection just as it is used again; what only reads is sent once more
+        if (method === 'GET' && sent.reusedSocket) resolve(send(method, path, headers))
+        else reject(error)
+      })
       sent.end(body)
     })
   const answer = async (response: IncomingMessage): Promise<Answer> => {

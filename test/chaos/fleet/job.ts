@@ -8,11 +8,17 @@ export type Job = { name: string; steps: readonly string[] }
 
 export const promptOf = (name: string, steps: readonly Step[]): string => `job ${name}: ${steps.join(' ')}`
 
-/** Reads a job back, from a prompt or from the planner's background, which ends with the request. */
-export const jobIn = (text: string): Job => {
-  const [, name = '', steps = ''] =
+/** The words of the last job in a prompt, or in the planner's background, which ends with the request. */
+export const lastJob = (text: string): { name: string; words: string[] } => {
+  const [, name = '', words = ''] =
     [...text.matchAll(/(?:^|(?:^|\n)# Request\n)job (\S+): (.*)/g)].at(-1) ?? []
-  return { name, steps: steps.split(' ').filter((step) => step !== '') }
+  return { name, words: words.split(' ') }
+}
+
+/** Reads a job back. */
+export const jobIn = (text: string): Job => {
+  const { name, words } = lastJob(text)
+  return { name, steps: words.filter((step) => step !== '') }
 }
 
 const toolOf: Record<string, string> = { write: 'gate_write', look: 'gate_read', ask: 'ask_user' }

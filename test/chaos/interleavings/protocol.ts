@@ -170,12 +170,15 @@ export const moves = {
     }),
 
   giveUp: (state: ProtocolState, fence: Fence): Next =>
-    hasAction(state, fence.run_id)
-      ? changeOurs(state, fence, (run, next) => {
-          Object.assign(run, { status: 'queued', lease: 'none' })
-          settle(next, fence.run_id, 'failed')
-        })
-      : null,
+    changeOurs(state, fence, (run, next) => {
+      // a turn that no worker has opened is opened first
+      if (!hasAction(next, fence.run_id)) {
+        lay(next, fence.run_id, chosenText)
+        Object.assign(next.actions.at(-1) ?? {}, { epoch: run.epoch + 1 })
+      }
+      Object.assign(run, { status: 'queued', lease: 'none' })
+      settle(next, fence.run_id, 'failed')
+    }),
 
   cancel: (state: ProtocolState, id: string): Next =>
     openStatus.has(runOf(state, id).status)

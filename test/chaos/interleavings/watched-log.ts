@@ -69,6 +69,7 @@ export const watchedLog = ({ stage }: World, actor: Actor, claim: Claim): RunLog
         (state) => [moves.requeue(state, claim)],
         (database, operation) => wait(operation, log(database).requeue(runAt, workedMs)),
       ),
+    passOn: () => Promise.reject(new Error('all workers here are of one version')),
     effect: (call, request, signal, options) =>
       stage.perform(
         actor,

@@ -57,7 +57,10 @@ const take = async ({ stage, limit }: World, actor: Actor): Promise<Claim | null
 
 const workOn = async (world: World, actor: Actor, claim: Claim): Promise<void> => {
   const { stage } = world
-  if (claim.stalls > maxStalls && (await giveUp(world, actor, claim))) return
+  if (claim.stalls > maxStalls) {
+    await giveUp(world, actor, claim)
+    return
+  }
   const rows = await stage.perform(actor, 'reads', noMove, (database) =>
     readRows(steady(database), claim.tenant, claim.session_id, claim.turn),
   )
@@ -70,7 +73,6 @@ const workOn = async (world: World, actor: Actor, claim: Claim): Promise<void> =
       events: { onAction() {}, onText() {} },
     },
   )
-  if (claim.stalls > maxStalls) return end(run, failed)
   if (claim.cancel_requested) return end(run, cancelled)
   try {
     while (await goOn(world, actor, claim, run));

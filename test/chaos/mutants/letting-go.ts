@@ -81,7 +81,7 @@ export const lettingGoMutants: readonly Mutant[] = [
   {
     name: 'a turn is opened before it ends',
     file: settle,
-    edits: [{ from: 'AND (next_seq IS NULL OR EXISTS (', to: 'AND (true OR EXISTS (' }],
+    edits: [{ from: 'AND (next_seq IS NULL OR next_seq > first_seq)', to: '' }],
     why: 'a turn begins with its end',
     caughtBy: [
       interleaved,

@@ -45,6 +45,15 @@ const openPlaces = (count: number) => {
       ends.get(name)?.()
       await settled()
     },
+    /** A step that has had this job done, and keeps its process for the next. */
+    async rested(business: string, name: string) {
+      const process = processes.of(business, limits)
+      const asked = process.ask(job(name), signal)
+      await settled()
+      ends.get(name)?.()
+      await asked
+      return process
+    },
     /** One step of a business with these jobs, one after the other. */
     async step(business: string, jobs: readonly string[], until = signal): Promise<void> {
       await using process = processes.of(business, limits)
@@ -92,11 +101,7 @@ test('with one place, businesses take turns', async () => {
 
 test('a process at rest makes room while its step fetches the next file; that one waits for its turn then', async () => {
   const places = openPlaces(1)
-  await using resting = places.processes.of('a', limits)
-  const first = resting.ask(job('a1'), signal)
-  await settled()
-  await places.end('a1')
-  await first
+  await using resting = await places.rested('a', 'a1')
   const other = places.step('b', ['b1'])
   await settled()
   expect(places.begun).toEqual(['a1', 'b1'])
@@ -126,11 +131,7 @@ test('whoever gives up leaves the line, and its place goes to the next', async (
 
 test('a step that begins to fetch makes room for another run of its own business', async () => {
   const places = openPlaces(1)
-  await using fetching = places.processes.of('a', limits)
-  const first = fetching.ask(job('a1'), signal)
-  await settled()
-  await places.end('a1')
-  await first
+  await using fetching = await places.rested('a', 'a1')
   const query = places.step('a', ['a2'])
   await settled()
   expect(places.begun).toEqual(['a1'])

@@ -60,6 +60,15 @@ test('one folder, made anew when something cleared it away, and gone at the end'
   expect(await readdir(temporary.path)).toEqual([])
 })
 
+test('loaded tables that nobody asks any more go by themselves', async () => {
+  await using temporary = await openFolder()
+  const cache = createTableCache(async () => temporary.path, 250, 1)
+  const place = await cache.place('a')
+  await writeFile(place.path, 'x')
+  await cache.used(place)
+  await vi.waitFor(async () => expect(await readdir(join(temporary.path, 'tables'))).toEqual([]))
+})
+
 test('loaded tables are bounded by their bytes; those asked longest ago go first', async () => {
   await using temporary = await openFolder()
   const cache = createTableCache(async () => temporary.path, 250)

@@ -301,9 +301,8 @@ describe('a caller who aborts', () => {
 
 describe('a vendor that cannot be reached', () => {
   it('is unavailable', async () => {
-    const vendor = await startVendor(() => ({ body: whole }))
-    await vendor[Symbol.asyncDispose]()
-    const { fault } = faultOf(await call({ model: modelOf(odd('sse'), vendor.url) }))
+    // where nobody listens, and nobody else can come to
+    const { fault } = faultOf(await call({ model: modelOf(odd('sse'), 'http://127.0.0.1:1') }))
     expect(fault).toMatchObject({ code: 'model_unavailable', retry: true })
   })
 

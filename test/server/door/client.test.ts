@@ -1,6 +1,7 @@
 import OpenAI from 'openai'
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type DoorServer, startDoor, vendorKey } from '../../support/door-server.ts'
+import { eventually } from '../setting.ts'
 
 /** The official client, unmodified, over real HTTP. */
 
@@ -212,8 +213,8 @@ describe('streams', () => {
       break
     }
     // the client has left: so does the call, and it is metered
-    await vi.waitUntil(() => door.vendor.open() === 0)
-    await vi.waitUntil(() => door.settled.length === 1)
+    await eventually(() => door.vendor.open() === 0)
+    await eventually(() => door.settled.length === 1)
     expect(door.settled[0]?.status).toBe('aborted')
   })
 
@@ -274,11 +275,11 @@ describe('streams', () => {
     const asked = client.chat.completions
       .create({ model: 'chatty', messages: user('Go'), stream: true }, { signal: controller.signal })
       .catch((error: unknown) => error)
-    await vi.waitUntil(() => door.vendor.held() === 1)
+    await eventually(() => door.vendor.held() === 1)
     controller.abort()
     expect(await asked).toBeInstanceOf(OpenAI.APIUserAbortError)
-    await vi.waitUntil(() => door.vendor.open() === 0)
-    await vi.waitUntil(() => door.settled[0]?.status === 'aborted')
+    await eventually(() => door.vendor.open() === 0)
+    await eventually(() => door.settled[0]?.status === 'aborted')
   })
 })
 

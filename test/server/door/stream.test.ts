@@ -1,29 +1,18 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import type { ModelService } from '../../../src/infra/models/call-ports.ts'
+import { emptyResult } from '../../../src/infra/models/openai/reply.ts'
 import { MasonError } from '../../../src/state/errors.ts'
-import { serve } from '../setting.ts'
+import { eventually, serve } from '../setting.ts'
 
 /** How answers go over the wire, with a call path that does as it is told. */
 
 type Ask = ModelService['ask']
 
 const answered = (text: string): Awaited<ReturnType<Ask>> => ({
-  result: {
-    text,
-    reasoning: '',
-    tool_calls: [],
-    images: [],
-    video: null,
-    embeddings: [],
-    ranking: [],
-    job: null,
-    finish: 'stop',
-    usage: null,
-    model: 'm',
-  },
+  result: { ...emptyResult, text, model: 'm' },
   model: 'm',
   usage: { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3, cached_tokens: 0, reasoning_tokens: 0 },
   attempts: [],
@@ -114,7 +103,7 @@ test('a client that does not read costs no more than the text, and gets all of i
   socket.write(
     `POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
   )
-  await vi.waitUntil(() => told === count, { timeout: 30_000 })
+  await eventually(() => told === count)
   let text = ''
   for await (const part of socket) text += String(part)
   expect(text.split('Z').length - 1).toBe(20_000_000)
@@ -132,7 +121,7 @@ test('closing the server ends open answers, streamed or not', async () => {
   })
   const streamed = server.call('POST', '/v1/chat/completions', { json })
   const whole = server.call('POST', '/v1/chat/completions', { json: { ...json, stream: false } })
-  await vi.waitUntil(() => asked === 2)
+  await eventually(() => asked === 2)
   await server.close()
   expect((await streamed).text).toContain('"code":"shutting_down"')
   expect(await whole).toMatchObject({ status: 503, body: { error: { code: 'shutting_down' } } })
@@ -153,11 +142,11 @@ test('a client that leaves aborts the call, and nothing is said of it', async ()
       .call('POST', '/v1/chat/completions', { json: { ...json, stream }, signal: controller.signal })
       .catch((error: unknown) => error)
     const before = asked
-    await vi.waitUntil(() => asked > before)
+    await eventually(() => asked > before)
     controller.abort()
     expect(await left).toBeInstanceOf(Error)
   }
-  await vi.waitUntil(() => aborted === 2)
+  await eventually(() => aborted === 2)
 })
 
 test('our own faults tell nothing but that they are ours', async () => {
@@ -169,8 +158,11 @@ test('our own faults tell nothing but that they are ours', async () => {
   expect(text).not.toContain('secret')
 })
 
-test('the document shows the door, with errors of its own shape', async () => {
+test('the document shows the door, with errors of its own shape; another method is one too', async () => {
   const server = await serveAsk(async () => answered(''))
+  const refused = await server.call('GET', '/v1/chat/completions')
+  expect([refused.status, refused.headers.get('allow')]).toEqual([405, 'POST'])
+  expect(refused.body.error).toMatchObject({ type: 'invalid_request_error', code: 'method_not_allowed' })
   const { body: document } = await server.call('GET', '/openapi.json')
   const operation = document.paths['/v1/chat/completions'].post
   expect(operation.responses['429'].content).toEqual({

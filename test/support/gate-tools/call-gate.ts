@@ -1,5 +1,7 @@
 import { z } from 'zod'
+import { defineTool } from '../../../src/graph/tool.ts'
 import { MasonError } from '../../../src/state/errors.ts'
+import { callInput } from '../../../src/tools/call-draft.ts'
 
 /** Where a gate tool knocks, and as what. `url` is the test's own server. */
 export const gateInput = z.strictObject({ url: z.string(), key: z.string() })
@@ -21,3 +23,20 @@ export const callGate = async (
   if (reply.error !== undefined) throw new MasonError('node_failed', reply.error)
   return reply.text ?? ''
 }
+
+/** A pure tool that does nothing but knock. */
+export const lookTool = (name: string) =>
+  defineTool({
+    name,
+    description: 'Knocks at the gate of a test',
+    kinds: ['call'],
+    pure: true,
+    input: gateInput,
+    reads: [],
+    writes: [],
+    async run(_state, context, signal) {
+      const input = callInput(context)
+      const text = await callGate(input, { tool: name, run: context.run.run_id }, signal)
+      return context.checkpoint({ summary: `Passed ${input.key}`, result: { text } })
+    },
+  })

@@ -1,6 +1,7 @@
 import { openDeadline } from '../../../state/deadline.ts'
 import { isMasonError } from '../../../state/errors.ts'
-import type { Body, Egress } from '../../egress/port.ts'
+import type { Egress } from '../../egress/port.ts'
+import { chunksOf } from '../../egress/unpack.ts'
 import { FileFault } from './fault.ts'
 import { type Saved, save, tooLarge } from './save.ts'
 
@@ -54,10 +55,6 @@ export const download = async (
       { passing: true },
     )
   }
-}
-
-async function* chunksOf(body: Body): AsyncGenerator<Uint8Array> {
-  for (let chunk = await body.read(); chunk !== null; chunk = await body.read()) yield chunk
 }
 
 /** Too early, too many, or a fault of the other side: all others are meant. */

@@ -1,6 +1,6 @@
 import { realpath, stat } from 'node:fs/promises'
 import { isAbsolute, join, relative } from 'node:path'
-import { idSchema } from '../../../state/run-request.ts'
+import { businessIdSchema } from '../../../state/run-request.ts'
 import { businessMark } from '../../config/files-root.ts'
 import { FileFault } from './fault.ts'
 
@@ -33,7 +33,7 @@ export const localPath = async (
 
 /** What is no id leads nowhere: an id holds no slashes and begins with a letter or a digit. */
 const rootOf = (root: string, business: string): string =>
-  root.replaceAll(businessMark, idSchema.safeParse(business).success ? business : '\0')
+  root.replaceAll(businessMark, businessIdSchema.safeParse(business).success ? business : '\0')
 
 const absent = new Set([
   'ENOENT',

@@ -1,4 +1,5 @@
 import { AwsV4Signer } from 'aws4fetch'
+import { businessMark } from '../../config/files-root.ts'
 import type { StoragePlaces, StorageProvider } from '../../config/storage.ts'
 import type { Egress } from '../../egress/port.ts'
 import { plainlyPrivate } from '../../egress/urls.ts'
@@ -28,7 +29,7 @@ export const fetchObject = async (
     throw new FileFault(
       `it is mapped to ${provider}, and no storage of ${provider} is set up; set ${setting}_URL, ${setting}_ACCESS_KEY_ID and ${setting}_SECRET_ACCESS_KEY`,
     )
-  const url = `${place.url.replaceAll('{business}', encodeURIComponent(business)).replace(/\/+$/, '')}/${keyPath(key)}`
+  const url = `${place.url.replaceAll(businessMark, encodeURIComponent(business)).replace(/\/+$/, '')}/${keyPath(key)}`
   const signer = new AwsV4Signer({
     url,
     accessKeyId: place.accessKeyId,
@@ -41,7 +42,7 @@ export const fetchObject = async (
     url: signed.href,
     shown: provider,
     headers: Object.fromEntries(headers as unknown as Iterable<[string, string]>),
-    allowPrivate: plainlyPrivate(place.url.replaceAll('{business}', 'b')),
+    allowPrivate: plainlyPrivate(place.url.replaceAll(businessMark, 'b')),
     maxRedirects: 0,
     maxBytes,
     maxMs,

@@ -1,5 +1,6 @@
 import { estimateTokens } from '../../../state/tokens.ts'
 import type { Candidate } from '../call-ports.ts'
+import { imagesOf } from '../choose/sight.ts'
 import type { CanonicalResult, ModelAsk, Reservation } from '../ports.ts'
 
 /** The longest answer of a model of which nothing is known. */
@@ -28,13 +29,8 @@ const textsOf = ({ messages, tools, schema, input, query, prompt }: ModelAsk): s
 const imageTokens = 1500
 const lowDetailTokens = 100
 
-const tokensOfImages = ({ messages }: ModelAsk): number =>
-  messages
-    .flatMap(({ content }) => (typeof content === 'string' ? [] : content))
-    .reduce((sum, part) => {
-      if (part.type !== 'image_url') return sum
-      return sum + (part.image_url.detail === 'low' ? lowDetailTokens : imageTokens)
-    }, 0)
+const tokensOfImages = (ask: ModelAsk): number =>
+  imagesOf(ask).reduce((sum, { detail }) => sum + (detail === 'low' ? lowDetailTokens : imageTokens), 0)
 
 /** What a request may take at most, as far as we can tell; where nobody said, no more than its key may take at all. */
 export const estimateOf = (ask: ModelAsk, { model, key }: Candidate): Reservation['estimate'] => {

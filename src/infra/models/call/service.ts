@@ -1,7 +1,7 @@
 import { isMasonError, type MasonError } from '../../../state/errors.ts'
 import { noTracer, type Tracer } from '../../../state/trace.ts'
 import type { ModelService, PassedOver, Wanted } from '../call-ports.ts'
-import { holdsImages } from '../choose/sight.ts'
+import { imagesOf } from '../choose/sight.ts'
 import type { Caller, ModelAsk, Registry } from '../ports.ts'
 import type { Retry } from '../wire/retry.ts'
 import { failureOf, nobodyLeft, type Tried } from './failure.ts'
@@ -49,7 +49,7 @@ const failureOfCall = (
 }
 
 const forSight = (wanted: Wanted, ask: ModelAsk): Wanted =>
-  holdsImages(ask) ? { ...wanted, images: true } : wanted
+  imagesOf(ask).length > 0 ? { ...wanted, images: true } : wanted
 
 /** Between two rounds in which nobody could be asked. */
 const leastWaitMs = 20

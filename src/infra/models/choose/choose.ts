@@ -77,15 +77,13 @@ export const createChooser = (health: HealthLookup, random: () => number = Math.
           remedy: 'GET /v1/models lists the models there are',
         })
       // who names a model vouches for what it takes; of our own we know
-      if (
-        wanted.images &&
-        line.members.some(({ entry }) => wanted.model !== undefined && entry?.id === offlineModelId)
-      )
+      const isNamed = wanted.model !== undefined
+      if (wanted.images && isNamed && line.members.some(({ entry }) => entry?.id === offlineModelId))
         throw new MasonError('model_bad_request', `"${wanted.model}" cannot see images`, {
           remedy: 'name a model that does: GET /v1/models lists those there are',
         })
       const passedOver: PassedOver[] = []
-      const mustSee = wanted.images === true && wanted.model === undefined
+      const mustSee = wanted.images === true && !isNamed
       return { candidates: candidatesOf(line, plan, caller, health, load, mustSee, passedOver), passedOver }
     },
     busy(modelId) {

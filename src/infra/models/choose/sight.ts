@@ -1,4 +1,4 @@
-import type { ModelAsk, ModelEntry } from '../ports.ts'
+import type { ContentPart, ModelAsk, ModelEntry } from '../ports.ts'
 
 /** Which models are shown images. docs/decisions/0026. */
 
@@ -11,8 +11,12 @@ export const sees = (model: Pick<ModelEntry, 'category' | 'capabilities'>): bool
 
 export const whyBlind = `nothing says that it sees: give it the category ${category} or the capability "${capability}"`
 
-export const holdsImages = ({ messages }: Pick<ModelAsk, 'messages'>): boolean =>
-  messages.some(
-    ({ role, content }) =>
-      role === 'user' && typeof content !== 'string' && content.some(({ type }) => type === 'image_url'),
+type Image = Extract<ContentPart, { type: 'image_url' }>['image_url']
+
+/** The images of all messages, in their order. */
+export const imagesOf = ({ messages }: Pick<ModelAsk, 'messages'>): Image[] =>
+  messages.flatMap(({ content }) =>
+    typeof content === 'string'
+      ? []
+      : content.flatMap((part) => (part.type === 'image_url' ? [part.image_url] : [])),
   )

@@ -1,12 +1,6 @@
+import { imagesOf } from '../choose/sight.ts'
 import type { ModelAsk } from '../ports.ts'
 import { TemplateFailure } from './render.ts'
-
-const addressesOf = ({ messages }: ModelAsk): string[] =>
-  messages.flatMap(({ content }) =>
-    typeof content === 'string'
-      ? []
-      : content.flatMap((part) => (part.type === 'image_url' ? [part.image_url.url] : [])),
-  )
 
 /** An image as it stands in a body: the base64 of a data: address, any other address as JSON has it. */
 const wordsOf = (address: string): string => {
@@ -16,8 +10,8 @@ const wordsOf = (address: string): string => {
 
 /** Throws TemplateFailure where an image is not in the body: no model is asked about one that it does not get. */
 export const checkImagesSent = (ask: ModelAsk, body: string | null): void => {
-  const left = addressesOf(ask).find((address) => !body?.includes(wordsOf(address)))
+  const left = imagesOf(ask).find(({ url }) => !body?.includes(wordsOf(url)))
   if (left === undefined) return
-  const what = /^data:/i.test(left) ? 'images' : 'images by their address, only data: ones'
+  const what = /^data:/i.test(left.url) ? 'images' : 'images by their address, only data: ones'
   throw new TemplateFailure('/body', `takes no ${what}`)
 }

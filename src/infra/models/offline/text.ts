@@ -1,3 +1,5 @@
+import { cutText } from '../../../state/cut-text.ts'
+
 /** Words of a text with their places, so that what a question mentions can be found and crossed out. */
 
 export type Language = 'en' | 'zh'
@@ -114,5 +116,4 @@ export const showRanges = (numbers: readonly number[], max = 8): string => {
 }
 
 /** Cut to a length a person reads, with a sign that it was cut. */
-export const shorten = (text: string, max: number): string =>
-  text.length <= max ? text : `${[...text.slice(0, max - 1)].join('')}…`
+export const shorten = (text: string, max: number): string => cutText(text, max)

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { defineTool } from '../../../../src/graph/tool.ts'
 import type { Answer, Egress } from '../../../../src/infra/egress/port.ts'
+import { chunksOf } from '../../../../src/infra/egress/unpack.ts'
 import { openEgress } from '../../../../src/infra/egress.ts'
 import { openDeadline } from '../../../../src/state/deadline.ts'
 import type { EffectRequest } from '../../../../src/state/ports.ts'
@@ -16,7 +17,7 @@ type Asking = { withinMs: number; method?: string; body?: string; beforeSend?: (
 
 const textOf = async ({ body }: Answer): Promise<string> => {
   const pieces: Uint8Array[] = []
-  for (let bytes = await body.read(); bytes !== null; bytes = await body.read()) pieces.push(bytes)
+  for await (const bytes of chunksOf(body)) pieces.push(bytes)
   return Buffer.concat(pieces).toString()
 }
 
