@@ -1,0 +1,62 @@
+import type { Line } from './line.ts'
+
+const strategies = [
+  'priority',
+  'weighted',
+  'least-busy',
+  'cheapest',
+  'priority, many cooling',
+  'weighted, many cooling',
+]
+const bodies = [
+  ['a completion by its format', 'a completion by hand'],
+  ['four tool calls by their format', 'four tool calls by hand'],
+  ['a stream of 303 events by its format', 'a stream of 303 events by hand'],
+  ['16 embeddings by their format', '16 embeddings by hand'],
+] as const
+
+/** What issue 4 asks of the registry and its door. */
+export const registryLines: readonly Line[] = [
+  {
+    what: 'choosing model and key from the view in memory, by the strategy that does worst',
+    checks: (find) => [
+      {
+        value: Math.max(...strategies.map((strategy) => find('choose', strategy, 'µs p50'))),
+        unit: 'µs p50',
+        reach: 50,
+      },
+    ],
+  },
+  {
+    what: 'reading an answer by its format, on the body where it does worst',
+    checks: (find) => [
+      {
+        value: Math.max(
+          ...bodies.map(
+            ([ours, hand]) => find('parse', ours, 'µs a body') / find('parse', hand, 'µs a body'),
+          ),
+        ),
+        unit: 'x by hand',
+        reach: 3,
+      },
+    ],
+  },
+  {
+    what: 'the OpenAI-compatible door against its vendor called directly, 1 client and 64',
+    checks: (find) => [
+      {
+        value: find('door', 'Mason', 'ms p50') - find('door', 'the vendor itself', 'ms p50'),
+        unit: 'ms p50 added',
+        reach: 1,
+      },
+      {
+        value:
+          (100 * find('door', 'Mason', 'answers/s of 64')) /
+          find('door', 'the vendor itself', 'answers/s of 64'),
+        unit: '% of its answers/s',
+        reach: 80,
+        atLeast: true,
+      },
+    ],
+  },
+]
