@@ -16,7 +16,12 @@ export const idSchema = z
   )
 
 /** Of a business: it also names folders, and what begins with `_` is Mason's own. */
-export const businessIdSchema = idSchema.regex(/^[A-Za-z0-9]/, 'must start with a letter or a digit')
+export const businessIdSchema = z
+  .string()
+  .regex(
+    /^[A-Za-z0-9][\w.:@-]{0,199}$/,
+    'must be 1 to 200 letters, digits or . _ : @ - and start with a letter or a digit',
+  )
 
 const notBuilt = (what: string) => `not built yet: ${what}`
 
