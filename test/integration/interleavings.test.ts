@@ -17,8 +17,8 @@ afterAll(async () => {
 
 /** A slice; `npm run chaos -- interleavings` plays 5,000 from another seed each time. */
 test('whatever order statements, faults and deaths come in, the database is what the model of the protocol allows', async () => {
-  // PGlite plays three times as slowly
-  const count = backend.kind === 'embedded' ? 60 : 150
+  // as many as catch each of its mutants; PGlite plays three times as slowly
+  const count = backend.kind === 'embedded' ? 60 : 220
   const { violation, sequences, seen } = await playMany(database, { seed: 3, sequences: count })
   expect(violation ?? '').toBe('')
   expect(sequences).toBe(count)
