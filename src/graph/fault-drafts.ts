@@ -13,10 +13,12 @@ const maxSummary = 500
 export const thrownDraft = (name: string, error: unknown, effect: Effect | null): ActionDraft => {
   const { message, code, remedy } = toMasonError(error, 'node_failed')
   const text = `Error: ${remedy ? `${message}; ${remedy}` : message}`
-  const done = effect && `The side effect took place all the same; do not repeat it. The provider answered: `
+  const done = effect
+    ? `\nThe side effect took place all the same; do not repeat it. The provider answered: ${effect.response}`
+    : ''
   return {
     summary: cutText(`${name} failed: ${message}`, maxSummary),
-    result: { text: done ? `${text}\n${done}${effect.response}` : text, is_error: true, code },
+    result: { text: text + done, is_error: true, code },
     relevance: 0,
   }
 }

@@ -1,11 +1,10 @@
 import { openingPatch } from '../../state/opening.ts'
 import type { CallRef, Outcome, Question, Sql } from '../../state/ports.ts'
 import type { AdmittedRequest } from '../../state/run-request.ts'
-import type { ActionBody } from '../../state/runtime-state.ts'
-import { noUsage } from '../../state/usage.ts'
 import { type Database, one } from '../database/database.ts'
-import { newAttemptId, newInputRequestId } from '../ids.ts'
+import { newInputRequestId } from '../ids.ts'
 import type { Fence } from './append.ts'
+import { layAction } from './lay-action.ts'
 import { settleRun } from './settle.ts'
 
 /**
@@ -152,29 +151,20 @@ export const giveUpRun = async (
     return (await settleRun(sql, tenant, run_id, outcome)) !== null
   })
 
-/** Lays what `load-session` would, as far as the request alone says it. */
+/** Lays what `load-session` would, as far as the request alone says it; under the epoch that settling comes to. */
 const openTurn = (
   sql: Sql,
   { tenant, run_id, epoch, request }: Fence & { request: AdmittedRequest },
   { session_id, turn, next_seq }: Poisoned,
-): Promise<unknown> => {
-  const body: ActionBody = {
-    node: 'load-session',
-    preparation: '',
-    summary: `Opened turn ${turn} unread`,
-    result: { turn, files: request.files.map((file) => file.name) },
-    context: null,
-    relevance: 0,
-    usage: noUsage,
-    next: ['end'],
-  }
-  return sql.query(
-    `INSERT INTO actions (tenant, session_id, seq, run_id, turn, epoch, attempt_id, body, patch)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8::json, $9::json)`,
-    [
-      // the epoch under which it is settled
-      ...[tenant, session_id, next_seq, run_id, turn, epoch + 1, newAttemptId()],
-      ...[JSON.stringify(body), JSON.stringify(openingPatch(request, turn))],
-    ],
+): Promise<unknown> =>
+  layAction(
+    sql,
+    { tenant, run_id, session_id, turn, epoch: epoch + 1, seq: next_seq },
+    {
+      node: 'load-session',
+      summary: `Opened turn ${turn} unread`,
+      result: { turn, files: request.files.map((file) => file.name) },
+      next: ['end'],
+    },
+    openingPatch(request, turn),
   )
-}

@@ -1,9 +1,7 @@
 import { outcomeSummary } from '../../state/outcome.ts'
 import type { Outcome, RunResult, Sql } from '../../state/ports.ts'
-import type { ActionBody } from '../../state/runtime-state.ts'
-import { noUsage } from '../../state/usage.ts'
 import { one } from '../database/database.ts'
-import { newAttemptId } from '../ids.ts'
+import { type Laid, layAction } from './lay-action.ts'
 
 export type Settled = { session_id: string; end_seq: number | null }
 
@@ -53,23 +51,21 @@ export const settleRun = async (
 }
 
 /** A run that has ended in its row; `seq` is the id of its `end` action, null for one that was never claimed. */
-type Ended = {
-  tenant: string
-  run_id: string
-  session_id: string
-  turn: number
-  epoch: number
-  seq: number | null
-}
+type Ended = Omit<Laid, 'seq'> & { seq: number | null }
 
 /** Lays the `end` action and the result of a run that ends without a worker. */
 export const endRun = async (sql: Sql, ended: Ended, outcome: Outcome): Promise<void> => {
-  const { tenant, run_id, session_id, turn, epoch, seq } = ended
+  const { tenant, run_id, seq } = ended
   if (seq !== null)
-    await sql.query(
-      `INSERT INTO actions (tenant, session_id, seq, run_id, turn, epoch, attempt_id, body, patch)
-       VALUES ($1, $2, $3, $4, $5, $6, $7, $8::json, '{}')`,
-      [tenant, session_id, seq, run_id, turn, epoch, newAttemptId(), JSON.stringify(endBody(outcome))],
+    await layAction(
+      sql,
+      { ...ended, seq },
+      {
+        node: 'end',
+        summary: outcomeSummary(outcome),
+        result: { status: outcome.status, reason: outcome.reason },
+        next: [],
+      },
     )
   const result: RunResult = {
     answer: null,
@@ -82,14 +78,3 @@ export const endRun = async (sql: Sql, ended: Ended, outcome: Outcome): Promise<
     JSON.stringify(result),
   ])
 }
-
-const endBody = (outcome: Outcome): ActionBody => ({
-  node: 'end',
-  preparation: '',
-  summary: outcomeSummary(outcome),
-  result: { status: outcome.status, reason: outcome.reason },
-  context: null,
-  relevance: 0,
-  usage: noUsage,
-  next: [],
-})
