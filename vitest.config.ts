@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config'
+import { createStepTimes } from './test/support/step-times.ts'
 
 const servers = process.env.TEST_DATABASE_URL && process.env.TEST_REDIS_URL
 // isolate: false loads each module once a worker and not once a file, a third of all CPU: no code here keeps module state
@@ -28,8 +29,12 @@ const processes = (name: string, files: { include: string[]; exclude?: string[] 
   },
 })
 
+/** Set by .ci/run: the seconds of its steps so far, and when npm test began. */
+const { CI_STEPS: steps, CI_TESTS_SINCE: since } = process.env
+
 export default defineConfig({
   test: {
+    ...(steps && { reporters: [createStepTimes(steps, Number(since)), 'default'] }),
     testTimeout: 60_000,
     hookTimeout: 120_000,
     // facts are waited for: the second that is usual is too short for a busy machine

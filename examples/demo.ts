@@ -1,18 +1,18 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { exitCodes } from '../src/cli/failure.ts'
-import { readFiles } from '../src/cli/files.ts'
-import { follow } from '../src/cli/follow.ts'
-import { onInterrupt } from '../src/cli/interrupts.ts'
+import { runCommand } from '../src/cli/command-runner.ts'
+import { exitCodes } from '../src/cli/errors.ts'
+import { followRun } from '../src/cli/follow-run.ts'
+import { listenForInterrupt } from '../src/cli/interrupts.ts'
 import { openLocalGateway } from '../src/cli/local-gateway.ts'
-import { createNotes } from '../src/cli/log.ts'
-import { createRenderer } from '../src/cli/render.ts'
-import { introduce } from '../src/cli/run.ts'
-import { runCommand } from '../src/cli/shell.ts'
+import { createNoteLog } from '../src/cli/log.ts'
+import { createRenderer } from '../src/cli/renderer.ts'
+import { readRequestFiles } from '../src/cli/request-files.ts'
+import { printRunHeader } from '../src/cli/run.ts'
 import { openTerminal } from '../src/cli/terminal.ts'
-import { type Environment, readConfig } from '../src/infra/config.ts'
-import { packagePath } from '../src/infra/package-path.ts'
+import { type Environment, readConfig } from '../src/infra/config/config.ts'
+import { toPackagePath } from '../src/infra/lib/package-path.ts'
 
 /** `npm run demo`: one real run over a real file, through queue, graph and database, all in this process. */
 
@@ -29,17 +29,17 @@ const configIn = (dataDir: string, env: Environment) =>
 const demo = async (env: Environment): Promise<number> => {
   const terminal = openTerminal(env)
   const { out, colors } = terminal
-  const interrupt = onInterrupt()
-  const file = packagePath('examples', 'data', 'orders.csv')
+  const interrupt = listenForInterrupt()
+  const file = toPackagePath('examples', 'data', 'orders.csv')
   const dataDir = await mkdtemp(join(tmpdir(), 'mason-demo-'))
   try {
     const renderer = createRenderer(terminal)
     const config = configIn(dataDir, env)
     out.write(`${colors.bold('Mason demo')}: database, queue and worker in one process, nothing to install\n`)
-    out.write(`${colors.dim('starting the embedded database, which takes a few seconds …')}\n\n`)
+    out.write(`${colors.dim('starting the embedded database (takes a few seconds) …')}\n\n`)
     const gateway = await openLocalGateway(
       config,
-      createNotes(config.logLevel, (line) => renderer.note(line)),
+      createNoteLog(config.logLevel, (line) => renderer.note(line)),
     )
     try {
       if (interrupt.signal.aborted) return exitCodes.cancelled
@@ -49,10 +49,10 @@ const demo = async (env: Environment): Promise<number> => {
       const followed = await gateway.submit({
         prompt: question,
         user_id: 'demo',
-        files: await readFiles([file]),
+        files: await readRequestFiles([file]),
       })
-      introduce(followed.run, gateway, terminal)
-      const code = await follow(followed, { renderer, terminal, gateway }, interrupt.signal)
+      printRunHeader(followed.run, gateway, terminal)
+      const code = await followRun(followed, { renderer, terminal, gateway }, interrupt.signal)
       if (code === exitCodes.done) out.write(`${whatNext(gateway.offline === true)}\n`)
       return code
     } finally {

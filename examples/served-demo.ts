@@ -1,17 +1,17 @@
 import { randomBytes } from 'node:crypto'
-import { exitCodes } from '../src/cli/failure.ts'
-import { readFiles } from '../src/cli/files.ts'
-import { follow } from '../src/cli/follow.ts'
-import type { Followed } from '../src/cli/gateway.ts'
+import { runCommand } from '../src/cli/command-runner.ts'
+import { exitCodes } from '../src/cli/errors.ts'
+import { followRun } from '../src/cli/follow-run.ts'
+import type { RunHandle } from '../src/cli/gateway.ts'
 import { openHttpGateway } from '../src/cli/http-gateway.ts'
-import { onInterrupt } from '../src/cli/interrupts.ts'
-import { createRenderer } from '../src/cli/render.ts'
-import { introduce } from '../src/cli/run.ts'
-import { runCommand } from '../src/cli/shell.ts'
+import { listenForInterrupt } from '../src/cli/interrupts.ts'
+import { createRenderer } from '../src/cli/renderer.ts'
+import { readRequestFiles } from '../src/cli/request-files.ts'
+import { printRunHeader } from '../src/cli/run.ts'
 import { openTerminal } from '../src/cli/terminal.ts'
-import { type Environment, readConfig } from '../src/infra/config.ts'
-import { openPostgres } from '../src/infra/database/postgres.ts'
-import { packagePath } from '../src/infra/package-path.ts'
+import { type Environment, readConfig } from '../src/infra/config/config.ts'
+import { openPostgresDatabase } from '../src/infra/database/postgres.ts'
+import { toPackagePath } from '../src/infra/lib/package-path.ts'
 import { MasonError } from '../src/state/errors.ts'
 import { type Mason, startMason } from './served-demo/processes.ts'
 import { startSlowModel } from './served-demo/slow-model.ts'
@@ -27,7 +27,7 @@ const demo = async (env: Environment): Promise<number> => {
   const url = databaseUrlOf(env)
   const terminal = openTerminal(env)
   const { out, colors } = terminal
-  const interrupt = onInterrupt()
+  const interrupt = listenForInterrupt()
   const closers: (() => unknown)[] = [() => interrupt.stop()]
   try {
     out.write(`${colors.bold('Mason served demo')}: PostgreSQL, Redis, one API process and two workers\n`)
@@ -48,14 +48,14 @@ const demo = async (env: Environment): Promise<number> => {
     }
     const renderer = createRenderer(terminal)
     const gateway = openHttpGateway({ url: baseUrl, token: null }, (line) => renderer.note(line))
-    const files = await readFiles([packagePath('examples', 'data', 'orders.csv')])
+    const files = await readRequestFiles([toPackagePath('examples', 'data', 'orders.csv')])
     out.write(
       `\n${colors.bold('question')}  ${question}\n${colors.bold('file')}      examples/data/orders.csv\n`,
     )
     const followed = await gateway.submit({ prompt: question, user_id: 'demo', files })
-    introduce(followed.run, gateway, terminal)
+    printRunHeader(followed.run, gateway, terminal)
     const story = createStory(url, workers, (line) => renderer.note(line))
-    const code = await follow(story.watch(followed), { renderer, terminal, gateway }, interrupt.signal)
+    const code = await followRun(story.watch(followed), { renderer, terminal, gateway }, interrupt.signal)
     out.write(`${await story.moral(followed.run.id)}\n`)
     return code
   } finally {
@@ -74,7 +74,7 @@ const settings = async (env: Environment, closers: (() => unknown)[]): Promise<N
     MASON_LEASE_MS: String(leaseMs),
     MASON_MASTER_KEY: env.MASON_MASTER_KEY || randomBytes(32).toString('base64'),
     LOG_LEVEL: env.LOG_LEVEL || 'error',
-    ...(own && { OPENAI_BASE_URL: own.baseUrl, OPENAI_MODEL: 'mason-offline' }),
+    ...(own && { OPENAI_BASE_URL: own.baseUrl, OPENAI_MODEL: 'scripted' }),
   }
 }
 
@@ -103,7 +103,7 @@ const createStory = (url: string, workers: ReadonlyMap<string, Mason>, note: (li
     note(`worker ${name} had the run and was just killed (SIGKILL); its lease ends in ${leaseMs / 1000} s …`)
   }
   return {
-    watch: (followed: Followed): Followed => ({
+    watch: (followed: RunHandle): RunHandle => ({
       ...followed,
       async *events(signal) {
         for await (const event of followed.events(signal)) {
@@ -128,7 +128,7 @@ const createStory = (url: string, workers: ReadonlyMap<string, Mason>, note: (li
 }
 
 const ask = async <Row>(url: string, text: string, runId: string): Promise<Row[]> => {
-  const database = await openPostgres({ url, migrate: false, max: 1 })
+  const database = await openPostgresDatabase({ url, migrate: false, max: 1 })
   try {
     return (await database.query<Row>(text, [runId])).rows
   } finally {

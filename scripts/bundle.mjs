@@ -12,7 +12,7 @@ const oursOutside = {
     ),
 }
 
-for (const file of ['dist/src/graph/router.js', 'dist/src/infra/models/openai/chat.js']) {
+for (const file of ['dist/src/graph/router.js', 'dist/src/models/providers/openai/langchain-clients.js']) {
   await build({
     entryPoints: [file],
     outfile: file,

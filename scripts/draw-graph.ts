@@ -1,7 +1,11 @@
 import { readFile, writeFile } from 'node:fs/promises'
+import { withAccess, withPicture } from '../src/graph/diagram.ts'
 import { loadParts } from '../src/graph/load.ts'
-import { withPicture } from '../src/graph/picture.ts'
 
-/** `npm run graph`: writes the picture of the graph and the table of its fields into README.md. */
-const path = new URL('../README.md', import.meta.url)
-await writeFile(path, withPicture(await readFile(path, 'utf8'), await loadParts()))
+/** `npm run graph`: writes the picture of the graph into both READMEs, the table of fields into docs/state-access.md. */
+const parts = await loadParts()
+const pages = { 'README.md': withPicture, 'README.zh-CN.md': withPicture, 'docs/state-access.md': withAccess }
+for (const [name, fill] of Object.entries(pages)) {
+  const path = new URL(`../${name}`, import.meta.url)
+  await writeFile(path, fill(await readFile(path, 'utf8'), parts))
+}

@@ -1,12 +1,20 @@
 // After tsc: removes what was built from sources that are gone (tools and nodes are found by suffix, so a stale one
 // would go on running), makes the command executable, and then what makes a start quick: the bundles and the dump.
-import { chmodSync, existsSync, readdirSync, rmSync } from 'node:fs'
+import { appendFileSync, chmodSync, existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 
 for (const file of readdirSync('dist', { recursive: true })) {
   const source = /^(.*)\.(js|js\.map|d\.ts)$/.exec(file)?.[1]
   if (source !== undefined && !existsSync(`${source}.ts`)) rmSync(join('dist', file))
 }
+// a program that imports the package has the services that other ports add to `Services`
+const ports = 'dist/src/state/ports'
+for (const file of readdirSync(ports))
+  if (
+    /^(?!services).*\.d\.ts$/.test(file) &&
+    readFileSync(join(ports, file), 'utf8').includes("declare module './services.ts'")
+  )
+    appendFileSync(join(ports, 'services.d.ts'), `import './${file.replace(/\.d\.ts$/, '.ts')}'\n`)
 chmodSync('dist/src/cli.js', 0o755)
 await import('./bundle.mjs')
 await import('./make-dump.mjs')

@@ -1,86 +1,86 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs'
 import { Command, CommanderError, Option } from 'commander'
-import type { DoctorFlags } from './cli/doctor.ts'
-import { exitCodes } from './cli/failure.ts'
-import { addModelsCommands } from './cli/models/commands.ts'
+import { runCommand } from './cli/command-runner.ts'
+import type { DoctorFlags } from './cli/doctor/doctor.ts'
+import { exitCodes } from './cli/errors.ts'
+import { addModelsCommands, collectOption, type StartCommand } from './cli/models/commands.ts'
 import type { RunFlags } from './cli/run.ts'
 import type { ServeFlags } from './cli/serve.ts'
-import { runCommand } from './cli/shell.ts'
-import type { Environment } from './infra/config.ts'
-import { packagePath } from './infra/package-path.ts'
-import type { Scrubber } from './infra/secrets/scrubber.ts'
+import { toPackagePath } from './infra/lib/package-path.ts'
 
-/** The commands of CONTRACT section 1. Each is loaded when it is called, so that --help is quick. */
-
-type Start = (command: (env: Environment, scrubber: Scrubber) => Promise<number>) => Promise<void>
-
-const collect = (path: string, before: string[] = []): string[] => [...before, path]
+/** The commands of CONTRACT section 1. Each is loaded when it is called, so that --help is fast. */
 
 const settingsHelp = `
 Settings come from the environment and from .env in this folder. Without DATABASE_URL and REDIS_URL everything is
-embedded in DATA_DIR (.mason), and without OPENAI_API_KEY and OPENAI_BASE_URL a built-in offline model answers.
-mason doctor checks them all.
+embedded in DATA_DIR (.mason). Without OPENAI_API_KEY and OPENAI_BASE_URL a built-in offline model answers.
+"mason doctor" checks all settings.
 
-Exit codes: 0 done, 1 failed, 2 usage or settings, 3 input required, 130 cancelled`
+Exit codes: 0 done, 1 failed, 2 wrong usage or settings, 3 input required, 130 cancelled`
 
-const createProgram = (start: Start): Command => {
-  const { version } = JSON.parse(readFileSync(packagePath('package.json'), 'utf8')) as { version: string }
+const createProgram = (start: StartCommand): Command => {
+  const { version } = JSON.parse(readFileSync(toPackagePath('package.json'), 'utf8')) as { version: string }
   const program = new Command('mason')
-    .description('A durable agent runtime: jobs come from a queue and run through one graph over one state.')
+    .description('A durable agent runtime: workers execute runs as one graph over one state.')
     .version(version)
     .exitOverride()
-    .showHelpAfterError('(--help shows what there is)')
+    .showHelpAfterError('(--help lists commands and options)')
     .addHelpText('after', settingsHelp)
   program
     .command('serve')
     .description('HTTP API and worker in one process')
-    .option('--port <port>', 'where to listen (PORT, 8080)')
-    .option('--host <host>', 'on which address to listen (HOST, 127.0.0.1)')
+    .option('--port <port>', 'port to listen on (PORT, default 8080)')
+    .option('--host <host>', 'address to listen on (HOST, default 127.0.0.1)')
     .addOption(
-      new Option('--role <role>', 'what this process does').choices(['all', 'api', 'worker']).default('all'),
+      new Option('--role <role>', 'parts that this process runs')
+        .choices(['all', 'api', 'worker'])
+        .default('all'),
     )
     .action((flags: ServeFlags) =>
-      start(async (env, scrubber) => (await import('./cli/serve.ts')).serve(flags, env, scrubber)),
+      start(async (env, scrubber) => (await import('./cli/serve.ts')).runServer(flags, env, scrubber)),
     )
   program
     .command('worker')
-    .description('one worker process; needs DATABASE_URL and REDIS_URL')
-    .action(() => start(async (env, scrubber) => (await import('./cli/worker.ts')).work(env, scrubber)))
+    .description('one worker process (needs DATABASE_URL and REDIS_URL)')
+    .action(() => start(async (env, scrubber) => (await import('./cli/worker.ts')).runWorker(env, scrubber)))
   program
     .command('run')
-    .description('submit a run and follow it; Ctrl-C cancels it')
-    .argument('<prompt>', 'what is to be done')
-    .option('--session <id>', 'go on with this session')
-    .option('--user <id>', 'on behalf of this user (local)')
-    .option('--file <path>', 'give it a file; may be repeated', collect)
-    .option('--url <url>', 'a running Mason (MASON_URL); without one the run is done right here')
-    .option('--token <token>', 'its token (MASON_TOKEN)')
-    .option('--json', 'one JSON object per event and nothing else')
+    .description('submit a run and follow it (Ctrl-C cancels it)')
+    .argument('<prompt>', 'the task')
+    .option('--session <id>', 'session to continue')
+    .option('--user <id>', 'user to act for (default "local")')
+    .option('--file <path>', 'file to attach (repeatable)', collectOption)
+    .option('--url <url>', 'server to submit to (MASON_URL); without it, this process executes the run')
+    .option('--token <token>', 'token for that server (MASON_TOKEN)')
+    .option('--json', 'print one JSON object per event and nothing else')
     .action((prompt: string, flags: RunFlags) =>
-      start(async (env, scrubber) => (await import('./cli/run.ts')).run(prompt, flags, env, scrubber)),
+      start(async (env, scrubber) =>
+        (await import('./cli/run.ts')).submitAndFollowRun(prompt, flags, env, scrubber),
+      ),
     )
   program
     .command('migrate')
-    .description('apply the migrations that are missing')
-    .action(() => start(async (env) => (await import('./cli/migrate.ts')).migrate(env)))
+    .description('apply missing database migrations')
+    .action(() => start(async (env) => (await import('./cli/migrate.ts')).migrateDatabase(env)))
   program
     .command('keys')
-    .description('the keys under which secrets are stored')
+    .description('manage the master key that encrypts stored secrets')
     .command('rotate')
-    .description('put the stored keys of vendors under a new master key, while everything runs')
-    .action(() => start(async (env, scrubber) => (await import('./cli/keys.ts')).rotateKeys(env, scrubber)))
+    .description('encrypt stored vendor keys under a new master key, without downtime')
+    .action(() =>
+      start(async (env, scrubber) => (await import('./cli/rotate-keys.ts')).rotateKeys(env, scrubber)),
+    )
   addModelsCommands(program, start)
   program
     .command('doctor')
-    .description('check settings, database, queue, models and disk, and say how to mend what is wrong')
+    .description('check settings, database, queue, models and disk, and say how to fix problems')
     .addOption(
-      new Option('--role <role>', 'what the process is going to be')
+      new Option('--role <role>', 'kind of process to check the settings for')
         .choices(['serve', 'api', 'worker'])
         .default('serve'),
     )
     .action((flags: DoctorFlags) =>
-      start(async (env) => (await import('./cli/doctor.ts')).doctor(flags, env)),
+      start(async (env) => (await import('./cli/doctor/doctor.ts')).runDoctor(flags, env)),
     )
   return program
 }
@@ -94,7 +94,7 @@ await runCommand(async (env, scrubber) => {
     await program.parseAsync()
     return code
   } catch (error) {
-    // commander has said what is wrong, or has shown what was asked for
+    // commander has already printed the error or the help
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.usage
     throw error
   }

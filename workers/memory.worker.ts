@@ -1,5 +1,5 @@
-import { learn } from '../src/cli/memory-worker.ts'
-import { runCommand } from '../src/cli/shell.ts'
+import { runCommand } from '../src/cli/command-runner.ts'
+import { runMemoryWorker } from '../src/cli/worker.ts'
 
-/** One process that only learns from ended runs and embeds memories; run workers do so too, beside their runs. */
-await runCommand((env, scrubber) => learn(env(), scrubber))
+/** A process that only learns from ended runs and embeds memories; run workers also do so. */
+await runCommand((env, scrubber) => runMemoryWorker(env(), scrubber))

@@ -1,5 +1,5 @@
-import { runCommand } from '../src/cli/shell.ts'
-import { work } from '../src/cli/worker.ts'
+import { runCommand } from '../src/cli/command-runner.ts'
+import { runWorker } from '../src/cli/worker.ts'
 
-/** One worker process, as `mason worker`: bells, intake, relay and reconciler all start inside the runtime's worker. */
-await runCommand((env, scrubber) => work(env(), scrubber))
+/** One worker process, as `mason worker`: wake-ups, intake, relay and reconciler start inside the worker of the runtime. */
+await runCommand((env, scrubber) => runWorker(env(), scrubber))

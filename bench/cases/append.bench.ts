@@ -51,7 +51,7 @@ const actionsOfOneRun = async (place: Place): Promise<RawAction[]> => {
 /** The same bytes through one connection: no node, no state, no claim. The physical limit. */
 const raw: Variant = async (place) => {
   const rows = await actionsOfOneRun(place)
-  if (rows.length !== actions) throw new Error(`a no-op run laid ${rows.length} actions, not ${actions}`)
+  if (rows.length !== actions) throw new Error(`a no-op run appended ${rows.length} actions, not ${actions}`)
   const runtime = await openNoOpRuntime(place)
   const ids = await submitRuns(runtime, place.count(runs) + place.count(warmUp))
   await runtime.close()

@@ -1,6 +1,6 @@
-import type { HealthLookup, Standing } from '../../src/infra/models/call-ports.ts'
-import { createChooser } from '../../src/infra/models/choose/choose.ts'
-import type { Caller, RegistryView, RouteEntry } from '../../src/infra/models/ports.ts'
+import type { HealthLookup, HealthStatus } from '../../src/models/ports/call-ports.ts'
+import type { ModelCaller, RegistryView, RouteEntry } from '../../src/models/ports/model-ports.ts'
+import { createModelChooser } from '../../src/models/routing/model-chooser.ts'
 import { key, model, route, vendor, view } from '../../test/support/registry-view.ts'
 import type { Case, Variant } from '../case.ts'
 import { latencies } from '../support/statistics.ts'
@@ -29,7 +29,7 @@ const registry = (strategy: RouteEntry['strategy']): RegistryView => {
   return view({ models, keys, routesByRole: { planner: route(members, strategy) } })
 }
 
-const cooling: Standing = { state: 'cooling', until: '2030-01-01T00:00:00.000Z', due: false }
+const cooling: HealthStatus = { state: 'cooling', until: '2030-01-01T00:00:00.000Z', due: false }
 
 /** Every third key and every fifth endpoint. */
 const sick: HealthLookup = {
@@ -43,14 +43,14 @@ const choosing =
   (strategy: RouteEntry['strategy'], health: HealthLookup): Variant =>
   async (place) => {
     const on = registry(strategy)
-    const chooser = createChooser(health)
+    const chooser = createModelChooser(health)
     const who = Array.from(
       { length: callers },
-      (_, n): Caller => ({ business_id: `b${n}`, user_id: `u${n}`, run_id: null }),
+      (_, n): ModelCaller => ({ business_id: `b${n}`, user_id: `u${n}`, run_id: null }),
     )
     const busy: Disposable[] = []
     const once = (n: number): void => {
-      for (const { model: chosen } of chooser.choose(on, { role: 'planner' }, who[n % callers] as Caller)
+      for (const { model: chosen } of chooser.choose(on, { role: 'planner' }, who[n % callers] as ModelCaller)
         .candidates) {
         busy.push(chooser.busy(chosen.id))
         break

@@ -1,19 +1,18 @@
 import { z } from 'zod'
+import { isCompactionDue } from '../../src/context/compaction.ts'
+import { createLatestPositions } from '../../src/engine/runs/latest-positions.ts'
 import { loadParts } from '../../src/graph/load.ts'
-import { openDatabase } from '../../src/infra/database/open.ts'
-import { createSessionHeads } from '../../src/infra/runs/session-heads.ts'
-import { plannerInstructions } from '../../src/nodes/planner/instructions.ts'
-import { plannerMessages } from '../../src/nodes/planner/messages.ts'
-import { isCompactionDue } from '../../src/state/context/compaction.ts'
+import { openDatabase } from '../../src/infra/database/open-database.ts'
+import { plannerInstructions, plannerPrompt } from '../../src/nodes/planner/messages.ts'
 import { applyAction } from '../../src/state/fold.ts'
-import type { ModelMessage } from '../../src/state/ports.ts'
+import type { ModelMessage } from '../../src/state/ports/model-messages.ts'
 import { emptyState, type RuntimeState } from '../../src/state/runtime-state.ts'
-import { estimateTokens } from '../../src/state/tokens.ts'
+import { estimateTokens } from '../../src/state/text/tokens.ts'
 import type { Case, Figures, Variant } from '../case.ts'
+import { addSteps, addTurn, compacted, conversation, openTurn } from '../support/conversation.ts'
 import { query } from '../support/database.ts'
 import { openNoOpRuntime } from '../support/no-op-runs.ts'
 import { median } from '../support/statistics.ts'
-import { addSteps, addTurn, compacted, openTurn, talk } from '../support/talk.ts'
 
 const budget = 64_000
 const log = { debug() {}, info() {}, warn() {}, error() {} }
@@ -33,7 +32,9 @@ const build =
   async () => {
     const first: number[] = []
     const next: number[] = []
-    const states = Array.from({ length: warmUp + 21 }, () => talk(turns, Math.round(actions / turns / 3)))
+    const states = Array.from({ length: warmUp + 21 }, () =>
+      conversation(turns, Math.round(actions / turns / 3)),
+    )
     for (let state of states) {
       const cpu = (): number => {
         const { user, system } = process.cpuUsage()
@@ -41,12 +42,12 @@ const build =
       }
       const before = cpu()
       isCompactionDue(state, budget)
-      plannerMessages(state, { budget, canOpen: true })
+      plannerPrompt(state, { budget, canOpen: true })
       first.push(cpu() - before)
       state = oneMore(state)
       const since = cpu()
       isCompactionDue(state, budget)
-      plannerMessages(state, { budget, canOpen: true })
+      plannerPrompt(state, { budget, canOpen: true })
       next.push(cpu() - since)
     }
     const counted = (each: number[]): number => median(each.slice(warmUp))
@@ -75,7 +76,7 @@ const curve: Variant = async () => {
   for (let turn = 1; turn <= 100; turn++) {
     state = addTurn(state, turn, 3)
     if (![1, 10, 30, 100].includes(turn)) continue
-    const messages = plannerMessages(state, { budget, canOpen: true })
+    const { messages } = plannerPrompt(state, { budget, canOpen: true })
     found[`tokens at turn ${turn}`] = messages.reduce((sum, { content }) => sum + estimateTokens(content), 0)
     found[`tokens without, turn ${turn}`] = everythingOf(state)
   }
@@ -101,10 +102,10 @@ const sameBeginning = (before: string, after: string): number => {
 /** Of each step of a turn, the share of its prompt that the step before sent as its beginning. */
 const prefix: Variant = async () => {
   const shares: number[] = []
-  let state = addTurn(talk(10, 3), 11, 1)
+  let state = addTurn(conversation(10, 3), 11, 1)
   let before = ''
   for (let step = 1; step <= 30; step++) {
-    const text = textOf(plannerMessages(state, { budget, canOpen: true }))
+    const text = textOf(plannerPrompt(state, { budget, canOpen: true }).messages)
     if (before) shares.push(sameBeginning(before, text) / text.length)
     before = text
     state = oneMore(state)
@@ -124,7 +125,7 @@ const prefixOfTurns: Variant = async () => {
   for (let turn = 1; turn <= 100; turn++) {
     state = openTurn(state, turn)
     if (isCompactionDue(state, budget)) state = compacted(state, budget)
-    const text = textOf(plannerMessages(state, { budget, canOpen: true }))
+    const text = textOf(plannerPrompt(state, { budget, canOpen: true }).messages)
     if (turn > 1) {
       const shared = sameBeginning(before, text)
       shares.push(shared / text.length)
@@ -132,12 +133,12 @@ const prefixOfTurns: Variant = async () => {
       all += text.length
     }
     state = addSteps(state, turn, 3)
-    before = textOf(plannerMessages(state, { budget, canOpen: true }))
+    before = textOf(plannerPrompt(state, { budget, canOpen: true }).messages)
   }
   return { 'of all that was sent first': same / all, 'of a turn': median(shares) }
 }
 
-/** What every planner's prompt begins with, whoever the user is: vendors keep beginnings from 1,024 tokens on. */
+/** What every planner's prompt begins with, whichever user it is: vendors keep beginnings from 1,024 tokens on. */
 const standing: Variant = async () => {
   const { tools } = await loadParts()
   const offered = tools.filter(({ kinds }) => kinds.includes('call'))
@@ -163,7 +164,7 @@ const takeUp: Variant = async (place) => {
   const time = async (turn: number, seen: boolean): Promise<number> => {
     const ms: number[] = []
     for (let n = 0; n < 30; n++) {
-      const heads = createSessionHeads()
+      const heads = createLatestPositions()
       if (seen) await heads.load(database, 'default', session_id, turn - 2)
       const since = performance.now()
       await heads.load(database, 'default', session_id, turn - 1)

@@ -1,11 +1,11 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openDatabase } from '../../src/infra/database/open.ts'
-import { openEgress } from '../../src/infra/egress.ts'
-import { createFileService } from '../../src/infra/files/run-files.ts'
-import { silentLog } from '../../src/infra/silent-log.ts'
-import type { PreparedFiles } from '../../src/state/files/ports.ts'
+import { createFileService } from '../../src/files/run-files.ts'
+import { openDatabase } from '../../src/infra/database/open-database.ts'
+import { openEgress } from '../../src/infra/egress/egress.ts'
+import { silentLog } from '../../src/infra/lib/silent-log.ts'
+import type { PreparedFiles } from '../../src/state/ports/files.ts'
 import type { Case, Variant } from '../case.ts'
 import { writeCsv, writePdf } from '../support/big-files.ts'
 import { openNoOpRuntime, submitRuns } from '../support/no-op-runs.ts'
@@ -29,11 +29,11 @@ const prepare =
     try {
       await write(join(filesRoot, name), place)
       const file = { name, type: '', local_path: '', mapping: { provider: 'local' as const, path: name } }
-      const before = { tables: [], tried: new Set<string>() }
+      const before = { tables: [], triedFiles: new Set<string>() }
       const since = performance.now()
       const mb = await peakOfChildren(async () => {
         const found = await service
-          .for(database, { tenant: 'default', run_id })
+          .openRunFiles(database, { tenant: 'default', run_id })
           .prepare([file], before, new AbortController().signal)
         if (!isWhole(found, place)) throw new Error(`${name} was not read whole: ${JSON.stringify(found)}`)
       })

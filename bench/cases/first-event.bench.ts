@@ -4,7 +4,7 @@ import { openConnection } from '../support/http-connection.ts'
 import { startServed } from '../support/served.ts'
 import { latencies } from '../support/statistics.ts'
 
-/** Submits a run, follows it, and waits for its first action, which a worker process laid. */
+/** Submits a run, follows it, and waits for its first action, which a worker process appended. */
 const firstEvent: Variant = async (place) => {
   const { port } = await startServed(place)
   const connection = await openConnection(port)

@@ -34,8 +34,8 @@ const langGraph =
   (place) =>
     withStored(place, 'public', async () => {
       const task = { databaseUrl: place.databaseUrl, actions: place.count(actions), bytes: 2048 }
-      const { told } = await startPeer(place, 'langgraph-postgres', task)
-      return { ms: told.ms ?? Number.NaN, actions: task.actions, payload: task.actions * task.bytes }
+      const { report } = await startPeer(place, 'langgraph-postgres', task)
+      return { ms: report.ms ?? Number.NaN, actions: task.actions, payload: task.actions * task.bytes }
     })
 
 const named = (make: (actions: number) => Variant): Record<string, Variant> =>

@@ -1,6 +1,6 @@
-import { openDatabase } from '../../src/infra/database/open.ts'
-import { readRows } from '../../src/infra/runs/run-log.ts'
-import { fold } from '../../src/state/fold.ts'
+import { readActionRows } from '../../src/engine/runs/run-queries.ts'
+import { openDatabase } from '../../src/infra/database/open-database.ts'
+import { foldActions } from '../../src/state/fold.ts'
 import type { Case, Variant } from '../case.ts'
 import { query } from '../support/database.ts'
 import { longRun } from '../support/long-run.ts'
@@ -32,7 +32,7 @@ const asWorker: Variant = async (place) => {
   if (!run) throw new Error('the run is gone')
   const database = await openDatabase(place.config, log)
   const found = await timed(place, async () =>
-    fold(await readRows(database, 'default', run.session_id, run.turn)),
+    foldActions(await readActionRows(database, 'default', run.session_id, run.turn)),
   )
   await database.close()
   return found

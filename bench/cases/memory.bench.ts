@@ -1,11 +1,11 @@
 import pg from 'pg'
 import type { Database } from '../../src/infra/database/database.ts'
-import { openDatabase } from '../../src/infra/database/open.ts'
-import type { Embedder } from '../../src/infra/memory/embeddings.ts'
-import { leastSimilarity, searchMemories, vectorText } from '../../src/infra/memory/search.ts'
-import { signatureOf } from '../../src/infra/memory/signature.ts'
-import { hashSpace } from '../../src/state/memory/hash-embedding.ts'
-import type { Sql } from '../../src/state/ports.ts'
+import { openDatabase } from '../../src/infra/database/open-database.ts'
+import { hashSpace } from '../../src/memory/policy/hash-embedding.ts'
+import type { MemoryEmbedder } from '../../src/memory/store/embedder.ts'
+import { minSimilarity, searchMemories, toVectorText } from '../../src/memory/store/search.ts'
+import { computeSignature } from '../../src/memory/store/vector-signature.ts'
+import type { Sql } from '../../src/state/ports/sql.ts'
 import type { Case, Figures, Variant } from '../case.ts'
 import { connect } from '../support/database.ts'
 import {
@@ -35,7 +35,7 @@ const fill = async (sql: Sql, memories: readonly Memory[]): Promise<void> => {
       user: memory.user,
       w: someWords(20),
       v: textOf(memory),
-      s: signatureOf([...memory.vector]),
+      s: computeSignature([...memory.vector]),
     }),
     (rows) =>
       sql.query(
@@ -62,7 +62,7 @@ const nearest = (stored: readonly Memory[], query: readonly number[]): Set<strin
   return new Set(
     stored
       .map(({ id, vector }) => ({ id, near: dot(vector, asked) }))
-      .filter(({ near }) => near >= leastSimilarity)
+      .filter(({ near }) => near >= minSimilarity)
       .toSorted((a, b) => b.near - a.near)
       .slice(0, 10)
       .map(({ id }) => id),
@@ -138,7 +138,7 @@ const ours =
     await fill(database, memories)
     await settle(place, database)
     let asked: readonly number[] = []
-    const embedder: Embedder = {
+    const embedder: MemoryEmbedder = {
       current: () => hashSpace,
       offers: () => true,
       embed: async () => [[...asked]],
@@ -149,7 +149,7 @@ const ours =
         asked = query
         const hits = await searchMemories(
           { database, embedder, log },
-          { tenant, user_id },
+          { business: tenant, user_id },
           { business_id: tenant, user_id, run_id: null },
           { text: textOf(), limit: 10 },
           new AbortController().signal,
@@ -192,7 +192,7 @@ const filtered = async (
   return measure(place, memories, owned, async (user, query) => {
     const { rows } = await sql.query<{ memory_id: string }>(
       `SELECT memory_id FROM trap WHERE user_id = $1 ORDER BY embedding <#> $2::${kind} LIMIT 10`,
-      [user, vectorText(query)],
+      [user, toVectorText(query)],
     )
     return rows.map(({ memory_id }) => memory_id)
   })

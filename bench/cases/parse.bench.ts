@@ -1,6 +1,6 @@
-import { openaiChat } from '../../src/infra/formats/built-in/openai-chat.ts'
-import { openaiEmbeddings } from '../../src/infra/formats/built-in/openai-embeddings.ts'
-import { compile } from '../../src/infra/formats/compile.ts'
+import { openaiChat } from '../../src/models/formats/built-in/openai-chat.ts'
+import { openaiEmbeddings } from '../../src/models/formats/built-in/openai-embeddings.ts'
+import { compileFormat } from '../../src/models/formats/format-compiler.ts'
 import type { Case, Figures, Variant } from '../case.ts'
 import { handCompletion, handEmbeddings, handStream } from '../support/hand-parsers.ts'
 import { median } from '../support/statistics.ts'
@@ -66,8 +66,8 @@ const vectors = JSON.stringify({
   usage: { prompt_tokens: 128, total_tokens: 128 },
 })
 
-const chat = compile(openaiChat)
-const embeddings = compile(openaiEmbeddings)
+const chat = compileFormat(openaiChat)
+const embeddings = compileFormat(openaiEmbeddings)
 const readStream = (): unknown => {
   const stream = chat.stream([])
   for (const event of events) stream?.take(JSON.parse(event))

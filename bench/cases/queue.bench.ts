@@ -1,6 +1,6 @@
 import { Queue, Worker } from 'bullmq'
 import { Redis } from 'ioredis'
-import { openQueues } from '../../src/infra/queue/queue.ts'
+import { openQueues } from '../../src/infra/queue/queues.ts'
 import type { Case, Figures, Variant } from '../case.ts'
 import type { Place } from '../support/place.ts'
 
@@ -47,9 +47,9 @@ const ours: Variant = async (place) => {
   const queues = await openQueues({ kind: 'redis', url: place.redisUrl, prefix: place.queuePrefix, log })
   const found = await measure(
     place,
-    (n) => queues.ring({ run_id: `run_${n}`, business_id: 'default' }),
+    (n) => queues.wake({ run_id: `run_${n}`, business_id: 'default' }),
     async (concurrency, handled) => {
-      const consumer = await queues.onBell(async () => handled(), { concurrency })
+      const consumer = await queues.onWakeUp(async () => handled(), { concurrency })
       return { stop: () => consumer.close(1000) }
     },
   )

@@ -47,7 +47,7 @@ export const lineChart = (title: string, xName: string, series: readonly Series[
   return picture(width, height, title, parts)
 }
 
-/** Whole powers of ten around the values, laid between two pixels. */
+/** Whole powers of ten around the values, mapped to the range between two pixels. */
 const axis = (values: readonly number[], from: number, to: number) => {
   const low = Math.floor(Math.log10(Math.min(...values)))
   const high = Math.max(low + 1, Math.ceil(Math.log10(Math.max(...values))))

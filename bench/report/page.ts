@@ -6,15 +6,15 @@ import { root } from '../support/build.ts'
 import type { Repeated } from '../support/repeat.ts'
 import { round } from '../support/statistics.ts'
 import { charts } from './charts.ts'
-import { reachRows } from './reach.ts'
+import { reachRows } from './reach/reach.ts'
 
-/** One case as it was measured last. */
+/** The latest measurement of one case. */
 type Recorded = {
   date: string
   /** `git describe --always --dirty` of the tree that was measured. */
   commit: string
   machine: string
-  /** Of the machine in the last minute, as the case ended: how much was going on beside it, and by it. */
+  /** Load average of the machine over the last minute of the case, its own load included. */
   load: number
   repeat: number
   scale: number
@@ -25,7 +25,7 @@ const page = join(root, 'docs/performance.md')
 const folder = join(root, 'docs/performance')
 const file = join(folder, 'latest.json')
 
-/** Puts a case's figures in place of those before. */
+/** Replaces the recorded figures of a case. */
 export const record = (
   name: string,
   measured: Repeated,
@@ -53,18 +53,22 @@ const recorded = (): Record<string, Recorded> => {
   }
 }
 
-/** Draws the kept figures into docs/performance.md, between its markers, and the charts beside it. */
+/** Writes the recorded figures into docs/performance.md, between its markers, and the charts beside it. */
 export const writePage = (): void => {
   const cases = recorded()
   const measured = Object.fromEntries(Object.entries(cases).map(([name, found]) => [name, found.measured]))
   for (const [name, chart] of Object.entries(charts(measured))) writeFileSync(join(folder, name), chart)
-  // a run on a smaller scale says nothing of what is reached
+  // a run on a smaller scale proves no target
   const whole = Object.fromEntries(Object.entries(measured).filter(([name]) => cases[name]?.scale === 1))
   const rows = reachRows(whole).map(
     ({ what, measured, reach, stretch, verdict }) =>
       `| ${what} | ${measured} | ${reach} | ${stretch} | ${verdict === 'not reached' ? `**${verdict}**` : verdict} |`,
   )
-  const reach = ['| what | measured | reach | stretch | |', '|---|---|---|---|---|', ...rows].join('\n')
+  const reach = [
+    '| what | measured | target | stretch target | result |',
+    '|---|---|---|---|---|',
+    ...rows,
+  ].join('\n')
   const figures = Object.entries(cases).map(drawCase).join('\n\n')
   let text = readFileSync(page, 'utf8')
   text = between(text, 'reach', reach)

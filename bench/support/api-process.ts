@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net'
 import { createLog } from '../../src/cli/log.ts'
-import type { Config } from '../../src/infra/config.ts'
-import { openRuntime } from '../../src/runtime.ts'
+import type { Config } from '../../src/infra/config/config.ts'
+import { openRuntime } from '../../src/runtime/open-runtime.ts'
 import { createApp } from '../../src/server/app.ts'
 import { noOpModels } from '../../test/support/no-op-models.ts'
 
@@ -14,5 +14,5 @@ const runtime = await openRuntime(config, { models: noOpModels(), queuePrefix, l
 const app = await createApp({ runtime, auth: 'off', logger: log })
 await app.listen({ host: '127.0.0.1', port: 0 })
 process.send?.({ port: (app.server.address() as AddressInfo).port })
-// whoever started it is gone
+// the parent process is gone
 process.once('disconnect', () => process.exit(1))

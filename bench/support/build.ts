@@ -12,7 +12,7 @@ export const root = fileURLToPath(new URL('../../', import.meta.url))
 /** A compiled tree in a folder of its own: what is edited while it runs changes nothing. */
 export type Build = AsyncDisposable & { folder: string; script(path: string): string }
 
-const own = new Set(['.git', 'node_modules', 'dist', 'bench', 'test', '.mason'])
+const own = new Set(['.git', 'node_modules', 'dist', 'bench', 'chaos', 'test', '.mason'])
 
 /** Compiles the product of a git ref, or of the working tree as it stands, together with this bench. */
 export const build = async (ref: string | null): Promise<Build> => {
@@ -42,7 +42,7 @@ const checkOut = async (ref: string, folder: string): Promise<void> => {
   const archive = join(folder, 'tree.tar')
   await execute('git', ['archive', '--output', archive, ref], { cwd: root })
   await execute('tar', ['-xf', archive, '-C', folder])
-  for (const name of ['bench', 'test', 'tree.tar'])
+  for (const name of ['bench', 'chaos', 'test', 'tree.tar'])
     await rm(join(folder, name), { recursive: true, force: true })
 }
 
@@ -69,7 +69,7 @@ const compile = async (folder: string): Promise<void> => {
   }
   const plain = 'tsc -p tsconfig.build.json'
   if (!scripts.build.includes(plain))
-    throw new Error(`npm run build is not "${plain} …" any more: mend bench/support/build.ts`)
+    throw new Error(`npm run build is not "${plain} …" any more: update bench/support/build.ts`)
   const steps = scripts.build.replace(plain, 'tsc -p bench/tsconfig.json --noCheck')
   const PATH = `${join(root, 'node_modules/.bin')}${delimiter}${process.env.PATH}`
   await execute('sh', ['-c', steps], { cwd: folder, env: { ...process.env, PATH } })

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import type { Environment } from '../../src/infra/config.ts'
+import type { Environment } from '../../src/infra/config/config.ts'
 import { cpuMs, rssMb } from './processes.ts'
 
 export type Command = { script: string; args?: string[]; env: Environment; cwd: string }

@@ -1,4 +1,4 @@
-import type { CanonicalResult, MeteredUsage } from '../../src/infra/models/ports.ts'
+import type { CanonicalResult, MeteredUsage } from '../../src/models/ports/model-ports.ts'
 
 /** Readers of OpenAI's shapes as one would write them for no other vendor: the limit that reading by data is held against. */
 

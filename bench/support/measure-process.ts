@@ -12,7 +12,7 @@ if (!run) throw new Error(`the case "${name}" has no variant "${variant}"`)
 const place = await openPlace(options)
 let leaving = false
 
-/** Whatever happens, nothing of this measurement is left behind; the first fault is the one to be told. */
+/** Whatever happens, nothing of this measurement is left behind; the first error is the one reported. */
 const leave = async (fault?: unknown): Promise<void> => {
   if (leaving) return
   leaving = true

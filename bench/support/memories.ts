@@ -1,5 +1,5 @@
-import { vectorText } from '../../src/infra/memory/search.ts'
-import { unit } from '../../src/state/memory/hash-embedding.ts'
+import { normalizeVector } from '../../src/memory/policy/hash-embedding.ts'
+import { toVectorText } from '../../src/memory/store/search.ts'
 import type { Place } from './place.ts'
 
 /** Numbers of a vector. */
@@ -12,7 +12,7 @@ const centres = Array.from({ length: centreCount }, () => Array.from({ length: s
 /** Near one of many centres, as texts lie near their topics. */
 export const someVector = (): number[] => {
   const centre = centres[Math.floor(Math.random() * centreCount)] ?? []
-  return unit(centre.map((number) => number + 1.2 * noise()))
+  return normalizeVector(centre.map((number) => number + 1.2 * noise()))
 }
 /** Some in every tenth memory, some in one of a thousand; what is more frequent is no word to look for. */
 export const someWords = (count: number): string[] => [
@@ -48,4 +48,4 @@ export const inBatches = async <Row>(
   await writing
 }
 
-export const textOf = ({ vector }: Memory): string => vectorText([...vector])
+export const textOf = ({ vector }: Memory): string => toVectorText([...vector])

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { statusMb } from './processes.ts'
 
 const read = (path: string): string => {
   try {
@@ -11,13 +12,10 @@ const read = (path: string): string => {
 
 /** Megabytes that a child of this process held at its most, while `work` was going on; the largest of them counts. */
 export const peakOfChildren = async (work: () => Promise<void>): Promise<number> => {
-  let kilobytes = 0
+  let mb = 0
   const look = (): void => {
     for (const pid of read(`/proc/self/task/${process.pid}/children`).trim().split(' '))
-      kilobytes = Math.max(
-        kilobytes,
-        Number(/^VmHWM:\s+(\d+) kB/m.exec(read(`/proc/${pid}/status`))?.[1] ?? 0),
-      )
+      mb = Math.max(mb, statusMb(read(`/proc/${pid}/status`), 'VmHWM') || 0)
   }
   // the mark it leaves is the highest so far: between two looks nothing but the last moment is missed
   const timer = setInterval(look, 20)
@@ -26,5 +24,5 @@ export const peakOfChildren = async (work: () => Promise<void>): Promise<number>
   } finally {
     clearInterval(timer)
   }
-  return Math.round(kilobytes / 102.4) / 10
+  return mb
 }

@@ -7,7 +7,7 @@ import type { Started } from './processes.ts'
 
 const execute = promisify(execFile)
 
-/** Starts `bench/peers/<name>/main.mjs` and waits until it has told; installs what it needs the first time. */
+/** Starts `bench/peers/<name>/main.mjs` and waits for its report; installs what it needs the first time. */
 export const startPeer = async (place: Place, name: string, task: unknown): Promise<Started> => {
   const folder = join(place.root, 'bench/peers', name)
   if (!existsSync(join(folder, 'node_modules'))) await install(folder)

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { type Config, type Environment, readConfig } from '../../src/infra/config.ts'
+import { type Config, type Environment, readConfig } from '../../src/infra/config/config.ts'
 import { dropKeys } from '../../test/support/drop-keys.ts'
 import { runAsAdmin, urlOf } from '../../test/support/setup-served.ts'
 import { createProcesses, type Processes } from './processes.ts'

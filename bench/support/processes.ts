@@ -3,11 +3,11 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
-/** A process that has told what it had to: a server where it listens, a peer what it measured. */
-export type Started = { pid: number; told: { port?: number; ms?: number } }
+/** A process that has sent its report: a server where it listens, a peer what it measured. */
+export type Started = { pid: number; report: { port?: number; ms?: number } }
 
 export type Processes = {
-  /** Starts `bench/support/<name>.ts`, compiled, with a task as JSON, and waits until it has told. */
+  /** Starts `bench/support/<name>.ts`, compiled, with a task as JSON, and waits for its report. */
   start(name: string, task: unknown): Promise<Started>
   /** The same with a script of any place, in its folder. */
   startFile(path: string, task: unknown, cwd?: string): Promise<Started>
@@ -36,10 +36,10 @@ export const createProcesses = (): Processes => {
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     })
     const gone = adopt(child).then((code) => {
-      throw new Error(`${path} ended with ${code} before it told anything`)
+      throw new Error(`${path} ended with ${code} before its report`)
     })
-    const [told] = (await Promise.race([once(child, 'message'), gone])) as [Started['told']]
-    return { pid: child.pid ?? 0, told }
+    const [report] = (await Promise.race([once(child, 'message'), gone])) as [Started['report']]
+    return { pid: child.pid ?? 0, report }
   }
 
   return {
@@ -66,8 +66,11 @@ export const cpuMs = (pid: number): number => {
   return (Number(fields[11]) + Number(fields[12])) * 10
 }
 
-/** Megabytes a process holds in memory now. */
-export const rssMb = (pid: number): number => {
-  const kilobytes = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
+/** Megabytes that a line of `/proc/<pid>/status` tells; NaN where there is none, as of a process that has ended. */
+export const statusMb = (status: string, name: 'VmRSS' | 'VmHWM'): number => {
+  const kilobytes = new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1]
   return Math.round(Number(kilobytes) / 102.4) / 10
 }
+
+/** Megabytes a process holds in memory now. */
+export const rssMb = (pid: number): number => statusMb(readFileSync(`/proc/${pid}/status`, 'utf8'), 'VmRSS')

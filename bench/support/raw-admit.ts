@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import type { Place } from './place.ts'
 
-/** The admission that src/infra/runs/admit.ts does, as one bare statement: no HTTP, no checks, no row-level security. */
+/** The admission that src/engine/runs/admission.ts does, as one bare statement: no HTTP, no checks, no row-level security. */
 const statement = `
   WITH session AS (
     INSERT INTO sessions AS s (tenant, session_id, user_id, turns) VALUES ('default', $1, 'u1', 1)
@@ -12,7 +12,7 @@ const statement = `
     SELECT 'default', $2, $1, turns, 'queued', clock_timestamp() + interval '1 day' FROM session RETURNING turn
   ), request AS (
     INSERT INTO run_requests (tenant, run_id, user_id, request, metadata) SELECT 'default', $2, 'u1', $3::json, '{}' FROM run
-  ), bell AS (
+  ), wake_up AS (
     INSERT INTO outbox (tenant, run_id) SELECT 'default', $2 FROM run
   )
   SELECT turn FROM run`

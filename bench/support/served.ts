@@ -18,8 +18,8 @@ export const startServed = async (place: Place, { rounds = 1 } = {}): Promise<Se
 export const startApi = async ({ processes, config, queuePrefix }: Place): Promise<Served> =>
   servedBy(await processes.start('api-process', { config, queuePrefix }))
 
-export const servedBy = ({ pid, told: { port } }: Started): Served => {
-  if (port === undefined) throw new Error('the API told no port')
+export const servedBy = ({ pid, report: { port } }: Started): Served => {
+  if (port === undefined) throw new Error('the API reported no port')
   return { port, pids: { API: pid } }
 }
 

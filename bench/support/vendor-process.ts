@@ -34,5 +34,5 @@ const server = createServer(async (request, response) => {
 // a busy machine may keep this process waiting for longer than node leaves idle connections open
 server.keepAliveTimeout = 60_000
 server.listen(0, '127.0.0.1', () => process.send?.({ port: (server.address() as AddressInfo).port }))
-// whoever started it is gone
+// the parent process is gone
 process.once('disconnect', () => process.exit(1))

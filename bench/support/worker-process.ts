@@ -1,5 +1,5 @@
-import type { Config } from '../../src/infra/config.ts'
-import { openRuntime } from '../../src/runtime.ts'
+import type { Config } from '../../src/infra/config/config.ts'
+import { openRuntime } from '../../src/runtime/open-runtime.ts'
 import { noOpModels } from '../../test/support/no-op-models.ts'
 
 /** `node worker-process.js '<JSON of WorkerTask>'`: a worker of its own with the no-op model. */
@@ -9,5 +9,5 @@ const { config, queuePrefix, rounds = 1 } = JSON.parse(process.argv[2] ?? '') as
 const runtime = await openRuntime(config, { models: noOpModels({ rounds }), queuePrefix })
 await runtime.startWorker()
 process.send?.({})
-// whoever started it is gone
+// the parent process is gone
 process.once('disconnect', () => process.exit(1))

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
-import { packagePath } from '../../src/infra/package-path.ts'
+import { toPackagePath } from '../../src/infra/lib/package-path.ts'
 
 export type Mason = { pid: number; kill(): void; stop(): Promise<void> }
 
@@ -10,7 +10,7 @@ export const startMason = async (
   env: NodeJS.ProcessEnv,
   ready: RegExp,
 ): Promise<Mason & { said: RegExpMatchArray }> => {
-  const child = spawn(process.execPath, [packagePath('dist', 'src', 'cli.js'), ...args], {
+  const child = spawn(process.execPath, [toPackagePath('dist', 'src', 'cli.js'), ...args], {
     env,
     stdio: ['ignore', 'pipe', 'pipe'],
   })

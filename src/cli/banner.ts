@@ -1,17 +1,18 @@
-import type { Config } from '../infra/config.ts'
-import type { Models } from '../state/ports.ts'
+import type { Config } from '../infra/config/config.ts'
+import { type Models, rulesOnly } from '../state/ports/models.ts'
 import type { Terminal } from './terminal.ts'
 
-/** An address without user name and password. */
-export const shownAddress = (url: string): string => {
+/** Host, port and path of an address, without user name and password. */
+export const stripCredentials = (url: string): string => {
   const { hostname, port, pathname } = new URL(url)
   return `${hostname || 'local socket'}${port ? `:${port}` : ''}${pathname === '/' ? '' : pathname}`
 }
 
-export const databaseText = ({ database }: Config): string => {
+/** The database of the settings in one phrase, without secrets. */
+export const describeDatabase = ({ database }: Config): string => {
   switch (database.kind) {
     case 'postgres':
-      return `PostgreSQL at ${shownAddress(database.url)}`
+      return `PostgreSQL at ${stripCredentials(database.url)}`
     case 'embedded':
       return `embedded in ${database.dataDir}, for this one process`
     case 'memory':
@@ -21,18 +22,20 @@ export const databaseText = ({ database }: Config): string => {
   }
 }
 
-export const queueText = ({ redisUrl }: Config): string =>
-  redisUrl ? `Redis at ${shownAddress(redisUrl)}` : 'in the same database'
+/** The queue of the settings in one phrase, without secrets. */
+export const describeQueue = ({ redisUrl }: Config): string =>
+  redisUrl ? `Redis at ${stripCredentials(redisUrl)}` : 'in the same database'
 
-export const modelText = (models: Pick<Models, 'describe'>): string => {
-  const { name, offline, base_url } = models.describe()
-  return offline
-    ? 'the built-in offline model: rules, no AI; set OPENAI_API_KEY or OPENAI_BASE_URL for a real one'
+/** The default model in one phrase. */
+export const describeModel = (models: Pick<Models, 'describe'>): string => {
+  const { name, capabilities, base_url } = models.describe()
+  return capabilities.includes(rulesOnly)
+    ? 'built-in offline model: rules, no AI; set OPENAI_API_KEY or OPENAI_BASE_URL for a real model'
     : `${name} at ${base_url ?? 'its vendor'}`
 }
 
-/** A title and rows of names and texts below it. */
-export const banner = (
+/** A title with rows of names and texts below it. */
+export const formatBanner = (
   title: string,
   rows: readonly (readonly [string, string])[],
   { colors }: Terminal,

@@ -1,26 +1,51 @@
+import { basename } from 'node:path'
+import { type Config, type Environment, readConfig } from '../infra/config/config.ts'
+import { isMasonError, MasonError } from '../state/errors.ts'
 import type { RunRequest } from '../state/run-request.ts'
 import type { RunEvent } from '../state/run-view.ts'
 import type { Json } from '../state/runtime-state.ts'
 
-/** A run that can be watched and steered, in this process or over HTTP. */
-export type Followed = {
+/** A submitted run that can be followed, answered and cancelled, in this process or over HTTP. */
+export type RunHandle = {
   run: { id: string; session_id: string; turn: number }
-  /** From the first action on; each exactly once, ends after `done`. */
+  /** All events from the first action on, each exactly once; ends after `done`. */
   events(signal: AbortSignal): AsyncIterable<RunEvent>
-  /** A run that has ended already is left as it is. */
+  /** Does nothing to a run that has already ended. */
   cancel(reason: string): Promise<void>
-  /** Throws `invalid_request` when the answer does not fit: it may be asked again. */
+  /** Throws `invalid_request` when the answer does not match the question's schema; the caller may ask again. */
   answer(requestId: string, answer: Json): Promise<void>
 }
 
-/** Where runs are submitted to. */
-export type Gateway = {
-  submit(request: RunRequest): Promise<Followed>
-  /** Whether the built-in offline model serves; null where that can't be known from here. */
+/** A place to submit runs to: a runtime in this process or a server. */
+export type RunGateway = {
+  submit(request: RunRequest): Promise<RunHandle>
+  /** Whether the built-in offline model answers; null where that cannot be known here. */
   offline: boolean | null
-  /** How somebody else can answer a question of this run, as a line for people. */
-  howToAnswer(runId: string, requestId: string): string
-  /** How to go on with the session, as a command. */
-  howToGoOn(sessionId: string, userId: string): string
+  /** How to answer a question of this run from elsewhere, as a line for people. */
+  formatAnswerCommand(runId: string, requestId: string): string
+  /** The command that continues the session. */
+  formatContinueCommand(sessionId: string, userId: string): string
   close(): Promise<void>
 }
+
+/** The configuration of a command that a server (`url`) or a runtime in this process serves; by default it logs warnings. */
+export const readTargetConfig = (flags: { url?: string; token?: string }, env: Environment): Config => {
+  const merged = {
+    ...env,
+    ...(flags.url !== undefined && { MASON_URL: flags.url }),
+    ...(flags.token !== undefined && { MASON_TOKEN: flags.token }),
+    LOG_LEVEL: env.LOG_LEVEL || 'warn',
+  }
+  return readConfig(merged, { role: merged.MASON_URL ? 'client' : 'run' })
+}
+
+/** Opens a runtime; a locked data folder gets a remedy for this command, as `mason serve` often holds the lock. */
+export const withLockRemedy = <Value>(opening: Promise<Value>, remedy: string): Promise<Value> =>
+  opening.catch((error: unknown) => {
+    if (!isMasonError(error, 'data_dir_locked')) throw error
+    throw new MasonError('data_dir_locked', error.message, { remedy, detail: error.detail, cause: error })
+  })
+
+/** The program name for suggested commands, so that they can be pasted: `mason` where it is installed globally. */
+export const resolveCommandName = (script = process.argv[1] ?? ''): string =>
+  basename(script) === 'mason' && !script.includes('node_modules') ? 'mason' : 'npx mason'

@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createParser } from 'eventsource-parser'
 import type { RunEvent } from '../state/run-view.ts'
-import type { Http } from './http.ts'
+import type { HttpClient } from './http-client.ts'
 
-/** The server sends a comment every 15 s: silence for longer means that the connection is gone. */
+/** The server sends a comment every 15 s, so a longer silence means that the connection is lost. */
 const silenceMs = 45_000
-const patienceMs = 60_000
+const reconnectTimeoutMs = 60_000
 
-const names: ReadonlySet<string> = new Set<RunEvent['event']>([
+const eventNames: ReadonlySet<string> = new Set<RunEvent['event']>([
   'action',
   'status',
   'todos',
@@ -17,22 +17,22 @@ const names: ReadonlySet<string> = new Set<RunEvent['event']>([
 ])
 
 /**
- * The events of a run over as many connections as it takes, each action once. Gives up with the last error after a
- * minute without any connection, or at once when the server refuses.
+ * The events of a run over as many connections as needed, each action once. Throws the last error after a minute without
+ * a connection, or at once when the server refuses.
  */
-export async function* followEvents(
-  http: Http,
+export async function* streamHttpEvents(
+  http: HttpClient,
   runId: string,
   note: (line: string) => void,
   signal: AbortSignal,
 ): AsyncGenerator<RunEvent> {
   let last = 0
-  let lostAt: number | null = null
+  let disconnectedAt: number | null = null
   for (let tries = 0; ; tries++) {
     try {
-      for await (const event of oneConnection(http, `/v1/runs/${runId}/events`, last, signal)) {
-        if (lostAt !== null) note('connected again')
-        lostAt = null
+      for await (const event of readConnection(http, `/v1/runs/${runId}/events`, last, signal)) {
+        if (disconnectedAt !== null) note('reconnected')
+        disconnectedAt = null
         tries = 0
         if (event.event === 'action') {
           if (event.id <= last) continue
@@ -43,57 +43,57 @@ export async function* followEvents(
       }
     } catch (error) {
       signal.throwIfAborted()
-      const since = lostAt ?? performance.now()
-      if (!http.isPassing(error) && !(error instanceof Silence)) throw error
-      if (performance.now() - since > patienceMs) throw error
+      const since = disconnectedAt ?? performance.now()
+      if (!http.isTransient(error) && !(error instanceof ConnectionLostError)) throw error
+      if (performance.now() - since > reconnectTimeoutMs) throw error
     }
-    if (lostAt === null) note('the connection was lost; connecting again …')
-    lostAt ??= performance.now()
+    if (disconnectedAt === null) note('connection lost, reconnecting …')
+    disconnectedAt ??= performance.now()
     await sleep(Math.min(250 * 2 ** tries, 5_000), undefined, { signal })
   }
 }
 
-/** The connection broke off or fell silent. */
-class Silence extends Error {}
+/** The connection closed early or went silent. */
+class ConnectionLostError extends Error {}
 
-async function* oneConnection(
-  http: Http,
+async function* readConnection(
+  http: HttpClient,
   path: string,
   after: number,
   signal: AbortSignal,
 ): AsyncGenerator<RunEvent> {
-  const gone = new AbortController()
-  const timer = setTimeout(() => gone.abort(new Silence('nothing was heard any more')), silenceMs)
+  const silence = new AbortController()
+  const timer = setTimeout(() => silence.abort(new ConnectionLostError('the server went silent')), silenceMs)
   try {
     const response = await http.get(
       path,
       { Accept: 'text/event-stream', ...(after > 0 ? { 'Last-Event-ID': String(after) } : {}) },
-      AbortSignal.any([signal, gone.signal]),
+      AbortSignal.any([signal, silence.signal]),
     )
     const ready: RunEvent[] = []
     const parser = createParser({
       onEvent: ({ event, id, data }) => {
-        if (event && names.has(event)) ready.push(toEvent(event, id, data))
+        if (event && eventNames.has(event)) ready.push(toEvent(event, id, data))
       },
     })
     const decoder = new TextDecoder()
-    for await (const chunk of chunksOf(response)) {
+    for await (const chunk of readResponseChunks(response)) {
       timer.refresh()
       parser.feed(decoder.decode(chunk, { stream: true }))
       yield* ready.splice(0)
     }
   } finally {
     clearTimeout(timer)
-    gone.abort()
+    silence.abort()
   }
 }
 
-async function* chunksOf(response: Response): AsyncGenerator<Uint8Array> {
+async function* readResponseChunks(response: Response): AsyncGenerator<Uint8Array> {
   if (response.body === null) return
   try {
     yield* response.body
   } catch (error) {
-    throw new Silence('the connection broke off', { cause: error })
+    throw new ConnectionLostError('the connection closed early', { cause: error })
   }
 }
 

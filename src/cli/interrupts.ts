@@ -1,7 +1,7 @@
-import { exitCodes } from './failure.ts'
+import { exitCodes } from './errors.ts'
 
-/** Ctrl-C while a run is followed: the first asks for the end, the second quits at once. */
-export const onInterrupt = (): { signal: AbortSignal; stop(): void } => {
+/** Ctrl-C while a run is followed: the first aborts `signal`, the second exits at once. */
+export const listenForInterrupt = (): { signal: AbortSignal; stop(): void } => {
   const first = new AbortController()
   const handle = (): void => {
     if (first.signal.aborted) process.exit(exitCodes.cancelled)
@@ -11,8 +11,8 @@ export const onInterrupt = (): { signal: AbortSignal; stop(): void } => {
   return { signal: first.signal, stop: () => void process.off('SIGINT', handle).off('SIGTERM', handle) }
 }
 
-/** Resolves at the first SIGTERM or SIGINT, with its name. A second one quits at once. */
-export const untilStopped = (): Promise<NodeJS.Signals> =>
+/** Resolves with the name of the first SIGTERM or SIGINT. A second one exits at once. */
+export const waitForStopSignal = (): Promise<NodeJS.Signals> =>
   new Promise((resolve) => {
     let stopping = false
     const handle = (signal: NodeJS.Signals): void => {

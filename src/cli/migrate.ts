@@ -1,11 +1,11 @@
-import { type Environment, readConfig } from '../infra/config.ts'
-import { databaseText } from './banner.ts'
-import { exitCodes } from './failure.ts'
+import { type Environment, readConfig } from '../infra/config/config.ts'
+import { describeDatabase } from './banner.ts'
+import { exitCodes } from './errors.ts'
 
-/** `mason migrate`: applies what is missing and says what that was. Gives the exit code. */
-export const migrate = async (env: Environment): Promise<number> => {
+/** `mason migrate`: applies missing migrations and prints their names. Returns the exit code. */
+export const migrateDatabase = async (env: Environment): Promise<number> => {
   const config = readConfig(env, { role: 'migrate' })
-  const where = databaseText(config)
+  const where = describeDatabase(config)
   if (config.database.kind === 'postgres') {
     const { migratePostgres } = await import('../infra/database/postgres.ts')
     const applied = await migratePostgres(config.database.url)
@@ -13,10 +13,10 @@ export const migrate = async (env: Environment): Promise<number> => {
     process.stdout.write(`${where}: ${applied.length === 0 ? 'nothing was missing' : 'up to date'}\n`)
     return exitCodes.done
   }
-  const { openDatabase } = await import('../infra/database/open.ts')
+  const { openDatabase } = await import('../infra/database/open-database.ts')
   const { createLog } = await import('./log.ts')
   const database = await openDatabase(config, createLog(config.logLevel))
   await database.close()
-  process.stdout.write(`${where}: up to date (every start sees to that)\n`)
+  process.stdout.write(`${where}: up to date (every start migrates an embedded database)\n`)
   return exitCodes.done
 }

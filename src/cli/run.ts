@@ -1,15 +1,16 @@
-import { type Config, type Environment, readConfig } from '../infra/config.ts'
+import type { Config, Environment } from '../infra/config/config.ts'
 import type { Scrubber } from '../infra/secrets/scrubber.ts'
-import { scrubSettings } from '../infra/secrets/setting-secrets.ts'
+import { addSettingSecrets } from '../infra/secrets/setting-secrets.ts'
 import { idPattern, type RunRequest } from '../state/run-request.ts'
-import { exitCodes, UsageError } from './failure.ts'
-import { readFiles } from './files.ts'
-import { follow } from './follow.ts'
-import type { Gateway } from './gateway.ts'
-import { onInterrupt } from './interrupts.ts'
-import { createJsonRenderer, createRenderer, type Renderer } from './render.ts'
+import { exitCodes, UsageError } from './errors.ts'
+import { followRun } from './follow-run.ts'
+import { type RunGateway, type RunHandle, readTargetConfig } from './gateway.ts'
+import { listenForInterrupt } from './interrupts.ts'
+import { createJsonRenderer, createRenderer, type Renderer } from './renderer.ts'
+import { readRequestFiles } from './request-files.ts'
 import { openTerminal, type Terminal } from './terminal.ts'
 
+/** The options of `mason run`. */
 export type RunFlags = {
   session?: string
   user?: string
@@ -19,33 +20,33 @@ export type RunFlags = {
   json?: boolean
 }
 
-/** `mason run`: submits one run, to a server or to a runtime in this process, and follows it. Gives the exit code. */
-export const run = async (
+/** `mason run`: submits one run to a server or to a runtime in this process and follows it. Returns the exit code. */
+export const submitAndFollowRun = async (
   prompt: string,
   flags: RunFlags,
   env: Environment,
   scrubber: Scrubber,
 ): Promise<number> => {
-  const config = configOf(flags, env)
-  scrubSettings(config, scrubber)
-  const request = await requestOf(prompt, flags)
+  const config = readTargetConfig(flags, env)
+  addSettingSecrets(config, scrubber)
+  const request = await buildRunRequest(prompt, flags)
   const terminal = openTerminal(env)
   const renderer = flags.json ? createJsonRenderer(process.stdout, process.stderr) : createRenderer(terminal)
-  const interrupt = onInterrupt()
-  let gateway: Gateway | null = null
+  const interrupt = listenForInterrupt()
+  let gateway: RunGateway | null = null
   try {
     if (!flags.json && config.client.url === null && config.database.kind === 'embedded')
-      renderer.note('starting the embedded database, which takes a few seconds …')
+      renderer.note('starting the embedded database (takes a few seconds) …')
     gateway = await openGateway(config, renderer, scrubber)
     if (interrupt.signal.aborted) return exitCodes.cancelled
-    const followed = await gateway.submit(request)
-    if (!flags.json) introduce(followed.run, gateway, terminal)
+    const handle = await gateway.submit(request)
+    if (!flags.json) printRunHeader(handle.run, gateway, terminal)
     const canAsk = terminal.canAsk && !flags.json
-    const shown = { renderer, terminal: { ...terminal, canAsk }, gateway }
-    const code = await follow(followed, shown, interrupt.signal)
+    const display = { renderer, terminal: { ...terminal, canAsk }, gateway }
+    const code = await followRun(handle, display, interrupt.signal)
     if (!flags.json && code === exitCodes.done)
       terminal.out.write(
-        `${terminal.colors.dim(`go on: ${gateway.howToGoOn(followed.run.session_id, request.user_id)}`)}\n`,
+        `${terminal.colors.dim(`to continue: ${gateway.formatContinueCommand(handle.run.session_id, request.user_id)}`)}\n`,
       )
     return code
   } finally {
@@ -55,29 +56,18 @@ export const run = async (
   }
 }
 
-/** Flags are settings given by hand. Logs would spoil the picture, so only warnings come through by default. */
-const configOf = (flags: RunFlags, env: Environment): Config => {
-  const given = {
-    ...env,
-    ...(flags.url !== undefined && { MASON_URL: flags.url }),
-    ...(flags.token !== undefined && { MASON_TOKEN: flags.token }),
-    LOG_LEVEL: env.LOG_LEVEL || 'warn',
-  }
-  return readConfig(given, { role: given.MASON_URL ? 'client' : 'run' })
-}
-
-const openGateway = async (config: Config, renderer: Renderer, scrubber: Scrubber): Promise<Gateway> => {
+const openGateway = async (config: Config, renderer: Renderer, scrubber: Scrubber): Promise<RunGateway> => {
   const note = (line: string): void => renderer.note(line)
   const { url, token } = config.client
   if (url !== null) return (await import('./http-gateway.ts')).openHttpGateway({ url, token }, note)
-  const [{ openLocalGateway }, { createNotes }] = await Promise.all([
+  const [{ openLocalGateway }, { createNoteLog }] = await Promise.all([
     import('./local-gateway.ts'),
     import('./log.ts'),
   ])
-  return openLocalGateway(config, createNotes(config.logLevel, note, scrubber), scrubber)
+  return openLocalGateway(config, createNoteLog(config.logLevel, note, scrubber), scrubber)
 }
 
-const requestOf = async (prompt: string, flags: RunFlags): Promise<RunRequest> => {
+const buildRunRequest = async (prompt: string, flags: RunFlags): Promise<RunRequest> => {
   if (prompt.trim() === '') throw new UsageError('the prompt is empty', 'mason run "What should be done?"')
   for (const [flag, id] of [
     ['--session', flags.session],
@@ -85,10 +75,10 @@ const requestOf = async (prompt: string, flags: RunFlags): Promise<RunRequest> =
   ] as const)
     if (id !== undefined && !idPattern.test(id))
       throw new UsageError(
-        `${flag} ${JSON.stringify(id)} is no id`,
+        `${flag} ${JSON.stringify(id)} is not a valid id`,
         'use letters, digits and . _ : @ -, starting with a letter, a digit, - or one _',
       )
-  const files = await readFiles(flags.file ?? [])
+  const files = await readRequestFiles(flags.file ?? [])
   return {
     prompt,
     user_id: flags.user ?? 'local',
@@ -97,15 +87,15 @@ const requestOf = async (prompt: string, flags: RunFlags): Promise<RunRequest> =
   }
 }
 
-/** Shown by the demo too. */
-export const introduce = (
-  run: { id: string; session_id: string; turn: number },
-  gateway: Pick<Gateway, 'offline'>,
+/** The first lines of a followed run; the demo prints them too. */
+export const printRunHeader = (
+  run: RunHandle['run'],
+  gateway: Pick<RunGateway, 'offline'>,
   { out, colors }: Terminal,
 ): void => {
   out.write(`${colors.dim(`run ${run.id} · session ${run.session_id} · turn ${run.turn}`)}\n`)
   if (gateway.offline === true)
     out.write(
-      `${colors.dim('The built-in offline model answers: rules, no AI. Set OPENAI_API_KEY or OPENAI_BASE_URL for a real model.')}\n`,
+      `${colors.dim('The built-in offline model answers (rules, no AI). Set OPENAI_API_KEY or OPENAI_BASE_URL for a real model.')}\n`,
     )
 }

@@ -1,57 +1,60 @@
 import { createHash } from 'node:crypto'
+import type { Services } from '../state/ports/services.ts'
 import type { RuntimeState } from '../state/runtime-state.ts'
-import { waitingUntil } from '../state/todos.ts'
+import { findWaitEnd } from '../state/todos.ts'
 import { turnTodos } from '../state/turn.ts'
-import type { Parts } from './check-parts.ts'
-import { createNextOf } from './leads.ts'
-import { reachedCost, reachedLimit } from './limits.ts'
+import { createDefaultNext } from './default-next.ts'
+import type { AnyTool, GraphInfo } from './definitions.ts'
+import type { GraphParts } from './graph-parts.ts'
+import { findReachedCost, findReachedLimit } from './limits.ts'
 import type { LiveRun } from './live-run.ts'
 import { checkParts } from './load.ts'
-import type { GraphInfo } from './node.ts'
-import { route, type Target } from './route.ts'
+import { findNextTargets, type VisitTarget } from './route.ts'
 import { createRouter, unlessAborted } from './router.ts'
-import { tracedVisit } from './traced-visit.ts'
-import { createView } from './view.ts'
-import { createVisit, type Services, type Visit } from './visit.ts'
+import { createServiceView, createView } from './state-view.ts'
+import { createVisit, type NodeVisit, tracedVisit } from './visit.ts'
 
 /** What one walk through the graph carries beside the state. */
-export type Walk = { run: LiveRun; services: Services; signal: AbortSignal }
+export type GraphRun = { run: LiveRun; services: Services; signal: AbortSignal }
 
 /** The compiled graph: built once, walked by every run. */
 export type Graph = GraphInfo & {
-  parts: Parts
+  parts: GraphParts
   /** The same for graphs of the same nodes, tools, edges and fields; noted on every run. */
   version: string
   /** A node to be visited next that this graph does not have: another version began the run. Null: it has them all. */
   missing(run: LiveRun): string | null
   /** Walks from where the run stands until nothing is left to do in this process. */
-  walk(walk: Walk): Promise<void>
+  walk(walk: GraphRun): Promise<void>
   /** Visits one node alone: `end` when a walk stopped before it, `load-session` for a run that ends unbegun. */
-  visit(name: 'load-session' | 'end', walk: Walk): Promise<void>
+  visit(name: 'load-session' | 'end', walk: GraphRun): Promise<void>
 }
 
 /** Joins the parts: each visit is a step of the router, and `route` says from the actions alone where to go on. */
-export const buildGraph = (parts: Parts): Graph => {
-  checkParts(parts)
-  const info = describe(parts)
-  const nextOf = createNextOf(info)
-  const visits = new Map<string, Visit>()
+export const buildGraph = (parts: GraphParts, serviceNames: readonly string[]): Graph => {
+  checkParts(parts, serviceNames)
+  const info = describeGraph(parts, serviceNames)
+  const nextOf = createDefaultNext(info)
+  const visits = new Map<string, NodeVisit>()
   for (const part of [...parts.nodes, ...parts.tools])
     visits.set(part.name, tracedVisit(part, createVisit(part, info, nextOf)))
 
-  const walkOn = createRouter<Walk>([...visits.keys()], async ({ run, services, signal }, { node, call }) => {
-    const state = await visits.get(node)?.(run, call, services, signal)
-    return state ? targetsOf(run, services, state, false) : []
-  })
+  const walkOn = createRouter<GraphRun>(
+    [...visits.keys()],
+    async ({ run, services, signal }, { node, call }) => {
+      const state = await visits.get(node)?.(run, call, services, signal)
+      return state ? findTargets(run, services, state, false) : []
+    },
+  )
 
   return {
     ...info,
     parts,
-    version: versionOf(parts),
-    missing: (run) => route(run.actions, true).find(({ node }) => !visits.has(node))?.node ?? null,
+    version: hashParts(parts),
+    missing: (run) => findNextTargets(run.actions, true).find(({ node }) => !visits.has(node))?.node ?? null,
     async walk(walk) {
       const { run, services, signal } = walk
-      const from = await unlessAborted(targetsOf(run, services, run.state, true), signal)
+      const from = await unlessAborted(findTargets(run, services, run.state, true), signal)
       await walkOn(walk, from, signal)
     },
     async visit(name, { run, services, signal }) {
@@ -60,7 +63,7 @@ export const buildGraph = (parts: Parts): Graph => {
   }
 }
 
-const versionOf = ({ nodes, tools }: Parts): string => {
+const hashParts = ({ nodes, tools }: GraphParts): string => {
   const shape = [
     ...nodes.map(({ name, reads, writes, next }) => [name, reads, writes, next]),
     ...tools.map(({ name, kinds, reads, writes, pure }) => [name, kinds, reads, writes, pure === true]),
@@ -72,37 +75,52 @@ const versionOf = ({ nodes, tools }: Parts): string => {
  * Where to go after a visit. It looks at the state as that visit's own commit left it: of the branches of a fan-out
  * exactly one, the last to commit, sees all of them and goes on.
  */
-const targetsOf = async (
+const findTargets = async (
   run: LiveRun,
   services: Services,
   state: RuntimeState,
   entering: boolean,
-): Promise<Target[]> => {
+): Promise<VisitTarget[]> => {
   const actions = state.action_history[run.claimed.turn - 1] ?? []
-  return guard(run, services, run.suspended.length > 0 ? [] : route(actions, entering))
+  return applyLimits(run, services, run.openQuestions.length > 0 ? [] : findNextTargets(actions, entering))
 }
 
 /** Ends the run where a limit is reached; stops before the planner while all that is left to do has to wait. */
-const guard = async (run: LiveRun, { clock, models }: Services, targets: Target[]): Promise<Target[]> => {
+const applyLimits = async (
+  run: LiveRun,
+  { clock, models }: Services,
+  targets: VisitTarget[],
+): Promise<VisitTarget[]> => {
   if (run.ended || targets.length === 0) return []
   if (targets.some(({ node }) => node === 'load-session' || node === 'end')) return targets
   const limits = run.request.limits ?? {}
   run.outcome ??=
-    reachedLimit(run.state, limits, targets.length, run.workedMs) ??
-    (limits.max_cost === undefined ? null : await reachedCost(models, limits))
+    findReachedLimit(run.state, limits, targets.length, run.workedMs) ??
+    (limits.max_cost === undefined ? null : await findReachedCost(models, limits))
   if (run.outcome) return [{ node: 'end', call: null }]
-  run.waitsUntil = targets[0]?.node === 'planner' ? waitingUntil(turnTodos(run.state), clock.now()) : null
+  run.waitsUntil = targets[0]?.node === 'planner' ? findWaitEnd(turnTodos(run.state), clock.now()) : null
   return run.waitsUntil ? [] : targets
 }
 
-const describe = ({ nodes, tools }: Parts): GraphInfo => {
+const describeGraph = ({ nodes, tools }: GraphParts, serviceNames: readonly string[]): GraphInfo => {
   const nodeNames = new Set(nodes.map((node) => node.name))
   const byName = new Map(tools.map((tool) => [tool.name, tool]))
   const views = new Map(tools.map((tool) => [tool.name, createView(tool)]))
+  const serviceViews = new Map(tools.map((tool) => [tool.name, createServiceView(tool, serviceNames)]))
+  const skips = (tool: AnyTool, state: RuntimeState): boolean =>
+    tool.skip?.(views.get(tool.name)?.(state) as RuntimeState) ?? false
   return {
     tools,
     tool: (name) => byName.get(name),
     hasNode: (name) => nodeNames.has(name),
-    skips: (tool, state) => tool.skip?.(views.get(tool.name)?.(state) as RuntimeState) ?? false,
+    skips,
+    hasWork: async (tool, state, services) =>
+      !skips(tool, state) &&
+      (tool.hasWork === undefined ||
+        (await tool.hasWork(
+          serviceViews.get(tool.name)?.(services) as Services,
+          views.get(tool.name)?.(state) as RuntimeState,
+        ))),
+    serviceNames,
   }
 }

@@ -1,29 +1,29 @@
 import { MasonError } from '../state/errors.ts'
-import type { Models } from '../state/ports.ts'
+import type { Models } from '../state/ports/models.ts'
 import type { RunRequest } from '../state/run-request.ts'
-import type { GraphInfo } from './node.ts'
+import type { GraphInfo } from './definitions.ts'
 
-type Fault = { pointer: string; detail: string }
+type NameError = { pointer: string; detail: string }
 
-/** Throws `invalid_request` for names of tools and models that are not there, each with where it stands. */
-export const checkRequest = (request: RunRequest, graph: GraphInfo, models: Models): void => {
+/** Throws `invalid_request` for names of missing tools and models, each with its pointer. */
+export const checkRequestNames = (request: RunRequest, graph: GraphInfo, models: Models): void => {
   const named = (kind: 'call' | 'output') =>
     graph.tools.filter((tool) => tool.kinds.includes(kind)).map((tool) => tool.name)
-  const faults: Fault[] = []
+  const errors: NameError[] = []
   const check = (name: string, names: string[], pointer: string): void => {
     if (!names.includes(name))
-      faults.push({ pointer, detail: `there is no such tool; there are: ${names.join(', ')}` })
+      errors.push({ pointer, detail: `there is no such tool; there are: ${names.join(', ')}` })
   }
   for (const [index, name] of (request.tools ?? []).entries()) check(name, named('call'), `/tools/${index}`)
   if (request.output?.tool !== undefined) check(request.output.tool, named('output'), '/output/tool')
   for (const [role, model] of Object.entries(request.models ?? {}))
-    if (model !== undefined && !models.knows(model))
-      faults.push({
+    if (model !== undefined && !models.hasModel(model))
+      errors.push({
         pointer: `/models/${role}`,
         detail: `there is no model "${model}" here; ${models.describe().name} serves`,
       })
-  if (faults.length > 0)
+  if (errors.length > 0)
     throw new MasonError('invalid_request', 'the request names what is not there', {
-      detail: { errors: faults },
+      detail: { errors: errors },
     })
 }

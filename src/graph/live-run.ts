@@ -1,14 +1,18 @@
 import { type ActionDraft, prepareAction } from '../state/checkpoint.ts'
 import { MasonError } from '../state/errors.ts'
 import { applyAction } from '../state/fold.ts'
+import type { Outcome } from '../state/outcome.ts'
 import type { Patch } from '../state/patch.ts'
-import type { CallRef, Clock, Effect, Outcome, Question, RunLog, RunResult } from '../state/ports.ts'
-import type { Scenario, Scenarios } from '../state/registry/scenario.ts'
+import type { Clock } from '../state/ports/clock.ts'
+import type { EffectResult } from '../state/ports/effects.ts'
+import type { Question } from '../state/ports/questions.ts'
+import type { CallRef, RunLog, RunResult } from '../state/ports/run-log.ts'
+import { noTracer, type Tracer } from '../state/ports/tracer.ts'
 import type { AdmittedRequest } from '../state/run-request.ts'
 import type { ActionBody, Json, RuntimeState } from '../state/runtime-state.ts'
-import { noTracer, type Tracer } from '../state/trace.ts'
+import type { Scenario, Scenarios } from '../state/scenario.ts'
 import { type ReadonlyAction, turnGoal } from '../state/turn.ts'
-import { noScenarios, scenarioOf, withScenario } from './scenario.ts'
+import { findScenario, noScenarios, withScenario } from './scenario-defaults.ts'
 
 /** A claimed run as the processor is handed it. */
 export type ClaimedRun = {
@@ -24,6 +28,7 @@ export type ClaimedRun = {
   state: RuntimeState
 }
 
+/** What a run in progress reports to its followers. */
 export type RunEvents = {
   /** After each commit. */
   onAction(seq: number): void
@@ -41,13 +46,13 @@ export class LiveRun {
   readonly log: RunLog
   readonly events: RunEvents
   readonly tracer: Tracer
-  /** As they stand now: a row that changes counts from the next visit on. */
+  /** The current ones: a changed row counts from the next visit on. */
   readonly scenarios: Scenarios
   /** Questions that branches of the current fan-out wait on. */
-  readonly suspended: { call: CallRef; question: Question }[] = []
+  readonly openQuestions: { call: CallRef; question: Question }[] = []
   /** Until when everything that is left to do has to wait, or null. */
   waitsUntil: Date | null = null
-  /** The node whose fault ended the walk. */
+  /** The node whose error ended the walk. */
   failedAt: string | null = null
   /** Set once it is known how the run ends. */
   outcome: Outcome | null = null
@@ -92,7 +97,7 @@ export class LiveRun {
   }
 
   get scenario(): Scenario | null {
-    return scenarioOf(this.scenarios, this.claimed.request, this.#state, this.actions.length > 0)
+    return findScenario(this.scenarios, this.claimed.request, this.#state, this.actions.length > 0)
   }
 
   /** What was asked for, with what its scenario says where it says nothing itself. */
@@ -115,7 +120,7 @@ export class LiveRun {
     node: string,
     draft: ActionDraft & { next: string[] },
     patch: Patch,
-    effect: Effect | null,
+    effect: EffectResult | null,
   ): Promise<RuntimeState> {
     return this.#inTurn(node, draft, patch, async (entry) => this.log.append({ ...entry, effect }))
   }
@@ -136,7 +141,7 @@ export class LiveRun {
   ): Promise<RuntimeState> {
     const turn = this.#tail.then(async () => {
       if (this.ended) throw new MasonError('lease_lost', 'this run has ended')
-      const prepared = await prepareAction(node, draft, patch, (bytes) => this.log.keepBlob(bytes))
+      const prepared = await prepareAction(node, draft, patch, (bytes) => this.log.storeBlob(bytes))
       const seq = this.#nextSeq
       const entry = {
         seq,

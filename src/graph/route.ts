@@ -1,19 +1,19 @@
-import { lastFanOut } from '../state/calls.ts'
+import { findLastFanOut } from '../state/calls.ts'
 import type { ReadonlyAction } from '../state/turn.ts'
 
 /** A node to visit next; `call` is the index of the planner's call it answers. */
-export type Target = { node: string; call: number | null }
+export type VisitTarget = { node: string; call: number | null }
 
 /**
- * Where a turn stands, told by its actions alone: the calls of the last fan-out that have no action yet; when none
- * is left, the `next` of its members. So a run can be picked up by anyone at any time.
+ * What is next in a turn, by its actions alone: the calls of the last fan-out that have no action yet; when none
+ * is left, the `next` of its members. So any worker can resume a run at any time.
  * `entering`: the run was just picked up, nothing is in flight; otherwise the siblings of a parallel fan-out are.
  */
-export const route = (actions: readonly ReadonlyAction[], entering: boolean): Target[] => {
+export const findNextTargets = (actions: readonly ReadonlyAction[], entering: boolean): VisitTarget[] => {
   const last = actions.at(-1)
   if (!last) return [{ node: 'load-session', call: null }]
-  const fanOut = lastFanOut(actions)
-  if (!fanOut) return targetsOf(last.next)
+  const fanOut = findLastFanOut(actions)
+  if (!fanOut) return toTargets(last.next)
 
   const pending = fanOut.branches.filter((_, index) => !fanOut.answers[index])
   if (pending.length > 0) {
@@ -22,8 +22,8 @@ export const route = (actions: readonly ReadonlyAction[], entering: boolean): Ta
     return entering || last.id === fanOut.id ? targets : []
   }
   const isMember = fanOut.answers.includes(last)
-  return targetsOf(isMember ? fanOut.answers.flatMap((answer) => answer?.next ?? []) : last.next)
+  return toTargets(isMember ? fanOut.answers.flatMap((answer) => answer?.next ?? []) : last.next)
 }
 
-const targetsOf = (next: readonly string[]): Target[] =>
+const toTargets = (next: readonly string[]): VisitTarget[] =>
   [...new Set(next)].map((node) => ({ node, call: null }))

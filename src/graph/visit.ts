@@ -1,28 +1,25 @@
-import { type PlannedCall, plannedCalls } from '../state/calls.ts'
+import { type PlannedCall, readPlannedCalls } from '../state/calls.ts'
 import type { ActionDraft } from '../state/checkpoint.ts'
-import { isMasonError, MasonError } from '../state/errors.ts'
+import { type ErrorCode, errorCodes, isMasonError, MasonError, toMasonError } from '../state/errors.ts'
 import type { Patch } from '../state/patch.ts'
-import type { CallRef, Effect, PersonAnswer, Question } from '../state/ports.ts'
-import type { RuntimeState } from '../state/runtime-state.ts'
-import { act } from './act.ts'
-import { failureDraft, thrownDraft } from './fault-drafts.ts'
+import type { EffectResult } from '../state/ports/effects.ts'
+import type { PersonAnswer, Question } from '../state/ports/questions.ts'
+import type { CallRef } from '../state/ports/run-log.ts'
+import type { Services, VisitServices } from '../state/ports/services.ts'
+import { type Json, type RuntimeState, usageSchema } from '../state/runtime-state.ts'
+import { cutText } from '../state/text/cut-text.ts'
+import type { ReadonlyAction } from '../state/turn.ts'
+import { sendCallEffect } from './call-effect.ts'
+import type { AnyNode, AnyTool, GraphInfo, ToolContext } from './definitions.ts'
 import type { LiveRun } from './live-run.ts'
-import type { AnyNode, Context, GraphInfo } from './node.ts'
-import { modelsWithin } from './scenario.ts'
-import type { AnyTool, ToolContext } from './tool.ts'
-import { checkNext, checkWrites, createView } from './view.ts'
+import { withScenarioModels } from './scenario-defaults.ts'
+import { checkNext, checkWrites, createServiceView, createView } from './state-view.ts'
 
-/** What the graph injects into every node beside the run itself. */
-export type Services = Pick<
-  Context<never>,
-  'models' | 'files' | 'blobs' | 'users' | 'memories' | 'clock' | 'log'
->
-
-/** Thrown inside a tool that waits for a person; the visit ends without an action and the run is parked. */
-class Suspended extends Error {}
+/** Thrown in a tool that waits for a person: the visit ends without an action and the run is parked. */
+class SuspendedError extends Error {}
 
 /** One visit of one node: view of the state in, exactly one action out. */
-export type Visit = (
+export type NodeVisit = (
   run: LiveRun,
   call: number | null,
   services: Services,
@@ -36,110 +33,117 @@ export const createVisit = (
   part: Part,
   info: GraphInfo,
   nextOf: (part: Part, call: PlannedCall | null, state: RuntimeState) => string[],
-): Visit => {
+): NodeVisit => {
   const view = createView(part)
+  const viewServices = createServiceView(part, info.serviceNames)
   return async (run, callIndex, services, signal) => {
     signal.throwIfAborted()
     const { scenario } = run
     const planned = callIndex === null ? null : findCall(run, callIndex)
-    let laying: Promise<RuntimeState> | null = null
-    let effect: Effect | null = null
+    let committing: Promise<RuntimeState> | null = null
+    let effect: EffectResult | null = null
     let asked = false
 
-    const lay = async (draft: ActionDraft, patch: Patch): Promise<RuntimeState> => {
+    const append = async (draft: ActionDraft, patch: Patch): Promise<RuntimeState> => {
       checkWrites(part, patch)
-      if (part.name === 'end') return run.finish(draft, patch, outcomeOf(run))
+      if (part.name === 'end') return run.finish(draft, patch, currentOutcome(run))
       const next = draft.next ?? nextOf(part, planned?.call ?? null, run.state)
       checkNext(part, next, info)
-      return run.append(part.name, { ...noteCall(draft, planned?.call, part), next }, patch, effect)
+      return run.append(part.name, { ...withCall(draft, planned?.call, part), next }, patch, effect)
     }
     const checkpoint = async (draft: ActionDraft, patch: Patch = {}): Promise<RuntimeState> => {
-      if (laying) throw new MasonError('node_failed', `"${part.name}" laid a second action in one visit`)
-      const state = lay(draft, patch)
-      laying = state
+      if (committing)
+        throw new MasonError('node_failed', `"${part.name}" called checkpoint() twice in one visit`)
+      const state = append(draft, patch)
+      committing = state
       try {
         return await state
       } catch (error) {
-        // nothing was laid: a fault may still be written down
-        laying = null
+        // nothing was committed: an error can still be recorded
+        committing = null
         throw error
       }
     }
 
-    const context: Context<never> & Pick<ToolContext<never, unknown>, 'call'> = {
-      ...services,
+    const ownServices = { ...services, models: withScenarioModels(services.models, scenario) }
+    const context = Object.assign(viewServices(ownServices), {
       checkpoint,
       request: run.request,
       scenario,
       scenarios: run.scenarios,
-      models: modelsWithin(services.models, scenario),
       run: run.claimed,
       graph: info,
-      get outcome() {
-        return outcomeOf(run)
-      },
-      call: null,
+      hasWork: (tool, state) => info.hasWork(tool, state, ownServices),
+      outcome: currentOutcome(run),
+      call: null as ToolContext<never, unknown>['call'],
       stream: (text, attempt) => run.events.onText({ node: part.name, call: callIndex, attempt, text }),
       ask: (question) => askPerson(question),
       async effect(request) {
         if (effect)
-          throw new MasonError('node_failed', `"${part.name}" asked for a second side effect in one call`)
-        effect = await act(run.log, refOf(part, planned), request, asked ? null : askPerson, signal)
+          throw new MasonError('node_failed', `"${part.name}" requested a second side effect in one call`)
+        effect = await sendCallEffect(
+          run.log,
+          toCallRef(part, planned),
+          request,
+          asked ? null : askPerson,
+          signal,
+        )
         return effect.response
       },
-    }
+    } satisfies Omit<ToolContext<never, unknown>, keyof VisitServices<never>>)
     const askPerson = async (question: Question): Promise<PersonAnswer> => {
-      const ref = refOf(part, planned)
+      const ref = toCallRef(part, planned)
       // answers are kept by call: a second question would be given the answer to the first
       if (asked) throw new MasonError('node_failed', `"${part.name}" asked a second question in one call`)
       asked = true
-      const answer = await run.log.answerTo(ref)
+      const answer = await run.log.readAnswer(ref)
       if (answer) return answer
-      run.suspended.push({ call: ref, question })
-      throw new Suspended()
+      run.openQuestions.push({ call: ref, question })
+      throw new SuspendedError()
     }
 
     try {
       if (planned && part.kind === 'tool')
         context.call = { ...planned.call, input: parseInput(part, planned.call) }
       await part.run(view(run.state) as RuntimeState, context as never, signal)
-      if (laying) return await laying
+      if (committing) return await committing
       throw new MasonError('node_failed', `"${part.name}" returned without a checkpoint`, {
-        remedy: 'every visit lays exactly one action: await context.checkpoint({ summary, … })',
+        remedy: 'append exactly one action in every visit: await context.checkpoint({ summary, … })',
       })
     } catch (error) {
-      if (error instanceof Suspended) return run.state
+      if (error instanceof SuspendedError) return run.state
       if (signal.aborted) throw signal.reason
       if (isMasonError(error, 'lease_lost', 'database_unavailable')) throw error
-      if (planned && !laying) return checkpoint(thrownDraft(part.name, error, effect))
+      if (planned && !committing) return checkpoint(toolErrorDraft(part.name, error, effect))
       run.failedAt = part.name
-      if (!laying && part.name !== 'end') await checkpoint(failureDraft(part.name, error), {}).catch(() => {})
+      if (!committing && part.name !== 'end')
+        await checkpoint(nodeErrorDraft(part.name, error), {}).catch(() => {})
       throw error
     }
   }
 }
 
-type FoundCall = { call: PlannedCall; ref: CallRef }
+type CallMatch = { call: PlannedCall; ref: CallRef }
 
-const findCall = (run: LiveRun, index: number): FoundCall => {
-  const plan = run.actions.findLast((action) => plannedCalls(action).length > 0)
-  const call = plan && plannedCalls(plan).find((candidate) => candidate.index === index)
+const findCall = (run: LiveRun, index: number): CallMatch => {
+  const plan = run.actions.findLast((action) => readPlannedCalls(action).length > 0)
+  const call = plan && readPlannedCalls(plan).find((candidate) => candidate.index === index)
   if (!plan || !call)
-    throw new MasonError('internal', `no call ${index} stands in the plan of run ${run.claimed.run_id}`)
+    throw new MasonError('internal', `there is no call ${index} in the plan of run ${run.claimed.run_id}`)
   return { call, ref: { plan_seq: plan.id, index } }
 }
 
-const refOf = (part: Part, planned: FoundCall | null): CallRef => {
+const toCallRef = (part: Part, planned: CallMatch | null): CallRef => {
   if (planned) return planned.ref
   throw new MasonError('node_failed', `"${part.name}" can ask and act only as the answer to a call`)
 }
 
 /** How it ends: as something decided, or else because it has its answer. */
-export const outcomeOf = (run: LiveRun) =>
+export const currentOutcome = (run: LiveRun) =>
   run.outcome ?? ({ status: 'completed', reason: 'answered' } as const)
 
 /** Which call it answers is the graph's to say, also where a tool has data of that name; and whose words it brings. */
-const noteCall = (draft: ActionDraft, call: PlannedCall | undefined, part: Part): ActionDraft => {
+const withCall = (draft: ActionDraft, call: PlannedCall | undefined, part: Part): ActionDraft => {
   if (!call) return draft
   const provenance = draft.result?.provenance ?? (part.kind === 'tool' ? part.provenance : undefined)
   const label = provenance === undefined ? {} : { provenance }
@@ -149,5 +153,68 @@ const noteCall = (draft: ActionDraft, call: PlannedCall | undefined, part: Part)
 const parseInput = (tool: AnyTool, call: PlannedCall): unknown => {
   const parsed = tool.input.safeParse(call.args)
   if (parsed.success) return parsed.data
-  throw new MasonError('bad_tool_call', `the arguments of ${tool.name} do not check`)
+  throw new MasonError('bad_tool_call', `the arguments of ${tool.name} are invalid`)
+}
+
+/** The same visit, as a span of the run's tracer. */
+export const tracedVisit =
+  ({ name, kind }: Pick<AnyNode | AnyTool, 'name' | 'kind'>, visit: NodeVisit): NodeVisit =>
+  (run, call, services, signal) =>
+    run.tracer.visit({ name, kind, call }, async (note) => {
+      const state = await visit(run, call, services, signal)
+      const isWaiting = run.openQuestions.some((one) => one.call.index === call)
+      // a visit's state ends with its own action
+      const action = isWaiting ? undefined : state.action_history[run.claimed.turn - 1]?.at(-1)
+      note({ action_id: action?.id ?? null, code: action ? readErrorCode(action) : null, isWaiting })
+      return state
+    })
+
+const knownErrorCodes: ReadonlySet<unknown> = new Set(errorCodes)
+const isCode = (value: unknown): value is ErrorCode => knownErrorCodes.has(value)
+
+/** The code of the error in an action of a tool or a node. */
+const readErrorCode = ({ result }: Pick<ReadonlyAction, 'result'>): ErrorCode | null => {
+  if (result.is_error === true) return isCode(result.code) ? result.code : 'node_failed'
+  const { error } = result
+  const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : null
+  return isCode(code) ? code : null
+}
+
+const maxSummary = 500
+
+/**
+ * A tool's error is a result the model can act on, not the end of the run. Where its side effect took place all the same
+ * the model must know, or it would request a second one.
+ */
+const toolErrorDraft = (name: string, error: unknown, effect: EffectResult | null): ActionDraft => {
+  const { message, code, remedy } = toMasonError(error, 'node_failed')
+  const text = `Error: ${remedy ? `${message}; ${remedy}` : message}`
+  const done = effect
+    ? `\nThe side effect took place all the same; do not repeat it. The provider answered: ${effect.response}`
+    : ''
+  return {
+    summary: cutText(`${name} failed: ${message}`, maxSummary),
+    result: { text: text + done, is_error: true, code },
+    relevance: 0,
+  }
+}
+
+/** What a node that failed leaves behind: the reason, and the tokens it had spent. */
+const nodeErrorDraft = (name: string, error: unknown): ActionDraft => {
+  const { message, code, remedy, detail } = toMasonError(error, 'node_failed')
+  const usage = usageSchema.safeParse((detail as { usage?: unknown } | undefined)?.usage)
+  return {
+    summary: cutText(`${name} failed: ${message}`, maxSummary),
+    result: {
+      error: {
+        code,
+        message,
+        ...(remedy && { remedy }),
+        ...(detail !== undefined && { detail: detail as Json }),
+      },
+    },
+    ...(usage.success && { usage: usage.data }),
+    relevance: 0,
+    next: ['end'],
+  }
 }

@@ -1,12 +1,12 @@
-import { defineNode } from '../graph/node.ts'
-import { answeredCalls } from '../state/calls.ts'
-import { resultText } from '../state/context/results.ts'
-import { draftOf } from '../state/context.ts'
-import { cutText } from '../state/cut-text.ts'
-import { limitText, outcomeSummary } from '../state/outcome.ts'
-import type { Outcome } from '../state/ports.ts'
+import { findDraft } from '../context/context.ts'
+import { readResultText } from '../context/result-text.ts'
+import { defineNode } from '../graph/definitions.ts'
+import { listAnsweredCalls } from '../state/calls.ts'
+import type { Outcome } from '../state/outcome.ts'
+import { describeLimit, summarizeOutcome } from '../state/outcome.ts'
 import type { RuntimeState } from '../state/runtime-state.ts'
-import { turnActions, turnOf } from '../state/turn.ts'
+import { cutText } from '../state/text/cut-text.ts'
+import { currentTurn, turnActions } from '../state/turn.ts'
 
 /** Closes the run: writes down how it ended and the final answer, with what there is when a limit cut it short. */
 export default defineNode({
@@ -16,40 +16,42 @@ export default defineNode({
   writes: ['chat_history'],
   next: [],
   async run(state, { checkpoint, outcome }) {
-    const answer = outcome.status === 'completed' ? finalAnswer(state, outcome) : null
+    const answer = outcome.status === 'completed' ? chooseAnswer(state, outcome) : null
     return checkpoint(
       {
-        summary: outcomeSummary(outcome),
+        summary: summarizeOutcome(outcome),
         result: { status: outcome.status, reason: outcome.reason },
         context:
           answer === null ? null : { type: 'text', content: answer, important: true, usage_type: 'output' },
         relevance: answer === null ? 0 : 1,
         next: [],
       },
-      answer === null ? {} : { chat_history: [{ role: 'assistant', content: answer, turn: turnOf(state) }] },
+      answer === null
+        ? {}
+        : { chat_history: [{ role: 'assistant', content: answer, turn: currentTurn(state) }] },
     )
   },
 })
 
 type EndState = Pick<RuntimeState, 'prompts' | 'action_history' | 'output_structure'>
 
-const finalAnswer = (state: EndState, outcome: Outcome): string => {
+const chooseAnswer = (state: EndState, outcome: Outcome): string => {
   const written = turnActions(state).findLast((action) => action.context?.usage_type === 'output')?.result
     .answer
   if (typeof written === 'string') return written
   if (state.output_structure.length > 0)
     return JSON.stringify(Object.fromEntries(state.output_structure.map(({ id, content }) => [id, content])))
-  return draftOf(state) ?? whatThereIs(state, outcome)
+  return findDraft(state) ?? summarizeResults(state, outcome)
 }
 
 /** By rule and without a model: what was found before a limit was reached, the most relevant first. */
-const whatThereIs = (state: EndState, outcome: Outcome): string => {
-  const found = answeredCalls(turnActions(state))
+const summarizeResults = (state: EndState, outcome: Outcome): string => {
+  const found = listAnsweredCalls(turnActions(state))
     .filter(({ action }) => action.result.is_error !== true)
     .toSorted((a, b) => b.action.relevance - a.action.relevance || b.action.id - a.action.id)
     .slice(0, 10)
-    .map(({ action }) => `- ${cutText(resultText(action), 500)}`)
-  const why = `This is not a full answer: ${limitText(outcome.reason)}.`
+    .map(({ action }) => `- ${cutText(readResultText(action), 500)}`)
+  const why = `This is not a full answer: ${describeLimit(outcome.reason)}.`
   return found.length === 0
     ? `${why} Nothing was found yet.`
     : `${why} What was found so far:\n${found.join('\n')}`

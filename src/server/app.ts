@@ -5,35 +5,37 @@ import fastify, {
   type FastifyRequest,
   LogController,
 } from 'fastify'
-import type { Runtime } from '../runtime-api.ts'
-import { adminBusinessesRoutes } from './admin/businesses.routes.ts'
+import type { Runtime } from '../runtime/api.ts'
+import { accountsRoutes } from './admin/accounts.routes.ts'
 import { registryRoutes } from './admin/registry.routes.ts'
 import { scenariosRoutes } from './admin/scenarios.routes.ts'
-import { adminTokensRoutes } from './admin/tokens.routes.ts'
-import { adminUsageRoutes } from './admin/usage.routes.ts'
-import { adminUsersRoutes } from './admin/users.routes.ts'
+import { usageRoutes } from './admin/usage.routes.ts'
 import { vendorsRoutes } from './admin/vendors.routes.ts'
-import { createAuthenticate } from './auth.ts'
-import { allowOrigins } from './cors.ts'
 import { docsRoutes } from './docs.routes.ts'
-import { doorRoutes } from './door/door.routes.ts'
-import { answerClientError, sendFrameworkProblem, sendProblem } from './error-replies.ts'
 import { healthRoutes } from './health.routes.ts'
-import { readBody } from './json-body.ts'
-import { answerUnknownPaths } from './known-paths.ts'
+import { createAuthenticate } from './http/auth.ts'
+import {
+  replyToClientError,
+  replyToUnknownPaths,
+  sendFrameworkProblem,
+  sendProblem,
+} from './http/error-responses.ts'
+import { createMetrics } from './http/metrics.ts'
+import { createOpenResponses } from './http/open-responses.ts'
+import { readBody } from './http/request-body.ts'
+import { observeRequests, prepareRequests } from './http/request-hooks.ts'
+import { readRequestId } from './http/request-id.ts'
+import { allowOrigins, sendSecurityHeaders } from './http/response-headers.ts'
+import type { App, ServerContext } from './http/route.ts'
 import { memoriesRoutes } from './memories.routes.ts'
-import { createMetrics } from './metrics.ts'
-import { createOpenReplies } from './open-replies.ts'
-import { requestIdOf } from './request-id.ts'
-import { admitRequests, watchRequests } from './request-steps.ts'
-import type { App, ServerContext } from './route.ts'
-import { runControlRoutes } from './run-control.routes.ts'
+import { chatRoutes } from './openai-api/chat.routes.ts'
+import { embeddingsRoutes } from './openai-api/embeddings.routes.ts'
+import { modelsRoutes } from './openai-api/models.routes.ts'
 import { runEventsRoutes } from './run-events.routes.ts'
-import { runStateRoutes } from './run-state.routes.ts'
 import { runsRoutes } from './runs.routes.ts'
-import { sendSecurityHeaders } from './security-headers.ts'
 import { sessionsRoutes } from './sessions.routes.ts'
 
+/** What a server needs: the runtime it serves, and how it authenticates, logs and closes. */
 export type AppOptions = {
   runtime: Runtime
   /** `off` makes every caller the business `default`, and only localhost may call. */
@@ -42,46 +44,44 @@ export type AppOptions = {
   adminToken?: string | null
   /** Origins whose pages may call; `*` for all. */
   corsOrigins?: readonly string[]
-  /** Gets one line a request and our own faults; never bodies or tokens. */
+  /** Gets one line per request, and internal errors; never bodies or tokens. */
   logger?: FastifyBaseLogger
   /** Between two comments on a stream of events. */
   keepAliveMs?: number
-  /** How long closing waits for requests that are being answered. */
+  /** How long closing waits for responses in progress. */
   drainMs?: number
 }
 
 /** The HTTP server, not listening yet. `close()` ends streams and waits at once and lets short requests finish. */
 export const createApp = async (options: AppOptions): Promise<FastifyInstance> => {
   const { runtime, auth, adminToken, corsOrigins = [], keepAliveMs = 15_000, drainMs = 5_000 } = options
-  const open = createOpenReplies()
+  const open = createOpenResponses()
   const metrics = createMetrics(runtime, open)
   const server: ServerContext = { runtime, open, keepAliveMs }
   const app = createServer(options.logger)
 
-  answerUnknownPaths(app)
-  watchRequests(app, open, metrics)
-  sendSecurityHeaders(app)
-  if (corsOrigins.length > 0) allowOrigins(app, corsOrigins)
-  admitRequests(app, open, runtime, createAuthenticate(runtime, auth, adminToken))
+  replyToUnknownPaths(app)
+  observeRequests(app, open, metrics)
+  await sendSecurityHeaders(app)
+  if (corsOrigins.length > 0) await allowOrigins(app, corsOrigins)
+  prepareRequests(app, open, runtime, createAuthenticate(runtime, auth, adminToken))
   app.addHook('preClose', () => open.close(drainMs))
 
-  const documented = await docsRoutes(app, auth)
+  const registerDocs = await docsRoutes(app, auth)
   healthRoutes(app, server, metrics)
   runsRoutes(app, server)
-  runControlRoutes(app)
-  runStateRoutes(app)
   runEventsRoutes(app, server)
   sessionsRoutes(app)
   memoriesRoutes(app)
-  adminBusinessesRoutes(app, server)
-  adminTokensRoutes(app, server)
-  adminUsersRoutes(app, server)
+  accountsRoutes(app, server)
   vendorsRoutes(app, server)
   registryRoutes(app, server)
   scenariosRoutes(app, server)
-  adminUsageRoutes(app, server)
-  doorRoutes(app, server)
-  await documented()
+  usageRoutes(app, server)
+  chatRoutes(app, server)
+  embeddingsRoutes(app, server)
+  modelsRoutes(app, server)
+  await registerDocs()
   return app as unknown as FastifyInstance
 }
 
@@ -89,18 +89,18 @@ const createServer = (logger: FastifyBaseLogger | undefined): App => {
   const app = fastify({
     ...(logger ? { loggerInstance: logger } : { logger: false }),
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
-    genReqId: requestIdOf,
+    genReqId: readRequestId,
     forceCloseConnections: true,
     return503OnClosing: false,
     requestTimeout: 300_000,
     routerOptions: { maxParamLength: 2000, ignoreTrailingSlash: true },
     frameworkErrors: sendFrameworkProblem,
-    clientErrorHandler: answerClientError,
+    clientErrorHandler: replyToClientError,
   }) as unknown as App
   app.setErrorHandler(sendProblem)
-  // node answers what it was not told to expect by itself, without a problem document
+  // without this listener node itself responds to an unknown Expect header, without a problem document
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
-  // checking and parsing are steps of ours, which see all parts of a request together
+  // prepareRequests validates and parses all parts of a request together
   app.setValidatorCompiler(() => (value: unknown) => ({ value }))
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (request: FastifyRequest, payload: Readable) =>

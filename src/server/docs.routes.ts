@@ -1,11 +1,13 @@
 import type { ZodType } from 'zod'
-import { type DocumentedRoute, openApiDocument } from './openapi.ts'
-import type { App } from './route.ts'
+import { type DocumentedRoute, openApiDocument } from './http/openapi.ts'
+import { type App, createDocs } from './http/route.ts'
+
+const describe = createDocs('operations')
 
 /**
- * /openapi.json and, for people, /docs. Call before any other route is registered; what it gives is called after the
- * last one. The pages of /docs are loaded here and nowhere else, so a worker never pays for them; the document is made
- * when it is first asked for, so that a start does not pay for it either.
+ * Registers /openapi.json and collects every route that is registered after it; call the result after the last one, which
+ * registers /docs. The pages of /docs are loaded here only, so that a worker never loads them. The document is built at its
+ * first request, so that a start does not pay for it.
  */
 export const docsRoutes = async (app: App, auth: 'required' | 'off'): Promise<() => Promise<void>> => {
   const routes: DocumentedRoute[] = []
@@ -26,28 +28,16 @@ export const docsRoutes = async (app: App, auth: 'required' | 'off'): Promise<()
   })
 
   app.get('/openapi.json', {
-    config: {
-      doc: {
-        id: 'getOpenApi',
-        tag: 'operations',
-        summary: 'This document',
-        role: null,
-        answers: { 200: { description: 'OpenAPI 3.1', type: 'application/json' } },
-      },
-    },
+    config: describe(null, 'getOpenApi', 'This document', {
+      responses: { 200: { description: 'OpenAPI 3.1', type: 'application/json' } },
+    }),
     handler: async (_request, reply) => reply.type('application/json; charset=utf-8').send(readText()),
   })
 
   app.get('/', {
-    config: {
-      doc: {
-        id: 'getRoot',
-        tag: 'operations',
-        summary: 'Leads to the docs',
-        role: null,
-        answers: { 302: { description: 'To /docs' } },
-      },
-    },
+    config: describe(null, 'getRoot', 'Redirects to the docs', {
+      responses: { 302: { description: 'To /docs' } },
+    }),
     handler: async (_request, reply) => reply.redirect('/docs'),
   })
 
@@ -56,7 +46,7 @@ export const docsRoutes = async (app: App, auth: 'required' | 'off'): Promise<()
       import('@fastify/swagger'),
       import('@fastify/swagger-ui'),
     ])
-    // of the mode that gathers routes only what it gives is used: it asks for that late
+    // the user interface reads the document from this plugin; decision record 34 says why we build it
     await app.register(swagger.default, { openapi: {}, transformObject: readDocument as never })
     await app.register(swaggerUi.default, {
       routePrefix: '/docs',

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import type { Metrics } from './metrics.ts'
-import type { App, ServerContext } from './route.ts'
+import type { Metrics } from './http/metrics.ts'
+import { type App, createDocs, type ServerContext } from './http/route.ts'
 
 const healthSchema = z.strictObject({
   ok: z.boolean(),
@@ -13,38 +13,30 @@ const healthSchema = z.strictObject({
   ),
 })
 
-/** Whether the process lives, whether it can work, and what it counts. No token: probes and scrapers have none. */
-export const healthRoutes = (app: App, { runtime }: ServerContext, metrics: Metrics): void => {
-  const doc = { tag: 'operations', role: null }
+const describe = createDocs('operations')
 
+/** Liveness, readiness and metrics of the process. They need no token: probes and scrapers have none. */
+export const healthRoutes = (app: App, { runtime }: ServerContext, metrics: Metrics): void => {
   app.get('/healthz', {
-    config: {
-      doc: {
-        ...doc,
-        id: 'getLiveness',
-        summary: 'Whether the process lives',
-        answers: { 200: { description: 'It does', schema: z.strictObject({ ok: z.literal(true) }) } },
+    config: describe(null, 'getLiveness', 'Reports that the process is alive', {
+      responses: {
+        200: { description: 'The process is alive', schema: z.strictObject({ ok: z.literal(true) }) },
       },
-    },
+    }),
     handler: async () => ({ ok: true }),
   })
 
   app.get('/readyz', {
-    config: {
-      doc: {
-        ...doc,
-        id: 'getReadiness',
-        summary: 'Whether everything the server needs can be reached',
-        answers: {
-          200: { description: 'It can', schema: healthSchema },
-          503: { description: 'It cannot; the checks say what fails', schema: healthSchema },
-        },
+    config: describe(null, 'getReadiness', 'Checks that everything the server needs can be reached', {
+      responses: {
+        200: { description: 'The server is ready', schema: healthSchema },
+        503: { description: 'The server is not ready; the checks name what fails', schema: healthSchema },
       },
-    },
+    }),
     handler: async (request, reply) => {
       const health = await runtime.health().catch((error: unknown) => {
-        request.log.error({ err: error }, 'health cannot be told')
-        return { ok: false, checks: { runtime: { ok: false, error: 'health cannot be told' } } }
+        request.log.error({ err: error }, 'health cannot be checked')
+        return { ok: false, checks: { runtime: { ok: false, error: 'health cannot be checked' } } }
       })
       return reply
         .code(health.ok ? 200 : 503)
@@ -54,14 +46,9 @@ export const healthRoutes = (app: App, { runtime }: ServerContext, metrics: Metr
   })
 
   app.get('/metrics', {
-    config: {
-      doc: {
-        ...doc,
-        id: 'getMetrics',
-        summary: 'Counters for Prometheus',
-        answers: { 200: { description: 'Names start with mason_', type: 'text/plain' } },
-      },
-    },
+    config: describe(null, 'getMetrics', 'Counters for Prometheus', {
+      responses: { 200: { description: 'All names start with mason_', type: 'text/plain' } },
+    }),
     handler: async (_request, reply) => reply.type(metrics.contentType).send(await metrics.text()),
   })
 }

@@ -1,11 +1,12 @@
-import { afterOf, eventsHeaders, eventsQuery, idParams } from './parameters.ts'
-import type { App, RouteDoc, ServerContext } from './route.ts'
+import type { MasonError } from '../state/errors.ts'
+import { eventsHeaders, eventsQuery, idParams, readPosition } from './http/parameters.ts'
+import { type App, createDocs, type ServerContext } from './http/route.ts'
+import { sendEvents } from './http/sse.ts'
 import { noSuchRun } from './runs.routes.ts'
 import { noSuchSession } from './sessions.routes.ts'
-import { streamEvents } from './sse.ts'
 
-const description = `Server-sent events. The current snapshots come first, then every action after the one given,
-then what happens live. Reconnect with \`Last-Event-ID: n\` and get action n+1 onward, none lost, none twice.
+const description = `Server-sent events. The current snapshots come first, then every action after the requested position,
+then live events. Reconnect with \`Last-Event-ID: n\` and get action n+1 onward, none lost, none twice.
 
 | event | data | id |
 |---|---|---|
@@ -18,44 +19,40 @@ then what happens live. Reconnect with \`Last-Event-ID: n\` and get action n+1 o
 
 A comment line every 15 seconds keeps proxies open.`
 
-const docOf = (id: string, summary: string): RouteDoc => ({
-  id,
-  tag: 'events',
-  summary,
-  description,
-  role: 'read',
-  answers: { 200: { description: 'The stream', type: 'text/event-stream' } },
-  problems: ['not_found'],
-})
+const describe = createDocs('events')
 
-/** What happens, as it happens. A stream never changes the run: leaving it only ends the stream. */
+/** Streams of events. A stream never changes the run: disconnecting only ends the stream. */
 export const runEventsRoutes = (app: App, { open, keepAliveMs }: ServerContext): void => {
-  const schema = { params: idParams, querystring: eventsQuery, headers: eventsHeaders }
-
-  app.get('/v1/runs/:id/events', {
-    exposeHeadRoute: false,
-    schema,
-    config: { doc: docOf('followRun', 'Follows a run until its `done`') },
-    handler: async ({ business, params: { id }, query, headers }, reply) => {
-      if (!(await business.exists({ run_id: id }))) throw noSuchRun(id)
-      const after = afterOf(headers, query)
-      await streamEvents(reply, (signal) => business.events({ run_id: id }, after, signal), open, keepAliveMs)
-    },
-  })
-
-  app.get('/v1/sessions/:id/events', {
-    exposeHeadRoute: false,
-    schema,
-    config: { doc: docOf('followSession', 'Follows a whole conversation over its runs') },
-    handler: async ({ business, params: { id }, query, headers }, reply) => {
-      if (!(await business.exists({ session_id: id }))) throw noSuchSession(id)
-      const after = afterOf(headers, query)
-      await streamEvents(
-        reply,
-        (signal) => business.events({ session_id: id }, after, signal),
-        open,
-        keepAliveMs,
-      )
-    },
-  })
+  const streamRoute = (
+    path: string,
+    [id, summary]: [id: string, summary: string],
+    toSource: (id: string) => { run_id: string } | { session_id: string },
+    noSuchSource: (id: string) => MasonError,
+  ) =>
+    app.get(path, {
+      exposeHeadRoute: false,
+      schema: { params: idParams, querystring: eventsQuery, headers: eventsHeaders },
+      config: describe('read', id, summary, {
+        description,
+        responses: { 200: { description: 'The stream', type: 'text/event-stream' } },
+      }),
+      handler: async ({ business, params, query, headers }, reply) => {
+        const source = toSource(params.id)
+        if (!(await business.exists(source))) throw noSuchSource(params.id)
+        const after = readPosition(headers, query)
+        await sendEvents(reply, (signal) => business.events(source, after, signal), open, keepAliveMs)
+      },
+    })
+  streamRoute(
+    '/v1/runs/:id/events',
+    ['followRun', 'Follows a run until its `done`'],
+    (run_id) => ({ run_id }),
+    noSuchRun,
+  )
+  streamRoute(
+    '/v1/sessions/:id/events',
+    ['followSession', 'Follows a whole conversation over its runs'],
+    (session_id) => ({ session_id }),
+    noSuchSession,
+  )
 }

@@ -1,13 +1,22 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { MasonError } from '../state/errors.ts'
+import type { RunEntry } from '../state/ports/tracer.ts'
 import { runRequestSchema } from '../state/run-request.ts'
 import { runStatusSchema, runViewSchema } from '../state/run-view.ts'
-import type { Entry } from '../state/trace.ts'
-import { businessQuery, given, idParams, runsQuery, submitHeaders } from './parameters.ts'
-import { HttpError } from './problems.ts'
-import type { App, ServerContext } from './route.ts'
-import { pageSchema } from './wire.ts'
+import { runtimeStateSchema } from '../state/runtime-state.ts'
+import {
+  blobParams,
+  businessQuery,
+  idParams,
+  omitUndefined,
+  pageSchema,
+  runsQuery,
+  stateQuery,
+  submitHeaders,
+} from './http/parameters.ts'
+import { HttpError, type ProblemCode } from './http/problems.ts'
+import { type App, createDocs, type ServerContext } from './http/route.ts'
 
 const submittedSchema = z.strictObject({
   id: z.string(),
@@ -16,50 +25,51 @@ const submittedSchema = z.strictObject({
   status: runStatusSchema,
 })
 
-const tag = 'runs'
-const submitProblems = [
-  'malformed_json',
-  'payload_too_large',
-  'unsupported_media_type',
-  'session_of_another_user',
-  'idempotency_conflict',
-] as const
+const describe = createDocs('runs')
+const submitProblems: ProblemCode[] = ['session_of_another_user', 'idempotency_conflict']
 const location = { location: 'Path of the run' }
 
-/** A run that is not there, or is another business's: callers cannot tell which. */
-export const noSuchRun = (id: string): MasonError =>
-  new MasonError('not_found', `there is no run "${id}"`, { remedy: 'GET /v1/runs lists the runs there are' })
+const cancelBodySchema = z.strictObject({ reason: z.string().max(2000).optional() })
+const inputBodySchema = z.strictObject({
+  request_id: z.string().regex(/^[A-Za-z0-9._:@-]{1,200}$/, 'must be the id of an input request'),
+  answer: z.json(),
+})
 
-/** Submitting runs and looking at them. */
-export const runsRoutes = (app: App, { open }: ServerContext): void => {
+/** The `not_found` of a run that does not exist or belongs to another business: callers cannot tell which. */
+export const noSuchRun = (id: string): MasonError =>
+  new MasonError('not_found', `there is no run "${id}"`, { remedy: 'GET /v1/runs lists the runs' })
+
+/** Runs: submit, wait, list, get, cancel, answer input requests, read state and blobs. */
+export const runsRoutes = (app: App, server: ServerContext): void => {
+  submitRoutes(app, server)
+  listRoutes(app)
+  controlRoutes(app)
+  stateRoutes(app)
+}
+
+const submitRoutes = (app: App, { open }: ServerContext): void => {
   app.post('/v1/runs', {
     schema: { querystring: businessQuery, headers: submitHeaders, body: runRequestSchema },
-    config: {
-      doc: {
-        id: 'submitRun',
-        tag,
-        summary: 'Submits a run',
-        description:
-          'Durable once answered, also while the queue is down. The same Idempotency-Key and body give the same run.',
-        role: 'submit',
-        answers: {
-          202: { description: 'The run is accepted', schema: submittedSchema, headers: location },
-          200: {
-            description: 'The run this key made before',
-            schema: submittedSchema,
-            headers: { ...location, 'idempotent-replayed': 'true' },
-          },
+    config: describe('submit', 'submitRun', 'Submits a run', {
+      description:
+        'The run is durable once this call responds, also while the queue is down. The same Idempotency-Key and body return the same run.',
+      responses: {
+        202: { description: 'The run is accepted', schema: submittedSchema, headers: location },
+        200: {
+          description: 'The run that this key created before',
+          schema: submittedSchema,
+          headers: { ...location, 'idempotent-replayed': 'true' },
         },
-        problems: [...submitProblems],
       },
-    },
+      problems: submitProblems,
+    }),
     handler: async (request, reply) => {
       const { run, replayed } = await request.business.submit(
         request.body,
         request.headers['idempotency-key'],
-        entryOf(request, reply),
+        createEntry(request, reply),
       )
-      return announce(reply, run.id, replayed)
+      return addRunHeaders(reply, run.id, replayed)
         .code(replayed ? 200 : 202)
         .send(run)
     },
@@ -67,64 +77,52 @@ export const runsRoutes = (app: App, { open }: ServerContext): void => {
 
   app.post('/v1/runs/wait', {
     schema: { querystring: businessQuery, headers: submitHeaders, body: runRequestSchema },
-    config: {
-      doc: {
-        id: 'submitRunAndWait',
-        tag,
-        summary: 'Submits a run and waits until it has ended or asks for input',
-        description: 'Going away only ends the waiting; the run goes on.',
-        role: 'submit',
-        answers: {
-          200: { description: 'The run as it stands then', schema: runViewSchema, headers: location },
+    config: describe(
+      'submit',
+      'submitRunAndWait',
+      'Submits a run and waits until it has ended or asks for input',
+      {
+        description: 'Disconnecting only ends the waiting; the run continues.',
+        responses: {
+          200: { description: 'The run in its state then', schema: runViewSchema, headers: location },
         },
-        problems: [...submitProblems],
+        problems: submitProblems,
       },
-    },
+    ),
     handler: async (request, reply) => {
       const { business } = request
       const key = request.headers['idempotency-key']
-      const { run, replayed } = await business.submit(request.body, key, entryOf(request, reply))
-      announce(reply, run.id, replayed)
-      const { signal, release } = open.signalOf(reply.raw)
+      const { run, replayed } = await business.submit(request.body, key, createEntry(request, reply))
+      addRunHeaders(reply, run.id, replayed)
+      const { signal, release } = open.abortSignal(reply.raw)
       try {
         return await business.wait(replayed ? run.id : run, signal)
       } catch (error) {
         if (!signal.aborted) throw error
-        if (open.closing) throw noLongerWaiting()
-        // the client has left: there is nobody to answer
+        if (open.closing) throw waitEnded()
+        // the client has disconnected: no response is sent
         return reply.hijack()
       } finally {
         release()
       }
     },
   })
+}
 
+const listRoutes = (app: App): void => {
   app.get('/v1/runs', {
     schema: { querystring: runsQuery },
-    config: {
-      doc: {
-        id: 'listRuns',
-        tag,
-        summary: 'Lists runs, the latest first',
-        role: 'read',
-        answers: { 200: { description: 'One page', schema: pageSchema(runViewSchema) } },
-      },
-    },
-    handler: ({ business, query: { business_id: _, ...filter } }) => business.runs(given(filter)),
+    config: describe('read', 'listRuns', 'Lists runs, the latest first', {
+      responses: { 200: { description: 'One page', schema: pageSchema(runViewSchema) } },
+    }),
+    handler: ({ business, query: { business_id: _, ...filter } }) => business.runs(omitUndefined(filter)),
   })
 
   app.get('/v1/runs/:id', {
     schema: { params: idParams, querystring: businessQuery },
-    config: {
-      doc: {
-        id: 'getRun',
-        tag,
-        summary: 'Shows a run',
-        role: 'read',
-        answers: { 200: { description: 'The run', schema: runViewSchema } },
-        problems: ['not_found'],
-      },
-    },
+    config: describe('read', 'getRun', 'Returns a run', {
+      responses: { 200: { description: 'The run', schema: runViewSchema } },
+    }),
     handler: async ({ business, params: { id } }) => {
       const run = await business.run(id)
       if (!run) throw noSuchRun(id)
@@ -133,11 +131,80 @@ export const runsRoutes = (app: App, { open }: ServerContext): void => {
   })
 }
 
-/** For the run's trace: when the request began, and the trace of its sender. */
-const entryOf = (
+const controlRoutes = (app: App): void => {
+  app.post('/v1/runs/:id/cancel', {
+    schema: { params: idParams, querystring: businessQuery, body: cancelBodySchema },
+    config: describe('submit', 'cancelRun', 'Cancels a run', {
+      description: 'Safe to repeat. A queued or waiting run ends at once, a running one within two seconds.',
+      bodyOptional: true,
+      responses: {
+        202: { description: 'The run is being cancelled, or was cancelled before', schema: runViewSchema },
+      },
+      problems: ['run_ended'],
+    }),
+    handler: async ({ business, params, body }, reply) =>
+      reply.code(202).send(await business.cancel(params.id, body.reason)),
+  })
+
+  app.post('/v1/runs/:id/input', {
+    schema: { params: idParams, querystring: businessQuery, body: inputBodySchema },
+    config: describe('submit', 'answerInputRequest', 'Answers the question a run waits for', {
+      description:
+        'The answer must fit the schema of the input request; if it does not, the question stays open.',
+      responses: { 202: { description: 'The run continues', schema: runViewSchema } },
+      problems: ['input_answered', 'run_ended'],
+    }),
+    handler: async ({ business, params, body }, reply) =>
+      reply.code(202).send(await business.answer(params.id, body.request_id, body.answer)),
+  })
+}
+
+const stateRoutes = (app: App): void => {
+  app.get('/v1/runs/:id/state', {
+    schema: { params: idParams, querystring: stateQuery },
+    config: describe('read', 'getRunState', "The RuntimeState up to the run's turn", {
+      description: 'Large results are part of it in full, or with inline=false as {blob, bytes, head}.',
+      responses: { 200: { description: 'The state', schema: runtimeStateSchema } },
+    }),
+    handler: async ({ business, params: { id }, query: { inline } }) => {
+      const state = await business.state(id, inline)
+      if (!state) throw noSuchRun(id)
+      return state
+    },
+  })
+
+  app.get('/v1/runs/:id/blobs/:sha256', {
+    schema: { params: blobParams, querystring: businessQuery },
+    config: describe('read', 'getRunBlob', 'The bytes of a large result', {
+      responses: {
+        200: {
+          description: 'The bytes',
+          type: 'application/octet-stream',
+          headers: { etag: 'The hash, quoted' },
+        },
+        304: { description: 'If-None-Match names these bytes' },
+      },
+    }),
+    handler: async ({ business, params: { id, sha256 }, headers }, reply) => {
+      const bytes = await business.blob(id, sha256)
+      if (!bytes) throw new MasonError('not_found', `run "${id}" has no blob "${sha256}"`)
+      const etag = `"${sha256}"`
+      reply
+        .header('etag', etag)
+        .header('cache-control', 'private, max-age=31536000, immutable')
+        .header('x-content-type-options', 'nosniff')
+        .header('content-disposition', 'attachment')
+      if (headers['if-none-match'] === etag) return reply.code(304).send()
+      return reply.type('application/octet-stream').send(Buffer.from(bytes))
+    },
+  })
+}
+
+/** For the run's trace: when the request started, and the trace of its sender. */
+const createEntry = (
   request: Pick<FastifyRequest, 'routeOptions' | 'raw'>,
   reply: Pick<FastifyReply, 'elapsedTime'>,
-): Entry => {
+): RunEntry => {
   const { traceparent } = request.raw.headers
   return {
     by: 'http',
@@ -147,13 +214,13 @@ const entryOf = (
   }
 }
 
-const announce = (reply: FastifyReply, runId: string, replayed: boolean): FastifyReply => {
+const addRunHeaders = (reply: FastifyReply, runId: string, replayed: boolean): FastifyReply => {
   reply.header('location', `/v1/runs/${encodeURIComponent(runId)}`)
   return replayed ? reply.header('idempotent-replayed', 'true') : reply
 }
 
-/** For a wait cut short by us: where its client goes on. */
-const noLongerWaiting = (): HttpError =>
-  new HttpError('shutting_down', 'the run goes on, but this server no longer waits for it', {
+/** The error of a wait that this server ends early, with the way to continue it. */
+const waitEnded = (): HttpError =>
+  new HttpError('shutting_down', 'the run continues, but this server no longer waits for it', {
     remedy: 'GET the run at Location, or send the request again with the same Idempotency-Key',
   })

@@ -1,28 +1,29 @@
 import type { Json } from './runtime-state.ts'
 import type { ReadonlyAction } from './turn.ts'
 
-/** A tool call as the planner decided it; it stands in the planner's action before anything runs. */
+/** A tool call as the planner decided it, committed in the planner's action before it runs. */
 export type PlannedCall = { index: number; id: string; tool: string; args: Record<string, Json> }
-export type Block = 'parallel' | 'sequential'
+/** How the calls of one plan run: side by side, or one after the other. */
+export type CallBlock = 'parallel' | 'sequential'
 
 const none: readonly PlannedCall[] = []
 
-const read = new WeakMap<ReadonlyAction, readonly PlannedCall[]>()
+const plannedCallsCache = new WeakMap<ReadonlyAction, readonly PlannedCall[]>()
 
 /**
  * The calls an action decided on, which its `next` names in the same order; empty for actions that decided on none.
  * A tool's own data may be called `calls` too, so that alone does not count. Read once for each action.
  */
-export const plannedCalls = (action: ReadonlyAction): readonly PlannedCall[] => {
+export const readPlannedCalls = (action: ReadonlyAction): readonly PlannedCall[] => {
   if (action.result.calls === undefined || action.result.call !== undefined) return none
-  const known = read.get(action)
+  const known = plannedCallsCache.get(action)
   if (known) return known
-  const calls = callsIn(action)
-  read.set(action, calls)
+  const calls = parseCalls(action)
+  plannedCallsCache.set(action, calls)
   return calls
 }
 
-const callsIn = ({ result: { calls }, next }: ReadonlyAction): readonly PlannedCall[] =>
+const parseCalls = ({ result: { calls }, next }: ReadonlyAction): readonly PlannedCall[] =>
   Array.isArray(calls) && calls.length > 0 && calls.every(isPlannedCall) && areNamed(calls, next)
     ? calls
     : none
@@ -47,17 +48,17 @@ const isPlannedCall = (value: unknown): value is PlannedCall => {
 
 const isName = (value: unknown): boolean => typeof value === 'string' && value !== ''
 
-/** Where the first plan from `from` on stands, an action that asks for calls; the end when there is none. */
-export const nextPlan = (actions: readonly ReadonlyAction[], from: number): number => {
+/** The index of the first plan (an action with calls) at or after `from`; the length when there is none. */
+export const findNextPlan = (actions: readonly ReadonlyAction[], from: number): number => {
   for (let at = from; at < actions.length; at++) {
     const action = actions[at]
-    if (action && plannedCalls(action).length > 0) return at
+    if (action && readPlannedCalls(action).length > 0) return at
   }
   return actions.length
 }
 
 /** Which call an action answers, or null. */
-export const answeredCall = (action: ReadonlyAction): { index: number; id: string } | null => {
+export const readAnsweredCall = (action: ReadonlyAction): { index: number; id: string } | null => {
   const { call } = action.result
   if (typeof call !== 'object' || call === null || !('index' in call) || !('id' in call)) return null
   const { index, id } = call
@@ -67,21 +68,22 @@ export const answeredCall = (action: ReadonlyAction): { index: number; id: strin
 /** One branch of a fan-out: a node, and for the planner's calls which one. */
 export type Branch = { node: string; call: PlannedCall | null }
 
+/** A fan-out and the actions that answered its branches. */
 export type FanOut = {
   /** Id of the action that opened it. */
   id: number
-  block: Block
+  block: CallBlock
   branches: readonly Branch[]
   /** The action of each branch, or undefined while it has none. */
   answers: readonly (ReadonlyAction | undefined)[]
 }
 
 /** The last fan-out of a turn: an action with calls, or with several names in `next`. Null when there is none. */
-export const lastFanOut = (actions: readonly ReadonlyAction[]): FanOut | null => {
-  const at = actions.findLastIndex((action) => action.next.length > 1 || plannedCalls(action).length > 0)
+export const findLastFanOut = (actions: readonly ReadonlyAction[]): FanOut | null => {
+  const at = actions.findLastIndex((action) => action.next.length > 1 || readPlannedCalls(action).length > 0)
   const opener = actions[at]
   if (!opener) return null
-  const calls = plannedCalls(opener)
+  const calls = readPlannedCalls(opener)
   const later = actions.slice(at + 1)
   const branches: Branch[] =
     calls.length > 0
@@ -89,7 +91,7 @@ export const lastFanOut = (actions: readonly ReadonlyAction[]): FanOut | null =>
       : opener.next.map((node) => ({ node, call: null }))
   const answers = branches.map((branch) =>
     later.find((action) =>
-      branch.call ? answeredCall(action)?.index === branch.call.index : action.node === branch.node,
+      branch.call ? readAnsweredCall(action)?.index === branch.call.index : action.node === branch.node,
     ),
   )
   return {
@@ -104,13 +106,13 @@ export const lastFanOut = (actions: readonly ReadonlyAction[]): FanOut | null =>
 export type AnsweredCall = { call: PlannedCall; action: ReadonlyAction }
 
 /** Every call of the turn that has its action, in order of their actions. */
-export const answeredCalls = (actions: readonly ReadonlyAction[]): AnsweredCall[] => {
+export const listAnsweredCalls = (actions: readonly ReadonlyAction[]): AnsweredCall[] => {
   let calls: readonly PlannedCall[] = []
   const answered: AnsweredCall[] = []
   for (const action of actions) {
-    const planned = plannedCalls(action)
+    const planned = readPlannedCalls(action)
     if (planned.length > 0) calls = planned
-    const answer = answeredCall(action)
+    const answer = readAnsweredCall(action)
     const call = answer && calls.find((candidate) => candidate.index === answer.index)
     if (call) answered.push({ call, action })
   }

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { MasonError } from './errors.ts'
 import { type Patch, patchSchema } from './patch.ts'
 import { type ActionBody, actionBodySchema, type Json } from './runtime-state.ts'
-import { noUsage } from './usage.ts'
+import { noUsage } from './token-usage.ts'
 
 /** Results and contexts larger than this, in bytes of JSON, leave the action for a blob. */
 const maxInlineBytes = 32 * 1024
@@ -14,7 +14,7 @@ const maxBytesPerUnit = 3
 export type ActionDraft = Partial<Omit<ActionBody, 'node' | 'summary'>> & { summary: string }
 
 /** An action made ready for the log: the JSON texts that are stored, and what they read back as. */
-export type Prepared = { body: ActionBody; bodyText: string; patch: Patch; patchText: string }
+export type PreparedAction = { body: ActionBody; bodyText: string; patch: Patch; patchText: string }
 
 /**
  * Makes one action of a node's draft: fills defaults, checks it against the schema and takes it through JSON, so
@@ -25,7 +25,7 @@ export const prepareAction = async (
   draft: ActionDraft & { next: string[] },
   patch: Patch,
   keepBlob: (bytes: Uint8Array) => Promise<string>,
-): Promise<Prepared> => {
+): Promise<PreparedAction> => {
   const filled = {
     node,
     preparation: draft.preparation ?? '',
@@ -39,7 +39,7 @@ export const prepareAction = async (
   const text = JSON.stringify(filled)
   const body = check(node, actionBodySchema, JSON.parse(text))
   if (text.length * maxBytesPerUnit > maxInlineBytes) {
-    body.result = await spill(body.result, keepBlob)
+    body.result = await moveToBlob(body.result, keepBlob)
     if (body.context) body.context.content = shorten(body.context.content)
   }
   const checked = isEmpty(patch) ? {} : check(node, patchSchema, JSON.parse(JSON.stringify(patch)))
@@ -56,13 +56,13 @@ const check = <Schema extends z.ZodType>(node: string, schema: Schema, value: un
     'node_failed',
     `node "${node}" gave an action that does not check: ${z.prettifyError(parsed.error)}`,
     {
-      remedy: `mend what src/**/${node}.node.ts or .tool.ts passes to checkpoint`,
+      remedy: `fix what src/**/${node}.node.ts or .tool.ts passes to checkpoint`,
     },
   )
 }
 
 /** What routing, reflection, the next plan and the answer are read from stays in the action, however large the rest. */
-const kept = [
+const retainedKeys = [
   'call',
   'calls',
   'block',
@@ -77,7 +77,7 @@ const kept = [
   'compacted',
 ] as const
 
-const spill = async (
+const moveToBlob = async (
   result: ActionBody['result'],
   keepBlob: (bytes: Uint8Array) => Promise<string>,
 ): Promise<ActionBody['result']> => {
@@ -91,7 +91,7 @@ const spill = async (
     bytes: bytes.length,
     head: readable.slice(0, headChars).toWellFormed(),
   }
-  for (const key of kept) if (result[key] !== undefined) small[key] = result[key]
+  for (const key of retainedKeys) if (result[key] !== undefined) small[key] = result[key]
   return small
 }
 

@@ -1,5 +1,5 @@
 /**
- * The closed set of things that can go wrong, told apart by `code` and never by text.
+ * The closed set of things that can go wrong, distinguished by `code` and never by text.
  * `remedy` says the next step to take; `detail` is data a program can use.
  */
 export const errorCodes = [
@@ -48,8 +48,10 @@ export const errorCodes = [
   'internal',
 ] as const
 
+/** One of `errorCodes`. */
 export type ErrorCode = (typeof errorCodes)[number]
 
+/** An error with a code, a message that says what is wrong and a remedy that says what to do. */
 export class MasonError extends Error {
   readonly code: ErrorCode
   readonly remedy: string | undefined
@@ -68,6 +70,7 @@ export class MasonError extends Error {
   }
 }
 
+/** Whether this is a MasonError, of one of the codes where any are named. */
 export const isMasonError = (error: unknown, ...codes: ErrorCode[]): error is MasonError =>
   error instanceof MasonError && (codes.length === 0 || codes.includes(error.code))
 

@@ -7,7 +7,7 @@ import {
   judgementSchema,
   type RuntimeState,
 } from './runtime-state.ts'
-import { addUsage, noUsage } from './usage.ts'
+import { addUsage, noUsage } from './token-usage.ts'
 
 /** One committed action as the database keeps it. `seq` is the action's id in its session. */
 export type ActionRow = { seq: number; turn: number; body: ActionBody; patch: Patch }
@@ -30,8 +30,8 @@ const openTurn = (state: RuntimeState, turn: number): RuntimeState => {
 const judgementsSchema = judgementSchema.array()
 
 /**
- * The turn's actions with one more, and with what that one judged shown on those it judged; the rows themselves never
- * change. `isOwn`: nobody else holds this list, so it may grow in place.
+ * The turn's actions with one more, and with its judgements set on the actions it judged; the rows themselves never
+ * change. `isOwn`: no other code has this list, so it may grow in place.
  */
 const addAction = (list: readonly Action[], action: Action, isOwn: boolean): Action[] => {
   const next = isOwn ? (list as Action[]) : [...list]
@@ -66,11 +66,11 @@ const apply = (before: RuntimeState, row: ActionRow, isOwn: boolean): RuntimeSta
 export const applyAction = (before: RuntimeState, row: ActionRow): RuntimeState => apply(before, row, false)
 
 /** The state as a patch of `turn` would leave it, before its action is committed. */
-export const preview = (state: RuntimeState, turn: number, patch: Patch): RuntimeState =>
+export const previewPatch = (state: RuntimeState, turn: number, patch: Patch): RuntimeState =>
   applyPatch(openTurn(state, turn), turn, patch)
 
 /** The state that the rows of a session, in order of `seq`, add up to. Linear in the rows: each list is copied once. */
-export const fold = (rows: Iterable<ActionRow>, from: RuntimeState = emptyState): RuntimeState => {
+export const foldActions = (rows: Iterable<ActionRow>, from: RuntimeState = emptyState): RuntimeState => {
   let state = from
   let ownTurn = 0
   for (const row of rows) {

@@ -11,7 +11,7 @@ export const inlineBlobs = async (
     for (const action of turn) {
       const { blob } = action.result
       const bytes = typeof blob === 'string' ? await read(blob) : null
-      const result = bytes && readResult(Buffer.from(bytes).toString('utf8'))
+      const result = bytes && parseBlobResult(Buffer.from(bytes).toString('utf8'))
       actions.push(result ? { ...action, result } : action)
     }
     history.push(actions)
@@ -20,7 +20,7 @@ export const inlineBlobs = async (
 }
 
 /** A result as it was stored; null for bytes that are none, such as a file that a tool's own data names. */
-export const readResult = (json: string): ActionBody['result'] | null => {
+export const parseBlobResult = (json: string): ActionBody['result'] | null => {
   try {
     const result: unknown = JSON.parse(json)
     return typeof result === 'object' && result !== null && !Array.isArray(result)

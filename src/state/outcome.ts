@@ -1,5 +1,14 @@
-import { cutText } from './cut-text.ts'
-import type { Outcome } from './ports.ts'
+import { cutText } from './text/cut-text.ts'
+
+/** How a run ends; the `end` action and the run's row have it. */
+export type Outcome =
+  | { status: 'completed'; reason: 'answered' | 'steps' | 'tokens' | 'cost' | 'time' | 'no_progress' }
+  | {
+      status: 'failed'
+      reason: string
+      error: { code: string; message: string; node?: string; detail?: unknown }
+    }
+  | { status: 'cancelled'; reason: string }
 
 const limits: Record<string, string> = {
   steps: 'the limit of steps was reached',
@@ -10,14 +19,14 @@ const limits: Record<string, string> = {
 }
 
 /** Why a run ended before its answer, as a person says it. */
-export const limitText = (reason: string): string => limits[reason] ?? reason
+export const describeLimit = (reason: string): string => limits[reason] ?? reason
 
-/** The summary of an `end` action, whoever lays it. */
-export const outcomeSummary = (outcome: Outcome): string => {
+/** The summary of an `end` action. */
+export const summarizeOutcome = (outcome: Outcome): string => {
   if (outcome.status === 'completed')
     return outcome.reason === 'answered'
       ? 'Answered'
-      : `Ended with what there is: ${limitText(outcome.reason)}`
+      : `Ended with what there is: ${describeLimit(outcome.reason)}`
   if (outcome.status === 'cancelled') return `Cancelled${outcome.reason ? `: ${outcome.reason}` : ''}`
   return cutText(`Failed: ${outcome.error.message}`, 1000)
 }

@@ -3,7 +3,7 @@ import {
   chatMessageSchema,
   memorySchema,
   originFileSchema,
-  outputPieceSchema,
+  outputFieldSchema,
   preprocessedFilesSchema,
   type RuntimeState,
   type StateField,
@@ -11,7 +11,7 @@ import {
 } from './runtime-state.ts'
 
 /**
- * What one action changed in the state beside laying itself down. Written in the same statement as the action,
+ * What one action changed in the state beside appending itself. Written in the same statement as the action,
  * and small however long the history: lists grow by what is given, todos and files merge by their names.
  */
 export const patchSchema = z
@@ -23,7 +23,7 @@ export const patchSchema = z
     memory: z.array(memorySchema),
     output_style: z.string(),
     /** The whole list. */
-    output_structure: z.array(outputPieceSchema),
+    output_structure: z.array(outputFieldSchema),
     scenario: z.string(),
     /** The goal of this turn. */
     task_goals: z.string(),
@@ -38,7 +38,9 @@ export const patchSchema = z
   })
   .partial()
 
+/** The fields of the state that one action changed. */
 export type Patch = z.infer<typeof patchSchema>
+/** A field that a patch may change. */
 export type PatchField = keyof Patch & StateField
 
 /** Fields that only grow: their new entries, after those whose `key` is not replaced. */

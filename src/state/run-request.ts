@@ -8,6 +8,7 @@ import { type OriginFile, outputTypeSchema } from './runtime-state.ts'
  * random ones in base64url do, but not as `__proto__` does.
  */
 export const idPattern = /^(?!__)[\w-][\w.:@-]{0,199}$/
+/** An id that the caller chooses. */
 export const idSchema = z
   .string()
   .regex(
@@ -66,6 +67,7 @@ const outputSchema = z.strictObject({
   tool: z.string().min(1).max(100).optional(),
 })
 
+/** The limits of a run (contract, section 2). */
 export const limitsSchema = z.strictObject({
   /** Actions; the two that open and close a run are among them. */
   max_steps: z.int().min(2).max(100_000).optional(),
@@ -76,6 +78,7 @@ export const limitsSchema = z.strictObject({
   timeout_ms: z.int().min(1).max(86_400_000).optional(),
 })
 
+/** The job as products submit it (contract, section 2). */
 export const runRequestSchema = z.strictObject({
   prompt: z.string().min(1).max(1_000_000),
   user_id: idSchema,
@@ -109,12 +112,29 @@ export const runRequestSchema = z.strictObject({
   webhook_url: z.never(notBuilt('webhooks; follow the run by GET /v1/runs/{id}/events')).optional(),
 })
 
+/**
+ * A job as a product submits it: the body of `POST /v1/runs`. `docs/contract.md` describes each field.
+ *
+ * @example
+ * ```ts
+ * import type { RunRequest } from 'mason'
+ *
+ * const request: RunRequest = {
+ *   prompt: 'Which orders were returned?',
+ *   user_id: 'ann',
+ *   session_id: 'support-1041',
+ *   files: [{ name: 'orders.csv', type: 'text/csv', url: 'https://example.com/orders.csv' }],
+ *   limits: { max_steps: 50 },
+ * }
+ * ```
+ */
 export type RunRequest = z.infer<typeof runRequestSchema>
-export type Limits = z.infer<typeof limitsSchema>
+/** The limits of a run; absent ones have defaults. */
+export type RunLimits = z.infer<typeof limitsSchema>
 
 /** A request as the database keeps it: uploads are blobs, every file is an origin file. */
 export type AdmittedRequest = Omit<RunRequest, 'files' | 'session_id' | 'business_id'> & {
   files: OriginFile[]
-  /** The whole addresses of files whose `local_path` hides what may be a key, by that path. Shown nowhere. */
+  /** The whole addresses of files whose `local_path` hides what may be a key, by that path. Never returned. */
   addresses?: Record<string, string>
 }

@@ -1,8 +1,9 @@
 import { z } from 'zod'
-import { actionSchema, outputPieceSchema, todoSchema, usageSchema } from './runtime-state.ts'
+import { actionSchema, outputFieldSchema, todoSchema, usageSchema } from './runtime-state.ts'
 
-/** What the outside is shown of runs, sessions and events. CONTRACT sections 3 and 4. Times are ISO, UTC. */
+/** What the API returns of runs, sessions and events. CONTRACT sections 3 and 4. Times are ISO, UTC. */
 
+/** The status of a run. */
 export const runStatusSchema = z.enum([
   'queued',
   'running',
@@ -12,6 +13,7 @@ export const runStatusSchema = z.enum([
   'cancelled',
 ])
 
+/** An open question to a person. */
 export const inputRequestSchema = z.strictObject({
   id: z.string(),
   question: z.string(),
@@ -21,6 +23,7 @@ export const inputRequestSchema = z.strictObject({
   expires_at: z.string(),
 })
 
+/** A run as the API shows it. */
 export const runViewSchema = z.strictObject({
   id: z.string(),
   session_id: z.string(),
@@ -28,7 +31,7 @@ export const runViewSchema = z.strictObject({
   status: runStatusSchema,
   finish_reason: z.enum(['answered', 'steps', 'tokens', 'cost', 'time', 'no_progress']).nullable(),
   answer: z.string().nullable(),
-  output_structure: z.array(outputPieceSchema),
+  output_structure: z.array(outputFieldSchema),
   usage: usageSchema,
   error: z
     .strictObject({
@@ -45,6 +48,7 @@ export const runViewSchema = z.strictObject({
   ended_at: z.string().nullable(),
 })
 
+/** A session as the API shows it. */
 export const sessionViewSchema = z.strictObject({
   id: z.string(),
   user_id: z.string(),
@@ -63,12 +67,15 @@ export const sessionViewSchema = z.strictObject({
   ),
 })
 
+/** The SSE event `action`. */
 export const actionEventSchema = actionSchema.extend({ run_id: z.string(), turn: z.int() })
+/** The SSE event `todos`. */
 export const todosEventSchema = z.strictObject({
   run_id: z.string(),
   turn: z.int(),
   todos: z.array(todoSchema),
 })
+/** The SSE event `delta`. */
 export const deltaSchema = z.strictObject({
   run_id: z.string(),
   node: z.string(),
@@ -77,18 +84,55 @@ export const deltaSchema = z.strictObject({
   text: z.string(),
 })
 
+/** The status of a run. */
 export type RunStatus = z.infer<typeof runStatusSchema>
+/**
+ * A run as the API shows it: its status, its answer or error, and what it used.
+ *
+ * @example
+ * ```ts
+ * import type { RunView } from 'mason'
+ *
+ * const describe = (run: RunView): string =>
+ *   run.status === 'failed' ? `failed: ${run.error?.message}` : (run.answer ?? run.status)
+ * ```
+ */
 export type RunView = z.infer<typeof runViewSchema>
+/**
+ * A session as the API shows it, with its turns in order.
+ *
+ * @example
+ * ```ts
+ * import type { SessionView } from 'mason'
+ *
+ * const lastAnswer = (session: SessionView): string | null => session.turns.at(-1)?.answer ?? null
+ * ```
+ */
 export type SessionView = z.infer<typeof sessionViewSchema>
+/** The SSE event `action`. */
 export type ActionEvent = z.infer<typeof actionEventSchema>
-export type Delta = z.infer<typeof deltaSchema>
+/** A piece of streamed text. */
+export type TextDelta = z.infer<typeof deltaSchema>
+/** One page of a list; `next_cursor` is null on the last one. */
 export type Page<Item> = { data: Item[]; next_cursor: string | null }
 
-/** Events as they go out; `id` is the action's, absent where an event has none of its own. */
+/**
+ * Events as they go out; `id` is the action's, absent where an event has none of its own.
+ *
+ * @example
+ * ```ts
+ * import type { RunEvent } from 'mason'
+ *
+ * const print = (event: RunEvent): void => {
+ *   if (event.event === 'delta') process.stdout.write(event.data.text)
+ *   if (event.event === 'done') console.log(event.data.answer)
+ * }
+ * ```
+ */
 export type RunEvent =
   | { event: 'action'; id: number; data: ActionEvent }
   | { event: 'status'; id: number; data: { run_id: string; turn: number; status: RunStatus } }
   | { event: 'todos'; id: number; data: z.infer<typeof todosEventSchema> }
   | { event: 'input_required'; id: number; data: z.infer<typeof inputRequestSchema> & { run_id: string } }
-  | { event: 'delta'; data: Delta }
+  | { event: 'delta'; data: TextDelta }
   | { event: 'done'; data: RunView }

@@ -6,6 +6,7 @@ import { z } from 'zod'
  * Source: CONTRACT section 5.
  */
 
+/** Tokens of model calls. */
 export const usageSchema = z.strictObject({
   prompt_tokens: z.int().nonnegative(),
   completion_tokens: z.int().nonnegative(),
@@ -17,6 +18,7 @@ const mappingSchema = z.strictObject({
   path: z.string(),
 })
 
+/** A file as the request named it. */
 export const originFileSchema = z.strictObject({
   name: z.string().min(1),
   type: z.string(),
@@ -24,15 +26,18 @@ export const originFileSchema = z.strictObject({
   mapping: mappingSchema.nullable(),
 })
 
+/** The type that a field of the output must have. */
 export const outputTypeSchema = z.enum(['text', 'number', 'boolean', 'date', 'list', 'table', 'json'])
 
-export const outputPieceSchema = z.strictObject({
+/** One field of the output structure. */
+export const outputFieldSchema = z.strictObject({
   id: z.string().min(1),
   expected: z.string(),
   content: z.json(),
   type: outputTypeSchema,
 })
 
+/** A recalled memory. */
 export const memorySchema = z.strictObject({
   id: z.string(),
   kind: z.enum(['preference', 'fact', 'knowledge', 'episode']),
@@ -42,6 +47,7 @@ export const memorySchema = z.strictObject({
   created_at: z.string(),
 })
 
+/** The status of a task. */
 export const todoStatusSchema = z.enum(['pending', 'processing', 'completed', 'failed'])
 
 const todoErrorSchema = z.strictObject({
@@ -62,6 +68,7 @@ const completionSchema = z.strictObject({
   output: z.string(),
 })
 
+/** One task of the plan. */
 export const todoSchema = z.strictObject({
   id: z.string().min(1),
   task: z.string().min(1),
@@ -89,14 +96,14 @@ const actionContextSchema = z.strictObject({
   mapping: mappingSchema.extend({ public: z.string() }).optional(),
 })
 
-/** What reflection thinks of an earlier action; stands in the result of reflection's own action. */
+/** What reflection thinks of an earlier action, in the result of its own action. */
 export const judgementSchema = z.strictObject({
   id: z.int().positive(),
   relevance: z.number().min(0).max(1),
   important: z.boolean(),
 })
 
-/** What a node lays down: an action before the database has given it its id. */
+/** What a node appends: an action before the database gives it its id. */
 export const actionBodySchema = z.strictObject({
   node: z.string().min(1),
   preparation: z.string(),
@@ -108,8 +115,10 @@ export const actionBodySchema = z.strictObject({
   next: z.array(z.string()),
 })
 
+/** One committed action. */
 export const actionSchema = actionBodySchema.extend({ id: z.int().positive() })
 
+/** A message of the conversation. */
 export const chatMessageSchema = z.strictObject({
   role: z.enum(['user', 'assistant']),
   content: z.string(),
@@ -117,18 +126,20 @@ export const chatMessageSchema = z.strictObject({
   turn: z.int().positive(),
 })
 
+/** What the files contain, by file name. */
 export const preprocessedFilesSchema = z.strictObject({
   documents: z.record(z.string(), z.json()),
   tables: z.record(z.string(), z.json()),
   other_files: z.record(z.string(), z.json()),
 })
 
+/** The RuntimeState: the one state that all nodes and tools share. */
 export const runtimeStateSchema = z.strictObject({
   prompts: z.array(z.string()),
   user_context: z.record(z.string(), z.json()),
   memory: z.array(memorySchema),
   output_style: z.string(),
-  output_structure: z.array(outputPieceSchema),
+  output_structure: z.array(outputFieldSchema),
   scenario: z.string(),
   task_goals: z.array(z.string()),
   origin_files: z.array(originFileSchema),
@@ -145,24 +156,50 @@ type DeepReadonly<T> = T extends (infer Item)[]
     ? { readonly [Key in keyof T]: DeepReadonly<T[Key]> }
     : T
 
+/** A JSON value. */
 export type Json = z.infer<ReturnType<typeof z.json>>
+/** Tokens of model calls. */
 export type Usage = z.infer<typeof usageSchema>
+/** A file as the request named it. */
 export type OriginFile = z.infer<typeof originFileSchema>
-export type OutputPiece = z.infer<typeof outputPieceSchema>
+/** One field of the output structure. */
+export type OutputField = z.infer<typeof outputFieldSchema>
+/** The type that a field of the output must have. */
 export type OutputType = z.infer<typeof outputTypeSchema>
+/** A recalled memory. */
 export type Memory = z.infer<typeof memorySchema>
+/** One task of the plan. */
 export type Todo = z.infer<typeof todoSchema>
+/** The status of a task. */
 export type TodoStatus = z.infer<typeof todoStatusSchema>
+/** What later prompts show of an action. */
 export type ActionContext = z.infer<typeof actionContextSchema>
+/** Reflection's verdict on the results. */
 export type Judgement = z.infer<typeof judgementSchema>
+/** An action without its position in the log. */
 export type ActionBody = z.infer<typeof actionBodySchema>
+/** One committed action. */
 export type Action = z.infer<typeof actionSchema>
+/** A message of the conversation. */
 export type ChatMessage = z.infer<typeof chatMessageSchema>
+/** What the files contain, by file name. */
 export type PreprocessedFiles = z.infer<typeof preprocessedFilesSchema>
 
-/** The state as nodes may see it: read, never written to. */
+/**
+ * The state of a session as nodes read it; nodes never write to it. `docs/contract.md` describes each field.
+ *
+ * @example
+ * ```ts
+ * import type { RuntimeState } from 'mason'
+ *
+ * const openTodos = (state: RuntimeState): string[] =>
+ *   (state.todos.at(-1) ?? []).filter((todo) => todo.status !== 'completed').map((todo) => todo.task)
+ * ```
+ */
 export type RuntimeState = DeepReadonly<z.infer<typeof runtimeStateSchema>>
+/** A field of the RuntimeState. */
 export type StateField = keyof RuntimeState
+/** All fields of the RuntimeState. */
 export const stateFields = Object.keys(runtimeStateSchema.shape) as readonly StateField[]
 
 /** The state before the first turn of a session. */
@@ -182,5 +219,15 @@ export const emptyState: RuntimeState = {
   usage: [],
 }
 
-/** JSON Schema (draft 2020-12) of the state, for clients and docs. */
+/**
+ * JSON Schema (draft 2020-12) of the state, for clients and docs.
+ *
+ * @example
+ * ```ts
+ * import { writeFile } from 'node:fs/promises'
+ * import { runtimeStateJsonSchema } from 'mason'
+ *
+ * await writeFile('runtime-state.schema.json', JSON.stringify(runtimeStateJsonSchema(), null, 2))
+ * ```
+ */
 export const runtimeStateJsonSchema = (): Record<string, unknown> => z.toJSONSchema(runtimeStateSchema)

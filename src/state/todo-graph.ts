@@ -1,9 +1,9 @@
 /** The dependencies of todos as a graph. All functions are linear in todos plus dependencies. */
 
-type Node = { readonly id: string; readonly dependencies: readonly string[] }
+type TodoNode = { readonly id: string; readonly dependencies: readonly string[] }
 
 /** For each node, by its place in the list, the places of those that depend on it; unknown ids are left out. */
-const dependentsOf = (nodes: readonly Node[]): number[][] => {
+const listDependents = (nodes: readonly TodoNode[]): number[][] => {
   const places = new Map<string, number>()
   for (const [place, node] of nodes.entries()) places.set(node.id, place)
   const dependents: number[][] = nodes.map(() => [])
@@ -13,7 +13,7 @@ const dependentsOf = (nodes: readonly Node[]): number[][] => {
 }
 
 /** Places in an order in which every node comes after its dependencies; those on or behind a cycle are missing. */
-const inOrder = (dependents: readonly (readonly number[])[]): number[] => {
+const sortByDependency = (dependents: readonly (readonly number[])[]): number[] => {
   const open = new Array<number>(dependents.length).fill(0)
   for (const places of dependents) for (const place of places) open[place] = (open[place] ?? 0) + 1
   const order: number[] = []
@@ -28,7 +28,7 @@ const inOrder = (dependents: readonly (readonly number[])[]): number[] => {
 }
 
 /** One cycle as ids `[a, b, a]`, each depending on the next, the first in list order in front; some are missing in `order`. */
-const cycleOutside = (nodes: readonly Node[], order: readonly number[]): string[] => {
+const findCycle = (nodes: readonly TodoNode[], order: readonly number[]): string[] => {
   const placed = new Set(order)
   const stuck = new Map(nodes.filter((_, place) => !placed.has(place)).map((node) => [node.id, node]))
   const path = new Set<string>()
@@ -49,12 +49,12 @@ const cycleOutside = (nodes: readonly Node[], order: readonly number[]): string[
  * For each node, by its place, the number of nodes on the longest chain that waits for it, itself included;
  * or a cycle, which has none.
  */
-export const waitingChains = (
-  nodes: readonly Node[],
+export const computeChainLengths = (
+  nodes: readonly TodoNode[],
 ): { ok: true; lengths: number[] } | { ok: false; cycle: string[] } => {
-  const dependents = dependentsOf(nodes)
-  const order = inOrder(dependents)
-  if (order.length < nodes.length) return { ok: false, cycle: cycleOutside(nodes, order) }
+  const dependents = listDependents(nodes)
+  const order = sortByDependency(dependents)
+  if (order.length < nodes.length) return { ok: false, cycle: findCycle(nodes, order) }
   const lengths = new Array<number>(nodes.length).fill(1)
   for (const place of order.reverse())
     for (const dependent of dependents[place] ?? [])
@@ -63,8 +63,11 @@ export const waitingChains = (
 }
 
 /** The ids of the nodes that are chosen and of all that depend on them, directly or through others. */
-export const withDependents = (nodes: readonly Node[], isChosen: (place: number) => boolean): Set<string> => {
-  const dependents = dependentsOf(nodes)
+export const findWithDependents = (
+  nodes: readonly TodoNode[],
+  isChosen: (place: number) => boolean,
+): Set<string> => {
+  const dependents = listDependents(nodes)
   const reached = new Set([...nodes.keys()].filter(isChosen))
   for (const place of reached) for (const dependent of dependents[place] ?? []) reached.add(dependent)
   return new Set([...reached].map((place) => nodes[place]?.id ?? ''))

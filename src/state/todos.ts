@@ -1,11 +1,12 @@
 import { z } from 'zod'
-import { cutText } from './cut-text.ts'
 import { type Todo, todoStatusSchema } from './runtime-state.ts'
-import { waitingChains, withDependents } from './todo-graph.ts'
+import { cutText } from './text/cut-text.ts'
+import { computeChainLengths, findWithDependents } from './todo-graph.ts'
 
 /** The todos of one turn: planned, moved and asked, all without a clock of their own. */
 
-export const updateTodosInput = z.strictObject({
+/** The arguments of `update_todos`. */
+export const updateTodosInputSchema = z.strictObject({
   todos: z
     .array(
       z.strictObject({
@@ -29,10 +30,11 @@ export const updateTodosInput = z.strictObject({
     .describe('New todos, and known ones that change; those not named stay as they are.'),
 })
 
-export type WantedTodo = z.infer<typeof updateTodosInput>['todos'][number]
+/** One change of the plan: a new task, or fields of an existing one. */
+export type TodoChange = z.infer<typeof updateTodosInputSchema>['todos'][number]
 
 /** `changed` holds the todos that are new or differ: the patch to write. Unchanged todos keep their identity. */
-export type PlannedTodos = { ok: true; todos: Todo[]; changed: Todo[] } | { ok: false; fault: string }
+export type TodoPlanResult = { ok: true; todos: Todo[]; changed: Todo[] } | { ok: false; error: string }
 
 const newTodo = (id: string, task: string): Todo => ({
   id,
@@ -67,7 +69,7 @@ const differs = (a: Todo, b: Todo): boolean =>
   (Object.keys(b) as (keyof Todo)[]).some((key) => !sameValue(a[key], b[key]))
 
 /** The todo as wanted; the known one itself when nothing differs. */
-const mergeTodo = (known: Todo | undefined, wanted: WantedTodo): Todo => {
+const mergeTodo = (known: Todo | undefined, wanted: TodoChange): Todo => {
   const old = known ?? newTodo(wanted.id, wanted.task)
   const merged: Todo = {
     ...old,
@@ -84,23 +86,23 @@ const mergeTodo = (known: Todo | undefined, wanted: WantedTodo): Todo => {
 }
 
 const unknownDependencies = (todos: readonly Todo[], ids: ReadonlyMap<string, unknown>): string[] => {
-  const faults: string[] = []
+  const errors: string[] = []
   for (const todo of todos)
-    for (const id of todo.dependencies) if (!ids.has(id)) faults.push(`'${todo.id}' depends on '${id}'`)
-  return faults
+    for (const id of todo.dependencies) if (!ids.has(id)) errors.push(`'${todo.id}' depends on '${id}'`)
+  return errors
 }
 
-const listed = (items: readonly string[], max = 20): string =>
+const formatList = (items: readonly string[], max = 20): string =>
   items.slice(0, max).join(', ') + (items.length > max ? ` and ${items.length - max} more` : '')
 
-const chained = (cycle: readonly string[]): string =>
+const formatCycle = (cycle: readonly string[]): string =>
   cycle.length <= 30
     ? cycle.join(' -> ')
     : `${cycle.slice(0, 20).join(' -> ')} -> (${cycle.length - 21} more) -> ${cycle[0]}`
 
-type Merged = { todos: Todo[]; places: ReadonlyMap<string, number>; repeated: string[] }
+type MergedTodos = { todos: Todo[]; places: ReadonlyMap<string, number>; repeated: string[] }
 
-const mergeTodos = (existing: readonly Todo[], wanted: readonly WantedTodo[]): Merged => {
+const mergeTodos = (existing: readonly Todo[], wanted: readonly TodoChange[]): MergedTodos => {
   const todos = [...existing]
   const places = new Map<string, number>()
   for (const [place, todo] of existing.entries()) places.set(todo.id, place)
@@ -117,29 +119,32 @@ const mergeTodos = (existing: readonly Todo[], wanted: readonly WantedTodo[]): M
 }
 
 /** How long the chains that wait for each todo are, completed todos and all: so a finished task changes no other row. */
-export const criticalPathLengths = (todos: readonly Todo[]): Map<string, number> => {
-  const chains = waitingChains(todos)
+export const computeCriticalPathLengths = (todos: readonly Todo[]): Map<string, number> => {
+  const chains = computeChainLengths(todos)
   return new Map(todos.map((todo, place) => [todo.id, chains.ok ? (chains.lengths[place] ?? 0) : 0]))
 }
 
 /**
  * The todos after the planner's `update_todos`: known ids are changed in place and keep status, retries and
- * history unless a status is given; new ones follow with the schema's defaults. Nothing changes on a fault.
+ * history unless a status is given; new ones follow with the schema's defaults. Nothing changes on an error.
  */
-export const planTodos = (existing: readonly Todo[], wanted: readonly WantedTodo[]): PlannedTodos => {
-  const { todos, places, repeated } = mergeTodos(existing, wanted)
+export const applyTodoChanges = (
+  existing: readonly Todo[],
+  changes: readonly TodoChange[],
+): TodoPlanResult => {
+  const { todos, places, repeated } = mergeTodos(existing, changes)
   if (repeated.length > 0)
-    return { ok: false, fault: `Each id may stand once; repeated: ${listed(repeated)}.` }
+    return { ok: false, error: `Each id may stand once; repeated: ${formatList(repeated)}.` }
   const unknown = unknownDependencies(todos, places)
   if (unknown.length > 0) {
-    const ids = listed([...places.keys()])
-    return { ok: false, fault: `Unknown dependencies: ${listed(unknown)}. The todos are: ${ids}.` }
+    const ids = formatList([...places.keys()])
+    return { ok: false, error: `Unknown dependencies: ${formatList(unknown)}. The todos are: ${ids}.` }
   }
-  const chains = waitingChains(todos)
+  const chains = computeChainLengths(todos)
   if (!chains.ok)
     return {
       ok: false,
-      fault: `The dependencies form a cycle: ${chained(chains.cycle)}. Take one of them out.`,
+      error: `The dependencies form a cycle: ${formatCycle(chains.cycle)}. Take one of them out.`,
     }
   for (const [place, todo] of todos.entries()) {
     const critical_path_length = chains.lengths[place] ?? 0
@@ -153,7 +158,7 @@ const maxOutputLength = 4000
 const maxBackOffMs = 60_000
 
 /** What came of one try: the tool, and the seconds it took. */
-export type Attempt = { now: Date; tool_used: string; execution_time: number }
+export type TodoAttempt = { now: Date; tool_used: string; execution_time: number }
 
 const isFinished = (todo: Todo): boolean => todo.status === 'completed' || todo.status === 'failed'
 
@@ -166,8 +171,8 @@ const seconds = (value: number): number => (value > 0 && Number.isFinite(value) 
 export const startTodo = (todo: Todo): Todo =>
   todo.status === 'pending' ? { ...todo, status: 'processing', retry_after: null } : todo
 
-/** An unfinished or failed todo completed; of a completed one the first completion stands. */
-export const completeTodo = (todo: Todo, attempt: Attempt & { output: string }): Todo => {
+/** An unfinished or failed todo completed; a completed one keeps its first completion. */
+export const completeTodo = (todo: Todo, attempt: TodoAttempt & { output: string }): Todo => {
   if (todo.status === 'completed') return todo
   const completion_details = {
     completed_at: attempt.now.toISOString(),
@@ -179,13 +184,13 @@ export const completeTodo = (todo: Todo, attempt: Attempt & { output: string }):
 }
 
 /** Milliseconds to wait before retry number `retry` (from 1): 1 s, doubled each time, 60 s at most. */
-export const backOffMs = (retry: number): number => Math.min(1000 * 2 ** (retry - 1), maxBackOffMs)
+export const computeBackOffMs = (retry: number): number => Math.min(1000 * 2 ** (retry - 1), maxBackOffMs)
 
 /**
  * An unfinished todo after a failed try: pending with a back-off while retries are left, then failed.
  * So there are `max_retry + 1` tries in all, and `retry` is `max_retry + 1` once it has failed.
  */
-export const failTodo = (todo: Todo, attempt: Attempt & { error: string }): Todo => {
+export const failTodo = (todo: Todo, attempt: TodoAttempt & { error: string }): Todo => {
   if (isFinished(todo)) return todo
   const retry = todo.retry + 1
   const error = {
@@ -198,12 +203,12 @@ export const failTodo = (todo: Todo, attempt: Attempt & { error: string }): Todo
   }
   const failed = { ...todo, retry, error_history: [...todo.error_history, error] }
   if (retry > todo.max_retry) return { ...failed, status: 'failed', retry_after: null }
-  const retryAt = new Date(attempt.now.getTime() + backOffMs(retry))
+  const retryAt = new Date(attempt.now.getTime() + computeBackOffMs(retry))
   return { ...failed, status: 'pending', retry_after: retryAt.toISOString() }
 }
 
 /** Pending todos whose dependencies are all completed, retry time or not. */
-const unhinderedTodos = (todos: readonly Todo[]): Todo[] => {
+const listStartableTodos = (todos: readonly Todo[]): Todo[] => {
   const completed = new Set(todos.filter((todo) => todo.status === 'completed').map((todo) => todo.id))
   return todos.filter(
     (todo) => todo.status === 'pending' && todo.dependencies.every((id) => completed.has(id)),
@@ -211,14 +216,14 @@ const unhinderedTodos = (todos: readonly Todo[]): Todo[] => {
 }
 
 /** What can be started now: highest priority first, then the longest critical path, then the order of the list. */
-export const readyTodos = (todos: readonly Todo[], now: Date): Todo[] =>
-  unhinderedTodos(todos)
+export const listReadyTodos = (todos: readonly Todo[], now: Date): Todo[] =>
+  listStartableTodos(todos)
     .filter((todo) => isDue(todo, now))
     .sort((a, b) => b.priority - a.priority || b.critical_path_length - a.critical_path_length)
 
 /** Pending todos that depend, directly or through others, on a failed one: they need a new plan. */
-export const blockedTodos = (todos: readonly Todo[]): Todo[] => {
-  const behind = withDependents(todos, (place) => todos[place]?.status === 'failed')
+export const listBlockedTodos = (todos: readonly Todo[]): Todo[] => {
+  const behind = findWithDependents(todos, (place) => todos[place]?.status === 'failed')
   return todos.filter((todo) => todo.status === 'pending' && behind.has(todo.id))
 }
 
@@ -226,10 +231,10 @@ export const blockedTodos = (todos: readonly Todo[]): Todo[] => {
  * The earliest time at which there is something to do, when until then there is nothing: every unfinished todo
  * waits for its own retry time, or for one that does. Null when something is ready, in work or blocked, or all is done.
  */
-export const waitingUntil = (todos: readonly Todo[], now: Date): Date | null => {
+export const findWaitEnd = (todos: readonly Todo[], now: Date): Date | null => {
   if (todos.some((todo) => todo.status === 'processing')) return null
-  const unhindered = unhinderedTodos(todos)
+  const unhindered = listStartableTodos(todos)
   if (unhindered.length === 0 || unhindered.some((todo) => isDue(todo, now))) return null
-  if (blockedTodos(todos).length > 0) return null
+  if (listBlockedTodos(todos).length > 0) return null
   return new Date(Math.min(...unhindered.map((todo) => Date.parse(todo.retry_after ?? ''))))
 }

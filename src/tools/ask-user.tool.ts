@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { defineTool } from '../graph/tool.ts'
-import { cutText } from '../state/cut-text.ts'
-import { callInput, faultDraft, resultDraft } from './call-draft.ts'
+import { errorDraft, readCallInput, resultDraft } from '../graph/call-drafts.ts'
+import { defineTool } from '../graph/definitions.ts'
+import { cutText } from '../state/text/cut-text.ts'
 
 const expiresInMs = 7 * 24 * 60 * 60 * 1000
 
@@ -29,7 +29,7 @@ export default defineTool({
   reads: [],
   writes: [],
   async run(_state, context) {
-    const { question, options: offered = [], answer_type = 'text' } = callInput(context)
+    const { question, options: offered = [], answer_type = 'text' } = readCallInput(context)
     const options = [...new Set(offered)]
     const schema = answerSchema(answer_type, options)
     const reply = await context.ask({ question, schema, options, expires_in_ms: expiresInMs })
@@ -37,7 +37,7 @@ export default defineTool({
     if (reply.kind === 'expired') {
       const text =
         'Error: No answer came within 7 days. Go on without it, and say in the answer what is open.'
-      return context.checkpoint(faultDraft(`${asked}; no answer came in time`, text))
+      return context.checkpoint(errorDraft(`${asked}; no answer came in time`, text))
     }
     const answer = z.json().parse(reply.answer)
     const text = typeof answer === 'string' ? answer : JSON.stringify(answer)

@@ -1,16 +1,16 @@
 import { z } from 'zod'
-import { defineTool } from '../graph/tool.ts'
-import { answeredCall } from '../state/calls.ts'
-import { labelOfAction } from '../state/context/fence.ts'
-import { isSpilled, resultText } from '../state/context/results.ts'
-import { readResult } from '../state/inline-blobs.ts'
-import type { Blobs } from '../state/ports.ts'
+import { isInBlob, readResultText } from '../context/result-text.ts'
+import { errorDraft, readCallInput, resultDraft } from '../graph/call-drafts.ts'
+import { defineTool } from '../graph/definitions.ts'
+import { readAnsweredCall } from '../state/calls.ts'
+import { parseBlobResult } from '../state/inline-blobs.ts'
+import type { Blobs } from '../state/ports/blobs.ts'
+import { readActionLabel } from '../state/provenance.ts'
 import type { ReadonlyAction } from '../state/turn.ts'
-import { callInput, faultDraft, resultDraft } from './call-draft.ts'
 import { compilePattern, eachLine } from './files/pattern.ts'
-import { splitLines } from './files/text.ts'
+import { splitLines } from './files/text-lines.ts'
 
-/** Characters of one part: small enough to be shown whole. */
+/** Characters of one part: small enough to be whole in a prompt. */
 const partChars = 12_000
 const maxMatches = 100
 const maxLine = 500
@@ -29,16 +29,17 @@ export default defineTool({
   }),
   reads: ['action_history'],
   writes: [],
+  needs: ['blobs'],
   async run(state, context, signal) {
-    const { action_id: id, from = 0, pattern } = callInput(context)
+    const { action_id: id, from = 0, pattern } = readCallInput(context)
     const fail = (fault: string) =>
-      context.checkpoint(faultDraft(`Could not read the result of action ${id}`, `Error: ${fault}`))
+      context.checkpoint(errorDraft(`Could not read the result of action ${id}`, `Error: ${fault}`))
     const action = state.action_history.flat().find((one) => one.id === id)
     // what a model thought, and what it planned, is no result
-    if (!action || !answeredCall(action)) return fail(`action ${id} is not the result of a call.`)
-    const text = await wholeText(action, context.blobs)
+    if (!action || !readAnsweredCall(action)) return fail(`action ${id} is not the result of a call.`)
+    const text = await readWholeText(action, context.blobs)
     if (text === null) return fail(`the result of action ${id} is gone; make its call again.`)
-    const label = { action: id, provenance: labelOfAction(action).origin }
+    const label = { action: id, provenance: readActionLabel(action).origin }
     if (pattern !== undefined) {
       const found = await search(text, pattern, signal)
       if (typeof found === 'string') return fail(found)
@@ -58,21 +59,21 @@ export default defineTool({
   },
 })
 
-const wholeText = async (action: ReadonlyAction, blobs: Blobs): Promise<string | null> => {
-  if (!isSpilled(action)) return resultText(action)
+const readWholeText = async (action: ReadonlyAction, blobs: Blobs): Promise<string | null> => {
+  if (!isInBlob(action)) return readResultText(action)
   const bytes = await blobs.read(String(action.result.blob))
-  const result = bytes && readResult(Buffer.from(bytes).toString('utf8'))
-  return result ? resultText({ ...action, result }) : null
+  const result = bytes && parseBlobResult(Buffer.from(bytes).toString('utf8'))
+  return result ? readResultText({ ...action, result }) : null
 }
 
-type Found = { shown: string[]; total: number }
+type SearchResult = { shown: string[]; total: number }
 
 /** The lines that match, or what is wrong with the pattern. */
-const search = async (text: string, source: string, signal: AbortSignal): Promise<Found | string> => {
+const search = async (text: string, source: string, signal: AbortSignal): Promise<SearchResult | string> => {
   const compiled = compilePattern(source)
-  if (!compiled.ok) return compiled.fault
+  if (!compiled.ok) return compiled.error
   const lines = splitLines(text)
-  const found: Found = { shown: [], total: 0 }
+  const found: SearchResult = { shown: [], total: 0 }
   await eachLine(
     lines,
     { first: 1, last: lines.length },
@@ -87,7 +88,7 @@ const search = async (text: string, source: string, signal: AbortSignal): Promis
   return found
 }
 
-const matchText = (id: number, { shown, total }: Found): string =>
+const matchText = (id: number, { shown, total }: SearchResult): string =>
   total === 0
     ? `No line of the result of action ${id} matches.`
     : [

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type InputRequest, readAnswer } from '../../src/cli/ask.ts'
+import { type InputRequest, parseAnswer } from '../../src/cli/input-prompt.ts'
 
 const request = (schema: Record<string, string>, options: string[] = []): InputRequest => ({
   id: 'inp_1',
@@ -23,7 +23,7 @@ describe('what is typed as an answer', () => {
     ['[1', request({ type: 'array' }), undefined],
     ['anything at all ', request({ type: 'string' }), 'anything at all'],
     ['  ', request({ type: 'string' }), undefined],
-  ])('%j is read by the schema', (typed, asked, wanted) => {
-    expect(readAnswer(typed, asked)).toEqual(wanted)
+  ])('%j is parsed by the schema', (typed, asked, wanted) => {
+    expect(parseAnswer(typed, asked)).toEqual(wanted)
   })
 })

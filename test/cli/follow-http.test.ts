@@ -59,10 +59,10 @@ describe('following a run over HTTP', () => {
     expect(await follow(url, notes)).toEqual(['action 1', 'action 2', 'action 3', 'action 4', 'done'])
     expect(asked).toEqual([undefined, '2', '3'])
     expect(notes).toEqual([
-      'the connection was lost; connecting again …',
-      'connected again',
-      'the connection was lost; connecting again …',
-      'connected again',
+      'connection lost, reconnecting …',
+      'reconnected',
+      'connection lost, reconnecting …',
+      'reconnected',
     ])
   })
 
@@ -79,7 +79,7 @@ describe('following a run over HTTP', () => {
     expect(keys[0]).toBe(keys[1])
   })
 
-  test('gives up at once when the server refuses, with its code and faults', async () => {
+  test('gives up at once when the server refuses, with its code and its errors', async () => {
     const errors = [{ pointer: '/prompt', detail: 'is empty' }]
     const url = await serve((_request, response) =>
       problem(response, 422, {
@@ -96,7 +96,7 @@ describe('following a run over HTTP', () => {
     ])
   })
 
-  test('takes an ended run as cancelled enough', async () => {
+  test('treats a cancel of a run that has ended as done', async () => {
     const url = await serve((request, response) =>
       request.url === '/v1/runs'
         ? submitted(response)

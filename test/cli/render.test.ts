@@ -1,7 +1,6 @@
 import { PassThrough } from 'node:stream'
 import { describe, expect, test } from 'vitest'
-import { createJsonRenderer, createRenderer } from '../../src/cli/render.ts'
-import { createStreamed } from '../../src/cli/render-streamed.ts'
+import { createJsonRenderer, createRenderer, createStreamedText } from '../../src/cli/renderer.ts'
 import { cutToWidth, openTerminal } from '../../src/cli/terminal.ts'
 import type { ActionEvent, RunEvent, RunView } from '../../src/state/run-view.ts'
 import type { Todo, TodoStatus } from '../../src/state/runtime-state.ts'
@@ -68,8 +67,8 @@ const shown = (...events: RunEvent[]): string => {
   return String(out.read() ?? '')
 }
 
-describe('a run on plain paper', () => {
-  test('is a line per action, a line per todo that moved, the answer and what it took', () => {
+describe('a run in plain text', () => {
+  test('is one line per action, one per changed todo, the answer and the usage', () => {
     const text = shown(
       action(1, 'load-session'),
       todos(todo('a', 'processing'), todo('b', 'pending')),
@@ -99,11 +98,11 @@ describe('a run on plain paper', () => {
       'failed in planner: the key is refused (model_unauthorized)',
     )
     expect(shown(done({ finish_reason: 'steps' }))).toContain(
-      'completed with what there was: the limit of steps was reached',
+      'completed early: the limit of steps was reached',
     )
   })
 
-  test('shows a structured answer laid out', () => {
+  test('shows a structured answer formatted', () => {
     const output_structure = [{ id: 'n', expected: 'a number', content: 42, type: 'number' as const }]
     expect(shown(done({ answer: '{"n":42}', output_structure }))).toContain('  {\n    "n": 42\n  }\n')
   })
@@ -118,7 +117,7 @@ describe('a run on plain paper', () => {
   })
 })
 
-test('as JSON a run is one object per event and nothing else', () => {
+test('a run as JSON is one object per event and nothing else', () => {
   const [out, err] = [new PassThrough(), new PassThrough()]
   const renderer = createJsonRenderer(out, err)
   renderer.event(action(1, 'planner'))
@@ -130,7 +129,7 @@ test('as JSON a run is one object per event and nothing else', () => {
 })
 
 test('a new attempt voids the text that streamed before it', () => {
-  const streamed = createStreamed()
+  const streamed = createStreamedText()
   const delta = { run_id: 'run_1', node: 'planner', call: null }
   streamed.add({ ...delta, attempt: 1, text: 'wrong ' })
   streamed.add({ ...delta, attempt: 2, text: 'right' })
@@ -150,7 +149,7 @@ test.each([
   expect(cutToWidth(text, width)).toBe(wanted)
 })
 
-test('colours are for terminals, and never against NO_COLOR', () => {
+test('colors are written to terminals only, and never with NO_COLOR', () => {
   const tty = Object.assign(new PassThrough(), { isTTY: true }) as unknown as NodeJS.WriteStream
   const pipe = new PassThrough() as unknown as NodeJS.WriteStream
   const hasColors = (env: Record<string, string>, out: NodeJS.WriteStream) =>

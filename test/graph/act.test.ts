@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { act } from '../../src/graph/act.ts'
+import { sendCallEffect } from '../../src/graph/call-effect.ts'
 import { MasonError } from '../../src/state/errors.ts'
-import type { Effect, EffectRequest, PersonAnswer, Question, RunLog } from '../../src/state/ports.ts'
+import type { EffectRequest, EffectResult } from '../../src/state/ports/effects.ts'
+import type { PersonAnswer, Question } from '../../src/state/ports/questions.ts'
+import type { RunLog } from '../../src/state/ports/run-log.ts'
 
 const call = { plan_seq: 3, index: 0 }
 const never = new AbortController().signal
@@ -14,10 +16,15 @@ const request: EffectRequest = {
 const unknown = new MasonError('effect_unknown', 'it is not known', { detail: { effect_id: 'e1' } })
 const lost = new Error('the line broke')
 
-/** A ledger that answers as told, and what it was asked. */
+/** A ledger with scripted answers, and the calls it received. */
 const ledger = (...answers: (Error | string)[]) => {
   const seen: { class: string; resend: boolean }[] = []
-  const effect: RunLog['effect'] = async (_call, { class: kind }, _signal, options): Promise<Effect> => {
+  const effect: RunLog['effect'] = async (
+    _call,
+    { class: kind },
+    _signal,
+    options,
+  ): Promise<EffectResult> => {
     seen.push({ class: kind, resend: options?.resend ?? false })
     const answer = answers.shift()
     if (answer instanceof Error) throw answer
@@ -37,23 +44,26 @@ const person = (answer: PersonAnswer) => {
 const says = (answer: string) => person({ kind: 'answered', answer })
 
 describe('a side effect of a call', () => {
-  test('that is answered asks nobody', async () => {
+  test('that succeeds asks no person', async () => {
     const { seen, log } = ledger('receipt')
     const { questions, ask } = says('it did not')
-    expect(await act(log, call, request, ask, never)).toEqual({ effect_id: 'e1', response: 'receipt' })
+    expect(await sendCallEffect(log, call, request, ask, never)).toEqual({
+      effect_id: 'e1',
+      response: 'receipt',
+    })
     expect([seen.length, questions.length]).toEqual([1, 0])
   })
 
   test('whose send threw goes through the ledger again, under the same call', async () => {
     const { seen, log } = ledger(lost, 'receipt')
-    expect((await act(log, call, request, says('it did not').ask, never)).response).toBe('receipt')
+    expect((await sendCallEffect(log, call, request, says('it did not').ask, never)).response).toBe('receipt')
     expect(seen.map((entry) => entry.class)).toEqual(['keyed', 'keyed'])
   })
 
   test('that stays unknown is asked of a person, and is not sent again when it took place', async () => {
     const { seen, log } = ledger(lost, lost, unknown)
     const { questions, ask } = says('it took place')
-    expect(await act(log, call, request, ask, never)).toEqual({
+    expect(await sendCallEffect(log, call, request, ask, never)).toEqual({
       effect_id: 'e1',
       response: 'confirmed by a person',
     })
@@ -61,26 +71,26 @@ describe('a side effect of a call', () => {
     expect(questions).toMatchObject([{ options: ['it took place', 'it did not'] }])
   })
 
-  test('is sent again on the word of a person that it did not take place', async () => {
+  test('is sent again when a person says that it did not take place', async () => {
     const { seen, log } = ledger(unknown, 'receipt')
-    expect((await act(log, call, request, says('it did not').ask, never)).response).toBe('receipt')
+    expect((await sendCallEffect(log, call, request, says('it did not').ask, never)).response).toBe('receipt')
     expect(seen.at(-1)).toEqual({ class: 'keyed', resend: true })
   })
 
-  test('stays unknown when nobody answers, or the call has had its question', async () => {
+  test('stays unknown when no person answers, or the call has already asked', async () => {
     await expect(
-      act(ledger(unknown).log, call, request, person({ kind: 'expired' }).ask, never),
+      sendCallEffect(ledger(unknown).log, call, request, person({ kind: 'expired' }).ask, never),
     ).rejects.toBe(unknown)
-    await expect(act(ledger(unknown).log, call, request, null, never)).rejects.toBe(unknown)
+    await expect(sendCallEffect(ledger(unknown).log, call, request, null, never)).rejects.toBe(unknown)
   })
 
-  test('is let go of at once when the run is stopped or the lease is lost', async () => {
+  test('is abandoned at once when the run is stopped or the lease is lost', async () => {
     const leaseLost = new MasonError('lease_lost', 'another worker has this run')
     const { seen, log } = ledger(leaseLost)
-    await expect(act(log, call, request, null, never)).rejects.toBe(leaseLost)
+    await expect(sendCallEffect(log, call, request, null, never)).rejects.toBe(leaseLost)
     expect(seen).toHaveLength(1)
     const stopped = ledger(lost)
-    await expect(act(stopped.log, call, request, null, AbortSignal.abort())).rejects.toBe(lost)
+    await expect(sendCallEffect(stopped.log, call, request, null, AbortSignal.abort())).rejects.toBe(lost)
     expect(stopped.seen).toHaveLength(1)
   })
 })

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { buildGraph } from '../../src/graph/build.ts'
 import { loadParts } from '../../src/graph/load.ts'
 import { isMasonError } from '../../src/state/errors.ts'
+import { listNeededServices } from '../support/services.ts'
 
 let folder = ''
 beforeAll(async () => {
@@ -28,13 +29,14 @@ const faultsOf = async (files: Record<string, string>): Promise<string[]> => {
     return []
   } catch (error) {
     if (!isMasonError(error, 'invalid_graph')) throw error
-    return (error.detail as { faults: string[] }).faults.map((fault) => fault.replace(`${own}/`, ''))
+    return (error.detail as { faults: string[] }).faults.map((error) => error.replace(`${own}/`, ''))
   }
 }
 
 describe('loading nodes and tools', () => {
   test("the project's own make a graph", async () => {
-    const graph = buildGraph(await loadParts())
+    const parts = await loadParts()
+    const graph = buildGraph(parts, listNeededServices(parts))
     expect(graph.parts.nodes.map((node) => node.name).sort()).toEqual([
       'compaction',
       'end',
@@ -54,7 +56,7 @@ describe('loading nodes and tools', () => {
     ).toEqual([])
   })
 
-  test('all faults are told at once, each with its file or name and what to do', async () => {
+  test('all errors are reported at once, each with its file or name and a remedy', async () => {
     const faults = await faultsOf({
       'wrong-name.tool.ts': toolText('right_name'),
       'nothing.tool.ts': 'export const x = 1',
@@ -72,7 +74,7 @@ describe('loading nodes and tools', () => {
       'throws.tool.ts: cannot be loaded: boom',
       'wrong-name.tool.ts: defines "right_name"; name the file right-name.tool.ts, or the tool "wrong_name"',
       '"calculate" is defined twice; rename one of them',
-      'node "lost" leads to "nowhere", which is not there; mend its next',
+      'node "lost" leads to "nowhere", which is not there; correct its next',
       'tool "kindless" has no kind; name one of prepare, call, output',
       'tool "odd" has the unknown kind "cal"; the kinds are prepare, call, output',
       'tool "odd" reads "nope", which is no field of the state',
@@ -81,7 +83,7 @@ describe('loading nodes and tools', () => {
     ])
   })
 
-  test('a folder that is not there is a fault, not a crash', async () => {
+  test('a missing folder is an error, not a crash', async () => {
     await expect(loadParts([join(folder, 'none')])).rejects.toMatchObject({
       code: 'invalid_graph',
       message: expect.stringContaining('none: cannot be read'),
@@ -89,10 +91,11 @@ describe('loading nodes and tools', () => {
   })
 
   test("a tool may have a name that the router's own channels might have", async () => {
-    const { tools, nodes } = await loadParts()
+    const parts = await loadParts()
+    const { tools, nodes } = parts
     const [calculate] = tools.filter((tool) => tool.name === 'calculate')
     if (!calculate) throw new Error('no calculate')
     const named = ['state', 'call'].map((name) => ({ ...calculate, name }))
-    expect(() => buildGraph({ nodes, tools: [...tools, ...named] })).not.toThrow()
+    expect(() => buildGraph({ nodes, tools: [...tools, ...named] }, listNeededServices(parts))).not.toThrow()
   })
 })

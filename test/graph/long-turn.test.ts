@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { fold } from '../../src/state/fold.ts'
+import { foldActions } from '../../src/state/fold.ts'
 import { answer, body, plan } from '../support/actions.ts'
 import { memoryRun, modelsOf, workOn } from '../support/memory-run.ts'
 import { callTool, graphWith } from '../support/parts.ts'
@@ -57,7 +57,7 @@ const looksOfStep = async (size: number): Promise<number> => {
   return ((marks.at(-1) ?? 0) - (marks[0] ?? 0)) / 11
 }
 
-test('ten times the actions are looked into no more often by the next step', async () => {
+test('a turn with ten times the actions is read no more often by the next step', async () => {
   const [short, long] = [await looksOfStep(900), await looksOfStep(9000)]
   expect(long).toBeLessThanOrEqual(short * 1.1 + 1)
 })
@@ -65,12 +65,12 @@ test('ten times the actions are looked into no more often by the next step', asy
 test('taking over a long turn costs time in proportion to its rows', () => {
   const looksOf = (size: number): number => {
     const { looks, watched } = counting(longTurn(size))
-    fold(watched)
+    foldActions(watched)
     return looks.count / size
   }
   expect(looksOf(10_000)).toBeLessThanOrEqual(looksOf(1000) * 1.1)
   const rows = longTurn(10_000)
-  const state = fold(rows)
+  const state = foldActions(rows)
   expect(state.action_history[0]).toHaveLength(rows.length)
   expect(state.action_history[0]?.[2]?.relevance).toBe(0.7)
 })

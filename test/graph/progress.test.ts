@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { reachedCost, reachedLimit } from '../../src/graph/limits.ts'
-import { progress } from '../../src/graph/progress.ts'
+import { findReachedCost, findReachedLimit } from '../../src/graph/limits.ts'
+import { checkProgress } from '../../src/graph/progress.ts'
 import { applyAction } from '../../src/state/fold.ts'
 import { type ActionBody, emptyState, type Json } from '../../src/state/runtime-state.ts'
 import { answer, body, plan, stateOf } from '../support/actions.ts'
@@ -20,18 +20,18 @@ const rounds = (...all: Round[]): ActionBody[] => [
     }),
   ]),
 ]
-const verdict = (...all: Round[]) => progress(stateOf(rounds(...all)))
+const verdict = (...all: Round[]) => checkProgress(stateOf(rounds(...all)))
 
 describe('progress', () => {
   test('the same call with the same result twice asks for a new plan, a third time stops', () => {
     expect(verdict({}).verdict).toBe('ok')
     expect(verdict({}, { args: { page: 2 } }, {})).toEqual({
       verdict: 'replan',
-      why: 'fetch was called with the same arguments and gave the same result twice',
+      reason: 'fetch was called with the same arguments and gave the same result twice',
     })
     expect(verdict({}, {}, {})).toEqual({
       verdict: 'stop',
-      why: 'fetch was called with the same arguments and gave the same result three times',
+      reason: 'fetch was called with the same arguments and gave the same result three times',
     })
   })
 
@@ -40,9 +40,9 @@ describe('progress', () => {
     expect(verdict({ text: 'a' }, { text: 'b' }, { text: 'c' }).verdict).toBe('ok')
   })
 
-  test('what a call brought is compared whole, and long arguments too', () => {
+  test('results and long arguments of calls are compared whole', () => {
     const brought = (...results: Record<string, Json>[]) =>
-      progress(
+      checkProgress(
         stateOf(
           results.flatMap((result) => [plan([{ tool: 'fetch', args: {} }]), answer('fetch', 0, result)]),
         ),
@@ -58,7 +58,10 @@ describe('progress', () => {
 
   test('the same gap counts whatever its case and spaces', () => {
     const [one, two, three] = ['No price', 'no  PRICE', ' no price '].map((gap, n) => ({ args: { n }, gap }))
-    expect(verdict(one ?? {}, two ?? {})).toEqual({ verdict: 'replan', why: 'the same gap was found twice' })
+    expect(verdict(one ?? {}, two ?? {})).toEqual({
+      verdict: 'replan',
+      reason: 'the same gap was found twice',
+    })
     expect(verdict(one ?? {}, two ?? {}, three ?? {}).verdict).toBe('stop')
   })
 
@@ -80,8 +83,8 @@ describe('progress', () => {
       plan([{ tool: 'fetch' }, { tool: 'fetch' }, { tool: 'fetch' }]),
       ...[0, 1, 2].map((index) => answer('fetch', index, { text: 'same' })),
     ]
-    expect(progress(stateOf([body('load-session'), ...block])).verdict).toBe('ok')
-    expect(progress(stateOf([body('load-session'), ...block, ...block])).verdict).toBe('replan')
+    expect(checkProgress(stateOf([body('load-session'), ...block])).verdict).toBe('ok')
+    expect(checkProgress(stateOf([body('load-session'), ...block, ...block])).verdict).toBe('replan')
   })
 
   test('asked after every action says the same as asked for the first time, also where the window moves on', () => {
@@ -104,9 +107,9 @@ describe('progress', () => {
             body: one,
             patch: at === 0 ? { prompts: 'x' } : {},
           })
-          const told = progress(state)
-          if (at % 7 === 0 || at > 610) expect(told).toEqual(progress(structuredClone(state)))
-          verdicts.add(told.verdict)
+          const checked = checkProgress(state)
+          if (at % 7 === 0 || at > 610) expect(checked).toEqual(checkProgress(structuredClone(state)))
+          verdicts.add(checked.verdict)
         }
       }),
       { numRuns: 6, endOnFailure: true },
@@ -123,27 +126,33 @@ describe('limits', () => {
 
   test('a step is an action, end included: what is planned and the end must still fit', () => {
     const state = stateOf(rounds({}))
-    expect(reachedLimit(state, { max_steps: 6 }, 1)).toBeNull()
-    expect(reachedLimit(state, { max_steps: 6 }, 2)).toEqual({ status: 'completed', reason: 'steps' })
-    expect(reachedLimit(state, { max_steps: 5 }, 1)).toEqual({ status: 'completed', reason: 'steps' })
+    expect(findReachedLimit(state, { max_steps: 6 }, 1)).toBeNull()
+    expect(findReachedLimit(state, { max_steps: 6 }, 2)).toEqual({ status: 'completed', reason: 'steps' })
+    expect(findReachedLimit(state, { max_steps: 5 }, 1)).toEqual({ status: 'completed', reason: 'steps' })
   })
 
   test('tokens end the run once that many are used', () => {
-    expect(reachedLimit(used(99), { max_tokens: 100 }, 1)).toBeNull()
-    expect(reachedLimit(used(100), { max_tokens: 100 }, 1)).toEqual({ status: 'completed', reason: 'tokens' })
+    expect(findReachedLimit(used(99), { max_tokens: 100 }, 1)).toBeNull()
+    expect(findReachedLimit(used(100), { max_tokens: 100 }, 1)).toEqual({
+      status: 'completed',
+      reason: 'tokens',
+    })
   })
 
   test('cost ends the run once it is reached, where costs are known', async () => {
     const cost = async () => 0.5
-    expect(await reachedCost({ cost }, { max_cost: 0.500001 })).toBeNull()
-    expect(await reachedCost({ cost }, { max_cost: 0.5 })).toEqual({ status: 'completed', reason: 'cost' })
-    expect(await reachedCost({ cost }, {})).toBeNull()
-    expect(await reachedCost({}, { max_cost: 0.5 })).toBeNull()
+    expect(await findReachedCost({ cost }, { max_cost: 0.500001 })).toBeNull()
+    expect(await findReachedCost({ cost }, { max_cost: 0.5 })).toEqual({
+      status: 'completed',
+      reason: 'cost',
+    })
+    expect(await findReachedCost({ cost }, {})).toBeNull()
+    expect(await findReachedCost({}, { max_cost: 0.5 })).toBeNull()
   })
 
   test('a third repetition ends the run', () => {
-    expect(reachedLimit(stateOf(rounds({}, {})), {}, 1)).toBeNull()
-    expect(reachedLimit(stateOf(rounds({}, {}, {})), {}, 1)).toEqual({
+    expect(findReachedLimit(stateOf(rounds({}, {})), {}, 1)).toBeNull()
+    expect(findReachedLimit(stateOf(rounds({}, {}, {})), {}, 1)).toEqual({
       status: 'completed',
       reason: 'no_progress',
     })

@@ -1,22 +1,22 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { route, type Target } from '../../src/graph/route.ts'
+import { findNextTargets, type VisitTarget } from '../../src/graph/route.ts'
 import type { Action, ActionBody } from '../../src/state/runtime-state.ts'
 import { action, answer, body, plan } from '../support/actions.ts'
 
 /** One thing after the other as the graph would do it, with what is still to do kept on the side. */
-type Step = { body: ActionBody; open: Target[] }
+type Step = { body: ActionBody; open: VisitTarget[] }
 type Choices = { pick(max: number): number }
 
-const single = (node: string): Target[] => [{ node, call: null }]
+const single = (node: string): VisitTarget[] => [{ node, call: null }]
 
 /** What comes once a group of branches is through. */
 const group = (
   choices: Choices,
-  open: Target[],
+  open: VisitTarget[],
   isSequential: boolean,
-  lay: (target: Target) => ActionBody,
-  after: Target[],
+  toBody: (target: VisitTarget) => ActionBody,
+  after: VisitTarget[],
 ): Step[] => {
   const steps: Step[] = []
   const left = [...open]
@@ -24,7 +24,7 @@ const group = (
     const [target] = left.splice(isSequential ? 0 : choices.pick(left.length), 1)
     if (!target) break
     const due = isSequential ? left.slice(0, 1) : [...left]
-    steps.push({ body: lay(target), open: left.length > 0 ? due : after })
+    steps.push({ body: toBody(target), open: left.length > 0 ? due : after })
   }
   return steps
 }
@@ -32,17 +32,17 @@ const group = (
 /** A random turn: a fan-out of prepare tools, rounds of calls with their reflection, an answer, the end. */
 const simulate = (choices: Choices): Step[] => {
   const prepares = ['user-context', 'recall-memory', 'preprocess-files'].slice(0, 1 + choices.pick(3))
-  const first: Target[] = prepares.map((node) => ({ node, call: null }))
+  const first: VisitTarget[] = prepares.map((node) => ({ node, call: null }))
   const understands = choices.pick(2) === 1
   const steps: Step[] = [{ body: body('load-session', { next: prepares }), open: first }]
   const afterPrepare = understands ? 'understand' : 'planner'
-  const prepare = ({ node }: Target): ActionBody => body(node, { next: [afterPrepare] })
+  const prepare = ({ node }: VisitTarget): ActionBody => body(node, { next: [afterPrepare] })
   steps.push(...group(choices, first, false, prepare, single(afterPrepare)))
   if (understands) steps.push({ body: body('understand', { next: ['planner'] }), open: single('planner') })
   for (let round = choices.pick(4); round > 0; round--) {
     const tools = Array.from({ length: 1 + choices.pick(4) }, () => `tool${choices.pick(3)}`)
     const isSequential = choices.pick(2) === 1
-    const calls: Target[] = tools.map((node, call) => ({ node, call }))
+    const calls: VisitTarget[] = tools.map((node, call) => ({ node, call }))
     steps.push({
       body: plan(
         tools.map((tool) => ({ tool })),
@@ -51,9 +51,9 @@ const simulate = (choices: Choices): Step[] => {
       open: isSequential ? calls.slice(0, 1) : calls,
     })
     // a tool's own data may have the names that a plan uses
-    const lay = ({ node, call }: Target): ActionBody =>
+    const toBody = ({ node, call }: VisitTarget): ActionBody =>
       answer(node, call ?? 0, { calls: ['+49 30 1234'], block: 'sequential', judged: [] })
-    steps.push(...group(choices, calls, isSequential, lay, single('reflection')))
+    steps.push(...group(choices, calls, isSequential, toBody, single('reflection')))
     steps.push({ body: body('reflection', { next: ['planner'] }), open: single('planner') })
   }
   steps.push({ body: body('planner', { result: { draft: 'x' }, next: ['answer'] }), open: single('answer') })
@@ -66,12 +66,12 @@ const turns = fc
   .map((numbers) => simulate({ pick: (max) => (numbers.next().value ?? 0) % max }))
 const actionsOf = (steps: readonly Step[]): Action[] =>
   steps.map((step, at) => ({ id: at + 1, ...step.body }))
-const sorted = (targets: readonly Target[]): string[] =>
+const sorted = (targets: readonly VisitTarget[]): string[] =>
   targets.map((target) => JSON.stringify(target)).sort()
 
 describe('route', () => {
   test('an empty turn begins with load-session', () => {
-    expect(route([], true)).toEqual(single('load-session'))
+    expect(findNextTargets([], true)).toEqual(single('load-session'))
   })
 
   test('a run taken over after any action goes on with exactly what has no action yet', () => {
@@ -79,7 +79,7 @@ describe('route', () => {
       fc.property(turns, (steps) => {
         const actions = actionsOf(steps)
         for (const [at, { open }] of steps.entries())
-          expect(sorted(route(actions.slice(0, at + 1), true))).toEqual(sorted(open))
+          expect(sorted(findNextTargets(actions.slice(0, at + 1), true))).toEqual(sorted(open))
       }),
       { numRuns: 300 },
     )
@@ -89,7 +89,7 @@ describe('route', () => {
     fc.assert(
       fc.property(turns, (steps) => {
         const actions = actionsOf(steps)
-        const sent = actions.flatMap((_, at) => route(actions.slice(0, at + 1), false))
+        const sent = actions.flatMap((_, at) => findNextTargets(actions.slice(0, at + 1), false))
         const done = actions.slice(1).map(({ node, result }) => ({
           node,
           call: (result.call as { index: number } | undefined)?.index ?? null,
@@ -100,13 +100,13 @@ describe('route', () => {
     )
   })
 
-  test('a call that stands twice is two calls', () => {
+  test('a call that is listed twice is two calls', () => {
     const twice = plan([{ tool: 'fetch' }, { tool: 'fetch' }])
     const half = [
       { id: 1, ...twice },
       { id: 2, ...answer('fetch', 1) },
     ]
-    expect(route(half, true)).toEqual([{ node: 'fetch', call: 0 }])
+    expect(findNextTargets(half, true)).toEqual([{ node: 'fetch', call: 0 }])
   })
 
   test('members of a fan-out that lead to the same node lead there once', () => {
@@ -115,6 +115,6 @@ describe('route', () => {
       action(2, 'a', { next: ['planner'] }),
       action(3, 'b', { next: ['planner'] }),
     ]
-    expect(route(actions, false)).toEqual(single('planner'))
+    expect(findNextTargets(actions, false)).toEqual(single('planner'))
   })
 })

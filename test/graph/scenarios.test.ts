@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { withScenario } from '../../src/graph/scenario.ts'
-import type { ModelRequest } from '../../src/state/ports.ts'
-import type { Scenario } from '../../src/state/registry/scenario.ts'
+import { withScenario } from '../../src/graph/scenario-defaults.ts'
+import type { ModelRequest } from '../../src/state/ports/models.ts'
 import type { AdmittedRequest } from '../../src/state/run-request.ts'
+import type { Scenario } from '../../src/state/scenario.ts'
 import { checkInvariants } from '../support/invariants.ts'
 import { memoryRun, modelsOf, type Said, workOn } from '../support/memory-run.ts'
 import { callTool, graphWith } from '../support/parts.ts'
@@ -53,7 +53,7 @@ const walked = async (
 }
 
 describe('a request in a scenario', () => {
-  test('takes what it does not say itself from the row, member by member', () => {
+  test('takes what it does not set itself from the row, member by member', () => {
     const row = scenario({
       tools: ['a'],
       output_tool: 'report',
@@ -119,7 +119,7 @@ describe('a request in a scenario', () => {
     expect(byRules.nodes).toContain('reflection')
   })
 
-  test('that nobody has made stays a free text', async () => {
+  test('with a name that is no row stays free text', async () => {
     const { state, asked, outcome } = await walked({ scenario: 'anything' }, scenario({ tools: [] }))
     expect(state.scenario).toBe('anything')
     expect(asked('planner')[0]?.tools?.map(({ name }) => name)).toContain('shout')
@@ -133,7 +133,7 @@ describe('a scenario that understand chooses', () => {
   const think = ({ role }: ModelRequest, nth: number): Said =>
     role === 'understand' ? { text: chosen } : usual(role, nth)
 
-  test('is named as its row is, and holds from there on', async () => {
+  test('has the name of its row, and applies from there on', async () => {
     const row = scenario({
       description: 'Orders and returns.',
       tools: ['shout'],
@@ -152,7 +152,7 @@ describe('a scenario that understand chooses', () => {
     expect(nodes).toEqual(['load-session', 'user-context', 'understand', 'end'])
   })
 
-  test('is not looked for where the request names one, or the session has one', async () => {
+  test('is not searched for when the request names one, or the session has one', async () => {
     const { state, asked } = await walked({ ...long, scenario: 'own words' }, scenario(), think)
     expect(asked('understand')[0]?.messages[0]?.content).not.toContain('- support')
     expect(state.scenario).toBe('own words')

@@ -1,9 +1,9 @@
 import { describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
-import { defineTool } from '../../src/graph/tool.ts'
+import { defineTool } from '../../src/graph/definitions.ts'
 import { MasonError } from '../../src/state/errors.ts'
-import { fold } from '../../src/state/fold.ts'
-import { Stopped } from '../../src/state/stopped.ts'
+import { foldActions } from '../../src/state/fold.ts'
+import { RunStoppedError } from '../../src/state/run-stop.ts'
 import { deferred } from '../support/deferred.ts'
 import { checkInvariants } from '../support/invariants.ts'
 import { type MemoryRun, memoryRun, planners, type Said, workOn } from '../support/memory-run.ts'
@@ -33,7 +33,7 @@ describe('a run that is stopped', () => {
     const graph = await graphWith()
     const memory = memoryRun({ prompt: 'hello', ...request })
     const control = new AbortController()
-    control.abort(new Stopped(kind === 'cancel' ? { kind, reason: 'changed my mind' } : { kind }))
+    control.abort(new RunStoppedError(kind === 'cancel' ? { kind, reason: 'changed my mind' } : { kind }))
     return { memory, ...(await workOn(graph, memory, { control })) }
   }
 
@@ -52,7 +52,7 @@ describe('a run that is stopped', () => {
     const graph = await graphWith([
       callTool(
         'hang',
-        (_args, signal) =>
+        (_args, _context, signal) =>
           new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
       ),
     ])
@@ -63,7 +63,7 @@ describe('a run that is stopped', () => {
     expect(nodes(memory).at(-1)).toBe('end')
   })
 
-  test('does not wait for a tool that ignores its signal, and what that tool lays later is refused', async () => {
+  test('does not wait for a tool that ignores its signal, and refuses its later checkpoint', async () => {
     const release = deferred<string>()
     const graph = await graphWith([callTool('deaf', () => release.promise)])
     const memory = memoryRun({ prompt: 'hang', limits: { timeout_ms: 60 } })
@@ -78,11 +78,11 @@ describe('a run that is stopped', () => {
     expect(unhandled).not.toHaveBeenCalled()
   })
 
-  test('handed back in the middle it is taken up where it stood', async () => {
+  test('that is handed back in the middle continues from its last action', async () => {
     const control = new AbortController()
     const graph = await graphWith([
       callTool('slow', () => {
-        control.abort(new Stopped({ kind: 'hand_back' }))
+        control.abort(new RunStoppedError({ kind: 'hand_back' }))
         return 'x'
       }),
     ])
@@ -91,7 +91,7 @@ describe('a run that is stopped', () => {
     expect((await workOn(graph, memory, { models, control })).left).toBe('handed_back')
     expect(memory.ended).toBeNull()
     expect((await workOn(graph, memory, { models })).left).toBe('ended')
-    checkInvariants(fold(memory.rows))
+    checkInvariants(foldActions(memory.rows))
   })
 })
 
@@ -155,7 +155,7 @@ describe('a node that fails', () => {
 })
 
 describe('a run that fails while other branches are under way', () => {
-  test('tells them to stop: nobody waits for what they do', async () => {
+  test('aborts them and does not wait for their results', async () => {
     const stopped = deferred<unknown>()
     const graph = await graphWith([
       prepare('breaks', async () => {
@@ -187,21 +187,16 @@ describe('a run that fails while other branches are under way', () => {
 describe('a tool that asks a person', () => {
   test('may ask one question in a call: the answer to it is no answer to a second', async () => {
     const graph = await graphWith([
-      defineTool({
-        name: 'asks_twice',
-        description: 'Asks twice',
-        kinds: ['call'],
-        input: z.record(z.string(), z.json()),
-        reads: [],
-        writes: [],
-        async run(_state, context) {
+      callTool(
+        'asks_twice',
+        async (_args, context) => {
           const ask = (question: string) =>
             context.ask({ question, schema: {}, options: [], expires_in_ms: 1000 })
           await ask('Pay 10?')
-          const second = await ask('Pay 1000?')
-          return context.checkpoint({ summary: 'Asked', result: { text: JSON.stringify(second) } })
+          return JSON.stringify(await ask('Pay 1000?'))
         },
-      }),
+        false,
+      ),
     ])
     const memory = memoryRun({ prompt: 'pay' })
     const models = planners(calls('asks_twice'), { text: 'Done.' })

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { streamField } from '../../src/graph/stream-field.ts'
+import { streamField } from '../../src/graph/text-streaming.ts'
 
 const streamed = (json: string, cuts: readonly number[]): string => {
   let text = ''
@@ -35,14 +35,14 @@ test('the text of a field comes out whole, wherever its JSON is cut', () => {
   )
 })
 
-test('a new attempt begins anew, and what is no such JSON gives nothing', () => {
-  const told: [string, number][] = []
-  const take = streamField('answer', (text, attempt) => void told.push([text, attempt]))
+test('a new attempt starts over, and JSON without the field gives nothing', () => {
+  const emitted: [string, number][] = []
+  const take = streamField('answer', (text, attempt) => void emitted.push([text, attempt]))
   take('{"answer": "Hel', 1)
   take('{"answer": "Good"', 2)
   take(' and more', 2)
   take('no JSON', 3)
-  expect(told).toEqual([
+  expect(emitted).toEqual([
     ['Hel', 1],
     ['Good', 2],
   ])

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { fold } from '../../src/state/fold.ts'
-import { Stopped } from '../../src/state/stopped.ts'
+import { foldActions } from '../../src/state/fold.ts'
+import { RunStoppedError } from '../../src/state/run-stop.ts'
 import { checkInvariants } from '../support/invariants.ts'
 import { memoryRun, planners, workOn } from '../support/memory-run.ts'
 import { callTool, graphWith } from '../support/parts.ts'
@@ -18,29 +18,29 @@ const beginNew = async () => {
   return { older, newer, memory, models }
 }
 
-describe('a worker that does not know the node a run stands at', () => {
-  test('leaves the run to one that does, and lays nothing', async () => {
+describe('a worker that does not know the next node of a run', () => {
+  test('leaves the run to one that does, and appends nothing', async () => {
     const { older, newer, memory, models } = await beginNew()
     expect((await workOn(older, memory)).left).toBe('requeued')
     expect([memory.rows.length, memory.ended]).toEqual([3, null])
     expect((await workOn(newer, memory, { models })).left).toBe('ended')
     expect(memory.ended?.outcome).toEqual({ status: 'completed', reason: 'answered' })
-    checkInvariants(fold(memory.rows))
+    checkInvariants(foldActions(memory.rows))
   })
 
-  test('ends it by name when nobody who knows has come', async () => {
+  test("fails the run with the node's name when no such worker has come", async () => {
     const { older, memory } = await beginNew()
     memory.passesOn = false
     expect((await workOn(older, memory)).left).toBe('ended')
     expect(memory.ended?.outcome).toMatchObject({ status: 'failed', reason: 'invalid_graph' })
     expect(JSON.stringify(memory.ended?.result.error)).toMatch(/"novel.*start workers of the version/)
-    checkInvariants(fold(memory.rows))
+    checkInvariants(foldActions(memory.rows))
   })
 
-  test('ends it as cancelled when that is what it is to be', async () => {
+  test('ends the run as cancelled when a cancel was requested', async () => {
     const { older, memory } = await beginNew()
     const control = new AbortController()
-    control.abort(new Stopped({ kind: 'cancel', reason: 'enough' }))
+    control.abort(new RunStoppedError({ kind: 'cancel', reason: 'enough' }))
     expect((await workOn(older, memory, { control })).left).toBe('ended')
     expect(memory.ended?.outcome).toEqual({ status: 'cancelled', reason: 'enough' })
   })

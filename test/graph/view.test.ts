@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { checkWrites, createView } from '../../src/graph/view.ts'
+import { checkWrites, createView } from '../../src/graph/state-view.ts'
 import { isMasonError, type MasonError } from '../../src/state/errors.ts'
 import { emptyState, type RuntimeState } from '../../src/state/runtime-state.ts'
 

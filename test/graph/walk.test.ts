@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { defineTool } from '../../src/graph/tool.ts'
+import { defineTool } from '../../src/graph/definitions.ts'
 import { checkInvariants } from '../support/invariants.ts'
 import { type MemoryRun, memoryRun, modelsOf, planners, type Said, workOn } from '../support/memory-run.ts'
 import { callTool, graphWith } from '../support/parts.ts'
@@ -11,8 +11,8 @@ const calls = (...names: string[]): Said => ({
   tool_calls: names.map((name, n) => ({ id: `c${n}`, name, arguments: { n } })),
 })
 
-describe('a walk', () => {
-  test('lays one action a visit, and holds what its rows add up to', async () => {
+describe('a run of the graph', () => {
+  test('appends one action a visit, and its state is the fold of its rows', async () => {
     const graph = await graphWith([callTool('look', () => 'seen')])
     const memory = memoryRun({ prompt: 'look twice' })
     const models = planners(calls('look', 'look'), { text: 'Seen twice.' })
@@ -51,7 +51,7 @@ describe('a walk', () => {
     return { memory, done, left, state }
   }
 
-  test('taken over after any action it ends as if nothing had happened, and no call has two actions', async () => {
+  test('that is taken over after any action ends the same, and no call has two actions', async () => {
     const whole = await withDeaths([], false)
     await fc.assert(
       fc.asyncProperty(
@@ -107,7 +107,7 @@ describe('a walk', () => {
         context.checkpoint({ summary: 's', next: ['nowhere'] }) as never,
       /leads to "nowhere", which is not there/,
     ],
-  ])('a tool that %s is told so as a result, and the run goes on', async (_, work, fault) => {
+  ])('a tool that %s gets that as its result, and the run goes on', async (_, work, message) => {
     const wrong = defineTool({
       name: 'wrong',
       description: 'wrong',
@@ -121,12 +121,12 @@ describe('a walk', () => {
     await workOn(await graphWith([wrong]), memory, { models: planners(calls('wrong'), { text: 'No.' }) })
     expect(memory.rows.find(({ body }) => body.node === 'wrong')?.body.result).toMatchObject({
       is_error: true,
-      text: expect.stringMatching(fault),
+      text: expect.stringMatching(message),
     })
     expect(memory.ended?.outcome).toEqual({ status: 'completed', reason: 'answered' })
   })
 
-  test('a tool that does not wait for its checkpoint still lays exactly that one action', async () => {
+  test('a tool that does not wait for its checkpoint still appends exactly that one action', async () => {
     const hasty = defineTool({
       name: 'hasty',
       description: 'hasty',

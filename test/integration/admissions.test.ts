@@ -1,35 +1,26 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createTokens } from '../../src/infra/admin/tokens.ts'
-import { systemClock } from '../../src/infra/clock.ts'
-import { type Database, one } from '../../src/infra/database/database.ts'
-import { createAdmissions } from '../../src/infra/runs/admissions.ts'
-import { ensureBusiness } from '../../src/infra/runs/admit.ts'
+import { beforeEach, describe, expect } from 'vitest'
+import { ensureBusiness } from '../../src/accounts/businesses.ts'
+import { createTokens } from '../../src/accounts/tokens.ts'
+import { createAdmissions } from '../../src/engine/runs/admission-batches.ts'
+import { type Database, queryOne } from '../../src/infra/database/database.ts'
+import { systemClock } from '../../src/infra/lib/system-clock.ts'
 import { MasonError } from '../../src/state/errors.ts'
 import type { RunRequest } from '../../src/state/run-request.ts'
-import { type Backend, openBackend, unique } from '../support/backend.ts'
-import { codeOf, count } from '../support/spine.ts'
+import { unique } from '../support/backend.ts'
+import { test } from '../support/integration-test.ts'
+import { codeOf, count } from '../support/runs.ts'
 
-let backend: Backend
-let opened: Database
 let commits = 0
 let looks = 0
 let lost = false
 
-beforeAll(async () => {
-  backend = await openBackend()
-  opened = await backend.openDatabase()
-})
-afterAll(async () => {
-  await opened?.close()
-  await backend?.drop()
-})
 beforeEach(() => {
   commits = 0
   looks = 0
 })
 
-/** Counts what is asked; does not tell that a commit was done while `lost`. */
-const database = (): Database => ({
+/** Counts statements; loses the response of a commit while `lost`. */
+const counting = (opened: Database): Database => ({
   ...opened,
   query(text, values) {
     looks++
@@ -43,10 +34,10 @@ const database = (): Database => ({
   },
 })
 
-const open = async () => {
+const open = async (opened: Database) => {
   const business = unique('b')
   await ensureBusiness(opened, business)
-  const { admit } = createAdmissions(database(), business)
+  const { admit } = createAdmissions(counting(opened), business)
   const submit = (request: Partial<RunRequest> = {}, key?: string) =>
     admit(
       { prompt: 'hello', user_id: 'u1', ...request },
@@ -57,8 +48,8 @@ const open = async () => {
 }
 
 describe('a flood of runs', () => {
-  test('shares its commits, and each gets a run of its own', async () => {
-    const { business, submit } = await open()
+  test('shares its commits, and each gets a run of its own', async ({ database: opened }) => {
+    const { business, submit } = await open(opened)
     const admissions = await Promise.all(Array.from({ length: 128 }, () => submit()))
     expect(new Set(admissions.map(({ run }) => run.id)).size).toBe(128)
     expect(commits).toBeLessThanOrEqual(4)
@@ -66,15 +57,15 @@ describe('a flood of runs', () => {
       expect(await count(opened, `${table} WHERE tenant = $1`, [business])).toBe(128)
   })
 
-  test('keeps the order of arrival within a session', async () => {
-    const { submit } = await open()
+  test('keeps the order of arrival within a session', async ({ database: opened }) => {
+    const { submit } = await open(opened)
     const submits = Array.from({ length: 9 }, (_, at) => submit(at % 2 ? {} : { session_id: 's' }))
     const turns = (await Promise.all(submits)).map(({ run }) => run.turn)
     expect(turns).toEqual([1, 1, 2, 1, 3, 1, 4, 1, 5])
   })
 
-  test('tells each of its own fault, and lets the others in', async () => {
-    const { business, submit } = await open()
+  test("reports each run's own error, and admits the others", async ({ database: opened }) => {
+    const { business, submit } = await open(opened)
     await submit({ session_id: 'taken' }, 'used')
     const answers = await Promise.all([
       submit(),
@@ -93,15 +84,15 @@ describe('a flood of runs', () => {
     expect(await count(opened, 'runs WHERE tenant = $1', [business])).toBe(3)
   })
 
-  test('loses nobody to one that the database refuses', async () => {
-    const { business, submit } = await open()
+  test('admits the others when the database refuses one', async ({ database: opened }) => {
+    const { business, submit } = await open(opened)
     const answers = await Promise.allSettled([submit(), submit({ user_id: 'no\u0000text' }), submit()])
     expect(answers.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
     expect(await count(opened, 'runs WHERE tenant = $1', [business])).toBe(2)
   })
 
-  test('keeps NUL and lone surrogates of a prompt as they are', async () => {
-    const { business, submit } = await open()
+  test('keeps NUL and lone surrogates of a prompt as they are', async ({ database: opened }) => {
+    const { business, submit } = await open(opened)
     const prompt = 'a\u0000b \ud800 "\\u0000" end'
     await Promise.all([submit({ prompt }), submit()])
     const { rows } = await opened.query<{ request: { prompt: string } }>(
@@ -111,8 +102,8 @@ describe('a flood of runs', () => {
     expect(rows.map(({ request }) => request.prompt)).toContain(prompt)
   })
 
-  test('is not tried again when the answer of its commit is lost', async () => {
-    const { business, submit } = await open()
+  test('is not retried when the response of its commit is lost', async ({ database: opened }) => {
+    const { business, submit } = await open(opened)
     lost = true
     const codes = await Promise.all([codeOf(submit()), codeOf(submit())])
     lost = false
@@ -122,36 +113,38 @@ describe('a flood of runs', () => {
   })
 })
 
-describe('work that asks everything at once', () => {
-  const atOnce = { atOnce: true }
+describe('a transaction that sends its statements at once', () => {
+  const pipelined = { pipelined: true }
 
-  test('acts for its business only, and leaves nothing when it fails', async () => {
-    const [a, b] = [await open(), await open()]
+  test('acts for its business only, and leaves nothing when it fails', async ({ database: opened }) => {
+    const [a, b] = [await open(opened), await open(opened)]
     await Promise.all([a.submit({ session_id: 's' }), b.submit({ session_id: 's' })])
     const seen = await opened.asBusiness(
       a.business,
-      (sql) => one<{ n: number }>(sql, 'SELECT count(*)::int AS n FROM runs', []),
-      atOnce,
+      (sql) => queryOne<{ n: number }>(sql, 'SELECT count(*)::int AS n FROM runs', []),
+      pipelined,
     )
     expect(seen?.n).toBe(1)
     const failing = opened.asBusiness(
       a.business,
       (sql) => Promise.all([sql.query(`UPDATE sessions SET user_id = 'x'`), sql.query('SELECT 1/0')]),
-      atOnce,
+      pipelined,
     )
     await expect(failing).rejects.toThrow(/division/)
     expect(await count(opened, `sessions WHERE user_id = 'x'`)).toBe(0)
     const stranger = (sql: Parameters<Parameters<Database['asBusiness']>[1]>[0]) =>
       sql.query('INSERT INTO users (tenant, user_id) VALUES ($1, $2)', [b.business, 'u'])
-    await expect(opened.asBusiness(a.business, stranger, atOnce)).rejects.toMatchObject({ code: '42501' })
+    await expect(opened.asBusiness(a.business, stranger, pipelined)).rejects.toMatchObject({ code: '42501' })
   })
 })
 
-describe('who a token is', () => {
-  test('is looked up once a second, and a token that was revoked elsewhere is refused after that', async () => {
+describe('the owner of a token', () => {
+  test('is looked up once a second, and a token that was revoked elsewhere is refused after that', async ({
+    database: opened,
+  }) => {
     let now = 0
     const clock = { ...systemClock, monotonicMs: () => now }
-    const [here, elsewhere] = [createTokens(database(), clock), createTokens(opened, clock)]
+    const [here, elsewhere] = [createTokens(counting(opened), clock), createTokens(opened, clock)]
     const { id, token } = await elsewhere.create({ business_id: unique('b'), label: 'l', roles: ['read'] })
     const known = await Promise.all(Array.from({ length: 50 }, () => here.authenticate(token)))
     expect(new Set(known.map((caller) => caller?.roles.join())).size).toBe(1)

@@ -1,27 +1,27 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect } from 'vitest'
 import type { Database } from '../../src/infra/database/database.ts'
-import type { Queues } from '../../src/infra/queue/queue.ts'
-import type { BusinessApi } from '../../src/runtime-api.ts'
+import type { Queues } from '../../src/infra/queue/queues.ts'
+import type { BusinessApi } from '../../src/runtime/api.ts'
 import { isMasonError } from '../../src/state/errors.ts'
 import type { RunRequest } from '../../src/state/run-request.ts'
-import { type Backend, openBackend, unique } from '../support/backend.ts'
-import { codeOf, count, mustClaim, openWithDatabase } from '../support/spine.ts'
+import { unique } from '../support/backend.ts'
+import { runtimeTest } from '../support/integration-test.ts'
+import { codeOf, count, mustClaim } from '../support/runs.ts'
 import type { TestRuntime } from '../support/test-runtime.ts'
 
-let backend: Backend
 let runtime: TestRuntime
 let database: Database
 
-/** No bell is heard and no worker is there: what is admitted stays as it is. */
-const silent = (queues: Queues): Queues => ({ ...queues, ring: async () => {}, ringMany: async () => {} })
+/** No wake-up arrives and there is no worker: admitted runs stay as they are. */
+const silent = (queues: Queues): Queues => ({ ...queues, wake: async () => {}, wakeMany: async () => {} })
 
-beforeAll(async () => {
-  backend = await openBackend()
-  ;({ runtime, database } = await openWithDatabase(backend, { worker: false, wrap: { queues: silent } }))
-})
-afterAll(async () => {
-  await runtime?.close()
-  await backend?.drop()
+const test = runtimeTest.extend('runtimeOptions', { scope: 'file' }, () => ({
+  models: null,
+  worker: false,
+  wrap: { queues: silent },
+}))
+test.beforeAll(({ database: d, runtime: r }) => {
+  ;[database, runtime] = [d, r]
 })
 
 const request = (more: Partial<RunRequest> = {}): RunRequest => ({ prompt: 'hello', user_id: 'u1', ...more })
@@ -59,7 +59,7 @@ describe('one key', () => {
     expect(second.run.id).not.toBe(first.run.id)
   })
 
-  test('sent 20 times at once makes one run, with one turn, one bell and one session', async () => {
+  test('sent 20 times at once makes one run, with one turn, one wake-up and one session', async () => {
     const { api, name } = business()
     const admissions = await times(20, () => api.submit(request({ session_id: 's' }), 'k'))
     expect(new Set(admissions.map(({ run }) => run.id)).size).toBe(1)
@@ -133,7 +133,7 @@ describe('what is kept of a request', () => {
     expect(await api.blob(run.id, "' OR true --")).toBeNull()
   })
 
-  test('the same files in another order from many at once do not stand in each other’s way', async () => {
+  test('the same files in another order from many at once do not deadlock', async () => {
     const { api } = business()
     const file = (n: number) => ({
       name: `${n}`,
@@ -182,7 +182,7 @@ describe('a queue that is full', () => {
     const answers = await times(20, () => faultOf(api.submit(request())))
     expect(answers.filter((answer) => JSON.stringify(answer) === JSON.stringify(full))).toHaveLength(16)
     expect(await count(database, 'runs WHERE tenant = $1', [name])).toBe(5)
-    expect(await codeOf(business().api.submit(request()))).toBe('no fault')
+    expect(await codeOf(business().api.submit(request()))).toBe('no error')
     expect((await api.submit(request(), 'first')).replayed).toBe(true)
   })
 
@@ -201,7 +201,7 @@ describe('a queue that is full', () => {
 })
 
 describe('a delay', () => {
-  test('keeps the run from being due until then, and its bell from being rung', async () => {
+  test('keeps the run from being due until then, and its wake-up from being sent', async () => {
     const { api, name } = business()
     const { run } = await api.submit(request({ delay_ms: 60_000 }))
     const { rows } = await database.query(

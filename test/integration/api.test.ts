@@ -1,30 +1,20 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect } from 'vitest'
 import { actionEventSchema, runViewSchema, sessionViewSchema } from '../../src/state/run-view.ts'
 import { runtimeStateSchema } from '../../src/state/runtime-state.ts'
-import { type Backend, openBackend, unique } from '../support/backend.ts'
-import { type FakeModel, startFakeModel } from '../support/fake-model.ts'
-import { allEvents, type Reply, startServer, type TestServer } from '../support/http.ts'
+import { unique } from '../support/backend.ts'
+import type { FakeModel } from '../support/fake-model/fake-model.ts'
+import { allEvents, type Reply, type TestServer } from '../support/http.ts'
+import { adminToken, runtimeTest as test } from '../support/integration-test.ts'
 import { checkInvariants } from '../support/invariants.ts'
-import { endsWithin, until } from '../support/spine.ts'
-import { deadline, fakeModels, openTestRuntime, type TestRuntime } from '../support/test-runtime.ts'
+import { endsWithin, until } from '../support/runs.ts'
+import { deadline, type TestRuntime } from '../support/test-runtime.ts'
 
-const admin = 'the-admin-token-of-this-test'
-let backend: Backend
 let model: FakeModel
 let runtime: TestRuntime
 let server: TestServer
 
-beforeAll(async () => {
-  backend = await openBackend()
-  model = await startFakeModel()
-  runtime = await openTestRuntime(backend, { models: fakeModels(model.baseUrl) })
-  server = await startServer({ runtime, auth: 'required', adminToken: admin })
-})
-afterAll(async () => {
-  await server?.close()
-  await runtime?.close()
-  await model?.close()
-  await backend?.drop()
+test.beforeAll(({ model: m, runtime: r, server: s }) => {
+  ;[model, runtime, server] = [m, r, s]
 })
 
 /** What the planner's model answers from now on, in this order; the last answer repeats. */
@@ -39,7 +29,7 @@ const call = (
   headers?: Record<string, string>,
 ): Promise<Reply> =>
   server.call(method, path, {
-    token: admin,
+    token: adminToken,
     ...(json !== undefined && { json }),
     ...(headers && { headers }),
   })
@@ -66,7 +56,7 @@ describe('POST /v1/runs', () => {
     })
     expect(accepted.headers.get('location')).toBe(`/v1/runs/${accepted.body.id}`)
     expect(accepted.headers.get('x-request-id')).toBeTruthy()
-    const followed = await server.follow(`/v1/runs/${accepted.body.id}/events`, { token: admin })
+    const followed = await server.follow(`/v1/runs/${accepted.body.id}/events`, { token: adminToken })
     const events = await allEvents(followed)
     expect(events.at(-1)?.event).toBe('done')
     expect(runViewSchema.parse(events.at(-1)?.data)).toMatchObject({ status: 'completed', answer: 'Hello.' })
@@ -159,7 +149,9 @@ describe('POST /v1/runs/wait', () => {
     expect(right.status).toBe(202)
     const again = await call('POST', path, { request_id, answer: 'a' })
     expect([again.status, again.body.code]).toEqual([409, 'input_answered'])
-    const events = await allEvents(await server.follow(`/v1/runs/${asked.body.id}/events`, { token: admin }))
+    const events = await allEvents(
+      await server.follow(`/v1/runs/${asked.body.id}/events`, { token: adminToken }),
+    )
     expect(events.at(-1)?.data).toMatchObject({
       status: 'completed',
       answer: 'You chose b.',
@@ -228,7 +220,7 @@ describe('events', () => {
     for (let after = 0; after <= 8; after++) {
       const headers = { 'last-event-id': String(after) }
       const events = await allEvents(
-        await server.follow(`${path}?after=1`, { token: admin, headers: after ? headers : {} }),
+        await server.follow(`${path}?after=1`, { token: adminToken, headers: after ? headers : {} }),
       )
       const ids = events.filter(({ event }) => event === 'action').map(({ id }) => id)
       expect(ids).toEqual(Array.from({ length: 8 - (after || 1) }, (_, index) => (after || 1) + index + 1))
@@ -241,7 +233,7 @@ describe('events', () => {
     const session_id = unique('s')
     planner({ text: 'Hello.' })
     await call('POST', '/v1/runs/wait', body({ session_id }))
-    const followed = await server.follow(`/v1/sessions/${session_id}/events`, { token: admin })
+    const followed = await server.follow(`/v1/sessions/${session_id}/events`, { token: adminToken })
     const second = await call('POST', '/v1/runs', body({ session_id, prompt: 'again' }))
     const ids: number[] = []
     for await (const { event, data } of followed.events) {
@@ -264,7 +256,7 @@ describe('cancel', () => {
       202,
     )
     expect((await call('POST', `/v1/runs/${accepted.id}/cancel`)).status).toBe(202)
-    const followed = server.follow(`/v1/runs/${accepted.id}/events`, { token: admin })
+    const followed = server.follow(`/v1/runs/${accepted.id}/events`, { token: adminToken })
     const events = await endsWithin(2000, followed.then(allEvents))
     expect(events.at(-1)?.data).toMatchObject({ status: 'cancelled', answer: null })
     const end = events.findLast(({ event }) => event === 'action')
@@ -306,7 +298,7 @@ describe('sessions', () => {
   })
 })
 
-describe('tokens and tenants', () => {
+describe('tokens and businesses', () => {
   test('a token sees its own business only, and what its roles allow', async () => {
     const [ours, theirs] = [unique('acme'), unique('globex')]
     const [submitter, reader, foreign] = await Promise.all([
@@ -347,7 +339,7 @@ describe('tokens and tenants', () => {
     expect((await call('GET', `/admin/v1/tokens/${id}`)).status).toBe(404)
   })
 
-  test('a profile of the users table becomes the user_context of their runs', async () => {
+  test("a profile of the users table becomes the user_context of the user's runs", async () => {
     const user_id = unique('ann')
     expect(
       (await call('POST', '/admin/v1/users', { user_id, profile: { name: 'Ann', language: 'fr' } })).status,
@@ -384,7 +376,9 @@ describe('text of every kind', () => {
     expect((await call('GET', `/v1/runs/${run.body.id}/state`)).body.prompts).toEqual([odd])
     expect((await call('GET', '/v1/runs')).status).toBe(200)
     expect((await call('GET', `/v1/sessions/${run.body.session_id}`)).body.turns[0].prompt).toBe(odd)
-    const events = await allEvents(await server.follow(`/v1/runs/${run.body.id}/events`, { token: admin }))
+    const events = await allEvents(
+      await server.follow(`/v1/runs/${run.body.id}/events`, { token: adminToken }),
+    )
     expect(events.at(-1)?.event).toBe('done')
   })
 })

@@ -1,39 +1,27 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect } from 'vitest'
+import type { RunClaim } from '../../src/engine/runs/claim.ts'
+import { createRetryingSql, startLeaseRenewal } from '../../src/engine/runs/leases.ts'
+import { handBackRun } from '../../src/engine/runs/release.ts'
+import { appendAction, createRunLog, finishRun } from '../../src/engine/runs/run-log.ts'
+import { readActionRows } from '../../src/engine/runs/run-queries.ts'
 import { LiveRun } from '../../src/graph/live-run.ts'
-import { systemClock } from '../../src/infra/clock.ts'
 import type { Database } from '../../src/infra/database/database.ts'
-import { newAttemptId } from '../../src/infra/ids.ts'
-import { appendAction, finishRun } from '../../src/infra/runs/append.ts'
-import type { Claim } from '../../src/infra/runs/claim.ts'
-import { keepLeases } from '../../src/infra/runs/leases.ts'
-import { handBackRun } from '../../src/infra/runs/release.ts'
-import { createRunLog, readRows } from '../../src/infra/runs/run-log.ts'
-import { createSteadySql } from '../../src/infra/runs/steady.ts'
-import { fold } from '../../src/state/fold.ts'
-import type { Sql } from '../../src/state/ports.ts'
+import { newAttemptId } from '../../src/infra/lib/ids.ts'
+import { systemClock } from '../../src/infra/lib/system-clock.ts'
+import { foldActions } from '../../src/state/fold.ts'
+import type { Sql } from '../../src/state/ports/sql.ts'
 import { emptyState } from '../../src/state/runtime-state.ts'
-import { type Backend, openBackend } from '../support/backend.ts'
-import { codeOf, count, endLease, entry, mustClaim, rowOf, submitTo, unavailable } from '../support/spine.ts'
+import { test } from '../support/integration-test.ts'
+import { codeOf, count, endLease, entry, mustClaim, rowOf, submitTo, unavailable } from '../support/runs.ts'
 
-let backend: Backend
-let database: Database
-
-beforeAll(async () => {
-  backend = await openBackend()
-  database = await backend.openDatabase()
-})
-afterAll(async () => {
-  await database?.close()
-  await backend?.drop()
-})
-
-const start = async (): Promise<Claim> => {
+const start = async (database: Database): Promise<RunClaim> => {
   const { id } = await submitTo(database, 'a')
   const claimed = await mustClaim(database)
   expect(claimed.run_id).toBe(id)
   return claimed
 }
-const actionsOf = (run: Claim) => count(database, 'actions WHERE run_id = $1', [run.run_id])
+const actionsOf = (database: Database, run: RunClaim) =>
+  count(database, 'actions WHERE run_id = $1', [run.run_id])
 const held = () => ({ signal: new AbortController().signal, check() {} })
 const result = { answer: 'x', output_structure: [], error: null }
 const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 }
@@ -53,8 +41,8 @@ const failing = (sql: Sql, at: number[], how: 'before' | 'after'): Sql => {
 }
 
 describe('an append', () => {
-  test('moves the run on: next id, tokens, time of work, and no stall any more', async () => {
-    const run = await start()
+  test('advances the run: next id, tokens, working time, and no stall', async ({ database }) => {
+    const run = await start(database)
     await appendAction(database, run, entry(1, { usage, worked_ms: 12.4 }))
     await appendAction(database, run, entry(2, { usage, worked_ms: 30 }))
     expect(await rowOf(database, run.run_id)).toMatchObject({
@@ -65,8 +53,10 @@ describe('an append', () => {
     })
   })
 
-  test('is refused under another epoch, at another id, and when the run is not at work', async () => {
-    const run = await start()
+  test('is refused under another epoch, at another id, and when the run is not at work', async ({
+    database,
+  }) => {
+    const run = await start(database)
     expect(await codeOf(appendAction(database, { ...run, epoch: 0 }, entry(1)))).toBe('lease_lost')
     expect(await codeOf(appendAction(database, { ...run, epoch: 2 }, entry(1)))).toBe('lease_lost')
     expect(await codeOf(appendAction(database, { ...run, tenant: 'b' }, entry(1)))).toBe('lease_lost')
@@ -75,24 +65,24 @@ describe('an append', () => {
     expect(await codeOf(appendAction(database, run, entry(1)))).toBe('lease_lost')
     await handBackRun(database, run, 1)
     expect(await codeOf(appendAction(database, run, entry(2)))).toBe('lease_lost')
-    expect(await actionsOf(run)).toBe(1)
+    expect(await actionsOf(database, run)).toBe(1)
     await mustClaim(database)
   })
 
-  test('sent twice counts once, also its tokens', async () => {
-    const run = await start()
+  test('sent twice counts once, also its tokens', async ({ database }) => {
+    const run = await start(database)
     const once = entry(1, { usage })
     await appendAction(database, run, once)
     await appendAction(database, run, once)
-    expect(await actionsOf(run)).toBe(1)
+    expect(await actionsOf(database, run)).toBe(1)
     expect(await rowOf(database, run.run_id)).toMatchObject({ next_seq: 2, total_tokens: 5 })
   })
 
-  test.each(['before', 'after'] as const)(
+  test.for(['before', 'after'] as const)(
     'goes through when the connection is lost %s the statement was done',
-    async (how) => {
-      const run = await start()
-      const steady = createSteadySql(failing(database, [1, 2, 4], how), systemClock, held())
+    async (how, { database }) => {
+      const run = await start(database)
+      const steady = createRetryingSql(failing(database, [1, 2, 4], how), systemClock, held())
       await appendAction(steady, run, entry(1, { usage }))
       await appendAction(steady, run, entry(2, { usage }))
       await finishRun(steady, run, {
@@ -100,7 +90,7 @@ describe('an append', () => {
         outcome: { status: 'completed', reason: 'answered' },
         result,
       })
-      expect(await actionsOf(run)).toBe(3)
+      expect(await actionsOf(database, run)).toBe(3)
       expect(await rowOf(database, run.run_id)).toMatchObject({
         status: 'completed',
         next_seq: 4,
@@ -109,13 +99,15 @@ describe('an append', () => {
     },
   )
 
-  test('whose connection is lost until the lease is gives the run up, and so does one that hangs', async () => {
-    const run = await start()
+  test('whose connection is lost until the lease is gives the run up, and so does one that hangs', async ({
+    database,
+  }) => {
+    const run = await start(database)
     for (const query of [() => Promise.reject(unavailable()), () => new Promise<never>(() => {})]) {
       const lease = new AbortController()
       const appended = codeOf(
         appendAction(
-          createSteadySql({ query }, systemClock, { signal: lease.signal, check() {} }),
+          createRetryingSql({ query }, systemClock, { signal: lease.signal, check() {} }),
           run,
           entry(1),
         ),
@@ -123,31 +115,33 @@ describe('an append', () => {
       lease.abort()
       expect(await appended).toBe('lease_lost')
     }
-    expect(await actionsOf(run)).toBe(0)
+    expect(await actionsOf(database, run)).toBe(0)
   })
 
-  test('whose answer comes when the lease is too old to act on gives the run up', async () => {
-    const run = await start()
+  test('whose answer comes when the lease is too old to act on gives the run up', async ({ database }) => {
+    const run = await start(database)
     let now = 0
     const clock = { ...systemClock, now: () => new Date(now), monotonicMs: () => now }
-    const leases = keepLeases({
+    const leases = startLeaseRenewal({
       sql: database,
       clock,
       log: { debug() {}, info() {}, warn() {}, error() {} },
       workerId: 'frozen',
       leaseMs: 1000,
     })
-    const { check, letGo } = leases.hold(run, 0, { onLost() {}, onCancel() {} })
-    const steady = createSteadySql(database, clock, { signal: held().signal, check })
+    const { check, release } = leases.hold(run, 0, { onLost() {}, onCancel() {} })
+    const steady = createRetryingSql(database, clock, { signal: held().signal, check })
     await appendAction(steady, run, entry(1))
-    letGo()
+    release()
     now = 801
     expect(await codeOf(appendAction(steady, run, entry(2)))).toBe('lease_lost')
     await leases.stop()
   })
 
-  test('that commits after its worker was thought dead is refused once another has the run', async () => {
-    const frozen = await start()
+  test('that commits after its lease expired is refused once another worker has the run', async ({
+    database,
+  }) => {
+    const frozen = await start(database)
     await endLease(database, frozen.run_id)
     const next = await mustClaim(database, 'another')
     await appendAction(database, next, entry(1))
@@ -159,7 +153,9 @@ describe('an append', () => {
 })
 
 describe('the end of a run', () => {
-  test('sets status, result and time, frees the lease and rings for the next of its session', async () => {
+  test('sets status, result and time, releases the lease and wakes the next run of its session', async ({
+    database,
+  }) => {
     const { session_id } = await submitTo(database, 'a')
     const next = await submitTo(database, 'a', { session_id })
     const run = await mustClaim(database)
@@ -167,7 +163,7 @@ describe('the end of a run', () => {
     await finishRun(database, run, { ...entry(1), outcome: { status: 'completed', reason: 'steps' }, result })
     const { rows } = await database.query(
       `SELECT r.status, r.finish_reason, r.ended_at IS NOT NULL AS ended, r.lease_owner, r.lease_until, o.result,
-         (SELECT json_agg(run_id) FROM outbox) AS bells FROM runs r JOIN run_results o USING (tenant, run_id) WHERE run_id = $1`,
+         (SELECT json_agg(run_id) FROM outbox) AS wake_ups FROM runs r JOIN run_results o USING (tenant, run_id) WHERE run_id = $1`,
       [run.run_id],
     )
     expect(rows).toEqual([
@@ -178,7 +174,7 @@ describe('the end of a run', () => {
         lease_owner: null,
         lease_until: null,
         result,
-        bells: [next.id],
+        wake_ups: [next.id],
       },
     ])
     expect((await mustClaim(database)).run_id).toBe(next.id)
@@ -186,7 +182,7 @@ describe('the end of a run', () => {
 })
 
 /** A run in this process, as a worker holds it. */
-const live = (claimed: Claim, sql: Sql): LiveRun =>
+const live = (claimed: RunClaim, sql: Sql): LiveRun =>
   new LiveRun(
     { ...claimed, business_id: claimed.tenant, state: emptyState },
     {
@@ -198,8 +194,10 @@ const live = (claimed: Claim, sql: Sql): LiveRun =>
   )
 
 describe('a live run', () => {
-  test('takes the appends of parallel branches in one order, without a gap, and holds what is stored', async () => {
-    const claimed = await start()
+  test('takes the appends of parallel branches in one order, without a gap, and holds what is stored', async ({
+    database,
+  }) => {
+    const claimed = await start(database)
     const run = live(claimed, database)
     const states = await Promise.all(
       Array.from({ length: 25 }, (_, at) =>
@@ -209,7 +207,7 @@ describe('a live run', () => {
     expect(states.map((state) => state.action_history[0]?.length)).toEqual(
       Array.from({ length: 25 }, (_, at) => at + 1),
     )
-    const stored = fold(await readRows(database, 'a', claimed.session_id, 1))
+    const stored = foldActions(await readActionRows(database, 'a', claimed.session_id, 1))
     expect(stored).toEqual(run.state)
     expect(stored.action_history[0]?.map(({ id, summary }) => [id, summary])).toEqual(
       Array.from({ length: 25 }, (_, at) => [at + 1, `${at}`]),
@@ -217,18 +215,18 @@ describe('a live run', () => {
     expect((await rowOf(database, claimed.run_id)).total_tokens).toBe(125)
   })
 
-  test('loses none when one in the middle fails for good', async () => {
-    const claimed = await start()
+  test('loses none when one in the middle fails for good', async ({ database }) => {
+    const claimed = await start(database)
     const run = live(claimed, database)
     const write = (summary: unknown) =>
       run.append('load-session', { summary: summary as string, next: [] }, {}, null)
     const codes = await Promise.all([write('one'), write(42), write('three')].map(codeOf))
-    expect(codes).toEqual(['no fault', 'node_failed', 'no fault'])
+    expect(codes).toEqual(['no error', 'node_failed', 'no error'])
     expect(run.state.action_history[0]?.map((action) => action.id)).toEqual([1, 2])
   })
 
-  test('moves results over 32 KB out of the row', async () => {
-    const claimed = await start()
+  test('moves results over 32 KB out of the row', async ({ database }) => {
+    const claimed = await start(database)
     const run = live(claimed, database)
     const text = 'ü'.repeat(50_000)
     await run.append(
@@ -249,8 +247,10 @@ describe('a live run', () => {
     })
   })
 
-  test('pays one statement of the same size for each action, from the 10th to the 1000th', async () => {
-    const claimed = await start()
+  test('pays one statement of the same size for each action, from the 10th to the 1000th', async ({
+    database,
+  }) => {
+    const claimed = await start(database)
     const sent: number[] = []
     const counting: Sql = {
       query(text, values = []) {
@@ -258,7 +258,7 @@ describe('a live run', () => {
         return database.query(text, values)
       },
     }
-    const run = live(claimed, createSteadySql(counting, systemClock, held()))
+    const run = live(claimed, createRetryingSql(counting, systemClock, held()))
     // what it costs in time is measured by the bench (growth)
     for (let at = 1; at <= 1000; at++)
       await run.append(

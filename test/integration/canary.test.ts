@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import { inspect } from 'node:util'
 import { pino } from 'pino'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect } from 'vitest'
 import type { Database } from '../../src/infra/database/database.ts'
-import type { Log } from '../../src/state/ports.ts'
-import { type Backend, openBackend } from '../support/backend.ts'
+import type { Backend } from '../support/backend.ts'
 import { startServer, type TestServer } from '../support/http.ts'
+import { closing, runtimeTest } from '../support/integration-test.ts'
+import { type LeakyVendor, leaks, mark, startLeakyVendor, waits } from '../support/leaky-vendor.ts'
 import { dumpDatabase, leaksOf, openSql, type WatchedRedis, watchRedis } from '../support/registry-canary.ts'
-import { type Careless, faults, mark, startCareless, waits } from '../support/registry-careless.ts'
-import { openTestRuntime, type TestRuntime } from '../support/test-runtime.ts'
+import type { TestRuntime } from '../support/test-runtime.ts'
 import { startTraceCollector, type TraceCollector } from '../support/trace-collector.ts'
 import { callWith } from '../support/vendors.ts'
 
@@ -25,52 +25,47 @@ const newSecret = (prefix: string): string => {
 }
 
 let backend: Backend
-let vendor: Careless
+let vendor: LeakyVendor
 let database: Database
 let runtime: TestRuntime
 let server: TestServer
 let redis: WatchedRedis | null = null
 let collector: TraceCollector
-/** What callers, admins and the outside were told, and what was logged, before anything took secrets out of it. */
+/** What callers, admins and outside servers received, and what was logged, before secrets were removed. */
 const shown: string[] = []
 const logged: string[] = []
 
 const show = (what: string, value: unknown): void =>
   void shown.push(`${what}: ${inspect(value, { depth: 20, showHidden: true, maxStringLength: null })}`)
 
-beforeAll(async () => {
-  backend = await openBackend()
-  if (backend.config.redisUrl !== null) redis = await watchRedis(backend.config.redisUrl, backend.queuePrefix)
-  vendor = await startCareless()
-  const take = (data: unknown, message: string): void =>
-    void logged.push(inspect([message, data], { depth: 20, showHidden: true }))
-  const log: Log = { debug: take, info: take, warn: take, error: take }
-  collector = await startTraceCollector()
-  const config = { ...backend.config, otlpEndpoint: collector.url }
-  runtime = await openTestRuntime(
-    { ...backend, config },
-    {
-      log,
-      traceWaits: { everyMs: 50 },
-      modelWaits: { cooling: soon, disabled: soon, retry: { attempts: 2, ...soon } },
-      wrap: {
-        database(opened) {
-          database = opened
-          return opened
-        },
-      },
-    },
-  )
-  const logger = pino({ level: 'trace' }, { write: (line) => void logged.push(line) })
-  server = await startServer({ runtime, auth: 'required', adminToken: admin, logger })
-})
-afterAll(async () => {
-  await server?.close()
-  await runtime?.close()
-  await redis?.[Symbol.asyncDispose]()
-  await vendor?.[Symbol.asyncDispose]()
-  await collector?.[Symbol.asyncDispose]()
-  await backend?.drop()
+const test = runtimeTest
+  .extend('vendor', { scope: 'file' }, closing(startLeakyVendor))
+  .extend('collector', { scope: 'file' }, closing(startTraceCollector))
+  .extend('redis', { scope: 'file' }, async ({ backend }, { onCleanup }) => {
+    if (backend.config.redisUrl === null) return null
+    const redis = await watchRedis(backend.config.redisUrl, backend.queuePrefix)
+    onCleanup(() => redis[Symbol.asyncDispose]())
+    return redis
+  })
+  .extend('runtimeOptions', { scope: 'file' }, ({ collector }) => {
+    const take = (data: unknown, message: string): void =>
+      void logged.push(inspect([message, data], { depth: 20, showHidden: true }))
+    return {
+      models: null,
+      config: { otlpEndpoint: collector.url },
+      log: { debug: take, info: take, warn: take, error: take },
+      traceDelays: { everyMs: 50 },
+      modelRetryDelays: { cooling: soon, disabled: soon, retry: { attempts: 2, ...soon } },
+    }
+  })
+  .extend('server', { scope: 'file' }, async ({ runtime }, { onCleanup }) => {
+    const logger = pino({ level: 'trace' }, { write: (line) => void logged.push(line) })
+    const server = await startServer({ runtime, auth: 'required', adminToken: admin, logger })
+    onCleanup(() => server.close())
+    return server
+  })
+test.beforeAll(({ backend: b, redis: w, vendor: v, collector: c, database: d, runtime: r, server: s }) => {
+  ;[backend, redis, vendor, collector, database, runtime, server] = [b, w, v, c, d, r, s]
 })
 
 const call = async (method: string, path: string, json?: unknown) => {
@@ -135,7 +130,7 @@ const dumpTables = async (): Promise<string> => {
   return await dumpDatabase(sql)
 }
 
-test('no secret shows in answers, errors, logs, metrics, traces, the database or Redis, however a vendor fails', async () => {
+test('no secret appears in responses, errors, logs, metrics, traces, the database or Redis, however a vendor fails', async () => {
   await make('/response-formats', {
     name: 'quick poll',
     category: 'text-to-video',
@@ -178,10 +173,10 @@ test('no secret shows in answers, errors, logs, metrics, traces, the database or
     hasty: [() => ask('hasty'), () => chat('hasty', true)],
     'hasty-deepseek': [() => ask('hasty-deepseek', whole), () => chat('hasty-deepseek', false)],
   }
-  for (const fault of Object.keys(faults)) {
+  for (const fault of Object.keys(leaks)) {
     vendor.fault = fault
     const meet = async ([way, steps]: [string, (typeof ways)[string]]): Promise<void> => {
-      // a key that waits for its next trial is passed over: then nobody was asked
+      // a key that waits for its next probe is skipped: then no vendor was called
       for (let nth = 0; nth < steps.length || !vendor.seen.has(`${fault} ${way}`); nth++)
         await steps[nth % steps.length]?.()
     }

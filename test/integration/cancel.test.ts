@@ -1,36 +1,20 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect } from 'vitest'
+import { handBackRun } from '../../src/engine/runs/release.ts'
 import type { Database } from '../../src/infra/database/database.ts'
-import { handBackRun } from '../../src/infra/runs/release.ts'
-import { type Backend, openBackend, unique } from '../support/backend.ts'
-import { type FakeModel, startFakeModel } from '../support/fake-model.ts'
+import { unique } from '../support/backend.ts'
+import type { FakeModel } from '../support/fake-model/fake-model.ts'
+import { runtimeTest } from '../support/integration-test.ts'
 import { checkInvariants } from '../support/invariants.ts'
-import {
-  codeOf,
-  count,
-  endLease,
-  endsWithin,
-  mustClaim,
-  openWithDatabase,
-  submitTo,
-  until,
-} from '../support/spine.ts'
-import { deadline, eventsOf, fakeModels, type TestRuntime } from '../support/test-runtime.ts'
+import { codeOf, count, endLease, endsWithin, mustClaim, submitTo, until } from '../support/runs.ts'
+import { deadline, eventsOf, type TestRuntime } from '../support/test-runtime.ts'
 
-let backend: Backend
 let model: FakeModel
 let runtime: TestRuntime
 let database: Database
 
-beforeAll(async () => {
-  backend = await openBackend()
-  model = await startFakeModel()
-  const models = fakeModels(model.baseUrl)
-  ;({ runtime, database } = await openWithDatabase(backend, { models, concurrency: 1 }))
-})
-afterAll(async () => {
-  await runtime?.close()
-  await model?.close()
-  await backend?.drop()
+const test = runtimeTest.extend('runtimeOptions', { scope: 'file' }, () => ({ concurrency: 1 }))
+test.beforeAll(({ database: d, model: m, runtime: r }) => {
+  ;[database, model, runtime] = [d, m, r]
 })
 
 const api = () => runtime.of('default')
@@ -129,7 +113,7 @@ describe('cancelling', () => {
         ),
       )
       const ended = await api().wait(run.id, deadline())
-      expect(['no fault', 'run_ended']).toContain(await cancelled)
+      expect(['no error', 'run_ended']).toContain(await cancelled)
       expect(['completed', 'cancelled']).toContain(ended.status)
       expect((await endOf(run.id))?.status).toBe(ended.status)
     }
@@ -151,7 +135,7 @@ describe('a run that was claimed and handed back', () => {
     expect(state.action_history[0]?.map((action) => action.node)).toEqual(['load-session', 'end'])
   })
 
-  test('or whose worker fell silent, is cancelled by the one that takes over', async () => {
+  test('or whose worker died, is cancelled by the worker that takes over', async () => {
     const first = await busy()
     const { id } = await submitTo(database, 'other')
     await mustClaim(database, 'silent')

@@ -1,34 +1,25 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect } from 'vitest'
+import type { RunClaim } from '../../src/engine/runs/claim.ts'
+import { handBackRun } from '../../src/engine/runs/release.ts'
+import { appendAction } from '../../src/engine/runs/run-log.ts'
+import { cancelRun } from '../../src/engine/runs/settlement.ts'
 import type { Database } from '../../src/infra/database/database.ts'
-import { appendAction } from '../../src/infra/runs/append.ts'
-import { cancelRun } from '../../src/infra/runs/cancel.ts'
-import type { Claim } from '../../src/infra/runs/claim.ts'
-import { handBackRun } from '../../src/infra/runs/release.ts'
-import { type Backend, openBackend } from '../support/backend.ts'
-import { claim, codeOf, endLease, entry, mustClaim, rowOf, submitTo } from '../support/spine.ts'
+import { test } from '../support/integration-test.ts'
+import { claim, codeOf, endLease, entry, mustClaim, rowOf, submitTo } from '../support/runs.ts'
 
-let backend: Backend
-let database: Database
-
-beforeAll(async () => {
-  backend = await openBackend()
-  database = await backend.openDatabase()
-})
-afterEach(async () => {
+test.afterEach(async ({ database }) => {
   for (const table of ['outbox', 'actions', 'sessions', 'idempotency'])
     await database.query(`DELETE FROM ${table}`)
   await database.query('DELETE FROM businesses')
 })
-afterAll(async () => {
-  await database?.close()
-  await backend?.drop()
-})
 
-const finish = (run: Claim) =>
+const finish = (database: Database, run: RunClaim) =>
   database.query(`UPDATE runs SET status = 'completed', lease_until = NULL WHERE run_id = $1`, [run.run_id])
 
 describe('a claim', () => {
-  test('takes a lease under a new epoch and gives the request and the id of the first action', async () => {
+  test('takes a lease under a new epoch and gives the request and the id of the first action', async ({
+    database,
+  }) => {
     const run = await submitTo(database, 'a', { prompt: 'do it', metadata: { x: 1 } })
     const claimed = await mustClaim(database, 'me', 5000)
     expect(claimed).toMatchObject({
@@ -42,12 +33,12 @@ describe('a claim', () => {
     expect(claimed.request).toMatchObject({ prompt: 'do it', metadata: { x: 1 }, files: [] })
     const { rows } = await database.query(
       `SELECT status, lease_owner, lease_until - started_at BETWEEN interval '4.9 seconds' AND interval '5.1 seconds' AS leased,
-         started_at IS NOT NULL AS started, (SELECT count(*)::int FROM outbox) AS bells FROM runs`,
+         started_at IS NOT NULL AS started, (SELECT count(*)::int FROM outbox) AS wake_ups FROM runs`,
     )
-    expect(rows).toEqual([{ status: 'running', lease_owner: 'me', leased: true, started: true, bells: 0 }])
+    expect(rows).toEqual([{ status: 'running', lease_owner: 'me', leased: true, started: true, wake_ups: 0 }])
   })
 
-  test('finds nothing where nothing is due, and never what another worker holds', async () => {
+  test('finds nothing where nothing is due, and never what another worker holds', async ({ database }) => {
     expect(await claim(database)).toBeNull()
     await submitTo(database, 'a')
     await submitTo(database, 'a', { delay_ms: 60_000 })
@@ -55,28 +46,30 @@ describe('a claim', () => {
     expect(await claim(database)).toBeNull()
   })
 
-  test('takes over when the lease has ended, under a higher epoch', async () => {
+  test('takes over when the lease has ended, under a higher epoch', async ({ database }) => {
     await submitTo(database, 'a')
     const first = await mustClaim(database, 'first')
     await endLease(database, first.run_id)
     const second = await mustClaim(database, 'second')
     expect(second).toMatchObject({ run_id: first.run_id, epoch: 2, stalls: 2, next_seq: 1 })
     expect(await codeOf(appendAction(database, first, entry(1)))).toBe('lease_lost')
-    expect(await codeOf(appendAction(database, second, entry(1)))).toBe('no fault')
+    expect(await codeOf(appendAction(database, second, entry(1)))).toBe('no error')
   })
 
-  test('goes on where the session stands: the ids of its actions never begin anew', async () => {
+  test('continues the action ids of its session', async ({ database }) => {
     const { session_id } = await submitTo(database, 'a')
     const first = await mustClaim(database)
     for (const seq of [1, 2, 3]) await appendAction(database, first, entry(seq))
-    await finish(first)
+    await finish(database, first)
     await submitTo(database, 'a', { session_id })
     expect(await mustClaim(database)).toMatchObject({ turn: 2, next_seq: 4 })
   })
 })
 
 describe('the order', () => {
-  test('of a session is that of its turns, whatever their priority, also while one waits for a person', async () => {
+  test('of a session is that of its turns, whatever their priority, also while one waits for a person', async ({
+    database,
+  }) => {
     await submitTo(database, 'a', { session_id: 's' })
     await submitTo(database, 'a', { session_id: 's', priority: 100 })
     const first = await mustClaim(database)
@@ -84,18 +77,20 @@ describe('the order', () => {
     expect(await claim(database)).toBeNull()
     await database.query(`UPDATE runs SET status = 'input_required', lease_until = NULL WHERE turn = 1`)
     expect(await claim(database)).toBeNull()
-    await finish(first)
+    await finish(database, first)
     expect((await mustClaim(database)).turn).toBe(2)
   })
 
-  test('within a business is that of priority, then of arrival', async () => {
+  test('within a business is that of priority, then of arrival', async ({ database }) => {
     const ids: string[] = []
     for (const priority of [0, 50, 50, 100]) ids.push((await submitTo(database, 'a', { priority })).id)
     const order = [ids[3], ids[1], ids[2], ids[0]]
     for (const id of order) expect((await mustClaim(database)).run_id).toBe(id)
   })
 
-  test('between businesses is round-robin: a backlog of one does not starve another', async () => {
+  test('between businesses is round-robin: a backlog of one does not starve another', async ({
+    database,
+  }) => {
     for (let at = 0; at < 20; at++) await submitTo(database, 'a', { priority: 100 })
     for (let at = 0; at < 2; at++) await submitTo(database, 'b')
     const tenants: string[] = []
@@ -104,7 +99,7 @@ describe('the order', () => {
     expect(tenants.slice(4)).toEqual(['a', 'a'])
   })
 
-  test('does not get stuck behind a session that is busy', async () => {
+  test('does not get stuck behind a session that is busy', async ({ database }) => {
     for (let at = 0; at < 30; at++) await submitTo(database, 'a', { session_id: 'busy', priority: 100 })
     const other = await submitTo(database, 'a')
     expect((await mustClaim(database)).session_id).toBe('busy')
@@ -114,8 +109,8 @@ describe('the order', () => {
 
 describe('ten claimers at once', () => {
   /** Each claims until nothing is due for it; gives all claims. */
-  const claimAll = async (): Promise<Claim[]> => {
-    const claims: Claim[] = []
+  const claimAll = async (database: Database): Promise<RunClaim[]> => {
+    const claims: RunClaim[] = []
     const work = async (worker: string): Promise<void> => {
       for (;;) {
         const claimed = await claim(database, worker)
@@ -127,28 +122,28 @@ describe('ten claimers at once', () => {
     return claims
   }
 
-  test('take every run that is due, each once', async () => {
+  test('take every run that is due, each once', async ({ database }) => {
     for (let at = 0; at < 30; at++) await submitTo(database, at % 3 ? 'a' : 'b')
-    const claims = await claimAll()
+    const claims = await claimAll(database)
     expect(new Set(claims.map((claimed) => claimed.run_id)).size).toBe(30)
     expect(claims).toHaveLength(30)
   })
 
-  test('never put more runs of a business to work than it may have', async () => {
+  test('never start more runs of a business than its limit allows', async ({ database }) => {
     // without the guard the moment is met in every third round only
     const rounds = 20
     for (let at = 0; at < 3 * rounds; at++) await submitTo(database, 'a')
     for (let at = 0; at < 5; at++) await submitTo(database, 'b')
     await database.query(`UPDATE businesses SET max_concurrency = 3 WHERE tenant = 'a'`)
     for (let round = 1; round <= rounds; round++) {
-      const claims = await claimAll()
+      const claims = await claimAll(database)
       expect(claims.filter(({ tenant }) => tenant === 'a')).toHaveLength(3)
       expect(claims.filter(({ tenant }) => tenant === 'b')).toHaveLength(round === 1 ? 5 : 0)
-      await Promise.all(claims.map(finish))
+      await Promise.all(claims.map((run) => finish(database, run)))
     }
   })
 
-  test('are not turned away while others submit to the same business', async () => {
+  test('still find runs while others submit to the same business', async ({ database }) => {
     for (let at = 0; at < 5; at++) await submitTo(database, 'a')
     let submitting = true
     const submits = Promise.all(
@@ -156,7 +151,7 @@ describe('ten claimers at once', () => {
         while (submitting) await submitTo(database, 'a', { delay_ms: 60_000 })
       }),
     )
-    const claims = await claimAll()
+    const claims = await claimAll(database)
     submitting = false
     await submits
     expect(claims).toHaveLength(5)
@@ -164,7 +159,7 @@ describe('ten claimers at once', () => {
 })
 
 describe('claims without an action', () => {
-  test('are counted; an action or a clean hand-back undoes the count', async () => {
+  test('are counted; an action or a clean hand-back undoes the count', async ({ database }) => {
     await submitTo(database, 'a')
     const first = await mustClaim(database)
     await endLease(database, first.run_id)
@@ -184,7 +179,9 @@ describe('claims without an action', () => {
     expect(await handBackRun(database, second, 5)).toBe(false)
   })
 
-  test('of a run that was cancelled while its worker was stopping: it is settled on the way', async () => {
+  test('of a run that was cancelled while its worker was stopping: it is settled on the way', async ({
+    database,
+  }) => {
     const { id } = await submitTo(database, 'a')
     const claimed = await mustClaim(database)
     await appendAction(database, claimed, entry(1))

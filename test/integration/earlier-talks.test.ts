@@ -1,24 +1,19 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect } from 'vitest'
+import { ensureBusiness } from '../../src/accounts/businesses.ts'
+import { deleteSession } from '../../src/engine/sessions/delete-session.ts'
 import type { Database } from '../../src/infra/database/database.ts'
-import { createMemories } from '../../src/infra/memory/for-run.ts'
-import { ensureBusiness } from '../../src/infra/runs/admit.ts'
-import { deleteSession } from '../../src/infra/sessions/delete.ts'
-import { type Backend, openBackend, unique } from '../support/backend.ts'
+import { createRunMemories } from '../../src/memory/store/run-memories.ts'
+import { unique } from '../support/backend.ts'
+import { test } from '../support/integration-test.ts'
 import { hashOnly } from '../support/memory.ts'
 import { never } from '../support/models.ts'
 
 const log = { debug() {}, info() {}, warn() {}, error() {} }
 
-let backend: Backend
 let database: Database
-beforeAll(async () => {
-  backend = await openBackend()
-  database = await backend.openDatabase()
+test.beforeAll(async ({ database: d }) => {
+  database = d
   await Promise.all(['a', 'b'].map((tenant) => ensureBusiness(database, tenant)))
-})
-afterAll(async () => {
-  await database?.close()
-  await backend?.drop()
 })
 
 const session = async (tenant: string, user_id: string, summary: string, daysAgo = 0): Promise<string> => {
@@ -31,16 +26,16 @@ const session = async (tenant: string, user_id: string, summary: string, daysAgo
   return session_id
 }
 const recalled = async (tenant: string, user_id: string, session_id: string): Promise<string[]> => {
-  const memories = createMemories(
+  const memories = createRunMemories(
     { database, embedder: hashOnly, log },
-    { tenant, user_id },
+    { business: tenant, user_id },
     { session_id, run_id: unique('r') },
   )
   const found = await memories.recall('Let us go on from where we left off', 8, never())
   return found.map(({ id, kind }) => `${kind} ${id}`)
 }
 
-test('a new session recalls the talk it goes back to: of the same user, and while it is there', async () => {
+test('a new session recalls the earlier session it refers to, of the same user and while it exists', async () => {
   const earlier = await session('a', 'ann', 'Ann planned a dinner.')
   await session('a', 'bob', 'Bob counted pallets.')
   await session('b', 'ann', 'Another business talked to another Ann.')

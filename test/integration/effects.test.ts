@@ -1,24 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Database, one } from '../../src/infra/database/database.ts'
-import { appendAction } from '../../src/infra/runs/append.ts'
-import { doEffect } from '../../src/infra/runs/effects.ts'
-import { createRunLog } from '../../src/infra/runs/run-log.ts'
-import { leaseLost } from '../../src/infra/runs/steady.ts'
-import type { Effect, EffectRequest } from '../../src/state/ports.ts'
-import { type Backend, openBackend } from '../support/backend.ts'
-import { codeOf, count, endLease, entry, mustClaim, submitTo } from '../support/spine.ts'
-
-let backend: Backend
-let database: Database
-
-beforeAll(async () => {
-  backend = await openBackend()
-  database = await backend.openDatabase()
-})
-afterAll(async () => {
-  await database?.close()
-  await backend?.drop()
-})
+import { describe, expect } from 'vitest'
+import { performEffect } from '../../src/engine/runs/effects.ts'
+import { createLeaseLostError } from '../../src/engine/runs/leases.ts'
+import { appendAction, createRunLog } from '../../src/engine/runs/run-log.ts'
+import { type Database, queryOne } from '../../src/infra/database/database.ts'
+import type { EffectRequest, EffectResult } from '../../src/state/ports/effects.ts'
+import { test } from '../support/integration-test.ts'
+import { codeOf, count, endLease, entry, mustClaim, submitTo } from '../support/runs.ts'
 
 const call = { plan_seq: 3, index: 0 }
 const never = new AbortController().signal
@@ -48,13 +35,13 @@ const provider = () => {
   return { sent, looked, request, dying }
 }
 
-const start = async () => {
+const start = async (database: Database) => {
   await submitTo(database, 'a')
   const run = await mustClaim(database)
-  const perform = (request: EffectRequest, fence = run, at = call): Promise<Effect> =>
-    doEffect(database, fence, at, request, never)
+  const perform = (request: EffectRequest, fence = run, at = call): Promise<EffectResult> =>
+    performEffect(database, fence, at, request, never)
   const row = () =>
-    one<{
+    queryOne<{
       status: string
       sends: number
       response: string | null
@@ -69,8 +56,8 @@ const start = async () => {
 }
 
 describe('a side effect', () => {
-  test('is written down as intent, then as sent, before anything leaves', async () => {
-    const { perform, row } = await start()
+  test('is written down as intent, then as sent, before anything leaves', async ({ database }) => {
+    const { perform, row } = await start(database)
     const seen: unknown[] = []
     const { request } = provider()
     const look = async (): Promise<string> => {
@@ -83,16 +70,16 @@ describe('a side effect', () => {
     expect((await row())?.first_sent_at).not.toBeNull()
   })
 
-  test('and its response become durable with the action that records it', async () => {
-    const { run, perform, row } = await start()
+  test('and its response become durable with the action that records it', async ({ database }) => {
+    const { run, perform, row } = await start(database)
     const effect = await perform(provider().request())
     expect((await row())?.status).toBe('sent')
     await appendAction(database, run, entry(1, { effect }))
     expect(await row()).toMatchObject({ status: 'succeeded', response: 'receipt 1' })
   })
 
-  test('that has succeeded is returned and not done again', async () => {
-    const { run, perform, takeOver } = await start()
+  test('that has succeeded is returned and not done again', async ({ database }) => {
+    const { run, perform, takeOver } = await start(database)
     const { sent, request } = provider()
     const effect = await perform(request())
     await appendAction(database, run, entry(1, { effect }))
@@ -100,8 +87,8 @@ describe('a side effect', () => {
     expect(sent).toHaveLength(1)
   })
 
-  test('of each call has its own key, which stays the same', async () => {
-    const { perform, takeOver } = await start()
+  test('of each call has its own key, which stays the same', async ({ database }) => {
+    const { perform, takeOver } = await start(database)
     const { sent, request, dying } = provider()
     await perform(dying()).catch(() => {})
     await perform(request(), undefined, { ...call, index: 1 })
@@ -113,8 +100,10 @@ describe('a side effect', () => {
 })
 
 describe('a worker that takes over and finds it sent', () => {
-  test('sends the stored bytes again under the same key, to a provider that knows keys', async () => {
-    const { perform, row, takeOver } = await start()
+  test('sends the stored bytes again under the same key, to a provider that knows keys', async ({
+    database,
+  }) => {
+    const { perform, row, takeOver } = await start(database)
     const { sent, request, dying } = provider()
     await perform(dying()).catch(() => {})
     const next = await takeOver()
@@ -124,8 +113,8 @@ describe('a worker that takes over and finds it sent', () => {
     expect(await row()).toMatchObject({ status: 'sent', sends: 2 })
   })
 
-  test('does not once four fifths of the time the provider keeps keys are over', async () => {
-    const { perform, row, takeOver, run } = await start()
+  test('does not once four fifths of the time the provider keeps keys are over', async ({ database }) => {
+    const { perform, row, takeOver, run } = await start(database)
     const { sent, request, dying } = provider()
     await perform(dying()).catch(() => {})
     const age = (seconds: number) =>
@@ -144,8 +133,8 @@ describe('a worker that takes over and finds it sent', () => {
     expect(await codeOf(perform(kept, next))).toBe('effect_unknown')
   })
 
-  test('looks it up first where that can be done, and does not send what was done', async () => {
-    const { perform, takeOver } = await start()
+  test('looks it up first where that can be done, and does not send what was done', async ({ database }) => {
+    const { perform, takeOver } = await start(database)
     const { sent, looked, request, dying } = provider()
     await perform(dying({ class: 'queryable' })).catch(() => {})
     const lookup = async (key: string): Promise<string> => {
@@ -158,8 +147,8 @@ describe('a worker that takes over and finds it sent', () => {
     expect(sent).toHaveLength(1)
   })
 
-  test('sends it again when the look-up says that it was never seen', async () => {
-    const { perform, takeOver } = await start()
+  test('sends it again when the provider never saw it', async ({ database }) => {
+    const { perform, takeOver } = await start(database)
     const { sent, request, dying } = provider()
     await perform(dying({ class: 'queryable' })).catch(() => {})
     const effect = await perform(request({ class: 'queryable', lookup: async () => null }), await takeOver())
@@ -167,8 +156,8 @@ describe('a worker that takes over and finds it sent', () => {
     expect(sent).toHaveLength(2)
   })
 
-  test('looks it up as the last thing, after the database has let it send', async () => {
-    const { perform, row, takeOver } = await start()
+  test('looks it up as the last thing, after the database has let it send', async ({ database }) => {
+    const { perform, row, takeOver } = await start(database)
     const { sent, request, dying } = provider()
     await perform(dying({ class: 'queryable' })).catch(() => {})
     const seen: unknown[] = []
@@ -180,24 +169,24 @@ describe('a worker that takes over and finds it sent', () => {
     expect(seen).toMatchObject([{ status: 'sent', sends: 2 }, 1])
   })
 
-  test('does not send what it looked up under a lease that is over', async () => {
-    const { perform, takeOver } = await start()
+  test('does not send what it looked up under a lease that is over', async ({ database }) => {
+    const { perform, takeOver } = await start(database)
     const { sent, request, dying } = provider()
     await perform(dying({ class: 'queryable' })).catch(() => {})
     const log = createRunLog(database, await takeOver(), () => {
-      throw leaseLost()
+      throw createLeaseLostError()
     })
     const looked = request({ class: 'queryable', lookup: async () => null })
     expect(await codeOf(log.effect(call, looked, never))).toBe('lease_lost')
     expect(sent).toHaveLength(1)
   })
 
-  test('is handed a last look at its lease, for the moment before the first byte', async () => {
-    const { takeOver } = await start()
+  test('gets a last check of its lease, for the moment before the first byte', async ({ database }) => {
+    const { takeOver } = await start(database)
     const { sent, request } = provider()
     let isFrozen = false
     const log = createRunLog(database, await takeOver(), () => {
-      if (isFrozen) throw leaseLost()
+      if (isFrozen) throw createLeaseLostError()
     })
     const connecting = request({
       async send(_text, _key, lastLook) {
@@ -211,8 +200,8 @@ describe('a worker that takes over and finds it sent', () => {
     expect(sent).toEqual([])
   })
 
-  test('leaves it to a person where neither can be done', async () => {
-    const { perform, row, takeOver } = await start()
+  test('leaves it to a person when the provider offers neither keys nor a look-up', async ({ database }) => {
+    const { perform, row, takeOver } = await start(database)
     const { sent, request, dying } = provider()
     await perform(dying({ class: 'manual' })).catch(() => {})
     expect(await codeOf(perform(request({ class: 'manual' }), await takeOver()))).toBe('effect_unknown')
@@ -220,20 +209,20 @@ describe('a worker that takes over and finds it sent', () => {
     expect((await row())?.status).toBe('unknown')
   })
 
-  test('sends it for the first time when only the intent stands', async () => {
-    const { perform, takeOver } = await start()
+  test('sends it for the first time when only the intent stands', async ({ database }) => {
+    const { perform, takeOver } = await start(database)
     const { sent, request } = provider()
     const aborted = AbortSignal.abort(new Error('stopped'))
     const { run } = { run: await takeOver() }
-    await doEffect(database, run, call, request({ class: 'manual' }), aborted).catch(() => {})
+    await performEffect(database, run, call, request({ class: 'manual' }), aborted).catch(() => {})
     expect(sent).toHaveLength(0)
     expect((await perform(request({ class: 'manual' }), run)).response).toBe('receipt 1')
   })
 })
 
 describe('a worker that has lost the run', () => {
-  test('neither writes an intent nor sends', async () => {
-    const { run, perform, takeOver } = await start()
+  test('neither writes an intent nor sends', async ({ database }) => {
+    const { run, perform, takeOver } = await start(database)
     const { sent, request } = provider()
     await takeOver()
     expect(await codeOf(perform(request(), run))).toBe('lease_lost')
@@ -241,8 +230,8 @@ describe('a worker that has lost the run', () => {
     expect(sent).toHaveLength(0)
   })
 
-  test('does not send either when it loses the run between intent and sending', async () => {
-    const { run, takeOver } = await start()
+  test('does not send either when it loses the run between intent and sending', async ({ database }) => {
+    const { run, takeOver } = await start(database)
     const { sent, request } = provider()
     let statements = 0
     const losing = {
@@ -251,26 +240,31 @@ describe('a worker that has lost the run', () => {
         return database.query<Row>(text, values)
       },
     }
-    expect(await codeOf(doEffect(losing, run, call, request(), never))).toBe('lease_lost')
+    expect(await codeOf(performEffect(losing, run, call, request(), never))).toBe('lease_lost')
     expect(sent).toHaveLength(0)
   })
 
-  test('that is unknown is sent again only on the word that it did not take place, under the same key', async () => {
-    const { run, perform, takeOver, row } = await start()
+  test('that is unknown is sent again only after a person says that it did not take place, under the same key', async ({
+    database,
+  }) => {
+    const { run, perform, takeOver, row } = await start(database)
     const { sent, request, dying } = provider()
     await perform(dying({ class: 'manual' })).catch(() => {})
     const other = await takeOver()
     expect(await codeOf(perform(request({ class: 'manual' }), other))).toBe('effect_unknown')
     expect(await row()).toMatchObject({ status: 'unknown', sends: 1 })
-    const again = () => doEffect(database, other, call, request({ class: 'manual' }), never, { resend: true })
+    const again = () =>
+      performEffect(database, other, call, request({ class: 'manual' }), never, { resend: true })
     expect((await again()).response).toBe('receipt 2')
     expect(sent.map(({ key }) => key)).toEqual([sent[0]?.key, sent[0]?.key])
-    const late = doEffect(database, run, call, request({ class: 'manual' }), never, { resend: true })
+    const late = performEffect(database, run, call, request({ class: 'manual' }), never, { resend: true })
     expect(await codeOf(late)).toBe('lease_lost')
   })
 
-  test('is not sent a third time on the same word, when its worker is lost after it was sent again', async () => {
-    const { run, perform, row, takeOver } = await start()
+  test('is not sent a third time on the same answer, when its worker is lost after the second send', async ({
+    database,
+  }) => {
+    const { run, perform, row, takeOver } = await start(database)
     const { sent, request, dying } = provider()
     const manual = request({ class: 'manual' })
     await perform(dying({ class: 'manual' })).catch(() => {})
@@ -282,7 +276,8 @@ describe('a worker that has lost the run', () => {
        VALUES ($4, $1, $1, $2, $3, '"?"', '{}', '[]', clock_timestamp(), clock_timestamp(), '{}')`,
       [run.run_id, call.plan_seq, call.index, run.tenant],
     )
-    const onHisWord = (fence: typeof run) => doEffect(database, fence, call, manual, never, { resend: true })
+    const onHisWord = (fence: typeof run) =>
+      performEffect(database, fence, call, manual, never, { resend: true })
     await onHisWord(other)
     const third = await takeOver()
     expect(await codeOf(perform(manual, third))).toBe('effect_unknown')

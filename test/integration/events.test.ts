@@ -1,15 +1,15 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect } from 'vitest'
 import type { Database } from '../../src/infra/database/database.ts'
 import type { Hints } from '../../src/infra/queue/hints.ts'
-import type { BusinessApi } from '../../src/runtime-api.ts'
+import type { BusinessApi } from '../../src/runtime/api.ts'
 import type { RunEvent } from '../../src/state/run-view.ts'
-import { type Backend, openBackend, unique } from '../support/backend.ts'
-import { type FakeModel, startFakeModel } from '../support/fake-model.ts'
-import { codeOf, endsWithin, until } from '../support/spine.ts'
-import { deadline, eventsOf, fakeModels, openTestRuntime, type TestRuntime } from '../support/test-runtime.ts'
+import { unique } from '../support/backend.ts'
+import type { FakeModel } from '../support/fake-model/fake-model.ts'
+import { runtimeTest } from '../support/integration-test.ts'
+import { codeOf, endsWithin, until } from '../support/runs.ts'
+import { deadline, eventsOf, type TestRuntime } from '../support/test-runtime.ts'
 
-let backend: Backend
 let model: FakeModel
 let runtime: TestRuntime
 let dropHints = false
@@ -31,16 +31,11 @@ const lossy = (hints: Hints): Hints => ({
   },
 })
 
-beforeAll(async () => {
-  backend = await openBackend()
-  model = await startFakeModel()
-  const models = fakeModels(model.baseUrl)
-  runtime = await openTestRuntime(backend, { models, wrap: { hints: lossy, database: counting } })
-})
-afterAll(async () => {
-  await runtime?.close()
-  await model?.close()
-  await backend?.drop()
+const test = runtimeTest.extend('runtimeOptions', { scope: 'file' }, () => ({
+  wrap: { hints: lossy, database: counting },
+}))
+test.beforeAll(({ model: m, runtime: r }) => {
+  ;[model, runtime] = [m, r]
 })
 
 const api = (): BusinessApi => runtime.of('default')
@@ -139,7 +134,7 @@ describe('the stream of a run that has ended', () => {
 })
 
 describe('a run that is followed while it works', () => {
-  test('over connections that break anywhere tells each action once', async () => {
+  test('sends each action once over connections that break anywhere', async () => {
     const cutsOf = fc.array(fc.integer({ min: 1, max: 6 }), { minLength: 1, maxLength: 30 })
     await fc.assert(
       fc.asyncProperty(cutsOf, async (cuts) => {
@@ -261,7 +256,7 @@ describe('leaving', () => {
     await api().wait(run.id, deadline())
   })
 
-  test('a run or session that is deleted ends the streams that follow it, and who waits is told', async () => {
+  test('a run or session that is deleted ends the streams that follow it, with an error for waiting callers', async () => {
     script({ hold: true, text: 'late' })
     const { run } = await api().submit({ prompt: 'x', user_id: 'u1' })
     await until(

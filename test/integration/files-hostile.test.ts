@@ -1,30 +1,18 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
-import { openFileProcess } from '../../src/infra/files/file-process.ts'
-import { type Backend, openBackend } from '../support/backend.ts'
-import { type FakeModel, startFakeModel } from '../support/fake-model.ts'
+import { afterEach, expect, vi } from 'vitest'
+import { openFileProcess } from '../../src/files/file-process.ts'
 import { openFolder } from '../support/file-samples.ts'
 import { hostileFiles } from '../support/hostile-files.ts'
+import { runtimeTest as test } from '../support/integration-test.ts'
 import { say } from '../support/script.ts'
-import { fakeModels, openTestRuntime, type TestRuntime } from '../support/test-runtime.ts'
 
-let backend: Backend
-let model: FakeModel
-let runtime: TestRuntime
-beforeAll(async () => {
-  backend = await openBackend()
-  model = await startFakeModel()
-  runtime = await openTestRuntime(backend, { models: fakeModels(model.baseUrl) })
-})
 afterEach(() => void vi.unstubAllEnvs())
-afterAll(async () => {
-  await runtime?.close()
-  await model?.close()
-  await backend?.drop()
-})
 
-test('forty hostile files in one run: each has its note, the run goes on, nothing is left behind', async () => {
+test('a run with forty hostile files has a note for each, goes on and leaves nothing behind', async ({
+  model,
+  runtime,
+}) => {
   const hostile = await hostileFiles()
   expect(hostile).toHaveLength(40)
   await using temporary = await openFolder()
@@ -38,13 +26,13 @@ test('forty hostile files in one run: each has its note, the run goes on, nothin
   const run = await runtime.complete({ prompt: 'Look at these', files })
   expect(run).toMatchObject({ status: 'completed', answer: 'Still here.' })
   const { documents, tables, other_files } = (await runtime.stateOf(run.id)).preprocessed_files
-  const told = hostile.map(([name, , note]) => {
+  const notes = hostile.map(([name, , note]) => {
     const { notes = [] } = (documents[name] ?? tables[name] ?? other_files[name] ?? {}) as {
       notes?: string[]
     }
     return { name, note: notes.join('; '), as: String(note), matches: note.test(notes.join('; ')) }
   })
-  expect(told.filter(({ matches }) => !matches)).toEqual([])
+  expect(notes.filter(({ matches }) => !matches)).toEqual([])
   expect(other_files['nested.zip/inner.zip/inner.zip']).toMatchObject({
     readable: false,
     notes: [expect.stringContaining('inside an archive inside an archive')],
@@ -68,7 +56,7 @@ const childrenHere = async (): Promise<number[]> => {
   return found
 }
 
-test('a file, or a statement, that takes too much is ended, and the next one is opened', async () => {
+test('a file or statement that exceeds its limits is stopped, and the next one is opened', async () => {
   await using folder = await openFolder()
   const path = join(folder.path, 'a.csv')
   await writeFile(path, 'n\n1\n')
@@ -85,15 +73,15 @@ test('a file, or a statement, that takes too much is ended, and the next one is 
   const { signal } = new AbortController()
   await using process = openFileProcess({ maxBytes: 300 * 1024 * 1024, maxMs: 1000 })
   // a machine that gives it no time says so, and then another try may go well
-  const ask = async (sql: string, until: AbortSignal = signal): ReturnType<typeof process.ask> => {
-    const ended = await process.ask({ kind: 'query', sql, tables, kept: null }, until)
+  const ask = async (sql: string, until: AbortSignal = signal): ReturnType<typeof process.run> => {
+    const ended = await process.run({ kind: 'query', sql, tables, cached: null }, until)
     return 'kind' in ended && ended.kind === 'starved' ? ask(sql, until) : ended
   }
   expect(await ask(`${endless} sum(x) FROM n`)).toEqual({ ok: false, kind: 'time' })
   expect(await ask(`${endless} group_concat(hex(zeroblob(1000000))) FROM n`)).toMatchObject({ ok: false })
   expect(await ask('SELECT n FROM t')).toEqual({
     ok: true,
-    rows: { columns: ['n'], rows: [[1]], more: false },
+    rows: { columns: ['n'], rows: [[1]], hasMore: false },
   })
   const control = new AbortController()
   const broken = ask(`${endless} sum(x) FROM n`, control.signal)
@@ -101,12 +89,12 @@ test('a file, or a statement, that takes too much is ended, and the next one is 
   await expect(broken).rejects.toThrow('cancelled')
 })
 
-test('a process that the system ends for want of memory is no fault of the file', async () => {
+test('a process that the system kills for lack of memory is not an error of the file', async () => {
   const before = await childrenHere()
   await using process = openFileProcess({ maxBytes: 300 * 1024 * 1024, maxMs: 60_000 })
   const { signal } = new AbortController()
   const sql = `${endless} sum(x) FROM n`
-  const starved = process.ask({ kind: 'query', sql, tables: [], kept: null }, signal)
+  const starved = process.run({ kind: 'query', sql, tables: [], cached: null }, signal)
   const child = await vi.waitUntil(
     async () => (await childrenHere()).find((pid) => !before.includes(pid)),
     30_000,

@@ -5,22 +5,23 @@ import { type AddressInfo, createServer as createTcpServer } from 'node:net'
 import { join } from 'node:path'
 import { AwsClient } from 'aws4fetch'
 import S3rver from 's3rver'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, vi } from 'vitest'
+import { ensureBusiness } from '../../src/accounts/businesses.ts'
 import { checkFiles } from '../../src/cli/doctor/files.ts'
+import { createFileService, type FileService, type FilesOptions } from '../../src/files/run-files.ts'
+import { warnAboutSharedRoot } from '../../src/files/shared-files-root.ts'
 import type { Database } from '../../src/infra/database/database.ts'
-import type { Egress } from '../../src/infra/egress/port.ts'
-import { openEgress } from '../../src/infra/egress.ts'
-import { createFileService, type FileService, type FilesOptions } from '../../src/infra/files/run-files.ts'
-import { warnOfSharedRoot } from '../../src/infra/files/shared-root.ts'
-import { ensureBusiness } from '../../src/infra/runs/admit.ts'
-import { silentLog } from '../../src/infra/silent-log.ts'
-import type { Files } from '../../src/state/ports.ts'
+import { openEgress } from '../../src/infra/egress/egress.ts'
+import type { Egress } from '../../src/infra/egress/egress-port.ts'
+import { silentLog } from '../../src/infra/lib/silent-log.ts'
+import type { Files } from '../../src/state/ports/files.ts'
 import type { OriginFile } from '../../src/state/runtime-state.ts'
-import { type Backend, openBackend } from '../support/backend.ts'
-import { type FakeModel, startFakeModel } from '../support/fake-model.ts'
+import type { Backend } from '../support/backend.ts'
+import type { FakeModel } from '../support/fake-model/fake-model.ts'
 import { openFolder, pdfOf, zipOf } from '../support/file-samples.ts'
+import { runtimeTest } from '../support/integration-test.ts'
 import { calling, say } from '../support/script.ts'
-import { fakeModels, nodesOf, openTestRuntime, type TestRuntime } from '../support/test-runtime.ts'
+import { nodesOf, type TestRuntime } from '../support/test-runtime.ts'
 
 let backend: Backend
 let model: FakeModel
@@ -34,31 +35,17 @@ const objects = createServer((request, response) => {
   else if (bucket.isDown) response.writeHead(503).end()
   else response.end('n\n7\n')
 })
-beforeAll(async () => {
-  backend = await openBackend()
-  model = await startFakeModel()
+const test = runtimeTest.extend('runtimeOptions', { scope: 'file' }, async ({}, { onCleanup }) => {
   await once(objects.listen(0, '127.0.0.1'), 'listening')
+  onCleanup(() => {
+    objects.closeAllConnections()
+    objects.close()
+  })
   const url = `http://127.0.0.1:${(objects.address() as AddressInfo).port}`
-  const storage = { aws: { url, region: 'auto', accessKeyId: 'a', secretAccessKey: 'b' } }
-  runtime = await openTestRuntime(
-    { ...backend, config: { ...backend.config, storage } },
-    {
-      models: fakeModels(model.baseUrl),
-      wrap: {
-        database(database) {
-          rows = database
-          return database
-        },
-      },
-    },
-  )
+  return { config: { storage: { aws: { url, region: 'auto', accessKeyId: 'a', secretAccessKey: 'b' } } } }
 })
-afterAll(async () => {
-  await runtime?.close()
-  objects.closeAllConnections()
-  objects.close()
-  await model?.close()
-  await backend?.drop()
+test.beforeAll(({ backend: b, database: d, model: m, runtime: r }) => {
+  ;[backend, rows, model, runtime] = [b, d, m, r]
 })
 
 const upload = (name: string, bytes: string | Uint8Array, type = 'application/octet-stream') => ({
@@ -248,7 +235,7 @@ describe('where files come from', () => {
     await database?.close()
   })
   const { signal } = new AbortController()
-  const nothingBefore = { tables: [], tried: new Set<string>() }
+  const nothingBefore = { tables: [], triedFiles: new Set<string>() }
   const runOf = (tenant: string) => ({ tenant, run_id: 'run' })
   const serviceOf = (options: Partial<FilesOptions>): FileService => {
     const service = createFileService({ egress, storage: {}, filesRoot: null, ...options })
@@ -256,11 +243,11 @@ describe('where files come from', () => {
     return service
   }
   const filesOf = (options: Partial<FilesOptions>, tenant = 'b1'): Files =>
-    serviceOf(options).for(database, runOf(tenant))
+    serviceOf(options).openRunFiles(database, runOf(tenant))
   const noteOf = async (files: Files, file: OriginFile) =>
     (await files.prepare([file], nothingBefore, signal)).other_files[file.name]?.notes.join()
 
-  test('an address: fetched once, kept as a blob; redirects are followed, faults and bounds are notes', async () => {
+  test('an address: fetched once, kept as a blob; redirects are followed, errors and limits are notes', async () => {
     let asked = 0
     const server = createServer((request, response) => {
       asked += 1
@@ -308,7 +295,7 @@ describe('where files come from', () => {
     const service = serviceOf({})
     const prepare = (tenant: string, ...paths: string[]) =>
       service
-        .for(database, runOf(tenant))
+        .openRunFiles(database, runOf(tenant))
         .prepare(paths.map(file), nothingBefore, new AbortController().signal)
     const two = prepare('b1', 'first.csv', 'held')
     await vi.waitUntil(() => held.length === 1, 30_000)
@@ -393,27 +380,27 @@ describe('where files come from', () => {
   test('a folder that several businesses share is warned of once, one with {business} is not', async () => {
     const said: unknown[] = []
     const log = { ...silentLog, warn: (...words: unknown[]) => void said.push(words) }
-    await warnOfSharedRoot(database, null, log)
-    await warnOfSharedRoot(database, '/srv/files/{business}', log)
+    await warnAboutSharedRoot(database, null, log)
+    await warnAboutSharedRoot(database, '/srv/files/{business}', log)
     expect(said).toEqual([])
-    await warnOfSharedRoot(database, '/srv/files', log)
+    await warnAboutSharedRoot(database, '/srv/files', log)
     expect(said).toEqual([
       [
         expect.objectContaining({ remedy: expect.stringContaining('put {business} into MASON_FILES_ROOT') }),
-        'a local mapping of any business may point at the files of all others',
+        'a local mapping of one business may point at the files of the others',
       ],
     ])
     const look = (filesRoot: string | null) => checkFiles({ ...backend.config, filesRoot }, signal)
     expect(await look(null)).toEqual([])
     expect(await look('/srv/{business}')).toEqual([
-      { ok: true, text: 'local mappings: each business below its own /srv/{business}' },
+      { ok: true, text: 'local mappings: each business has its own folder, /srv/{business}' },
     ])
     // an embedded database in memory cannot be opened a second time
     if (backend.config.database.kind !== 'postgres') return
     expect(await look('/srv/files')).toEqual([
       {
         ok: true,
-        text: expect.stringMatching(/any of \d+ can read the files of the others$/),
+        text: expect.stringMatching(/each of the \d+ can read the files of the others$/),
         remedy: expect.stringContaining('{business}'),
       },
     ])
@@ -447,7 +434,7 @@ describe('where files come from', () => {
       [`%${key}%`],
     )
     expect(found.rows).toEqual([{ kept: 1, logged: 0 }])
-    const inRun = (run_id: string, tenant = 'default') => serviceOf({}).for(rows, { tenant, run_id })
+    const inRun = (run_id: string, tenant = 'default') => serviceOf({}).openRunFiles(rows, { tenant, run_id })
     const first = (await inRun(id).prepare([file as OriginFile], nothingBefore, signal)).other_files['a.csv']
     expect(first).toMatchObject({ tries: 1, notes: [expect.stringContaining('status 503')] })
     expect(JSON.stringify(first)).not.toContain(key)
@@ -461,7 +448,7 @@ describe('where files come from', () => {
     const other = await runtime.complete({ prompt: 'Hello' })
     for (const run of [inRun(id, 'b1'), inRun(other.id)])
       expect(await noteOf(run, file as OriginFile)).toBe(
-        'its whole address is gone; give it again, or upload the file',
+        'its whole address is gone; send it again, or upload the file',
       )
     server.closeAllConnections()
     server.close()
@@ -484,11 +471,14 @@ describe('where files come from', () => {
     const never = serviceOf({
       limits: { prepare: { maxBytes: 1, maxMs: 30_000 }, query: { maxBytes: 1, maxMs: 30_000 } },
     })
-    expect(await never.for(database, runOf('b1')).prepare([file], nothingBefore, signal)).toEqual(first)
+    expect(await never.openRunFiles(database, runOf('b1')).prepare([file], nothingBefore, signal)).toEqual(
+      first,
+    )
     await keep('b2', pdf)
     expect(
-      (await never.for(database, runOf('b2')).prepare([file], nothingBefore, signal)).other_files['c.pdf']
-        ?.notes[0],
+      (await never.openRunFiles(database, runOf('b2')).prepare([file], nothingBefore, signal)).other_files[
+        'c.pdf'
+      ]?.notes[0],
     ).toMatch(/more memory|takes longer/)
     await database.query('DELETE FROM blobs WHERE tenant = $1 AND sha256 = $2', ['b1', row?.blobs[0]])
     expect(await files.prepare([file], nothingBefore, signal)).toEqual(first)
@@ -498,7 +488,7 @@ describe('where files come from', () => {
   })
 
   const keep = async (tenant: string, bytes: Uint8Array): Promise<string> => {
-    const { sha256 } = await import('../../src/infra/ids.ts')
+    const { sha256 } = await import('../../src/infra/lib/ids.ts')
     const hash = sha256(bytes)
     await database.query(
       'INSERT INTO blobs (tenant, sha256, bytes) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING',

@@ -1,25 +1,24 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { type Database, one } from '../../src/infra/database/database.ts'
-import { distilRun } from '../../src/infra/memory/distil.ts'
+import { afterEach, describe, expect } from 'vitest'
+import { type Database, queryOne } from '../../src/infra/database/database.ts'
+import { silentLog } from '../../src/infra/lib/silent-log.ts'
+import { distillRun } from '../../src/memory/store/distill-run.ts'
 import {
-  dropFailed,
+  claimDistillation,
+  discardUserDistillations,
+  dropFailedDistillations,
   failDistillation,
-  giveUpUser,
-  takeDistillation,
-} from '../../src/infra/memory/distil-queue.ts'
-import { silentLog } from '../../src/infra/silent-log.ts'
-import type { Models } from '../../src/state/ports.ts'
-import { type Backend, openBackend, unique } from '../support/backend.ts'
+} from '../../src/memory/store/distillation-queue.ts'
+import type { Models } from '../../src/state/ports/models.ts'
+import { unique } from '../support/backend.ts'
 import { deferred } from '../support/deferred.ts'
-import { startServer, type TestServer } from '../support/http.ts'
+import type { TestServer } from '../support/http.ts'
+import { adminToken, runtimeTest } from '../support/integration-test.ts'
 import { hashOnly, lessonOf } from '../support/memory.ts'
 import { modelsOf } from '../support/memory-run.ts'
 import { never } from '../support/models.ts'
-import { codeOf, count, openWithDatabase, until } from '../support/spine.ts'
+import { codeOf, count, until } from '../support/runs.ts'
 import { deadline, type TestRuntime } from '../support/test-runtime.ts'
 
-const admin = 'the-admin-token-of-this-test'
-let backend: Backend
 let runtime: TestRuntime
 let database: Database
 let server: TestServer
@@ -50,24 +49,18 @@ const gated: Models = {
   },
 }
 
-beforeAll(async () => {
-  backend = await openBackend()
-  ;({ runtime, database } = await openWithDatabase(backend, { models: gated }))
-  server = await startServer({ runtime, auth: 'required', adminToken: admin })
+const test = runtimeTest.extend('runtimeOptions', { scope: 'file' }, () => ({ models: gated }))
+test.beforeAll(({ database: d, runtime: r, server: s }) => {
+  ;[database, runtime, server] = [d, r, s]
 })
 afterEach(() => {
   gate?.resolve()
   gate = null
 })
-afterAll(async () => {
-  await server?.close()
-  await runtime?.close()
-  await backend?.drop()
-})
 
 const api = () => runtime.of('default')
 const call = async (method: string, path: string, json?: unknown) => {
-  const reply = await server.call(method, path, { token: admin, ...(json !== undefined && { json }) })
+  const reply = await server.call(method, path, { token: adminToken, ...(json !== undefined && { json }) })
   expect(reply.status, `${method} ${path}`).toBeLessThan(300)
   return reply.body
 }
@@ -80,9 +73,9 @@ const parts = (thinks: Models = models) => ({
 /** Learns from all that waits; gives how many runs. */
 const learnAll = async (): Promise<number> => {
   for (let learned = 0; ; learned++) {
-    const claim = await takeDistillation(database, 60_000)
+    const claim = await claimDistillation(database, 60_000)
     if (!claim) return learned
-    await distilRun(parts(), claim, never())
+    await distillRun(parts(), claim, never())
   }
 }
 const tell = async (user_id: string, session_id: string, prompt: string) => {
@@ -112,7 +105,7 @@ const forget = async (user_id: string, words: string) => {
 const forgetAll = (user_id: string) => call('DELETE', `/v1/memories?user_id=${user_id}`)
 const summaryOf = async (session_id: string) =>
   (
-    await one<{ summary: string }>(database, 'SELECT summary FROM sessions WHERE session_id = $1', [
+    await queryOne<{ summary: string }>(database, 'SELECT summary FROM sessions WHERE session_id = $1', [
       session_id,
     ])
   )?.summary
@@ -151,7 +144,7 @@ describe('what was said before it was forgotten does not come back', () => {
     const user_id = unique('clara')
     await tell(user_id, unique('ses'), 'I speak Danish. What is 2 + 2?')
     await runtime.complete({ user_id, prompt: 'My Danish is fluent, and my mother tongue is Danish.' })
-    const claim = await takeDistillation(database, 60_000)
+    const claim = await claimDistillation(database, 60_000)
     if (!claim) throw new Error('nothing waits')
     const slow = {
       ...models,
@@ -160,22 +153,22 @@ describe('what was said before it was forgotten does not come back', () => {
         return models.call(...args)
       },
     }
-    expect(await codeOf(distilRun(parts(slow), claim, never()))).toBe('lease_lost')
+    expect(await codeOf(distillRun(parts(slow), claim, never()))).toBe('lease_lost')
     expect(await remembered(user_id)).toEqual([])
   })
 
   test('from a run that ends and is taken in the moment of the forgetting', async () => {
     const user_id = unique('clara')
     const run = await runtime.complete({ user_id, prompt: 'I speak Danish. What is 2 + 2?' })
-    const claim = await takeDistillation(database, 60_000)
+    const claim = await claimDistillation(database, 60_000)
     if (!claim) throw new Error('nothing waits')
     // as the forgetting sees it that began before its end was committed
     const status = (text: string) =>
       database.query('UPDATE runs SET status = $2 WHERE run_id = $1', [run.id, text])
     await status('input_required')
-    await giveUpUser(database, { tenant: 'default', user_id })
+    await discardUserDistillations(database, { business: 'default', user_id })
     await status('completed')
-    expect(await codeOf(distilRun(parts(), claim, never()))).toBe('lease_lost')
+    expect(await codeOf(distillRun(parts(), claim, never()))).toBe('lease_lost')
     await failDistillation(database, claim, 'the model was away')
     await database.query('UPDATE distillations SET due_at = clock_timestamp() WHERE run_id = $1', [run.id])
     expect([await learnAll(), await remembered(user_id)]).toEqual([0, []])
@@ -188,15 +181,15 @@ describe('what was said before it was forgotten does not come back', () => {
     await database.query(
       `UPDATE distillations SET failed_at = failed_at - interval '8 days' WHERE failed_at IS NOT NULL`,
     )
-    await dropFailed(database)
+    await dropFailedDistillations(database)
     for (const learning of [false, true]) await call('PATCH', '/admin/v1/businesses/default', { learning })
     const { id } = await end()
     expect([await learnAll(), await remembered(user_id)]).toEqual([0, []])
-    await dropFailed(database)
+    await dropFailedDistillations(database)
     expect(await count(database, 'distillations WHERE run_id = $1', [id])).toBe(0)
   })
 
-  test('by a run that is told to remember it; what its user says since may', async () => {
+  test('by a run that is asked to remember it; what its user says later may', async () => {
     const user_id = unique('clara')
     const prompt = 'I speak Danish. Ask me what else there is. Remember it.'
     const asked = await runtime.complete({ user_id, prompt })
@@ -212,7 +205,7 @@ describe('what was said before it was forgotten does not come back', () => {
 })
 
 describe('a deleted session', () => {
-  test('is not told on by a run that was shown it; what that run says itself is learned', async () => {
+  test('is not repeated by a run that was shown it; what that run says itself is learned', async () => {
     const user_id = unique('clara')
     const [gone, kept] = [unique('ses'), unique('ses')]
     await tell(user_id, gone, 'I speak Danish. What is 2 + 2?')
@@ -237,7 +230,7 @@ describe('a deleted session', () => {
     const gone = unique('ses')
     await tell(user_id, gone, 'I speak Danish. What is 2 + 2?')
     const run = await runtime.complete({ user_id, prompt: 'I live in Lyon, and which language do I speak?' })
-    const claim = await takeDistillation(database, 60_000)
+    const claim = await claimDistillation(database, 60_000)
     if (!claim) throw new Error('nothing waits')
     const careless = modelsOf(({ messages }) => {
       const knows = messages.some(({ content }) => String(content).includes('I speak Danish.'))
@@ -254,12 +247,12 @@ describe('a deleted session', () => {
         return said
       },
     }
-    expect(await codeOf(distilRun(parts(slow), claim, never()))).toMatch('has been forgotten')
+    expect(await codeOf(distillRun(parts(slow), claim, never()))).toMatch('has been forgotten')
     await failDistillation(database, claim, 'forgotten meanwhile')
     await database.query('UPDATE distillations SET due_at = clock_timestamp() WHERE run_id = $1', [run.id])
-    const again = await takeDistillation(database, 60_000)
+    const again = await claimDistillation(database, 60_000)
     if (!again) throw new Error('nothing waits')
-    await distilRun(parts(careless), again, never())
+    await distillRun(parts(careless), again, never())
     expect(await remembered(user_id)).toEqual(['The user lives in Lyon.'])
   })
 })

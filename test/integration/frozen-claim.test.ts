@@ -1,26 +1,13 @@
 import { execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Database } from '../../src/infra/database/database.ts'
-import { type Backend, openBackend } from '../support/backend.ts'
-import { claim, submitTo, until } from '../support/spine.ts'
-
-let backend: Backend
-let database: Database
-
-beforeAll(async () => {
-  backend = await openBackend()
-  database = await backend.openDatabase()
-})
-afterAll(async () => {
-  await database?.close()
-  await backend?.drop()
-})
+import { describe, expect } from 'vitest'
+import { test } from '../support/integration-test.ts'
+import { claim, submitTo, until } from '../support/runs.ts'
 
 const lock = `hashtext('mason.claim')`
 
-/** Looks from another process whether the run is at work and nobody holds the lock of claims; fails after 10 s. */
+/** Polls from another process until the run is running and the lock of claims is free; fails after 10 s. */
 const seenFromElsewhere = `
   const client = new pg.Client({ connectionString: process.argv[1], options: '-c search_path=mason' })
   await client.connect()
@@ -33,7 +20,7 @@ const seenFromElsewhere = `
 
 // embedded there is one process only
 describe.skipIf(process.env.MASON_TEST_BACKEND !== 'served')('a claim that has to wait its turn', () => {
-  test('comes true and lets others claim while its own process stands still', async () => {
+  test('succeeds and lets others claim while its own process is frozen', async ({ backend, database }) => {
     const config = backend.config.database
     const url = config.kind === 'postgres' ? config.url : ''
     await submitTo(database, 'a')

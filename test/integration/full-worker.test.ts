@@ -1,25 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { systemClock } from '../../src/infra/clock.ts'
-import type { Queues } from '../../src/infra/queue/queue.ts'
-import type { Clock } from '../../src/state/ports.ts'
-import { type Backend, openBackend } from '../support/backend.ts'
-import { type FakeModel, startFakeModel } from '../support/fake-model.ts'
-import { until } from '../support/spine.ts'
+import { describe, expect } from 'vitest'
+import { systemClock } from '../../src/infra/lib/system-clock.ts'
+import type { Queues } from '../../src/infra/queue/queues.ts'
+import type { Clock } from '../../src/state/ports/clock.ts'
+import { runtimeTest as test } from '../support/integration-test.ts'
+import { until } from '../support/runs.ts'
 import { deadline, fakeModels, openTestRuntime } from '../support/test-runtime.ts'
 
-let backend: Backend
-let model: FakeModel
-
-beforeAll(async () => {
-  backend = await openBackend()
-  model = await startFakeModel()
-})
-afterAll(async () => {
-  await model?.close()
-  await backend?.drop()
-})
-
-/** A queue whose own bells are lost: only what `ring` sends, and what is passed on, is heard, once `listen` was called. */
+/** A queue whose own wake-ups are lost: only those that `ring` sends, and those passed on, arrive, once `listen` was called. */
 const wired = () => {
   const taken: string[] = []
   let queues: Queues | null = null
@@ -28,26 +15,27 @@ const wired = () => {
     queues = opened
     return {
       ...opened,
-      ringMany: async () => {},
-      ring: (bell, options) => (taken.includes(bell.run_id) ? opened.ring(bell, options) : Promise.resolve()),
-      async onBell(handler, options) {
+      wakeMany: async () => {},
+      wake: (wakeUp, options) =>
+        taken.includes(wakeUp.run_id) ? opened.wake(wakeUp, options) : Promise.resolve(),
+      async onWakeUp(handler, options) {
         const begin = () =>
-          opened.onBell((bell, signal) => {
-            taken.push(bell.run_id)
-            return handler(bell, signal)
+          opened.onWakeUp((wakeUp, signal) => {
+            taken.push(wakeUp.run_id)
+            return handler(wakeUp, signal)
           }, options)
         listen = begin
         return { pause: async () => {}, close: async () => {} }
       },
     }
   }
-  const ring = (run_id: string) => (queues as unknown as Queues).ring({ run_id, business_id: 'default' })
+  const ring = (run_id: string) => (queues as unknown as Queues).wake({ run_id, business_id: 'default' })
   return { wrap, taken, ring, listen: () => listen() }
 }
 
 // embedded there is one worker only
-describe.skipIf(process.env.MASON_TEST_BACKEND !== 'served')('a bell', () => {
-  test('that comes to a worker which is full goes on to one that is idle', async () => {
+describe.skipIf(process.env.MASON_TEST_BACKEND !== 'served')('a wake-up', () => {
+  test('that comes to a full worker goes on to an idle one', async ({ backend, model }) => {
     const models = fakeModels(model.baseUrl)
     const [full, idle] = [wired(), wired()]
     // the ten seconds never pass after which a worker looks again by itself
@@ -73,9 +61,9 @@ describe.skipIf(process.env.MASON_TEST_BACKEND !== 'served')('a bell', () => {
       await full.listen()
       const next = await submit()
       const since = performance.now()
-      for (let bells = 0; bells < 50; bells++) await idle.ring(next)
+      for (let sent = 0; sent < 50; sent++) await idle.ring(next)
       await until('the full one to have passed on several', () => full.taken.length >= 5)
-      // a backlog is not spun through: each bell waits a while for a place
+      // a backlog does not spin: each wake-up waits a while for a permit
       expect(performance.now() - since).toBeGreaterThan(300)
       await idle.listen()
       expect((await api.wait(next, deadline())).status).toBe('completed')

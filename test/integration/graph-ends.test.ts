@@ -1,61 +1,43 @@
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { sumUsage } from '../../src/state/usage.ts'
-import { type Backend, openBackend } from '../support/backend.ts'
-import { type FakeModel, startFakeModel } from '../support/fake-model.ts'
+import { describe, expect } from 'vitest'
+import { sumUsage } from '../../src/state/token-usage.ts'
+import type { FakeModel } from '../support/fake-model/fake-model.ts'
 import { type GateServer, startGate } from '../support/gate-server.ts'
+import { closing, runtimeTest } from '../support/integration-test.ts'
+import { until } from '../support/runs.ts'
 import { calling, say } from '../support/script.ts'
-import { until } from '../support/spine.ts'
-import {
-  deadline,
-  eventsOf,
-  fakeModels,
-  nodesOf,
-  openTestRuntime,
-  type TestRuntime,
-} from '../support/test-runtime.ts'
+import { deadline, eventsOf, nodesOf } from '../support/test-runtime.ts'
 
 const gateTools = fileURLToPath(new URL('../support/gate-tools', import.meta.url))
-let backend: Backend
-let model: FakeModel
-let gate: GateServer
-let runtime: TestRuntime
 
-beforeAll(async () => {
-  backend = await openBackend()
-  model = await startFakeModel()
-  gate = await startGate()
-  runtime = await openTestRuntime(backend, { models: fakeModels(model.baseUrl), toolFolders: [gateTools] })
-})
-afterAll(async () => {
-  await runtime?.close()
-  await Promise.all([model?.close(), gate?.close()])
-  await backend?.drop()
-})
-beforeEach(() => gate.reset())
+const test = runtimeTest
+  .extend('runtimeOptions', { scope: 'file' }, { toolFolders: [gateTools] })
+  .extend('gate', { scope: 'file' }, closing(startGate))
+test.beforeEach(({ gate }) => gate.reset())
 
-const knock = (key: string): [string, object] => ['gate_write', { url: gate.url, key }]
+const knock = (gate: GateServer, key: string): [string, object] => ['gate_write', { url: gate.url, key }]
 const compute = (n: number): [string, object] => ['calculate', { expression: `${n}+${n}` }]
 /** Something new at every step, without end. */
-const endless = () => say(model, { planner: Array.from({ length: 50 }, (_, n) => calling(compute(n))) })
+const endless = (model: FakeModel) =>
+  say(model, { planner: Array.from({ length: 50 }, (_, n) => calling(compute(n))) })
 
 describe('limits end a run as completed, with what there is and without a further call', () => {
-  test.each([2, 6, 7, 8])('max_steps: %i', async (max_steps) => {
-    endless()
+  test.for([2, 6, 7, 8])('max_steps: %i', async (max_steps, { model, runtime }) => {
+    endless(model)
     const run = await runtime.complete({ prompt: 'on and on', limits: { max_steps } })
     expect(run).toMatchObject({ status: 'completed', finish_reason: 'steps', error: null })
     expect(run.answer).toMatch(/limit of steps was reached/)
     expect((await runtime.stateOf(run.id)).action_history[0]?.length).toBeLessThanOrEqual(max_steps)
   })
 
-  test('max_tokens', async () => {
-    endless()
+  test('max_tokens', async ({ model, runtime }) => {
+    endless(model)
     const run = await runtime.complete({ prompt: 'on and on', limits: { max_tokens: 40 } })
     expect(run).toMatchObject({ status: 'completed', finish_reason: 'tokens', usage: { total_tokens: 45 } })
     expect(run.answer).toMatch(/- 1\+1 = 2/)
   })
 
-  test('no progress: the same call three times', async () => {
+  test('no progress: the same call three times', async ({ model, runtime }) => {
     say(model, { planner: [calling(compute(1))] })
     const run = await runtime.complete({ prompt: 'again' })
     expect(run).toMatchObject({ status: 'completed', finish_reason: 'no_progress' })
@@ -65,12 +47,16 @@ describe('limits end a run as completed, with what there is and without a furthe
 })
 
 describe('usage', () => {
-  test('of a run is the sum of its actions, corrections and all roles included', async () => {
+  test('of a run is the sum of its actions, corrections and all roles included', async ({
+    model,
+    gate,
+    runtime,
+  }) => {
     const usage = { prompt_tokens: 100, completion_tokens: 7, total_tokens: 107 }
     say(model, {
       planner: [
         { ...calling(['nothing', {}]), usage },
-        { ...calling(knock('a')), usage },
+        { ...calling(knock(gate, 'a')), usage },
         { text: '42', usage },
       ],
       reflection: [{ text: '{"is_sufficient":true}', usage }],
@@ -84,9 +70,13 @@ describe('usage', () => {
 })
 
 describe('waiting', () => {
-  test('a task that failed and may be retried later queues the run again, and it goes on then', async () => {
+  test('a task that failed and may be retried later queues the run again, and it goes on then', async ({
+    model,
+    gate,
+    runtime,
+  }) => {
     gate.onKnock((_, nth) => ({ text: nth === 1 ? 'refused: busy' : 'open' }))
-    const planned = calling(knock('door'))
+    const planned = calling(knock(gate, 'door'))
     const plan = {
       name: 'update_todos',
       arguments: { todos: [{ id: 'a', task: 'open the door', suggested_tools: ['gate_write'] }] },
@@ -113,7 +103,10 @@ describe('waiting', () => {
     expect(nodesOf(state).filter((node) => node === 'gate_write')).toHaveLength(2)
   })
 
-  test('a question parks the run; the answer is the result of that very call, which is not decided anew', async () => {
+  test('a question parks the run; the answer is the result of that very call, which is not decided anew', async ({
+    model,
+    runtime,
+  }) => {
     say(model, {
       planner: [
         calling(compute(3), ['ask_user', { question: 'Which year?', options: ['2024', '2025'] }]),

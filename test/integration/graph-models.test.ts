@@ -1,24 +1,19 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { systemClock } from '../../src/infra/clock.ts'
-import type { Models } from '../../src/state/ports.ts'
-import { type Backend, openBackend } from '../support/backend.ts'
-import { type FakeModel, type FakeReply, startFakeModel } from '../support/fake-model.ts'
+import { afterEach, describe, expect } from 'vitest'
+import { systemClock } from '../../src/infra/lib/system-clock.ts'
+import type { Models } from '../../src/state/ports/models.ts'
+import type { FakeReply } from '../support/fake-model/fake-model.ts'
+import { runtimeTest } from '../support/integration-test.ts'
 import { patient } from '../support/models.ts'
 import { openModels } from '../support/one-server.ts'
+import { endsWithin } from '../support/runs.ts'
 import { calling, say } from '../support/script.ts'
-import { endsWithin } from '../support/spine.ts'
-import { nodesOf, openTestRuntime, type TestRuntime } from '../support/test-runtime.ts'
+import { nodesOf } from '../support/test-runtime.ts'
 
-let backend: Backend
-let model: FakeModel
-let runtime: TestRuntime
 /** Hasty only where a model is never to be waited for to the end: a busy machine answers none within it. */
 let isHasty = false
 const totalMs = 3000
 
-beforeAll(async () => {
-  backend = await openBackend()
-  model = await startFakeModel()
+const test = runtimeTest.extend('runtimeOptions', { scope: 'file' }, ({ model }) => {
   const open = (clocks: typeof patient) =>
     openModels({
       ...{ baseUrl: model.baseUrl, apiKey: 'test', model: 'fake', clocks, clock: systemClock },
@@ -26,12 +21,7 @@ beforeAll(async () => {
     })
   const [hasty, calm] = [open({ firstByteMs: 600, idleMs: 600, totalMs }), open(patient)]
   const models: Models = { ...calm, call: (...asked) => (isHasty ? hasty : calm).call(...asked) }
-  runtime = await openTestRuntime(backend, { models })
-})
-afterAll(async () => {
-  await runtime?.close()
-  await model?.close()
-  await backend?.drop()
+  return { models }
 })
 
 afterEach(() => {
@@ -41,7 +31,7 @@ afterEach(() => {
 const status = (code: number): FakeReply => ({ fault: { status: code } })
 
 describe('a model that fails', () => {
-  test.each<[string, FakeReply, string]>([
+  test.for<[string, FakeReply, string]>([
     ['refuses the key', status(401), 'model_unauthorized'],
     ['has no more quota', status(429), 'model_rate_limited'],
     ['is down', status(503), 'model_unavailable'],
@@ -50,27 +40,30 @@ describe('a model that fails', () => {
     ['falls silent', { fault: 'stall_after_first_chunk', text: 'Half of an answer.' }, 'model_timeout'],
     ['sends a web page', { fault: 'garbage' }, 'model_bad_reply'],
     ['is cut off', { fault: 'cut', text: 'Half of an answer.' }, 'model_unavailable'],
-  ])('and %s ends the run in time, with the code, the node and one end', async (_, fault, code) => {
-    say(model, { planner: [fault] })
-    isHasty = code === 'model_timeout'
-    const run = await endsWithin(totalMs + 2000, runtime.complete({ prompt: 'hello' }))
-    expect(run).toMatchObject({
-      status: 'failed',
-      finish_reason: null,
-      answer: null,
-      error: { code, node: 'planner' },
-    })
-    const state = await runtime.stateOf(run.id)
-    expect(nodesOf(state)).toEqual(['load-session', 'user-context', 'planner', 'end'])
-    expect(state.action_history[0]?.at(-1)?.result).toEqual({ status: 'failed', reason: code })
-  })
+  ])(
+    'and %s ends the run in time, with the code, the node and one end',
+    async ([_, fault, code], { model, runtime }) => {
+      say(model, { planner: [fault] })
+      isHasty = code === 'model_timeout'
+      const run = await endsWithin(totalMs + 2000, runtime.complete({ prompt: 'hello' }))
+      expect(run).toMatchObject({
+        status: 'failed',
+        finish_reason: null,
+        answer: null,
+        error: { code, node: 'planner' },
+      })
+      const state = await runtime.stateOf(run.id)
+      expect(nodesOf(state)).toEqual(['load-session', 'user-context', 'planner', 'end'])
+      expect(state.action_history[0]?.at(-1)?.result).toEqual({ status: 'failed', reason: code })
+    },
+  )
 
-  test.each<[string, FakeReply]>([
+  test.for<[string, FakeReply]>([
     ['503', status(503)],
     ['429', status(429)],
     ['a reset', { fault: 'reset' }],
     ['a cut', { fault: 'cut', text: 'Half of an answer.' }],
-  ])('once, by %s, is asked again', async (_, fault) => {
+  ])('once, by %s, is asked again', async ([_, fault], { model, runtime }) => {
     say(model, { planner: [fault, { text: 'Here I am.' }] })
     expect(await runtime.complete({ prompt: 'hello' })).toMatchObject({
       status: 'completed',
@@ -78,7 +71,7 @@ describe('a model that fails', () => {
     })
   })
 
-  test('in reflection fails the run at reflection; what was done stays', async () => {
+  test('in reflection fails the run at reflection; what was done stays', async ({ model, runtime }) => {
     say(model, {
       planner: [calling(['calculate', { expression: '1/0' }])],
       reflection: [status(401)],
@@ -88,7 +81,10 @@ describe('a model that fails', () => {
     expect(nodesOf(await runtime.stateOf(run.id)).slice(-3)).toEqual(['calculate', 'reflection', 'end'])
   })
 
-  test('to make a call that checks, after three corrections, fails with the transcript and all its tokens', async () => {
+  test('to make a call that checks, after three corrections, fails with the transcript and all its tokens', async ({
+    model,
+    runtime,
+  }) => {
     say(model, { planner: [{ tool_calls: [{ name: 'calculate', arguments: '{"expression":' }] }] })
     const asked = model.requests('planner').length
     const run = await runtime.complete({ prompt: 'calculate' })

@@ -2,29 +2,20 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { systemClock } from '../../src/infra/clock.ts'
-import type { Clock } from '../../src/state/ports.ts'
-import { type Backend, openBackend } from '../support/backend.ts'
+import { beforeEach, describe, expect } from 'vitest'
+import { systemClock } from '../../src/infra/lib/system-clock.ts'
+import type { Clock } from '../../src/state/ports/clock.ts'
 import { deferred } from '../support/deferred.ts'
-import { type FakeModel, startFakeModel } from '../support/fake-model.ts'
+import type { FakeModel } from '../support/fake-model/fake-model.ts'
 import { type GateServer, startGate } from '../support/gate-server.ts'
+import { runtimeTest } from '../support/integration-test.ts'
 import { calling, say } from '../support/script.ts'
-import {
-  deadline,
-  eventsOf,
-  fakeModels,
-  nodesOf,
-  openTestRuntime,
-  type TestRuntime,
-} from '../support/test-runtime.ts'
+import { deadline, eventsOf, nodesOf, type TestRuntime } from '../support/test-runtime.ts'
 
 const gateTools = fileURLToPath(new URL('../support/gate-tools', import.meta.url))
-let backend: Backend
 let model: FakeModel
 let gate: GateServer
 let runtime: TestRuntime
-let folder: string
 /** Runs that may work for so long are out of time when the test says so. */
 const long = 3_600_000
 const timeIsUp = deferred()
@@ -33,15 +24,13 @@ const clock: Clock = {
   sleep: (ms, signal) => (ms > long / 2 ? timeIsUp.promise : systemClock.sleep(ms, signal)),
 }
 
-beforeAll(async () => {
-  backend = await openBackend()
-  model = await startFakeModel()
-  gate = await startGate()
-  folder = await mkdtemp(join(tmpdir(), 'mason-tools-'))
+const test = runtimeTest.extend('runtimeOptions', { scope: 'file' }, async ({}, { onCleanup }) => {
+  const folder = await mkdtemp(join(tmpdir(), 'mason-tools-'))
+  onCleanup(() => rm(folder, { recursive: true, force: true }))
   await writeFile(
     join(folder, 'shout.tool.ts'),
     `import { z } from '${import.meta.resolve('zod')}'
-import { defineTool } from '${fileURLToPath(new URL('../../src/graph/tool.ts', import.meta.url))}'
+import { defineTool } from '${fileURLToPath(new URL('../../src/graph/definitions.ts', import.meta.url))}'
 export default defineTool({
   name: 'shout', description: 'Says it loud', kinds: ['call'], pure: true,
   input: z.strictObject({ word: z.string() }), reads: ['prompts'], writes: [],
@@ -49,16 +38,11 @@ export default defineTool({
     checkpoint({ summary: 'Shouted', result: { text: call?.input.word.toUpperCase() + ' ' + state.prompts.length } }),
 })`,
   )
-  runtime = await openTestRuntime(backend, {
-    models: fakeModels(model.baseUrl),
-    clock,
-    toolFolders: [folder, gateTools],
-  })
+  return { clock, toolFolders: [folder, gateTools] }
 })
-afterAll(async () => {
-  await runtime?.close()
-  await Promise.all([model?.close(), gate?.close(), rm(folder, { recursive: true, force: true })])
-  await backend?.drop()
+test.beforeAll(async ({ model: m, runtime: r }) => {
+  ;[model, runtime, gate] = [m, r, await startGate()]
+  return () => gate.close()
 })
 beforeEach(() => gate.reset())
 

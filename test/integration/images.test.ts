@@ -1,32 +1,35 @@
 import { createHash } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { describeFiles } from '../../src/state/files/describe-files.ts'
+import { beforeAll, beforeEach, describe, expect } from 'vitest'
+import { describeFiles } from '../../src/context/file-descriptions.ts'
 import type { OriginFile, RuntimeState } from '../../src/state/runtime-state.ts'
-import { type Backend, openBackend, unique } from '../support/backend.ts'
-import { type FakeModel, type FakeReply, type FakeRequest, startFakeModel } from '../support/fake-model.ts'
+import { unique } from '../support/backend.ts'
+import type { FakeModel, FakeReply, FakeRequest } from '../support/fake-model/fake-model.ts'
 import { jpegOf, pngOf } from '../support/file-samples.ts'
-import { startServer, type TestServer } from '../support/http.ts'
+import type { TestServer } from '../support/http.ts'
+import { adminToken, runtimeTest } from '../support/integration-test.ts'
 import { calling } from '../support/script.ts'
-import { openTestRuntime, type TestRuntime } from '../support/test-runtime.ts'
+import type { TestRuntime } from '../support/test-runtime.ts'
 
 /** Runs with images; the vendor is real HTTP, and says what it sees by the bytes that came. */
 
-const admin = 'the-admin-token-of-this-test'
 const sha = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
 
-let backend: Backend
 let fake: FakeModel
 let runtime: TestRuntime
 let server: TestServer
 let endpoint: string
 let vendor: string
-beforeAll(async () => {
-  backend = await openBackend()
-  fake = await startFakeModel()
-  const retry = { attempts: 2, baseMs: 5, maxMs: 10 }
-  const cooling = { baseMs: 5, maxMs: 10 }
-  runtime = await openTestRuntime(backend, { modelWaits: { retry, cooling, disabled: cooling, strikes: 99 } })
-  server = await startServer({ runtime, auth: 'required', adminToken: admin })
+const cooling = { baseMs: 5, maxMs: 10 }
+const test = runtimeTest.extend(
+  'runtimeOptions',
+  { scope: 'file' },
+  {
+    models: null,
+    modelRetryDelays: { retry: { attempts: 2, ...cooling }, cooling, disabled: cooling, strikes: 99 },
+  },
+)
+test.beforeAll(async ({ model, runtime: r, server: s }) => {
+  ;[fake, runtime, server] = [model, r, s]
   vendor = await make('/vendors', { name: unique('acme') })
   await make(`/vendors/${vendor}/keys`, { label: 'main', secret: 'sk-of-this-vendor-0123456789' })
   endpoint = await make(`/vendors/${vendor}/endpoints`, {
@@ -36,16 +39,10 @@ beforeAll(async () => {
   })
   await make(`/vendors/${vendor}/models`, { name: 'plans', upstream_name: 'big', endpoint_id: endpoint })
 })
-afterAll(async () => {
-  await server?.close()
-  await runtime?.close()
-  await fake?.close()
-  await backend?.drop()
-})
 beforeEach(() => fake.reset())
 
 const make = async (path: string, json: unknown): Promise<string> => {
-  const { status, body, text } = await server.call('POST', `/admin/v1${path}`, { token: admin, json })
+  const { status, body, text } = await server.call('POST', `/admin/v1${path}`, { token: adminToken, json })
   expect([status, text]).toEqual([201, text])
   return body.id
 }
@@ -61,7 +58,7 @@ const imageIn = ({ messages }: FakeRequest): { mimeType: string; hash: string } 
 const saying = (description: string, text = ''): FakeReply => ({
   text: JSON.stringify({ description, text }),
 })
-/** Tells each image by its bytes; a planner that calls what it is told, and then is done. */
+/** Recognizes each image by its bytes; a planner that makes the given calls, and then ends. */
 const script = (seen: Record<string, FakeReply>, planner: readonly FakeReply[] = []): void => {
   let round = 0
   fake.script((request) => {
@@ -81,8 +78,8 @@ const preparing = ({ action_history }: RuntimeState) =>
 const plannerReads = (): string => JSON.stringify(fake.requests('planner')[0]?.messages)
 
 const blindTurn = { session_id: '' }
-describe('without a model that sees', () => {
-  test('an image keeps its size and a note says what to add; nobody is asked', async () => {
+describe('without a vision model', () => {
+  test('an image keeps its size, a note says what to add, and no model is called', async () => {
     script({})
     const run = await runtime.complete({ prompt: 'Look', files: [upload('a.png', pngOf(64, 48))] })
     expect(run.status).toBe('completed')
@@ -98,7 +95,7 @@ describe('without a model that sees', () => {
   })
 })
 
-describe('with a model that sees', () => {
+describe('with a vision model', () => {
   beforeAll(async () => {
     await make(`/vendors/${vendor}/models`, {
       name: 'sees',
@@ -108,7 +105,7 @@ describe('with a model that sees', () => {
     })
   })
 
-  test('an image that came before it is looked at in the next turn', async () => {
+  test('an image of an earlier turn is described in the next turn', async () => {
     const png = pngOf(64, 48)
     script({ [sha(png)]: saying('An early bird.') })
     const run = await runtime.complete({ prompt: 'And now?', session_id: blindTurn.session_id })
@@ -235,14 +232,14 @@ test('a prompt tells what an image shows on one line each, cut where it is long'
   const shows = { description: `Two\nlines. ${'x'.repeat(2000)}`, text: '', by: 'm' }
   const facts = { type: 'png', width: 2, height: 1, shows }
   const entry = { from: 'blob:x', format: 'image', readable: true, facts, notes: [] }
-  const told = describeFiles({
+  const described = describeFiles({
     origin_files: [file],
     preprocessed_files: { documents: {}, tables: {}, other_files: { 'a.png': entry } },
   })
-  expect(told.split('\n').map((line) => line.slice(0, 30))).toEqual([
+  expect(described.split('\n').map((line) => line.slice(0, 30))).toEqual([
     '- a.png (image/png)',
     '  image: png, 2 x 1 pixels',
     '  shows: Two lines. xxxxxxxxxx',
   ])
-  expect(told.length).toBeLessThan(1100)
+  expect(described.length).toBeLessThan(1100)
 })

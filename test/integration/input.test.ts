@@ -1,18 +1,18 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect } from 'vitest'
+import { expireInputs } from '../../src/engine/runs/input-answers.ts'
 import type { Database } from '../../src/infra/database/database.ts'
-import { expireInputs } from '../../src/infra/runs/answer.ts'
 import type { RunView } from '../../src/state/run-view.ts'
-import { type Backend, openBackend, unique } from '../support/backend.ts'
-import { type FakeModel, startFakeModel } from '../support/fake-model.ts'
+import { unique } from '../support/backend.ts'
+import type { FakeModel } from '../support/fake-model/fake-model.ts'
+import { runtimeTest } from '../support/integration-test.ts'
 import { checkInvariants } from '../support/invariants.ts'
-import { codeOf, count, openWithDatabase, rowOf, until } from '../support/spine.ts'
-import { deadline, eventsOf, fakeModels, nodesOf, type TestRuntime } from '../support/test-runtime.ts'
+import { codeOf, count, rowOf, until } from '../support/runs.ts'
+import { deadline, eventsOf, nodesOf, type TestRuntime } from '../support/test-runtime.ts'
 
-let backend: Backend
 let model: FakeModel
 let runtime: TestRuntime
 let database: Database
-/** Questions that expired, whoever saw to it: the worker looks every ten seconds too. */
+/** Questions that expired, whichever process expired them: the worker checks every ten seconds too. */
 let expired = 0
 const counting = (opened: Database): Database => ({
   ...opened,
@@ -23,16 +23,9 @@ const counting = (opened: Database): Database => ({
   },
 })
 
-beforeAll(async () => {
-  backend = await openBackend()
-  model = await startFakeModel()
-  const models = fakeModels(model.baseUrl)
-  ;({ runtime, database } = await openWithDatabase(backend, { models, wrap: { database: counting } }))
-})
-afterAll(async () => {
-  await runtime?.close()
-  await model?.close()
-  await backend?.drop()
+const test = runtimeTest.extend('runtimeOptions', { scope: 'file' }, () => ({ wrap: { database: counting } }))
+test.beforeAll(({ database: d, model: m, runtime: r }) => {
+  ;[database, model, runtime] = [d, m, r]
 })
 
 const api = () => runtime.of('default')
@@ -61,7 +54,7 @@ const checkEnded = async (run: RunView): Promise<void> => {
 }
 
 describe('a run that asks a person', () => {
-  test('is a row and no process: its question stands open, its lease is free, its session waits', async () => {
+  test('is a row and no process: its question is open, its lease is free, its session waits', async () => {
     const run = await ask(question('Which colour?', { options: ['red', 'blue'] }))
     expect(run.input_request).toMatchObject({
       question: 'Which colour?',
@@ -110,7 +103,7 @@ describe('a run that asks a person', () => {
 })
 
 describe('an answer', () => {
-  test('that does not fit the schema is refused with its faults, and the question stays open', async () => {
+  test('that does not match the schema is refused with its errors, and the question stays open', async () => {
     const run = await ask(question('How many?', { answer_type: 'number' }))
     const error = await api()
       .answer(run.id, openOf(run), 'many')
@@ -126,10 +119,10 @@ describe('an answer', () => {
     const codes = await Promise.all(
       Array.from({ length: 10 }, (_, at) => codeOf(api().answer(run.id, openOf(run), `answer ${at}`))),
     )
-    expect(codes.filter((code) => code === 'no fault')).toHaveLength(1)
+    expect(codes.filter((code) => code === 'no error')).toHaveLength(1)
     expect(codes.filter((code) => code === 'input_answered')).toHaveLength(9)
     expect((await wait(run)).status).toBe('completed')
-    const winner = codes.indexOf('no fault')
+    const winner = codes.indexOf('no error')
     const state = await runtime.stateOf(run.id)
     const asked = state.action_history[0]?.find((action) => action.node === 'ask_user')
     expect(asked?.result.answer).toBe(`answer ${winner}`)
@@ -144,7 +137,7 @@ describe('an answer', () => {
   })
 })
 
-describe('a question nobody answers', () => {
+describe('a question without an answer', () => {
   test('expires: the run goes on with an error as its result, and a late answer is refused', async () => {
     const run = await ask(question('Is anybody there?'))
     expired = 0
@@ -184,7 +177,7 @@ describe('a question nobody answers', () => {
         codeOf(expireInputs(database)),
         codeOf(api().cancel(run.id, 'stop')),
       ])
-      expect(codes.filter((code) => !['no fault', 'input_answered', 'run_ended'].includes(code))).toEqual([])
+      expect(codes.filter((code) => !['no error', 'input_answered', 'run_ended'].includes(code))).toEqual([])
       const ended = await until('the end', async () => {
         const view = await wait(run)
         return view.status === 'input_required' ? null : view
@@ -203,7 +196,7 @@ describe('a cancel that comes as the run is about to wait', () => {
       'the model call',
       () => model.requests('planner').length > 0 && model.held() === 1 && model.open() === 1,
     )
-    // told by the row alone: the worker looks once a second, and parks before it does
+    // known by the row alone: the worker polls once a second, and parks before that
     await database.query(
       `UPDATE runs SET cancel_requested_at = clock_timestamp(), cancel_reason = '"no"' WHERE run_id = $1`,
       [run.id],

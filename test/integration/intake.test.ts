@@ -1,46 +1,33 @@
 import { Queue } from 'bullmq'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Database, one } from '../../src/infra/database/database.ts'
-import type { Queues } from '../../src/infra/queue/queue.ts'
-import { takeIntakeJob } from '../../src/infra/runs/intake.ts'
+import { describe, expect } from 'vitest'
+import { admitIntakeJob } from '../../src/engine/runs/intake.ts'
+import { type Database, queryOne } from '../../src/infra/database/database.ts'
+import type { Queues } from '../../src/infra/queue/queues.ts'
+import { submitRun } from '../../src/runtime/submit-run.ts'
 import { MasonError } from '../../src/state/errors.ts'
-import { submitRun } from '../../src/submit-run.ts'
-import { type Backend, openBackend, unique } from '../support/backend.ts'
-import { type FakeModel, startFakeModel } from '../support/fake-model.ts'
+import { type Backend, unique } from '../support/backend.ts'
+import { runtimeTest } from '../support/integration-test.ts'
 import { checkInvariants } from '../support/invariants.ts'
-import { codeOf, count, openWithDatabase, unavailable, until } from '../support/spine.ts'
-import { deadline, fakeModels, type TestRuntime } from '../support/test-runtime.ts'
+import { codeOf, count, unavailable, until } from '../support/runs.ts'
+import { deadline, type TestRuntime } from '../support/test-runtime.ts'
 
 let backend: Backend
-let model: FakeModel
 let runtime: TestRuntime
 let database: Database
 let queues: Queues
 
-beforeAll(async () => {
-  backend = await openBackend()
-  model = await startFakeModel()
-  ;({ runtime, database } = await openWithDatabase(backend, {
-    models: fakeModels(model.baseUrl),
-    wrap: {
-      queues(opened) {
-        queues = opened
-        return opened
-      },
-    },
-  }))
-})
-afterAll(async () => {
-  await runtime?.close()
-  await model?.close()
-  await backend?.drop()
+const test = runtimeTest.extend('runtimeOptions', { scope: 'file' }, () => ({
+  wrap: { queues: (opened) => (queues = opened) },
+}))
+test.beforeAll(({ backend: b, database: d, runtime: r }) => {
+  ;[backend, database, runtime] = [b, d, r]
 })
 
 /** Puts a job on the public queue: on Redis as any BullMQ client would. */
 const send = async (id: string, data: unknown, name = 'run'): Promise<void> => {
   if (backend.config.redisUrl === null) {
     if (name === 'run') return queues.submit(id, data)
-    return void (await takeIntakeJob(database, { id, name, data, attemptsMade: 0, stalls: 0 }, refuseAll))
+    return void (await admitIntakeJob(database, { id, name, data, attemptsMade: 0, stalls: 0 }, refuseAll))
   }
   const queue = new Queue('mason-runs', {
     connection: { url: backend.config.redisUrl },
@@ -54,7 +41,7 @@ const refuseAll = () => Promise.reject(new Error('not to be admitted'))
 const runOf = (business: string) =>
   until('the run', async () => (await runtime.of(business).runs({ limit: 1 })).data[0])
 const rejection = (id: string) =>
-  one<{ tenant: string | null; data: unknown; faults: { pointer: string; detail: string }[] }>(
+  queryOne<{ tenant: string | null; data: unknown; faults: { pointer: string; detail: string }[] }>(
     database,
     'SELECT tenant, data, faults FROM rejected_jobs WHERE job_id = $1',
     [id],
@@ -114,7 +101,7 @@ const good = { prompt: 'hello', user_id: 'u1' }
 const deep = (depth: number): unknown => JSON.parse(`${'['.repeat(depth)}${']'.repeat(depth)}`)
 const file = { name: 'a.txt', type: 'text/plain', content_base64: 'aGk=' }
 
-/** What is wrong -> the data, and where the fault is said to stand. */
+/** What is wrong -> the data, and the pointer of its error. */
 const malformed: Record<string, [data: unknown, pointer: string]> = {
   'nothing at all': [null, ''],
   'a text': ['run it', ''],
@@ -147,12 +134,12 @@ const malformed: Record<string, [data: unknown, pointer: string]> = {
 }
 
 describe('a job that cannot be admitted', () => {
-  test.each(Object.entries(malformed))('%s: is kept with its fault', async (_what, [data, pointer]) => {
+  test.each(Object.entries(malformed))('%s: is kept with its error', async (_what, [data, pointer]) => {
     const id = unique('bad')
     await send(id, data)
     const { faults } = await rejected(id)
-    expect(faults.map((fault) => fault.pointer)).toContain(pointer)
-    for (const fault of faults) expect(fault.detail.length).toBeGreaterThan(5)
+    expect(faults.map(({ pointer: at }) => at)).toContain(pointer)
+    for (const { detail } of faults) expect(detail.length).toBeGreaterThan(5)
   })
 
   test('for its name, and for the session of another user', async () => {
@@ -177,7 +164,7 @@ describe('a job that cannot be admitted', () => {
     expect((await rejected(b)).tenant).toBeNull()
   })
 
-  test('harms nobody: the worker goes on with the next', async () => {
+  test('does no harm: the worker goes on with the next', async () => {
     const business = unique('b')
     await send(unique('job'), { ...good, business_id: business })
     const { id } = await runOf(business)
@@ -202,32 +189,32 @@ describe('the intake', () => {
     const full = new MasonError('too_many_requests', 'full')
     for (const error of [unavailable(), full]) {
       const again = job({ attemptsMade: 1000 })
-      await expect(takeIntakeJob(database, again, failing(error))).rejects.toBe(error)
+      await expect(admitIntakeJob(database, again, failing(error))).rejects.toBe(error)
       expect(await kept(again.id)).toBe(0)
     }
   })
 
-  test('gives a job up after five faults that nobody foresaw', async () => {
+  test('gives a job up after five unexpected errors', async () => {
     const bug = new Error('a bug')
     const early = job({ attemptsMade: 3 })
-    await expect(takeIntakeJob(database, early, failing(bug))).rejects.toBe(bug)
+    await expect(admitIntakeJob(database, early, failing(bug))).rejects.toBe(bug)
     const late = job({ attemptsMade: 4 })
-    expect(await takeIntakeJob(database, late, failing(bug))).toBeNull()
+    expect(await admitIntakeJob(database, late, failing(bug))).toBeNull()
     expect((await rejected(late.id)).faults).toEqual([{ pointer: '', detail: 'a bug' }])
   })
 
   test('gives a job up that five workers were lost to, without touching it again', async () => {
     const killer = job({ stalls: 5 })
     const mustNotRun = () => Promise.reject(new Error('it was admitted all the same'))
-    expect(await takeIntakeJob(database, killer, mustNotRun)).toBeNull()
+    expect(await admitIntakeJob(database, killer, mustNotRun)).toBeNull()
     expect((await rejected(killer.id)).faults[0]?.detail).toContain('5 workers were lost')
   })
 
   test('keeps jobs whose id no text column can hold', async () => {
     const id = `${unique('bad')}\u0000`
-    expect(await takeIntakeJob(database, job({ id }), refuseAll)).toBeNull()
+    expect(await admitIntakeJob(database, job({ id }), refuseAll)).toBeNull()
     expect((await rejected(id.replace('\u0000', '\ufffd'))).faults[0]?.detail).toContain('NUL')
     const long = unique('x').repeat(300)
-    expect(await takeIntakeJob(database, job({ id: long }), refuseAll)).toBeNull()
+    expect(await admitIntakeJob(database, job({ id: long }), refuseAll)).toBeNull()
   })
 })

@@ -1,20 +1,29 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect } from 'vitest'
+import { admitRun } from '../../src/engine/runs/admission.ts'
+import { performEffect } from '../../src/engine/runs/effects.ts'
+import { startLeaseRenewal } from '../../src/engine/runs/leases.ts'
+import {
+  failPoisonedRun,
+  handBackRun,
+  leaveToOtherVersion,
+  parkRun,
+  requeueRun,
+} from '../../src/engine/runs/release.ts'
+import { appendAction, createRunLog, finishRun } from '../../src/engine/runs/run-log.ts'
+import { settleRun } from '../../src/engine/runs/settlement.ts'
 import { LiveRun } from '../../src/graph/live-run.ts'
-import { systemClock } from '../../src/infra/clock.ts'
 import type { Database } from '../../src/infra/database/database.ts'
-import { newAttemptId } from '../../src/infra/ids.ts'
-import { admit } from '../../src/infra/runs/admit.ts'
-import { appendAction, finishRun } from '../../src/infra/runs/append.ts'
-import { doEffect } from '../../src/infra/runs/effects.ts'
-import { keepLeases } from '../../src/infra/runs/leases.ts'
-import { giveUpRun, handBackRun, parkRun, passRunOn, requeueRun } from '../../src/infra/runs/release.ts'
-import { createRunLog } from '../../src/infra/runs/run-log.ts'
-import { settleRun } from '../../src/infra/runs/settle.ts'
-import type { Clock, EffectRequest, Log, Sql } from '../../src/state/ports.ts'
+import { newAttemptId } from '../../src/infra/lib/ids.ts'
+import { systemClock } from '../../src/infra/lib/system-clock.ts'
+import type { Clock } from '../../src/state/ports/clock.ts'
+import type { EffectRequest } from '../../src/state/ports/effects.ts'
+import type { Log } from '../../src/state/ports/log.ts'
+import type { Sql } from '../../src/state/ports/sql.ts'
 import { emptyState } from '../../src/state/runtime-state.ts'
-import { type Backend, openBackend, unique } from '../support/backend.ts'
+import { unique } from '../support/backend.ts'
 import { deferred } from '../support/deferred.ts'
-import { startFakeModel } from '../support/fake-model.ts'
+import { startFakeModel } from '../support/fake-model/fake-model.ts'
+import { test } from '../support/integration-test.ts'
 import {
   claim,
   codeOf,
@@ -27,36 +36,26 @@ import {
   submitTo,
   unavailable,
   until,
-} from '../support/spine.ts'
+} from '../support/runs.ts'
 import { fakeModels } from '../support/test-runtime.ts'
 
 /** Guards that other guards stand before, and those for two who come at the same moment. */
 
-let backend: Backend
-let database: Database
 const isServed = process.env.MASON_TEST_BACKEND === 'served'
 
-beforeAll(async () => {
-  backend = await openBackend()
-  database = await backend.openDatabase()
-})
-afterEach(async () => {
+test.afterEach(async ({ database }) => {
   for (const table of ['outbox', 'actions', 'sessions', 'idempotency'])
     await database.query(`DELETE FROM ${table}`)
 })
-afterAll(async () => {
-  await database?.close()
-  await backend?.drop()
-})
 
 const uniqueViolation = '23505'
-const start = async () => {
+const start = async (database: Database) => {
   await submitTo(database, unique('b'))
   return mustClaim(database)
 }
 
 describe('the table', () => {
-  const again = (change: string) =>
+  const again = (database: Database, change: string) =>
     codeOf(
       database.query(
         `INSERT INTO actions (tenant, session_id, seq, run_id, turn, epoch, attempt_id, body, patch)
@@ -65,18 +64,18 @@ describe('the table', () => {
       ),
     )
 
-  test('of actions refuses a second row of one attempt', async () => {
-    await appendAction(database, await start(), entry(1))
-    expect(await again('seq + 1000 AS seq, attempt_id')).toBe(uniqueViolation)
+  test('of actions refuses a second row of one attempt', async ({ database }) => {
+    await appendAction(database, await start(database), entry(1))
+    expect(await again(database, 'seq + 1000 AS seq, attempt_id')).toBe(uniqueViolation)
   })
 
-  test('of actions refuses a second row of one id', async () => {
-    await appendAction(database, await start(), entry(1))
-    expect(await again(`seq, attempt_id || '-again' AS attempt_id`)).toBe(uniqueViolation)
+  test('of actions refuses a second row of one id', async ({ database }) => {
+    await appendAction(database, await start(database), entry(1))
+    expect(await again(database, `seq, attempt_id || '-again' AS attempt_id`)).toBe(uniqueViolation)
   })
 
-  test('of runs refuses a second run of one turn', async () => {
-    const run = await start()
+  test('of runs refuses a second run of one turn', async ({ database }) => {
+    const run = await start(database)
     const second = database.query(
       `INSERT INTO runs (tenant, run_id, session_id, turn, status, expires_at)
        SELECT tenant, run_id || '-again', session_id, turn, 'queued', expires_at FROM runs WHERE run_id = $1`,
@@ -87,8 +86,8 @@ describe('the table', () => {
 })
 
 describe('the end of a run', () => {
-  test('is refused at another id than the next', async () => {
-    const run = await start()
+  test('is refused at another id than the next', async ({ database }) => {
+    const run = await start(database)
     const end = {
       ...entry(2),
       outcome: { status: 'completed', reason: 'answered' } as const,
@@ -100,9 +99,9 @@ describe('the end of a run', () => {
 })
 
 describe('a heartbeat', () => {
-  test('whose answer is late does not make the lease look younger than it is', async () => {
+  test('whose answer is late does not make the lease look younger than it is', async ({ database }) => {
     const leaseMs = 600
-    const run = await start()
+    const run = await start(database)
     let now = 0
     const clock: Clock = { now: () => new Date(now), monotonicMs: () => now, sleep: async () => {} }
     const silent: Log = { debug() {}, info() {}, warn() {}, error() {} }
@@ -117,7 +116,7 @@ describe('a heartbeat', () => {
         return done
       },
     }
-    const leases = keepLeases({ sql: slow, clock, log: silent, workerId: 'late', leaseMs })
+    const leases = startLeaseRenewal({ sql: slow, clock, log: silent, workerId: 'late', leaseMs })
     let lost = false
     leases.hold(run, now, {
       onLost() {
@@ -140,9 +139,9 @@ describe('a heartbeat', () => {
 })
 
 describe('a worker', () => {
-  test('that has lost its run lets go of the model call it waits for', async () => {
+  test('that has lost its run lets go of the model call it waits for', async ({ backend }) => {
     await using model = await startFakeModel()
-    model.script({ planner: [{ hold: true, text: 'nobody reads this' }] })
+    model.script({ planner: [{ hold: true, text: 'this is not read' }] })
     const opened = await openWithDatabase(backend, {
       ...{ models: fakeModels(model.baseUrl), concurrency: 1, leaseMs: 3000 },
     })
@@ -157,19 +156,19 @@ describe('a worker', () => {
     await opened.runtime.close()
   })
 
-  test('that has handed its run back neither writes an intent nor sends', async () => {
-    const run = await start()
+  test('that has handed its run back neither writes an intent nor sends', async ({ database }) => {
+    const run = await start(database)
     const { sent, request } = provider()
     await handBackRun(database, run, 1)
-    expect(await codeOf(act(run, request))).toBe('lease_lost')
+    expect(await codeOf(act(database, run, request))).toBe('lease_lost')
     expect(await count(database, 'effects WHERE run_id = $1', [run.run_id])).toBe(0)
     expect(sent).toEqual([])
   })
 })
 
 describe('a worker that has lost its run', () => {
-  test('cannot let it wait, queue it, hand it back or give it up', async () => {
-    const lost = await start()
+  test('cannot let it wait, queue it, hand it back or give it up', async ({ database }) => {
+    const lost = await start(database)
     await endLease(database, lost.run_id)
     const now = await mustClaim(database, 'another')
     await appendAction(database, now, entry(1))
@@ -179,15 +178,15 @@ describe('a worker that has lost its run', () => {
     expect(await parkRun(database, lost, ask, { plan_seq: 1, index: 0 }, 1)).toBe(false)
     expect(await requeueRun(database, lost, new Date().toISOString(), 1)).toBe(false)
     expect(await handBackRun(database, lost, 1)).toBe(false)
-    expect(await passRunOn(database, lost, 1)).toBe(false)
-    expect(await giveUpRun(database, lost, failed)).toBe(false)
+    expect(await leaveToOtherVersion(database, lost, 1)).toBe(false)
+    expect(await failPoisonedRun(database, lost, failed)).toBe(false)
     expect(await rowOf(database, lost.run_id)).toEqual(before)
   })
 })
 
 describe('a run that its worker does not know how to go on with', () => {
-  const begin = async (lastActionAt: string) => {
-    const run = await start()
+  const begin = async (database: Database, lastActionAt: string) => {
+    const run = await start(database)
     await database.query(
       `INSERT INTO actions (tenant, session_id, seq, run_id, turn, epoch, attempt_id, created_at, body, patch)
        VALUES ($1, $2, 1, $3, 1, 1, $4, clock_timestamp() - $5::interval, '{}', '{}')`,
@@ -200,42 +199,44 @@ describe('a run that its worker does not know how to go on with', () => {
     return { run, log: createRunLog(database, run) }
   }
 
-  test('is left to others for a moment: nobody takes it at once, and none of it counts towards poison', async () => {
-    const { run, log } = await begin('10 minutes')
-    expect(await log.passOn(7)).toBe(true)
+  test('is left to other workers for a moment: none takes it at once, and it does not count towards poison', async ({
+    database,
+  }) => {
+    const { run, log } = await begin(database, '10 minutes')
+    expect(await log.passToNewerWorker(7)).toBe(true)
     expect(await rowOf(database, run.run_id)).toMatchObject({ status: 'queued', stalls: 2, worked_ms: 7 })
     expect(await claim(database)).toBeNull()
     expect(await count(database, 'outbox WHERE run_id = $1', [run.run_id])).toBe(1)
     await endLease(database, run.run_id)
     expect(await mustClaim(database)).toMatchObject({ run_id: run.run_id, next_seq: 2 })
-    expect(await codeOf(log.passOn(7))).toBe('lease_lost')
+    expect(await codeOf(log.passToNewerWorker(7))).toBe('lease_lost')
   })
 
-  test('is not left to others for ever, but waiting for a person does not count', async () => {
-    const { run, log } = await begin('1 hour')
-    expect(await log.passOn(7)).toBe(false)
+  test('is not left to others for ever, but waiting for a person does not count', async ({ database }) => {
+    const { run, log } = await begin(database, '1 hour')
+    expect(await log.passToNewerWorker(7)).toBe(false)
     expect((await rowOf(database, run.run_id)).status).toBe('running')
     await database.query(
       `INSERT INTO input_requests (tenant, request_id, run_id, plan_seq, call_index, question, schema, options, expires_at, answered_at)
        VALUES ($1, 'inp', $2, 1, 0, '""', '{}', '[]', clock_timestamp(), clock_timestamp())`,
       [run.tenant, run.run_id],
     )
-    expect(await log.passOn(7)).toBe(true)
+    expect(await log.passToNewerWorker(7)).toBe(true)
   })
 
-  test('is not left to others once it is to be cancelled', async () => {
-    const { run, log } = await begin('1 minute')
+  test('is not left to others once it is to be cancelled', async ({ database }) => {
+    const { run, log } = await begin(database, '1 minute')
     await database.query(
       `UPDATE runs SET cancel_requested_at = clock_timestamp(), cancel_reason = '"enough"' WHERE run_id = $1`,
       [run.run_id],
     )
-    await expect(log.passOn(7)).rejects.toMatchObject({ code: 'cancelled', message: 'enough' })
+    await expect(log.passToNewerWorker(7)).rejects.toMatchObject({ code: 'cancelled', message: 'enough' })
   })
 })
 
 describe('a live run', () => {
-  test('holds no action, and lets nobody go on to act, before it is committed', async () => {
-    const claimed = await start()
+  test('holds no action, and starts no next step, before it is committed', async ({ database }) => {
+    const claimed = await start(database)
     let refuse = (_: unknown): void => {}
     const committed = new Promise<void>((_, reject) => {
       refuse = reject
@@ -247,20 +248,20 @@ describe('a live run', () => {
       { log, clock: systemClock, newAttemptId, events },
     )
     let goesOn = false
-    const laid = run.append('planner', { summary: 'decides', next: [] }, {}, null).finally(() => {
+    const appending = run.append('planner', { summary: 'decides', next: [] }, {}, null).finally(() => {
       goesOn = true
     })
-    laid.catch(() => {})
+    appending.catch(() => {})
     await new Promise((resolve) => setImmediate(resolve))
     expect({ goesOn, actions: run.actions.length }).toEqual({ goesOn: false, actions: 0 })
     refuse(unavailable())
-    expect(await codeOf(laid)).toBe('database_unavailable')
+    expect(await codeOf(appending)).toBe('database_unavailable')
     expect(run.actions).toEqual([])
   })
 })
 
 describe('settling', () => {
-  test('leaves alone a run that is at work, and one that may still wait', async () => {
+  test('leaves alone a run that is at work, and one that may still wait', async ({ database }) => {
     const failed = { status: 'failed', reason: 'x', error: { code: 'x', message: 'x' } } as const
     const expired = { onlyExpired: true }
     const tenant = unique('b')
@@ -285,11 +286,11 @@ const provider = () => {
   }
   return { sent, request }
 }
-const act = (run: Awaited<ReturnType<typeof start>>, request: EffectRequest) =>
-  doEffect(database, run, { plan_seq: 3, index: 0 }, request, new AbortController().signal)
+const act = (database: Database, run: Awaited<ReturnType<typeof start>>, request: EffectRequest) =>
+  performEffect(database, run, { plan_seq: 3, index: 0 }, request, new AbortController().signal)
 
-/** Somebody in this database waits for somebody else. */
-const someoneWaits = () =>
+/** Whether a session of this database waits for another one. */
+const someoneWaits = (database: Database) =>
   count(
     database,
     `pg_locks l JOIN pg_stat_activity a USING (pid) WHERE NOT l.granted AND a.datname = current_database()`,
@@ -297,24 +298,26 @@ const someoneWaits = () =>
 
 // one session serves everybody on the embedded database: there is no same moment
 describe.runIf(isServed)('two at the same moment', () => {
-  test('a side effect at the moment of a take-over waits for it and is refused', async () => {
-    const run = await start()
+  test('a side effect at the moment of a take-over waits for it and is refused', async ({ database }) => {
+    const run = await start(database)
     const { sent, request } = provider()
     let acted = Promise.resolve('')
     await database.transaction(async (sql) => {
       await sql.query('UPDATE runs SET epoch = epoch + 1 WHERE run_id = $1', [run.run_id])
-      acted = codeOf(act(run, request))
-      await until('the wait', async () => sent.length > 0 || (await someoneWaits()))
+      acted = codeOf(act(database, run, request))
+      await until('the wait', async () => sent.length > 0 || (await someoneWaits(database)))
     })
     expect(await acted).toBe('lease_lost')
     expect(sent).toEqual([])
   })
 
-  test('the second of two requests with one key waits for the first and is given its run', async () => {
+  test('the second of two requests with one key waits for the first and is given its run', async ({
+    database,
+  }) => {
     const business = unique('b')
     await submitTo(database, business)
     const submit = (on: Database) =>
-      admit(on, business, { prompt: 'x', user_id: 'u1' }, { route: 'runs', key: 'k' })
+      admitRun(on, business, { prompt: 'x', user_id: 'u1' }, { route: 'runs', key: 'k' })
     let isAnswered = false
     let second: ReturnType<typeof submit> | null = null
     const first = await database.transaction(async (sql) => {
@@ -323,7 +326,7 @@ describe.runIf(isServed)('two at the same moment', () => {
         isAnswered = true
       })
       second.catch(() => {})
-      await until('the wait', async () => isAnswered || (await someoneWaits()))
+      await until('the wait', async () => isAnswered || (await someoneWaits(database)))
       return admitted
     })
     expect(await second).toEqual({ run: first.run, replayed: true })

@@ -1,27 +1,26 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { systemClock } from '../../src/infra/clock.ts'
-import { type Database, one } from '../../src/infra/database/database.ts'
-import { distilRun } from '../../src/infra/memory/distil.ts'
-import { takeDistillation } from '../../src/infra/memory/distil-queue.ts'
-import { startMemoryWork } from '../../src/infra/memory/work.ts'
-import { silentLog } from '../../src/infra/silent-log.ts'
-import type { Profile } from '../../src/state/memory/learned.ts'
-import { type Backend, openBackend, unique } from '../support/backend.ts'
+import { describe, expect } from 'vitest'
+import { type Database, queryOne } from '../../src/infra/database/database.ts'
+import { silentLog } from '../../src/infra/lib/silent-log.ts'
+import { systemClock } from '../../src/infra/lib/system-clock.ts'
+import type { LearnedProfile } from '../../src/memory/policy/learned-profile.ts'
+import { distillRun } from '../../src/memory/store/distill-run.ts'
+import { claimDistillation } from '../../src/memory/store/distillation-queue.ts'
+import { startMemoryWorker } from '../../src/memory/store/memory-worker.ts'
+import { unique } from '../support/backend.ts'
 import { deferred } from '../support/deferred.ts'
-import { startServer, type TestServer } from '../support/http.ts'
+import type { TestServer } from '../support/http.ts'
+import { adminToken, runtimeTest } from '../support/integration-test.ts'
 import { hashOnly } from '../support/memory.ts'
 import { modelsOf } from '../support/memory-run.ts'
 import { never } from '../support/models.ts'
-import { codeOf, count, openWithDatabase, until } from '../support/spine.ts'
+import { codeOf, count, until } from '../support/runs.ts'
 import type { TestRuntime } from '../support/test-runtime.ts'
 
-const admin = 'the-admin-token-of-this-test'
-let backend: Backend
 let runtime: TestRuntime
 let database: Database
 let server: TestServer
 
-/** Told to remember, the planner calls the tool; what is distilled cannot be read, so rules decide. */
+/** Asked to remember, the planner calls the tool; the distilled lessons cannot be parsed, so rules decide. */
 const models = modelsOf(({ role, messages }) => {
   if (role !== 'planner') return { text: '' }
   const asked = messages.some(({ content }) => String(content).includes('Remember this'))
@@ -30,27 +29,21 @@ const models = modelsOf(({ role, messages }) => {
   return asked && !hasActed ? { tool_calls: [{ name: 'remember', arguments: note }] } : { text: 'Done.' }
 })
 
-beforeAll(async () => {
-  backend = await openBackend()
-  ;({ runtime, database } = await openWithDatabase(backend, { models }))
-  server = await startServer({ runtime, auth: 'required', adminToken: admin })
-})
-afterAll(async () => {
-  await server?.close()
-  await runtime?.close()
-  await backend?.drop()
+const test = runtimeTest.extend('runtimeOptions', { scope: 'file' }, () => ({ models }))
+test.beforeAll(({ database: d, runtime: r, server: s }) => {
+  ;[database, runtime, server] = [d, r, s]
 })
 
 const call = (method: string, path: string, json?: unknown) =>
-  server.call(method, path, { token: admin, ...(json !== undefined && { json }) })
+  server.call(method, path, { token: adminToken, ...(json !== undefined && { json }) })
 
 const parts = (thinks = models) => ({ database, embedder: hashOnly, log: silentLog, modelsFor: () => thinks })
 /** Learns from all that waits, one run after the other. */
 const learnAll = async (): Promise<void> => {
   for (;;) {
-    const claim = await takeDistillation(database, 60_000)
+    const claim = await claimDistillation(database, 60_000)
     if (!claim) return
-    await distilRun(parts(), claim, never())
+    await distillRun(parts(), claim, never())
   }
 }
 const tell = async (user_id: string, session_id: string, prompt: string, business = 'default') => {
@@ -59,23 +52,23 @@ const tell = async (user_id: string, session_id: string, prompt: string, busines
   return run
 }
 const userOf = (user_id: string) =>
-  one<Profile>(database, 'SELECT profile, learned FROM users WHERE user_id = $1', [user_id])
+  queryOne<LearnedProfile>(database, 'SELECT profile, learned FROM users WHERE user_id = $1', [user_id])
 const profileOf = async (user_id: string) => (await userOf(user_id))?.profile
 const remembered = async (user_id: string, business = 'default') =>
   (await runtime.of(business).memories.export(user_id)).map(({ content }) => content).sort()
 const summaryOf = async (session_id: string) =>
   (
-    await one<{ summary: string }>(database, 'SELECT summary FROM sessions WHERE session_id = $1', [
+    await queryOne<{ summary: string }>(database, 'SELECT summary FROM sessions WHERE session_id = $1', [
       session_id,
     ])
   )?.summary
 const waiting = (run_id: string) => count(database, 'distillations WHERE run_id = $1', [run_id])
-/** As it is between the end of a run and the moment in which somebody learns from it. */
+/** The time between the end of a run and the moment in which a worker learns from it. */
 const wait = (run_id: string, tenant = 'default') =>
   database.query('INSERT INTO distillations (tenant, run_id) VALUES ($1, $2)', [tenant, run_id])
 /** Asks the model what a run taught, does something meanwhile, and tells what became of the learning. */
 const whileLearning = async (work: () => Promise<unknown>): Promise<string> => {
-  const claim = await takeDistillation(database, 60_000)
+  const claim = await claimDistillation(database, 60_000)
   if (!claim) throw new Error('nothing waits')
   let asked = 0
   const slow = {
@@ -86,7 +79,7 @@ const whileLearning = async (work: () => Promise<unknown>): Promise<string> => {
       return models.call(...args)
     },
   }
-  const code = await codeOf(distilRun(parts(slow), claim, never()))
+  const code = await codeOf(distillRun(parts(slow), claim, never()))
   return asked === 1 ? code : `asked ${asked} times`
 }
 
@@ -117,7 +110,7 @@ test('several runs are learned from at once, the turns of a session one after th
     prompt: 'I live in Lyon. What is 2 + 2?',
   })
   runs.push((await runtime.complete(asked(first))).id)
-  const work = startMemoryWork({ ...parts(slow), clock: systemClock, everyMs: 20 })
+  const work = startMemoryWorker({ ...parts(slow), clock: systemClock, everyMs: 20 })
   try {
     await slowStarted.promise
     for (const session_id of [second, first, second])
@@ -141,7 +134,7 @@ test('the turns of a session are learned from without a pause, and leave no list
   for (let turn = 1; turn <= 12; turn++)
     runs.push((await runtime.complete({ user_id: session_id, session_id, prompt: 'What is 2 + 2?' })).id)
   process.on('warning', warn)
-  const work = startMemoryWork({ ...parts(), clock: systemClock, everyMs: 60_000 })
+  const work = startMemoryWorker({ ...parts(), clock: systemClock, everyMs: 60_000 })
   try {
     await until('all is learned', async () => {
       const left = await Promise.all(runs.map(waiting))
@@ -187,7 +180,7 @@ describe('what was learned of a user', () => {
     expect(await remembered(user_id)).toEqual(['My name is Clara Jensen.'])
   })
 
-  test('is not learned again when the memory that says it is forgotten, nor told on in a summary', async () => {
+  test('is not learned again when its memory is forgotten, nor repeated in a summary', async () => {
     const user_id = unique('clara')
     const { memories, fork } = runtime.of('default')
     const prompt = 'I speak Danish. Remember this. What is 2 + 2?'
@@ -204,13 +197,13 @@ describe('what was learned of a user', () => {
     expect(await whileLearning(forget)).toBe('lease_lost')
     expect(await remembered(user_id)).toEqual([])
     // what both have, and a session that has nothing to do with it
-    const told = await tell(user_id, unique('ses'), prompt)
-    const actions = (await runtime.stateOf(told.id)).action_history.flat()
-    const copy = await fork(told.session_id, actions.length)
+    const first = await tell(user_id, unique('ses'), prompt)
+    const actions = (await runtime.stateOf(first.id)).action_history.flat()
+    const copy = await fork(first.session_id, actions.length)
     const other = await tell(user_id, unique('ses'), 'What is 2 + 2?')
     expect(await summaryOf(String(copy?.id))).toMatch('Danish')
     expect((await forget()).status).toBe(204)
-    expect(await summaryOf(told.session_id)).toBe('')
+    expect(await summaryOf(first.session_id)).toBe('')
     expect(await summaryOf(String(copy?.id))).toBe('')
     expect(await summaryOf(other.session_id)).toMatch('2 + 2')
   })
@@ -239,19 +232,19 @@ describe('what was learned of a user', () => {
     await learnAll()
   })
 
-  test('stands in no log when a reply cannot be read', async () => {
+  test('is in no log when a reply cannot be parsed', async () => {
     const said: unknown[] = []
     const log = { ...silentLog, warn: (...entry: unknown[]) => void said.push(entry) }
     await runtime.complete({ user_id: unique('clara'), prompt: 'My name is Clara Jensen, hello.' })
-    const claim = await takeDistillation(database, 60_000)
+    const claim = await claimDistillation(database, 60_000)
     if (!claim) throw new Error('nothing waits')
     const garbled = modelsOf(() => ({ text: '{Clara Jensen}' }))
-    await distilRun({ ...parts(garbled), log }, claim, never())
+    await distillRun({ ...parts(garbled), log }, claim, never())
     expect(JSON.stringify(said)).toMatch('not JSON')
     expect(JSON.stringify(said)).not.toMatch('Clara')
   })
 
-  test('is not written any more by who was learning while it was forgotten', async () => {
+  test('is not written by a learner that ran while it was forgotten', async () => {
     const user_id = unique('clara')
     await runtime.complete({ user_id, prompt: 'My name is Clara Jensen. I speak Danish. What is 2 + 2?' })
     const forget = () => call('DELETE', `/v1/memories?user_id=${user_id}`)
@@ -302,7 +295,7 @@ describe('learning of a business', () => {
     expect([await remembered(user_id, business), await userOf(user_id)]).toEqual([[], null])
   })
 
-  test('is a field of the business, which admins list and change and nobody deletes', async () => {
+  test('is a field of the business, which admins list and change and cannot delete', async () => {
     const id = unique('shop')
     await runtime.complete({ prompt: 'hello' }, { business: id })
     expect((await call('GET', path(id))).body).toMatchObject({ id, learning: true })

@@ -1,38 +1,33 @@
 import { setImmediate } from 'node:timers/promises'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import { systemClock } from '../../src/infra/clock.ts'
-import { type Database, one } from '../../src/infra/database/database.ts'
-import { appendAction } from '../../src/infra/runs/append.ts'
-import { cancelRun } from '../../src/infra/runs/cancel.ts'
-import type { Claim } from '../../src/infra/runs/claim.ts'
-import { keepLeases } from '../../src/infra/runs/leases.ts'
-import { deleteSession } from '../../src/infra/sessions/delete.ts'
-import type { Log, Sql } from '../../src/state/ports.ts'
-import { type Backend, openBackend } from '../support/backend.ts'
-import { claim, codeOf, count, endLease, entry, mustClaim, submitTo, until } from '../support/spine.ts'
+import { afterEach, beforeEach, describe, expect, vi } from 'vitest'
+import type { RunClaim } from '../../src/engine/runs/claim.ts'
+import { startLeaseRenewal } from '../../src/engine/runs/leases.ts'
+import { appendAction } from '../../src/engine/runs/run-log.ts'
+import { cancelRun } from '../../src/engine/runs/settlement.ts'
+import { deleteSession } from '../../src/engine/sessions/delete-session.ts'
+import { type Database, queryOne } from '../../src/infra/database/database.ts'
+import { systemClock } from '../../src/infra/lib/system-clock.ts'
+import type { Log } from '../../src/state/ports/log.ts'
+import type { Sql } from '../../src/state/ports/sql.ts'
+import { test } from '../support/integration-test.ts'
+import { claim, codeOf, count, endLease, entry, mustClaim, submitTo, until } from '../support/runs.ts'
 
 /** Time passes for the worker when a test says so, and not for the database: no machine is too slow for a lease. */
 
 const leaseMs = 30_000
-let backend: Backend
 let database: Database
 let now = 0
 /** Statements of the worker that are on their way. */
 let asking = 0
 
-beforeAll(async () => {
-  backend = await openBackend()
-  database = await backend.openDatabase()
+test.beforeAll(({ database: d }) => {
+  database = d
 })
 beforeEach(() => {
   now = 0
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
 })
 afterEach(() => void vi.useRealTimers())
-afterAll(async () => {
-  await database?.close()
-  await backend?.drop()
-})
 
 const silent: Log = { debug() {}, info() {}, warn() {}, error() {} }
 const answering: Sql = {
@@ -59,47 +54,47 @@ const pass = async (ms: number): Promise<void> => {
   }
 }
 
-/** A worker's heartbeats on `sql`, with one run under them; `told` is what it heard. */
+/** A worker's heartbeats on `sql`, with one run under them; `signals` is what it received. */
 const hold = async ({ sql = answering, workerId = 'w1' }: { sql?: Sql; workerId?: string } = {}) => {
   await submitTo(database, 'a')
   const run = await mustClaim(database, workerId, leaseMs)
   const clock = { ...systemClock, monotonicMs: () => now, now: () => new Date(now) }
-  const leases = keepLeases({ sql, clock, log: silent, workerId, leaseMs })
-  const told: { lost: boolean; cancel: string | null } = { lost: false, cancel: null }
+  const leases = startLeaseRenewal({ sql, clock, log: silent, workerId, leaseMs })
+  const signals: { lost: boolean; cancel: string | null } = { lost: false, cancel: null }
   const lease = leases.hold(run, now, {
     onLost() {
-      told.lost = true
+      signals.lost = true
     },
     onCancel(reason) {
-      told.cancel = reason
+      signals.cancel = reason
     },
   })
   await answered()
   const stop = async (): Promise<void> => {
-    lease.letGo()
+    lease.release()
     await leases.stop()
     await database.query(`UPDATE runs SET status = 'failed', lease_until = NULL WHERE run_id = $1`, [
       run.run_id,
     ])
   }
-  return { run, told, leases, lease, [Symbol.asyncDispose]: stop }
+  return { run, signals, leases, lease, [Symbol.asyncDispose]: stop }
 }
 
 /** In seconds. */
-const leaseEnd = async ({ run_id }: Claim): Promise<number> => {
+const leaseEnd = async ({ run_id }: RunClaim): Promise<number> => {
   const text = 'SELECT extract(epoch FROM lease_until)::float8 AS at FROM runs WHERE run_id = $1'
-  return (await one<{ at: number }>(database, text, [run_id]))?.at ?? 0
+  return (await queryOne<{ at: number }>(database, text, [run_id]))?.at ?? 0
 }
 
 describe('a heartbeat', () => {
-  test('renews the lease again and again, and tells that the worker is there', async () => {
+  test('renews the lease again and again, and reports the worker as alive', async () => {
     await using held = await hold()
     for (let beats = 0; beats < 8; beats++) {
       const before = await leaseEnd(held.run)
       await pass(leaseMs / 6)
       expect(await leaseEnd(held.run)).toBeGreaterThan(before)
     }
-    expect(held.told.lost).toBe(false)
+    expect(held.signals.lost).toBe(false)
     expect(await claim(database, 'another')).toBeNull()
     expect(await count(database, `workers WHERE worker_id = 'w1' AND running = 1`)).toBe(1)
   })
@@ -109,16 +104,16 @@ describe('a heartbeat', () => {
     await endLease(database, held.run.run_id)
     const next = await mustClaim(database, 'another')
     await pass(1000)
-    expect(held.told.lost).toBe(true)
+    expect(held.signals.lost).toBe(true)
     expect(await codeOf(appendAction(database, held.run, entry(1)))).toBe('lease_lost')
-    expect(await codeOf(appendAction(database, next, entry(1)))).toBe('no fault')
+    expect(await codeOf(appendAction(database, next, entry(1)))).toBe('no error')
   })
 
   test('does not bring a lease back that has ended', async () => {
     await using held = await hold()
     await endLease(database, held.run.run_id)
     await pass(leaseMs / 6)
-    expect(held.told.lost).toBe(true)
+    expect(held.signals.lost).toBe(true)
     expect(await leaseEnd(held.run)).toBeLessThan(Date.now() / 1000)
   })
 
@@ -126,14 +121,14 @@ describe('a heartbeat', () => {
     await using held = await hold()
     await deleteSession(database, 'a', held.run.session_id)
     await pass(1000)
-    expect(held.told.lost).toBe(true)
+    expect(held.signals.lost).toBe(true)
   })
 
   test('learns within a second that the run is to be cancelled, and why', async () => {
     await using held = await hold()
     await cancelRun(database, 'a', held.run.run_id, 'changed my mind')
     await pass(1000)
-    expect(held.told).toMatchObject({ cancel: 'changed my mind', lost: false })
+    expect(held.signals).toMatchObject({ cancel: 'changed my mind', lost: false })
   })
 
   test('stops with the worker, which is forgotten', async () => {
@@ -145,13 +140,13 @@ describe('a heartbeat', () => {
 })
 
 describe('a database that does not answer', () => {
-  test('loses the run at 80 % of its lease, before anybody else can take it', async () => {
+  test('loses the run at 80 % of its lease, before another worker can take it', async () => {
     const hanging: Sql = { query: () => new Promise(() => {}) }
     await using held = await hold({ sql: hanging })
     await pass(leaseMs * 0.8)
-    expect(held.told.lost).toBe(false)
+    expect(held.signals.lost).toBe(false)
     await pass(leaseMs / 30)
-    expect(held.told.lost).toBe(true)
+    expect(held.signals.lost).toBe(true)
     expect(await claim(database, 'too early')).toBeNull()
     await endLease(database, held.run.run_id)
     expect(await claim(database, 'another')).toMatchObject({ run_id: held.run.run_id, epoch: 2 })
@@ -171,7 +166,7 @@ describe('a database that does not answer', () => {
     expect(hang).toBeLessThan(0)
     expect(await leaseEnd(held.run)).toBeGreaterThan(first)
     await pass(leaseMs / 2)
-    expect(held.told.lost).toBe(false)
+    expect(held.signals.lost).toBe(false)
   })
 
   test('for the list of workers alone costs no lease', async () => {
@@ -185,6 +180,6 @@ describe('a database that does not answer', () => {
     const first = await leaseEnd(held.run)
     await pass(leaseMs)
     expect(await leaseEnd(held.run)).toBeGreaterThan(first)
-    expect(held.told.lost).toBe(false)
+    expect(held.signals.lost).toBe(false)
   })
 })

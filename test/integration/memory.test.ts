@@ -1,52 +1,50 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { systemClock } from '../../src/infra/clock.ts'
-import { type Database, one } from '../../src/infra/database/database.ts'
-import { dropFailed, maxTries, takeDistillation } from '../../src/infra/memory/distil-queue.ts'
-import { createEmbedder } from '../../src/infra/memory/embeddings.ts'
-import { createMemories } from '../../src/infra/memory/for-run.ts'
-import { reembed } from '../../src/infra/memory/reembed.ts'
-import { asUser } from '../../src/infra/memory/scope.ts'
-import { findMemories, searchMemories } from '../../src/infra/memory/search.ts'
-import { signatureOf } from '../../src/infra/memory/signature.ts'
-import { forgetSession, listMemories } from '../../src/infra/memory/store.ts'
-import { startMemoryWork } from '../../src/infra/memory/work.ts'
-import type { ModelService } from '../../src/infra/models/call-ports.ts'
-import type { RegistryView } from '../../src/infra/models/ports.ts'
-import { ensureBusiness } from '../../src/infra/runs/admit.ts'
+import { describe, expect } from 'vitest'
+import { ensureBusiness } from '../../src/accounts/businesses.ts'
+import { type Database, queryOne } from '../../src/infra/database/database.ts'
+import { systemClock } from '../../src/infra/lib/system-clock.ts'
+import { computeHashEmbedding, hashSpace } from '../../src/memory/policy/hash-embedding.ts'
+import {
+  claimDistillation,
+  dropFailedDistillations,
+  maxDistillationTries,
+} from '../../src/memory/store/distillation-queue.ts'
+import { createMemoryEmbedder } from '../../src/memory/store/embedder.ts'
+import { forgetSessionMemories, listMemories } from '../../src/memory/store/memory-rows.ts'
+import { startMemoryWorker } from '../../src/memory/store/memory-worker.ts'
+import { reembedBatch } from '../../src/memory/store/reembed.ts'
+import { createRunMemories } from '../../src/memory/store/run-memories.ts'
+import { findMemories, searchMemories } from '../../src/memory/store/search.ts'
+import { asUser } from '../../src/memory/store/user-scope.ts'
+import { computeSignature } from '../../src/memory/store/vector-signature.ts'
+import type { ModelGateway } from '../../src/models/ports/call-ports.ts'
+import type { RegistryView } from '../../src/models/ports/model-ports.ts'
 import { createApp } from '../../src/server/app.ts'
-import { hashEmbedding, hashSpace } from '../../src/state/memory/hash-embedding.ts'
-import { type Backend, openBackend, unique } from '../support/backend.ts'
+import { openBackend, unique } from '../support/backend.ts'
+import { runtimeTest } from '../support/integration-test.ts'
 import { hashOnly, lessonOf } from '../support/memory.ts'
 import { modelsOf, planners } from '../support/memory-run.ts'
 import { never } from '../support/models.ts'
-import { codeOf, count, openWithDatabase, until } from '../support/spine.ts'
+import { codeOf, count, openWithDatabase, until } from '../support/runs.ts'
 import { nodesOf, type TestRuntime } from '../support/test-runtime.ts'
 
 const log = { debug() {}, info() {}, warn() {}, error() {} }
 
-let backend: Backend
 let runtime: TestRuntime
 let database: Database
 
-beforeAll(async () => {
-  backend = await openBackend()
-  const opened = await openWithDatabase(backend, {
-    models: planners({ text: 'Done.' }),
-    memory: { everyMs: 20 },
-    // half a minute never passes, or what the tests embed anew the worker would embed back
-    clock: {
-      ...systemClock,
-      sleep: (ms, signal) => systemClock.sleep(ms < 30_000 ? ms : 3_600_000, signal),
-    },
-  })
-  runtime = opened.runtime
-  database = opened.database
+const test = runtimeTest.extend('runtimeOptions', { scope: 'file' }, () => ({
+  models: planners({ text: 'Done.' }),
+  memory: { everyMs: 20 },
+  // half a minute never passes, or what the tests embed anew the worker would embed back
+  clock: {
+    ...systemClock,
+    sleep: (ms, signal) => systemClock.sleep(ms < 30_000 ? ms : 3_600_000, signal),
+  },
+}))
+test.beforeAll(async ({ database: d, runtime: r }) => {
+  ;[database, runtime] = [d, r]
   await ensureBusiness(database, 'other')
   await sessionOf('s')
-})
-afterAll(async () => {
-  await runtime?.close()
-  await backend?.drop()
 })
 
 const sessionOf = (session_id: string, tenant = 'default') =>
@@ -57,14 +55,14 @@ const sessionOf = (session_id: string, tenant = 'default') =>
   ])
 const parts = () => ({ database, embedder: hashOnly, log })
 const userOf = (user_id: string, source = { session_id: 's', run_id: unique('run') }, tenant = 'default') =>
-  createMemories(parts(), { tenant, user_id }, source)
+  createRunMemories(parts(), { business: tenant, user_id }, source)
 const own = { origin: 'user', trusted: true, source_action_ids: [1] } as const
 const contents = (found: readonly { content: string }[]) => found.map(({ content }) => content)
 const learned = (what = 'every run is learned from') =>
   until(what, async () => (await count(database, 'distillations WHERE failed_at IS NULL')) === 0, 60_000)
 
-describe('a fact told in the first turn', () => {
-  test('is recalled in turn 30 and in a new session of the same user, and by nobody else', async () => {
+describe('a fact of the first turn', () => {
+  test('is recalled in turn 30 and in a new session of the same user, and by no other user', async () => {
     const user_id = unique('clara')
     const session_id = unique('ses')
     await runtime.complete({ user_id, session_id, prompt: 'I am allergic to peanuts. What is 2 + 2?' })
@@ -90,11 +88,11 @@ describe('a fact told in the first turn', () => {
     expect((await runtime.stateOf(elsewhere.id, 'other')).memory).toEqual([])
   })
 
-  test('cannot be read under the role of the API by another user, another business or nobody', async () => {
+  test('cannot be read under the role of the API by another user, another business or without a user', async () => {
     const user_id = unique('u')
     await userOf(user_id).remember({ content: 'I work as a nurse in Leeds.', ...own }, '1', never())
     const seen = (tenant: string, user: string) =>
-      asUser(database, { tenant, user_id: user }, (sql) =>
+      asUser(database, { business: tenant, user_id: user }, (sql) =>
         count(sql, `memories WHERE user_id = '${user_id}'`),
       )
     expect(await seen('default', user_id)).toBe(1)
@@ -102,11 +100,11 @@ describe('a fact told in the first turn', () => {
     expect(await seen('other', user_id)).toBe(0)
     for (const table of ['memories', 'memory_vectors', 'memory_sources'])
       expect(await database.asBusiness('default', (sql) => count(sql, table)), table).toBe(0)
-    const stolen = asUser(database, { tenant: 'default', user_id: 'eve' }, (sql) =>
+    const stolen = asUser(database, { business: 'default', user_id: 'eve' }, (sql) =>
       sql.query(`UPDATE memories SET user_id = 'eve' WHERE user_id = $1 RETURNING memory_id`, [user_id]),
     )
     expect((await stolen).rows).toEqual([])
-    const planted = asUser(database, { tenant: 'default', user_id: 'eve' }, (sql) =>
+    const planted = asUser(database, { business: 'default', user_id: 'eve' }, (sql) =>
       sql.query(
         `INSERT INTO memories (tenant, user_id, memory_id, kind, content, origin, trusted, words)
          VALUES ('default', $1, 'planted', 'fact', 'c', 'user', true, 'c')`,
@@ -122,10 +120,10 @@ describe('what is remembered', () => {
     const user_id = unique('u')
     const mine = userOf(user_id)
     const note = (content: string, place: string) => mine.remember({ content, ...own }, place, never())
-    expect(await note('My password is hunter2-Blue!', '1')).toMatchObject({ keep: false, why: 'secret' })
+    expect(await note('My password is hunter2-Blue!', '1')).toMatchObject({ keep: false, reason: 'secret' })
     const lyon = await note('I live in Lyon.', '2')
     expect(await note('I live in Lyon.', '2')).toMatchObject({ keep: true, id: lyon.id })
-    expect(await note('The user lives in Lyon.', '3')).toMatchObject({ why: 'duplicate', id: lyon.id })
+    expect(await note('The user lives in Lyon.', '3')).toMatchObject({ reason: 'duplicate', id: lyon.id })
     const berlin = await note('I moved to Berlin last month.', '4')
     expect(berlin).toMatchObject({ keep: true, supersedes: [lyon.id] })
     expect(contents(await mine.search('Where do I live?', 10, never()))).not.toContain('I live in Lyon.')
@@ -166,11 +164,12 @@ describe('what is remembered', () => {
     await from(b).remember({ content: 'I moved to Berlin.', ...own }, '4', never())
     const left = async () =>
       contents(
-        (await listMemories(database, { tenant: 'default', user_id }, { limit: 9, superseded: false })).data,
+        (await listMemories(database, { business: 'default', user_id }, { limit: 9, superseded: false }))
+          .data,
       )
-    await database.asBusiness('default', (sql) => forgetSession(sql, 'default', b))
+    await database.asBusiness('default', (sql) => forgetSessionMemories(sql, 'default', b))
     expect((await left()).sort()).toEqual(['I live in Lyon.', 'I speak Danish.'])
-    await database.asBusiness('default', (sql) => forgetSession(sql, 'default', a))
+    await database.asBusiness('default', (sql) => forgetSessionMemories(sql, 'default', a))
     expect(await left()).toEqual([])
   })
 
@@ -184,7 +183,7 @@ describe('what is remembered', () => {
     await from(b).remember({ content: 'I moved to Berlin.', ...own }, '2', never())
     await from(b).remember({ content: 'I moved to Rome.', ...own }, '3', never())
     const oslo = await from(a).remember({ content: 'I moved to Oslo.', ...own }, '4', never())
-    await database.asBusiness('default', (sql) => forgetSession(sql, 'default', b))
+    await database.asBusiness('default', (sql) => forgetSessionMemories(sql, 'default', b))
     const left = await runtime.of('default').memories.export(user_id)
     expect(left.map(({ id, superseded_by }) => [id, superseded_by])).toEqual([
       [oslo.id, null],
@@ -218,9 +217,9 @@ describe('the embedding model', () => {
         routesByCategory: new Map(),
       }) as unknown as RegistryView
     const ask = (async (_wanted: unknown, { input }: { input: readonly string[] }) => ({
-      result: { embeddings: input.map((text) => hashEmbedding(text).toReversed().slice(0, size())) },
-    })) as unknown as ModelService['ask']
-    const embedder = createEmbedder({ sql: database, ask, view })
+      result: { embeddings: input.map((text) => computeHashEmbedding(text).toReversed().slice(0, size())) },
+    })) as unknown as ModelGateway['ask']
+    const embedder = createMemoryEmbedder({ sql: database, ask, view })
     const serve = (...names: string[]): void => {
       models = names
     }
@@ -228,7 +227,7 @@ describe('the embedding model', () => {
   }
 
   test('can be changed: memories are found before, while and after they are embedded anew', async () => {
-    const who = { tenant: 'default', user_id: unique('u') }
+    const who = { business: 'default', user_id: unique('u') }
     const caller = { business_id: 'default', user_id: who.user_id, run_id: null }
     const { embedder, serve } = switchable(() => 768)
     const own2 = { database, embedder, log }
@@ -237,7 +236,7 @@ describe('the embedding model', () => {
       'I prefer metric units.',
       'My favourite author is Ursula K. Le Guin.',
     ]
-    const mine = createMemories(own2, who, { session_id: 's', run_id: unique('run') })
+    const mine = createRunMemories(own2, who, { session_id: 's', run_id: unique('run') })
     for (const [at, content] of notes.entries()) await mine.remember({ content, ...own }, String(at), never())
     const found = async () =>
       contents(await searchMemories(own2, who, caller, { text: 'metric units', limit: 1 }, never()))
@@ -251,7 +250,7 @@ describe('the embedding model', () => {
     expect(await spaces()).toEqual([{ space: hashSpace }])
     serve(model)
     expect(await found()).toEqual(['I prefer metric units.'])
-    await until('all are embedded anew', async () => (await reembed(own2, never())) === 0)
+    await until('all are embedded anew', async () => (await reembedBatch(own2, never())) === 0)
     expect(await spaces()).toEqual([{ space: `${model} ${model}` }])
     expect(await found()).toEqual(['I prefer metric units.'])
     // the model is gone before the next one has embedded anything: words find it
@@ -267,7 +266,7 @@ describe('the embedding model', () => {
       current: () => space,
       embed: async (_space: string, texts: readonly string[], caller: { business_id: string }) => {
         if (caller.business_id === 'default') throw new Error('its budget is spent')
-        return texts.map(hashEmbedding)
+        return texts.map(computeHashEmbedding)
       },
     }
     const note = { content: 'I prefer metric units.', ...own }
@@ -278,7 +277,7 @@ describe('the embedding model', () => {
     const before = await count(database, `memories WHERE tenant = 'other' AND space <> '${space}'`)
     let faults = 0
     for (let done: number | null = null; done !== 0; )
-      done = await reembed({ database, embedder, log }, never(), passedOver).catch(() => {
+      done = await reembedBatch({ database, embedder, log }, never(), passedOver).catch(() => {
         faults++
         return null
       })
@@ -312,10 +311,10 @@ describe('the embedding model', () => {
     const caller = { business_id: name, user_id: name, run_id: null }
     const ask = (async (_wanted: unknown, { input: [text] }: { input: readonly string[] }) => ({
       result: { embeddings: [Array.from({ length: Number(text) }, () => 1)] },
-    })) as unknown as ModelService['ask']
+    })) as unknown as ModelGateway['ask']
     const models = new Map([[name, entry(name)]])
     const view = () => ({ models }) as unknown as RegistryView
-    const embedder = createEmbedder({ sql: database, ask, view })
+    const embedder = createMemoryEmbedder({ sql: database, ask, view })
     const space = `${name} ${name}`
     const refused = embedder.embed(space, [String(most + 1)], caller, never())
     expect(await codeOf(refused)).toBe('model_bad_reply')
@@ -323,9 +322,9 @@ describe('the embedding model', () => {
     await ensureBusiness(database, name)
     await sessionOf('s', name)
     const fixed = { current: () => space, offers: () => false, embed: async () => [vector ?? []] }
-    const mine = createMemories(
+    const mine = createRunMemories(
       { database, embedder: fixed, log },
-      { tenant: name, user_id: name },
+      { business: name, user_id: name },
       { session_id: 's', run_id: unique('run') },
     )
     expect(await mine.remember({ content: 'I speak Danish.', ...own }, '1', never())).toMatchObject({
@@ -336,7 +335,7 @@ describe('the embedding model', () => {
 })
 
 describe('a search', () => {
-  test('is one round trip among built-in vectors, and asks a model only for who has vectors of it', async () => {
+  test('is one round trip among built-in vectors, and asks a model only for users who have its vectors', async () => {
     const model = unique('space')
     const asked: string[] = []
     let trips = 0
@@ -352,27 +351,27 @@ describe('a search', () => {
       offers: () => true,
       embed: async (space: string, texts: readonly string[]) => {
         asked.push(space)
-        return texts.map(hashEmbedding)
+        return texts.map(computeHashEmbedding)
       },
     }
     const search = async (user_id: string) => {
       asked.length = 0
       trips = 0
-      const who = { tenant: 'default', user_id }
+      const who = { business: 'default', user_id }
       const caller = { business_id: 'default', user_id, run_id: null }
       const parts = { database: watched, embedder: { ...embedder, current: () => model }, log }
       const found = await searchMemories(parts, who, caller, { text: 'metric units', limit: 3 }, never())
       return { found: contents(found), best: found[0]?.relevance ?? 0, models: asked.includes(model), trips }
     }
     const note = { content: 'I prefer metric units.', ...own }
-    const [nobody, builtIn, moved] = [unique('u'), unique('u'), unique('u')]
-    expect(await search(nobody)).toEqual({ found: [], best: 0, models: false, trips: 1 })
+    const [newcomer, builtIn, moved] = [unique('u'), unique('u'), unique('u')]
+    expect(await search(newcomer)).toEqual({ found: [], best: 0, models: false, trips: 1 })
     await userOf(builtIn).remember(note, '1', never())
     const first = await search(builtIn)
     expect(first).toMatchObject({ found: [note.content], models: false, trips: 1 })
     const parts = { database, embedder: { ...embedder, current: () => model }, log }
     const source = { session_id: 's', run_id: unique('run') }
-    const mine = createMemories(parts, { tenant: 'default', user_id: moved }, source)
+    const mine = createRunMemories(parts, { business: 'default', user_id: moved }, source)
     await mine.remember(note, '1', never())
     // a space that he has nothing in takes nothing from how well it fits
     expect(await search(moved)).toMatchObject({ found: [note.content], models: true, trips: 2 })
@@ -384,14 +383,14 @@ describe('a search', () => {
       [500, 1],
       [4200, 0.98],
     ] as const) {
-      const who = { tenant: 'default', user_id: unique('many') }
+      const who = { business: 'default', user_id: unique('many') }
       const vectors = Array.from({ length: size }, (_, at) =>
-        hashEmbedding(`note ${at} about ${at % 40} and ${at % 7} of list ${at % 90}`),
+        computeHashEmbedding(`note ${at} about ${at % 40} and ${at % 7} of list ${at % 90}`),
       )
       const rows = vectors.map((vector, at) => ({
         id: `${who.user_id}-${at}`,
         v: `[${vector.join(',')}]`,
-        s: signatureOf(vector),
+        s: computeSignature(vector),
       }))
       await database.query(
         `WITH g AS (SELECT * FROM json_to_recordset($2::json) AS r (id text, v text, s text)), m AS (
@@ -404,7 +403,7 @@ describe('a search', () => {
       const asked = 10
       for (let n = 0; n < asked; n++) {
         const text = `list ${n * 7} and note ${n * 31} about ${n}`
-        const q = hashEmbedding(text)
+        const q = computeHashEmbedding(text)
         const truth = vectors
           .map((vector, at) => ({ at, dot: vector.reduce((sum, x, i) => sum + x * (q[i] ?? 0), 0) }))
           .toSorted((a, b) => b.dot - a.dot)
@@ -425,7 +424,7 @@ describe('a search', () => {
 })
 
 describe('learning from a run', () => {
-  test('takes no part in its time and usage, survives a worker that falls silent, and happens once', async () => {
+  test('counts neither to its time nor its usage, survives the death of a worker, and happens once', async () => {
     const user_id = unique('u')
     let release = () => {}
     const held = new Promise<void>((resolve) => {
@@ -455,7 +454,7 @@ describe('learning from a run', () => {
       let asking = 0
       let woken = 0
       const work = (gate: Promise<void>, everyMs = 10) =>
-        startMemoryWork({
+        startMemoryWorker({
           ...{ database: sql, embedder: hashOnly, log, clock: systemClock, everyMs },
           modelsFor: (caller) => {
             expect(caller.run_id).toBeNull()
@@ -483,31 +482,33 @@ describe('learning from a run', () => {
       await Promise.all([silent.close(), second.close()])
       expect(await of('memories')).toBe(1)
       expect(said.requests[0]?.role).toBe('distill')
-      const memory = await one<{ content: string; trusted: boolean }>(
+      const memory = await queryOne<{ content: string; trusted: boolean }>(
         sql,
         'SELECT content, trusted FROM memories WHERE run_id = $1',
         [run.id],
       )
       expect(memory).toEqual({ content: 'The user never eats meat.', trusted: true })
-      const user = await one(sql, 'SELECT profile, learned FROM users WHERE user_id = $1', [user_id])
+      const user = await queryOne(sql, 'SELECT profile, learned FROM users WHERE user_id = $1', [user_id])
       expect(user).toMatchObject({
         profile: { name: 'Clara Jensen' },
         learned: { name: { value: 'Clara Jensen', run_id: run.id } },
       })
-      const session = await one(sql, 'SELECT summary, summary_turn FROM sessions WHERE session_id = $1', [
-        run.session_id,
-      ])
+      const session = await queryOne(
+        sql,
+        'SELECT summary, summary_turn FROM sessions WHERE session_id = $1',
+        [run.session_id],
+      )
       expect(session).toEqual({ summary: 'Clara planned a dinner.', summary_turn: 1 })
       expect((await quiet.runtime.of('default').run(run.id))?.usage).toEqual(run.usage)
-      expect(await takeDistillation(sql, 1000)).toBeNull()
-      // whoever takes it dies of it each time
+      expect(await claimDistillation(sql, 1000)).toBeNull()
+      // each worker that takes it dies of it
       await sql.query(
-        `INSERT INTO distillations (tenant, run_id, tries) VALUES ('default', $1, ${maxTries - 1})`,
+        `INSERT INTO distillations (tenant, run_id, tries) VALUES ('default', $1, ${maxDistillationTries - 1})`,
         [run.id],
       )
-      expect(await takeDistillation(sql, 0)).toMatchObject({ run_id: run.id, tries: maxTries })
-      expect(await takeDistillation(sql, 0)).toBeNull()
-      await dropFailed(sql)
+      expect(await claimDistillation(sql, 0)).toMatchObject({ run_id: run.id, tries: maxDistillationTries })
+      expect(await claimDistillation(sql, 0)).toBeNull()
+      await dropFailedDistillations(sql)
       expect(await of('distillations')).toBe(1)
       expect(await count(sql, 'distillations WHERE failed_at IS NULL')).toBe(0)
     } finally {
@@ -546,7 +547,7 @@ describe('over HTTP', () => {
       expect((await get(`/v1/memories/export?user_id=${user_id}`)).body.data).toHaveLength(3)
       expect((await get('/v1/memories')).status).toBe(422)
       expect((await get(`/v1/memories?user_id=${user_id}&query=a&cursor=b`)).status).toBe(422)
-      expect((await get('/v1/memories?user_id=nobody')).body).toEqual({ data: [], next_cursor: null })
+      expect((await get('/v1/memories?user_id=newcomer')).body).toEqual({ data: [], next_cursor: null })
       const url = `/v1/memories/${rest.body.data[0].id}`
       expect((await app.inject({ method: 'DELETE', url })).statusCode).toBe(204)
       expect((await app.inject({ method: 'DELETE', url })).statusCode).toBe(404)

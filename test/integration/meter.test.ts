@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect } from 'vitest'
 import type { Database } from '../../src/infra/database/database.ts'
-import type { KeyEntry, Meter, Reservation } from '../../src/infra/models/ports.ts'
-import type { KeyLimits } from '../../src/state/registry/catalog.ts'
-import { type Backend, openBackend, unique } from '../support/backend.ts'
+import type { KeyEntry, Meter, Reservation } from '../../src/models/ports/model-ports.ts'
+import type { KeyLimits } from '../../src/models/schemas/catalog.ts'
+import { unique } from '../support/backend.ts'
+import { test } from '../support/integration-test.ts'
 import {
   addKey,
   addVendor,
@@ -13,24 +14,16 @@ import {
   spentOf,
   usageOf,
 } from '../support/meter.ts'
-import { codeOf, count } from '../support/spine.ts'
+import { codeOf, count } from '../support/runs.ts'
 
-let backend: Backend
 let database: Database
 /** Of another process: a pool of its own where there are servers. */
 let elsewhere: Database
 let vendor: string
 
-beforeAll(async () => {
-  backend = await openBackend()
-  database = await backend.openDatabase()
-  elsewhere = backend.kind === 'served' ? await backend.openDatabase() : database
+test.beforeAll(async ({ database: d, elsewhere: e }) => {
+  ;[database, elsewhere] = [d, e]
   vendor = await addVendor(database)
-})
-afterAll(async () => {
-  if (elsewhere !== database) await elsewhere?.close()
-  await database?.close()
-  await backend?.drop()
 })
 
 const keyWith = (limits: KeyLimits = {}): Promise<KeyEntry> => addKey(database, vendor, limits)
@@ -145,7 +138,7 @@ describe('limits', () => {
     expect(granted.filter(({ key }) => key?.id === b.id)).toHaveLength(3)
   })
 
-  test('cost one statement for all that ask in one turn, and none for a key without any', async () => {
+  test('cost one statement for all requests of one tick, and none for a key without limits', async () => {
     let asked = 0
     const counted: Database = {
       ...database,

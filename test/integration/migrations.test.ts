@@ -2,20 +2,18 @@ import { randomBytes } from 'node:crypto'
 import { PGlite } from '@electric-sql/pglite'
 import { vector } from '@electric-sql/pglite-pgvector'
 import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type MigrationTarget, migrate } from '../../src/infra/database/migrate.ts'
+import { describe, expect } from 'vitest'
+import { applyMigrations, type MigrationTarget } from '../../src/infra/database/migrations.ts'
 import { migratePostgres } from '../../src/infra/database/postgres.ts'
-import { type Backend, openBackend } from '../support/backend.ts'
+import type { Backend } from '../support/backend.ts'
+import { test as integrationTest } from '../support/integration-test.ts'
+import { codeOf } from '../support/runs.ts'
 import { dropDatabase, runAsAdmin, urlOf } from '../support/setup-served.ts'
-import { codeOf } from '../support/spine.ts'
 
 /** The owner's own connection, without a role of ours. */
 type Owner = MigrationTarget & { close(): Promise<void> }
 
-let backend: Backend
-let owner: Owner
-
-const openOwner = async (): Promise<Owner> => {
+const openOwner = async (backend: Backend): Promise<Owner> => {
   if (backend.config.database.kind === 'postgres') {
     const client = new pg.Client({ connectionString: backend.config.database.url })
     await client.connect()
@@ -34,23 +32,22 @@ const openOwner = async (): Promise<Owner> => {
   }
 }
 
-beforeAll(async () => {
-  backend = await openBackend()
-  owner = await openOwner()
-})
-afterAll(async () => {
-  await owner?.close()
-  await backend?.drop()
+const test = integrationTest.extend('owner', { scope: 'file' }, async ({ backend }, { onCleanup }) => {
+  const owner = await openOwner(backend)
+  onCleanup(() => owner.close())
+  return owner
 })
 
 const isServed = process.env.MASON_TEST_BACKEND === 'served'
 
 describe('migrations', () => {
-  test('applied a second time do nothing', async () => {
-    expect(await migrate(owner)).toEqual([])
+  test('applied a second time do nothing', async ({ owner }) => {
+    expect(await applyMigrations(owner)).toEqual([])
   })
 
-  test('0005 finds who holds the blobs there are, also for an owner to whom the policies show nothing', async () => {
+  test('0005 finds the sessions that hold existing blobs, also for an owner to whom the policies show nothing', async ({
+    owner,
+  }) => {
     const [large, file] = ['a'.repeat(64), 'b'.repeat(64)]
     const tables = ['actions', 'runs', 'run_requests']
     const show = (to: string) =>
@@ -67,7 +64,7 @@ describe('migrations', () => {
       DROP TABLE blob_uses, scenarios; DROP INDEX blobs_by_age, rejected_jobs_by_age;
       DELETE FROM migrations WHERE name = '0005_scenarios.sql'`)
     await show(`current_user = 'mason_worker'`)
-    expect(await migrate(owner)).toEqual(['0005_scenarios.sql'])
+    expect(await applyMigrations(owner)).toEqual(['0005_scenarios.sql'])
     await show('true')
     expect(await owner.query('SELECT session_id, sha256 FROM blob_uses ORDER BY sha256')).toEqual([
       { session_id: 's', sha256: large },
@@ -78,17 +75,17 @@ describe('migrations', () => {
     )
   })
 
-  test('one that was changed after it was applied is refused, and nothing is done', async () => {
+  test('one that was changed after it was applied is refused, and nothing is done', async ({ owner }) => {
     const [first] = await owner.query('SELECT name, checksum FROM migrations ORDER BY name')
     const change = (checksum: unknown) =>
       owner.run(`UPDATE migrations SET checksum = '${checksum}' WHERE name = '${first?.name}'`)
     await change('another')
-    expect(await codeOf(migrate(owner))).toBe('invalid_settings')
+    expect(await codeOf(applyMigrations(owner))).toBe('invalid_settings')
     await change(first?.checksum)
-    expect(await migrate(owner)).toEqual([])
+    expect(await applyMigrations(owner)).toEqual([])
   })
 
-  test('on a server with an older pgvector nothing is done, and what to do is said', async () => {
+  test('on a server with an older pgvector nothing is done, and what to do is said', async ({ owner }) => {
     const [last] = await owner.query('SELECT * FROM migrations ORDER BY name DESC LIMIT 1')
     await owner.query('DELETE FROM migrations WHERE name = $1', [last?.name])
     // no server has two versions of it, and only a superuser may say that it is another
@@ -97,19 +94,19 @@ describe('migrations', () => {
       ...owner,
       query: async (text, values) => (text.includes('pg_extension') ? facts : owner.query(text, values)),
     }
-    await expect(migrate(older)).rejects.toMatchObject({
+    await expect(applyMigrations(older)).rejects.toMatchObject({
       code: 'invalid_settings',
       message: 'pgvector 0.6.2 is too old: 0.7.0 or later is needed',
       remedy: expect.stringContaining('ALTER EXTENSION vector UPDATE'),
     })
     await owner.query('INSERT INTO migrations (name, checksum) VALUES ($1, $2)', [last?.name, last?.checksum])
-    expect(await migrate(owner)).toEqual([])
+    expect(await applyMigrations(owner)).toEqual([])
   })
 
-  test('one that fails leaves nothing behind', async () => {
+  test('one that fails leaves nothing behind', async ({ owner }) => {
     await owner.run('DELETE FROM migrations')
     // its tables are there already
-    expect(await codeOf(migrate(owner))).toBe('42P07')
+    expect(await codeOf(applyMigrations(owner))).toBe('42P07')
     expect(await owner.query('SELECT name FROM migrations')).toEqual([])
     expect(await owner.query('SELECT count(*)::int AS n FROM mason.runs')).toEqual([{ n: 0 }])
   })

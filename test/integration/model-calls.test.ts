@@ -1,19 +1,18 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect } from 'vitest'
 import type { Database } from '../../src/infra/database/database.ts'
-import type { ModelErrorDetail } from '../../src/infra/models/call/failure.ts'
 import type { Hints } from '../../src/infra/queue/hints.ts'
+import type { ModelErrorDetail } from '../../src/models/call/call-errors.ts'
+import { formatInputSchema } from '../../src/models/schemas/response-format.ts'
 import type { MasonError } from '../../src/state/errors.ts'
-import { formatInputSchema } from '../../src/state/registry/response-format.ts'
-import { type Backend, openBackend } from '../support/backend.ts'
-import { type FakeModel, startFakeModel } from '../support/fake-model.ts'
+import { type FakeModel, startFakeModel } from '../support/fake-model/fake-model.ts'
+import { closing, runtimeTest } from '../support/integration-test.ts'
 import { failureOf, wholeOf } from '../support/models.ts'
-import { openWithDatabase, until } from '../support/spine.ts'
+import { until } from '../support/runs.ts'
 import type { TestRuntime } from '../support/test-runtime.ts'
 import { addRoute, addVendor, byKey, callWith, labelsOf, quickWaits, someone } from '../support/vendors.ts'
 
 /** THE call path over a real registry, health and ledger, with two fake vendors and three keys. */
 
-let backend: Backend
 let runtime: TestRuntime
 let database: Database
 let north: FakeModel
@@ -42,20 +41,22 @@ const wrap = {
   },
 }
 
-beforeAll(async () => {
-  backend = await openBackend()
-  ;[north, south] = await Promise.all([startFakeModel(), startFakeModel()])
-  ;({ runtime, database } = await openWithDatabase(backend, { worker: false, modelWaits, wrap }))
+const test = runtimeTest
+  .extend('runtimeOptions', { scope: 'file' }, () => ({
+    models: null,
+    worker: false,
+    modelRetryDelays: modelWaits,
+    wrap,
+  }))
+  .extend('south', { scope: 'file' }, closing(startFakeModel))
+test.beforeAll(async ({ model, south: s, opened }) => {
+  ;[north, south] = [model, s]
+  ;({ runtime, database } = opened)
   ids = {
     ...(await addVendor(runtime, 'North', north.baseUrl, { keys: ['n1', 'n2'], models: ['north-1'] })),
     ...(await addVendor(runtime, 'South', south.baseUrl, { keys: ['s1'], models: ['south-1'] })),
   }
   await addRoute(runtime, 'planner', ['north-1', 'south-1'])
-})
-afterAll(async () => {
-  await runtime?.close()
-  await Promise.all([north?.close(), south?.close()])
-  await backend?.drop()
 })
 beforeEach(async () => {
   for (const server of [north, south]) server.reset()
@@ -98,7 +99,7 @@ const limited = { fault: { status: 429, headers: { 'retry-after': '3600' } } }
 const refused = { fault: { status: 401 } }
 const down = { fault: { status: 503 } }
 
-test('asks the first model of the route, and shares its keys', async () => {
+test('a call uses the first model of the route, and shares its keys', async () => {
   north.script(byKey({ '*': [{ text: 'from the north' }] }))
   // a new view of the registry begins with the first key again
   for (const _ of [1, 2, 3, 4, 5, 6])
@@ -127,7 +128,7 @@ test('a 429 cools exactly that key for as long as it says, and the other key ans
 })
 
 test('a 401 disables the key, says so, and it comes back by itself', async () => {
-  north.script(byKey({ n1: [refused, { text: 'mended' }], n2: [{ text: 'n2' }] }))
+  north.script(byKey({ n1: [refused, { text: 'recovered' }], n2: [{ text: 'n2' }] }))
   const answered = await until('n1 was asked', async () => {
     const one = await callWith(runtime, planner)
     return labelsOf(north).includes('n1') && one
@@ -137,10 +138,10 @@ test('a 401 disables the key, says so, and it comes back by itself', async () =>
   await until('it is disabled', async () => (await healthOf('n1'))?.state === 'disabled')
   expect((await healthOf('n1'))?.last_error).toMatchObject({ code: 'model_unauthorized' })
   await letItBeDue('n1')
-  await until('it is back', async () => (await callWith(runtime, planner)).result.text === 'mended')
+  await until('it is back', async () => (await callWith(runtime, planner)).result.text === 'recovered')
 })
 
-test('a vendor that is down is passed over for the next one, and its keys are not to blame', async () => {
+test('a vendor that is down is skipped for the next one, and its keys stay healthy', async () => {
   north.script(byKey({ '*': [down] }))
   south.script(byKey({ s1: [{ text: 'from the south' }] }))
   const answered = await callWith(runtime, planner)
@@ -152,7 +153,7 @@ test('a vendor that is down is passed over for the next one, and its keys are no
   )
 })
 
-test('nobody left: one error that lists each candidate and why', async () => {
+test('a call with no candidate left fails with one error that lists each candidate and why', async () => {
   north.script(byKey({ '*': [refused] }))
   south.script(byKey({ '*': [{ fault: { status: 429, headers: { 'retry-after': '3600' } } }] }))
   const error = await failureOf(callWith(runtime, planner))
@@ -185,7 +186,7 @@ test('nobody left: one error that lists each candidate and why', async () => {
   ).toMatch(/disabled by the vendor.*cooling/)
 })
 
-test('after the first token: a node is given a new attempt, a door an end', async () => {
+test('a failure after the first token gives a node a new attempt, and the OpenAI-compatible endpoint an end', async () => {
   const cut = { text: 'half an answer', fault: 'cut' as const }
   north.script(byKey({ '*': [cut] }))
   south.script(byKey({ '*': [{ text: 'whole' }] }))
@@ -205,7 +206,7 @@ test('after the first token: a node is given a new attempt, a door an end', asyn
   expect(south.requests()).toEqual([])
 })
 
-test('of 50 calls at once only one tries a key that was refused', async () => {
+test('only one of 50 concurrent calls probes a key that was refused', async () => {
   const held = { hold: 'probe', text: 'ok' }
   south.script(byKey({ s1: [refused, held, { text: 'ok' }] }))
   const wanted = { role: 'planner', model: 'south-1' }
@@ -220,7 +221,7 @@ test('of 50 calls at once only one tries a key that was refused', async () => {
   expect(south.requests()).toHaveLength(51)
 })
 
-test('an aborted call is in the ledger with the usage it was told', async () => {
+test('an aborted call is in the ledger with the usage that was reported', async () => {
   north.script(byKey({ '*': [{ text: 'abc', fault: 'cut_after_usage' }] }))
   south.script(byKey({ '*': [{ text: 'abcdef', fault: 'stall_after_first_chunk' }] }))
   const caller = { ...someone, run_id: 'run_aborted' }
@@ -263,7 +264,7 @@ test('an endpoint that fails again and again is left alone, and comes back', asy
   expect(row.last_error).toMatchObject({ code: 'model_unavailable' })
 })
 
-test('a key at its limit is passed over for the next, and said so when none is left', async () => {
+test('a key at its limit is skipped for the next, and named when none is left', async () => {
   await addVendor(runtime, 'Limited', south.baseUrl, {
     keys: ['l1', 'l2'],
     limits: { rpm: 2 },
@@ -297,7 +298,7 @@ test('the last usage of a stream counts, and is entered once', async () => {
   expect(entered).toEqual([{ total: 15 }])
 })
 
-test('an answer that its format cannot read is kept for the admin, and blames no key', async () => {
+test('a response that its format cannot read is kept for the admin, and disables no key', async () => {
   const format = await runtime.admin.registry.formats.create(
     {},
     formatInputSchema.parse({
@@ -334,7 +335,7 @@ test('an answer that its format cannot read is kept for the admin, and blames no
   expect((await healthOf('o1'))?.state ?? 'healthy').toBe('healthy')
 })
 
-test('an admin tries a key and a model, and sees the answer as it came beside what was read', async () => {
+test('an admin tests a key and a model, and sees the raw response beside what was read', async () => {
   const { trials } = runtime.admin.registry
   const signal = new AbortController().signal
   south.script(byKey({ s1: [refused, { text: 'fine' }] }))

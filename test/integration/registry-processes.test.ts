@@ -1,25 +1,19 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import type { Runtime } from '../../src/runtime-api.ts'
-import { type Backend, openBackend } from '../support/backend.ts'
-import { until, within } from '../support/spine.ts'
+import { afterEach, describe, expect } from 'vitest'
+import type { Runtime } from '../../src/runtime/api.ts'
+import type { Backend } from '../support/backend.ts'
+import { runtimeTest as test } from '../support/integration-test.ts'
+import { until, within } from '../support/runs.ts'
 import { openTestRuntime } from '../support/test-runtime.ts'
 
 /** Whole runtimes on one database; embedded there is only one process, and it follows itself. */
 
-let backend: Backend
 const opened: Runtime[] = []
 
-beforeAll(async () => {
-  backend = await openBackend()
-})
 afterEach(async () => {
   for (const runtime of opened.splice(0)) await runtime.close()
 })
-afterAll(async () => {
-  await backend?.drop()
-})
 
-const open = async (config: Partial<Backend['config']> = {}): Promise<Runtime> => {
+const open = async (backend: Backend, config: Partial<Backend['config']> = {}): Promise<Runtime> => {
   const runtime = await openTestRuntime(
     { ...backend, config: { ...backend.config, ...config } },
     { worker: false },
@@ -29,9 +23,9 @@ const open = async (config: Partial<Backend['config']> = {}): Promise<Runtime> =
 }
 
 /** A runtime in which an admin changes things, and one that should see it. */
-const two = async (config: Partial<Backend['config']>): Promise<[Runtime, Runtime]> => {
-  const mine = await open(config)
-  return [mine, backend.kind === 'served' ? await open(config) : mine]
+const two = async (backend: Backend, config: Partial<Backend['config']>): Promise<[Runtime, Runtime]> => {
+  const mine = await open(backend, config)
+  return [mine, backend.kind === 'served' ? await open(backend, config) : mine]
 }
 
 const addModel = async ({ admin: { registry } }: Runtime, name: string) => {
@@ -60,43 +54,43 @@ const addModel = async ({ admin: { registry } }: Runtime, name: string) => {
 
 const namesIn = ({ modelService }: Runtime): string[] => modelService.list().map(({ name }) => name)
 
-const ways: [string, () => Partial<Backend['config']>][] = [
+const ways: [string, (backend: Backend) => Partial<Backend['config']>][] = [
   ['with all servers up', () => ({})],
-  ['with Redis down', () => (backend.kind === 'served' ? { redisUrl: 'redis://127.0.0.1:1' } : {})],
+  ['with Redis down', (backend) => (backend.kind === 'served' ? { redisUrl: 'redis://127.0.0.1:1' } : {})],
 ]
 
 describe.each(ways)('%s', (way, config) => {
-  test('a change by an admin takes effect on every process within 2 s', async () => {
-    const [mine, theirs] = await two(config())
+  test('a change by an admin takes effect on every process within 2 s', async ({ backend }) => {
+    const [mine, theirs] = await two(backend, config(backend))
     const name = way.replaceAll(' ', '-')
     const seen = (fact: () => void) => within(2000, fact)
 
     const { scope, id } = await addModel(mine, name)
     expect(namesIn(mine)).toContain(name)
     await seen(() => expect(namesIn(theirs)).toContain(name))
-    expect(theirs.models.knows(name)).toBe(true)
+    expect(theirs.models.hasModel(name)).toBe(true)
 
     await mine.admin.registry.models.change(scope, id, { status: 'disabled' })
     expect(namesIn(mine)).not.toContain(name)
     await seen(() => expect(namesIn(theirs)).not.toContain(name))
 
     await mine.admin.registry.models.remove(scope, id)
-    await seen(() => expect(theirs.models.knows(name)).toBe(false))
+    await seen(() => expect(theirs.models.hasModel(name)).toBe(false))
   })
 })
 
 describe('the settings of a process', () => {
-  test('serve it by themselves, beside those of another one', async () => {
+  test('serve it by themselves, beside those of another one', async ({ backend }) => {
     const openai = { apiKey: 'sk-1', baseUrl: null, model: 'gpt-one', embeddingModel: 'embed-one' }
-    const mine = await open({ openai })
+    const mine = await open(backend, { openai })
     expect(namesIn(mine)).toEqual(expect.arrayContaining(['gpt-one', 'embed-one']))
-    expect(mine.models.describe()).toMatchObject({ offline: false })
+    expect(mine.models.describe()).toMatchObject({ capabilities: [] })
     if (backend.kind === 'embedded') return
-    const theirs = await open({ openai: { ...openai, model: 'gpt-two' } })
-    const none = await open()
+    const theirs = await open(backend, { openai: { ...openai, model: 'gpt-two' } })
+    const none = await open(backend)
     expect(namesIn(theirs)).toContain('gpt-two')
     expect(namesIn(none)).toContain('mason-offline')
-    expect(none.models.describe()).toMatchObject({ offline: true })
+    expect(none.models.describe()).toMatchObject({ capabilities: ['rules-only'] })
     await addModel(mine, 'seen-by-all')
     await until('the third sees it too', () => namesIn(none).includes('seen-by-all'))
     expect(namesIn(mine)).toEqual(expect.arrayContaining(['gpt-one', 'seen-by-all']))

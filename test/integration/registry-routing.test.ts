@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { categoryViewSchema } from '../../src/state/registry/catalog.ts'
-import { formatViewSchema } from '../../src/state/registry/response-format.ts'
-import { grantViewSchema, routeViewSchema } from '../../src/state/registry/routing.ts'
+import { categoryViewSchema } from '../../src/models/schemas/catalog.ts'
+import { formatViewSchema } from '../../src/models/schemas/response-format.ts'
+import { grantViewSchema, routeViewSchema } from '../../src/models/schemas/routing.ts'
 import { unique } from '../support/backend.ts'
 import type { Reply } from '../support/http.ts'
 import { type RegistryServer, startRegistryServer } from '../support/registry-server.ts'
@@ -41,7 +41,7 @@ beforeAll(async () => {
 afterAll(() => server?.close())
 
 describe('categories', () => {
-  test('some are built in and stay as they are', async () => {
+  test('that are built in cannot be changed', async () => {
     const { body } = await call('GET', '/categories')
     const text = body.data.find(({ name }: { name: string }) => name === 'text')
     expect(categoryViewSchema.parse(text)).toMatchObject({ name: 'text', built_in: true })
@@ -57,7 +57,7 @@ describe('categories', () => {
     ])
   })
 
-  test('others can be added, and are kept while they are used', async () => {
+  test('that were added cannot be deleted while they are used', async () => {
     const name = unique('smell')
     const id = await make('/categories', { name, description: 'what it smells like' })
     const endpoint = await make(`/vendors/${vendor}/endpoints`, {
@@ -143,7 +143,7 @@ describe('response formats', () => {
     expect(problem(await call('POST', `${path}/test`, { raw: {} }))).toEqual([404, 'not_found'])
   })
 
-  test('that do not parse, or whose samples do not come out, are refused with the place', async () => {
+  test('that do not parse, or whose samples fail, are refused with the position', async () => {
     const broken = { raw: { reply: { words: 'hello' } }, expected: { text: 'bye' } }
     for (const [more, pointer] of [
       [{ paths: { text: 'reply.[' }, samples: [] }, '/paths/text'],
@@ -188,8 +188,8 @@ describe('response formats', () => {
   })
 })
 
-describe('a format for an answer that is pasted in', () => {
-  test('is proposed, and can be sent as it stands', async () => {
+describe('a format for a pasted answer', () => {
+  test('is proposed, and can be sent unchanged', async () => {
     const raw = {
       outcome: { said: 'It is a fine day in the hills.' },
       bill: { tokens_in: 12, tokens_out: 9 },
@@ -201,7 +201,7 @@ describe('a format for an answer that is pasted in', () => {
     expect(read.body).toMatchObject({ ok: true, parsed: { text: raw.outcome.said } })
   })
 
-  test('is none where there is nothing to read', async () => {
+  test('is not proposed where there is nothing to read', async () => {
     const { body } = await call('POST', '/response-formats/infer', { raw: 'no answer at all' })
     expect(body).toMatchObject({ proposal: null, parsed: null, unsure: [expect.any(String)] })
     expect(problem(await call('POST', '/response-formats/infer', {}))).toEqual([
@@ -295,7 +295,7 @@ describe('grants', () => {
     expect((await call('DELETE', path)).status).toBe(204)
   })
 
-  test('name a key that is there and somebody, once', async () => {
+  test('name an existing key and one grantee, once', async () => {
     expect(problem(await call('POST', '/grants', { key_id: key }))).toEqual([
       422,
       'invalid_request',

@@ -1,40 +1,29 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Backend, openBackend, unique } from '../support/backend.ts'
-import { type FakeModel, startFakeModel } from '../support/fake-model.ts'
-import { type Reply, startServer, type TestServer } from '../support/http.ts'
+import { beforeAll, describe, expect } from 'vitest'
+import { unique } from '../support/backend.ts'
+import type { FakeModel } from '../support/fake-model/fake-model.ts'
+import type { Reply, TestServer } from '../support/http.ts'
 import type { Vendor } from '../support/http-vendor.ts'
+import { adminToken, closing, runtimeTest } from '../support/integration-test.ts'
 import { parrotKey, startOddVendor } from '../support/odd-vendor.ts'
+import { until } from '../support/runs.ts'
 import { calling, say } from '../support/script.ts'
-import { until } from '../support/spine.ts'
-import { openTestRuntime, type TestRuntime } from '../support/test-runtime.ts'
 
 /** From an empty registry to runs that use it, with nothing but the API. */
 
-const admin = 'the-admin-token-of-this-test'
-let backend: Backend
 let fake: FakeModel
 let parrot: Vendor
-let runtime: TestRuntime
 let server: TestServer
 const answers: string[] = []
 
-beforeAll(async () => {
-  backend = await openBackend()
-  fake = await startFakeModel()
-  parrot = await startOddVendor()
-  runtime = await openTestRuntime(backend)
-  server = await startServer({ runtime, auth: 'required', adminToken: admin })
-})
-afterAll(async () => {
-  await server?.close()
-  await runtime?.close()
-  await fake?.close()
-  await parrot?.[Symbol.asyncDispose]()
-  await backend?.drop()
+const test = runtimeTest
+  .extend('runtimeOptions', { scope: 'file' }, { models: null })
+  .extend('parrot', { scope: 'file' }, closing(startOddVendor))
+test.beforeAll(({ model, parrot: p, server: s }) => {
+  ;[fake, parrot, server] = [model, p, s]
 })
 
 const call = async (method: string, path: string, json?: unknown): Promise<Reply> => {
-  const reply = await server.call(method, path, { token: admin, ...(json !== undefined && { json }) })
+  const reply = await server.call(method, path, { token: adminToken, ...(json !== undefined && { json }) })
   answers.push(reply.text)
   return reply
 }
@@ -72,7 +61,7 @@ describe('a vendor that speaks as OpenAI does', () => {
     await expect.poll(booked, { timeout: 10_000 }).toContain('acme-1')
   })
 
-  test('can be tried out: the raw answer stands beside what was read in it, without the secret', async () => {
+  test('can be tested: the raw response is shown beside what was read in it, without the secret', async () => {
     fake.script({ test: [{ text: 'OK' }], probe: [{ text: 'OK' }] } as never)
     const tested = await call('POST', `/admin/v1/vendors/${vendor}/models/${model}/test`, {
       prompt: 'Say OK',
@@ -91,7 +80,7 @@ describe('a vendor that speaks as OpenAI does', () => {
     expect(answers.join('\n')).not.toContain(secret)
   })
 
-  test('costs no business what an admin tried, and the vendor what he was paid', async () => {
+  test('charges a test by an admin to no business, and counts it for the vendor', async () => {
     const sums = async (by: string) => {
       const { body } = await call('GET', `/admin/v1/usage?group_by=${by}`)
       return body.data as { business_id?: string | null; requests: number; total_tokens: number }[]

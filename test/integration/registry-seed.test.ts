@@ -1,24 +1,22 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { describe, expect } from 'vitest'
 import type { Database } from '../../src/infra/database/database.ts'
-import { builtInFormats } from '../../src/infra/formats/built-in.ts'
-import { checkFormat } from '../../src/infra/formats/check.ts'
-import { readRows, sealedOf } from '../../src/infra/registry/rows.ts'
-import { seedRegistry } from '../../src/infra/registry/seed.ts'
-import { open } from '../../src/infra/secrets/envelope.ts'
+import { openSealedText } from '../../src/infra/secrets/envelope.ts'
 import { createMasterKeys } from '../../src/infra/secrets/master-keys.ts'
-import { builtInCategories } from '../../src/state/registry/catalog.ts'
-import type { FormatInput } from '../../src/state/registry/response-format.ts'
-import { type Backend, openBackend } from '../support/backend.ts'
+import { builtInFormats } from '../../src/models/formats/built-in/built-in-formats.ts'
+import { checkFormat } from '../../src/models/formats/format-check.ts'
+import { readRegistryRows, toSealed } from '../../src/models/registry/registry-rows.ts'
+import { seedRegistry } from '../../src/models/registry/registry-seed.ts'
+import { builtInCategories } from '../../src/models/schemas/catalog.ts'
+import type { FormatInput } from '../../src/models/schemas/response-format.ts'
+import { test as integrationTest } from '../support/integration-test.ts'
 import { newMasterKey, openaiSettings } from '../support/registry.ts'
 
-let backend: Backend
-let database: Database
 let statements = 0
 
-beforeAll(async () => {
-  backend = await openBackend()
+const test = integrationTest.extend('database', { scope: 'file' }, async ({ backend }, { onCleanup }) => {
   const opened = await backend.openDatabase()
-  database = {
+  onCleanup(() => opened.close())
+  return {
     ...opened,
     query: (text, values) => {
       statements++
@@ -30,7 +28,7 @@ beforeAll(async () => {
     },
   }
 })
-beforeEach(async () => {
+test.beforeEach(async ({ database }) => {
   for (const table of [
     'grants',
     'routes',
@@ -43,10 +41,6 @@ beforeEach(async () => {
   ])
     await database.query(`DELETE FROM ${table}`)
 })
-afterAll(async () => {
-  await database?.close()
-  await backend?.drop()
-})
 
 const masterKeys = createMasterKeys(newMasterKey())
 const format = (name: string, more: Partial<FormatInput> = {}): FormatInput => ({
@@ -58,49 +52,51 @@ const format = (name: string, more: Partial<FormatInput> = {}): FormatInput => (
 })
 const noFormats = { builtIn: [], check: () => [] }
 const base = { masterKeys, openai: null, formats: noFormats }
-const seed = (more: Partial<Parameters<typeof seedRegistry>[0]> = {}) =>
+const seed = (database: Database, more: Partial<Parameters<typeof seedRegistry>[0]> = {}) =>
   seedRegistry({ ...base, ...more, database })
 const cost = async (work: () => Promise<unknown>): Promise<number> => {
   statements = 0
   await work()
   return statements
 }
-const versionOf = async () => Number((await readRows(database)).version)
+const versionOf = async (database: Database) => Number((await readRegistryRows(database)).version)
 
-describe('what Mason brings itself', () => {
-  test('the built-in categories are there', async () => {
-    const { categories } = await seed()
+describe('the built-in rows', () => {
+  test('contain the categories', async ({ database }) => {
+    const { categories } = await seed(database)
     expect(categories.map(({ name }) => name).sort()).toEqual([...builtInCategories].sort())
     expect(categories.every(({ built_in }) => built_in)).toBe(true)
   })
 
-  test('seeding what is there costs one statement and raises no version', async () => {
+  test('are seeded again with one statement and no new version', async ({ database }) => {
     const formats = { builtIn: [format('a'), format('b', { stream: undefined })], check: () => [] }
-    await seed({ openai: openaiSettings(), formats })
-    const before = await versionOf()
-    expect(await cost(() => seed({ openai: openaiSettings(), formats }))).toBe(1)
-    expect(await versionOf()).toBe(before)
+    await seed(database, { openai: openaiSettings(), formats })
+    const before = await versionOf(database)
+    expect(await cost(() => seed(database, { openai: openaiSettings(), formats }))).toBe(1)
+    expect(await versionOf(database)).toBe(before)
   })
 
-  test('many who seed an empty registry at once do not collide', async () => {
+  test('are seeded into an empty registry by many processes at once without a conflict', async ({
+    database,
+  }) => {
     const formats = { builtIn: [format('a'), format('b')], check: () => [] }
     const all = await Promise.all(
-      Array.from({ length: 8 }, () => seed({ openai: openaiSettings(), formats })),
+      Array.from({ length: 8 }, () => seed(database, { openai: openaiSettings(), formats })),
     )
     for (const rows of all) expect(rows).toEqual(all[0])
     expect(all[0]?.models.map(({ name }) => name)).toEqual(['gpt-x', 'embed-x'])
     expect(all[0]?.formats.map(({ name }) => name).sort()).toEqual(['a', 'b'])
   })
 
-  test('only what changed of the formats is checked and written', async () => {
-    await seed({ formats: { builtIn: [format('a'), format('b')], check: () => [] } })
+  test('are checked and written only where they changed', async ({ database }) => {
+    await seed(database, { formats: { builtIn: [format('a'), format('b')], check: () => [] } })
     const asked: string[] = []
     const check = ({ name }: FormatInput) => {
       asked.push(name)
       return []
     }
     const changed = format('b', { paths: { text: 'output.said' } })
-    const { formats } = await seed({ formats: { builtIn: [format('a'), changed], check } })
+    const { formats } = await seed(database, { formats: { builtIn: [format('a'), changed], check } })
     expect(asked).toEqual(['b'])
     expect(Object.fromEntries(formats.map(({ name, definition }) => [name, definition.paths.text]))).toEqual({
       a: 'output.text',
@@ -108,27 +104,29 @@ describe('what Mason brings itself', () => {
     })
   })
 
-  test('a built-in format whose sample fails becomes inactive and says why', async () => {
+  test('become inactive with a reason where a sample of a format fails', async ({ database }) => {
     const faults = [{ pointer: '/samples/0', detail: 'expected "hi", found nothing' }]
-    const [row] = (await seed({ formats: { builtIn: [format('a')], check: () => faults } })).formats
+    const [row] = (await seed(database, { formats: { builtIn: [format('a')], check: () => faults } })).formats
     expect(row).toMatchObject({ status: 'inactive', faults })
-    const [mended] = (
-      await seed({ formats: { builtIn: [format('a', { paths: { text: 'x' } })], check: () => [] } })
+    const [repaired] = (
+      await seed(database, { formats: { builtIn: [format('a', { paths: { text: 'x' } })], check: () => [] } })
     ).formats
-    expect(mended).toMatchObject({ id: row?.id, status: 'active', faults: [] })
+    expect(repaired).toMatchObject({ id: row?.id, status: 'active', faults: [] })
   })
 
-  test('all built-in formats pass their own samples, and stand there unchanged at the next start', async () => {
+  test('contain formats that pass their own samples and are unchanged at the next start', async ({
+    database,
+  }) => {
     const formats = { builtIn: builtInFormats(), check: checkFormat }
-    const { formats: rows } = await seed({ formats })
+    const { formats: rows } = await seed(database, { formats })
     expect(rows).toHaveLength(formats.builtIn.length)
     expect(
       rows.filter(({ status }) => status !== 'active').map(({ name, faults }) => [name, faults]),
     ).toEqual([])
-    expect(await cost(() => seed({ formats }))).toBe(1)
+    expect(await cost(() => seed(database, { formats }))).toBe(1)
   })
 
-  test("an admin's format and category of the same name stay, and stop nothing", async () => {
+  test("give way to an admin's format and category of the same name", async ({ database }) => {
     await database.query(
       `INSERT INTO categories (category_id, name, description) VALUES ('cat_own', 'text', 'mine')`,
     )
@@ -136,19 +134,19 @@ describe('what Mason brings itself', () => {
       `INSERT INTO response_formats (format_id, name, category, definition, status) VALUES ('fmt_own', 'a', 'text', '{"paths": {}, "samples": []}', 'active')`,
     )
     const options = { formats: { builtIn: [format('a')], check: () => [] } }
-    const { formats, categories } = await seed(options)
+    const { formats, categories } = await seed(database, options)
     expect(Object.fromEntries(formats.map(({ name, built_in }) => [name, built_in]))).toEqual({
       a: false,
       'a (built in)': true,
     })
     expect(categories.filter(({ name }) => name === 'text')).toEqual([{ name: 'text', built_in: true }])
-    expect(await cost(() => seed(options))).toBe(1)
+    expect(await cost(() => seed(database, options))).toBe(1)
   })
 })
 
 describe('the rows of the settings', () => {
-  test('hold what the settings say, the secret sealed', async () => {
-    const rows = await seed({ openai: openaiSettings({ baseUrl: 'http://127.0.0.1:9/v1' }) })
+  test('hold what the settings say, the secret sealed', async ({ database }) => {
+    const rows = await seed(database, { openai: openaiSettings({ baseUrl: 'http://127.0.0.1:9/v1' }) })
     expect(rows.vendors).toMatchObject([{ id: 'ven_settings', status: 'active' }])
     expect(rows.endpoints).toMatchObject([
       { id: 'end_settings', base_url: 'http://127.0.0.1:9/v1', protocol: 'openai', allow_private: true },
@@ -160,13 +158,13 @@ describe('the rows of the settings', () => {
     const [key] = rows.keys
     if (!key) throw new Error('there is no key')
     const place = { purpose: 'secret' as const, vendor_id: 'ven_settings', row_id: 'key_settings' }
-    expect(open(sealedOf(key), place, masterKeys).reveal()).toBe('sk-of-the-settings')
+    expect(openSealedText(toSealed(key), place, masterKeys).reveal()).toBe('sk-of-the-settings')
     const { rows: shown } = await database.query('SELECT to_json(k)::text AS text FROM vendor_keys k')
     expect(JSON.stringify(shown)).not.toContain('sk-of-the-settings')
   })
 
-  test('follow a change, and keep what an admin set', async () => {
-    await seed({ openai: openaiSettings() })
+  test('follow a change, and keep what an admin set', async ({ database }) => {
+    await seed(database, { openai: openaiSettings() })
     await database.query(
       `UPDATE models SET prices = '{"input":1,"output":2,"currency":"USD"}', context_window = 9000`,
     )
@@ -176,37 +174,37 @@ describe('the rows of the settings', () => {
       model: 'gpt-y',
       baseUrl: 'https://other.example/v1',
     })
-    const rows = await seed({ openai })
+    const rows = await seed(database, { openai })
     expect(rows.models[0]).toMatchObject({ name: 'gpt-y', context_window: 9000, prices: { input: 1 } })
     expect(rows.keys[0]).toMatchObject({ limits: { rpm: 60 } })
     expect(rows.endpoints[0]).toMatchObject({ base_url: 'https://other.example/v1' })
     const { rows: keys } = await database.query('SELECT last_four FROM vendor_keys')
     expect(keys).toEqual([{ last_four: 'ther' }])
-    expect(await cost(() => seed({ openai }))).toBe(1)
+    expect(await cost(() => seed(database, { openai }))).toBe(1)
   })
 
-  test('are disabled when the settings are gone, and come back with them', async () => {
-    await seed({ openai: openaiSettings() })
-    const gone = await seed()
+  test('are disabled when the settings are gone, and come back with them', async ({ database }) => {
+    await seed(database, { openai: openaiSettings() })
+    const gone = await seed(database)
     for (const list of [gone.vendors, gone.keys, gone.endpoints, gone.models])
       expect(list.map(({ status }) => status)).toEqual(list.map(() => 'disabled'))
     expect(gone.models).toHaveLength(2)
-    expect(await cost(() => seed())).toBe(1)
-    const back = await seed({ openai: openaiSettings() })
+    expect(await cost(() => seed(database))).toBe(1)
+    const back = await seed(database, { openai: openaiSettings() })
     for (const list of [back.vendors, back.keys, back.endpoints, back.models])
       expect(list.map(({ status }) => status)).toEqual(list.map(() => 'active'))
   })
 
-  test('have no active key where only an address is set', async () => {
-    await seed({ openai: openaiSettings() })
+  test('have no active key where only an address is set', async ({ database }) => {
+    await seed(database, { openai: openaiSettings() })
     const openai = openaiSettings({ apiKey: null, baseUrl: 'http://127.0.0.1:9/v1' })
-    const rows = await seed({ openai })
+    const rows = await seed(database, { openai })
     expect(rows.keys.map(({ status }) => status)).toEqual(['disabled'])
-    expect(await cost(() => seed({ openai }))).toBe(1)
+    expect(await cost(() => seed(database, { openai }))).toBe(1)
   })
 
-  test('give way where an admin has the alias, and to each other', async () => {
-    await seed()
+  test('give way where an admin has the alias, and to each other', async ({ database }) => {
+    await seed(database)
     await database.query(
       `INSERT INTO vendors (vendor_id, name, status) VALUES ('ven_1', 'settings', 'active')`,
     )
@@ -218,22 +216,22 @@ describe('the rows of the settings', () => {
        VALUES ('mod_1', 'ven_1', 'end_1', 'gpt-x', 'own', 'text', 'tools', 'active')`,
     )
     const openai = openaiSettings({ embeddingModel: 'gpt-x' })
-    const names = (await seed({ openai })).models.map(({ name }) => name)
+    const names = (await seed(database, { openai })).models.map(({ name }) => name)
     expect(names).toEqual(['gpt-x', 'settings/gpt-x', 'mod_settings_embedding'])
-    expect(await cost(() => seed({ openai }))).toBe(1)
+    expect(await cost(() => seed(database, { openai }))).toBe(1)
   })
 
-  test('may swap their aliases', async () => {
-    await seed({ openai: openaiSettings({ model: 'a', embeddingModel: 'b' }) })
-    const { models } = await seed({ openai: openaiSettings({ model: 'b', embeddingModel: 'a' }) })
+  test('may swap their aliases', async ({ database }) => {
+    await seed(database, { openai: openaiSettings({ model: 'a', embeddingModel: 'b' }) })
+    const { models } = await seed(database, { openai: openaiSettings({ model: 'b', embeddingModel: 'a' }) })
     expect(models.map(({ id, name }) => [id, name])).toEqual([
       ['mod_settings', 'b'],
       ['mod_settings_embedding', 'a'],
     ])
   })
 
-  test('have an alias that can be written, whatever the vendor calls its model', async () => {
-    const { models } = await seed({
+  test('have a valid alias, whatever the vendor calls its model', async ({ database }) => {
+    const { models } = await seed(database, {
       openai: openaiSettings({ model: '@cf/meta llama*3', embeddingModel: '***' }),
     })
     expect(models.map(({ name, upstream_name }) => [name, upstream_name])).toEqual([
@@ -242,8 +240,8 @@ describe('the rows of the settings', () => {
     ])
   })
 
-  test('are written without the secret where there is no master key', async () => {
-    const rows = await seed({ openai: openaiSettings(), masterKeys: createMasterKeys(null) })
+  test('are written without the secret where there is no master key', async ({ database }) => {
+    const rows = await seed(database, { openai: openaiSettings(), masterKeys: createMasterKeys(null) })
     expect(rows.keys).toEqual([])
     expect(rows.models).toHaveLength(2)
   })

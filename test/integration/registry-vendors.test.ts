@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { open, seal } from '../../src/infra/secrets/envelope.ts'
+import { openSealedText, sealText } from '../../src/infra/secrets/envelope.ts'
 import { createMasterKeys } from '../../src/infra/secrets/master-keys.ts'
 import {
   endpointViewSchema,
   keyViewSchema,
   modelViewSchema,
   vendorViewSchema,
-} from '../../src/state/registry/catalog.ts'
+} from '../../src/models/schemas/catalog.ts'
 import { unique } from '../support/backend.ts'
 import type { Reply } from '../support/http.ts'
 import { newMasterKey } from '../support/registry.ts'
@@ -33,9 +33,9 @@ beforeAll(async () => {
   })
 })
 afterAll(async () => {
-  const told = server.answers.filter((text) => text.includes(canary.slice(0, -4)))
+  const leaks = server.answers.filter((text) => text.includes(canary.slice(0, -4)))
   await server?.close()
-  expect(told).toEqual([])
+  expect(leaks).toEqual([])
 })
 
 const call: RegistryServer['call'] = (...args) => server.call(...args)
@@ -162,7 +162,7 @@ describe('a key', () => {
       wrapped_key: Uint8Array
       sealed: Uint8Array
     }>('SELECT master_key, wrapped_key, sealed_secret AS sealed FROM vendor_keys WHERE key_id = $1', [row_id])
-    return open(rows[0] as never, { purpose: 'secret', vendor_id, row_id }, keys).reveal()
+    return openSealedText(rows[0] as never, { purpose: 'secret', vendor_id, row_id }, keys).reveal()
   }
 
   test('is sealed, and never shown', async () => {
@@ -443,7 +443,7 @@ describe('an endpoint', () => {
   test('whose headers cannot be opened is still shown, keeps them, and takes new ones', async () => {
     const vendor = await makeVendor()
     const id = await makeEndpoint(vendor, { headers: { 'x-team': canary } })
-    const lost = seal(
+    const lost = sealText(
       '{}',
       { purpose: 'headers', vendor_id: vendor, row_id: id },
       createMasterKeys(newMasterKey()),
@@ -455,8 +455,8 @@ describe('an endpoint', () => {
     const path = `/vendors/${vendor}/endpoints/${id}`
     const shown = await call('PATCH', path, { name: unique('renamed') })
     expect(shown.body.headers['…']).toContain('master key')
-    const mended = await call('PATCH', path, { headers: { accept: 'x/y' } })
-    expect(mended.body.headers).toEqual({ accept: 'x/y' })
+    const changed = await call('PATCH', path, { headers: { accept: 'x/y' } })
+    expect(changed.body.headers).toEqual({ accept: 'x/y' })
   })
 })
 
@@ -510,7 +510,7 @@ describe('a model', () => {
     expect(problem(await call('GET', `${path}/unread-answers`))).toEqual([404, 'not_found'])
   })
 
-  test('has an alias that no other model has, of whatever vendor', async () => {
+  test('has an alias that no other model of any vendor has', async () => {
     const [vendor, other] = [await makeVendor(), await makeVendor()]
     const [endpoint, elsewhere] = [await makeEndpoint(vendor), await makeEndpoint(other)]
     const model = modelOf(endpoint)
@@ -597,7 +597,7 @@ describe('a model', () => {
   })
 })
 
-test('what is changed is in the view of this process once it is answered', async () => {
+test('a change is in the view of this process once the request is answered', async () => {
   const vendor = await makeVendor()
   const endpoint = await makeEndpoint(vendor)
   const name = unique('seen')

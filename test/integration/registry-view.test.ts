@@ -1,43 +1,36 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { describe, expect, vi } from 'vitest'
 import type { Database } from '../../src/infra/database/database.ts'
-import type { Registry } from '../../src/infra/models/ports.ts'
+import { silentLog } from '../../src/infra/lib/silent-log.ts'
 import { type Hints, openHints } from '../../src/infra/queue/hints.ts'
-import { sealHeaders } from '../../src/infra/registry/sealed-headers.ts'
-import { seal } from '../../src/infra/secrets/envelope.ts'
+import { sealText } from '../../src/infra/secrets/envelope.ts'
 import { createMasterKeys } from '../../src/infra/secrets/master-keys.ts'
-import { silentLog } from '../../src/infra/silent-log.ts'
-import type { Log } from '../../src/state/ports.ts'
-import { type Backend, openBackend } from '../support/backend.ts'
+import type { Registry } from '../../src/models/ports/model-ports.ts'
+import { sealHeaders } from '../../src/models/registry/endpoints.ts'
+import type { Log } from '../../src/state/ports/log.ts'
 import { deferred } from '../support/deferred.ts'
+import { test } from '../support/integration-test.ts'
 import { newMasterKey, openaiSettings, openTestRegistry, registryOptions } from '../support/registry.ts'
-import { until, within } from '../support/spine.ts'
+import { until, within } from '../support/runs.ts'
 
 /** Two registries stand for two processes: each with a database of its own, embedded with one that both share. */
 
-let backend: Backend
-let database: Database
-let other: Database
 const opened: Registry[] = []
 const masterKeys = createMasterKeys(newMasterKey())
 
-beforeAll(async () => {
-  backend = await openBackend()
-  database = await backend.openDatabase()
-  other = backend.kind === 'served' ? await backend.openDatabase() : database
+test.beforeAll(async ({ database }) => {
   await (await openTestRegistry(database))[Symbol.asyncDispose]()
 })
-afterEach(async () => {
+test.afterEach(async ({ database }) => {
   for (const registry of opened.splice(0)) await registry[Symbol.asyncDispose]()
   for (const table of ['grants', 'routes', 'models', 'vendor_keys', 'endpoints', 'vendors'])
     await database.query(`DELETE FROM ${table}`)
 })
-afterAll(async () => {
-  if (other !== database) await other?.close()
-  await database?.close()
-  await backend?.drop()
-})
 
-const follow = async (more: Parameters<typeof openTestRegistry>[1] = {}, on = database) => {
+const follow = async (
+  database: Database,
+  more: Parameters<typeof openTestRegistry>[1] = {},
+  on = database,
+) => {
   const registry = await openTestRegistry(on, { masterKeys, ...more })
   opened.push(registry)
   return registry
@@ -49,8 +42,8 @@ const deafHints: Hints = {
   close: async () => {},
 }
 
-const addKey = (id: string, secret: string, keys = masterKeys) => {
-  const { master_key, wrapped_key, sealed } = seal(
+const addKey = (database: Database, id: string, secret: string, keys = masterKeys) => {
+  const { master_key, wrapped_key, sealed } = sealText(
     secret,
     { purpose: 'secret', vendor_id: 'ven_a', row_id: id },
     keys,
@@ -62,7 +55,7 @@ const addKey = (id: string, secret: string, keys = masterKeys) => {
   )
 }
 
-const addVendor = async () => {
+const addVendor = async (database: Database) => {
   await database.query(`INSERT INTO vendors (vendor_id, name, status) VALUES ('ven_a', 'a', 'active')`)
   const headers = sealHeaders(
     { 'x-key': '{{key}}', 'x-account': 'canary-of-a-header' },
@@ -77,7 +70,7 @@ const addVendor = async () => {
   )
 }
 
-const addModel = (name: string) =>
+const addModel = (database: Database, name: string) =>
   database.query(
     `INSERT INTO models (model_id, vendor_id, endpoint_id, name, upstream_name, category, dialect, prices, capabilities, status)
      VALUES ('mod_' || $1, 'ven_a', 'end_a', $1, 'up', 'text', 'xml', '{"input": 0.15, "output": 0.6, "currency": "USD"}', '{vision}', 'active')`,
@@ -85,16 +78,16 @@ const addModel = (name: string) =>
   )
 
 describe('the view', () => {
-  test('holds all that a call needs, money in millionths', async () => {
-    await addVendor()
-    await addKey('key_a', 'sk-secret-of-a')
-    await addModel('m')
+  test('holds all that a call needs, money in millionths', async ({ database }) => {
+    await addVendor(database)
+    await addKey(database, 'key_a', 'sk-secret-of-a')
+    await addModel(database, 'm')
     await database.query(
       `INSERT INTO routes (route_id, role, models, strategy) VALUES ('rou_1', 'planner', '[{"model":"m"},{"model":"n","weight":3}]', 'weighted')`,
     )
     await database.query(`INSERT INTO grants (grant_id, key_id, user_id) VALUES ('gra_1', 'key_a', 'u1')`)
-    const told: string[] = []
-    const { view } = await follow({ onSecret: (secret) => told.push(secret) })
+    const secrets: string[] = []
+    const { view } = await follow(database, { onSecret: (secret) => secrets.push(secret) })
     expect(view.models.get('m')).toMatchObject({
       id: 'mod_m',
       upstream_name: 'up',
@@ -106,7 +99,7 @@ describe('the view', () => {
         headers: { 'x-key': '{{key}}', 'x-account': 'canary-of-a-header' },
         timeouts: { firstByteMs: 60_000, idleMs: 5, totalMs: 600_000 },
         allow_private: false,
-        fault: null,
+        error: null,
       },
       format: null,
     })
@@ -121,39 +114,39 @@ describe('the view', () => {
     expect(key).toMatchObject({
       limits: { rpm: 60, tpm: null, daily_tokens: null, monthly_cost: 1_500_000 },
       grants: [{ business_id: null, user_id: 'u1' }],
-      fault: null,
+      error: null,
     })
     expect(key?.secret?.reveal()).toBe('sk-secret-of-a')
-    expect(told).toEqual(expect.arrayContaining(['sk-secret-of-a', 'canary-of-a-header']))
+    expect(secrets).toEqual(expect.arrayContaining(['sk-secret-of-a', 'canary-of-a-header']))
     expect(JSON.stringify([...view.keysByVendor])).not.toContain('sk-secret-of-a')
   })
 
-  test('keeps what it cannot open, with the reason', async () => {
-    await addVendor()
-    await addKey('key_a', 'sk-lost', createMasterKeys(newMasterKey()))
-    await addKey('key_b', 'sk-swapped')
-    await addKey('key_c', 'sk-whole')
+  test('keeps what it cannot open, with the reason', async ({ database }) => {
+    await addVendor(database)
+    await addKey(database, 'key_a', 'sk-lost', createMasterKeys(newMasterKey()))
+    await addKey(database, 'key_b', 'sk-swapped')
+    await addKey(database, 'key_c', 'sk-whole')
     await database.query(
       `UPDATE vendor_keys SET sealed_secret = c.sealed_secret, wrapped_key = c.wrapped_key FROM vendor_keys c WHERE vendor_keys.key_id = 'key_b' AND c.key_id = 'key_c'`,
     )
     await database.query(
       `UPDATE endpoints SET sealed_headers = set_byte(sealed_headers, 20, 255 - get_byte(sealed_headers, 20))`,
     )
-    await addModel('m')
-    const { view } = await follow()
+    await addModel(database, 'm')
+    const { view } = await follow(database)
     const keys = Object.fromEntries((view.keysByVendor.get('ven_a') ?? []).map((key) => [key.id, key]))
-    expect(keys.key_a).toMatchObject({ secret: null, fault: expect.stringContaining('master key') })
-    expect(keys.key_b).toMatchObject({ secret: null, fault: expect.stringContaining('cannot be opened') })
+    expect(keys.key_a).toMatchObject({ secret: null, error: expect.stringContaining('master key') })
+    expect(keys.key_b).toMatchObject({ secret: null, error: expect.stringContaining('cannot be decrypted') })
     expect(keys.key_c?.secret?.reveal()).toBe('sk-whole')
-    expect(view.models.get('m')?.endpoint.fault).toContain('headers of endpoint end_a')
+    expect(view.models.get('m')?.endpoint.error).toContain('headers of endpoint end_a')
   })
 
-  test('keeps what did not change as it was, and opens anew what did', async () => {
-    await addVendor()
-    await addKey('key_a', 'sk-secret-of-a')
-    await addKey('key_b', 'sk-secret-of-b')
-    await addModel('m')
-    const registry = await follow()
+  test('keeps what did not change as it was, and opens anew what did', async ({ database }) => {
+    await addVendor(database)
+    await addKey(database, 'key_a', 'sk-secret-of-a')
+    await addKey(database, 'key_b', 'sk-secret-of-b')
+    await addModel(database, 'm')
+    const registry = await follow(database)
     const before = registry.view
     await database.query(
       `UPDATE vendor_keys SET wrapped_key = set_byte(wrapped_key, 20, 255 - get_byte(wrapped_key, 20)) WHERE key_id = 'key_b'`,
@@ -169,11 +162,15 @@ describe('the view', () => {
 })
 
 describe('the models of the settings', () => {
-  test('are in the view, by the settings of this process', async () => {
+  test('are in the view, by the settings of this process', async ({ database, elsewhere: other }) => {
     const openai = openaiSettings({ baseUrl: 'http://127.0.0.1:9/v1' })
-    const mine = await follow({ openai })
-    const theirs = await follow({ openai: { ...openai, apiKey: 'sk-another', model: 'gpt-y' } }, other)
-    const none = await follow({}, other)
+    const mine = await follow(database, { openai })
+    const theirs = await follow(
+      database,
+      { openai: { ...openai, apiKey: 'sk-another', model: 'gpt-y' } },
+      other,
+    )
+    const none = await follow(database, {}, other)
     await mine.refresh()
     const shown = ({ view }: Registry) =>
       [...view.models.values()].map(({ id, name, vendor }) => [id, name, vendor.active])
@@ -192,8 +189,8 @@ describe('the models of the settings', () => {
     })
   })
 
-  test('take on what an admin set', async () => {
-    const registry = await follow({ openai: openaiSettings() })
+  test('take on what an admin set', async ({ database }) => {
+    const registry = await follow(database, { openai: openaiSettings() })
     await database.query(
       `UPDATE models SET prices = '{"input":1,"output":2,"currency":"USD"}', name = 'renamed' WHERE model_id = 'mod_settings'`,
     )
@@ -205,8 +202,12 @@ describe('the models of the settings', () => {
 })
 
 describe('following', () => {
-  test('a change shows at once where it was made, and by the hint elsewhere', async () => {
-    await addVendor()
+  test('a change shows at once where it was made, and by the hint elsewhere', async ({
+    backend,
+    database,
+    elsewhere: other,
+  }) => {
+    await addVendor(database)
     const { redisUrl } = backend.config
     const open = () =>
       openHints(
@@ -217,12 +218,12 @@ describe('following', () => {
     const hints = await open()
     const theirHints = redisUrl ? await open() : hints
     // were it not for the hint, it would be seen after a minute
-    const mine = await follow({ hints, lookEveryMs: 60_000 })
-    const theirs = await follow({ hints: theirHints, lookEveryMs: 60_000 }, other)
+    const mine = await follow(database, { hints, pollEveryMs: 60_000 })
+    const theirs = await follow(database, { hints: theirHints, pollEveryMs: 60_000 }, other)
     let n = 0
     await vi.waitFor(
       async () => {
-        await addModel(`m${++n}`)
+        await addModel(database, `m${++n}`)
         await mine.refresh()
         expect(mine.view.models.has(`m${n}`)).toBe(true)
         await within(2000, () => expect(theirs.view.models.has(`m${n}`)).toBe(true))
@@ -235,11 +236,14 @@ describe('following', () => {
     if (theirHints !== hints) await theirHints.close()
   })
 
-  test('a change shows on every process within 2 s without any hint', async () => {
-    await addVendor()
-    const mine = await follow({ hints: deafHints })
-    const theirs = await follow({ hints: deafHints }, other)
-    await addModel('m')
+  test('a change shows on every process within 2 s without any hint', async ({
+    database,
+    elsewhere: other,
+  }) => {
+    await addVendor(database)
+    const mine = await follow(database, { hints: deafHints })
+    const theirs = await follow(database, { hints: deafHints }, other)
+    await addModel(database, 'm')
     await within(2000, () => {
       expect(mine.view.models.has('m')).toBe(true)
       expect(theirs.view.models.has('m')).toBe(true)
@@ -248,11 +252,11 @@ describe('following', () => {
     await within(2000, () => expect(theirs.view.models.has('m')).toBe(false))
   })
 
-  test('opening does not wait until hints arrive', async () => {
-    await addVendor()
+  test('opening does not wait until hints arrive', async ({ database }) => {
+    await addVendor(database)
     const heard = deferred<() => Promise<void>>()
-    const registry = await follow({ hints: { ...deafHints, subscribe: () => heard.promise } })
-    await addModel('m')
+    const registry = await follow(database, { hints: { ...deafHints, subscribe: () => heard.promise } })
+    await addModel(database, 'm')
     await until('a look sees it', () => registry.view.models.has('m'))
     let hasLeft = false
     heard.resolve(async () => {
@@ -263,8 +267,8 @@ describe('following', () => {
     expect(hasLeft).toBe(true)
   })
 
-  test('many who refresh at once share the loads, and each sees what was there before', async () => {
-    await addVendor()
+  test('concurrent refreshes share the loads, and each sees all earlier changes', async ({ database }) => {
+    await addVendor(database)
     const loads = { now: 0, most: 0, all: 0 }
     const watched: Database = {
       ...database,
@@ -279,11 +283,11 @@ describe('following', () => {
         }
       },
     }
-    const registry = await follow({ hints: deafHints, lookEveryMs: 60_000 }, watched)
+    const registry = await follow(database, { hints: deafHints, pollEveryMs: 60_000 }, watched)
     loads.all = 0
     await Promise.all(
       Array.from({ length: 20 }, async (_, index) => {
-        await addModel(`m${index}`)
+        await addModel(database, `m${index}`)
         await registry.refresh()
         expect(registry.view.models.has(`m${index}`)).toBe(true)
       }),
@@ -295,8 +299,8 @@ describe('following', () => {
     expect(loads.all).toBe(2)
   })
 
-  test('a load that fails keeps the view, says so, and is tried again', async () => {
-    await addVendor()
+  test('a load that fails keeps the view, says so, and is tried again', async ({ database }) => {
+    await addVendor(database)
     let isBroken = false
     const unsteady: Database = {
       ...database,
@@ -307,10 +311,10 @@ describe('following', () => {
     }
     const said: string[] = []
     const log: Log = { ...silentLog, warn: (_, message) => said.push(message) }
-    const registry = await follow({ hints: deafHints, log, lookEveryMs: 10 }, unsteady)
+    const registry = await follow(database, { hints: deafHints, log, pollEveryMs: 10 }, unsteady)
     const { view } = registry
     isBroken = true
-    await addModel('m')
+    await addModel(database, 'm')
     await until('it is tried again', () => said.length > 1)
     expect(registry.view).toBe(view)
     expect(said[0]).toContain('stays in use')
@@ -318,7 +322,7 @@ describe('following', () => {
     await until('it is read again', () => registry.view.models.has('m'))
   })
 
-  test('nothing is read any more once it is closed', async () => {
+  test('a closed registry reads nothing more', async ({ database }) => {
     let asked = 0
     const counted: Database = {
       ...database,
@@ -328,7 +332,7 @@ describe('following', () => {
       },
     }
     const hints = (await registryOptions(database)).hints
-    const registry = await follow({ hints, lookEveryMs: 5 }, counted)
+    const registry = await follow(database, { hints, pollEveryMs: 5 }, counted)
     await registry[Symbol.asyncDispose]()
     opened.pop()
     const before = asked

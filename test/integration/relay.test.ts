@@ -1,26 +1,25 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { z } from 'zod'
-import { noScenarios } from '../../src/graph/scenario.ts'
-import { defineTool } from '../../src/graph/tool.ts'
-import { systemClock } from '../../src/infra/clock.ts'
+import { afterEach, describe, expect } from 'vitest'
+import { openFeed } from '../../src/engine/events/feed.ts'
+import { reconcileRuns, relayWakeUps } from '../../src/engine/runs/relay.ts'
+import { failPoisonedRun, handBackRun } from '../../src/engine/runs/release.ts'
+import { appendAction } from '../../src/engine/runs/run-log.ts'
+import { createWorker } from '../../src/engine/worker/worker.ts'
+import type { Graph } from '../../src/graph/build.ts'
+import { noScenarios } from '../../src/graph/scenario-defaults.ts'
 import type { Database } from '../../src/infra/database/database.ts'
-import { openEgress } from '../../src/infra/egress.ts'
-import { openFeed } from '../../src/infra/events/feed.ts'
-import { createFileService } from '../../src/infra/files/run-files.ts'
+import { systemClock } from '../../src/infra/lib/system-clock.ts'
 import { openHints } from '../../src/infra/queue/hints.ts'
-import type { Bell, Queues } from '../../src/infra/queue/queue.ts'
-import { appendAction } from '../../src/infra/runs/append.ts'
-import { reconcile, relayBells } from '../../src/infra/runs/relay.ts'
-import { giveUpRun, handBackRun } from '../../src/infra/runs/release.ts'
-import { createWorker } from '../../src/infra/worker/worker.ts'
+import type { WakeUp } from '../../src/infra/queue/jobs.ts'
+import type { Queues } from '../../src/infra/queue/queues.ts'
 import { MasonError } from '../../src/state/errors.ts'
-import type { Log } from '../../src/state/ports.ts'
-import { type Backend, openBackend } from '../support/backend.ts'
+import type { Log } from '../../src/state/ports/log.ts'
+import type { Models } from '../../src/state/ports/models.ts'
+import type { Backend } from '../support/backend.ts'
 import { deferred } from '../support/deferred.ts'
-import { type FakeModel, startFakeModel } from '../support/fake-model.ts'
+import type { FakeModel } from '../support/fake-model/fake-model.ts'
+import { test } from '../support/integration-test.ts'
 import { checkInvariants } from '../support/invariants.ts'
-import { hashOnly } from '../support/memory.ts'
-import { graphWith } from '../support/parts.ts'
+import { callTool, graphWith } from '../support/parts.ts'
 import {
   claim,
   count,
@@ -31,7 +30,8 @@ import {
   rowOf,
   submitTo,
   until,
-} from '../support/spine.ts'
+} from '../support/runs.ts'
+import { fakeServices, sharedServices } from '../support/services.ts'
 import { deadline, eventsOf, fakeModels, nodesOf } from '../support/test-runtime.ts'
 
 let backend: Backend
@@ -39,21 +39,16 @@ let model: FakeModel
 /** Without a worker, for the tests that need none. */
 let idle: Awaited<ReturnType<typeof openDeaf>>
 
-beforeAll(async () => {
-  backend = await openBackend()
-  model = await startFakeModel()
+test.beforeAll(async ({ backend: b, model: m }) => {
+  ;[backend, model] = [b, m]
   idle = await openDeaf({ worker: false })
+  return () => idle.runtime.close()
 })
 afterEach(async () => {
   idle.queues.state.down = false
-  idle.queues.state.rung.length = 0
+  idle.queues.state.woken.length = 0
   for (const table of ['outbox', 'actions', 'sessions', 'idempotency', 'workers'])
     await idle.database.query(`DELETE FROM ${table}`)
-})
-afterAll(async () => {
-  await idle?.runtime.close()
-  await model?.close()
-  await backend?.drop()
 })
 
 const warnings: { data: Record<string, unknown>; message: string }[] = []
@@ -64,18 +59,18 @@ const log: Log = {
   error() {},
 }
 
-/** A queue that notes what is rung and brings nothing anywhere; `fault` makes it fail. */
+/** A queue that records wake-ups and delivers none; `down` makes it fail. */
 const deaf = (queues: Queues) => {
-  const rung: Bell[] = []
-  const state = { rung, down: false }
-  const note = (bells: readonly Bell[]): void => {
+  const woken: WakeUp[] = []
+  const state = { woken, down: false }
+  const note = (wakeUps: readonly WakeUp[]): void => {
     if (state.down) throw new MasonError('queue_unavailable', 'the queue is unavailable')
-    rung.push(...bells)
+    woken.push(...wakeUps)
   }
   const stub: Queues = {
     ...queues,
-    ring: async (bell) => note([bell]),
-    ringMany: async (bells) => note(bells),
+    wake: async (wakeUp) => note([wakeUp]),
+    wakeMany: async (wakeUps) => note(wakeUps),
   }
   return { stub, state }
 }
@@ -95,7 +90,7 @@ const openDeaf = async (options: { worker: boolean; leaseMs?: number }) => {
   return { ...opened, queues: made as unknown as ReturnType<typeof deaf> }
 }
 
-describe('when every bell is lost', () => {
+describe('when every wake-up is lost', () => {
   test('runs get done all the same, in a session one after the other', async () => {
     const { runtime } = await openDeaf({ worker: true, leaseMs: 600 })
     const api = runtime.of('default')
@@ -121,21 +116,21 @@ describe('when every bell is lost', () => {
 })
 
 describe('the outbox', () => {
-  test('holds a bell until the queue has it, also while the queue is down', async () => {
+  test('holds a wake-up until the queue has it, also while the queue is down', async () => {
     const { database, queues } = idle
     const { id } = await submitTo(database, 'a')
     const later = await submitTo(database, 'a', { delay_ms: 60_000 })
     queues.state.down = true
-    await expect(relayBells(database, queues.stub)).rejects.toMatchObject({ code: 'queue_unavailable' })
+    await expect(relayWakeUps(database, queues.stub)).rejects.toMatchObject({ code: 'queue_unavailable' })
     expect(await count(database, 'outbox')).toBe(2)
     queues.state.down = false
-    expect(await relayBells(database, queues.stub)).toBe(1)
-    expect(queues.state.rung).toEqual([{ run_id: id, business_id: 'a' }])
-    expect(await relayBells(database, queues.stub)).toBe(0)
+    expect(await relayWakeUps(database, queues.stub)).toBe(1)
+    expect(queues.state.woken).toEqual([{ run_id: id, business_id: 'a' }])
+    expect(await relayWakeUps(database, queues.stub)).toBe(0)
     expect(await count(database, 'outbox WHERE run_id = $1', [later.id])).toBe(1)
   })
 
-  test('loses its bell when the run is claimed: nobody is woken for nothing', async () => {
+  test('loses its wake-up when the run is claimed: no worker is woken for nothing', async () => {
     const { database } = idle
     await submitTo(database, 'a')
     await mustClaim(database)
@@ -144,22 +139,22 @@ describe('the outbox', () => {
 })
 
 describe('the reconciler', () => {
-  const look = (database: Database, queues: Queues) => reconcile(database, queues, log, 60_000)
+  const look = (database: Database, queues: Queues) => reconcileRuns(database, queues, log, 60_000)
 
-  test('rings for what could be worked on and is not, and for nothing else', async () => {
+  test('wakes runs that are due and not claimed, and no others', async () => {
     const { database, queues } = idle
     const due = await submitTo(database, 'a', { session_id: 's' })
     await submitTo(database, 'a', { session_id: 's' })
     await submitTo(database, 'a', { delay_ms: 60_000 })
     await look(database, queues.stub)
-    expect(queues.state.rung.map((bell) => bell.run_id)).toEqual([due.id])
+    expect(queues.state.woken.map((wakeUp) => wakeUp.run_id)).toEqual([due.id])
     const claimed = await mustClaim(database)
-    queues.state.rung.length = 0
+    queues.state.woken.length = 0
     await look(database, queues.stub)
-    expect(queues.state.rung).toEqual([])
+    expect(queues.state.woken).toEqual([])
     await endLease(database, claimed.run_id)
     await look(database, queues.stub)
-    expect(queues.state.rung.map((bell) => bell.run_id)).toEqual([due.id])
+    expect(queues.state.woken.map((wakeUp) => wakeUp.run_id)).toEqual([due.id])
   })
 
   test('fails a run that waited too long to be started, whose stream ends; one that was started never', async () => {
@@ -183,7 +178,7 @@ describe('the reconciler', () => {
     expect((await api.run(next.id))?.status).toBe('queued')
   })
 
-  test('reports a worker that fell silent, once, and forgets it', async () => {
+  test('reports a dead worker once, and forgets it', async () => {
     const { database, queues } = idle
     await database.query(
       `INSERT INTO workers (worker_id, running, seen_at) VALUES ('silent', 3, clock_timestamp() - interval '1 hour'), ('there', 0, clock_timestamp())`,
@@ -239,7 +234,7 @@ describe('poison', () => {
     await runtime.close()
   })
 
-  test('a run whose session takes down whoever reads it fails as well, also before its first action', async () => {
+  test('a run whose session crashes its readers fails as well, also before its first action', async () => {
     const readable: { broken: boolean } = { broken: false }
     const { runtime, database } = await openWithDatabase(backend, {
       ...{ worker: false, models: fakeModels(model.baseUrl) },
@@ -256,7 +251,7 @@ describe('poison', () => {
     })
     const failed = { status: 'failed', reason: 'x', error: { code: 'x', message: 'x' } } as const
     await submitTo(database, 'default', { session_id: 'huge' })
-    expect(await giveUpRun(database, await mustClaim(database), failed)).toBe(true)
+    expect(await failPoisonedRun(database, await mustClaim(database), failed)).toBe(true)
     const bad = await submitTo(database, 'default', {
       ...{ session_id: 'huge', prompt: 'again', output: { style: 'short' } },
     })
@@ -277,41 +272,37 @@ describe('poison', () => {
   })
 })
 
-describe('a worker that is told to stop', () => {
-  test('in the middle of a side effect records it first: nobody is asked whether it took place', async () => {
+describe('a worker that is stopped', () => {
+  /** Workers that a test offers runs to itself, on one feed. */
+  const openWorkers = async (database: Database, graph: Graph, models: Models) => {
+    const hints = await openHints({ kind: 'embedded', log })
+    const feed = await openFeed({ sql: database, hints, clock: systemClock, log })
+    const open = (workerId: string, concurrency: number) =>
+      createWorker({
+        ...{ database, feed, graph, scenarios: noScenarios },
+        services: sharedServices(fakeServices({ models, clock: systemClock, log })),
+        ...{ clock: systemClock, log, workerId, leaseMs: 30_000, concurrency, wake() {} },
+      })
+    return { feed, open }
+  }
+
+  test('in the middle of a side effect records it first: no person is asked whether it took place', async () => {
     const [sent, answer] = [deferred<void>(), deferred<string>()]
-    const orders = defineTool({
-      name: 'orders',
-      description: 'Orders something',
-      kinds: ['call'],
-      input: z.record(z.string(), z.json()),
-      reads: [],
-      writes: [],
-      async run(_state, context) {
-        const send = (): Promise<string> => {
-          sent.resolve()
-          return answer.promise
-        }
-        const text = await context.effect({ class: 'manual', request: 'one', send })
-        return context.checkpoint({ summary: 'Ordered', result: { text } })
-      },
-    })
+    const send = (): Promise<string> => {
+      sent.resolve()
+      return answer.promise
+    }
+    const orders = callTool(
+      'orders',
+      (_args, context) => context.effect({ class: 'manual', request: 'one', send }),
+      false,
+    )
     model.reset()
     model.script({ planner: [{ tool_calls: [{ name: 'orders', arguments: {} }] }, { text: 'Done.' }] })
     const models = fakeModels(model.baseUrl)
     const { runtime, database } = await openWithDatabase(backend, { models, worker: false })
-    const graph = await graphWith([orders])
-    const feed = await openFeed({
-      ...{ sql: database, clock: systemClock, log },
-      hints: await openHints({ kind: 'embedded', log }),
-    })
-    const open = (workerId: string) =>
-      createWorker({
-        ...{ database, feed, graph, modelsFor: () => models, scenarios: noScenarios, embedder: hashOnly },
-        ...{ clock: systemClock, log, workerId, leaseMs: 30_000, concurrency: 1, ring() {} },
-        files: createFileService({ egress: openEgress(), storage: {}, filesRoot: null }),
-      })
-    const stopping = open('stopping')
+    const { feed, open } = await openWorkers(database, await graphWith([orders]), models)
+    const stopping = open('stopping', 1)
     const { id } = await submitTo(database, 'default')
     const working = stopping.offer(0)
     await sent.promise
@@ -320,7 +311,7 @@ describe('a worker that is told to stop', () => {
     await Promise.all([closing, working])
     expect(await rowOf(database, id)).toMatchObject({ status: 'queued', stalls: 0 })
     expect(await count(database, `effects WHERE run_id = $1 AND status = 'succeeded'`, [id])).toBe(1)
-    const next = open('next')
+    const next = open('next', 1)
     await next.offer(0)
     await next.close()
     await feed.close()
@@ -335,23 +326,8 @@ describe('a worker that is told to stop', () => {
     model.script({ planner: [{ hold: true, text: 'late' }, { text: 'Done.' }] })
     const models = fakeModels(model.baseUrl)
     const { runtime, database } = await openWithDatabase(backend, { models, worker: false })
-    const hints = await openHints({ kind: 'embedded', log })
-    const feed = await openFeed({ sql: database, hints, clock: systemClock, log })
-    const worker = createWorker({
-      ...{
-        database,
-        feed,
-        graph: runtime.graph,
-        modelsFor: () => models,
-        scenarios: noScenarios,
-        embedder: hashOnly,
-        clock: systemClock,
-        log,
-        workerId: 'stopping',
-        files: createFileService({ egress: openEgress(), storage: {}, filesRoot: null }),
-      },
-      ...{ leaseMs: 30_000, concurrency: 2, ring() {} },
-    })
+    const { feed, open } = await openWorkers(database, runtime.graph, models)
+    const worker = open('stopping', 2)
     const { id } = await submitTo(database, 'default')
     const working = worker.offer(0)
     await until(

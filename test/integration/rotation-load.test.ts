@@ -1,48 +1,29 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Database } from '../../src/infra/database/database.ts'
+import { expect } from 'vitest'
+import { rewrapRows } from '../../src/infra/secrets/key-rotation.ts'
 import { createMasterKeys } from '../../src/infra/secrets/master-keys.ts'
-import { rewrapRows } from '../../src/infra/secrets/rotate.ts'
-import { type Backend, baseConfig, openBackend } from '../support/backend.ts'
-import { type FakeModel, startFakeModel } from '../support/fake-model.ts'
+import { baseConfig } from '../support/backend.ts'
 import { askOf } from '../support/http-call.ts'
-import { deadline, openTestRuntime, type TestRuntime } from '../support/test-runtime.ts'
+import { runtimeTest } from '../support/integration-test.ts'
+import { deadline } from '../support/test-runtime.ts'
 
 const next = randomBytes(32).toString('base64')
 const { masterKey } = baseConfig
 
-let backend: Backend
-let model: FakeModel
-let database: Database
-let runtime: TestRuntime
-
-beforeAll(async () => {
-  backend = await openBackend()
-  model = await startFakeModel()
-  // as in the first round of the restarts: it still writes under the old master key and can read the new one
-  const settings = { ...backend.config, masterKey, previousMasterKeys: [next] }
-  runtime = await openTestRuntime(
-    { ...backend, config: settings },
-    {
-      worker: false,
-      wrap: {
-        database(opened) {
-          database = opened
-          return opened
-        },
-      },
-    },
-  )
-})
-afterAll(async () => {
-  await runtime.close()
-  await model.close()
-  await backend.drop()
-})
+// as in the first round of the restarts: it still writes under the old master key and can read the new one
+const test = runtimeTest.extend(
+  'runtimeOptions',
+  { scope: 'file' },
+  { models: null, worker: false, config: { masterKey, previousMasterKeys: [next] } },
+)
 
 const secretOf = (n: number): string => `sk-nightjar-${n}`
 
-test('the master key is changed while fifty call models and an admin enters secrets, and no call fails', async () => {
+test('the master key is changed while fifty call models and an admin enters secrets, and no call fails', async ({
+  model,
+  database,
+  runtime,
+}) => {
   const { vendors, keys, endpoints, models } = runtime.admin.registry
   const { id: vendor_id } = await vendors.create({}, { name: 'one', status: 'active' })
   const scope = { vendor_id }
@@ -55,7 +36,7 @@ test('the master key is changed while fifty call models and an admin enters secr
     timeouts: {},
     status: 'active',
   })
-  // the only one: were it unreadable for a moment, nobody else could answer
+  // the only one: were it unreadable for a moment, no other key could serve
   const key = await keys.create(scope, { label: 'k', secret: secretOf(0), limits: {}, status: 'active' })
   await models.create(scope, {
     name: 'chat',

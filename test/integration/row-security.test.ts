@@ -1,13 +1,11 @@
 import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Database, one } from '../../src/infra/database/database.ts'
+import { describe, expect } from 'vitest'
+import { type Database, queryOne } from '../../src/infra/database/database.ts'
 import type { EmbeddedDatabase } from '../../src/infra/database/embedded.ts'
-import type { Sql } from '../../src/state/ports.ts'
-import { type Backend, openBackend } from '../support/backend.ts'
-import { codeOf, count } from '../support/spine.ts'
-
-let backend: Backend
-let database: Database
+import type { Sql } from '../../src/state/ports/sql.ts'
+import type { Backend } from '../support/backend.ts'
+import { test } from '../support/integration-test.ts'
+import { codeOf, count } from '../support/runs.ts'
 
 /** One row of each table for a business: columns and their values, in an order that foreign keys allow. */
 const rowsOf = (t: string): Record<string, Record<string, unknown>> => ({
@@ -95,23 +93,17 @@ const insertOf = (table: string, row: Record<string, unknown>) => ({
   values: Object.values(row),
 })
 
-beforeAll(async () => {
-  backend = await openBackend()
-  database = await backend.openDatabase()
+test.beforeAll(async ({ database }) => {
   for (const business of ['a', 'b'])
     for (const [table, row] of Object.entries(rowsOf(business))) {
       const { text, values } = insertOf(table, row)
       await database.query(text, values)
     }
 })
-afterAll(async () => {
-  await database?.close()
-  await backend?.drop()
-})
 
 type Table = { name: string; secured: boolean; forced: boolean; policies: string[]; has_tenant: boolean }
 
-const readTables = async (): Promise<Table[]> => {
+const readTables = async (database: Database): Promise<Table[]> => {
   const { rows } = await database.query<Table>(
     `SELECT c.relname AS name, c.relrowsecurity AS secured, c.relforcerowsecurity AS forced,
        (SELECT COALESCE(json_agg(p.polname ORDER BY p.polname), '[]') FROM pg_policy p WHERE p.polrelid = c.oid) AS policies,
@@ -122,7 +114,7 @@ const readTables = async (): Promise<Table[]> => {
 }
 
 /** As who owns the tables. */
-const asOwner = async (text: string): Promise<void> => {
+const asOwner = async (backend: Backend, database: Database, text: string): Promise<void> => {
   if (backend.config.database.kind === 'postgres') {
     const client = new pg.Client({ connectionString: backend.config.database.url })
     await client.connect()
@@ -135,8 +127,10 @@ const asOwner = async (text: string): Promise<void> => {
 }
 
 describe('the catalogue', () => {
-  test('every table is secured, also from its owner, and has its policies; a new one must come with them', async () => {
-    const tables = await readTables()
+  test('every table is secured, also from its owner, and has its policies; a new one must come with them', async ({
+    database,
+  }) => {
+    const tables = await readTables(database)
     expect(tables.length).toBeGreaterThan(15)
     for (const table of tables.filter(({ name }) => name !== 'migrations')) {
       expect(table).toMatchObject({ secured: true, forced: true })
@@ -144,12 +138,14 @@ describe('the catalogue', () => {
     }
   })
 
-  test('every table of a business is tried below', async () => {
-    const named = (await readTables()).filter((table) => table.has_tenant).map((table) => table.name)
+  test('every table of a business is tried below', async ({ database }) => {
+    const named = (await readTables(database)).filter((table) => table.has_tenant).map((table) => table.name)
     expect(Object.keys(rowsOf('x')).sort()).toEqual(named)
   })
 
-  test('the two roles can neither bypass row security nor log in nor touch the list of migrations', async () => {
+  test('the two roles can neither bypass row security nor log in nor touch the list of migrations', async ({
+    database,
+  }) => {
     const { rows } = await database.query(
       `SELECT rolname, rolsuper, rolbypassrls, rolcanlogin, rolcreaterole,
          has_table_privilege(oid, 'mason.migrations', 'SELECT, INSERT, UPDATE, DELETE') AS migrates
@@ -169,8 +165,8 @@ describe('the catalogue', () => {
   })
 
   test.runIf(process.env.MASON_TEST_BACKEND === 'served')(
-    'the owner of the tables sees what a policy shows him and nothing else (on servers only: the owner in PGlite is a superuser)',
-    async () => {
+    'the owner of the tables sees what a policy shows and nothing else (on servers only: the owner in PGlite is a superuser)',
+    async ({ backend }) => {
       const client = new pg.Client({ connectionString: (backend.config.database as { url: string }).url })
       await client.connect()
       try {
@@ -185,27 +181,28 @@ describe('the catalogue', () => {
   )
 })
 
-const refused = ['42501', 'no fault']
+const refused = ['42501', 'no error']
 
 /** What of a business belongs to one of its users each; `*` stands for all of them. */
 const ofUsers = ['memories', 'memory_vectors', 'memory_sources']
 
 describe.each(Object.keys(rowsOf('x')))('%s: one business', (table) => {
-  const asA = <T>(work: (sql: Sql) => Promise<T>): Promise<T> =>
+  const asA = <T>(database: Database, work: (sql: Sql) => Promise<T>): Promise<T> =>
     database.asBusiness('a', async (sql) => {
       if (ofUsers.includes(table)) await sql.query(`SELECT set_config('mason.user', '*', true)`)
       return work(sql)
     })
-  const ofB = () => one(database, `SELECT to_json(t) AS row FROM ${table} t WHERE tenant = 'b'`, [])
+  const ofB = (database: Database) =>
+    queryOne(database, `SELECT to_json(t) AS row FROM ${table} t WHERE tenant = 'b'`, [])
 
-  test('cannot read, insert, change or delete what is of another', async () => {
-    const before = await ofB()
+  test('cannot read, insert, change or delete what is of another', async ({ database }) => {
+    const before = await ofB(database)
     expect(before).not.toBeNull()
-    expect(await asA((sql) => count(sql, `${table} WHERE tenant = 'b'`))).toBe(0)
-    expect(await asA((sql) => count(sql, table))).toBe(1)
+    expect(await asA(database, (sql) => count(sql, `${table} WHERE tenant = 'b'`))).toBe(0)
+    expect(await asA(database, (sql) => count(sql, table))).toBe(1)
 
     const extra = insertOf(table, { ...rowsOf('b')[table], ...(table === 'businesses' && { tenant: 'c' }) })
-    expect(await codeOf(asA((sql) => sql.query(extra.text, extra.values)))).toBe('42501')
+    expect(await codeOf(asA(database, (sql) => sql.query(extra.text, extra.values)))).toBe('42501')
 
     const statements = [
       `UPDATE ${table} SET tenant = 'a' WHERE tenant = 'b'`,
@@ -213,19 +210,23 @@ describe.each(Object.keys(rowsOf('x')))('%s: one business', (table) => {
       `DELETE FROM ${table} t USING businesses other WHERE t.tenant <> 'a'`,
     ]
     for (const text of statements)
-      expect(refused, text).toContain(await codeOf(asA((sql) => sql.query(text))))
-    const given = await codeOf(asA((sql) => sql.query(`UPDATE ${table} SET tenant = 'b' WHERE tenant = 'a'`)))
+      expect(refused, text).toContain(await codeOf(asA(database, (sql) => sql.query(text))))
+    const given = await codeOf(
+      asA(database, (sql) => sql.query(`UPDATE ${table} SET tenant = 'b' WHERE tenant = 'a'`)),
+    )
     expect(given).toBe('42501')
-    expect(await ofB()).toEqual(before)
+    expect(await ofB(database)).toEqual(before)
   })
 
-  test('sees nothing at all when it has no name', async () => {
+  test('sees nothing at all when it has no name', async ({ database }) => {
     expect(await database.asBusiness('', (sql) => count(sql, table))).toBe(0)
   })
 })
 
 describe('acting for a business', () => {
-  test('ends with the transaction, also with one that failed: the worker sees every business again', async () => {
+  test('ends with the transaction, also with one that failed: the worker sees every business again', async ({
+    database,
+  }) => {
     await expect(database.asBusiness('a', (sql) => sql.query('SELECT 1/0'))).rejects.toThrow(/division/)
     await Promise.all(
       ['a', 'b', 'a', 'b'].map(async (business) => {
@@ -236,7 +237,7 @@ describe('acting for a business', () => {
     expect(await count(database, 'runs')).toBe(2)
   })
 
-  test('takes any name as data', async () => {
+  test('takes any name as data', async ({ database }) => {
     const name = `o'b"; RESET ROLE; --\\`
     const { rows } = await database.asBusiness(name, (sql) =>
       sql.query(`SELECT current_setting('mason.business') AS business, current_user AS me`),
@@ -248,10 +249,10 @@ describe('acting for a business', () => {
 describe('actions', () => {
   const change = `UPDATE mason.actions SET body = '{"changed":true}'`
 
-  test('are changed by nobody: not by the API, the worker or the owner', async () => {
+  test('cannot be changed by the API, the worker or the owner', async ({ backend, database }) => {
     expect(await codeOf(database.asBusiness('a', (sql) => sql.query(change)))).toBe('42501')
     expect(await codeOf(database.query(change))).toBe('42501')
-    expect(await codeOf(asOwner(change))).toBe('23001')
+    expect(await codeOf(asOwner(backend, database, change))).toBe('23001')
     expect(await count(database, `actions WHERE body::text = '{}'`)).toBe(2)
   })
 })

@@ -1,32 +1,25 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Backend, openBackend, unique } from '../support/backend.ts'
-import { type FakeModel, startFakeModel } from '../support/fake-model.ts'
-import { eventsOf, fakeModels, nodesOf, openTestRuntime, type TestRuntime } from '../support/test-runtime.ts'
-
-let backend: Backend
-let model: FakeModel
-let runtime: TestRuntime
-
-beforeAll(async () => {
-  backend = await openBackend()
-  model = await startFakeModel()
-  runtime = await openTestRuntime(backend, { models: fakeModels(model.baseUrl) })
-})
-afterAll(async () => {
-  await runtime?.close()
-  await model?.close()
-  await backend?.drop()
-})
+import { describe, expect } from 'vitest'
+import { unique } from '../support/backend.ts'
+import type { FakeModel } from '../support/fake-model/fake-model.ts'
+import { runtimeTest as test } from '../support/integration-test.ts'
+import { eventsOf, nodesOf } from '../support/test-runtime.ts'
 
 /** What the planner's model answers from now on, in this order; the last answer repeats. */
-const planner = (...replies: object[]) => {
+const planner = (model: FakeModel, ...replies: object[]) => {
   model.reset()
   model.script({ planner: replies } as never)
 }
 
 describe('a run', () => {
-  test('goes from the queue through the graph to the answer, one action a node', async () => {
-    planner({ tool_calls: [{ name: 'calculate', arguments: '{"expression":"6*7"}' }] }, { text: 'It is 42.' })
+  test('goes from the queue through the graph to the answer, one action a node', async ({
+    model,
+    runtime,
+  }) => {
+    planner(
+      model,
+      { tool_calls: [{ name: 'calculate', arguments: '{"expression":"6*7"}' }] },
+      { text: 'It is 42.' },
+    )
     const run = await runtime.complete({ prompt: 'What is six times seven?' })
     expect(run).toMatchObject({
       status: 'completed',
@@ -50,8 +43,8 @@ describe('a run', () => {
     expect(run.usage.total_tokens).toBeGreaterThan(0)
   })
 
-  test('tells each action once, in order, and ends its stream with done', async () => {
-    planner({ text: 'Hello.' })
+  test('sends each action once, in order, and ends its stream with done', async ({ model, runtime }) => {
+    planner(model, { text: 'Hello.' })
     const run = await runtime.complete({ prompt: 'Say hello' })
     const events = await eventsOf(runtime.of('default'), run.id)
     const ids = events.flatMap((event) => (event.event === 'action' ? [event.id] : []))
@@ -61,11 +54,14 @@ describe('a run', () => {
     expect(resumed.flatMap((event) => (event.event === 'action' ? [event.id] : []))).toEqual([4, 5])
   })
 
-  test('inherits its session: ids go on, lists get one entry more, earlier talk is shown to the planner', async () => {
+  test('inherits its session: ids go on, lists get one more entry, earlier turns are shown to the planner', async ({
+    model,
+    runtime,
+  }) => {
     const session_id = unique('s')
-    planner({ text: 'First.' })
+    planner(model, { text: 'First.' })
     await runtime.complete({ prompt: 'one', session_id })
-    planner({ text: 'Second.' })
+    planner(model, { text: 'Second.' })
     const second = await runtime.complete({ prompt: 'two', session_id })
     expect(second.turn).toBe(2)
     const state = await runtime.stateOf(second.id)

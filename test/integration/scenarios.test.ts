@@ -1,50 +1,32 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { scenarioViewSchema } from '../../src/state/registry/scenario.ts'
-import { type Backend, openBackend, unique } from '../support/backend.ts'
-import { type FakeModel, startFakeModel } from '../support/fake-model.ts'
-import { type Reply, startServer, type TestServer } from '../support/http.ts'
+import { describe, expect } from 'vitest'
+import { scenarioViewSchema } from '../../src/state/scenario.ts'
+import { unique } from '../support/backend.ts'
+import type { FakeModel } from '../support/fake-model/fake-model.ts'
+import type { Reply, TestServer } from '../support/http.ts'
+import { adminToken, runtimeTest as test } from '../support/integration-test.ts'
 import { calling, say } from '../support/script.ts'
-import { fakeModels, nodesOf, openTestRuntime, type TestRuntime } from '../support/test-runtime.ts'
+import { nodesOf } from '../support/test-runtime.ts'
 
-const admin = 'the-admin-token-of-this-test'
-let backend: Backend
-let model: FakeModel
-let runtime: TestRuntime
-let server: TestServer
-
-beforeAll(async () => {
-  backend = await openBackend()
-  model = await startFakeModel()
-  runtime = await openTestRuntime(backend, { models: fakeModels(model.baseUrl) })
-  server = await startServer({ runtime, auth: 'required', adminToken: admin })
-})
-afterAll(async () => {
-  await server?.close()
-  await runtime?.close()
-  await model?.close()
-  await backend?.drop()
-})
-
-const call = (method: string, path: string, json?: unknown): Promise<Reply> =>
-  server.call(method, `/admin/v1${path}`, { token: admin, ...(json !== undefined && { json }) })
-const make = async (path: string, json: unknown): Promise<string> => {
-  const { status, body, text } = await call('POST', path, json)
+const call = (server: TestServer, method: string, path: string, json?: unknown): Promise<Reply> =>
+  server.call(method, `/admin/v1${path}`, { token: adminToken, ...(json !== undefined && { json }) })
+const make = async (server: TestServer, path: string, json: unknown): Promise<string> => {
+  const { status, body, text } = await call(server, 'POST', path, json)
   expect([status, text]).toEqual([201, text])
   return body.id
 }
-const toolsShown = (): string[] => {
+const toolsShown = (model: FakeModel): string[] => {
   const tools = (model.requests('planner').at(-1)?.body.tools ?? []) as { function: { name: string } }[]
   return tools.map((tool) => tool.function.name)
 }
-const finish = () => {
+const finish = (model: FakeModel) => {
   model.reset()
   say(model, { planner: [{ text: 'Done.' }], output: [{ text: '{"answer":"Written."}' }] })
 }
 
 describe('scenarios', () => {
-  test('are added, shown, changed member by member, listed and deleted', async () => {
+  test('are added, shown, changed member by member, listed and deleted', async ({ server }) => {
     const name = unique('support')
-    const made = await call('POST', '/scenarios', {
+    const made = await call(server, 'POST', '/scenarios', {
       name,
       prompts: { planner: 'Be kind.\nBe short.', output: 'Sign.' },
       tools: ['calculate'],
@@ -55,28 +37,28 @@ describe('scenarios', () => {
     const shown = scenarioViewSchema.parse(made.body)
     expect(shown).toMatchObject({ name, description: '', output_tool: null, models: {}, status: 'active' })
     const path = `/scenarios/${shown.id}`
-    expect((await call('GET', path)).body).toEqual(shown)
+    expect((await call(server, 'GET', path)).body).toEqual(shown)
     const change = { prompts: { output: null }, limits: { max_tokens: null, timeout_ms: 5000 }, tools: null }
-    expect((await call('PATCH', path, change)).body).toMatchObject({
+    expect((await call(server, 'PATCH', path, change)).body).toMatchObject({
       name,
       prompts: { planner: 'Be kind.\nBe short.' },
       limits: { max_steps: 9, timeout_ms: 5000 },
       tools: null,
       rules: ['understand'],
     })
-    const changed = (await call('GET', path)).body
+    const changed = (await call(server, 'GET', path)).body
     expect([Object.keys(changed.prompts), Object.keys(changed.limits).sort()]).toEqual([
       ['planner'],
       ['max_steps', 'timeout_ms'],
     ])
-    expect((await call('GET', '/scenarios')).body.data.map(({ id }: { id: string }) => id)).toContain(
+    expect((await call(server, 'GET', '/scenarios')).body.data.map(({ id }: { id: string }) => id)).toContain(
       shown.id,
     )
-    expect((await call('DELETE', path)).status).toBe(204)
-    expect((await call('GET', path)).status).toBe(404)
+    expect((await call(server, 'DELETE', path)).status).toBe(204)
+    expect((await call(server, 'GET', path)).status).toBe(404)
   })
 
-  test.each([
+  test.for<[object, string]>([
     [{ tools: ['calculate', 'nothing'] }, '/tools/1'],
     [{ tools: ['calculate', 'calculate'] }, '/tools'],
     [{ output_tool: 'calculate' }, '/output_tool'],
@@ -86,62 +68,77 @@ describe('scenarios', () => {
     [{ prompts: { planner: 'a\u0000b' } }, '/prompts/planner'],
     [{ limits: { max_steps: 1 } }, '/limits/max_steps'],
     [{ name: '' }, '/name'],
-  ])('%j is refused, naming the field', async (more, pointer) => {
-    const refused = await call('POST', '/scenarios', { name: unique('s'), ...more })
+  ])('%j is refused, naming the field', async ([more, pointer], { server }) => {
+    const refused = await call(server, 'POST', '/scenarios', { name: unique('s'), ...more })
     expect(refused.status).toBe(422)
     expect(refused.body.errors[0].pointer).toBe(pointer)
   })
 
-  test('have names of their own, and keep the models they name from being deleted', async () => {
-    const vendor = await make('/vendors', { name: unique('acme') })
-    const endpoint_id = await make(`/vendors/${vendor}/endpoints`, {
+  test('have names of their own, and keep the models they name from being deleted', async ({
+    model,
+    server,
+  }) => {
+    const vendor = await make(server, '/vendors', { name: unique('acme') })
+    const endpoint_id = await make(server, `/vendors/${vendor}/endpoints`, {
       name: 'main',
       base_url: model.baseUrl,
       protocol: 'openai',
     })
     const alias = unique('m')
-    const id = await make(`/vendors/${vendor}/models`, { name: alias, upstream_name: 'm', endpoint_id })
+    const id = await make(server, `/vendors/${vendor}/models`, {
+      name: alias,
+      upstream_name: 'm',
+      endpoint_id,
+    })
     const name = unique('s')
-    const scenario = await make('/scenarios', { name, models: { output: alias } })
-    expect((await call('POST', '/scenarios', { name })).body.code).toBe('already_exists')
-    const refused = await call('DELETE', `/vendors/${vendor}/models/${id}`)
+    const scenario = await make(server, '/scenarios', { name, models: { output: alias } })
+    expect((await call(server, 'POST', '/scenarios', { name })).body.code).toBe('already_exists')
+    const refused = await call(server, 'DELETE', `/vendors/${vendor}/models/${id}`)
     expect([refused.status, refused.body.users]).toEqual([409, [{ kind: 'scenario', id: scenario, name }]])
-    await call('DELETE', `/scenarios/${scenario}`)
-    expect((await call('DELETE', `/vendors/${vendor}/models/${id}`)).status).toBe(204)
+    await call(server, 'DELETE', `/scenarios/${scenario}`)
+    expect((await call(server, 'DELETE', `/vendors/${vendor}/models/${id}`)).status).toBe(204)
   })
 })
 
 describe('a run in a scenario', () => {
-  test('works by its row as it stands, and by free text when it is switched off', async () => {
+  test('follows its row, and free text when the row is switched off', async ({ model, runtime, server }) => {
     const scenario = unique('s')
-    const id = await make('/scenarios', { name: scenario, tools: [], prompts: { planner: 'Be loud.' } })
-    finish()
+    const id = await make(server, '/scenarios', {
+      name: scenario,
+      tools: [],
+      prompts: { planner: 'Be loud.' },
+    })
+    finish(model)
     await runtime.complete({ prompt: 'x', scenario })
-    expect(toolsShown()).toEqual(['update_todos'])
+    expect(toolsShown(model)).toEqual(['update_todos'])
     expect(JSON.stringify(model.requests('planner').at(-1)?.body.messages)).toContain('Be loud.')
-    await call('PATCH', `/scenarios/${id}`, { tools: ['calculate'], prompts: { planner: null } })
-    finish()
+    await call(server, 'PATCH', `/scenarios/${id}`, { tools: ['calculate'], prompts: { planner: null } })
+    finish(model)
     await runtime.complete({ prompt: 'x', scenario })
-    expect(toolsShown()).toEqual(['calculate', 'update_todos'])
+    expect(toolsShown(model)).toEqual(['calculate', 'update_todos'])
     expect(JSON.stringify(model.requests('planner').at(-1)?.body.messages)).not.toContain('Be loud.')
-    await call('PATCH', `/scenarios/${id}`, { status: 'disabled' })
-    finish()
+    await call(server, 'PATCH', `/scenarios/${id}`, { status: 'disabled' })
+    finish(model)
     const run = await runtime.complete({ prompt: 'x', scenario })
-    expect(toolsShown().length).toBeGreaterThan(2)
+    expect(toolsShown(model).length).toBeGreaterThan(2)
     expect((await runtime.stateOf(run.id)).scenario).toBe(scenario)
   })
 
-  test('holds for the later turns of its session, where the request says nothing else', async () => {
+  test('holds for the later turns of its session, where the request says nothing else', async ({
+    model,
+    runtime,
+    server,
+  }) => {
     const [scenario, session_id] = [unique('s'), unique('ses')]
-    await make('/scenarios', { name: scenario, tools: ['calculate'], limits: { max_steps: 5 } })
-    finish()
+    await make(server, '/scenarios', { name: scenario, tools: ['calculate'], limits: { max_steps: 5 } })
+    finish(model)
     await runtime.complete({ prompt: 'x', scenario, session_id })
     model.reset()
     say(model, { planner: [calling(['calculate', { expression: '1+1' }])] })
     const second = await runtime.complete({ prompt: 'y', session_id })
     expect(second.finish_reason).toBe('steps')
-    expect(toolsShown()).toEqual(['calculate', 'update_todos'])
-    finish()
+    expect(toolsShown(model)).toEqual(['calculate', 'update_todos'])
+    finish(model)
     const third = await runtime.complete({
       prompt: 'z',
       session_id,
@@ -149,7 +146,7 @@ describe('a run in a scenario', () => {
       limits: { max_steps: 50 },
     })
     expect(third.finish_reason).toBe('answered')
-    expect(toolsShown()).toEqual(['ask_user', 'update_todos'])
+    expect(toolsShown(model)).toEqual(['ask_user', 'update_todos'])
     expect(nodesOf(await runtime.stateOf(third.id))).toContain('planner')
   })
 })

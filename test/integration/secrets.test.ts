@@ -1,25 +1,24 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect } from 'vitest'
 import type { Database } from '../../src/infra/database/database.ts'
-import { one } from '../../src/infra/database/database.ts'
-import { open, type Sealed, type SealedPlace, seal } from '../../src/infra/secrets/envelope.ts'
+import { queryOne } from '../../src/infra/database/database.ts'
+import {
+  openSealedText,
+  type SealBinding,
+  type SealedText,
+  sealText,
+} from '../../src/infra/secrets/envelope.ts'
+import { rewrapRows } from '../../src/infra/secrets/key-rotation.ts'
 import { createMasterKeys, type MasterKeys } from '../../src/infra/secrets/master-keys.ts'
-import { rewrapRows } from '../../src/infra/secrets/rotate.ts'
-import type { Sql } from '../../src/state/ports.ts'
-import { type Backend, openBackend } from '../support/backend.ts'
+import type { Sql } from '../../src/state/ports/sql.ts'
+import { test } from '../support/integration-test.ts'
 
-let backend: Backend
 let database: Database
-beforeAll(async () => {
-  backend = await openBackend()
-  database = await backend.openDatabase()
+test.beforeAll(async ({ database: d }) => {
+  database = d
   await database.query(
     `INSERT INTO vendors (vendor_id, name, status) VALUES ('ven_1', 'one', 'active'), ('ven_2', 'two', 'active')`,
   )
-})
-afterAll(async () => {
-  await database.close()
-  await backend.drop()
 })
 beforeEach(async () => {
   await database.query('DELETE FROM vendor_keys')
@@ -32,12 +31,12 @@ const old = createMasterKeys(before)
 const both = createMasterKeys(after, [before])
 const never = new AbortController().signal
 
-const keyPlace = (row_id: string, vendor_id = 'ven_1'): SealedPlace => ({
+const keyPlace = (row_id: string, vendor_id = 'ven_1'): SealBinding => ({
   purpose: 'secret',
   vendor_id,
   row_id,
 })
-const endpointPlace = (row_id: string): SealedPlace => ({ purpose: 'headers', vendor_id: 'ven_1', row_id })
+const endpointPlace = (row_id: string): SealBinding => ({ purpose: 'headers', vendor_id: 'ven_1', row_id })
 
 const addKey = async (
   id: string,
@@ -45,7 +44,7 @@ const addKey = async (
   keys: MasterKeys = old,
   vendor = 'ven_1',
 ): Promise<void> => {
-  const { master_key, wrapped_key, sealed } = seal(secret, keyPlace(id, vendor), keys)
+  const { master_key, wrapped_key, sealed } = sealText(secret, keyPlace(id, vendor), keys)
   await database.query(
     `INSERT INTO vendor_keys (key_id, vendor_id, label, master_key, wrapped_key, sealed_secret, last_four, status)
      VALUES ($1, $2, $1, $3, $4, $5, 'xxxx', 'active')`,
@@ -53,7 +52,7 @@ const addKey = async (
   )
 }
 const addEndpoint = async (id: string, headers: string | null): Promise<void> => {
-  const row = headers === null ? null : seal(headers, endpointPlace(id), old)
+  const row = headers === null ? null : sealText(headers, endpointPlace(id), old)
   await database.query(
     `INSERT INTO endpoints (endpoint_id, vendor_id, name, base_url, protocol, master_key, wrapped_key, sealed_headers, status)
      VALUES ($1, 'ven_1', $1, 'https://h', 'openai', $2, $3, $4, 'active')`,
@@ -61,17 +60,17 @@ const addEndpoint = async (id: string, headers: string | null): Promise<void> =>
   )
 }
 const readKey = async (id: string, keys: MasterKeys, sql: Sql = database): Promise<string> => {
-  const row = await one<Sealed & { vendor_id: string }>(
+  const row = await queryOne<SealedText & { vendor_id: string }>(
     sql,
     'SELECT vendor_id, master_key, wrapped_key, sealed_secret AS sealed FROM vendor_keys WHERE key_id = $1',
     [id],
   )
   if (!row) throw new Error(`no row ${id}`)
-  return open(row, keyPlace(id, row.vendor_id), keys).reveal()
+  return openSealedText(row, keyPlace(id, row.vendor_id), keys).reveal()
 }
 const countUnder = async (keys: MasterKeys): Promise<number> =>
   (
-    await one<{ rows: number }>(
+    await queryOne<{ rows: number }>(
       database,
       `SELECT ((SELECT count(*) FROM vendor_keys WHERE master_key = $1) + (SELECT count(*) FROM endpoints WHERE master_key = $1))::int AS rows`,
       [keys.current().name],
@@ -82,7 +81,7 @@ describe('a stored secret', () => {
   test('opens in its row and shows nowhere in the table', async () => {
     await addKey('key_a', 'sk-nightjar-0123')
     expect(await readKey('key_a', old)).toBe('sk-nightjar-0123')
-    const row = await one<{ text: string }>(
+    const row = await queryOne<{ text: string }>(
       database,
       'SELECT to_json(k)::text AS text FROM vendor_keys k',
       [],
@@ -128,12 +127,14 @@ describe('a rotation', () => {
     expect(await shown()).toEqual(rowsBefore)
     const only = createMasterKeys(after)
     for (const n of [0, 99, 100, 102]) expect(await readKey(`key_${n}`, only)).toBe(`secret-${n}`)
-    const end = await one<Sealed>(
+    const end = await queryOne<SealedText>(
       database,
       `SELECT master_key, wrapped_key, sealed_headers AS sealed FROM endpoints WHERE endpoint_id = 'end_1'`,
       [],
     )
-    expect(open(end as Sealed, endpointPlace('end_1'), only).reveal()).toBe('{"x-key":"hidden"}')
+    expect(openSealedText(end as SealedText, endpointPlace('end_1'), only).reveal()).toBe(
+      '{"x-key":"hidden"}',
+    )
   })
 
   test('fails no call of fifty who read and some who write meanwhile', async () => {
@@ -145,11 +146,11 @@ describe('a rotation', () => {
       for (let n = start; going; n = (n + 7) % ids.length, reads++)
         expect(await readKey(ids[n] ?? '', both)).toMatch(new RegExp(`^secret of key_${n}, version \\d+$`))
     }
-    /** A process that has not been told of the new master key yet, and still seals under the one before. */
+    /** A process that does not know the new master key yet, and still seals under the one before. */
     const writer = async (): Promise<void> => {
       for (let version = 1; version <= 3; version++)
         for (const id of ids.slice(0, 10)) {
-          const { master_key, wrapped_key, sealed } = seal(
+          const { master_key, wrapped_key, sealed } = sealText(
             `secret of ${id}, version ${version}`,
             keyPlace(id),
             old,
@@ -172,14 +173,14 @@ describe('a rotation', () => {
     for (const id of ids.slice(0, 10)) expect(await readKey(id, both)).toBe(`secret of ${id}, version 3`)
   })
 
-  test('does not put an old data key over a secret that was changed under its hands', async () => {
+  test('does not put an old data key over a secret that changed meanwhile', async () => {
     await addKey('key_a', 'old secret')
     let changed = false
     const overtaken: Sql = {
       async query<Row>(text: string, values?: readonly unknown[]) {
         if (text.includes('UPDATE') && !changed) {
           changed = true
-          const { wrapped_key, sealed } = seal('new secret', keyPlace('key_a'), old)
+          const { wrapped_key, sealed } = sealText('new secret', keyPlace('key_a'), old)
           await database.query('UPDATE vendor_keys SET wrapped_key = $1, sealed_secret = $2', [
             wrapped_key,
             sealed,
@@ -242,12 +243,12 @@ describe('a rotation', () => {
     expect(await readKey('key_c', createMasterKeys(after))).toBe('c secret')
   })
 
-  test('comes to an end also where somebody never stops writing under another master key, and says so', async () => {
+  test('ends also when another process never stops writing under another master key, and says so', async () => {
     await addKey('key_a', 'a secret')
     const stubborn: Sql = {
       async query<Row>(text: string, values?: readonly unknown[]) {
         if (text.includes('UPDATE')) {
-          const { master_key, wrapped_key, sealed } = seal('a secret', keyPlace('key_a'), old)
+          const { master_key, wrapped_key, sealed } = sealText('a secret', keyPlace('key_a'), old)
           await database.query(
             'UPDATE vendor_keys SET master_key = $1, wrapped_key = $2, sealed_secret = $3',
             [master_key, wrapped_key, sealed],
@@ -260,7 +261,7 @@ describe('a rotation', () => {
     expect(await readKey('key_a', both)).toBe('a secret')
   })
 
-  test('stops when it is told to', async () => {
+  test('stops when it is aborted', async () => {
     await addKey('key_a', 'a secret')
     const stopped = AbortSignal.abort(new Error('enough'))
     await expect(rewrapRows(database, both, stopped)).rejects.toThrow('enough')

@@ -1,26 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect } from 'vitest'
 import type { RunRequest } from '../../src/state/run-request.ts'
 import type { RunView } from '../../src/state/run-view.ts'
-import { type Backend, openBackend, unique } from '../support/backend.ts'
-import { type FakeModel, type FakeReply, startFakeModel } from '../support/fake-model.ts'
+import { unique } from '../support/backend.ts'
+import type { FakeReply } from '../support/fake-model/fake-model.ts'
+import { runtimeTest as test } from '../support/integration-test.ts'
 import { checkInvariants } from '../support/invariants.ts'
 import { calling, say } from '../support/script.ts'
-import { deadline, fakeModels, nodesOf, openTestRuntime, type TestRuntime } from '../support/test-runtime.ts'
-
-let backend: Backend
-let model: FakeModel
-let runtime: TestRuntime
-
-beforeAll(async () => {
-  backend = await openBackend()
-  model = await startFakeModel()
-  runtime = await openTestRuntime(backend, { models: fakeModels(model.baseUrl) })
-})
-afterAll(async () => {
-  await runtime?.close()
-  await model?.close()
-  await backend?.drop()
-})
+import { deadline, nodesOf } from '../support/test-runtime.ts'
 
 type Turn = {
   request?: Partial<RunRequest>
@@ -80,7 +66,10 @@ const kinds: readonly ((nth: number) => Turn)[] = [
         },
 ]
 
-test('a conversation of 30 turns keeps the invariants at each of them, and loses nothing', async () => {
+test('a conversation of 30 turns keeps the invariants at each turn, and loses nothing', async ({
+  model,
+  runtime,
+}) => {
   const session_id = unique('s')
   const runs: RunView[] = []
   for (let nth = 1; nth <= 30; nth++) {

@@ -1,30 +1,22 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect } from 'vitest'
+import { appendAction, createRunLog } from '../../src/engine/runs/run-log.ts'
 import type { Database } from '../../src/infra/database/database.ts'
-import { sha256 } from '../../src/infra/ids.ts'
-import { appendAction } from '../../src/infra/runs/append.ts'
-import { createRunLog } from '../../src/infra/runs/run-log.ts'
-import type { BusinessApi } from '../../src/runtime-api.ts'
+import { sha256 } from '../../src/infra/lib/ids.ts'
+import type { BusinessApi } from '../../src/runtime/api.ts'
 import type { Page } from '../../src/state/run-view.ts'
-import { type Backend, openBackend, unique } from '../support/backend.ts'
-import { type FakeModel, startFakeModel } from '../support/fake-model.ts'
+import { unique } from '../support/backend.ts'
+import type { FakeModel } from '../support/fake-model/fake-model.ts'
+import { runtimeTest as test } from '../support/integration-test.ts'
 import { checkInvariants } from '../support/invariants.ts'
-import { codeOf, count, entry, openWithDatabase, until } from '../support/spine.ts'
-import { deadline, eventsOf, fakeModels, nodesOf, type TestRuntime } from '../support/test-runtime.ts'
+import { codeOf, count, entry, until } from '../support/runs.ts'
+import { deadline, eventsOf, nodesOf, type TestRuntime } from '../support/test-runtime.ts'
 
-let backend: Backend
 let model: FakeModel
 let runtime: TestRuntime
 let database: Database
 
-beforeAll(async () => {
-  backend = await openBackend()
-  model = await startFakeModel()
-  ;({ runtime, database } = await openWithDatabase(backend, { models: fakeModels(model.baseUrl) }))
-})
-afterAll(async () => {
-  await runtime?.close()
-  await model?.close()
-  await backend?.drop()
+test.beforeAll(({ database: d, model: m, runtime: r }) => {
+  ;[database, model, runtime] = [d, m, r]
 })
 
 const api = (): BusinessApi => runtime.of('default')
@@ -120,7 +112,7 @@ describe('lists', () => {
     expect((await other.runs({ limit: 17 })).next_cursor).toBeNull()
   })
 
-  test('stay as they are for who pages on while new ones come', async () => {
+  test('stay stable for a caller that pages while new ones arrive', async () => {
     const other = runtime.of(unique('b'))
     const submit = () => other.submit({ prompt: 'x', user_id: 'u', delay_ms: 86_400_000 })
     const old = [await submit(), await submit(), await submit()].map(({ run }) => run.id)
@@ -178,7 +170,7 @@ describe('deleting a session', () => {
     const first = await admit(file('a', mine), file('b', shared))
     const second = await admit(file('c', shared))
     const log = createRunLog(database, { tenant: 'default', run_id: first.id, epoch: 0 })
-    const result = await log.keepBlob(Buffer.from(unique('a large result')))
+    const result = await log.storeBlob(Buffer.from(unique('a large result')))
     const held = (hash: string) => count(database, 'blobs WHERE sha256 = $1', [hash])
     expect(await held(result)).toBe(1)
     await api().deleteSession(first.session_id)
@@ -216,7 +208,7 @@ describe('deleting a session', () => {
       const appending = (async () => {
         for (let seq = 1; ; seq++) {
           const code = await codeOf(appendAction(database, fence, entry(seq)))
-          if (code !== 'no fault') return code
+          if (code !== 'no error') return code
         }
       })()
       await until('an action', () => count(database, 'actions WHERE run_id = $1', [run.id]))
@@ -249,7 +241,7 @@ describe('a fork', () => {
     expect((await api().session(session_id))?.turns[1]?.answer).toBe('Bye.')
   })
 
-  test('takes the summary of its session along, where it tells of no more than the fork holds', async () => {
+  test('keeps the summary of its session when that covers no more than the fork holds', async () => {
     const session_id = unique('ses')
     const run_id = unique('run')
     const body = JSON.stringify({

@@ -1,22 +1,21 @@
 import { createServer, request as forward } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect } from 'vitest'
 import type { Database } from '../../src/infra/database/database.ts'
-import type { Log } from '../../src/state/ports.ts'
-import { type Backend, openBackend, unique } from '../support/backend.ts'
-import { type FakeModel, startFakeModel } from '../support/fake-model.ts'
+import type { Log } from '../../src/state/ports/log.ts'
+import { openBackend, unique } from '../support/backend.ts'
+import type { FakeModel } from '../support/fake-model/fake-model.ts'
 import { startServer, type TestServer } from '../support/http.ts'
+import { closing, runtimeTest } from '../support/integration-test.ts'
 import { lessonOf } from '../support/memory.ts'
+import { endLease, rowOf, until } from '../support/runs.ts'
 import { calling, say } from '../support/script.ts'
-import { openWithDatabase, rowOf, until } from '../support/spine.ts'
 import { deadline, openTestRuntime, type TestRuntime } from '../support/test-runtime.ts'
 import { type SeenSpan, startTraceCollector, type TraceCollector } from '../support/trace-collector.ts'
 
 /** Real runs, and what a collector got of them. */
 
-let backend: Backend
 let model: FakeModel
-let vendor: Awaited<ReturnType<typeof startVendor>>
 let collector: TraceCollector
 let runtime: TestRuntime
 let database: Database
@@ -59,48 +58,39 @@ const startVendor = async (model: FakeModel) => {
   }
 }
 
-/** Whoever reads spans must not find these: of a user, a model, a tool's arguments, a memory. */
+/** Spans must not contain these: texts of a user, a model, a tool's arguments, a memory. */
 const said = ['zanzibar', 'kilimanjaro', '6*7', 'serengeti', 'ngorongoro', 'the-key-of-this-test']
 
-const traced = (endpoint: string): Backend => ({
-  ...backend,
-  config: {
-    ...backend.config,
-    otlpEndpoint: endpoint,
-    openai: {
-      apiKey: 'the-key-of-this-test',
-      baseUrl: vendor.baseUrl,
-      model: 'thinker',
-      embeddingModel: 'vectors',
-    },
-  },
+const traced = (otlpEndpoint: string, baseUrl: string) => ({
+  otlpEndpoint,
+  openai: { apiKey: 'the-key-of-this-test', baseUrl, model: 'thinker', embeddingModel: 'vectors' },
 })
 const traceWaits = { everyMs: 20, timeoutMs: 20_000 }
 
-beforeAll(async () => {
-  backend = await openBackend()
-  model = await startFakeModel()
-  vendor = await startVendor(model)
-  collector = await startTraceCollector()
-  const opened = await openWithDatabase(traced(collector.url), {
-    traceWaits,
+const test = runtimeTest
+  .extend('vendor', { scope: 'file' }, async ({ model }, { onCleanup }) => {
+    const vendor = await startVendor(model)
+    onCleanup(() => vendor.close())
+    return vendor
+  })
+  .extend('collector', { scope: 'file' }, closing(startTraceCollector))
+  .extend('runtimeOptions', { scope: 'file' }, ({ vendor, collector }) => ({
+    models: null,
+    config: traced(collector.url, vendor.baseUrl),
+    traceDelays: traceWaits,
     concurrency: 1,
     // so long that no renewal comes between: a worker that is overtaken learns of it from the epoch
     leaseMs: 600_000,
     // looks once as it is started: so a test says when
     memory: { everyMs: 600_000 },
+  }))
+  .extend('server', { scope: 'file' }, async ({ runtime }, { onCleanup }) => {
+    const server = await startServer({ runtime, auth: 'off' })
+    onCleanup(() => server.close())
+    return server
   })
-  runtime = opened.runtime
-  database = opened.database
-  server = await startServer({ runtime, auth: 'off' })
-})
-afterAll(async () => {
-  await server?.close()
-  await runtime?.close()
-  await collector?.[Symbol.asyncDispose]()
-  await vendor?.close()
-  await model?.close()
-  await backend?.drop()
+test.beforeAll(({ model: m, collector: c, database: d, runtime: r, server: s }) => {
+  ;[model, collector, database, runtime, server] = [m, c, d, r, s]
 })
 
 const named = (name: string, runId?: string) => (span: SeenSpan) =>
@@ -241,7 +231,7 @@ describe('a run that came by HTTP', () => {
     })
   })
 
-  test('that fails tells the code of its fault, where it was met and at which try', async () => {
+  test('that fails shows the code of its error, its node and its attempt', async () => {
     say(model, { planner: [{ fault: { status: 400, body: { error: { message: 'no zanzibar' } } } }] })
     const reply = await server.call('POST', '/v1/runs/wait', { json: { user_id, prompt: 'zanzibar' } })
     expect(reply.body.status).toBe('failed')
@@ -260,9 +250,8 @@ test('a worker that takes a run over goes on in its trace', async () => {
   const api = runtime.of('default')
   const { run } = await api.submit({ user_id: 'u2', prompt: 'zanzibar' })
   await until('the planner is asked', () => model.held() === 1)
-  const endLease = `UPDATE runs SET lease_until = clock_timestamp() - interval '1 second' WHERE run_id = $1 AND epoch = 1`
-  // its bell makes the idle worker look
-  await database.query(endLease, [run.id])
+  await endLease(database, run.id)
+  // its wake-up makes the idle worker claim
   const other = await api.submit({ user_id: 'u3', prompt: 'kilimanjaro' })
   await until('another has it', async () => (await rowOf(database, run.id)).epoch === 2)
   const view = await api.wait(run, deadline())
@@ -283,21 +272,21 @@ test('a worker that takes a run over goes on in its trace', async () => {
   expect(new Set(works.map(({ attributes }) => attributes['mason.worker.id'])).size).toBe(2)
 })
 
-test('nothing that a user, a model or a tool said, and no key, is in what was sent', () => {
+test('the exported spans contain no text of a user, model or tool, and no key', () => {
   const text = collector.raw.join('\n').toLowerCase()
   expect(text).toContain('invoke_workflow')
   expect(said.filter((word) => text.includes(word))).toEqual([])
 })
 
-test('what became of spans is counted for /metrics', async () => {
+test('spans are counted by result in /metrics', async () => {
   const { text } = await server.call('GET', '/metrics')
   expect(text).toMatch(/mason_trace_spans_total\{result="exported"\} [1-9]/)
   expect(text).toMatch(/mason_trace_spans_total\{result="dropped"\} 0/)
 })
 
-test.each(['refused', 500, 'hang'] as const)(
+test.for(['refused', 500, 'hang'] as const)(
   'a collector that is %s changes nothing for a run',
-  async (how) => {
+  async (how, { vendor }) => {
     const apart = await openBackend()
     const dead = await startTraceCollector()
     const warned: string[] = []
@@ -305,9 +294,8 @@ test.each(['refused', 500, 'hang'] as const)(
     if (how === 'refused') await dead[Symbol.asyncDispose]()
     else dead.behave(how)
     say(model, { planner: [{ text: 'Here.' }] })
-    const { config } = traced(dead.url)
-    const own = { ...apart, config: { ...apart.config, openai: config.openai, otlpEndpoint: dead.url } }
-    const quiet = await openTestRuntime(own, { log, traceWaits: { everyMs: 5, timeoutMs: 100 } })
+    const own = { ...apart, config: { ...apart.config, ...traced(dead.url, vendor.baseUrl) } }
+    const quiet = await openTestRuntime(own, { log, traceDelays: { everyMs: 5, timeoutMs: 100 } })
     try {
       expect(await quiet.complete({ prompt: 'zanzibar' })).toMatchObject({
         status: 'completed',

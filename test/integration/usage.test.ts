@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect } from 'vitest'
 import type { Database } from '../../src/infra/database/database.ts'
-import { createUsageReports } from '../../src/infra/metering/usage-reports.ts'
-import type { KeyEntry } from '../../src/infra/models/ports.ts'
-import type { UsageGroup, UsageReports } from '../../src/state/registry/usage.ts'
-import { type Backend, openBackend } from '../support/backend.ts'
+import { createUsageReports } from '../../src/models/metering/reconciliation.ts'
+import type { KeyEntry } from '../../src/models/ports/model-ports.ts'
+import type { UsageGroup, UsageReports } from '../../src/models/schemas/usage-report.ts'
 import { createFakeRuntime } from '../support/fake-runtime.ts'
 import { type Call, startServer, type TestServer } from '../support/http.ts'
+import { test } from '../support/integration-test.ts'
 import {
   addKey,
   addVendor,
@@ -17,7 +17,6 @@ import {
   usageOf,
 } from '../support/meter.ts'
 
-let backend: Backend
 let database: Database
 let server: TestServer
 let vendors: string[]
@@ -36,23 +35,17 @@ const all = async (query: string): Promise<UsageGroup[]> => {
 /** Days at which the entries below were made, in UTC. */
 const days = ['2021-03-30', '2021-03-31', '2021-04-01']
 
-beforeAll(async () => {
-  backend = await openBackend()
-  database = await backend.openDatabase()
+test.beforeAll(async ({ database: d }) => {
+  database = d
   const fake = createFakeRuntime()
   const usage: UsageReports = createUsageReports(database)
   fake.runtime.admin = { ...fake.runtime.admin, usage }
   server = await startServer({ runtime: fake.runtime, auth: 'required', adminToken: 'the-admin' })
   fake.tokens.set('boss', { business_id: 'acme', roles: ['admin'] })
-
   vendors = [await addVendor(database, 'one vendor'), await addVendor(database, 'another vendor')]
   keys = [await addKey(database, vendors[0] as string), await addKey(database, vendors[1] as string)]
   await enter()
-})
-afterAll(async () => {
-  await server?.close()
-  await database?.close()
-  await backend?.drop()
+  return () => server.close()
 })
 
 /** 60 requests: even ones of acme to the first vendor in USD, odd ones of globex to the second in CNY; users u0 to u2. */
@@ -198,7 +191,7 @@ describe('GET /admin/v1/usage', () => {
 
   test.each([
     ['?group_by=vendor,colour', '/group_by', '"colour" is not known'],
-    ['?group_by=day,day', '/group_by', '"day" stands twice'],
+    ['?group_by=day,day', '/group_by', '"day" appears twice'],
     ['?from=yesterday', '/from', 'must be a day'],
     ['?from=2021-02-30', '/from', 'must be a day'],
     ['?to=0001-01-01', '/to', ''],
@@ -213,7 +206,7 @@ describe('GET /admin/v1/usage', () => {
     expect(reply.body.errors[0].detail).toContain(detail)
   })
 
-  test('is for the admin token alone', async () => {
+  test('is open to the admin token alone', async () => {
     expect((await call('GET', '', { token: 'boss' })).status).toBe(403)
     expect((await call('POST', '/reconcile', { token: 'boss', json: {} })).status).toBe(403)
   })

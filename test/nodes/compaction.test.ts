@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { promptBudget } from '../../src/state/context/budget.ts'
-import { compactableOf, isCompactionDue, summaryByRules } from '../../src/state/context/compaction.ts'
+import { computePromptBudget } from '../../src/context/budget.ts'
+import { findCompactable, isCompactionDue, summarizeByRules } from '../../src/context/compaction.ts'
 import { MasonError } from '../../src/state/errors.ts'
-import { fold } from '../../src/state/fold.ts'
-import type { ModelRequest, Models } from '../../src/state/ports.ts'
-import { estimateTokens } from '../../src/state/tokens.ts'
+import { foldActions } from '../../src/state/fold.ts'
+import type { ModelRequest, Models } from '../../src/state/ports/models.ts'
+import { estimateTokens } from '../../src/state/text/tokens.ts'
 import { answer, body, plan, stateOf } from '../support/actions.ts'
 import { checkInvariants } from '../support/invariants.ts'
 import { type MemoryRun, memoryRun, modelsOf, type Said, workOn } from '../support/memory-run.ts'
@@ -25,7 +25,7 @@ const longRun = async (said: Said | Error, offline = false) => {
   const small: Models = {
     ...models,
     window: () => window,
-    describe: () => ({ name: 'small', offline, base_url: null }),
+    describe: () => ({ name: 'small', capabilities: offline ? ['rules-only'] : [], base_url: null }),
   }
   const { state } = await workOn(graph, memory, { models: small })
   return { memory, state, requests: models.requests, compactions: compactionsOf(memory) }
@@ -54,7 +54,7 @@ describe('compaction', () => {
     // the log keeps what the prompt no longer shows
     expect(JSON.stringify(memory.rows)).toContain('found 1: word')
     for (const request of requests)
-      expect(estimateTokens(promptOf(request))).toBeLessThanOrEqual(promptBudget('planner', window))
+      expect(estimateTokens(promptOf(request))).toBeLessThanOrEqual(computePromptBudget('planner', window))
   })
 
   test('comes at most once for so many tokens, however the run goes on', async () => {
@@ -71,7 +71,7 @@ describe('compaction', () => {
     ['cannot be reached', new MasonError('model_unavailable', 'down')],
     ['writes no JSON', { text: 'Well.' }],
     ['gives an empty summary', { text: '{"summary":"  "}' }],
-  ])('is made by rules where its model %s', async (_, said) => {
+  ])('is made by rules when its model %s', async (_, said) => {
     const { state, compactions, memory } = await longRun(said)
     checkInvariants(state)
     expect(memory.ended?.outcome.reason).toBe('answered')
@@ -82,7 +82,7 @@ describe('compaction', () => {
   })
 
   test('asks no model where there are only rules', async () => {
-    const { requests, compactions } = await longRun(new Error('nobody asks'), true)
+    const { requests, compactions } = await longRun(new Error('no model is called'), true)
     expect(compactions.length).toBeGreaterThan(0)
     expect(requests.filter(({ role }) => role === 'compaction')).toEqual([])
   })
@@ -93,14 +93,14 @@ describe('compaction', () => {
       return { seq, turn, body: body('load-session'), patch: { prompts: 'Go on', chat_history } }
     }
     const rows = [said(1, 1), said(3, 2), said(4, 3), said(5, 4)]
-    const state = fold(rows)
+    const state = foldActions(rows)
     expect(state.action_history[1]).toEqual([])
     expect(isCompactionDue(state, 1000)).toBe(true)
-    const { ranges } = compactableOf(state)
+    const { ranges } = findCompactable(state)
     expect(ranges).toEqual([[1, 1]])
     const result = { text: 'said', compacted: ranges.map(([from, to]) => [from, to]) }
     const summed = { seq: 5, turn: 5, body: body('compaction', { result }), patch: {} }
-    expect(isCompactionDue(fold([...rows, summed]), 1000)).toBe(false)
+    expect(isCompactionDue(foldActions([...rows, summed]), 1000)).toBe(false)
   })
 
   test('by rules drops what is least relevant first and carries the summary before it on', () => {
@@ -108,9 +108,12 @@ describe('compaction', () => {
       plan([{ tool: 'look', args: { n } }]),
       { ...answer('look', 0, { text: `text ${n} ${'word '.repeat(30)}` }), relevance: n === 2 ? 0.9 : 0.1 },
     ]).flat()
-    const compactable = compactableOf(stateOf([body('load-session'), ...bodies]))
+    const compactable = findCompactable(stateOf([body('load-session'), ...bodies]))
     expect(compactable.ranges).toEqual([[2, 15]])
-    const text = summaryByRules({ ...compactable, before: { id: 1, text: 'said before', ranges: [] } }, 150)
+    const text = summarizeByRules(
+      { ...compactable, previous: { id: 1, text: 'said before', ranges: [] } },
+      150,
+    )
     expect(text).toMatch(/^said before\n/)
     expect(text).toContain('text 2 word')
     expect(text).not.toContain('text 0 word')

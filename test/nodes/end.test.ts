@@ -25,7 +25,7 @@ describe('the end by a limit', () => {
     expect(outcome).toEqual({ status: 'completed', reason: 'steps' })
   })
 
-  test('gives by rule what was found, without a further call', async () => {
+  test('gives the results by rule, without a further call', async () => {
     const { answer, models, state } = await limited({ limits: { max_steps: 8 } })
     expect(answer).toBe(
       'This is not a full answer: the limit of steps was reached. What was found so far:\n- found 1\n- found 2',

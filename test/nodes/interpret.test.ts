@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { type AnyTool, defineTool } from '../../src/graph/tool.ts'
-import { interpret } from '../../src/nodes/planner/interpret.ts'
+import { type AnyTool, defineTool } from '../../src/graph/definitions.ts'
+import { interpretReply } from '../../src/nodes/planner/interpret.ts'
 import { reply, type Said } from '../support/memory-run.ts'
 
 const tool = (name: string, pure: boolean): AnyTool =>
@@ -17,7 +17,7 @@ const tool = (name: string, pure: boolean): AnyTool =>
   })
 const tools = [tool('look', true), tool('send', false)]
 const outputs = [tool('answer', true), tool('report', true)]
-const read = (said: Said) => interpret(reply(said), tools, outputs)
+const read = (said: Said) => interpretReply(reply(said), tools, outputs)
 const call = (name: string, args: unknown = { query: 'q' }, id?: string) => ({
   name,
   arguments: args,
@@ -34,7 +34,7 @@ describe('reading a reply of the planner', () => {
         { index: 1, id: 'y', tool: 'look', args: { query: 'a' } },
       ],
       block: 'parallel',
-      faults: [],
+      errors: [],
     })
   })
 
@@ -42,7 +42,7 @@ describe('reading a reply of the planner', () => {
     expect(read({ tool_calls: [call('look'), call('send')] }).block).toBe('sequential')
   })
 
-  test('an id that stands twice is told apart', () => {
+  test('an id that appears twice is made unique', () => {
     const ids = read({ tool_calls: [call('look', undefined, 'x'), call('look', undefined, 'x')] }).calls.map(
       ({ id }) => id,
     )
@@ -53,23 +53,23 @@ describe('reading a reply of the planner', () => {
     ['{"query": "half', /not a JSON object/],
     ['["a list"]', /not a JSON object/],
     ['"text"', /not a JSON object/],
-    [{ query: 1 }, /arguments of look do not check.*query/s],
-    [{ query: 'q', more: 1 }, /arguments of look do not check.*more/s],
-  ])('arguments %j are refused with what is wrong', (args, fault) => {
+    [{ query: 1 }, /arguments of look are invalid.*query/s],
+    [{ query: 'q', more: 1 }, /arguments of look are invalid.*more/s],
+  ])('arguments %j are refused with what is wrong', (args, message) => {
     const found = read({ tool_calls: [call('look', args)] })
     expect(found.calls).toEqual([])
-    expect(found.faults[0]?.fault).toMatch(fault)
+    expect(found.errors[0]?.error).toMatch(message)
   })
 
   test('a tool that is not there is refused with those that are', () => {
-    expect(read({ tool_calls: [call('fly')] }).faults[0]?.fault).toBe(
+    expect(read({ tool_calls: [call('fly')] }).errors[0]?.error).toBe(
       'there is no tool "fly"; the tools are: look, send',
     )
   })
 
   test('no arguments at all stand for none', () => {
     expect(read({ tool_calls: [call('report', '')] })).toMatchObject({
-      faults: [],
+      errors: [],
       output: { tool: 'report' },
     })
   })
@@ -94,8 +94,8 @@ describe('reading a reply of the planner', () => {
     })
     expect(found.calls.map(({ tool }) => tool)).toEqual(['look'])
     expect(found.todos[0]?.wanted).toEqual([{ id: 'a', task: 'do a' }])
-    expect(read({ tool_calls: [call('update_todos', { todos: 'none' })] }).faults[0]?.fault).toMatch(
-      /arguments of update_todos do not check/,
+    expect(read({ tool_calls: [call('update_todos', { todos: 'none' })] }).errors[0]?.error).toMatch(
+      /arguments of update_todos are invalid/,
     )
   })
 })

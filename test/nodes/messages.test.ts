@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { plannerMessages } from '../../src/nodes/planner/messages.ts'
 import { applyAction } from '../../src/state/fold.ts'
-import type { ModelMessage } from '../../src/state/ports.ts'
+import type { ModelMessage } from '../../src/state/ports/model-messages.ts'
 import { type ActionBody, emptyState, type RuntimeState } from '../../src/state/runtime-state.ts'
 import { answer, body, plan, stateOf, todo } from '../support/actions.ts'
+import { plannerMessages } from '../support/prompts.ts'
 
 const options = { budget: 64_000, canOpen: true }
 const isClosing = (message: ModelMessage | undefined): boolean =>
@@ -24,7 +24,7 @@ const rounds = fc.array(
   }),
   { maxLength: 6 },
 )
-const laid = ({ tools, gap, todos }: Round, round: number): (ActionBody | [ActionBody, object])[] => [
+const toBodies = ({ tools, gap, todos }: Round, round: number): (ActionBody | [ActionBody, object])[] => [
   [
     plan(Array.from({ length: tools }, (_, n) => ({ tool: `t${n}`, id: `r${round}c${n}` }))),
     { todos: Array.from({ length: todos }, (_, n) => todo(`todo${n}`, { retry: round })) },
@@ -55,7 +55,7 @@ describe("the planner's messages", () => {
         const opening = [body('load-session', { next: ['planner'] })]
         let before = lasting(stateOf(opening))
         for (let n = 1; n <= all.length; n++) {
-          const after = lasting(stateOf([...opening, ...all.slice(0, n).flatMap(laid)]))
+          const after = lasting(stateOf([...opening, ...all.slice(0, n).flatMap(toBodies)]))
           expect(after.slice(0, before.length)).toEqual(before)
           expect(after.length).toBeGreaterThan(before.length)
           before = after
@@ -69,7 +69,7 @@ describe("the planner's messages", () => {
     fc.assert(
       fc.property(rounds, fc.constantFrom(1000, 64_000), (all, budget) => {
         let state = emptyState
-        const bodies = [body('load-session', { next: ['planner'] }), ...all.flatMap(laid)]
+        const bodies = [body('load-session', { next: ['planner'] }), ...all.flatMap(toBodies)]
         for (const [at, entry] of bodies.entries()) {
           const [one, patch] = Array.isArray(entry) ? entry : [entry, {}]
           const result = one.result.call ? { ...one.result, text: `${at} ${'x'.repeat(400)}` } : one.result

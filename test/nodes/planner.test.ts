@@ -104,7 +104,7 @@ describe('the planner', () => {
     expect(closed.requests).toHaveLength(1)
   })
 
-  test('a model that will not stop planning is taken at its word, or given up', async () => {
+  test('a model that does not stop planning gets its text as the answer, or fails', async () => {
     const worded = await planned([{ text: 'I plan.', tool_calls: [todos(task('a'))] }])
     expect(worded.memory.ended?.result.answer).toBe('I plan.')
     const silent = await planned([{ tool_calls: [todos(task('a'))] }])
@@ -131,13 +131,13 @@ describe('the planner', () => {
     ['bad JSON', look('{"q":'), /not a JSON object/],
     ['an unknown tool', { tool_calls: [{ name: 'fly', arguments: {} }] }, /there is no tool "fly"/],
     ['an empty reply', { text: '  ' }, /the reply was empty/],
-  ])('%s is corrected within the same action', async (_, said, fault) => {
+  ])('%s is corrected within the same action', async (_, said, message) => {
     const { plans, requests } = await planned([said, { text: 'Then so.' }])
     expect(plans).toHaveLength(1)
     expect(plans[0]?.usage.total_tokens).toBe(30)
     expect(requests[1]?.messages.at(-1)).toMatchObject({
       role: 'user',
-      content: expect.stringMatching(fault),
+      content: expect.stringMatching(message),
     })
     const broken = requests[1]?.messages.filter(
       (message) => message.role === 'assistant' && message.content === '' && !message.tool_calls,
@@ -190,7 +190,7 @@ describe('the planner', () => {
     ])
   })
 
-  test('is told to plan anew when a step came back without anything new', async () => {
+  test('is asked for a new plan when a step brought nothing new', async () => {
     const { requests, memory } = await planned([look(), look(), { text: 'Nothing new.' }])
     expect(JSON.stringify(requests[1]?.messages)).not.toMatch(/No progress/)
     expect(requests[2]?.messages.at(-1)?.content).toMatch(/No progress: look was called.*twice/)

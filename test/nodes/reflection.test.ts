@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { finishTodos, startTodos } from '../../src/nodes/planner/todo-moves.ts'
-import { byRule, fromReply } from '../../src/nodes/reflection/judge.ts'
-import { moveTodos } from '../../src/nodes/reflection/move-todos.ts'
+import { finishTodos, startTodos } from '../../src/nodes/planner/todo-progress.ts'
+import { reflectByRule, toReflection } from '../../src/nodes/reflection/judge.ts'
+import { updateTodoStatuses } from '../../src/nodes/reflection/reflection.node.ts'
 import type { AnsweredCall } from '../../src/state/calls.ts'
 import type { Todo } from '../../src/state/runtime-state.ts'
 import { answer, todo } from '../support/actions.ts'
@@ -26,22 +26,22 @@ const move = (
   calls: AnsweredCall[],
   said: { id: string; status: Todo['status'] }[] = [],
   isPure = false,
-) => moveTodos(todos, calls, { ...judged, todos: said }, now, { isPure: () => isPure })
+) => updateTodoStatuses(todos, calls, { ...judged, todos: said }, now, { isPure: () => isPure })
 
 describe('reflection by rule', () => {
-  test('takes what came without error as good', () => {
-    expect(byRule([answered(4, 'look')])).toMatchObject({
+  test('rates results without error as good', () => {
+    expect(reflectByRule([answered(4, 'look')])).toMatchObject({
       is_sufficient: true,
       knowledge_gap: '',
       judged: [{ id: 4, relevance: 0.7, important: true }],
     })
   })
 
-  test('takes what failed as the gap, in few words however much failed', () => {
-    const found = byRule([answered(4, 'look'), answered(5, 'send', 'no answer')])
+  test('names the errors as the gap, in few words however many there are', () => {
+    const found = reflectByRule([answered(4, 'look'), answered(5, 'send', 'no answer')])
     expect(found).toMatchObject({ is_sufficient: false, knowledge_gap: 'send: no answer' })
     expect(found.judged[1]).toEqual({ id: 5, relevance: 0.1, important: false })
-    const many = byRule(Array.from({ length: 300 }, (_, id) => answered(id, 'send', 'x'.repeat(1000))))
+    const many = reflectByRule(Array.from({ length: 300 }, (_, id) => answered(id, 'send', 'x'.repeat(1000))))
     expect(many.knowledge_gap.length).toBeLessThanOrEqual(4000)
   })
 })
@@ -55,7 +55,7 @@ describe("reflection by a model's reply", () => {
         { id: 99, relevance: 1 },
       ],
     }
-    expect(fromReply(reply, [answered(4, 'look')])).toEqual({
+    expect(toReflection(reply, [answered(4, 'look')])).toEqual({
       reasoning: '',
       is_sufficient: false,
       knowledge_gap: '',
@@ -156,7 +156,7 @@ describe('the reflection node', () => {
     await workOn(await graphWith([tool]), memory, { models })
     return {
       asked: models.requests.filter(({ role }) => role === 'reflection'),
-      laid: memory.rows.find(({ body }) => body.node === 'reflection')?.body,
+      appended: memory.rows.find(({ body }) => body.node === 'reflection')?.body,
       status: memory.ended?.outcome.status,
     }
   }
@@ -165,18 +165,18 @@ describe('the reflection node', () => {
   }
 
   test('asks no model where every result came without error from a pure tool', async () => {
-    const { asked, laid } = await ran(true, good)
+    const { asked, appended } = await ran(true, good)
     expect(asked).toEqual([])
-    expect(laid?.result).toMatchObject({ by: 'rules', is_sufficient: true })
+    expect(appended?.result).toMatchObject({ by: 'rules', is_sufficient: true })
   })
 
   test('asks a model about what failed, and about tools that change something', async () => {
     expect((await ran(true, good, true)).asked).toHaveLength(1)
-    const { asked, laid } = await ran(false, good)
+    const { asked, appended } = await ran(false, good)
     expect(asked[0]?.messages[1]?.content).toMatch(
       /# Request\nWhat\?\n\n# Results\n## Action 4: look \{\}\n<data-\w+ origin="tool" trusted="no">\nseen\n/,
     )
-    expect(laid).toMatchObject({
+    expect(appended).toMatchObject({
       preparation: 'It fits.',
       result: { by: 'model', judged: [{ id: 4, relevance: 0.9, important: true }] },
       usage: { total_tokens: 15 },
@@ -188,13 +188,16 @@ describe('the reflection node', () => {
     ['JSON of another shape', '{"ok":1}'],
     ['nothing', ''],
   ])('falls back to rules when the reply is %s, and counts its tokens', async (_, text) => {
-    const { laid, status } = await ran(false, { text })
-    expect(laid).toMatchObject({ result: { by: 'rules', is_sufficient: true }, usage: { total_tokens: 15 } })
+    const { appended, status } = await ran(false, { text })
+    expect(appended).toMatchObject({
+      result: { by: 'rules', is_sufficient: true },
+      usage: { total_tokens: 15 },
+    })
     expect(status).toBe('completed')
   })
 
   test('reads JSON in a code fence and beside words', async () => {
     for (const text of [`\`\`\`json\n${good.text}\n\`\`\``, `Here it is: ${good.text} – done.`])
-      expect((await ran(false, { text })).laid?.result.by).toBe('model')
+      expect((await ran(false, { text })).appended?.result.by).toBe('model')
   })
 })

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { jsonLines, type Running, runCli, startCli } from '../support/cli.ts'
-import { type FakeModel, startFakeModel } from '../support/fake-model.ts'
-import { until } from '../support/spine.ts'
+import { type FakeModel, startFakeModel } from '../support/fake-model/fake-model.ts'
+import { until } from '../support/runs.ts'
 
 const orders = join(import.meta.dirname, '..', '..', 'examples', 'data', 'orders.csv')
 
@@ -56,18 +56,18 @@ describe('the command line', () => {
     [['nope'], /unknown command/],
     [['run'], /missing required argument/],
     [['run', ' '], /the prompt is empty/],
-    [['run', 'x', '--file', 'nowhere.csv'], /there is no file nowhere\.csv/],
-    [['run', 'x', '--user', 'a b'], /--user "a b" is no id/],
+    [['run', 'x', '--file', 'nowhere.csv'], /nowhere\.csv does not exist/],
+    [['run', 'x', '--user', 'a b'], /--user "a b" is not a valid id/],
     [['serve', '--role', 'king'], /Allowed choices are all, api, worker/],
     [['serve', '--port', 'eighty'], /PORT must be a whole number/],
     [['worker'], /DATABASE_URL is missing[\s\S]*REDIS_URL is missing/],
-  ])('%j is a mistake of use: exit code 2', async (args, wanted) => {
+  ])('%j is a usage error: exit code 2', async (args, wanted) => {
     const { code, stdout, stderr } = await runCli(args, { cwd: root })
     expect([code, stdout]).toEqual([2, ''])
     expect(stderr).toMatch(wanted)
   })
 
-  test('tells all faulty settings at once, with their remedies and without their secrets', async () => {
+  test('reports all invalid settings at once, with their remedies and without their secrets', async () => {
     const env = { DATABASE_URL: 'mysql://mason:hunter2@h/x', PORT: '-1', LOG_LEVEL: 'loud' }
     const { code, stderr } = await runCli(['serve'], { cwd, env })
     expect(code).toBe(2)
@@ -84,7 +84,7 @@ describe('the command line', () => {
     expect(stderr).not.toMatch(/hunter2|\n +at /)
   })
 
-  test('doctor names what is wrong and how to mend it', async () => {
+  test('doctor names what is wrong and how to fix it', async () => {
     expect(await runCli(['doctor'], { cwd })).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(/opens and is up to date[\s\S]*offline model[\s\S]*all is well/),
@@ -100,7 +100,7 @@ describe('the command line', () => {
     const { code, stdout } = await runCli(['doctor'], { cwd, env })
     expect(code).toBe(1)
     expect(stdout).toMatch(
-      /FAULT {2}database {2}.*ECONNREFUSED[\s\S]*FAULT {2}queue[\s\S]*does not list the model/,
+      /ERROR {2}database {2}.*ECONNREFUSED[\s\S]*ERROR {2}queue[\s\S]*does not list the model/,
     )
     expect(stdout).not.toContain('hunter2')
   })
@@ -125,7 +125,7 @@ describe('mason run, embedded', () => {
     expect(stdout).toMatch(/failed in planner: .*\(model_unauthorized\)/)
   })
 
-  test('ends with 3 when it asks something that nobody here can answer', async () => {
+  test('ends with 3 when it asks a question without a terminal', async () => {
     const args = { question: 'Which year?', options: ['2024', '2025'] }
     model.script({ planner: [{ tool_calls: [{ name: 'ask_user', arguments: args }] }] })
     const { code, stdout } = await runCli(['run', 'sum it up'], { cwd, env: withModel() })
@@ -133,7 +133,7 @@ describe('mason run, embedded', () => {
     expect(stdout).toMatch(/Which year\?\n1\) 2024\n2\) 2025\nto answer: .*\/v1\/runs\/run_/)
   })
 
-  test('is cancelled by Ctrl-C with 130; meanwhile nobody else gets its folder', async () => {
+  test('is cancelled by Ctrl-C with 130; meanwhile no other process gets its folder', async () => {
     model.script({ '*': [{ text: 'too late', hold: true }] })
     const running = startCli(['run', 'take your time'], { cwd, env: withModel() })
     await asked(running)

@@ -2,11 +2,11 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
-import type { Config } from '../../src/infra/config.ts'
+import type { Config } from '../../src/infra/config/config.ts'
 import type { RunView } from '../../src/state/run-view.ts'
 import type { RuntimeState } from '../../src/state/runtime-state.ts'
 import { baseConfig } from '../support/backend.ts'
-import { startFakeModel } from '../support/fake-model.ts'
+import { startFakeModel } from '../support/fake-model/fake-model.ts'
 import { checkInvariants } from '../support/invariants.ts'
 import { createProcesses } from '../support/processes.ts'
 import { calling, say } from '../support/script.ts'
@@ -31,13 +31,13 @@ describe('the embedded runtime', () => {
       ...task,
       submit: { prompt: 'What is six times seven?', user_id: 'u1' },
     })
-    const { run_id } = await first.told('submitted')
+    const { run_id } = await first.reported('submitted')
     await model.received(2, 'planner')
     first.signal('SIGKILL')
     await first.exited
 
     const second = await processes.start({ ...task, waitFor: run_id })
-    const done = await second.told('done')
+    const done = await second.reported('done')
     const run = done.run as RunView
     const state = done.state as RuntimeState
     expect(run).toMatchObject({ id: run_id, status: 'completed', answer: 'It is 42.' })

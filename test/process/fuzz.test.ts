@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import suite from '../chaos/suites/fuzz.suite.ts'
+import suite from '../../chaos/suites/fuzz.suite.ts'
 import { serversMissing } from '../support/processes.ts'
 import { onServers } from './servers.ts'
 
 describe.skipIf(serversMissing !== null)(onServers('malformed requests and jobs'), () => {
-  test('are refused by name, harm nobody and are never lost in silence', async () => {
+  test('are refused by name, do no harm and are never lost silently', async () => {
     const signal = AbortSignal.timeout(110_000)
     const { figures, failures } = await suite.run({ seed: 7, scale: 0.03, say() {}, signal })
     expect(failures).toEqual([])

@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Database } from '../../src/infra/database/database.ts'
-import { openDatabase } from '../../src/infra/database/open.ts'
-import { open, type Sealed, seal } from '../../src/infra/secrets/envelope.ts'
+import { openDatabase } from '../../src/infra/database/open-database.ts'
+import { silentLog } from '../../src/infra/lib/silent-log.ts'
+import { openSealedText, type SealedText, sealText } from '../../src/infra/secrets/envelope.ts'
 import { openMasterKeys } from '../../src/infra/secrets/master-key-files.ts'
 import { createMasterKeys, type MasterKeys } from '../../src/infra/secrets/master-keys.ts'
-import { silentLog } from '../../src/infra/silent-log.ts'
 import { baseConfig } from '../support/backend.ts'
 import { runCli, startCli } from '../support/cli.ts'
 import { openOwnServers, serversMissing } from '../support/processes.ts'
@@ -20,7 +20,7 @@ const addKeys = async (database: Database, keys: MasterKeys, count: number): Pro
   await database.query(`INSERT INTO vendors (vendor_id, name, status) VALUES ('ven_1', 'one', 'active')`)
   for (let n = 0; n < count; n++) {
     const id = `key_${n}`
-    const { master_key, wrapped_key, sealed } = seal(secretOf(id), placeOf(id), keys)
+    const { master_key, wrapped_key, sealed } = sealText(secretOf(id), placeOf(id), keys)
     await database.query(
       `INSERT INTO vendor_keys (key_id, vendor_id, label, master_key, wrapped_key, sealed_secret, last_four, status)
        VALUES ($1, 'ven_1', $1, $2, $3, $4, 'xxxx', 'active')`,
@@ -33,10 +33,11 @@ const readKeys = async (
   database: Database,
   keys: MasterKeys,
 ): Promise<{ count: number; under: string[] }> => {
-  const { rows } = await database.query<Sealed & { key_id: string }>(
+  const { rows } = await database.query<SealedText & { key_id: string }>(
     'SELECT key_id, master_key, wrapped_key, sealed_secret AS sealed FROM vendor_keys',
   )
-  for (const row of rows) expect(open(row, placeOf(row.key_id), keys).reveal()).toBe(secretOf(row.key_id))
+  for (const row of rows)
+    expect(openSealedText(row, placeOf(row.key_id), keys).reveal()).toBe(secretOf(row.key_id))
   return { count: rows.length, under: [...new Set(rows.map(({ master_key }) => master_key))] }
 }
 
@@ -72,13 +73,13 @@ describe('mason keys rotate, embedded', () => {
     await cp(join(root, 'template'), join(cwd, '.mason'), { recursive: true })
   })
 
-  test('puts all under a new master key, says so, and leaves one file that is for its owner only', async () => {
+  test('puts all secrets under a new master key, says so, and leaves one file that only its owner can read', async () => {
     const folder = join(cwd, '.mason')
     const before = (await openMasterKeys(configOf(folder))).current().name
     const { code, stdout, stderr } = await runCli(['keys', 'rotate'], { cwd })
     expect([code, stderr]).toEqual([0, ''])
     const now = (await openMasterKeys(configOf(folder))).current().name
-    expect(stdout).toContain(`made a new master key, ${now}`)
+    expect(stdout).toContain(`created a new master key, ${now}`)
     expect(stdout).toContain('40 rows rewrapped')
     expect(stdout).not.toContain('nightjar')
     expect(now).not.toBe(before)
@@ -119,14 +120,14 @@ describe('mason keys rotate, embedded', () => {
     const { code, stdout } = await runCli(['keys', 'rotate'], { cwd })
     expect(code).toBe(1)
     expect(stdout).toMatch(
-      /39 rows rewrapped\nFAULT {2}.*key_7 .*0123456789abcdef[\s\S]*-> .*keys\/key_7\/rotate/,
+      /39 rows rewrapped\nERROR {2}.*key_7 .*0123456789abcdef[\s\S]*-> .*keys\/key_7\/rotate/,
     )
     expect(await readdir(folder)).toContain('master-key.previous')
     await lookInto(folder, (database) => database.query(`DELETE FROM vendor_keys WHERE key_id = 'key_7'`))
     const again = await runCli(['keys', 'rotate'], { cwd })
     expect(again).toMatchObject({
       code: 0,
-      stdout: expect.stringContaining('went on with an earlier rotation'),
+      stdout: expect.stringContaining('continued an interrupted rotation'),
     })
     expect(await readdir(folder)).not.toContain('master-key.previous')
   })
@@ -145,7 +146,7 @@ describe('mason keys rotate, embedded', () => {
     ).toEqual({ count: 40, under: [name] })
   })
 
-  test('without a word what to do is a mistake of use', async () => {
+  test('without a subcommand is a usage error', async () => {
     const { code, stderr } = await runCli(['keys'], { cwd })
     expect([code, stderr]).toEqual([2, expect.stringContaining('rotate')])
   })
@@ -166,12 +167,12 @@ describe.skipIf(serversMissing)('mason keys rotate, served', () => {
       const steps = await rotate({})
       expect(steps).toMatchObject({ code: 0, stderr: '' })
       expect(steps.stdout).toMatch(
-        /no row had to be rewrapped[\s\S]*1\.[\s\S]*MASON_PREVIOUS_MASTER_KEYS[\s\S]*2\.[\s\S]*3\./,
+        /no row needed rewrapping[\s\S]*1\.[\s\S]*MASON_PREVIOUS_MASTER_KEYS[\s\S]*2\.[\s\S]*3\./,
       )
 
       const lost = await rotate({ MASON_MASTER_KEY: after })
       expect(lost.code).toBe(1)
-      expect(lost.stdout.match(/FAULT/g)).toHaveLength(20)
+      expect(lost.stdout.match(/ERROR/g)).toHaveLength(20)
 
       const keys = createMasterKeys(after, [before])
       let going = true
@@ -182,7 +183,7 @@ describe.skipIf(serversMissing)('mason keys rotate, served', () => {
       going = false
       await reading
       expect(done).toMatchObject({ code: 0, stderr: '' })
-      expect(done.stdout).toMatch(/20 rows rewrapped[\s\S]*take MASON_PREVIOUS_MASTER_KEYS out/)
+      expect(done.stdout).toMatch(/20 rows rewrapped[\s\S]*remove MASON_PREVIOUS_MASTER_KEYS/)
       expect(await readKeys(database, createMasterKeys(after))).toMatchObject({ count: 20 })
       for (const { stdout } of [steps, lost, done]) expect(stdout).not.toMatch(/nightjar|AQEBAQ|AgICAg/)
     } finally {
@@ -191,7 +192,7 @@ describe.skipIf(serversMissing)('mason keys rotate, served', () => {
     }
   })
 
-  test('without a master key is a fault of the settings', async () => {
+  test('without a master key is an error of the settings', async () => {
     const env = { DATABASE_URL: 'postgres://h/x' }
     const { code, stderr } = await runCli(['keys', 'rotate'], { cwd: tmpdir(), env })
     expect([code, stderr]).toEqual([2, expect.stringContaining('MASON_MASTER_KEY is missing')])

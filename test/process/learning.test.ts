@@ -1,14 +1,14 @@
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { type Database, one } from '../../src/infra/database/database.ts'
-import { ensureBusiness } from '../../src/infra/runs/admit.ts'
+import { ensureBusiness } from '../../src/accounts/businesses.ts'
+import { type Database, queryOne } from '../../src/infra/database/database.ts'
 import { type Backend, unique } from '../support/backend.ts'
-import { type FakeModel, type FakeReply, startFakeModel } from '../support/fake-model.ts'
+import { type FakeModel, type FakeReply, startFakeModel } from '../support/fake-model/fake-model.ts'
 import { lessonOf } from '../support/memory.ts'
 import { createProcesses, openOwnServers, serversMissing, type WorkerProcess } from '../support/processes.ts'
+import { count, openWithDatabase, until } from '../support/runs.ts'
 import { say } from '../support/script.ts'
 import { urlOf } from '../support/setup-served.ts'
-import { count, openWithDatabase, until } from '../support/spine.ts'
 import { deadline, fakeModels, type TestRuntime } from '../support/test-runtime.ts'
 import { onServers } from './servers.ts'
 
@@ -61,10 +61,10 @@ describe.skipIf(serversMissing !== null)(onServers('a worker that is killed whil
     memories: await count(database, 'memories WHERE user_id = $1', [user_id]),
     sources: await count(database, 'memory_sources WHERE user_id = $1', [user_id]),
     profile: (
-      await one<{ profile: object }>(database, 'SELECT profile FROM users WHERE user_id = $1', [user_id])
+      await queryOne<{ profile: object }>(database, 'SELECT profile FROM users WHERE user_id = $1', [user_id])
     )?.profile,
     summary: (
-      await one<{ summary: string }>(database, 'SELECT summary FROM sessions WHERE session_id = $1', [
+      await queryOne<{ summary: string }>(database, 'SELECT summary FROM sessions WHERE session_id = $1', [
         session_id,
       ])
     )?.summary,
@@ -85,7 +85,7 @@ describe.skipIf(serversMissing !== null)(onServers('a worker that is killed whil
     waiting: 0,
   }
 
-  test('while the model thinks: another asks again, and all is learned once', async () => {
+  test('a learner that dies while the model answers: another asks again, and all is learned once', async () => {
     const user_id = unique('clara')
     const { worker, run } = await teach(user_id, { hold: true, text: lesson }, { text: lesson })
     await model.received(1, 'distill', deadline())
@@ -97,7 +97,7 @@ describe.skipIf(serversMissing !== null)(onServers('a worker that is killed whil
     expect(model.requests('distill')).toHaveLength(2)
   })
 
-  test('while it writes: what it had written is taken back, and another learns all of it once', async () => {
+  test('a learner that dies while it writes: its writes are rolled back, and another learns all of it once', async () => {
     const user_id = unique('clara')
     // a connection without time limits: in its transaction the worker has ended its claim and written the memory, and waits
     // for the user's row
@@ -114,7 +114,7 @@ describe.skipIf(serversMissing !== null)(onServers('a worker that is killed whil
       worker.signal('SIGKILL')
       await worker.exited
       await holder.query('ROLLBACK')
-      // waits until the server has noticed that nobody is there to commit
+      // waits until the server has noticed that no client is left to commit
       await takeOver(run.id)
       expect(await written(user_id, run.session_id)).toEqual(once)
       expect(model.requests('distill')).toHaveLength(2)

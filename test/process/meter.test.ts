@@ -4,13 +4,13 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Database } from '../../src/infra/database/database.ts'
-import type { KeyEntry } from '../../src/infra/models/ports.ts'
+import type { KeyEntry } from '../../src/models/ports/model-ports.ts'
 import type { Backend } from '../support/backend.ts'
 import { addKey, addVendor, openMeter, spentOf } from '../support/meter.ts'
 import { openOwnServers, serversMissing } from '../support/processes.ts'
+import { count, until } from '../support/runs.ts'
 import { scriptFlags } from '../support/script-flags.ts'
 import { runAsAdmin, urlOf } from '../support/setup-served.ts'
-import { count, until } from '../support/spine.ts'
 import { onServers } from './servers.ts'
 
 const script = fileURLToPath(new URL('../support/meter-process.ts', import.meta.url))
@@ -35,53 +35,53 @@ describe.skipIf(serversMissing !== null)(onServers('processes that meter and are
     runAsAdmin(`SELECT pg_terminate_backend(pid) FROM ${clients(`datname = '${backend.queuePrefix}'`)}`)
   const others = clients('datname = current_database() AND pid <> pg_backend_pid()')
 
-  /** `told` are the requests that it knows to be in the ledger. */
+  /** `reported` are the requests that it knows to be in the ledger. */
   const start = (keys: readonly KeyEntry[]) => {
     const task = JSON.stringify({ url: urlOf(backend.queuePrefix), keys })
     const child = spawn(process.execPath, [...scriptFlags(), script, task], {
       stdio: ['ignore', 'pipe', 'inherit'],
     })
     children.add(child)
-    const told: string[] = []
-    createInterface({ input: child.stdout }).on('line', (line) => void told.push(line))
+    const reported: string[] = []
+    createInterface({ input: child.stdout }).on('line', (line) => void reported.push(line))
     const kill = async (): Promise<void> => {
       const gone = once(child, 'exit')
       child.kill('SIGKILL')
       await gone
       children.delete(child)
     }
-    return { told, kill }
+    return { reported, kill }
   }
 
-  test('lose nothing they were told of, enter nothing twice and keep to limits together', async () => {
+  test('lose no reported usage, enter nothing twice and keep to limits together', async () => {
     const vendor = await addVendor(database)
     const limited = await addKey(database, vendor, { daily_tokens: 100_000 })
     const free = await addKey(database, vendor)
     const processes = [start([limited, free]), start([free, limited])]
     for (let cut = 0; cut < 3; cut++) {
-      const before = processes.map(({ told }) => told.length)
+      const before = processes.map(({ reported }) => reported.length)
       await until(
         'both are at work',
-        () => processes.every(({ told }, at) => told.length > (before[at] ?? 0) + 50),
+        () => processes.every(({ reported }, at) => reported.length > (before[at] ?? 0) + 50),
         60_000,
       )
       // with statements under way
       await cutConnections()
     }
-    const before = processes.map(({ told }) => told.length)
+    const before = processes.map(({ reported }) => reported.length)
     await until('both are at work again', () =>
-      processes.every(({ told }, at) => told.length > (before[at] ?? 0)),
+      processes.every(({ reported }, at) => reported.length > (before[at] ?? 0)),
     )
     await Promise.all(processes.map(({ kill }) => kill()))
     // the server may still be at work on what they asked for
     await cutConnections()
     await until('they have left the server', async () => (await count(database, others)) === 0)
-    const told = processes.flatMap((one) => one.told)
+    const reported = processes.flatMap((one) => one.reported)
 
     const entered = await database.query<{ request_id: string }>('SELECT request_id FROM usage_ledger')
     const ids = new Set(entered.rows.map((row) => row.request_id))
     expect(ids.size).toBe(entered.rows.length)
-    expect(told.filter((id) => !ids.has(id))).toEqual([])
+    expect(reported.filter((id) => !ids.has(id))).toEqual([])
 
     const orphans = await count(database, 'usage_reservations')
     await database.query(`UPDATE usage_reservations SET expires_at = clock_timestamp() - interval '1 hour'`)

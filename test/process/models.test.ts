@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { runCli, startCli } from '../support/cli.ts'
-import { type FakeModel, startFakeModel } from '../support/fake-model.ts'
+import { type FakeModel, startFakeModel } from '../support/fake-model/fake-model.ts'
 
 const secret = 'sk-kingfisher-5b1c77e0'
 let cwd: string
@@ -24,7 +24,7 @@ const add = (...more: string[]): string[] => [
   ...more,
 ]
 
-test('adds a model in one go, lists it, tests it, and shows its key nowhere', async () => {
+test('mason models adds a model in one command, lists it, tests it, and shows its key nowhere', async () => {
   const wrong = await runCli(add('--key-env', secret), { cwd })
   expect([wrong.code, wrong.stdout]).toEqual([2, ''])
   const empty = await runCli(add(), { cwd, input: '' })
@@ -33,11 +33,13 @@ test('adds a model in one go, lists it, tests it, and shows its key nowhere', as
   // the category is wrong, so the model is refused after the rest was made
   const half = await runCli(add('--category', 'nonsense'), { cwd, input: `${secret}\n` })
   expect(half.code).toBe(1)
-  expect(half.stdout).toMatch(/stopped here; what was made stays: vendor "acme", key .*, endpoint "openai"/)
+  expect(half.stdout).toMatch(
+    /stopped; these were created and stay: vendor "acme", key .*, endpoint "openai"/,
+  )
   const added = await runCli(add('--role', 'planner'), { cwd, input: `${secret}\n` })
   expect([added.code, added.stderr]).toEqual([0, ''])
   expect(added.stdout).toMatch(
-    /there +vendor[\s\S]*there +key[\s\S]*there +endpoint[\s\S]*made +model[\s\S]*made +route/,
+    /exists +vendor[\s\S]*exists +key[\s\S]*exists +endpoint[\s\S]*created +model[\s\S]*created +route/,
   )
   expect((await runCli(add('--no-key'), { cwd })).code).toBe(2)
 
@@ -59,21 +61,21 @@ test('adds a model in one go, lists it, tests it, and shows its key nowhere', as
   model.script({ '*': [{ fault: { status: 401 } }] })
   const refused = await runCli(['models', 'test', 'quick'], { cwd })
   expect(refused.code).toBe(1)
-  expect(refused.stdout).toMatch(/FAULT .*model_unauthorized[\s\S]*-> .*rotate/)
+  expect(refused.stdout).toMatch(/ERROR .*model_unauthorized[\s\S]*-> .*rotate/)
   const sick = await runCli(['models', 'list'], { cwd })
   expect(sick.stdout).toMatch(/^quick .* 1 disabled$/m)
   expect((await runCli(['models', 'test', 'nobody'], { cwd })).code).toBe(2)
   const doctor = await runCli(['doctor'], { cwd })
   expect(doctor.code).toBe(1)
   expect(doctor.stdout).toMatch(
-    /FAULT +registry +key "default" of acme was refused[\s\S]*FAULT +registry +acme has 0 /,
+    /ERROR +registry +key "default" of acme was refused[\s\S]*ERROR +registry +acme has 0 /,
   )
 
   for (const { stdout, stderr } of [wrong, half, added, listed, json, tried, refused, sick, doctor])
     expect(stdout + stderr).not.toContain(secret)
 }, 240_000)
 
-test('does the same against a server, with the admin token only', async () => {
+test('mason models does the same against a server, with the admin token only', async () => {
   const server = startCli(['serve', '--port', '0'], {
     cwd,
     env: { LOG_LEVEL: 'error', MASON_ADMIN_TOKEN: 'admin-token-of-this-test-only', DATA_DIR: 'served' },

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import suite from '../chaos/suites/poison.suite.ts'
+import suite from '../../chaos/suites/poison.suite.ts'
 import { serversMissing } from '../support/processes.ts'
 import { onServers } from './servers.ts'
 
 describe.skipIf(serversMissing !== null)(onServers('runs that take down their workers'), () => {
-  test('are given up after five; their neighbours get done', async () => {
+  test('fail after five claims; other runs complete', async () => {
     const signal = AbortSignal.timeout(280_000)
     const { figures, failures } = await suite.run({ seed: 7, scale: 1 / 6, say() {}, signal })
     expect(failures).toEqual([])

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { rolling } from '../chaos/rolling/rolling.ts'
+import { rolling } from '../../chaos/rolling/rolling.ts'
 import { serversMissing } from '../support/processes.ts'
 import { onServers } from './servers.ts'
 
 describe.skipIf(serversMissing !== null)(onServers('a rolling restart under load'), () => {
-  test('loses and doubles nothing; every process leaves in good order, and its runs go on at once', async () => {
+  test('loses and doubles nothing; every process exits cleanly, and its runs go on at once', async () => {
     const { figures, failures } = await rolling({
       seed: 7,
       scale: 0.2,

@@ -3,11 +3,11 @@ import type { Database } from '../../src/infra/database/database.ts'
 import type { RunEvent, RunView } from '../../src/state/run-view.ts'
 import type { RuntimeState } from '../../src/state/runtime-state.ts'
 import type { Backend } from '../support/backend.ts'
-import { type FakeModel, startFakeModel } from '../support/fake-model.ts'
+import { type FakeModel, startFakeModel } from '../support/fake-model/fake-model.ts'
 import { type GateServer, startGate } from '../support/gate-server.ts'
 import { checkInvariants } from '../support/invariants.ts'
 import { createProcesses, openOwnServers, serversMissing, type WorkerProcess } from '../support/processes.ts'
-import { count, endLease, openWithDatabase, until } from '../support/spine.ts'
+import { count, endLease, openWithDatabase, until } from '../support/runs.ts'
 import { deadline, fakeModels, type TestRuntime } from '../support/test-runtime.ts'
 
 /** The title of tests that need servers; it says why they are skipped. */
@@ -28,7 +28,7 @@ export type World = {
     ended: Promise<RunEvent[]>
     acted(node: string, call?: number): Promise<void>
   }
-  /** As if the lease of a run whose worker is dead had run out, and somebody had seen that. */
+  /** As if the lease of a run whose worker is dead had expired, and another worker had noticed. */
   lapse(runId: string): Promise<void>
   /** Waits until the lease of a run has run out by itself; then the same. */
   lapsed(runId: string): Promise<void>

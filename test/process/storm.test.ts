@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { storm } from '../chaos/storm/storm.ts'
+import { storm } from '../../chaos/storm/storm.ts'
 import { serversMissing } from '../support/processes.ts'
 import { onServers } from './servers.ts'
 

@@ -18,7 +18,7 @@ describe.skipIf(serversMissing !== null)(onServers('a worker that is killed'), (
     return counts
   }
 
-  test('while the model thinks: another asks that once more and nothing else, and who follows sees every action once', async () => {
+  test('while the model answers: another worker repeats that call and nothing else, and a follower sees every action once', async () => {
     const { model } = world
     const step = calling(['calculate', { expression: '6*7' }])
     say(model, { planner: [step, { hold: true, text: 'lost' }, { text: 'It is 42.' }] })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import suite from '../chaos/suites/vendors.suite.ts'
+import suite from '../../chaos/suites/vendors.suite.ts'
 import { serversMissing } from '../support/processes.ts'
 import { onServers } from './servers.ts'
 

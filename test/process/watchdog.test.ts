@@ -2,8 +2,8 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { afterEach, describe, expect, test } from 'vitest'
+import { until } from '../support/runs.ts'
 import { scriptFlags } from '../support/script-flags.ts'
-import { until } from '../support/spine.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const children: ChildProcess[] = []
@@ -14,7 +14,7 @@ afterEach(() => {
 /** A process under the watchdog that does `what` on each line it is sent, and says so. */
 const start = (limitMs: number, what: string) => {
   const script = `
-    import { watchEventLoop } from './src/infra/watchdog.ts'
+    import { watchEventLoop } from './src/infra/lib/watchdog.ts'
     watchEventLoop(${limitMs})
     process.stdin.on('data', () => { ${what} })
     console.log('ready')`
@@ -33,14 +33,14 @@ const start = (limitMs: number, what: string) => {
 }
 
 describe('a worker process', () => {
-  test('whose event loop stands still ends itself and says why', async () => {
+  test('whose event loop is blocked exits and says why', async () => {
     const { child, said } = start(500, 'for (;;);')
     await until('the start', () => said.out.includes('ready'), 60_000)
     child.stdin.write('now\n')
     // and not 'exit': what it said may be read after that
     const [, signal] = await once(child, 'close')
     expect(signal).toBe('SIGKILL')
-    expect(said.err).toMatch(/the event loop stood still for 500 ms.*its runs go to others/)
+    expect(said.err).toMatch(/the event loop was blocked for 500 ms.*other workers take its runs/)
   }, 90_000)
 
   test('that was stopped as a whole for longer goes on', async () => {

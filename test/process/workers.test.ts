@@ -27,7 +27,7 @@ describe.skipIf(serversMissing !== null)(onServers('several workers'), () => {
     expect(pids).toEqual(new Set(workers.map(({ pid }) => pid)))
   })
 
-  test('one frozen beyond its lease writes nothing when it wakes, and nothing is doubled', async () => {
+  test('include one frozen beyond its lease, which writes nothing when it resumes, and nothing is doubled', async () => {
     const { model, gate } = world
     gate.onKnock((_, nth) => ({ hold: nth === 1 }))
     say(model, { planner: [calling(knock('x')), { text: 'Done.' }] })
@@ -43,12 +43,12 @@ describe.skipIf(serversMissing !== null)(onServers('several workers'), () => {
     expectWhole(await followed.ended)
     gate.release()
     frozen.signal('SIGCONT')
-    expect((await frozen.told('left')).left).toBe('lost')
+    expect((await frozen.reported('left')).left).toBe('lost')
     expect((await world.finish(runId)).state).toEqual(state)
     expect(model.requests('planner')).toHaveLength(2)
   })
 
-  test('one that is told to stop hands its runs back and exits in good order; they go on elsewhere', async () => {
+  test('include one that is stopped, hands its runs back and exits cleanly; the runs go on elsewhere', async () => {
     const { model, gate } = world
     gate.onKnock((_, nth) => ({ hold: nth === 1 }))
     say(model, {
@@ -63,7 +63,7 @@ describe.skipIf(serversMissing !== null)(onServers('several workers'), () => {
     stopping.signal('SIGTERM')
     expect(await stopping.exited).toEqual({ code: 0, signal: null })
     expect(performance.now() - since).toBeLessThan(15_000)
-    expect(await stopping.told('left')).toMatchObject({ run_id: runId, left: 'handed_back' })
+    expect(await stopping.reported('left')).toMatchObject({ run_id: runId, left: 'handed_back' })
     const { run, nodes } = await world.finish(runId)
     expect(run.answer).toBe('Done.')
     expect(nodes.filter((node) => node === 'gate_write')).toHaveLength(1)

@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { body, eventually, serve } from './setting.ts'
+import { body, eventually, serve } from './test-server.ts'
+
+const sha256 = 'a'.repeat(64)
 
 describe('POST /v1/runs', () => {
-  it('answers 202 with where the run is', async () => {
+  it('POST /v1/runs responds 202 with the location of the run', async () => {
     const { server } = await serve()
     const reply = await server.call('POST', '/v1/runs', { json: body })
     expect(reply.status).toBe(202)
@@ -11,7 +13,7 @@ describe('POST /v1/runs', () => {
     expect(reply.headers.get('idempotent-replayed')).toBeNull()
   })
 
-  it('gives the runtime every field as it was sent', async () => {
+  it('POST /v1/runs passes every field to the runtime unchanged', async () => {
     const { server, fake } = await serve()
     const full = {
       ...body,
@@ -36,7 +38,7 @@ describe('POST /v1/runs', () => {
     expect(fake.calls[0]).toEqual(['default', 'submit', full, undefined])
   })
 
-  it('answers the same key and body with the same run', async () => {
+  it('POST /v1/runs with the same key and body returns the same run', async () => {
     const { server } = await serve()
     const call = { json: body, headers: { 'idempotency-key': 'k 1!' } }
     const first = await server.call('POST', '/v1/runs', call)
@@ -47,7 +49,7 @@ describe('POST /v1/runs', () => {
     expect(again.headers.get('location')).toBe('/v1/runs/run_1')
   })
 
-  it('refuses the same key with another body', async () => {
+  it('POST /v1/runs refuses the same key with another body', async () => {
     const { server } = await serve()
     const headers = { 'idempotency-key': 'k' }
     await server.call('POST', '/v1/runs', { json: body, headers })
@@ -55,17 +57,20 @@ describe('POST /v1/runs', () => {
     expect([reply.status, reply.body.code]).toEqual([422, 'idempotency_conflict'])
   })
 
-  it.each(['', 'x'.repeat(256), 'tab\there', 'umlaut-ä'])('refuses the key %j by name', async (key) => {
-    const { server, fake } = await serve()
-    const reply = await server.call('POST', '/v1/runs', { json: body, headers: { 'idempotency-key': key } })
-    expect([reply.status, reply.body.code]).toEqual([422, 'invalid_request'])
-    expect(reply.body.errors).toEqual([
-      { pointer: '/idempotency-key', detail: expect.stringContaining('header idempotency-key') },
-    ])
-    expect(fake.calls).toEqual([])
-  })
+  it.each(['', 'x'.repeat(256), 'tab\there', 'umlaut-ä'])(
+    'POST /v1/runs refuses the key %j and names the header',
+    async (key) => {
+      const { server, fake } = await serve()
+      const reply = await server.call('POST', '/v1/runs', { json: body, headers: { 'idempotency-key': key } })
+      expect([reply.status, reply.body.code]).toEqual([422, 'invalid_request'])
+      expect(reply.body.errors).toEqual([
+        { pointer: '/idempotency-key', detail: expect.stringContaining('header idempotency-key') },
+      ])
+      expect(fake.calls).toEqual([])
+    },
+  )
 
-  it('takes a key of 255 characters', async () => {
+  it('POST /v1/runs accepts a key of 255 characters', async () => {
     const { server } = await serve()
     const headers = { 'idempotency-key': '~'.repeat(255) }
     expect((await server.call('POST', '/v1/runs', { json: body, headers })).status).toBe(202)
@@ -73,7 +78,7 @@ describe('POST /v1/runs', () => {
 })
 
 describe('POST /v1/runs/wait', () => {
-  it('answers with the run once it has ended', async () => {
+  it('POST /v1/runs/wait returns the run once it has ended', async () => {
     const { server, fake } = await serve()
     const reply = server.call('POST', '/v1/runs/wait', { json: body })
     await eventually(() => fake.calls.some(([, method]) => method === 'wait'))
@@ -82,7 +87,7 @@ describe('POST /v1/runs/wait', () => {
     expect((await reply).headers.get('location')).toBe('/v1/runs/run_1')
   })
 
-  it('stops waiting when the client leaves, and cancels nothing', async () => {
+  it('POST /v1/runs/wait stops when the client disconnects and cancels nothing', async () => {
     const { server, fake } = await serve()
     const client = new AbortController()
     const reply = server.call('POST', '/v1/runs/wait', { json: body, signal: client.signal })
@@ -94,7 +99,7 @@ describe('POST /v1/runs/wait', () => {
     expect(fake.run('run_1').status).toBe('queued')
   })
 
-  it('says 503 and where the run is when the server closes', async () => {
+  it('POST /v1/runs/wait responds 503 with the location of the run when the server closes', async () => {
     const { server, fake } = await serve()
     const reply = server.call('POST', '/v1/runs/wait', { json: body })
     await eventually(() => fake.calls.some(([, method]) => method === 'wait'))
@@ -107,7 +112,7 @@ describe('POST /v1/runs/wait', () => {
 })
 
 describe('GET /v1/runs', () => {
-  it('lists with a limit of 50 unless told', async () => {
+  it('GET /v1/runs has a limit of 50 by default', async () => {
     const { server, fake } = await serve()
     await server.call('POST', '/v1/runs', { json: body })
     const reply = await server.call('GET', '/v1/runs')
@@ -115,7 +120,7 @@ describe('GET /v1/runs', () => {
     expect(fake.calls.at(-1)).toEqual(['default', 'runs', { limit: 50 }])
   })
 
-  it('passes every filter on', async () => {
+  it('GET /v1/runs passes every filter to the runtime', async () => {
     const { server, fake } = await serve()
     await server.call('GET', '/v1/runs?user_id=u&session_id=s&status=failed&limit=200&cursor=abc_-')
     expect(fake.calls.at(-1)).toEqual([
@@ -142,17 +147,17 @@ describe('GET /v1/runs', () => {
     ['colour=red', '/colour'],
     ['__proto__=1', '/__proto__'],
     ['business_id=%2F', '/business_id'],
-  ])('refuses ?%s', async (query, pointer) => {
+  ])('GET /v1/runs refuses ?%s', async (query, pointer) => {
     const { server } = await serve()
     const reply = await server.call('GET', `/v1/runs?${query}`)
     expect([reply.status, reply.body.code]).toEqual([422, 'invalid_request'])
-    expect(reply.body.errors.map((fault: { pointer: string }) => fault.pointer)).toEqual([pointer])
+    expect(reply.body.errors.map((error: { pointer: string }) => error.pointer)).toEqual([pointer])
   })
 
-  it('lists every fault of a query', async () => {
+  it('GET /v1/runs lists every error of a query', async () => {
     const { server } = await serve()
     const reply = await server.call('GET', '/v1/runs?limit=0&status=x&colour=red&user_id=')
-    expect(reply.body.errors.map((fault: { pointer: string }) => fault.pointer).sort()).toEqual([
+    expect(reply.body.errors.map((error: { pointer: string }) => error.pointer).sort()).toEqual([
       '/colour',
       '/limit',
       '/status',
@@ -162,7 +167,7 @@ describe('GET /v1/runs', () => {
 })
 
 describe('one run', () => {
-  it('is shown, and 404 when there is none', async () => {
+  it('GET /v1/runs/{id} returns the run, and 404 when there is none', async () => {
     const { server } = await serve()
     await server.call('POST', '/v1/runs', { json: body })
     expect(await server.call('GET', '/v1/runs/run_1')).toMatchObject({ status: 200, body: { id: 'run_1' } })
@@ -172,7 +177,7 @@ describe('one run', () => {
     })
   })
 
-  it('is cancelled with a reason, without one and without a body', async () => {
+  it('a run is cancelled with a reason, without one and without a body', async () => {
     const { server, fake } = await serve()
     await server.call('POST', '/v1/runs', { json: body })
     const path = '/v1/runs/run_1/cancel'
@@ -190,7 +195,7 @@ describe('one run', () => {
     expect(reasons).toEqual(['enough', undefined, undefined, undefined])
   })
 
-  it('is not cancelled after its end', async () => {
+  it('a run that has ended is not cancelled', async () => {
     const { server, fake } = await serve()
     await server.call('POST', '/v1/runs', { json: body })
     fake.settle('run_1', 'completed')
@@ -198,7 +203,7 @@ describe('one run', () => {
     expect([reply.status, reply.body.code]).toEqual([409, 'run_ended'])
   })
 
-  it('takes an answer of any JSON', async () => {
+  it('an input request accepts any JSON as its answer', async () => {
     const { server, fake } = await serve()
     await server.call('POST', '/v1/runs', { json: body })
     for (const answer of ['yes', 5, false, null, [1], { a: { b: 1 } }]) {
@@ -210,7 +215,7 @@ describe('one run', () => {
     }
   })
 
-  it('says which parts of an answer are missing', async () => {
+  it('an incomplete answer to an input request gets an error for each missing field', async () => {
     const { server } = await serve()
     const reply = await server.call('POST', '/v1/runs/run_1/input', { json: { why: 1 } })
     expect(reply.status).toBe(422)
@@ -219,5 +224,47 @@ describe('one run', () => {
       { pointer: '/answer', detail: 'is required' },
       { pointer: '/why', detail: 'unknown field' },
     ])
+  })
+})
+
+describe('the state of a run', () => {
+  it.each([
+    ['', true],
+    ['?inline=true', true],
+    ['?inline=false', false],
+  ])('the state is returned for "%s" with inline %s', async (query, inline) => {
+    const { server, fake } = await serve()
+    await server.call('POST', '/v1/runs', { json: body })
+    const reply = await server.call('GET', `/v1/runs/run_1/state${query}`)
+    expect(reply.status).toBe(200)
+    expect(Object.keys(reply.body)).toContain('action_history')
+    expect(fake.calls.at(-1)).toEqual(['default', 'state', 'run_1', inline])
+  })
+
+  it('the state gets 422 for another value of inline and 404 for no run', async () => {
+    const { server } = await serve()
+    expect((await server.call('GET', '/v1/runs/run_1/state?inline=no')).status).toBe(422)
+    expect((await server.call('GET', '/v1/runs/run_1/state')).status).toBe(404)
+  })
+
+  it('a blob is sent as bytes that no browser runs', async () => {
+    const { server, fake } = await serve()
+    await server.call('POST', '/v1/runs', { json: body })
+    fake.blobs.set(sha256, Buffer.from('<script>'))
+    const path = `/v1/runs/run_1/blobs/${sha256}`
+    const reply = await server.call('GET', path)
+    expect([reply.status, reply.text]).toEqual([200, '<script>'])
+    expect(reply.headers.get('content-type')).toBe('application/octet-stream')
+    expect(reply.headers.get('x-content-type-options')).toBe('nosniff')
+    expect(reply.headers.get('etag')).toBe(`"${sha256}"`)
+    const again = await server.call('GET', path, { headers: { 'if-none-match': `"${sha256}"` } })
+    expect([again.status, again.text]).toEqual([304, ''])
+  })
+
+  it('a blob that the run does not have is not found', async () => {
+    const { server } = await serve()
+    await server.call('POST', '/v1/runs', { json: body })
+    expect((await server.call('GET', `/v1/runs/run_1/blobs/${sha256}`)).status).toBe(404)
+    expect((await server.call('GET', '/v1/runs/run_1/blobs/..%2F..')).status).toBe(422)
   })
 })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { plannedCalls } from '../../src/state/calls.ts'
+import { readPlannedCalls } from '../../src/state/calls.ts'
 import type { Json } from '../../src/state/runtime-state.ts'
 import { action, answer, plan } from '../support/actions.ts'
 
@@ -8,10 +8,10 @@ const decided = (calls: Json, next: string[] = ['look']) => action(1, 'planner',
 
 describe('the calls an action decided on', () => {
   test('are those it names in next', () => {
-    expect(plannedCalls(decided([call]))).toEqual([call])
-    expect(plannedCalls({ id: 1, ...plan([{ tool: 'look' }, { tool: 'fetch' }]) })).toHaveLength(2)
-    expect(plannedCalls(decided([call], ['fetch']))).toEqual([])
-    expect(plannedCalls(decided([call], []))).toEqual([])
+    expect(readPlannedCalls(decided([call]))).toEqual([call])
+    expect(readPlannedCalls({ id: 1, ...plan([{ tool: 'look' }, { tool: 'fetch' }]) })).toHaveLength(2)
+    expect(readPlannedCalls(decided([call], ['fetch']))).toEqual([])
+    expect(readPlannedCalls(decided([call], []))).toEqual([])
   })
 
   test.each<[string, Json]>([
@@ -35,10 +35,10 @@ describe('the calls an action decided on', () => {
     const names = Array.isArray(calls)
       ? calls.map((one) => (one as { tool?: string } | null)?.tool ?? '')
       : []
-    expect(plannedCalls(decided(calls, names.length > 0 ? names : ['look']))).toEqual([])
+    expect(readPlannedCalls(decided(calls, names.length > 0 ? names : ['look']))).toEqual([])
   })
 
   test("are none where a tool's own data has their name", () => {
-    expect(plannedCalls({ id: 2, ...answer('look', 0, { calls: [call] }), next: ['look'] })).toEqual([])
+    expect(readPlannedCalls({ id: 2, ...answer('look', 0, { calls: [call] }), next: ['look'] })).toEqual([])
   })
 })

@@ -7,7 +7,7 @@ import { openDeadline } from '../../src/state/deadline.ts'
 setFlagsFromString('--expose-gc')
 const collect: () => void = runInNewContext('gc')
 
-test('a deadline comes though nobody but its listener knows of it', async () => {
+test('a deadline fires though only its listener refers to it', async () => {
   const { signal } = openDeadline(30, new AbortController().signal)
   const collecting = setInterval(collect, 5)
   try {
@@ -18,7 +18,7 @@ test('a deadline comes though nobody but its listener knows of it', async () => 
   expect(signal.reason).toMatchObject({ name: 'TimeoutError' })
 })
 
-test('a deadline ends with the signal it stands beside, also with one that has ended', () => {
+test('a deadline aborts with its parent signal, also with one that has aborted', () => {
   const outer = new AbortController()
   using early = openDeadline(60_000, outer.signal)
   outer.abort(new Error('left'))
@@ -27,7 +27,7 @@ test('a deadline ends with the signal it stands beside, also with one that has e
   expect(late.signal.reason).toBe(outer.signal.reason)
 })
 
-test('a deadline that is disposed of neither comes nor listens any more', () => {
+test('a disposed deadline neither fires nor listens', () => {
   const outer = new AbortController()
   const { signal, ...deadline } = openDeadline(60_000, outer.signal)
   deadline[Symbol.dispose]()

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { describeFiles } from '../../src/state/files/describe-files.ts'
-import type { OtherFile, PreparedTable } from '../../src/state/files/prepared.ts'
+import { describeFiles } from '../../src/context/file-descriptions.ts'
+import type { OtherFile, PreparedTable } from '../../src/state/files/prepared-files.ts'
 import type { OriginFile } from '../../src/state/runtime-state.ts'
-import { estimateTokens } from '../../src/state/tokens.ts'
+import { estimateTokens } from '../../src/state/text/tokens.ts'
 
 const file = (name: string): OriginFile => ({ name, type: '', local_path: `blob:${name}`, mapping: null })
 const words = (length: number): string => 'word '.repeat(length).slice(0, length)
@@ -40,26 +40,26 @@ test.each([
   [12, 5200],
   [12, 2600],
   [60, 2600],
-])('%i described images leave room for the names and columns of all files in %i tokens', (images, room) => {
+])('%i described images leave space for the names and columns of all files in %i tokens', (images, room) => {
   const { names, state } = stateOf(images)
-  const told = describeFiles(state, room)
-  expect(estimateTokens(told)).toBeLessThanOrEqual(room)
-  expect(told.split('\n').filter((line) => line.startsWith('- '))).toEqual(
+  const description = describeFiles(state, room)
+  expect(estimateTokens(description)).toBeLessThanOrEqual(room)
+  expect(description.split('\n').filter((line) => line.startsWith('- '))).toEqual(
     names.map((name) => `- ${name} ()`),
   )
-  expect(told).toContain('sales, 3 rows; columns: month date')
-  expect(told.match(images === 60 ? /read_file tells what it shows/g : / {2}text on it: /g)).toHaveLength(
-    images,
-  )
+  expect(description).toContain('sales, 3 rows; columns: month date')
+  expect(
+    description.match(images === 60 ? /read_file tells what it shows/g : / {2}text on it: /g),
+  ).toHaveLength(images)
 })
 
-test('where there is room, an image has a thousand characters each of what it shows and says', () => {
-  const told = describeFiles(stateOf(2).state, 5000)
-  expect(told).toBe(describeFiles(stateOf(2).state))
-  expect(told.split('\n').filter((line) => line.length > 1000)).toHaveLength(4)
+test('an image has up to a thousand characters each of description and text', () => {
+  const description = describeFiles(stateOf(2).state, 5000)
+  expect(description).toBe(describeFiles(stateOf(2).state))
+  expect(description.split('\n').filter((line) => line.length > 1000)).toHaveLength(4)
 })
 
-test('what was found in a file is not told of another that has its name now', () => {
+test('the prepared content of a file is not shown for another file with its name', () => {
   const { state } = stateOf(2)
   const origin_files = state.origin_files.map((one) => ({ ...one, local_path: `${one.local_path}-anew` }))
   expect(describeFiles({ ...state, origin_files })).toBe('- shot-0.png ()\n- t.csv ()\n- shot-1.png ()')

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { prepareAction } from '../../src/state/checkpoint.ts'
-import { type ActionRow, applyAction, fold } from '../../src/state/fold.ts'
+import { type ActionRow, applyAction, foldActions } from '../../src/state/fold.ts'
 import type { Patch } from '../../src/state/patch.ts'
 import {
   emptyState,
@@ -105,9 +105,9 @@ describe('fold', () => {
     await fc.assert(
       fc.asyncProperty(fc.array(draft, { maxLength: 12 }), fc.nat(), async (drafts, cut) => {
         const { rows, held } = await asWorked(drafts)
-        expect(fold(rows)).toEqual(held)
+        expect(foldActions(rows)).toEqual(held)
         const at = cut % (rows.length + 1)
-        expect(fold(rows.slice(at), fold(rows.slice(0, at)))).toEqual(held)
+        expect(foldActions(rows.slice(at), foldActions(rows.slice(0, at)))).toEqual(held)
         expect(JSON.parse(JSON.stringify(held))).toEqual(held)
       }),
       { numRuns: 200 },
@@ -126,7 +126,7 @@ describe('fold', () => {
 
   test('does not change the state it starts from', async () => {
     const { rows } = await asWorked([])
-    const before = fold(rows)
+    const before = foldActions(rows)
     const copy = structuredClone(before)
     applyAction(before, {
       seq: 1,
@@ -147,7 +147,7 @@ describe('fold', () => {
         patch: {},
       },
     ]
-    expect(fold(rows).action_history[0]?.[0]?.relevance).toBe(0.9)
+    expect(foldActions(rows).action_history[0]?.[0]?.relevance).toBe(0.9)
     expect(rows[0]?.body.relevance).toBe(0.5)
   })
 })

@@ -1,15 +1,15 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { checkFieldValue, fieldJsonSchema } from '../../src/state/output-fields.ts'
 import { type OutputType, outputTypeSchema } from '../../src/state/runtime-state.ts'
-import { checkPiece, pieceJsonSchema } from '../../src/state/structure.ts'
 
 const good = (type: OutputType, value: unknown): unknown => {
-  const checked = checkPiece(type, value)
-  return checked.ok ? checked.value : `fault: ${checked.fault}`
+  const checked = checkFieldValue(type, value)
+  return checked.ok ? checked.value : `fault: ${checked.error}`
 }
 const fault = (type: OutputType, value: unknown): string => {
-  const checked = checkPiece(type, value)
-  return checked.ok ? `no fault: ${JSON.stringify(checked.value)}` : checked.fault
+  const checked = checkFieldValue(type, value)
+  return checked.ok ? `no fault: ${JSON.stringify(checked.value)}` : checked.error
 }
 
 describe('checkPiece', () => {
@@ -89,7 +89,7 @@ describe('checkPiece', () => {
       fc.property(fc.integer({ min: 1000, max: 9999 }), part, part, (year, month, day) => {
         const date = new Date(Date.UTC(year, month - 1, day))
         const exists = date.getUTCMonth() === month - 1 && date.getUTCDate() === day
-        const kept = checkPiece('date', `${year}/${month}/${day}`)
+        const kept = checkFieldValue('date', `${year}/${month}/${day}`)
         expect(kept.ok && kept.value).toBe(exists && date.toISOString().slice(0, 10))
       }),
     )
@@ -98,8 +98,8 @@ describe('checkPiece', () => {
   test('what is kept is taken again, unchanged, whatever came in', () => {
     fc.assert(
       fc.property(fc.constantFrom(...outputTypeSchema.options), fc.anything(), (type, value) => {
-        const checked = checkPiece(type, value)
-        if (checked.ok) expect(checkPiece(type, checked.value)).toEqual(checked)
+        const checked = checkFieldValue(type, value)
+        if (checked.ok) expect(checkFieldValue(type, checked.value)).toEqual(checked)
       }),
     )
   })
@@ -114,6 +114,6 @@ describe('checkPiece', () => {
 })
 
 test('pieceJsonSchema has one for each type', () => {
-  for (const type of outputTypeSchema.options) expect(pieceJsonSchema(type)).toEqual(expect.any(Object))
-  expect(pieceJsonSchema('table')).toMatchObject({ required: ['columns', 'rows'] })
+  for (const type of outputTypeSchema.options) expect(fieldJsonSchema(type)).toEqual(expect.any(Object))
+  expect(fieldJsonSchema('table')).toMatchObject({ required: ['columns', 'rows'] })
 })

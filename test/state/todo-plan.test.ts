@@ -3,15 +3,15 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { todoSchema } from '../../src/state/runtime-state.ts'
 import {
-  blockedTodos,
-  criticalPathLengths,
+  applyTodoChanges,
+  computeCriticalPathLengths,
   failTodo,
-  planTodos,
-  readyTodos,
-  updateTodosInput,
-  waitingUntil,
+  findWaitEnd,
+  listBlockedTodos,
+  listReadyTodos,
+  updateTodosInputSchema,
 } from '../../src/state/todos.ts'
-import { acyclic, failure, faultOf, find, now, planned, replaced, task } from '../support/todos.ts'
+import { acyclic, failure, find, now, planErrorOf, planned, replaced, task } from '../support/todos.ts'
 
 describe('planTodos', () => {
   test('fills the defaults of the schema', () => {
@@ -37,11 +37,11 @@ describe('planTodos', () => {
     expect(after.map((todo) => todo.id)).toEqual(['a', 'b'])
   })
 
-  test('names only what changed, whatever the order of keys', () => {
+  test('returns only what changed, whatever the order of keys', () => {
     const before = planned([task('a'), task('b', ['a']), task('c')])
-    const same = planTodos(before, [task('a'), task('b', ['a'])])
+    const same = applyTodoChanges(before, [task('a'), task('b', ['a'])])
     expect(same).toMatchObject({ ok: true, changed: [] })
-    const grown = planTodos(before, [task('d', ['b'])])
+    const grown = applyTodoChanges(before, [task('d', ['b'])])
     expect(grown.ok && grown.changed.map((todo) => [todo.id, todo.critical_path_length])).toEqual([
       ['a', 3],
       ['b', 2],
@@ -60,13 +60,17 @@ describe('planTodos', () => {
   })
 
   test('refuses what makes no plan, and names it', () => {
-    expect(faultOf([task('a', ['x'])])).toBe("Unknown dependencies: 'a' depends on 'x'. The todos are: a.")
-    expect(faultOf([task('a'), task('a')])).toBe('Each id may stand once; repeated: a.')
-    expect(faultOf([task('a', ['a'])])).toContain('cycle: a -> a.')
-    expect(faultOf([task('z', ['b']), task('b', ['c']), task('c', ['b'])])).toContain('cycle: b -> c -> b.')
-    expect(faultOf([task('a', ['b'])], planned([task('b'), task('a')]))).toBe('no fault')
-    expect(faultOf([task('b', ['a'])], planned([task('b'), task('a', ['b'])]))).toContain('b -> a -> b')
-    expect(faultOf([task('__proto__', ['constructor'])])).toContain("'constructor'")
+    expect(planErrorOf([task('a', ['x'])])).toBe(
+      "Unknown dependencies: 'a' depends on 'x'. The todos are: a.",
+    )
+    expect(planErrorOf([task('a'), task('a')])).toBe('Each id may stand once; repeated: a.')
+    expect(planErrorOf([task('a', ['a'])])).toContain('cycle: a -> a.')
+    expect(planErrorOf([task('z', ['b']), task('b', ['c']), task('c', ['b'])])).toContain(
+      'cycle: b -> c -> b.',
+    )
+    expect(planErrorOf([task('a', ['b'])], planned([task('b'), task('a')]))).toBe('no error')
+    expect(planErrorOf([task('b', ['a'])], planned([task('b'), task('a', ['b'])]))).toContain('b -> a -> b')
+    expect(planErrorOf([task('__proto__', ['constructor'])])).toContain("'constructor'")
   })
 
   test('every list without a cycle makes a plan that holds the schema, and planning it again changes nothing', () => {
@@ -74,7 +78,7 @@ describe('planTodos', () => {
       fc.property(acyclic, (wanted) => {
         const todos = planned(wanted)
         expect(todoSchema.array().parse(todos)).toEqual(todos)
-        expect(planTodos(todos, wanted)).toEqual({ ok: true, todos, changed: [] })
+        expect(applyTodoChanges(todos, wanted)).toEqual({ ok: true, todos, changed: [] })
       }),
     )
   })
@@ -88,7 +92,7 @@ describe('planTodos', () => {
           const next = cyclic[members[(at + 1) % members.length] ?? 0]
           if (next) cyclic[member]?.dependencies.push(next.id)
         })
-        const named = /cycle: (.*)\. Take/.exec(faultOf(cyclic))?.[1]?.split(' -> ') ?? []
+        const named = /cycle: (.*)\. Take/.exec(planErrorOf(cyclic))?.[1]?.split(' -> ') ?? []
         expect(named.length).toBeGreaterThan(1)
         expect(named.at(-1)).toBe(named[0])
         expect(new Set(named).size).toBe(named.length - 1)
@@ -113,9 +117,11 @@ describe('planTodos', () => {
   })
 
   test('takes the input schema, and has a JSON Schema for the model', () => {
-    expect(updateTodosInput.safeParse({ todos: [{ id: '1', task: 'x' }] }).success).toBe(true)
-    expect(updateTodosInput.safeParse({ todos: [{ id: '1', task: 'x', retry: 3 }] }).success).toBe(false)
-    expect(JSON.stringify(z.toJSONSchema(updateTodosInput))).toContain('success_criteria')
+    expect(updateTodosInputSchema.safeParse({ todos: [{ id: '1', task: 'x' }] }).success).toBe(true)
+    expect(updateTodosInputSchema.safeParse({ todos: [{ id: '1', task: 'x', retry: 3 }] }).success).toBe(
+      false,
+    )
+    expect(JSON.stringify(z.toJSONSchema(updateTodosInputSchema))).toContain('success_criteria')
   })
 })
 
@@ -124,9 +130,9 @@ test('a chain of 1,000 todos is planned, changed and read like any other', () =>
     task(`t${at}`, at === 0 ? [] : [`t${at - 1}`, `t${at >> 1}`]),
   )
   const todos = planned(chain)
-  expect(planTodos(todos, chain)).toMatchObject({ ok: true, changed: [] })
-  expect(readyTodos(todos, now).map(({ id }) => id)).toEqual(['t0'])
-  expect(blockedTodos(todos)).toEqual([])
-  expect(waitingUntil(todos, now)).toBeNull()
-  expect(criticalPathLengths(todos).get('t0')).toBe(1000)
+  expect(applyTodoChanges(todos, chain)).toMatchObject({ ok: true, changed: [] })
+  expect(listReadyTodos(todos, now).map(({ id }) => id)).toEqual(['t0'])
+  expect(listBlockedTodos(todos)).toEqual([])
+  expect(findWaitEnd(todos, now)).toBeNull()
+  expect(computeCriticalPathLengths(todos).get('t0')).toBe(1000)
 })

@@ -2,15 +2,15 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type Todo, todoSchema } from '../../src/state/runtime-state.ts'
 import {
-  backOffMs,
-  blockedTodos,
   completeTodo,
+  computeBackOffMs,
   failTodo,
-  readyTodos,
+  findWaitEnd,
+  listBlockedTodos,
+  listReadyTodos,
   startTodo,
-  waitingUntil,
 } from '../../src/state/todos.ts'
-import { failure, find, later, lived, now, planned, replaced, task } from '../support/todos.ts'
+import { failure, find, later, now, planned, replaced, task, todoListsAfterWork } from '../support/todos.ts'
 
 describe('readyTodos', () => {
   test('orders by priority, then critical path, then the list', () => {
@@ -22,7 +22,7 @@ describe('readyTodos', () => {
       task('after long', ['long'], { priority: 100 }),
       task('short too'),
     ])
-    expect(readyTodos(todos, now).map((todo) => todo.id)).toEqual([
+    expect(listReadyTodos(todos, now).map((todo) => todo.id)).toEqual([
       'first',
       'long',
       'short',
@@ -33,7 +33,7 @@ describe('readyTodos', () => {
 
   test('gives pending todos whose dependencies are completed and whose time has come, and all of them', () => {
     fc.assert(
-      fc.property(lived, fc.integer({ min: 0, max: 2000 }), (todos, ms) => {
+      fc.property(todoListsAfterWork, fc.integer({ min: 0, max: 2000 }), (todos, ms) => {
         const at = later(ms)
         const expected = todos.filter(
           (todo) =>
@@ -41,7 +41,7 @@ describe('readyTodos', () => {
             todo.dependencies.every((id) => find(todos, id).status === 'completed') &&
             (todo.retry_after === null || new Date(todo.retry_after) <= at),
         )
-        expect(new Set(readyTodos(todos, at))).toEqual(new Set(expected))
+        expect(new Set(listReadyTodos(todos, at))).toEqual(new Set(expected))
       }),
     )
   })
@@ -50,7 +50,7 @@ describe('readyTodos', () => {
 describe('the life of a todo', () => {
   const fresh = (): Todo => find(planned([task('a')]), 'a')
 
-  test('is started and completed, and the first completion stands', () => {
+  test('is started and completed, and the first completion remains', () => {
     const done = completeTodo(startTodo(fresh()), {
       now,
       tool_used: 'calculate',
@@ -83,7 +83,7 @@ describe('the life of a todo', () => {
       [4, 4],
     ])
     expect(failTodo(todo, failure)).toBe(todo)
-    expect([1, 6, 7, 5000].map(backOffMs)).toEqual([1000, 32_000, 60_000, 60_000])
+    expect([1, 6, 7, 5000].map(computeBackOffMs)).toEqual([1000, 32_000, 60_000, 60_000])
   })
 
   test('stays a small row and holds the schema whatever a tool says', () => {
@@ -109,12 +109,12 @@ describe('waiting and blocked todos', () => {
     const once = failTodo(find(todos, 'a'), failure)
     const twice = failTodo(failTodo(find(todos, 'b'), failure), failure)
     const waiting = replaced(replaced(todos, once), twice)
-    expect(waitingUntil(waiting, now)).toEqual(later(1000))
-    expect(waitingUntil(waiting, later(1000))).toBeNull()
-    expect(readyTodos(waiting, later(1000)).map((todo) => todo.id)).toEqual(['a'])
-    expect(waitingUntil(replaced(waiting, find(todos, 'b')), now)).toBeNull()
-    expect(waitingUntil(replaced(waiting, startTodo(find(todos, 'b'))), now)).toBeNull()
-    expect(waitingUntil([], now)).toBeNull()
+    expect(findWaitEnd(waiting, now)).toEqual(later(1000))
+    expect(findWaitEnd(waiting, later(1000))).toBeNull()
+    expect(listReadyTodos(waiting, later(1000)).map((todo) => todo.id)).toEqual(['a'])
+    expect(findWaitEnd(replaced(waiting, find(todos, 'b')), now)).toBeNull()
+    expect(findWaitEnd(replaced(waiting, startTodo(find(todos, 'b'))), now)).toBeNull()
+    expect(findWaitEnd([], now)).toBeNull()
   })
 
   test('what depends on a failed todo is blocked, also through others, and is not waited for', () => {
@@ -123,21 +123,21 @@ describe('waiting and blocked todos', () => {
       replaced(todos, failTodo(find(todos, 'a'), failure)),
       failTodo(find(todos, 'w'), failure),
     )
-    expect(blockedTodos(stuck).map((todo) => todo.id)).toEqual(['b', 'c'])
-    expect(waitingUntil(stuck, now)).toBeNull()
+    expect(listBlockedTodos(stuck).map((todo) => todo.id)).toEqual(['b', 'c'])
+    expect(findWaitEnd(stuck, now)).toBeNull()
   })
 
   test('there is always something to do, to wait for, in work or blocked until all is finished', () => {
     fc.assert(
-      fc.property(lived, (todos) => {
+      fc.property(todoListsAfterWork, (todos) => {
         const unfinished = todos.filter((todo) => todo.status === 'pending' || todo.status === 'processing')
-        const until = waitingUntil(todos, now)
+        const until = findWaitEnd(todos, now)
         const somethingElse =
-          readyTodos(todos, now).length > 0 ||
-          blockedTodos(todos).length > 0 ||
+          listReadyTodos(todos, now).length > 0 ||
+          listBlockedTodos(todos).length > 0 ||
           todos.some((todo) => todo.status === 'processing')
         expect(until !== null || somethingElse).toBe(unfinished.length > 0)
-        if (until) expect(readyTodos(todos, until).length).toBeGreaterThan(0)
+        if (until) expect(listReadyTodos(todos, until).length).toBeGreaterThan(0)
         if (until) expect(until.getTime()).toBeGreaterThan(now.getTime())
       }),
     )

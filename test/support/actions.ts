@@ -1,7 +1,7 @@
-import { fold } from '../../src/state/fold.ts'
+import { foldActions } from '../../src/state/fold.ts'
 import type { Patch } from '../../src/state/patch.ts'
 import type { Action, ActionBody, Json, RuntimeState, Todo } from '../../src/state/runtime-state.ts'
-import { noUsage } from '../../src/state/usage.ts'
+import { noUsage } from '../../src/state/token-usage.ts'
 
 /** Hand-made actions and states for tests of pure functions. */
 
@@ -39,7 +39,7 @@ export const plan = (calls: readonly Called[], block: 'parallel' | 'sequential' 
     next: calls.map(({ tool }) => tool),
   })
 
-/** What a tool lays for one of these calls. */
+/** The action that a tool appends for one of these calls. */
 export const answer = (tool: string, index: number, result: Record<string, Json> = {}): ActionBody =>
   body(tool, { result: { ...result, call: { index, id: `call_${index}` } }, next: ['reflection'] })
 
@@ -48,7 +48,7 @@ export const stateOf = (
   bodies: readonly (ActionBody | [ActionBody, Patch])[],
   prompt = 'What now?',
 ): RuntimeState =>
-  fold(
+  foldActions(
     bodies.map((entry, at) => {
       const [one, patch] = Array.isArray(entry) ? entry : [entry, {}]
       return { seq: at + 1, turn: 1, body: one, patch: at === 0 ? { prompts: prompt, ...patch } : patch }

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { openAsBlob } from 'node:fs'
 import { inject } from 'vitest'
-import type { Config } from '../../src/infra/config.ts'
+import type { Config } from '../../src/infra/config/config.ts'
 import type { Database } from '../../src/infra/database/database.ts'
-import { openEmbedded } from '../../src/infra/database/embedded.ts'
-import { openPostgres } from '../../src/infra/database/postgres.ts'
+import { openEmbeddedDatabase } from '../../src/infra/database/embedded.ts'
+import { openPostgresDatabase } from '../../src/infra/database/postgres.ts'
 import { dropKeys } from './drop-keys.ts'
 import { dropDatabase, runAsAdmin, urlOf } from './setup-served.ts'
 
@@ -35,7 +35,7 @@ export const baseConfig = {
   leaseMs: 30_000,
   filesRoot: null,
   storage: {},
-  keep: { blobsDays: 7, rejectedJobsDays: 30 },
+  retention: { blobsDays: 7, rejectedJobsDays: 30 },
   concurrency: 4,
   logLevel: 'error',
   otlpEndpoint: null,
@@ -52,7 +52,7 @@ const embedded = async (): Promise<Backend> => {
     config: { ...baseConfig, database: { kind: 'memory' }, redisUrl: null },
     queuePrefix: '',
     loadDataDir,
-    openDatabase: () => openEmbedded({ loadDataDir }),
+    openDatabase: () => openEmbeddedDatabase({ loadDataDir }),
     drop: async () => {},
   }
 }
@@ -72,7 +72,7 @@ export const servedOn = (name: string): Backend => {
     config: { ...baseConfig, database: { kind: 'postgres', url }, redisUrl },
     queuePrefix: name,
     loadDataDir: undefined,
-    openDatabase: () => openPostgres({ url, migrate: false }),
+    openDatabase: () => openPostgresDatabase({ url, migrate: false }),
     async drop() {
       await dropDatabase(name)
       await dropKeys(redisUrl, name)

@@ -23,7 +23,7 @@ export const startCli = (args: readonly string[], options: CliOptions): Running 
     env: { PATH, HOME, ...options.env },
     stdio: [options.input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
   })
-  // one that ends without reading what it is told
+  // one that ends without reading its input
   child.stdin?.on('error', () => {}).end(options.input)
   const written = { stdout: '', stderr: '' }
   const listeners = new Set<() => void>()

@@ -1,4 +1,4 @@
-import type { BusinessApi, Health, Runtime } from '../../src/runtime-api.ts'
+import type { BusinessApi, HealthReport, Runtime } from '../../src/runtime/api.ts'
 import { MasonError } from '../../src/state/errors.ts'
 import type { RunStatus, RunView, SessionView } from '../../src/state/run-view.ts'
 import { emptyState, type Json } from '../../src/state/runtime-state.ts'
@@ -8,10 +8,10 @@ import { createStream, type FakeStream } from './fake-stream.ts'
 export type FakeRuntime = {
   runtime: Runtime
   tokens: Map<string, { business_id: string; roles: string[] }>
-  health: Health
+  health: HealthReport
   /** Every call: business, method, arguments. */
   calls: [business: string, method: string, ...args: unknown[]][]
-  /** From now on this method throws this; undefined mends it. */
+  /** From now on this method throws this; undefined restores it. */
   failing: Map<keyof BusinessApi | 'stats' | 'health' | 'authenticate', Error>
   /** While set, submitting waits for it. */
   gate: Promise<void> | null

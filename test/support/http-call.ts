@@ -1,22 +1,22 @@
-import { openEgress } from '../../src/infra/egress.ts'
-import { compile } from '../../src/infra/formats/compile.ts'
-import { openHttpProvider } from '../../src/infra/models/http/provider.ts'
-import { usedCallIds } from '../../src/infra/models/openai/ask.ts'
+import { openEgress } from '../../src/infra/egress/egress.ts'
+import { Secret } from '../../src/infra/secrets/secret.ts'
+import { collectCallIds } from '../../src/models/chat/chat-request.ts'
+import { compileFormat } from '../../src/models/formats/format-compiler.ts'
 import type {
+  CanonicalRequest,
   CanonicalResult,
   EndpointEntry,
   KeyEntry,
   MeteredUsage,
-  ModelAsk,
   ModelEntry,
   ProviderOutcome,
   ResultDelta,
-} from '../../src/infra/models/ports.ts'
-import { Secret } from '../../src/infra/secrets/secret.ts'
-import type { FormatInput, FormatView } from '../../src/state/registry/response-format.ts'
+} from '../../src/models/ports/model-ports.ts'
+import { openHttpProvider } from '../../src/models/providers/template/template-provider.ts'
+import type { FormatInput, FormatView } from '../../src/models/schemas/response-format.ts'
 import { createCountingClock, never, patient } from './models.ts'
 
-/** One call of the http provider over the real way out, and what it told meanwhile. */
+/** One call of the http provider over the real egress, and the parts it received. */
 
 export const canary = 'sk-canary-7f3b0c55d1'
 
@@ -38,7 +38,7 @@ export const keyOf = (secret: string | null = canary): KeyEntry => ({
   limits: { rpm: null, tpm: null, daily_tokens: null, monthly_cost: null },
   grants: [],
   secret: secret === null ? null : new Secret(secret),
-  fault: null,
+  error: null,
 })
 
 export const modelOf = (
@@ -73,7 +73,7 @@ export const modelOf = (
   active: true,
 })
 
-export const askOf = (more: Partial<ModelAsk> = {}): ModelAsk => ({
+export const askOf = (more: Partial<CanonicalRequest> = {}): CanonicalRequest => ({
   role: 'planner',
   messages: [
     { role: 'system', content: 'You plan.' },
@@ -89,12 +89,12 @@ export const askOf = (more: Partial<ModelAsk> = {}): ModelAsk => ({
   ...more,
 })
 
-export type Told = { deltas: ResultDelta[]; usages: MeteredUsage[]; raws: unknown[] }
-export type Called = Told & { outcome: ProviderOutcome }
+export type ReceivedParts = { deltas: ResultDelta[]; usages: MeteredUsage[]; raws: unknown[] }
+export type CallResult = ReceivedParts & { outcome: ProviderOutcome }
 
 export type CallOptions = {
   model: ModelEntry
-  ask?: Partial<ModelAsk>
+  ask?: Partial<CanonicalRequest>
   key?: KeyEntry | null
   signal?: AbortSignal
   totalMs?: number
@@ -108,39 +108,39 @@ export type CallOptions = {
 export const openCaller = (options: Pick<CallOptions, 'maxBytes' | 'maxEvent'> = {}) => {
   const egress = openEgress()
   const clock = createCountingClock()
-  const provider = openHttpProvider({ egress, clock, compile, ...options })
+  const provider = openHttpProvider({ egress, clock, compile: compileFormat, ...options })
   const call = async ({
     model,
     key = keyOf(),
     signal = never(),
     totalMs,
     ...more
-  }: CallOptions): Promise<Called> => {
+  }: CallOptions): Promise<CallResult> => {
     const ask = askOf(more.ask)
-    const told: Told = { deltas: [], usages: [], raws: [] }
+    const received: ReceivedParts = { deltas: [], usages: [], raws: [] }
     const outcome = await provider.send(
       {
         model,
         key,
         ask,
         endsAtMs: clock.monotonicMs() + (totalMs ?? model.endpoint.timeouts.totalMs),
-        usedIds: usedCallIds(ask.messages),
+        usedIds: collectCallIds(ask.messages),
         onDelta: (delta) => {
-          told.deltas.push(delta)
+          received.deltas.push(delta)
           more.onDelta?.(delta)
         },
-        onUsage: (usage) => void told.usages.push(usage),
-        onRaw: (raw) => void told.raws.push(raw),
+        onUsage: (usage) => void received.usages.push(usage),
+        onRaw: (raw) => void received.raws.push(raw),
       },
       signal,
     )
-    return { ...told, outcome }
+    return { ...received, outcome }
   }
   return { call, clock, [Symbol.asyncDispose]: () => egress[Symbol.asyncDispose]() }
 }
 
 /** One call with a provider of its own; no clock of it may be running afterwards. */
-export const call = async (options: CallOptions): Promise<Called> => {
+export const call = async (options: CallOptions): Promise<CallResult> => {
   const { maxBytes, maxEvent } = options
   await using caller = openCaller({
     ...(maxBytes === undefined ? {} : { maxBytes }),
@@ -149,12 +149,12 @@ export const call = async (options: CallOptions): Promise<Called> => {
   return await caller.call(options)
 }
 
-export const resultOf = ({ outcome }: Called): CanonicalResult => {
+export const resultOf = ({ outcome }: CallResult): CanonicalResult => {
   if (outcome.ok) return outcome.result
-  throw new Error(`the call failed: ${outcome.fault.code} ${outcome.fault.what}`)
+  throw new Error(`the call failed: ${outcome.error.code} ${outcome.error.what}`)
 }
 
-export const faultOf = ({ outcome }: Called) => {
+export const errorOf = ({ outcome }: CallResult) => {
   if (outcome.ok) throw new Error('the call succeeded')
   return outcome
 }

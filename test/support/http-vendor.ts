@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** A vendor on a free loopback port that answers as the test says. */
+/** A vendor on a free loopback port with scripted responses. */
 
 export type VendorRequest = {
   method: string
@@ -10,16 +10,16 @@ export type VendorRequest = {
   /** The parsed body; undefined without one. */
   body: unknown
   text: string
-  /** Resolves when the client has hung up or everything was sent. */
+  /** Resolves when the client has disconnected or everything was sent. */
   closed: Promise<void>
 }
 export type VendorAnswer = {
   status?: number
   headers?: Record<string, string>
-  /** Text and bytes are sent as they are, piece by piece; anything else as JSON. */
+  /** Text and bytes are sent as they are, chunk by chunk; anything else as JSON. */
   body?: unknown
   pieces?: readonly (string | Uint8Array)[]
-  /** What follows the last piece. */
+  /** What follows the last chunk. */
   ending?: 'end' | 'hang' | 'destroy'
 }
 export type Vendor = AsyncDisposable & { url: string; requests: VendorRequest[] }
@@ -38,7 +38,7 @@ const send = async (response: ServerResponse, answer: VendorAnswer): Promise<voi
   const parts = pieces ?? (body === undefined ? [] : [typeof body === 'string' ? body : JSON.stringify(body)])
   for (const part of parts) {
     if (response.destroyed) return
-    // each piece is a chunk of its own: the next one is written when the socket has taken this one
+    // the next part is written when the socket has accepted this one, so that each is a chunk of its own
     await new Promise<void>((resolve) => void response.write(part, () => resolve()))
   }
   if (ending === 'end') response.end()
@@ -61,7 +61,7 @@ export const startVendor = async (
       await send(response, await answer(request, requests.length))
     }
     handle().catch((error: unknown) => {
-      // a request that a vendor finds fault with is told so, as vendors do
+      // an error in the test's answer is a refusal, as vendors send one
       if (response.headersSent) response.destroy()
       else response.writeHead(400, { 'content-type': 'text/plain' }).end(`refused: ${String(error)}`)
     })

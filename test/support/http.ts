@@ -3,7 +3,7 @@ import { EventSourceParserStream } from 'eventsource-parser/stream'
 import type { FastifyInstance } from 'fastify'
 import { type AppOptions, createApp } from '../../src/server/app.ts'
 
-/** A request of a test. `json` is sent as JSON, `raw` as it stands. */
+/** A request of a test. `json` is sent as JSON, `raw` unchanged. */
 export type Call = {
   json?: unknown
   raw?: string | Uint8Array
@@ -12,8 +12,8 @@ export type Call = {
   signal?: AbortSignal
 }
 
-/** An answer, read whole; `body` is its JSON, or null when it is none. */
-// biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
+/** A whole response; `body` is its JSON, or null when it is not JSON. */
+// biome-ignore lint/suspicious/noExplicitAny: tests read responses of every shape
 export type Reply = { status: number; headers: Headers; text: string; body: any }
 
 export type TestServer = {
@@ -64,10 +64,10 @@ const jsonOrNull = (text: string): unknown => {
   }
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: tests look into events of every shape
+// biome-ignore lint/suspicious/noExplicitAny: tests read events of every shape
 export type SeenEvent = { event: string; id: number | null; data: any }
 
-/** A stream of events being read. `events` ends with the stream; leaving its loop, or `leave()`, hangs up. */
+/** A stream of events being read. `events` ends with the stream; leaving its loop, or `leave()`, disconnects. */
 export type Followed = {
   status: number
   headers: Headers
@@ -112,7 +112,7 @@ export const allEvents = async ({ events }: Followed): Promise<SeenEvent[]> => {
   return seen
 }
 
-/** The next so many events of a stream. */
+/** The next `count` events of a stream. */
 export const takeEvents = async ({ events }: Followed, count: number): Promise<SeenEvent[]> => {
   const seen: SeenEvent[] = []
   while (seen.length < count) {

@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import { type RuntimeState, runtimeStateSchema } from '../../src/state/runtime-state.ts'
-import { sumUsage } from '../../src/state/usage.ts'
+import { sumUsage } from '../../src/state/token-usage.ts'
 
 /** The invariants of CONTRACT section 5, of every turn of a state whose last turn has ended. */
 export const checkInvariants = (state: RuntimeState, options: { ended: boolean } = { ended: true }): void => {

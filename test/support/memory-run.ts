@@ -1,25 +1,18 @@
 import type { Graph } from '../../src/graph/build.ts'
-import { executeRun, type Left } from '../../src/graph/execute.ts'
+import { executeRun, type RunExit } from '../../src/graph/execute.ts'
 import { LiveRun } from '../../src/graph/live-run.ts'
 import { MasonError } from '../../src/state/errors.ts'
-import { type ActionRow, fold } from '../../src/state/fold.ts'
-import type {
-  Clock,
-  Effect,
-  LogEntry,
-  Memories,
-  ModelReply,
-  ModelRequest,
-  Models,
-  Outcome,
-  PersonAnswer,
-  Question,
-  RunLog,
-  RunResult,
-} from '../../src/state/ports.ts'
-import type { Scenarios } from '../../src/state/registry/scenario.ts'
+import { type ActionRow, foldActions } from '../../src/state/fold.ts'
+import type { Outcome } from '../../src/state/outcome.ts'
+import type { Clock } from '../../src/state/ports/clock.ts'
+import type { EffectResult } from '../../src/state/ports/effects.ts'
+import type { ModelReply, ModelRequest, Models } from '../../src/state/ports/models.ts'
+import type { PersonAnswer, Question } from '../../src/state/ports/questions.ts'
+import type { LogEntry, RunLog, RunResult } from '../../src/state/ports/run-log.ts'
 import type { AdmittedRequest } from '../../src/state/run-request.ts'
 import type { RuntimeState } from '../../src/state/runtime-state.ts'
+import type { Scenarios } from '../../src/state/scenario.ts'
+import { fakeServices } from './services.ts'
 
 /** One run on a log in memory: the graph as it is, without a database, a queue or a network. */
 export type MemoryRun = {
@@ -36,7 +29,7 @@ export type MemoryRun = {
   /** Whether a run that this worker does not know the next node of can be left to others. */
   passesOn: boolean
   /** What the ledger says of every side effect. */
-  effect: Effect
+  effect: EffectResult
 }
 
 export const memoryRun = (request: Partial<AdmittedRequest> & { prompt: string }): MemoryRun => ({
@@ -81,8 +74,8 @@ export const workOn = async (
   graph: Graph,
   memory: MemoryRun,
   settings: Settings = {},
-): Promise<{ left: Left; run: LiveRun; state: RuntimeState }> => {
-  const { clock = testClock, control = new AbortController(), models = noModels } = settings
+): Promise<{ left: RunExit; run: LiveRun; state: RuntimeState }> => {
+  const { clock = testClock, control = new AbortController() } = settings
   const run = new LiveRun(
     {
       run_id: 'run',
@@ -93,7 +86,7 @@ export const workOn = async (
       next_seq: memory.rows.length + 1,
       worked_ms: memory.workedMs,
       request: memory.request,
-      state: fold(memory.rows),
+      state: foldActions(memory.rows),
     },
     {
       log: logOf(memory, settings.diesAfter ?? Number.POSITIVE_INFINITY),
@@ -106,22 +99,13 @@ export const workOn = async (
       },
     },
   )
-  const services = {
-    models,
-    files: {
-      read: async () => new Uint8Array(),
-      prepare: async () => ({ origin_files: [], documents: {}, tables: {}, other_files: {} }),
-      query: async () => ({ ok: false as const, reason: 'there are no tables' }),
-      descriptions: { find: async () => null, keep: async () => {} },
-    },
-    blobs: { read: async (hash: string) => memory.blobs.get(hash) ?? null },
-    users: { profile: async () => ({}) },
-    memories: noMemories,
+  const services = fakeServices({
     clock,
-    log: { debug() {}, info() {}, warn() {}, error() {} },
-  }
+    ...(settings.models && { models: settings.models }),
+    blobs: { read: async (hash) => memory.blobs.get(hash) ?? null },
+  })
   const left = await executeRun(graph, run, services, control)
-  return { left, run, state: fold(memory.rows) }
+  return { left, run, state: foldActions(memory.rows) }
 }
 
 const logOf = (memory: MemoryRun, diesAfter: number): RunLog => {
@@ -144,31 +128,15 @@ const logOf = (memory: MemoryRun, diesAfter: number): RunLog => {
     },
     park: async (question) => void memory.questions.push(question),
     requeue: async (runAt) => void memory.requeued.push(runAt),
-    passOn: async () => memory.passesOn,
-    answerTo: async () => memory.answer,
+    passToNewerWorker: async () => memory.passesOn,
+    readAnswer: async () => memory.answer,
     effect: async () => memory.effect,
-    keepBlob: async (bytes) => {
+    storeBlob: async (bytes) => {
       const hash = `blob-${memory.blobs.size}`
       memory.blobs.set(hash, bytes)
       return hash
     },
   }
-}
-
-/** Nothing is remembered of anybody. */
-const noMemories: Memories = {
-  any: async () => false,
-  search: async () => [],
-  recall: async () => [],
-  remember: async () => ({ keep: false, why: 'empty', id: null }),
-}
-
-const noModels: Models = {
-  call: async ({ role }) => {
-    throw new Error(`nobody expected a call of ${role}`)
-  },
-  knows: () => true,
-  describe: () => ({ name: 'none', offline: true, base_url: null }),
 }
 
 export type Said = Partial<Omit<ModelReply, 'tool_calls'>> & {
@@ -204,8 +172,8 @@ export const modelsOf = (think: Thinker): Models & { requests: ModelRequest[] } 
       if (said.text) request.onText?.(said.text, 1)
       return reply(said)
     },
-    knows: () => true,
-    describe: () => ({ name: 'test', offline: false, base_url: null }),
+    hasModel: () => true,
+    describe: () => ({ name: 'test', capabilities: [], base_url: null }),
   }
 }
 

@@ -1,11 +1,11 @@
-import type { Embedder } from '../../src/infra/memory/embeddings.ts'
-import { hashEmbedding, hashSpace } from '../../src/state/memory/hash-embedding.ts'
+import { computeHashEmbedding, hashSpace } from '../../src/memory/policy/hash-embedding.ts'
+import type { MemoryEmbedder } from '../../src/memory/store/embedder.ts'
 
 /** The built-in embedding alone, as where the registry has no model for it. */
-export const hashOnly: Embedder = {
+export const hashOnly: MemoryEmbedder = {
   current: () => hashSpace,
   offers: (space) => space === hashSpace,
-  embed: async (_space, texts) => texts.map(hashEmbedding),
+  embed: async (_space, texts) => texts.map(computeHashEmbedding),
 }
 
 /** A memory as a model tells it that has found it in what the user said. */

@@ -1,11 +1,11 @@
-import { openPostgres } from '../../src/infra/database/postgres.ts'
-import type { KeyEntry } from '../../src/infra/models/ports.ts'
+import { openPostgresDatabase } from '../../src/infra/database/postgres.ts'
+import type { KeyEntry } from '../../src/models/ports/model-ports.ts'
 import { openMeter, reservationOf, settlementOf, usageOf } from './meter.ts'
 
 /** A process that asks models without end, as far as the meter can tell. Prints the id of each request that is in the ledger. */
 
 const { url, keys } = JSON.parse(process.argv[2] ?? '') as { url: string; keys: KeyEntry[] }
-const database = await openPostgres({ url, migrate: false })
+const database = await openPostgresDatabase({ url, migrate: false })
 const meter = openMeter(database)
 
 const lane = async (at: number): Promise<never> => {

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
-import { systemClock } from '../../src/infra/clock.ts'
-import { createMeter, type MeterOptions } from '../../src/infra/metering/meter.ts'
-import type { KeyEntry, ModelEntry, Reservation, Settlement } from '../../src/infra/models/ports.ts'
-import { silentLog } from '../../src/infra/silent-log.ts'
-import type { Sql } from '../../src/state/ports.ts'
-import type { KeyLimits } from '../../src/state/registry/catalog.ts'
+import { silentLog } from '../../src/infra/lib/silent-log.ts'
+import { systemClock } from '../../src/infra/lib/system-clock.ts'
+import { createMeter, type MeterOptions } from '../../src/models/metering/meter.ts'
+import type { KeyEntry, ModelEntry, Reservation, Settlement } from '../../src/models/ports/model-ports.ts'
+import type { KeyLimits } from '../../src/models/schemas/catalog.ts'
+import type { Sql } from '../../src/state/ports/sql.ts'
 
 /** Hands for the meter: vendors, keys and models as rows of the registry, without its API. */
 
@@ -49,7 +49,7 @@ export const addKey = async (database: Sql, vendorId: string, limits: KeyLimits 
     },
     grants: [],
     secret: null,
-    fault: null,
+    error: null,
   }
 }
 

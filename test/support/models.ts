@@ -1,6 +1,7 @@
 import { setTimeout as timer } from 'node:timers/promises'
 import { MasonError } from '../../src/state/errors.ts'
-import type { Clock, ModelRequest, Models } from '../../src/state/ports.ts'
+import type { Clock } from '../../src/state/ports/clock.ts'
+import type { ModelRequest, Models } from '../../src/state/ports/models.ts'
 import { type OpenAIOptions, openModels } from './one-server.ts'
 
 /** The real clock, with a count of the sleeps that are not over: what is left after a call is a leak. */

@@ -1,5 +1,5 @@
-import type { ModelReply, Models } from '../../src/state/ports.ts'
-import { noUsage } from '../../src/state/usage.ts'
+import type { ModelReply, Models } from '../../src/state/ports/models.ts'
+import { noUsage } from '../../src/state/token-usage.ts'
 
 export type NoOpOptions = {
   /** How often the planner calls `calculate` before it finishes. */
@@ -10,7 +10,7 @@ export type NoOpOptions = {
 
 /**
  * A model that takes no time: the planner calls `calculate` once, or `rounds` times, and finishes. A run of one round
- * lays 8 actions: load-session, user-context, planner, calculate, reflection, planner, answer, end.
+ * appends 8 actions: load-session, user-context, planner, calculate, reflection, planner, answer, end.
  */
 export const noOpModels = ({ rounds = 1, saying = '' }: NoOpOptions = {}): Models => ({
   async call({ role, messages }): Promise<ModelReply> {
@@ -30,8 +30,8 @@ export const noOpModels = ({ rounds = 1, saying = '' }: NoOpOptions = {}): Model
     const call = { id: `round_${round}`, name: 'calculate', arguments: `{"expression":"${round} + 1"}` }
     return { ...reply, text: saying, finish: 'tool_calls', tool_calls: [call] }
   },
-  knows: () => true,
+  hasModel: () => true,
   // so much that no run is ever summed up
   window: () => ({ context: 1_000_000_000, output: 4096 }),
-  describe: () => ({ name: 'no-op', offline: true, base_url: null }),
+  describe: () => ({ name: 'no-op', capabilities: ['rules-only'], base_url: null }),
 })

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { startVendor, type Vendor, type VendorAnswer, type VendorRequest } from './http-vendor.ts'
 
 /**
- * Parrot Systems, a vendor that nobody has heard of: own words for everything, and no field that it does not know.
+ * Parrot Systems, an invented vendor: own names for everything, and no field that it does not know.
  * docs/walkthrough-odd-vendor.md adds it to Mason. `npx tsx test/support/odd-vendor.ts [port]` starts it by itself.
  */
 
@@ -51,5 +51,5 @@ export const startOddVendor = (port = 0): Promise<Vendor> => startVendor(answer,
 
 if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) {
   const { url } = await startOddVendor(Number(process.argv[2] ?? 0))
-  process.stdout.write(`Parrot Systems talks at ${url}/v2 to whoever has the key ${parrotKey}\n`)
+  process.stdout.write(`Parrot Systems talks at ${url}/v2 to clients with the key ${parrotKey}\n`)
 }

@@ -1,16 +1,17 @@
-import type { Egress } from '../../src/infra/egress/port.ts'
-import { openEgress } from '../../src/infra/egress.ts'
-import { createCallCounts } from '../../src/infra/models/call/counts.ts'
-import { createModelService } from '../../src/infra/models/call/service.ts'
-import { createChooser } from '../../src/infra/models/choose/choose.ts'
-import { createHealth } from '../../src/infra/models/health/health.ts'
-import { answerOf } from '../../src/infra/models/offline/egress.ts'
-import { createOpenAIProvider } from '../../src/infra/models/openai/provider.ts'
-import type { EndpointEntry, Meter, Provider } from '../../src/infra/models/ports.ts'
-import type { Retry } from '../../src/infra/models/wire/retry.ts'
+import { openEgress } from '../../src/infra/egress/egress.ts'
+import type { Egress, EgressResponse } from '../../src/infra/egress/egress-port.ts'
+import { silentLog } from '../../src/infra/lib/silent-log.ts'
 import { Secret } from '../../src/infra/secrets/secret.ts'
-import { silentLog } from '../../src/infra/silent-log.ts'
-import type { Clock, Log, Models } from '../../src/state/ports.ts'
+import { createCallCounts } from '../../src/models/call/call-counts.ts'
+import { createModelGateway } from '../../src/models/call/model-gateway.ts'
+import { createModelHealth } from '../../src/models/health/model-health.ts'
+import type { EndpointEntry, Meter, Provider } from '../../src/models/ports/model-ports.ts'
+import { createOpenAIProvider } from '../../src/models/providers/openai/openai-provider.ts'
+import { createModelChooser } from '../../src/models/routing/model-chooser.ts'
+import type { RetryPolicy } from '../../src/models/transport/retry-policy.ts'
+import type { Clock } from '../../src/state/ports/clock.ts'
+import type { Log } from '../../src/state/ports/log.ts'
+import type { Models } from '../../src/state/ports/models.ts'
 import * as entries from './registry-view.ts'
 
 /** The real call path over one server and one key, as the settings would give it, without a database. */
@@ -24,7 +25,7 @@ export type OpenAIOptions = {
   /** In place of the real way out. */
   fetch?: Fetch
   clocks: EndpointEntry['timeouts']
-  retry: Retry
+  retry: RetryPolicy
   clock: Clock
   log?: Log
   maxBytes?: number
@@ -33,10 +34,23 @@ export type OpenAIOptions = {
 
 export type Fetch = typeof globalThis.fetch
 
+/** A response of a fetch as an answer of egress. */
+const toAnswer = ({ status, headers, body }: Response): EgressResponse => {
+  const reader = body?.getReader()
+  return {
+    status,
+    headers,
+    body: {
+      read: async () => (await reader?.read())?.value ?? null,
+      cancel: () => void reader?.cancel().catch(() => undefined),
+    },
+  }
+}
+
 /** A fetch as the way out. */
 export const egressOver = (fetch: Fetch): Egress => ({
   request: async (url, { method, headers, body, signal }) =>
-    answerOf(
+    toAnswer(
       await fetch(url, {
         ...(method && { method }),
         ...(headers && { headers }),
@@ -76,7 +90,7 @@ export const openModels = (options: OpenAIOptions): Models => {
     keys: apiKey === undefined ? [] : [keyOf(apiKey)],
   })
   const waits = { baseMs: retry.baseMs, maxMs: retry.maxMs }
-  const health = createHealth({
+  const health = createModelHealth({
     sql: null,
     hints: null,
     clock,
@@ -88,14 +102,14 @@ export const openModels = (options: OpenAIOptions): Models => {
   const egress = options.fetch ? egressOver(options.fetch) : openEgress()
   const openai = createOpenAIProvider({
     egress,
-    readerOf: () => null,
+    getReader: () => null,
     clock,
     log,
     ...(options.maxBytes && { maxBytes: options.maxBytes }),
   })
-  return createModelService({
+  return createModelGateway({
     registry: { view },
-    chooser: createChooser(health, random),
+    chooser: createModelChooser(health, random),
     providers: { openai, http: noProvider },
     meter: noMeter,
     health,

@@ -1,9 +1,10 @@
 import { z } from 'zod'
 import { buildGraph, type Graph } from '../../src/graph/build.ts'
+import type { AnyNode } from '../../src/graph/definitions.ts'
+import { type AnyTool, defineTool, type ToolContext } from '../../src/graph/definitions.ts'
 import { loadParts } from '../../src/graph/load.ts'
-import type { AnyNode } from '../../src/graph/node.ts'
-import { type AnyTool, defineTool } from '../../src/graph/tool.ts'
 import type { Json } from '../../src/state/runtime-state.ts'
+import { listNeededServices } from './services.ts'
 
 /** The project's own nodes and tools, with tools of a test beside them or in place of those of the same name. */
 export const graphWith = async (
@@ -15,13 +16,15 @@ export const graphWith = async (
     own: readonly Part[],
     added: readonly { name: string }[],
   ): Part[] => own.filter((part) => !added.some(({ name }) => name === part.name))
-  return buildGraph({
+  const all = {
     nodes: [...others(parts.nodes, nodes), ...nodes],
     tools: [...others(parts.tools, tools), ...tools],
-  })
+  }
+  return buildGraph(all, listNeededServices(all))
 }
 
-type Work = (args: Record<string, Json>, signal: AbortSignal) => Promise<string> | string
+type Args = Record<string, Json>
+type Work = (args: Args, context: ToolContext<never, Args>, signal: AbortSignal) => Promise<string> | string
 
 /** A call tool that takes any arguments and answers with what `work` gives. */
 export const callTool = (name: string, work: Work, pure = true): AnyTool =>
@@ -34,7 +37,7 @@ export const callTool = (name: string, work: Work, pure = true): AnyTool =>
     reads: [],
     writes: [],
     async run(_state, context, signal) {
-      const text = await work(context.call?.input ?? {}, signal)
+      const text = await work(context.call?.input ?? {}, context, signal)
       return context.checkpoint({ summary: `${name} answered`, result: { text } })
     },
   })

@@ -29,7 +29,7 @@ export type WorkerProcess = {
   pid: number
   lines: WorkerLine[]
   /** Resolves with the first line of this event that fits, waiting for it if need be. */
-  told<Event extends WorkerLine['event']>(
+  reported<Event extends WorkerLine['event']>(
     event: Event,
     fits?: (line: LineOf<Event>) => boolean,
   ): Promise<LineOf<Event>>
@@ -70,16 +70,16 @@ export const createProcesses = () => {
       lines,
       exited,
       signal: (name) => void child.kill(name),
-      async told(event, fits = () => true) {
+      async reported(event, fits = () => true) {
         for (;;) {
           const line = lines.find((one): one is never => one.event === event && fits(one as never))
           if (line) return line
-          if (isRead) throw new Error(`the worker is gone and never told "${event}"`)
+          if (isRead) throw new Error(`the worker is gone and never reported "${event}"`)
           await once(news, 'line', { signal: AbortSignal.timeout(60_000) })
         }
       },
     }
-    await worker.told('ready')
+    await worker.reported('ready')
     return worker
   }
 

@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net'
 import { createInterface } from 'node:readline'
 import { Redis } from 'ioredis'
 import pg from 'pg'
-import type { Sql } from '../../src/state/ports.ts'
+import type { Sql } from '../../src/state/ports/sql.ts'
 
 /** Looks for secrets in everything that a runtime leaves behind or tells. */
 
@@ -105,7 +105,7 @@ export const watchRedis = async (url: string, prefix: string): Promise<WatchedRe
 
 /**
  * A line for each command that anyone sends. Without ioredis: its `monitor()` takes a command that comes in the same
- * packet as the OK for a reply to one of its own, and throws where nobody can catch it.
+ * packet as the OK for a reply to one of its own, and throws where it cannot be caught.
  */
 const watchCommands = async (url: string, take: (line: string) => void): Promise<Socket> => {
   const { hostname, port, username, password } = new URL(url)

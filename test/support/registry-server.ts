@@ -1,12 +1,12 @@
-import { createTokens } from '../../src/infra/admin/tokens.ts'
-import { createUsers } from '../../src/infra/admin/users.ts'
-import { systemClock } from '../../src/infra/clock.ts'
+import { createTokens } from '../../src/accounts/tokens.ts'
+import { createUserAccounts } from '../../src/accounts/users.ts'
 import type { Database } from '../../src/infra/database/database.ts'
-import { checkFormat } from '../../src/infra/formats/check.ts'
-import type { Registry } from '../../src/infra/models/ports.ts'
-import { createRegistryAdmin } from '../../src/infra/registry/admin.ts'
-import type { RegistryOptions } from '../../src/infra/registry/follow.ts'
-import type { ModelAdmin } from '../../src/state/registry/trial.ts'
+import { systemClock } from '../../src/infra/lib/system-clock.ts'
+import { checkFormat } from '../../src/models/formats/format-check.ts'
+import type { Registry } from '../../src/models/ports/model-ports.ts'
+import type { RegistryOptions } from '../../src/models/registry/live-registry.ts'
+import { createRegistryAdmin } from '../../src/models/registry/registry-admin.ts'
+import type { ModelProbes } from '../../src/models/schemas/model-probe.ts'
 import { type Backend, openBackend } from './backend.ts'
 import { createFakeRuntime } from './fake-runtime.ts'
 import { type Reply, startServer } from './http.ts'
@@ -32,7 +32,7 @@ export type RegistryServer = {
 }
 
 export const startRegistryServer = async (
-  models: Partial<ModelAdmin> = {},
+  models: Partial<ModelProbes> = {},
   more: Partial<RegistryOptions> = {},
 ): Promise<RegistryServer> => {
   const backend = await openBackend()
@@ -48,7 +48,7 @@ export const startRegistryServer = async (
   runtime.admin = {
     ...runtime.admin,
     tokens,
-    users: createUsers(database),
+    users: createUserAccounts(database),
     registry: createRegistryAdmin({
       database,
       masterKeys: options.masterKeys,

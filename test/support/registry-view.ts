@@ -1,16 +1,16 @@
-import type { Candidate, HealthLookup } from '../../src/infra/models/call-ports.ts'
-import type { Choice } from '../../src/infra/models/choose/choose.ts'
+import { Secret } from '../../src/infra/secrets/secret.ts'
+import type { Candidate, HealthLookup } from '../../src/models/ports/call-ports.ts'
 import type {
-  Caller,
   EndpointEntry,
   KeyEntry,
+  ModelCaller,
   ModelEntry,
   RegistryView,
   RouteEntry,
   VendorEntry,
-} from '../../src/infra/models/ports.ts'
-import { Secret } from '../../src/infra/secrets/secret.ts'
-import type { FormatView } from '../../src/state/registry/response-format.ts'
+} from '../../src/models/ports/model-ports.ts'
+import type { ModelChoice } from '../../src/models/routing/model-chooser.ts'
+import type { FormatView } from '../../src/models/schemas/response-format.ts'
 
 /** Entries of a registry view, made by hand. */
 
@@ -60,7 +60,7 @@ export const key = (id: string, vendor_id: string, more: Partial<KeyEntry> = {})
   limits: { rpm: null, tpm: null, daily_tokens: null, monthly_cost: null },
   grants: [],
   secret: new Secret(`sk-${id}`),
-  fault: null,
+  error: null,
   ...more,
 })
 
@@ -105,7 +105,7 @@ export const view = (parts: {
   }
 }
 
-export const caller = (business_id = 'b1', user_id: string | null = 'u1'): Caller => ({
+export const caller = (business_id = 'b1', user_id: string | null = 'u1'): ModelCaller => ({
   business_id,
   user_id,
   run_id: null,
@@ -114,4 +114,4 @@ export const caller = (business_id = 'b1', user_id: string | null = 'u1'): Calle
 export const healthy: HealthLookup = { stateOf: () => null }
 
 /** All candidates of a choice. */
-export const taken = ({ candidates }: Choice): Candidate[] => [...candidates]
+export const taken = ({ candidates }: ModelChoice): Candidate[] => [...candidates]

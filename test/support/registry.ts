@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto'
-import { systemClock } from '../../src/infra/clock.ts'
-import type { Config } from '../../src/infra/config.ts'
+import type { Config } from '../../src/infra/config/config.ts'
 import type { Database } from '../../src/infra/database/database.ts'
+import { silentLog } from '../../src/infra/lib/silent-log.ts'
+import { systemClock } from '../../src/infra/lib/system-clock.ts'
 import { type Hints, openHints } from '../../src/infra/queue/hints.ts'
-import { openRegistry, type RegistryOptions } from '../../src/infra/registry/follow.ts'
 import { createMasterKeys } from '../../src/infra/secrets/master-keys.ts'
-import { silentLog } from '../../src/infra/silent-log.ts'
+import { openRegistry, type RegistryOptions } from '../../src/models/registry/live-registry.ts'
+import { offlineEntry } from '../../src/runtime/offline-model.ts'
 
 /** What a registry in memory stands on, on any database. */
 
@@ -30,6 +31,7 @@ export const registryOptions = async (
   database,
   masterKeys: createMasterKeys(newMasterKey()),
   openai: null,
+  builtIn: offlineEntry,
   formats: { builtIn: [], check: () => [] },
   onSecret: () => {},
   hints: more.hints ?? (await localHints()),

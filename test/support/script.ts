@@ -1,4 +1,4 @@
-import type { FakeModel, FakeReply } from './fake-model.ts'
+import type { FakeModel, FakeReply } from './fake-model/fake-model.ts'
 
 /** Sets what a fake model says from now on: for each role in order, the last reply again and again. */
 export const say = (model: FakeModel, steps: Record<string, readonly FakeReply[]>): void => {

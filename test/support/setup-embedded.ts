@@ -2,8 +2,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
-import { openEmbedded } from '../../src/infra/database/embedded.ts'
-import { giveHeadStart } from '../../src/infra/database/head-start.ts'
+import { openEmbeddedDatabase } from '../../src/infra/database/embedded.ts'
+import { seedDatabase } from '../../src/runtime/seed-database.ts'
 
 /** Makes the database once, with all that a start makes sure of; each test file loads a copy, which is quicker. */
 export default async (project: TestProject) => {
@@ -12,8 +12,8 @@ export default async (project: TestProject) => {
       'integration tests run on the embedded database only; set TEST_DATABASE_URL and TEST_REDIS_URL to run them on servers too',
     )
   const folder = await mkdtemp(join(tmpdir(), 'mason-test-'))
-  const database = await openEmbedded({})
-  await giveHeadStart(database)
+  const database = await openEmbeddedDatabase({})
+  await seedDatabase(database)
   await database.pglite.exec('RESET ROLE')
   const dump = await database.pglite.dumpDataDir('none')
   await database.close()

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 import type { TestProject } from 'vitest/node'
-import { seedBuiltIn } from '../../src/infra/database/head-start.ts'
-import { migratePostgres, openPostgres } from '../../src/infra/database/postgres.ts'
+import { migratePostgres, openPostgresDatabase } from '../../src/infra/database/postgres.ts'
+import { seedBuiltInRegistry } from '../../src/runtime/seed-database.ts'
 
 /** The server's own database, in which others are made and dropped. */
 const adminUrl = () => process.env.TEST_DATABASE_URL ?? ''
@@ -40,8 +40,8 @@ export default async (project: TestProject) => {
   const name = `mason_template_${randomBytes(4).toString('hex')}`
   await runAsAdmin(`CREATE DATABASE ${name}`)
   await migratePostgres(urlOf(name))
-  const database = await openPostgres({ url: urlOf(name), migrate: false })
-  await seedBuiltIn(database)
+  const database = await openPostgresDatabase({ url: urlOf(name), migrate: false })
+  await seedBuiltInRegistry(database)
   await database.close()
   project.provide('template', name)
   return () => dropDatabase(name)

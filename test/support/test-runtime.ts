@@ -1,10 +1,10 @@
 import { expect } from 'vitest'
-import type { Left } from '../../src/graph/execute.ts'
+import type { RunExit } from '../../src/graph/execute.ts'
 import type { LiveRun } from '../../src/graph/live-run.ts'
-import { systemClock } from '../../src/infra/clock.ts'
-import { openRuntime, type RuntimeOptions } from '../../src/runtime.ts'
-import type { BusinessApi, Runtime } from '../../src/runtime-api.ts'
-import type { Models } from '../../src/state/ports.ts'
+import { systemClock } from '../../src/infra/lib/system-clock.ts'
+import type { BusinessApi, Runtime } from '../../src/runtime/api.ts'
+import { openRuntime, type RuntimeOptions } from '../../src/runtime/open-runtime.ts'
+import type { Models } from '../../src/state/ports/models.ts'
 import type { RunRequest } from '../../src/state/run-request.ts'
 import type { RunEvent, RunView } from '../../src/state/run-view.ts'
 import type { RuntimeState } from '../../src/state/runtime-state.ts'
@@ -14,7 +14,7 @@ import { openModels } from './one-server.ts'
 
 /** A runtime with a worker, on a backend; everything it let go of is compared with what the database holds. */
 export type TestRuntime = Runtime & {
-  held: { run: LiveRun; left: Left; state: RuntimeState }[]
+  held: { run: LiveRun; left: RunExit; state: RuntimeState }[]
   /** Submits and follows a run until it ends or waits; checks the invariants on the way. */
   complete(
     request: Partial<RunRequest> & { prompt: string },
@@ -55,7 +55,7 @@ export const openTestRuntime = async (
     ...(backend.loadDataDir && { loadDataDir: backend.loadDataDir }),
     ...(backend.queuePrefix && { queuePrefix: backend.queuePrefix }),
     memory: 'off',
-    onLeft: (run, left) => held.push({ run, left, state: run.state }),
+    onRunReleased: (run, left) => held.push({ run, left, state: run.state }),
     ...options,
   })
   if (options.worker !== false) await runtime.startWorker({ concurrency: options.concurrency ?? 4 })

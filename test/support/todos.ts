@@ -1,20 +1,26 @@
 import fc from 'fast-check'
 import type { Todo } from '../../src/state/runtime-state.ts'
-import { completeTodo, failTodo, planTodos, startTodo, type WantedTodo } from '../../src/state/todos.ts'
+import {
+  applyTodoChanges,
+  completeTodo,
+  failTodo,
+  startTodo,
+  type TodoChange,
+} from '../../src/state/todos.ts'
 
 /** Hand-made and generated todos, at one fixed time. */
 
 export const now = new Date('2025-01-01T12:00:00.000Z')
 export const later = (ms: number): Date => new Date(now.getTime() + ms)
 
-export const planned = (wanted: WantedTodo[], existing: readonly Todo[] = []): Todo[] => {
-  const result = planTodos(existing, wanted)
-  if (!result.ok) throw new Error(result.fault)
+export const planned = (wanted: TodoChange[], existing: readonly Todo[] = []): Todo[] => {
+  const result = applyTodoChanges(existing, wanted)
+  if (!result.ok) throw new Error(result.error)
   return result.todos
 }
-export const faultOf = (wanted: WantedTodo[], existing: readonly Todo[] = []): string => {
-  const result = planTodos(existing, wanted)
-  return result.ok ? 'no fault' : result.fault
+export const planErrorOf = (wanted: TodoChange[], existing: readonly Todo[] = []): string => {
+  const result = applyTodoChanges(existing, wanted)
+  return result.ok ? 'no error' : result.error
 }
 export const find = (todos: readonly Todo[], id: string): Todo => {
   const todo = todos.find((candidate) => candidate.id === id)
@@ -26,8 +32,8 @@ export const replaced = (todos: readonly Todo[], todo: Todo): Todo[] =>
 export const task = (
   id: string,
   dependencies: string[] = [],
-  more: Partial<WantedTodo> = {},
-): WantedTodo => ({
+  more: Partial<TodoChange> = {},
+): TodoChange => ({
   id,
   task: `do ${id}`,
   dependencies,
@@ -52,7 +58,7 @@ export const acyclic = fc
   })
 
 /** Todos anywhere in their lives. */
-export const lived = fc
+export const todoListsAfterWork = fc
   .tuple(acyclic, fc.infiniteStream(fc.integer({ min: 0, max: 5 })))
   .map(([wanted, fates]) => {
     return planned(wanted).map((todo) => {

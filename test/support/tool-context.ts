@@ -1,10 +1,11 @@
-import type { AnyTool } from '../../src/graph/tool.ts'
-import { checkWrites, createView } from '../../src/graph/view.ts'
+import type { AnyTool } from '../../src/graph/definitions.ts'
+import { checkWrites, createServiceView, createView } from '../../src/graph/state-view.ts'
 import { type ActionDraft, prepareAction } from '../../src/state/checkpoint.ts'
 import { MasonError } from '../../src/state/errors.ts'
 import { applyAction } from '../../src/state/fold.ts'
 import type { Patch } from '../../src/state/patch.ts'
-import type { Memories, PersonAnswer, Question } from '../../src/state/ports.ts'
+import type { Memories } from '../../src/state/ports/memories.ts'
+import type { PersonAnswer, Question } from '../../src/state/ports/questions.ts'
 import {
   type ActionBody,
   emptyState,
@@ -48,7 +49,7 @@ const inMemory = (contents: Record<string, string | Uint8Array>) => ({
 
 /**
  * Runs one tool on a hand-made state, in memory: the fields it may read and write and the shape of its action are
- * checked as the graph checks them. Of the services only files, ask, checkpoint and the memories given are there.
+ * checked as the graph checks them, and the services it needs. Only files, ask, checkpoint and the memories given work.
  */
 export const visitTool = async (tool: AnyTool, setting: Setting): Promise<Visited> => {
   const { input, files = {}, answer, signal = new AbortController().signal } = setting
@@ -62,13 +63,15 @@ export const visitTool = async (tool: AnyTool, setting: Setting): Promise<Visite
     origin_files: Object.keys(files).map(originFile),
     ...setting.state,
   }
-  const laid: Visited[] = []
+  const checkpoints: Visited[] = []
   const questions: Question[] = []
-  const context = {
-    call: { index: 0, id: 'call_0', input: tool.input.parse(input) },
+  const services = createServiceView(tool, ['files', 'blobs', 'memories'])({
     files: inMemory(files),
     blobs: { read: async () => null },
     memories: setting.memories,
+  } as never)
+  const context = Object.assign(services, {
+    call: { index: 0, id: 'call_0', input: tool.input.parse(input) },
     async ask(question: Question): Promise<PersonAnswer> {
       questions.push(question)
       if (!answer) throw new Error('the setting has no answer')
@@ -80,7 +83,7 @@ export const visitTool = async (tool: AnyTool, setting: Setting): Promise<Visite
       const { body } = await prepareAction(tool.name, { ...draft, next }, patch, async () => 'blob')
       const state = applyAction(before, { seq: 1, turn: before.prompts.length, body, patch })
       const { text, is_error } = draft.result ?? {}
-      laid.push({
+      checkpoints.push({
         draft,
         action: body,
         patch,
@@ -91,10 +94,10 @@ export const visitTool = async (tool: AnyTool, setting: Setting): Promise<Visite
       })
       return state
     },
-  }
+  })
   const returned = await tool.run(createView(tool)(before) as RuntimeState, context as never, signal)
-  const [visited, second] = laid
-  if (!visited || second) throw new Error(`${tool.name} laid ${laid.length} actions in one visit`)
+  const [visited, second] = checkpoints
+  if (!visited || second) throw new Error(`${tool.name} appended ${checkpoints.length} actions in one visit`)
   if (returned !== visited.state) throw new Error(`${tool.name} did not return what checkpoint resolved to`)
   return visited
 }

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { until } from './spine.ts'
+import { until } from './runs.ts'
 
 /** A span as it was sent; times in milliseconds since 1970, with fractions. */
 export type SeenSpan = {

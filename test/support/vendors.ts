@@ -1,26 +1,26 @@
-import type { Answered, Wanted } from '../../src/infra/models/call-ports.ts'
-import type { Caller, ModelAsk, ResultDelta } from '../../src/infra/models/ports.ts'
-import type { Runtime } from '../../src/runtime-api.ts'
-import type { ModelWaits } from '../../src/runtime-models.ts'
+import type { ModelResponse, ModelSelector } from '../../src/models/ports/call-ports.ts'
+import type { CanonicalRequest, ModelCaller, ResultDelta } from '../../src/models/ports/model-ports.ts'
 import {
   endpointInputSchema,
   keyInputSchema,
   modelInputSchema,
   vendorInputSchema,
-} from '../../src/state/registry/catalog.ts'
-import { routeInputSchema } from '../../src/state/registry/routing.ts'
-import type { FakeBrain, FakeModel, FakeReply } from './fake-model.ts'
+} from '../../src/models/schemas/catalog.ts'
+import { routeInputSchema } from '../../src/models/schemas/routing.ts'
+import type { Runtime } from '../../src/runtime/api.ts'
+import type { ModelRetryDelays } from '../../src/runtime/open-models.ts'
+import type { FakeModel, FakeReply, FakeResponder } from './fake-model/fake-model.ts'
 import { askOf } from './http-call.ts'
 
 /** Hands for the call path: vendors made through the registry itself, on fake servers that tell keys apart. */
 
-export const quickWaits: ModelWaits = {
+export const quickWaits: ModelRetryDelays = {
   cooling: { baseMs: 20, maxMs: 60 },
   disabled: { baseMs: 1500, maxMs: 1500 },
   retry: { attempts: 4, baseMs: 5, maxMs: 20 },
 }
 
-export const someone: Caller = { business_id: 'default', user_id: 'u1', run_id: null }
+export const someone: ModelCaller = { business_id: 'default', user_id: 'u1', run_id: null }
 
 export type VendorOptions = {
   /** Labels, which are their secrets too. */
@@ -70,25 +70,25 @@ export const addRoute = (
 ): Promise<unknown> =>
   registry.routes.create({}, routeInputSchema.parse({ role, models: models.map((model) => ({ model })) }))
 
-const plainAsk = (role: string): ModelAsk =>
+const plainAsk = (role: string): CanonicalRequest =>
   askOf({ role, messages: [{ role: 'user', content: 'Say hello' }], stream: true })
 
 /** One call, with what was heard of it. */
 export const callWith = async (
   { modelService }: Pick<Runtime, 'modelService'>,
-  wanted: Wanted,
+  wanted: ModelSelector,
   {
     ask = {},
     caller = someone,
     signal = new AbortController().signal,
     onDelta = () => {},
   }: {
-    ask?: Partial<ModelAsk>
-    caller?: Caller
+    ask?: Partial<CanonicalRequest>
+    caller?: ModelCaller
     signal?: AbortSignal
     onDelta?: (delta: ResultDelta, attempt: number) => void
   } = {},
-): Promise<Answered> =>
+): Promise<ModelResponse> =>
   modelService.ask(wanted, { ...plainAsk(wanted.role), ...ask }, caller, onDelta, signal)
 
 /** Which keys a server was asked with, in order, by label. */
@@ -96,7 +96,7 @@ export const labelsOf = (server: Pick<FakeModel, 'requests'>): string[] =>
   server.requests().map(({ headers }) => String(headers.authorization).replace('Bearer sk-secret-of-', ''))
 
 /** Answers by the label of the key; the last one repeats. */
-export const byKey = (answers: Record<string, readonly FakeReply[]>): FakeBrain => {
+export const byKey = (answers: Record<string, readonly FakeReply[]>): FakeResponder => {
   const next = new Map<string, number>()
   return ({ headers }) => {
     const label = String(headers.authorization).replace('Bearer sk-secret-of-', '')

@@ -1,17 +1,17 @@
 import { fileURLToPath } from 'node:url'
-import { systemClock } from '../../src/infra/clock.ts'
-import type { Config } from '../../src/infra/config.ts'
-import { openRuntime } from '../../src/runtime.ts'
+import type { Config } from '../../src/infra/config/config.ts'
+import { systemClock } from '../../src/infra/lib/system-clock.ts'
+import { openRuntime } from '../../src/runtime/open-runtime.ts'
 import type { RunRequest } from '../../src/state/run-request.ts'
 import { openModels } from './one-server.ts'
 
-/** `node --import tsx test/support/worker-process.ts '<JSON of WorkerTask>'`: a worker of its own, told apart by lines of JSON. */
+/** `node --import tsx test/support/worker-process.ts '<JSON of WorkerTask>'`: a worker process that reports by lines of JSON. */
 export type WorkerTask = {
   config: Config
   queuePrefix?: string
   modelUrl: string
   concurrency?: number
-  /** Embedded, where nobody else can: submits this, or waits for this run, and tells what became of it. */
+  /** Embedded, where no other process can: submits this, or waits for this run, and reports its end. */
   submit?: RunRequest
   waitFor?: string
 }
@@ -39,7 +39,7 @@ const main = async (task: WorkerTask): Promise<void> => {
     models,
     toolFolders: [fileURLToPath(new URL('./gate-tools', import.meta.url))],
     ...(task.queuePrefix && { queuePrefix: task.queuePrefix }),
-    onLeft: (run, left) => tell({ event: 'left', run_id: run.claimed.run_id, left }),
+    onRunReleased: (run, left) => tell({ event: 'left', run_id: run.claimed.run_id, left }),
   })
   await runtime.startWorker({ concurrency: task.concurrency ?? 4 })
   tell({ event: 'ready' })

@@ -6,7 +6,7 @@ const ask = (input: Record<string, unknown>, answer: unknown) =>
   visitTool(askUser, { input: { question: 'Which one?', ...input }, answer: { kind: 'answered', answer } })
 
 describe('ask_user', () => {
-  test('asks with options and lays down the answer', async () => {
+  test('asks with options and writes the answer', async () => {
     const { questions, text, action, isError } = await ask({ options: ['EUR', 'USD', 'EUR'] }, 'EUR')
     expect(questions).toEqual([
       {
@@ -35,7 +35,7 @@ describe('ask_user', () => {
     expect(action.result.answer).toBe(answer)
   })
 
-  test('no answer in time is a fault the model can act on', async () => {
+  test('no answer in time is an error the model can act on', async () => {
     const visit = await visitTool(askUser, { input: { question: 'When?' }, answer: { kind: 'expired' } })
     expect(visit.isError).toBe(true)
     expect(visit.text).toMatch(/^Error: No answer came within 7 days\./)

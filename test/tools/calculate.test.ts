@@ -1,16 +1,16 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { workOut } from '../../src/tools/calculate/expression.ts'
-import calculate from '../../src/tools/calculate.tool.ts'
+import calculate from '../../src/tools/calculate/calculate.tool.ts'
+import { evaluateExpression } from '../../src/tools/calculate/expression.ts'
 import { visitTool } from '../support/tool-context.ts'
 
 const computed = (expression: string): string => {
-  const worked = workOut(expression)
-  return worked.ok ? worked.value : `fault: ${worked.fault}`
+  const worked = evaluateExpression(expression)
+  return worked.ok ? worked.value : `fault: ${worked.error}`
 }
 const faultOf = (expression: string): string => {
-  const worked = workOut(expression)
-  return worked.ok ? `no fault: ${worked.value}` : worked.fault
+  const worked = evaluateExpression(expression)
+  return worked.ok ? `no fault: ${worked.value}` : worked.error
 }
 
 describe('values', () => {
@@ -80,7 +80,7 @@ describe('values', () => {
   })
 })
 
-describe('faults name the position and what to do', () => {
+describe('errors name the position and the remedy', () => {
   test.each([
     ['4 / (2 - 2)', "at position 3, near '4 / (2 - 2)': Division by zero. Check the divisor."],
     ['5 % 0', 'at position 3'],
@@ -170,7 +170,7 @@ describe('properties', () => {
     )
   })
 
-  test('any text gives a value or a fault, never a crash', () => {
+  test('any text gives a value or an error, never a crash', () => {
     const signs = fc.constantFrom(
       ...'0123456789.,+-*/%^() eE×'.split(''),
       'sum(',
@@ -183,9 +183,9 @@ describe('properties', () => {
     const soup = fc.array(signs, { maxLength: 60 }).map((parts) => parts.join(''))
     fc.assert(
       fc.property(fc.oneof(soup, fc.string()), (text) => {
-        const worked = workOut(text)
+        const worked = evaluateExpression(text)
         if (worked.ok) expect(worked.value).toMatch(/^-?\d+(\.\d+)?(e[+-]\d+)?$/)
-        else expect(worked.fault).toMatch(/^at position \d+, near '[\s\S]*': [\s\S]+\.$/)
+        else expect(worked.error).toMatch(/^at position \d+, near '[\s\S]*': [\s\S]+\.$/)
       }),
       { numRuns: 1000 },
     )
@@ -207,12 +207,12 @@ describe('bounds of one call', () => {
     '5%+',
     '1e99999%1.23+',
   ])('100,000 characters of %s are worked out or refused', (part) => {
-    expect(typeof workOut(filled(part)).ok).toBe('boolean')
+    expect(typeof evaluateExpression(filled(part)).ok).toBe('boolean')
   })
 })
 
 describe('calculate', () => {
-  test('lays down the text, the value and a summary', async () => {
+  test('writes the text, the value and a summary', async () => {
     const { text, action, isError } = await visitTool(calculate, { input: { expression: ' 12  *\n3 ' } })
     expect(text).toBe('12 * 3 = 36')
     expect(isError).toBe(false)
@@ -231,7 +231,7 @@ describe('calculate', () => {
     expect(action.summary.length).toBeLessThan(200)
   })
 
-  test('a bad expression is a fault the model can act on', async () => {
+  test('an invalid expression is an error the model can act on', async () => {
     const { text, isError, action } = await visitTool(calculate, { input: { expression: '1 / 0' } })
     expect(text).toBe("Error: at position 3, near '1 / 0': Division by zero. Check the divisor.")
     expect(isError).toBe(true)

@@ -1,8 +1,9 @@
 import { expect, test, vi } from 'vitest'
 import { MasonError } from '../../src/state/errors.ts'
-import type { ImageDescription } from '../../src/state/files/image.ts'
-import type { OtherFile } from '../../src/state/files/prepared.ts'
-import type { Files, ModelRequest, Models } from '../../src/state/ports.ts'
+import type { ImageDescription } from '../../src/state/files/image-description.ts'
+import type { OtherFile } from '../../src/state/files/prepared-files.ts'
+import type { Files } from '../../src/state/ports/files.ts'
+import type { ModelRequest, Models } from '../../src/state/ports/models.ts'
 import type { OriginFile } from '../../src/state/runtime-state.ts'
 import { describeImages } from '../../src/tools/files/describe-images.ts'
 
@@ -26,8 +27,8 @@ const settingOf = (
       keep: async (hash, description) => void kept.set(hash, description),
     },
   }
-  const models: Pick<Models, 'call' | 'sees'> = {
-    sees: () => true,
+  const models: Pick<Models, 'call' | 'hasVision'> = {
+    hasVision: () => true,
     async call(request, signal) {
       signal.throwIfAborted()
       asked.push(request)
@@ -49,10 +50,10 @@ const settingOf = (
     )
   return { run, asked, kept, files, models }
 }
-const told = JSON.stringify({ description: 'A barn.', text: '' })
+const reply = JSON.stringify({ description: 'A barn.', text: '' })
 
-test('same bytes are asked about once, at the same time and later', async () => {
-  const { run, asked } = settingOf({ a: 'x', b: 'x', c: 'y' }, () => told)
+test('an image with the same bytes is described once, at the same time and later', async () => {
+  const { run, asked } = settingOf({ a: 'x', b: 'x', c: 'y' }, () => reply)
   const first = await run()
   expect(first.described).toEqual(['a', 'b', 'c'])
   expect(first.usage.total_tokens).toBe(10)
@@ -63,15 +64,15 @@ test('same bytes are asked about once, at the same time and later', async () => 
   expect(asked).toHaveLength(2)
 })
 
-test('more images than a turn describes say so, and are not asked about', async () => {
+test('images beyond the limit of a turn have a note, and no model is called for them', async () => {
   const images = Object.fromEntries(Array.from({ length: 22 }, (_, n) => [`i${n}`, `${n}`]))
-  const { run, asked } = settingOf(images, () => told)
+  const { run, asked } = settingOf(images, () => reply)
   const { described, prepared } = await run()
   expect([described.length, asked.length]).toEqual([20, 20])
   expect(prepared.other_files.i21?.notes[0]).toContain('only 20 images are described in a turn')
 })
 
-test('plain words count; an answer without any does not, and is paid for', async () => {
+test('a description in plain words counts; an empty one does not, and is charged', async () => {
   const plain = settingOf({ a: 'x' }, () => 'Two dogs.')
   expect((await plain.run()).prepared.other_files.a?.facts.shows).toEqual({
     description: 'Two dogs.',
@@ -90,7 +91,7 @@ test('plain words count; an answer without any does not, and is paid for', async
 test.each([
   ['model_unavailable', 1],
   ['model_bad_request', undefined],
-] as const)('%s is a note, with what it cost; tries: %s', async (code, tries) => {
+] as const)('the image error "%s" is a note with its cost; calls: %s', async (code, tries) => {
   const { run } = settingOf({ a: 'x' }, () => {
     throw new MasonError(code, 'the model server is away', { detail: { usage } })
   })
@@ -100,12 +101,12 @@ test.each([
   expect(spent).toEqual(usage)
 })
 
-test('a fault of the database, and an abort, are not notes', async () => {
+test('an error of the database and an abort are not notes', async () => {
   const lost = settingOf({ a: 'x' }, () => {
     throw new MasonError('lease_lost', 'another worker has it')
   })
   await expect(lost.run()).rejects.toMatchObject({ code: 'lease_lost' })
-  const { run } = settingOf({ a: 'x' }, () => told)
+  const { run } = settingOf({ a: 'x' }, () => reply)
   const reason = new Error('cancelled')
   await expect(run(AbortSignal.abort(reason))).rejects.toBe(reason)
 })
@@ -114,24 +115,24 @@ test('a fault of the database, and an abort, are not notes', async () => {
 const untilAborted = (signal: AbortSignal): Promise<never> =>
   new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
 
-test('a fault ends the calls beside it before it is told: nobody pays for answers that nobody reads', async () => {
+test('an error aborts the parallel calls before it is reported: no unread response is charged', async () => {
   let ended = 0
   let nth = 0
   const fault = new MasonError('lease_lost', 'another worker has it')
   const { run, asked } = settingOf({ a: '1', b: '2', c: '3', d: '4', e: '5' }, async (_, signal) => {
     if (++nth === 4) throw fault
     await untilAborted(signal).finally(() => ended++)
-    return told
+    return reply
   })
   await expect(run()).rejects.toBe(fault)
   expect([asked.length, ended]).toEqual([4, 3])
 })
 
-test('when the time is over, files that are being read are let go and no others are read', async () => {
+test('files that are being read when the time is over are abandoned, and no others are read', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   try {
     const images = Object.fromEntries(Array.from({ length: 6 }, (_, n) => [`i${n}`, `${n}`]))
-    const { run, asked, files } = settingOf(images, () => told)
+    const { run, asked, files } = settingOf(images, () => reply)
     const read: string[] = []
     let started = (): void => {}
     const allRead = new Promise<void>((resolve) => {
@@ -160,8 +161,8 @@ test('when the time is over, files that are being read are let go and no others 
 test.each([
   [{ passing: true }, 1],
   [undefined, undefined],
-] as const)('bytes that are not to be had, with detail %o, are a note; tries: %s', async (detail, tries) => {
-  const { run, files } = settingOf({ a: 'x' }, () => told)
+] as const)('bytes that cannot be read, with detail %o, are a note; calls: %s', async (detail, tries) => {
+  const { run, files } = settingOf({ a: 'x' }, () => reply)
   files.read = () => Promise.reject(new MasonError('not_found', 'aws answered with status 503', { detail }))
   const { prepared } = await run()
   expect(prepared.other_files.a?.notes).toEqual([
@@ -170,8 +171,8 @@ test.each([
   expect(prepared.other_files.a?.tries).toBe(tries)
 })
 
-test('without a model that sees an image is marked for when one is there', async () => {
-  const { run, models } = settingOf({ a: 'x' }, () => told)
-  models.sees = () => false
+test('an image without a vision model is marked for a later turn', async () => {
+  const { run, models } = settingOf({ a: 'x' }, () => reply)
+  models.hasVision = () => false
   expect((await run()).prepared.other_files.a).toMatchObject({ unseen: true })
 })

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { decodeText } from '../../src/state/files/decode-text.ts'
+import { decodeText } from '../../src/state/text/decode-text.ts'
 import { compilePattern, eachLine } from '../../src/tools/files/pattern.ts'
-import { findFile, splitLines } from '../../src/tools/files/text.ts'
+import { findFile, splitLines } from '../../src/tools/files/text-lines.ts'
 
 const bytes = (...values: number[]): Uint8Array => Uint8Array.from(values)
 const wide = (text: string, mark: string): Buffer => Buffer.from(mark + text, 'utf16le')
@@ -24,7 +24,7 @@ describe('decodeText', () => {
     expect(decodeText(bytes(0x63, 0x61, 0x66, 0xe9, 0x0a))).toBe('café\n')
   })
 
-  test('tells binary files from text', () => {
+  test('distinguishes binary files from text', () => {
     expect(decodeText(bytes(0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 0, 13))).toBeNull()
     expect(decodeText(Buffer.from('%PDF-1.7\nplain'))).toBeNull()
     expect(decodeText(bytes(1, 2, 3, 4))).toBeNull()
@@ -69,7 +69,7 @@ describe('patterns', () => {
     '%s is refused with its reason',
     (source) => {
       const compiled = compilePattern(source)
-      expect(compiled.ok ? '' : compiled.fault).toMatch(
+      expect(compiled.ok ? '' : compiled.error).toMatch(
         /^Error: Invalid pattern '[\s\S]*': .+\. The syntax is RE2: /,
       )
     },

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { ModelRequest } from '../../src/state/ports.ts'
+import type { ModelRequest } from '../../src/state/ports/models.ts'
 import type { AdmittedRequest } from '../../src/state/run-request.ts'
 import { checkInvariants } from '../support/invariants.ts'
 import { memoryRun, modelsOf, type Said, workOn } from '../support/memory-run.ts'
@@ -106,8 +106,8 @@ describe('structured answer', () => {
     expect(requests).toHaveLength(3)
     expect(answer).toBe('{"count":1,"since":null,"names":null}')
     expect(outcome).toEqual({ status: 'completed', reason: 'answered' })
-    const laid = state.action_history[0]?.find(({ node }) => node === 'structured_answer')
-    expect(laid?.result.faults).toEqual([
+    const appended = state.action_history[0]?.find(({ node }) => node === 'structured_answer')
+    expect(appended?.result.faults).toEqual([
       { id: 'since', fault: 'is missing' },
       { id: 'names', fault: 'is missing' },
     ])

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import readFile from '../../src/tools/read-file.tool.ts'
+import readFile from '../../src/tools/files/read-file.tool.ts'
 import { visitTool } from '../support/tool-context.ts'
 
 const numbered = (count: number): string =>
@@ -24,27 +24,27 @@ const readAll = async (content: string, more: Record<string, unknown> = {}): Pro
   return shown
 }
 
-test('gives the lines with their numbers', async () => {
+test('read_file gives the lines with their numbers', async () => {
   const { text, action } = await read({})
   expect(text).toBe("File 'a.txt', lines 1-5 of 5:\n1: row 1\n2: row 2\n3: row 3\n4: row 4\n5: row 5")
   expect(action).toMatchObject({ summary: 'Read 5 lines of a.txt', result: { first: 1, last: 5, total: 5 } })
 })
 
-test('gives a part, and does not offer more than was asked for', async () => {
+test('read_file gives a part, and does not offer more than was requested', async () => {
   expect((await read({ start_line: 2, end_line: 3 })).text).toBe(
     "File 'a.txt', lines 2-3 of 5:\n2: row 2\n3: row 3",
   )
   expect((await read({ start_line: 5, end_line: 99 })).text).toBe("File 'a.txt', lines 5-5 of 5:\n5: row 5")
 })
 
-test('shows only the lines that match', async () => {
+test('read_file shows only the lines that match', async () => {
   expect((await read({ pattern: '[24]$' })).text).toBe("File 'a.txt', lines 1-5 of 5:\n2: row 2\n4: row 4")
   const none = await read({ pattern: 'nowhere' })
   expect(none.text).toBe("File 'a.txt', lines 1-5 of 5:\nNo lines match pattern 'nowhere'.")
   expect(none.isError).toBe(false)
 })
 
-test('every line comes exactly once over the pages', async () => {
+test('read_file gives every line exactly once over the pages', async () => {
   const expected = (count: number) => Array.from({ length: count }, (_, at) => `${at + 1}: row ${at + 1}`)
   expect(await readAll(numbered(2000))).toEqual(expected(2000))
   expect(await readAll(numbered(4321))).toEqual(expected(4321))
@@ -65,24 +65,24 @@ test.each([
   [{ start_line: 3, end_line: 2 }, 'Error: end_line 2 is before start_line 3.'],
   [{ pattern: '(' }, "Error: Invalid pattern '(': missing closing )"],
   [{ file_path: 'b.txt' }, "Error: File not found at path 'b.txt'.\nFiles there are: a.txt."],
-])('%o is a fault the model can act on', async (input, fault) => {
+])('the input %o is an error the model can act on', async (input, fault) => {
   const { text, isError, action } = await read(input)
   expect(text).toContain(fault)
   expect(isError).toBe(true)
   expect(action.summary).toMatch(/^Could not read /)
 })
 
-test('an empty file and a binary one', async () => {
+test('read_file handles an empty file and a binary one', async () => {
   expect(await read({}, '')).toMatchObject({ text: "File 'a.txt' is empty.", isError: false })
   expect(await read({}, Uint8Array.of(0, 1, 2))).toMatchObject({ isError: true })
 })
 
-test('refuses line numbers below 1 by its schema', () => {
+test('read_file refuses line numbers below 1 by its schema', () => {
   expect(readFile.input.safeParse({ file_path: 'a', start_line: 0 }).success).toBe(false)
   expect(readFile.input.safeParse({ file_path: 'a', lines: 3 }).success).toBe(false)
 })
 
-test('what was found in a file tells nothing of another that has its name now', async () => {
+test('the prepared content of a file is not used for another file with its name', async () => {
   const shows = { description: 'A red barn.', text: '', by: 'eye' }
   const readWith = (from: string) => {
     const image = { from, format: 'image', readable: true, facts: { shows }, notes: [] }

@@ -40,9 +40,9 @@ describe('read_result', () => {
       /behind the end; the result has \d+ characters/,
     ],
     ['a bad pattern', { action_id: 3, pattern: '(' }, /./],
-  ])('says what is wrong with %s', async (_, input, fault) => {
+  ])('says what is wrong with %s', async (_, input, message) => {
     const visited = await read(input)
     expect(visited.isError).toBe(true)
-    expect(visited.text).toMatch(fault)
+    expect(visited.text).toMatch(message)
   })
 })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { withSources } from '../../src/tools/output/citations.ts'
+import { addSources } from '../../src/tools/output/citations.ts'
 import { answer, body, plan, stateOf } from '../support/actions.ts'
 import { checkInvariants } from '../support/invariants.ts'
 import { memoryRun, modelsOf, type Said, workOn } from '../support/memory-run.ts'
@@ -18,30 +18,30 @@ const source = '[^a3]: action 3, look {"q":1}: Saw a'
 
 describe('the citations of a report', () => {
   test('become footnotes of the actions they point at', () => {
-    expect(withSources('There is an a.[^a3]', state)).toEqual({
+    expect(addSources('There is an a.[^a3]', state)).toEqual({
       text: `There is an a.[^a3]\n\n${source}`,
       cited: [3],
       unknown: [],
     })
   })
 
-  test('of actions that there are not, or that are no results, are taken out and told', () => {
-    const { text, unknown } = withSources('One[^a3] two [^a99] three[^a1].', state)
+  test('of missing actions, or of actions without results, are removed with a note', () => {
+    const { text, unknown } = addSources('One[^a3] two [^a99] three[^a1].', state)
     expect(text).toBe(`One[^a3] two three.\n\n${source}`)
     expect(unknown).toEqual([1, 99])
   })
 
   test('are understood in other forms too, and lists of sources that the model wrote give way', () => {
     const written = 'One [action 3]. Two [actions 3 and 4] and [^3].\n\n[^a3]: I made this up\n[^4]: and this'
-    const { text, cited } = withSources(written, state)
+    const { text, cited } = addSources(written, state)
     expect(cited).toEqual([3, 4])
     expect(text).toMatch(/^One \[\^a3\]\. Two \[\^a3\]\[\^a4\] and \[\^a3\]\.\n\n\[\^a3\]: action 3/)
     expect(text).not.toContain('made this up')
   })
 
   test('are added where there are none: all that was found without error', () => {
-    expect(withSources('Plain.', state).text).toBe(`Plain.\n\nSources: [^a3]\n\n${source}`)
-    expect(withSources('Plain.', stateOf([body('load-session')])).text).toBe('Plain.')
+    expect(addSources('Plain.', state).text).toBe(`Plain.\n\nSources: [^a3]\n\n${source}`)
+    expect(addSources('Plain.', stateOf([body('load-session')])).text).toBe('Plain.')
   })
 })
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import searchFileContent from '../../src/tools/search-file-content.tool.ts'
+import searchFileContent from '../../src/tools/files/search-file-content.tool.ts'
 import { visitTool } from '../support/tool-context.ts'
 
 const source = [
@@ -101,7 +101,7 @@ describe('bounds', () => {
     await expect(visit).rejects.toThrow('cancelled')
   })
 
-  test('bytes that are gone are thrown, for the graph to tell', async () => {
+  test('missing bytes are thrown as an error for the graph to report', async () => {
     const state = { origin_files: [{ name: 'gone.txt', type: '', local_path: '', mapping: null }] }
     const visit = visitTool(searchFileContent, { input: { file_path: 'gone.txt', pattern: 'x' }, state })
     await expect(visit).rejects.toMatchObject({ code: 'not_found' })

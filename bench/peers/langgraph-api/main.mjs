@@ -1,4 +1,4 @@
-// `node main.mjs '{"folder"}'`: the open LangGraph API server with the no-op graph on a free port, told over IPC. It
+// `node main.mjs '{"folder"}'`: the open LangGraph API server with the no-op graph on a free port, reported over IPC. It
 // keeps its store (in memory, written to `folder` now and then) and runs ten jobs at once, as `langgraphjs dev` does.
 import { createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
@@ -18,5 +18,5 @@ const port = await freePort()
 const graph = `${fileURLToPath(new URL('graph.mjs', import.meta.url))}:graph`
 await startServer({ port, nWorkers: 10, host: '127.0.0.1', cwd: folder, graphs: { agent: graph } })
 process.send({ port })
-// whoever started it is gone
+// the parent process is gone
 process.once('disconnect', () => process.exit(1))

@@ -1,4 +1,4 @@
-import type { Line } from './line.ts'
+import type { Goal } from './goal.ts'
 
 const strategies = [
   'priority',
@@ -15,10 +15,10 @@ const bodies = [
   ['16 embeddings by their format', '16 embeddings by hand'],
 ] as const
 
-/** What issue 4 asks of the registry and its door. */
-export const registryLines: readonly Line[] = [
+/** The targets of issue 4 for the registry and the OpenAI-compatible endpoint. */
+export const registryGoals: readonly Goal[] = [
   {
-    what: 'choosing model and key from the view in memory, by the strategy that does worst',
+    what: 'choosing model and key in memory, slowest strategy',
     checks: (find) => [
       {
         value: Math.max(...strategies.map((strategy) => find('choose', strategy, 'µs p50'))),
@@ -28,7 +28,7 @@ export const registryLines: readonly Line[] = [
     ],
   },
   {
-    what: 'reading an answer by its format, on the body where it does worst',
+    what: 'reading an answer by its format, slowest body',
     checks: (find) => [
       {
         value: Math.max(
@@ -42,7 +42,7 @@ export const registryLines: readonly Line[] = [
     ],
   },
   {
-    what: 'the OpenAI-compatible door against its vendor called directly, 1 client and 64',
+    what: 'the OpenAI-compatible endpoint against its vendor called directly, 1 client and 64',
     checks: (find) => [
       {
         value: find('door', 'Mason', 'ms p50') - find('door', 'the vendor itself', 'ms p50'),

@@ -1,11 +1,11 @@
-import type { Find, Line } from './line.ts'
+import type { Find, Goal } from './goal.ts'
 
-/** Wrapper against bare, at the width where it does worst. */
+/** Our queue against bare BullMQ, at its worst concurrency. */
 const worstRatio = (find: Find, figures: readonly string[]): number =>
   Math.min(...figures.map((figure) => find('queue', 'Mason', figure) / find('queue', 'raw BullMQ', figure)))
 
-/** The table "Reach" of issue 3. */
-export const runtimeLines: readonly Line[] = [
+/** The targets of issue 3. */
+export const runtimeGoals: readonly Goal[] = [
   {
     what: 'runtime cost per durable action on Postgres, whole loop included',
     checks: (find) => {
@@ -36,7 +36,7 @@ export const runtimeLines: readonly Line[] = [
     ],
   },
   {
-    what: 'load a state of 1000 actions',
+    what: 'loading a state of 1000 actions',
     checks: (find) => [{ value: find('load', 'as a worker', 'ms'), unit: 'ms', reach: 20, stretch: 10 }],
   },
   {
@@ -78,7 +78,7 @@ export const runtimeLines: readonly Line[] = [
     ],
   },
   {
-    what: 'queue wrapper against raw BullMQ, at the width where it does worst',
+    what: 'queue wrapper against raw BullMQ, at its worst concurrency',
     checks: (find) => [
       {
         value: 100 * worstRatio(find, ['sent/s', 'jobs/s at 1', 'jobs/s at 16', 'jobs/s at 64']),

@@ -1,12 +1,12 @@
-import type { Check, Find, Line } from './line.ts'
+import type { Check, Find, Goal } from './goal.ts'
 
 const ready = (find: Find, variant: string, seconds: number): Check[] => [
   { value: find('files', variant, 'seconds'), unit: 's', reach: seconds },
   { value: find('files', variant, 'MB'), unit: 'MB', reach: 500 },
 ]
 
-/** "Speed to reach" of issue 5: memory, files and prompts. */
-export const userLines: readonly Line[] = [
+/** The targets of issue 5: memory, files and prompts. */
+export const userGoals: readonly Goal[] = [
   {
     what: 'searching the memories of one user among 50,000: 500 of them, and 20,000',
     checks: (find) => [
@@ -27,22 +27,22 @@ export const userLines: readonly Line[] = [
     ],
   },
   {
-    what: 'the same with eight words to look for beside the vector',
+    what: 'the same with eight words to match beside the vector',
     checks: (find) => [
       { value: find('memory', 'Postgres, of 50000', '500: ms p50 with words'), unit: 'ms p50', reach: 2 },
       { value: find('memory', 'Postgres, of 50000', '20000: ms p50 with words'), unit: 'ms p50', reach: 15 },
     ],
   },
   {
-    what: 'a PDF of 200 pages is ready to be read',
+    what: 'preparing a PDF of 200 pages',
     checks: (find) => ready(find, 'PDF of 200 pages', 10),
   },
   {
-    what: 'a CSV of a million rows of eight columns is ready to be asked',
+    what: 'preparing a CSV of a million rows of eight columns',
     checks: (find) => ready(find, 'CSV of 1,000,000 rows', 15),
   },
   {
-    what: "a planner's prompt from 1,000 actions of one turn",
+    what: "building a planner's prompt from 1,000 actions of one turn",
     checks: (find) => [
       {
         value: find('context', 'build from 1000 actions of one turn', 'ms CPU, first step'),
@@ -52,7 +52,7 @@ export const userLines: readonly Line[] = [
     ],
   },
   {
-    what: "how much of a turn's first prompt the turn before sent as its beginning, and what all users' prompts begin with",
+    what: "share of a turn's first prompt that the previous turn sent as its prefix, and the prefix common to all users",
     checks: (find) => [
       {
         value: find('context', 'prefix over 100 turns', 'of all that was sent first'),

@@ -1,16 +1,16 @@
-import { shownAddress } from '../banner.ts'
-import type { Check, Finding } from '../doctor.ts'
+import { stripCredentials } from '../banner.ts'
+import { type DoctorCheck, type DoctorFinding, fail, pass } from './check.ts'
 
-const connectMs = 3_000
+const connectTimeoutMs = 3_000
 
-/** Whether Redis answers, and keeps what it is given. */
-export const checkQueue: Check = async ({ redisUrl }) => {
-  if (redisUrl === null) return [{ ok: true, text: 'in the embedded database' }]
+/** Whether Redis responds and never evicts jobs. */
+export const checkQueue: DoctorCheck = async ({ redisUrl }) => {
+  if (redisUrl === null) return [pass('in the embedded database')]
   const { Redis } = await import('ioredis')
   const redis = new Redis(redisUrl, {
     lazyConnect: true,
-    connectTimeout: connectMs,
-    commandTimeout: connectMs,
+    connectTimeout: connectTimeoutMs,
+    commandTimeout: connectTimeoutMs,
     maxRetriesPerRequest: 0,
     retryStrategy: () => null,
   })
@@ -23,34 +23,32 @@ export const checkQueue: Check = async ({ redisUrl }) => {
     const info = await redis.info()
     const field = (name: string): string => new RegExp(`^${name}:(\\S+)`, 'm').exec(info)?.[1] ?? ''
     return [
-      { ok: true, text: `Redis ${field('redis_version')} at ${shownAddress(redisUrl)}` },
-      policyFinding(field('maxmemory_policy')),
+      pass(`Redis ${field('redis_version')} at ${stripCredentials(redisUrl)}`),
+      toPolicyFinding(field('maxmemory_policy')),
     ]
   } catch (error) {
-    return [unreachable(redisUrl, last ?? (error as Error))]
+    return [toUnreachableFinding(redisUrl, last ?? (error as Error))]
   } finally {
     redis.disconnect()
   }
 }
 
-const policyFinding = (policy: string): Finding => {
-  if (policy === 'noeviction') return { ok: true, text: 'keeps jobs when memory is short (noeviction)' }
-  if (policy === '') return { ok: true, text: 'does not tell its eviction policy; it has to be noeviction' }
-  return {
-    ok: false,
-    text: `drops jobs when memory is short (maxmemory-policy ${policy})`,
-    remedy: 'redis-cli config set maxmemory-policy noeviction, and the same in redis.conf',
-  }
+const toPolicyFinding = (policy: string): DoctorFinding => {
+  if (policy === 'noeviction') return pass('keeps jobs when memory is full (noeviction)')
+  if (policy === '') return pass('does not report its eviction policy; it must be noeviction')
+  return fail(
+    `evicts jobs when memory is full (maxmemory-policy ${policy})`,
+    'run redis-cli config set maxmemory-policy noeviction, and set the same in redis.conf',
+  )
 }
 
-const unreachable = (url: string, error: Error): Finding => {
+const toUnreachableFinding = (url: string, error: Error): DoctorFinding => {
   const { code } = error as NodeJS.ErrnoException
   const refused = /WRONGPASS|NOAUTH/.test(error.message)
-  return {
-    ok: false,
-    text: `Redis at ${shownAddress(url)} cannot be used: ${error.message || code}`,
-    remedy: refused
-      ? 'correct user or password in REDIS_URL'
-      : 'start Redis there, or correct REDIS_URL; runs are still accepted meanwhile, but start late',
-  }
+  return fail(
+    `Redis at ${stripCredentials(url)} cannot be used: ${error.message || code}`,
+    refused
+      ? 'correct the user or the password in REDIS_URL'
+      : 'start Redis there, or correct REDIS_URL; until then runs are accepted but start late',
+  )
 }

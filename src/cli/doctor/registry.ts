@@ -1,111 +1,107 @@
-import { poolFloor } from '../../infra/models/health/floor.ts'
-import type { KeyEntry, RegistryView } from '../../infra/models/ports.ts'
-import { readRows } from '../../infra/registry/rows.ts'
-import { createViewMaker } from '../../infra/registry/view.ts'
 import { openMasterKeys } from '../../infra/secrets/master-key-files.ts'
 import { createScrubber } from '../../infra/secrets/scrubber.ts'
-import type { Check, Finding } from '../doctor.ts'
-import { oneLine, plural } from '../terminal.ts'
-import { hasDatabase } from './database.ts'
-import { readDatabase } from './read-database.ts'
+import { minHealthyKeys } from '../../models/health/model-health.ts'
+import type { KeyEntry, RegistryView } from '../../models/ports/model-ports.ts'
+import { readRegistryRows } from '../../models/registry/registry-rows.ts'
+import { createRegistryViewBuilder } from '../../models/registry/registry-view.ts'
+import { offlineEntry } from '../../runtime/offline-model.ts'
+import { formatPlural, toOneLine } from '../terminal.ts'
+import { type DoctorCheck, type DoctorFinding, fail, pass } from './check.ts'
+import { hasDatabase, withUnmigratedDatabase } from './database.ts'
 
-type Sick = {
+type UnhealthyKey = {
   subject_id: string
   state: 'cooling' | 'probing' | 'disabled'
   until: Date | null
   reason: string | null
 }
-/** A cooling that is over counts as healthy: the next call tries it. */
-const sickQuery = `SELECT subject_id, state, until, last_error->>'message' AS reason FROM mason.model_health
+/** A key whose cooling is over counts as healthy, because the next call uses it. */
+const unhealthyKeysQuery = `SELECT subject_id, state, until, last_error->>'message' AS reason FROM mason.model_health
   WHERE subject = 'key' AND state <> 'healthy' AND (state = 'disabled' OR until IS NULL OR until > now())`
 
-/** What the registry holds that cannot serve. Looks only; nothing is changed and no vendor is asked. */
-export const checkRegistry: Check = async (config) => {
+/** Reports what in the registry cannot serve. Reads only: it changes nothing and calls no vendor. */
+export const checkRegistry: DoctorCheck = async (config) => {
   if (!hasDatabase(config)) return []
   const scrubber = createScrubber()
-  const findings = await readDatabase(config, async (database) => {
+  const findings = await withUnmigratedDatabase(config, async (database) => {
     const masterKeys = await openMasterKeys(config, (secret) => scrubber.add(secret))
-    const { openai } = config
-    const rows = await readRows(database)
-    const view = createViewMaker({ masterKeys, openai, onSecret: (secret) => scrubber.add(secret) })(rows)
-    const { rows: sick } = await database.query<Sick>(sickQuery)
-    return findingsOf(view, new Map(sick.map((one) => [one.subject_id, one]))).map((finding) => ({
+    const parts = { masterKeys, openai: config.openai, builtIn: offlineEntry }
+    const rows = await readRegistryRows(database)
+    const view = createRegistryViewBuilder({ ...parts, onSecret: (secret) => scrubber.add(secret) })(rows)
+    const { rows: unhealthy } = await database.query<UnhealthyKey>(unhealthyKeysQuery)
+    return listFindings(view, new Map(unhealthy.map((key) => [key.subject_id, key]))).map((finding) => ({
       ...finding,
-      text: oneLine(scrubber.text(finding.text)),
+      text: toOneLine(scrubber.text(finding.text)),
     }))
   })
   return (
-    findings ?? [
-      { ok: true, text: 'in use by the process that has the folder; ask it: mason models list --url …' },
-    ]
+    findings ?? [pass('not checked: another process uses the data folder; run mason models list --url …')]
   )
 }
 
-const findingsOf = (view: RegistryView, sick: ReadonlyMap<string, Sick>): Finding[] => [
-  {
-    ok: true,
-    text: `${plural(view.models.size, 'model')}, ${plural([...view.keysByVendor.values()].flat().length, 'key')}`,
-  },
-  ...[...vendorsOf(view)].flatMap(([id, name]) => keyFindings(name, view.keysByVendor.get(id) ?? [], sick)),
-  ...formatFindings(view),
-  ...routeFindings(view),
-  ...scenarioFindings(view),
+const listFindings = (view: RegistryView, unhealthy: ReadonlyMap<string, UnhealthyKey>): DoctorFinding[] => [
+  pass(
+    `${formatPlural(view.models.size, 'model')}, ${formatPlural([...view.keysByVendor.values()].flat().length, 'key')}`,
+  ),
+  ...[...listActiveVendors(view)].flatMap(([id, name]) =>
+    listKeyFindings(name, view.keysByVendor.get(id) ?? [], unhealthy),
+  ),
+  ...listFormatFindings(view),
+  ...listRouteFindings(view),
+  ...listScenarioFindings(view),
 ]
 
-const vendorsOf = ({ models }: RegistryView): Map<string, string> =>
+const listActiveVendors = ({ models }: RegistryView): Map<string, string> =>
   new Map(
     [...models.values()].filter(({ vendor }) => vendor.active).map(({ vendor }) => [vendor.id, vendor.name]),
   )
 
-const keyFindings = (
+const listKeyFindings = (
   vendor: string,
   keys: readonly KeyEntry[],
-  sick: ReadonlyMap<string, Sick>,
-): Finding[] => {
+  unhealthy: ReadonlyMap<string, UnhealthyKey>,
+): DoctorFinding[] => {
   const active = keys.filter((key) => key.active)
-  const healthy = active.filter(({ id, secret }) => secret !== null && !sick.has(id)).length
+  const healthy = active.filter(({ id, secret }) => secret !== null && !unhealthy.has(id)).length
   const path = 'POST /admin/v1/vendors/{id}/keys/{id}'
-  const findings = keys.map((key): Finding | null => {
+  const findings = keys.map((key): DoctorFinding | null => {
     const text = `key "${key.label}" of ${vendor}`
-    const health = sick.get(key.id)
-    if (!key.active) return { ok: true, text: `${text} is switched off` }
-    if (key.fault !== null)
-      return {
-        ok: false,
-        text: `${text} cannot be opened: ${key.fault}`,
-        remedy: `set the master key it was stored under, or give it a new secret: ${path}/rotate`,
-      }
+    const health = unhealthy.get(key.id)
+    if (!key.active) return pass(`${text} is disabled`)
+    if (key.error !== null)
+      return fail(
+        `${text} cannot be opened: ${key.error}`,
+        `set the master key that encrypted it, or store a new secret: ${path}/rotate`,
+      )
     if (health?.state === 'disabled')
-      return {
-        ok: false,
-        text: `${text} was refused: ${health.reason ?? 'the vendor did not say why'}`,
-        remedy: `give it a new secret: ${path}/rotate; it is tried again now and then by itself`,
-      }
+      return fail(
+        `${text} was refused: ${health.reason ?? 'the vendor gave no reason'}`,
+        `store a new secret: ${path}/rotate; Mason also retries the old one from time to time`,
+      )
     if (health === undefined) return null
-    return {
-      ok: true,
-      text: `${text} is ${health.state} until ${health.until?.toISOString() ?? 'it is tried'}`,
-    }
+    return pass(`${text} is ${health.state} until ${health.until?.toISOString() ?? 'the next call'}`)
   })
-  if (active.length > 0 && healthy < poolFloor)
-    findings.push({
-      ok: false,
-      text: `${vendor} has ${healthy} of ${plural(active.length, 'key')} that can serve now`,
-      remedy: 'mend or add a key; mason models list shows how they are',
-    })
+  if (active.length > 0 && healthy < minHealthyKeys)
+    findings.push(
+      fail(
+        `${vendor} has ${healthy} of ${formatPlural(active.length, 'key')} that can serve now`,
+        'fix or add a key; mason models list shows the health of keys',
+      ),
+    )
   return findings.filter((finding) => finding !== null)
 }
 
-const formatFindings = ({ models }: RegistryView): Finding[] =>
+const listFormatFindings = ({ models }: RegistryView): DoctorFinding[] =>
   [...models.values()]
     .filter(({ active, format }) => active && format?.status === 'inactive')
-    .map(({ name, format }) => ({
-      ok: false,
-      text: `model ${name} is passed over: its response format "${format?.name}" is inactive (${format?.faults[0]?.detail ?? 'a sample fails'})`,
-      remedy: `correct it: PATCH /admin/v1/response-formats/${format?.id}`,
-    }))
+    .map(({ name, format }) =>
+      fail(
+        `model ${name} is skipped: its response format "${format?.name}" is inactive (${format?.faults[0]?.detail ?? 'a sample fails'})`,
+        `correct it: PATCH /admin/v1/response-formats/${format?.id}`,
+      ),
+    )
 
-const routeFindings = ({ models, routesByRole, routesByCategory }: RegistryView): Finding[] => {
+const listRouteFindings = ({ models, routesByRole, routesByCategory }: RegistryView): DoctorFinding[] => {
   const serves = (alias: string): boolean => {
     const model = models.get(alias)
     return model?.active === true && model.vendor.active && model.endpoint.active
@@ -116,24 +112,26 @@ const routeFindings = ({ models, routesByRole, routesByCategory }: RegistryView)
   ]
   return named
     .filter(([, route]) => !route.models.some(({ model }) => serves(model)))
-    .map(([name]) => ({
-      ok: false,
-      text: `the route of ${name} leads to nothing: none of its models is there and active`,
-      remedy: 'enable one of its models, or PATCH /admin/v1/routes/{id} to others',
-    }))
+    .map(([name]) =>
+      fail(
+        `the route of ${name} has no active model`,
+        'enable one of its models, or change the route: PATCH /admin/v1/routes/{id}',
+      ),
+    )
 }
 
-/** A model that is switched off is not called: the run of its scenario fails where nobody stands in. */
-const scenarioFindings = ({ scenarios, models }: RegistryView): Finding[] => {
+/** Disabled models are not called, so the runs of a scenario that names one may fail. */
+const listScenarioFindings = ({ scenarios, models }: RegistryView): DoctorFinding[] => {
   if (scenarios.size === 0) return []
-  const away = [...scenarios.values()].flatMap(({ name, models: named }) =>
+  const missing = [...scenarios.values()].flatMap(({ name, models: named }) =>
     Object.entries(named)
       .filter(([, alias]) => models.get(alias)?.active !== true)
-      .map(([role, alias]) => ({
-        ok: false,
-        text: `scenario "${name}" names ${alias} for ${role}, which is not there or switched off`,
-        remedy: 'enable the model, or PATCH /admin/v1/scenarios/{id} to another',
-      })),
+      .map(([role, alias]) =>
+        fail(
+          `scenario "${name}" names ${alias} for ${role}, which is missing or disabled`,
+          'enable the model, or name another one: PATCH /admin/v1/scenarios/{id}',
+        ),
+      ),
   )
-  return [{ ok: true, text: plural(scenarios.size, 'scenario') }, ...away]
+  return [pass(formatPlural(scenarios.size, 'scenario')), ...missing]
 }

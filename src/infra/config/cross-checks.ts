@@ -1,88 +1,88 @@
 import { isIPv4 } from 'node:net'
-import { makeAdminToken, makeMasterKey, remedies, type SettingName } from './settings.ts'
-import { missingStorage } from './storage.ts'
+import { adminTokenCommand, masterKeyCommand, type SettingName, settingRemedies } from './settings.ts'
+import { listMissingStorage } from './storage.ts'
 
-/** What is wrong with one setting, and what to do about it. Never holds the value of a secret. */
-export type SettingFault = { setting: SettingName; problem: string; remedy: string }
+/** A wrong setting and its remedy. Never contains the value of a secret. */
+export type SettingError = { setting: SettingName; problem: string; remedy: string }
 
-/** What the process is going to be; it decides which settings it needs. */
-export type Role = 'serve' | 'api' | 'worker' | 'run' | 'migrate' | 'keys' | 'client'
+/** The kind of process, which decides the settings it needs. */
+export type ProcessRole = 'serve' | 'api' | 'worker' | 'run' | 'migrate' | 'keys' | 'client'
 
-/** The settings as they stand in the environment, the empty ones left out. */
+/** The settings as the environment has them, without the empty ones. */
 export type RawSettings = Partial<Record<SettingName, string>>
 
 const isLoopback = (host: string): boolean =>
   host === 'localhost' || host === '::1' || host === '[::1]' || (isIPv4(host) && host.startsWith('127.'))
 
-const pairFault = (missing: 'DATABASE_URL' | 'REDIS_URL'): SettingFault => {
-  const [given, what] =
+const createPairError = (missing: 'DATABASE_URL' | 'REDIS_URL'): SettingError => {
+  const [present, what] =
     missing === 'DATABASE_URL' ? ['REDIS_URL', 'the database'] : ['DATABASE_URL', 'the queue']
   return {
     setting: missing,
-    problem: `is missing while ${given} is set: the two go together`,
-    remedy: `set ${missing} to ${what} that all processes share, or leave ${given} out to run embedded`,
+    problem: `is missing while ${present} is set: both are needed together`,
+    remedy: `set ${missing} to ${what} that all processes share, or remove ${present} to run embedded`,
   }
 }
 
-const workerFault = (missing: 'DATABASE_URL' | 'REDIS_URL'): SettingFault => ({
+const createWorkerError = (missing: 'DATABASE_URL' | 'REDIS_URL'): SettingError => ({
   setting: missing,
   problem: 'is missing: a worker shares its database and queue with other processes',
   remedy:
     missing === 'DATABASE_URL'
-      ? 'for example postgres://user:password@127.0.0.1:5432/mason; embedded, `mason serve` is API and worker in one'
-      : 'for example redis://127.0.0.1:6379',
+      ? 'set it, for example to postgres://user:password@127.0.0.1:5432/mason; without it, `mason serve` runs API and worker in one process'
+      : 'set it, for example to redis://127.0.0.1:6379',
 })
 
-const checkServers = (raw: RawSettings, role: Role): SettingFault[] => {
+const checkServers = (raw: RawSettings, role: ProcessRole): SettingError[] => {
   const missing = (['DATABASE_URL', 'REDIS_URL'] as const).filter((name) => raw[name] === undefined)
-  if (role === 'worker') return missing.map(workerFault)
-  return missing.length === 1 ? missing.map(pairFault) : []
+  if (role === 'worker') return missing.map(createWorkerError)
+  return missing.length === 1 ? missing.map(createPairError) : []
 }
 
-const checkDoor = (raw: RawSettings): SettingFault[] => {
+const checkAuth = (raw: RawSettings): SettingError[] => {
   const open = raw.MASON_AUTH === 'off'
   if (open && raw.HOST !== undefined && !isLoopback(raw.HOST))
     return [
       {
         setting: 'MASON_AUTH',
-        problem: `is off while HOST is ${JSON.stringify(raw.HOST)}: anybody who reaches it could do anything`,
-        remedy: 'leave MASON_AUTH out, or set HOST to 127.0.0.1',
+        problem: `is off while HOST is ${JSON.stringify(raw.HOST)}: every client that reaches it would have full access`,
+        remedy: 'remove MASON_AUTH, or set HOST to 127.0.0.1',
       },
     ]
   if (open || raw.DATABASE_URL === undefined || raw.MASON_ADMIN_TOKEN !== undefined) return []
   return [
     {
       setting: 'MASON_ADMIN_TOKEN',
-      problem: 'is missing: with a database of its own Mason makes none by itself',
-      remedy: `make one and set it for every API process: ${makeAdminToken}`,
+      problem: 'is missing: with DATABASE_URL set, Mason does not create one',
+      remedy: `create one and set it for every API process: ${adminTokenCommand}`,
     },
   ]
 }
 
-const checkMasterKey = (raw: RawSettings): SettingFault[] =>
+const checkMasterKey = (raw: RawSettings): SettingError[] =>
   raw.DATABASE_URL === undefined || raw.MASON_MASTER_KEY !== undefined
     ? []
     : [
         {
           setting: 'MASON_MASTER_KEY',
-          problem: 'is missing: it encrypts the keys of model vendors in the database',
-          remedy: `make one, keep it, and set it for every process: ${makeMasterKey}`,
+          problem: 'is missing: it encrypts the API keys of vendors in the database',
+          remedy: `create one, keep it safe, and set it for every process: ${masterKeyCommand}`,
         },
       ]
 
-const checkStorage = (raw: RawSettings): SettingFault[] =>
-  missingStorage(raw).map((setting) => ({
+const checkStorage = (raw: RawSettings): SettingError[] =>
+  listMissingStorage(raw).map((setting) => ({
     setting,
-    problem: 'is missing while others of this storage are set',
-    remedy: `${remedies[setting]}, or leave them all out`,
+    problem: 'is missing while other settings of this storage are set',
+    remedy: `${settingRemedies[setting]}, or remove all of them`,
   }))
 
-/** Faults that lie between settings, or in what is not there. */
-export const crossCheck = (raw: RawSettings, role: Role): SettingFault[] => {
+/** The errors in combinations of settings, and for missing ones. */
+export const crossCheckSettings = (raw: RawSettings, role: ProcessRole): SettingError[] => {
   switch (role) {
     case 'serve':
     case 'api':
-      return [...checkServers(raw, role), ...checkDoor(raw), ...checkMasterKey(raw), ...checkStorage(raw)]
+      return [...checkServers(raw, role), ...checkAuth(raw), ...checkMasterKey(raw), ...checkStorage(raw)]
     case 'worker':
     case 'run':
       return [...checkServers(raw, role), ...checkMasterKey(raw), ...checkStorage(raw)]
@@ -95,8 +95,8 @@ export const crossCheck = (raw: RawSettings, role: Role): SettingFault[] => {
         ? [
             {
               setting: 'MASON_URL',
-              problem: 'is missing: nothing says where Mason is',
-              remedy: 'set it, or give --url http://127.0.0.1:8080',
+              problem: 'is missing: the address of the server is unknown',
+              remedy: 'set it, or pass --url http://127.0.0.1:8080',
             },
           ]
         : []
@@ -105,8 +105,8 @@ export const crossCheck = (raw: RawSettings, role: Role): SettingFault[] => {
   }
 }
 
-/** The settings a role looks at; a fault in any other is none of its business. */
-export const settingsOf = (role: Role, all: readonly SettingName[]): readonly SettingName[] => {
+/** The settings that a role reads; it ignores errors in all others. */
+export const selectSettings = (role: ProcessRole, all: readonly SettingName[]): readonly SettingName[] => {
   if (role === 'client') return ['MASON_URL', 'MASON_TOKEN', 'LOG_LEVEL']
   if (role === 'migrate') return ['DATABASE_URL', 'DATA_DIR', 'LOG_LEVEL']
   if (role === 'keys')

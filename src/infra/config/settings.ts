@@ -1,48 +1,47 @@
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { z } from 'zod'
-import { fixedRoot } from './files-root.ts'
-import { storageRemedies, storageShape } from './storage.ts'
+import { createStorageShape, storageRemedies, toFixedRoot } from './storage.ts'
 
-/** Every setting as it stands in the environment: what it may be, and what to do when it is not. CONTRACT section 2. */
+/** Every setting of the environment with its valid values and the remedy for a wrong one. CONTRACT section 2. */
 
-const quoted = (text: string): string => JSON.stringify(text.length > 40 ? `${text.slice(0, 40)}…` : text)
+const quoteText = (text: string): string => JSON.stringify(text.length > 40 ? `${text.slice(0, 40)}…` : text)
 
-/** A check of the text that says itself what is wrong; null when all is well. */
-const checked = (fault: (text: string) => string | null) =>
+/** A text schema; `findProblem` returns what is wrong with a text, or null. */
+const checkedText = (findProblem: (text: string) => string | null) =>
   z.string().superRefine((text, context) => {
-    const message = fault(text)
+    const message = findProblem(text)
     if (message !== null) context.addIssue({ code: 'custom', message })
   })
 
-const wholeNumber = (least: number, most: number) =>
-  checked((text) =>
-    /^\d{1,15}$/.test(text) && Number(text) >= least && Number(text) <= most
+const wholeNumber = (min: number, max: number) =>
+  checkedText((text) =>
+    /^\d{1,15}$/.test(text) && Number(text) >= min && Number(text) <= max
       ? null
-      : `must be a whole number from ${least} to ${most}, not ${quoted(text)}`,
+      : `must be a whole number from ${min} to ${max}, not ${quoteText(text)}`,
   ).transform(Number)
 
-/** The value is never shown: it may hold a password. */
+/** Its messages never contain the value, because it may hold a password. */
 const address = (protocols: readonly string[], options: { userInfo: boolean }) =>
-  checked((text) => {
-    const wanted = `must be an address that begins with ${protocols.map((name) => `${name}//`).join(' or ')}`
-    if (!URL.canParse(text)) return `${wanted}; it is no address at all`
+  checkedText((text) => {
+    const rule = `must be an address that begins with ${protocols.map((name) => `${name}//`).join(' or ')}`
+    if (!URL.canParse(text)) return `${rule}; it is not an address`
     const url = new URL(text)
-    if (!protocols.includes(url.protocol)) return wanted
+    if (!protocols.includes(url.protocol)) return rule
     if (!options.userInfo && (url.username !== '' || url.password !== ''))
-      return 'must not hold a user name or password'
+      return 'must not contain a user name or password'
     return null
   })
 
 const httpAddress = () => address(['http:', 'https:'], { userInfo: false })
 
-const oneOf = <const Words extends readonly [string, ...string[]]>(words: Words) =>
-  z.enum(words, { error: ({ input }) => `must be ${words.join(', ')}, not ${quoted(String(input))}` })
+const oneOfWords = <const Words extends readonly [string, ...string[]]>(words: Words) =>
+  z.enum(words, { error: ({ input }) => `must be ${words.join(', ')}, not ${quoteText(String(input))}` })
 
-/** Goes into an HTTP header, so only visible ASCII. */
+/** The value of an HTTP header: visible ASCII only. */
 const headerText = () =>
-  checked((text) =>
-    /^[\x21-\x7e]+$/.test(text) ? null : 'has spaces or characters that no HTTP header can carry',
+  checkedText((text) =>
+    /^[\x21-\x7e]+$/.test(text) ? null : 'has spaces or characters that are invalid in an HTTP header',
   )
 
 const isFolder = (path: string): boolean | null =>
@@ -52,87 +51,91 @@ const is32Bytes = (text: string): boolean =>
   /^[A-Za-z0-9+/]{43}=?$/.test(text) && Buffer.from(text, 'base64').length === 32
 
 const keyOf32Bytes = () =>
-  checked((text) => (is32Bytes(text) ? null : 'must be 32 bytes in base64 (44 characters)'))
+  checkedText((text) => (is32Bytes(text) ? null : 'must be 32 bytes in base64 (44 characters)'))
 
 const keysOf32Bytes = () =>
-  checked((text) => {
-    const wrong = listed(text).findIndex((one) => !is32Bytes(one))
-    return wrong === -1
-      ? null
-      : `must be keys of 32 bytes in base64 with commas between; number ${wrong + 1} is none`
-  }).transform(listed)
+  checkedText((text) => {
+    const wrong = splitList(text).findIndex((one) => !is32Bytes(one))
+    return wrong === -1 ? null : `must be comma-separated keys of 32 bytes in base64; key ${wrong + 1} is not`
+  }).transform(splitList)
 
-const listed = (text: string): string[] => text.split(',').map((one) => one.trim())
+const splitList = (text: string): string[] => text.split(',').map((one) => one.trim())
 
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 
+/** All settings with their defaults; parses the texts of the environment. */
 export const settingsSchema = z.object({
   DATABASE_URL: address(['postgres:', 'postgresql:'], { userInfo: true }).optional(),
   REDIS_URL: address(['redis:', 'rediss:'], { userInfo: true }).optional(),
-  DATA_DIR: checked((text) => (isFolder(text) === false ? `${quoted(text)} is no folder` : null))
+  DATA_DIR: checkedText((text) => (isFolder(text) === false ? `${quoteText(text)} is not a folder` : null))
     .default('.mason')
     .transform((path) => resolve(path)),
   PORT: wholeNumber(0, 65_535).default(8080),
-  HOST: checked((text) =>
-    /[\s/]/.test(text) ? `must be a host name or an IP address, not ${quoted(text)}` : null,
+  HOST: checkedText((text) =>
+    /[\s/]/.test(text) ? `must be a host name or an IP address, not ${quoteText(text)}` : null,
   ).default('127.0.0.1'),
   MASON_MASTER_KEY: keyOf32Bytes().optional(),
   MASON_PREVIOUS_MASTER_KEYS: keysOf32Bytes().default([]),
   MASON_ADMIN_TOKEN: headerText().optional(),
-  MASON_AUTH: oneOf(['required', 'off']).default('required'),
+  MASON_AUTH: oneOfWords(['required', 'off']).default('required'),
   OPENAI_API_KEY: headerText().optional(),
   OPENAI_BASE_URL: httpAddress().optional(),
   OPENAI_MODEL: z.string().default('gpt-4.1-mini'),
   OPENAI_EMBEDDING_MODEL: z.string().default('text-embedding-3-small'),
   MASON_LEASE_MS: wholeNumber(100, 3_600_000).default(30_000),
-  MASON_FILES_ROOT: checked((text) =>
-    isFolder(fixedRoot(text)) === true ? null : `${quoted(fixedRoot(text))} is no folder that can be read`,
+  MASON_FILES_ROOT: checkedText((text) =>
+    isFolder(toFixedRoot(text)) === true ? null : `${quoteText(toFixedRoot(text))} is not a readable folder`,
   )
     .transform((path) => resolve(path))
     .optional(),
-  ...storageShape(httpAddress().optional(), headerText().optional()),
+  ...createStorageShape(httpAddress().optional(), headerText().optional()),
   MASON_KEEP_BLOBS_DAYS: wholeNumber(1, 36_500).default(7),
   MASON_KEEP_REJECTED_JOBS_DAYS: wholeNumber(1, 36_500).default(30),
   WORKER_CONCURRENCY: wholeNumber(1, 1000).default(8),
-  LOG_LEVEL: oneOf(logLevels).default('info'),
+  LOG_LEVEL: oneOfWords(logLevels).default('info'),
   OTEL_EXPORTER_OTLP_ENDPOINT: httpAddress().optional(),
   MASON_URL: httpAddress().optional(),
   MASON_TOKEN: headerText().optional(),
 })
 
+/** The parsed settings by name. */
 export type Settings = z.infer<typeof settingsSchema>
+/** The name of a setting, which is its environment variable. */
 export type SettingName = keyof Settings
+/** The names of all settings. */
 export const settingNames = Object.keys(settingsSchema.shape) as SettingName[]
 
-export const makeMasterKey = `node -p "crypto.randomBytes(32).toString('base64')"`
-export const makeAdminToken = `node -p "crypto.randomBytes(24).toString('hex')"`
+/** The shell command that creates a master key. */
+export const masterKeyCommand = `node -p "crypto.randomBytes(32).toString('base64')"`
+/** The shell command that creates an admin token. */
+export const adminTokenCommand = `node -p "crypto.randomBytes(24).toString('hex')"`
 
-export const remedies: Record<SettingName, string> = {
+/** What to do about a wrong value of each setting, in the imperative. */
+export const settingRemedies: Record<SettingName, string> = {
   DATABASE_URL:
-    'for example postgres://user:password@127.0.0.1:5432/mason; %-escape odd characters in the password',
-  REDIS_URL: 'for example redis://127.0.0.1:6379',
-  DATA_DIR: 'name a folder of its own for the embedded database; it is made when it is not there',
+    'set it, for example to postgres://user:password@127.0.0.1:5432/mason; %-escape special characters in the password',
+  REDIS_URL: 'set it, for example to redis://127.0.0.1:6379',
+  DATA_DIR: 'name a separate folder for the embedded database; Mason creates it',
   PORT: 'set a free port such as 8080, or 0 for any free one',
-  HOST: 'set 127.0.0.1 for this machine only, or 0.0.0.0 for all that can reach it',
-  MASON_MASTER_KEY: `make one and keep it: ${makeMasterKey}`,
-  MASON_PREVIOUS_MASTER_KEYS: 'copy the earlier values of MASON_MASTER_KEY again, with commas between',
-  MASON_ADMIN_TOKEN: `make one: ${makeAdminToken}`,
-  MASON_AUTH: 'leave it out, so that every call needs a token',
+  HOST: 'set 127.0.0.1 for this machine only, or 0.0.0.0 for every network it is in',
+  MASON_MASTER_KEY: `create one and keep it safe: ${masterKeyCommand}`,
+  MASON_PREVIOUS_MASTER_KEYS: 'copy the earlier values of MASON_MASTER_KEY again, separated by commas',
+  MASON_ADMIN_TOKEN: `create one: ${adminTokenCommand}`,
+  MASON_AUTH: 'remove it, so that every call needs a token',
   OPENAI_API_KEY: 'copy the key again, without quotes, spaces or line ends',
-  OPENAI_BASE_URL:
-    'set it up to and with /v1, for example https://api.openai.com/v1; the key goes into OPENAI_API_KEY',
+  OPENAI_BASE_URL: 'end it with /v1, for example https://api.openai.com/v1; put the key into OPENAI_API_KEY',
   OPENAI_MODEL: "set the name of one of the server's models",
   OPENAI_EMBEDDING_MODEL: "set the name of one of the server's embedding models",
-  MASON_LEASE_MS: 'leave it out for 30000 (half a minute)',
+  MASON_LEASE_MS: 'remove it for the default, 30000 (half a minute)',
   MASON_FILES_ROOT:
-    'make the folder, or leave the setting out: then no "local" mapping can be read; {business} in it stands for the id of the business, so that each has its own',
+    'create the folder, or remove the setting to switch "local" mappings off; write {business} where the id of the business belongs, so that each has its own folder',
   ...storageRemedies,
-  MASON_KEEP_BLOBS_DAYS: 'leave it out for 7: how long bytes are kept that no session holds',
+  MASON_KEEP_BLOBS_DAYS: 'remove it for the default: files that no session holds are kept for 7 days',
   MASON_KEEP_REJECTED_JOBS_DAYS:
-    'leave it out for 30: how long refused queue jobs, and answers of models that could not be read, are kept',
-  WORKER_CONCURRENCY: 'set how many runs one worker may have at once, for example 8',
-  LOG_LEVEL: 'leave it out for info',
-  OTEL_EXPORTER_OTLP_ENDPOINT: 'for example http://127.0.0.1:4318',
-  MASON_URL: 'for example http://127.0.0.1:8080',
+    'remove it for the default: rejected queue jobs and unreadable model responses are kept for 30 days',
+  WORKER_CONCURRENCY: 'set how many runs one worker may execute at once, for example 8',
+  LOG_LEVEL: 'remove it for the default, info',
+  OTEL_EXPORTER_OTLP_ENDPOINT: 'set it, for example to http://127.0.0.1:4318',
+  MASON_URL: 'set it, for example to http://127.0.0.1:8080',
   MASON_TOKEN: 'copy the token again, without quotes, spaces or line ends',
 }

@@ -1,8 +1,9 @@
+import { dirname } from 'node:path'
 import type { z } from 'zod'
 
-/** Object storage that mappings may point into: one bucket, or a folder of it, for each provider. */
-export type StoragePlace = {
-  /** Up to and with the bucket; `{business}` in it is the business's id. */
+/** One bucket, or a folder in it, that mappings of a provider may read. */
+export type StorageLocation = {
+  /** The address of the bucket; `{business}` in it is the business id. */
   url: string
   region: string
   accessKeyId: string
@@ -10,50 +11,61 @@ export type StoragePlace = {
 }
 
 const storageProviders = ['aliyun', 'tencent', 'aws', 'gcc'] as const
+/** A provider of object storage. */
 export type StorageProvider = (typeof storageProviders)[number]
-export type StoragePlaces = Partial<Record<StorageProvider, StoragePlace>>
+/** The configured storage by provider. */
+export type StorageLocations = Partial<Record<StorageProvider, StorageLocation>>
 
-type Part = 'URL' | 'REGION' | 'ACCESS_KEY_ID' | 'SECRET_ACCESS_KEY'
-export type StorageSetting = `MASON_STORAGE_${Uppercase<StorageProvider>}_${Part}`
+type StorageSettingPart = 'URL' | 'REGION' | 'ACCESS_KEY_ID' | 'SECRET_ACCESS_KEY'
+/** The name of a storage setting. */
+export type StorageSetting = `MASON_STORAGE_${Uppercase<StorageProvider>}_${StorageSettingPart}`
 
-const storageSetting = (provider: StorageProvider, part: Part): StorageSetting =>
+const toSettingName = (provider: StorageProvider, part: StorageSettingPart): StorageSetting =>
   `MASON_STORAGE_${provider.toUpperCase() as Uppercase<StorageProvider>}_${part}`
 
 const storageParts = ['URL', 'REGION', 'ACCESS_KEY_ID', 'SECRET_ACCESS_KEY'] as const
 
 /** One entry for each provider and part. */
-const forEach = <Value>(make: (part: Part) => Value): Record<StorageSetting, Value> =>
+const mapStorageSettings = <Value>(
+  make: (part: StorageSettingPart) => Value,
+): Record<StorageSetting, Value> =>
   Object.fromEntries(
     storageProviders.flatMap((provider) =>
-      storageParts.map((part) => [storageSetting(provider, part), make(part)]),
+      storageParts.map((part) => [toSettingName(provider, part), make(part)]),
     ),
   ) as Record<StorageSetting, Value>
 
-export const storageShape = <Address extends z.ZodType, Text extends z.ZodType>(
+/** The zod shape of all storage settings: URLs are parsed by `address`, the others by `text`. */
+export const createStorageShape = <Address extends z.ZodType, Text extends z.ZodType>(
   address: Address,
   text: Text,
 ) =>
-  forEach((part) => (part === 'URL' ? address : text)) as Record<
+  mapStorageSettings((part) => (part === 'URL' ? address : text)) as Record<
     `MASON_STORAGE_${Uppercase<StorageProvider>}_URL`,
     Address
   > &
     Record<Exclude<StorageSetting, `${string}_URL`>, Text>
 
-const examples: Record<Part, string> = {
+const partRemedies: Record<StorageSettingPart, string> = {
   URL: 'set the address of the bucket, for example https://my-bucket.s3.eu-central-1.amazonaws.com',
-  REGION: 'set the region of the bucket, for example eu-central-1; leave it out for "auto"',
+  REGION: 'set the region of the bucket, for example eu-central-1; remove it for "auto"',
   ACCESS_KEY_ID: 'copy the id of an access key that may read the bucket',
   SECRET_ACCESS_KEY: 'copy the secret of the access key, without quotes, spaces or line ends',
 }
 
-export const storageRemedies: Record<StorageSetting, string> = forEach((part) => examples[part])
+/** What to do about a wrong value of each storage setting. */
+export const storageRemedies: Record<StorageSetting, string> = mapStorageSettings(
+  (part) => partRemedies[part],
+)
 
-/** The places whose three needed settings are there. */
-export const storageOf = (settings: Partial<Record<StorageSetting, string | undefined>>): StoragePlaces =>
+/** The storage of the providers whose required settings are all set. */
+export const readStorageLocations = (
+  settings: Partial<Record<StorageSetting, string | undefined>>,
+): StorageLocations =>
   Object.fromEntries(
     storageProviders.flatMap((provider) => {
       const [url, region, accessKeyId, secretAccessKey] = storageParts.map(
-        (part) => settings[storageSetting(provider, part)],
+        (part) => settings[toSettingName(provider, part)],
       )
       return url && accessKeyId && secretAccessKey
         ? [[provider, { url, region: region ?? 'auto', accessKeyId, secretAccessKey }]]
@@ -61,13 +73,26 @@ export const storageOf = (settings: Partial<Record<StorageSetting, string | unde
     }),
   )
 
-/** The settings of a provider that are missing beside those that are set. */
-export const missingStorage = (raw: Partial<Record<StorageSetting, string>>): StorageSetting[] =>
+/** The required settings that are missing where other settings of the same provider are set. */
+export const listMissingStorage = (raw: Partial<Record<StorageSetting, string>>): StorageSetting[] =>
   storageProviders.flatMap((provider) => {
-    const isSet = (part: Part): boolean => raw[storageSetting(provider, part)] !== undefined
+    const isSet = (part: StorageSettingPart): boolean => raw[toSettingName(provider, part)] !== undefined
     return storageParts.some(isSet)
       ? (['URL', 'ACCESS_KEY_ID', 'SECRET_ACCESS_KEY'] as const)
           .filter((part) => !isSet(part))
-          .map((part) => storageSetting(provider, part))
+          .map((part) => toSettingName(provider, part))
       : []
   })
+
+/** The placeholder for the business id in a setting, which gives each business a folder of its own. */
+export const businessPlaceholder = '{business}'
+
+/** The part of a root before the placeholder, which must exist; folders of businesses may be created later. */
+export const toFixedRoot = (root: string): string => {
+  const at = root.indexOf(businessPlaceholder)
+  return at === -1 ? root : dirname(`${root.slice(0, at)}_`)
+}
+
+/** Whether all businesses share the root, so that each can name the files of the others. */
+export const isSharedRoot = (root: string | null): boolean =>
+  root !== null && !root.includes(businessPlaceholder)

@@ -1,9 +1,9 @@
-import type { Sql } from '../../state/ports.ts'
+import type { Sql } from '../../state/ports/sql.ts'
 
 /**
- * The database, embedded or served. A fault that passes is `database_unavailable`, any other the driver's own.
- * Plain statements run under `mason_worker`; what is done on behalf of a business runs under `mason_api`, which
- * row-level security binds to that business. Neither role can bypass it.
+ * The database, embedded or served. A transient error is `database_unavailable`, any other is the driver's own.
+ * Plain statements run under the role `mason_worker`; work on behalf of a business runs under `mason_api`, which
+ * row-level security restricts to that business. Neither role can bypass it.
  */
 export type Database = Sql & {
   kind: 'embedded' | 'postgres'
@@ -15,17 +15,25 @@ export type Database = Sql & {
 }
 
 /**
- * `atOnce`: `work` asks everything before it first waits, so that it all takes one round trip, the commit with it: a
- * process that stands still meanwhile holds no lock. What it asks later is refused, and what it throws takes nothing back.
+ * `pipelined`: `work` sends all its statements before it first waits, so they take one round trip with the commit and a
+ * paused process holds no lock. Later statements are refused, and an error thrown by `work` rolls nothing back.
  */
-export type ScopeOptions = { atOnce?: boolean }
+export type ScopeOptions = { pipelined?: boolean }
 
-/** Sets role and business for the rest of the transaction. The id is data, so it is escaped as a literal. */
-export const businessScope = (businessId: string): string =>
+/** The SQL that sets role and business for the rest of the transaction. The id is data, so it is escaped as a literal. */
+export const toBusinessScopeSql = (businessId: string): string =>
   `SET LOCAL ROLE mason_api; SELECT set_config('mason.business', '${businessId.replaceAll("'", "''")}', true)`
 
-/** The first row of a statement that gives at most one. */
-export const one = async <Row>(sql: Sql, text: string, values: readonly unknown[]): Promise<Row | null> => {
+/** The row of a statement that returns at most one, or null. */
+export const queryOne = async <Row>(
+  sql: Sql,
+  text: string,
+  values: readonly unknown[],
+): Promise<Row | null> => {
   const { rows } = await sql.query<Row>(text, values)
   return rows[0] ?? null
 }
+
+/** Whether a statement returns a row. */
+export const hasRow = async (sql: Sql, text: string, values: readonly unknown[]): Promise<boolean> =>
+  (await queryOne(sql, text, values)) !== null

@@ -2,56 +2,55 @@ import { existsSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { PGlite } from '@electric-sql/pglite'
-import type { Log, Sql } from '../../state/ports.ts'
-import { silentLog } from '../silent-log.ts'
-import { lockFolder } from './data-dir.ts'
-import { businessScope, type Database } from './database.ts'
-import { readDump } from './dump.ts'
-import { databaseFault } from './faults.ts'
+import type { Log } from '../../state/ports/log.ts'
+import type { Sql } from '../../state/ports/sql.ts'
+import { silentLog } from '../lib/silent-log.ts'
+import { type Database, toBusinessScopeSql } from './database.ts'
+import { toDatabaseError } from './database-errors.ts'
+import { lockFolder } from './folder-lock.ts'
 import { migratePglite, startPglite } from './pglite.ts'
-import { keepLogShort } from './short-log.ts'
-import { unpackDump } from './unpack.ts'
+import { readSeedImage, unpackSeedImage } from './seed-image.ts'
 
-/** The embedded database, with the instance that the queue shares. */
+/** The embedded database with its PGlite instance, which the queue shares. */
 export type EmbeddedDatabase = Database & { kind: 'embedded'; pglite: PGlite }
 
 /**
- * Opens PGlite in `dataDir` (absent: in memory) under an exclusive lock; a new one begins as a copy of the built
- * database. One session serves everybody, so PGlite's own mutex orders statements and transactions. It does not fsync:
- * it survives a crash of the process, not of the machine.
+ * Opens PGlite in `dataDir` (absent: in memory) under an exclusive lock; a new database starts as a copy of the seed
+ * image. All callers share one session, so PGlite's own mutex orders statements and transactions. It does not fsync: it
+ * survives a crash of the process, not of the machine.
  */
-export const openEmbedded = async (options: {
+export const openEmbeddedDatabase = async (options: {
   dataDir?: string
   loadDataDir?: Blob | File
   log?: Log
 }): Promise<EmbeddedDatabase> => {
   const { dataDir, loadDataDir, log = silentLog } = options
-  const unlock = dataDir ? await lockData(dataDir) : async () => {}
+  const unlock = dataDir ? await lockDataFolder(dataDir) : async () => {}
   try {
     const pglite = dataDir
       ? await startInFolder(join(dataDir, 'pgdata'), log)
-      : await startPglite({ loadDataDir: loadDataDir ?? new Blob([await readDump(log)]) })
-    await prepare(pglite)
-    return wrap(pglite, unlock)
+      : await startPglite({ loadDataDir: loadDataDir ?? new Blob([await readSeedImage(log)]) })
+    await prepareSession(pglite)
+    return toDatabase(pglite, unlock)
   } catch (error) {
     await unlock()
     throw error
   }
 }
 
-const lockData = async (dataDir: string): Promise<() => Promise<void>> => {
+const lockDataFolder = async (dataDir: string): Promise<() => Promise<void>> => {
   await mkdir(dataDir, { recursive: true, mode: 0o700 })
   return lockFolder(dataDir)
 }
 
 const startInFolder = async (folder: string, log: Log): Promise<PGlite> => {
-  if (!existsSync(join(folder, 'PG_VERSION'))) unpackDump(await readDump(log), folder)
+  if (!existsSync(join(folder, 'PG_VERSION'))) unpackSeedImage(await readSeedImage(log), folder)
   return startPglite({ dataDir: folder })
 }
 
-const prepare = async (pglite: PGlite): Promise<void> => {
+const prepareSession = async (pglite: PGlite): Promise<void> => {
   await migratePglite(pglite)
-  // The queue keeps its tables in the same database. A lease that is left belongs to a process that is gone.
+  // The queue has its tables in the same database. A lease that is left belongs to a dead process.
   await pglite.exec(`
     GRANT CREATE ON DATABASE ${(await pglite.query<{ name: string }>('SELECT quote_ident(current_database()) AS name')).rows[0]?.name} TO mason_worker;
     GRANT pg_checkpoint TO mason_worker;
@@ -59,45 +58,64 @@ const prepare = async (pglite: PGlite): Promise<void> => {
     UPDATE runs SET lease_until = clock_timestamp() WHERE status = 'running'`)
 }
 
-/** PGlite works on this thread and answers without leaving it: a busy run would keep timers and sockets waiting. */
-const otherWork = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+/** PGlite runs on this thread and returns without yielding, so a busy run would starve timers and sockets. */
+const yieldToEventLoop = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
-/** Tells faults that pass by themselves, such as a full disk, from all others. */
-const passing = <T>(answer: Promise<T>): Promise<T> =>
-  answer.catch((error: unknown) => {
-    throw databaseFault(error)
+/** Turns transient errors, such as a full disk, into `database_unavailable`. */
+const translateErrors = <T>(result: Promise<T>): Promise<T> =>
+  result.catch((error: unknown) => {
+    throw toDatabaseError(error)
   })
 
-const wrap = (pglite: PGlite, unlock: () => Promise<void>): EmbeddedDatabase => {
-  const sqlOf = (target: Pick<PGlite, 'query'>): Sql => ({
+const toDatabase = (pglite: PGlite, unlock: () => Promise<void>): EmbeddedDatabase => {
+  const toSql = (target: Pick<PGlite, 'query'>): Sql => ({
     async query<Row>(text: string, values: readonly unknown[] = []) {
-      const { rows } = await passing(target.query<Row>(text, values as unknown[]))
+      const { rows } = await translateErrors(target.query<Row>(text, values as unknown[]))
       return { rows }
     },
   })
-  const direct = sqlOf(pglite)
-  const stopLooking = keepLogShort(pglite)
+  const direct = toSql(pglite)
+  const checkpoints = startCheckpoints(pglite)
   return {
     kind: 'embedded',
     pglite,
     async query<Row>(text: string, values?: readonly unknown[]) {
       const result = await direct.query<Row>(text, values)
-      await otherWork()
+      await yieldToEventLoop()
       return result
     },
     transaction: (work) =>
-      passing(pglite.transaction((tx) => work(sqlOf(tx as unknown as PGlite)))) as Promise<never>,
+      translateErrors(pglite.transaction((tx) => work(toSql(tx as unknown as PGlite)))) as Promise<never>,
     asBusiness: (businessId, work) =>
-      passing(
+      translateErrors(
         pglite.transaction(async (tx) => {
-          await tx.exec(businessScope(businessId))
-          return work(sqlOf(tx as unknown as PGlite))
+          await tx.exec(toBusinessScopeSql(businessId))
+          return work(toSql(tx as unknown as PGlite))
         }),
       ) as Promise<never>,
     async close() {
-      stopLooking()
+      clearInterval(checkpoints)
       if (!pglite.closed) await pglite.close()
       await unlock()
     },
   }
+}
+
+const maxLogBytes = 64 * 1024 * 1024
+const checkEveryMs = 30_000
+
+/**
+ * PGlite has no background checkpointer: its write-ahead log would grow until it is closed, and the start after a crash
+ * would replay all of it. Only a closed or broken
+ * database fails here, and its users report that.
+ */
+const startCheckpoints = (pglite: PGlite): NodeJS.Timeout =>
+  setInterval(() => void checkpointLongLog(pglite).catch(() => {}), checkEveryMs).unref()
+
+/** Writes a checkpoint when `bytes` were logged since the last one, which removes the log before it. */
+export const checkpointLongLog = async (pglite: PGlite, bytes = maxLogBytes): Promise<void> => {
+  const { rows } = await pglite.query<{ logged: number }>(
+    'SELECT (pg_current_wal_lsn() - redo_lsn)::int8 AS logged FROM pg_control_checkpoint()',
+  )
+  if (Number(rows[0]?.logged ?? 0) >= bytes) await pglite.exec('CHECKPOINT')
 }

@@ -1,18 +1,18 @@
 import { PGlite, type PGliteOptions, types } from '@electric-sql/pglite'
 import { vector } from '@electric-sql/pglite-pgvector'
-import { migrate } from './migrate.ts'
+import { applyMigrations } from './migrations.ts'
 
-/** Postgres clears all its shared buffers at start: its usual 128 MB cost 100 ms and 110 MB more and save few reads. */
+/** Postgres clears its shared buffers at start: the default of 128 MB costs 100 ms and 110 MB more and saves few reads. */
 const startParams = [...PGlite.defaultStartParams, '-c', 'shared_buffers=32MB']
 
-/** A PGlite as Mason uses it, as its superuser and as yet without its schema. */
+/** Starts PGlite as Mason uses it, as the superuser and without migrating it. */
 export const startPglite = (options: Pick<PGliteOptions, 'dataDir' | 'loadDataDir'>): Promise<PGlite> =>
   PGlite.create({ ...options, startParams, extensions: { vector }, parsers: { [types.INT8]: Number } })
 
-/** Applies the migrations that are missing. */
+/** Applies missing migrations. */
 export const migratePglite = async (pglite: PGlite): Promise<void> => {
   await pglite.exec('SET search_path = mason, public')
-  await migrate({
+  await applyMigrations({
     run: async (text) => void (await pglite.exec(text)),
     query: async (text, values) =>
       (await pglite.query<Record<string, unknown>>(text, values as unknown[])).rows,

@@ -1,17 +1,17 @@
 import pg from 'pg'
-import type { Sql } from '../../state/ports.ts'
-import { businessScope, type Database, type ScopeOptions } from './database.ts'
-import { databaseFault, isUnavailable } from './faults.ts'
-import { migrate } from './migrate.ts'
+import type { Sql } from '../../state/ports/sql.ts'
+import { type Database, type ScopeOptions, toBusinessScopeSql } from './database.ts'
+import { isDatabaseUnavailable, toDatabaseError } from './database-errors.ts'
+import { applyMigrations } from './migrations.ts'
 
 const int8 = 20
-const types = {
+const typeParsers = {
   getTypeParser: (oid: number, format?: 'text' | 'binary') =>
     oid === int8 ? Number : pg.types.getTypeParser(oid, format as 'text'),
 } as pg.CustomTypesConfig
 
-/** Every statement text is fixed, so each gets a name and is planned once a connection. */
-const createNaming = (): ((text: string) => string) => {
+/** Every statement text is fixed, so each gets a name and is planned once per connection. */
+const createStatementNames = (): ((text: string) => string) => {
   const names = new Map<string, string>()
   return (text) => {
     const name = names.get(text) ?? `mason_${names.size}`
@@ -20,8 +20,8 @@ const createNaming = (): ((text: string) => string) => {
   }
 }
 
-/** Applies the migrations and opens a pool. `max` connections; a statement may take 30 s, its answer 35 s. */
-export const openPostgres = async (options: {
+/** Migrates, unless `migrate` is false, and opens two pools of `max` connections each. A statement may take 30 s, its response 35 s. */
+export const openPostgresDatabase = async (options: {
   url: string
   max?: number
   migrate?: boolean
@@ -34,11 +34,11 @@ export const openPostgres = async (options: {
       connectionString: options.url,
       max: options.max ?? 10,
       connectionTimeoutMillis: 5000,
-      // a server that vanished without a word is given up after this
+      // a server that went silent is given up after this
       query_timeout: 35_000,
       keepAlive: true,
-      types,
-      // statements may follow each other without waiting for answers
+      types: typeParsers,
+      // statements may follow each other without waiting for results
       pipeline: true,
       options: `-c search_path=mason,public -c role=${role} -c statement_timeout=30000 -c idle_in_transaction_session_timeout=30000 -c jit=off`,
     })
@@ -48,99 +48,102 @@ export const openPostgres = async (options: {
     return pool
   }
   const pool = openPool('mason_worker')
-  // its connections never are more than the role of the API, and see nothing while no business is named
+  // its connections only ever have the API role, and see no rows until a business is set
   const businessPool = openPool('mason_api')
-  const nameOf = createNaming()
-  const sqlOf = (client: pg.Pool | pg.PoolClient): Sql => ({
+  const toStatementName = createStatementNames()
+  const toSql = (client: pg.Pool | pg.PoolClient): Sql => ({
     async query<Row>(text: string, values: readonly unknown[] = []) {
       try {
-        const { rows } = await client.query({ name: nameOf(text), text, values: values as unknown[] })
+        const { rows } = await client.query({
+          name: toStatementName(text),
+          text,
+          values: values as unknown[],
+        })
         return { rows: rows as Row[] }
       } catch (error) {
-        throw databaseFault(error)
+        throw toDatabaseError(error)
       }
     },
   })
   const connect = (from: pg.Pool): Promise<pg.PoolClient> =>
     from.connect().catch((error: unknown) => {
-      throw databaseFault(error)
+      throw toDatabaseError(error)
     })
-  const together = async <T>(
+  const runScoped = async <T>(
     from: pg.Pool,
     begin: string,
     work: (sql: Sql) => Promise<T>,
-    { atOnce = false }: ScopeOptions = {},
+    { pipelined = false }: ScopeOptions = {},
   ): Promise<T> => {
     const client = await connect(from)
-    return finish(client, async () => {
+    return runAndRelease(client, async () => {
       const { stream } = client.connection
       stream.cork()
-      // not waited for: were it to fail, what follows could do nothing
-      const begun = client.query(begin)
-      const sql = sqlOf(client)
+      // not awaited: if it failed, the following statements would fail too
+      const beginning = client.query(begin)
+      const sql = toSql(client)
       let open = true
       const working = (async () =>
-        work({ query: async (text, values) => (open ? sql.query(text, values) : tooLate()) }))()
-      if (atOnce) open = false
-      const committed = atOnce ? client.query('COMMIT') : undefined
+        work({ query: async (text, values) => (open ? sql.query(text, values) : throwLateStatement()) }))()
+      if (pipelined) open = false
+      const committed = pipelined ? client.query('COMMIT') : undefined
       stream.uncork()
-      const [result] = await allOf([working, begun, committed])
+      const [result] = await awaitAll([working, beginning, committed])
       if (!committed) await client.query('COMMIT')
       return result
     })
   }
   return {
     kind: 'postgres',
-    ...sqlOf(pool),
-    transaction: (work, scope) => together(pool, 'BEGIN', work, scope),
+    ...toSql(pool),
+    transaction: (work, scope) => runScoped(pool, 'BEGIN', work, scope),
     asBusiness: (businessId, work, scope) =>
-      together(businessPool, `BEGIN; ${businessScope(businessId)}`, work, scope),
+      runScoped(businessPool, `BEGIN; ${toBusinessScopeSql(businessId)}`, work, scope),
     close: async () => void (await Promise.all([pool.end(), businessPool.end()])),
   }
 }
 
 /**
- * Gives the connection back, after a fault with what was begun taken back. Where the fault is the server's the connection
- * is closed, which takes it back as well: it may hang, or lead to a server that is no longer the primary and would answer
- * all that follows with the same fault.
+ * Releases the connection, after an error with a rollback. Where the server failed, the connection is closed, which rolls
+ * back too: it may hang, or lead to a former primary that would answer every later statement with the same error.
  */
-const finish = async <T>(client: pg.PoolClient, work: () => Promise<T>): Promise<T> => {
+const runAndRelease = async <T>(client: pg.PoolClient, work: () => Promise<T>): Promise<T> => {
   let broken: Error | undefined
   try {
     return await work()
   } catch (error) {
-    const fault = databaseFault(error)
-    if (isUnavailable(fault)) broken = fault
+    const databaseError = toDatabaseError(error)
+    if (isDatabaseUnavailable(databaseError)) broken = databaseError
     else
       await client.query('ROLLBACK').catch((rollback: Error) => {
         broken = rollback
       })
-    throw fault
+    throw databaseError
   } finally {
     client.release(broken)
   }
 }
 
-/** As `Promise.all`, but it waits for all of them also when one fails, and then tells of the first. */
-const allOf = async <T extends readonly unknown[]>(
+/** Like `Promise.all`, but waits for all promises before it throws the first error. */
+const awaitAll = async <T extends readonly unknown[]>(
   work: T,
 ): Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }> => {
   await Promise.allSettled(work)
   return Promise.all(work)
 }
 
-const tooLate = (): never => {
-  throw new Error('a statement came after the first wait of work that asks everything at once')
+const throwLateStatement = (): never => {
+  throw new Error('a pipelined transaction sent a statement after its first wait')
 }
 
-/** Applies what is missing of the migrations, one process at a time. */
+/** Applies missing migrations and returns their names. An advisory lock admits one process at a time. */
 export const migratePostgres = async (url: string): Promise<string[]> => {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5000 })
   client.on('error', () => {})
   await client.connect()
   try {
     await client.query("SELECT pg_advisory_lock(hashtext('mason.migrate'))")
-    return await migrate({
+    return await applyMigrations({
       run: async (text) => void (await client.query(text)),
       query: async (text, values) => (await client.query(text, values as unknown[])).rows,
     })

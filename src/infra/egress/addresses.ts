@@ -1,13 +1,12 @@
 import { BlockList, isIP } from 'node:net'
 
 /**
- * Who may be behind an IP address. `private`: this machine or its network, reached only where an admin says so.
- * `special`: nobody a model could be served by (link-local and cloud metadata, multicast, documentation, tunnels …),
- * never reached, whatever an admin says.
+ * The kind of an IP address. `private`: this machine or its network, reached only where an admin allows it. `special`:
+ * link-local and cloud metadata, multicast, documentation, tunnels and the like, never reached, even if an admin allows it.
  */
 export type AddressKind = 'public' | 'private' | 'special'
 
-const listOf = (family: 'ipv4' | 'ipv6', ...ranges: string[]): BlockList => {
+const createBlockList = (family: 'ipv4' | 'ipv6', ...ranges: string[]): BlockList => {
   const list = new BlockList()
   for (const range of ranges) {
     const [network = '', bits] = range.split('/')
@@ -17,10 +16,10 @@ const listOf = (family: 'ipv4' | 'ipv6', ...ranges: string[]): BlockList => {
 }
 
 /** Loopback and RFC 1918. */
-const privateV4 = listOf('ipv4', '127.0.0.0/8', '10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16')
+const privateV4 = createBlockList('ipv4', '127.0.0.0/8', '10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16')
 
 /** https://www.iana.org/assignments/iana-ipv4-special-registry, multicast, and Azure's metadata address. */
-const specialV4 = listOf(
+const specialV4 = createBlockList(
   'ipv4',
   '0.0.0.0/8',
   '100.64.0.0/10',
@@ -40,18 +39,25 @@ const specialV4 = listOf(
 )
 
 /** Loopback and unique local (RFC 4193). */
-const privateV6 = listOf('ipv6', '::1/128', 'fc00::/7')
+const privateV6 = createBlockList('ipv6', '::1/128', 'fc00::/7')
 
 /** Metadata of AWS and Google, inside the unique local range. */
-const metadataV6 = listOf('ipv6', 'fd00:ec2::254/128', 'fd20:ce::254/128')
+const metadataV6 = createBlockList('ipv6', 'fd00:ec2::254/128', 'fd20:ce::254/128')
 
-/** All that is handed out for public use; whatever lies outside is special. */
-const globalV6 = listOf('ipv6', '2000::/3')
+/** The range for public use; every other address is special. */
+const globalV6 = createBlockList('ipv6', '2000::/3')
 
 /** https://www.iana.org/assignments/iana-ipv6-special-registry, as far as inside 2000::/3; Teredo is in 2001::/23. */
-const specialV6 = listOf('ipv6', '2001::/23', '2001:db8::/32', '2002::/16', '2620:4f:8000::/48', '3fff::/20')
+const specialV6 = createBlockList(
+  'ipv6',
+  '2001::/23',
+  '2001:db8::/32',
+  '2002::/16',
+  '2620:4f:8000::/48',
+  '3fff::/20',
+)
 
-const kindOfV4 = (address: string): AddressKind => {
+const classifyV4 = (address: string): AddressKind => {
   if (privateV4.check(address, 'ipv4')) return 'private'
   return specialV4.check(address, 'ipv4') ? 'special' : 'public'
 }
@@ -59,7 +65,7 @@ const kindOfV4 = (address: string): AddressKind => {
 const nat64Prefix = '64:ff9b::'
 
 /** The IPv4 address inside one of 64:ff9b::/96 (RFC 6052), which networks without IPv4 make for public servers. */
-const behindNat64 = (canonical: string): string | null => {
+const readNat64Address = (canonical: string): string | null => {
   if (!canonical.startsWith(nat64Prefix)) return null
   const groups = canonical.slice(nat64Prefix.length).split(':')
   if (groups.length > 2 || groups.includes('')) return null
@@ -67,9 +73,9 @@ const behindNat64 = (canonical: string): string | null => {
   return [high >> 8, high & 255, low >> 8, low & 255].join('.')
 }
 
-const kindOfV6 = (address: string): AddressKind => {
-  const v4 = behindNat64(new URL(`http://[${address}]`).hostname.slice(1, -1))
-  if (v4 !== null) return kindOfV4(v4) === 'public' ? 'public' : 'special'
+const classifyV6 = (address: string): AddressKind => {
+  const v4 = readNat64Address(new URL(`http://[${address}]`).hostname.slice(1, -1))
+  if (v4 !== null) return classifyV4(v4) === 'public' ? 'public' : 'special'
   // before the lists: node matches a v4-mapped address against lists of IPv4
   if (!globalV6.check(address, 'ipv6')) {
     return privateV6.check(address, 'ipv6') && !metadataV6.check(address, 'ipv6') ? 'private' : 'special'
@@ -77,18 +83,18 @@ const kindOfV6 = (address: string): AddressKind => {
   return specialV6.check(address, 'ipv6') ? 'special' : 'public'
 }
 
-/** The kind of an address in its usual notation; what is none, or has a zone (`fe80::1%eth0`), is `special`. */
-export const kindOfAddress = (address: string): AddressKind => {
+/** The kind of an address. A text that is not an address, or one with a zone (`fe80::1%eth0`), is `special`. */
+export const classifyAddress = (address: string): AddressKind => {
   const family = address.includes('%') ? 0 : isIP(address)
-  if (family === 4) return kindOfV4(address)
-  return family === 6 ? kindOfV6(address) : 'special'
+  if (family === 4) return classifyV4(address)
+  return family === 6 ? classifyV6(address) : 'special'
 }
 
-/** Why an address is not to be reached, or null. */
-export const addressFault = (address: string, allowPrivate: boolean): string | null => {
-  const kind = kindOfAddress(address)
+/** Why an address must not be reached, or null. */
+export const checkAddress = (address: string, allowPrivate: boolean): string | null => {
+  const kind = classifyAddress(address)
   if (kind === 'public' || (kind === 'private' && allowPrivate)) return null
   return kind === 'private'
     ? `${address} is an address of this machine or of a private network`
-    : `${address} is set apart for special purposes (link-local, metadata, multicast, documentation and the like)`
+    : `${address} is reserved for special purposes (link-local, metadata, multicast, documentation and the like)`
 }

@@ -1,24 +1,24 @@
 import { isIP } from 'node:net'
-import { addressFault, kindOfAddress } from './addresses.ts'
+import { checkAddress, classifyAddress } from './addresses.ts'
 
-type Options = { allowPrivate: boolean }
+type UrlCheckOptions = { allowPrivate: boolean }
 
 const schemeAndHost = /^(https?):\/\/([^/?#\\]*)/i
 const isLocalName = (host: string): boolean => host === 'localhost' || host.endsWith('.localhost')
 
 /** Without the brackets of IPv6. */
-const bareHost = (url: URL): string => url.hostname.replace(/^\[|\]$/g, '')
+const toBareHost = (url: URL): string => url.hostname.replace(/^\[|\]$/g, '')
 
-/** The URL, when it is http or https and its host is written the one plain way; else what is wrong with it. */
+/** The URL, when it is http or https and its host has the canonical spelling; else what is wrong with it. */
 const readPlainUrl = (text: string): URL | string => {
-  // the URL parser drops line ends and tabs without a word, so that a host would read otherwise than it was checked
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  // the URL parser silently drops line ends and tabs, so the parsed host would differ from the checked one
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these characters are searched for
   if (/[\u0000-\u0020\u007f]/.test(text)) return 'has spaces or control characters'
   const written = schemeAndHost.exec(text)
   if (written === null || !URL.canParse(text)) return 'is not an http or https address'
   const url = new URL(text)
   if (url.username !== '' || url.password !== '' || written[2]?.includes('@'))
-    return 'holds a user name or a password; put the key into a key of the vendor'
+    return 'contains a user name or a password; store the secret as a key of the vendor'
   const port = written[2]?.endsWith(`:${url.protocol === 'https:' ? 443 : 80}`)
     ? written[2].replace(/:\d+$/, '')
     : written[2]
@@ -27,29 +27,32 @@ const readPlainUrl = (text: string): URL | string => {
   return url
 }
 
-/** An address to call, or what is wrong with it as far as its text alone tells; names are looked up when it is called. */
-export const checkedUrl = (text: string, { allowPrivate }: Options): URL | { detail: string } => {
+/** The URL of an address, or what is wrong with its text; names are resolved later, when it is called. */
+export const parseCheckedUrl = (
+  text: string,
+  { allowPrivate }: UrlCheckOptions,
+): URL | { detail: string } => {
   const url = readPlainUrl(text)
   if (typeof url === 'string') return { detail: url }
-  const host = bareHost(url)
+  const host = toBareHost(url)
   if (isLocalName(host) && !allowPrivate)
     return { detail: `${host} is this machine; allow_private is not set` }
-  const fault = isIP(host) === 0 ? null : addressFault(host, allowPrivate)
-  if (fault === null) return url
-  const remedy = kindOfAddress(host) === 'private' ? '; allow_private is not set' : ''
-  return { detail: fault + remedy }
+  const problem = isIP(host) === 0 ? null : checkAddress(host, allowPrivate)
+  if (problem === null) return url
+  const remedy = classifyAddress(host) === 'private' ? '; allow_private is not set' : ''
+  return { detail: problem + remedy }
 }
 
-/** What is wrong with an address to call, or null. */
-export const addressFaults = (text: string, options: Options): { detail: string } | null => {
-  const checked = checkedUrl(text, options)
+/** What is wrong with the text of an address, or null. */
+export const checkUrl = (text: string, options: UrlCheckOptions): { detail: string } | null => {
+  const checked = parseCheckedUrl(text, options)
   return checked instanceof URL ? null : checked
 }
 
-/** Whether a URL plainly names this machine or a private address, so that its admin has said so by writing it. */
-export const plainlyPrivate = (text: string): boolean => {
+/** Whether a URL literally names this machine or a private address, so that the admin who wrote it meant that. */
+export const isPlainlyPrivate = (text: string): boolean => {
   const url = readPlainUrl(text)
   if (typeof url === 'string') return false
-  const host = bareHost(url)
-  return isLocalName(host) || (isIP(host) !== 0 && kindOfAddress(host) === 'private')
+  const host = toBareHost(url)
+  return isLocalName(host) || (isIP(host) !== 0 && classifyAddress(host) === 'private')
 }

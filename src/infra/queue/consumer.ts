@@ -1,26 +1,65 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type IQueueBackend, type Job, type JobJson, WaitingError, Worker, type WorkerOptions } from 'bullmq'
-import { settlesWithin } from './deadline.ts'
-import type { Engine } from './engine.ts'
-import { type HandleJob, intakeBackoffMs, takeOver } from './jobs.ts'
-import type { Consumer } from './queue.ts'
-import type { ErrorReporter } from './report.ts'
+import {
+  type IQueueBackend,
+  isNotConnectionError,
+  type Job,
+  type JobJson,
+  WaitingError,
+  Worker,
+  type WorkerOptions,
+} from 'bullmq'
+import { LRUCache } from 'lru-cache'
+import type { Log } from '../../state/ports/log.ts'
+import { settlesWithin } from '../lib/timeouts.ts'
+import { calculateIntakeBackoffMs, type JobHandler, overrideJobOptions } from './jobs.ts'
+import { describeQueueError, type QueueDriver } from './queue-driver.ts'
+
+/** A consumer of one queue. */
+export type QueueConsumer = {
+  /** Starts no more handlers; running ones go on. It cannot be undone. */
+  pause(): Promise<void>
+  /**
+   * Waits up to `timeoutMs` for running handlers, then aborts their signals and waits half a second more. Unfinished jobs
+   * come again: at the embedded queue's next start, after about a minute on Redis.
+   */
+  close(timeoutMs?: number): Promise<void>
+}
+
+/** Reports an error of BullMQ; `what` says where it occurred. */
+export type ErrorReporter = (error: Error, what: string) => void
+
+const silenceMs = 30_000
+
+/** Refused, reset, timed out and the like: errors of the operating system name their call. */
+const isConnectionError = (error: Error) => 'syscall' in error || !isNotConnectionError(error)
+
+/** Logs errors of BullMQ, each at most twice a minute. Lost connections are not logged, because the driver logs them once. */
+export function createErrorReporter(log: Log): ErrorReporter {
+  const recent = new LRUCache<string, true>({ max: 100, ttl: silenceMs })
+  return (error, what) => {
+    if (isConnectionError(error)) return
+    const key = `${what}: ${describeQueueError(error)}`
+    if (recent.has(key)) return
+    recent.set(key, true)
+    log.error({ error }, what)
+  }
+}
 
 const graceMs = 500
-const farewellMs = 2_000
+const closeTimeoutMs = 2_000
 
 const workerSettings = {
   lockDuration: 60_000,
   stalledInterval: 15_000,
-  // With the default of 1 the second crash under a job would fail it for ever.
+  // With the default of 1 the second crash during a job would fail it for ever.
   maxStalledCount: 1_000_000,
   removeOnComplete: { count: 0 },
   removeOnFail: { count: 0 },
   runRetryDelay: 1_000,
-  settings: { backoffStrategy: intakeBackoffMs },
+  settings: { backoffStrategy: calculateIntakeBackoffMs },
 } satisfies Partial<WorkerOptions>
 
-/** A worker that neither spins when claiming fails nor stumbles over data that is no JSON. */
+/** A worker that pauses after a failed claim and accepts data that is not JSON. */
 class PatientWorker extends Worker<unknown, void, string, IQueueBackend> {
   protected override async moveToActive(token: string, name?: string) {
     try {
@@ -39,45 +78,45 @@ class PatientWorker extends Worker<unknown, void, string, IQueueBackend> {
     }
   }
 
-  /** Wakes the wait for the next job, which a forced close alone would leave ticking for seconds. */
+  /** Ends the blocking wait for the next job, which would outlive a forced close by seconds. */
   async interrupt(): Promise<void> {
     await this.backend.disconnectBlocking(false)
   }
 
-  /** Stops what a close that hangs would leave behind. */
+  /** Stops the timers and connections that a hanging close would leave behind. */
   async abandon(): Promise<void> {
     await this.lockManager.close()
     await this.backend.close(true)
   }
 }
 
-const answers = async (engine: Engine): Promise<boolean> => {
-  if (engine.fault() !== null) return false
-  let answered = false
+const isAnswering = async (engine: QueueDriver): Promise<boolean> => {
+  if (engine.problem() !== null) return false
+  let isAlive = false
   const trip = engine.roundTrip().then(() => {
-    answered = true
+    isAlive = true
   })
   await settlesWithin(trip, graceMs)
-  return answered
+  return isAlive
 }
 
 /**
- * Calls `handle` for each job of a queue, and again for one that rejected. Losing a job's lock (Redis came back
- * empty) aborts nothing: the fence is the run's lease in the database, the queue only rings.
+ * Calls `handle` for each job of a queue, and again after a rejection. Losing a job's lock (Redis restarted empty) aborts
+ * nothing: the fence is the run's lease in the database, the queue only wakes workers.
  */
 export function startConsumer(
-  engine: Engine,
+  engine: QueueDriver,
   queueName: string,
   concurrency: number,
-  handle: HandleJob,
+  handle: JobHandler,
   report: ErrorReporter,
-): Consumer {
+): QueueConsumer {
   const running = new Map<AbortController, Promise<void>>()
   let stopping = false
   let closing: Promise<void> | undefined
 
   const handleJob = async (job: Job, token = ''): Promise<void> => {
-    takeOver(job)
+    overrideJobOptions(job)
     if (stopping) {
       await job.moveToWait(token)
       throw new WaitingError()
@@ -112,9 +151,9 @@ export function startConsumer(
       for (const controller of running.keys()) controller.abort(new Error('the consumer is closing'))
       await settlesWithin(drained(), graceMs)
     }
-    const graceful = running.size === 0 && (await answers(engine))
+    const graceful = running.size === 0 && (await isAnswering(engine))
     if (!graceful) await settlesWithin(worker.interrupt(), graceMs)
-    if (!(await settlesWithin(worker.close(!graceful), farewellMs)))
+    if (!(await settlesWithin(worker.close(!graceful), closeTimeoutMs)))
       await settlesWithin(worker.abandon(), graceMs)
   }
 

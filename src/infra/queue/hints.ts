@@ -1,44 +1,46 @@
 import { EventEmitter } from 'node:events'
 import type { Redis } from 'ioredis'
-import type { Log } from '../../state/ports.ts'
-import { settlesWithin } from './deadline.ts'
+import type { Log } from '../../state/ports/log.ts'
+import { settlesWithin } from '../lib/timeouts.ts'
 
-/** Best effort news between processes: whoever depends on one must also look for himself now and then. */
+/** Best-effort messages between processes; a subscriber that depends on them must also poll. */
 export type Hints = {
-  /** Sends and forgets; dropped when nobody listens or the server is down. Handlers run later, never inside this call. */
+  /** Sends without waiting; dropped without subscribers or when the server is down. Handlers run later, never inside this call. */
   publish(channel: string, message: string): void
-  /** Resolves once hints arrive, or after a second with the server down (it subscribes when it is back). The result unsubscribes. */
+  /** Resolves once hints arrive, or after a second while the server is down (it subscribes later). The result unsubscribes. */
   subscribe(channel: string, handler: (message: string) => void): Promise<() => Promise<void>>
   close(): Promise<void>
 }
 
+/** Options of `openHints`. */
 export type HintOptions = { log: Log } & (
   | {
       kind: 'redis'
       url: string
-      /** Of the channels. Default `mason`. */
+      /** Prefix of the channels, default `mason`. */
       prefix?: string
     }
   | { kind: 'embedded' }
 )
 
+/** Opens hints over Redis, or inside this process. */
 export async function openHints(options: HintOptions): Promise<Hints> {
   switch (options.kind) {
     case 'redis': {
       const redis = await import('./redis.ts')
-      return redisHints(redis, options.url, `${options.prefix ?? 'mason'}:hint:`, options.log)
+      return createRedisHints(redis, options.url, `${options.prefix ?? 'mason'}:hint:`, options.log)
     }
     case 'embedded':
-      return embeddedHints(options.log)
+      return createEmbeddedHints(options.log)
     default:
       throw options satisfies never
   }
 }
 
-const waitMs = 1_000
+const subscribeTimeoutMs = 1_000
 
-/** A handler that throws is its own business and no other's. */
-const guarded = (handler: (message: string) => void, log: Log) => (message: string) => {
+/** Keeps an error of one handler from the other handlers. */
+const guardHandler = (handler: (message: string) => void, log: Log) => (message: string) => {
   try {
     handler(message)
   } catch (error) {
@@ -46,14 +48,14 @@ const guarded = (handler: (message: string) => void, log: Log) => (message: stri
   }
 }
 
-function embeddedHints(log: Log): Hints {
+function createEmbeddedHints(log: Log): Hints {
   const bus = new EventEmitter().setMaxListeners(0)
   return {
     publish: (channel, message) => {
       setImmediate(() => bus.emit(`hint:${channel}`, message))
     },
     subscribe: async (channel, handler) => {
-      const listener = guarded(handler, log)
+      const listener = guardHandler(handler, log)
       bus.on(`hint:${channel}`, listener)
       return async () => {
         bus.off(`hint:${channel}`, listener)
@@ -67,13 +69,13 @@ function embeddedHints(log: Log): Hints {
 
 type Subscription = { listeners: Set<(message: string) => void>; ready: Promise<unknown> }
 
-function redisHints(redis: typeof import('./redis.ts'), url: string, prefix: string, log: Log): Hints {
-  const sender = redis.connectSender(url)
+function createRedisHints(redis: typeof import('./redis.ts'), url: string, prefix: string, log: Log): Hints {
+  const sender = redis.connectRedisSender(url)
   const subscriptions = new Map<string, Subscription>()
   let subscriber: Redis | undefined
 
   const openSubscriber = () => {
-    const connection = redis.connectSubscriber(url)
+    const connection = redis.connectRedisSubscriber(url)
     connection.on('message', (key, message) => {
       for (const listener of subscriptions.get(key)?.listeners ?? []) listener(message)
     })
@@ -94,7 +96,7 @@ function redisHints(redis: typeof import('./redis.ts'), url: string, prefix: str
     const subscription = subscriptions.get(key)
     if (!subscription?.listeners.delete(listener) || subscription.listeners.size > 0) return
     subscriptions.delete(key)
-    if (subscriber) await settlesWithin(subscriber.unsubscribe(key), waitMs)
+    if (subscriber) await settlesWithin(subscriber.unsubscribe(key), subscribeTimeoutMs)
   }
 
   return {
@@ -103,17 +105,17 @@ function redisHints(redis: typeof import('./redis.ts'), url: string, prefix: str
     },
     subscribe: async (channel, handler) => {
       const key = prefix + channel
-      const listener = guarded(handler, log)
+      const listener = guardHandler(handler, log)
       const subscription = subscriptionTo(key)
       subscription.listeners.add(listener)
-      await settlesWithin(subscription.ready, waitMs)
+      await settlesWithin(subscription.ready, subscribeTimeoutMs)
       return () => leave(key, listener)
     },
     close: async () => {
       subscriptions.clear()
       await settlesWithin(sender.quit(), 500)
-      redis.disconnect(sender)
-      if (subscriber) redis.disconnect(subscriber)
+      redis.disconnectRedis(sender)
+      if (subscriber) redis.disconnectRedis(subscriber)
     },
   }
 }

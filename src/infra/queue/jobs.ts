@@ -1,30 +1,61 @@
 import type { Job, JobsOptions } from 'bullmq'
 import { MasonError } from '../../state/errors.ts'
-import type { Log } from '../../state/ports.ts'
-import type { Engine } from './engine.ts'
-import type { Bell, BellHandler, IntakeHandler, IntakeJob, SendOptions } from './queue.ts'
+import type { Log } from '../../state/ports/log.ts'
+import type { QueueDriver } from './queue-driver.ts'
 
-/** Our side of BullMQ's jobs: ids, priorities, options, and what a handler gets to see of them. */
+/** Our side of BullMQ's jobs: ids, priorities, options, and the handlers that get them. */
 
-const highest = 100
+/** Says only that there may be work: ids, never data. Lost, duplicate and late wake-ups are harmless. */
+export type WakeUp = { run_id: string; business_id: string }
 
-const clamp = (priority: number) => Math.min(Math.max(Math.round(priority), 0), highest)
+/** Options of a sent job. */
+export type SendOptions = {
+  /** Milliseconds before it may be handled. */
+  delayMs?: number
+  /** 0 to 100, higher first, 0 when absent. */
+  priority?: number
+}
 
-/** Ours is higher first, BullMQ's is lower first and takes 0 (none) before all others: 100 is 1, 0 is 101. */
-const bullPriority = (priority = 0): number => highest + 1 - clamp(priority)
+/** A job of the public intake queue. */
+export type IntakeJob = {
+  /** The caller's idempotency key. */
+  id: string
+  name: string
+  /** As it was sent, not validated yet. */
+  data: unknown
+  /** How often the handler has rejected this job. */
+  attemptsMade: number
+  /** How often a worker died while it handled this job. */
+  stalls: number
+  /** 1 to 100, higher first; absent when the sender gave none or the lowest. */
+  priority?: number
+}
 
-/** The other way round; undefined for none and for the lowest, which is what none means to us. */
-const masonPriority = (priority: number | undefined): number | undefined =>
-  (priority && clamp(highest + 1 - priority)) || undefined
+/** Handles one wake-up. The signal aborts when the consumer closes. */
+export type WakeUpHandler = (wakeUp: WakeUp, signal: AbortSignal) => Promise<void>
+/** Handles one intake job; a rejection repeats the job. The signal aborts when the consumer closes. */
+export type IntakeHandler = (job: IntakeJob, signal: AbortSignal) => Promise<void>
 
-export const bullOptions = ({ delayMs = 0, priority }: SendOptions): JobsOptions => ({
-  priority: bullPriority(priority),
+const maxPriority = 100
+
+const clampPriority = (priority: number) => Math.min(Math.max(Math.round(priority), 0), maxPriority)
+
+/** Our priority is higher first; BullMQ's is lower first, with 0 (none) before all others. So 100 becomes 1, and 0 becomes 101. */
+const toBullPriority = (priority = 0): number => maxPriority + 1 - clampPriority(priority)
+
+/** The inverse; undefined for none and for the lowest, which are the same to us. */
+const fromBullPriority = (priority: number | undefined): number | undefined =>
+  (priority && clampPriority(maxPriority + 1 - priority)) || undefined
+
+/** Our options of a job as BullMQ's. */
+export const toBullOptions = ({ delayMs = 0, priority }: SendOptions): JobsOptions => ({
+  priority: toBullPriority(priority),
   delay: Math.max(0, Math.round(delayMs)),
 })
 
-/** Throws `invalid_request` for ids that BullMQ would not take. */
+/** Throws `invalid_request` for an id that BullMQ would refuse. */
 export function checkJobId(id: string): void {
-  const fault =
+  const problem =
     id === ''
       ? 'is empty'
       : String(Number.parseInt(id, 10)) === id
@@ -34,31 +65,31 @@ export function checkJobId(id: string): void {
           : id.includes('\u0000')
             ? 'contains a NUL character'
             : null
-  if (fault === null) return
-  throw new MasonError('invalid_request', `the job id ${JSON.stringify(id)} ${fault}`, {
-    remedy: 'use letters, digits and . _ @ - with at least one that is no digit',
+  if (problem === null) return
+  throw new MasonError('invalid_request', `the job id ${JSON.stringify(id)} ${problem}`, {
+    remedy: 'use letters, digits and . _ @ -, with at least one character that is not a digit',
     detail: { id },
   })
 }
 
-/** One waiting bell per run; a colon or a bare number would be refused. */
-export const coalescingId = (runId: string): string => `run-${encodeURIComponent(runId)}`
+/** The job id that allows one waiting wake-up per run; BullMQ would refuse a colon or a plain number. */
+export const toCoalescingId = (runId: string): string => `run-${encodeURIComponent(runId)}`
 
-/** Without whatever else the caller's object holds: bells carry ids only. */
-export const plainBell = ({ run_id, business_id }: Bell): Bell => ({ run_id, business_id })
+/** Keeps the ids only, whatever else the caller's object holds. */
+export const toWakeUpData = ({ run_id, business_id }: WakeUp): WakeUp => ({ run_id, business_id })
 
-function bellFromJob(data: unknown): Bell | null {
+function parseWakeUp(data: unknown): WakeUp | null {
   if (typeof data !== 'object' || data === null) return null
-  const { run_id, business_id } = data as Partial<Record<keyof Bell, unknown>>
+  const { run_id, business_id } = data as Partial<Record<keyof WakeUp, unknown>>
   return typeof run_id === 'string' && typeof business_id === 'string' ? { run_id, business_id } : null
 }
 
 /** Milliseconds before the next try, after `attemptsMade` failed ones (1 and up). */
-export const intakeBackoffMs = (attemptsMade: number): number =>
+export const calculateIntakeBackoffMs = (attemptsMade: number): number =>
   Math.min(500 * 2 ** (attemptsMade - 1), 30_000)
 
-/** Our rules for a job, whatever options its sender gave it: never lost, never kept. In memory only, so at each try. */
-export function takeOver(job: Job): void {
+/** Replaces a sender's options by ours: a job is never lost and never kept. Changes memory only, so it is called at each try. */
+export function overrideJobOptions(job: Job): void {
   Object.assign(job.opts, {
     attempts: Number.MAX_SAFE_INTEGER,
     backoff: { type: 'intake' },
@@ -68,8 +99,8 @@ export function takeOver(job: Job): void {
   } satisfies JobsOptions)
 }
 
-function intakeJob(job: Job, data: unknown): IntakeJob {
-  const priority = masonPriority(job.priority)
+function toIntakeJob(job: Job, data: unknown): IntakeJob {
+  const priority = fromBullPriority(job.priority)
   return {
     id: job.id ?? '',
     name: job.name,
@@ -80,27 +111,28 @@ function intakeJob(job: Job, data: unknown): IntakeJob {
   }
 }
 
-export type HandleJob = (job: Job, signal: AbortSignal) => Promise<void>
+/** Handles a job of BullMQ. */
+export type JobHandler = (job: Job, signal: AbortSignal) => Promise<void>
 
-/** A bell that fails is gone: the reconciler rings for whatever is still due. */
-export const answerBells =
-  (handler: BellHandler, log: Log): HandleJob =>
+/** A failed wake-up is not repeated, because the reconciler wakes workers for every run that is still due. */
+export const createWakeUpHandler =
+  (handler: WakeUpHandler, log: Log): JobHandler =>
   async (job, signal) => {
-    const bell = bellFromJob(job.data)
-    if (!bell) return log.warn({ data: job.data }, 'queue: what was rung is no bell')
+    const wakeUp = parseWakeUp(job.data)
+    if (!wakeUp) return log.warn({ data: job.data }, 'queue: ignored an invalid wake-up')
     try {
-      await handler(bell, signal)
+      await handler(wakeUp, signal)
     } catch (error) {
-      log.error({ error, ...bell }, 'queue: answering a bell failed')
+      log.error({ error, ...wakeUp }, 'queue: handling a wake-up failed')
     }
   }
 
-/** An intake that fails rejects, and so comes again. The cause is wrapped: BullMQ gives up on errors of certain names. */
-export const takeIntake =
-  (handler: IntakeHandler, engine: Engine, log: Log): HandleJob =>
+/** A failed intake rejects, so the job is retried. The cause is wrapped, because BullMQ gives up on errors of certain names. */
+export const createIntakeHandler =
+  (handler: IntakeHandler, engine: QueueDriver, log: Log): JobHandler =>
   async (job, signal) => {
     try {
-      await handler(intakeJob(job, engine.decode(job.data)), signal)
+      await handler(toIntakeJob(job, engine.decode(job.data)), signal)
     } catch (error) {
       log.error(
         { error, job_id: job.id, attempts_made: job.attemptsMade },

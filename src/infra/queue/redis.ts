@@ -1,12 +1,12 @@
 import { createRedisBackend } from 'bullmq'
 import { Redis, type RedisOptions } from 'ioredis'
-import type { Log } from '../../state/ports.ts'
-import { settlesWithin } from './deadline.ts'
-import { describeError, type Engine } from './engine.ts'
+import type { Log } from '../../state/ports/log.ts'
+import { settlesWithin } from '../lib/timeouts.ts'
+import { describeQueueError, type QueueDriver } from './queue-driver.ts'
 
-type Settings = RedisOptions & { replyMapping: 'legacy' }
+type ConnectionSettings = RedisOptions & { replyMapping: 'legacy' }
 
-const settings = {
+const connectionSettings = {
   replyMapping: 'legacy',
   connectTimeout: 5_000,
   disconnectTimeout: 300,
@@ -14,46 +14,51 @@ const settings = {
   retryStrategy: (times: number) => Math.min(100 * 2 ** Math.min(times, 5), 2_000),
   // After a failover the old primary still answers, read-only: find the new one.
   reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
-} satisfies Settings
+} satisfies ConnectionSettings
 
 /**
- * Senders fail at once instead of piling up commands. Callers wait a second at most, by a deadline of their own:
- * `commandTimeout` costs half of what can be sent.
+ * Senders fail at once instead of queueing commands. Callers have their own deadline of a second, because
+ * `commandTimeout` halves the throughput.
  */
 const senderSettings = {
-  ...settings,
+  ...connectionSettings,
   enableOfflineQueue: false,
   maxRetriesPerRequest: 1,
   socketTimeout: 5_000,
-} satisfies Settings
+} satisfies ConnectionSettings
 
-/** Receivers wait for the server as long as it takes. Longer than the 10 s that BullMQ blocks at most. */
+/** Receivers wait for the server as long as it takes. The socket timeout is longer than the 10 s that BullMQ blocks at most. */
 const receiverSettings = {
-  ...settings,
+  ...connectionSettings,
   maxRetriesPerRequest: null,
   socketTimeout: 30_000,
-} satisfies Settings
+} satisfies ConnectionSettings
 
-/** A connection that goes on trying for ever and never emits an unhandled error. */
-function connect(url: string, options: Settings, onError: (error: Error) => void = () => {}): Redis {
+/** A connection that retries for ever and never emits an unhandled error. */
+function connect(
+  url: string,
+  options: ConnectionSettings,
+  onError: (error: Error) => void = () => {},
+): Redis {
   const connection = new Redis(url, options)
   connection.on('error', onError)
   return connection
 }
 
-/** A second disconnect would start ioredis' timer for a socket that is gone, and hold the process. */
-export function disconnect(connection: Redis): void {
+/** Disconnects once: a second call would start ioredis' timer for a closed socket and keep the process alive. */
+export function disconnectRedis(connection: Redis): void {
   if (connection.status !== 'end') connection.disconnect()
 }
 
-export const connectSender = (url: string, onError?: (error: Error) => void): Redis =>
+/** A connection for commands that fail at once while the server is down. */
+export const connectRedisSender = (url: string, onError?: (error: Error) => void): Redis =>
   connect(url, senderSettings, onError)
 
-/** A connection in subscriber mode has no pending commands, hence no socket time-out; keep-alive finds dead peers. */
-export const connectSubscriber = (url: string): Redis =>
-  connect(url, { ...settings, maxRetriesPerRequest: null })
+/** A connection for subscriptions. It has no pending commands, hence no socket timeout; keep-alive finds dead peers. */
+export const connectRedisSubscriber = (url: string): Redis =>
+  connect(url, { ...connectionSettings, maxRetriesPerRequest: null })
 
-/** The receiving connection; BullMQ duplicates it for its blocking calls, and `all` holds those copies too. */
+/** The receiving connection. BullMQ duplicates it for its blocking calls; `all` gets those copies too. */
 function connectReceiver(url: string, all: Redis[]): Redis {
   const receiver = connect(url, receiverSettings)
   receiver.duplicate = (override) => {
@@ -66,19 +71,19 @@ function connectReceiver(url: string, all: Redis[]): Redis {
   return receiver
 }
 
-/** Redis drops queues silently under any other policy than `noeviction`. */
-async function warnOfEviction(sender: Redis, log: Log): Promise<void> {
+/** Warns about any policy but `noeviction`, under which Redis silently drops queued jobs. */
+async function warnAboutEviction(sender: Redis, log: Log): Promise<void> {
   const info = await sender.info('memory')
   const policy = /^maxmemory_policy:(\S+)/m.exec(info)?.[1]
   if (policy === undefined || policy === 'noeviction') return
   log.warn(
     { policy, remedy: 'set maxmemory-policy to noeviction' },
-    'Redis may evict queued jobs when memory is short',
+    'Redis may evict queued jobs when memory is full',
   )
 }
 
-/** Says once that the connection is lost and once that it is back, however often it is tried in between. */
-function watchConnection(sender: Redis, log: Log, lastFault: () => string, closing: AbortSignal): void {
+/** Logs once that the connection is lost and once that it is back, however many attempts lie between. */
+function watchConnection(sender: Redis, log: Log, readLastProblem: () => string, closing: AbortSignal): void {
   let up = false
   let checked = false
   sender.on('ready', () => {
@@ -86,39 +91,39 @@ function watchConnection(sender: Redis, log: Log, lastFault: () => string, closi
     log.info({}, 'queue: connected to Redis')
     if (checked) return
     checked = true
-    warnOfEviction(sender, log).catch((error) =>
-      log.debug({ error }, 'queue: Redis would not tell its eviction policy'),
+    warnAboutEviction(sender, log).catch((error) =>
+      log.debug({ error }, 'queue: Redis does not report its eviction policy'),
     )
   })
   sender.on('close', () => {
     if (up && !closing.aborted)
-      log.warn({ error: lastFault() }, 'queue: connection to Redis lost, trying again')
+      log.warn({ error: readLastProblem() }, 'queue: lost the connection to Redis, retrying')
     up = false
   })
 }
 
-/** Opens the connections; waits up to `patienceMs` for the server and else goes on trying in the background. */
-export async function openRedis(
+/** Opens the connections. Waits up to `patienceMs` for the server, then keeps trying in the background. */
+export async function openRedisQueue(
   options: { url: string; prefix?: string; log: Log },
   patienceMs: number,
-): Promise<Engine> {
+): Promise<QueueDriver> {
   const connections: Redis[] = []
   const closing = new AbortController()
-  let lastFault = 'not connected yet'
-  const sender = connectSender(options.url, (error) => {
-    lastFault = describeError(error)
+  let lastProblem = 'not connected yet'
+  const sender = connectRedisSender(options.url, (error) => {
+    lastProblem = describeQueueError(error)
   })
   connections.push(sender)
   sender.on('ready', () => {
-    lastFault = 'the connection was lost'
+    lastProblem = 'the connection was lost'
   })
-  watchConnection(sender, options.log, () => lastFault, closing.signal)
-  // Made when the first consumer asks: a process that only submits needs one connection.
+  watchConnection(sender, options.log, () => lastProblem, closing.signal)
+  // Opened for the first consumer: a process that only submits needs one connection.
   let receiver: Redis | undefined
 
   const ready = new Promise((resolve) => sender.once('ready', resolve))
   if (!(await settlesWithin(ready, patienceMs))) {
-    options.log.warn({ error: lastFault }, 'queue: Redis does not answer, trying again in the background')
+    options.log.warn({ error: lastProblem }, 'queue: Redis does not respond, retrying in the background')
   }
 
   return {
@@ -131,20 +136,20 @@ export async function openRedis(
           ...queueOptions,
           ...(options.prefix === undefined ? {} : { prefix: options.prefix }),
           connection: receives && receiver ? receiver : sender,
-          // A failed version check would break a sender for good, and it needs none.
+          // A failed version check would break a sender permanently, and senders need none.
           skipVersionCheck: !receives,
         },
         flags,
       )
     },
-    fault: () => (sender.status === 'ready' ? null : lastFault),
+    problem: () => (sender.status === 'ready' ? null : lastProblem),
     roundTrip: () => sender.ping(),
     encode: (data) => data,
     decode: (data) => data,
     close: async () => {
       closing.abort()
       await settlesWithin(sender.quit(), 500)
-      for (const connection of connections) disconnect(connection)
+      for (const connection of connections) disconnectRedis(connection)
     },
   }
 }

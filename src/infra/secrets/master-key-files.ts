@@ -1,26 +1,33 @@
 import { randomBytes } from 'node:crypto'
 import { link, open, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Sql } from '../../state/ports.ts'
-import type { Config } from '../config.ts'
+import type { Sql } from '../../state/ports/sql.ts'
+import type { Config } from '../config/config.ts'
 import { createMasterKeys, type MasterKeys } from './master-keys.ts'
-import { keepFolder, readSecretFile, replaceSecretFile, type SecretFile, secretIn } from './secret-file.ts'
+import {
+  readOrCreateSecretFile,
+  readSecretFile,
+  replaceSecretFile,
+  type SecretFile,
+  syncFolder,
+} from './secret-file.ts'
 
-const newMasterKey = (): string => randomBytes(32).toString('base64')
+const createMasterKey = (): string => randomBytes(32).toString('base64')
 
 const currentFile: SecretFile = {
   name: 'master-key',
-  make: newMasterKey,
-  fits: /^[A-Za-z0-9+/]{43}=$/,
-  lost: 'put it back from a backup; without it the stored keys of model vendors cannot be read, so remove it only to enter them anew',
+  create: createMasterKey,
+  pattern: /^[A-Za-z0-9+/]{43}=$/,
+  lossRemedy:
+    'restore it from a backup; without it the stored vendor keys are unreadable, so remove it only to enter them again',
 }
-/** There while rows may still be under it. */
+/** Exists while rows may still be under it. */
 const previousFile: SecretFile = { ...currentFile, name: 'master-key.previous' }
 
 /**
- * The master keys of the settings. Embedded without that setting: those in DATA_DIR, made where there is none; call it
- * once the database is open, whose lock keeps a rotation away. What is in DATA_DIR opens rows also where the settings
- * bring a master key of their own. `onSecret` is told of those that were read there.
+ * The master keys of the settings. Embedded without that setting: the key file in DATA_DIR, created when missing. Call it
+ * while the database is open, whose lock excludes a rotation. Keys in DATA_DIR decrypt rows even where the settings have a
+ * master key. `onSecret` gets each key that was read from a file.
  */
 export const openMasterKeys = async (
   config: Pick<Config, 'database' | 'masterKey' | 'previousMasterKeys'>,
@@ -31,14 +38,14 @@ export const openMasterKeys = async (
     case 'postgres':
       return createMasterKeys(masterKey, previousMasterKeys)
     case 'memory':
-      return createMasterKeys(masterKey ?? newMasterKey(), previousMasterKeys)
+      return createMasterKeys(masterKey ?? createMasterKey(), previousMasterKeys)
     case 'embedded': {
       const { dataDir } = database
-      const current = masterKey ?? (await secretIn(dataDir, currentFile)).value
+      const current = masterKey ?? (await readOrCreateSecretFile(dataDir, currentFile)).value
       const files = [await readSecretFile(dataDir, currentFile), await readSecretFile(dataDir, previousFile)]
-      const kept = files.filter((one) => one !== null)
-      for (const secret of kept) onSecret(secret)
-      return createMasterKeys(current, [...previousMasterKeys, ...kept])
+      const storedKeys = files.filter((key) => key !== null)
+      for (const secret of storedKeys) onSecret(secret)
+      return createMasterKeys(current, [...previousMasterKeys, ...storedKeys])
     }
     default:
       throw database satisfies never
@@ -46,31 +53,31 @@ export const openMasterKeys = async (
 }
 
 /**
- * Makes a new master key in the folder and keeps the one before beside it. Where that is there already, an earlier
- * rotation did not come to its end: `resumed` says that its key stays. A crash between any two steps leaves both keys
- * readable, and the next call goes on from there. The caller holds the lock of the folder.
+ * Creates a new master key in the folder and keeps the previous one beside it. If that already exists, an earlier rotation
+ * is incomplete and `resumed` is true: its key stays. After a crash between any two steps both keys are readable, and the
+ * next call continues. The caller holds the lock of the folder.
  */
-export const beginRotation = async (dataDir: string): Promise<{ resumed: boolean }> => {
-  const { value: current, path } = await secretIn(dataDir, currentFile)
+export const beginKeyRotation = async (dataDir: string): Promise<{ resumed: boolean }> => {
+  const { value: current, path } = await readOrCreateSecretFile(dataDir, currentFile)
   const previous = await readSecretFile(dataDir, previousFile)
   if (previous !== null && previous !== current) return { resumed: true }
   if (previous === null) {
     await link(path, join(dataDir, previousFile.name))
-    await keepFolder(path)
+    await syncFolder(path)
   }
-  await replaceSecretFile(path, newMasterKey())
+  await replaceSecretFile(path, createMasterKey())
   return { resumed: false }
 }
 
-/** Call it once no row is under the previous key any more. */
-export const endRotation = async (dataDir: string): Promise<void> => {
+/** Removes the previous key. Call it once no row is under that key. */
+export const endKeyRotation = async (dataDir: string): Promise<void> => {
   const path = join(dataDir, previousFile.name)
   await rm(path, { force: true })
-  await keepFolder(path)
+  await syncFolder(path)
 }
 
-/** The embedded database does not sync: without this, a crash of the machine could lose rows that outlived their key. */
-export const keepDatabaseFiles = async (sql: Sql, dataDir: string): Promise<void> => {
+/** Syncs the files of the embedded database, which does not sync by itself: a crash of the machine must not restore rows whose key is gone. */
+export const syncDatabaseFiles = async (sql: Sql, dataDir: string): Promise<void> => {
   await sql.query('CHECKPOINT')
   const folder = join(dataDir, 'pgdata')
   for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {

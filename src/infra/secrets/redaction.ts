@@ -1,11 +1,11 @@
 import type { Scrubber } from './scrubber.ts'
 
-/** What of a request to a vendor, or of its answer, may be kept or shown: what is named here, and nothing else. */
+/** Which parts of a request to a vendor and of its response may be stored or shown: only those named here. */
 
 const redacted = '[redacted]'
 
-/** Of both directions, in small letters. None of them carries a credential in any vendor's API that we know of. */
-const shownHeaderNames = new Set([
+/** Of both directions, in lower case. None of them carries a credential in any vendor's API that we know of. */
+const publicHeaderNames = new Set([
   'accept',
   'accept-encoding',
   'accept-language',
@@ -31,37 +31,38 @@ const shownHeaderNames = new Set([
   'x-title',
 ])
 
-/** Of names that end in a number or a span: `x-ratelimit-remaining-tokens` and the like. */
-const shownHeaderFamilies = ['x-ratelimit-', 'anthropic-ratelimit-', 'x-stainless-'] as const
+/** Prefixes of header families such as `x-ratelimit-remaining-tokens`. */
+const publicHeaderPrefixes = ['x-ratelimit-', 'anthropic-ratelimit-', 'x-stainless-'] as const
 
-export const isShownHeader = (name: string): boolean => {
-  const small = name.toLowerCase()
-  return shownHeaderNames.has(small) || shownHeaderFamilies.some((family) => small.startsWith(family))
+/** Whether the value of a header may be shown. */
+export const isPublicHeader = (name: string): boolean => {
+  const lower = name.toLowerCase()
+  return publicHeaderNames.has(lower) || publicHeaderPrefixes.some((prefix) => lower.startsWith(prefix))
 }
 
-/** All names, but only the values that may be seen, and those without known secrets. */
-export const shownHeaders = (
+/** Headers with all names and with the values of public headers only, without known secrets. */
+export const redactHeaders = (
   headers: Iterable<readonly [string, string]>,
   scrubber: Pick<Scrubber, 'text'>,
 ): Record<string, string> =>
   Object.fromEntries(
-    [...headers].map(([name, value]) => [name, isShownHeader(name) ? scrubber.text(value) : redacted]),
+    [...headers].map(([name, value]) => [name, isPublicHeader(name) ? scrubber.text(value) : redacted]),
   )
 
-/** Where a request went: no user and password, no fragment, of the query only the names. */
-export const shownUrl = (url: string, scrubber: Pick<Scrubber, 'text'>): string => {
+/** A URL without user, password, fragment and the values of its query. */
+export const redactUrl = (url: string, scrubber: Pick<Scrubber, 'text'>): string => {
   if (!URL.canParse(url)) return redacted
   const { origin, pathname, searchParams } = new URL(url)
   const names = [...searchParams.keys()].map((name) => `${encodeURIComponent(name)}=${redacted}`)
   return scrubber.text(`${origin}${pathname}${names.length > 0 ? `?${names.join('&')}` : ''}`)
 }
 
-const scheme = /^(bearer|basic|token|key|apikey|api-key) +/i
+const authScheme = /^(bearer|basic|token|key|apikey|api-key) +/i
 
-/** What an endpoint's own headers hold that must show nowhere: neither a scheme nor `{{key}}`, which stands for one. */
-export const secretsInHeaders = (headers: Readonly<Record<string, string>>): string[] =>
+/** The secret parts of an endpoint's headers, without the authentication scheme and the placeholder `{{key}}`. */
+export const listHeaderSecrets = (headers: Readonly<Record<string, string>>): string[] =>
   Object.entries(headers)
-    .filter(([name]) => !isShownHeader(name))
-    .flatMap(([, value]) => value.replace(scheme, '').split(/\{\{.*?\}\}/))
+    .filter(([name]) => !isPublicHeader(name))
+    .flatMap(([, value]) => value.replace(authScheme, '').split(/\{\{.*?\}\}/))
     .map((part) => part.trim())
     .filter((part) => part !== '')

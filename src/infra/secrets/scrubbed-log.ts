@@ -1,16 +1,16 @@
-import type { Log } from '../../state/ports.ts'
+import type { Log } from '../../state/ports/log.ts'
 import type { Scrubber } from './scrubber.ts'
 import { Secret } from './secret.ts'
 
-/** The same log without known secrets, whatever it is given: messages, data, errors and their causes. */
-export const scrubbedLog = (log: Log, scrubber: Pick<Scrubber, 'text'>): Log => ({
+/** A log that removes known secrets from messages, data, errors and their causes. */
+export const createScrubbedLog = (log: Log, scrubber: Pick<Scrubber, 'text'>): Log => ({
   debug: (data, message) => log.debug(scrubValue(data, scrubber), scrubber.text(message)),
   info: (data, message) => log.info(scrubValue(data, scrubber), scrubber.text(message)),
   warn: (data, message) => log.warn(scrubValue(data, scrubber), scrubber.text(message)),
   error: (data, message) => log.error(scrubValue(data, scrubber), scrubber.text(message)),
 })
 
-/** One line of a log. Where it is JSON it stays JSON, also when a secret is all digits. */
+/** A line of a log without known secrets. A JSON line stays JSON, even when a secret consists of digits. */
 export const scrubLine = (line: string, scrubber: Pick<Scrubber, 'text'>): string => {
   const clean = scrubber.text(line)
   if (clean === line) return line
@@ -22,34 +22,34 @@ export const scrubLine = (line: string, scrubber: Pick<Scrubber, 'text'>): strin
   }
 }
 
-/** Deeper than any log looks. */
-const deepest = 12
+/** Deeper than any log prints. */
+const maxDepth = 12
 
 /**
- * A value without known secrets: itself when it holds none, else a copy of what has to differ. Names of fields count,
- * and those of errors that do not show in JSON. Bytes are left alone.
+ * A value without known secrets: the value itself when it has none, else a copy of the changed parts. Field names and the
+ * hidden fields of errors are scrubbed too; bytes are not.
  */
 export const scrubValue = <Value>(value: Value, scrubber: Pick<Scrubber, 'text'>): Value => {
   const done = new Map<object, unknown>()
-  const clean = (one: unknown, depth: number): unknown => {
-    if (typeof one === 'string') return scrubber.text(one)
-    if (typeof one === 'number' || typeof one === 'bigint') {
-      const text = String(one)
-      return scrubber.text(text) === text ? one : scrubber.text(text)
+  const clean = (item: unknown, depth: number): unknown => {
+    if (typeof item === 'string') return scrubber.text(item)
+    if (typeof item === 'number' || typeof item === 'bigint') {
+      const text = String(item)
+      return scrubber.text(text) === text ? item : scrubber.text(text)
     }
-    if (typeof one !== 'object' || one === null) return one
-    if (ArrayBuffer.isView(one) || one instanceof Secret) return one
-    if (done.has(one)) return done.get(one)
-    if (depth > deepest) return '[deep]'
-    // what leads back to it finds it unchanged, or not at all
-    done.set(one, '[circular]')
+    if (typeof item !== 'object' || item === null) return item
+    if (ArrayBuffer.isView(item) || item instanceof Secret) return item
+    if (done.has(item)) return done.get(item)
+    if (depth > maxDepth) return '[deep]'
+    // a reference back to it becomes this mark
+    done.set(item, '[circular]')
     const result =
-      one instanceof Map || one instanceof Set
-        ? cleanCollection(one, depth)
-        : Array.isArray(one)
-          ? cleanList(one, depth)
-          : cleanFields(one, depth)
-    done.set(one, result)
+      item instanceof Map || item instanceof Set
+        ? cleanCollection(item, depth)
+        : Array.isArray(item)
+          ? cleanList(item, depth)
+          : cleanFields(item, depth)
+    done.set(item, result)
     return result
   }
   const cleanList = (list: readonly unknown[], depth: number): readonly unknown[] => {
@@ -67,7 +67,7 @@ export const scrubValue = <Value>(value: Value, scrubber: Pick<Scrubber, 'text'>
     const after = before.map(([name, item]) => [scrubber.text(name), clean(item, depth + 1)] as const)
     if (after.every(([name, item], index) => name === names[index] && item === before[index]?.[1]))
       return fields
-    // serializers know errors by their prototype
+    // serializers recognize errors by their prototype
     const copy: object = fields instanceof Error ? Object.create(Object.getPrototypeOf(fields) as object) : {}
     for (const [name, item] of after)
       Object.defineProperty(copy, name, {

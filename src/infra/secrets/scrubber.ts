@@ -1,89 +1,88 @@
-import { secretForms } from './secret-forms.ts'
-
 /**
- * Takes known secrets out of texts, wherever they came from: their exact values, and those as base64, in URLs and in
- * JSON; also the beginning of one where a text was cut off, at its end or before an ellipsis. A text without any of them
- * is passed once and given back as it is. Secrets of under 6 characters stay, for they would be found everywhere.
+ * Removes known secrets from texts: their exact values, their forms in base64, URLs and JSON, and the beginning of one
+ * where a text was cut, at its end or before an ellipsis. A text without secrets is scanned once and returned unchanged.
+ * Secrets of less than 6 characters are ignored, because they would match everywhere.
  */
 export type Scrubber = {
-  /** May be told of a secret again and again. Never forgets one: what was rotated away may still turn up. */
+  /** Adds a secret, which may be known already. It is never forgotten, because a rotated secret may still appear. */
   add(secret: string): void
   text(text: string): string
 }
 
-const leastSecretLength = 6
-const scrubbed = '[secret]'
+const minSecretLength = 6
+const replacement = '[secret]'
 
-/** Characters hashed to 5 bits each; the last four make a place in the table of 2^20 bits. */
-const placeBits = 20
-const placeMask = (1 << placeBits) - 1
-const placeOf = (place: number, code: number): number => ((place << 5) ^ (code * 0x9e5)) & placeMask
+/** A rolling hash of 5 bits per character; the last four characters give an index into a table of 2^20 bits. */
+const tableBits = 20
+const tableMask = (1 << tableBits) - 1
+const hashNext = (hash: number, code: number): number => ((hash << 5) ^ (code * 0x9e5)) & tableMask
 
+/** A scrubber that knows no secrets yet. */
 export const createScrubber = (): Scrubber => {
   const known = new Set<string>()
-  /** Where the last or the first six characters of a form may be: by the last four of those a bit. */
-  const marks = new Uint32Array(1 << (placeBits - 5))
+  /** One bit for the hash of the last four of the first or last six characters of each form. */
+  const marks = new Uint32Array(1 << (tableBits - 5))
   const byEnd = new Map<string, string[]>()
   const byStart = new Map<string, string[]>()
 
   const addForm = (form: string): void => {
-    const end = form.slice(-leastSecretLength)
+    const end = form.slice(-minSecretLength)
     const forms = byEnd.get(end) ?? []
     if (forms.includes(form)) return
-    // the longest first: where several end in one place, it covers the others
+    // the longest first, because it covers shorter forms that end at the same index
     byEnd.set(
       end,
       [...forms, form].sort((a, b) => b.length - a.length),
     )
-    const start = form.slice(0, leastSecretLength)
-    const likes = byStart.get(start)
-    if (likes) likes.push(form)
+    const start = form.slice(0, minSecretLength)
+    const sameStart = byStart.get(start)
+    if (sameStart) sameStart.push(form)
     else byStart.set(start, [form])
     for (const six of [start, end]) {
-      let place = 0
-      for (let index = 0; index < six.length; index++) place = placeOf(place, six.charCodeAt(index))
-      marks[place >>> 5] = (marks[place >>> 5] ?? 0) | (1 << (place & 31))
+      let hash = 0
+      for (let index = 0; index < six.length; index++) hash = hashNext(hash, six.charCodeAt(index))
+      marks[hash >>> 5] = (marks[hash >>> 5] ?? 0) | (1 << (hash & 31))
     }
   }
 
-  /** The span of a form that begins there and is cut off, or null. */
+  /** The span of a form that begins at `start` and is cut, or null. */
   const cutForm = (text: string, start: number, six: string): [start: number, end: number] | null => {
     const forms = byStart.get(six)
     if (!forms) return null
-    const cut = cutAfter(text, start)
-    const piece = text.slice(start, cut)
-    return forms.some((form) => form.startsWith(piece)) ? [start, cut] : null
+    const cut = findTextEnd(text, start)
+    const prefix = text.slice(start, cut)
+    return forms.some((form) => form.startsWith(prefix)) ? [start, cut] : null
   }
 
-  const found = (text: string): [start: number, end: number][] => {
+  const findSpans = (text: string): [start: number, end: number][] => {
     const spans: [start: number, end: number][] = []
-    let place = 0
+    let hash = 0
     for (let index = 0; index < text.length; index++) {
-      place = placeOf(place, text.charCodeAt(index))
-      if (((marks[place >>> 5] as number) & (1 << (place & 31))) === 0) continue
+      hash = hashNext(hash, text.charCodeAt(index))
+      if (((marks[hash >>> 5] as number) & (1 << (hash & 31))) === 0) continue
       const end = index + 1
-      const six = text.slice(Math.max(0, end - leastSecretLength), end)
+      const six = text.slice(Math.max(0, end - minSecretLength), end)
       const form = byEnd.get(six)?.find((one) => end >= one.length && text.startsWith(one, end - one.length))
-      if (form !== undefined) cover(spans, [end - form.length, end])
-      const cut = cutForm(text, end - leastSecretLength, six)
-      if (cut) cover(spans, cut)
+      if (form !== undefined) addSpan(spans, [end - form.length, end])
+      const cut = cutForm(text, end - minSecretLength, six)
+      if (cut) addSpan(spans, cut)
     }
     return spans
   }
 
   return {
     add(secret) {
-      if (secret.length < leastSecretLength || known.has(secret)) return
+      if (secret.length < minSecretLength || known.has(secret)) return
       known.add(secret)
-      for (const form of secretForms(secret)) if (form.length >= leastSecretLength) addForm(form)
+      for (const form of listSecretForms(secret)) if (form.length >= minSecretLength) addForm(form)
     },
     text(text) {
-      const spans = found(text)
+      const spans = findSpans(text)
       if (spans.length === 0) return text
       let from = 0
       let clean = ''
       for (const [start, end] of spans) {
-        clean += text.slice(from, start) + scrubbed
+        clean += text.slice(from, start) + replacement
         from = end
       }
       return clean + text.slice(from)
@@ -91,14 +90,14 @@ export const createScrubber = (): Scrubber => {
   }
 }
 
-/** Where the text from there on ends: at an ellipsis, or at its end. */
-const cutAfter = (text: string, start: number): number => {
-  const found = ['…', '...'].map((mark) => text.indexOf(mark, start)).filter((index) => index !== -1)
-  return Math.min(text.length, ...found)
+/** The end of the text after `start`: an ellipsis, or the end of the string. */
+const findTextEnd = (text: string, start: number): number => {
+  const ellipses = ['…', '...'].map((mark) => text.indexOf(mark, start)).filter((index) => index !== -1)
+  return Math.min(text.length, ...ellipses)
 }
 
-/** Adds a span that ends where the last one does or later; what overlaps or touches becomes one. */
-const cover = (spans: [start: number, end: number][], [from, to]: [start: number, end: number]): void => {
+/** Adds a span that ends at or after the last one, and joins spans that overlap or touch. */
+const addSpan = (spans: [start: number, end: number][], [from, to]: [start: number, end: number]): void => {
   let [start, end] = [from, to]
   for (let last = spans.at(-1); last && last[1] >= start; last = spans.at(-1)) {
     start = Math.min(start, last[0])
@@ -106,4 +105,41 @@ const cover = (spans: [start: number, end: number][], [from, to]: [start: number
     spans.pop()
   }
   spans.push([start, end])
+}
+
+/** The forms of a secret in a text: plain, in JSON (also nested), in URLs and HTML forms, and in base64. */
+const listSecretForms = (secret: string): Set<string> => {
+  const inJson = escapeJson(secret)
+  const inUrl = encodeUrl(secret)
+  return new Set([
+    secret,
+    inJson,
+    escapeJson(inJson),
+    inUrl,
+    lowerCaseEscapes(inUrl),
+    new URLSearchParams([['', secret]]).toString().slice(1),
+    ...listBase64Forms(secret),
+  ])
+}
+
+const escapeJson = (text: string): string => JSON.stringify(text).slice(1, -1)
+
+/** Lone surrogates have no form in a URL. */
+const encodeUrl = (text: string): string => encodeURIComponent(text.toWellFormed())
+
+const lowerCaseEscapes = (text: string): string => text.replace(/%[0-9A-F]{2}/g, (code) => code.toLowerCase())
+
+/**
+ * Encoded alone, and as part of a longer text (such as `user:secret`), which may shift it by 0, 1 or 2 bytes. The shifted
+ * forms leave out the characters at the ends, which depend on the neighboring bytes.
+ */
+const listBase64Forms = (secret: string): string[] => {
+  const bytes = Buffer.from(secret)
+  const alone = bytes.toString('base64').replace(/=+$/, '')
+  const shifted = [0, 1, 2].map((shift) => {
+    const text = Buffer.concat([Buffer.alloc(shift), bytes]).toString('base64')
+    const first = Math.ceil((shift * 8) / 6)
+    return text.slice(first, Math.floor(((shift + bytes.length) * 8) / 6))
+  })
+  return [alone, ...shifted].flatMap((text) => [text, text.replaceAll('+', '-').replaceAll('/', '_')])
 }

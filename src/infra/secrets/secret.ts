@@ -1,6 +1,6 @@
 import { inspect } from 'node:util'
 
-/** A text that shows itself only to who asks for it by name: not to logs, JSON, errors or string building. */
+/** A text that only `reveal()` returns; logs, JSON, errors and string building get `[secret]`. */
 export class Secret {
   readonly #text: string
 

@@ -1,8 +1,8 @@
-import type { Config } from '../config.ts'
+import type { Config } from '../config/config.ts'
 import type { Scrubber } from './scrubber.ts'
 
-/** Tells the scrubber what of the settings must show nowhere. */
-export const scrubSettings = (config: Config, scrubber: Pick<Scrubber, 'add'>): void => {
+/** Adds the secrets of the settings to the scrubber. */
+export const addSettingSecrets = (config: Config, scrubber: Pick<Scrubber, 'add'>): void => {
   const { database, redisUrl, masterKey, previousMasterKeys, adminToken, openai, client, storage } = config
   const secrets = [
     masterKey,
@@ -11,19 +11,19 @@ export const scrubSettings = (config: Config, scrubber: Pick<Scrubber, 'add'>): 
     openai?.apiKey,
     ...Object.values(storage).map(({ secretAccessKey }) => secretAccessKey),
     client.token,
-    ...(database.kind === 'postgres' ? passwordIn(database.url) : []),
-    ...(redisUrl ? passwordIn(redisUrl) : []),
+    ...(database.kind === 'postgres' ? listPasswords(database.url) : []),
+    ...(redisUrl ? listPasswords(redisUrl) : []),
   ]
   for (const secret of secrets) if (typeof secret === 'string') scrubber.add(secret)
 }
 
-/** As it stands in the address, and as it is sent. One that is also the name of its user is no secret. */
-const passwordIn = (url: string): string[] => {
+/** The password as it is in the address, and decoded. A password equal to the user name is not treated as a secret. */
+const listPasswords = (url: string): string[] => {
   const { username, password } = new URL(url)
-  return password === username ? [] : [password, decoded(password)]
+  return password === username ? [] : [password, decodeSafely(password)]
 }
 
-const decoded = (text: string): string => {
+const decodeSafely = (text: string): string => {
   try {
     return decodeURIComponent(text)
   } catch {

@@ -1,46 +1,52 @@
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
 import { BatchSpanProcessor, type SpanExporter, type SpanProcessor } from '@opentelemetry/sdk-trace-node'
-import type { Clock, Log } from '../../state/ports.ts'
-import type { SpanCounts } from './open.ts'
+import type { Clock } from '../../state/ports/clock.ts'
+import type { Log } from '../../state/ports/log.ts'
 
-/** Spans that wait to be sent; further ones are dropped. The default of the specification. */
-const mostWaiting = 2048
+/** Spans that may wait to be sent; further ones are dropped. The specification's default. */
+const maxWaitingSpans = 2048
 const warnEveryMs = 60_000
 
-export type ExportOptions = {
-  /** Up to and without `/v1/traces`. */
+/** Spans since this process started: `failed` were refused by the collector, `dropped` exceeded the queue. */
+export type SpanCounts = { exported: number; failed: number; dropped: number }
+
+/** Options of `createSpanExport`. */
+export type SpanExportOptions = {
+  /** The base URL, without `/v1/traces`. */
   endpoint: string
   clock: Clock
   log: Log
-  /** Between two batches, and for one; absent: as OTEL_BSP_SCHEDULE_DELAY and OTEL_EXPORTER_OTLP_TIMEOUT say. */
+  /** The pause between two batches and the time limit of one; default OTEL_BSP_SCHEDULE_DELAY and OTEL_EXPORTER_OTLP_TIMEOUT. */
   everyMs?: number | undefined
   timeoutMs?: number | undefined
 }
 
-/** The specification: the path of the signal is appended to the path of the base endpoint. */
-export const tracesUrl = (endpoint: string): string => {
+/** The URL for traces: the specification appends the path of the signal to the path of the base endpoint. */
+export const toTracesUrl = (endpoint: string): string => {
   const url = new URL(endpoint)
   url.pathname = `${url.pathname.replace(/\/$/, '')}/v1/traces`
   return url.href
 }
 
-/** Sends spans in batches, behind the work. What a collector refuses or is too slow for is dropped, counted and logged once a minute. */
-export const createExport = (options: ExportOptions): { processor: SpanProcessor; counts: SpanCounts } => {
+/** Sends spans in batches in the background. Spans that a collector refuses or is too slow for are dropped, counted, and logged once a minute. */
+export const createSpanExport = (
+  options: SpanExportOptions,
+): { processor: SpanProcessor; counts: SpanCounts } => {
   const { endpoint, clock, log, everyMs, timeoutMs } = options
   const counts: SpanCounts = { exported: 0, failed: 0, dropped: 0 }
   let waiting = 0
   let warnedAtMs = Number.NEGATIVE_INFINITY
 
-  /** The collector's own words are not logged: it may say the headers it was sent. */
-  const warn = (code: unknown): void => {
+  /** The collector's message is not logged, because it may repeat the headers that it was sent. */
+  const warnOnce = (code: unknown): void => {
     if (clock.monotonicMs() - warnedAtMs < warnEveryMs) return
     warnedAtMs = clock.monotonicMs()
     const { origin } = new URL(endpoint)
-    log.warn({ origin, code, ...counts }, 'traces do not reach their collector; runs go on without')
+    log.warn({ origin, code, ...counts }, 'traces do not reach the collector; runs continue without them')
   }
 
   const otlp = new OTLPTraceExporter({
-    url: tracesUrl(endpoint),
+    url: toTracesUrl(endpoint),
     ...(timeoutMs !== undefined && { timeoutMillis: timeoutMs }),
   })
   const exporter: SpanExporter = {
@@ -50,7 +56,7 @@ export const createExport = (options: ExportOptions): { processor: SpanProcessor
         if (result.error === undefined) counts.exported += spans.length
         else {
           counts.failed += spans.length
-          warn((result.error as { code?: unknown }).code ?? 'no answer')
+          warnOnce((result.error as { code?: unknown }).code ?? 'no answer')
         }
         done(result)
       })
@@ -59,16 +65,16 @@ export const createExport = (options: ExportOptions): { processor: SpanProcessor
     shutdown: () => otlp.shutdown(),
   }
   const batches = new BatchSpanProcessor(exporter, {
-    maxQueueSize: mostWaiting,
+    maxQueueSize: maxWaitingSpans,
     ...(everyMs !== undefined && { scheduledDelayMillis: everyMs }),
   })
   const processor: SpanProcessor = {
     onStart: (span, context) => batches.onStart(span, context),
     onEnd(span) {
-      // the batches count in a place that cannot be read: so the bound is kept here, before theirs
-      if (waiting >= mostWaiting) {
+      // the batch processor does not expose its count of dropped spans, so the limit is enforced here first
+      if (waiting >= maxWaitingSpans) {
         counts.dropped += 1
-        warn('too many spans wait')
+        warnOnce('too many spans wait')
         return
       }
       waiting += 1

@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { createHash } from 'node:crypto'
 import {
   type Link,
   ROOT_CONTEXT,
@@ -17,24 +18,22 @@ import {
 } from '@opentelemetry/resources'
 import { NodeTracerProvider, RandomIdGenerator, type SpanProcessor } from '@opentelemetry/sdk-trace-node'
 import { MasonError } from '../../state/errors.ts'
-import { Stopped } from '../../state/stopped.ts'
-import type { Tracer } from '../../state/trace.ts'
-import * as names from './names.ts'
-import { createSpanClock } from './span-clock.ts'
-import { type Place, readTraceparent, rootOfRun } from './trace-ids.ts'
+import type { Tracer } from '../../state/ports/tracer.ts'
+import { RunStoppedError } from '../../state/run-stop.ts'
+import * as names from './span-names.ts'
 
-const kinds = {
+const spanKinds = {
   internal: SpanKind.INTERNAL,
   server: SpanKind.SERVER,
   consumer: SpanKind.CONSUMER,
   client: SpanKind.CLIENT,
 } as const satisfies Record<names.SpanKindName, SpanKind>
 
-/** The code of a fault of ours, else the class of the error; never its message. */
-const typeOf = (error: unknown): string =>
+/** The code of a MasonError, else the class of the error; never its message. */
+const toErrorType = (error: unknown): string =>
   error instanceof MasonError ? error.code : error instanceof Error ? error.name : '_OTHER'
 
-type Start = { startTime: number; links?: Link[] }
+type SpanStart = { startTime: number; links?: Link[] }
 
 /**
  * The tracer over OpenTelemetry's SDK. It registers nothing globally: several may live in one process. Sampler, limits
@@ -45,8 +44,8 @@ export const createOtlpTracer = (
   version: string,
 ): { tracer: Tracer; shutdown(): Promise<void> } => {
   const random = new RandomIdGenerator()
-  /** Where the next span stands, when that is not for chance to say. Set and used without a pause between. */
-  let next: Place | null = null
+  /** The ids of the next span, where they are not random. Set and used in the same tick. */
+  let next: SpanIds | null = null
   const provider = new NodeTracerProvider({
     spanProcessors: [processor],
     idGenerator: {
@@ -62,15 +61,15 @@ export const createOtlpTracer = (
   const current = new AsyncLocalStorage<Span>()
 
   const start = (
-    { name, kind, attributes }: names.Named,
-    at: Start,
+    { name, kind, attributes }: names.NamedSpan,
+    at: SpanStart,
     parent: SpanContext | undefined,
   ): Span => {
     const context = parent ? trace.setSpanContext(ROOT_CONTEXT, parent) : ROOT_CONTEXT
-    return sdk.startSpan(name, { kind: kinds[kind], attributes, ...at }, context)
+    return sdk.startSpan(name, { kind: spanKinds[kind], attributes, ...at }, context)
   }
-  const startRoot = (runId: string, named: names.Named, at: Start): Span => {
-    next = rootOfRun(runId)
+  const startRoot = (runId: string, named: names.NamedSpan, at: SpanStart): Span => {
+    next = toRootSpanIds(runId)
     try {
       return start(named, at, undefined)
     } finally {
@@ -78,14 +77,14 @@ export const createOtlpTracer = (
     }
   }
 
-  /** Whether a run's trace is kept is decided by its root; who cannot see the root asks the same sampler again. */
+  /** The root span decides whether a run's trace is sampled. A process without the root asks the same sampler again. */
   const remoteRoot = (runId: string): SpanContext => ({
     ...startRoot(runId, names.unsentSpan, { startTime: now() }).spanContext(),
     isRemote: true,
   })
 
   const within = async <T>(
-    named: names.Named,
+    named: names.NamedSpan,
     parent: SpanContext | undefined,
     work: (span: Span) => Promise<T>,
   ): Promise<T> => {
@@ -93,9 +92,9 @@ export const createOtlpTracer = (
     try {
       return await current.run(span, () => work(span))
     } catch (error) {
-      // cancelled, handed back or out of time: somebody's will, and no fault
-      if (error instanceof Stopped) span.setAttribute(names.stopped, error.stop.kind)
-      else fail(span, typeOf(error))
+      // cancelled, handed back or out of time is intended, not an error
+      if (error instanceof RunStoppedError) span.setAttribute(names.stopKindAttribute, error.stop.kind)
+      else setSpanError(span, toErrorType(error))
       throw error
     } finally {
       span.end(now())
@@ -106,48 +105,92 @@ export const createOtlpTracer = (
   const tracer: Tracer = {
     accepted(run) {
       const { entry, replayed, run_id } = run
-      const named = names.acceptedSpan(run)
-      const from = entry.by === 'http' ? readTraceparent(entry.traceparent) : null
-      const at = { startTime: entry.beganAtMs, links: from ? [linkTo(from)] : [] }
-      // the root of a run that was there before is there too
+      const named = names.toAcceptedSpan(run)
+      const from = entry.by === 'http' ? parseTraceparent(entry.traceparent) : null
+      const at = { startTime: entry.beganAtMs, links: from ? [toLink(from)] : [] }
+      // a run that already exists has a root already
       const span = replayed ? start(named, at, remoteRoot(run_id)) : startRoot(run_id, named, at)
       span.end(Math.max(now(), entry.beganAtMs))
     },
     run: (about, work) =>
-      within(names.runSpan(about), remoteRoot(about.run_id), (span) =>
+      within(names.toRunSpan(about), remoteRoot(about.run_id), (span) =>
         work((facts) => {
-          span.setAttributes(names.runFacts(facts))
-          if (facts.outcome?.status === 'failed') fail(span, facts.outcome.error.code)
+          span.setAttributes(names.toRunAttributes(facts))
+          if (facts.outcome?.status === 'failed') setSpanError(span, facts.outcome.error.code)
         }),
       ),
     visit: (about, work) =>
-      within(names.visitSpan(about), inside(), (span) =>
+      within(names.toVisitSpan(about), inside(), (span) =>
         work((facts) => {
-          span.setAttributes(names.visitFacts(facts))
-          if (facts.code !== null) fail(span, facts.code)
+          span.setAttributes(names.toVisitAttributes(facts))
+          if (facts.code !== null) setSpanError(span, facts.code)
         }),
       ),
     model: (about, work) =>
-      within(names.modelSpan(about), inside(), (span) =>
+      within(names.toModelSpan(about), inside(), (span) =>
         work((facts) => {
-          const { name, attributes } = names.modelFacts(about, facts)
+          const { name, attributes } = names.toModelAttributes(about, facts)
           span.updateName(name).setAttributes(attributes)
         }),
       ),
     retrieval: (work) =>
       within(names.retrievalSpan, inside(), (span) =>
-        work((facts) => void span.setAttributes(names.retrievalFacts(facts))),
+        work((facts) => void span.setAttributes(names.toRetrievalAttributes(facts))),
       ),
-    learning: (about, work) => within(names.learningSpan(about), remoteRoot(about.run_id), work),
+    learning: (about, work) => within(names.toLearningSpan(about), remoteRoot(about.run_id), work),
   }
   return { tracer, shutdown: () => provider.shutdown() }
 }
 
-const linkTo = ({ traceId, spanId, sampled }: NonNullable<ReturnType<typeof readTraceparent>>): Link => {
+const toLink = ({ traceId, spanId, sampled }: NonNullable<ReturnType<typeof parseTraceparent>>): Link => {
   const traceFlags = sampled ? TraceFlags.SAMPLED : TraceFlags.NONE
   return { context: { traceId, spanId, traceFlags, isRemote: true } }
 }
 
-const fail = (span: Span, code: string): void => {
-  span.setAttribute(names.errorType, code).setStatus({ code: SpanStatusCode.ERROR })
+const setSpanError = (span: Span, code: string): void => {
+  span.setAttribute(names.errorTypeAttribute, code).setStatus({ code: SpanStatusCode.ERROR })
+}
+
+/** With a larger difference the wall clock was set, or the machine has slept. */
+const maxDriftMs = 50
+
+/**
+ * A clock of milliseconds since 1970 with fractions. All spans of a process use one, so that earlier spans start earlier:
+ * the wall clock alone has whole milliseconds and may go back.
+ */
+export const createSpanClock = (
+  wallMs: () => number = () => Date.now(),
+  monotonicMs: () => number = () => performance.now(),
+): (() => number) => {
+  let offset = wallMs() - monotonicMs()
+  return () => {
+    const nowMs = monotonicMs()
+    const currentOffset = wallMs() - nowMs
+    if (Math.abs(currentOffset - offset) > maxDriftMs) offset = currentOffset
+    return offset + nowMs
+  }
+}
+
+/** The ids of a span: 32 and 16 hexadecimal digits, as W3C Trace Context writes them. */
+export type SpanIds = { traceId: string; spanId: string }
+
+const runIdPattern = /^run_([0-9a-f]{32})$/
+
+/**
+ * The ids of the root span of a run, derived from the run id alone, so that every process knows them: the digits of the id
+ * are the trace id, and a hash of it is the span id.
+ */
+export const toRootSpanIds = (runId: string): SpanIds => {
+  const digest = createHash('sha256').update(runId).digest('hex')
+  return { traceId: runIdPattern.exec(runId)?.[1] ?? digest.slice(32), spanId: digest.slice(0, 16) }
+}
+
+const traceparentPattern = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
+
+/** Parses a `traceparent` header (W3C Trace Context); null for an invalid one. Later versions may add fields after the flags. */
+export const parseTraceparent = (text: string | undefined): (SpanIds & { sampled: boolean }) | null => {
+  const [, version, traceId, spanId, flags, more] = traceparentPattern.exec(text ?? '') ?? []
+  if (!traceId || !spanId || !flags || version === 'ff' || (version === '00' && more)) return null
+  if (/^0+$/.test(traceId) || /^0+$/.test(spanId)) return null
+  return { traceId, spanId, sampled: (Number.parseInt(flags, 16) & 1) === 1 }
 }

@@ -1,17 +1,21 @@
 import { z } from 'zod'
-import { askForJson } from '../../graph/ask-for-json.ts'
-import { defineNode } from '../../graph/node.ts'
-import { partShares, promptBudget } from '../../state/context/budget.ts'
-import { compactionNode } from '../../state/context/compacted.ts'
-import { type Compactable, compactableOf, summaryByRules } from '../../state/context/compaction.ts'
-import { dataRule, fenceOf } from '../../state/context/fence.ts'
+import { computePromptBudget, partShares } from '../../context/budget.ts'
+import { type Compactable, findCompactable, summarizeByRules } from '../../context/compaction.ts'
+import type { HistoryEntry } from '../../context/history-entries.ts'
+import { compactionNodeName } from '../../context/latest-compaction.ts'
+import { compareRanks } from '../../context/relevance-rank.ts'
+import { part, titles } from '../../context/sections.ts'
+import { defineNode } from '../../graph/definitions.ts'
+import { requestJson } from '../../graph/json-request.ts'
 import { openDeadline } from '../../state/deadline.ts'
 import { isMasonError } from '../../state/errors.ts'
-import type { Log, Models } from '../../state/ports.ts'
+import type { Log } from '../../state/ports/log.ts'
+import { type Models, rulesOnly } from '../../state/ports/models.ts'
+import type { PromptPart } from '../../state/prompt-part.ts'
+import { createDataFence, type DataFence, dataRule, derivedLabel } from '../../state/provenance.ts'
 import type { RuntimeState } from '../../state/runtime-state.ts'
-import { fitTokens } from '../../state/tokens.ts'
-import { noUsage } from '../../state/usage.ts'
-import { compactionContent } from './content.ts'
+import { estimateTokens, fitTokens } from '../../state/text/tokens.ts'
+import { noUsage } from '../../state/token-usage.ts'
 
 const instructions = `You sum up what an agent and its user have said and found so far, for the agent's next steps.
 Keep what may still be needed: what the user wants and said of themselves, decisions, names, figures with their units, what failed and why, and what is open.
@@ -26,19 +30,21 @@ const timeoutMs = 60_000
 
 /** Sums up what was said and found, in place of which later prompts show the summary; the log keeps all of it. */
 export default defineNode({
-  name: compactionNode,
+  name: compactionNodeName,
   description: 'Sums up what was said and found so far, for the prompts that follow',
   reads: ['prompts', 'action_history', 'chat_history'],
   writes: [],
   next: ['planner'],
   async run(state, { checkpoint, models, request, log }, signal) {
-    const compactable = compactableOf(state)
-    const planner = promptBudget('planner', models.window?.('planner', request.models?.planner))
+    const compactable = findCompactable(state)
+    const planner = computePromptBudget('planner', models.window?.('planner', request.models?.planner))
     const maxTokens = Math.floor(planner * partShares.summary)
-    const asked = await askToSumUp(state, compactable, models, signal, log)
-    const text = asked.summary ? fitTokens(asked.summary, maxTokens) : summaryByRules(compactable, maxTokens)
+    const asked = await requestSummary(state, compactable, models, signal, log)
+    const text = asked.summary
+      ? fitTokens(asked.summary, maxTokens)
+      : summarizeByRules(compactable, maxTokens)
     return checkpoint({
-      summary: `Summed up ${compactable.pieces.length} things that were said and found`,
+      summary: `Summed up ${compactable.entries.length} things that were said and found`,
       result: {
         text,
         compacted: compactable.ranges.map(([from, to]) => [from, to]),
@@ -52,25 +58,25 @@ export default defineNode({
   },
 })
 
-type Asked = Awaited<ReturnType<typeof askForJson<typeof reply>>>
+type SummaryReply = Awaited<ReturnType<typeof requestJson<typeof reply>>>
 
 /** What the model makes of it; null where there is none but rules, or it cannot be reached, read or waited for. */
-const askToSumUp = async (
+const requestSummary = async (
   state: Pick<RuntimeState, 'prompts'>,
   compactable: Compactable,
   models: Models,
   signal: AbortSignal,
   log: Log,
-): Promise<{ summary: string | null; usage: Asked['usage'] }> => {
+): Promise<{ summary: string | null; usage: SummaryReply['usage'] }> => {
   const none = { summary: null, usage: noUsage }
-  if (models.describe().offline) return none
-  const budget = promptBudget('compaction', models.window?.('compaction'))
-  const content = compactionContent(compactable, budget, fenceOf(state))
+  if (models.describe().capabilities.includes(rulesOnly)) return none
+  const budget = computePromptBudget('compaction', models.window?.('compaction'))
+  const parts = compactionParts(compactable, budget, createDataFence(state))
   using deadline = openDeadline(timeoutMs, signal)
   try {
-    const { value, usage } = await askForJson(
+    const { value, usage } = await requestJson(
       models,
-      { role: 'compaction', instructions, content, schema: reply },
+      { role: 'compaction', instructions, parts, schema: reply },
       deadline.signal,
       log,
     )
@@ -78,7 +84,34 @@ const askToSumUp = async (
   } catch (error) {
     if (signal.aborted || isMasonError(error, 'lease_lost', 'database_unavailable')) throw error
     log.warn({ role: 'compaction', fault: String(error) }, 'rules sum up, no model did')
-    const { usage } = ((error as { detail?: unknown }).detail ?? {}) as { usage?: Asked['usage'] }
+    const { usage } = ((error as { detail?: unknown }).detail ?? {}) as { usage?: SummaryReply['usage'] }
     return { summary: null, usage: usage ?? noUsage }
   }
 }
+
+/** What a model has to sum up, within a budget: the summary so far, then what came after it in order of time. */
+const compactionParts = (
+  { previous, entries }: Compactable,
+  budget: number,
+  fence: DataFence,
+): PromptPart[] => {
+  const summary = previous ? fence(previous.text, derivedLabel) : ''
+  let left = budget - estimateTokens(summary)
+  const shown = new Map<HistoryEntry, string>()
+  for (const piece of entries.toSorted((a, b) => compareRanks(a.rank, b.rank))) {
+    const text = toPromptText(piece, fence)
+    const tokens = estimateTokens(text) + 1
+    if (tokens > left) continue
+    left -= tokens
+    shown.set(piece, text)
+  }
+  return [
+    part(titles.summary, summary, 'agent'),
+    part(titles.found, entries.flatMap((piece) => shown.get(piece) ?? []).join('\n'), 'agent'),
+  ]
+}
+
+const toPromptText = ({ kind, heading, turn, text, label }: HistoryEntry, fence: DataFence): string =>
+  kind === 'chat'
+    ? `- ${heading} (turn ${turn}): ${text.replaceAll('\n', '\n  ')}`
+    : `- ${heading}\n${fence(text, label)}`

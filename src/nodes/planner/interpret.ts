@@ -1,27 +1,29 @@
 import { z } from 'zod'
-import type { AnyTool } from '../../graph/tool.ts'
-import type { Block, PlannedCall } from '../../state/calls.ts'
-import type { ModelReply, ToolCallRequest } from '../../state/ports.ts'
-import { updateTodosInput, type WantedTodo } from '../../state/todos.ts'
+import type { AnyTool } from '../../graph/definitions.ts'
+import type { CallBlock, PlannedCall } from '../../state/calls.ts'
+import type { ToolCallRequest } from '../../state/ports/model-messages.ts'
+import type { ModelReply } from '../../state/ports/models.ts'
+import { type TodoChange, updateTodosInputSchema } from '../../state/todos.ts'
 
 /** The planner's control call: it changes the plan inside the planner's own action and is no tool. */
-export const updateTodosName = 'update_todos'
+export const updateTodosTool = 'update_todos'
 
-/** A call that does not check, and what the model is told about it. */
-export type Fault = { call: ToolCallRequest; fault: string }
+/** An invalid call, and the message to the model about it. */
+export type CallError = { call: ToolCallRequest; error: string }
 
+/** What a reply of the planner means. */
 export type Interpretation = {
   calls: PlannedCall[]
-  block: Block
+  block: CallBlock
   /** The output tool the model called by itself, with the draft it gave along. */
   output: { tool: string; draft: string } | null
-  todos: { call: ToolCallRequest; wanted: WantedTodo[] }[]
-  faults: Fault[]
+  todos: { call: ToolCallRequest; wanted: TodoChange[] }[]
+  errors: CallError[]
   notes: string[]
 }
 
-/** Reads the calls of a reply against the tools there are. Nothing is dropped silently: see `faults` and `notes`. */
-export const interpret = (
+/** Reads the calls of a reply against the tools there are. Nothing is dropped silently: see `errors` and `notes`. */
+export const interpretReply = (
   reply: ModelReply,
   tools: readonly AnyTool[],
   outputs: readonly AnyTool[],
@@ -31,11 +33,11 @@ export const interpret = (
     block: 'parallel',
     output: null,
     todos: [],
-    faults: [],
+    errors: [],
     notes: [],
   }
   for (const call of reply.tool_calls) readCall(found, call, reply.text, tools, outputs)
-  if (found.output && (found.calls.length > 0 || found.faults.length > 0)) {
+  if (found.output && (found.calls.length > 0 || found.errors.length > 0)) {
     found.notes.push(
       `${found.output.tool} was called beside other tools and was dropped: finish once they have answered`,
     )
@@ -57,29 +59,29 @@ const readCall = (
   const args = readArguments(call.arguments)
   const tool = tools.find((candidate) => candidate.name === call.name)
   const output = outputs.find((candidate) => candidate.name === call.name)
-  const refuse = (fault: string): void => {
-    found.faults.push({ call, fault })
+  const refuse = (error: string): void => {
+    found.errors.push({ call, error })
   }
   if (args === null) refuse(`the arguments of ${call.name} are not a JSON object; send them as one`)
-  else if (call.name === updateTodosName) {
-    const parsed = updateTodosInput.safeParse(args)
+  else if (call.name === updateTodosTool) {
+    const parsed = updateTodosInputSchema.safeParse(args)
     if (parsed.success) found.todos.push({ call, wanted: parsed.data.todos })
-    else refuse(misfit(call.name, parsed.error))
+    else refuse(toArgumentError(call.name, parsed.error))
   } else if (tool) {
     const parsed = (tool.input as z.ZodType).safeParse(args)
     if (parsed.success) found.calls.push(numberCall(found.calls, { id: call.id, tool: tool.name, args }))
-    else refuse(misfit(call.name, parsed.error))
-  } else if (output) found.output = { tool: output.name, draft: draftIn(args) ?? text }
+    else refuse(toArgumentError(call.name, parsed.error))
+  } else if (output) found.output = { tool: output.name, draft: findDraft(args) ?? text }
   else
     refuse(
       `there is no tool "${call.name}"; the tools are: ${tools.map(({ name }) => name).join(', ') || 'none'}`,
     )
 }
 
-const misfit = (name: string, error: z.ZodError): string =>
-  `the arguments of ${name} do not check: ${z.prettifyError(error)}`
+const toArgumentError = (name: string, error: z.ZodError): string =>
+  `the arguments of ${name} are invalid: ${z.prettifyError(error)}`
 
-/** The next index of the plan; an id that stands twice is told apart by it. */
+/** The next index of the plan; a repeated id gets it as a suffix. */
 const numberCall = (calls: readonly PlannedCall[], call: Omit<PlannedCall, 'index'>): PlannedCall => {
   const index = calls.length
   const isTaken = calls.some(({ id }) => id === call.id)
@@ -97,5 +99,5 @@ const readArguments = (text: string): PlannedCall['args'] | null => {
   }
 }
 
-const draftIn = (args: PlannedCall['args']): string | null =>
+const findDraft = (args: PlannedCall['args']): string | null =>
   Object.values(args).find((value): value is string => typeof value === 'string' && value !== '') ?? null

@@ -1,31 +1,61 @@
-import { progress } from '../../graph/progress.ts'
-import { backgroundWithin } from '../../state/context/background.ts'
-import { partShares } from '../../state/context/budget.ts'
-import { isCompacted, latestCompaction } from '../../state/context/compacted.ts'
-import { fenceOf } from '../../state/context/fence.ts'
-import { roundsOf } from '../../state/context/rounds.ts'
-import { joinSections } from '../../state/context/section.ts'
-import { type ContextState, planOf } from '../../state/context.ts'
-import type { ModelMessage } from '../../state/ports.ts'
-import { estimateTokens, fitTokens } from '../../state/tokens.ts'
+import { buildBackground } from '../../context/background.ts'
+import { partShares } from '../../context/budget.ts'
+import { type ContextState, renderPlan } from '../../context/context.ts'
+import { findLatestCompaction, isCompacted } from '../../context/latest-compaction.ts'
+import { listRounds } from '../../context/rounds.ts'
+import { fitParts, part, promptText, titles } from '../../context/sections.ts'
+import { checkProgress } from '../../graph/progress.ts'
+import type { ModelMessage } from '../../state/ports/model-messages.ts'
+import type { ModelRequest } from '../../state/ports/models.ts'
+import type { PromptPart } from '../../state/prompt-part.ts'
+import { createDataFence, dataRule } from '../../state/provenance.ts'
+import { estimateTokens } from '../../state/text/tokens.ts'
 import { turnActions } from '../../state/turn.ts'
 import { fitRounds } from './fit-rounds.ts'
-import { plannerInstructions, replanNote } from './instructions.ts'
-import { createTelling } from './tell-round.ts'
+import { createRoundRenderer } from './round-messages.ts'
+
+/** The planner's standing instructions: the same for every run, so that prompt caches hold. */
+export const plannerInstructions = `You are the planner of an agent. You decide the next step for the request of a user; tools do the work.
+
+Each turn, do exactly one of these:
+- Call tools. Independent calls go out together in one reply. Beside the calls, say in one sentence what you are doing and why.
+- Finish: reply with the complete answer for the user as plain text and no calls. It is passed on as it stands.
+
+Rules:
+- For anything that takes more than one step, keep a plan with update_todos: small tasks with dependencies, in the same reply as the first calls.
+- Rely on what the tools returned, not on memory; say where a figure comes from. Compute with tools rather than in your head.
+- ${dataRule}
+- Where a goal stands beside the request, it is what another step made of it; where they differ, the request holds.
+- A result that is marked as cut or left out can be read in parts with read_result, where that tool is there.
+- Do not repeat a call that was answered. If a call fails, change it or choose another way.
+- If something essential is missing and only a person can know it, ask with ask_user.
+- Answer in the language of the request, and follow the output style where one is given.`
+
+/** Said when the last steps led nowhere. */
+const replanNote = (why: string): PromptPart =>
+  part(
+    titles.reflection,
+    `No progress: ${why}. Make a different plan: another tool, other arguments, or finish with what there is and say what is missing.`,
+    'agent',
+  )
 
 /** Tokens the prompt may take, and whether `read_result` is offered beside it. */
 type PromptOptions = { budget: number; canOpen: boolean }
 
+/** The messages, and what the first and the last of the user's were made of. */
+export type Prompt = { messages: ModelMessage[]; parts: NonNullable<ModelRequest['parts']> }
+
 /**
- * The conversation a planner is shown: its instructions, the background, then this turn as it went: its own calls and
+ * The conversation of a planner: its instructions, the background, then this turn as it went: its own calls and
  * what came back. The oldest part comes first and never changes; the plan, which does, comes last.
  */
-export const plannerMessages = (state: ContextState, { budget, canOpen }: PromptOptions): ModelMessage[] => {
-  const background = backgroundWithin(state, budget)
-  const closing = closingOf(state, Math.floor(budget * partShares.closing))
-  const compacted = latestCompaction(state)
-  const tell = createTelling({ budget, canOpen, fence: fenceOf(state) })
-  const rounds = roundsOf(turnActions(state))
+export const plannerPrompt = (state: ContextState, { budget, canOpen }: PromptOptions): Prompt => {
+  const parts = buildBackground(state, budget)
+  const background = promptText(parts)
+  const closing = buildClosing(state, Math.floor(budget * partShares.closing))
+  const compacted = findLatestCompaction(state)
+  const tell = createRoundRenderer({ budget, canOpen, fence: createDataFence(state) })
+  const rounds = listRounds(turnActions(state))
     .filter(({ plan }) => !isCompacted(plan, compacted))
     .map(tell)
   // the same room at each step, whatever the plan takes of its own
@@ -35,13 +65,20 @@ export const plannerMessages = (state: ContextState, { budget, canOpen }: Prompt
     { role: 'system', content: plannerInstructions },
     { role: 'user', content: background },
   ]
-  return opening.concat(fitRounds(rounds, room), closing ? { role: 'user', content: closing } : [])
+  const closingText = promptText(closing)
+  return {
+    messages: opening.concat(
+      fitRounds(rounds, room),
+      closingText ? { role: 'user', content: closingText } : [],
+    ),
+    parts: [...parts, ...closing],
+  }
 }
 
-const closingOf = (state: ContextState, maxTokens: number): string => {
-  const stalled = progress(state)
-  return joinSections([
-    fitTokens(planOf(state), maxTokens),
-    stalled.verdict === 'replan' ? replanNote(stalled.why) : '',
-  ])
+const buildClosing = (state: ContextState, maxTokens: number): PromptPart[] => {
+  const stalled = checkProgress(state)
+  return [
+    ...fitParts(renderPlan(state), maxTokens),
+    ...(stalled.verdict === 'replan' ? [replanNote(stalled.reason)] : []),
+  ]
 }

@@ -1,21 +1,21 @@
 import { z } from 'zod'
-import { defineNode, type GraphInfo } from '../../graph/node.ts'
-import type { AnyTool } from '../../graph/tool.ts'
+import { computePromptBudget } from '../../context/budget.ts'
+import { isCompactionDue } from '../../context/compaction.ts'
+import { contextFields } from '../../context/context.ts'
+import { compactionNodeName } from '../../context/latest-compaction.ts'
+import type { AnyTool } from '../../graph/definitions.ts'
+import { defineNode, type GraphInfo } from '../../graph/definitions.ts'
 import type { PlannedCall } from '../../state/calls.ts'
-import { promptBudget } from '../../state/context/budget.ts'
-import { compactionNode } from '../../state/context/compacted.ts'
-import { isCompactionDue } from '../../state/context/compaction.ts'
-import { contextFields } from '../../state/context.ts'
-import type { ModelTool } from '../../state/ports.ts'
+import type { ModelTool } from '../../state/ports/model-messages.ts'
 import type { AdmittedRequest } from '../../state/run-request.ts'
 import type { Json, RuntimeState, Todo } from '../../state/runtime-state.ts'
-import { planTodos, updateTodosInput } from '../../state/todos.ts'
-import { estimateTokens } from '../../state/tokens.ts'
+import { estimateTokens } from '../../state/text/tokens.ts'
+import { applyTodoChanges, updateTodosInputSchema } from '../../state/todos.ts'
 import { turnTodos } from '../../state/turn.ts'
-import { type Interpretation, interpret, updateTodosName } from './interpret.ts'
-import { plannerMessages } from './messages.ts'
-import { type Thought, think } from './think.ts'
-import { finishTodos, startTodos } from './todo-moves.ts'
+import { type Interpretation, interpretReply, updateTodosTool } from './interpret.ts'
+import { plannerPrompt } from './messages.ts'
+import { type PlannerDecision, requestDecision } from './think.ts'
+import { finishTodos, startTodos } from './todo-progress.ts'
 
 /** Decides the next step: which calls with which arguments, or that it is time to answer and how. */
 export default defineNode({
@@ -23,57 +23,57 @@ export default defineNode({
   description: 'Keeps the plan and decides: call tools, or finish through an output tool',
   reads: contextFields,
   writes: ['todos'],
-  next: [{ tools: 'call' }, { tools: 'output' }, compactionNode],
+  next: [{ tools: 'call' }, { tools: 'output' }, compactionNodeName],
   async run(state, { checkpoint, models, request, graph, clock, stream }, signal) {
     const tools = callTools(graph, request)
     const offered = modelTools(tools)
-    const budget = promptBudget('planner', models.window?.('planner', request.models?.planner))
+    const budget = computePromptBudget('planner', models.window?.('planner', request.models?.planner))
     if (isCompactionDue(state, budget))
       return checkpoint({
         summary: 'What was said and found has grown long: it is summed up first',
         relevance: 0,
-        next: [compactionNode],
+        next: [compactionNodeName],
       })
     const outputs = graph.tools.filter((tool) => tool.kinds.includes('output'))
     const plan = createPlan(turnTodos(state))
-    const thought = await think(
+    const thought = await requestDecision(
       {
         models,
-        messages: plannerMessages(state, {
-          budget: Math.max(budget / 2, budget - tokensOf(offered)),
+        prompt: plannerPrompt(state, {
+          budget: Math.max(budget / 2, budget - countToolsTokens(offered)),
           canOpen: tools.some(({ name }) => name === 'read_result'),
         }),
         tools: offered,
         model: request.models?.planner,
         onText: stream,
-        read: (reply) => plan.apply(interpret(reply, tools, outputs)),
+        read: (reply) => plan.apply(interpretReply(reply, tools, outputs)),
         isPlanOpen: () => plan.isOpen,
       },
       signal,
     )
-    const { read, usage } = thought
+    const { interpretation, usage } = thought
     const common = { usage, relevance: 0, preparation: thought.reply.text }
-    if (read.calls.length > 0) {
-      const todos = startTodos(plan.todos, read.calls)
+    if (interpretation.calls.length > 0) {
+      const todos = startTodos(plan.todos, interpretation.calls)
       return checkpoint(
         {
           ...common,
-          summary: summaryOf(read.calls),
-          result: { calls: read.calls, block: read.block, ...extras(thought) },
-          next: read.calls.map((call) => call.tool),
+          summary: toSummary(interpretation.calls),
+          result: { calls: interpretation.calls, block: interpretation.block, ...toResultExtras(thought) },
+          next: interpretation.calls.map((call) => call.tool),
         },
         plan.patch(todos),
       )
     }
-    const output = outputTool(state, request, read.output?.tool)
-    const draft = read.output?.draft ?? thought.reply.text
+    const output = outputTool(state, request, interpretation.output?.tool)
+    const draft = interpretation.output?.draft ?? thought.reply.text
     const todos = finishTodos(plan.todos, { now: clock.now(), tool: output, output: draft })
     return checkpoint(
       {
         ...common,
         preparation: '',
         summary: `Finished the work; ${output} gives the answer`,
-        result: { draft, ...extras(thought) },
+        result: { draft, ...toResultExtras(thought) },
         next: [output],
       },
       plan.patch(todos),
@@ -86,7 +86,7 @@ const callTools = (graph: GraphInfo, request: AdmittedRequest): AnyTool[] =>
     (tool) => tool.kinds.includes('call') && (!request.tools || request.tools.includes(tool.name)),
   )
 
-/** The request's own choice, then the model's; a structure that nobody asked for cannot be filled. */
+/** The request's own choice, then the model's; a structure that was not requested cannot be filled. */
 const outputTool = (
   { output_structure }: Pick<RuntimeState, 'output_structure'>,
   request: AdmittedRequest,
@@ -104,17 +104,17 @@ const modelTools = (tools: readonly AnyTool[]): ModelTool[] => [
     parameters: jsonSchema(input as z.ZodType),
   })),
   {
-    name: updateTodosName,
+    name: updateTodosTool,
     description: 'Creates or changes the plan of this turn: small tasks, in order of their dependencies.',
-    parameters: jsonSchema(updateTodosInput),
+    parameters: jsonSchema(updateTodosInputSchema),
   },
 ]
 
 /** What the tools take beside the prompt. */
-const tokensOf = (tools: readonly ModelTool[]): number =>
-  tools.reduce((sum, tool) => sum + toolTokens(tool), 0)
+const countToolsTokens = (tools: readonly ModelTool[]): number =>
+  tools.reduce((sum, tool) => sum + countToolTokens(tool), 0)
 
-const toolTokens = ({ name, description, parameters }: ModelTool): number => {
+const countToolTokens = ({ name, description, parameters }: ModelTool): number => {
   const known =
     schemaTokens.get(parameters) ?? estimateTokens(name + description + JSON.stringify(parameters))
   schemaTokens.set(parameters, known)
@@ -141,15 +141,15 @@ const createPlan = (before: readonly Todo[]) => {
     get todos(): readonly Todo[] {
       return todos
     },
-    /** Applies the plan's changes in a reply; one that does not check is a fault, and then nothing of it counts. */
+    /** Applies the plan's changes in a reply; an invalid one is an error, and then none of it counts. */
     apply(read: Interpretation): Interpretation {
       let next = todos
       for (const { call, wanted } of read.todos) {
-        const planned = planTodos(next, wanted)
+        const planned = applyTodoChanges(next, wanted)
         if (planned.ok) next = planned.todos
-        else read.faults.push({ call, fault: planned.fault })
+        else read.errors.push({ call, error: planned.error })
       }
-      if (read.faults.length === 0) todos = next
+      if (read.errors.length === 0) todos = next
       return read
     },
     get isOpen(): boolean {
@@ -163,14 +163,14 @@ const createPlan = (before: readonly Todo[]) => {
   }
 }
 
-const extras = ({ read, corrections, reply }: Thought): Record<string, Json> => ({
-  ...(read.notes.length > 0 && { notes: read.notes }),
+const toResultExtras = ({ interpretation, corrections, reply }: PlannerDecision): Record<string, Json> => ({
+  ...(interpretation.notes.length > 0 && { notes: interpretation.notes }),
   ...(corrections.length > 0 && { corrections }),
   ...(reply.reasoning && { reasoning: reply.reasoning, reasoned_by: reply.by ?? reply.model }),
   model: reply.model,
 })
 
-const summaryOf = (calls: readonly PlannedCall[]): string => {
+const toSummary = (calls: readonly PlannedCall[]): string => {
   const names = [...new Set(calls.map((call) => call.tool))].join(', ')
   return calls.length === 1 ? `Calls ${names}` : `Makes ${calls.length} calls: ${names}`
 }

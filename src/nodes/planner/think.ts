@@ -1,30 +1,34 @@
-import { numberAttempts } from '../../graph/number-attempts.ts'
+import { promptText, titles } from '../../context/sections.ts'
+import { numberAttempts } from '../../graph/text-streaming.ts'
 import { MasonError } from '../../state/errors.ts'
-import type { ModelMessage, ModelReply, Models, ModelTool } from '../../state/ports.ts'
+import type { ModelMessage, ModelTool } from '../../state/ports/model-messages.ts'
+import type { ModelReply, Models } from '../../state/ports/models.ts'
 import type { Usage } from '../../state/runtime-state.ts'
-import { addUsage, noUsage } from '../../state/usage.ts'
-import type { Fault, Interpretation } from './interpret.ts'
+import { addUsage, noUsage } from '../../state/token-usage.ts'
+import type { CallError, Interpretation } from './interpret.ts'
+import type { Prompt } from './messages.ts'
 
-/** How often a reply that does not check goes back to the model within one action. */
+/** How often an invalid reply goes back to the model within one action. */
 const maxCorrections = 3
 /** How often the model may do nothing but change its plan within one action. */
 const maxPlanChanges = 3
 
-export type Thought = {
+/** A usable reply of the planner, and what it took to get it. */
+export type PlannerDecision = {
   reply: ModelReply
-  read: Interpretation
+  interpretation: Interpretation
   usage: Usage
   /** What was refused on the way, and why. */
   corrections: { reply: string; faults: string[] }[]
 }
 
-type Ask = {
+type DecisionRequest = {
   models: Models
-  messages: ModelMessage[]
+  prompt: Prompt
   tools: ModelTool[]
   model: string | undefined
   onText: (text: string, attempt: number) => void
-  /** Reads a reply and applies its changes of the plan; faults of the plan are faults of the reply. */
+  /** Reads a reply and applies its changes of the plan; errors of the plan are errors of the reply. */
   read(reply: ModelReply): Interpretation
   /** Whether the plan, as the replies so far have left it, has tasks that are not done. */
   isPlanOpen(): boolean
@@ -34,51 +38,58 @@ type Ask = {
  * Asks the planner's model until its reply can be used, three corrections at the most. Throws `bad_tool_call` with the
  * transcript of what was refused and the tokens of all replies in its detail.
  */
-export const think = async (ask: Ask, signal: AbortSignal): Promise<Thought> => {
-  const messages = [...ask.messages]
-  const corrections: Thought['corrections'] = []
+export const requestDecision = async (
+  ask: DecisionRequest,
+  signal: AbortSignal,
+): Promise<PlannerDecision> => {
+  const messages = [...ask.prompt.messages]
+  const corrections: PlannerDecision['corrections'] = []
   const onText = numberAttempts(ask.onText)
   let usage = noUsage
   let planChanges = 0
   for (;;) {
     const reply = await callModel(ask, messages, onText(), usage, signal)
     usage = addUsage(usage, reply.usage)
-    const read = ask.read(reply)
-    const faults = faultsOf(reply, read)
+    const interpretation = ask.read(reply)
+    const faults = findReplyErrors(reply, interpretation)
     if (faults.length > 0) {
-      corrections.push({ reply: transcriptOf(reply), faults })
-      if (corrections.length > maxCorrections) throw gaveUp(faults.join('; '), usage, corrections)
+      corrections.push({ reply: toTranscript(reply), faults })
+      if (corrections.length > maxCorrections)
+        throw tooManyCorrectionsError(faults.join('; '), usage, corrections)
       messages.push(
-        ...answerCalls(reply, read.faults, 'Not run: another call of the same reply was refused.'),
+        ...answerCalls(reply, interpretation.errors, 'Not run: another call of the same reply was refused.'),
       )
       messages.push({
         role: 'user',
-        content: `# Correction\n${faults.map((fault) => `- ${fault}`).join('\n')}`,
+        content: promptText([{ title: titles.correction, text: linesOf(faults), origin: 'agent' }]),
       })
-    } else if (onlyPlans(reply, read, ask.isPlanOpen()) && ++planChanges <= maxPlanChanges)
+    } else if (isOnlyPlanning(reply, interpretation, ask.isPlanOpen()) && ++planChanges <= maxPlanChanges)
       messages.push(...answerCalls(reply, [], 'The plan is updated. Go on: call tools or finish.'))
-    else if (reply.text.trim() !== '' || !isIdle(read)) return { reply, read, usage, corrections }
-    else throw gaveUp('the model only keeps changing its plan', usage, corrections)
+    else if (reply.text.trim() !== '' || !isIdle(interpretation))
+      return { reply, interpretation, usage, corrections }
+    else throw tooManyCorrectionsError('the model only keeps changing its plan', usage, corrections)
   }
 }
 
+const linesOf = (faults: readonly string[]): string => faults.map((fault) => `- ${fault}`).join('\n')
+
 const isIdle = (read: Interpretation): boolean => read.calls.length === 0 && !read.output
 
-const faultsOf = (reply: ModelReply, read: Interpretation): string[] => {
+const findReplyErrors = (reply: ModelReply, read: Interpretation): string[] => {
   const empty = isIdle(read) && read.todos.length === 0 && reply.text.trim() === ''
-  if (empty && read.faults.length === 0) return ['the reply was empty: call a tool, or answer as text']
-  return read.faults.map(({ fault }) => fault)
+  if (empty && read.errors.length === 0) return ['the reply was empty: call a tool, or answer as text']
+  return read.errors.map(({ error }) => error)
 }
 
 /** A reply that did nothing but plan. Text beside an open plan announces work; it is not the answer yet. */
-const onlyPlans = (reply: ModelReply, read: Interpretation, isOpen: boolean): boolean =>
+const isOnlyPlanning = (reply: ModelReply, read: Interpretation, isOpen: boolean): boolean =>
   isIdle(read) && read.todos.length > 0 && (isOpen || reply.text.trim() === '')
 
 /** A model that fails after others answered: the tokens of the whole action stay known. */
 const callModel = async (
-  ask: Ask,
+  ask: DecisionRequest,
   messages: ModelMessage[],
-  onText: Ask['onText'],
+  onText: DecisionRequest['onText'],
   spent: Usage,
   signal: AbortSignal,
 ): Promise<ModelReply> => {
@@ -87,6 +98,7 @@ const callModel = async (
       {
         role: 'planner',
         messages: [...messages],
+        parts: ask.prompt.parts,
         tools: ask.tools,
         onText,
         ...(ask.model && { model: ask.model }),
@@ -104,7 +116,11 @@ const callModel = async (
   }
 }
 
-const gaveUp = (why: string, usage: Usage, transcript: Thought['corrections']): MasonError =>
+const tooManyCorrectionsError = (
+  why: string,
+  usage: Usage,
+  transcript: PlannerDecision['corrections'],
+): MasonError =>
   new MasonError(
     'bad_tool_call',
     `the model's calls could not be used, also after ${maxCorrections} corrections: ${why}`,
@@ -114,14 +130,14 @@ const gaveUp = (why: string, usage: Usage, transcript: Thought['corrections']): 
     },
   )
 
-const transcriptOf = ({ text, tool_calls }: ModelReply): string =>
+const toTranscript = ({ text, tool_calls }: ModelReply): string =>
   [text, ...tool_calls.map((call) => `${call.name}(${call.arguments})`)]
     .filter((line) => line !== '')
     .join('\n')
     .slice(0, 4000)
 
 /** The reply as it was, each of its calls answered, as the chat format demands; an empty reply leaves nothing. */
-const answerCalls = (reply: ModelReply, faults: readonly Fault[], otherwise: string): ModelMessage[] => {
+const answerCalls = (reply: ModelReply, faults: readonly CallError[], otherwise: string): ModelMessage[] => {
   if (reply.tool_calls.length === 0)
     return reply.text.trim() === '' ? [] : [{ role: 'assistant', content: reply.text }]
   return [
@@ -133,7 +149,7 @@ const answerCalls = (reply: ModelReply, faults: readonly Fault[], otherwise: str
     },
     ...reply.tool_calls.map((call): ModelMessage => {
       const fault = faults.find((candidate) => candidate.call === call)
-      return { role: 'tool', tool_call_id: call.id, content: fault ? `Refused: ${fault.fault}` : otherwise }
+      return { role: 'tool', tool_call_id: call.id, content: fault ? `Refused: ${fault.error}` : otherwise }
     }),
   ]
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { AnsweredCall } from '../../state/calls.ts'
-import { cutText } from '../../state/cut-text.ts'
 import { todoStatusSchema } from '../../state/runtime-state.ts'
+import { cutText } from '../../state/text/cut-text.ts'
 
 /** What reflection thinks of the results that just came back. */
 export type Reflection = {
@@ -33,7 +33,7 @@ export const reflectionReply = z.object({
 })
 
 /** A model's reply, with what it left out and without actions it invented. */
-export const fromReply = (
+export const toReflection = (
   reply: z.infer<typeof reflectionReply>,
   calls: readonly AnsweredCall[],
 ): Reflection => {
@@ -51,7 +51,7 @@ export const fromReply = (
 }
 
 /** By rule, without a model: what came without error is taken as good, what failed is a gap. */
-export const byRule = (calls: readonly AnsweredCall[]): Reflection => {
+export const reflectByRule = (calls: readonly AnsweredCall[]): Reflection => {
   const failed = calls.filter(({ action }) => action.result.is_error === true)
   return {
     reasoning:

@@ -3,12 +3,18 @@ import {
   categoryChangeSchema,
   categoryInputSchema,
   categoryViewSchema,
-} from '../../state/registry/catalog.ts'
+} from '../../models/schemas/catalog.ts'
+import {
+  formatTestInputSchema,
+  formatTestViewSchema,
+  inferInputSchema,
+  inferViewSchema,
+} from '../../models/schemas/model-probe.ts'
 import {
   formatChangeSchema,
   formatInputSchema,
   formatViewSchema,
-} from '../../state/registry/response-format.ts'
+} from '../../models/schemas/response-format.ts'
 import {
   grantChangeSchema,
   grantInputSchema,
@@ -16,19 +22,12 @@ import {
   routeChangeSchema,
   routeInputSchema,
   routeViewSchema,
-} from '../../state/registry/routing.ts'
-import {
-  formatTestInputSchema,
-  formatTestViewSchema,
-  inferInputSchema,
-  inferViewSchema,
-} from '../../state/registry/trial.ts'
+} from '../../models/schemas/routing.ts'
 import { businessIdSchema, idSchema } from '../../state/run-request.ts'
-import type { App, ServerContext } from '../route.ts'
-import { actionRoute } from './actions.ts'
-import { bodyProblems, resourceRoutes } from './resource.ts'
+import type { App, ServerContext } from '../http/route.ts'
+import { actionRoute, describeAdmin, resourceRoutes } from './resource-routes.ts'
 
-/** What is not under one vendor: categories, response formats, routes and grants. */
+/** Categories, response formats, routes and grants: the parts of the registry that belong to no vendor. */
 export const registryRoutes = (app: App, server: ServerContext): void => {
   const registry = () => server.runtime.admin.registry
   resourceRoutes(app, {
@@ -72,7 +71,7 @@ export const registryRoutes = (app: App, server: ServerContext): void => {
       user_id: idSchema.optional(),
     }),
     problems: { create: ['already_exists'], change: ['already_exists'] },
-    summaries: { remove: 'Deletes a grant; a key without any is for all' },
+    summaries: { remove: 'Deletes a grant; a key without grants is open to all' },
     store: () => registry().grants,
   })
   formatsRoutes(app, server)
@@ -92,14 +91,16 @@ const formatsRoutes = (app: App, server: ServerContext): void => {
     change: formatChangeSchema,
     view: formatViewSchema,
     problems: { create: ['already_exists'], change: ['already_exists'], remove: ['in_use'] },
-    summaries: { create: 'Adds a response format, if its paths parse and all its samples come out' },
+    summaries: {
+      create: 'Adds a response format, if its paths parse and all its samples give the expected result',
+    },
     store: () => registry().formats,
   })
   actionRoute(app, server, formats, {
     name: 'test',
-    summary: 'Reads an answer with a response format',
+    summary: 'Reads a vendor response with a response format',
     body: formatTestInputSchema,
-    answer: formatTestViewSchema,
+    response: formatTestViewSchema,
     run: async (_, id, { raw }) => {
       const format = await registry().formats.get({}, id)
       return format && registry().trials.testFormat(format, raw)
@@ -107,16 +108,16 @@ const formatsRoutes = (app: App, server: ServerContext): void => {
   })
   app.post(`${formats.path}/infer`, {
     schema: { body: inferInputSchema },
-    config: {
-      doc: {
-        id: 'inferResponseFormat',
-        tag: `admin: ${formats.many}`,
-        role: 'operator',
-        summary: 'Proposes a response format for an answer that is pasted in',
-        answers: { 200: { description: 'The proposal, and what it reads', schema: inferViewSchema } },
-        problems: [...bodyProblems],
+    config: describeAdmin(
+      formats,
+      'inferResponseFormat',
+      'Proposes a response format for a pasted vendor response',
+      {
+        responses: {
+          200: { description: 'The proposal, and its result for that response', schema: inferViewSchema },
+        },
       },
-    },
+    ),
     handler: async ({ body }) => registry().trials.inferFormat(body),
   })
 }

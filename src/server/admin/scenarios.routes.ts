@@ -4,15 +4,15 @@ import {
   scenarioChangeSchema,
   scenarioInputSchema,
   scenarioViewSchema,
-} from '../../state/registry/scenario.ts'
-import type { App, ServerContext } from '../route.ts'
-import { resourceRoutes } from './resource.ts'
+} from '../../state/scenario.ts'
+import type { App, ServerContext } from '../http/route.ts'
+import { resourceRoutes } from './resource-routes.ts'
 
-/** Kinds of request: prompts, tools, output, limits, models and rules of each. */
+/** Scenarios: kinds of request, with the prompts, tools, output, limits, models and rules of each. */
 export const scenariosRoutes = (app: App, { runtime }: ServerContext): void => {
-  const checked = <Sent extends ScenarioChange>(sent: Sent): Sent => {
-    checkTools(runtime.graph, sent)
-    return sent
+  const check = <Sent extends ScenarioChange>(scenario: Sent): Sent => {
+    checkTools(runtime.graph, scenario)
+    return scenario
   }
   resourceRoutes(app, {
     path: '/admin/v1/scenarios',
@@ -23,33 +23,33 @@ export const scenariosRoutes = (app: App, { runtime }: ServerContext): void => {
     change: scenarioChangeSchema,
     view: scenarioViewSchema,
     problems: { create: ['already_exists'], change: ['already_exists'] },
-    summaries: { remove: 'Deletes a scenario; requests that name it go on as if it were free text' },
+    summaries: { remove: 'Deletes a scenario; requests that name it continue as if it were free text' },
     store: () => {
       const { scenarios } = runtime.admin.registry
       return {
         ...scenarios,
-        create: (scope, input) => scenarios.create(scope, checked(input)),
-        change: (scope, id, change) => scenarios.change(scope, id, checked(change)),
+        create: (scope, input) => scenarios.create(scope, check(input)),
+        change: (scope, id, change) => scenarios.change(scope, id, check(change)),
       }
     },
   })
 }
 
-/** Throws `invalid_request` for tools that are not in this graph. */
+/** Throws `invalid_request` for tools that this graph does not have. */
 const checkTools = (
   graph: ServerContext['runtime']['graph'],
   { tools, output_tool }: ScenarioChange,
 ): void => {
-  const named = (kind: 'call' | 'output'): string[] =>
+  const toolNames = (kind: 'call' | 'output'): string[] =>
     graph.tools.filter((tool) => tool.kinds.includes(kind)).map(({ name }) => name)
-  const fault = (name: string, names: string[], pointer: string) =>
-    names.includes(name) ? [] : [{ pointer, detail: `there is no such tool; there are: ${names.join(', ')}` }]
+  const findError = (name: string, names: string[], pointer: string) =>
+    names.includes(name) ? [] : [{ pointer, detail: `unknown tool; the tools are: ${names.join(', ')}` }]
   const errors = [
-    ...(tools ?? []).flatMap((name, index) => fault(name, named('call'), `/tools/${index}`)),
-    ...(output_tool ? fault(output_tool, named('output'), '/output_tool') : []),
+    ...(tools ?? []).flatMap((name, index) => findError(name, toolNames('call'), `/tools/${index}`)),
+    ...(output_tool ? findError(output_tool, toolNames('output'), '/output_tool') : []),
   ]
   if (errors.length > 0)
-    throw new MasonError('invalid_request', 'the scenario names tools that are not there', {
+    throw new MasonError('invalid_request', 'the scenario names unknown tools', {
       detail: { errors },
     })
 }

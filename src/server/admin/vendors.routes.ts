@@ -4,10 +4,10 @@ import {
   endpointInputSchema,
   endpointViewSchema,
   keyChangeSchema,
-  keyFoundSchema,
   keyInputSchema,
-  keyQuestionSchema,
+  keyMatchSchema,
   keyRotationSchema,
+  keySearchSchema,
   keyViewSchema,
   modelChangeSchema,
   modelInputSchema,
@@ -15,16 +15,23 @@ import {
   vendorChangeSchema,
   vendorInputSchema,
   vendorViewSchema,
-} from '../../state/registry/catalog.ts'
+} from '../../models/schemas/catalog.ts'
 import {
   modelTestInputSchema,
   modelTestViewSchema,
   probeViewSchema,
   unreadAnswersSchema,
-} from '../../state/registry/trial.ts'
-import type { App, ServerContext } from '../route.ts'
-import { actionRoute, viewRoute } from './actions.ts'
-import { askedOf, bodyProblems, docOf, paramsOf, type Resource, resourceRoutes } from './resource.ts'
+} from '../../models/schemas/model-probe.ts'
+import type { App, ServerContext } from '../http/route.ts'
+import {
+  actionRoute,
+  createParams,
+  describeAdmin,
+  handleOne,
+  type Resource,
+  readAdminRequest,
+  resourceRoutes,
+} from './resource-routes.ts'
 
 const conflicts: Resource['problems'] = {
   create: ['already_exists'],
@@ -32,7 +39,7 @@ const conflicts: Resource['problems'] = {
   remove: ['in_use'],
 }
 
-/** Vendors, and under each its keys, endpoints and models. */
+/** Vendors, and the keys, endpoints and models of each. */
 export const vendorsRoutes = (app: App, server: ServerContext): void => {
   resourceRoutes(app, {
     path: '/admin/v1/vendors',
@@ -55,7 +62,7 @@ export const vendorsRoutes = (app: App, server: ServerContext): void => {
     view: endpointViewSchema,
     problems: conflicts,
     summaries: {
-      change: 'Changes an endpoint; headers and timeouts are merged one by one, null takes one away',
+      change: 'Changes an endpoint; headers and timeouts are merged one by one, null removes one',
     },
     store: () => server.runtime.admin.registry.endpoints,
   })
@@ -78,46 +85,43 @@ const keysRoutes = (app: App, server: ServerContext): void => {
     view: keyViewSchema,
     problems: { ...conflicts, create: ['already_exists', 'secret_unreadable'] },
     summaries: {
-      create: 'Adds a key; its secret is never shown again',
-      change: 'Changes a key; limits are merged one by one, null takes one away',
-      remove: 'Deletes a key and its grants, once no request with it is under way',
+      create: 'Adds a key; its secret is never returned',
+      change: 'Changes a key; limits are merged one by one, null removes one',
+      remove: 'Deletes a key and its grants, once no request uses it',
     },
     store: () => registry().keys,
   })
   app.post(`${keys.path}/find`, {
-    schema: { params: paramsOf(keys.path) as ZodObject, body: keyQuestionSchema },
-    config: docOf(keys, {
-      id: 'findKey',
-      summary: 'Tells which key of a vendor has this secret, if any',
-      answers: { 200: { description: 'The key, without its secret', schema: keyFoundSchema } },
-      problems: ['not_found', ...bodyProblems],
+    schema: { params: createParams(keys.path) as ZodObject, body: keySearchSchema },
+    config: describeAdmin(keys, 'findKey', 'Finds the key of a vendor that has this secret', {
+      responses: { 200: { description: 'The key, without its secret, or null', schema: keyMatchSchema } },
     }),
     handler: async (request) => {
       const { secret } = request.body as { secret: string }
-      return { key: await registry().keys.find(askedOf(request).scope, secret) }
+      return { key: await registry().keys.find(readAdminRequest(request).scope, secret) }
     },
   })
   const setStatus = (name: 'enable' | 'disable', summary: string, status: 'active' | 'disabled') =>
     actionRoute(app, server, keys, {
       name,
       summary,
-      answer: keyViewSchema,
+      response: keyViewSchema,
       run: (scope, id) => registry().keys.setStatus(scope, id, status),
     })
-  setStatus('enable', 'Uses a key again, healthy whatever happened before', 'active')
-  setStatus('disable', 'Stops using a key', 'disabled')
+  setStatus('enable', 'Enables a key and resets its health', 'active')
+  setStatus('disable', 'Disables a key', 'disabled')
   actionRoute(app, server, keys, {
     name: 'rotate',
-    summary: 'Puts a new secret in the place of the old one, at once',
+    summary: 'Replaces the secret of a key, at once',
     body: keyRotationSchema,
-    answer: keyViewSchema,
+    response: keyViewSchema,
     problems: ['secret_unreadable'],
     run: (scope, id, { secret }) => registry().keys.rotate(scope, id, secret),
   })
   actionRoute(app, server, keys, {
     name: 'probe',
     summary: 'Makes one real, small call with a key',
-    answer: probeViewSchema,
+    response: probeViewSchema,
     run: async (scope, id, _, signal) =>
       (await registry().keys.get(scope, id)) && registry().trials.probe(id, signal),
   })
@@ -141,18 +145,21 @@ const modelsRoutes = (app: App, server: ServerContext): void => {
   })
   actionRoute(app, server, models, {
     name: 'test',
-    summary: 'Makes a real call and shows the raw answer beside what was read in it',
+    summary: 'Makes a real call and returns the raw response beside the result read from it',
     body: modelTestInputSchema,
     bodyOptional: true,
-    answer: modelTestViewSchema,
+    response: modelTestViewSchema,
     run: async (scope, id, body, signal) =>
       (await registry().models.get(scope, id)) && registry().trials.test(id, body, signal),
   })
-  viewRoute(app, models, {
-    name: 'unread-answers',
-    id: 'listUnreadAnswers',
-    summary: 'Shows the answers that could not be read, the latest hundred first, without secrets',
-    answer: unreadAnswersSchema,
-    read: (scope, id) => registry().models.unread(scope, id),
+  app.get(`${models.path}/:id/unread-answers`, {
+    schema: { params: createParams(models.path, 'id') as ZodObject },
+    config: describeAdmin(
+      models,
+      'listUnreadAnswers',
+      'Lists the latest hundred responses that could not be read, without secrets',
+      { responses: { 200: { description: 'The view', schema: unreadAnswersSchema } } },
+    ),
+    handler: handleOne(models, (scope, id) => registry().models.unread(scope, id)),
   })
 }

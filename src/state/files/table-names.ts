@@ -3,7 +3,8 @@
 const reserved =
   /^(all|alter|and|as|between|by|case|check|column|create|cross|default|delete|distinct|drop|else|end|escape|except|exists|from|full|group|having|if|in|index|inner|insert|intersect|into|is|join|left|like|limit|natural|not|null|on|or|order|outer|primary|references|right|select|set|table|then|to|transaction|union|unique|update|using|values|view|when|where|with)$/
 
-export const tableNameOf = (file: string, taken: ReadonlySet<string>): string => {
+/** A name that SQL accepts unquoted, made from a file or sheet name. */
+export const toTableName = (file: string, taken: ReadonlySet<string>): string => {
   const words = file
     .replace(/\.(csv|tsv|tab|psv|xlsx|json|jsonl|ndjson|txt)(?=$|\/)/gi, '')
     .toLowerCase()
@@ -19,7 +20,7 @@ export const tableNameOf = (file: string, taken: ReadonlySet<string>): string =>
 }
 
 /** A name as SQL wants it. */
-export const quoted = (name: string): string =>
+export const quoteName = (name: string): string =>
   /^[\p{L}_][\p{L}\p{N}_]*$/u.test(name) && !reserved.test(name.toLowerCase())
     ? name
     : `"${name.replaceAll('"', '""')}"`

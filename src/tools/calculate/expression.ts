@@ -1,17 +1,17 @@
 import {
   add,
+  CalculationError,
+  type DecimalValue,
   divide,
-  literal,
+  formatDecimal,
   modulo,
   multiply,
   negate,
+  parseDecimal,
   power,
-  show,
   subtract,
-  type Value,
-  whole,
+  toDecimal,
 } from './decimal.ts'
-import { ExpressionFault } from './fault.ts'
 import { functionNames, functions } from './functions.ts'
 import { Scanner } from './scanner.ts'
 
@@ -19,14 +19,14 @@ import { Scanner } from './scanner.ts'
  * expression = term {(+ | -) term};  term = signed {(* | / | %) signed};  signed = {+ | -} power
  * power = postfix [^ signed];  postfix = primary {%};  primary = number | name(expression {, expression}) | (expression)
  *
- * `%` is percent when it stands right behind its number and no operand follows (12.5%), otherwise the remainder.
+ * `%` is percent when it is right behind its number and no operand follows (12.5%), otherwise the remainder.
  * Worked out while it is read; no code is ever made of it.
  */
 
 const maxDepth = 200
 const maxPowers = 1000
 const maxDigits = 300
-const steps: ReadonlyMap<string, (left: Value, right: Value) => Value> = new Map([
+const steps: ReadonlyMap<string, (left: DecimalValue, right: DecimalValue) => DecimalValue> = new Map([
   ['+', add],
   ['-', subtract],
   ['*', multiply],
@@ -44,23 +44,23 @@ class Reader {
     this.#scan = new Scanner(text)
   }
 
-  read(): Value {
+  read(): DecimalValue {
     const value = this.#expression()
     return this.#scan.next() === '' ? value : this.#scan.unexpected()
   }
 
-  /** Works out one step; a fault of its numbers gets the position of the step. */
-  #work(at: number, step: () => Value): Value {
+  /** Works out one step; an error of its numbers gets the position of the step. */
+  #work(at: number, step: () => DecimalValue): DecimalValue {
     try {
       return step()
     } catch (error) {
-      if (error instanceof ExpressionFault && error.at === undefined)
+      if (error instanceof CalculationError && error.at === undefined)
         this.#scan.fail(error.message, error.remedy, at)
       throw error
     }
   }
 
-  #deeper(inner: () => Value): Value {
+  #deeper(inner: () => DecimalValue): DecimalValue {
     this.#depth += 1
     if (this.#depth > maxDepth)
       this.#scan.fail(
@@ -73,7 +73,7 @@ class Reader {
   }
 
   /** Steps of the same rank, from left to right. */
-  #chain(operators: string, operand: () => Value): Value {
+  #chain(operators: string, operand: () => DecimalValue): DecimalValue {
     let value = operand()
     for (let sign = this.#scan.next(); sign !== '' && operators.includes(sign); sign = this.#scan.next()) {
       const [at, left, step] = [this.#scan.at, value, steps.get(sign) ?? add]
@@ -84,15 +84,15 @@ class Reader {
     return value
   }
 
-  #expression(): Value {
+  #expression(): DecimalValue {
     return this.#chain('+-', () => this.#term())
   }
 
-  #term(): Value {
+  #term(): DecimalValue {
     return this.#chain('*/%', () => this.#signed())
   }
 
-  #signed(): Value {
+  #signed(): DecimalValue {
     let negative = false
     for (let sign = this.#scan.next(); sign === '-' || sign === '+'; sign = this.#scan.next()) {
       if (sign === '-') negative = !negative
@@ -102,7 +102,7 @@ class Reader {
     return negative ? negate(value) : value
   }
 
-  #power(): Value {
+  #power(): DecimalValue {
     const base = this.#postfix()
     if (this.#scan.next() !== '^') return base
     const at = this.#scan.at
@@ -119,17 +119,17 @@ class Reader {
       this.#scan.fail(`More than ${maxPowers} powers and roots`, 'Split the expression.')
   }
 
-  #postfix(): Value {
+  #postfix(): DecimalValue {
     let value = this.#primary()
     while (this.#scan.isPercent()) {
       const [at, part] = [this.#scan.at, value]
       this.#scan.skip()
-      value = this.#work(at, () => divide(part, whole(100)))
+      value = this.#work(at, () => divide(part, toDecimal(100)))
     }
     return value
   }
 
-  #primary(): Value {
+  #primary(): DecimalValue {
     if (this.#scan.next() === '(') return this.#parenthesis()
     const at = this.#scan.at
     const number = this.#scan.number()
@@ -138,15 +138,15 @@ class Reader {
     return name === null ? this.#scan.unexpected() : this.#call(name, at)
   }
 
-  #number(text: string, at: number): Value {
+  #number(text: string, at: number): DecimalValue {
     if (text.length > maxDigits)
       this.#scan.fail(`A number of more than ${maxDigits} digits`, 'Round it first.', at)
     if (this.#scan.isThousands() && this.#depth === 0)
       this.#scan.fail('A number with thousands separators', 'Write 1234567.89 in place of 1,234,567.89.', at)
-    return this.#work(at, () => literal(text))
+    return this.#work(at, () => parseDecimal(text))
   }
 
-  #parenthesis(): Value {
+  #parenthesis(): DecimalValue {
     const open = this.#scan.at
     this.#scan.skip()
     const value = this.#deeper(() => this.#expression())
@@ -156,7 +156,7 @@ class Reader {
     return value
   }
 
-  #call(name: string, at: number): Value {
+  #call(name: string, at: number): DecimalValue {
     const called = functions.get(name.toLowerCase())
     if (!called)
       this.#scan.fail(`Unknown name '${name.slice(0, 40)}'`, `Known functions: ${functionNames}.`, at)
@@ -164,18 +164,22 @@ class Reader {
       this.#scan.fail(`'${name}' is a function`, `Write ${name}(...) with its numbers.`, at)
     if (name.toLowerCase() === 'sqrt') this.#countSlow()
     const values = this.#arguments()
-    if (values.length < called.least || values.length > called.most) {
+    if (values.length < called.minNumbers || values.length > called.maxNumbers) {
       const wanted =
-        called.most === Infinity ? 'at least 1 number' : called.most === 1 ? '1 number' : '1 or 2 numbers'
+        called.maxNumbers === Infinity
+          ? 'at least 1 number'
+          : called.maxNumbers === 1
+            ? '1 number'
+            : '1 or 2 numbers'
       const remedy = 'Check the commas; numbers have no thousands separators.'
       this.#scan.fail(`${name} takes ${wanted}, not ${values.length}`, remedy, at)
     }
-    return this.#work(at, () => called.work(values))
+    return this.#work(at, () => called.compute(values))
   }
 
-  #arguments(): Value[] {
+  #arguments(): DecimalValue[] {
     const open = this.#scan.at
-    const values: Value[] = []
+    const values: DecimalValue[] = []
     this.#scan.skip()
     if (this.#scan.next() !== ')') values.push(this.#deeper(() => this.#expression()))
     while (this.#scan.next() === ',' || this.#scan.next() === '，') {
@@ -189,10 +193,11 @@ class Reader {
   }
 }
 
-export type Worked = { ok: true; value: string } | { ok: false; fault: string }
+/** The value as decimal text, or what is wrong with the expression and how to fix it. */
+export type EvaluationResult = { ok: true; value: string } | { ok: false; error: string }
 
 /** The expression around a position, for the person or model that mends it. */
-const near = (text: string, at: number): string => {
+const quoteNear = (text: string, at: number): string => {
   const part = text
     .slice(Math.max(0, at - 12), at + 12)
     .replace(/\s+/g, ' ')
@@ -201,13 +206,13 @@ const near = (text: string, at: number): string => {
 }
 
 /** The exact value of an arithmetic expression as plain digits, or what is wrong, where (from 1) and what to do. */
-export const workOut = (expression: string): Worked => {
+export const evaluateExpression = (expression: string): EvaluationResult => {
   try {
-    return { ok: true, value: show(new Reader(expression).read()) }
+    return { ok: true, value: formatDecimal(new Reader(expression).read()) }
   } catch (error) {
-    if (!(error instanceof ExpressionFault)) throw error
+    if (!(error instanceof CalculationError)) throw error
     const at = error.at ?? 0
-    const where = `at position ${at + 1}, near '${near(expression, at)}'`
-    return { ok: false, fault: `${where}: ${error.message}. ${error.remedy}` }
+    const where = `at position ${at + 1}, near '${quoteNear(expression, at)}'`
+    return { ok: false, error: `${where}: ${error.message}. ${error.remedy}` }
   }
 }

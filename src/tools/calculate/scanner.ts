@@ -1,4 +1,4 @@
-import { ExpressionFault } from './fault.ts'
+import { CalculationError } from './decimal.ts'
 
 /** What people and models write in place of the operators. */
 const aliases: ReadonlyMap<string, string> = new Map(
@@ -47,7 +47,7 @@ export class Scanner {
     return found
   }
 
-  /** Whether a percent sign stands right here, with no space before it and no operand behind it. */
+  /** Whether a percent sign is right here, with no space before it and no operand behind it. */
   isPercent(): boolean {
     return (
       this.#text[this.at] === '%' &&
@@ -66,7 +66,7 @@ export class Scanner {
   }
 
   fail(message: string, remedy: string, at = this.at): never {
-    throw new ExpressionFault(message, remedy, at)
+    throw new CalculationError(message, remedy, at)
   }
 
   unexpected(): never {

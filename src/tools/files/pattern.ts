@@ -8,11 +8,14 @@ export const maxSearchedLength = 500_000
 const charsBetweenPauses = 16 * 1024
 
 /** Offsets of the first match in a line, or null. */
-export type Match = { start: number; end: number }
-export type Pattern = { find(line: string): Match | null }
-export type Compiled = { ok: true; pattern: Pattern } | { ok: false; fault: string }
+export type LineMatch = { start: number; end: number }
+/** Finds the first match in a line; a long line is searched at its start only. */
+export type LinePattern = { find(line: string): LineMatch | null }
+/** A pattern, or why it cannot be used. */
+export type CompiledPattern = { ok: true; pattern: LinePattern } | { ok: false; error: string }
 
-export const compilePattern = (source: string): Compiled => {
+/** Compiles an RE2 pattern: linear time, no look-around or back-references. */
+export const compilePattern = (source: string): CompiledPattern => {
   try {
     const compiled = RE2JS.compile(source)
     return { ok: true, pattern: { find: (line) => findIn(compiled, line.slice(0, maxSearchedLength)) } }
@@ -20,12 +23,12 @@ export const compilePattern = (source: string): Compiled => {
     if (!(error instanceof RE2JSException)) throw error
     const reason = error.message.replace(/^error parsing regexp: /, '')
     const hint = 'The syntax is RE2: no look-around, no back-references.'
-    return { ok: false, fault: `Error: Invalid pattern '${source}': ${reason}. ${hint}` }
+    return { ok: false, error: `Error: Invalid pattern '${source}': ${reason}. ${hint}` }
   }
 }
 
 /** `test` is many times faster than finding the place, and most lines do not match. */
-const findIn = (compiled: RE2JS, line: string): Match | null => {
+const findIn = (compiled: RE2JS, line: string): LineMatch | null => {
   if (!compiled.test(line)) return null
   const matcher = compiled.matcher(line)
   return matcher.find() ? { start: matcher.start(), end: matcher.end() } : null

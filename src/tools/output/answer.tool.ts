@@ -1,16 +1,16 @@
 import { z } from 'zod'
-import { defineTool } from '../../graph/tool.ts'
-import { dataRule } from '../../state/context/fence.ts'
-import { contextFields, draftOf } from '../../state/context.ts'
-import { noUsage } from '../../state/usage.ts'
-import { answerOf, writePieces } from './pieces.ts'
+import { contextFields, findDraft } from '../../context/context.ts'
+import { defineTool } from '../../graph/definitions.ts'
+import { dataRule } from '../../state/provenance.ts'
+import { noUsage } from '../../state/token-usage.ts'
+import { checkpointFields, writeFields } from './structured-output.ts'
 import { writeText } from './write-text.ts'
 
 const instructions = `You write the final answer of an agent from what it found. Use only what stands in the draft and the results.
 Follow the output style. Answer in the language of the request.
 ${dataRule}`
 
-/** The final answer as text: the planner's draft as it stands, or rewritten where a style or a model is asked for. */
+/** The final answer as text: the planner's draft as it is, or rewritten where the request has a style or a model. */
 export default defineTool({
   name: 'answer',
   description: 'Gives the final answer as text',
@@ -20,8 +20,9 @@ export default defineTool({
   writes: ['output_structure'],
   async run(state, context, signal) {
     const { checkpoint, request, scenario } = context
-    const draft = draftOf(state)
-    if (state.output_structure.length > 0) return answerOf(context, await writePieces(state, context, signal))
+    const draft = findDraft(state)
+    if (state.output_structure.length > 0)
+      return checkpointFields(context, await writeFields(state, context, signal))
     const asIs =
       draft !== null && state.output_style === '' && !request.models?.output && !scenario?.prompts.output
     const { text: answer, usage } = asIs

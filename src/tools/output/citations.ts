@@ -1,9 +1,9 @@
-import { type AnsweredCall, answeredCalls } from '../../state/calls.ts'
-import { cutText } from '../../state/cut-text.ts'
+import { type AnsweredCall, listAnsweredCalls } from '../../state/calls.ts'
 import type { RuntimeState } from '../../state/runtime-state.ts'
+import { cutText } from '../../state/text/cut-text.ts'
 
 /** A report whose citations were checked: the text with its list of sources, and the ids it cites. */
-type Cited = { text: string; cited: number[]; unknown: number[] }
+type CitedReport = { text: string; cited: number[]; unknown: number[] }
 
 const citation = /\s?\[\^a(\d+)\]/g
 /** What models write in their own ways: `[action 12]`, `[actions 3 and 4]`, `[^12]`. */
@@ -15,11 +15,11 @@ const maxSources = 50
 const maxLine = 300
 
 /**
- * Checks the citations of a report against the actions there are: those of none are taken out and told, the others get
+ * Checks the citations of a report against the actions there are: those of no action are removed and reported, the others get
  * their source as a footnote. A report that cites nothing names all it rests on.
  */
-export const withSources = (report: string, state: Pick<RuntimeState, 'action_history'>): Cited => {
-  const known = new Map(state.action_history.flatMap(answeredCalls).map((one) => [one.action.id, one]))
+export const addSources = (report: string, state: Pick<RuntimeState, 'action_history'>): CitedReport => {
+  const known = new Map(state.action_history.flatMap(listAnsweredCalls).map((one) => [one.action.id, one]))
   const cited = new Set<number>()
   const unknown = new Set<number>()
   const text = report
@@ -33,11 +33,11 @@ export const withSources = (report: string, state: Pick<RuntimeState, 'action_hi
     })
     .trim()
   const isBare = cited.size === 0
-  if (isBare) for (const id of restingOn(state)) cited.add(id)
+  if (isBare) for (const id of listRelevantActions(state)) cited.add(id)
   const ids = [...cited].sort((a, b) => a - b)
   const footnotes = ids.flatMap((id) => {
     const one = known.get(id)
-    return one ? [`[^a${id}]: ${sourceOf(one)}`] : []
+    return one ? [`[^a${id}]: ${toSource(one)}`] : []
   })
   const marks = isBare && ids.length > 0 ? `Sources: ${ids.map((id) => `[^a${id}]`).join(' ')}` : ''
   const parts = [text, marks, footnotes.join('\n')].filter((part) => part !== '')
@@ -45,14 +45,14 @@ export const withSources = (report: string, state: Pick<RuntimeState, 'action_hi
 }
 
 /** What the turn found without error, the most relevant where there is much. */
-const restingOn = ({ action_history }: Pick<RuntimeState, 'action_history'>): number[] =>
-  answeredCalls(action_history.at(-1) ?? [])
+const listRelevantActions = ({ action_history }: Pick<RuntimeState, 'action_history'>): number[] =>
+  listAnsweredCalls(action_history.at(-1) ?? [])
     .filter(({ action }) => action.result.is_error !== true)
     .toSorted((a, b) => b.action.relevance - a.action.relevance)
     .slice(0, maxSources)
     .map(({ action }) => action.id)
 
-const sourceOf = ({ call, action }: AnsweredCall): string => {
+const toSource = ({ call, action }: AnsweredCall): string => {
   const args = cutText(JSON.stringify(call.args), maxLine / 2)
   return cutText(
     `action ${action.id}, ${call.tool} ${args}: ${action.summary}`.replaceAll(/\s+/g, ' '),

@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { defineTool } from '../../graph/tool.ts'
-import { dataRule } from '../../state/context/fence.ts'
-import { contextFields, draftOf } from '../../state/context.ts'
-import { withSources } from './citations.ts'
-import { answerOf, writePieces } from './pieces.ts'
+import { contextFields, findDraft } from '../../context/context.ts'
+import { defineTool } from '../../graph/definitions.ts'
+import { dataRule } from '../../state/provenance.ts'
+import { addSources } from './citations.ts'
+import { checkpointFields, writeFields } from './structured-output.ts'
 import { writeText } from './write-text.ts'
 
 const instructions = `You write the final report of an agent, as Markdown, from what it found. Use only what stands in the draft, the conversation and the results.
@@ -21,10 +21,11 @@ export default defineTool({
   reads: contextFields,
   writes: ['output_structure'],
   async run(state, context, signal) {
-    if (state.output_structure.length > 0) return answerOf(context, await writePieces(state, context, signal))
+    if (state.output_structure.length > 0)
+      return checkpointFields(context, await writeFields(state, context, signal))
     const wanted = { instructions, what: 'report' }
-    const { text: written, usage } = await writeText(state, context, draftOf(state), wanted, signal)
-    const { text, cited, unknown } = withSources(written, state)
+    const { text: written, usage } = await writeText(state, context, findDraft(state), wanted, signal)
+    const { text, cited, unknown } = addSources(written, state)
     return context.checkpoint({
       summary: `Wrote a report that cites ${cited.length} ${cited.length === 1 ? 'action' : 'actions'}`,
       result: { answer: text, cited, ...(unknown.length > 0 && { unknown_citations: unknown }) },

@@ -1,34 +1,34 @@
 import { z } from 'zod'
-import { askForJson } from '../../graph/ask-for-json.ts'
-import { streamField } from '../../graph/stream-field.ts'
+import { requestJson } from '../../graph/json-request.ts'
+import { streamField } from '../../graph/text-streaming.ts'
 import { MasonError } from '../../state/errors.ts'
 import type { Usage } from '../../state/runtime-state.ts'
-import { type OutputState, outputBudget, outputContent } from './content.ts'
-import type { OutputContext } from './pieces.ts'
+import { computeOutputBudget, type OutputState, outputParts } from './output-prompt.ts'
+import type { OutputContext } from './structured-output.ts'
 
 const reply = z.object({ answer: z.string().min(1) })
 
-/** What is to be written: what the model is told, and what it is called where there is none ("answer", "report"). */
-type Wanted = { instructions: string; what: string }
+/** The instructions of the model, and what the text is called in an error ("answer", "report"). */
+type TextRequest = { instructions: string; what: string }
 
 /**
- * One call writes the whole text and streams it; the draft stands in for a reply that cannot be read. Throws
+ * One call writes the whole text and streams it; the draft replaces a reply that cannot be read. Throws
  * `model_bad_reply` where there is neither.
  */
 export const writeText = async (
   state: OutputState,
   { models, request, stream, log }: OutputContext,
   draft: string | null,
-  { instructions, what }: Wanted,
+  { instructions, what }: TextRequest,
   signal: AbortSignal,
 ): Promise<{ text: string; usage: Usage }> => {
   const model = request.models?.output
-  const { value, usage } = await askForJson(
+  const { value, usage } = await requestJson(
     models,
     {
       role: 'output',
       instructions,
-      content: outputContent(state, draft, outputBudget(models, model)),
+      parts: outputParts(state, draft, computeOutputBudget(models, model)),
       schema: reply,
       model,
       onText: streamField('answer', stream),

@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import type { GraphInfo } from '../../graph/node.ts'
-import { dataRule } from '../../state/context/fence.ts'
-import { cutText } from '../../state/cut-text.ts'
-import type { Scenarios } from '../../state/registry/scenario.ts'
+import type { GraphInfo } from '../../graph/definitions.ts'
+import { dataRule } from '../../state/provenance.ts'
 import { type AdmittedRequest, idSchema } from '../../state/run-request.ts'
-import { type OutputPiece, outputTypeSchema } from '../../state/runtime-state.ts'
+import { type OutputField, outputTypeSchema } from '../../state/runtime-state.ts'
+import type { Scenarios } from '../../state/scenario.ts'
+import { cutText } from '../../state/text/cut-text.ts'
 
 /** What understand asks a model, and what its reply means. */
 
@@ -15,7 +15,8 @@ ${dataRule}
 - output_structure: empty unless the request asks for several separate, named pieces.
 - direction: in which direction the work should go: where to look first, what to mind.`
 
-export const analysisReply = z.object({
+/** The reply that understand asks of its model. */
+export const analysisReplySchema = z.object({
   scenario: z.string(),
   task_goal: z.string(),
   output_style: z.string().nullish(),
@@ -25,7 +26,7 @@ export const analysisReply = z.object({
   start: z.string().nullish(),
   direction: z.string().nullish(),
 })
-type Analysis = z.infer<typeof analysisReply>
+type Analysis = z.infer<typeof analysisReplySchema>
 
 /** The instructions; with the scenarios there are to choose from, and the ways to start. */
 export const analysisInstructions = (
@@ -36,25 +37,25 @@ export const analysisInstructions = (
     opening,
     scenarios.length === 0
       ? '- scenario: the kind of request, in two or three words.'
-      : `- scenario: the name of the one that fits, exactly as it stands here; only if none does, two or three words of your own:\n${listOf(scenarios)}`,
+      : `- scenario: the name of the one that fits, exactly as it stands here; only if none does, two or three words of your own:\n${toList(scenarios)}`,
     outputs.length === 0
       ? '- start: planner.'
-      : `- start: planner. Only when the request holds all that its answer needs, so that nothing has to be looked up, computed or asked, one of these, which then writes the answer at once:\n${listOf(outputs)}`,
+      : `- start: planner. Only when the request holds all that its answer needs, so that nothing has to be looked up, computed or asked, one of these, which then writes the answer at once:\n${toList(outputs)}`,
   ].join('\n')
 
-const listOf = (items: readonly { name: string; description: string }[]): string =>
+const toList = (items: readonly { name: string; description: string }[]): string =>
   items
     .map(({ name, description }) => `  - ${name}${description === '' ? '' : `: ${description}`}`)
     .join('\n')
 
 /** The output tools that may begin a turn: none where files were given, since the answer may be in them. */
-export const startsOf = (graph: GraphInfo, request: AdmittedRequest): GraphInfo['tools'] =>
+export const listStartTools = (graph: GraphInfo, request: AdmittedRequest): GraphInfo['tools'] =>
   request.files.length > 0
     ? []
     : graph.tools.filter(({ kinds }) => kinds.includes('output') && !kinds.includes('prepare'))
 
 /** Where the turn begins: the planner, unless the model named an output tool. The request's own tool is the one that answers. */
-export const startOf = (
+export const chooseStart = (
   { start }: Analysis,
   starts: GraphInfo['tools'],
   request: AdmittedRequest,
@@ -71,25 +72,26 @@ export const startOf = (
 const maxLine = 200
 
 /** What a model proposes beside the request is a line of its prompt, no section. */
-const lineOf = (text: string): string => cutText(text.replaceAll(/\s+/g, ' ').trim(), maxLine)
+const toLine = (text: string): string => cutText(text.replaceAll(/\s+/g, ' ').trim(), maxLine)
 
 /** One of the rows where the reply names it in whatever case, else the model's own words. */
-export const scenarioNamed = ({ scenario }: Analysis, scenarios: Scenarios): string => {
+export const chooseScenario = ({ scenario }: Analysis, scenarios: Scenarios): string => {
   const wanted = scenario.trim()
   const row = scenarios.list().find(({ name }) => name.toLowerCase() === wanted.toLowerCase())
-  return row?.name ?? lineOf(wanted)
+  return row?.name ?? toLine(wanted)
 }
 
-export const styleOf = ({ output_style }: Analysis): string => lineOf(output_style ?? '')
+/** The proposed output style on one line; empty where there is none. */
+export const readStyle = ({ output_style }: Analysis): string => toLine(output_style ?? '')
 
 /** As many as a request may ask for. */
-const maxPieces = 50
+const maxFields = 50
 
-/** The pieces a model proposes, each under an id that can stand as a key; of equal ids the first. */
-export const structureOf = ({ output_structure }: Analysis): OutputPiece[] => {
-  const byId = new Map<string, OutputPiece>()
+/** The fields a model proposes, each under an id that can be a key; of equal ids the first. */
+export const readStructure = ({ output_structure }: Analysis): OutputField[] => {
+  const byId = new Map<string, OutputField>()
   for (const piece of output_structure ?? [])
     if (idSchema.safeParse(piece.id).success && !byId.has(piece.id))
-      byId.set(piece.id, { ...piece, expected: lineOf(piece.expected), content: null })
-  return [...byId.values()].slice(0, maxPieces)
+      byId.set(piece.id, { ...piece, expected: toLine(piece.expected), content: null })
+  return [...byId.values()].slice(0, maxFields)
 }

@@ -1,18 +1,19 @@
 import { z } from 'zod'
-import { askForJson } from '../../graph/ask-for-json.ts'
-import { defineTool } from '../../graph/tool.ts'
-import { backgroundOf, contextFields } from '../../state/context.ts'
-import { cutText } from '../../state/cut-text.ts'
+import { buildBackground } from '../../context/background.ts'
+import { contextFields } from '../../context/context.ts'
+import { defineTool } from '../../graph/definitions.ts'
+import { requestJson } from '../../graph/json-request.ts'
 import type { Json, RuntimeState } from '../../state/runtime-state.ts'
+import { cutText } from '../../state/text/cut-text.ts'
 import { turnActions, turnPrompt } from '../../state/turn.ts'
 import {
   analysisInstructions,
-  analysisReply,
-  scenarioNamed,
-  startOf,
-  startsOf,
-  structureOf,
-  styleOf,
+  analysisReplySchema,
+  chooseScenario,
+  chooseStart,
+  listStartTools,
+  readStructure,
+  readStyle,
 } from './analysis.ts'
 
 /** A prompt of at most this many characters that comes without files needs no analysis. */
@@ -29,20 +30,20 @@ export default defineTool({
   reads: contextFields,
   writes: ['scenario', 'task_goals', 'output_style', 'output_structure'],
   skip: (state) =>
-    opened(state, 'rules').includes('understand') ||
+    readOpening(state, 'rules').includes('understand') ||
     ['scenario', 'output_style', 'output_structure'].every((field) =>
-      opened(state, 'given').includes(field),
+      readOpening(state, 'given').includes(field),
     ) ||
-    (isShort(turnPrompt(state)) && opened(state, 'files').length === 0),
+    (isShort(turnPrompt(state)) && readOpening(state, 'files').length === 0),
   async run(state, { checkpoint, models, scenarios, request, graph, log }, signal) {
-    const starts = startsOf(graph, request)
-    const { value, usage } = await askForJson(
+    const starts = listStartTools(graph, request)
+    const { value, usage } = await requestJson(
       models,
       {
         role: 'understand',
         instructions: analysisInstructions(state.scenario === '' ? scenarios.list() : [], starts),
-        content: backgroundOf(state),
-        schema: analysisReply,
+        parts: buildBackground(state),
+        schema: analysisReplySchema,
       },
       signal,
       log,
@@ -55,9 +56,9 @@ export default defineTool({
         relevance: 0,
         next: ['planner'],
       })
-    const structure = state.output_structure.length === 0 ? structureOf(value) : []
-    const style = state.output_style === '' ? styleOf(value) : ''
-    const start = startOf(value, starts, request, state.output_structure.length + structure.length > 0)
+    const structure = state.output_structure.length === 0 ? readStructure(value) : []
+    const style = state.output_style === '' ? readStyle(value) : ''
+    const start = chooseStart(value, starts, request, state.output_structure.length + structure.length > 0)
     return checkpoint(
       {
         summary: cutText(`Goal: ${value.task_goal}`, 500),
@@ -69,7 +70,7 @@ export default defineTool({
       },
       {
         task_goals: value.task_goal,
-        ...(state.scenario === '' && { scenario: scenarioNamed(value, scenarios) }),
+        ...(state.scenario === '' && { scenario: chooseScenario(value, scenarios) }),
         ...(style !== '' && { output_style: style }),
         ...(structure.length > 0 && { output_structure: structure }),
       },
@@ -81,8 +82,8 @@ export default defineTool({
 const isShort = (prompt: string): boolean =>
   prompt.length <= 2 * shortPrompt && [...prompt].length <= shortPrompt
 
-/** What the turn was opened with: names of files, of fields the caller has set, of roles that rules stand in for. */
-const opened = (
+/** What the turn was opened with: names of files, of fields the caller has set, of roles that rules replace. */
+const readOpening = (
   state: Pick<RuntimeState, 'action_history'>,
   name: 'files' | 'given' | 'rules',
 ): readonly Json[] => {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { defineTool } from '../../graph/tool.ts'
-import { userContextOf } from '../../state/user-context.ts'
+import { defineTool } from '../../graph/definitions.ts'
+import { toUserContext } from '../../state/user-context.ts'
 
 /** Fills `user_context` from what the database knows of the user: one fixed method, always run. */
 export default defineTool({
@@ -11,8 +11,9 @@ export default defineTool({
   input: z.strictObject({}),
   reads: [],
   writes: ['user_context'],
+  needs: ['users'],
   async run(_state, { checkpoint, users, run }) {
-    const user_context = userContextOf(await users.profile(run.user_id))
+    const user_context = toUserContext(await users.profile(run.user_id))
     const known = Object.keys(user_context)
     return checkpoint(
       {

@@ -1,13 +1,13 @@
 import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
-import { createLog, createNotes } from '../../../src/cli/log.ts'
-import { open, seal } from '../../../src/infra/secrets/envelope.ts'
+import { createLog, createNoteLog } from '../../../src/cli/log.ts'
+import { openSealedText, sealText } from '../../../src/infra/secrets/envelope.ts'
 import { createMasterKeys } from '../../../src/infra/secrets/master-keys.ts'
-import { secretsInHeaders, shownHeaders, shownUrl } from '../../../src/infra/secrets/redaction.ts'
-import { scrubbedLog, scrubValue } from '../../../src/infra/secrets/scrubbed-log.ts'
+import { listHeaderSecrets, redactHeaders, redactUrl } from '../../../src/infra/secrets/redaction.ts'
+import { createScrubbedLog, scrubValue } from '../../../src/infra/secrets/scrubbed-log.ts'
 import { createScrubber } from '../../../src/infra/secrets/scrubber.ts'
 import { Secret } from '../../../src/infra/secrets/secret.ts'
-import { scrubSettings } from '../../../src/infra/secrets/setting-secrets.ts'
+import { addSettingSecrets } from '../../../src/infra/secrets/setting-secrets.ts'
 import { MasonError } from '../../../src/state/errors.ts'
 import { baseConfig } from '../../support/backend.ts'
 
@@ -59,11 +59,11 @@ const held = new RegExp(
 )
 
 describe('a secret', () => {
-  test('that is opened shows itself to nobody who does not ask', () => {
+  test('that is opened is printed only on request', () => {
     const keys = createMasterKeys(baseConfig.masterKey)
     const place = { purpose: 'secret', vendor_id: 'v', row_id: 'k' } as const
-    const row = seal(canary, place, keys)
-    const secret = open(row, place, keys)
+    const row = sealText(canary, place, keys)
+    const secret = openSealedText(row, place, keys)
     expect(secret.reveal()).toBe(canary)
     const error = new Error(`no ${secret}`, { cause: { secret, row } })
     const shown = [
@@ -91,9 +91,9 @@ describe('a secret', () => {
     },
   )
 
-  test('is in no note of a command', () => {
+  test('is in no recorded command', () => {
     const notes: string[] = []
-    const log = createNotes('debug', (line) => notes.push(line), scrubber)
+    const log = createNoteLog('debug', (line) => notes.push(line), scrubber)
     for (const data of records()) log.warn(data, canary)
     expect(notes).toHaveLength(records().length)
     expect(notes.join()).not.toMatch(held)
@@ -102,7 +102,7 @@ describe('a secret', () => {
   test('does not reach the log behind a scrubbed one', () => {
     const seen: unknown[] = []
     const take = (data: unknown, message: string): void => void seen.push(data, message)
-    const log = scrubbedLog({ debug: take, info: take, warn: take, error: take }, scrubber)
+    const log = createScrubbedLog({ debug: take, info: take, warn: take, error: take }, scrubber)
     for (const level of ['debug', 'info', 'warn', 'error'] as const)
       for (const data of records()) log[level](data, `at ${canary}`)
     expect(inspect(seen, { depth: 20, showHidden: true })).not.toMatch(held)
@@ -146,7 +146,7 @@ describe('what may be kept of a request', () => {
       'x-ratelimit-remaining-tokens': '12',
       'x-request-id': `for ${canary}`,
     }
-    expect(shownHeaders(Object.entries(headers), scrubber)).toEqual({
+    expect(redactHeaders(Object.entries(headers), scrubber)).toEqual({
       Authorization: '[redacted]',
       'x-api-key': '[redacted]',
       Cookie: '[redacted]',
@@ -154,21 +154,21 @@ describe('what may be kept of a request', () => {
       'x-ratelimit-remaining-tokens': '12',
       'x-request-id': 'for [secret]',
     })
-    expect(shownHeaders(new Headers({ 'x-goog-api-key': 'k' }), scrubber)).toEqual({
+    expect(redactHeaders(new Headers({ 'x-goog-api-key': 'k' }), scrubber)).toEqual({
       'x-goog-api-key': '[redacted]',
     })
   })
 
-  test('is an address without who, and without what is asked', () => {
-    expect(shownUrl(`https://u:p@h:1/v1/${encodeURIComponent(canary)}?key=abc&alt=sse#x`, scrubber)).toBe(
+  test('is an address without user and query', () => {
+    expect(redactUrl(`https://u:p@h:1/v1/${encodeURIComponent(canary)}?key=abc&alt=sse#x`, scrubber)).toBe(
       'https://h:1/v1/[secret]?key=[redacted]&alt=[redacted]',
     )
-    expect(shownUrl('nonsense', scrubber)).toBe('[redacted]')
+    expect(redactUrl('nonsense', scrubber)).toBe('[redacted]')
   })
 
   test('is nothing of what an endpoint adds by itself, other than schemes and the place of the key', () => {
     expect(
-      secretsInHeaders({
+      listHeaderSecrets({
         Authorization: 'Bearer abcdefgh',
         'X-Key': '{{key}}',
         'X-Pair': 'tenant-7:{{key}}',
@@ -178,9 +178,9 @@ describe('what may be kept of a request', () => {
   })
 })
 
-test('the secrets of the settings are taken out, passwords also as they are sent', () => {
+test('the secrets of the settings are removed, passwords also as they are sent', () => {
   const known = createScrubber()
-  scrubSettings(
+  addSettingSecrets(
     {
       ...baseConfig,
       adminToken: 'admin-canary',
@@ -195,7 +195,7 @@ test('the secrets of the settings are taken out, passwords also as they are sent
   const text = `admin-canary previous-canary pass%2Fcanary pass/canary redis-canary sk-canary client-canary ${baseConfig.masterKey}`
   expect(known.text(text)).toBe('[secret] [secret] [secret] [secret] [secret] [secret] [secret] [secret]')
   const plain = createScrubber()
-  scrubSettings(
+  addSettingSecrets(
     { ...baseConfig, database: { kind: 'postgres', url: 'postgres://mason1:mason1@h' }, redisUrl: null },
     plain,
   )

@@ -2,7 +2,11 @@ import { link, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/p
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { beginRotation, endRotation, openMasterKeys } from '../../../src/infra/secrets/master-key-files.ts'
+import {
+  beginKeyRotation,
+  endKeyRotation,
+  openMasterKeys,
+} from '../../../src/infra/secrets/master-key-files.ts'
 
 let dataDir: string
 beforeEach(async () => {
@@ -23,20 +27,20 @@ const [one, two] = [1, 2].map((byte) => Buffer.alloc(32, byte).toString('base64'
 describe('the master key in a data folder', () => {
   test('is followed by a new one, the one before readable until the end', async () => {
     const first = await nameNow()
-    expect(await beginRotation(dataDir)).toEqual({ resumed: false })
+    expect(await beginKeyRotation(dataDir)).toEqual({ resumed: false })
     const second = await nameNow()
     expect(second).not.toBe(first)
     expect(await canRead(first)).toBe(true)
     expect((await readdir(dataDir)).sort()).toEqual(['master-key', 'master-key.previous'])
     for (const name of await readdir(dataDir))
       expect((await stat(join(dataDir, name))).mode & 0o777).toBe(0o600)
-    await endRotation(dataDir)
+    await endKeyRotation(dataDir)
     expect([await nameNow(), await canRead(first)]).toEqual([second, false])
     expect(await readdir(dataDir)).toEqual(['master-key'])
-    await endRotation(dataDir)
+    await endKeyRotation(dataDir)
   })
 
-  test('is never lost by a rotation that was cut off, which is gone on with', async () => {
+  test('is never lost by an interrupted rotation, which is resumed', async () => {
     const first = await nameNow()
     // after the first step
     await link(join(dataDir, 'master-key'), join(dataDir, 'master-key.previous'))
@@ -44,12 +48,12 @@ describe('the master key in a data folder', () => {
     // before the draft of the second took its place
     await writeFile(join(dataDir, 'master-key.77.draft'), 'half')
     expect(await nameNow()).toBe(first)
-    expect(await beginRotation(dataDir)).toEqual({ resumed: false })
+    expect(await beginKeyRotation(dataDir)).toEqual({ resumed: false })
     const second = await nameNow()
     expect([second === first, await canRead(first)]).toEqual([false, true])
     // after the second, any number of times
     for (let again = 0; again < 3; again++) {
-      expect(await beginRotation(dataDir)).toEqual({ resumed: true })
+      expect(await beginKeyRotation(dataDir)).toEqual({ resumed: true })
       expect([await nameNow(), await canRead(first)]).toEqual([second, true])
     }
   })
@@ -64,7 +68,7 @@ describe('the master key in a data folder', () => {
     expect(await readFile(join(dataDir, 'master-key'), 'utf8')).toBe(text)
   })
 
-  test('that is damaged is told of, the previous one too', async () => {
+  test('that is damaged is reported, the previous one too', async () => {
     await writeFile(join(dataDir, 'master-key.previous'), 'half')
     await expect(openMasterKeys(configOf())).rejects.toMatchObject({
       code: 'invalid_settings',

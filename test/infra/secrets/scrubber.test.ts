@@ -25,7 +25,7 @@ const forms: [name: string, of: (secret: string, before: string) => string][] = 
 ]
 
 describe('the scrubber', () => {
-  test.each(forms)('takes a secret out %s', (_name, of) => {
+  test.each(forms)('removes a secret %s', (_name, of) => {
     fc.assert(
       fc.property(visible, fc.string({ maxLength: 20 }), (secret, before) => {
         const clean = knowing(secret).text(of(secret, before))
@@ -36,7 +36,7 @@ describe('the scrubber', () => {
     )
   })
 
-  test('takes a secret out of what is base64 as a whole, wherever in it', () => {
+  test('removes a secret from base64 text, wherever it is', () => {
     const secret = 'sk-canary/+?0123456789'
     for (const before of ['', 'u', 'us', 'user:'])
       for (const encoding of ['base64', 'base64url'] as const) {
@@ -55,7 +55,7 @@ describe('the scrubber', () => {
     expect(scrubber.text('abcdefghijkl')).toBe('[secret]')
   })
 
-  test('takes out the beginning of a secret where the text was cut off', () => {
+  test('removes the beginning of a secret where the text was cut off', () => {
     const scrubber = knowing('sk-nightjar-0123456789', 'sk-nightowl-0123456789')
     for (let length = 6; length < 22; length++)
       for (const end of ['', '…', '… (model x)', '... and so on'])

@@ -93,8 +93,9 @@ const stream = async (
     let sent = 0
     for (; sent < bytes.length && !response.destroyed; sent++)
       await send(response, bytes.subarray(sent, sent + 1))
-    // a client that hangs up before the end was told nothing
-    if (sent === bytes.length) request.told = events.findLast(({ usage }) => usage !== null)?.usage ?? null
+    // a client that disconnects before the end received nothing
+    if (sent === bytes.length)
+      request.reportedUsage = events.findLast(({ usage }) => usage !== null)?.usage ?? null
   }
   const whole = fault === 'split_utf8' ? [] : events
   const isCut = fault === 'cut' || fault === 'cut_after_usage'
@@ -102,7 +103,7 @@ const stream = async (
   for (const { text, usage } of early ? whole.slice(0, 2) : whole) {
     if (response.destroyed) break
     await send(response, text)
-    request.told = usage ?? request.told
+    request.reportedUsage = usage ?? request.reportedUsage
   }
   if (fault === 'stall_after_first_chunk' || fault === 'never_closes') return
   if (isCut) response.socket?.destroy()
@@ -126,7 +127,7 @@ export const answer = async (
   }
   if (body.stream !== true || reply.fault === 'plain_json') {
     const completion = completionOf(reply, context)
-    request.told = usageIn(completion)
+    request.reportedUsage = usageIn(completion)
     return sendJson(response, 200, completion)
   }
   const events = chunksOf(reply, context).map(event)

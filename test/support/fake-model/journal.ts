@@ -41,7 +41,7 @@ export const createJournal = (): Journal => {
         headers,
         nth: all(role).length + 1,
         atMs: performance.now(),
-        told: null,
+        reportedUsage: null,
       }
       requests.push(request)
       news.dispatchEvent(new Event('request'))

@@ -82,12 +82,12 @@ export type FakeRequest = {
   /** Monotonic milliseconds. */
   atMs: number
   /** The last usage that left with the reply; null when none did. */
-  told: Usage | null
+  reportedUsage: Usage | null
 }
 
 /** Decides each answer in process. Undefined stands for the built-in answer. */
-export type FakeBrain = (request: FakeRequest) => FakeReply | undefined | Promise<FakeReply | undefined>
+export type FakeResponder = (request: FakeRequest) => FakeReply | undefined | Promise<FakeReply | undefined>
 
 /** Answers by role, in order; the last one repeats. `*` stands for roles that are not named. */
 export type FakeSteps = Record<string, readonly FakeReply[]>
-export type FakeScript = FakeBrain | FakeSteps
+export type FakeScript = FakeResponder | FakeSteps

@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { defineTool } from '../../../src/graph/tool.ts'
+import { readCallInput } from '../../../src/graph/call-drafts.ts'
+import { defineTool } from '../../../src/graph/definitions.ts'
 import { MasonError } from '../../../src/state/errors.ts'
-import { callInput } from '../../../src/tools/call-draft.ts'
 
 /** Where a gate tool knocks, and as what. `url` is the test's own server. */
 export const gateInput = z.strictObject({ url: z.string(), key: z.string() })
@@ -25,7 +25,7 @@ export const callGate = async (
 }
 
 /** A pure tool that does nothing but knock. */
-export const lookTool = (name: string) =>
+export const createReadTool = (name: string) =>
   defineTool({
     name,
     description: 'Knocks at the gate of a test',
@@ -35,7 +35,7 @@ export const lookTool = (name: string) =>
     reads: [],
     writes: [],
     async run(_state, context, signal) {
-      const input = callInput(context)
+      const input = readCallInput(context)
       const text = await callGate(input, { tool: name, run: context.run.run_id }, signal)
       return context.checkpoint({ summary: `Passed ${input.key}`, result: { text } })
     },

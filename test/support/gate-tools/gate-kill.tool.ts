@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { defineTool } from '../../../src/graph/tool.ts'
+import { defineTool } from '../../../src/graph/definitions.ts'
 
 /** Kills the process it runs in, as a tool that eats all memory would. */
 export default defineTool({

@@ -1,3 +1,3 @@
-import { lookTool } from './call-gate.ts'
+import { createReadTool } from './call-gate.ts'
 
-export default lookTool('gate_read')
+export default createReadTool('gate_read')

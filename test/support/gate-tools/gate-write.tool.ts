@@ -1,5 +1,5 @@
-import { defineTool } from '../../../src/graph/tool.ts'
-import { callInput } from '../../../src/tools/call-draft.ts'
+import { readCallInput } from '../../../src/graph/call-drafts.ts'
+import { defineTool } from '../../../src/graph/definitions.ts'
 import { callGate, gateInput } from './call-gate.ts'
 
 /** Changes something outside: the gate's ledger, under the key of the effect. */
@@ -11,7 +11,7 @@ export default defineTool({
   reads: [],
   writes: [],
   async run(_state, context) {
-    const input = callInput(context)
+    const input = readCallInput(context)
     const text = await context.effect({
       class: 'keyed',
       windowMs: 3_600_000,

@@ -1,0 +1,63 @@
+import type { ErrorCode } from '../../src/state/errors.ts'
+import { openaiError } from '../../test/support/fake-model/answer.ts'
+import type { FakeFault } from '../../test/support/fake-model/types.ts'
+
+/** A fault of a model server. `code`: with what a run fails whose last request met it; null where a reply came through. */
+type BadModel = { name: string; fault: FakeFault; code: ErrorCode | null }
+
+const page = { 'content-type': 'text/html' }
+const named = (fault: Extract<FakeFault, string>, code: ErrorCode | null): BadModel => ({
+  name: fault,
+  fault,
+  code,
+})
+
+/** The 24 faults: those of the wire, and four refusals. */
+export const badModels: readonly BadModel[] = [
+  named('stall_headers', 'model_timeout'),
+  named('stall_body', 'model_timeout'),
+  named('stall_after_first_chunk', 'model_timeout'),
+  named('cut', 'model_unavailable'),
+  named('cut_after_usage', 'model_unavailable'),
+  named('reset', 'model_unavailable'),
+  named('garbage', 'model_bad_reply'),
+  named('garbage_sse', 'model_bad_reply'),
+  named('no_choices', 'model_bad_reply'),
+  named('end_without_finish', 'model_unavailable'),
+  named('no_usage', null),
+  named('cumulative_usage', null),
+  named('split_utf8', null),
+  named('duplicate_tool_ids', null),
+  named('missing_tool_ids', null),
+  named('bad_json_arguments', 'bad_tool_call'),
+  named('huge_line', null),
+  named('nul_and_surrogates', null),
+  named('plain_json', null),
+  named('never_closes', null),
+  { name: '429', fault: { status: 429, headers: { 'retry-after-ms': '20' } }, code: 'model_rate_limited' },
+  {
+    name: '503',
+    fault: { status: 503, body: '<html>Bad gateway</html>', headers: page },
+    code: 'model_unavailable',
+  },
+  {
+    name: '400',
+    fault: { status: 400, body: openaiError('too long', 'invalid_request_error', 'context_length_exceeded') },
+    code: 'model_context_too_long',
+  },
+  {
+    name: 'error in a 200',
+    fault: { status: 200, body: openaiError('overloaded', 'server_error') },
+    code: 'model_unavailable',
+  },
+]
+
+/** Words of the remedy that a failure's message has to name. */
+export const remedies: Partial<Record<ErrorCode, RegExp>> = {
+  model_timeout: /run again, or give the model more time/,
+  model_unavailable: /check OPENAI_BASE_URL and that the server is up/,
+  model_bad_reply: /OPENAI_BASE_URL is the address of an OpenAI-compatible API/,
+  model_rate_limited: /wait and run again/,
+  model_context_too_long: /shorten the prompt/,
+  bad_tool_call: /another model may serve better/,
+}

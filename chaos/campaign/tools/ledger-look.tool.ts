@@ -1,0 +1,3 @@
+import { createLookTool } from './call-ledger.ts'
+
+export default createLookTool()

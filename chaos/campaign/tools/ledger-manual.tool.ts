@@ -1,0 +1,3 @@
+import { createEffectTool } from './call-ledger.ts'
+
+export default createEffectTool('manual')

@@ -1,0 +1,167 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Config } from '../../src/infra/config/config.ts'
+import { openServers, type Servers } from '../faults/servers.ts'
+import { TcpProxy } from '../faults/tcp-proxy.ts'
+import { openHttpClient } from '../fleet/http-client.ts'
+import { type Member, openProcesses, type Processes } from './processes.ts'
+import { buildProgram } from './program.ts'
+import type { Order, WorkerLine, WorkerTask } from './worker-process.ts'
+
+export const leaseMs = 2000
+
+/** What a worker held of a run when it let go of it. */
+export type Held = Extract<WorkerLine, { event: 'left' }>
+
+/** Private servers behind proxies, the ledger, and the processes on them. */
+export type World = AsyncDisposable & {
+  folder: string
+  servers: Servers
+  /** Between the processes and the servers. */
+  proxies: { postgres: TcpProxy; redis: TcpProxy }
+  processes: Processes
+  /** Everything workers reported of runs they released. */
+  held: Held[]
+  ledger: { url: string; file: string }
+  startWorker(options?: WorkerOptions): Member
+  startApi(): Member
+  /** Where the API listens, whichever process that is. */
+  apiUrl: string
+  /** Whether an effect is in the ledger. */
+  hasDone(key: string): Promise<boolean>
+  /** Leaves the logs and the ledger behind when the world closes, for a person to read. */
+  keep(): void
+}
+
+export type WorkerOptions = {
+  concurrency?: number
+  /** Seconds its wall clock is ahead; needs faketime. */
+  skewSeconds?: number
+  crashAt?: string
+  order?: Order
+}
+
+/** For LD_PRELOAD, where Debian's package `faketime` puts it. */
+export const faketimeLibrary = '/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1'
+
+export const openWorld = async (seed: number, parent?: string): Promise<World> => {
+  const folder = await mkdtemp(join(tmpdir(), 'mason-campaign-'))
+  const closers: (() => PromiseLike<unknown>)[] = []
+  let isKept = false
+  const close = async (): Promise<void> => {
+    for (const closer of closers.reverse()) await closer()
+    await rm(join(folder, 'program'), { recursive: true, force: true })
+    if (!isKept) await rm(folder, { recursive: true, force: true })
+  }
+  try {
+    const programOf = await buildProgram(join(folder, 'program'))
+    const servers = await openServers(parent)
+    closers.push(() => servers[Symbol.asyncDispose]())
+    const proxies = { postgres: new TcpProxy(servers.postgres.url), redis: new TcpProxy(servers.redis.url) }
+    for (const proxy of Object.values(proxies)) {
+      await proxy.open()
+      closers.push(() => proxy.down())
+    }
+    const processes = openProcesses(join(folder, 'logs'))
+    closers.push(() => processes[Symbol.asyncDispose]())
+    const file = join(folder, 'ledger.jsonl')
+    const ledgerProcess = processes.start('ledger', [
+      programOf('chaos/campaign/ledger-process.ts'),
+      file,
+      String(seed),
+    ])
+    const url = await ledgerProcess.waitForLine(() => true)
+    if (url === null) throw new Error('the ledger did not start')
+    const http = openHttpClient(url)
+    closers.push(async () => http[Symbol.dispose]())
+    const held: Held[] = []
+    const config: Config = {
+      http: { port: 0, host: '127.0.0.1' },
+      database: { kind: 'postgres', url: proxies.postgres.url },
+      redisUrl: proxies.redis.url,
+      auth: 'off',
+      adminToken: null,
+      masterKey: null,
+      previousMasterKeys: [],
+      openai: null,
+      leaseMs,
+      filesRoot: null,
+      storage: {},
+      retention: { blobsDays: 7, rejectedJobsDays: 30 },
+      concurrency: 4,
+      logLevel: 'warn',
+      otlpEndpoint: null,
+      client: { url: null, token: null },
+    }
+    const port = await freePort()
+    return {
+      folder,
+      servers,
+      proxies,
+      processes,
+      held,
+      ledger: { url, file },
+      apiUrl: `http://127.0.0.1:${port}`,
+      startWorker({ concurrency = 4, skewSeconds = 0, crashAt, order } = {}) {
+        const task: WorkerTask = {
+          config: { ...config, concurrency },
+          ledgerUrl: url,
+          crashAt: crashAt ?? null,
+          order: order ?? null,
+        }
+        return processes.start(
+          'worker',
+          [programOf('chaos/campaign/worker-process.ts'), JSON.stringify(task)],
+          {
+            env: skewSeconds === 0 ? {} : skewed(skewSeconds),
+            onLine(line) {
+              const report = JSON.parse(line) as WorkerLine
+              if (report.event === 'left') held.push(report)
+            },
+          },
+        )
+      },
+      startApi: () =>
+        processes.start('api', [programOf('src/cli.ts'), 'serve', '--role', 'api'], {
+          env: {
+            DATABASE_URL: proxies.postgres.url,
+            REDIS_URL: proxies.redis.url,
+            PORT: String(port),
+            MASON_AUTH: 'off',
+            MASON_MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
+            LOG_LEVEL: 'error',
+            NO_COLOR: '1',
+          },
+        }),
+      hasDone: async (key) => (await http.get(`/deeds?key=${key}`)).body !== '',
+      keep() {
+        isKept = true
+      },
+      [Symbol.asyncDispose]: close,
+    }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+const skewed = (seconds: number): Record<string, string> => ({
+  LD_PRELOAD: faketimeLibrary,
+  FAKETIME: `${seconds > 0 ? '+' : '-'}${Math.abs(seconds)}s`,
+  // deadlines are kept by the monotonic clock, which no administrator sets
+  FAKETIME_DONT_FAKE_MONOTONIC: '1',
+})
+
+/** Below the range of outgoing connections, so that none takes it while its process is down. */
+const freePort = async (): Promise<number> => {
+  const port = 20_000 + Math.floor(Math.random() * 12_000)
+  const server = createServer()
+  const isFree = await new Promise<boolean>((resolve) => {
+    server.once('error', () => resolve(false)).listen(port, '127.0.0.1', () => resolve(true))
+  })
+  if (!isFree) return freePort()
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}

@@ -1,0 +1,35 @@
+import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { migratePostgres } from '../../src/infra/database/postgres.ts'
+import { PostgresServer } from './postgres-server.ts'
+import { RedisServer } from './redis-server.ts'
+import { run } from './run.ts'
+
+const script = fileURLToPath(new URL('../../.ci/services.sh', import.meta.url))
+
+/** Private servers that a campaign may kill, freeze and flush as it likes, with a migrated database. */
+export type Servers = AsyncDisposable & { folder: string; postgres: PostgresServer; redis: RedisServer }
+
+/** `parent`: where the data goes, the system's temporary folder if absent. */
+export const openServers = async (parent = tmpdir()): Promise<Servers> => {
+  const folder = await mkdtemp(join(parent, 'mason-chaos-'))
+  await chmod(folder, 0o711)
+  const close = async (): Promise<void> => {
+    await run('bash', [script, 'stop', folder])
+    await rm(folder, { recursive: true, force: true, maxRetries: 5 })
+  }
+  try {
+    await run('bash', [script, 'start', folder])
+    const settings = await readFile(join(folder, 'env'), 'utf8')
+    const setting = (name: string): string => new RegExp(`export ${name}=(.*)`).exec(settings)?.[1] ?? ''
+    const postgres = new PostgresServer(join(folder, 'pg'), setting('TEST_DATABASE_URL'))
+    await migratePostgres(postgres.url)
+    const redis = new RedisServer(join(folder, 'redis'), setting('TEST_REDIS_URL'))
+    return { folder, postgres, redis, [Symbol.asyncDispose]: close }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}

@@ -1,0 +1,49 @@
+import { z } from 'zod'
+import { sample } from '../../test/support/fake-model/sample.ts'
+
+/** A route of the API as its own document tells of it, with what a valid call would carry. */
+export type Operation = {
+  method: string
+  /** With `{name}` for what is filled in. */
+  path: string
+  query: string[]
+  headers: string[]
+  /** A body that checks, or null where none is taken. */
+  body: Record<string, unknown> | null
+}
+
+/** The door answers in OpenAI's shape and ignores what it does not know, as its clients expect. */
+const door = /^\/v1\/(chat\/completions|embeddings|models)/
+
+const schema = z.record(z.string(), z.unknown())
+const operationSchema = z.object({
+  parameters: z.array(z.object({ name: z.string(), in: z.enum(['path', 'query', 'header']) })),
+  requestBody: z.object({ content: z.object({ 'application/json': z.object({ schema }) }) }).optional(),
+})
+const documentSchema = z.object({
+  paths: z.record(z.string(), z.record(z.string(), operationSchema)),
+  components: z.object({ schemas: z.record(z.string(), schema) }),
+})
+
+/** Every operation of `/openapi.json`; `fuller` fills in what the smallest body leaves out, by path. */
+export const operationsOf = (
+  document: unknown,
+  fuller: Record<string, Record<string, unknown>>,
+): Operation[] => {
+  const { paths, components } = documentSchema.parse(document)
+  return Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(door.test(path) ? {} : methods).map(([method, { parameters, requestBody }]) => {
+      const named = (place: string): string[] =>
+        parameters.flatMap((parameter) => (parameter.in === place ? [parameter.name] : []))
+      const smallest =
+        requestBody && sample(requestBody.content['application/json'].schema, { components } as never)
+      return {
+        method: method.toUpperCase(),
+        path,
+        query: named('query'),
+        headers: named('header'),
+        body: requestBody ? { ...(smallest as Record<string, unknown>), ...fuller[path] } : null,
+      }
+    }),
+  )
+}

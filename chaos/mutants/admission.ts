@@ -1,0 +1,164 @@
+import { interleaved, type Mutant, testsOf } from './mutant.ts'
+
+const admit = testsOf('test/integration/admit.test.ts')
+const intake = testsOf('test/integration/intake.test.ts')
+const guards = testsOf('test/integration/last-guards.test.ts')
+const input = testsOf('test/integration/input.test.ts')
+const file = 'src/engine/runs/admission.ts'
+
+/** Guards on the way in: of submitted runs, of queue jobs, of answers and cancels. */
+export const admissionMutants: readonly Mutant[] = [
+  {
+    name: 'idempotency key kept with the run',
+    file,
+    edits: [{ from: 'WHERE a.key IS NOT NULL ORDER BY', to: 'WHERE false ORDER BY' }],
+    why: 'a request that is sent again becomes a second run',
+    caughtBy: [
+      ...admit('one key and the same body, in whatever order of its fields, gives the same run'),
+      interleaved,
+    ],
+  },
+  {
+    name: 'idempotency key looked up in the statement that admits',
+    file,
+    edits: [{ from: 'i.route = a.route AND i.key = a.key', to: 'i.route = a.route AND i.key IS NULL' }],
+    why: 'a request that is sent again is answered with a fault',
+    caughtBy: [
+      ...admit('one key and the same body, in whatever order of its fields, gives the same run'),
+      interleaved,
+    ],
+  },
+  {
+    name: 'idempotency key: the loser of a race is given the winner',
+    file,
+    edits: [{ from: "const uniqueViolation = '23505'", to: "const uniqueViolation = 'none'" }],
+    why: 'of two equal requests at one moment one is answered with a fault',
+    caughtBy: guards(
+      'two at the same moment the second of two requests with one key waits for the first and is given its run',
+    ),
+  },
+  {
+    name: 'idempotency key unique in the table',
+    file: 'migrations/0001_spine.sql',
+    edits: [{ from: ',\n  PRIMARY KEY (tenant, route, key)', to: '' }],
+    why: 'two equal requests at one moment become two runs',
+    caughtBy: guards(
+      'two at the same moment the second of two requests with one key waits for the first and is given its run',
+    ),
+  },
+  {
+    name: 'request hash compared',
+    file,
+    edits: [{ from: 'row.request_hash === candidate.hash', to: 'row.request_hash !== null' }],
+    why: 'another request under the same key is answered with the wrong run',
+    caughtBy: [...admit('one key and another body is a conflict, and leaves nothing'), interleaved],
+  },
+  {
+    name: 'session of its user only',
+    file,
+    edits: [{ from: 'WHERE s.user_id = EXCLUDED.user_id', to: '' }],
+    why: "a user's run reads another user's session",
+    caughtBy: admit('sessions of another user are refused, and no turn is used up'),
+  },
+  {
+    name: 'outbox: wake-up in admission',
+    file,
+    edits: [
+      {
+        from: 'SELECT $1, run_id, run_at FROM run\n',
+        to: 'SELECT $1, run_id, run_at FROM run WHERE false\n',
+      },
+    ],
+    why: 'a run that was accepted while the queue was down waits for the reconciler',
+    caughtBy: [
+      ...admit('one key sent 20 times at once makes one run, with one turn, one wake-up and one session'),
+      interleaved,
+    ],
+  },
+  {
+    name: 'job id is the idempotency key',
+    file: 'src/engine/runs/intake.ts',
+    edits: [
+      {
+        from: 'await admit(businessId, request, job.id)',
+        to: 'await admit(businessId, request, crypto.randomUUID())',
+      },
+    ],
+    why: 'a job that BullMQ delivers twice becomes two runs',
+    caughtBy: intake('a job on the public queue sent again under its id is the same run'),
+  },
+  {
+    name: 'intake: a job that met a fault that passes comes again',
+    file: 'src/engine/runs/intake.ts',
+    edits: [
+      { from: "if (isMasonError(error, 'database_unavailable', 'too_many_requests')) throw error", to: '' },
+    ],
+    why: 'a job is rejected because the database was away for a moment',
+    caughtBy: intake(
+      'the intake lets a job come again while the database is away or the business is full, however often',
+    ),
+  },
+  {
+    name: 'answer: only to an open question of a waiting run',
+    file: 'src/engine/runs/input-answers.ts',
+    edits: [
+      { from: "AND r.run_id = $2 AND r.status = 'input_required'", to: 'AND r.run_id = $2' },
+      { from: 'AND i.request_id = $3 AND i.answered_at IS NULL)', to: 'AND i.request_id = $3)' },
+    ],
+    why: 'a second answer queues a run that is at work',
+    caughtBy: input('an answer counts once, also when ten come at the same moment'),
+  },
+  {
+    name: 'answer: not to a question that has expired',
+    file: 'src/engine/runs/input-answers.ts',
+    edits: [{ from: 'if (row.answered || row.expired)', to: 'if (row.answered)' }],
+    why: 'an answer is taken after the run went on without it',
+    caughtBy: [
+      ...input(
+        'a question without an answer expires: the run goes on with an error as its result, and a late answer is refused',
+      ),
+      interleaved,
+    ],
+  },
+  {
+    name: 'outbox: wake-up with the answer',
+    file: 'src/engine/runs/input-answers.ts',
+    edits: [
+      {
+        from: 'wake_up AS (INSERT INTO outbox (tenant, run_id) SELECT $1, run_id FROM run)',
+        to: 'wake_up AS (SELECT)',
+      },
+    ],
+    why: 'an answered run waits for the reconciler',
+    caughtBy: [interleaved],
+  },
+  {
+    name: 'expiry: only of questions still waited for',
+    file: 'src/engine/runs/input-answers.ts',
+    edits: [
+      {
+        from: "i.expires_at <= clock_timestamp() AND r.status = 'input_required'",
+        to: 'i.expires_at <= clock_timestamp()',
+      },
+      {
+        from: "AND r.run_id = late.run_id AND r.status = 'input_required' RETURNING",
+        to: 'AND r.run_id = late.run_id RETURNING',
+      },
+      { from: 'WHERE i.answered_at IS NULL AND i.expires_at', to: 'WHERE i.expires_at' },
+    ],
+    why: 'a run that has ended is queued again',
+    caughtBy: [interleaved],
+  },
+  {
+    name: 'cancel: not of a run that has ended',
+    file: 'src/engine/runs/settlement.ts',
+    edits: [{ from: "AND status IN ('queued', 'running', 'input_required') RETURNING", to: 'RETURNING' }],
+    why: 'a run that has completed says that it is to be cancelled',
+    caughtBy: [
+      ...testsOf('test/integration/cancel.test.ts')(
+        'cancelling is refused for a run that has completed, and for one that is not there',
+      ),
+      interleaved,
+    ],
+  },
+]

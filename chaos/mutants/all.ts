@@ -1,0 +1,15 @@
+import { admissionMutants } from './admission.ts'
+import { claimMutants } from './claims.ts'
+import { effectMutants } from './effects.ts'
+import { logMutants } from './log.ts'
+import type { Mutant } from './mutant.ts'
+import { releaseMutants } from './release.ts'
+
+/** Every guard that must be missed when it is gone. */
+export const mutants: readonly Mutant[] = [
+  ...admissionMutants,
+  ...logMutants,
+  ...claimMutants,
+  ...releaseMutants,
+  ...effectMutants,
+]

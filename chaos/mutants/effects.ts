@@ -1,0 +1,218 @@
+import { interleaved, type Mutant, testsOf } from './mutant.ts'
+
+const effects = testsOf('test/integration/effects.test.ts')
+const guards = testsOf('test/integration/last-guards.test.ts')
+const act = testsOf('test/graph/act.test.ts')
+const egress = testsOf('test/infra/egress/egress.test.ts')
+const walk = testsOf('test/graph/walk.test.ts')
+const route = testsOf('test/graph/route.test.ts')
+const stops = testsOf('test/graph/stops.test.ts')
+const file = 'src/engine/runs/effects.ts'
+
+/** Guards of what a run does: decide before acting, and each side effect at most once. */
+export const effectMutants: readonly Mutant[] = [
+  {
+    name: 'epoch in effect writes',
+    file,
+    edits: [{ from: 'AND epoch = $3', to: 'AND $3::int > 0' }],
+    why: 'a worker that was frozen sends beside the one that has the run now',
+    caughtBy: [interleaved, ...effects('a worker that has lost the run neither writes an intent nor sends')],
+  },
+  {
+    name: 'status in effect writes',
+    file,
+    edits: [{ from: "AND status = 'running' FOR SHARE", to: 'FOR SHARE' }],
+    why: 'a run that was parked or handed back still acts',
+    caughtBy: guards('a worker that has handed its run back neither writes an intent nor sends'),
+  },
+  {
+    name: 'effect writes exclude a claim at the same moment',
+    file,
+    edits: [{ from: ' FOR SHARE)', to: ')' }],
+    why: 'a send is allowed beside a claim that commits at that moment',
+    caughtBy: guards(
+      'two at the same moment a side effect at the moment of a take-over waits for it and is refused',
+    ),
+  },
+  {
+    name: 'stored bytes are sent',
+    file,
+    edits: [{ from: 'Buffer.from(effect.request)', to: 'Buffer.from(request.request)' }],
+    why: 'other bytes go out under the key of the first ones',
+    caughtBy: [
+      interleaved,
+      ...effects(
+        'a worker that takes over and finds it sent sends the stored bytes again under the same key, to a provider that knows keys',
+      ),
+    ],
+  },
+  {
+    name: '`sent` before the call',
+    file,
+    edits: [
+      {
+        from: 'if (!(await queryOne(sql, sentStatement,',
+        to: 'if (false && !(await queryOne(sql, sentStatement,',
+      },
+    ],
+    why: 'a send that left no record is sent again',
+    caughtBy: [
+      interleaved,
+      ...effects('a side effect is written down as intent, then as sent, before anything leaves'),
+    ],
+  },
+  {
+    name: 'what has succeeded is not done again',
+    file,
+    edits: [{ from: "if (effect.status === 'succeeded')", to: "if (effect.status === ('never' as string))" }],
+    why: 'a call that goes through twice loses its response',
+    caughtBy: effects('a side effect that has succeeded is returned and not done again'),
+  },
+  {
+    name: 'idempotency window of a keyed provider',
+    file,
+    edits: [{ from: 'safeWindowShare * (request.windowMs ?? 0)', to: 'Number.POSITIVE_INFINITY' }],
+    why: 'the provider has forgotten the key and acts a second time',
+    caughtBy: effects(
+      'a worker that takes over and finds it sent does not once four fifths of the time the provider keeps keys are over',
+    ),
+  },
+  {
+    name: 'look up before sending again',
+    file,
+    edits: [
+      {
+        from: 'const response = await decision.lookup(effectId, signal)',
+        to: 'const response: string | null = null as string | null',
+      },
+    ],
+    why: 'a provider without keys acts a second time',
+    caughtBy: [
+      interleaved,
+      ...effects(
+        'a worker that takes over and finds it sent looks it up first where that can be done, and does not send what was done',
+      ),
+    ],
+  },
+  {
+    name: 'the lease is looked at between look-up and send',
+    file,
+    edits: [{ from: '    checkLease()\n', to: '' }],
+    why: 'a process that was frozen during the look-up sends beside its successor',
+    caughtBy: effects(
+      'a worker that takes over and finds it sent does not send what it looked up under a lease that is over',
+    ),
+  },
+  {
+    name: 'the lease is looked at before the first byte',
+    file,
+    edits: [
+      { from: 'send(stored, effectId, checkLease, signal)', to: 'send(stored, effectId, () => {}, signal)' },
+    ],
+    why: 'a process that was frozen while it connected sends beside its successor',
+    caughtBy: effects(
+      'a worker that takes over and finds it sent gets a last check of its lease, for the moment before the first byte',
+    ),
+  },
+  {
+    name: 'nothing is sent after a last look that throws',
+    file: 'src/infra/egress/response.ts',
+    edits: [{ from: '          beforeSend()\n', to: '' }],
+    why: 'a process that was frozen while it connected sends beside its successor',
+    caughtBy: egress(
+      'requests ask once more in the moment before the first byte, and send nothing where that throws',
+    ),
+  },
+  {
+    name: 'unknown is for a person',
+    file,
+    edits: [{ from: "!request.lookup) return 'unknown'", to: "!request.lookup) return 'send'" }],
+    why: 'a provider that can neither dedupe nor tell acts a second time',
+    caughtBy: [
+      interleaved,
+      ...effects(
+        'a worker that takes over and finds it sent leaves it to a person when the provider offers neither keys nor a look-up',
+      ),
+    ],
+  },
+  {
+    name: 'sent again only on the word of a person',
+    file,
+    edits: [{ from: "effect.status === 'unknown' && resend", to: "effect.status === 'unknown'" }],
+    why: 'what stays unknown is sent again by itself',
+    caughtBy: effects(
+      'a worker that takes over and finds it sent does not once four fifths of the time the provider keeps keys are over',
+    ),
+  },
+  {
+    name: 'one key for each call',
+    file,
+    edits: [{ from: 'call.index}`)', to: 'call.plan_seq}`)' }],
+    why: 'of two calls in one plan only the first is done',
+    caughtBy: effects('a side effect of each call has its own key, which stays the same'),
+  },
+  {
+    name: 'the word of a person that it took place counts',
+    file: 'src/graph/call-effect.ts',
+    edits: [{ from: 'if (answer.answer === didNotOption)', to: 'if (answer.answer !== null)' }],
+    why: 'what took place is done again',
+    caughtBy: act(
+      'a side effect of a call that stays unknown is asked of a person, and is not sent again when it took place',
+    ),
+  },
+  {
+    name: 'stored arguments: a take-over goes on with the plan that stands',
+    file: 'src/graph/route.ts',
+    edits: [
+      {
+        from: 'if (pending.length > 0) {',
+        to: "if (entering && pending.length > 0) return [{ node: 'planner', call: null }]\n  if (pending.length > 0) {",
+      },
+    ],
+    why: 'the model decides a second time, otherwise, and both are done',
+    caughtBy: [
+      ...walk(
+        'a run of the graph that is taken over after any action ends the same, and no call has two actions',
+      ),
+      ...testsOf('test/integration/input.test.ts')(
+        'a run that asks a person goes on with the stored call: the planner is not asked again before the answer is its result',
+      ),
+    ],
+  },
+  {
+    name: 'decide before act: no node goes on from an action before it is committed',
+    file: 'src/graph/live-run.ts',
+    edits: [
+      { from: 'await commit(entry, prepared)\n', to: '\n' },
+      {
+        from: 'this.events.onAction(seq)',
+        to: 'await commit(entry, prepared)\n      this.events.onAction(seq)',
+      },
+    ],
+    why: 'a branch beside it acts on a plan that would be unknown after a crash',
+    caughtBy: guards('a live run holds no action, and starts no next step, before it is committed'),
+  },
+  {
+    name: 'only calls without an action are made',
+    file: 'src/graph/route.ts',
+    edits: [{ from: '!fanOut.answers[index]', to: '(entering || !fanOut.answers[index])' }],
+    why: 'a take-over makes calls again that were answered',
+    caughtBy: route('route a run taken over after any action goes on with exactly what has no action yet'),
+  },
+  {
+    name: 'calls that change something come one after the other',
+    file: 'src/graph/route.ts',
+    edits: [{ from: "if (fanOut.block === 'sequential')", to: "if (fanOut.block === ('never' as string))" }],
+    why: 'a later call acts although an earlier one has failed',
+    caughtBy: testsOf('test/integration/graph-tools.test.ts')(
+      'tools calls that change something keep their order, each after the other has its action',
+    ),
+  },
+  {
+    name: 'a fault that was written down ends the run',
+    file: 'src/graph/execute.ts',
+    edits: [{ from: 'run.outcome ??= readRecordedFailure(run.actions)', to: '' }],
+    why: 'a run whose worker died between its fault and its end is said to have completed',
+    caughtBy: stops('a node that fails fails the run the same way when the worker dies before the end'),
+  },
+]

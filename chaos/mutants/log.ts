@@ -1,0 +1,166 @@
+import { interleaved, type Mutant, testsOf } from './mutant.ts'
+
+const append = testsOf('test/integration/append.test.ts')
+const file = 'src/engine/runs/run-log.ts'
+const inAppend = 'const buildAppendStatement '
+const inFinish = 'const finishStatement'
+const migration = 'migrations/0001_spine.sql'
+const schema = testsOf('test/integration/last-guards.test.ts')
+const refused = 'an append is refused under another epoch, at another id, and when the run is not at work'
+
+/** Guards of the log: nothing lost, doubled, changed or written by one who has lost the run. */
+export const logMutants: readonly Mutant[] = [
+  {
+    name: 'epoch in append',
+    file,
+    edits: [{ after: inAppend, from: 'AND epoch = $3', to: '' }],
+    why: 'a worker that was frozen writes into a run that another has',
+    caughtBy: [interleaved, ...append(refused)],
+  },
+  {
+    name: 'epoch in finish',
+    file,
+    edits: [{ after: inFinish, from: 'AND epoch = $3', to: '' }],
+    why: 'a worker that was frozen ends a run that another has',
+    caughtBy: [
+      interleaved,
+      ...append('an append that commits after its lease expired is refused once another worker has the run'),
+    ],
+  },
+  {
+    name: 'next_seq in append',
+    file,
+    edits: [{ after: inAppend, from: 'AND next_seq = $4', to: '' }],
+    why: 'an action gets an id that leaves a gap',
+    caughtBy: append(refused),
+  },
+  {
+    name: 'next_seq in finish',
+    file,
+    edits: [{ after: inFinish, from: 'AND next_seq = $4', to: '' }],
+    why: 'the end gets an id that leaves a gap or is taken',
+    caughtBy: schema('the end of a run is refused at another id than the next'),
+  },
+  {
+    name: 'status in append',
+    file,
+    edits: [{ after: inAppend, from: "AND status = 'running'", to: '' }],
+    why: 'an action comes after the end, or while the run waits',
+    caughtBy: append(refused),
+  },
+  {
+    name: 'attempt_id looked up when an append did nothing',
+    file,
+    edits: [{ from: 'WHERE attempt_id = $1', to: 'WHERE attempt_id = $1 AND false' }],
+    why: 'a commit whose answer was lost counts as a lost lease, and its action is done again',
+    caughtBy: [interleaved, ...append('an append sent twice counts once, also its tokens')],
+  },
+  {
+    name: 'attempt_id unique in the table',
+    file: migration,
+    edits: [{ from: 'attempt_id text NOT NULL UNIQUE', to: 'attempt_id text NOT NULL' }],
+    why: 'the last line against one attempt with two actions',
+    caughtBy: schema('the table of actions refuses a second row of one attempt'),
+  },
+  {
+    name: 'primary key of actions',
+    file: migration,
+    edits: [{ from: ',\n  PRIMARY KEY (tenant, session_id, seq)', to: '' }],
+    why: 'the last line against two actions with one id',
+    caughtBy: schema('the table of actions refuses a second row of one id'),
+  },
+  {
+    name: 'a turn once in its session',
+    file: migration,
+    edits: [{ from: '  UNIQUE (tenant, session_id, turn),\n', to: '' }],
+    why: 'the last line against two runs of one turn',
+    caughtBy: schema('the table of runs refuses a second run of one turn'),
+  },
+  {
+    name: 'actions never change',
+    file: migration,
+    edits: [
+      {
+        from: 'CREATE TRIGGER actions_never_change BEFORE UPDATE ON actions FOR EACH STATEMENT EXECUTE FUNCTION refuse_update();',
+        to: '',
+      },
+    ],
+    why: 'a row of the log is rewritten',
+    caughtBy: testsOf('test/integration/row-security.test.ts')(
+      'actions cannot be changed by the API, the worker or the owner',
+    ),
+  },
+  {
+    name: 'response durable with the action',
+    file,
+    edits: [{ after: inAppend, from: "status = 'sent'\n", to: "status = 'never'\n" }],
+    why: 'a side effect that was answered is sent again after a take-over',
+    caughtBy: [
+      interleaved,
+      ...testsOf('test/integration/effects.test.ts')(
+        'a side effect that has succeeded is returned and not done again',
+      ),
+    ],
+  },
+  {
+    name: 'outbox: wake-up for the next run of the session',
+    file,
+    edits: [{ after: inFinish, from: "r.status = 'queued' ORDER BY", to: "r.status = 'none' ORDER BY" }],
+    why: 'the next turn waits for the reconciler',
+    caughtBy: [
+      interleaved,
+      ...append(
+        'the end of a run sets status, result and time, releases the lease and wakes the next run of its session',
+      ),
+    ],
+  },
+  {
+    name: 'an action undoes the count of claims without one',
+    file,
+    edits: [{ after: inAppend, from: 'stalls = 0, ', to: '' }],
+    why: 'a long run that changes hands often is given up as poison',
+    caughtBy: [
+      interleaved,
+      ...testsOf('test/integration/claim.test.ts')(
+        'claims without an action are counted; an action or a clean hand-back undoes the count',
+      ),
+    ],
+  },
+  {
+    name: 'a statement without an answer is sent again',
+    file: 'src/engine/runs/leases.ts',
+    edits: [{ from: 'if (!isDatabaseUnavailable(error)) throw error', to: 'throw error' }],
+    why: 'one lost connection loses a run to the end of its lease',
+    caughtBy: append('an append goes through when the connection is lost after the statement was done'),
+  },
+  {
+    name: 'a process that was frozen does not act on an answer',
+    file: 'src/engine/runs/leases.ts',
+    edits: [{ from: '        lease.check()', to: '' }],
+    why: 'a worker frozen before it sends would send beside the one that took over',
+    caughtBy: append('an append whose answer comes when the lease is too old to act on gives the run up'),
+  },
+  {
+    name: 'a statement that hangs is given up with the lease',
+    file: 'src/engine/runs/leases.ts',
+    edits: [
+      {
+        from: 'await raceLease(sql.query<Row>(text, values), lease.signal)',
+        to: 'await sql.query<Row>(text, values)',
+      },
+    ],
+    why: 'a worker whose connection hangs keeps its place for ever',
+    caughtBy: append(
+      'an append whose connection is lost until the lease is gives the run up, and so does one that hangs',
+    ),
+  },
+  {
+    name: 'one queue for the appends of parallel branches',
+    file: 'src/graph/live-run.ts',
+    edits: [{ from: 'this.#tail = turn.catch(() => {})', to: '' }],
+    why: 'two branches commit under one id, and one of them loses the run',
+    caughtBy: append(
+      'a live run takes the appends of parallel branches in one order, without a gap, and holds what is stored',
+    ),
+  },
+]

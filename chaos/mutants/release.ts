@@ -1,0 +1,153 @@
+import { interleaved, type Mutant, testsOf } from './mutant.ts'
+
+const relay = testsOf('test/integration/relay.test.ts')
+const guards = testsOf('test/integration/last-guards.test.ts')
+const release = 'src/engine/runs/release.ts'
+const settle = 'src/engine/runs/settlement.ts'
+const rows = 'src/engine/runs/relay.ts'
+const epoch = { from: 'AND epoch = $3', to: 'AND $3::int > 0' }
+
+/** Guards of releasing a run, of ending it without a worker, and of what must happen without a wake-up. */
+export const releaseMutants: readonly Mutant[] = [
+  ...(['parkRun', 'requeueRun', 'handBackRun', 'failPoisonedRun'] as const).map(
+    (name): Mutant => ({
+      name: `epoch in ${name}`,
+      file: release,
+      edits: [{ after: `export const ${name}`, ...epoch }],
+      why: 'a worker that was frozen takes the run from the one that has it now',
+      caughtBy: [
+        interleaved,
+        ...guards('a worker that has lost its run cannot let it wait, queue it, hand it back or give it up'),
+      ],
+    }),
+  ),
+  {
+    name: 'cancel guard in park',
+    file: release,
+    edits: [{ after: 'export const parkRun', from: 'AND cancel_requested_at IS NULL', to: '' }],
+    why: 'a run that was cancelled waits for a person',
+    caughtBy: [
+      interleaved,
+      ...testsOf('test/integration/input.test.ts')(
+        'a cancel that comes as the run is about to wait ends it then and there',
+      ),
+    ],
+  },
+  {
+    name: 'cancel guard in requeue',
+    file: release,
+    edits: [{ after: 'export const requeueRun', from: 'AND cancel_requested_at IS NULL', to: '' }],
+    why: 'a run that was cancelled waits until it may retry',
+    caughtBy: [interleaved],
+  },
+  {
+    name: 'outbox: wake-up of a run that is handed back',
+    file: release,
+    edits: [
+      {
+        from: 'wake_up AS (INSERT INTO outbox (tenant, run_id) SELECT $1, run_id FROM mine)',
+        to: 'wake_up AS (SELECT)',
+      },
+    ],
+    why: 'a rolling restart leaves runs to the reconciler',
+    caughtBy: [
+      interleaved,
+      ...relay(
+        'a worker that is stopped hands its runs back at once, for another to go on from the last action',
+      ),
+    ],
+  },
+  {
+    name: 'settling raises the epoch',
+    file: settle,
+    edits: [{ from: 'SET epoch = epoch + 1, status = $3', to: 'SET status = $3' }],
+    why: 'the last line against a late worker of a run that was settled',
+    caughtBy: [interleaved],
+  },
+  {
+    name: 'settling leaves alone what is at work',
+    file: settle,
+    edits: [{ from: "AND status IN ('queued', 'input_required')", to: '' }],
+    why: 'a run gets a second end',
+    caughtBy: guards('settling leaves alone a run that is at work, and one that may still wait'),
+  },
+  {
+    name: 'only what still waits too long expires',
+    file: settle,
+    edits: [{ from: 'AND (NOT $5::boolean OR', to: 'AND ($5::boolean IS NOT NULL OR' }],
+    why: 'a run that was begun as the reconciler came is failed as never begun',
+    caughtBy: guards('settling leaves alone a run that is at work, and one that may still wait'),
+  },
+  {
+    name: 'a turn is opened before it ends',
+    file: settle,
+    edits: [{ from: 'AND (next_seq IS NULL OR next_seq > first_seq)', to: '' }],
+    why: 'a turn begins with its end',
+    caughtBy: [
+      interleaved,
+      ...testsOf('test/integration/cancel.test.ts')(
+        'a run that was claimed and handed back before its first action is left to the next worker, which opens its turn and ends it',
+      ),
+    ],
+  },
+  {
+    name: 'outbox: wake-up for the next run after one that was settled',
+    file: settle,
+    edits: [{ from: "status = 'queued' ORDER BY turn", to: "status = 'none' ORDER BY turn" }],
+    why: 'the next turn waits for the reconciler',
+    caughtBy: [interleaved],
+  },
+  {
+    name: 'a wake-up leaves the outbox only once the queue has it',
+    file: rows,
+    edits: [
+      {
+        from: 'await queues.wakeMany(rows.map(toWakeUp))',
+        to: 'await queues.wakeMany(rows.map(toWakeUp)).catch(() => {})',
+      },
+    ],
+    why: 'wake-ups are lost while the queue is down',
+    caughtBy: relay('the outbox holds a wake-up until the queue has it, also while the queue is down'),
+  },
+  {
+    name: 'reconciler rings',
+    file: rows,
+    edits: [
+      {
+        from: 'if (rows.length > 0) await queues.wakeMany',
+        to: 'if (rows.length < 0) await queues.wakeMany',
+      },
+    ],
+    why: 'a run whose wake-up was lost is never worked on',
+    caughtBy: [
+      interleaved,
+      ...relay('the reconciler wakes runs that are due and not claimed, and no others'),
+    ],
+  },
+  {
+    name: 'reconciler sees runs whose worker died',
+    file: rows,
+    edits: [{ after: 'const runnableStatement', from: "IN ('queued', 'running')", to: "IN ('queued')" }],
+    why: 'a run whose worker died hangs',
+    caughtBy: [
+      interleaved,
+      ...relay('the reconciler wakes runs that are due and not claimed, and no others'),
+    ],
+  },
+  {
+    name: 'a worker with a free place looks for itself',
+    file: 'src/engine/worker/start-worker.ts',
+    edits: [{ from: 'if (worker.idle)', to: 'if (options.leaseMs < 0)' }],
+    why: 'nothing is done while the queue is down',
+    caughtBy: relay(
+      'when every wake-up is lost runs get done all the same, in a session one after the other',
+    ),
+  },
+  {
+    name: 'keys are kept two days',
+    file: rows,
+    edits: [{ from: "interval '48 hours'", to: "interval '1 hour'" }],
+    why: 'a request that is sent again the next morning becomes a second run',
+    caughtBy: relay('the reconciler drops keys after two days and none before'),
+  },
+]

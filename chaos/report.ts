@@ -1,0 +1,72 @@
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Figures } from './suite.ts'
+
+type Recorded = {
+  date: string
+  minutes: number
+  /** `git describe --always --dirty` of the tree that ran. */
+  commit: string
+  seed: number
+  scale: number
+  figures: Figures
+  failures: string[]
+}
+
+const docs = fileURLToPath(new URL('../docs/', import.meta.url))
+const folder = join(docs, 'reliability')
+const page = join(docs, 'reliability.md')
+
+/** Adds a run of a suite to the recorded ones; a failed run is recorded too. */
+export const record = (suite: string, run: Recorded): void => {
+  mkdirSync(folder, { recursive: true })
+  const file = join(folder, `${suite}.json`)
+  const runs = [...recorded(file), run]
+  writeFileSync(file, `${JSON.stringify(runs, null, 2)}\n`)
+}
+
+const recorded = (file: string): Recorded[] => {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')) as Recorded[]
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
+    throw error
+  }
+}
+
+/** Writes the recorded figures into `docs/reliability.md`, between its two markers. */
+export const writeReport = (): void => {
+  const sections = readdirSync(folder)
+    .filter((file) => file.endsWith('.json'))
+    .sort()
+    .map(
+      (file) =>
+        `### ${file.slice(0, -'.json'.length)}\n\n${recorded(join(folder, file)).map(drawRun).join('\n')}`,
+    )
+  const text = readFileSync(page, 'utf8')
+  const [before, , after] = text.split(/(?<=<!-- figures -->)|(?=<!-- end of figures -->)/)
+  if (before === undefined || after === undefined)
+    throw new Error('docs/reliability.md has lost its markers <!-- figures --> and <!-- end of figures -->')
+  writeFileSync(page, `${before}\n${sections.join('\n')}\n${after}`)
+}
+
+/** Recorded figures keep the name of their day; the page shows the current one. */
+const currentName = (figure: string): string =>
+  figure.replace('tokens told', 'tokens reported').replace(/\bbells\b/, 'wake-ups')
+
+/** A run as a table; the tests that caught each mutant are only in mutants.json. */
+const drawRun = ({ date, minutes, commit, seed, scale, figures, failures }: Recorded): string =>
+  [
+    `${date.slice(0, 16).replace('T', ' ')} UTC, commit ${commit}, seed ${seed}, scale ${scale}, ${minutes} minutes: ${
+      failures.length === 0 ? 'passed' : `**${failures.length} failures**`
+    }`,
+    '',
+    '| figure | value |',
+    '|---|---|',
+    ...Object.entries(figures)
+      .filter(([, value]) => !String(value).startsWith('caught by '))
+      .map(([figure, value]) => `| ${currentName(figure)} | ${value} |`),
+    ...failures.map((failure) => `| failed | ${failure.replaceAll('|', '\\|').replaceAll('\n', ' ')} |`),
+    '',
+  ].join('\n')

@@ -1,0 +1,130 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, normalize } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+/** Facts about the source: who imports whom, which cycles there are, what is exported, which words are used. */
+
+export const root = fileURLToPath(new URL('..', import.meta.url))
+
+/** One source file: `path` from `src/` on, `text` as it is, `code` without comments. */
+export type Source = { path: string; text: string; code: string }
+
+const withoutComments = (text: string): string => text.replaceAll(/\/\*[\s\S]*?\*\/|(?<!:)\/\/.*$/gm, '')
+
+/** All files under `src/`. */
+export const readSources = (): Source[] =>
+  readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.ts'))
+    .sort()
+    .map((path) => {
+      const text = readFileSync(join(root, 'src', path), 'utf8')
+      return { path, text, code: withoutComments(text) }
+    })
+
+const importStatement = /(?:\bfrom\s*|\bimport\s*\(?\s*)['"]([^'"]+)['"]/g
+
+/** What a file imports or re-exports: files as paths from `src/` on, packages by name. */
+export const listImports = ({ path, code }: Pick<Source, 'path' | 'code'>): string[] =>
+  [...code.matchAll(importStatement)].map(([, name = '']) =>
+    name.startsWith('.') ? normalize(join(dirname(path), name)) : name,
+  )
+
+type Graph = ReadonlyMap<string, ReadonlySet<string>>
+
+/** Which file imports which, both as paths from `src/` on. */
+export const fileGraph = (sources: readonly Source[]): Graph =>
+  new Map(
+    sources.map((source) => [
+      source.path,
+      new Set(listImports(source).filter((name) => name.endsWith('.ts') && name !== source.path)),
+    ]),
+  )
+
+/** Which folder imports which. A folder and its subfolder are two; loose files stand for themselves. */
+export const folderGraph = (files: Graph): Graph => {
+  const folders = new Map<string, Set<string>>()
+  const folderOf = (path: string): string => (path.includes('/') ? dirname(path) : path)
+  for (const [path, imports] of files) {
+    const from = folderOf(path)
+    const to = folders.get(from) ?? new Set()
+    for (const name of imports) if (folderOf(name) !== from) to.add(folderOf(name))
+    folders.set(from, to)
+  }
+  return folders
+}
+
+/** The groups of nodes that reach each other (Tarjan's strongly connected components of two or more). */
+export const findCycles = (graph: Graph): string[][] => {
+  const index = new Map<string, number>()
+  const low = new Map<string, number>()
+  const stack: string[] = []
+  const cycles: string[][] = []
+  const visit = (node: string): void => {
+    index.set(node, index.size)
+    low.set(node, index.size - 1)
+    stack.push(node)
+    for (const next of graph.get(node) ?? []) {
+      if (!index.has(next)) visit(next)
+      if (stack.includes(next)) low.set(node, Math.min(low.get(node) ?? 0, low.get(next) ?? 0))
+    }
+    if (low.get(node) !== index.get(node)) return
+    const cycle = stack.splice(stack.indexOf(node))
+    if (cycle.length > 1) cycles.push(cycle.sort())
+  }
+  for (const node of graph.keys()) if (!index.has(node)) visit(node)
+  return cycles
+}
+
+const exportStatement =
+  /(\*\/\n)?^export (?:default )?(?:declare )?(?:async )?(?:abstract )?(?:const|let|function\*?|class|type|interface) (\w+)/gm
+
+/** Every exported declaration with its file, and whether a doc comment stands above it. */
+export const listExports = (
+  sources: readonly Source[],
+): { name: string; path: string; documented: boolean }[] =>
+  sources.flatMap(({ path, text }) =>
+    [...text.matchAll(exportStatement)].map(([, comment, name = '']) => ({
+      name,
+      path,
+      documented: comment !== undefined,
+    })),
+  )
+
+/** Exported names that two or more files declare. */
+export const findSharedNames = (sources: readonly Source[]): string[] => {
+  const paths = new Map<string, Set<string>>()
+  for (const { name, path } of listExports(sources)) paths.set(name, (paths.get(name) ?? new Set()).add(path))
+  return [...paths]
+    .filter(([, files]) => files.size > 1)
+    .map(([name, files]) => `${name}: ${[...files].join(', ')}`)
+}
+
+/** The words of the private vocabulary that this project once had (docs/glossary.md has the terms in their place). */
+const privateWords = /\b(?:whoever|nobody|somebody|told|mend|lay|laid|bell)\b/gi
+
+const textFolders = ['src', 'docs', 'test', 'chaos', 'workers', 'examples']
+const textFiles = ['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md']
+/** Data that models, users and vendors speak is not ours to word; nor is the list of words itself. */
+const isData = (path: string): boolean => /\.(?:json|csv|svg)$/.test(path)
+
+/** Lines that use a word of the private vocabulary, as `path:line: text`. */
+export const findPrivateWords = (): string[] => {
+  const paths = textFolders.flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => join(entry.parentPath, entry.name).slice(root.length)),
+  )
+  return [...paths, ...textFiles]
+    .filter((path) => /\.(?:ts|mjs|md)$/.test(path) && !isData(path))
+    .flatMap((path) =>
+      readFileSync(join(root, path), 'utf8')
+        .split('\n')
+        .flatMap((line, i) => {
+          const words = line.match(privateWords)
+          return words ? words.map(() => `${path}:${i + 1}: ${line.trim()}`) : []
+        }),
+    )
+}
+
+/** Lines that are neither blank nor comments. */
+export const countCode = ({ code }: Source): number => code.split('\n').filter((line) => line.trim()).length

@@ -1,0 +1,73 @@
+import { type Database, queryOne } from '../infra/database/database.ts'
+import { readCursor, toPage } from '../infra/database/pagination.ts'
+import { MasonError } from '../state/errors.ts'
+import type { Sql } from '../state/ports/sql.ts'
+import type { Page } from '../state/run-view.ts'
+import type { BusinessChange, BusinessInput, BusinessView } from './account-schemas.ts'
+
+type BusinessRow = Omit<BusinessView, 'created_at'> & { created_at: Date; at: string }
+
+const columns = 'tenant AS id, learning, created_at, created_at::text AS at'
+
+const toBusinessView = ({ id, learning, created_at }: BusinessRow): BusinessView => ({
+  id,
+  learning,
+  created_at: created_at.toISOString(),
+})
+
+/** Inserts the row of a business that a token, a user, a grant or a trusted producer named, unless it exists. */
+export const ensureBusiness = async (sql: Sql, businessId: string): Promise<void> => {
+  await sql.query('INSERT INTO businesses (tenant) VALUES ($1) ON CONFLICT (tenant) DO NOTHING', [businessId])
+}
+
+/** The businesses, with the settings of all their runs. A business exists from its first token, user or run on. */
+export const createBusinesses = (database: Database) => ({
+  async create({ id, learning }: BusinessInput): Promise<BusinessView> {
+    const row = await queryOne<BusinessRow>(
+      database,
+      `INSERT INTO businesses (tenant, learning) VALUES ($1, $2) ON CONFLICT (tenant) DO NOTHING RETURNING ${columns}`,
+      [id, learning],
+    )
+    if (row) return toBusinessView(row)
+    throw new MasonError('already_exists', `business "${id}" already exists`, {
+      remedy: 'change it with PATCH',
+    })
+  },
+  async get(id: string): Promise<BusinessView | null> {
+    const row = await queryOne<BusinessRow>(database, `SELECT ${columns} FROM businesses WHERE tenant = $1`, [
+      id,
+    ])
+    return row && toBusinessView(row)
+  },
+  /**
+   * Switching learning off also deletes pending distillations, locked in the order that every deletion uses: a process
+   * that learns just now finds its claim deleted and writes nothing.
+   */
+  async change(id: string, { learning }: BusinessChange): Promise<BusinessView | null> {
+    const row = await queryOne<BusinessRow>(
+      database,
+      `WITH changed AS (
+         UPDATE businesses SET learning = COALESCE($2::boolean, learning) WHERE tenant = $1 RETURNING *
+       ), dropped AS (
+         DELETE FROM distillations WHERE tenant = $1 AND run_id IN (
+           SELECT run_id FROM distillations WHERE tenant = $1 AND failed_at IS NULL AND NOT COALESCE($2::boolean, true)
+             ORDER BY run_id FOR UPDATE)
+       ) SELECT ${columns} FROM changed`,
+      [id, learning ?? null],
+    )
+    return row && toBusinessView(row)
+  },
+  async list(filter: { limit: number; cursor?: string }): Promise<Page<BusinessView>> {
+    const after = readCursor(filter.cursor)
+    const { rows } = await database.query<BusinessRow>(
+      `SELECT ${columns} FROM businesses
+       WHERE $1::text IS NULL OR (created_at, tenant) < ($1::timestamptz, $2)
+       ORDER BY created_at DESC, tenant DESC LIMIT $3`,
+      [after?.at ?? null, after?.id ?? null, filter.limit + 1],
+    )
+    return toPage(rows, filter.limit, toBusinessView)
+  },
+})
+
+/** See `createBusinesses`. */
+export type Businesses = ReturnType<typeof createBusinesses>

@@ -1,0 +1,87 @@
+import { type Database, queryOne } from '../infra/database/database.ts'
+import { readCursor, toPage } from '../infra/database/pagination.ts'
+import { MasonError } from '../state/errors.ts'
+import type { Sql } from '../state/ports/sql.ts'
+import type { UserProfiles } from '../state/ports/user-profiles.ts'
+import type { Page } from '../state/run-view.ts'
+import type { Json } from '../state/runtime-state.ts'
+import type { UserInput, UserView } from './account-schemas.ts'
+import { ensureBusiness } from './businesses.ts'
+
+type UserRow = Omit<UserView, 'updated_at' | 'id'> & { updated_at: Date; id: string; at: string }
+
+const columns = 'tenant AS business_id, user_id, user_id AS id, profile, updated_at, updated_at::text AS at'
+
+const toUserView = ({ id, business_id, user_id, profile, updated_at }: UserRow): UserView => ({
+  id,
+  business_id,
+  user_id,
+  profile,
+  updated_at: updated_at.toISOString(),
+})
+
+/** Profiles that feed `user_context`. A user id is unique within its business. */
+export const createUserAccounts = (database: Database) => ({
+  async create({ business_id, user_id, profile }: UserInput): Promise<UserView> {
+    await ensureBusiness(database, business_id)
+    const row = await queryOne<UserRow>(
+      database,
+      `INSERT INTO users (tenant, user_id, profile) VALUES ($1, $2, $3::json) ON CONFLICT (tenant, user_id) DO NOTHING RETURNING ${columns}`,
+      [business_id, user_id, JSON.stringify(profile)],
+    )
+    if (row) return toUserView(row)
+    throw new MasonError('already_exists', `business "${business_id}" already has a user "${user_id}"`, {
+      remedy: 'change it with PATCH',
+    })
+  },
+  async get(businessId: string, userId: string): Promise<UserView | null> {
+    const row = await queryOne<UserRow>(
+      database,
+      `SELECT ${columns} FROM users WHERE tenant = $1 AND user_id = $2`,
+      [businessId, userId],
+    )
+    return row && toUserView(row)
+  },
+  /** Replaces the profile. */
+  async change(businessId: string, userId: string, profile: Record<string, Json>): Promise<UserView | null> {
+    const row = await queryOne<UserRow>(
+      database,
+      `UPDATE users SET profile = $3::json, updated_at = clock_timestamp() WHERE tenant = $1 AND user_id = $2 RETURNING ${columns}`,
+      [businessId, userId, JSON.stringify(profile)],
+    )
+    return row && toUserView(row)
+  },
+  async remove(businessId: string, userId: string): Promise<boolean> {
+    const row = await queryOne(
+      database,
+      'DELETE FROM users WHERE tenant = $1 AND user_id = $2 RETURNING user_id',
+      [businessId, userId],
+    )
+    return row !== null
+  },
+  async list(filter: { business_id: string; limit: number; cursor?: string }): Promise<Page<UserView>> {
+    const after = readCursor(filter.cursor)
+    const { rows } = await database.query<UserRow>(
+      `SELECT ${columns} FROM users WHERE tenant = $1
+         AND ($2::text IS NULL OR (updated_at, user_id) < ($2::timestamptz, $3))
+       ORDER BY updated_at DESC, user_id DESC LIMIT $4`,
+      [filter.business_id, after?.at ?? null, after?.id ?? null, filter.limit + 1],
+    )
+    return toPage(rows, filter.limit, toUserView)
+  },
+})
+
+/** See `createUserAccounts`. */
+export type UserAccounts = ReturnType<typeof createUserAccounts>
+
+/** The profiles of a business's users, as the users table has them. */
+export const createUserProfiles = (sql: Sql, businessId: string): UserProfiles => ({
+  async profile(userId) {
+    const row = await queryOne<{ profile: Record<string, Json> }>(
+      sql,
+      'SELECT profile FROM users WHERE tenant = $1 AND user_id = $2',
+      [businessId, userId],
+    )
+    return row?.profile ?? {}
+  },
+})

@@ -1,0 +1,82 @@
+import { type Config, type Environment, inspectConfig } from '../../infra/config/config.ts'
+import type { ProcessRole } from '../../infra/config/cross-checks.ts'
+import { exitCodes } from '../errors.ts'
+import { openTerminal, type Terminal } from '../terminal.ts'
+import { type DoctorCheck, type DoctorFinding, fail, pass } from './check.ts'
+import { checkDatabase } from './database.ts'
+import { checkFiles } from './files.ts'
+import { checkDataFolder, checkDisk, checkNode } from './machine.ts'
+import { checkModel } from './model.ts'
+import { checkQueue } from './queue.ts'
+import { checkRegistry } from './registry.ts'
+
+/** The options of `mason doctor`. */
+export type DoctorFlags = { role: Extract<ProcessRole, 'serve' | 'api' | 'worker'> }
+
+/** All checks; `needs` lists the settings that must be valid. */
+const checks: readonly { name: string; check: DoctorCheck; needs: readonly string[] }[] = [
+  { name: 'node', check: checkNode, needs: [] },
+  { name: 'database', check: checkDatabase, needs: ['DATABASE_URL', 'DATA_DIR'] },
+  { name: 'queue', check: checkQueue, needs: ['REDIS_URL'] },
+  { name: 'model', check: checkModel, needs: ['OPENAI_API_KEY', 'OPENAI_BASE_URL'] },
+  { name: 'data', check: checkDataFolder, needs: ['DATABASE_URL', 'DATA_DIR'] },
+  { name: 'disk', check: checkDisk, needs: ['DATA_DIR'] },
+]
+
+/** Checks that run only when the database is fine. */
+const databaseChecks: readonly { name: string; check: DoctorCheck }[] = [
+  { name: 'registry', check: checkRegistry },
+  { name: 'files', check: checkFiles },
+]
+
+const doctorTimeoutMs = 10_000
+
+/** `mason doctor`: checks everything at once, without a call that costs money. Exit code 0 when all is well, else 1. */
+export const runDoctor = async ({ role }: DoctorFlags, env: Environment): Promise<number> => {
+  const terminal = openTerminal(env)
+  const { config, errors } = inspectConfig(env, { role })
+  const invalidSettings = new Set<string>(errors.map(({ setting }) => setting))
+  const settings: DoctorFinding[] =
+    errors.length === 0
+      ? [pass(`complete for "mason ${role === 'worker' ? 'worker' : 'serve'}"`)]
+      : errors.map(({ setting, problem, remedy }) => fail(`${setting} ${problem}`, remedy))
+  const signal = AbortSignal.timeout(doctorTimeoutMs)
+  const pendingFindings = checks
+    .filter(({ needs }) => !needs.some((setting) => invalidSettings.has(setting)))
+    .map(async ({ name, check }) => ({ name, findings: await runCheck(check, config, signal) }))
+  const all = [{ name: 'settings', findings: settings }, ...(await Promise.all(pendingFindings))]
+  // last, because an embedded database can be opened once at a time
+  const database = all.find(({ name }) => name === 'database')
+  if (database?.findings.every(({ ok }) => ok))
+    for (const { name, check } of databaseChecks)
+      all.push({ name, findings: await runCheck(check, config, signal) })
+  for (const { name, findings } of all)
+    for (const finding of findings) terminal.out.write(formatFinding(name, finding, terminal))
+  const problemCount = all.flatMap(({ findings }) => findings).filter(({ ok }) => !ok).length
+  terminal.out.write(
+    problemCount === 0
+      ? '\nall is well\n'
+      : `\n${problemCount === 1 ? '1 problem' : `${problemCount} problems`}\n`,
+  )
+  return problemCount === 0 ? exitCodes.done : exitCodes.failed
+}
+
+const runCheck = async (
+  check: DoctorCheck,
+  config: Config,
+  signal: AbortSignal,
+): Promise<DoctorFinding[]> => {
+  try {
+    return await check(config, signal)
+  } catch (error) {
+    const text = `the check failed: ${error instanceof Error ? error.message : String(error)}`
+    return [fail(text, 'set LOG_LEVEL=debug and run the failing command for details')]
+  }
+}
+
+const formatFinding = (name: string, finding: DoctorFinding, { colors }: Terminal): string => {
+  const okMark = finding.remedy === undefined ? colors.green('ok   ') : colors.yellow('warn ')
+  const mark = finding.ok ? okMark : colors.red('ERROR')
+  const line = `${mark}  ${name.padEnd(8)}  ${finding.text}\n`
+  return finding.remedy === undefined ? line : `${line}                 -> ${finding.remedy}\n`
+}

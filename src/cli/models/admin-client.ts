@@ -1,0 +1,152 @@
+import type { Config, Environment } from '../../infra/config/config.ts'
+import type { Scrubber } from '../../infra/secrets/scrubber.ts'
+import type { EndpointView, KeyView, ModelView, VendorView } from '../../models/schemas/catalog.ts'
+import type { RouteView } from '../../models/schemas/routing.ts'
+
+import { UsageError } from '../errors.ts'
+import { readTargetConfig, withLockRemedy } from '../gateway.ts'
+import { createServerFetch, readProblem } from '../http-client.ts'
+import { createNoteLog } from '../log.ts'
+
+/** The options that choose a server; without `url` the command uses a runtime in this process. */
+export type AdminTarget = { url?: string; token?: string }
+
+/** The admin API of a server or of a runtime in this process, with the same paths, checks and errors. */
+export type AdminClient = {
+  call(method: 'GET' | 'POST' | 'PATCH', path: string, body?: unknown): Promise<unknown>
+  /** All pages of a list. */
+  listAll<Item>(path: string): Promise<Item[]>
+}
+
+type SendRequest = (method: string, path: string, body: string | null) => Promise<Response>
+type AdminConnection = { send: SendRequest; name: string; close(): Promise<void> }
+
+const tokenRemedy = 'pass the admin token of that server (its MASON_ADMIN_TOKEN) with --token or MASON_TOKEN'
+
+/** Opens the admin API that flags and settings choose, and closes it when `work` has ended. */
+export const withAdminClient = async (
+  flags: AdminTarget,
+  env: Environment,
+  scrubber: Scrubber,
+  work: (client: AdminClient) => Promise<number>,
+): Promise<number> => {
+  const config = readTargetConfig(flags, env)
+  const { url, token } = config.client
+  if (token) scrubber.add(token)
+  const { send, name, close } = url === null ? await openInProcess(config, scrubber) : openRemote(url, token)
+  try {
+    return await work(createAdminClient(send, name))
+  } finally {
+    await close()
+  }
+}
+
+const createAdminClient = (send: SendRequest, name: string): AdminClient => {
+  const call: AdminClient['call'] = async (method, path, body) => {
+    const response = await send(method, path, body === undefined ? null : JSON.stringify(body))
+    if (!response.ok) throw await readProblem(response, name, tokenRemedy)
+    return response.json()
+  }
+  return {
+    call,
+    async listAll<Item>(path: string) {
+      const items: Item[] = []
+      let cursor: string | null = null
+      do {
+        const query: string =
+          cursor === null ? '?limit=200' : `?limit=200&cursor=${encodeURIComponent(cursor)}`
+        const page = (await call('GET', path + query)) as { data: Item[]; next_cursor: string | null }
+        items.push(...page.data)
+        cursor = page.next_cursor
+      } while (cursor !== null)
+      return items
+    },
+  }
+}
+
+const jsonHeaders = { 'Content-Type': 'application/json' }
+/** A test of a model may take as long as its endpoint allows. */
+const requestTimeoutMs = 3_700_000
+
+const openRemote = (url: string, token: string | null): AdminConnection => {
+  const { base, send } = createServerFetch({ url, token })
+  return {
+    name: base,
+    send: (method, path, body) => {
+      const signal = AbortSignal.timeout(requestTimeoutMs)
+      return send(path, { method, headers: body === null ? {} : jsonHeaders, body, signal })
+    },
+    close: async () => {},
+  }
+}
+
+/** The routes of the server, called without a port. */
+const openInProcess = async (config: Config, scrubber: Scrubber): Promise<AdminConnection> => {
+  const log = createNoteLog(config.logLevel, (line) => process.stderr.write(`${line}\n`), scrubber)
+  const [{ openRuntime }, { createApp }] = await Promise.all([
+    import('../../runtime/open-runtime.ts'),
+    import('../../server/app.ts'),
+  ])
+  const runtime = await withLockRemedy(
+    openRuntime(config, { log, scrubber }),
+    'if that is `mason serve`, add --url http://127.0.0.1:8080 and --token with the admin token from DATA_DIR; else stop that process',
+  )
+  const app = await createApp({ runtime, auth: 'off' })
+  return {
+    name: 'the runtime in this process',
+    async send(method, path, body) {
+      const response = await app.inject({
+        method: method as 'GET',
+        url: path,
+        ...(body !== null && { headers: jsonHeaders, payload: body }),
+      })
+      return new Response(response.payload, { status: response.statusCode })
+    },
+    async close() {
+      await app.close()
+      await runtime.close(10_000)
+    },
+  }
+}
+
+/** The path of a vendor in the admin API. */
+export const toVendorPath = (id: string): string => `/admin/v1/vendors/${encodeURIComponent(id)}`
+
+/** A vendor with its keys, endpoints and models. */
+export type VendorListing = {
+  vendor: VendorView
+  keys: KeyView[]
+  endpoints: EndpointView[]
+  models: ModelView[]
+}
+
+/** Reads all vendors with their keys, endpoints and models. */
+export const fetchVendorListings = async (client: AdminClient): Promise<VendorListing[]> => {
+  const vendors = await client.listAll<VendorView>('/admin/v1/vendors')
+  return Promise.all(
+    vendors.map(async (vendor) => {
+      const [keys, endpoints, models] = await Promise.all([
+        client.listAll<KeyView>(`${toVendorPath(vendor.id)}/keys`),
+        client.listAll<EndpointView>(`${toVendorPath(vendor.id)}/endpoints`),
+        client.listAll<ModelView>(`${toVendorPath(vendor.id)}/models`),
+      ])
+      return { vendor, keys, endpoints, models }
+    }),
+  )
+}
+
+/** Reads all routes. */
+export const fetchRoutes = (client: AdminClient): Promise<RouteView[]> =>
+  client.listAll<RouteView>('/admin/v1/routes')
+
+/** The model of this alias; throws a UsageError that lists the aliases when there is none. */
+export const findRegistryModel = async (client: AdminClient, alias: string): Promise<ModelView> => {
+  const models = (await fetchVendorListings(client)).flatMap((listing) => listing.models)
+  const model = models.find(({ name }) => name === alias)
+  if (model) return model
+  const names = models.map(({ name }) => name)
+  throw new UsageError(
+    `model ${JSON.stringify(alias)} does not exist`,
+    names.length > 0 ? `use one of: ${names.slice(0, 20).join(', ')}` : 'add one with mason models add',
+  )
+}

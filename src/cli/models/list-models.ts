@@ -1,0 +1,85 @@
+import type { Environment } from '../../infra/config/config.ts'
+import type { Scrubber } from '../../infra/secrets/scrubber.ts'
+import type { KeyView } from '../../models/schemas/catalog.ts'
+import type { RouteView } from '../../models/schemas/routing.ts'
+import { exitCodes } from '../errors.ts'
+import { toOneLine } from '../terminal.ts'
+import { type AdminTarget, fetchRoutes, fetchVendorListings, withAdminClient } from './admin-client.ts'
+
+/** `mason models list`: prints aliases with vendor, category, routes and key health. */
+export const listModels = (
+  flags: AdminTarget & { json?: boolean },
+  env: Environment,
+  scrubber: Scrubber,
+): Promise<number> =>
+  withAdminClient(flags, env, scrubber, async (client) => {
+    const [vendors, routes] = await Promise.all([fetchVendorListings(client), fetchRoutes(client)])
+    const models = vendors
+      .flatMap(({ vendor, keys, endpoints, models }) =>
+        models.map((model) => ({
+          name: model.name,
+          vendor: vendor.name,
+          category: model.category,
+          upstream_name: model.upstream_name,
+          status: isDisabled(
+            model,
+            vendor,
+            endpoints.find(({ id }) => id === model.endpoint_id),
+          )
+            ? 'disabled'
+            : 'active',
+          routes: routes
+            .filter((route) => route.models.some((one) => one.model === model.name))
+            .map(formatRouteName),
+          keys: keys.map(({ label, secret, status, health }) => ({
+            label,
+            secret,
+            health: status === 'active' ? health.state : 'disabled',
+            until: health.until,
+            last_error: health.last_error,
+          })),
+        })),
+      )
+      .toSorted((a, b) => (a.name < b.name ? -1 : 1))
+    const rows = models.map(({ name, vendor, category, status, routes, keys }) => [
+      status === 'active' ? name : `${name} (disabled)`,
+      vendor,
+      category,
+      routes.join(', ') || '-',
+      formatKeyHealth(keys),
+    ])
+    const text = flags.json
+      ? JSON.stringify({ models }, null, 2)
+      : rows.length === 0
+        ? 'no models; add one with mason models add'
+        : formatTable([['ALIAS', 'VENDOR', 'CATEGORY', 'ROUTES', 'KEYS'], ...rows])
+    process.stdout.write(`${scrubber.text(text)}\n`)
+    return exitCodes.done
+  })
+
+const isDisabled = (...parts: ({ status: 'active' | 'disabled' } | undefined)[]): boolean =>
+  parts.some((part) => part?.status === 'disabled')
+
+const formatRouteName = ({ role, category }: RouteView): string => role ?? `category ${category}`
+
+/** 2 healthy, 1 cooling. */
+const formatKeyHealth = (keys: readonly { health: KeyView['health']['state'] }[]): string => {
+  const counts = new Map<string, number>()
+  for (const { health } of keys) counts.set(health, (counts.get(health) ?? 0) + 1)
+  return [...counts].map(([state, count]) => `${count} ${state}`).join(', ') || 'none'
+}
+
+const formatTable = (rows: readonly (readonly string[])[]): string => {
+  const clean = rows.map((row) => row.map(toOneLine))
+  const widths = (clean[0] ?? []).map((_, column) =>
+    Math.max(...clean.map((row) => (row[column] ?? '').length)),
+  )
+  return clean
+    .map((row) =>
+      row
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n')
+}

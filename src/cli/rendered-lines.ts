@@ -1,0 +1,130 @@
+import { describeLimit } from '../state/outcome.ts'
+import type { ActionEvent, RunView } from '../state/run-view.ts'
+import type { Todo, TodoStatus } from '../state/runtime-state.ts'
+import { cutToWidth, formatCount, formatPlural, type Terminal, toOneLine, toPrintable } from './terminal.ts'
+
+/** The permanent lines that the renderer prints for a run, as pure functions. */
+
+type Colors = Terminal['colors']
+
+const timeWidth = 9
+const nodeWidth = 20
+
+const padColumn = (text: string, width: number): string => text.padEnd(width)
+
+const chooseNodeColor = (node: string, colors: Colors): ((text: string) => string) => {
+  if (node === 'planner') return colors.cyan
+  if (node === 'reflection') return colors.magenta
+  if (node === 'load-session' || node === 'end') return colors.dim
+  return colors.blue
+}
+
+/** One action. On a terminal its summary is cut to one line. */
+export const formatActionLine = (
+  action: ActionEvent,
+  elapsed: string,
+  { colors, live, out }: Pick<Terminal, 'colors' | 'live' | 'out'>,
+): string => {
+  const tokens =
+    action.usage.total_tokens > 0 ? `  · ${formatPlural(action.usage.total_tokens, 'token')}` : ''
+  const width = live
+    ? (out.columns || 80) - timeWidth - nodeWidth - tokens.length - 5
+    : Number.POSITIVE_INFINITY
+  const summary = cutToWidth(toOneLine(action.summary), Math.max(20, width))
+  return [
+    colors.dim(elapsed.padStart(timeWidth)),
+    chooseNodeColor(action.node, colors)(padColumn(action.node, nodeWidth)),
+    (action.result.is_error === true ? colors.red(summary) : summary) + colors.dim(tokens),
+  ].join('  ')
+}
+
+const todoMarks: Record<TodoStatus, string> = {
+  pending: '[ ]',
+  processing: '[>]',
+  completed: '[x]',
+  failed: '[!]',
+}
+
+const chooseTodoColor = (status: TodoStatus, colors: Colors): ((text: string) => string) => {
+  if (status === 'completed') return colors.green
+  if (status === 'failed') return colors.red
+  return status === 'processing' ? colors.yellow : colors.dim
+}
+
+/** One todo with its status. `elapsed` is empty where the line has no time column. */
+export const formatTodoLine = (todo: Todo, elapsed: string, colors: Colors): string => {
+  const text = chooseTodoColor(todo.status, colors)(`${todoMarks[todo.status]} ${toOneLine(todo.task)}`)
+  return [colors.dim(elapsed.padStart(timeWidth)), padColumn('', elapsed ? nodeWidth : 0), text]
+    .filter((part) => part !== '')
+    .join('  ')
+}
+
+type EndedRun = { run: RunView; todos: readonly Todo[]; actions: number; took: string }
+
+/** The final todos, the answer, and one line with status, counts and duration. */
+export const formatResult = (ended: EndedRun, { colors, live }: Terminal): string => {
+  const { run, todos } = ended
+  const plan = live ? todos.map((todo) => formatTodoLine(todo, '', colors)) : []
+  return [
+    ...(plan.length > 0 ? ['', ...plan] : []),
+    ...(run.answer === null ? [] : ['', indentLines(renderBold(formatAnswer(run), colors))]),
+    '',
+    `${formatOutcome(run, colors)} ${colors.dim(`· ${[...listCounts(ended)].join(' · ')}`)}`,
+    '',
+  ].join('\n')
+}
+
+const indentLines = (text: string): string =>
+  text
+    .split('\n')
+    .map((line) => (line === '' ? '' : `  ${line}`))
+    .join('\n')
+
+/** Answers are usually Markdown; bold is the part of it that a terminal can show. */
+const renderBold = (text: string, { isColorSupported, bold }: Colors): string =>
+  isColorSupported ? text.replace(/\*\*(\S(?:[^*\n]*\S)?)\*\*/g, (_, inner: string) => bold(inner)) : text
+
+/** With an output structure the answer is JSON text, which is indented for people. */
+const formatAnswer = (run: RunView): string => {
+  const text = toPrintable(run.answer ?? '').trim()
+  if (run.output_structure.length === 0) return text
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2)
+  } catch {
+    return text
+  }
+}
+
+const formatOutcome = (run: RunView, colors: Colors): string => {
+  switch (run.status) {
+    case 'completed': {
+      const { finish_reason: reason } = run
+      return reason && reason !== 'answered'
+        ? colors.yellow(`completed early: ${describeLimit(reason)}`)
+        : colors.bold(colors.green('completed'))
+    }
+    case 'failed': {
+      const { code, message, node } = run.error ?? { code: 'internal', message: 'unknown reason' }
+      return colors.red(`failed${node ? ` in ${node}` : ''}: ${toOneLine(message)} (${code})`)
+    }
+    case 'cancelled':
+      return colors.yellow('cancelled')
+    case 'queued':
+    case 'running':
+    case 'input_required':
+      return run.status
+    default:
+      throw run.status satisfies never
+  }
+}
+
+function* listCounts({ run, todos, actions, took }: EndedRun): Generator<string> {
+  if (todos.length > 0)
+    yield `${todos.filter((todo) => todo.status === 'completed').length} of ${formatPlural(todos.length, 'todo')}`
+  yield formatPlural(actions, 'action')
+  const { prompt_tokens, completion_tokens, total_tokens } = run.usage
+  yield total_tokens === 0
+    ? '0 tokens'
+    : `${formatPlural(total_tokens, 'token')} (${formatCount(prompt_tokens)} in, ${formatCount(completion_tokens)} out)`
+  yield took
+}

@@ -1,0 +1,89 @@
+import type { PromptPart } from '../state/prompt-part.ts'
+import { createDataFence, type DataFence, toLabel } from '../state/provenance.ts'
+import type { RuntimeState } from '../state/runtime-state.ts'
+import { estimateTokens, fitTokens } from '../state/text/tokens.ts'
+import { turnPrompt } from '../state/turn.ts'
+import { computePromptBudget, partShares } from './budget.ts'
+import { toSessionMemoryKey } from './earlier-sessions.ts'
+import { describeFiles } from './file-descriptions.ts'
+import { renderGoal } from './goal-text.ts'
+import { buildHistory } from './history.ts'
+import { part, promptText, titles } from './sections.ts'
+import { describeUser } from './user-description.ts'
+
+type BackgroundState = Pick<
+  RuntimeState,
+  | 'prompts'
+  | 'user_context'
+  | 'memory'
+  | 'output_style'
+  | 'output_structure'
+  | 'scenario'
+  | 'task_goals'
+  | 'origin_files'
+  | 'preprocessed_files'
+  | 'action_history'
+  | 'chat_history'
+>
+
+/**
+ * The request and everything around it, within its share of a budget in tokens; the same at every step of a turn. What
+ * changes least from turn to turn comes first, the request last: a turn's begins with most of what the last one's did.
+ */
+export const buildBackground = (
+  state: BackgroundState,
+  budget = computePromptBudget('understand', undefined),
+): PromptPart[] => {
+  const fence = createDataFence(state)
+  // a text is cut before it is fenced: a mark is never cut off
+  const within = (text: string, share: number): string => fitTokens(text, Math.floor(budget * share))
+  const standing = [
+    part(titles.user, describeUser(state.user_context), 'profile'),
+    part(titles.files, renderFiles(state, fence, Math.floor(budget * partShares.files)), 'file'),
+    part(titles.scenario, state.scenario, 'agent'),
+    part(titles.style, state.output_style, 'agent'),
+  ]
+  const current = [
+    part(titles.memory, renderMemory(state, budget * partShares.memory, fence), 'memory'),
+    part(titles.structure, within(renderStructure(state), partShares.structure), 'agent'),
+    part(titles.goal, renderGoal(state, budget * partShares.goal, fence), 'agent'),
+    part(titles.request, within(turnPrompt(state), partShares.request), 'user'),
+  ]
+  const taken = estimateTokens(promptText(standing)) + estimateTokens(promptText(current))
+  const historyBudget = computeHistoryBudget(budget, budget * partShares.background - taken)
+  const { history, recalled } = buildHistory(state, historyBudget, fence)
+  return [...standing, ...history, recalled, ...current]
+}
+
+/** All of its share, or half of it, a quarter …: it must not change with every word of the request. */
+const computeHistoryBudget = (budget: number, spare: number): number => {
+  let historyBudget = Math.floor(budget * (partShares.earlier + partShares.summary))
+  while (historyBudget > spare && historyBudget > 0) historyBudget = Math.floor(historyBudget / 2)
+  return historyBudget
+}
+
+/** Once files were prepared, their titles, columns and notes are in it: words of the files, and so data. */
+const renderFiles = (state: BackgroundState, fence: DataFence, maxTokens: number): string => {
+  const text = fitTokens(describeFiles(state, maxTokens), maxTokens)
+  const isPrepared = Object.values(state.preprocessed_files).some((files) => Object.keys(files).length > 0)
+  return isPrepared ? fence(text, toLabel('file')) : text
+}
+
+const renderStructure = ({ output_structure }: Pick<RuntimeState, 'output_structure'>): string =>
+  output_structure.map((piece) => `- ${piece.id} (${piece.type}): ${piece.expected}`).join('\n')
+
+/** The most relevant memories, the latest of a kind first, an earlier session as it was recalled last. Their source is not trusted. */
+const renderMemory = (state: Pick<RuntimeState, 'memory'>, budget: number, fence: DataFence): string => {
+  const chosen = new Set<RuntimeState['memory'][number]>()
+  const versions = new Map(state.memory.map(({ id }) => [toSessionMemoryKey(id), id]))
+  let left = budget
+  for (const memory of state.memory.toReversed().toSorted((a, b) => b.relevance - a.relevance)) {
+    if (versions.get(toSessionMemoryKey(memory.id)) !== memory.id) continue
+    const tokens = estimateTokens(memory.content) + 4
+    if (tokens > left || [...chosen].some(({ id }) => id === memory.id)) continue
+    left -= tokens
+    chosen.add(memory)
+  }
+  const lines = state.memory.filter((memory) => chosen.has(memory)).map((memory) => `- ${memory.content}`)
+  return lines.length === 0 ? '' : fence(lines.join('\n'), toLabel('memory'))
+}

@@ -1,0 +1,95 @@
+import { type ImageDescription, readImageDescription } from '../state/files/image-description.ts'
+import {
+  findDocument,
+  findOtherFile,
+  isTableFromFile,
+  listTables,
+  type OtherFile,
+  type PreparedTable,
+} from '../state/files/prepared-files.ts'
+import { quoteName } from '../state/files/table-names.ts'
+import type { OriginFile, RuntimeState } from '../state/runtime-state.ts'
+import { cutText } from '../state/text/cut-text.ts'
+import { estimateTokens } from '../state/text/tokens.ts'
+
+const maxColumns = 40
+/** Characters of what an image shows, and of the text on it: the most that leave room for all files. `read_file` gives all. */
+const descriptionLengths = [1000, 500, 250, 120, 60]
+
+type FilesState = Pick<RuntimeState, 'origin_files' | 'preprocessed_files'>
+
+/**
+ * The run's files for a prompt: one line each, and under it what was found in it and what did not go well. What images
+ * show is cut shorter where all would take more than `maxTokens`; nothing else is.
+ */
+export const describeFiles = (state: FilesState, maxTokens = Number.POSITIVE_INFINITY): string => {
+  const tables = listTables(state).map(({ table }) => table)
+  const tellers = state.origin_files.map((file) => createFileRenderer(state, file, tables))
+  const describe = (mostShown: number): string => tellers.flatMap((tell) => tell(mostShown)).join('\n')
+  for (const mostShown of descriptionLengths) {
+    const text = describe(mostShown)
+    // no character is less than a quarter of a token
+    if (text.length <= maxTokens * 4 && estimateTokens(text) <= maxTokens) return text
+  }
+  return describe(0)
+}
+
+/** The lines of one file, with so many characters of what an image shows. */
+type FileRenderer = (mostShown: number) => string[]
+
+const createFileRenderer = (
+  state: FilesState,
+  file: OriginFile,
+  tables: readonly PreparedTable[],
+): FileRenderer => {
+  const other = findOtherFile(state, file)
+  const found = [
+    `- ${file.name} (${file.type})`,
+    ...documentLines(state, file),
+    ...tables.filter((table) => isTableFromFile(table, file)).flatMap(tableLines),
+  ]
+  const notes = (other?.notes ?? []).map((note) => `  note: ${cutText(note, 300)}`)
+  if (other?.format !== 'image' || !other.readable) return () => [...found, ...notes]
+  const shown = readImageDescription(other)
+  return (mostShown) => [...found, ...imageLines(other, shown, mostShown), ...notes]
+}
+
+const documentLines = (state: FilesState, file: OriginFile): string[] => {
+  const document = findDocument(state, file)
+  if (!document || (document.text === null && document.sections.length === 0)) return []
+  const { pages, lines, sections, notes } = document
+  const size = `${pages === null ? '' : `${pages} pages, `}${lines} lines of text`
+  const titles = sections.slice(0, 12).map((section) => cutText(section.title, 60))
+  return [
+    `  document: ${size}${titles.length > 0 ? `; sections: ${titles.join('; ')}` : ''}`,
+    ...notes.map((note) => `  note: ${note}`),
+  ]
+}
+
+const imageLines = (
+  { facts: { type, width, height } }: OtherFile,
+  shown: ImageDescription | null,
+  mostShown: number,
+): string[] => {
+  const line = (title: string, text: string): string[] => {
+    if (text === '') return []
+    const rest = text.length > mostShown ? ' (read_file gives all of it)' : ''
+    return [`  ${title}: ${cutText(text.replaceAll(/\s+/g, ' '), mostShown)}${rest}`]
+  }
+  const told = shown && mostShown === 0 ? '; read_file tells what it shows' : ''
+  return [
+    `  image: ${type}, ${width} x ${height} pixels${told}`,
+    ...(shown && mostShown > 0
+      ? [...line('shows', shown.description), ...line('text on it', shown.text)]
+      : []),
+  ]
+}
+
+const tableLines = ({ table, rows, columns, notes }: PreparedTable): string[] => {
+  const named = columns.slice(0, maxColumns).map(({ name, type }) => `${quoteName(name)} ${type}`)
+  const more = columns.length > maxColumns ? `, and ${columns.length - maxColumns} more` : ''
+  return [
+    `  table for query_table: ${quoteName(table)}, ${rows} rows; columns: ${named.join(', ')}${more}`,
+    ...notes.map((note) => `  note: ${note}`),
+  ]
+}

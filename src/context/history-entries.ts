@@ -1,0 +1,127 @@
+import { type AnsweredCall, listAnsweredCalls } from '../state/calls.ts'
+import { type ProvenanceLabel, readActionLabel, toLabel } from '../state/provenance.ts'
+import type { RuntimeState } from '../state/runtime-state.ts'
+import { cutText } from '../state/text/cut-text.ts'
+import { estimateTokens, fitTokens } from '../state/text/tokens.ts'
+import { currentTurn, type ReadonlyAction, turnPrompt } from '../state/turn.ts'
+import { type Compaction, isCompacted } from './latest-compaction.ts'
+import { computeOverlap, extractTerms, type Rank, raiseRank, rankAction } from './relevance-rank.ts'
+import { readResultText } from './result-text.ts'
+
+/** One thing said or found in an earlier turn: a line on it, and what it said in full or in its beginning. */
+export type HistoryEntry = {
+  turn: number
+  /** The id of the action; of what was said, that of the last action of its turn. */
+  id: number
+  kind: 'chat' | 'action'
+  heading: string
+  text: string
+  label: ProvenanceLabel
+  rank: Rank
+  /** Of line and text, with the lines around them. */
+  tokens: number
+}
+
+type HistoryEntriesState = Pick<RuntimeState, 'prompts' | 'action_history' | 'chat_history'>
+type ChatMessage = RuntimeState['chat_history'][number]
+
+const maxChatTokens = 1000
+const maxExcerpt = 1200
+const aroundTokens = 30
+
+/** What the latest turns said counts as important: a request goes on from there. */
+const freshTurns = 2
+const chatRelevance = 0.5
+
+type HistoryEntries = { chat: HistoryEntry[]; actions: HistoryEntry[] }
+
+/** All that earlier turns said and found and no compaction covers, with its rank for the request of this turn. */
+export const rankHistoryEntries = (
+  state: HistoryEntriesState,
+  compacted: Compaction | null,
+): HistoryEntries => {
+  const now = currentTurn(state)
+  const terms = extractTerms(turnPrompt(state))
+  const { chat, actions } = listHistoryEntries(state, compacted)
+  return {
+    chat: chat.map((piece) => ({ ...piece, rank: rankChat(piece, now, terms) })),
+    actions: actions.map((piece) => ({
+      ...piece,
+      rank: raiseRank(piece.rank, computeOverlap(piece.heading, terms)),
+    })),
+  }
+}
+
+/** The same with the ranks of their own turns: for who only asks how large they are. */
+export const listHistoryEntries = (
+  state: HistoryEntriesState,
+  compacted: Compaction | null,
+): HistoryEntries => {
+  const now = currentTurn(state)
+  const lastIds = state.action_history.map((turn) => turn.at(-1)?.id ?? 0)
+  const chat = state.chat_history
+    .filter(({ turn }) => turn < now && !isCompacted({ id: lastIds[turn - 1] ?? 0 }, compacted))
+    .map((message, at) => toChatEntry(message, lastIds[message.turn - 1] ?? 0, at))
+  const actions = state.action_history.slice(0, now - 1).flatMap((turn, at) =>
+    readAnswers(turn)
+      .filter(({ action }) => !isCompacted(action, compacted))
+      .map((one) => toActionEntry(one, at + 1)),
+  )
+  return { chat, actions }
+}
+
+const rankChat = (piece: HistoryEntry, now: number, terms: readonly string[]): Rank =>
+  raiseRank({ ...piece.rank, important: piece.turn >= now - freshTurns }, computeOverlap(piece.text, terms))
+
+const chatEntries = new WeakMap<ChatMessage, HistoryEntry>()
+const actionEntries = new WeakMap<ReadonlyAction, HistoryEntry>()
+const answeredCallsByTurn = new WeakMap<readonly ReadonlyAction[], readonly AnsweredCall[]>()
+
+/** Turns that are over do not change: each is read once. */
+const readAnswers = (turn: readonly ReadonlyAction[]): readonly AnsweredCall[] => {
+  const known = answeredCallsByTurn.get(turn) ?? listAnsweredCalls(turn)
+  answeredCallsByTurn.set(turn, known)
+  return known
+}
+
+const toChatEntry = (message: ChatMessage, id: number, recency: number): HistoryEntry => {
+  const known = chatEntries.get(message)
+  if (known) return known
+  const text = fitTokens(message.content, maxChatTokens)
+  const piece: HistoryEntry = {
+    turn: message.turn,
+    id,
+    kind: 'chat',
+    heading: message.role,
+    text,
+    label: toLabel(message.role === 'user' ? 'user' : 'agent'),
+    rank: { important: false, relevance: chatRelevance, recency },
+    tokens: estimateTokens(text) + 4,
+  }
+  chatEntries.set(message, piece)
+  return piece
+}
+
+/** A call and its result, as prompts of later turns have it. */
+const toActionEntry = ({ call, action }: AnsweredCall, turn: number): HistoryEntry => {
+  const known = actionEntries.get(action)
+  if (known) return known
+  const { content } = action.context ?? {}
+  const text = typeof content === 'string' ? content : readResultText(action)
+  const excerpt = cutText(text, maxExcerpt)
+  const failed = action.result.is_error === true ? ' (error)' : ''
+  const args = cutText(JSON.stringify(call.args), 200)
+  const heading = `action ${action.id} (turn ${turn}): ${call.tool} ${args}${failed}`
+  const piece: HistoryEntry = {
+    turn,
+    id: action.id,
+    kind: 'action',
+    heading,
+    text: excerpt,
+    label: readActionLabel(action),
+    rank: rankAction(action),
+    tokens: estimateTokens(heading) + estimateTokens(excerpt) + aroundTokens,
+  }
+  actionEntries.set(action, piece)
+  return piece
+}

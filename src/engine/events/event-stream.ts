@@ -1,0 +1,207 @@
+import type { Patch } from '../../state/patch.ts'
+import type { RunEvent, RunView, TextDelta } from '../../state/run-view.ts'
+import type { Todo } from '../../state/runtime-state.ts'
+import type { EventRow, FollowedRun } from '../runs/run-queries.ts'
+import type { Feed } from './feed.ts'
+import { actionPageSize, type EventScope, type Poller } from './polling.ts'
+
+/**
+ * The events of a run (until `done`) or of a session, after an action: subscribe first, then replay, then live; ids only
+ * grow, so each action is sent exactly once. Snapshots come first and whenever they change. A stream of a session sends
+ * `done` for each run that ends meanwhile, and goes on. Ends without `done` when the session is deleted.
+ */
+export async function* streamRunEvents(
+  poller: Poller,
+  feed: Feed,
+  source: EventScope,
+  after: number,
+  signal: AbortSignal,
+): AsyncGenerator<RunEvent> {
+  const inbox = openInbox(feed, source, signal)
+  const snapshots = createSnapshotFilter()
+  let last = after
+  let first = true
+  try {
+    while (!signal.aborted) {
+      const { changed, deltas } = await inbox.next()
+      if (signal.aborted) return
+      for (const delta of deltas) yield { event: 'delta', data: delta }
+      if (!changed) continue
+      for (;;) {
+        const { runs, rows } = await poller.readAfter(source, last)
+        await snapshots.addRuns(runs, (run) => poller.readTodos(source.session_id, run))
+        if (first) yield* snapshots.changedSnapshots(runs, last)
+        first = false
+        for (const row of rows) {
+          yield row.event
+          last = row.seq
+          yield* snapshots.applyAction(row)
+          if (!source.run_id && row.body.node === 'end') yield* readDoneEvent(poller, row.run_id)
+        }
+        if (rows.length === actionPageSize) continue
+        yield* snapshots.changedSnapshots(runs, last)
+        const run = runs.at(-1)?.view
+        if (!run) return
+        if (source.run_id && isEnded(run)) {
+          yield { event: 'done', data: run }
+          return
+        }
+        break
+      }
+    }
+  } finally {
+    inbox.close()
+  }
+}
+
+/** The `done` event that a session's stream sends after an `end` action: the run ended in the same commit. */
+async function* readDoneEvent(poller: Poller, runId: string): AsyncGenerator<RunEvent> {
+  const run = await poller.readRun(runId)
+  if (run) yield { event: 'done', data: run }
+}
+
+/**
+ * Resolves with the run once it has ended or waits for a person; null when it was deleted. A run that was admitted just
+ * now is not read before its first change.
+ */
+export const waitForRun = async (
+  poller: Poller,
+  feed: Feed,
+  source: EventScope & { run_id: string },
+  options: { admittedNow: boolean },
+  signal: AbortSignal,
+): Promise<RunView | null> => {
+  const inbox = openInbox(feed, source, signal, { statusOnly: true, changed: !options.admittedNow })
+  try {
+    for (;;) {
+      const { changed } = await inbox.next()
+      signal.throwIfAborted()
+      if (!changed) continue
+      const run = await poller.readRun(source.run_id)
+      if (!run || isEnded(run) || run.status === 'input_required') return run
+    }
+  } finally {
+    inbox.close()
+  }
+}
+
+const isEnded = (run: RunView): boolean =>
+  run.status === 'completed' || run.status === 'failed' || run.status === 'cancelled'
+
+/** Collects what the feed publishes between two calls of `next`; the first call reports a change unless `changed` is false. */
+const openInbox = (
+  feed: Feed,
+  source: EventScope,
+  signal: AbortSignal,
+  { statusOnly = false, changed = true } = {},
+) => {
+  let deltas: TextDelta[] = []
+  let wake: () => void = () => {}
+  const stop = feed.follow(source.business_id, source.session_id, {
+    onChange(change) {
+      if (statusOnly && change !== 'status') return
+      changed = true
+      wake()
+    },
+    onDelta(delta) {
+      if (statusOnly || (source.run_id && delta.run_id !== source.run_id)) return
+      deltas.push(delta)
+      // best effort: a slow reader loses the oldest
+      if (deltas.length > 10_000) deltas = deltas.slice(-5_000)
+      wake()
+    },
+  })
+  const onAbort = (): void => wake()
+  signal.addEventListener('abort', onAbort, { once: true })
+  return {
+    async next(): Promise<{ changed: boolean; deltas: TextDelta[] }> {
+      if (!changed && deltas.length === 0 && !signal.aborted)
+        await new Promise<void>((resolve) => {
+          wake = resolve
+        })
+      const batch = { changed, deltas }
+      changed = false
+      deltas = []
+      return batch
+    },
+    close(): void {
+      signal.removeEventListener('abort', onAbort)
+      stop()
+    },
+  }
+}
+
+/**
+ * Remembers the snapshots that were sent to one follower, so that only changes are sent. Todos are read once for each run
+ * and then updated from its actions: the cost of a follower does not grow with the history.
+ */
+export const createSnapshotFilter = () => {
+  const sentSnapshots = new Map<string, string>()
+  const todos = new Map<string, Map<string, Todo>>()
+  /** Up to where a run's todos were read when it was first followed. */
+  const readUpTo = new Map<string, number>()
+
+  const isNew = (key: string, value: unknown): boolean => {
+    const text = JSON.stringify(value)
+    if (sentSnapshots.get(key) === text) return false
+    sentSnapshots.set(key, text)
+    return true
+  }
+
+  /** Drops earlier runs: a session may go on for years. */
+  const keepOnly = (runs: readonly FollowedRun[]): void => {
+    const ids = new Set(runs.map(({ view }) => view.id))
+    for (const id of todos.keys()) {
+      if (ids.has(id)) continue
+      todos.delete(id)
+      readUpTo.delete(id)
+      for (const kind of ['status', 'todos', 'input']) sentSnapshots.delete(`${kind} ${id}`)
+    }
+  }
+
+  return {
+    /** Starts to follow runs, with the todos that `read` returns. */
+    async addRuns(
+      runs: readonly FollowedRun[],
+      read: (run: FollowedRun) => Promise<Pick<Patch, 'todos'>[]>,
+    ): Promise<void> {
+      for (const run of runs) {
+        const { view, range } = run
+        if (todos.has(view.id)) continue
+        const byId = new Map<string, Todo>()
+        if (range.first_seq !== null) for (const patch of await read(run)) mergeTodos(byId, patch)
+        todos.set(view.id, byId)
+        readUpTo.set(view.id, range.next_seq ?? 0)
+      }
+    },
+    /** Applies the next action, and yields the todos if it changed them. Replayed actions change nothing. */
+    *applyAction({ seq, run_id, turn, patch }: EventRow): Generator<RunEvent> {
+      const byId = todos.get(run_id)
+      if (!patch || !byId || seq < (readUpTo.get(run_id) ?? 0)) return
+      mergeTodos(byId, patch)
+      const list = [...byId.values()]
+      if (isNew(`todos ${run_id}`, list))
+        yield { event: 'todos', id: seq, data: { run_id, turn, todos: list } }
+    },
+    /**
+     * Snapshots that have changed. `id` is the id of the latest action that was sent: a client that reconnects with it
+     * misses nothing.
+     */
+    *changedSnapshots(runs: readonly FollowedRun[], id: number): Generator<RunEvent> {
+      keepOnly(runs)
+      for (const { view } of runs) {
+        const { id: run_id, turn, status, input_request } = view
+        if (isNew(`status ${run_id}`, status)) yield { event: 'status', id, data: { run_id, turn, status } }
+        const list = [...(todos.get(run_id)?.values() ?? [])]
+        if (list.length > 0 && isNew(`todos ${run_id}`, list))
+          yield { event: 'todos', id, data: { run_id, turn, todos: list } }
+        if (input_request && isNew(`input ${run_id}`, input_request.id))
+          yield { event: 'input_required', id, data: { run_id, ...input_request } }
+      }
+    },
+  }
+}
+
+const mergeTodos = (byId: Map<string, Todo>, patch: Pick<Patch, 'todos'>): void => {
+  for (const todo of patch.todos ?? []) byId.set(todo.id, todo)
+}

@@ -1,0 +1,148 @@
+import { repeatWork } from '../../infra/lib/repeat-work.ts'
+import type { Hints } from '../../infra/queue/hints.ts'
+import type { Clock } from '../../state/ports/clock.ts'
+import type { Log } from '../../state/ports/log.ts'
+import type { Sql } from '../../state/ports/sql.ts'
+import type { TextDelta } from '../../state/run-view.ts'
+
+/** `action`: only an action was committed; `admitted`: only a run was admitted; `status`: anything may have changed. */
+export type SessionChange = 'action' | 'admitted' | 'status'
+
+/** What wakes a follower of a session: a commit, or streamed text. */
+export type SessionFollower = { onChange(change: SessionChange): void; onDelta(delta: TextDelta): void }
+
+const sessionsChannel = 'mason:sessions'
+const cancelsChannel = 'mason:cancels'
+
+type FeedMessage = { tenant: string; session_id: string } & (
+  | { kind: SessionChange }
+  | { kind: 'delta'; delta: TextDelta }
+)
+
+/**
+ * The visible position of each session as one short text: its turns, its last action, and the states of its unfinished
+ * runs. Every part is a short index scan, however long the session.
+ */
+const marksStatement = `
+  SELECT f.key, concat_ws('|', s.turns,
+    (SELECT max(a.seq) FROM actions a WHERE a.tenant = f.tenant AND a.session_id = f.session_id),
+    (SELECT string_agg(r.run_id || r.status, ',' ORDER BY r.turn) FROM runs r
+     WHERE r.tenant = f.tenant AND r.session_id = f.session_id AND r.status IN ('queued', 'running', 'input_required'))) AS mark
+  FROM json_to_recordset($1::json) AS f(key text, tenant text, session_id text)
+  JOIN sessions s ON s.tenant = f.tenant AND s.session_id = f.session_id`
+
+/** The mark of a session that does not exist. */
+const missingMark = ''
+
+/**
+ * Notifies the followers in this process of changes in their sessions: at once by a hint, and within a second by one
+ * batched query, so that a lost hint costs a second and never an event.
+ */
+export const openFeed = async (options: { sql: Sql; hints: Hints; clock: Clock; log: Log }) => {
+  const { sql, hints, clock, log } = options
+  const followers = new Map<string, Set<SessionFollower>>()
+  const seenMarks = new Map<string, string>()
+  const cancelWatchers = new Set<() => void>()
+  const keyOf = (businessId: string, sessionId: string): string => `${businessId}/${sessionId}`
+
+  const notifyFollowers = (message: FeedMessage): void => {
+    for (const follower of followers.get(keyOf(message.tenant, message.session_id)) ?? [])
+      if (message.kind === 'delta') follower.onDelta(message.delta)
+      else follower.onChange(message.kind)
+  }
+  const unsubscribeFromCancels = await hints.subscribe(cancelsChannel, () => {
+    for (const watch of cancelWatchers) watch()
+  })
+
+  // a process without followers does not read the hints of all others
+  let isSubscribed = false
+  let subscribing: Promise<() => Promise<void>> | undefined
+  const subscribe = async (): Promise<() => Promise<void>> => {
+    const unsubscribe = await hints.subscribe(sessionsChannel, (text) => {
+      for (const message of JSON.parse(text) as FeedMessage[]) notifyFollowers(message)
+    })
+    isSubscribed = true
+    // for what was published before
+    for (const group of followers.values()) for (const follower of group) follower.onChange('status')
+    return unsubscribe
+  }
+
+  // changes within one turn of the event loop are sent as one hint, equal ones once
+  let pending: string[] = []
+  const flush = (): void => {
+    if (pending.length > 0) hints.publish(sessionsChannel, `[${pending.join(',')}]`)
+    pending = []
+  }
+  const publish = (message: FeedMessage): void => {
+    const text = JSON.stringify(message)
+    if (message.kind !== 'delta' && pending.includes(text)) return
+    if (pending.length === 0) setImmediate(flush)
+    pending.push(text)
+  }
+
+  const pollMarks = async (): Promise<void> => {
+    if (followers.size === 0) return
+    const keys = [...followers.keys()]
+    const { rows } = await sql.query<{ key: string; mark: string }>(marksStatement, [
+      JSON.stringify(
+        keys.map((key) => {
+          const slash = key.indexOf('/')
+          return { key, tenant: key.slice(0, slash), session_id: key.slice(slash + 1) }
+        }),
+      ),
+    ])
+    const marks = new Map(rows.map(({ key, mark }) => [key, mark]))
+    for (const key of keys) {
+      const mark = marks.get(key) ?? missingMark
+      const group = followers.get(key)
+      if (!group || seenMarks.get(key) === mark) continue
+      seenMarks.set(key, mark)
+      for (const follower of group) follower.onChange('status')
+    }
+  }
+  const polling = repeatWork(pollMarks, 1000, clock, log, 'polling for new actions')
+
+  return {
+    /** Something was committed in this session. */
+    publishChange(businessId: string, sessionId: string, change: SessionChange = 'status'): void {
+      publish({ tenant: businessId, session_id: sessionId, kind: change })
+    },
+    /** Text that a model streams. */
+    publishDelta(businessId: string, sessionId: string, delta: TextDelta): void {
+      publish({ tenant: businessId, session_id: sessionId, kind: 'delta', delta })
+    },
+    /** A run of this session has a cancel request, or was deleted; its worker polls at once. */
+    publishCancel(businessId: string, sessionId: string): void {
+      publish({ tenant: businessId, session_id: sessionId, kind: 'status' })
+      hints.publish(cancelsChannel, '')
+    },
+    onCancel(watch: () => void): () => void {
+      cancelWatchers.add(watch)
+      return () => void cancelWatchers.delete(watch)
+    },
+    /** Follows a session until the returned function is called. */
+    follow(businessId: string, sessionId: string, follower: SessionFollower): () => void {
+      const key = keyOf(businessId, sessionId)
+      const group = followers.get(key) ?? new Set()
+      followers.set(key, group.add(follower))
+      // the next poll wakes it, also for changes before it followed
+      seenMarks.delete(key)
+      if (!isSubscribed) subscribing ??= subscribe()
+      return () => {
+        group.delete(follower)
+        if (group.size > 0 || followers.get(key) !== group) return
+        followers.delete(key)
+        seenMarks.delete(key)
+      }
+    },
+    async close() {
+      flush()
+      await polling.stop()
+      await unsubscribeFromCancels()
+      await (await subscribing)?.()
+    },
+  }
+}
+
+/** See `openFeed`. */
+export type Feed = Awaited<ReturnType<typeof openFeed>>

@@ -1,0 +1,83 @@
+import type { Database } from '../../infra/database/database.ts'
+import { createPermits } from '../../infra/lib/permits.ts'
+import type { Patch } from '../../state/patch.ts'
+import type { Sql } from '../../state/ports/sql.ts'
+import type { RunEvent, RunView } from '../../state/run-view.ts'
+import {
+  type EventRow,
+  type FollowedRun,
+  readActions,
+  readCurrentRuns,
+  readRun,
+  readTodoPatches,
+  toActionEvent,
+} from '../runs/run-queries.ts'
+
+/** Actions that one poll reads at most. */
+export const actionPageSize = 200
+
+/** A session, or one run of it. */
+export type EventScope = { business_id: string; session_id: string; run_id?: string }
+
+/** An action with its event, which all followers share. */
+export type PolledRow = EventRow & { event: Extract<RunEvent, { event: 'action' }> }
+
+/** Followed runs, and the next actions. */
+export type PollResult = { runs: readonly FollowedRun[]; rows: readonly PolledRow[] }
+
+/** Concurrent polls of a process: fewer than connections, so that many followers leave some for other work. */
+const maxPolls = 6
+/** See `createPollPermits`. */
+export type PollPermits = ReturnType<typeof createPermits>
+/** The permits for polls, shared by all businesses of a process. */
+export const createPollPermits = (): PollPermits => createPermits(maxPolls)
+
+/**
+ * Polls the database for one business. Equal polls that have not been sent yet share one result: a commit wakes all
+ * followers of a session at once, and costs one query however many they are.
+ */
+export const createPoller = (database: Database, businessId: string, permits: PollPermits) => {
+  const pending = new Map<string, Promise<unknown>>()
+
+  const runPoll = async <T>(key: string, query: (sql: Sql) => Promise<T>): Promise<T> => {
+    await new Promise<void>((resolve) => setImmediate(resolve))
+    await using _permit = await permits.take()
+    pending.delete(key)
+    return await database.asBusiness(businessId, query, { pipelined: true })
+  }
+
+  const shareRead = <T>(key: string, query: (sql: Sql) => Promise<T>): Promise<T> => {
+    const shared = pending.get(key)
+    if (shared) return shared as Promise<T>
+    const read = runPoll(key, query)
+    pending.set(key, read)
+    return read
+  }
+
+  return {
+    /** A run as `GET /v1/runs/:id` returns it, or null. */
+    readRun: (runId: string): Promise<RunView | null> =>
+      shareRead(`run ${runId}`, (sql) => readRun(sql, businessId, runId)),
+    /** The followed runs and the actions after an id, at most `actionPageSize`. */
+    readAfter: (source: EventScope, after: number): Promise<PollResult> =>
+      shareRead(`at ${source.session_id} ${source.run_id ?? ''} ${after}`, async (sql) => {
+        // runs before actions: if a run has ended here, the actions that follow include its last
+        const reading = readCurrentRuns(sql, source)
+        const [runs, rows] = await Promise.all([reading, readActions(sql, source, after, actionPageSize)])
+        return { runs, rows: rows.map(toPolledRow) }
+      }),
+    /** The changes of todos in the actions of a run so far. */
+    readTodos: (sessionId: string, { view, range }: FollowedRun): Promise<Pick<Patch, 'todos'>[]> =>
+      shareRead(`todos ${view.id} ${range.next_seq}`, (sql) =>
+        readTodoPatches(sql, businessId, sessionId, range),
+      ),
+  }
+}
+
+/** See `createPoller`. */
+export type Poller = ReturnType<typeof createPoller>
+
+const toPolledRow = (row: EventRow): PolledRow => ({
+  ...row,
+  event: { event: 'action', id: row.seq, data: toActionEvent(row) },
+})

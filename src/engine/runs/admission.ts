@@ -1,0 +1,212 @@
+import { holdSessionBlobs, storeBlobStatement } from '../../infra/blobs/blobs.ts'
+import type { Database } from '../../infra/database/database.ts'
+import { contentHash, newRunId, newSessionId, sha256 } from '../../infra/lib/ids.ts'
+import { MasonError } from '../../state/errors.ts'
+import { toUrlPath } from '../../state/files/url-path.ts'
+import type { AdmittedRequest, RunRequest } from '../../state/run-request.ts'
+import type { RunStatus } from '../../state/run-view.ts'
+import type { OriginFile } from '../../state/runtime-state.ts'
+import { createSessionFullError, maxSessionQueue } from './queue-caps.ts'
+
+/** A run that was admitted, as `POST /v1/runs` returns it. */
+export type AdmittedRun = { id: string; session_id: string; turn: number; status: RunStatus }
+/** `replayed`: its key named a run that was admitted before. */
+export type Admission = { run: AdmittedRun; replayed: boolean }
+
+/** A key is unique within its business and route. */
+export type IdempotencyKey = { route: string; key: string }
+type Upload = { hash: string; bytes: Buffer }
+
+/** A run to admit: its row, and the files that came with it. */
+export type AdmissionRequest = ReturnType<typeof toAdmissionRequest>
+
+/**
+ * Inserts runs, all or none: each with its turn under the row lock of its session, its request, key and wake-up. A known
+ * key returns the run of its first request instead. Rows are locked in one order, so that two of these statements never
+ * deadlock. A session may occur once, since a statement can change its row once. Queued runs of a session are counted only
+ * once it has had that many turns, and along its turns: never over all queued runs of the business.
+ */
+const admitStatement = `
+  WITH candidate AS MATERIALIZED (
+    SELECT * FROM json_to_recordset($2::json) AS a(run_id text, session_id text, user_id text, priority int, delay_ms int,
+      request text, metadata text, route text, key text, hash text)
+  ), earlier AS MATERIALIZED (
+    SELECT a.run_id, i.request_hash, i.response FROM candidate a
+    JOIN idempotency i ON i.tenant = $1 AND i.route = a.route AND i.key = a.key
+  ), fresh AS MATERIALIZED (
+    SELECT a.*, (SELECT count(*) FROM sessions s CROSS JOIN LATERAL (SELECT FROM runs r
+      WHERE r.tenant = s.tenant AND r.session_id = s.session_id AND r.status = 'queued' ORDER BY r.turn LIMIT ${maxSessionQueue}) q
+      WHERE s.tenant = $1 AND s.session_id = a.session_id AND s.turns >= ${maxSessionQueue}) AS waiting
+    FROM candidate a WHERE a.run_id NOT IN (SELECT run_id FROM earlier)
+  ), session AS (
+    INSERT INTO sessions AS s (tenant, session_id, user_id, turns)
+    SELECT $1, session_id, user_id, 1 FROM fresh WHERE waiting < ${maxSessionQueue} ORDER BY session_id
+    ON CONFLICT (tenant, session_id) DO UPDATE SET turns = s.turns + 1, updated_at = clock_timestamp()
+      WHERE s.user_id = EXCLUDED.user_id
+    RETURNING session_id, turns
+  ), run AS (
+    INSERT INTO runs (tenant, run_id, session_id, turn, status, priority, run_at, expires_at)
+    SELECT $1, a.run_id, a.session_id, session.turns, 'queued', a.priority,
+      clock_timestamp() + a.delay_ms * interval '1 millisecond',
+      clock_timestamp() + a.delay_ms * interval '1 millisecond' + (SELECT queue_ttl FROM businesses WHERE tenant = $1)
+    FROM session JOIN fresh a USING (session_id) RETURNING run_id, turn, run_at
+  ), request AS (
+    INSERT INTO run_requests (tenant, run_id, user_id, request, metadata)
+    SELECT $1, a.run_id, a.user_id, a.request::json, a.metadata::json FROM run JOIN fresh a USING (run_id)
+  ), wake_up AS (
+    INSERT INTO outbox (tenant, run_id, ring_at) SELECT $1, run_id, run_at FROM run
+  ), key AS (
+    INSERT INTO idempotency (tenant, route, key, request_hash, response)
+    SELECT $1, a.route, a.key, a.hash,
+      json_build_object('id', a.run_id, 'session_id', a.session_id, 'turn', run.turn, 'status', 'queued')
+    FROM run JOIN fresh a USING (run_id) WHERE a.key IS NOT NULL ORDER BY a.route, a.key
+  )
+  SELECT a.run_id, run.turn, e.request_hash, e.response, COALESCE(f.waiting >= ${maxSessionQueue}, false) AS full
+  FROM candidate a LEFT JOIN run USING (run_id) LEFT JOIN earlier e USING (run_id) LEFT JOIN fresh f USING (run_id)`
+
+type AdmissionRow = {
+  run_id: string
+  turn: number | null
+  request_hash: string | null
+  response: AdmittedRun | null
+  full: boolean
+}
+
+/** Validated request to the rows that admission stores. */
+export const toAdmissionRequest = (request: RunRequest, key?: IdempotencyKey) => {
+  const { admitted, uploads } = splitUploads(request)
+  return {
+    row: {
+      run_id: newRunId(),
+      session_id: request.session_id ?? newSessionId(),
+      user_id: request.user_id,
+      priority: request.priority ?? 0,
+      delay_ms: request.delay_ms ?? 0,
+      request: JSON.stringify(admitted),
+      metadata: JSON.stringify(request.metadata ?? {}),
+      route: key?.route ?? null,
+      key: key?.key ?? null,
+      hash: contentHash(request),
+    },
+    uploads,
+  }
+}
+
+/** Admits runs in one commit. Returns for each its run, or the error that refuses it alone; throws what fails all of them. */
+export const admitRuns = async (
+  database: Database,
+  businessId: string,
+  candidates: readonly AdmissionRequest[],
+): Promise<(Admission | MasonError)[]> => {
+  // in one order, or two requests with the same files could deadlock
+  const uploads = candidates
+    .flatMap(({ uploads, row }) => uploads.map((upload) => ({ ...upload, row })))
+    .sort((a, b) => (a.hash < b.hash ? -1 : 1))
+  const rows = JSON.stringify(candidates.map(({ row }) => row))
+  const result = await database.asBusiness(
+    businessId,
+    async (sql) => {
+      for (const { hash, bytes } of uploads) await sql.query(storeBlobStatement, [businessId, hash, bytes])
+      const admitted = await sql.query<AdmissionRow>(admitStatement, [businessId, rows])
+      const admittedIds = new Set(
+        admitted.rows.filter(({ turn }) => turn !== null).map(({ run_id }) => run_id),
+      )
+      const uses = uploads.filter(({ row }) => admittedIds.has(row.run_id))
+      await holdSessionBlobs(
+        sql,
+        businessId,
+        uses.map(({ hash, row }) => ({ sha256: hash, session_id: row.session_id })),
+      )
+      return admitted
+    },
+    { pipelined: uploads.length === 0 },
+  )
+  const byId = new Map(result.rows.map((row) => [row.run_id, row]))
+  return candidates.map(({ row }) => toAdmission(row, byId.get(row.run_id)))
+}
+
+/** Admits one run in a commit of its own. Same contract as `Admissions.admit`. */
+export const admitRun = async (
+  database: Database,
+  businessId: string,
+  request: RunRequest,
+  key?: IdempotencyKey,
+): Promise<Admission> => {
+  const candidate = toAdmissionRequest(request, key)
+  const tryOnce = async (): Promise<Admission> => {
+    const [admission] = await admitRuns(database, businessId, [candidate])
+    if (!admission || admission instanceof MasonError) throw admission
+    return admission
+  }
+  return tryOnce().catch((error: unknown) => {
+    // another request with this key committed first; the second try finds its run
+    if ((error as { code?: unknown }).code !== uniqueViolation) throw error
+    return tryOnce()
+  })
+}
+
+const uniqueViolation = '23505'
+
+const toAdmission = (
+  candidate: AdmissionRequest['row'],
+  row: AdmissionRow | undefined,
+): Admission | MasonError => {
+  const { run_id: id, session_id } = candidate
+  if (row?.response)
+    return row.request_hash === candidate.hash
+      ? { run: row.response, replayed: true }
+      : createConflictError(candidate)
+  if (row?.full) return createSessionFullError(session_id)
+  if (typeof row?.turn === 'number')
+    return { run: { id, session_id, turn: row.turn, status: 'queued' }, replayed: false }
+  return new MasonError('session_of_another_user', `session "${session_id}" belongs to another user`, {
+    remedy: "use that user's user_id, or leave session_id out to start a new session",
+  })
+}
+
+const createConflictError = ({ key }: AdmissionRequest['row']): MasonError =>
+  new MasonError('idempotency_conflict', `the key "${key}" was used for another body`, {
+    remedy: 'use a new Idempotency-Key for a new request',
+  })
+
+/** The run that was admitted under this key before, or null. Throws `idempotency_conflict`. */
+export const findEarlierAdmission = async (
+  database: Database,
+  businessId: string,
+  { row }: AdmissionRequest,
+): Promise<Admission | null> => {
+  if (row.key === null) return null
+  const { rows } = await database.asBusiness(
+    businessId,
+    (sql) =>
+      sql.query<{ request_hash: string; response: AdmittedRun }>(
+        'SELECT request_hash, response FROM idempotency WHERE tenant = $1 AND route = $2 AND key = $3',
+        [businessId, row.route, row.key],
+      ),
+    { pipelined: true },
+  )
+  const [earlier] = rows
+  if (earlier && earlier.request_hash !== row.hash) throw createConflictError(row)
+  return earlier ? { run: earlier.response, replayed: true } : null
+}
+
+/** Uploaded bytes become blobs under their hash; the stored request refers to them by path. */
+const splitUploads = (request: RunRequest): { admitted: AdmittedRequest; uploads: Upload[] } => {
+  const uploads: Upload[] = []
+  const addresses: Record<string, string> = {}
+  const files = (request.files ?? []).map(({ name, type, mapping, content_base64, url }): OriginFile => {
+    if (url !== undefined) {
+      const { local_path, hidden } = toUrlPath(url)
+      if (hidden) addresses[local_path] = url
+      return { name, type, local_path, mapping: null }
+    }
+    if (content_base64 === undefined) return { name, type, local_path: '', mapping: mapping ?? null }
+    const bytes = Buffer.from(content_base64, 'base64')
+    const hash = sha256(bytes)
+    uploads.push({ hash, bytes })
+    return { name, type, local_path: `blob:${hash}`, mapping: null }
+  })
+  const { session_id: _session, business_id: _business, ...rest } = request
+  const hides = Object.keys(addresses).length > 0
+  return { admitted: { ...rest, files, ...(hides && { addresses }) }, uploads }
+}

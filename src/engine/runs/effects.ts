@@ -1,0 +1,150 @@
+import { queryOne } from '../../infra/database/database.ts'
+import { sha256 } from '../../infra/lib/ids.ts'
+import { MasonError } from '../../state/errors.ts'
+import type { EffectRequest, EffectResult } from '../../state/ports/effects.ts'
+import type { CallRef, RunLog } from '../../state/ports/run-log.ts'
+import type { Sql } from '../../state/ports/sql.ts'
+import { type RunFence, toFenceValues } from './claim.ts'
+import { createLeaseLostError } from './leases.ts'
+
+type EffectRow = {
+  status: 'intent' | 'sent' | 'succeeded' | 'failed' | 'unknown'
+  request: Uint8Array
+  sends: number
+  age_ms: number | null
+  response: string | null
+}
+
+/** The row of the run is locked, not just read: a concurrent claim comes either before or after, never in between. */
+const fencedRunSql = `mine AS (SELECT run_id FROM runs WHERE tenant = $1 AND run_id = $2 AND epoch = $3 AND status = 'running' FOR SHARE)`
+
+/** Inserts the intent under the fence, or returns the effect that exists. */
+const intentStatement = `
+  WITH ${fencedRunSql}, inserted AS (
+    INSERT INTO effects (tenant, effect_id, run_id, class, request, request_hash, status)
+    SELECT $1, $4, $2, $5, $6, $7, 'intent' FROM mine ON CONFLICT (tenant, effect_id) DO NOTHING
+    RETURNING status, request, sends, NULL::double precision AS age_ms, response
+  )
+  SELECT * FROM inserted UNION ALL
+  SELECT e.status, e.request, e.sends, extract(epoch FROM clock_timestamp() - e.first_sent_at) * 1000, e.response
+  FROM effects e, mine WHERE e.tenant = $1 AND e.effect_id = $4 AND NOT EXISTS (SELECT FROM inserted)`
+
+const sentStatement = `
+  WITH ${fencedRunSql}
+  UPDATE effects e SET status = 'sent', sends = sends + 1, first_sent_at = COALESCE(first_sent_at, clock_timestamp())
+  FROM mine WHERE e.tenant = $1 AND e.effect_id = $4 AND e.status IN ('intent', 'sent') RETURNING e.effect_id`
+
+/** A call asks a person once: an effect that was sent again after their answer and is unknown again fails, so that one answer never sends twice. */
+const unknownStatement = `
+  WITH ${fencedRunSql}
+  UPDATE effects e SET status = CASE WHEN EXISTS (
+    SELECT FROM input_requests i WHERE i.tenant = $1 AND i.run_id = $2 AND i.plan_seq = $5 AND i.call_index = $6
+      AND i.answered_at <= e.first_sent_at) THEN 'failed' ELSE 'unknown' END
+  FROM mine WHERE e.tenant = $1 AND e.effect_id = $4 AND e.status = 'sent'`
+
+const resendStatement = `
+  WITH ${fencedRunSql}
+  UPDATE effects e SET status = 'intent', first_sent_at = NULL FROM mine WHERE e.tenant = $1 AND e.effect_id = $4 AND e.status = 'unknown' RETURNING e.effect_id`
+
+/** Share of a provider's idempotency window within which the same key is used again. */
+const safeWindowShare = 0.8
+
+/**
+ * Performs the side effect of a call as exactly once as its provider allows. The stored bytes are sent, never new ones,
+ * under a key that names run, plan and call. A worker that takes over an effect in status `sent`: a keyed one within its
+ * window is sent again, a queryable one is looked up first, any other becomes `unknown` for a person to settle; `resend` is
+ * their answer that it did not take place. `checkLease` throws when the process was frozen too long: it runs after a
+ * look-up and before the first byte.
+ * The response becomes durable with the action that records it.
+ */
+export const performEffect = async (
+  sql: Sql,
+  fence: RunFence,
+  call: CallRef,
+  request: EffectRequest,
+  signal: AbortSignal,
+  { resend, checkLease = () => {} }: { resend: boolean; checkLease?: () => void } = { resend: false },
+): Promise<EffectResult> => {
+  const effectId = sha256(`${fence.run_id}|${call.plan_seq}|${call.index}`)
+  const effect = await queryOne<EffectRow>(sql, intentStatement, [
+    ...toFenceValues(fence),
+    effectId,
+    request.class,
+    Buffer.from(request.request),
+    sha256(request.request),
+  ])
+  if (!effect) throw createLeaseLostError()
+  if (effect.status === 'succeeded') return { effect_id: effectId, response: String(effect.response) }
+  if (effect.status === 'unknown' && resend) {
+    if (!(await queryOne(sql, resendStatement, [fence.tenant, fence.run_id, fence.epoch, effectId])))
+      throw createLeaseLostError()
+  } else if (effect.status === 'unknown' || effect.status === 'failed')
+    throw createUnknownEffectError(effectId)
+
+  const decision = effect.status === 'sent' ? decideResend(effect, request) : 'send'
+  if (decision === 'unknown') {
+    const values = [fence.tenant, fence.run_id, fence.epoch, effectId, call.plan_seq, call.index]
+    await sql.query(unknownStatement, values)
+    throw createUnknownEffectError(effectId)
+  }
+  signal.throwIfAborted()
+  if (!(await queryOne(sql, sentStatement, [fence.tenant, fence.run_id, fence.epoch, effectId])))
+    throw createLeaseLostError()
+  if (decision !== 'send') {
+    // last before the send: it still sees what another worker sent while the database was slow
+    const response = await decision.lookup(effectId, signal)
+    if (response !== null) return { effect_id: effectId, response }
+    signal.throwIfAborted()
+    checkLease()
+  }
+  const stored = Buffer.from(effect.request).toString('utf8')
+  return { effect_id: effectId, response: await request.send(stored, effectId, checkLease, signal) }
+}
+
+type ResendDecision = 'send' | 'unknown' | { lookup: NonNullable<EffectRequest['lookup']> }
+
+/** What a worker may do that takes over an effect in status `sent`. */
+const decideResend = (effect: EffectRow, request: EffectRequest): ResendDecision => {
+  if (request.class === 'keyed')
+    return (effect.age_ms ?? 0) < safeWindowShare * (request.windowMs ?? 0) ? 'send' : 'unknown'
+  if (request.class !== 'queryable' || !request.lookup) return 'unknown'
+  return { lookup: request.lookup.bind(request) }
+}
+
+const createUnknownEffectError = (effectId: string): MasonError =>
+  new MasonError('effect_unknown', `it is unknown whether the side effect ${effectId} took place`, {
+    remedy: 'look it up at the provider under that key; Mason does not send it again by itself',
+    detail: { effect_id: effectId },
+  })
+
+/**
+ * Wraps the log of a run. `whenRecorded` resolves while no side effect is between its first byte and the action that
+ * records it: a run that is stopped there leaves a question to a person that a moment later has an answer.
+ */
+export const guardEffects = (log: RunLog): { log: RunLog; whenRecorded(): Promise<void> } => {
+  const waiting: (() => void)[] = []
+  let isPending = false
+  const finish = (): void => {
+    isPending = false
+    for (const resolve of waiting.splice(0)) resolve()
+  }
+  return {
+    log: {
+      ...log,
+      async effect(...request) {
+        isPending = true
+        try {
+          return await log.effect(...request)
+        } catch (error) {
+          finish()
+          throw error
+        }
+      },
+      async append(entry) {
+        await log.append(entry)
+        if (entry.effect) finish()
+      },
+    },
+    whenRecorded: () => (isPending ? new Promise((resolve) => waiting.push(resolve)) : Promise.resolve()),
+  }
+}

@@ -1,0 +1,79 @@
+import { z } from 'zod'
+import { type Database, queryOne } from '../../infra/database/database.ts'
+import { MasonError } from '../../state/errors.ts'
+import type { Json } from '../../state/runtime-state.ts'
+
+type InputRow = { schema: Record<string, unknown>; answered: boolean; expired: boolean }
+
+/**
+ * Stores the answer and the wake-up in one transaction; of two answers the first counts. The row of the run is locked
+ * first, as in cancelling, so that the two never deadlock.
+ */
+const answerStatement = `
+  WITH run AS (
+    UPDATE runs r SET status = 'queued' WHERE r.tenant = $1 AND r.run_id = $2 AND r.status = 'input_required'
+      AND EXISTS (SELECT FROM input_requests i WHERE i.tenant = $1 AND i.run_id = $2 AND i.request_id = $3 AND i.answered_at IS NULL)
+    RETURNING r.run_id
+  ), answered AS (
+    UPDATE input_requests i SET answered_at = clock_timestamp(), answer = $4::json FROM run
+    WHERE i.tenant = $1 AND i.run_id = run.run_id AND i.request_id = $3 AND i.answered_at IS NULL
+  ), wake_up AS (INSERT INTO outbox (tenant, run_id) SELECT $1, run_id FROM run)
+  SELECT run_id FROM run`
+
+/** Answers an open question of a run. Throws `not_found`, `input_answered`, and `invalid_request`, which leaves it open. */
+export const answerInput = (
+  database: Database,
+  businessId: string,
+  runId: string,
+  requestId: string,
+  answer: Json,
+): Promise<void> =>
+  database.asBusiness(businessId, async (sql) => {
+    const row = await queryOne<InputRow>(
+      sql,
+      `SELECT schema, answered_at IS NOT NULL AS answered, expires_at <= clock_timestamp() AS expired
+       FROM input_requests WHERE tenant = $1 AND run_id = $2 AND request_id = $3`,
+      [businessId, runId, requestId],
+    )
+    if (!row) throw new MasonError('not_found', `run "${runId}" has no input request "${requestId}"`)
+    if (row.answered || row.expired) throw createAnsweredError(requestId)
+    checkAnswer(row.schema, answer)
+    const answerJson = JSON.stringify({ kind: 'answered', answer })
+    if (!(await queryOne(sql, answerStatement, [businessId, runId, requestId, answerJson])))
+      throw createAnsweredError(requestId)
+  })
+
+const checkAnswer = (schema: Record<string, unknown>, answer: Json): void => {
+  const parsed = z.fromJSONSchema(schema as never).safeParse(answer)
+  if (parsed.success) return
+  throw new MasonError('invalid_request', 'the answer does not fit the question', {
+    remedy: 'send an answer that matches the schema of the input request',
+    detail: {
+      errors: parsed.error.issues.map(({ path, message }) => ({
+        pointer: ['/answer', ...path.map(String)].join('/'),
+        detail: message,
+      })),
+    },
+  })
+}
+
+const createAnsweredError = (requestId: string): MasonError =>
+  new MasonError('input_answered', `input request "${requestId}" was already answered or has expired`)
+
+/** Answers overdue questions with `expired`, so that their runs go on; returns how many. */
+export const expireInputs = async (database: Database): Promise<number> => {
+  const { rows } = await database.query(
+    `WITH late AS (
+       SELECT r.tenant, r.run_id, i.request_id FROM input_requests i JOIN runs r USING (tenant, run_id)
+       WHERE i.answered_at IS NULL AND i.expires_at <= clock_timestamp() AND r.status = 'input_required'
+       ORDER BY i.expires_at LIMIT 100 FOR NO KEY UPDATE OF r SKIP LOCKED
+     ), run AS (
+       UPDATE runs r SET status = 'queued' FROM late
+       WHERE r.tenant = late.tenant AND r.run_id = late.run_id AND r.status = 'input_required' RETURNING r.tenant, r.run_id
+     ), answered AS (
+       UPDATE input_requests i SET answered_at = clock_timestamp(), answer = '{"kind":"expired"}' FROM late
+       WHERE i.tenant = late.tenant AND i.request_id = late.request_id AND i.answered_at IS NULL
+     ) INSERT INTO outbox (tenant, run_id) SELECT tenant, run_id FROM run RETURNING run_id`,
+  )
+  return rows.length
+}

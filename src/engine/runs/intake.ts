@@ -1,0 +1,113 @@
+import { z } from 'zod'
+import type { Database } from '../../infra/database/database.ts'
+import { isDatabaseUnavailable } from '../../infra/database/database-errors.ts'
+import type { IntakeJob } from '../../infra/queue/jobs.ts'
+import { isMasonError, type MasonError, toMasonError } from '../../state/errors.ts'
+import type { RunRequest } from '../../state/run-request.ts'
+import { businessIdSchema, runRequestSchema } from '../../state/run-request.ts'
+import type { Admission } from './admission.ts'
+
+type FieldError = { pointer: string; detail: string }
+
+const maxIdLength = 255
+/** As in HTTP bodies. */
+const maxDepth = 100
+
+const jobSchema = runRequestSchema.extend({ business_id: businessIdSchema.default('default') })
+
+/** An unexpected error may pass: after so many tries, or as many lost workers, the job is rejected. */
+const maxTries = 5
+
+/**
+ * Admits one job of the public queue; its id is the idempotency key. A job that cannot be admitted goes to `rejected_jobs`
+ * with its errors. Throws when the database is unreachable or the business has too many queued runs; the queue then
+ * delivers the job again.
+ */
+export const admitIntakeJob = async (
+  database: Database,
+  job: IntakeJob,
+  admit: (businessId: string, request: RunRequest, key: string) => Promise<Admission>,
+): Promise<Admission | null> => {
+  if (job.stalls >= maxTries)
+    return rejectJob(database, job, [
+      toJobError(
+        `${job.stalls} workers were lost while they took this job; read their logs before you send it again`,
+      ),
+    ])
+  const checked = checkJob(job)
+  if ('errors' in checked) return rejectJob(database, job, checked.errors)
+  const { business_id: businessId, ...request } = checked.data
+  try {
+    return await admit(businessId, request, job.id)
+  } catch (error) {
+    if (isMasonError(error, 'database_unavailable', 'too_many_requests')) throw error
+    if (!isMasonError(error) && job.attemptsMade + 1 < maxTries) throw error
+    return rejectJob(database, job, listFieldErrors(toMasonError(error)))
+  }
+}
+
+const toJobError = (detail: string): FieldError => ({ pointer: '', detail })
+
+const checkJob = (job: IntakeJob): { data: z.infer<typeof jobSchema> } | { errors: FieldError[] } => {
+  if (job.name !== 'run') return { errors: [toJobError(`jobs are named "run", not "${job.name}"`)] }
+  if (job.id.includes('\u0000') || job.id.length > maxIdLength)
+    return { errors: [toJobError(`job ids have at most ${maxIdLength} characters and no NUL`)] }
+  if (nestsDeeper(job.data, maxDepth))
+    return { errors: [toJobError(`the data is nested deeper than ${maxDepth} levels`)] }
+  const parsed = jobSchema.safeParse(job.data)
+  return parsed.success ? { data: parsed.data } : { errors: toFieldErrors(parsed.error) }
+}
+
+/** Stops at `levels`: a deep value would overflow the stack of any other recursion. */
+const nestsDeeper = (value: unknown, levels: number): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  (levels === 0 || Object.values(value).some((item) => nestsDeeper(item, levels - 1)))
+
+/** The errors of a request body, each with a JSON pointer to its field. */
+export const toFieldErrors = (error: z.ZodError): FieldError[] =>
+  error.issues.flatMap((issue) =>
+    issue.code === 'unrecognized_keys'
+      ? issue.keys.map((key) => ({ pointer: toPointer([...issue.path, key]), detail: 'unknown field' }))
+      : [{ pointer: toPointer(issue.path), detail: issue.message }],
+  )
+
+const toPointer = (path: readonly PropertyKey[]): string =>
+  path.map((part) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
+
+const listFieldErrors = (error: MasonError): FieldError[] => {
+  const errors = (error.detail as { errors?: FieldError[] } | undefined)?.errors
+  return errors ?? [toJobError(error.message)]
+}
+
+const rejectJob = async (database: Database, job: IntakeJob, errors: FieldError[]): Promise<null> => {
+  const [jobId, text] = [toStorableText(job.id), JSON.stringify(errors)]
+  await insertRejected(database, job, jobId, toJson(job.data), text).catch((error: unknown) => {
+    if (isDatabaseUnavailable(error)) throw error
+    return insertRejected(database, job, jobId, JSON.stringify('[this data cannot be stored]'), text)
+  })
+  return null
+}
+
+/** Postgres texts cannot contain NUL. */
+const toStorableText = (text: string): string => text.replaceAll('\u0000', '\ufffd').slice(0, 2000)
+
+const toJson = (data: unknown): string => {
+  try {
+    return JSON.stringify(data ?? null)
+  } catch {
+    return JSON.stringify('[this data is nested too deeply]')
+  }
+}
+
+const insertRejected = (database: Database, job: IntakeJob, jobId: string, data: string, errors: string) =>
+  database.query(
+    `INSERT INTO rejected_jobs (tenant, job_id, data, faults)
+     VALUES ((SELECT tenant FROM businesses WHERE tenant = $1), $2, $3::json, $4::json) ON CONFLICT (job_id) DO NOTHING`,
+    [readBusinessId(job.data), jobId, data, errors],
+  )
+
+const readBusinessId = (data: unknown): string | null => {
+  const parsed = z.object({ business_id: businessIdSchema }).safeParse(data)
+  return parsed.success ? parsed.data.business_id : null
+}

@@ -1,0 +1,233 @@
+import { isDatabaseUnavailable } from '../../infra/database/database-errors.ts'
+import { settlesWithin } from '../../infra/lib/timeouts.ts'
+import { MasonError } from '../../state/errors.ts'
+import type { Clock } from '../../state/ports/clock.ts'
+import type { Log } from '../../state/ports/log.ts'
+import type { Sql } from '../../state/ports/sql.ts'
+import type { RunFence } from './claim.ts'
+
+/** What a lease reports to its run. Each may be called more than once. */
+export type LeaseCallbacks = {
+  onLost(reason: Error): void
+  onCancel(reason: string): void
+}
+
+/** The lease of one run, while this process works on it. */
+export type HeldLease = {
+  release(): void
+  /** Throws `lease_lost` when the lease is too old to act on; a process that was frozen finds out before any timer fires. */
+  check(): void
+}
+
+type HeldRun = RunFence &
+  LeaseCallbacks & { /** When the last renewal that succeeded was sent. */ renewedAt: number }
+
+const heldRows = `json_to_recordset($1::json) AS held(tenant text, run_id text, epoch int)`
+
+/** A lease that has expired is never renewed, or a business could exceed its concurrency. */
+const renewStatement = `
+  UPDATE runs r SET lease_until = clock_timestamp() + $2::int * interval '1 millisecond' FROM ${heldRows}
+  WHERE r.tenant = held.tenant AND r.run_id = held.run_id AND r.epoch = held.epoch AND r.status = 'running'
+    AND r.lease_until > clock_timestamp()
+  RETURNING r.tenant, r.run_id, r.epoch`
+
+/** Runs with a cancel request, and lost ones: deleted, or claimed by another worker. */
+const cancelsStatement = `
+  SELECT tenant, run_id, epoch, r.status IS NULL AS is_lost, r.cancel_reason FROM ${heldRows} LEFT JOIN runs r USING (tenant, run_id, epoch)
+  WHERE r.status IS NULL OR r.cancel_requested_at IS NOT NULL`
+
+const heartbeatStatement = `
+  INSERT INTO workers (worker_id, running) VALUES ($1, $2)
+  ON CONFLICT (worker_id) DO UPDATE SET seen_at = clock_timestamp(), running = EXCLUDED.running`
+
+const stopTimeoutMs = 1000
+
+const toLeaseKey = (fence: RunFence): string => `${fence.tenant}/${fence.run_id}/${fence.epoch}`
+
+/** When the wall clock gains more than this, it was set or the machine has slept. */
+const maxDriftMs = 1000
+
+/**
+ * Milliseconds that also count while the machine is suspended: the monotonic clock of Linux does not count that, and
+ * leases expire all the same. A wall clock that is set forward costs a lease, one that is set back costs nothing.
+ */
+const createSleepAwareClock = (clock: Clock): (() => number) => {
+  let slept = 0
+  let wallAt = clock.now().getTime()
+  let monotonicAt = clock.monotonicMs()
+  return () => {
+    const [wall, monotonic] = [clock.now().getTime(), clock.monotonicMs()]
+    const ahead = wall - wallAt - (monotonic - monotonicAt)
+    if (ahead > maxDriftMs) slept += ahead
+    wallAt = wall
+    monotonicAt = monotonic
+    return monotonic + slept
+  }
+}
+
+/**
+ * Renews the leases of one worker: one statement for all its runs every sixth of the lease, and one poll for cancel
+ * requests a second. A lease that was not renewed for 80 % of its time is dropped before another worker can claim it.
+ */
+export const startLeaseRenewal = (options: {
+  sql: Sql
+  clock: Clock
+  log: Log
+  workerId: string
+  leaseMs: number
+}) => {
+  const { sql, clock, log, workerId, leaseMs } = options
+  const patienceMs = leaseMs / 3
+  const nowMs = createSleepAwareClock(clock)
+  const heldRuns = new Map<string, HeldRun>()
+  const rows = () =>
+    JSON.stringify([...heldRuns.values()].map(({ tenant, run_id, epoch }) => ({ tenant, run_id, epoch })))
+
+  const renew = async (): Promise<void> => {
+    const sentAt = nowMs()
+    const keys = [...heldRuns.keys()]
+    if (keys.length === 0) return
+    const renewed = await sql.query<RunFence>(renewStatement, [rows(), leaseMs])
+    const renewedKeys = new Set(renewed.rows.map(toLeaseKey))
+    for (const key of keys) {
+      const lease = heldRuns.get(key)
+      if (!lease) continue
+      if (renewedKeys.has(key)) lease.renewedAt = sentAt
+      else lease.onLost(createLeaseLostError())
+    }
+  }
+
+  /** Leases first: they matter more than the count of workers. */
+  const sendHeartbeat = async (): Promise<void> => {
+    await renew()
+    await sql.query(heartbeatStatement, [workerId, heldRuns.size])
+  }
+
+  const pollCancels = async (): Promise<void> => {
+    if (heldRuns.size === 0) return
+    const cancels = await sql.query<RunFence & { is_lost: boolean; cancel_reason: string | null }>(
+      cancelsStatement,
+      [rows()],
+    )
+    for (const { is_lost, cancel_reason, ...fence } of cancels.rows) {
+      const lease = heldRuns.get(toLeaseKey(fence))
+      if (is_lost) lease?.onLost(createLeaseLostError())
+      else lease?.onCancel(cancel_reason ?? '')
+    }
+  }
+
+  const isStale = (lease: HeldRun): boolean => nowMs() - lease.renewedAt > leaseMs * 0.8
+
+  /** On its own timer, so that a database that hangs cannot delay it. */
+  const dropStaleLeases = (): void => {
+    for (const lease of heldRuns.values()) if (isStale(lease)) lease.onLost(createLeaseLostError())
+  }
+
+  /** Now and then at an interval. One at a time; one that hangs delays the next by `patienceMs` at most. */
+  const repeat = (work: () => Promise<void>, everyMs: number): (() => Promise<void>) => {
+    let since: number | null = null
+    let running = Promise.resolve()
+    const start = (): void => {
+      const now = clock.monotonicMs()
+      if (since !== null && now - since < patienceMs) return
+      since = now
+      running = work()
+        .catch((error: unknown) =>
+          log.warn({ error: String(error) }, 'the database did not answer a heartbeat'),
+        )
+        .finally(() => {
+          if (since === now) since = null
+        })
+    }
+    // at once, so that a new worker is counted
+    start()
+    const timer = setInterval(start, everyMs)
+    timer.unref()
+    return () => {
+      clearInterval(timer)
+      return running
+    }
+  }
+
+  const stops = [
+    repeat(sendHeartbeat, Math.max(50, leaseMs / 6)),
+    repeat(pollCancels, Math.min(1000, leaseMs / 6)),
+    repeat(async () => dropStaleLeases(), Math.max(20, leaseMs / 30)),
+  ]
+
+  return {
+    /** The clock of leases; read it before a claim is sent. */
+    nowMs,
+    /** Renews a lease that was claimed at `claimedAt` (see `nowMs`) until it is released. */
+    hold(claim: RunFence, claimedAt: number, lease: LeaseCallbacks): HeldLease {
+      const { tenant, run_id, epoch } = claim
+      const heldRun: HeldRun = { tenant, run_id, epoch, renewedAt: claimedAt, ...lease }
+      heldRuns.set(toLeaseKey(claim), heldRun)
+      return {
+        release: () => void heldRuns.delete(toLeaseKey(claim)),
+        check() {
+          if (isStale(heldRun)) throw createLeaseLostError()
+        },
+      }
+    },
+    /** Polls for cancel requests now, after a hint. */
+    pollCancels: () => pollCancels().catch(() => {}),
+    /** Waits for statements in flight, but not for a database that hangs. */
+    async stop() {
+      await settlesWithin(Promise.all(stops.map((stop) => stop())), stopTimeoutMs)
+      await settlesWithin(sql.query('DELETE FROM workers WHERE worker_id = $1', [workerId]), stopTimeoutMs)
+    },
+  }
+}
+
+/** See `startLeaseRenewal`. */
+export type Leases = ReturnType<typeof startLeaseRenewal>
+
+const maxPauseMs = 1000
+
+/** What a claimed run may ask about its lease. */
+export type LeaseGuard = {
+  /** Aborted when the lease is lost. */
+  signal: AbortSignal
+  /** Throws `lease_lost` when the lease is too old to act on. */
+  check(): void
+}
+
+/**
+ * The database as one claimed run sees it: a statement without an answer is sent again until it is answered or the lease
+ * is lost (`lease_lost`), also when it hangs. Only for statements that are safe to repeat. A process that was frozen while
+ * it waited does not act on the answer: no timer has fired yet to drop its lease.
+ */
+export const createRetryingSql = (sql: Sql, clock: Clock, lease: LeaseGuard): Sql => ({
+  async query<Row>(text: string, values: readonly unknown[] = []) {
+    for (let attempt = 0; ; attempt++) {
+      if (lease.signal.aborted) throw createLeaseLostError(lease.signal.reason)
+      try {
+        const result = await raceLease(sql.query<Row>(text, values), lease.signal)
+        lease.check()
+        return result
+      } catch (error) {
+        if (!isDatabaseUnavailable(error)) throw error
+        await clock.sleep(Math.min(maxPauseMs, 50 * 2 ** attempt), lease.signal).catch(() => {})
+      }
+    }
+  },
+})
+
+/** Resolves with `work`, or rejects with `lease_lost` as soon as the lease is lost; the work itself goes on, fenced. */
+const raceLease = async <T>(work: Promise<T>, leaseSignal: AbortSignal): Promise<T> => {
+  let onAbort = (): void => {}
+  const lost = new Promise<never>((_, reject) => {
+    onAbort = () => reject(createLeaseLostError(leaseSignal.reason))
+    leaseSignal.addEventListener('abort', onAbort, { once: true })
+  })
+  try {
+    return await Promise.race([work, lost])
+  } finally {
+    leaseSignal.removeEventListener('abort', onAbort)
+  }
+}
+
+/** The run belongs to another worker now, or to none. */
+export const createLeaseLostError = (cause?: unknown): MasonError =>
+  new MasonError('lease_lost', 'another worker has this run', { cause })

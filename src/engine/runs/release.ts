@@ -1,0 +1,152 @@
+import { type Database, hasRow, queryOne } from '../../infra/database/database.ts'
+import { newInputRequestId } from '../../infra/lib/ids.ts'
+import { createOpeningPatch } from '../../state/opening-patch.ts'
+import type { Outcome } from '../../state/outcome.ts'
+import type { Question } from '../../state/ports/questions.ts'
+import type { CallRef } from '../../state/ports/run-log.ts'
+import type { Sql } from '../../state/ports/sql.ts'
+import type { AdmittedRequest } from '../../state/run-request.ts'
+import { type RunFence, toFenceValues } from './claim.ts'
+import { appendUnclaimedAction, settleRun } from './settlement.ts'
+
+/**
+ * Ways in which a worker releases a run that has not ended. Each is one fenced statement. False: the worker no longer has
+ * the run, or the run has a cancel request and so must not begin to wait.
+ */
+
+/** Parks the run until a person has answered: the question, the status and the lease in one statement. */
+export const parkRun = (
+  sql: Sql,
+  fence: RunFence,
+  question: Question,
+  call: CallRef,
+  workedMs: number,
+): Promise<boolean> =>
+  hasRow(
+    sql,
+    `WITH mine AS (
+       UPDATE runs SET status = 'input_required', stalls = 0, worked_ms = $4, lease_owner = NULL, lease_until = NULL
+       WHERE tenant = $1 AND run_id = $2 AND epoch = $3 AND status = 'running' AND cancel_requested_at IS NULL RETURNING run_id
+     ), question AS (
+       INSERT INTO input_requests (tenant, request_id, run_id, plan_seq, call_index, question, schema, options, expires_at)
+       SELECT $1, $5, $2, $6, $7, $8::json, $9::json, $10::json, clock_timestamp() + $11::double precision * interval '1 millisecond'
+       FROM mine ON CONFLICT (tenant, run_id, plan_seq, call_index) DO NOTHING
+     ) SELECT run_id FROM mine`,
+    [
+      ...toFenceValues(fence),
+      Math.round(workedMs),
+      newInputRequestId(),
+      call.plan_seq,
+      call.index,
+      JSON.stringify(question.question),
+      JSON.stringify(question.schema),
+      JSON.stringify(question.options),
+      question.expires_in_ms,
+    ],
+  )
+
+/**
+ * Queues the run again for `runAt` (ISO time): it waits for todos that may be retried then. At least 250 ms ahead: a worker
+ * whose clock is behind that of the database would find it too early again and again.
+ */
+export const requeueRun = (sql: Sql, fence: RunFence, runAt: string, workedMs: number): Promise<boolean> =>
+  hasRow(
+    sql,
+    `WITH mine AS (
+       UPDATE runs SET status = 'queued', stalls = 0, worked_ms = $4,
+         run_at = GREATEST($5::timestamptz, clock_timestamp() + interval '250 milliseconds'), lease_owner = NULL, lease_until = NULL
+       WHERE tenant = $1 AND run_id = $2 AND epoch = $3 AND status = 'running' AND cancel_requested_at IS NULL RETURNING run_at
+     ) INSERT INTO outbox (tenant, run_id, ring_at) SELECT $1, $2, run_at FROM mine RETURNING run_id`,
+    [...toFenceValues(fence), Math.round(workedMs), runAt],
+  )
+
+/**
+ * Queues the run again unchanged, for a worker that is stopping: this claim does not count towards `poison`. A run with a
+ * cancel request is settled here, since no other worker may claim it soon.
+ */
+export const handBackRun = async (database: Database, fence: RunFence, workedMs: number): Promise<boolean> =>
+  database.transaction(async (sql) => {
+    const row = await queryOne<{ cancel_requested: boolean; reason: string | null }>(
+      sql,
+      `WITH mine AS (
+         UPDATE runs SET status = 'queued', stalls = GREATEST(stalls - 1, 0), worked_ms = $4, lease_owner = NULL, lease_until = NULL
+         WHERE tenant = $1 AND run_id = $2 AND epoch = $3 AND status = 'running'
+         RETURNING run_id, cancel_requested_at IS NOT NULL AS cancel_requested, cancel_reason AS reason
+       ), wake_up AS (INSERT INTO outbox (tenant, run_id) SELECT $1, run_id FROM mine)
+       SELECT cancel_requested, reason FROM mine`,
+      [...toFenceValues(fence), Math.round(workedMs)],
+    )
+    if (row?.cancel_requested)
+      await settleRun(sql, fence.tenant, fence.run_id, { status: 'cancelled', reason: row.reason ?? '' })
+    return row !== null
+  })
+
+/** How long a run waits for a worker that knows its next node, and how often workers try. */
+const unknownNodeWait = { patienceMs: 15 * 60_000, everyMs: 5000 }
+
+/**
+ * Releases a run to workers of another version, which know its next node: `run_at` stays, its lease ends later. False also
+ * when it was due for so long that no such worker exists.
+ */
+export const leaveToOtherVersion = (sql: Sql, fence: RunFence, workedMs: number): Promise<boolean> =>
+  hasRow(
+    sql,
+    `WITH mine AS (
+       UPDATE runs r SET status = 'queued', stalls = GREATEST(stalls - 1, 0), worked_ms = $4, lease_owner = NULL,
+         lease_until = clock_timestamp() + $5::int * interval '1 millisecond'
+       WHERE tenant = $1 AND run_id = $2 AND epoch = $3 AND status = 'running' AND cancel_requested_at IS NULL
+         AND GREATEST(r.run_at,
+           (SELECT a.created_at FROM actions a WHERE a.tenant = r.tenant AND a.session_id = r.session_id AND a.seq = r.next_seq - 1),
+           (SELECT max(i.answered_at) FROM input_requests i WHERE i.tenant = r.tenant AND i.run_id = r.run_id)
+         ) > clock_timestamp() - $6::int * interval '1 millisecond'
+       RETURNING lease_until
+     ) INSERT INTO outbox (tenant, run_id, ring_at) SELECT $1, $2, lease_until FROM mine RETURNING run_id`,
+    [...toFenceValues(fence), Math.round(workedMs), unknownNodeWait.everyMs, unknownNodeWait.patienceMs],
+  )
+
+type PoisonedRun = { session_id: string; turn: number; next_seq: number; is_open: boolean }
+
+/**
+ * Ends a run that keeps killing its workers, without reading its session, which may be what kills them. Opens its turn
+ * first if no worker got that far. False: the worker no longer has the run.
+ */
+export const failPoisonedRun = async (
+  database: Database,
+  claim: RunFence & { request: AdmittedRequest },
+  outcome: Outcome,
+): Promise<boolean> =>
+  database.transaction(async (sql) => {
+    const { tenant, run_id, epoch } = claim
+    const mine = await queryOne<PoisonedRun>(
+      sql,
+      `SELECT session_id, turn, next_seq, next_seq > first_seq AS is_open FROM runs
+       WHERE tenant = $1 AND run_id = $2 AND epoch = $3 AND status = 'running' FOR UPDATE`,
+      [tenant, run_id, epoch],
+    )
+    if (!mine) return false
+    if (!mine.is_open) await openTurn(sql, claim, mine)
+    await sql.query(
+      `UPDATE runs SET status = 'queued', lease_owner = NULL, lease_until = NULL, next_seq = next_seq + $3::int
+       WHERE tenant = $1 AND run_id = $2`,
+      [tenant, run_id, mine.is_open ? 0 : 1],
+    )
+    return (await settleRun(sql, tenant, run_id, outcome)) !== null
+  })
+
+/** Appends what `load-session` would, as far as the request alone determines it; under the epoch of the settlement. */
+const openTurn = (
+  sql: Sql,
+  { tenant, run_id, epoch, request }: RunFence & { request: AdmittedRequest },
+  { session_id, turn, next_seq }: PoisonedRun,
+): Promise<unknown> =>
+  appendUnclaimedAction(
+    sql,
+    { tenant, run_id, session_id, turn, epoch: epoch + 1, seq: next_seq },
+    {
+      node: 'load-session',
+      summary: `Opened turn ${turn} unread`,
+      result: { turn, files: request.files.map((file) => file.name) },
+      next: ['end'],
+    },
+    createOpeningPatch(request, turn),
+  )

@@ -1,0 +1,204 @@
+import { toPage, toPageValues } from '../../infra/database/pagination.ts'
+import type { ActionRow } from '../../state/fold.ts'
+import type { Patch } from '../../state/patch.ts'
+import type { Sql } from '../../state/ports/sql.ts'
+import type { ActionEvent, Page, RunStatus, RunView } from '../../state/run-view.ts'
+import type { ActionBody, Usage } from '../../state/runtime-state.ts'
+import { sumUsage } from '../../state/token-usage.ts'
+
+type RunRow = Omit<RunView, 'usage' | 'input_request' | 'created_at' | 'started_at' | 'ended_at'> &
+  Usage & {
+    created_at: Date
+    started_at: Date | null
+    ended_at: Date | null
+    result: Pick<RunView, 'answer' | 'output_structure' | 'error'> | null
+    input_id: string | null
+    question: string
+    schema: Record<string, never>
+    options: string[]
+    expires_at: Date
+  }
+
+const runColumns = `r.run_id AS id, r.session_id, r.turn, r.status, r.finish_reason, r.created_at, r.started_at, r.ended_at,
+  r.prompt_tokens, r.completion_tokens, r.total_tokens, q.metadata, o.result,
+  i.request_id AS input_id, i.question, i.schema, i.options, i.expires_at`
+
+const runTables = `runs r JOIN run_requests q ON q.tenant = r.tenant AND q.run_id = r.run_id
+  LEFT JOIN run_results o ON o.tenant = r.tenant AND o.run_id = r.run_id
+  LEFT JOIN LATERAL (
+    SELECT * FROM input_requests i WHERE i.tenant = r.tenant AND i.run_id = r.run_id AND i.answered_at IS NULL
+      AND r.status = 'input_required' ORDER BY i.created_at LIMIT 1
+  ) i ON true`
+
+const toRunView = (row: RunRow): RunView => ({
+  id: row.id,
+  session_id: row.session_id,
+  turn: row.turn,
+  status: row.status,
+  finish_reason: row.finish_reason,
+  answer: row.result?.answer ?? null,
+  output_structure: row.result?.output_structure ?? [],
+  usage: sumUsage([row]),
+  error: row.result?.error ?? null,
+  input_request: row.input_id
+    ? {
+        id: row.input_id,
+        question: row.question,
+        schema: row.schema,
+        options: row.options,
+        expires_at: row.expires_at.toISOString(),
+      }
+    : null,
+  metadata: row.metadata,
+  created_at: row.created_at.toISOString(),
+  started_at: row.started_at?.toISOString() ?? null,
+  ended_at: row.ended_at?.toISOString() ?? null,
+})
+
+/** A run as `GET /v1/runs/:id` returns it, or null. */
+export const readRun = async (sql: Sql, businessId: string, runId: string): Promise<RunView | null> =>
+  (await readCurrentRuns(sql, { business_id: businessId, session_id: '', run_id: runId }))[0]?.view ?? null
+
+/** A run as the API returns it, and the ids of its actions at that moment. */
+export type FollowedRun = { view: RunView; range: SeqRange }
+
+/** The run with that id; of a session its last ended run and its first unfinished one. */
+export const readCurrentRuns = async (
+  sql: Sql,
+  { business_id, session_id, run_id }: { business_id: string; session_id: string; run_id?: string },
+): Promise<FollowedRun[]> => {
+  const { rows } = run_id
+    ? await sql.query<RunRow & SeqRange>(followedStatement, [business_id, run_id])
+    : await sql.query<RunRow & SeqRange>(currentStatement, [business_id, session_id])
+  return rows.map((row) => ({ view: toRunView(row), range: row }))
+}
+
+const followedStatement = `SELECT ${runColumns}, r.first_seq, r.next_seq FROM ${runTables} WHERE r.tenant = $1 AND r.run_id = $2`
+
+const currentStatement = `
+  SELECT ${runColumns}, r.first_seq, r.next_seq FROM ${runTables} WHERE r.tenant = $1 AND r.run_id IN (
+    (SELECT run_id FROM runs WHERE tenant = $1 AND session_id = $2 AND status NOT IN ('queued', 'running', 'input_required')
+       ORDER BY turn DESC LIMIT 1)
+    UNION ALL
+    (SELECT run_id FROM runs WHERE tenant = $1 AND session_id = $2 AND status IN ('queued', 'running', 'input_required')
+       ORDER BY turn LIMIT 1)) ORDER BY r.turn`
+
+/** `cursor`: from the page before. */
+export type RunFilter = {
+  user_id?: string
+  session_id?: string
+  status?: RunStatus
+  limit: number
+  cursor?: string
+}
+
+/** Runs, newest first. */
+export const listRuns = async (sql: Sql, businessId: string, filter: RunFilter): Promise<Page<RunView>> => {
+  const { rows } = await sql.query<RunRow & { at: string }>(
+    filter.user_id ? listUserStatement : listAllStatement,
+    [
+      businessId,
+      filter.session_id ?? null,
+      filter.status ?? null,
+      ...toPageValues(filter),
+      ...(filter.user_id ? [filter.user_id] : []),
+    ],
+  )
+  return toPage(rows, filter.limit, toRunView)
+}
+
+const listStatement = (filter: string): string => `
+  SELECT ${runColumns}, r.created_at::text AS at FROM ${runTables} WHERE r.tenant = $1 ${filter}
+    AND ($2::text IS NULL OR r.session_id = $2) AND ($3::text IS NULL OR r.status = $3)
+    AND ($4::text IS NULL OR (r.created_at, r.run_id) < ($4::timestamptz, $5))
+  ORDER BY r.created_at DESC, r.run_id DESC LIMIT $6`
+
+const listAllStatement = listStatement('')
+/** Through the sessions of the user: all runs of a session belong to its user. */
+const listUserStatement = listStatement(
+  'AND r.session_id IN (SELECT session_id FROM sessions WHERE tenant = $1 AND user_id = $7)',
+)
+
+/** An action as event streams read it; `patch` only where it changes todos. */
+export type EventRow = {
+  seq: number
+  run_id: string
+  turn: number
+  body: ActionBody
+  patch: Pick<Patch, 'todos'> | null
+}
+
+/** The data of an `action` event. */
+export const toActionEvent = ({ seq: id, run_id, turn, body }: EventRow): ActionEvent => ({
+  id,
+  ...body,
+  run_id,
+  turn,
+})
+
+/** Whether a patch changes todos, by its text: the operators of json reject documents with a NUL in them. */
+const changesTodosSql = `patch::text LIKE '%"todos":%'`
+
+/** Ids of the actions of a run: `first_seq` up to, not including, `next_seq`. Both null before its first claim. */
+export type SeqRange = { first_seq: number | null; next_seq: number | null }
+
+/** Actions of a session, or of one of its runs, after an id, at most `limit`. Reads no other rows. */
+export const readActions = async (
+  sql: Sql,
+  { business_id, session_id, run_id }: { business_id: string; session_id: string; run_id?: string },
+  after: number,
+  limit: number,
+): Promise<EventRow[]> => {
+  const statement = buildActionsStatement(run_id ? inRangeSql : 'true')
+  const values = [business_id, session_id, after, limit, ...(run_id ? [run_id] : [])]
+  return (await sql.query<EventRow>(statement, values)).rows
+}
+
+const inRangeSql = `seq >= (SELECT first_seq FROM runs WHERE tenant = $1 AND run_id = $5)
+  AND seq < (SELECT next_seq FROM runs WHERE tenant = $1 AND run_id = $5)`
+
+const buildActionsStatement = (filter: string): string => `
+  SELECT seq, run_id, turn, body, CASE WHEN ${changesTodosSql} THEN patch END AS patch FROM actions
+  WHERE tenant = $1 AND session_id = $2 AND seq > $3::bigint AND ${filter} ORDER BY seq LIMIT $4`
+
+/** The changes of todos in the actions of a run, in order. */
+export const readTodoPatches = async (
+  sql: Sql,
+  businessId: string,
+  sessionId: string,
+  { first_seq, next_seq }: SeqRange,
+): Promise<Pick<Patch, 'todos'>[]> => {
+  if (first_seq === null || next_seq === null) return []
+  const { rows } = await sql.query<{ patch: Pick<Patch, 'todos'> }>(
+    `SELECT patch FROM actions WHERE tenant = $1 AND session_id = $2 AND seq >= $3 AND seq < $4 AND ${changesTodosSql} ORDER BY seq`,
+    [businessId, sessionId, first_seq, next_seq],
+  )
+  return rows.map(({ patch }) => patch)
+}
+
+/** A long session is read in several queries, so that none exceeds the time limit of a statement. */
+const rowsPerQuery = 1000
+
+type RowRange = { from?: number; columns?: string }
+
+/** The rows of a session in order, from `from` (default: the first), through the turn `upToTurn`. */
+export const readActionRows = async <Row extends ActionRow = ActionRow>(
+  sql: Sql,
+  businessId: string,
+  sessionId: string,
+  upToTurn: number,
+  { from = 1, columns = 'seq, turn, body, patch' }: RowRange = {},
+): Promise<Row[]> => {
+  const all: Row[] = []
+  for (let next = from; ; ) {
+    const { rows } = await sql.query<Row>(
+      `SELECT ${columns} FROM actions
+       WHERE tenant = $1 AND session_id = $2 AND turn <= $3 AND seq >= $4 ORDER BY seq LIMIT $5`,
+      [businessId, sessionId, upToTurn, next, rowsPerQuery],
+    )
+    all.push(...rows)
+    const last = rows.at(-1)
+    if (!last || rows.length < rowsPerQuery) return all
+    next = last.seq + 1
+  }
+}

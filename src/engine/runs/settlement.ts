@@ -1,0 +1,151 @@
+import { type Database, queryOne } from '../../infra/database/database.ts'
+import { newAttemptId } from '../../infra/lib/ids.ts'
+import { MasonError } from '../../state/errors.ts'
+import type { Outcome } from '../../state/outcome.ts'
+import { summarizeOutcome } from '../../state/outcome.ts'
+import type { Patch } from '../../state/patch.ts'
+import type { RunResult } from '../../state/ports/run-log.ts'
+import type { Sql } from '../../state/ports/sql.ts'
+import type { ActionBody } from '../../state/runtime-state.ts'
+import { noUsage } from '../../state/token-usage.ts'
+import { type RunFence, toFenceValues } from './claim.ts'
+
+/** A run that ended without a worker. `end_seq`: the id of its `end` action, null when it was never claimed. */
+export type SettledRun = { session_id: string; end_seq: number | null }
+
+/**
+ * Ends a run that no worker has; its epoch rises, so that a late worker is fenced off. A run that was claimed and handed
+ * back before its first action stays for the next worker, which opens its turn first.
+ * $5: only while it has never been started and has waited longer than it may.
+ */
+const settleStatement = `
+  UPDATE runs SET epoch = epoch + 1, status = $3, finish_reason = $4, ended_at = clock_timestamp(),
+    next_seq = next_seq + 1, lease_owner = NULL, lease_until = NULL
+  WHERE tenant = $1 AND run_id = $2 AND status IN ('queued', 'input_required')
+    AND (NOT $5::boolean OR (status = 'queued' AND started_at IS NULL AND expires_at <= clock_timestamp()))
+    AND (next_seq IS NULL OR next_seq > first_seq)
+  RETURNING session_id, turn, epoch, next_seq - 1 AS seq`
+
+/**
+ * Ends a queued or waiting run without a worker, with its `end` action if it was ever claimed. Inside the caller's
+ * transaction. Null: it is not queued or waiting.
+ */
+export const settleRun = async (
+  sql: Sql,
+  businessId: string,
+  runId: string,
+  outcome: Outcome,
+  options: { onlyExpired: boolean } = { onlyExpired: false },
+): Promise<SettledRun | null> => {
+  const taken = await queryOne<Omit<EndedRun, 'tenant' | 'run_id'>>(sql, settleStatement, [
+    businessId,
+    runId,
+    outcome.status,
+    outcome.status === 'completed' ? outcome.reason : null,
+    options.onlyExpired,
+  ])
+  if (!taken) return null
+  await writeRunEnd(sql, { tenant: businessId, run_id: runId, ...taken }, outcome)
+  await sql.query(
+    'UPDATE input_requests SET answered_at = clock_timestamp() WHERE tenant = $1 AND run_id = $2 AND answered_at IS NULL',
+    [businessId, runId],
+  )
+  await sql.query(
+    `INSERT INTO outbox (tenant, run_id) SELECT tenant, run_id FROM runs
+     WHERE tenant = $1 AND session_id = $2 AND turn > $3 AND status = 'queued' ORDER BY turn LIMIT 1`,
+    [businessId, taken.session_id, taken.turn],
+  )
+  return { session_id: taken.session_id, end_seq: taken.seq }
+}
+
+/** A run that has ended in its row; `seq` is the id of its `end` action, null for one that was never claimed. */
+type EndedRun = Omit<ActionPosition, 'seq'> & { seq: number | null }
+
+/** Appends the `end` action and stores the result of a run that ends without a worker. */
+export const writeRunEnd = async (sql: Sql, ended: EndedRun, outcome: Outcome): Promise<void> => {
+  const { tenant, run_id, seq } = ended
+  if (seq !== null)
+    await appendUnclaimedAction(
+      sql,
+      { ...ended, seq },
+      {
+        node: 'end',
+        summary: summarizeOutcome(outcome),
+        result: { status: outcome.status, reason: outcome.reason },
+        next: [],
+      },
+    )
+  const result: RunResult = {
+    answer: null,
+    output_structure: [],
+    error: outcome.status === 'failed' ? JSON.parse(JSON.stringify(outcome.error)) : null,
+  }
+  await sql.query('INSERT INTO run_results (tenant, run_id, result) VALUES ($1, $2, $3::json)', [
+    tenant,
+    run_id,
+    JSON.stringify(result),
+  ])
+}
+
+/** The position of an action that no worker appends, and the epoch under which its run ends. */
+type ActionPosition = RunFence & { session_id: string; turn: number; seq: number }
+
+/** Appends an action to a run that no worker has. Inside the transaction that ends the run. */
+export const appendUnclaimedAction = (
+  sql: Sql,
+  position: ActionPosition,
+  { node, summary, result, next }: Pick<ActionBody, 'node' | 'summary' | 'result' | 'next'>,
+  patch: Patch = {},
+): Promise<unknown> => {
+  const { session_id, seq, turn } = position
+  const body: ActionBody = {
+    ...{ node, preparation: '', summary, result },
+    ...{ context: null, relevance: 0, usage: noUsage, next },
+  }
+  return sql.query(
+    `INSERT INTO actions (tenant, run_id, epoch, session_id, seq, turn, attempt_id, body, patch)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8::json, $9::json)`,
+    [
+      ...toFenceValues(position),
+      session_id,
+      seq,
+      turn,
+      newAttemptId(),
+      JSON.stringify(body),
+      JSON.stringify(patch),
+    ],
+  )
+}
+
+/**
+ * Requests the cancellation of a run. Queued and waiting runs are settled at once; the request for a running one is
+ * stored in its row, which its worker polls every second. Throws `not_found`, and `run_ended` for completed or failed runs.
+ */
+export const cancelRun = (
+  database: Database,
+  businessId: string,
+  runId: string,
+  reason: string,
+): Promise<SettledRun | null> =>
+  database.asBusiness(businessId, async (sql) => {
+    const run = await queryOne<{ status: string }>(
+      sql,
+      `UPDATE runs SET cancel_requested_at = COALESCE(cancel_requested_at, clock_timestamp()),
+         cancel_reason = COALESCE(cancel_reason, $3::json)
+       WHERE tenant = $1 AND run_id = $2 AND status IN ('queued', 'running', 'input_required') RETURNING status`,
+      [businessId, runId, JSON.stringify(reason)],
+    )
+    if (run)
+      return run.status === 'running'
+        ? null
+        : settleRun(sql, businessId, runId, { status: 'cancelled', reason })
+    const ended = await queryOne<{ status: string }>(
+      sql,
+      'SELECT status FROM runs WHERE tenant = $1 AND run_id = $2',
+      [businessId, runId],
+    )
+    if (!ended) throw new MasonError('not_found', `there is no run "${runId}"`)
+    if (ended.status !== 'cancelled')
+      throw new MasonError('run_ended', `run "${runId}" has ${ended.status} and can no longer be cancelled`)
+    return null
+  })

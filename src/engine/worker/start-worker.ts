@@ -1,0 +1,76 @@
+import { repeatWork } from '../../infra/lib/repeat-work.ts'
+import type { WakeUp } from '../../infra/queue/jobs.ts'
+import type { Queues } from '../../infra/queue/queues.ts'
+import type { RunRequest } from '../../state/run-request.ts'
+import type { Admission } from '../runs/admission.ts'
+import { admitIntakeJob } from '../runs/intake.ts'
+import { reconcileRuns, relayWakeUps } from '../runs/relay.ts'
+import { createRetentionSweep, type Retention } from '../sessions/retention-sweep.ts'
+import { createWorker, type WorkerOptions } from './worker.ts'
+
+type StartWorkerOptions = Omit<WorkerOptions, 'wake'> & {
+  queues: Queues
+  retention: Retention
+  submit(businessId: string, request: RunRequest, key: string): Promise<Admission>
+}
+
+const relayEveryMs = 500
+const reconcileEveryMs = 10_000
+const sweepEveryMs = 60_000
+/** How long a wake-up waits for a permit here before another worker may have it. Also limits how fast a backlog is passed on. */
+const wakeUpPatienceMs = 100
+
+/** Starts a worker with its consumers of wake-ups and of the public queue, the relay of the outbox, and the reconciler. */
+export const startWorker = async (options: StartWorkerOptions) => {
+  const { database, queues, clock, log, leaseMs } = options
+  const wake = ({ run_id, tenant }: { run_id: string; tenant: string }): void =>
+    void queues.wake({ run_id, business_id: tenant }).catch(() => {})
+  const worker = createWorker({ ...options, wake })
+  // a worker that polled until it was full passes wake-ups on to an idle one
+  const handleWakeUp = async (wakeUp: WakeUp): Promise<void> => {
+    if (!(await worker.offer(wakeUpPatienceMs))) await queues.wake(wakeUp).catch(() => {})
+  }
+  const wakeUpConsumer = await queues.onWakeUp(handleWakeUp, { concurrency: options.concurrency })
+  const intake = await queues.onIntake(
+    async (job) => {
+      if (!(await admitIntakeJob(database, job, options.submit)))
+        log.warn({ job_id: job.id }, 'a queue job was rejected; see rejected_jobs for its errors')
+    },
+    { concurrency: 4 },
+  )
+  const relay = repeatWork(
+    () => relayWakeUps(database, queues),
+    relayEveryMs,
+    clock,
+    log,
+    'relaying wake-ups',
+  )
+  const everyMs = Math.min(reconcileEveryMs, leaseMs)
+  const checkRuns = async (): Promise<void> => {
+    // also without a queue: a worker with a free permit polls
+    if (worker.idle)
+      worker.offer(0).catch((error: unknown) => log.warn({ error: String(error) }, 'a claim failed'))
+    await reconcileRuns(database, queues, log, leaseMs * 3)
+  }
+  const reconciler = repeatWork(checkRuns, everyMs, clock, log, 'reconciling')
+  const sweeper = repeatWork(
+    createRetentionSweep(database, options.retention),
+    sweepEveryMs,
+    clock,
+    log,
+    'sweeping',
+  )
+  return {
+    async close(): Promise<void> {
+      await Promise.all([
+        relay.stop(),
+        reconciler.stop(),
+        sweeper.stop(),
+        intake.close(1000),
+        wakeUpConsumer.pause(),
+      ])
+      await worker.close()
+      await wakeUpConsumer.close(1000)
+    },
+  }
+}

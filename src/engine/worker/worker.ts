@@ -1,0 +1,218 @@
+import type { Graph } from '../../graph/build.ts'
+import { executeRun, type RunExit, toFailedOutcome } from '../../graph/execute.ts'
+import { LiveRun } from '../../graph/live-run.ts'
+import { currentOutcome } from '../../graph/visit.ts'
+import type { Database } from '../../infra/database/database.ts'
+import { newAttemptId } from '../../infra/lib/ids.ts'
+import { createPermits } from '../../infra/lib/permits.ts'
+import { settlesWithin } from '../../infra/lib/timeouts.ts'
+import { MasonError } from '../../state/errors.ts'
+import type { Clock } from '../../state/ports/clock.ts'
+import type { Log } from '../../state/ports/log.ts'
+import type { Services } from '../../state/ports/services.ts'
+import type { Sql } from '../../state/ports/sql.ts'
+import { noTracer, type RunFacts, type RunWork, type Tracer } from '../../state/ports/tracer.ts'
+import { RunStoppedError } from '../../state/run-stop.ts'
+import { emptyState } from '../../state/runtime-state.ts'
+import type { Scenarios } from '../../state/scenario.ts'
+import type { Feed } from '../events/feed.ts'
+import { claimNextRun, maxStalls, type RunClaim } from '../runs/claim.ts'
+import { guardEffects } from '../runs/effects.ts'
+import { createLatestPositions } from '../runs/latest-positions.ts'
+import { createRetryingSql, type LeaseGuard, startLeaseRenewal } from '../runs/leases.ts'
+import { failPoisonedRun, handBackRun } from '../runs/release.ts'
+import { createRunLog } from '../runs/run-log.ts'
+
+/** How each service is made for a claimed run; once a claim. */
+export type ServiceFactories = { [Name in keyof Services]: (run: RunClaim, sql: Sql) => Services[Name] }
+
+/** What a worker needs; see `createWorker`. */
+export type WorkerOptions = {
+  database: Database
+  feed: Feed
+  graph: Graph
+  services: ServiceFactories
+  scenarios: Scenarios
+  clock: Clock
+  log: Log
+  workerId: string
+  leaseMs: number
+  concurrency: number
+  tracer?: Tracer
+  /** Called with every run that this process releases and its state; tests compare that with the stored rows. */
+  onRunReleased?: (run: LiveRun, exit: RunExit) => void
+  /** Wakes another worker for a run that this process cannot take. */
+  wake(run: { run_id: string; tenant: string }): void
+}
+
+/** Executes runs in this process: claims them in turn, renews their leases, and releases them cleanly. */
+export const createWorker = (options: WorkerOptions) => {
+  const { database, feed, graph, clock, log, workerId, leaseMs, tracer = noTracer } = options
+  const permits = createPermits(options.concurrency)
+  const leases = startLeaseRenewal({ sql: database, clock, log, workerId, leaseMs })
+  const stopHints = feed.onCancel(() => void leases.pollCancels())
+  /** The runs in progress; each with a promise that resolves once none of its side effects is pending. */
+  const controls = new Map<AbortController, () => Promise<void>>()
+  const latestPositions = createLatestPositions()
+  let claiming: Promise<unknown> = Promise.resolve()
+  let closing = false
+
+  /** One claim at a time in this process; several would only block each other. */
+  const claim = (): Promise<{ claim: RunClaim; at: number } | null> => {
+    const next = claiming.then(async () => {
+      if (closing) return null
+      const at = leases.nowMs()
+      const claimed = await claimNextRun(database, workerId, leaseMs, graph.version)
+      return claimed && { claim: claimed, at }
+    })
+    claiming = next.catch(() => {})
+    return next
+  }
+
+  const workOn = async ({ claim, at }: { claim: RunClaim; at: number }): Promise<void> => {
+    const lease = new AbortController()
+    const control = new AbortController()
+    controls.set(control, async () => {})
+    const heldLease = leases.hold(claim, at, {
+      onLost(reason) {
+        lease.abort(reason)
+        control.abort(new RunStoppedError({ kind: 'lease_lost' }))
+      },
+      onCancel: (reason) => control.abort(new RunStoppedError({ kind: 'cancel', reason })),
+    })
+    // claimed while this process was stopping
+    if (closing) control.abort(new RunStoppedError({ kind: 'hand_back' }))
+    const worked = { ms: claim.worked_ms }
+    try {
+      const fence = { signal: lease.signal, check: heldLease.check }
+      const exit = await tracer.run(toRunWork(claim, workerId), (note) =>
+        run(claim, control, fence, worked, note),
+      )
+      if (exit === 'handed_back' && (await handBackRun(database, claim, worked.ms))) options.wake(claim)
+      log.debug({ run_id: claim.run_id, exit }, 'released a run')
+    } catch (error) {
+      // the lease expires and another worker continues after the last action
+      log.error({ run_id: claim.run_id, error: String(error) }, 'the work on a run failed')
+    } finally {
+      heldLease.release()
+      controls.delete(control)
+      feed.publishChange(claim.tenant, claim.session_id)
+    }
+  }
+
+  const run = async (
+    claim: RunClaim,
+    control: AbortController,
+    lease: LeaseGuard,
+    worked: { ms: number },
+    note: (facts: RunFacts) => void,
+  ): Promise<RunExit> => {
+    const poison = claim.stalls > maxStalls ? createPoisonOutcome(claim) : null
+    if (poison) {
+      const exit = (await failPoisonedRun(database, claim, poison)) ? 'ended' : 'lost'
+      note({ exit, outcome: exit === 'ended' ? poison : null })
+      return exit
+    }
+    const sql = createRetryingSql(database, clock, lease)
+    // before its first action a session has no rows
+    const isNew = claim.next_seq === 1
+    const state = isNew
+      ? emptyState
+      : await latestPositions.load(sql, claim.tenant, claim.session_id, claim.turn)
+    const { log: runLog, whenRecorded } = guardEffects(createRunLog(sql, claim, lease.check))
+    controls.set(control, whenRecorded)
+    const live = new LiveRun(
+      { ...claim, business_id: claim.tenant, state },
+      {
+        log: runLog,
+        clock,
+        newAttemptId,
+        scenarios: options.scenarios,
+        tracer,
+        events: {
+          onAction: () => feed.publishChange(claim.tenant, claim.session_id, 'action'),
+          // attempts of a new claim are numbered after those of the last, so that they void its streamed text
+          onText: (delta) =>
+            feed.publishDelta(claim.tenant, claim.session_id, {
+              run_id: claim.run_id,
+              ...delta,
+              attempt: (claim.epoch - 1) * maxAttemptsPerClaim + delta.attempt,
+            }),
+        },
+      },
+    )
+    if (claim.cancel_requested)
+      control.abort(new RunStoppedError({ kind: 'cancel', reason: claim.cancel_reason ?? '' }))
+    try {
+      const exit = await executeRun(graph, live, createServices(options.services, claim, sql), control)
+      note({ exit, outcome: exit === 'ended' ? currentOutcome(live) : null })
+      options.onRunReleased?.(live, exit)
+      return exit
+    } finally {
+      worked.ms = live.workedMs
+    }
+  }
+
+  return {
+    /**
+     * Claims a run and executes it to its end, then the next, until none is due. False when no permit was free within
+     * `patienceMs`.
+     */
+    async offer(patienceMs: number): Promise<boolean> {
+      await using slot = await permits.takeWithin(patienceMs)
+      if (!slot) return false
+      for (;;) {
+        const claimed = await claim()
+        if (!claimed) return true
+        await workOn(claimed)
+      }
+    },
+    get idle(): boolean {
+      return permits.free > 0
+    },
+    /** Hands all runs back, waits until they are released, and stops the heartbeats. */
+    async close(): Promise<void> {
+      closing = true
+      for (const [control, recorded] of controls)
+        void settlesWithin(recorded(), effectTimeoutMs).then(() =>
+          control.abort(new RunStoppedError({ kind: 'hand_back' })),
+        )
+      await permits.drained()
+      stopHints()
+      await leases.stop()
+    },
+  }
+}
+
+const createServices = (factories: ServiceFactories, claim: RunClaim, sql: Sql): Services =>
+  Object.fromEntries(Object.entries(factories).map(([name, create]) => [name, create(claim, sql)])) as never
+
+/** How long a worker that stops waits for a pending side effect. */
+const effectTimeoutMs = 5000
+
+/** More attempts than one claim can make at a call. */
+const maxAttemptsPerClaim = 1000
+
+/** See `createWorker`. */
+export type Worker = ReturnType<typeof createWorker>
+
+const toRunWork = ({ tenant, stalls, ...claim }: RunClaim, workerId: string): RunWork => ({
+  run_id: claim.run_id,
+  business_id: tenant,
+  session_id: claim.session_id,
+  turn: claim.turn,
+  epoch: claim.epoch,
+  claims: stalls,
+  worker_id: workerId,
+})
+
+const createPoisonOutcome = (claim: RunClaim) =>
+  toFailedOutcome(
+    new MasonError(
+      'poison',
+      `${claim.stalls - 1} workers took this run and none of them committed an action`,
+      {
+        remedy: 'read what the workers logged for it, fix the cause, then submit it again',
+      },
+    ),
+  )

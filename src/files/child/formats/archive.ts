@@ -1,0 +1,118 @@
+import type { Readable } from 'node:stream'
+import { SaxesParser, type SaxesTagPlain } from 'saxes'
+import yauzl from 'yauzl'
+import { decodeText } from '../../../state/text/decode-text.ts'
+import { fileBounds, formatBytes, UnreadableFileError } from '../../protocol/child-protocol.ts'
+
+type ArchiveEntry = yauzl.Entry
+
+/**
+ * Opens a ZIP and counts the bytes that really come out of it, since the sizes in its directory are only claims. Throws
+ * `UnreadableFileError` for a ZIP bomb.
+ */
+export const openArchive = async (path: string) => {
+  // callers check names: a bad name costs its entry, not the archive
+  const zip = await yauzl.openPromise(path, { decodeStrings: false, autoClose: false })
+  const entries: ArchiveEntry[] = []
+  let count = 0
+  try {
+    for await (const entry of zip.eachEntry()) {
+      count += 1
+      if (count > fileBounds.zipEntries)
+        throw new UnreadableFileError(`it has more than ${fileBounds.zipEntries} entries; pack fewer files`)
+      entry.fileName = decodeEntryName(entry)
+      entries.push(entry)
+    }
+  } catch (error) {
+    zip.close()
+    throw error
+  }
+  let total = 0
+  // an entry that is read again counts once
+  const counted = new Map<ArchiveEntry, number>()
+  return {
+    entries,
+    entry: (name: string): ArchiveEntry | undefined => entries.find(({ fileName }) => fileName === name),
+    async *chunks(entry: ArchiveEntry): AsyncGenerator<Buffer> {
+      if ((entry.generalPurposeBitFlag & 1) === 1)
+        throw new UnreadableFileError('it is encrypted with a password; pack it without one')
+      const stream: Readable = await zip.openReadStreamPromise(entry)
+      let bytes = 0
+      for await (const chunk of stream as AsyncIterable<Buffer>) {
+        bytes += chunk.length
+        const before = counted.get(entry) ?? 0
+        if (bytes > before) {
+          total += bytes - before
+          counted.set(entry, bytes)
+        }
+        if (total > fileBounds.zipBytes)
+          throw new UnreadableFileError(
+            `it unpacks to more than ${formatBytes(fileBounds.zipBytes)}; pack fewer or smaller files`,
+          )
+        if (bytes > 1024 * 1024 && bytes > entry.compressedSize * fileBounds.zipRatio)
+          throw new UnreadableFileError(
+            `"${entry.fileName.slice(0, 100)}" unpacks to more than ${fileBounds.zipRatio} times its size, like a ZIP bomb; pack it with an ordinary program`,
+          )
+        yield chunk
+      }
+    },
+    close: (): void => zip.close(),
+  }
+}
+
+/** A marked name is UTF-8; others are in the encoding of the machine that packed them. */
+const decodeEntryName = ({ generalPurposeBitFlag, fileNameRaw, extraFields }: ArchiveEntry): string =>
+  ((generalPurposeBitFlag & 0x800) === 0 ? decodeText(fileNameRaw) : null) ??
+  yauzl.getFileNameLowLevel(generalPurposeBitFlag, fileNameRaw, extraFields, false)
+
+/** See `openArchive`. */
+export type Archive = Awaited<ReturnType<typeof openArchive>>
+
+type XmlEvents = {
+  open?(name: string, attributes: Record<string, string>): void
+  text?(text: string): void
+  close?(name: string): void
+}
+
+/** A parser of XML parts. Rejects a DTD, so that no entity can expand. Names come without their prefix. */
+export const createXmlParser = (events: XmlEvents): SaxesParser => {
+  const parser = new SaxesParser()
+  const plain = (name: string): string => name.slice(name.indexOf(':') + 1)
+  parser.on('doctype', () => {
+    throw new UnreadableFileError(
+      'its XML declares a DTD, which office files do not need; save it again in an office program',
+    )
+  })
+  parser.on('error', (error) => {
+    throw error
+  })
+  parser.on('opentag', (tag) => events.open?.(plain(tag.name), (tag as SaxesTagPlain).attributes))
+  parser.on('text', (text) => events.text?.(text))
+  parser.on('closetag', (tag) => events.close?.(plain(tag.name)))
+  return parser
+}
+
+/** Reads one XML part to its end; a missing part has no events. */
+export const readXml = async (archive: Archive, name: string, events: XmlEvents): Promise<void> => {
+  const entry = archive.entry(name)
+  if (entry === undefined) return
+  const parser = createXmlParser(events)
+  const decoder = new TextDecoder()
+  for await (const chunk of archive.chunks(entry)) parser.write(decoder.decode(chunk, { stream: true }))
+  parser.write(decoder.decode())
+  parser.close()
+}
+
+/** The parts that a part relates to: path from the root of the archive by relationship id. */
+export const readRelations = async (archive: Archive, part: string): Promise<Map<string, string>> => {
+  const at = part.lastIndexOf('/')
+  const folder = part.slice(0, at + 1)
+  const relations = new Map<string, string>()
+  await readXml(archive, `${folder}_rels/${part.slice(at + 1)}.rels`, {
+    open: (name, { Id, Target }) => {
+      if (name === 'Relationship' && Id !== undefined && Target !== undefined)
+        relations.set(Id, new URL(Target, `file:///${folder}`).pathname.slice(1))
+    },
+  })
+  return relations
+}

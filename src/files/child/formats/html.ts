@@ -1,0 +1,97 @@
+import TurndownService from 'turndown'
+import { type FileContents, type PrepareJob, UnreadableFileError } from '../../protocol/child-protocol.ts'
+import { addMarkdown, createDocument, requireText } from './document-text.ts'
+import { readTextFile } from './plain-text.ts'
+
+/** Deeper nesting overflows the stack of a recursive parser. */
+const maxDepth = 1000
+
+/** Reads an HTML page as Markdown. */
+export const prepareHtml = async (job: PrepareJob, bytes: number): Promise<FileContents> => {
+  const html = await readTextFile(job.path, bytes)
+  const document = createDocument()
+  addMarkdown(document, toMarkdown(html))
+  requireText(document, 'it has no text; if a script renders its content, save the page as PDF')
+  const title = /<title[^>]*>([^<]{0,500})/i.exec(html)?.[1] ?? null
+  return document.write(job, 'html', title, null)
+}
+
+/** Converts HTML to Markdown: headings, lists, links, tables; no scripts and styles. Fetches nothing. */
+export const toMarkdown = (html: string): string => {
+  if (measureDepth(html) > maxDepth)
+    throw new UnreadableFileError(
+      `its elements are nested more than ${maxDepth} deep; save the page as PDF or text`,
+    )
+  const turndown = new TurndownService({
+    headingStyle: 'atx',
+    codeBlockStyle: 'fenced',
+    bulletListMarker: '-',
+  })
+  turndown.remove(['head', 'title', 'script', 'style', 'noscript', 'template', 'iframe', 'object'] as never)
+  turndown.addRule('image', {
+    filter: 'img',
+    replacement: (_content, node) => (node as unknown as Element).getAttribute('alt') ?? '',
+  })
+  turndown.addRule('cell', {
+    filter: ['td', 'th'],
+    replacement: (content) =>
+      ` ${content
+        .trim()
+        .replaceAll('|', '\\|')
+        .replace(/\s*\n\s*/g, ' ')} |`,
+  })
+  turndown.addRule('row', {
+    filter: 'tr',
+    replacement: (content, node) => `\n|${content}${toHeaderRule(node as unknown as Row)}`,
+  })
+  turndown.addRule('part', {
+    filter: ['thead', 'tbody', 'tfoot'],
+    replacement: (content) => `\n${content.trim()}`,
+  })
+  turndown.addRule('table', {
+    filter: 'table',
+    replacement: (content) => `\n\n${content.trim().replace(/\n{2,}/g, '\n')}\n\n`,
+  })
+  return turndown
+    .turndown(html)
+    .replace(/[^\S\n]+$/gm, '')
+    .replace(/\n{3,}/g, '\n\n')
+    .trim()
+}
+
+type Element = { getAttribute(name: string): string | null }
+type Row = {
+  parentNode: { nodeName: string; firstChild: unknown; previousSibling: unknown } | null
+  cells?: unknown
+  childNodes: ArrayLike<{ nodeName: string }>
+}
+
+/** The rule under the header row, which Markdown tables need. */
+const toHeaderRule = (row: Row): string => {
+  const parent = row.parentNode
+  const cells = Array.from(row.childNodes).filter(
+    ({ nodeName }) => nodeName === 'TD' || nodeName === 'TH',
+  ).length
+  const rows = parent
+    ? Array.from((parent as unknown as Row).childNodes).filter(({ nodeName }) => nodeName === 'TR')
+    : []
+  const first = rows[0] === (row as unknown) && (parent?.nodeName !== 'TBODY' || !hasHead(parent as never))
+  return first ? `\n|${' --- |'.repeat(cells)}` : ''
+}
+
+const hasHead = (body: { parentNode: { childNodes: ArrayLike<{ nodeName: string }> } | null }): boolean =>
+  Array.from(body.parentNode?.childNodes ?? []).some(({ nodeName }) => nodeName === 'THEAD')
+
+const voidElements = /^(area|base|br|col|embed|hr|img|input|link|meta|source|track|wbr|p|li|td|th|tr|option)$/
+
+/** How deep elements are nested, at least as deep as a parser nests them. */
+const measureDepth = (html: string): number => {
+  let depth = 0
+  let deepest = 0
+  for (const [whole, close, name = ''] of html.matchAll(/<(\/?)([a-z][a-z0-9]*)[^<>]*>/gi)) {
+    if (voidElements.test(name.toLowerCase()) || whole.endsWith('/>')) continue
+    depth = close ? Math.max(0, depth - 1) : depth + 1
+    deepest = Math.max(deepest, depth)
+  }
+  return deepest
+}

@@ -1,0 +1,69 @@
+import { Worker } from 'node:worker_threads'
+import {
+  type FileJob,
+  type FileReply,
+  RefusedStatementError,
+  UnreadableFileError,
+} from '../protocol/child-protocol.ts'
+
+/** The main program of the file process: one job at a time, ended by its own watchdog when it exceeds its limits. */
+
+/**
+ * A thread that ends the process, however busy, when it takes more memory or processor time than it may, or outlives its
+ * parent. Processor time, so that a busy machine fails no valid file; plain JavaScript, since an eval thread needs no loader.
+ */
+const watchdogScript = `
+const { parentPort, workerData } = require('node:worker_threads')
+const { writeSync } = require('node:fs')
+let since = null
+const used = () => { const { user, system } = process.cpuUsage(); return (user + system) / 1000 }
+parentPort.on('message', (works) => { since = works ? used() : null })
+const reason = () => {
+  if (process.memoryUsage.rss() > workerData.maxBytes) return 'memory'
+  if (since !== null && used() - since > workerData.maxMs) return 'time'
+  return process.ppid === workerData.parent ? null : 'alone'
+}
+setInterval(() => {
+  const why = reason()
+  if (why === null) return
+  try { writeSync(2, 'mason: over its limit of ' + why + '\\n') } catch {}
+  process.kill(process.pid, 'SIGKILL')
+}, 40)
+`
+
+const limits = JSON.parse(process.argv[2] ?? '{}') as { maxBytes: number; maxMs: number }
+const watchdog = new Worker(watchdogScript, {
+  eval: true,
+  execArgv: [],
+  workerData: { ...limits, parent: process.ppid },
+})
+
+const runJob = async (job: FileJob): Promise<FileReply> => {
+  try {
+    if (job.kind === 'query')
+      return { ok: true, rows: await (await import('./query-statement.ts')).runStatement(job) }
+    return { ok: true, contents: await (await import('./prepare-file.ts')).prepareFile(job) }
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error)
+    if (error instanceof RefusedStatementError) return { ok: false, kind: 'refused', format: '', message }
+    const { format = 'binary' } = error as { format?: string }
+    return {
+      ok: false,
+      kind: 'unreadable',
+      format,
+      message: error instanceof UnreadableFileError ? message : damagedMessage(message),
+    }
+  }
+}
+
+const damagedMessage = (message: string): string =>
+  `it cannot be read (${message.split('\n', 1)[0]?.slice(0, 200)}); it may be damaged or incomplete: save it again and upload it`
+
+process.on('disconnect', () => process.exit())
+process.on('message', async (job: FileJob) => {
+  watchdog.postMessage(true)
+  const reply = await runJob(job)
+  watchdog.postMessage(false)
+  process.send?.(reply)
+})
+process.send?.('ready')

@@ -1,0 +1,130 @@
+import { readFile, rename, writeFile } from 'node:fs/promises'
+import initSqlJs, { type Database, type Statement } from 'sql.js'
+import { quoteName } from '../../state/files/table-names.ts'
+import {
+  fileBounds,
+  type LoadedTable,
+  type QueryJob,
+  RefusedStatementError,
+  type TableCell,
+  type TableRows,
+} from '../protocol/child-protocol.ts'
+import { claimedFormat, detectFormat } from './sniff.ts'
+import { isNullCell, parseCellNumber, toIsoDate } from './tables/cell-values.ts'
+import { openTables, type TableFormat } from './tables/table-sources.ts'
+
+/**
+ * Runs one statement over tables loaded into SQLite in this process's memory, which has no files and no network to reach.
+ * Two guards keep it read-only: it must be one SELECT, and `query_only` is on. Throws `RefusedStatementError`.
+ */
+export const runStatement = async (job: QueryJob): Promise<TableRows> => {
+  const sql = await initSqlJs()
+  const loaded = job.cached && (await readFile(job.cached.path).catch(() => null))
+  const database = new sql.Database(loaded)
+  if (loaded === null) {
+    for (const table of job.tables) await loadTable(database, table)
+    if (job.cached !== null) await saveDatabase(database, job.cached)
+  }
+  database.run('PRAGMA query_only = 1')
+  try {
+    return readResultRows(parseSingleStatement(database, job.sql))
+  } catch (error) {
+    if (error instanceof RefusedStatementError) throw error
+    throw new RefusedStatementError((error as Error).message)
+  } finally {
+    database.close()
+  }
+}
+
+const loadTable = async (database: Database, table: LoadedTable): Promise<void> => {
+  const claimed = claimedFormat(table.name, table.type)
+  const { format, bytes } = await detectFormat(table.path, claimed)
+  const opened = await openTables(table.path, table.name, format as TableFormat, bytes)
+  try {
+    const source = opened.sources.find(({ part }) => part === table.part)
+    if (!source) throw new RefusedStatementError(`the table ${table.table} is no longer in its file`)
+    const columns = table.columns.map(({ name, type }) => `"${name.replaceAll('"', '""')}" ${sqlTypes[type]}`)
+    database.run(`CREATE TABLE ${quoteName(table.table)} (${columns.join(', ')})`)
+    const insert = database.prepare(
+      `INSERT INTO ${quoteName(table.table)} VALUES (${table.columns.map(() => '?').join(', ')})`,
+    )
+    database.run('BEGIN')
+    for await (const batch of source.batches())
+      for (const row of batch) insert.run(table.columns.map(({ type }, index) => cellValue(row[index], type)))
+    database.run('COMMIT')
+    insert.free()
+  } finally {
+    opened.close()
+  }
+}
+
+const sqlTypes = {
+  integer: 'INTEGER',
+  number: 'REAL',
+  boolean: 'INTEGER',
+  date: 'TEXT',
+  text: 'TEXT',
+  empty: 'TEXT',
+} as const
+
+const cellValue = (raw: string | undefined, type: LoadedTable['columns'][number]['type']): TableCell => {
+  const cell = raw?.trim() ?? ''
+  if (isNullCell(cell)) return null
+  if (type === 'integer' || type === 'number') return parseCellNumber(cell)
+  if (type === 'boolean') return /^true$/i.test(cell) ? 1 : 0
+  return type === 'date' ? toIsoDate(cell) : cell
+}
+
+/** Writes a draft and renames it, so that no statement reads half of it. With a full disk the next statement loads again. */
+const saveDatabase = async (
+  database: Database,
+  { path, draft }: NonNullable<QueryJob['cached']>,
+): Promise<void> => {
+  try {
+    await writeFile(draft, database.export(), { mode: 0o600 })
+    await rename(draft, path)
+  } catch {}
+}
+
+const comment = /^\s*(--[^\n]*(\n|$)|\/\*[\s\S]*?\*\/)/
+
+const withoutComments = (text: string): string => {
+  let rest = text
+  while (comment.test(rest)) rest = rest.replace(comment, '')
+  return rest.trim()
+}
+
+/** The only statement of a text. Throws `RefusedStatementError` when there are more or it may write. */
+const parseSingleStatement = (database: Database, text: string): Statement => {
+  if (!/^(select|with|values)\b/i.test(withoutComments(text)))
+    throw new RefusedStatementError('only one SELECT (or WITH … SELECT) is run; tables cannot be changed')
+  const statements = database.iterateStatements(text)
+  const { value } = statements.next()
+  if (!value) throw new RefusedStatementError('there is no statement')
+  const rest = withoutComments(statements.getRemainingSQL().replace(/^[\s;]+/, ''))
+  if (rest.replace(/[\s;]/g, '') !== '')
+    throw new RefusedStatementError('only one statement is run at a time')
+  return value
+}
+
+const readResultRows = (statement: Statement): TableRows => {
+  const rows: TableCell[][] = []
+  let chars = 0
+  let hasMore = false
+  while (!hasMore && statement.step()) {
+    const row = statement.get().map(toCell)
+    chars += row.reduce<number>((sum, cell) => sum + String(cell).length + 3, 0)
+    hasMore = rows.length === fileBounds.rows || chars > fileBounds.answerChars
+    if (!hasMore) rows.push(row)
+  }
+  return { columns: statement.getColumnNames(), rows, hasMore }
+}
+
+const maxCellChars = 2000
+
+const toCell = (value: unknown): TableCell => {
+  if (value === null || typeof value === 'number') return value
+  if (value instanceof Uint8Array) return `(${value.length} bytes)`
+  const text = String(value)
+  return text.length > maxCellChars ? `${text.slice(0, maxCellChars).toWellFormed()}…` : text
+}

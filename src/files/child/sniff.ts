@@ -1,0 +1,173 @@
+import { open } from 'node:fs/promises'
+import { extname } from 'node:path'
+import { fileTypeFromBuffer } from 'file-type'
+import yauzl from 'yauzl'
+import { decodeText } from '../../state/text/decode-text.ts'
+
+/** The formats of files; those from `ole` on are recognized and not read. */
+export type FileFormat =
+  | 'pdf'
+  | 'docx'
+  | 'pptx'
+  | 'xlsx'
+  | 'zip'
+  | 'image'
+  | 'html'
+  | 'markdown'
+  | 'text'
+  | 'csv'
+  | 'json'
+  | 'ndjson'
+  | 'ole'
+  | 'rar'
+  | '7z'
+  | 'gzip'
+  | 'program'
+  | 'media'
+  | 'binary'
+  | 'empty'
+
+const probedBytes = 64 * 1024
+
+/** The formats of the types that file-type finds, by its extensions. Audio and video are known by their media type. */
+const formatsByFoundType: Record<string, FileFormat> = {
+  pdf: 'pdf',
+  cfb: 'ole',
+  gz: 'gzip',
+  'tar.gz': 'gzip',
+  rar: 'rar',
+  '7z': '7z',
+  elf: 'program',
+  exe: 'program',
+  ...Object.fromEntries(
+    ['png', 'apng', 'jpg', 'gif', 'webp', 'bmp', 'avif', 'heic', 'tif', 'cr2', 'nef', 'dng', 'arw'].map(
+      (extension) => [extension, 'image' as const],
+    ),
+  ),
+}
+
+/** First bytes of formats that file-type finds only where it sees more than the probe, or an undamaged file. */
+const formatsByFirstBytes: readonly [start: string, format: FileFormat][] = [
+  ['II*\0', 'image'],
+  ['MM\0*', 'image'],
+  ['\x89PNG', 'image'],
+  ['\xff\xd8\xff', 'image'],
+  ['\x1f\x8b', 'gzip'],
+  ['OggS', 'media'],
+  ['ID3', 'media'],
+]
+
+/** The format of binary bytes; null: unknown. */
+const detectBinaryFormat = async (probe: Uint8Array, start: string): Promise<FileFormat | null> => {
+  const type = await fileTypeFromBuffer(probe).catch(() => undefined)
+  if (type === undefined) return formatsByFirstBytes.find(([bytes]) => start.startsWith(bytes))?.[1] ?? null
+  return formatsByFoundType[type.ext] ?? (/^(audio|video)\//.test(type.mime) ? 'media' : null)
+}
+
+const formatsByExtension: Record<string, FileFormat> = {
+  '.pdf': 'pdf',
+  '.docx': 'docx',
+  '.pptx': 'pptx',
+  '.xlsx': 'xlsx',
+  '.zip': 'zip',
+  '.png': 'image',
+  '.jpg': 'image',
+  '.jpeg': 'image',
+  '.gif': 'image',
+  '.webp': 'image',
+  '.bmp': 'image',
+  '.tif': 'image',
+  '.tiff': 'image',
+  '.html': 'html',
+  '.htm': 'html',
+  '.xhtml': 'html',
+  '.md': 'markdown',
+  '.markdown': 'markdown',
+  '.csv': 'csv',
+  '.tsv': 'csv',
+  '.tab': 'csv',
+  '.psv': 'csv',
+  '.json': 'json',
+  '.jsonl': 'ndjson',
+  '.ndjson': 'ndjson',
+  '.txt': 'text',
+  '.log': 'text',
+  '.xml': 'text',
+  '.yaml': 'text',
+  '.yml': 'text',
+  '.doc': 'ole',
+  '.xls': 'ole',
+  '.ppt': 'ole',
+}
+
+const formatsByMediaType: readonly [pattern: RegExp, format: FileFormat][] = [
+  [/^text\/(csv|tab-separated-values)/, 'csv'],
+  [/(x-ndjson|jsonl|json-lines)/, 'ndjson'],
+  [/[/+]json/, 'json'],
+  [/^text\/html|xhtml/, 'html'],
+  [/^text\/(x-)?markdown/, 'markdown'],
+]
+
+/** The format that a file's name or media type claims; null: none. */
+export const claimedFormat = (name: string, type: string): FileFormat | null =>
+  formatsByExtension[extname(name).toLowerCase()] ??
+  formatsByMediaType.find(([pattern]) => pattern.test(type))?.[1] ??
+  null
+
+const detectTextFormat = (text: string, claimed: FileFormat | null): FileFormat => {
+  if (/^\s*(<!doctype html|<html[\s>])/i.test(text)) return 'html'
+  const texts: readonly (FileFormat | null)[] = ['html', 'markdown', 'text', 'csv', 'json', 'ndjson']
+  return claimed !== null && texts.includes(claimed) ? claimed : 'text'
+}
+
+const officeParts: Record<string, FileFormat> = {
+  'word/document.xml': 'docx',
+  'ppt/presentation.xml': 'pptx',
+  'xl/workbook.xml': 'xlsx',
+}
+
+/**
+ * An office document is a ZIP with its main part. Reads the directory at the end, as the readers do: what file-type reads
+ * in the local headers may differ.
+ */
+const detectZipFormat = async (path: string): Promise<FileFormat> => {
+  const zip = await yauzl.openPromise(path, { autoClose: false }).catch(() => null)
+  if (zip === null) return 'zip'
+  let count = 0
+  try {
+    for await (const { fileName } of zip.eachEntry()) {
+      count += 1
+      const format = officeParts[fileName]
+      if (format) return format
+      if (count === 200) break
+    }
+    return 'zip'
+  } finally {
+    zip.close()
+  }
+}
+
+/** The format of a file by its bytes; a name or type decides only between kinds of text. `bytes`: its size. */
+export const detectFormat = async (
+  path: string,
+  claimed: FileFormat | null,
+): Promise<{ format: FileFormat; bytes: number }> => {
+  const file = await open(path)
+  try {
+    const { size: bytes } = await file.stat()
+    if (bytes === 0) return { format: 'empty', bytes }
+    const probe = Buffer.alloc(Math.min(bytes, probedBytes))
+    await file.read(probe, 0, probe.length, 0)
+    const start = probe.toString('latin1', 0, 1024)
+    if (start.startsWith('PK\u0003\u0004') || start.startsWith('PK\u0005\u0006'))
+      return { format: await detectZipFormat(path).catch(() => 'zip' as const), bytes }
+    // text may begin like a program or a bitmap, but no binary format reads as text
+    const text = decodeText(probe)
+    const format = text === null ? await detectBinaryFormat(probe, start) : null
+    if (format !== null) return { format, bytes }
+    if (start.includes('%PDF-')) return { format: 'pdf', bytes }
+    return { format: text === null ? 'binary' : detectTextFormat(text, claimed), bytes }
+  } finally {
+    await file.close()
+  }
+}

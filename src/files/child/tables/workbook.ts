@@ -1,0 +1,165 @@
+import { fileBounds, UnreadableFileError } from '../../protocol/child-protocol.ts'
+import { type Archive, createXmlParser, openArchive, readRelations, readXml } from '../formats/archive.ts'
+import { openRowSource, type RowSource } from './row-source.ts'
+
+const maxSheets = 50
+const maxStrings = 2_000_000
+
+/** Opens the sheets of a workbook. Rows stream out of their XML; `close` when they are read. */
+export const openWorkbook = async (path: string): Promise<{ sources: RowSource[]; close(): void }> => {
+  const archive = await openArchive(path)
+  try {
+    const sheets = await listSheets(archive)
+    const strings = await readSharedStrings(archive)
+    const isDate = await readDateStyles(archive)
+    const sources: RowSource[] = []
+    for (const { name, part } of sheets.slice(0, maxSheets)) {
+      const source = await openRowSource(name, () => readRowBatches(archive, part, strings, isDate))
+      if (source) sources.push(source)
+    }
+    return { sources, close: archive.close }
+  } catch (error) {
+    archive.close()
+    throw error
+  }
+}
+
+const listSheets = async (archive: Archive): Promise<{ name: string; part: string }[]> => {
+  const relations = await readRelations(archive, 'xl/workbook.xml')
+  const sheets: { name: string; part: string }[] = []
+  await readXml(archive, 'xl/workbook.xml', {
+    open: (tag, attributes) => {
+      const part = tag === 'sheet' ? relations.get(attributes['r:id'] ?? '') : undefined
+      if (part !== undefined && archive.entry(part)) sheets.push({ name: attributes.name ?? part, part })
+    },
+  })
+  return sheets
+}
+
+const readSharedStrings = async (archive: Archive): Promise<string[]> => {
+  const strings: string[] = []
+  let text = ''
+  let inText = false
+  let phonetic = false
+  await readXml(archive, 'xl/sharedStrings.xml', {
+    open: (tag) => {
+      if (tag === 'si') text = ''
+      if (tag === 't') inText = true
+      if (tag === 'rPh') phonetic = true
+    },
+    text: (chunk) => {
+      if (inText && !phonetic) text += chunk
+    },
+    close: (tag) => {
+      if (tag === 't') inText = false
+      if (tag === 'rPh') phonetic = false
+      if (tag !== 'si') return
+      strings.push(text)
+      if (strings.length > maxStrings)
+        throw new UnreadableFileError('it has more than two million different texts; save it as CSV')
+    },
+  })
+  return strings
+}
+
+/** Which cell styles show a date: formats 14 to 22 and 45 to 47, and custom ones with days, months, years or hours. */
+const readDateStyles = async (archive: Archive): Promise<readonly boolean[]> => {
+  const own = new Map<string, boolean>()
+  const styles: boolean[] = []
+  let inCells = false
+  await readXml(archive, 'xl/styles.xml', {
+    open: (tag, attributes) => {
+      if (tag === 'numFmt') {
+        const code = (attributes.formatCode ?? '').replace(/"[^"]*"|\[[^\]]*\]|\\./g, '')
+        own.set(attributes.numFmtId ?? '', /[dmyhs]/i.test(code) && !/general/i.test(code))
+      }
+      if (tag === 'cellXfs') inCells = true
+      if (tag !== 'xf' || !inCells) return
+      const id = attributes.numFmtId ?? '0'
+      const number = Number(id)
+      styles.push(own.get(id) ?? ((number >= 14 && number <= 22) || (number >= 45 && number <= 47)))
+    },
+    close: (tag) => {
+      if (tag === 'cellXfs') inCells = false
+    },
+  })
+  return styles
+}
+
+/** Converts days since 1899-12-30 to ISO form, with a time only where there is one. */
+const toDateText = (serial: number): string => {
+  const ms = Math.round((serial - 25_569) * 86_400_000)
+  const date = new Date(ms)
+  if (Number.isNaN(date.getTime())) return String(serial)
+  const iso = date.toISOString()
+  return ms % 86_400_000 === 0 ? iso.slice(0, 10) : iso.slice(0, 19)
+}
+
+/** A cell's column, from 0, by the letters of its reference. */
+const parseColumn = (reference: string): number => {
+  let column = 0
+  for (const letter of reference) {
+    const value = letter.charCodeAt(0) - 64
+    if (value < 1 || value > 26) break
+    column = column * 26 + value
+  }
+  return column - 1
+}
+
+async function* readRowBatches(
+  archive: Archive,
+  part: string,
+  strings: readonly string[],
+  isDate: readonly boolean[],
+): AsyncGenerator<string[][]> {
+  const entry = archive.entry(part)
+  if (entry === undefined) return
+  let batch: string[][] = []
+  let row: string[] = []
+  let cell = { column: 0, type: '', style: 0 }
+  let value = ''
+  let inValue = false
+  const parser = createXmlParser({
+    open: (tag, attributes) => {
+      if (tag === 'row') row = []
+      if (tag === 'c') {
+        const column = attributes.r === undefined ? row.length : parseColumn(attributes.r)
+        cell = { column, type: attributes.t ?? 'n', style: Number(attributes.s ?? 0) }
+        value = ''
+      }
+      if (tag === 'v' || tag === 't') inValue = true
+    },
+    text: (text) => {
+      if (inValue) value += text
+    },
+    close: (tag) => {
+      if (tag === 'v' || tag === 't') inValue = false
+      // the column is a claim of the file: it must not make a row of billions of cells
+      if (tag === 'c' && cell.column >= 0 && cell.column < fileBounds.columns) {
+        while (row.length < cell.column) row.push('')
+        row[cell.column] = toCellText(value, cell, strings, isDate)
+      }
+      if (tag === 'row') batch.push(row)
+    },
+  })
+  const decoder = new TextDecoder()
+  for await (const chunk of archive.chunks(entry)) {
+    parser.write(decoder.decode(chunk, { stream: true }))
+    if (batch.length > 0) yield batch
+    batch = []
+  }
+  parser.close()
+  if (batch.length > 0) yield batch
+}
+
+const toCellText = (
+  value: string,
+  { type, style }: { type: string; style: number },
+  strings: readonly string[],
+  isDate: readonly boolean[],
+): string => {
+  if (type === 's') return strings[Number(value)] ?? ''
+  if (type === 'b') return value === '1' ? 'true' : 'false'
+  if (type === 'e') return ''
+  return type === 'n' && value !== '' && isDate[style] ? toDateText(Number(value)) : value
+}

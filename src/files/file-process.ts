@@ -1,0 +1,145 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { createRequire } from 'node:module'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import type { FileJob, FileReply } from './protocol/child-protocol.ts'
+
+/**
+ * Why a process did not finish a job. `memory`, `time`: over its limit. `starved`: the machine gave it no time, or killed
+ * it for want of memory; another attempt may succeed.
+ */
+export type ProcessFailure = { ok: false; kind: 'memory' | 'time' | 'crashed' | 'starved' }
+
+/** Bytes of memory, and milliseconds of processor time for one job. */
+export type ProcessLimits = { maxBytes: number; maxMs: number }
+
+/** A process that opens files, started with the first job and again after a job that ended it. */
+export type FileProcess = AsyncDisposable & {
+  run(job: FileJob, signal: AbortSignal): Promise<FileReply | ProcessFailure>
+}
+
+const fromSources = import.meta.url.endsWith('.ts')
+const program = fileURLToPath(new URL(`./child/main-process.${fromSources ? 'ts' : 'js'}`, import.meta.url))
+const loader = (): string[] =>
+  fromSources ? ['--import', pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href] : []
+
+/** The heap's share of the memory: the process's watchdog counts buffers and WebAssembly too. */
+const heapShare = 0.65
+/** A job's wall-clock limit, as a multiple of its processor time: for a job that waits without computing. */
+const wallClockFactor = 6
+
+/** Opens the process of file jobs. It has no environment, so no secrets of ours. `forkProgram` is for tests. */
+export const openFileProcess = (limits: ProcessLimits, forkProgram: typeof fork = fork): FileProcess => {
+  let child: Promise<ChildProcess> | null = null
+  let errorOutput = ''
+
+  const forkChild = (): ChildProcess => {
+    const heapMb = Math.floor((limits.maxBytes * heapShare) / 1024 / 1024)
+    return forkProgram(program, [JSON.stringify(limits)], {
+      execArgv: [...loader(), `--max-old-space-size=${heapMb}`, '--disable-proto=delete'],
+      // settings hold secrets
+      env: {},
+      serialization: 'advanced',
+      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+    })
+  }
+
+  const start = async (): Promise<ChildProcess> => {
+    let started: ChildProcess
+    try {
+      started = forkChild()
+    } catch (error) {
+      // fork throws some codes and emits others
+      throw toForkError(error as NodeJS.ErrnoException)
+    }
+    errorOutput = ''
+    started.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      errorOutput = (errorOutput + text).slice(-4000)
+    })
+    await new Promise<void>((resolve, reject) => {
+      started.once('message', () => resolve())
+      started.once('error', (error) => reject(toForkError(error)))
+      started.once('close', (_code, killedBy) => {
+        // also between two jobs: the next job starts another process
+        child = null
+        const kind = toFailureKind(errorOutput, killedBy)
+        const error = new Error(`the file process did not start: ${errorOutput.slice(-500)}`)
+        reject(kind === 'crashed' ? error : new ProcessNotStartedError(kind))
+      })
+    })
+    return started
+  }
+
+  return {
+    async run(job, signal) {
+      signal.throwIfAborted()
+      child ??= start()
+      const process = await child.catch((error: unknown) => {
+        child = null
+        if (error instanceof ProcessNotStartedError) return error
+        throw error
+      })
+      if (process instanceof ProcessNotStartedError) return { ok: false, kind: process.kind }
+      const end = (): void => void process.kill('SIGKILL')
+      const timer = setTimeout(end, limits.maxMs * wallClockFactor)
+      signal.addEventListener('abort', end)
+      try {
+        return await new Promise<FileReply | ProcessFailure>((resolve) => {
+          const onReply = (reply: unknown): void => {
+            process.off('close', onClose)
+            resolve(reply as FileReply)
+          }
+          const onClose = (_code: number | null, killedBy: NodeJS.Signals | null): void => {
+            process.off('message', onReply)
+            child = null
+            resolve({ ok: false, kind: toFailureKind(errorOutput, killedBy) })
+          }
+          process.once('message', onReply)
+          process.once('close', onClose)
+          process.send(job, (error) => {
+            if (error) end()
+          })
+        })
+      } finally {
+        clearTimeout(timer)
+        signal.removeEventListener('abort', end)
+        signal.throwIfAborted()
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      const process = await child?.catch(() => null)
+      child = null
+      if (!process || process.exitCode !== null || process.signalCode !== null) return
+      await new Promise<void>((resolve) => {
+        process.once('close', () => resolve())
+        process.kill('SIGKILL')
+      })
+    },
+  }
+}
+
+/** The process ended before its first job. */
+class ProcessNotStartedError extends Error {
+  readonly kind: ProcessFailure['kind']
+
+  constructor(kind: ProcessFailure['kind']) {
+    super(`the file process ended at its start: ${kind}`)
+    this.kind = kind
+  }
+}
+
+/** `starved` where the machine has no memory, process or file handle left; any other error is thrown as it is. */
+const toForkError = (error: NodeJS.ErrnoException): Error =>
+  ['EAGAIN', 'ENOMEM', 'EMFILE', 'ENFILE'].includes(error.code ?? '')
+    ? new ProcessNotStartedError('starved')
+    : error
+
+/** The watchdog writes why it ends the process. A kill without a word came from the wall-clock limit or the system. */
+const toFailureKind = (errorOutput: string, killedBy: NodeJS.Signals | null): ProcessFailure['kind'] => {
+  if (
+    errorOutput.includes('over its limit of memory') ||
+    /heap out of memory|Allocation failed/i.test(errorOutput)
+  )
+    return 'memory'
+  if (errorOutput.includes('over its limit of time')) return 'time'
+  return killedBy === 'SIGKILL' ? 'starved' : 'crashed'
+}

@@ -1,0 +1,106 @@
+import type { DocumentSection, PreparedColumn } from '../../state/files/prepared-files.ts'
+import type { Json } from '../../state/runtime-state.ts'
+
+/** Opens one file. All paths of this protocol are of this machine. */
+export type PrepareJob = {
+  kind: 'prepare'
+  path: string
+  name: string
+  type: string
+  /** A folder of this job alone, for texts and unpacked entries. */
+  folder: string
+}
+
+/** A table to load for a statement: its SQL name, its file, and its part inside the file. */
+export type LoadedTable = {
+  table: string
+  path: string
+  name: string
+  type: string
+  part: string | null
+  columns: readonly Pick<PreparedColumn, 'name' | 'type'>[]
+}
+
+/** Runs one statement over tables. */
+export type QueryJob = {
+  kind: 'query'
+  sql: string
+  tables: readonly LoadedTable[]
+  /** The file of the loaded tables, for the next statement, and the draft that is written first; null: they are small. */
+  cached: { path: string; draft: string } | null
+}
+
+/** A job of the file process. */
+export type FileJob = PrepareJob | QueryJob
+
+/** An entry of an archive, on disk. */
+export type UnpackedFile = { name: string; path: string; bytes: number }
+
+/** The text of a document and its structure. `line` numbers begin at 1; `page_lines`: the first line of each page. */
+export type DocumentContents = {
+  title: string | null
+  pages: number | null
+  lines: number
+  chars: number
+  /** Null: the file itself is the text. */
+  text: { path: string } | null
+  head: string
+  sections: DocumentSection[]
+  page_lines: number[]
+}
+
+/** One table of a file: its columns and statistics. */
+export type TableContents = { part: string | null; rows: number; columns: PreparedColumn[]; notes: string[] }
+
+/** What one file holds. */
+export type FileContents = {
+  format: string
+  document?: DocumentContents
+  tables?: TableContents[]
+  facts?: Record<string, Json>
+  unpacked?: UnpackedFile[]
+  notes: string[]
+}
+
+/** A value of a result; booleans are 0 and 1. */
+export type TableCell = string | number | null
+/** The rows of a result, at most `fileBounds.rows`. */
+export type TableRows = { columns: string[]; rows: TableCell[][]; hasMore: boolean }
+
+/** `unreadable`: about the file, in words for its sender. `refused`: about the statement, in words for the model. */
+export type FileReply =
+  | { ok: true; contents: FileContents }
+  | { ok: true; rows: TableRows }
+  | { ok: false; kind: 'unreadable' | 'refused'; format: string; message: string }
+
+/** Limits of one file: bytes, characters, counts, pixels. Limits of time are the parent's. */
+export const fileBounds = {
+  fileBytes: 256 * 1024 * 1024,
+  wholeBytes: 48 * 1024 * 1024,
+  textChars: 20_000_000,
+  pages: 2000,
+  sections: 100,
+  columns: 256,
+  recordChars: 1_000_000,
+  zipEntries: 2000,
+  zipFiles: 100,
+  zipDepth: 2,
+  zipBytes: 256 * 1024 * 1024,
+  zipFileBytes: 32 * 1024 * 1024,
+  zipKeptBytes: 96 * 1024 * 1024,
+  zipRatio: 200,
+  imageSide: 20_000,
+  imagePixels: 100_000_000,
+  rows: 200,
+  answerChars: 60_000,
+} as const
+
+/** A file cannot be read: what is wrong, and what to do. */
+export class UnreadableFileError extends Error {}
+
+/** A statement is invalid or not allowed. */
+export class RefusedStatementError extends Error {}
+
+/** A size as text, in KB or MB. */
+export const formatBytes = (bytes: number): string =>
+  bytes < 1024 * 1024 ? `${Math.ceil(bytes / 1024)} KB` : `${Math.round(bytes / 1024 / 1024)} MB`

@@ -1,0 +1,145 @@
+import { readFile, rm } from 'node:fs/promises'
+import { storeRunBlob } from '../infra/blobs/blobs.ts'
+import { silentLog } from '../infra/lib/silent-log.ts'
+import { MasonError } from '../state/errors.ts'
+import type { Files } from '../state/ports/files.ts'
+import type { Log } from '../state/ports/log.ts'
+import type { Sql } from '../state/ports/sql.ts'
+import type { OriginFile } from '../state/runtime-state.ts'
+import { createFileCapacity } from './file-capacity.ts'
+import { createFileProcessPool } from './file-process-pool.ts'
+import type { SavedFile } from './origins/download.ts'
+import { DiskError, FileError } from './origins/file-error.ts'
+import { type FileOrigins, locateBytes, openOrigin } from './origins/file-origin.ts'
+import { type PrepareServices, prepareFiles } from './prepare-files.ts'
+import { createImageDescriptionCache, createPreparedCache } from './prepared-cache.ts'
+import { createTableCache, queryTables } from './query-tables.ts'
+import { openTemporaryRoot, openWorkFolder } from './temporary-folders.ts'
+
+/** Limits of one file, and of one statement: bytes of memory, milliseconds of processor time. */
+const defaultLimits = {
+  prepare: { maxBytes: 450 * 1024 * 1024, maxMs: 30_000 },
+  query: { maxBytes: 450 * 1024 * 1024, maxMs: 30_000 },
+}
+/** File processes of all runs of this process. */
+const maxProcesses = 2
+/** Loaded tables on disk. */
+const maxTableBytes = 1024 * 1024 * 1024
+/** The largest file that a tool may read into this process's memory. */
+const maxReadBytes = 64 * 1024 * 1024
+
+/** The origins of files, and the limits of opening them. */
+export type FilesOptions = FileOrigins & { limits?: typeof defaultLimits; log?: Log }
+
+/** The files of the runs of this process. Disposal leaves nothing on the disk. */
+export const createFileService = (options: FilesOptions) => {
+  const processes = createFileProcessPool(maxProcesses)
+  const capacity = createFileCapacity()
+  const temporary = openTemporaryRoot()
+  const tableCache = createTableCache(temporary.folder, maxTableBytes)
+  const { limits = defaultLimits, log = silentLog } = options
+  return {
+    /** The files of one run: uploads by their hash, mappings inside their folder or bucket, URLs through egress. */
+    openRunFiles(sql: Sql, run: { tenant: string; run_id: string }): Files {
+      const { tenant: business } = run
+      const openFile = async (
+        file: Readonly<OriginFile>,
+        targetPath: string,
+        signal: AbortSignal,
+      ): Promise<SavedFile> => {
+        await using _heap = locateBytes(file) === 'database' ? await capacity.heap.take(signal) : null
+        try {
+          return await openOrigin({ sql, run, origins: options }, file, targetPath, signal)
+        } catch (error) {
+          if (error instanceof DiskError)
+            log.warn(
+              { code: error.code, run_id: run.run_id, remedy: diskFullRemedy },
+              'a file could not be written to the disk',
+            )
+          throw error
+        }
+      }
+      return {
+        descriptions: createImageDescriptionCache(sql, run),
+        async read(file, signal) {
+          // a file in the database is read at once: it needs no process and does not queue behind files that do
+          const isRemote = locateBytes(file) === 'network'
+          await using _permit = isRemote ? await capacity.acquire(business, [file], () => {}, signal) : null
+          await using folder = await openWorkFolder(await temporary.folder())
+          const saved = await openFile(file, folder.newPath(), signal).catch((error: unknown) => {
+            throw error instanceof FileError ? notFoundError(file.name, error) : error
+          })
+          if (saved.bytes > maxReadBytes)
+            throw new MasonError('payload_too_large', `"${file.name}" is too large to be read line by line`, {
+              remedy: 'select the rows you need with query_table',
+            })
+          return await readFile(saved.path, { signal })
+        },
+        async prepare(files, before, signal) {
+          await using folder = await openWorkFolder(await temporary.folder())
+          await using process = processes.openStep(business, limits.prepare)
+          const cache = createPreparedCache(sql, run)
+          const services: PrepareServices = {
+            ...{ cache, process, newPath: folder.newPath },
+            async openFile(file, until) {
+              const permit = await capacity.acquire(business, [file], process.yieldProcess, until)
+              const targetPath = folder.newPath()
+              const release = async (): Promise<void> => {
+                await using _permit = permit
+                // not the saved path: a local file stays where it is
+                await rm(targetPath, { force: true })
+              }
+              try {
+                return { ...(await openFile(file, targetPath, until)), [Symbol.asyncDispose]: release }
+              } catch (error) {
+                await release()
+                throw error
+              }
+            },
+            async storeFile(path) {
+              await using _heap = await capacity.heap.take(signal)
+              const bytes = await readFile(path)
+              return { blob: await storeRunBlob(sql, run, bytes), bytes: bytes.length }
+            },
+          }
+          return await prepareFiles(services, files, before, signal)
+        },
+        async query(query, signal) {
+          const files = query.tables.map(({ file }) => file)
+          await using _permit = await capacity.acquire(business, files, () => {}, signal)
+          await using folder = await openWorkFolder(await temporary.folder())
+          await using process = processes.openStep(business, limits.query)
+          try {
+            const { newPath } = folder
+            return await queryTables(
+              { business, process, cache: tableCache, newPath, openFile },
+              query,
+              signal,
+            )
+          } catch (error) {
+            if (error instanceof FileError)
+              return { ok: false, reason: `the file of a table cannot be read: ${error.message}` }
+            throw error
+          }
+        },
+      }
+    },
+    /** At start: removes what dead workers left on the disk. */
+    sweep: () => temporary.sweep(),
+    [Symbol.asyncDispose]: () => temporary[Symbol.asyncDispose](),
+  }
+}
+
+/** See `createFileService`. */
+export type FileService = ReturnType<typeof createFileService>
+
+const diskFullRemedy =
+  'free disk space in the folder of temporary files (TMPDIR); each file there is removed once it is opened'
+
+const notFoundError = (name: string, { message, isTransient }: FileError): MasonError => {
+  const at = message.lastIndexOf('; ')
+  return new MasonError('not_found', `"${name}": ${at === -1 ? message : message.slice(0, at)}`, {
+    ...(at !== -1 && { remedy: message.slice(at + 2) }),
+    ...(isTransient && { detail: { passing: isTransient } }),
+  })
+}

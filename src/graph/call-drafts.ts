@@ -1,0 +1,34 @@
+import type { ActionDraft } from '../state/checkpoint.ts'
+import { MasonError } from '../state/errors.ts'
+import type { Json } from '../state/runtime-state.ts'
+import { cutText } from '../state/text/cut-text.ts'
+
+const maxContextLength = 4000
+const maxSummaryLength = 200
+
+/** The arguments of this call. A call tool never runs without them. */
+export const readCallInput = <Input>(context: { call: { input: Input } | null }): Input => {
+  if (context.call) return context.call.input
+  throw new MasonError('internal', 'a call tool ran without a call', { remedy: 'check its kinds' })
+}
+
+/** A result: a summary for people, a text for the model whose start is the context, and `more` fields for programs. */
+export const resultDraft = (summary: string, text: string, more: Record<string, Json> = {}): ActionDraft => ({
+  summary: cutText(summary, maxSummaryLength),
+  result: { text, ...more },
+  context: {
+    type: 'text',
+    content: cutText(text, maxContextLength),
+    important: false,
+    usage_type: 'analysis',
+  },
+  relevance: 0.5,
+})
+
+/** An error the model can act on. It leaves no context: it has nothing for the answer. */
+export const errorDraft = (summary: string, text: string): ActionDraft => ({
+  summary: cutText(summary, maxSummaryLength),
+  result: { text, is_error: true },
+  context: null,
+  relevance: 0.5,
+})

@@ -1,0 +1,31 @@
+import type { PlannedCall } from '../state/calls.ts'
+import type { RuntimeState } from '../state/runtime-state.ts'
+import { turnActions } from '../state/turn.ts'
+import type { AnyNode, AnyTool, GraphInfo, ToolKind } from './definitions.ts'
+
+/** The prepare tool that runs after all others of its kind, when it has work. */
+export const lastPrepareTool = 'understand'
+
+/** Where tools of a kind lead; the graph follows it, and its picture is drawn from it. */
+export const defaultNext = {
+  prepare: [lastPrepareTool, 'planner'],
+  call: ['reflection'],
+  output: ['end'],
+} as const satisfies Record<ToolKind, readonly string[]>
+
+/** Where a part leads that does not say so itself. A prepare tool passes by `understand` when that has nothing to do. */
+export const createDefaultNext = (info: GraphInfo) => {
+  const understand = info.tool(lastPrepareTool)
+  return (part: AnyNode | AnyTool, call: PlannedCall | null, state: RuntimeState): string[] => {
+    if (part.kind === 'node') return []
+    if (call) return [...defaultNext.call]
+    if (part === understand) return ['planner']
+    if (!isPreparing(part, state)) return [...defaultNext.output]
+    return [understand && !info.skips(understand, state) ? understand.name : 'planner']
+  }
+}
+
+/** A tool of both kinds prepares until the planner has been heard, and makes the answer after it. */
+const isPreparing = ({ kinds }: AnyTool, state: RuntimeState): boolean =>
+  kinds.includes('prepare') &&
+  !(kinds.includes('output') && turnActions(state).some((action) => action.node === 'planner'))

@@ -1,0 +1,202 @@
+import type { z } from 'zod'
+import type { ActionDraft } from '../state/checkpoint.ts'
+import type { Outcome } from '../state/outcome.ts'
+import type { Patch, PatchField } from '../state/patch.ts'
+import type { EffectRequest } from '../state/ports/effects.ts'
+import type { PersonAnswer, Question } from '../state/ports/questions.ts'
+import type { DefaultNeed, ServiceName, Services, VisitServices } from '../state/ports/services.ts'
+import type { ProvenanceOrigin } from '../state/provenance.ts'
+import type { AdmittedRequest } from '../state/run-request.ts'
+import type { RuntimeState, StateField } from '../state/runtime-state.ts'
+import type { Scenario, Scenarios } from '../state/scenario.ts'
+
+/** The state as a node sees it: the fields it declares. Reading any other throws, naming the field. */
+export type StateView<Reads extends StateField> = Pick<RuntimeState, Reads>
+
+/** The fields that a node or tool may change: those it declares in `writes`. */
+export type DeclaredPatch<Writes extends PatchField> = Pick<Patch, Writes>
+
+/** When a tool runs: before the planner, as a call of the planner, or to write the answer. */
+export type ToolKind = 'prepare' | 'call' | 'output'
+
+/** Everything a node has beside the state: its services, and what belongs to this visit. */
+export type NodeContext<
+  Writes extends PatchField,
+  Needs extends ServiceName = never,
+> = VisitServices<Needs> & {
+  /**
+   * Commits the node's one action and the fields it changed; resolves with the state that holds them.
+   * The node returns what it resolves to. Throws `lease_lost` when another worker has the run.
+   */
+  checkpoint(draft: ActionDraft, patch?: DeclaredPatch<Writes>): Promise<RuntimeState>
+  /** The job as it was admitted, with the defaults of its scenario. */
+  request: AdmittedRequest
+  /** The row of the state's scenario; null where it is free text, or none. */
+  scenario: Scenario | null
+  scenarios: Scenarios
+  run: { run_id: string; session_id: string; business_id: string; user_id: string; turn: number }
+  /** Sends streamed text to followers of the run; best effort. A new `attempt` voids what came before. */
+  stream(text: string, attempt: number): void
+  /** Asks a person and resolves with the answer; parks the run until there is one. Once in a call. */
+  ask(question: Question): Promise<PersonAnswer>
+  /** Does a side effect exactly once as far as its provider allows; see the effect ledger. */
+  effect(request: EffectRequest): Promise<string>
+  /** The parts of the graph. */
+  graph: GraphInfo
+  /** Whether a prepare tool has work in this state; for `load-session` only. */
+  hasWork(tool: AnyTool, state: RuntimeState): Promise<boolean>
+  /** How the run ends; for `end` only. */
+  outcome: Outcome
+}
+
+/** What nodes may know of their graph. */
+export type GraphInfo = {
+  tools: readonly AnyTool[]
+  tool(name: string): AnyTool | undefined
+  hasNode(name: string): boolean
+  /** Whether a prepare tool has nothing to do in this state. */
+  skips(tool: AnyTool, state: RuntimeState): boolean
+  /** The same, and whether the services that the tool needs have anything for it. */
+  hasWork(tool: AnyTool, state: RuntimeState, services: Services): Promise<boolean>
+  /** The names of all services that a run has. */
+  serviceNames: readonly string[]
+}
+
+/** A node as its file declares it. */
+export type NodeDefinition<
+  Reads extends StateField,
+  Writes extends PatchField,
+  Needs extends ServiceName = never,
+> = {
+  kind: 'node'
+  name: string
+  description: string
+  reads: readonly Reads[]
+  writes: readonly Writes[]
+  /**
+   * Services it uses beyond those of every visit; use of any other throws, naming it. Checked at start. Left out: files,
+   * blobs, users and memories.
+   */
+  needs?: readonly Needs[]
+  /** Where it may lead, for the picture and the check: node names, or all tools of a kind. */
+  next: readonly (string | { tools: ToolKind })[]
+  run(
+    state: StateView<Reads>,
+    context: NodeContext<Writes, Needs>,
+    signal: AbortSignal,
+  ): Promise<RuntimeState>
+}
+
+/** A node with its types forgotten, as the graph holds it. */
+// biome-ignore lint/suspicious/noExplicitAny: which fields one node reads means nothing to the graph, which enforces them by name
+export type AnyNode = NodeDefinition<any, any, any>
+
+/**
+ * Declares a node. One file `src/nodes/<name>.node.ts` with this as its default export is all it takes.
+ *
+ * @example
+ * ```ts
+ * import { defineNode } from 'mason'
+ *
+ * export default defineNode({
+ *   name: 'tally',
+ *   description: 'Counts the actions of the session so far',
+ *   reads: ['action_history'],
+ *   writes: [],
+ *   next: ['planner'],
+ *   run: (state, { checkpoint }) =>
+ *     checkpoint({ summary: `${state.action_history.flat().length} actions so far`, next: ['planner'] }),
+ * })
+ * ```
+ */
+export const defineNode = <
+  const Reads extends StateField,
+  const Writes extends PatchField,
+  const Needs extends ServiceName = DefaultNeed,
+>(
+  definition: Omit<NodeDefinition<Reads, Writes, Needs>, 'kind'>,
+): NodeDefinition<Reads, Writes, Needs> => ({ kind: 'node', ...definition })
+
+/** Everything a tool has beside the state. */
+export type ToolContext<Writes extends PatchField, Input, Needs extends ServiceName = never> = NodeContext<
+  Writes,
+  Needs
+> & {
+  /** The call being answered, found in the planner's action; null when it runs as prepare or output tool. */
+  call: { index: number; id: string; input: Input } | null
+}
+
+/** A tool as its file declares it. */
+export type ToolDefinition<
+  Reads extends StateField,
+  Writes extends PatchField,
+  Schema extends z.ZodType,
+  Needs extends ServiceName = never,
+> = {
+  kind: 'tool'
+  /** The name of the server it belongs to in the XML dialogue, e.g. `search_tool_server`. */
+  server?: string
+  name: string
+  description: string
+  kinds: readonly ToolKind[]
+  /** True when running it again costs nothing and changes nothing. */
+  pure?: boolean
+  /** Where what it answers comes from; `tool` when left out, which is not trusted. A result may say so itself. */
+  provenance?: ProvenanceOrigin
+  input: Schema
+  reads: readonly Reads[]
+  writes: readonly Writes[]
+  /**
+   * Services it uses beyond those of every visit; use of any other throws, naming it. Checked at start. Left out: files,
+   * blobs, users and memories.
+   */
+  needs?: readonly Needs[]
+  /** Prepare tools: true when there is nothing to do. Pure; costs no model call and leaves no action. */
+  skip?(state: StateView<Reads>): boolean
+  /** Prepare tools, asked where `skip` is false: whether the services have anything for it. */
+  hasWork?(services: VisitServices<Needs>, state: StateView<Reads>): Promise<boolean>
+  run(
+    state: StateView<Reads>,
+    context: ToolContext<Writes, z.infer<Schema>, Needs>,
+    signal: AbortSignal,
+  ): Promise<RuntimeState>
+}
+
+/** A tool with its types forgotten, as the graph holds it. */
+// biome-ignore lint/suspicious/noExplicitAny: the types of one tool mean nothing to the graph, which checks input by schema
+export type AnyTool = ToolDefinition<any, any, any, any>
+
+/**
+ * Declares a tool; every tool is a node of the graph. One file `src/tools/<name>.tool.ts` (or in a folder of
+ * its family) with this as its default export is all it takes. A call tool's `checkpoint` leads to reflection, an
+ * output tool's to end. The model reads `result.text`; `result.is_error: true` marks an error that the model can act
+ * on, and an exception becomes such a result.
+ *
+ * @example
+ * ```ts
+ * import { defineTool } from 'mason'
+ * import { z } from 'zod'
+ *
+ * export default defineTool({
+ *   name: 'count_words',
+ *   description: 'Counts the words of a text.',
+ *   kinds: ['call'],
+ *   pure: true,
+ *   input: z.strictObject({ text: z.string() }),
+ *   reads: [],
+ *   writes: [],
+ *   run(_state, { call, checkpoint }) {
+ *     const words = call?.input.text.split(/\s+/).filter(Boolean).length ?? 0
+ *     return checkpoint({ summary: `Counted ${words} words`, result: { text: `${words} words` } })
+ *   },
+ * })
+ * ```
+ */
+export const defineTool = <
+  const Reads extends StateField,
+  const Writes extends PatchField,
+  Schema extends z.ZodType,
+  const Needs extends ServiceName = DefaultNeed,
+>(
+  definition: Omit<ToolDefinition<Reads, Writes, Schema, Needs>, 'kind'>,
+): ToolDefinition<Reads, Writes, Schema, Needs> => ({ kind: 'tool', ...definition })

@@ -1,0 +1,118 @@
+import { stateFields } from '../state/runtime-state.ts'
+import { defaultNext, lastPrepareTool } from './default-next.ts'
+import type { AnyNode, AnyTool, ToolKind } from './definitions.ts'
+import type { GraphParts } from './graph-parts.ts'
+
+/** The graph for people, made of the definitions it is built from: never drawn by hand. */
+
+/** A group of tools is one box: the picture stays the same when a tool is added. */
+const groups: Record<ToolKind, { id: string; title: string; label: string }> = {
+  prepare: { id: 'prepare_tools', title: 'prepare tools', label: 'those with work' },
+  call: { id: 'call_tools', title: 'call tools', label: 'calls' },
+  output: { id: 'output_tools', title: 'output tools', label: 'finishes' },
+}
+const groupKinds = Object.keys(groups) as ToolKind[]
+
+/** A Mermaid flowchart: every node, one box for each kind of tools, and every edge that a definition allows. */
+export const drawGraph = (parts: GraphParts): string => {
+  const nodes = inOrder(parts).filter((part) => part.kind === 'node')
+  const kinds = groupKinds.filter((kind) => toolsIn(parts, kind).length > 0)
+  const edges = [
+    ...nodes.flatMap((node) => nodeEdges(node, parts)),
+    ...kinds.flatMap((kind) =>
+      defaultNext[kind]
+        .filter((name) => parts.nodes.some((node) => node.name === name))
+        .map((name) => edge(groups[kind].id, toId(name))),
+    ),
+    ...(parts.tools.some(({ name }) => name === lastPrepareTool)
+      ? [edge(groups.prepare.id, groups.output.id, 'answers at once')]
+      : []),
+  ]
+  return [
+    'flowchart TD',
+    `  start((" ")) --> ${toId('load-session')}`,
+    ...nodes.map(({ name }) => `  ${toId(name)}${name === 'end' ? '(((end)))' : `["${name}"]`}`),
+    ...kinds.map((kind) => `  ${groups[kind].id}(["${groups[kind].title}"])`),
+    ...[...new Set(edges)].map((line) => `  ${line}`),
+  ].join('\n')
+}
+
+/** Nodes and tools in the order in which a run visits them. */
+const inOrder = (parts: GraphParts): (AnyNode | AnyTool)[] => {
+  const all = new Map([...parts.nodes, ...parts.tools].map((part) => [part.name, part]))
+  const order = new Set(['load-session'])
+  for (const name of order) {
+    const part = all.get(name)
+    for (const next of part ? nextAfter(part) : [])
+      if (typeof next === 'string') order.add(next)
+      else for (const tool of toolsIn(parts, next.tools)) order.add(tool.name)
+  }
+  return [...order, ...[...all.keys()].sort()].flatMap((name) => {
+    const part = all.get(name)
+    all.delete(name)
+    return part ? [part] : []
+  })
+}
+
+const nextAfter = (part: AnyNode | AnyTool): AnyNode['next'] =>
+  part.kind === 'node'
+    ? part.next
+    : part.name === lastPrepareTool
+      ? ['planner']
+      : part.kinds.flatMap((kind) => defaultNext[kind])
+
+const byName = (a: { name: string }, b: { name: string }): number => (a.name < b.name ? -1 : 1)
+
+const toolsIn = ({ tools }: GraphParts, kind: ToolKind): AnyTool[] =>
+  tools.filter((tool) => tool.kinds.includes(kind) && tool.name !== lastPrepareTool).sort(byName)
+
+/** Mermaid reserves `end` and does not allow dashes. */
+const toId = (name: string): string => `${name.replaceAll('-', '_')}_`
+
+const edge = (from: string, to: string, label?: string): string =>
+  label ? `${from} -- ${label} --> ${to}` : `${from} --> ${to}`
+
+const nodeEdges = (node: AnyNode, parts: GraphParts): string[] =>
+  node.next.flatMap((next: AnyNode['next'][number]) => {
+    if (typeof next === 'string') return [edge(toId(node.name), toId(next))]
+    const { id, label } = groups[next.tools]
+    return toolsIn(parts, next.tools).length > 0 ? [edge(toId(node.name), id, label)] : []
+  })
+
+/** Rows of a Markdown table: which fields of the state each node and tool reads, and which it changes. */
+export const describeAccess = (parts: GraphParts): string[] =>
+  inOrder(parts).map((part) =>
+    accessRow(part, part.kind === 'node' ? 'node' : `${part.kinds.join(', ')} tool`),
+  )
+
+const accessRow = ({ name, reads, writes }: AnyNode | AnyTool, kind: string): string =>
+  `| \`${name}\` | ${kind} | ${fieldList(reads)} | ${fieldList(writes)} |`
+
+const fieldList = (fields: readonly string[]): string => {
+  if (fields.length === stateFields.length) return 'everything'
+  if (fields.length === 0) return '–'
+  return stateFields
+    .filter((field) => fields.includes(field))
+    .map((field) => `\`${field}\``)
+    .join(' ')
+}
+
+/** The text with `content` between `<!-- name:begin -->` and `<!-- name:end -->`. Throws when a mark is missing. */
+export const replaceBetween = (text: string, name: string, content: string): string => {
+  const [begin, end] = [`<!-- ${name}:begin -->`, `<!-- ${name}:end -->`]
+  const [from, to] = [text.indexOf(begin), text.indexOf(end)]
+  if (from < 0 || to < from) throw new Error(`the text has no ${begin} … ${end}`)
+  return `${text.slice(0, from + begin.length)}\n${content}\n${text.slice(to)}`
+}
+
+/** A page with the picture of these parts. */
+export const withPicture = (page: string, parts: GraphParts): string =>
+  replaceBetween(page, 'graph', `\`\`\`mermaid\n${drawGraph(parts)}\n\`\`\``)
+
+/** A page with the table of the fields that these parts read and write. */
+export const withAccess = (page: string, parts: GraphParts): string =>
+  replaceBetween(
+    page,
+    'fields',
+    ['| node or tool | kind | reads | writes |', '|---|---|---|---|', ...describeAccess(parts)].join('\n'),
+  )

@@ -1,0 +1,69 @@
+import { patchSchema } from '../state/patch.ts'
+import { stateFields } from '../state/runtime-state.ts'
+import type { AnyNode, AnyTool } from './definitions.ts'
+
+/** The nodes and tools a graph is built from. */
+export type GraphParts = { nodes: readonly AnyNode[]; tools: readonly AnyTool[] }
+
+/** Nodes that the processor itself relies on. */
+const requiredNodes = ['load-session', 'planner', 'reflection', 'end']
+/** The planner's control call, and marks of the router. */
+const reservedNames = new Set(['update_todos', '__start__', '__end__'])
+const kinds = ['prepare', 'call', 'output']
+const fields: readonly string[] = stateFields
+const patchFields = Object.keys(patchSchema.shape)
+
+/** Why these parts make no graph, each error with the part and what to do; empty when they do. */
+export const findPartErrors = ({ nodes, tools }: GraphParts): string[] => {
+  const names = [...nodes, ...tools].map((part) => part.name)
+  const known = new Set(names)
+  const twice = new Set(names.filter((name, at) => names.indexOf(name) !== at))
+  return [
+    ...[...twice].map((name) => `"${name}" is defined twice; rename one of them`),
+    ...requiredNodes
+      .filter((name) => !nodes.some((node) => node.name === name))
+      .map((name) => `the node "${name}" is missing; restore src/nodes/**/${name}.node.ts`),
+    ...nodes.flatMap((node) => [...findNextErrors(node, known), ...findFieldErrors(node)]),
+    ...tools.flatMap((tool) => [...findToolErrors(tool), ...findFieldErrors(tool)]),
+  ]
+}
+
+const findNextErrors = (node: AnyNode, known: ReadonlySet<string>): string[] =>
+  node.next.flatMap((next: AnyNode['next'][number]) =>
+    typeof next === 'string' && !known.has(next)
+      ? [`node "${node.name}" leads to "${next}", which is not there; correct its next`]
+      : [],
+  )
+
+const findToolErrors = (tool: AnyTool): string[] => {
+  const errors: string[] = []
+  if (tool.kinds.length === 0) errors.push(`tool "${tool.name}" has no kind; name one of ${kinds.join(', ')}`)
+  for (const kind of tool.kinds)
+    if (!kinds.includes(kind))
+      errors.push(`tool "${tool.name}" has the unknown kind "${kind}"; the kinds are ${kinds.join(', ')}`)
+  if (reservedNames.has(tool.name)) errors.push(`tool "${tool.name}" has a reserved name; choose another`)
+  else if (!/^[a-z][a-z0-9_-]{0,63}$/.test(tool.name))
+    errors.push(`tool "${tool.name}" needs a name of a-z, 0-9, _ and - that starts with a letter`)
+  return errors
+}
+
+const findFieldErrors = ({ kind, name, reads, writes }: AnyNode | AnyTool): string[] => [
+  ...reads
+    .filter((field: string) => !fields.includes(field))
+    .map((field: string) => `${kind} "${name}" reads "${field}", which is no field of the state`),
+  ...writes
+    .filter((field: string) => !patchFields.includes(field))
+    .map((field: string) => `${kind} "${name}" writes "${field}", which no patch can change`),
+]
+
+/** Each service that a node or tool needs and that is not there, with what to do. */
+export const findNeedErrors = ({ nodes, tools }: GraphParts, serviceNames: readonly string[]): string[] =>
+  [...nodes, ...tools].flatMap(({ kind, name, needs = [] }) =>
+    needs
+      .filter((service: string) => !serviceNames.includes(service))
+      .map(
+        (service: string) =>
+          `${kind} "${name}" needs the service "${service}", which is not there; remove it from its needs, or add it ` +
+          `to the services of src/runtime/open-runtime.ts (${serviceNames.join(', ')})`,
+      ),
+  )

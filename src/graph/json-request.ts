@@ -1,0 +1,78 @@
+import { z } from 'zod'
+import { promptText } from '../context/sections.ts'
+import { isMasonError } from '../state/errors.ts'
+import type { Log } from '../state/ports/log.ts'
+import type { ImagePart } from '../state/ports/model-messages.ts'
+import type { ModelRole, Models } from '../state/ports/models.ts'
+import type { PromptPart } from '../state/prompt-part.ts'
+import type { Usage } from '../state/runtime-state.ts'
+import { noUsage } from '../state/token-usage.ts'
+
+type JsonRequest<Schema extends z.ZodType> = {
+  role: Exclude<ModelRole, 'planner'>
+  instructions: string
+  parts: readonly PromptPart[]
+  images?: readonly ImagePart[]
+  schema: Schema
+  model?: string | undefined
+  /** Called with the reply while it is written; see `streamField`. */
+  onText?: (text: string, attempt: number) => void
+}
+
+/**
+ * A reply that could not be read gives null, with its `text` and the tokens it took: the caller's rules decide then.
+ * `by` is the alias that answered; null where none did.
+ */
+export type JsonReply<Value> = { value: Value | null; usage: Usage; text: string; model: string | null }
+
+/**
+ * One structured call of a role. A reply that cannot be read is null; a model that cannot be reached throws its
+ * `model_*` error.
+ */
+export const requestJson = async <Schema extends z.ZodType>(
+  models: Models,
+  question: JsonRequest<Schema>,
+  signal: AbortSignal,
+  log: Log,
+): Promise<JsonReply<z.infer<Schema>>> => {
+  const { role, instructions, parts, images, schema, model, onText } = question
+  const { $schema: _, ...jsonSchema } = z.toJSONSchema(schema) as Record<string, unknown>
+  try {
+    const reply = await models.call(
+      {
+        role,
+        messages: [
+          { role: 'system', content: instructions },
+          { role: 'user', content: promptText(parts), ...(images && { images }) },
+        ],
+        parts,
+        schema: jsonSchema,
+        ...(model && { model }),
+        ...(onText && { onText }),
+      },
+      signal,
+    )
+    const parsed = schema.safeParse(readJson(reply.text))
+    if (!parsed.success)
+      log.warn({ role, fault: z.prettifyError(parsed.error) }, 'a model reply could not be read')
+    const { text, usage, by = reply.model } = reply
+    return { value: parsed.success ? parsed.data : null, usage, text, model: by }
+  } catch (error) {
+    if (!isMasonError(error, 'model_bad_reply')) throw error
+    log.warn({ role, fault: error.message }, 'a model reply could not be read')
+    const { usage } = (error.detail ?? {}) as { usage?: Usage }
+    return { value: null, usage: usage ?? noUsage, text: '', model: null }
+  }
+}
+
+/** The JSON in a reply, also where the model put it into a code fence or beside words. */
+const readJson = (text: string): unknown => {
+  const fenced = /```(?:json)?\s*([\s\S]*?)```/.exec(text)?.[1]
+  for (const candidate of [text, fenced, text.slice(text.indexOf('{'), text.lastIndexOf('}') + 1)]) {
+    if (!candidate) continue
+    try {
+      return JSON.parse(candidate)
+    } catch {}
+  }
+  return undefined
+}

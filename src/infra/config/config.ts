@@ -1,0 +1,158 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseEnv } from 'node:util'
+import { MasonError } from '../../state/errors.ts'
+import {
+  crossCheckSettings,
+  type ProcessRole,
+  type RawSettings,
+  type SettingError,
+  selectSettings,
+} from './cross-checks.ts'
+import { type SettingName, type Settings, settingNames, settingRemedies, settingsSchema } from './settings.ts'
+import { readStorageLocations, type StorageLocations } from './storage.ts'
+
+/** The validated settings. It holds secrets, which must not be logged. */
+export type Config = {
+  /** `memory` is for tests: embedded, and lost with the process. */
+  database: { kind: 'embedded'; dataDir: string } | { kind: 'memory' } | { kind: 'postgres'; url: string }
+  /** Null: the queue lives in the embedded database. */
+  redisUrl: string | null
+  http: { port: number; host: string }
+  auth: 'required' | 'off'
+  adminToken: string | null
+  /** 32 bytes, base64. */
+  masterKey: string | null
+  /** Earlier master keys in the same form; secrets under them stay readable. */
+  previousMasterKeys: readonly string[]
+  /** Null: the built-in offline model serves. */
+  openai: { apiKey: string | null; baseUrl: string | null; model: string; embeddingModel: string } | null
+  leaseMs: number
+  /** The root folder of `local` mappings, with `{business}` for the business id; null: no local mappings. */
+  filesRoot: string | null
+  /** The buckets that mappings may read, by provider. */
+  storage: StorageLocations
+  /** Days after which the sweep deletes blobs that no session holds, and rejected queue jobs. */
+  retention: { blobsDays: number; rejectedJobsDays: number }
+  concurrency: number
+  logLevel: Settings['LOG_LEVEL']
+  otlpEndpoint: string | null
+  client: { url: string | null; token: string | null }
+}
+
+/** Environment variables by name. */
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/**
+ * Reads the environment of this process and the `.env` file of `folder`. A variable of the process wins over the file.
+ *
+ * @example
+ * ```ts
+ * import { readEnvironment } from 'mason'
+ *
+ * const env = { ...readEnvironment(), LOG_LEVEL: 'warn' }
+ * ```
+ */
+export const readEnvironment = (folder = process.cwd()): Environment => {
+  const path = join(folder, '.env')
+  try {
+    return { ...parseEnv(readFileSync(path, 'utf8')), ...process.env }
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return process.env
+    throw new MasonError('invalid_settings', `${path} cannot be read: ${(error as Error).message}`, {
+      remedy: 'make it a readable file of NAME=value lines, or remove it',
+      cause: error,
+    })
+  }
+}
+
+/**
+ * All settings that a process of this role needs. Throws `invalid_settings` with every error at once in
+ * `detail.faults`. An empty setting counts as absent, so that compose files can pass optional settings on.
+ *
+ * @example
+ * ```ts
+ * import { readConfig, readEnvironment } from 'mason'
+ *
+ * const config = readConfig(readEnvironment(), { role: 'serve' })
+ * console.log(config.http.port)
+ * ```
+ */
+export const readConfig = (env: Environment, options: { role: ProcessRole }): Config => {
+  const { config, errors } = inspectConfig(env, options)
+  if (errors.length > 0) throw createSettingsError(errors)
+  return config
+}
+
+/** The errors, and the configuration without the settings that have one; for the doctor. */
+export const inspectConfig = (
+  env: Environment,
+  options: { role: ProcessRole },
+): { config: Config; errors: SettingError[] } => {
+  const raw = readRawSettings(env, selectSettings(options.role, settingNames))
+  const settingErrors = (settingsSchema.safeParse(raw).error?.issues ?? []).map(toSettingError)
+  const errors = [...settingErrors, ...crossCheckSettings(raw, options.role)]
+  const valid: RawSettings = { ...raw }
+  for (const { setting } of settingErrors) delete valid[setting]
+  return { config: toConfig(settingsSchema.parse(valid), valid), errors }
+}
+
+const readRawSettings = (env: Environment, names: readonly SettingName[]): RawSettings =>
+  Object.fromEntries(
+    names.flatMap((name) => {
+      const value = env[name]?.trim()
+      return value ? [[name, value]] : []
+    }),
+  )
+
+const toSettingError = (issue: { path: PropertyKey[]; message: string }): SettingError => {
+  const setting = issue.path[0] as SettingName
+  return { setting, problem: issue.message, remedy: settingRemedies[setting] }
+}
+
+const createSettingsError = (errors: SettingError[]): MasonError =>
+  new MasonError(
+    'invalid_settings',
+    `${errors.length === 1 ? 'a setting is' : `${errors.length} settings are`} wrong: ${errors.map(({ setting, problem }) => `${setting} ${problem}`).join('; ')}`,
+    {
+      remedy: errors.map(({ setting, remedy }) => `${setting}: ${remedy}`).join('; '),
+      detail: { faults: errors },
+    },
+  )
+
+/** The setting errors inside an `invalid_settings` error; empty for any other error. */
+export const readSettingErrors = (error: MasonError): SettingError[] =>
+  error.code === 'invalid_settings'
+    ? ((error.detail as { faults?: SettingError[] } | undefined)?.faults ?? [])
+    : []
+
+const toConfig = (settings: Settings, raw: RawSettings): Config => ({
+  database: settings.DATABASE_URL
+    ? { kind: 'postgres', url: settings.DATABASE_URL }
+    : { kind: 'embedded', dataDir: settings.DATA_DIR },
+  redisUrl: settings.REDIS_URL ?? null,
+  http: { port: settings.PORT, host: settings.HOST },
+  auth: settings.MASON_AUTH,
+  adminToken: settings.MASON_ADMIN_TOKEN ?? null,
+  masterKey: settings.MASON_MASTER_KEY ?? null,
+  previousMasterKeys: settings.MASON_PREVIOUS_MASTER_KEYS,
+  openai: raw.OPENAI_API_KEY || raw.OPENAI_BASE_URL ? toOpenAIConfig(settings) : null,
+  leaseMs: settings.MASON_LEASE_MS,
+  filesRoot: settings.MASON_FILES_ROOT ?? null,
+  storage: readStorageLocations(settings),
+  retention: {
+    blobsDays: settings.MASON_KEEP_BLOBS_DAYS,
+    rejectedJobsDays: settings.MASON_KEEP_REJECTED_JOBS_DAYS,
+  },
+  concurrency: settings.WORKER_CONCURRENCY,
+  logLevel: settings.LOG_LEVEL,
+  otlpEndpoint: settings.OTEL_EXPORTER_OTLP_ENDPOINT ?? null,
+  client: { url: settings.MASON_URL ?? null, token: settings.MASON_TOKEN ?? null },
+})
+
+const toOpenAIConfig = (settings: Settings): NonNullable<Config['openai']> => ({
+  apiKey: settings.OPENAI_API_KEY ?? null,
+  baseUrl: settings.OPENAI_BASE_URL ?? null,
+  model: settings.OPENAI_MODEL,
+  embeddingModel: settings.OPENAI_EMBEDDING_MODEL,
+})

@@ -1,0 +1,63 @@
+import { isMasonError, MasonError } from '../../state/errors.ts'
+
+/** Transient errors: the server was unreachable or full, or cancelled this statement for the sake of others. */
+const transientCodes = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  // connection_exception and its subclasses (08P01: a pooler reports so that its server is gone), admin_shutdown,
+  // crash_shutdown, cannot_connect_now, idle_session_timeout
+  '08000',
+  '08001',
+  '08003',
+  '08004',
+  '08006',
+  '08007',
+  '08P01',
+  '57P01',
+  '57P02',
+  '57P03',
+  '57P05',
+  // read_only_sql_transaction: this server was the primary until a moment ago
+  '25006',
+  // query_canceled (statement_timeout), idle transaction ended
+  '57014',
+  '25P03',
+  // disk_full, out_of_memory, too_many_connections
+  '53100',
+  '53200',
+  '53300',
+  // serialization_failure, deadlock_detected
+  '40001',
+  '40P01',
+])
+
+const isTransient = (error: unknown): boolean => {
+  if (!(error instanceof Error)) return false
+  const { code } = error as { code?: unknown }
+  if (typeof code === 'string') return transientCodes.has(code)
+  // pg gives these errors no code
+  return /^(Connection terminated|timeout exceeded when trying to connect|timeout expired|Client has encountered a connection error|Client was closed|Query read timeout)/.test(
+    error.message,
+  )
+}
+
+/** A driver's error for callers: a transient one becomes `database_unavailable`, after which the statement may or may not be done. */
+export const toDatabaseError = (error: unknown): unknown => {
+  if (!isTransient(error)) return error
+  const [message, remedy] = isDiskFull(error)
+    ? ['the disk of the database is full', 'free disk space; accepted runs then continue by themselves']
+    : ['the database could not be reached', 'try again, or run `mason doctor` to find the cause']
+  return new MasonError('database_unavailable', message, { remedy, cause: error })
+}
+
+const isDiskFull = (error: unknown): boolean => (error as { code?: unknown }).code === '53100'
+
+/** Whether a statement failed with a transient error: it may or may not be done. */
+export const isDatabaseUnavailable = (error: unknown): error is MasonError =>
+  isMasonError(error, 'database_unavailable')

@@ -1,0 +1,132 @@
+import { createHash } from 'node:crypto'
+import { readdir, readFile } from 'node:fs/promises'
+import { MasonError } from '../../state/errors.ts'
+import { toPackagePath } from '../lib/package-path.ts'
+
+/** A connection that migrations are applied to: whole scripts and single statements. The caller holds the lock. */
+export type MigrationTarget = {
+  run(script: string): Promise<void>
+  query(text: string, values?: readonly unknown[]): Promise<Record<string, unknown>[]>
+}
+
+/** A migration script with the SHA-256 checksum that is stored when it is applied. */
+export type Migration = { name: string; text: string; checksum: string }
+
+/** All migrations in order. */
+export const readMigrations = async (): Promise<Migration[]> => {
+  const folder = toPackagePath('migrations')
+  const names = (await readdir(folder)).filter((name) => name.endsWith('.sql')).sort()
+  return Promise.all(
+    names.map(async (name) => {
+      const text = await readFile(`${folder}/${name}`, 'utf8')
+      return { name, text, checksum: createHash('sha256').update(text).digest('hex') }
+    }),
+  )
+}
+
+/**
+ * Applies missing migrations in order, each in its own transaction, and returns their names. Refuses a migration that was
+ * changed after it was applied, and, before it does anything, a server without the pgvector version that is needed.
+ */
+export const applyMigrations = async (target: MigrationTarget): Promise<string[]> => {
+  await target.run(`CREATE SCHEMA IF NOT EXISTS mason;
+    SET search_path = mason, public;
+    CREATE TABLE IF NOT EXISTS migrations (name text PRIMARY KEY, checksum text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())`)
+  const applied = new Map(
+    (await target.query('SELECT name, checksum FROM migrations')).map((row) => [row.name, row.checksum]),
+  )
+  const done: string[] = []
+  const all = await readMigrations()
+  if (all.some(({ name }) => !applied.has(name))) await checkVector(target)
+  for (const { name, text, checksum } of all) {
+    const known = applied.get(name)
+    if (known === checksum) continue
+    if (known !== undefined)
+      throw new MasonError('invalid_settings', `migration ${name} was changed after it was applied`, {
+        remedy: `restore the original migrations/${name} and put the change into a new file`,
+      })
+    await target
+      .run(
+        `BEGIN; ${text}; INSERT INTO migrations (name, checksum) VALUES ('${name}', '${checksum}'); COMMIT`,
+      )
+      .catch(async (error: unknown) => {
+        await target.run('ROLLBACK')
+        throw (await isVectorRefusal(target, text, error)) ? createVectorRefusedError(error) : error
+      })
+    done.push(name)
+  }
+  return done
+}
+
+const readVectorFacts = async (target: MigrationTarget): Promise<VectorFacts> => {
+  const [facts] = await target.query(`SELECT ${vectorColumns}`)
+  return facts as VectorFacts
+}
+
+const checkVector = async (target: MigrationTarget): Promise<void> => {
+  const problem = checkVectorVersion(await readVectorFacts(target))
+  if (problem) throw new MasonError('invalid_settings', problem.text, { remedy: problem.remedy })
+}
+
+const insufficientPrivilege = '42501'
+
+/** Which users may enable the extension differs between servers, so it is tried. */
+const isVectorRefusal = async (target: MigrationTarget, script: string, error: unknown): Promise<boolean> =>
+  (error as { code?: unknown }).code === insufficientPrivilege &&
+  script.includes('CREATE EXTENSION') &&
+  (await readVectorFacts(target)).vector === null
+
+const createVectorRefusedError = (cause: unknown): MasonError =>
+  new MasonError('invalid_settings', 'this database user is not allowed to enable pgvector', {
+    remedy: `${enableVectorRemedy}; then try again`,
+    cause,
+  })
+
+/** The pgvector versions of a server as text, null where there is none. */
+export type VectorFacts = {
+  /** Enabled in this database. */
+  vector: string | null
+  /** What CREATE EXTENSION would enable. */
+  vector_available: string | null
+}
+
+/** The first version with `halfvec` and distances of bit vectors. */
+const minVectorVersion = '0.7.0'
+
+/** The SELECT columns of `VectorFacts`. */
+export const vectorColumns = `(SELECT extversion FROM pg_extension WHERE extname = 'vector') AS vector,
+  (SELECT default_version FROM pg_available_extensions WHERE name = 'vector') AS vector_available`
+
+/** What to do where pgvector is installed but not enabled. */
+export const enableVectorRemedy = 'run as a superuser in this database: CREATE EXTENSION vector'
+
+/** Compares versions such as 0.8.1; a part that is not a number counts as 0. */
+const isNewEnough = (version: string): boolean => {
+  const numbers = (text: string) => text.split('.').map((part) => Number.parseInt(part, 10) || 0)
+  const [min, actual] = [numbers(minVectorVersion), numbers(version)]
+  const at = min.findIndex((number, index) => number !== (actual[index] ?? 0))
+  return at === -1 || (actual[at] ?? 0) > (min[at] ?? 0)
+}
+
+/** The problem and the remedy of a server with a missing or too old pgvector; null where it can be used once enabled. */
+export const checkVectorVersion = ({
+  vector,
+  vector_available: available,
+}: VectorFacts): { text: string; remedy: string } | null => {
+  const install = `install pgvector ${minVectorVersion} or later on the server (image pgvector/pgvector, or the package postgresql-<version>-pgvector)`
+  const update = 'run as a superuser in this database: ALTER EXTENSION vector UPDATE'
+  if (vector !== null) {
+    if (isNewEnough(vector)) return null
+    return {
+      text: `pgvector ${vector} is too old: ${minVectorVersion} or later is needed`,
+      remedy: available !== null && isNewEnough(available) ? update : `${install}, then ${update}`,
+    }
+  }
+  if (available === null) return { text: 'pgvector is not installed', remedy: install }
+  return isNewEnough(available)
+    ? null
+    : {
+        text: `pgvector ${available} on the server is too old: ${minVectorVersion} or later is needed`,
+        remedy: install,
+      }
+}

@@ -1,0 +1,110 @@
+import { createHash } from 'node:crypto'
+import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+import { gunzip } from 'node:zlib'
+import type { PGlite } from '@electric-sql/pglite'
+import { MasonError } from '../../state/errors.ts'
+import type { Log } from '../../state/ports/log.ts'
+import { toPackagePath } from '../lib/package-path.ts'
+import { type Migration, readMigrations } from './migrations.ts'
+import { migratePglite, startPglite } from './pglite.ts'
+
+/** An embedded server never creates databases, and its templates are two thirds of its files. */
+const trimStatements = ['template0', 'template1'].flatMap((name) => [
+  `ALTER DATABASE ${name} IS_TEMPLATE false`,
+  `DROP DATABASE ${name}`,
+])
+
+/** The path of the seed image. @public scripts/make-dump.mjs writes it there */
+export const findSeedImagePath = async (): Promise<string> =>
+  toPackagePath('dist', await toSeedImageName(await readMigrations()))
+
+/** A file name with a hash of everything that the image is made from, so that an outdated image is never used. */
+export const toSeedImageName = async (migrations: readonly Migration[]): Promise<string> => {
+  const versions = await Promise.all(
+    ['@electric-sql/pglite', '@electric-sql/pglite-pgvector'].map(readPackageVersion),
+  )
+  const parts = JSON.stringify([migrations, trimStatements, versions])
+  return `database-${createHash('sha256').update(parts).digest('hex').slice(0, 16)}.tar.gz`
+}
+
+const readPackageVersion = async (name: string): Promise<string> => {
+  const entry = createRequire(import.meta.url).resolve(name)
+  const text = await readFile(join(dirname(entry), '..', 'package.json'), 'utf8')
+  return (JSON.parse(text) as { version: string }).version
+}
+
+/** Runs initdb and all migrations, which takes seconds. Returns the migrated, empty database as a gzipped tar. */
+const createSeedImage = async (): Promise<Buffer> => {
+  const pglite = await startPglite({})
+  try {
+    await migratePglite(pglite)
+    // one by one: a database cannot be dropped in a transaction
+    for (const statement of trimStatements) await pglite.exec(statement)
+    return await dumpDatabase(pglite)
+  } finally {
+    await pglite.close()
+  }
+}
+
+/** A whole database as a gzipped tar. @public scripts/make-dump.mjs */
+export const dumpDatabase = async (pglite: PGlite): Promise<Buffer> => {
+  await pglite.exec('RESET ROLE; CHECKPOINT')
+  return Buffer.from(await (await pglite.dumpDataDir('gzip')).arrayBuffer())
+}
+
+const unzip = promisify(gunzip)
+
+/** A migrated database without runs as a tar: the seed image of the build, else one created now. gzip's checksum detects a damaged file. */
+export const readSeedImage = async (log: Log, path?: string): Promise<Buffer> => {
+  try {
+    return await unzip(await readFile(path ?? (await findSeedImagePath())))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
+      log.warn(
+        { error: String(error), remedy: 'run npm run build' },
+        'the seed image of the database is unusable; creating a new one, which takes seconds',
+      )
+    return unzip(await createSeedImage())
+  }
+}
+
+/**
+ * Unpacks an image into `folder`, all or nothing: a process killed halfway leaves no partial database. Ten times faster
+ * than PGlite's own loading through its WASM file system. The caller holds the lock of the folder.
+ */
+export const unpackSeedImage = (tar: Buffer, folder: string): void => {
+  const draft = `${folder}.new`
+  rmSync(draft, { recursive: true, force: true })
+  mkdirSync(draft, { mode: 0o700 })
+  for (const { path, content } of readTarEntries(tar))
+    if (content) writeFileSync(join(draft, path), content, { mode: 0o600 })
+    else mkdirSync(join(draft, path), { recursive: true, mode: 0o700 })
+  try {
+    renameSync(draft, folder)
+  } catch (error) {
+    rmSync(draft, { recursive: true, force: true })
+    throw new MasonError('invalid_settings', `${folder} has files, but no database`, {
+      remedy: `move it away to start with a new database, or set DATA_DIR to another folder than ${dirname(folder)}`,
+      cause: error,
+    })
+  }
+}
+
+const tarBlockBytes = 512
+
+/** The entries of a plain tar as PGlite writes it: files, and folders (content null) before their files. */
+function* readTarEntries(tar: Buffer): Generator<{ path: string; content: Buffer | null }> {
+  const textAt = (start: number, length: number): string =>
+    tar.toString('latin1', start, start + length).split('\0', 1)[0] ?? ''
+  for (let at = 0; at + tarBlockBytes <= tar.length && tar[at] !== 0; ) {
+    const size = Number.parseInt(textAt(at + 124, 12), 8)
+    const content = at + tarBlockBytes
+    const isFolder = textAt(at + 156, 1) === '5'
+    yield { path: textAt(at, 100), content: isFolder ? null : tar.subarray(content, content + size) }
+    at = content + Math.ceil(size / tarBlockBytes) * tarBlockBytes
+  }
+}

@@ -1,0 +1,74 @@
+import { type LookupAddress, type LookupAllOptions, lookup } from 'node:dns'
+import { isIP, type LookupFunction } from 'node:net'
+import { Agent, buildConnector } from 'undici'
+import { MasonError } from '../../state/errors.ts'
+import { checkAddress } from './addresses.ts'
+
+/** Resolves a name to all its addresses, as `lookup` of node:dns. */
+export type ResolveHost = (
+  host: string,
+  options: LookupAllOptions,
+  done: (error: Error | null, addresses: LookupAddress[]) => void,
+) => void
+
+/** Options of one connection pool. */
+export type HttpAgentOptions = {
+  allowPrivate: boolean
+  resolve?: ResolveHost | undefined
+  connectTimeoutMs?: number | undefined
+}
+
+/** The error for an address that must not be reached. */
+export const createEgressRefusedError = (host: string, reason: string): MasonError =>
+  new MasonError('egress_refused', `${host} is not called: ${reason}`, {
+    remedy: 'use a public address, or set allow_private on the endpoint if this address is intended',
+    detail: { host },
+  })
+
+const checkAddresses = (host: string, addresses: readonly LookupAddress[], allowPrivate: boolean): void => {
+  for (const { address } of addresses) {
+    const problem = checkAddress(address, allowPrivate)
+    if (problem) throw createEgressRefusedError(host, problem)
+  }
+  if (addresses.length === 0) throw createEgressRefusedError(host, 'its name has no address')
+}
+
+/** The lookup of a socket: one refused address refuses the whole name, so the socket gets checked addresses only. */
+const createCheckedLookup =
+  ({ allowPrivate, resolve = lookup }: HttpAgentOptions): LookupFunction =>
+  (host, options, done) =>
+    resolve(host, { ...options, all: true }, (error, addresses) => {
+      if (error) return done(error, [])
+      try {
+        checkAddresses(host, addresses, allowPrivate)
+      } catch (refusal) {
+        return done(refusal as Error, [])
+      }
+      if (options.all) return done(null, addresses)
+      const [first] = addresses
+      return done(null, first?.address ?? '', first?.family)
+    })
+
+/**
+ * A pool of connections to checked addresses. The caller limits the time of requests; only connecting has a limit here.
+ * Public and private addresses need an agent each, so that a caller without `allowPrivate` never reuses a private connection.
+ */
+export const createHttpAgent = (options: HttpAgentOptions): Agent => {
+  const connect = buildConnector({
+    timeout: options.connectTimeoutMs ?? 10_000,
+    lookup: createCheckedLookup(options),
+    allowH2: false,
+  })
+  return new Agent({
+    connect: (target, done) => {
+      // a literal address is never looked up
+      const problem = isIP(target.hostname) === 0 ? null : checkAddress(target.hostname, options.allowPrivate)
+      if (problem) done(createEgressRefusedError(target.hostname, problem), null)
+      else connect(target, done)
+    },
+    connections: 1024,
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    maxHeaderSize: 32 * 1024,
+  })
+}

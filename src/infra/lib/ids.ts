@@ -1,0 +1,37 @@
+import { createHash, randomBytes } from 'node:crypto'
+
+/** An id that sorts by creation time (the layout of UUID v7, RFC 9562, without dashes). */
+const createTimeOrderedId = (): string => {
+  const bytes = randomBytes(16)
+  bytes.writeUIntBE(Date.now(), 0, 6)
+  bytes[6] = 0x70 | ((bytes[6] ?? 0) & 0x0f)
+  bytes[8] = 0x80 | ((bytes[8] ?? 0) & 0x3f)
+  return bytes.toString('hex')
+}
+
+/** A new run id, sorted by time. */
+export const newRunId = (): string => `run_${createTimeOrderedId()}`
+/** A new session id, sorted by time. */
+export const newSessionId = (): string => `ses_${createTimeOrderedId()}`
+/** A new id of a question to a person, sorted by time. */
+export const newInputRequestId = (): string => `inp_${createTimeOrderedId()}`
+/** A new id of a worker, with its process id. */
+export const newWorkerId = (): string => `worker_${process.pid}_${randomBytes(4).toString('hex')}`
+/** A new id of an attempt to append an action, sorted by time. */
+export const newAttemptId = (): string => createTimeOrderedId()
+
+/** The SHA-256 hash in hexadecimal. */
+export const sha256 = (data: string | Uint8Array): string => createHash('sha256').update(data).digest('hex')
+
+const sortKeys = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(sortKeys)
+  if (value === null || typeof value !== 'object') return value
+  return Object.fromEntries(
+    Object.entries(value)
+      .sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
+      .map(([key, item]) => [key, sortKeys(item)]),
+  )
+}
+
+/** A hash of a JSON value that does not depend on the order of its keys. */
+export const contentHash = (value: unknown): string => sha256(JSON.stringify(sortKeys(value)))

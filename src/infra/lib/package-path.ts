@@ -1,0 +1,12 @@
+import { existsSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const findPackageRoot = (): string => {
+  let folder = dirname(fileURLToPath(import.meta.url))
+  while (!existsSync(join(folder, 'package.json'))) folder = dirname(folder)
+  return folder
+}
+
+/** A path inside this package, whether it runs from its sources or from dist/. */
+export const toPackagePath = (...parts: string[]): string => join(findPackageRoot(), ...parts)

@@ -1,0 +1,13 @@
+import { setTimeout } from 'node:timers/promises'
+import type { Clock } from '../../state/ports/clock.ts'
+
+/** The clock of this machine. */
+export const systemClock: Clock = {
+  now: () => new Date(),
+  monotonicMs: () => performance.now(),
+  // not from node:timers/promises, which creates an error with a stack for every aborted sleep
+  sleep: (ms, signal) =>
+    setTimeout(ms, undefined, signal && { signal }).catch((error: unknown) => {
+      throw signal?.aborted ? signal.reason : error
+    }),
+}

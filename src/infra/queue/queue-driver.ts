@@ -1,0 +1,23 @@
+import type { BackendFactory } from 'bullmq'
+
+/** What the queues need from Redis or from the embedded database. */
+export type QueueDriver = {
+  /** Creates BullMQ backends. The driver owns their connections and ignores the `connection` option. */
+  backend: BackendFactory
+  /** Null when the server can take a command now; else what is wrong, for people. */
+  problem(): string | null
+  /** One round trip to the server. Rejects when it fails; may hang when the server does. */
+  roundTrip(): Promise<unknown>
+  /** Job data as the driver can store it, and back. */
+  encode(data: unknown): unknown
+  decode(data: unknown): unknown
+  /** Closes every connection within about half a second, working ones gracefully. */
+  close(): Promise<void>
+}
+
+/** An error's message, also for aggregates that have none (refused on IPv4 and on IPv6). */
+export function describeQueueError(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  if (error.message) return error.message
+  return error instanceof AggregateError ? error.errors.map(describeQueueError).join('; ') : error.name
+}

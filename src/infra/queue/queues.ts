@@ -1,0 +1,174 @@
+import { Queue } from 'bullmq'
+import { MasonError } from '../../state/errors.ts'
+import type { Log } from '../../state/ports/log.ts'
+import { settlesWithin } from '../lib/timeouts.ts'
+import { createErrorReporter, type QueueConsumer, startConsumer } from './consumer.ts'
+import type { PgliteSession } from './embedded.ts'
+import {
+  checkJobId,
+  createIntakeHandler,
+  createWakeUpHandler,
+  type IntakeHandler,
+  type JobHandler,
+  type SendOptions,
+  toBullOptions,
+  toCoalescingId,
+  toWakeUpData,
+  type WakeUp,
+  type WakeUpHandler,
+} from './jobs.ts'
+import { describeQueueError, type QueueDriver } from './queue-driver.ts'
+
+/** The queue of wake-ups. Its name is older than the term and stays, for processes of both versions. */
+export const wakeUpQueueName = 'mason-bells'
+/** The public intake queue: any BullMQ client may add jobs named `run`. CONTRACT section 3. */
+export const intakeQueueName = 'mason-runs'
+const intakeJobName = 'run'
+const wakeUpJobName = 'bell'
+
+/** Both queues. Every method that sends rejects with `queue_unavailable` within a second when the queue is down. */
+export type Queues = {
+  /** Do not await it inside a transaction of the embedded database: it needs the same session and fails after a second. */
+  wake(wakeUp: WakeUp, options?: SendOptions): Promise<void>
+  /** Sends wake-ups in batches. `coalesce` drops those of runs that already have a coalesced one waiting or in work. */
+  wakeMany(wakeUps: readonly (WakeUp & SendOptions)[], options?: { coalesce?: boolean }): Promise<void>
+  /** Calls `handler` for each wake-up, at most `concurrency` at once. A rejection is logged and the wake-up is dropped. */
+  onWakeUp(handler: WakeUpHandler, options: { concurrency: number }): Promise<QueueConsumer>
+  /** Adds a job to the intake queue unless its id already waits there. Throws `invalid_request` for an invalid id. */
+  submit(id: string, data: unknown, options?: SendOptions): Promise<void>
+  /** Calls `handler` for each job until it resolves: a rejection is retried after 0.5 s, doubling up to 30 s, for ever. */
+  onIntake(handler: IntakeHandler, options: { concurrency: number }): Promise<QueueConsumer>
+  /** The milliseconds of a round trip, or what is wrong; resolves within a second. */
+  ping(): Promise<{ ok: true; ms: number } | { ok: false; error: string }>
+  /** Closes consumers as `QueueConsumer.close` does, then the connections. Safe to call twice. */
+  close(timeoutMs?: number): Promise<void>
+}
+
+/** Options of `openQueues`. */
+export type QueuesOptions = { log: Log } & (
+  | {
+      kind: 'redis'
+      url: string
+      /** Default `bull`, which is what plain BullMQ clients use. */
+      prefix?: string
+    }
+  | { kind: 'embedded'; pglite: PgliteSession }
+)
+
+const sendTimeoutMs = 1_000
+const connectTimeoutMs = 1_500
+const batchSize = 500
+
+const openDriver = async (options: QueuesOptions): Promise<QueueDriver> => {
+  switch (options.kind) {
+    case 'redis':
+      return (await import('./redis.ts')).openRedisQueue(options, connectTimeoutMs)
+    case 'embedded':
+      return (await import('./embedded.ts')).openEmbeddedQueue(options.pglite)
+    default:
+      throw options satisfies never
+  }
+}
+
+const toWakeUpJob = (wakeUp: WakeUp, options: SendOptions) => ({
+  name: wakeUpJobName,
+  data: toWakeUpData(wakeUp),
+  opts: toBullOptions(options),
+})
+
+const createUnavailableError = (cause: unknown) =>
+  new MasonError('queue_unavailable', `the queue is unavailable: ${describeQueueError(cause)}`, {
+    cause,
+    remedy: 'run `mason doctor` to find the cause; runs are accepted without the queue',
+  })
+
+function openSender(engine: QueueDriver, name: string) {
+  const defaultJobOptions = { removeOnComplete: true, removeOnFail: true }
+  const streams = { events: { maxLen: 1_000 } }
+  const queue = new Queue(name, { connection: {}, defaultJobOptions, streams }, engine.backend)
+  // Failed calls reject, and the driver logs lost connections.
+  queue.on('error', () => {})
+  return queue
+}
+
+/** Opens both queues. With Redis down it still resolves within 2 s and keeps trying to connect. */
+export async function openQueues(options: QueuesOptions): Promise<Queues> {
+  const { log } = options
+  const engine = await openDriver(options)
+  const report = createErrorReporter(log)
+  const consumers = new Set<QueueConsumer>()
+  let closing: Promise<void> | undefined
+  let closed = false
+
+  const wakeUps = openSender(engine, wakeUpQueueName)
+  const intake = openSender(engine, intakeQueueName)
+
+  const send = async (work: () => Promise<unknown>): Promise<void> => {
+    const problem = closed ? 'it is closed' : engine.problem()
+    if (problem !== null) throw createUnavailableError(problem)
+    try {
+      const sent = work()
+      if (!(await settlesWithin(sent, sendTimeoutMs))) throw new Error(`no answer within ${sendTimeoutMs} ms`)
+      await sent
+    } catch (error) {
+      throw createUnavailableError(error)
+    }
+  }
+
+  const consume = (queueName: string, concurrency: number, handle: JobHandler) => {
+    if (closing) throw createUnavailableError('it is closing')
+    const consumer = startConsumer(engine, queueName, concurrency, handle, report)
+    consumers.add(consumer)
+    return consumer
+  }
+
+  const close = async (timeoutMs?: number) => {
+    await Promise.all([...consumers].map((consumer) => consumer.close(timeoutMs)))
+    // Last, because handlers that hand runs back may still wake other workers.
+    closed = true
+    await Promise.allSettled([wakeUps.close(), intake.close()])
+    await engine.close()
+  }
+
+  return {
+    wake: (wakeUp, sendOptions = {}) =>
+      send(() => wakeUps.add(wakeUpJobName, toWakeUpData(wakeUp), toBullOptions(sendOptions))),
+
+    wakeMany: async (many, { coalesce = false } = {}) => {
+      for (let start = 0; start < many.length; start += batchSize) {
+        const batch = many.slice(start, start + batchSize).map((wakeUp) => {
+          const job = toWakeUpJob(wakeUp, wakeUp)
+          return coalesce ? { ...job, opts: { ...job.opts, jobId: toCoalescingId(wakeUp.run_id) } } : job
+        })
+        await send(() => wakeUps.addBulk(batch))
+      }
+    },
+
+    onWakeUp: async (handler, { concurrency }) =>
+      consume(wakeUpQueueName, concurrency, createWakeUpHandler(handler, log)),
+
+    submit: async (id, data, sendOptions = {}) => {
+      checkJobId(id)
+      const encoded = engine.encode(data)
+      await send(() => intake.add(intakeJobName, encoded, { ...toBullOptions(sendOptions), jobId: id }))
+    },
+
+    onIntake: async (handler, { concurrency }) =>
+      consume(intakeQueueName, concurrency, createIntakeHandler(handler, engine, log)),
+
+    ping: async () => {
+      const startedAt = performance.now()
+      try {
+        await send(() => engine.roundTrip())
+        return { ok: true, ms: performance.now() - startedAt }
+      } catch (error) {
+        return { ok: false, error: describeQueueError(error) }
+      }
+    },
+
+    close: (timeoutMs) => {
+      closing ??= close(timeoutMs)
+      return closing
+    },
+  }
+}

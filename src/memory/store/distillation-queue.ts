@@ -1,0 +1,118 @@
+import { hasRow, queryOne } from '../../infra/database/database.ts'
+import type { PersonAnswer } from '../../state/ports/questions.ts'
+import type { Sql } from '../../state/ports/sql.ts'
+import type { MemoryOwner } from './user-scope.ts'
+
+/** A claim to learn from one run, as its row names it. `tries` is its fence: the number of claims so far. */
+export type DistillationClaim = { tenant: string; run_id: string; tries: number }
+
+/** Claims of one run before it is given up. */
+export const maxDistillationTries = 4
+
+/** The statuses of a run that has not ended. */
+const openStatuses = `'queued', 'running', 'input_required'`
+
+/** The oldest that is due; the turns of a session in order, so that newer statements are learned later. */
+const claimStatement = `
+  UPDATE distillations d SET tries = tries + 1, due_at = clock_timestamp() + $1::int * interval '1 millisecond'
+  FROM (
+    SELECT q.tenant, q.run_id FROM distillations q JOIN runs r USING (tenant, run_id)
+    WHERE q.failed_at IS NULL AND q.due_at <= clock_timestamp() AND q.tries < ${maxDistillationTries}
+      AND NOT EXISTS (SELECT FROM runs e JOIN distillations p USING (tenant, run_id)
+        WHERE e.tenant = r.tenant AND e.session_id = r.session_id AND e.turn < r.turn AND p.failed_at IS NULL)
+    ORDER BY q.due_at LIMIT 1 FOR UPDATE OF q SKIP LOCKED
+  ) due
+  WHERE d.tenant = due.tenant AND d.run_id = due.run_id AND d.due_at <= clock_timestamp()
+  RETURNING d.tenant, d.run_id, d.tries`
+
+/** Claims a run that no worker learns from at present, for `leaseMs`; null: none is due. */
+export const claimDistillation = (sql: Sql, leaseMs: number): Promise<DistillationClaim | null> =>
+  queryOne<DistillationClaim>(sql, claimStatement, [leaseMs])
+
+/**
+ * Removes a claimed run from the queue, inside the transaction that writes what was learned. False: another worker has
+ * claimed it since, or it was discarded.
+ */
+export const completeDistillation = (
+  sql: Sql,
+  { tenant, run_id, tries }: DistillationClaim,
+): Promise<boolean> =>
+  hasRow(
+    sql,
+    'DELETE FROM distillations WHERE tenant = $1 AND run_id = $2 AND tries = $3 AND failed_at IS NULL RETURNING run_id',
+    [tenant, run_id, tries],
+  )
+
+/** Marks open runs as given up. A run that ends at this moment has its row already: then that one is marked. */
+const discardStatement = `
+  INSERT INTO distillations (tenant, run_id, failed_at, error)
+  SELECT s.tenant, r.run_id, clock_timestamp(), 'given up: its user had something forgotten while it was open'
+  FROM sessions s JOIN runs r USING (tenant, session_id)
+  WHERE s.tenant = $1 AND s.user_id = $2 AND r.status IN (${openStatuses}) ORDER BY r.session_id, r.turn
+  ON CONFLICT (tenant, run_id) DO UPDATE SET failed_at = excluded.failed_at, error = excluded.error`
+
+/** Runs second, or it would miss a run that ends in between. A worker that is learning finds its claim gone and writes nothing. */
+const dropStatement = `
+  DELETE FROM distillations WHERE tenant = $1 AND run_id IN (
+    SELECT d.run_id FROM sessions s JOIN runs r USING (tenant, session_id) JOIN distillations d USING (tenant, run_id)
+    WHERE s.tenant = $1 AND s.user_id = $2 AND r.status NOT IN (${openStatuses}) ORDER BY d.run_id FOR UPDATE OF d)`
+
+/**
+ * From here on nothing is learned from what a user has said so far, in ended and in open runs. The row of an open run
+ * exists before its end would insert it. None of the forgotten content is stored for this.
+ */
+export const discardUserDistillations = async (
+  sql: Sql,
+  { business, user_id }: MemoryOwner,
+): Promise<void> => {
+  await sql.query(discardStatement, [business, user_id])
+  await sql.query(dropStatement, [business, user_id])
+}
+
+type DiscardedRow = { answers: (PersonAnswer | null)[] | null }
+
+/** The user's answers in an open run since it was discarded; null: it was not. */
+export const readAnswersSinceDiscard = async (
+  sql: Sql,
+  business: string,
+  runId: string,
+): Promise<string[] | null> => {
+  const row = await queryOne<DiscardedRow>(
+    sql,
+    `SELECT (SELECT json_agg(i.answer) FROM input_requests i
+       WHERE i.tenant = d.tenant AND i.run_id = d.run_id AND i.answered_at > d.failed_at) AS answers
+     FROM distillations d WHERE d.tenant = $1 AND d.run_id = $2 AND d.failed_at IS NOT NULL`,
+    [business, runId],
+  )
+  return (
+    row &&
+    (row.answers ?? []).flatMap((one) =>
+      one?.kind === 'answered'
+        ? [typeof one.answer === 'string' ? one.answer : JSON.stringify(one.answer)]
+        : [],
+    )
+  )
+}
+
+/** Records a failed attempt: due again later, or given up after the last one. */
+export const failDistillation = async (sql: Sql, claim: DistillationClaim, error: string): Promise<void> => {
+  await sql.query(
+    `UPDATE distillations SET error = $4, due_at = clock_timestamp() + (2 ^ tries) * interval '1 second',
+       failed_at = CASE WHEN tries >= $5 THEN clock_timestamp() END
+     WHERE tenant = $1 AND run_id = $2 AND tries = $3 AND failed_at IS NULL`,
+    [claim.tenant, claim.run_id, claim.tries, error.slice(0, 2000), maxDistillationTries],
+  )
+}
+
+/** Gives up the runs whose last worker did not report. Deletes given-up rows after a week, but not those of open runs. */
+export const dropFailedDistillations = async (sql: Sql): Promise<void> => {
+  await sql.query(
+    `UPDATE distillations SET failed_at = clock_timestamp(), error = COALESCE(error, 'each worker that claimed it stopped reporting')
+     WHERE failed_at IS NULL AND tries >= $1 AND due_at <= clock_timestamp()`,
+    [maxDistillationTries],
+  )
+  await sql.query(
+    `DELETE FROM distillations d WHERE failed_at < clock_timestamp() - interval '7 days' AND NOT EXISTS (
+       SELECT FROM runs r WHERE r.tenant = d.tenant AND r.run_id = d.run_id AND r.status IN (${openStatuses}))`,
+  )
+}

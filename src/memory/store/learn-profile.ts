@@ -1,0 +1,78 @@
+import { isDeepStrictEqual } from 'node:util'
+import { queryOne } from '../../infra/database/database.ts'
+import type { Sql } from '../../state/ports/sql.ts'
+import type { Json } from '../../state/runtime-state.ts'
+import {
+  type ForgottenMemory,
+  isTaughtByMemory,
+  type LearnedProfile,
+  learnProfileFields,
+  toValueText,
+  unlearnProfileFields,
+} from '../policy/learned-profile.ts'
+import type { NoteSource } from './remember.ts'
+import type { MemoryOwner } from './user-scope.ts'
+
+/**
+ * Changes a profile under its row's lock; no change where there is no row or `change` returns null. Returns the values that
+ * the profile has lost.
+ */
+const changeProfile = async (
+  sql: Sql,
+  { business, user_id }: MemoryOwner,
+  change: (user: LearnedProfile) => LearnedProfile | null,
+): Promise<string[]> => {
+  const user = await queryOne<LearnedProfile>(
+    sql,
+    'SELECT profile, learned FROM users WHERE tenant = $1 AND user_id = $2 FOR UPDATE',
+    [business, user_id],
+  )
+  const changed = user && change(user)
+  if (!changed) return []
+  await sql.query(
+    `UPDATE users SET profile = $3::json, learned = $4::json, updated_at = clock_timestamp() WHERE tenant = $1 AND user_id = $2`,
+    [business, user_id, JSON.stringify(changed.profile), JSON.stringify(changed.learned)],
+  )
+  const lostFields = Object.keys(user.profile).filter(
+    (field) => !isDeepStrictEqual(user.profile[field], changed.profile[field]),
+  )
+  return lostFields.map((field) => toValueText(user.profile[field] ?? null))
+}
+
+/** Adds fields to a user's profile, with their source. Fields that an admin has set stay. */
+export const learnProfile = async (
+  sql: Sql,
+  owner: MemoryOwner,
+  source: NoteSource,
+  fields: Readonly<Record<string, Json>>,
+): Promise<void> => {
+  if (Object.keys(fields).length === 0) return
+  await sql.query('INSERT INTO users (tenant, user_id) VALUES ($1, $2) ON CONFLICT DO NOTHING', [
+    owner.business,
+    owner.user_id,
+  ])
+  const at = new Date().toISOString()
+  await changeProfile(sql, owner, (user) => learnProfileFields(user, fields, { ...source, at }))
+}
+
+/** Removes the fields that a session taught; returns the lost values. Inside a transaction that holds the user's lock. */
+export const unlearnSession = (sql: Sql, owner: MemoryOwner, sessionId: string): Promise<string[]> =>
+  changeProfile(sql, owner, (user) =>
+    unlearnProfileFields(user, ({ session_id }) => session_id === sessionId),
+  )
+
+/** Removes the fields that say the same as these memories; returns the lost values. Inside a transaction that holds the user's lock. */
+export const unlearnMemories = (
+  sql: Sql,
+  owner: MemoryOwner,
+  forgotten: readonly ForgottenMemory[],
+): Promise<string[]> =>
+  changeProfile(sql, owner, (user) =>
+    unlearnProfileFields(user, (taught, field) =>
+      forgotten.some((memory) => isTaughtByMemory(memory, taught, field)),
+    ),
+  )
+
+/** Removes all learned fields of a user; returns the lost values. Inside a transaction that holds the user's lock. */
+export const unlearnAll = (sql: Sql, owner: MemoryOwner): Promise<string[]> =>
+  changeProfile(sql, owner, (user) => unlearnProfileFields(user, () => true))

@@ -1,0 +1,109 @@
+import { once } from 'node:events'
+import { repeatWork } from '../../infra/lib/repeat-work.ts'
+import { openDeadline } from '../../state/deadline.ts'
+import { isMasonError } from '../../state/errors.ts'
+import type { Clock } from '../../state/ports/clock.ts'
+import { noTracer } from '../../state/ports/tracer.ts'
+import { type DistillationServices, distillRun } from './distill-run.ts'
+import {
+  claimDistillation,
+  type DistillationClaim,
+  dropFailedDistillations,
+  failDistillation,
+} from './distillation-queue.ts'
+import { reembedBatch } from './reembed.ts'
+
+/** Services and intervals of the memory worker. */
+export type MemoryWorkerOptions = DistillationServices & {
+  clock: Clock
+  /** Milliseconds between two polls of an empty queue. */
+  everyMs?: number
+  /** Milliseconds that learning from one run may take; then another worker may claim it. */
+  leaseMs?: number
+}
+
+const reembedEveryMs = 30_000
+/** Failures in one pass, one a business, after which the other businesses wait for the next pass. */
+const maxEmbedErrors = 3
+
+/** Runs that one process learns from at once; nearly all of their time is waiting for a model. */
+const maxLearners = 4
+
+/** Learns from ended runs and keeps vectors up to date, in the background. */
+export const startMemoryWorker = (options: MemoryWorkerOptions): { close(): Promise<void> } => {
+  const { database, clock, log, everyMs = 1000, leaseMs = 120_000, tracer = noTracer } = options
+  const stopped = new AbortController()
+
+  /** Never rejects: logs errors, and the run is claimed again later. */
+  const learn = async (claim: DistillationClaim): Promise<void> => {
+    const { run_id, tenant, tries } = claim
+    using deadline = openDeadline(leaseMs, stopped.signal)
+    try {
+      await tracer.learning({ run_id, business_id: tenant, tries }, () =>
+        distillRun(options, claim, deadline.signal),
+      )
+    } catch (error) {
+      if (isMasonError(error, 'lease_lost')) return
+      if (!stopped.signal.aborted)
+        log.warn({ run_id, tries, error: String(error) }, 'nothing was learned from a run')
+      await failDistillation(database, claim, String(error)).catch((recordError: unknown) =>
+        log.warn({ run_id, error: String(recordError) }, 'a run is learned from again only after its lease'),
+      )
+    }
+  }
+  /** Runs until nothing is due and no learner is left: one slow model does not delay the other runs. */
+  const distillAll = async (): Promise<void> => {
+    const learners = new Set<Promise<void>>()
+    const waitForOne = () => Promise.race(learners)
+    /** Waits `everyMs` at most: runs that are due by then do not wait for slow ones. */
+    const waitForOneOrPoll = async (): Promise<void> => {
+      using poll = openDeadline(everyMs, stopped.signal)
+      await Promise.race([waitForOne(), once(poll.signal, 'abort')])
+    }
+    try {
+      while (!stopped.signal.aborted) {
+        const { size: before } = learners
+        const claim = await claimDistillation(database, leaseMs)
+        if (claim) {
+          const learner = learn(claim).finally(() => learners.delete(learner))
+          learners.add(learner)
+          if (learners.size === maxLearners) await waitForOne()
+        } else if (learners.size > 0) await waitForOneOrPoll()
+        // a learner that ended meanwhile may have made the next turn of its session due
+        else if (before === 0) return
+      }
+    } finally {
+      await Promise.all(learners)
+    }
+  }
+  // a business whose memories cannot be embedded does not delay the others
+  const skippedBusinesses = new Set<string>()
+  const embedAll = async (): Promise<void> => {
+    await dropFailedDistillations(database)
+    for (let errors = 0; !stopped.signal.aborted && errors < maxEmbedErrors; ) {
+      const count = await reembedBatch(options, stopped.signal, skippedBusinesses).catch((error: unknown) => {
+        if (!stopped.signal.aborted)
+          log.warn({ error: String(error) }, 'memories could not be embedded again')
+        errors++
+        return null
+      })
+      if (count !== 0) continue
+      skippedBusinesses.clear()
+      return
+    }
+  }
+  const distilling = repeatWork(distillAll, everyMs, clock, log, 'learning from runs')
+  const embedding = repeatWork(
+    embedAll,
+    Math.max(everyMs, reembedEveryMs),
+    clock,
+    log,
+    'embedding memories again',
+  )
+  return {
+    async close() {
+      stopped.abort()
+      await Promise.all([distilling.stop(), embedding.stop()])
+    },
+  }
+}

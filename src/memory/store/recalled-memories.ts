@@ -1,0 +1,77 @@
+import { parseSessionMemoryId } from '../../context/earlier-sessions.ts'
+import type { Patch } from '../../state/patch.ts'
+import type { Sql } from '../../state/ports/sql.ts'
+import type { ActionBody } from '../../state/runtime-state.ts'
+import type { NoteSource } from './remember.ts'
+import type { MemoryOwner } from './user-scope.ts'
+
+/** Matches an action that recalled something, in the text that `checkpoint` writes. */
+const recallCondition = `a.body::text LIKE '%"node":"recall%'`
+
+type RecallRow = {
+  body: {
+    result: { recalled?: { id: string }[]; memory_ids?: string[]; text?: string } & ActionBody['result']
+  }
+  patch: Pick<Patch, 'memory'>
+}
+
+/** The ids of the memories and earlier sessions that a session recalled. */
+export const readRecalledIds = async (
+  sql: Sql,
+  { business }: MemoryOwner,
+  sessionId: string,
+): Promise<string[]> => {
+  const { rows } = await sql.query<Pick<RecallRow, 'body'>>(
+    `SELECT a.body FROM actions a WHERE a.tenant = $1 AND a.session_id = $2 AND ${recallCondition}`,
+    [business, sessionId],
+  )
+  return rows.flatMap(listRecalledIds)
+}
+
+const listRecalledIds = ({ body: { result } }: Pick<RecallRow, 'body'>): string[] => [
+  ...(result.recalled ?? []).map(({ id }) => id),
+  ...(result.memory_ids ?? []),
+]
+
+/** A turn recalls before its planner's first reply: within this many of its actions. */
+const maxPrepareActions = 32
+
+/**
+ * The texts that a session recalled, at the start of each turn and anywhere in this run, and that are forgotten by now. A
+ * model may repeat them, since the log still has them. Inside a transaction that holds the user's lock.
+ */
+export const readForgottenTexts = async (
+  sql: Sql,
+  { business }: MemoryOwner,
+  { session_id, run_id }: NoteSource,
+): Promise<string[]> => {
+  const { rows } = await sql.query<RecallRow>(
+    `SELECT a.body, a.patch FROM runs r JOIN actions a ON a.tenant = r.tenant AND a.session_id = r.session_id
+       AND a.seq >= r.first_seq AND a.seq < r.next_seq AND (r.run_id = $3 OR a.seq < r.first_seq + ${maxPrepareActions})
+     WHERE r.tenant = $1 AND r.session_id = $2 AND ${recallCondition}`,
+    [business, session_id, run_id],
+  )
+  const forgotten = await findForgottenIds(sql, business, rows.flatMap(listRecalledIds))
+  return rows.flatMap(({ body: { result }, patch }) => [
+    ...(patch.memory ?? []).filter(({ id }) => forgotten.has(id)).map(({ content }) => content),
+    // the whole result of a search
+    ...((result.memory_ids ?? []).some((id) => forgotten.has(id)) && result.text ? [result.text] : []),
+  ])
+}
+
+/** Which of these memories and sessions no longer exist. A session without a summary counts: it had one when it was recalled. */
+export const findForgottenIds = async (
+  sql: Sql,
+  business: string,
+  ids: readonly string[],
+): Promise<Set<string>> => {
+  if (ids.length === 0) return new Set()
+  const { rows } = await sql.query<{ id: string }>(
+    `SELECT memory_id AS id FROM memories WHERE tenant = $1 AND memory_id IN (SELECT json_array_elements_text($2::json))
+     UNION ALL SELECT session_id FROM sessions
+     WHERE tenant = $1 AND session_id IN (SELECT json_array_elements_text($3::json)) AND summary <> ''`,
+    [business, JSON.stringify(ids), JSON.stringify(ids.flatMap((id) => parseSessionMemoryId(id) ?? []))],
+  )
+  const present = new Set(rows.map(({ id }) => id))
+  return new Set(ids.filter((id) => !present.has(parseSessionMemoryId(id) ?? id)))
+}

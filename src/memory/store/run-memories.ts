@@ -1,0 +1,121 @@
+import { type EarlierSession, findEpisode } from '../../context/earlier-sessions.ts'
+import type { ModelCaller } from '../../models/ports/model-ports.ts'
+import type { Note, RecalledMemory } from '../../state/memory-kinds.ts'
+import type { Memories } from '../../state/ports/memories.ts'
+import type { Sql } from '../../state/ports/sql.ts'
+import { isStatedIn } from '../../state/user-statements.ts'
+import { readAnswersSinceDiscard } from './distillation-queue.ts'
+import { readForgottenTexts } from './recalled-memories.ts'
+import {
+  holdSession,
+  lockUser,
+  type NoteSource,
+  prepareNotes,
+  recordUse,
+  toMemoryId,
+  writeNote,
+} from './remember.ts'
+import { type MemoryHit, type MemoryRow, type MemoryServices, readSpaces, searchMemories } from './search.ts'
+import { asUser, type MemoryOwner } from './user-scope.ts'
+
+/** Trusted preferences that hold for every request. */
+const maxStandingPreferences = 3
+const standingStatement = `
+  SELECT memory_id AS id, kind, content, origin, trusted, source_action_ids, strength, last_used_at, created_at
+  FROM memories WHERE tenant = $1 AND user_id = $2 AND superseded_by IS NULL AND kind = 'preference' AND trusted
+  ORDER BY strength DESC, created_at DESC LIMIT ${maxStandingPreferences}`
+/** Their relevance as a share of their strength: below memories related to the request. */
+const standingRelevance = 0.4
+
+const toRecalledMemory = (hit: MemoryHit): RecalledMemory => ({
+  id: hit.id,
+  kind: hit.kind,
+  content: hit.content,
+  relevance: Math.round(hit.relevance * 1000) / 1000,
+  source_action_ids: hit.source_action_ids,
+  created_at: hit.created_at.toISOString(),
+  origin: hit.origin,
+  trusted: hit.trusted,
+})
+
+/**
+ * Whether a note may repeat forgotten content: its user had something forgotten since the run began and has not stated the
+ * note since; or the user never stated it, and a forgotten text that the session recalled does.
+ */
+const isForgotten = async (
+  sql: Sql,
+  owner: MemoryOwner,
+  source: NoteSource,
+  note: Note,
+): Promise<boolean> => {
+  const answers = await readAnswersSinceDiscard(sql, owner.business, source.run_id)
+  if (answers) return !isStatedIn(answers, note.content)
+  return !note.trusted && isStatedIn(await readForgottenTexts(sql, owner, source), note.content)
+}
+
+/** The memories of one run's user, for its nodes and tools. */
+export const createRunMemories = (
+  parts: MemoryServices,
+  owner: MemoryOwner,
+  source: NoteSource,
+): Memories => {
+  const { database } = parts
+  const caller: ModelCaller = { business_id: owner.business, user_id: owner.user_id, run_id: source.run_id }
+  return {
+    any: async () =>
+      (await asUser(database, owner, (sql) => readSpaces(sql, owner), { pipelined: true })).length > 0,
+    async search(text, limit, signal) {
+      return (await searchMemories(parts, owner, caller, { text, limit }, signal)).map(toRecalledMemory)
+    },
+    async recall(text, limit, signal) {
+      const related = await searchMemories(parts, owner, caller, { text, limit }, signal)
+      return asUser(database, owner, async (sql) => {
+        const [{ rows }, sessions] = await Promise.all([
+          sql.query<MemoryRow>(standingStatement, [owner.business, owner.user_id]),
+          readEarlierSessions(sql, owner, source),
+        ])
+        const episode = findEpisode(text, sessions)
+        const preferences = rows
+          .filter(({ id }) => !related.some((hit) => hit.id === id))
+          .map((row) => ({ ...row, relevance: standingRelevance * row.strength }))
+        const relatedIds = related.map(({ id }) => id)
+        await recordUse(sql, owner, relatedIds)
+        return [...[...related, ...preferences].map(toRecalledMemory), ...(episode ? [episode] : [])]
+      })
+    },
+    async remember(note, noteKey, signal) {
+      const notes = [{ ...note, id: toMemoryId(source.run_id, noteKey) }]
+      const [ready] = await prepareNotes(parts, owner, notes, caller, signal)
+      if (!ready) throw new Error('there is no note')
+      return asUser(database, owner, async (sql) => {
+        await lockUser(sql, owner)
+        await holdSession(sql, owner, source)
+        return writeNote(sql, owner, source, ready, () => isForgotten(sql, owner, source, note))
+      })
+    },
+  }
+}
+
+/** Sessions that are searched for an episode, newest first. */
+const maxSessions = 10
+
+/**
+ * The summaries of the user's other sessions of the last 30 days, newest first. A fork that has no turn of its own has the
+ * summary of its origin: neither is an earlier session of the other.
+ */
+const readEarlierSessions = async (
+  sql: Sql,
+  { business, user_id }: MemoryOwner,
+  { session_id }: NoteSource,
+): Promise<EarlierSession[]> => {
+  const { rows } = await sql.query<EarlierSession>(
+    `SELECT session_id, summary, summary_turn, updated_at FROM (
+       SELECT session_id, summary, summary_turn, updated_at FROM sessions WHERE tenant = $1 AND user_id = $2 AND session_id <> $3
+       ORDER BY created_at DESC, session_id DESC LIMIT ${maxSessions}
+     ) latest WHERE summary <> '' AND updated_at > clock_timestamp() - interval '30 days'
+       AND summary IS DISTINCT FROM (SELECT summary FROM sessions WHERE tenant = $1 AND session_id = $3)
+     ORDER BY updated_at DESC`,
+    [business, user_id, session_id],
+  )
+  return rows
+}

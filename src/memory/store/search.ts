@@ -1,0 +1,217 @@
+import type { Database } from '../../infra/database/database.ts'
+import type { ModelCaller } from '../../models/ports/model-ports.ts'
+import { isMasonError } from '../../state/errors.ts'
+import type { MemoryKind } from '../../state/memory-kinds.ts'
+import type { Log } from '../../state/ports/log.ts'
+import type { Sql } from '../../state/ports/sql.ts'
+import { noTracer, type Tracer } from '../../state/ports/tracer.ts'
+import type { ProvenanceLabel } from '../../state/provenance.ts'
+import { extractWords } from '../../state/text/words.ts'
+import { hashSpace } from '../policy/hash-embedding.ts'
+import { mergeByRank } from '../policy/rank-fusion.ts'
+import type { MemoryEmbedder } from './embedder.ts'
+import { asUser, type MemoryOwner } from './user-scope.ts'
+import { computeSignature } from './vector-signature.ts'
+
+/** A memory as its row has it. */
+export type MemoryRow = ProvenanceLabel & {
+  id: string
+  kind: MemoryKind
+  content: string
+  source_action_ids: number[]
+  strength: number
+  last_used_at: Date
+  created_at: Date
+}
+/** A memory that a search returned; `relevance` from 0 to 1. */
+export type MemoryHit = MemoryRow & { relevance: number }
+type NearRow = MemoryRow & { similarity: number }
+
+/** A text to search for: its words, and its vector in each space that the user has memories in. */
+export type MemoryQuery = {
+  words: string | null
+  vectors: readonly { space: string; vector: readonly number[] }[]
+}
+
+/** The columns of a `MemoryRow`. */
+export const memoryColumns =
+  'memory_id AS id, kind, content, origin, trusted, source_action_ids, strength, last_used_at, created_at'
+
+/** Up to this many memories in a space every vector is compared; above it, those whose signatures are nearest. */
+const maxComparedAll = 4000
+const maxComparedNearest = 400
+
+/** Jumps from one space to the next, so it takes one index lookup a space. */
+const spacesStatement = `
+  WITH RECURSIVE spaces AS (
+    (SELECT space FROM memories WHERE tenant = $1 AND user_id = $2 AND superseded_by IS NULL ORDER BY space LIMIT 1)
+    UNION ALL
+    SELECT (SELECT m.space FROM memories m WHERE m.tenant = $1 AND m.user_id = $2 AND m.superseded_by IS NULL
+      AND m.space > spaces.space ORDER BY m.space LIMIT 1) FROM spaces WHERE spaces.space IS NOT NULL
+  ) SELECT space FROM spaces WHERE space IS NOT NULL`
+
+/**
+ * The size of the space selects the half that runs, which saves a round trip. The pass by signatures names only columns of
+ * the index `memories_near`, so it reads no row.
+ */
+const nearStatement = `
+  WITH counted AS MATERIALIZED (SELECT count(*) AS size FROM (SELECT FROM memories
+    WHERE tenant = $1 AND user_id = $2 AND space = $3 AND superseded_by IS NULL LIMIT ${maxComparedAll + 1}) seen),
+  best AS (
+    (SELECT memory_id, embedding <#> $4::halfvec AS distance FROM memory_vectors
+     WHERE tenant = $1 AND user_id = $2 AND space = $3 AND (SELECT size FROM counted) <= ${maxComparedAll}
+     ORDER BY distance LIMIT $6)
+    UNION ALL
+    (SELECT near.memory_id, v.embedding <#> $4::halfvec FROM (
+       SELECT memory_id FROM memories WHERE tenant = $1 AND user_id = $2 AND space = $3 AND superseded_by IS NULL
+         AND (SELECT size FROM counted) > ${maxComparedAll}
+       ORDER BY signature <~> $5::bit varying LIMIT ${maxComparedNearest}
+     ) near CROSS JOIN LATERAL (
+       SELECT embedding FROM memory_vectors WHERE tenant = $1 AND memory_id = near.memory_id OFFSET 0
+     ) v ORDER BY 2 LIMIT $6)
+  )
+  SELECT ${memoryColumns}, -distance AS similarity
+  FROM best JOIN memories USING (memory_id) WHERE tenant = $1 ORDER BY distance`
+
+/** The condition on words is checked row by row, so that the planner uses the user's index. */
+const wordsStatement = `
+  SELECT ${memoryColumns} FROM memories
+  WHERE tenant = $1 AND user_id = $2 AND superseded_by IS NULL AND words @@ $3::tsquery
+  ORDER BY ts_rank(words, $3::tsquery) DESC, created_at DESC LIMIT $4`
+
+/** The least cosine similarity of related texts. */
+export const minSimilarity = 0.1
+const listLength = 40
+
+/** The spaces that a user has memories in; '' for memories without a vector. */
+export const readSpaces = async (sql: Sql, { business, user_id }: MemoryOwner): Promise<string[]> =>
+  (await sql.query<{ space: string }>(spacesStatement, [business, user_id])).rows.map(({ space }) => space)
+
+/** A lexeme, quoted for a tsquery. */
+const quoteLexeme = (word: string): string => `'${word.replaceAll('\\', '\\\\').replaceAll("'", "''")}'`
+const maxWords = 64
+
+/** What a search of memories needs. */
+export type MemoryServices = { database: Database; embedder: MemoryEmbedder; log: Log; tracer?: Tracer }
+
+/** A tsquery that matches any word of a text; null when it has no words. */
+const toWordsQuery = (text: string): string | null => {
+  const words = [...new Set(extractWords(text))].slice(0, maxWords)
+  return words.length > 0 ? words.map(quoteLexeme).join(' | ') : null
+}
+
+/** The vectors of a text. Leaves out a space whose model fails: words still match its memories. */
+const embedQuery = async (
+  { embedder, log }: Pick<MemoryServices, 'embedder' | 'log'>,
+  spaces: readonly string[],
+  text: string,
+  caller: ModelCaller,
+  signal: AbortSignal,
+): Promise<MemoryQuery['vectors']> => {
+  const vectors = await Promise.all(
+    spaces
+      .filter((space) => space !== '' && embedder.offers(space))
+      .map(async (space) => {
+        const [vector] = await embedder.embed(space, [text], caller, signal).catch((error: unknown) => {
+          if (signal.aborted || !isMasonError(error)) throw error
+          log.warn({ space, error: error.message }, 'memories are searched by their words only')
+          return []
+        })
+        return vector ? [{ space, vector }] : []
+      }),
+  )
+  return vectors.flat()
+}
+
+/** Prepares the query for a text in these spaces. */
+export const prepareMemoryQuery = async (
+  parts: Pick<MemoryServices, 'embedder' | 'log'>,
+  spaces: readonly string[],
+  text: string,
+  caller: ModelCaller,
+  signal: AbortSignal,
+): Promise<MemoryQuery> => ({
+  words: toWordsQuery(text),
+  vectors: await embedQuery(parts, spaces, text, caller, signal),
+})
+
+/** A vector as text for a halfvec, which stores between three and four digits. */
+export const toVectorText = (vector: readonly number[]): string =>
+  `[${vector.map((number) => number.toPrecision(5)).join(',')}]`
+
+/** One ranking: similarities of different models cannot be compared. `space`: null for matches by words. */
+type ResultList = { space: string | null; rows: MemoryRow[] }
+
+/** Sends all statements before it first waits. */
+const queryLists = (
+  sql: Sql,
+  { business, user_id }: MemoryOwner,
+  query: MemoryQuery,
+  limit: number,
+): Promise<ResultList[]> => {
+  const listLimit = Math.max(limit, listLength)
+  const lists = query.vectors.map(async ({ space, vector }): Promise<ResultList> => {
+    const values = [business, user_id, space, toVectorText(vector), computeSignature(vector), listLimit]
+    const { rows } = await sql.query<NearRow>(nearStatement, values)
+    return { space, rows: rows.filter(({ similarity }) => similarity >= minSimilarity) }
+  })
+  const searchWords = async (words: string): Promise<ResultList> => {
+    const { rows } = await sql.query<MemoryRow>(wordsStatement, [business, user_id, words, listLimit])
+    return { space: null, rows }
+  }
+  return Promise.all(query.words === null ? lists : [...lists, searchWords(query.words)])
+}
+
+const mergeLists = (lists: readonly ResultList[], limit: number): MemoryHit[] =>
+  mergeByRank(
+    lists.map(({ rows }) => rows),
+    new Date(),
+    limit,
+  )
+
+/** The memories nearest to a query by vector and by words, the best first. Inside a transaction of the user. */
+export const findMemories = async (
+  sql: Sql,
+  owner: MemoryOwner,
+  query: MemoryQuery,
+  limit: number,
+): Promise<MemoryHit[]> => mergeLists(await queryLists(sql, owner, query, limit), limit)
+
+/** The memories of one user that are related to a text, the best first; empty when there are none. */
+export const searchMemories = (
+  parts: MemoryServices,
+  owner: MemoryOwner,
+  caller: ModelCaller,
+  search: { text: string; limit: number },
+  signal: AbortSignal,
+): Promise<MemoryHit[]> =>
+  (parts.tracer ?? noTracer).retrieval(async (record) => {
+    const hits = await searchAll(parts, owner, caller, search, signal)
+    record({ found: hits.length })
+    return hits
+  })
+
+/**
+ * One round trip when all memories are in the built-in space, whose vectors cost nothing. Calls a model only for a user with
+ * memories in its space; compared with that call a second round trip is cheap.
+ */
+const searchAll = async (
+  parts: MemoryServices,
+  owner: MemoryOwner,
+  caller: ModelCaller,
+  { text, limit }: { text: string; limit: number },
+  signal: AbortSignal,
+): Promise<MemoryHit[]> => {
+  const query = <T>(work: (sql: Sql) => Promise<T>) =>
+    asUser(parts.database, owner, work, { pipelined: true })
+  const first = await prepareMemoryQuery(parts, [hashSpace], text, caller, signal)
+  const [spaces, lists] = await query((sql) =>
+    Promise.all([readSpaces(sql, owner), queryLists(sql, owner, first, limit)]),
+  )
+  const firstLists = lists.filter(({ space }) => space === null || spaces.includes(space))
+  const otherSpaces = spaces.filter((space) => space !== hashSpace)
+  const vectors = await embedQuery(parts, otherSpaces, text, caller, signal)
+  if (vectors.length === 0) return mergeLists(firstLists, limit)
+  const otherLists = await query((sql) => queryLists(sql, owner, { words: null, vectors }, limit))
+  return mergeLists([...otherLists, ...firstLists], limit)
+}

@@ -1,0 +1,69 @@
+import type { Sql } from '../../state/ports/sql.ts'
+import {
+  type ForgottenContent,
+  findLeakingSessions,
+  mayLeak,
+  type SessionSummary,
+} from '../policy/summary-leaks.ts'
+import { readRecalledIds } from './recalled-memories.ts'
+import type { MemoryOwner } from './user-scope.ts'
+
+/**
+ * Clears the summaries of a user's sessions that repeat forgotten content. `taughtBy`: the runs that taught it. Inside a
+ * transaction of the business that holds the user's lock.
+ */
+export const clearLeakingSummaries = async (
+  sql: Sql,
+  owner: MemoryOwner,
+  { taughtBy, ...rest }: Omit<ForgottenContent, 'teachingSessions'> & { taughtBy: readonly string[] },
+): Promise<void> => {
+  const { rows } = await sql.query<Omit<SessionSummary, 'recalledIds'>>(
+    `SELECT session_id, summary FROM sessions WHERE tenant = $1 AND user_id = $2 AND summary <> ''`,
+    [owner.business, owner.user_id],
+  )
+  if (rows.length === 0) return
+  const forgotten = { ...rest, teachingSessions: await findSessionsOfRuns(sql, owner, taughtBy) }
+  const summaries: SessionSummary[] = []
+  // only the log says what a session recalled: it is read only for summaries that may leak
+  for (const row of rows)
+    summaries.push({
+      ...row,
+      recalledIds: mayLeak(row, forgotten) ? await readRecalledIds(sql, owner, row.session_id) : [],
+    })
+  await clearSessionSummaries(sql, owner, findLeakingSessions(summaries, forgotten))
+}
+
+/** Clears the summaries of all sessions of a user. Inside a transaction of the business that holds the user's lock. */
+export const clearAllSummaries = (sql: Sql, owner: MemoryOwner): Promise<unknown> =>
+  clearSessionSummaries(sql, owner, null)
+
+const clearSessionSummaries = (
+  sql: Sql,
+  { business, user_id }: MemoryOwner,
+  sessions: readonly string[] | null,
+): Promise<unknown> =>
+  sql.query(
+    `UPDATE sessions SET summary = '' WHERE tenant = $1 AND session_id IN (
+       SELECT session_id FROM sessions WHERE tenant = $1 AND user_id = $2 AND summary <> ''
+         AND ($3::json IS NULL OR session_id IN (SELECT json_array_elements_text($3::json)))
+       ORDER BY session_id FOR NO KEY UPDATE)`,
+    [business, user_id, sessions && JSON.stringify(sessions)],
+  )
+
+/** The sessions with one of these runs, or with a copy of it: a fork has the summary too. */
+const findSessionsOfRuns = async (
+  sql: Sql,
+  { business, user_id }: MemoryOwner,
+  runIds: readonly string[],
+): Promise<string[]> => {
+  if (runIds.length === 0) return []
+  const { rows } = await sql.query<{ session_id: string }>(
+    `WITH RECURSIVE teaching AS (
+       SELECT run_id, session_id FROM runs WHERE tenant = $1 AND run_id IN (SELECT json_array_elements_text($3::json))
+       UNION SELECT r.run_id, r.session_id FROM teaching JOIN sessions s ON s.tenant = $1 AND s.user_id = $2
+         JOIN runs r ON r.tenant = $1 AND r.session_id = s.session_id AND r.parent_run_id = teaching.run_id
+     ) SELECT DISTINCT session_id FROM teaching`,
+    [business, user_id, JSON.stringify(runIds)],
+  )
+  return rows.map(({ session_id }) => session_id)
+}

@@ -1,0 +1,62 @@
+import type { ModelEntry } from '../ports/model-ports.ts'
+import type { ModelErrorCode, ProviderError } from '../transport/provider-errors.ts'
+
+const remedies: Record<ModelErrorCode, string> = {
+  model_unauthorized: 'check OPENAI_API_KEY, and that it may use this model',
+  model_rate_limited: 'wait and run again, lower WORKER_CONCURRENCY, or raise the limits of the key',
+  model_unavailable: 'check OPENAI_BASE_URL and that the server is up, then run again',
+  model_timeout: 'run again, or give the model more time',
+  model_bad_reply:
+    'check that OPENAI_BASE_URL is the address of an OpenAI-compatible API (it usually ends in /v1)',
+  model_bad_request: 'check OPENAI_MODEL, and that the server takes what was asked',
+  model_content_filtered: 'word the prompt in another way, or use another model',
+  model_unreadable_answer:
+    'fix the response format of this model; its unreadable answers are stored for the admin',
+  model_context_too_long: 'shorten the prompt or the files, or use a model with a larger context window',
+}
+
+/** Models of the settings are fixed in the settings, all others in the registry. */
+const toRegistryTerms = (remedy: string, { id }: ModelEntry): string =>
+  id.startsWith('mod_settings')
+    ? remedy
+    : remedy
+        .replaceAll('OPENAI_API_KEY', 'the key of this vendor')
+        .replaceAll('OPENAI_BASE_URL', 'the base_url of the endpoint')
+        .replaceAll('OPENAI_MODEL', 'the upstream_name of the model')
+
+/** What an admin can do about an error. */
+export const findRemedy = (error: ProviderError, model: ModelEntry): string =>
+  toRegistryTerms(error.remedy ?? remedies[error.code], model)
+
+/** Whether the vendor refused the request itself: any other candidate would refuse it too, and the vendor's words say what to change. */
+export const isRequestError = ({ code, status }: Pick<ProviderError, 'code' | 'status'>): boolean =>
+  code === 'model_content_filtered' ||
+  code === 'model_context_too_long' ||
+  (code === 'model_bad_request' && status !== 404)
+
+const reasons: Record<ModelErrorCode, string> = {
+  model_unauthorized: 'refused our key',
+  model_rate_limited: 'limits our rate of requests for now',
+  model_unavailable: 'cannot be reached, or broke off',
+  model_timeout: 'did not answer in time',
+  model_bad_reply: 'sent a reply that its protocol does not define',
+  model_bad_request: 'does not know this model',
+  model_content_filtered: 'withheld its reply',
+  model_context_too_long: 'takes no prompt of this length',
+  model_unreadable_answer: 'sent an answer that could not be read',
+}
+
+/**
+ * The reason of an error for a business, after "the model server". The words of vendors and networks may name keys,
+ * accounts, addresses and upstream models; only the log and the tests of admins have them.
+ */
+export const describePublicReason = (error: ProviderError, { name, upstream_name }: ModelEntry): string => {
+  if (isRequestError(error)) return error.what.replaceAll(upstream_name, name)
+  return `${error.status === undefined ? '' : `answered ${error.status}: `}${reasons[error.code]}`
+}
+
+/** What a business can do. Models of the settings belong to the person who set them, who can fix them there. */
+export const findPublicRemedy = (error: ProviderError, model: ModelEntry): string =>
+  isRequestError(error) || model.id.startsWith('mod_settings')
+    ? findRemedy(error, model)
+    : 'run again later, or use another model; the log of this Mason has the whole reason'

@@ -1,0 +1,239 @@
+import { randomBytes } from 'node:crypto'
+import type { Clock } from '../../state/ports/clock.ts'
+import { estimateTokens } from '../../state/text/tokens.ts'
+import { judgeRequest } from '../health/health-verdict.ts'
+import type { ModelHealth } from '../health/model-health.ts'
+import type { Candidate } from '../ports/call-ports.ts'
+import type {
+  CanonicalRequest,
+  KeyEntry,
+  Meter,
+  MeteredUsage,
+  ModelCaller,
+  Provider,
+  ProviderOutcome,
+  Registry,
+  Reservation,
+  ReservationResult,
+  ResultDelta,
+  Settlement,
+} from '../ports/model-ports.ts'
+import type { ProviderError } from '../transport/provider-errors.ts'
+import { redactKey } from './call-errors.ts'
+import { estimateRequest, estimateResult } from './token-estimate.ts'
+
+/** What every provider request needs. */
+export type RequestServices = {
+  providers: Record<'openai' | 'http', Provider>
+  meter: Meter
+  health: ModelHealth
+  clock: Clock
+  registry: Pick<Registry, 'view'>
+  /** Removes known secrets from the words of vendors. */
+  redact(text: string): string
+}
+
+/** One provider request: its candidate, its content and who pays. */
+export type MeteredRequest = {
+  candidate: Candidate
+  ask: CanonicalRequest
+  role: string
+  caller: ModelCaller
+  usedIds: readonly string[]
+  endsAtMs: number
+  onDelta(delta: ResultDelta): void
+  onRaw?(raw: unknown): void
+  /** A test by an admin: its result counts for health whatever the state was. */
+  anyway?: boolean
+}
+
+/** After the end of a call its last request may still have to reach the ledger. */
+const settlingMs = 60_000
+
+const toReservation = (
+  { candidate, ask, role, caller, endsAtMs }: MeteredRequest,
+  nowMs: number,
+): Reservation => ({
+  request_id: `req_${randomBytes(12).toString('hex')}`,
+  caller,
+  role,
+  model: candidate.model,
+  key: candidate.key,
+  estimate: estimateRequest(ask, candidate),
+  expiresInMs: Math.max(0, endsAtMs - nowMs) + settlingMs,
+})
+
+/** Whether the key was rotated or deleted during the request: a refusal of its old secret says nothing about the new one. */
+const isReplaced = ({ view }: Pick<Registry, 'view'>, key: KeyEntry | null): boolean => {
+  if (key === null) return false
+  const now = view.keysByVendor.get(key.vendor_id)?.find(({ id }) => id === key.id)
+  return now?.secret?.reveal() !== key.secret?.reveal()
+}
+
+/** Redacts an error. A refusal of a secret that was replaced meanwhile is retried. */
+const redactError = (
+  error: ProviderError,
+  key: KeyEntry | null,
+  { registry, redact }: Pick<RequestServices, 'registry' | 'redact'>,
+): ProviderError => ({
+  ...error,
+  what: redact(redactKey(error.what, key)),
+  retry: error.retry || (error.code === 'model_unauthorized' && isReplaced(registry, key)),
+})
+
+/** Reports the result of a request to health; a probe without a verdict is released for the next one. */
+const reportHealth = (
+  health: ModelHealth,
+  { model, key, probes }: Candidate,
+  error: ProviderError | null,
+  { anyway, replaced = false }: { anyway: boolean; replaced?: boolean },
+): void => {
+  const verdict = judgeRequest(error)
+  const failure = { code: error?.code ?? '', message: `the model server ${error?.what ?? ''}` }
+  const delay = error?.retryAfterMs === undefined ? {} : { retryAfterMs: error.retryAfterMs }
+  if (key !== null) {
+    const isProbe = probes.key
+    if (verdict.key === 'good') health.succeeded('key', key.id, { isProbe, anyway })
+    else if (verdict.key !== 'unknown' && !replaced)
+      health.failed(
+        'key',
+        key.id,
+        { kind: verdict.key, ...failure, ...(verdict.key === 'cool' && delay) },
+        { isProbe },
+      )
+    else if (isProbe) health.release('key', key.id)
+  }
+  const isProbe = probes.endpoint
+  const { id } = model.endpoint
+  if (verdict.endpoint === 'good') health.succeeded('endpoint', id, { isProbe, anyway })
+  else if (verdict.endpoint === 'bad')
+    health.failed('endpoint', id, { kind: 'cool', ...failure, ...delay }, { isProbe })
+  else if (isProbe) health.release('endpoint', id)
+}
+
+/** Releases the probes that were claimed for a request that was not sent. */
+export const releaseProbes = (health: ModelHealth, { model, key, probes }: Candidate): void => {
+  if (probes.key && key !== null) health.release('key', key.id)
+  if (probes.endpoint) health.release('endpoint', model.endpoint.id)
+}
+
+type ReceivedSoFar = { usage: MeteredUsage | null; text: string; bytes: boolean; sent: boolean }
+
+const toSettlement = (
+  outcome: ProviderOutcome | null,
+  estimate: Reservation['estimate'],
+  received: ReceivedSoFar,
+  ms: number,
+): Settlement => {
+  const usage = (outcome?.ok ? outcome.result.usage : outcome?.usage) ?? received.usage
+  const completion_tokens = outcome?.ok ? estimateResult(outcome.result) : estimateTokens(received.text)
+  // a vendor may bill a request that was aborted or timed out, although no answer was read
+  const mayBill = outcome === null ? received.sent : !outcome.ok && outcome.error.mayBill === true
+  const isBillable = outcome?.ok === true || received.bytes || mayBill
+  return {
+    status: outcome === null ? 'aborted' : outcome.ok ? 'succeeded' : 'failed',
+    error_code: outcome?.ok === false ? outcome.error.code : null,
+    usage,
+    estimate: isBillable ? { prompt_tokens: estimate.prompt_tokens, completion_tokens } : null,
+    ms,
+  }
+}
+
+const nothingSent = { status: 'aborted', error_code: null, usage: null, estimate: null, ms: 0 } as const
+
+/** Reserves, but stops waiting when the caller aborts; a reservation granted after that is released. */
+const reserve = async (
+  meter: Meter,
+  reservation: Reservation,
+  signal: AbortSignal,
+): Promise<ReservationResult> => {
+  signal.throwIfAborted()
+  const reserved = meter.reserve(reservation)
+  let onAbort = (): void => {}
+  const aborted = new Promise<never>((_, reject) => {
+    onAbort = () => reject(signal.reason)
+    signal.addEventListener('abort', onAbort)
+  })
+  try {
+    return await Promise.race([reserved, aborted])
+  } catch (error) {
+    const release = ({ granted }: ReservationResult) => granted && meter.settle(reservation, nothingSent)
+    reserved.then(release).catch(() => {})
+    throw error
+  } finally {
+    signal.removeEventListener('abort', onAbort)
+  }
+}
+
+/** The outcome of a request that was sent, with its usage and its duration in milliseconds. */
+export type MeteredOutcome = { outcome: ProviderOutcome; usage: MeteredUsage | null; ms: number }
+
+/**
+ * Sends one provider request: reserved before, settled after, reported to health. Returns the limit that refused it, or
+ * its outcome. Rejects only when the caller aborts, and then it is metered too.
+ */
+export const sendMeteredRequest = async (
+  services: RequestServices,
+  request: MeteredRequest,
+  signal: AbortSignal,
+): Promise<Extract<ReservationResult, { granted: false }> | MeteredOutcome> => {
+  const { providers, meter, health, clock } = services
+  const { candidate, ask, usedIds, endsAtMs, onDelta, onRaw, anyway = false } = request
+  const { model, key } = candidate
+  const provider = providers[model.endpoint.protocol]
+  const begin = async () => {
+    // before the reservation, or the request would be sent later than it counts
+    if (key !== null) await provider.prepare?.()
+    const reservation = toReservation(request, clock.monotonicMs())
+    return { reservation, reserved: await reserve(meter, reservation, signal) }
+  }
+  const { reservation, reserved } = await begin().catch((error: unknown) => {
+    releaseProbes(health, candidate)
+    throw error
+  })
+  if (!reserved.granted) return reserved
+  const startedAtMs = clock.monotonicMs()
+  const received: ReceivedSoFar = { usage: null, text: '', bytes: false, sent: !signal.aborted }
+  let { probes } = candidate
+  let outcome: ProviderOutcome | null = null
+  try {
+    const sent = await provider.send(
+      {
+        model,
+        key,
+        ask,
+        endsAtMs,
+        usedIds,
+        onDelta(delta) {
+          // the first chunk of an answer proves both: calls that wait for the probe need not wait for its end
+          if (probes.key || probes.endpoint) {
+            reportHealth(health, { ...candidate, probes }, null, { anyway })
+            probes = { key: false, endpoint: false }
+          }
+          received.bytes = true
+          received.text += delta.text + delta.reasoning
+          onDelta(delta)
+        },
+        onUsage: (usage) => {
+          received.usage = usage
+        },
+        ...(onRaw && { onRaw }),
+      },
+      signal,
+    )
+    outcome = sent.ok ? sent : { ...sent, error: redactError(sent.error, key, services) }
+    const error = outcome.ok ? null : outcome.error
+    const replaced = error !== null && isReplaced(services.registry, key)
+    reportHealth(health, { ...candidate, probes }, error, { anyway, replaced })
+    const ms = clock.monotonicMs() - startedAtMs
+    return { outcome, usage: (outcome.ok ? outcome.result.usage : outcome.usage) ?? received.usage, ms }
+  } catch (error) {
+    releaseProbes(health, { ...candidate, probes })
+    throw error
+  } finally {
+    meter.settle(
+      reservation,
+      toSettlement(outcome, reservation.estimate, received, Math.round(clock.monotonicMs() - startedAtMs)),
+    )
+  }
+}

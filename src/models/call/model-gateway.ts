@@ -1,0 +1,156 @@
+import { isMasonError, type MasonError } from '../../state/errors.ts'
+import { type ModelWork, noTracer, type Tracer } from '../../state/ports/tracer.ts'
+import type { ModelGateway, ModelResponse, ModelSelector, SkippedCandidate } from '../ports/call-ports.ts'
+import type { CanonicalRequest, ModelCaller, Registry } from '../ports/model-ports.ts'
+import { listImages } from '../routing/vision.ts'
+import type { RetryPolicy } from '../transport/retry-policy.ts'
+import {
+  createCallError,
+  createNoModelError,
+  type FailedRequest,
+  type ModelErrorDetail,
+} from './call-errors.ts'
+import { type CallServices, type ModelCall, startCall } from './model-call.ts'
+import { createModelsPort } from './models-port.ts'
+import { type CallRound, planRetryWait } from './retry-wait.ts'
+
+const toModelWork = ({ role, messages, input, query, stream }: CanonicalRequest): ModelWork => {
+  const about = { role, stream, inputs: input.length }
+  if (messages.length > 0) return { operation: 'chat', ...about }
+  if (query !== null) return { operation: 'rerank', ...about }
+  return { operation: input.length > 0 ? 'embeddings' : 'generate_content', ...about }
+}
+
+/** Reports one call to the tracer: the model that answered, its usage and its attempts. */
+const createCallTracer =
+  (tracer: Tracer, registry: Pick<Registry, 'view'>) =>
+  (request: CanonicalRequest, call: () => Promise<ModelResponse>): Promise<ModelResponse> =>
+    tracer.model(toModelWork(request), async (note) => {
+      try {
+        const response = await call()
+        const { model, usage, attempts, result } = response
+        const entry = registry.view.models.get(model)
+        note({
+          tries: attempts.length + 1,
+          model,
+          usage,
+          finish: result.finish,
+          ...(entry && { upstream: entry.upstream_name, vendor: entry.vendor.name }),
+        })
+        return response
+      } catch (error) {
+        const detail = isMasonError(error)
+          ? (error.detail as Partial<ModelErrorDetail> | undefined)
+          : undefined
+        if (detail?.attempts !== undefined) note({ tries: detail.attempts })
+        throw error
+      }
+    })
+
+/** What the gateway is made of. */
+export type ModelGatewayOptions = CallServices & {
+  registry: Pick<Registry, 'view'>
+  /** How many rounds a call makes through its candidates, and how long it waits between. */
+  retry: RetryPolicy
+  random?: () => number
+  /** What a run has cost so far; absent: costs are not read. */
+  readRunCost?: (runId: string) => Promise<number>
+  tracer?: Tracer
+}
+
+const describeSelector = ({ role, model, category }: ModelSelector): string =>
+  model === undefined ? `${category ?? `role "${role}"`}` : `"${model}"`
+
+/** Whether no other candidate could have answered. */
+const isOnlyCandidate = (
+  { candidate: { model, key } }: FailedRequest,
+  passedOver: readonly SkippedCandidate[],
+): boolean =>
+  passedOver.every((one) => one.model === model.name && [null, key?.label ?? null].includes(one.key_label))
+
+/** The error of a call without an answer: that of its only candidate, else one that lists all. */
+const createFinalError = (
+  selector: ModelSelector,
+  tried: readonly FailedRequest[],
+  { passedOver, refused }: CallRound,
+  spent: { attempts: number; usage: Parameters<typeof createCallError>[1]['usage'] },
+  retryAfterMs: number | null,
+): MasonError => {
+  const [first] = tried
+  return first !== undefined && tried.length === 1 && isOnlyCandidate(first, passedOver)
+    ? createCallError(first, spent)
+    : createNoModelError({
+        selector: describeSelector(selector),
+        tried,
+        passedOver,
+        ...spent,
+        retryAfterMs,
+        limited: refused.length > 0 && tried.length === 0,
+      })
+}
+
+const withImages = (selector: ModelSelector, ask: CanonicalRequest): ModelSelector =>
+  listImages(ask).length > 0 ? { ...selector, images: true } : selector
+
+/** Milliseconds between two rounds in which no request was sent. */
+const minWaitMs = 20
+
+/** Opens the call path; its contract is at the type `ModelGateway`. */
+export const createModelGateway = (options: ModelGatewayOptions): ModelGateway => {
+  const { registry, chooser, health, clock, log, retry, random = Math.random } = options
+  const trace = createCallTracer(options.tracer ?? noTracer, registry)
+
+  const answer = async (request: ModelCall, signal: AbortSignal) => {
+    const { selector, caller } = request
+    const call = startCall(options, request, signal)
+    for (let round = 1; ; ) {
+      signal.throwIfAborted()
+      const { view } = registry
+      const choice = chooser.choose(view, selector, caller)
+      const end = await call.runRound(choice.candidates, choice.passedOver)
+      if ('response' in end) return end.response
+      const progress = { view, round, startedAtMs: call.startedAtMs }
+      const wait = planRetryWait(end, progress, { health, clock, retry, random })
+      const isSent = end.tried.length > 0
+      const isHasty = selector.oneShot === true && !isSent
+      if (wait.ms === null || isHasty || (round >= retry.attempts && isSent))
+        throw createFinalError(selector, [...call.tried.values()], end, call.spent(), wait.earliestMs)
+      log.warn({ role: selector.role, ...call.spent(), delay_ms: Math.round(wait.ms) }, 'model call again')
+      if (wait.untilChange) await health.changed(wait.ms, signal)
+      else await clock.sleep(isSent ? wait.ms : Math.max(wait.ms, minWaitMs), signal)
+      // a round in which all were closed or at their limits does not count
+      if (isSent) round += 1
+    }
+  }
+
+  /** Logs for admins what the error for the business leaves out. */
+  const logCause = ({ role }: ModelSelector, { business_id, run_id }: ModelCaller, error: unknown): void => {
+    if (!isMasonError(error) || !isMasonError(error.cause)) return
+    const { code, message, remedy, detail } = error.cause
+    log.warn({ role, business_id, run_id, code, error: message, remedy, detail }, 'a model call failed')
+  }
+
+  const ask: ModelGateway['ask'] = (selector, request, caller, onDelta, signal) =>
+    trace(request, () =>
+      answer({ selector: withImages(selector, request), ask: request, caller, onDelta }, signal),
+    ).catch((error: unknown) => {
+      logCause(selector, caller, error)
+      throw error
+    })
+
+  return {
+    ask,
+    for: (caller) => createModelsPort({ ask, registry, chooser, costOf: options.readRunCost }, caller),
+    list: (caller) =>
+      [...registry.view.models.values()]
+        .filter((model) =>
+          caller ? chooser.isOpenTo(registry.view, model, caller) : model.active && model.vendor.active,
+        )
+        .map(({ name, vendor, category, capabilities }) => ({
+          name,
+          vendor: vendor.name,
+          category,
+          capabilities,
+        })),
+  }
+}

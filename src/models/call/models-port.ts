@@ -1,0 +1,111 @@
+import type { ModelMessage } from '../../state/ports/model-messages.ts'
+import { type ModelRequest, type Models, rulesOnly } from '../../state/ports/models.ts'
+import type { ModelGateway } from '../ports/call-ports.ts'
+import {
+  type CanonicalMessage,
+  type CanonicalRequest,
+  type ModelCaller,
+  type Registry,
+  toPlainUsage,
+} from '../ports/model-ports.ts'
+import { canServeCategory } from '../routing/candidate-order.ts'
+import type { ModelChooser } from '../routing/model-chooser.ts'
+import { supportsImages } from '../routing/vision.ts'
+import { toPublicUrl } from './call-errors.ts'
+
+type ModelsPortServices = {
+  ask: ModelGateway['ask']
+  registry: Pick<Registry, 'view'>
+  chooser: ModelChooser
+  costOf: ((runId: string) => Promise<number>) | undefined
+}
+
+/** A request with empty fields; add the role. */
+export const emptyCanonicalRequest: Omit<CanonicalRequest, 'role'> = {
+  messages: [],
+  tools: [],
+  schema: null,
+  input: [],
+  query: null,
+  prompt: null,
+  parameters: {},
+  stream: true,
+}
+
+/** Images as data: addresses, before the text that asks about them. */
+const toCanonicalMessage = (message: ModelMessage): CanonicalMessage => {
+  if (message.role !== 'user' || message.images === undefined) return message
+  const images = message.images.map(({ mime_type, data }) => ({
+    type: 'image_url' as const,
+    image_url: { url: `data:${mime_type};base64,${data}` },
+  }))
+  return { role: 'user', content: [...images, { type: 'text', text: message.content }] }
+}
+
+const toCanonicalRequest = ({ role, messages, parts, tools, schema }: ModelRequest): CanonicalRequest => ({
+  ...emptyCanonicalRequest,
+  role,
+  messages: messages.map(toCanonicalMessage),
+  parts: parts ?? [],
+  tools: tools ?? [],
+  schema: schema ?? null,
+})
+
+const findSmallest = (values: readonly (number | null)[]): number | null => {
+  const known = values.filter((value) => value !== null)
+  return known.length === 0 ? null : Math.min(...known)
+}
+
+/** The models as nodes and tools see them, on behalf of one caller. */
+export const createModelsPort = (
+  { ask, registry, chooser, costOf }: ModelsPortServices,
+  caller: ModelCaller,
+): Models => ({
+  async call(request, signal) {
+    const { role, model, onText } = request
+    const response = await ask(
+      { role, ...(model !== undefined && { model }) },
+      toCanonicalRequest(request),
+      caller,
+      ({ text }, attempt) => {
+        if (text !== '') onText?.(text, attempt)
+      },
+      signal,
+    )
+    const { text, reasoning, tool_calls, finish, model: upstreamModel } = response.result
+    return {
+      text,
+      reasoning,
+      tool_calls,
+      finish,
+      usage: toPlainUsage(response.usage),
+      model: upstreamModel ?? response.model,
+      by: response.model,
+    }
+  },
+  cost: async () => (caller.run_id === null ? 0 : ((await costOf?.(caller.run_id)) ?? 0)),
+  hasVision: () =>
+    chooser
+      .listActive(registry.view, { role: 'vision', images: true })
+      .some((model) => supportsImages(model) && chooser.isOpenTo(registry.view, model, caller)),
+  hasModel: (model) => {
+    const entry = registry.view.models.get(model)
+    return entry?.active === true && canServeCategory(entry.category, 'text')
+  },
+  window(role, model) {
+    const entries = chooser.listActive(registry.view, { role, ...(model !== undefined && { model }) })
+    return {
+      context: findSmallest(entries.map(({ context_window }) => context_window)),
+      output: findSmallest(entries.map(({ max_output }) => max_output)),
+    }
+  },
+  describe() {
+    const { candidates, passedOver } = chooser.choose(registry.view, { role: 'planner' }, caller)
+    const [first] = candidates
+    const model = first?.model ?? registry.view.models.get(passedOver[0]?.model ?? '')
+    if (model === undefined) return { name: 'no model', capabilities: [], base_url: null }
+    const { name, capabilities, endpoint } = model
+    const isHere = capabilities.includes(rulesOnly)
+    return { name, capabilities, base_url: isHere ? null : toPublicUrl(endpoint.base_url) }
+  },
+})

@@ -1,0 +1,104 @@
+import type { Clock } from '../../state/ports/clock.ts'
+import type { ModelHealth } from '../health/model-health.ts'
+import type { Candidate, SkippedCandidate } from '../ports/call-ports.ts'
+import type { ModelEntry, RegistryView } from '../ports/model-ports.ts'
+import { computeBackoffMs, type RetryPolicy } from '../transport/retry-policy.ts'
+import type { FailedRequest } from './call-errors.ts'
+
+/** How one round through the candidates ended without an answer. */
+export type CallRound = {
+  /** The requests that failed. */
+  tried: readonly FailedRequest[]
+  /** The keys whose limits refused a request. */
+  refused: readonly { candidate: Candidate; limit: string; retryAfterMs: number }[]
+  /** The candidates that the chooser or the call skipped. */
+  passedOver: readonly SkippedCandidate[]
+}
+
+/** What the wait depends on. */
+export type WaitOptions = {
+  health: ModelHealth
+  clock: Clock
+  retry: RetryPolicy
+  random: () => number
+}
+
+/** How long to wait before the next round. */
+export type RetryWait = {
+  /** Null: no candidate can answer within its time. */
+  ms: number | null
+  /** The wait ends early when any health changes: a probe of another call is in flight, and no request was sent. */
+  untilChange: boolean
+  /** When the first of them may be tried again, however long it takes; null: unknown. */
+  earliestMs: number | null
+}
+
+/** How often the probe of another process is polled. */
+const pollMs = 1000
+
+type ClosedCandidate = { model: ModelEntry; state: 'cooling' | 'probing'; ms: number }
+
+/** Skipped keys and endpoints that recover by themselves soon. Disabled ones do not. */
+const listClosed = (
+  passedOver: readonly SkippedCandidate[],
+  view: RegistryView,
+  health: ModelHealth,
+): ClosedCandidate[] =>
+  passedOver.flatMap(({ model: name, key_label }) => {
+    const model = view.models.get(name)
+    if (model === undefined) return []
+    const key = (view.keysByVendor.get(model.vendor.id) ?? []).find(({ label }) => label === key_label)
+    const subjects = [['endpoint', model.endpoint.id] as const, ...(key ? [['key', key.id] as const] : [])]
+    const statuses = subjects.flatMap(([subject, id]) => {
+      const status = health.stateOf(subject, id)
+      return status === null ? [] : [{ state: status.state, ms: health.dueInMs(subject, id) ?? 0 }]
+    })
+    const worst =
+      statuses.find(({ state }) => state === 'disabled') ?? statuses.toSorted((a, b) => b.ms - a.ms)[0]
+    return worst === undefined || worst.state === 'disabled'
+      ? []
+      : [{ model, state: worst.state, ms: worst.ms }]
+  })
+
+/** How long a call waits before the next round through its candidates. `round` counts from 1. */
+export const planRetryWait = (
+  { tried, refused, passedOver }: CallRound,
+  { view, round, startedAtMs }: { view: RegistryView; round: number; startedAtMs: number },
+  { health, clock, retry, random }: WaitOptions,
+): RetryWait => {
+  const backoff = computeBackoffMs(retry, round, random)
+  const retryable = tried.flatMap(({ candidate: { model, key }, error }) => {
+    if (!error.retry) return []
+    const closedMs = Math.max(
+      health.dueInMs('endpoint', model.endpoint.id) ?? 0,
+      key === null ? 0 : (health.dueInMs('key', key.id) ?? 0),
+    )
+    return [{ model, ms: Math.max(backoff, error.retryAfterMs ?? 0, closedMs) }]
+  })
+  const limited = refused.map(({ candidate, retryAfterMs }) => ({ model: candidate.model, ms: retryAfterMs }))
+  // a key at its limit is among the skipped too, and its limit holds although it is due for a probe
+  const isLimited = ({ model, key_label }: SkippedCandidate): boolean =>
+    refused.some(({ candidate: { model: one, key } }) => one.name === model && key?.label === key_label)
+  const closed = listClosed(
+    passedOver.filter((one) => !isLimited(one)),
+    view,
+    health,
+  )
+  const timed = [...retryable, ...limited, ...closed.filter(({ state }) => state === 'cooling')]
+  const nowMs = clock.monotonicMs()
+  const inTime = ({ model, ms }: { model: ModelEntry; ms: number }): boolean =>
+    nowMs + ms < startedAtMs + model.endpoint.timeouts.totalMs
+  const soonest = (waits: readonly { ms: number }[]): number | null =>
+    waits.length === 0 ? null : Math.min(...waits.map(({ ms }) => ms))
+
+  const soonestMs = soonest(timed.filter(inTime))
+  // a timer may fire a little early, while the candidate is still closed
+  const ms = soonestMs === null ? null : Math.ceil(soonestMs) + 1
+  const untilChange =
+    tried.length === 0 && closed.some((one) => one.state === 'probing' && inTime({ ...one, ms: 0 }))
+  return {
+    ms: untilChange ? Math.min(ms ?? pollMs, pollMs) : ms,
+    untilChange,
+    earliestMs: soonest(timed),
+  }
+}

@@ -1,0 +1,153 @@
+import type { ModelTool, ToolCallRequest } from '../../state/ports/model-messages.ts'
+import type { CanonicalMessage, CanonicalRequest } from '../ports/model-ports.ts'
+
+type Schema = Record<string, unknown>
+
+const isSchema = (value: unknown): value is Schema =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** Keywords that OpenAI's strict mode accepts; any other one makes it answer 400. */
+const strictKeywords = new Set(
+  (
+    '$schema $defs $ref $id title description type enum const properties required additionalProperties items ' +
+    'anyOf pattern format minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minItems maxItems'
+  ).split(' '),
+)
+
+const isClosedObject = (schema: Schema): boolean => {
+  if (schema.type !== 'object' && schema.properties === undefined) return true
+  if (schema.additionalProperties !== false || !isSchema(schema.properties)) return false
+  const required = Array.isArray(schema.required) ? schema.required : []
+  return Object.keys(schema.properties).every((name) => required.includes(name))
+}
+
+const listSubschemas = (schema: Schema): unknown[] => [
+  ...(isSchema(schema.properties) ? Object.values(schema.properties) : []),
+  ...(isSchema(schema.$defs) ? Object.values(schema.$defs) : []),
+  ...(Array.isArray(schema.anyOf) ? schema.anyOf : []),
+  ...(schema.items === undefined ? [] : [schema.items]),
+]
+
+const isStrictWithin = (schema: unknown): boolean =>
+  isSchema(schema) &&
+  Object.keys(schema).every((keyword) => strictKeywords.has(keyword)) &&
+  isClosedObject(schema) &&
+  listSubschemas(schema).every(isStrictWithin)
+
+/**
+ * Whether a schema fits `strict: true`: all objects closed and complete, no unusual keyword.
+ * Source: OpenAI's guide "Structured outputs", supported schemas.
+ */
+export const isStrictSchema = (schema: Schema): boolean => schema.type === 'object' && isStrictWithin(schema)
+
+/** How to request a JSON answer, from the best way down to the one that every server supports. */
+const schemaModes = ['json_schema', 'json_object', 'prompt'] as const
+/** One of the ways to request a JSON answer. */
+export type SchemaMode = (typeof schemaModes)[number]
+
+/** The next mode to try after a refusal of this one, or undefined. */
+export const lowerSchemaMode = (mode: SchemaMode): SchemaMode | undefined =>
+  schemaModes[schemaModes.indexOf(mode) + 1]
+
+/** Whether a 400 or 422 is about `response_format`, as OpenAI, vLLM, DeepSeek and llama.cpp word it. */
+export const isFormatRefusal = (error: { status?: number; body?: string }): boolean =>
+  (error.status === 400 || error.status === 422) && /response_format|json_schema/i.test(error.body ?? '')
+
+const isObjectText = (text: string): boolean => {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+  } catch {
+    return false
+  }
+}
+
+/** Chat templates parse the arguments of earlier calls, so other JSON than an object is wrapped in one. */
+const toSentArguments = (text: string): string =>
+  isObjectText(text) ? text : JSON.stringify({ unreadable_arguments: text })
+
+const toSentCall = (call: ToolCallRequest) => ({
+  id: call.id,
+  type: 'function' as const,
+  function: { name: call.name, arguments: toSentArguments(call.arguments) },
+})
+
+const toSentMessage = (message: CanonicalMessage) => {
+  if (message.role !== 'assistant') return message
+  const { role, content, tool_calls = [], reasoning } = message
+  if (tool_calls.length === 0) return { role, content }
+  return {
+    role,
+    content: content === '' ? null : content,
+    // models that reason between calls need it back: DeepSeek refuses the conversation without it
+    ...(reasoning !== undefined && { reasoning_content: reasoning.text }),
+    tool_calls: tool_calls.map(toSentCall),
+  }
+}
+
+const toSentTool = ({ name, description, parameters }: ModelTool) => ({
+  type: 'function' as const,
+  function: { name, description, parameters },
+})
+
+const describeSchema = (schema: Record<string, unknown>): string =>
+  `Answer with one JSON object and nothing else. It must match this JSON Schema:\n${JSON.stringify(schema)}`
+
+/** Adds to the first system message: many chat templates accept only one, and only as the first message. */
+const withInstruction = (
+  messages: readonly CanonicalMessage[],
+  text: string,
+): readonly CanonicalMessage[] => {
+  const [first, ...rest] = messages
+  return first?.role === 'system'
+    ? [{ role: 'system', content: `${first.content}\n\n${text}` }, ...rest]
+    : [{ role: 'system', content: text }, ...messages]
+}
+
+type JsonSchemaFormat = {
+  type: 'json_schema'
+  json_schema: { name: string; schema: Record<string, unknown>; strict: boolean }
+}
+
+const toResponseFormat = ({ role, schema, parameters }: CanonicalRequest, mode: SchemaMode) => {
+  if (schema === null || mode === 'prompt') return undefined
+  if (mode === 'json_object') return { type: 'json_object' as const }
+  // as the client of the OpenAI-compatible endpoint sent it
+  if (parameters.response_format !== undefined)
+    return parameters.response_format as unknown as JsonSchemaFormat
+  // OpenAI accepts no other characters and no longer name
+  const name = role.replaceAll(/[^\w-]/g, '_').slice(0, 64)
+  return { type: 'json_schema' as const, json_schema: { name, schema, strict: isStrictSchema(schema) } }
+}
+
+/** Fields that the request itself sets; parameters must not override them. */
+const reservedParameters = new Set(['model', 'messages', 'tools', 'stream', 'stream_options', 'n'])
+
+/** The body of a chat request, without the model's name and the streaming options. */
+export const toChatRequestBody = (request: CanonicalRequest, mode: SchemaMode) => {
+  const { schema, tools } = request
+  const inWords = schema !== null && mode !== 'json_schema'
+  const messages = inWords ? withInstruction(request.messages, describeSchema(schema)) : request.messages
+  const response_format = toResponseFormat(request, mode)
+  return {
+    messages: messages.map(toSentMessage),
+    options: {
+      ...(tools.length === 0 ? {} : { tools: tools.map(toSentTool) }),
+      ...(response_format === undefined ? {} : { response_format }),
+    },
+    parameters: Object.fromEntries(
+      Object.entries(request.parameters).filter(
+        ([name]) => !reservedParameters.has(name) && !(schema !== null && name === 'response_format'),
+      ),
+    ),
+  }
+}
+
+/** Messages, LangChain's call options, and further parameters of a chat request. */
+export type ChatRequestBody = ReturnType<typeof toChatRequestBody>
+
+/** The ids of all calls in the conversation so far. */
+export const collectCallIds = (messages: readonly CanonicalMessage[]): string[] =>
+  messages.flatMap((message) =>
+    message.role === 'assistant' ? (message.tool_calls ?? []).map((call) => call.id) : [],
+  )

@@ -1,0 +1,31 @@
+import type { FormatInput } from '../../schemas/response-format.ts'
+import { anthropicMessages } from './anthropic-messages.ts'
+import { cohereEmbeddings } from './cohere-embeddings.ts'
+import { deepseekChat } from './deepseek-chat.ts'
+import { geminiGenerateContent } from './gemini-generate-content.ts'
+import { ollamaChat } from './ollama-chat.ts'
+import { openaiChat } from './openai-chat.ts'
+import { openaiEmbeddings } from './openai-embeddings.ts'
+import { openaiImages } from './openai-images.ts'
+import { openaiResponses } from './openai-responses.ts'
+import { qwenDashscope } from './qwen-dashscope.ts'
+import { rerank } from './rerank.ts'
+import { videoSubmitPoll } from './video-submit-poll.ts'
+import { zhipuChat } from './zhipu-chat.ts'
+
+/** The formats of every registry, in the order in which inference tries them. */
+export const builtInFormats = (): readonly FormatInput[] => [
+  openaiChat,
+  openaiResponses,
+  anthropicMessages,
+  geminiGenerateContent,
+  ollamaChat,
+  deepseekChat,
+  qwenDashscope,
+  zhipuChat,
+  openaiEmbeddings,
+  cohereEmbeddings,
+  rerank,
+  openaiImages,
+  videoSubmitPoll,
+]

@@ -1,0 +1,129 @@
+import type { FormatInput, FormatPaths } from '../../schemas/response-format.ts'
+import {
+  chatToolsTemplate,
+  chunkPaths,
+  completionPaths,
+  createTextMessagesTemplate,
+  jsonObjectTemplate,
+} from './openai-chat.ts'
+import { createPostTemplate } from './post-template.ts'
+import { type SampleFields, toSampleCall, toSampleUsage, toSseText } from './sample-streams.ts'
+
+/** OpenAI's shape with `reasoning_content` and its own cache counts. Source: DeepSeek's API reference; the names of the counts were checked against a public client (docs.rs, deepseek-sdk 0.3.0, chat/response.rs). */
+
+const usage: FormatPaths['usage'] = {
+  ...completionPaths.usage,
+  cached_tokens: 'usage.prompt_cache_hit_tokens || usage.prompt_tokens_details.cached_tokens',
+}
+
+const completion = (message: SampleFields, finish_reason: string) => ({
+  id: '930c60df-bf64-41c9-a88e-3ec75f81e00e',
+  object: 'chat.completion',
+  created: 1705651092,
+  model: 'deepseek-reasoner',
+  choices: [{ index: 0, message: { role: 'assistant', ...message }, logprobs: null, finish_reason }],
+  usage: counts,
+  system_fingerprint: 'fp_a49d71b8a1',
+})
+const counts = {
+  prompt_tokens: 80,
+  completion_tokens: 210,
+  total_tokens: 290,
+  prompt_cache_hit_tokens: 64,
+  prompt_cache_miss_tokens: 16,
+  completion_tokens_details: { reasoning_tokens: 180 },
+}
+const chunk = (delta: SampleFields, finish_reason: string | null = null, more: SampleFields = {}) => ({
+  id: '1f633d8bfc032625086f14113c411638',
+  object: 'chat.completion.chunk',
+  created: 1718345013,
+  model: 'deepseek-reasoner',
+  system_fingerprint: 'fp_a49d71b8a1',
+  choices: [{ index: 0, delta, finish_reason, logprobs: null }],
+  ...more,
+})
+
+/** Calls need the reasoning before them, even an empty one: the thinking mode refuses them without it (400). */
+const messages = createTextMessagesTemplate("reasoning_content: tool_calls && (reasoning || '')")
+
+/** Under https://api.deepseek.com. Source: DeepSeek's API reference, "Create Chat Completion". */
+export const deepseekChatRequest = createPostTemplate('/chat/completions', {
+  model: '{{model}}',
+  messages,
+  tools: chatToolsTemplate,
+  tool_choice: '{{tools && tool_choice}}',
+  response_format: jsonObjectTemplate,
+  thinking: '{{parameters.thinking}}',
+  temperature: '{{temperature}}',
+  top_p: '{{top_p}}',
+  max_tokens: '{{max_tokens}}',
+  stop: '{{stop}}',
+  presence_penalty: '{{presence_penalty}}',
+  frequency_penalty: '{{frequency_penalty}}',
+  stream: '{{stream}}',
+  stream_options: '{{stream ? {include_usage: stream} : `null`}}',
+})
+
+/** DeepSeek's chat completions. */
+export const deepseekChat: FormatInput = {
+  name: 'deepseek-chat',
+  category: 'text',
+  request: deepseekChatRequest,
+  paths: { ...completionPaths, usage },
+  stream: { format: 'sse', done: '[DONE]', paths: { ...chunkPaths, usage } },
+  samples: [
+    {
+      raw: completion({ content: '9.8 is greater.', reasoning_content: 'Compare 0.80 and 0.11.' }, 'stop'),
+      expected: {
+        text: '9.8 is greater.',
+        reasoning: 'Compare 0.80 and 0.11.',
+        finish: 'stop',
+        usage: toSampleUsage(80, 210, { cached_tokens: 64, reasoning_tokens: 180 }),
+      },
+    },
+    {
+      raw: completion(
+        {
+          content: '',
+          tool_calls: [
+            toSampleCall({ index: 0, id: 'call_0_a8dd8bc2', name: 'get_weather' }, '{"city": "Hangzhou"}'),
+          ],
+        },
+        'tool_calls',
+      ),
+      expected: {
+        finish: 'tool_calls',
+        tool_calls: [{ id: 'call_0_a8dd8bc2', name: 'get_weather', arguments: { city: 'Hangzhou' } }],
+      },
+    },
+    {
+      raw: toSseText(
+        [
+          chunk({ role: 'assistant', content: null, reasoning_content: '' }),
+          chunk({ content: null, reasoning_content: 'Compare' }),
+          chunk({ content: null, reasoning_content: ' them.' }),
+          chunk({ content: '9', reasoning_content: null }),
+          chunk({ content: '.8', reasoning_content: null }),
+          chunk({ content: '', reasoning_content: null }, 'stop', { usage: counts }),
+        ],
+        { done: '[DONE]' },
+      ),
+      expected: {
+        text: '9.8',
+        reasoning: 'Compare them.',
+        finish: 'stop',
+        usage: { prompt_tokens: 80, completion_tokens: 210, cached_tokens: 64, reasoning_tokens: 180 },
+      },
+    },
+    {
+      raw: completion({ content: 'The answer' }, 'insufficient_system_resource'),
+      expected: { error: { code: 'insufficient_system_resource' } },
+    },
+    {
+      raw: {
+        error: { message: 'Insufficient Balance', type: 'unknown_error', code: 'invalid_request_error' },
+      },
+      expected: { error: { message: 'Insufficient Balance' } },
+    },
+  ],
+}

@@ -1,0 +1,186 @@
+import type { FormatInput, FormatPaths } from '../../schemas/response-format.ts'
+import { createPostTemplate } from './post-template.ts'
+import { type SampleFields, toSampleUsage, toSseText } from './sample-streams.ts'
+
+/**
+ * Source: Google's API reference, "Generating content"; events (`alt=sse`) have the shape of whole responses. Thought
+ * tokens are counted apart from candidate tokens and billed as output.
+ */
+
+const added = (...names: string[]): string =>
+  `usageMetadata.[${names.join(', ')}][] | length(@) > \`0\` && sum(@)`
+
+const paths: FormatPaths = {
+  text: 'candidates[0].content.parts[?!thought].text',
+  reasoning: 'candidates[0].content.parts[?thought].text',
+  tool_calls: 'candidates[0].content.parts[].functionCall.{id: id, name: name, arguments: args || `{}`}',
+  images: 'candidates[0].content.parts[].inlineData.{base64: data, mime_type: mimeType}',
+  finish: 'candidates[0].finishReason || promptFeedback.blockReason',
+  model: 'modelVersion',
+  error: 'error',
+  usage: {
+    prompt_tokens: added('promptTokenCount', 'toolUsePromptTokenCount'),
+    completion_tokens: added('candidatesTokenCount', 'thoughtsTokenCount'),
+    total_tokens: 'usageMetadata.totalTokenCount',
+    cached_tokens: 'usageMetadata.cachedContentTokenCount',
+    reasoning_tokens: 'usageMetadata.thoughtsTokenCount',
+  },
+}
+
+const answer = (parts: SampleFields[] | null, finishReason: string | null, usageMetadata: SampleFields) => ({
+  candidates: [
+    {
+      content: { ...(parts === null ? {} : { parts }), role: 'model' },
+      ...(finishReason === null ? {} : { finishReason }),
+      index: 0,
+    },
+  ],
+  usageMetadata,
+  modelVersion: 'gemini-2.5-flash',
+  responseId: 'mAitaLmkHPPlz7IPvtfUqQ4',
+})
+const counts = {
+  promptTokenCount: 1200,
+  candidatesTokenCount: 40,
+  totalTokenCount: 1365,
+  cachedContentTokenCount: 1024,
+  promptTokensDetails: [{ modality: 'TEXT', tokenCount: 1200 }],
+  thoughtsTokenCount: 125,
+}
+
+const parts =
+  "map(&(type == 'text' ? {text: text} : base64 ? {inlineData: {mimeType: mime_type, data: base64}} : " +
+  '{fileData: {fileUri: url}}), parts)'
+/** Gemini 3 needs the signature of its thoughts; this value marks calls without one. */
+const calls =
+  "map(&{functionCall: {name: name, args: from_json(arguments)}, thoughtSignature: 'skip_thought_signature_validator'}, " +
+  'tool_calls || `[]`)'
+const result = '[{functionResponse: {name: name || tool_call_id, response: {result: content}}}]'
+
+/** Roles must alternate, and the results of one turn are one message. */
+const contents =
+  "{{join_neighbours(messages[?role != 'system'].{role: role == 'assistant' ? 'model' : 'user', " +
+  `parts: role == 'tool' ? ${result} : [${parts}, ${calls}][]} | [?parts], 'role', 'parts')}}`
+
+const choice =
+  "tool_choice == 'required' ? {mode: 'ANY'} : tool_choice == 'none' ? {mode: 'NONE'} : tool_choice.function.name ? " +
+  "{mode: 'ANY', allowedFunctionNames: [tool_choice.function.name]} : {mode: 'AUTO'}"
+
+/** Under https://generativelanguage.googleapis.com/v1beta. Source: Google's API reference, "Generating content" and "Thought signatures". */
+export const geminiGenerateContentRequest = createPostTemplate(
+  '/models/{{model}}:generateContent',
+  {
+    systemInstruction: '{{system ? {parts: [{text: system}]} : `null`}}',
+    contents,
+    tools:
+      '{{tools ? [{functionDeclarations: ' +
+      'tools[].{name: name, description: description, parametersJsonSchema: parameters}}] : `null`}}',
+    toolConfig: `{{tools && tool_choice ? {functionCallingConfig: ${choice}} : \`null\`}}`,
+    generationConfig: {
+      responseMimeType: "{{schema ? 'application/json' : `null`}}",
+      responseJsonSchema: '{{schema}}',
+      thinkingConfig: '{{parameters.thinking_config}}',
+      temperature: '{{temperature}}',
+      topP: '{{top_p}}',
+      topK: '{{top_k}}',
+      maxOutputTokens: '{{max_tokens}}',
+      stopSequences: '{{stop ? to_array(stop) : `null`}}',
+      seed: '{{seed}}',
+    },
+  },
+  {
+    headers: { 'x-goog-api-key': '{{key}}' },
+    stream_path: '/models/{{model}}:streamGenerateContent?alt=sse',
+  },
+)
+
+/** Gemini's generateContent. */
+export const geminiGenerateContent: FormatInput = {
+  name: 'gemini-generate-content',
+  category: 'text',
+  request: geminiGenerateContentRequest,
+  paths,
+  stream: { format: 'sse', paths },
+  samples: [
+    {
+      raw: answer(
+        [
+          { text: 'A greeting is called for.', thought: true },
+          { text: 'Hello ', thoughtSignature: 'CtwBAVSoXO4' },
+          { text: 'there.' },
+        ],
+        'STOP',
+        counts,
+      ),
+      expected: {
+        text: 'Hello there.',
+        reasoning: 'A greeting is called for.',
+        finish: 'stop',
+        model: 'gemini-2.5-flash',
+        usage: toSampleUsage(1200, 165, { cached_tokens: 1024, reasoning_tokens: 125 }),
+      },
+    },
+    {
+      raw: answer(
+        [
+          { functionCall: { name: 'get_weather', args: { city: 'Paris' } } },
+          { functionCall: { name: 'get_time' } },
+        ],
+        'STOP',
+        { promptTokenCount: 90, candidatesTokenCount: 20, totalTokenCount: 110 },
+      ),
+      expected: {
+        text: '',
+        finish: 'tool_calls',
+        tool_calls: [
+          { name: 'get_weather', arguments: '{"city":"Paris"}' },
+          { name: 'get_time', arguments: '{}' },
+        ],
+        usage: { prompt_tokens: 90, completion_tokens: 20, reasoning_tokens: 0 },
+      },
+    },
+    {
+      raw: answer([{ inlineData: { mimeType: 'image/png', data: 'iVBORw0KGgo=' } }], 'STOP', counts),
+      expected: { images: [{ base64: 'iVBORw0KGgo=', mime_type: 'image/png' }] },
+    },
+    {
+      raw: answer(null, 'MAX_TOKENS', { promptTokenCount: 8, totalTokenCount: 72, thoughtsTokenCount: 64 }),
+      expected: { text: '', finish: 'length', usage: { completion_tokens: 64, reasoning_tokens: 64 } },
+    },
+    {
+      raw: {
+        promptFeedback: { blockReason: 'PROHIBITED_CONTENT' },
+        usageMetadata: { promptTokenCount: 8, totalTokenCount: 8 },
+        modelVersion: 'gemini-2.5-flash',
+      },
+      expected: { text: '', finish: 'content_filter', usage: { prompt_tokens: 8, completion_tokens: 0 } },
+    },
+    {
+      raw: toSseText([
+        answer([{ text: 'Think.', thought: true }], null, { promptTokenCount: 8, totalTokenCount: 72 }),
+        answer([{ text: 'One, ' }], null, {
+          promptTokenCount: 8,
+          candidatesTokenCount: 3,
+          totalTokenCount: 75,
+          thoughtsTokenCount: 64,
+        }),
+        answer([{ text: 'two.' }, { functionCall: { name: 'get_time', args: {} } }], 'STOP', {
+          promptTokenCount: 8,
+          candidatesTokenCount: 15,
+          totalTokenCount: 87,
+          thoughtsTokenCount: 64,
+        }),
+      ]),
+      expected: {
+        text: 'One, two.',
+        reasoning: 'Think.',
+        tool_calls: [{ name: 'get_time', arguments: '{}' }],
+        usage: { prompt_tokens: 8, completion_tokens: 79, total_tokens: 87, reasoning_tokens: 64 },
+      },
+    },
+    {
+      raw: { error: { code: 503, message: 'The model is overloaded.', status: 'UNAVAILABLE' } },
+      expected: { error: { code: 503, status: 'UNAVAILABLE' } },
+    },
+  ],
+}

@@ -1,0 +1,128 @@
+import type { FormatInput, FormatPaths } from '../../schemas/response-format.ts'
+import { createPostTemplate } from './post-template.ts'
+import { type SampleFields, toNdjsonText } from './sample-streams.ts'
+
+/** Source: Ollama's API reference, "Generate a chat message". Lines of a stream have the shape of whole responses. */
+
+const paths: FormatPaths = {
+  text: 'message.content',
+  reasoning: 'message.thinking',
+  tool_calls: 'message.tool_calls[].{id: id, name: function.name, arguments: function.arguments}',
+  finish: "done && (done_reason || 'stop')",
+  model: 'model',
+  error: 'error',
+  usage: { prompt_tokens: 'prompt_eval_count', completion_tokens: 'eval_count' },
+}
+
+const answer = (message: SampleFields, more: SampleFields) => ({
+  model: 'qwen3:8b',
+  created_at: '2025-07-11T09:00:00.123456Z',
+  message: { role: 'assistant', ...message },
+  done: false,
+  ...more,
+})
+const last = {
+  done: true,
+  done_reason: 'stop',
+  total_duration: 4883583458,
+  load_duration: 1334875,
+  prompt_eval_count: 26,
+  prompt_eval_duration: 342546000,
+  eval_count: 282,
+  eval_duration: 4535599000,
+}
+
+const messages =
+  "{{messages[].compact({role: role, content: content || '', " +
+  "images: parts[?type == 'image'] ? parts[?type == 'image'].base64 : `null`, " +
+  'tool_calls: tool_calls[].{function: {name: name, arguments: from_json(arguments)}}, ' +
+  "tool_name: role == 'tool' ? name : `null`})}}"
+
+/** Under http://localhost:11434. Source: Ollama's API reference, "Generate a chat message". */
+export const ollamaChatRequest = createPostTemplate('/api/chat', {
+  model: '{{model}}',
+  messages,
+  tools:
+    "{{tools[].{type: 'function', function: {name: name, description: description, parameters: parameters}}}}",
+  format: '{{schema}}',
+  think: '{{parameters.think}}',
+  options: {
+    temperature: '{{temperature}}',
+    top_p: '{{top_p}}',
+    top_k: '{{top_k}}',
+    num_predict: '{{max_tokens}}',
+    stop: '{{stop ? to_array(stop) : `null`}}',
+    seed: '{{seed}}',
+  },
+  stream: '{{stream}}',
+})
+
+/** Ollama's own chat protocol. */
+export const ollamaChat: FormatInput = {
+  name: 'ollama-chat',
+  category: 'text',
+  request: ollamaChatRequest,
+  paths,
+  stream: { format: 'ndjson', paths },
+  samples: [
+    {
+      raw: answer({ content: 'Hello! How are you?' }, last),
+      expected: {
+        text: 'Hello! How are you?',
+        finish: 'stop',
+        model: 'qwen3:8b',
+        usage: { prompt_tokens: 26, completion_tokens: 282, total_tokens: 308 },
+      },
+    },
+    {
+      raw: answer(
+        {
+          content: '',
+          thinking: 'The tool knows.',
+          tool_calls: [
+            { function: { name: 'get_weather', arguments: { city: 'Tokyo' } } },
+            { id: 'call_7', function: { index: 1, name: 'get_time', arguments: {} } },
+          ],
+        },
+        last,
+      ),
+      expected: {
+        text: '',
+        reasoning: 'The tool knows.',
+        finish: 'tool_calls',
+        tool_calls: [
+          { name: 'get_weather', arguments: '{"city":"Tokyo"}' },
+          { id: 'call_7', name: 'get_time', arguments: '{}' },
+        ],
+      },
+    },
+    {
+      raw: toNdjsonText([
+        answer({ content: '', thinking: 'Sky.' }, {}),
+        answer({ content: 'Ray' }, {}),
+        answer({ content: 'leigh.' }, {}),
+        answer({ content: '', tool_calls: [{ function: { name: 'note', arguments: { a: 1 } } }] }, {}),
+        answer({ content: '', tool_calls: [{ function: { name: 'note', arguments: { a: 2 } } }] }, {}),
+        answer({ content: '' }, { ...last, done_reason: 'length' }),
+      ]),
+      expected: {
+        text: 'Rayleigh.',
+        reasoning: 'Sky.',
+        tool_calls: [
+          { name: 'note', arguments: '{"a":1}' },
+          { name: 'note', arguments: '{"a":2}' },
+        ],
+        finish: 'length',
+        usage: { prompt_tokens: 26, completion_tokens: 282 },
+      },
+    },
+    { raw: { error: 'model "qwen3:8b" not found' }, expected: { error: 'model "qwen3:8b" not found' } },
+    {
+      raw: toNdjsonText([
+        answer({ content: 'Ray' }, {}),
+        { error: 'an error was encountered while running the model' },
+      ]),
+      expected: { error: 'an error was encountered while running the model' },
+    },
+  ],
+}

@@ -1,0 +1,213 @@
+import type { FormatInput, FormatPaths } from '../../schemas/response-format.ts'
+import { createPostTemplate } from './post-template.ts'
+import { type SampleFields, toSampleCall, toSampleUsage, toSseText } from './sample-streams.ts'
+
+/** Parts of request templates that OpenAI's chat protocol shares with vendors that follow it. */
+
+const imageParts =
+  "map(&(type == 'text' ? {type: 'text', text: text} : " +
+  "{type: 'image_url', image_url: compact({url: url, detail: detail})}), parts)"
+
+const calls = "tool_calls[].{id: id, type: 'function', function: {name: name, arguments: arguments}}"
+
+/** The content is a list of parts when it has images, else a text. */
+export const chatMessagesTemplate =
+  `{{messages[].compact({role: role, content: parts[?type == 'image'] ? ${imageParts} : content, ` +
+  `reasoning_content: reasoning, tool_calls: ${calls}, tool_call_id: tool_call_id})}}`
+
+/** For vendors that always need a text as content. `more`: further members of a message. */
+export const createTextMessagesTemplate = (more: string): string =>
+  `{{messages[].compact({role: role, content: content || '', ${more}, tool_calls: ${calls}, tool_call_id: tool_call_id})}}`
+
+/** The tools of a request. */
+export const chatToolsTemplate =
+  "{{tools[].{type: 'function', function: {name: name, description: description, parameters: parameters}}}}"
+
+/** For vendors that support JSON responses without a schema; the system message describes the schema. */
+export const jsonObjectTemplate = "{{json ? {type: 'json_object'} : response_format}}"
+
+/** For vendors that accept a JSON Schema of the response. */
+export const jsonSchemaTemplate =
+  "{{schema ? {type: 'json_schema', json_schema: {name: role, schema: schema, strict: is_strict(schema)}} : " +
+  'response_format}}'
+
+const usage: FormatPaths['usage'] = {
+  prompt_tokens: 'usage.prompt_tokens',
+  completion_tokens: 'usage.completion_tokens',
+  total_tokens: 'usage.total_tokens',
+  cached_tokens: 'usage.prompt_tokens_details.cached_tokens',
+  reasoning_tokens: 'usage.completion_tokens_details.reasoning_tokens',
+}
+
+/** Shared by vendors that add fields to this shape. */
+export const completionPaths = {
+  text: 'choices[0].message.refusal || choices[0].message.content',
+  reasoning: 'choices[0].message.reasoning_content || choices[0].message.reasoning',
+  tool_calls: 'choices[0].message.tool_calls[].{id: id, name: function.name, arguments: function.arguments}',
+  finish: 'choices[0].finish_reason',
+  model: 'model',
+  error: 'error',
+  usage,
+} satisfies FormatPaths
+/** The same paths over an event of a stream. */
+export const chunkPaths = {
+  ...completionPaths,
+  text: 'choices[0].delta.refusal || choices[0].delta.content',
+  reasoning: 'choices[0].delta.reasoning_content || choices[0].delta.reasoning',
+  tool_calls:
+    'choices[0].delta.tool_calls[].{index: index, id: id, name: function.name, arguments: function.arguments}',
+} satisfies FormatPaths
+
+const completion = (message: SampleFields, finish_reason: string, counts: SampleFields) => ({
+  id: 'chatcmpl-B9MBs8CjcvOU2jLn4n570S5qMJKcT',
+  object: 'chat.completion',
+  created: 1741569952,
+  model: 'gpt-4.1-2025-04-14',
+  choices: [{ index: 0, message: { role: 'assistant', ...message }, logprobs: null, finish_reason }],
+  usage: counts,
+  service_tier: 'default',
+  system_fingerprint: 'fp_51db84afab',
+})
+const chunk = (
+  delta: SampleFields | null,
+  finish_reason: string | null = null,
+  counts: SampleFields | null = null,
+) => ({
+  id: 'chatcmpl-B9MHDbslfkBeAs8l4bebGdFOJ6PeG',
+  object: 'chat.completion.chunk',
+  created: 1741570283,
+  model: 'gpt-4.1-2025-04-14',
+  choices: delta === null ? [] : [{ index: 0, delta, logprobs: null, finish_reason }],
+  usage: counts,
+})
+const counts = {
+  prompt_tokens: 1117,
+  completion_tokens: 46,
+  total_tokens: 1163,
+  prompt_tokens_details: { cached_tokens: 1024, audio_tokens: 0 },
+  completion_tokens_details: { reasoning_tokens: 20, audio_tokens: 0, accepted_prediction_tokens: 0 },
+}
+
+/** Under …/v1. Source: OpenAI's API reference, "Create chat completion". */
+export const openaiChatRequest = createPostTemplate('/chat/completions', {
+  model: '{{model}}',
+  messages: chatMessagesTemplate,
+  tools: chatToolsTemplate,
+  tool_choice: '{{tools && tool_choice}}',
+  parallel_tool_calls: '{{tools && parallel_tool_calls}}',
+  response_format: jsonSchemaTemplate,
+  temperature: '{{temperature}}',
+  top_p: '{{top_p}}',
+  max_tokens: '{{parameters.max_tokens}}',
+  max_completion_tokens: '{{parameters.max_completion_tokens}}',
+  stop: '{{stop}}',
+  seed: '{{seed}}',
+  presence_penalty: '{{presence_penalty}}',
+  frequency_penalty: '{{frequency_penalty}}',
+  reasoning_effort: '{{reasoning_effort}}',
+  user: '{{user}}',
+  stream: '{{stream}}',
+  stream_options: '{{stream ? {include_usage: stream} : `null`}}',
+})
+
+/** Chat completions as OpenAI and most others send them. Source: OpenAI's API reference, "Chat Completions". */
+export const openaiChat: FormatInput = {
+  name: 'openai-chat',
+  category: 'text',
+  request: openaiChatRequest,
+  paths: completionPaths,
+  stream: { format: 'sse', done: '[DONE]', paths: chunkPaths },
+  samples: [
+    {
+      raw: completion({ content: 'Hello! How can I help?', refusal: null, annotations: [] }, 'stop', counts),
+      expected: {
+        text: 'Hello! How can I help?',
+        tool_calls: [],
+        finish: 'stop',
+        model: 'gpt-4.1-2025-04-14',
+        usage: toSampleUsage(1117, 46, { cached_tokens: 1024, reasoning_tokens: 20 }),
+      },
+    },
+    {
+      raw: completion(
+        {
+          content: null,
+          refusal: null,
+          tool_calls: [
+            toSampleCall({ id: 'call_abc123', name: 'get_current_weather' }, '{"location": "Boston, MA"}'),
+          ],
+        },
+        'tool_calls',
+        { prompt_tokens: 82, completion_tokens: 17, total_tokens: 99 },
+      ),
+      expected: {
+        text: '',
+        tool_calls: [
+          { id: 'call_abc123', name: 'get_current_weather', arguments: { location: 'Boston, MA' } },
+        ],
+        finish: 'tool_calls',
+        usage: { prompt_tokens: 82, completion_tokens: 17, total_tokens: 99, cached_tokens: 0 },
+      },
+    },
+    {
+      raw: completion({ content: null, refusal: 'I can’t help with that.' }, 'stop', counts),
+      expected: { text: 'I can’t help with that.', finish: 'stop' },
+    },
+    {
+      raw: completion({ content: 'The first of a great many', refusal: null }, 'length', counts),
+      expected: { finish: 'length' },
+    },
+    {
+      raw: toSseText(
+        [
+          chunk({ role: 'assistant', content: '', refusal: null }),
+          chunk({ content: 'Hel' }),
+          chunk({ content: 'lo' }),
+          chunk({}, 'stop'),
+          chunk(null, null, counts),
+        ],
+        { done: '[DONE]' },
+      ),
+      expected: {
+        text: 'Hello',
+        finish: 'stop',
+        usage: { prompt_tokens: 1117, completion_tokens: 46, cached_tokens: 1024, reasoning_tokens: 20 },
+      },
+    },
+    {
+      raw: toSseText(
+        [
+          chunk({ role: 'assistant', content: null }),
+          chunk({ tool_calls: [toSampleCall({ index: 0, id: 'call_1', name: 'get_weather' }, '')] }),
+          chunk({ tool_calls: [toSampleCall({ index: 0 }, '{"city":')] }),
+          chunk({ tool_calls: [toSampleCall({ index: 0 }, '"Paris"}')] }),
+          chunk({
+            tool_calls: [toSampleCall({ index: 1, id: 'call_2', name: 'get_weather' }, '{"city":"Rome"}')],
+          }),
+          chunk({}, 'tool_calls'),
+        ],
+        { done: '[DONE]' },
+      ),
+      expected: {
+        text: '',
+        finish: 'tool_calls',
+        tool_calls: [
+          { id: 'call_1', name: 'get_weather', arguments: '{"city":"Paris"}' },
+          { id: 'call_2', name: 'get_weather', arguments: '{"city":"Rome"}' },
+        ],
+        usage: null,
+      },
+    },
+    {
+      raw: {
+        error: {
+          message: 'The server had an error while processing your request.',
+          type: 'server_error',
+          param: null,
+          code: null,
+        },
+      },
+      expected: { error: { type: 'server_error' } },
+    },
+  ],
+}

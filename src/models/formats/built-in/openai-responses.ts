@@ -1,0 +1,226 @@
+import type { FormatInput } from '../../schemas/response-format.ts'
+import { createPostTemplate } from './post-template.ts'
+import { type SampleFields, toSampleUsage, toSseText } from './sample-streams.ts'
+
+/** Source: OpenAI's API reference, "Responses" and "Streaming events". */
+
+const response = (output: SampleFields[], counts: SampleFields | null, more: SampleFields = {}) => ({
+  id: 'resp_67ccd2bed1ec8190b14f964abc0542670bb6a6b452d3795b',
+  object: 'response',
+  created_at: 1741476542,
+  status: 'completed',
+  error: null,
+  incomplete_details: null,
+  model: 'gpt-5-2025-08-07',
+  output,
+  parallel_tool_calls: true,
+  usage: counts,
+  ...more,
+})
+const counts = {
+  input_tokens: 2328,
+  input_tokens_details: { cached_tokens: 2048 },
+  output_tokens: 162,
+  output_tokens_details: { reasoning_tokens: 128 },
+  total_tokens: 2490,
+}
+const message = (text: string) => ({
+  type: 'message',
+  id: 'msg_67ccd2bf17f0819081ff3bb2cf6508e60bb6a6b452d3795b',
+  status: 'completed',
+  role: 'assistant',
+  content: [{ type: 'output_text', text, annotations: [] }],
+})
+const functionCall = (call_id: string, args: string) => ({
+  type: 'function_call',
+  id: 'fc_67ca09c6bedc8190a7abfec07b1a1332096610f474011cc0',
+  call_id,
+  name: 'get_current_weather',
+  arguments: args,
+  status: 'completed',
+})
+const event = (sequence_number: number, type: string, more: SampleFields) => ({
+  type: `response.${type}`,
+  sequence_number,
+  ...more,
+})
+const textEvent = (at: number, type: string, more: SampleFields) =>
+  event(at, `output_text.${type}`, { item_id: 'msg_1', output_index: 1, content_index: 0, ...more })
+const callEvent = (at: number, type: string, more: SampleFields) =>
+  event(at, `function_call_arguments.${type}`, { item_id: 'fc_1', output_index: 2, ...more })
+const underWay = response([], null, { status: 'in_progress' })
+
+const content =
+  "parts[?type == 'image'] ? map(&(type == 'text' ? {type: 'input_text', text: text} : " +
+  "{type: 'input_image', image_url: url, detail: detail || 'auto'}), parts) : content"
+const calls = "tool_calls[].{type: 'function_call', call_id: id, name: name, arguments: arguments} || `[]`"
+const result = "[{type: 'function_call_output', call_id: tool_call_id, output: content}]"
+
+/** A message is one item, and each of its calls is another item. */
+const items =
+  "{{messages[?role != 'system'].[role == 'tool' ? " +
+  `${result} : [parts ? [{role: role, content: ${content}}] : \`[]\`, ${calls}][]][] | []}}`
+
+const choice = "tool_choice.function.name ? {type: 'function', name: tool_choice.function.name} : tool_choice"
+
+/** Under …/v1. The vendor stores nothing. Source: OpenAI's API reference, "Create a model response". */
+export const openaiResponsesRequest = createPostTemplate('/responses', {
+  model: '{{model}}',
+  instructions: '{{system}}',
+  input: items,
+  tools:
+    "{{tools[].{type: 'function', name: name, description: description, parameters: parameters, strict: `false`}}}",
+  tool_choice: `{{tools && tool_choice ? (${choice}) : \`null\`}}`,
+  parallel_tool_calls: '{{tools && parallel_tool_calls}}',
+  text: "{{schema ? {format: {type: 'json_schema', name: role, schema: schema, strict: is_strict(schema)}} : `null`}}",
+  reasoning: '{{reasoning_effort ? {effort: reasoning_effort} : `null`}}',
+  temperature: '{{temperature}}',
+  top_p: '{{top_p}}',
+  max_output_tokens: '{{max_tokens}}',
+  store: false,
+  stream: '{{stream}}',
+})
+
+/** OpenAI's Responses. */
+export const openaiResponses: FormatInput = {
+  name: 'openai-responses',
+  category: 'text',
+  request: openaiResponsesRequest,
+  paths: {
+    text: "output[?type=='message'].content[].[text, refusal][]",
+    reasoning: "output[?type=='reasoning'].[summary, content][][].text",
+    tool_calls: "output[?type=='function_call'].{id: call_id, name: name, arguments: arguments}",
+    images: "output[?type=='image_generation_call'].result",
+    finish: 'incomplete_details.reason || status',
+    model: 'model',
+    error: 'error',
+    usage: {
+      prompt_tokens: 'usage.input_tokens',
+      completion_tokens: 'usage.output_tokens',
+      total_tokens: 'usage.total_tokens',
+      cached_tokens: 'usage.input_tokens_details.cached_tokens',
+      reasoning_tokens: 'usage.output_tokens_details.reasoning_tokens',
+    },
+  },
+  stream: {
+    format: 'sse',
+    paths: {
+      text: "(type=='response.output_text.delta' || type=='response.refusal.delta') && delta",
+      reasoning:
+        "(type=='response.reasoning_summary_text.delta' || type=='response.reasoning_text.delta') && delta",
+      tool_calls:
+        "type=='response.output_item.added' && item.type=='function_call' && " +
+        '{index: output_index, id: item.call_id, name: item.name} || ' +
+        "type=='response.function_call_arguments.delta' && {index: output_index, arguments: delta}",
+      finish: 'response.incomplete_details.reason || response.status',
+      model: 'response.model',
+      error: "response.error || error || type=='error' && {message: message, code: code}",
+      usage: {
+        prompt_tokens: 'response.usage.input_tokens',
+        completion_tokens: 'response.usage.output_tokens',
+        total_tokens: 'response.usage.total_tokens',
+        cached_tokens: 'response.usage.input_tokens_details.cached_tokens',
+        reasoning_tokens: 'response.usage.output_tokens_details.reasoning_tokens',
+      },
+    },
+  },
+  samples: [
+    {
+      raw: response(
+        [
+          {
+            id: 'rs_6876cf02e0bc8192b74af0fb64b715ff06fa2fcced15a5ac',
+            type: 'reasoning',
+            summary: [{ type: 'summary_text', text: 'A simple greeting.' }],
+          },
+          message('Hello there.'),
+        ],
+        counts,
+      ),
+      expected: {
+        text: 'Hello there.',
+        reasoning: 'A simple greeting.',
+        finish: 'stop',
+        model: 'gpt-5-2025-08-07',
+        usage: toSampleUsage(2328, 162, { cached_tokens: 2048, reasoning_tokens: 128 }),
+      },
+    },
+    {
+      raw: response(
+        [functionCall('call_a', '{"location":"Boston, MA"}'), functionCall('call_b', '{"location":"Rome"}')],
+        counts,
+      ),
+      expected: {
+        text: '',
+        finish: 'tool_calls',
+        tool_calls: [
+          { id: 'call_a', name: 'get_current_weather', arguments: '{"location":"Boston, MA"}' },
+          { id: 'call_b', name: 'get_current_weather', arguments: '{"location":"Rome"}' },
+        ],
+      },
+    },
+    {
+      raw: response([message('The first of')], counts, {
+        status: 'incomplete',
+        incomplete_details: { reason: 'max_output_tokens' },
+      }),
+      expected: { text: 'The first of', finish: 'length' },
+    },
+    {
+      raw: toSseText(
+        [
+          event(0, 'created', { response: underWay }),
+          event(1, 'in_progress', { response: underWay }),
+          event(2, 'reasoning_summary_text.delta', {
+            item_id: 'rs_1',
+            output_index: 0,
+            summary_index: 0,
+            delta: 'Greet.',
+          }),
+          textEvent(3, 'delta', { delta: 'Hi ' }),
+          textEvent(4, 'delta', { delta: 'there!' }),
+          textEvent(5, 'done', { text: 'Hi there!' }),
+          event(6, 'output_item.added', {
+            output_index: 2,
+            item: { ...functionCall('call_1', ''), status: 'in_progress' },
+          }),
+          callEvent(7, 'delta', { delta: '{"location":' }),
+          callEvent(8, 'delta', { delta: '"Paris"}' }),
+          callEvent(9, 'done', { arguments: '{"location":"Paris"}' }),
+          event(10, 'completed', { response: response([], counts) }),
+        ],
+        { named: true },
+      ),
+      expected: {
+        text: 'Hi there!',
+        reasoning: 'Greet.',
+        finish: 'tool_calls',
+        tool_calls: [{ id: 'call_1', name: 'get_current_weather', arguments: '{"location":"Paris"}' }],
+        usage: { prompt_tokens: 2328, completion_tokens: 162, cached_tokens: 2048, reasoning_tokens: 128 },
+      },
+    },
+    {
+      raw: response([], null, {
+        status: 'failed',
+        error: { code: 'server_error', message: 'The model failed to generate a response.' },
+      }),
+      expected: { error: { code: 'server_error' } },
+    },
+    {
+      raw: toSseText(
+        [
+          event(0, 'created', { response: underWay }),
+          {
+            type: 'error',
+            sequence_number: 1,
+            code: 'rate_limit_exceeded',
+            message: 'Slow down',
+            param: null,
+          },
+        ],
+        { named: true },
+      ),
+      expected: { error: { code: 'rate_limit_exceeded', message: 'Slow down' } },
+    },
+  ],
+}

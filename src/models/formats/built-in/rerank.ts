@@ -1,0 +1,72 @@
+import type { FormatInput } from '../../schemas/response-format.ts'
+import { createPostTemplate } from './post-template.ts'
+
+/** Under https://api.cohere.com/v2, https://api.jina.ai/v1 and others. Source: their API references, "Rerank". */
+export const rerankRequest = createPostTemplate('/rerank', {
+  model: '{{model}}',
+  query: '{{query}}',
+  documents: '{{input}}',
+  top_n: '{{top_n}}',
+})
+
+/** As Cohere, Jina and Voyage (`data` in place of `results`) rank. Source: their API references, "Rerank". */
+export const rerank: FormatInput = {
+  name: 'rerank',
+  category: 'rerank',
+  request: rerankRequest,
+  paths: {
+    ranking: '(results || data)[].{index: index, score: relevance_score || score}',
+    model: 'model',
+    error: '!results && !data && (error || detail || message)',
+    usage: {
+      prompt_tokens: 'usage.prompt_tokens || usage.total_tokens || meta.tokens.input_tokens',
+      total_tokens: 'usage.total_tokens',
+    },
+  },
+  samples: [
+    {
+      raw: {
+        results: [
+          { index: 3, relevance_score: 0.999071 },
+          { index: 4, relevance_score: 0.7867867 },
+          { index: 0, relevance_score: 0.32713068 },
+        ],
+        id: '07734bd2-2473-4f07-94e1-0d9f0e6843cf',
+        meta: { api_version: { version: '2' }, billed_units: { search_units: 1 } },
+      },
+      expected: {
+        ranking: [
+          { index: 3, score: 0.999071 },
+          { index: 4, score: 0.7867867 },
+          { index: 0, score: 0.32713068 },
+        ],
+        usage: null,
+      },
+    },
+    {
+      raw: {
+        model: 'jina-reranker-v2-base-multilingual',
+        usage: { total_tokens: 815, prompt_tokens: 815 },
+        results: [{ index: 0, document: { text: 'Organic skincare' }, relevance_score: 0 }],
+      },
+      expected: {
+        ranking: [{ index: 0, score: 0 }],
+        model: 'jina-reranker-v2-base-multilingual',
+        usage: { prompt_tokens: 815, completion_tokens: 0, total_tokens: 815 },
+      },
+    },
+    {
+      raw: {
+        object: 'list',
+        data: [{ relevance_score: 0.4375, index: 1 }],
+        model: 'rerank-2.5',
+        usage: { total_tokens: 26 },
+      },
+      expected: { ranking: [{ index: 1, score: 0.4375 }], usage: { prompt_tokens: 26 } },
+    },
+    {
+      raw: { detail: 'Payload size exceeds 4MB.' },
+      expected: { error: 'Payload size exceeds 4MB.' },
+    },
+  ],
+}

@@ -1,0 +1,119 @@
+import type { FormatInput } from '../../schemas/response-format.ts'
+import {
+  chatMessagesTemplate,
+  chatToolsTemplate,
+  chunkPaths,
+  completionPaths,
+  jsonObjectTemplate,
+} from './openai-chat.ts'
+import { createPostTemplate } from './post-template.ts'
+import { type SampleFields, toSampleCall, toSseText } from './sample-streams.ts'
+
+/** OpenAI's shape with `reasoning_content`, and its own finish reasons. Source: Zhipu's API reference, GLM. */
+
+const completion = (message: SampleFields, finish_reason: string) => ({
+  id: '20250528163417f9a4f5e4e0c94b3b',
+  request_id: '20250528163417f9a4f5e4e0c94b3b',
+  created: 1748421257,
+  model: 'glm-4.5',
+  choices: [{ index: 0, finish_reason, message: { role: 'assistant', ...message } }],
+  usage: counts,
+})
+const counts = {
+  prompt_tokens: 170,
+  completion_tokens: 96,
+  total_tokens: 266,
+  prompt_tokens_details: { cached_tokens: 128 },
+}
+const chunk = (delta: SampleFields, more: SampleFields = {}) => ({
+  id: '20250528163417f9a4f5e4e0c94b3b',
+  created: 1748421257,
+  model: 'glm-4.5',
+  choices: [{ index: 0, delta: { role: 'assistant', ...delta }, ...more }],
+})
+
+/** Under https://open.bigmodel.cn/api/paas/v4; it knows no choice of tools but auto. Source: Zhipu's API reference, "chat completions". */
+export const zhipuChatRequest = createPostTemplate('/chat/completions', {
+  model: '{{model}}',
+  messages: chatMessagesTemplate,
+  tools: chatToolsTemplate,
+  tool_choice: "{{tools && tool_choice ? 'auto' : `null`}}",
+  response_format: jsonObjectTemplate,
+  thinking: '{{parameters.thinking}}',
+  temperature: '{{temperature}}',
+  top_p: '{{top_p}}',
+  max_tokens: '{{max_tokens}}',
+  stop: '{{stop ? to_array(stop) : `null`}}',
+  user_id: '{{user}}',
+  stream: '{{stream}}',
+})
+
+/** Zhipu's chat completions. */
+export const zhipuChat: FormatInput = {
+  name: 'zhipu-chat',
+  category: 'text',
+  request: zhipuChatRequest,
+  paths: completionPaths,
+  stream: { format: 'sse', done: '[DONE]', paths: chunkPaths },
+  samples: [
+    {
+      raw: completion({ content: 'Hello!', reasoning_content: 'A greeting.' }, 'stop'),
+      expected: {
+        text: 'Hello!',
+        reasoning: 'A greeting.',
+        finish: 'stop',
+        usage: { prompt_tokens: 170, completion_tokens: 96, total_tokens: 266, cached_tokens: 128 },
+      },
+    },
+    {
+      raw: completion(
+        {
+          tool_calls: [
+            toSampleCall(
+              { index: 0, id: 'call_8231168139794583938', name: 'query_train_info' },
+              '{"departure": "Beijing"}',
+            ),
+          ],
+        },
+        'tool_calls',
+      ),
+      expected: {
+        finish: 'tool_calls',
+        tool_calls: [
+          {
+            id: 'call_8231168139794583938',
+            name: 'query_train_info',
+            arguments: { departure: 'Beijing' },
+          },
+        ],
+      },
+    },
+    { raw: completion({ content: '' }, 'sensitive'), expected: { finish: 'content_filter' } },
+    {
+      raw: toSseText(
+        [
+          chunk({ reasoning_content: 'A greet' }),
+          chunk({ reasoning_content: 'ing.' }),
+          chunk({ content: 'Hel' }),
+          chunk({ content: 'lo!' }),
+          { ...chunk({ content: '' }, { finish_reason: 'stop' }), usage: counts },
+        ],
+        { done: '[DONE]' },
+      ),
+      expected: {
+        text: 'Hello!',
+        reasoning: 'A greeting.',
+        finish: 'stop',
+        usage: { prompt_tokens: 170, completion_tokens: 96, cached_tokens: 128 },
+      },
+    },
+    {
+      raw: { error: { code: '1305', message: 'The API has triggered rate limiting.' } },
+      expected: { error: { code: '1305' } },
+    },
+    {
+      raw: completion({ content: 'The' }, 'network_error'),
+      expected: { error: { code: 'network_error' } },
+    },
+  ],
+}

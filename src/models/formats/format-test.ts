@@ -1,0 +1,73 @@
+import { createParser } from 'eventsource-parser'
+import type { CanonicalResult } from '../ports/model-ports.ts'
+import { UnreadableResponseError, VendorReportedError } from '../ports/unreadable-response.ts'
+import type { FormatInput, StreamFormat } from '../schemas/response-format.ts'
+import { compileFormat, type ReadableFormat } from './format-compiler.ts'
+
+/** The data of each event, as text. The last one counts even when it is not terminated. */
+export const splitFrames = (text: string, format: StreamFormat['format']): string[] => {
+  if (format === 'ndjson') return text.split('\n').filter((line) => line.trim() !== '')
+  const frames: string[] = []
+  const parser = createParser({ onEvent: ({ data }) => void frames.push(data) })
+  parser.feed(`${text.replace(/^\uFEFF/, '').trimStart()}\n\n`)
+  return frames.filter((frame) => frame.trim() !== '')
+}
+
+/** The events in the text of a stream, up to the one that ends it. Throws UnreadableResponseError when one is not JSON. */
+export const parseEvents = (
+  text: string,
+  { format, done }: Pick<StreamFormat, 'format' | 'done'>,
+): unknown[] => {
+  const frames = splitFrames(text, format)
+  const end = done === undefined ? -1 : frames.findIndex((frame) => frame.trim() === done)
+  return (end === -1 ? frames : frames.slice(0, end)).map((frame, at) => {
+    try {
+      return JSON.parse(frame) as unknown
+    } catch {
+      throw new UnreadableResponseError(
+        `/${at}`,
+        `event ${at} of the stream is not JSON: ${frame.slice(0, 100)}`,
+      )
+    }
+  })
+}
+
+/** What a format reads in a response. `error`: the error that the vendor reports in the response. */
+export type FormatTestResult =
+  | { ok: true; parsed: CanonicalResult }
+  | { ok: false; parsed: null; place: string; detail: string; error?: unknown }
+
+const readResponse = (format: ReadableFormat, raw: unknown): CanonicalResult => {
+  const reader = compileFormat(format)
+  if (typeof raw !== 'string') return reader.read(raw)
+  const stream = reader.stream([])
+  if (stream === null || format.stream == null) {
+    throw new UnreadableResponseError(
+      'stream',
+      'this is the text of a stream, and the format does not say how to read one',
+    )
+  }
+  for (const event of parseEvents(raw, format.stream)) stream.take(event)
+  if (format.stream.paths.finish !== undefined && !stream.finished()) {
+    throw new UnreadableResponseError(
+      'finish',
+      'the stream ended before the vendor reported that its response was finished',
+    )
+  }
+  return stream.end()
+}
+
+/** `raw` is a whole response as JSON, or the text of a stream. Throws only when the format itself is invalid. */
+export const testFormat = (
+  format: Pick<FormatInput, keyof ReadableFormat>,
+  raw: unknown,
+): FormatTestResult => {
+  try {
+    return { ok: true, parsed: readResponse(format, raw) }
+  } catch (error) {
+    if (!(error instanceof UnreadableResponseError)) throw error
+    const { place, message } = error
+    const failed = { ok: false, parsed: null, place, detail: message } as const
+    return error instanceof VendorReportedError ? { ...failed, error: error.error } : failed
+  }
+}

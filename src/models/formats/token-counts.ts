@@ -1,0 +1,57 @@
+import type { MeteredUsage } from '../ports/model-ports.ts'
+
+/** Token counts of a vendor; null where it did not report one. */
+export type TokenCounts = { [Name in keyof MeteredUsage]: number | null }
+
+/** The names of the counts, in the order of reports. */
+export const tokenCountNames = [
+  'prompt_tokens',
+  'completion_tokens',
+  'total_tokens',
+  'cached_tokens',
+  'reasoning_tokens',
+] as const satisfies readonly (keyof MeteredUsage)[]
+
+/** The vendor reported no counts. */
+export const noTokenCounts: TokenCounts = {
+  prompt_tokens: null,
+  completion_tokens: null,
+  total_tokens: null,
+  cached_tokens: null,
+  reasoning_tokens: null,
+}
+
+/** A whole number of tokens; null for any other value, which vendors send when they miscount. */
+export const readTokenCount = (value: unknown): number | null => {
+  if (typeof value !== 'number' || !(value >= 0)) return null
+  const count = Math.round(value)
+  return Number.isSafeInteger(count) ? count : null
+}
+
+/** The latest count of each kind. A new count of a part drops an earlier total. */
+export const mergeTokenCounts = (before: TokenCounts, after: TokenCounts): TokenCounts => {
+  if (after === noTokenCounts) return before
+  const partsChange = after.prompt_tokens !== null || after.completion_tokens !== null
+  return {
+    prompt_tokens: after.prompt_tokens ?? before.prompt_tokens,
+    completion_tokens: after.completion_tokens ?? before.completion_tokens,
+    total_tokens: after.total_tokens ?? (partsChange ? null : before.total_tokens),
+    cached_tokens: after.cached_tokens ?? before.cached_tokens,
+    reasoning_tokens: after.reasoning_tokens ?? before.reasoning_tokens,
+  }
+}
+
+/** Derives missing counts from the reported ones; null when none was reported. */
+export const toMeteredUsage = (counts: TokenCounts): MeteredUsage | null => {
+  const { prompt_tokens, completion_tokens, total_tokens: total } = counts
+  if (prompt_tokens === null && completion_tokens === null && total === null) return null
+  const prompt = prompt_tokens ?? Math.max(0, (total ?? 0) - (completion_tokens ?? 0))
+  const completion = completion_tokens ?? Math.max(0, (total ?? 0) - prompt)
+  return {
+    prompt_tokens: prompt,
+    completion_tokens: completion,
+    total_tokens: total === null || total === 0 ? prompt + completion : total,
+    cached_tokens: Math.min(counts.cached_tokens ?? 0, prompt),
+    reasoning_tokens: Math.min(counts.reasoning_tokens ?? 0, completion),
+  }
+}

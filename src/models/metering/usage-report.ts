@@ -1,0 +1,119 @@
+import { z } from 'zod'
+import { parseCursor, writeCursor } from '../../infra/database/pagination.ts'
+import type { Sql } from '../../state/ports/sql.ts'
+import type { Page } from '../../state/run-view.ts'
+import type { MeteredUsage } from '../ports/model-ports.ts'
+import {
+  adminProbeBusinessId,
+  readDimensions,
+  type UsageDimension,
+  type UsageGroup,
+  type UsageReports,
+} from '../schemas/usage-report.ts'
+import { toMoney } from './cost.ts'
+import { noCurrency } from './ledger-rows.ts'
+
+const dayMs = 86_400_000
+const isDay = (moment: string): boolean => moment.length === 10
+
+/** The start of a span from this UTC day or this time on. */
+export const toSpanStart = (moment: string): string => new Date(moment).toISOString()
+
+/** The end of a span up to this UTC day or this time: the first moment after it. */
+export const toSpanEnd = (moment: string): string =>
+  new Date(Date.parse(moment) + (isDay(moment) ? dayMs : 0)).toISOString()
+
+/** The key of a group, in the order of pages: '' where it is not grouped by the dimension, or has no value. */
+type GroupKey = [
+  day: string,
+  business: string,
+  user: string,
+  vendor: string,
+  key: string,
+  model: string,
+  currency: string,
+]
+
+type Sums = MeteredUsage & Pick<UsageGroup, 'requests' | 'estimated_requests'>
+type Names = { vendor: string | null; key: string | null; model: string; last_name: string }
+type Row = Sums & Names & { place: GroupKey; cost_micro: string }
+
+// users of two businesses are different users, so a group by user is also one by business
+const statement = `
+  WITH dimensions AS (SELECT string_to_array($1, ',') AS names), entries AS (
+    SELECT l.*, ARRAY[
+      CASE WHEN 'day' = ANY (names) THEN to_char(l.at AT TIME ZONE 'UTC', 'YYYY-MM-DD') ELSE '' END,
+      CASE WHEN names && '{business,user}' THEN l.tenant ELSE '' END,
+      CASE WHEN 'user' = ANY (names) THEN coalesce(l.user_id, '') ELSE '' END,
+      CASE WHEN 'vendor' = ANY (names) THEN l.vendor_id ELSE '' END,
+      CASE WHEN 'key' = ANY (names) THEN coalesce(l.key_id, '') ELSE '' END,
+      CASE WHEN 'model' = ANY (names) THEN l.model_id ELSE '' END,
+      l.currency] COLLATE "C" AS place
+    FROM usage_ledger l, dimensions
+    WHERE ($2::timestamptz IS NULL OR l.at >= $2::timestamptz) AND ($3::timestamptz IS NULL OR l.at < $3::timestamptz)
+      AND ($4::text IS NULL OR l.tenant = $4) AND ($5::text IS NULL OR l.user_id = $5)
+      AND ($6::text IS NULL OR l.vendor_id = $6) AND ($7::text IS NULL OR l.key_id = $7)
+      AND ($8::text IS NULL OR l.model_id = $8) AND ($9::text IS NULL OR l.run_id = $9)
+  ), groups AS (
+    SELECT place, count(*)::int8 AS requests, (count(*) FILTER (WHERE estimated))::int8 AS estimated_requests,
+      sum(prompt_tokens)::int8 AS prompt_tokens, sum(completion_tokens)::int8 AS completion_tokens,
+      sum(total_tokens)::int8 AS total_tokens, sum(cached_tokens)::int8 AS cached_tokens,
+      sum(reasoning_tokens)::int8 AS reasoning_tokens, sum(cost_micro)::text AS cost_micro, max(model_name) AS last_name
+    FROM entries
+    WHERE $10::json IS NULL OR place > ARRAY(SELECT json_array_elements_text($10::json)) COLLATE "C"
+    GROUP BY place ORDER BY place LIMIT $11
+  )
+  SELECT g.*, to_json(g.place) AS place, v.name AS vendor, k.label AS key, coalesce(m.name, g.last_name) AS model
+  FROM groups g LEFT JOIN vendors v ON v.vendor_id = g.place[4] LEFT JOIN vendor_keys k ON k.key_id = g.place[5]
+    LEFT JOIN models m ON m.model_id = g.place[6]
+  ORDER BY g.place`
+
+/** $4 to $9 of the statement. */
+const filterNames = ['business_id', 'user_id', 'vendor_id', 'key_id', 'model_id', 'run_id'] as const
+
+const cursorSchema = z.strictObject({ by: z.string(), after: z.array(z.string()).length(7) })
+
+/** Sums of the ledger, a page of groups at a time. */
+export const createUsageReport =
+  (database: Sql): UsageReports['report'] =>
+  async (filter): Promise<Page<UsageGroup>> => {
+    const dimensions = readDimensions(filter.group_by)
+    const by = dimensions.toSorted().join(',')
+    // a cursor is valid for the same groups only
+    const after = parseCursor(
+      cursorSchema.refine((cursor) => cursor.by === by),
+      filter.cursor,
+    )
+    const { rows } = await database.query<Row>(statement, [
+      by,
+      filter.from === undefined ? null : toSpanStart(filter.from),
+      filter.to === undefined ? null : toSpanEnd(filter.to),
+      ...filterNames.map((name) => filter[name] ?? null),
+      after && JSON.stringify(after.after),
+      filter.limit + 1,
+    ])
+    const page = rows.slice(0, filter.limit)
+    const last = page.at(-1)
+    return {
+      data: page.map((row) => toUsageGroup(row, new Set(dimensions))),
+      next_cursor: rows.length > page.length && last ? writeCursor({ by, after: last.place }) : null,
+    }
+  }
+
+const toUsageGroup = (row: Row, by: ReadonlySet<UsageDimension>): UsageGroup => {
+  const { place, cost_micro, vendor, key: label, model, last_name: _, ...sums } = row
+  const [day, business_id, user, vendor_id, key, model_id, currency] = place
+  return {
+    ...(by.has('day') && { day }),
+    ...((by.has('business') || by.has('user')) && {
+      business_id: business_id === adminProbeBusinessId ? null : business_id,
+    }),
+    ...(by.has('user') && { user_id: user || null }),
+    ...(by.has('vendor') && { vendor_id, vendor }),
+    ...(by.has('key') && { key_id: key || null, key: label }),
+    ...(by.has('model') && { model_id, model }),
+    ...sums,
+    cost: toMoney(BigInt(cost_micro)),
+    currency: currency === noCurrency ? null : currency,
+  }
+}

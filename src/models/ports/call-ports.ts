@@ -1,0 +1,84 @@
+import type { Models } from '../../state/ports/models.ts'
+import type {
+  CanonicalRequest,
+  CanonicalResult,
+  KeyEntry,
+  MeteredUsage,
+  ModelCaller,
+  ModelEntry,
+  ResultDelta,
+} from './model-ports.ts'
+
+/** The state of a key or endpoint that is not healthy. `due`: one call may probe it now, the first that claims it. */
+export type HealthStatus = {
+  state: 'cooling' | 'probing' | 'disabled'
+  until: string | null
+  due: boolean
+}
+
+/** Health as this process knows it, from memory. Null: healthy. */
+export type HealthLookup = { stateOf(subject: 'key' | 'endpoint', id: string): HealthStatus | null }
+
+/** A model and key that a call may use. `probes` names what is not healthy but due: it must be claimed before use. */
+export type Candidate = {
+  model: ModelEntry
+  key: KeyEntry | null
+  probes: { key: boolean; endpoint: boolean }
+}
+
+/**
+ * A candidate that a call skipped. `key_label` null: the whole model. `reason` is for admins; `publicReason` replaces it
+ * for a business, where `reason` names more than aliases and reasons.
+ */
+export type SkippedCandidate = {
+  model: string
+  key_label: string | null
+  reason: string
+  publicReason?: string
+}
+
+/** The model to call: an alias, else the route of the role, else that of the category. */
+export type ModelSelector = {
+  role: string
+  model?: string
+  category?: string
+  /** The request has images: only models with vision are chosen. */
+  images?: boolean
+  /** Sent text cannot be withdrawn: no new attempt after the first delta, and no wait for keys that cool. */
+  oneShot?: boolean
+}
+
+/** A provider request that failed, for admins and for the error of the call. */
+export type ModelAttempt = { model: string; key_label: string | null; code: string; message: string }
+
+/** The answer of a call. */
+export type ModelResponse = {
+  result: CanonicalResult
+  /** The alias that answered. */
+  model: string
+  /** Of all requests of this call, also failed ones. */
+  usage: MeteredUsage
+  attempts: readonly ModelAttempt[]
+}
+
+/** The call path: route -> key -> reservation -> request -> parse -> ledger. Nodes get it through `for`. */
+export type ModelGateway = {
+  /**
+   * `onDelta`'s `attempt` counts from 1; a new one discards the text of the one before. Throws MasonError:
+   * `no_model_available` (detail.candidates: the candidates and why each failed), the `model_*` code of the last attempt,
+   * or `not_found` for an unknown alias.
+   */
+  ask(
+    selector: ModelSelector,
+    ask: CanonicalRequest,
+    caller: ModelCaller,
+    onDelta: (delta: ResultDelta, attempt: number) => void,
+    signal: AbortSignal,
+  ): Promise<ModelResponse>
+  /** The port of the graph, on behalf of one caller. */
+  for(caller: ModelCaller): Models
+  /** The models that a caller can call, whatever their health: active, with a key for the caller. No caller: all active models. */
+  list(
+    caller?: ModelCaller,
+  ): readonly { name: string; vendor: string; category: string; capabilities: readonly string[] }[]
+}

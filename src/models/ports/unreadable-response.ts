@@ -1,0 +1,23 @@
+import type { MeteredUsage } from './model-ports.ts'
+
+/** Thrown by readers. `place`: the first difference, as a JSON pointer into the raw answer or the name of a path. */
+export class UnreadableResponseError extends Error {
+  readonly place: string
+  /** The vendor's usage, where it could be read. */
+  usage: MeteredUsage | null = null
+  constructor(place: string, message: string) {
+    super(message)
+    this.name = 'UnreadableResponseError'
+    this.place = place
+  }
+}
+
+/** An error that the vendor sent with a 2xx status: `error` is its text or object. */
+export class VendorReportedError extends UnreadableResponseError {
+  readonly error: unknown
+  constructor(place: string, message: string, error: unknown) {
+    super(place, message)
+    this.name = 'VendorReportedError'
+    this.error = error
+  }
+}

@@ -1,0 +1,170 @@
+import type { ToolCallChunk } from '../../chat/reply-chunks.ts'
+import type { MeteredUsage } from '../../ports/model-ports.ts'
+
+/** Thrown for a value outside the protocol. `place`: the JSON pointer of the first difference. */
+export class ProtocolError extends Error {
+  constructor(place: string, expected: string) {
+    super(`${place || '/'} is not ${expected}`)
+    this.name = 'ProtocolError'
+  }
+}
+
+/** An object with unknown fields. */
+export type JsonFields = { readonly [name: string]: unknown }
+
+/** Whether a value is an object and not a list. */
+const isJsonFields = (value: unknown): value is JsonFields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** Requires an object. Throws ProtocolError. */
+const readFields = (value: unknown, place: string): JsonFields => {
+  if (isJsonFields(value)) return value
+  throw new ProtocolError(place, 'an object')
+}
+
+/** Null also where it is missing. */
+const readOptionalFields = (value: unknown, place: string): JsonFields | null =>
+  value == null ? null : readFields(value, place)
+
+/** Empty also where it is missing. */
+const readList = (value: unknown, place: string): readonly unknown[] => {
+  if (value == null) return []
+  if (Array.isArray(value)) return value
+  throw new ProtocolError(place, 'a list')
+}
+
+/** A text, else null. */
+const readOptionalText = (value: unknown): string | null => (typeof value === 'string' ? value : null)
+
+/** A rounded count from 0 on; 0 where it is missing or invalid. */
+const readReplyCount = (value: unknown): number =>
+  typeof value === 'number' && Number.isFinite(value) && value >= 0 ? Math.round(value) : 0
+
+/** A whole number from 0 on, else null. */
+const readIndex = (value: unknown): number | null =>
+  typeof value === 'number' && Number.isInteger(value) && value >= 0 ? value : null
+
+/** The message of a chunk. */
+export type MessageChunk = { text: string; reasoning: string; toolCalls: readonly ToolCallChunk[] }
+
+/** One event of a streamed chat completion, or a whole completion. */
+export type ChatChunk = {
+  model: string | null
+  usage: MeteredUsage | null
+  /** Null: the chunk has only usage. */
+  choice: {
+    /** Null: the chunk has no part of the message. */
+    message: MessageChunk | null
+    /** The chunk has the whole message instead of a delta: the server ignored `stream: true`. */
+    isWhole: boolean
+    finish: string | null
+  } | null
+}
+
+/** The server's count of tokens; null: it sent none. */
+const readUsage = (value: unknown): MeteredUsage | null => {
+  if (!isJsonFields(value)) return null
+  const prompt = readReplyCount(value.prompt_tokens)
+  const completion = readReplyCount(value.completion_tokens)
+  const { prompt_tokens_details: ofPrompt, completion_tokens_details: ofCompletion } = value
+  // the second is DeepSeek's name
+  const cached = (isJsonFields(ofPrompt) ? ofPrompt.cached_tokens : null) ?? value.prompt_cache_hit_tokens
+  const reasoning = isJsonFields(ofCompletion) ? ofCompletion.reasoning_tokens : null
+  return {
+    prompt_tokens: prompt,
+    completion_tokens: completion,
+    total_tokens: readReplyCount(value.total_tokens) || prompt + completion,
+    cached_tokens: Math.min(readReplyCount(cached), prompt),
+    reasoning_tokens: Math.min(readReplyCount(reasoning), completion),
+  }
+}
+
+/** Text, or a list of parts as Mistral sends it; only its text parts count. */
+const readContent = (value: unknown): string => {
+  if (typeof value === 'string') return value
+  if (!Array.isArray(value)) return ''
+  return value
+    .map((part: unknown) => (isJsonFields(part) ? (readOptionalText(part.text) ?? '') : ''))
+    .join('')
+}
+
+const readArguments = (value: unknown, place: string): string => {
+  if (typeof value === 'string') return value
+  if (value == null) return ''
+  if (isJsonFields(value)) return JSON.stringify(value)
+  throw new ProtocolError(place, 'a text or an object')
+}
+
+const readToolCall = (value: unknown, place: string): ToolCallChunk => {
+  const call = readFields(value, place)
+  const fn = readOptionalFields(call.function, `${place}/function`)
+  return {
+    index: readIndex(call.index),
+    id: readOptionalText(call.id) ?? '',
+    name: readOptionalText(fn?.name) ?? '',
+    arguments: readArguments(fn?.arguments, `${place}/function/arguments`),
+  }
+}
+
+const readMessage = (message: JsonFields, place: string): MessageChunk => ({
+  text: readContent(message.content) + (readOptionalText(message.refusal) ?? ''),
+  // the second is the name OpenRouter and newer vLLM use
+  reasoning: readOptionalText(message.reasoning_content) ?? readOptionalText(message.reasoning) ?? '',
+  toolCalls: readList(message.tool_calls, `${place}/tool_calls`).map((call, at) =>
+    readToolCall(call, `${place}/tool_calls/${at}`),
+  ),
+})
+
+/** Reads an event of the stream, or a whole completion. Throws ProtocolError. */
+export const readChatChunk = (value: unknown): ChatChunk => {
+  const chunk = readFields(value, '')
+  const model = readOptionalText(chunk.model)
+  const usage = readUsage(chunk.usage)
+  const [first] = readList(chunk.choices, '/choices')
+  if (first === undefined) return { model, usage, choice: null }
+  const choice = readFields(first, '/choices/0')
+  const delta = readOptionalFields(choice.delta, '/choices/0/delta')
+  const whole = delta === null ? readOptionalFields(choice.message, '/choices/0/message') : null
+  const message = delta ?? whole
+  return {
+    model,
+    // the second is where Moonshot reports
+    usage: usage ?? readUsage(choice.usage),
+    choice: {
+      message:
+        message === null
+          ? null
+          : readMessage(message, whole === null ? '/choices/0/delta' : '/choices/0/message'),
+      isWhole: whole !== null,
+      finish: readOptionalText(choice.finish_reason),
+    },
+  }
+}
+
+/** Embeddings in the order of the texts. */
+export type EmbeddingsReply = {
+  embeddings: number[][]
+  model: string | null
+  usage: MeteredUsage | null
+}
+
+const readVector = (value: unknown, place: string): number[] => {
+  if (!Array.isArray(value) || value.length === 0) throw new ProtocolError(place, 'a list of numbers')
+  if (!value.every(Number.isFinite)) throw new ProtocolError(place, 'a list of numbers')
+  return value as number[]
+}
+
+/** Reads the answer to a request for embeddings, ordered by their indexes. Throws ProtocolError. */
+export const readEmbeddings = (value: unknown): EmbeddingsReply => {
+  const answer = readFields(value, '')
+  if (!Array.isArray(answer.data)) throw new ProtocolError('/data', 'a list')
+  const vectors = answer.data.map((one: unknown, at) => {
+    const { index, embedding } = readFields(one, `/data/${at}`)
+    return { index: readIndex(index) ?? 0, embedding: readVector(embedding, `/data/${at}/embedding`) }
+  })
+  return {
+    embeddings: vectors.toSorted((a, b) => a.index - b.index).map(({ embedding }) => embedding),
+    model: readOptionalText(answer.model),
+    usage: readUsage(answer.usage),
+  }
+}

@@ -1,0 +1,120 @@
+import { LRUCache } from 'lru-cache'
+import type { Egress } from '../../../infra/egress/egress-port.ts'
+import type { Clock } from '../../../state/ports/clock.ts'
+import type { Log } from '../../../state/ports/log.ts'
+import {
+  isFormatRefusal,
+  lowerSchemaMode,
+  type SchemaMode,
+  toChatRequestBody,
+} from '../../chat/chat-request.ts'
+import {
+  type ModelEntry,
+  type Provider,
+  type ProviderOutcome,
+  type ProviderRequest,
+  type ResponseReader,
+  toServerModelKey,
+} from '../../ports/model-ports.ts'
+import type { Transport } from '../../transport/http-exchange.ts'
+import { createUnsentOutcome } from '../../transport/provider-errors.ts'
+import { completeChat } from './chat-completion.ts'
+import { createEmbeddings } from './embeddings.ts'
+import type { ChatClient } from './langchain-clients.ts'
+
+/** What the provider is made of. */
+export type OpenAIProviderOptions = {
+  egress: Egress
+  /** The reader of a model with a response format; null: answers have the protocol's own shape. */
+  getReader(model: ModelEntry): ResponseReader | null
+  clock: Clock
+  log: Log
+  /** The largest answer, in bytes after decompression. */
+  maxBytes?: number
+}
+
+const defaultMaxBytes = 32 * 1024 * 1024
+/** How many servers, models and roles have a cached schema mode. */
+const maxModes = 10_000
+
+/** Loads LangChain at the first call and builds its client once. */
+const loadChat = async (): Promise<ChatClient> => {
+  const { ChatClient } = await import('./langchain-clients.ts')
+  return new ChatClient()
+}
+
+const toWrongCategoryOutcome = (category: string): ProviderOutcome =>
+  createUnsentOutcome(
+    'model_bad_request',
+    `cannot be asked: protocol "openai" serves chat and embeddings, not ${category}`,
+    'give the model an endpoint of protocol "http", and a response format with a request template',
+  )
+
+const nonChatCategories = new Set([
+  'text-to-image',
+  'image-edit',
+  'text-to-video',
+  'text-to-speech',
+  'speech-to-text',
+  'rerank',
+])
+
+/** Servers that speak OpenAI's protocol, through LangChain's clients: any endpoint, any key. */
+export const createOpenAIProvider = (options: OpenAIProviderOptions): Provider => {
+  const { egress, getReader, clock, log, maxBytes = defaultMaxBytes } = options
+  const transport: Transport = { egress, clock, maxBytes, maxEvent: maxBytes }
+  /** How a role of a model requests JSON from its server: the mode that was not refused. */
+  const modes = new LRUCache<string, SchemaMode>({ max: maxModes })
+  let chat: Promise<ChatClient> | undefined
+
+  /** A broken format may be in use, or stored by another version. */
+  const readerFor = (model: ModelEntry) => {
+    try {
+      return getReader(model)
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error)
+      return createUnsentOutcome(
+        'model_unreadable_answer',
+        `was not asked: the response format cannot be used: ${message}`,
+      )
+    }
+  }
+
+  /** Stores and returns the next mode after a refusal of `response_format`; undefined: there is none. */
+  const lowerMode = (outcome: ProviderOutcome, name: string, mode: SchemaMode): SchemaMode | undefined => {
+    if (outcome.ok || !isFormatRefusal(outcome.error)) return undefined
+    const lower = lowerSchemaMode(mode)
+    modes.delete(name)
+    if (lower === undefined) return undefined
+    modes.set(name, lower)
+    return lower
+  }
+
+  return {
+    prepare() {
+      chat ??= loadChat()
+      return Promise.all([chat, egress.prepare?.()])
+    },
+    async send(request: ProviderRequest, signal: AbortSignal): Promise<ProviderOutcome> {
+      signal.throwIfAborted()
+      const { model, ask } = request
+      const reader = readerFor(model)
+      if (reader !== null && 'ok' in reader) return reader
+      if (model.category === 'embedding') return createEmbeddings({ transport, reader }, request, signal)
+      if (nonChatCategories.has(model.category)) return toWrongCategoryOutcome(model.category)
+      chat ??= loadChat()
+      const client = await chat
+      const name = `${toServerModelKey(model)} ${ask.role}`
+      const mode = modes.get(name) ?? 'json_schema'
+      const call = { chat: client, transport, ask: toChatRequestBody(ask, mode), reader }
+      const outcome = await completeChat(call, request, signal)
+      const lower = ask.schema === null ? undefined : lowerMode(outcome, name, mode)
+      if (lower === undefined || outcome.ok) return outcome
+      log.info(
+        { role: ask.role, model: model.name, response_format: lower },
+        'the model server refuses response_format',
+      )
+      return { ...outcome, error: { ...outcome.error, retryNow: true } }
+    },
+  }
+}

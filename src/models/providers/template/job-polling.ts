@@ -1,0 +1,93 @@
+import type {
+  CanonicalResult,
+  ProviderOutcome,
+  ProviderRequest,
+  ResponseReader,
+} from '../../ports/model-ports.ts'
+import type { FormatView, PollFormat } from '../../schemas/response-format.ts'
+import { renderPath } from '../../templates/request-template.ts'
+import type { TemplateText } from '../../templates/template-text.ts'
+import {
+  joinUrl,
+  type ProviderHttpRequest,
+  runHttpExchange,
+  type Transport,
+} from '../../transport/http-exchange.ts'
+import {
+  createBadReplyError,
+  createTimeoutError,
+  type ProviderError,
+} from '../../transport/provider-errors.ts'
+import { toPollData } from './template-request.ts'
+import { openTemplateResponse } from './template-response.ts'
+
+/** How a response format polls a job, with its compiled path. */
+export type JobPoll = PollFormat & { text: TemplateText }
+
+/** Consecutive polls that may fail before the job is given up: it is paid for, so a short failure must not lose it. */
+const maxFailures = 5
+
+type Options = {
+  transport: Transport
+  request: ProviderRequest
+  /** The request that submitted the job; polls reuse its headers. */
+  submitted: ProviderHttpRequest
+  reader: ResponseReader
+  format: FormatView
+  poll: JobPoll
+}
+
+const toFailedOutcome = (result: CanonicalResult, status: string): ProviderOutcome => {
+  const error: ProviderError = { code: 'model_unavailable', what: `ended its job as ${status}`, retry: false }
+  return { ok: false, error, usage: result.usage }
+}
+
+/** Polls a job until it is done, failed, or out of time. Rejects only when the caller aborts, with the signal's reason. */
+export const pollJob = async (
+  first: CanonicalResult,
+  { transport, request, submitted, reader, format, poll }: Options,
+  signal: AbortSignal,
+): Promise<ProviderOutcome> => {
+  const { clock } = transport
+  const { model, usedIds, endsAtMs } = request
+  const { endpoint } = model
+  const { 'content-type': _, ...headers } = submitted.headers
+  const pollOnce = async (jobId: string): Promise<ProviderOutcome> => {
+    const path = renderPath(poll.text, toPollData(model, jobId), '/poll/path')
+    const pollRequest = { method: poll.method, url: joinUrl(endpoint.base_url, path), headers, body: null }
+    const { onDelta, onRaw } = request
+    const answer = openTemplateResponse({ reader, format, usedIds, onDelta, ...(onRaw && { onRaw }) })
+    const exchange = { request: pollRequest, endpoint, endsAtMs, done: null, take: answer.take }
+    return answer.outcome(await runHttpExchange(transport, { ...exchange, expects: 'whole' }, signal))
+  }
+
+  const jobId = first.job?.id ?? ''
+  let result = first
+  let failures = 0
+  let waitMs = poll.interval_ms
+  for (;;) {
+    const status = result.job?.status ?? null
+    if (status !== null && poll.failed.includes(status)) return toFailedOutcome(result, status)
+    if (status !== null && poll.done.includes(status)) return { ok: true, result }
+    if (jobId === '')
+      return { ok: false, error: createBadReplyError('named no job to ask for'), usage: result.usage }
+    const leftMs = endsAtMs - clock.monotonicMs()
+    if (waitMs >= leftMs) {
+      return { ok: false, error: createTimeoutError('total', endpoint.timeouts.totalMs), usage: result.usage }
+    }
+    await clock.sleep(waitMs, signal)
+    const outcome = await pollOnce(jobId)
+    waitMs = poll.interval_ms
+    if (outcome.ok) {
+      const usage = outcome.result.usage ?? result.usage
+      result = { ...outcome.result, usage }
+      failures = 0
+    } else {
+      failures += 1
+      if (!outcome.error.retry || failures === maxFailures) {
+        return { ...outcome, usage: outcome.usage ?? result.usage }
+      }
+      waitMs = Math.max(waitMs, outcome.error.retryAfterMs ?? 0)
+    }
+  }
+}

@@ -1,0 +1,32 @@
+import { MasonError } from '../../state/errors.ts'
+import type { CategoryChange, CategoryInput, CategoryView } from '../schemas/catalog.ts'
+import { createResourceStore, type ResourceRow, type ResourceStoreContext } from './resource-store.ts'
+
+type Row = ResourceRow & { name: string; description: string; built_in: boolean }
+
+/** Categories of models: the built-in ones and those of admins. */
+export const createCategories = (context: ResourceStoreContext) =>
+  createResourceStore<Row, CategoryInput, CategoryChange, CategoryView>(context, {
+    name: 'category',
+    prefix: 'cat',
+    table: 'categories',
+    idColumn: 'category_id',
+    columns: 't.name, t.description, t.built_in',
+    scopedBy: [],
+    toView: ({ name, description, built_in }) => ({ name, description, built_in }),
+    toInput: ({ name, description }) => ({ name, description }),
+    toValues: ({ name, description }) => ({ name, description }),
+    dependents: {
+      by: 'name',
+      query: `SELECT 'model' AS kind, model_id AS id, name FROM models WHERE category = $1
+        UNION ALL SELECT 'endpoint', endpoint_id, name FROM endpoints WHERE $1 = ANY (categories)
+        UNION ALL SELECT 'response format', format_id, name FROM response_formats WHERE category = $1
+        UNION ALL SELECT 'route', route_id, 'category ' || category FROM routes WHERE category = $1 LIMIT 100`,
+    },
+    guard({ name, built_in }) {
+      if (!built_in) return
+      throw new MasonError('forbidden', `category "${name}" is built in`, {
+        remedy: 'add a category with POST /admin/v1/categories',
+      })
+    },
+  })

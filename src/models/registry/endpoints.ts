@@ -1,0 +1,199 @@
+import { checkUrl, isPlainlyPrivate } from '../../infra/egress/urls.ts'
+import { openSealedText, type SealBinding, type SealedText, sealText } from '../../infra/secrets/envelope.ts'
+import type { MasterKeys } from '../../infra/secrets/master-keys.ts'
+import { isPublicHeader } from '../../infra/secrets/redaction.ts'
+import { MasonError, toMasonError } from '../../state/errors.ts'
+import type { Sql } from '../../state/ports/sql.ts'
+import type { FieldError } from '../../state/resource-schema.ts'
+import type { EndpointChange, EndpointInput, EndpointView, ModelInput } from '../schemas/catalog.ts'
+import type { FormatInput } from '../schemas/response-format.ts'
+import { type HealthColumns, healthColumns, resetHealth, toHealthView } from './health-columns.ts'
+import { findCategoryErrors } from './reference-checks.ts'
+import { createResourceStore, type ResourceRow, type ResourceStoreContext } from './resource-store.ts'
+import { createSettingsGuard } from './settings-guard.ts'
+
+type Row = ResourceRow &
+  HealthColumns &
+  HeaderColumns &
+  Omit<EndpointView, 'id' | 'created_at' | 'updated_at' | 'headers' | 'health'>
+
+/** Headers are null when they cannot be opened; they stay as they are. */
+type EndpointFields = Omit<EndpointInput, 'headers'> & { headers: EndpointInput['headers'] | null }
+
+/** The endpoints of one vendor: the base URLs of its models. */
+export const createEndpoints = (context: ResourceStoreContext & { masterKeys: MasterKeys }) => {
+  const { masterKeys } = context
+  return createResourceStore<Row, EndpointFields, EndpointChange, EndpointView>(context, {
+    name: 'endpoint',
+    prefix: 'end',
+    table: 'endpoints',
+    idColumn: 'endpoint_id',
+    columns: `t.vendor_id, t.name, t.base_url, t.protocol, t.categories, t.master_key, t.wrapped_key, t.sealed_headers,
+      t.timeouts, t.allow_private, t.status, ${healthColumns}`,
+    joins: "LEFT JOIN model_health h ON h.subject = 'endpoint' AND h.subject_id = t.endpoint_id",
+    scopedBy: ['vendor_id'],
+    parent: { name: 'vendor', table: 'vendors', column: 'vendor_id' },
+    toView: (row) => ({
+      vendor_id: row.vendor_id,
+      ...toPlainFields(row),
+      allow_private: row.allow_private,
+      headers: toHeadersView(() => openHeaders(row, masterKeys)),
+      health: toHealthView(row),
+    }),
+    toInput: (row) => ({ ...toPlainFields(row), headers: readHeadersOrNull(row, masterKeys) }),
+    merge,
+    findErrors: async (sql, input, { id, before }) => [
+      ...(isMoved(before, input) ? findUrlErrors(input) : []),
+      ...(await findCategoryErrors(sql, input.categories, (index) => `/categories/${index}`)),
+      ...(before ? await findModelErrors(sql, id, input) : []),
+    ],
+    toValues: ({ headers, ...input }, { id, scope: { vendor_id = '' }, before }) => ({
+      name: input.name,
+      base_url: input.base_url,
+      protocol: input.protocol,
+      categories: input.categories,
+      timeouts: JSON.stringify(input.timeouts),
+      allow_private: allowsPrivate(input),
+      status: input.status,
+      ...((headers || before === null) && sealHeaders(headers ?? {}, vendor_id, id, masterKeys)),
+      ...(before === null && { vendor_id }),
+    }),
+    dependents: {
+      by: 'id',
+      query: "SELECT 'model' AS kind, model_id AS id, name FROM models WHERE endpoint_id = $1 LIMIT 100",
+    },
+    guard: createSettingsGuard('endpoint', ['base_url', 'allow_private']),
+    removeDependents: (sql, { id }) => resetHealth(sql, 'endpoint', id),
+  })
+}
+
+const toPlainFields = ({ name, base_url, protocol, categories, timeouts, allow_private, status }: Row) => ({
+  name,
+  base_url,
+  protocol,
+  categories,
+  timeouts,
+  allow_private,
+  status,
+})
+
+const readHeadersOrNull = (row: Row, keys: MasterKeys): Record<string, string> | null => {
+  try {
+    return openHeaders(row, keys)
+  } catch (error) {
+    if (error instanceof MasonError) return null
+    throw error
+  }
+}
+
+const merge = (before: EndpointFields, { headers, timeouts, ...change }: EndpointChange): EndpointFields => {
+  const { allow_private: stored, ...rest } = before
+  const moved = change.base_url !== undefined && readHost(change.base_url) !== readHost(before.base_url)
+  return {
+    ...rest,
+    // a permission for one host does not hold for another
+    ...(stored !== undefined && !moved && { allow_private: stored }),
+    ...change,
+    headers: headers ? dropNulls({ ...before.headers, ...headers }) : before.headers,
+    timeouts: dropNulls({ ...before.timeouts, ...timeouts }),
+  } as EndpointFields
+}
+
+const dropNulls = <Value>(map: Record<string, Value | null | undefined>): Record<string, Value> =>
+  Object.fromEntries(Object.entries(map).filter((entry): entry is [string, Value] => entry[1] != null))
+
+const readHost = (url: string): string | null => (URL.canParse(url) ? new URL(url).host : null)
+
+const allowsPrivate = ({
+  allow_private,
+  base_url,
+}: Pick<EndpointFields, 'allow_private' | 'base_url'>): boolean => allow_private ?? isPlainlyPrivate(base_url)
+
+/** An unchanged URL, such as that of a setting, is not checked again. */
+const isMoved = (before: Row | null, input: EndpointFields): boolean =>
+  before?.base_url !== input.base_url || before.allow_private !== allowsPrivate(input)
+
+const findUrlErrors = (input: EndpointFields): FieldError[] => {
+  const error = checkUrl(input.base_url, { allowPrivate: allowsPrivate(input) })
+  if (error) return [{ pointer: '/base_url', ...error }]
+  const { search, hash } = new URL(input.base_url)
+  if (search === '' && hash === '' && !/[?#]/.test(input.base_url)) return []
+  return [{ pointer: '/base_url', detail: 'has a query or a fragment; paths are added to its end' }]
+}
+
+type ServedModel = Pick<ModelInput, 'name' | 'category'> & { definition: Pick<FormatInput, 'request'> | null }
+
+/** Changes that the models of this endpoint do not allow. */
+const findModelErrors = async (
+  sql: Sql,
+  id: string,
+  { categories, protocol }: EndpointFields,
+): Promise<FieldError[]> => {
+  const { rows } = await sql.query<ServedModel>(
+    `SELECT m.name, m.category, f.definition FROM models m LEFT JOIN response_formats f ON f.format_id = m.response_format_id
+     WHERE m.endpoint_id = $1 ORDER BY m.name`,
+    [id],
+  )
+  const unserved = rows.find(({ category }) => categories.length > 0 && !categories.includes(category))
+  const withoutTemplate = rows.find(({ definition }) => protocol === 'http' && definition?.request == null)
+  return [
+    ...(unserved
+      ? [{ pointer: '/categories', detail: `model "${unserved.name}" is of category "${unserved.category}"` }]
+      : []),
+    ...(withoutTemplate
+      ? [
+          {
+            pointer: '/protocol',
+            detail: `model "${withoutTemplate.name}" has no response format with a request template, which http needs`,
+          },
+        ]
+      : []),
+  ]
+}
+
+/** The encrypted headers of an endpoint; null when it has none. */
+type HeaderColumns = {
+  master_key: string | null
+  wrapped_key: Uint8Array | null
+  sealed_headers: Uint8Array | null
+}
+type Headers = Record<string, string>
+
+const toBinding = (vendor_id: string, row_id: string): SealBinding => ({
+  purpose: 'headers',
+  vendor_id,
+  row_id,
+})
+
+/** Encrypts headers for the row of an endpoint. Throws `secret_unreadable`. */
+export const sealHeaders = (
+  headers: Headers,
+  vendorId: string,
+  id: string,
+  keys: MasterKeys,
+): HeaderColumns => {
+  if (Object.keys(headers).length === 0) return { master_key: null, wrapped_key: null, sealed_headers: null }
+  const { master_key, wrapped_key, sealed } = sealText(JSON.stringify(headers), toBinding(vendorId, id), keys)
+  return { master_key, wrapped_key, sealed_headers: sealed }
+}
+
+/** Throws `secret_unreadable`. */
+const openHeaders = (
+  columns: HeaderColumns & { id: string; vendor_id: string },
+  keys: MasterKeys,
+): Headers => {
+  const { master_key, wrapped_key, sealed_headers: sealed } = columns
+  if (master_key === null || wrapped_key === null || sealed === null) return {}
+  const row: SealedText = { master_key, wrapped_key, sealed }
+  return JSON.parse(openSealedText(row, toBinding(columns.vendor_id, columns.id), keys).reveal()) as Headers
+}
+
+/** Without values that may contain the secret. */
+const toHeadersView = (read: () => Headers): Headers => {
+  try {
+    const hide = (name: string, value: string) => (isPublicHeader(name) ? value : '…')
+    return Object.fromEntries(Object.entries(read()).map(([name, value]) => [name, hide(name, value)]))
+  } catch (error) {
+    return { '…': toMasonError(error).message }
+  }
+}

@@ -1,0 +1,27 @@
+import type { Sql } from '../../state/ports/sql.ts'
+import type { HealthView } from '../schemas/catalog.ts'
+
+type LastError = NonNullable<HealthView['last_error']>
+
+/** The health of a key or endpoint, as joined columns. */
+export type HealthColumns = {
+  health_state: HealthView['state'] | null
+  health_since: Date | null
+  health_until: Date | null
+  health_error: LastError | null
+}
+/** The SQL of these columns; model_health is `h`. */
+export const healthColumns =
+  'h.state AS health_state, h.since AS health_since, h.until AS health_until, h.last_error AS health_error'
+
+/** Without a row in model_health it is healthy. */
+export const toHealthView = (row: HealthColumns): HealthView => ({
+  state: row.health_state ?? 'healthy',
+  since: row.health_since?.toISOString() ?? null,
+  until: row.health_until?.toISOString() ?? null,
+  last_error: row.health_error,
+})
+
+/** Makes it healthy from now on: an admin enabled it, or its secret changed. */
+export const resetHealth = async (sql: Sql, subject: 'key' | 'endpoint', id: string): Promise<void> =>
+  void (await sql.query('DELETE FROM model_health WHERE subject = $1 AND subject_id = $2', [subject, id]))

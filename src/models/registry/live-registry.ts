@@ -1,0 +1,81 @@
+import { repeatWork } from '../../infra/lib/repeat-work.ts'
+import type { Hints } from '../../infra/queue/hints.ts'
+import type { Clock } from '../../state/ports/clock.ts'
+import type { Log } from '../../state/ports/log.ts'
+import type { Registry, RegistryView } from '../ports/model-ports.ts'
+import { readRegistryRows, readRegistryVersion } from './registry-rows.ts'
+import { type RegistrySeedOptions, seedRegistry } from './registry-seed.ts'
+import { createRegistryViewBuilder, type RegistryViewOptions } from './registry-view.ts'
+
+/** What the registry of a process needs. */
+export type RegistryOptions = RegistrySeedOptions &
+  RegistryViewOptions & { hints: Hints; clock: Clock; log: Log; pollEveryMs?: number }
+
+const channel = 'registry'
+
+/**
+ * Seeds the registry and follows its changes: at once by a hint, and by polling its version every second, so that a lost
+ * hint costs one second at most. `refresh` also notifies the other processes. A load that fails leaves the view as it is;
+ * the next poll retries.
+ */
+export const openRegistry = async (options: RegistryOptions): Promise<Registry> => {
+  const { database, hints, clock, log, pollEveryMs = 1000 } = options
+  const makeView = createRegistryViewBuilder(options)
+  let view = makeView(await seedRegistry(options))
+  let isClosed = false
+
+  const load = async (): Promise<void> => {
+    try {
+      view = makeView(await readRegistryRows(database))
+    } catch (error) {
+      if (!isClosed)
+        log.warn(
+          { error: String(error), version: view.version },
+          'the model registry could not be read; the last view stays in use',
+        )
+    }
+  }
+
+  // one load at a time; callers during a load share the next one
+  let loading: Promise<void> | null = null
+  let next: Promise<void> | null = null
+  const reload = (): Promise<void> => {
+    if (loading) {
+      next ??= loading.then(() => {
+        next = null
+        return reload()
+      })
+      return next
+    }
+    loading = load().finally(() => {
+      loading = null
+    })
+    return loading
+  }
+
+  const poll = async (): Promise<void> => {
+    const version = await readRegistryVersion(database)
+    // any other version, not only a later one: the database may have been restored from a backup
+    if (version !== view.version && !isClosed) await reload()
+  }
+  const polling = repeatWork(poll, pollEveryMs, clock, log, 'polling for changes of the model registry')
+  // not awaited: polling sees the changes before the subscription
+  const subscription = hints.subscribe(channel, () => {
+    poll().catch(() => {})
+  })
+
+  return {
+    get view(): RegistryView {
+      return view
+    },
+    async refresh() {
+      hints.publish(channel, '')
+      await reload()
+    },
+    async [Symbol.asyncDispose]() {
+      isClosed = true
+      await Promise.all([polling.stop(), subscription.then((unsubscribe) => unsubscribe())])
+      await loading
+    },
+  }
+}

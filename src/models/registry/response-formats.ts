@@ -1,0 +1,84 @@
+import { MasonError } from '../../state/errors.ts'
+import type { Sql } from '../../state/ports/sql.ts'
+import type { FieldError } from '../../state/resource-schema.ts'
+import type { Json } from '../../state/runtime-state.ts'
+import { checkFormat } from '../formats/format-check.ts'
+import { testFormat } from '../formats/format-test.ts'
+import { inferFormat } from '../formats/infer/format-inference.ts'
+import type { FormatTestView, InferInput, InferView } from '../schemas/model-probe.ts'
+import type { FormatChange, FormatInput, FormatView } from '../schemas/response-format.ts'
+import { findCategoryErrors } from './reference-checks.ts'
+import { toFormatFields } from './registry-rows.ts'
+import { createResourceStore, type ResourceRow, type ResourceStoreContext } from './resource-store.ts'
+
+type Definition = Pick<FormatInput, 'request' | 'paths' | 'stream' | 'poll' | 'schema' | 'samples'>
+type Row = ResourceRow &
+  Pick<FormatView, 'name' | 'category' | 'built_in' | 'status' | 'faults'> & { definition: Definition }
+
+/** How to read responses. Built-in formats can be copied, not changed. */
+export const createFormats = (context: ResourceStoreContext) =>
+  createResourceStore<Row, FormatInput, FormatChange, FormatView>(context, {
+    name: 'response format',
+    prefix: 'fmt',
+    table: 'response_formats',
+    idColumn: 'format_id',
+    columns: 't.name, t.category, t.definition, t.built_in, t.status, t.faults',
+    scopedBy: [],
+    toView: ({ built_in, status, faults, ...row }) => ({ ...toFormatFields(row), built_in, status, faults }),
+    toInput: toFormatFields,
+    findErrors: async (sql, input, { id, before }) => [
+      ...checkFormat(input),
+      ...(await findCategoryErrors(sql, [input.category], () => '/category')),
+      ...(before && input.request == null ? await findRequestErrors(sql, id) : []),
+    ],
+    toValues: ({ name, category, ...definition }) => ({
+      name,
+      category,
+      definition: JSON.stringify(definition),
+      // an invalid format is refused
+      status: 'active',
+      faults: '[]',
+    }),
+    dependents: {
+      by: 'id',
+      query:
+        "SELECT 'model' AS kind, model_id AS id, name FROM models WHERE response_format_id = $1 LIMIT 100",
+    },
+    guard({ name, built_in }) {
+      if (!built_in) return
+      throw new MasonError('forbidden', `response format "${name}" is built in`, {
+        remedy: 'copy it: POST /admin/v1/response-formats with its request, paths … under another name',
+      })
+    },
+  })
+
+/** Models at endpoints with the http protocol need the template. */
+const findRequestErrors = async (sql: Sql, id: string): Promise<FieldError[]> => {
+  const { rows } = await sql.query<{ name: string }>(
+    `SELECT m.name FROM models m JOIN endpoints e USING (endpoint_id) WHERE m.response_format_id = $1 AND e.protocol = 'http'
+     ORDER BY m.name LIMIT 1`,
+    [id],
+  )
+  return rows.map(({ name }) => ({ pointer: '/request', detail: `is needed by model "${name}"` }))
+}
+
+/** Reads a response with a stored format. */
+export const testStoredFormat = (format: FormatView, raw: Json): FormatTestView => {
+  const [error] = format.faults
+  if (format.status === 'inactive' && error)
+    return {
+      ok: false,
+      parsed: null,
+      place: error.pointer,
+      detail: `the format is inactive: ${error.detail}`,
+    }
+  const tested = testFormat(format, raw)
+  return tested.ok
+    ? { ok: true, parsed: tested.parsed as unknown as Json, place: null, detail: null }
+    : { ok: false, parsed: null, place: tested.place, detail: tested.detail }
+}
+
+/** Proposes a format for a response, for an admin to review. */
+export const proposeFormat = ({ raw, category }: InferInput): InferView =>
+  // results are JSON throughout
+  inferFormat(raw, category) as InferView

@@ -1,0 +1,134 @@
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { queryOne } from '../../infra/database/database.ts'
+import { type SealBinding, sealText } from '../../infra/secrets/envelope.ts'
+import type { MasterKeys } from '../../infra/secrets/master-keys.ts'
+import type { RegistryView } from '../ports/model-ports.ts'
+import type { KeyChange, KeyInput, KeyLimits, KeyView } from '../schemas/catalog.ts'
+import { type HealthColumns, healthColumns, resetHealth, toHealthView } from './health-columns.ts'
+import { toSecretSuffix } from './registry-rows.ts'
+import {
+  changeRegistry,
+  createResourceStore,
+  type ResourceRow,
+  type ResourceScope,
+  type ResourceStoreContext,
+} from './resource-store.ts'
+import { createSettingsGuard } from './settings-guard.ts'
+
+type Row = ResourceRow &
+  HealthColumns & {
+    vendor_id: string
+    label: string
+    last_four: string
+    limits: KeyLimits
+    status: KeyView['status']
+  }
+/** The secret is present only while it is set. */
+type KeyFields = Omit<KeyInput, 'secret'> & { secret?: string }
+
+const guard = createSettingsGuard<KeyChange & { secret?: string }>('key', ['secret'])
+
+/** The keys of one vendor. Views never have a secret. */
+export const createKeys = (
+  context: ResourceStoreContext & {
+    masterKeys: MasterKeys
+    healthChanged(): void
+    /** The current view of the registry, with opened secrets. */
+    view(): RegistryView
+  },
+) => {
+  const sealedColumns = (secret: string, vendor_id: string, row_id: string) => {
+    const binding: SealBinding = { purpose: 'secret', vendor_id, row_id }
+    const { master_key, wrapped_key, sealed } = sealText(secret, binding, context.masterKeys)
+    return { master_key, wrapped_key, sealed_secret: sealed, last_four: toSecretSuffix(secret) }
+  }
+  const store = createResourceStore<Row, KeyFields, KeyChange, KeyView>(context, {
+    name: 'key',
+    prefix: 'key',
+    table: 'vendor_keys',
+    idColumn: 'key_id',
+    columns: `t.vendor_id, t.label, t.last_four, t.limits, t.status, ${healthColumns}`,
+    joins: "LEFT JOIN model_health h ON h.subject = 'key' AND h.subject_id = t.key_id",
+    scopedBy: ['vendor_id'],
+    parent: { name: 'vendor', table: 'vendors', column: 'vendor_id' },
+    toView: (row) => ({
+      vendor_id: row.vendor_id,
+      ...toInput(row),
+      secret: `…${row.last_four}`,
+      health: toHealthView(row),
+    }),
+    toInput,
+    merge: (before, { limits, ...change }) =>
+      ({ ...before, ...change, limits: { ...before.limits, ...limits } }) as KeyFields,
+    toValues: ({ label, limits, status, secret }, { id, scope: { vendor_id = '' }, before }) => ({
+      label,
+      limits: JSON.stringify(dropNullLimits(limits)),
+      status,
+      ...(before === null && secret !== undefined && { vendor_id, ...sealedColumns(secret, vendor_id, id) }),
+    }),
+    dependents: {
+      by: 'id',
+      query: `SELECT 'request' AS kind, request_id AS id, 'in progress since ' || to_char(reserved_at AT TIME ZONE 'UTC', 'HH24:MI:SS"Z"') AS name
+         FROM usage_reservations WHERE key_id = $1 LIMIT 100`,
+    },
+    guard,
+    async removeDependents(sql, { id }) {
+      await sql.query('DELETE FROM grants WHERE key_id = $1', [id])
+      await resetHealth(sql, 'key', id)
+    },
+  })
+
+  return {
+    ...store,
+    /** Replaces the secret at once and resets the key's health. Null: no such key. */
+    rotate: (scope: ResourceScope, id: string, secret: string): Promise<KeyView | null> =>
+      changeRegistry(context, async (sql) => {
+        guard({ id }, { secret })
+        const { vendor_id = '' } = scope
+        const sealed = sealedColumns(secret, vendor_id, id)
+        const written = await queryOne(
+          sql,
+          `UPDATE vendor_keys SET master_key = $3, wrapped_key = $4, sealed_secret = $5, last_four = $6, updated_at = clock_timestamp()
+           WHERE key_id = $1 AND vendor_id = $2 RETURNING key_id`,
+          [id, vendor_id, ...Object.values(sealed)],
+        )
+        if (written) await resetHealth(sql, 'key', id)
+        return written
+      }).then((written) => {
+        context.healthChanged()
+        return written ? store.get(scope, id) : null
+      }),
+    /**
+     * The key of a vendor that has this secret, or null. Secrets are compared in memory: no hash of one is stored. A
+     * secret that cannot be opened matches none. Throws `not_found` when there is no such vendor.
+     */
+    async find({ vendor_id = '' }: ResourceScope, secret: string): Promise<KeyView | null> {
+      // throws when there is no such vendor
+      await store.list({ vendor_id }, { limit: 1 })
+      await context.changed()
+      const keys = context.view().keysByVendor.get(vendor_id) ?? []
+      const same = keys.find((key) => key.secret !== null && isSameSecret(key.secret.reveal(), secret))
+      return same ? store.get({ vendor_id }, same.id) : null
+    },
+    /** Enables or disables a key; enabling resets its health. Null: no such key. */
+    async setStatus(scope: ResourceScope, id: string, status: KeyView['status']): Promise<KeyView | null> {
+      const key = await store.change(scope, id, { status })
+      if (!key || status === 'disabled' || key.health.state === 'healthy') return key
+      await resetHealth(context.database, 'key', id)
+      context.healthChanged()
+      return store.get(scope, id)
+    },
+  }
+}
+
+/** In constant time. */
+const isSameSecret = (a: string, b: string): boolean => {
+  const salt = randomBytes(32)
+  const digest = (text: string) => createHmac('sha256', salt).update(text).digest()
+  return timingSafeEqual(digest(a), digest(b))
+}
+
+const toInput = ({ label, limits, status }: Row): KeyFields => ({ label, limits, status })
+
+const dropNullLimits = (limits: KeyLimits): KeyLimits =>
+  Object.fromEntries(Object.entries(limits).filter(([, limit]) => limit != null))

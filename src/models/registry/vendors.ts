@@ -1,0 +1,27 @@
+import type { VendorChange, VendorInput, VendorView } from '../schemas/catalog.ts'
+import { createResourceStore, type ResourceRow, type ResourceStoreContext } from './resource-store.ts'
+import { createSettingsGuard } from './settings-guard.ts'
+
+type Row = ResourceRow & { name: string; homepage: string | null; status: VendorView['status'] }
+
+/** The vendors whose models are called. */
+export const createVendors = (context: ResourceStoreContext) =>
+  createResourceStore<Row, VendorInput, VendorChange, VendorView>(context, {
+    name: 'vendor',
+    prefix: 'ven',
+    table: 'vendors',
+    idColumn: 'vendor_id',
+    columns: 't.name, t.homepage, t.status',
+    scopedBy: [],
+    toInput,
+    toValues: ({ name, homepage, status }) => ({ name, homepage: homepage ?? null, status }),
+    dependents: {
+      by: 'id',
+      query: `SELECT 'key' AS kind, key_id AS id, label AS name FROM vendor_keys WHERE vendor_id = $1
+         UNION ALL SELECT 'endpoint', endpoint_id, name FROM endpoints WHERE vendor_id = $1
+         UNION ALL SELECT 'model', model_id, name FROM models WHERE vendor_id = $1 LIMIT 100`,
+    },
+    guard: createSettingsGuard('vendor', ['name', 'status']),
+  })
+
+const toInput = ({ name, homepage, status }: Row): VendorInput => ({ name, homepage, status })

@@ -1,0 +1,101 @@
+import { z } from 'zod'
+import { formatInputSchema } from './response-format.ts'
+
+/** Tests by admins: of a key, a model, a response format, and a format proposed from a response. */
+
+const errorSchema = z.strictObject({
+  code: z.string(),
+  message: z.string(),
+  /** The first path of the format that cannot be read in the response. */
+  place: z.string().nullish(),
+})
+
+/** The body of a test of a model. */
+export const modelTestInputSchema = z.strictObject({
+  /** A short question (or text to embed) when absent. */
+  prompt: z.string().min(1).max(100_000).optional(),
+})
+
+/** One real call. `raw` is the vendor's response and `parsed` the canonical result, both without secrets. */
+export const modelTestViewSchema = z.strictObject({
+  ok: z.boolean(),
+  raw: z.json(),
+  parsed: z.json(),
+  usage: z
+    .strictObject({
+      prompt_tokens: z.int(),
+      completion_tokens: z.int(),
+      total_tokens: z.int(),
+      cached_tokens: z.int(),
+      reasoning_tokens: z.int(),
+    })
+    .nullable(),
+  ms: z.number(),
+  error: errorSchema.nullable(),
+})
+
+/** One real, small call with this key. */
+export const probeViewSchema = z.strictObject({
+  ok: z.boolean(),
+  ms: z.number(),
+  error: errorSchema.nullable(),
+})
+
+/** `raw`: a whole response as JSON, or the text of a stream. */
+export const formatTestInputSchema = z.strictObject({ raw: z.json() })
+/** The result of a test of a format. `place` and `detail` describe what cannot be read. */
+export const formatTestViewSchema = z.strictObject({
+  ok: z.boolean(),
+  parsed: z.json(),
+  place: z.string().nullable(),
+  detail: z.string().nullable(),
+})
+
+/** A pasted response, and its category if known. */
+export const inferInputSchema = z.strictObject({
+  raw: z.json(),
+  category: z.string().min(1).max(100).optional(),
+})
+/** A proposed format. */
+export const inferViewSchema = z.strictObject({
+  /** A body for POST /admin/v1/response-formats; null when nothing could be read. */
+  proposal: formatInputSchema.nullable(),
+  /** The result that it reads in the response. */
+  parsed: z.json(),
+  /** The name of the built-in format that reads the response. */
+  built_in: z.string().nullable(),
+  /** The guesses and the missing parts. */
+  unsure: z.array(z.string()),
+})
+
+/** A response that a format could not read, redacted. */
+const unreadAnswerSchema = z.strictObject({
+  id: z.string(),
+  at: z.string(),
+  format_id: z.string().nullable(),
+  place: z.string(),
+  raw: z.string(),
+})
+/** The latest unreadable responses of a model. */
+export const unreadAnswersSchema = z.strictObject({ data: z.array(unreadAnswerSchema) })
+
+/** The body of a test of a model. */
+export type ModelTestInput = z.infer<typeof modelTestInputSchema>
+/** The result of one test call. */
+export type ModelTestView = z.infer<typeof modelTestViewSchema>
+/** The result of a probe of a key. */
+export type ProbeView = z.infer<typeof probeViewSchema>
+/** The result of a test of a format. */
+export type FormatTestView = z.infer<typeof formatTestViewSchema>
+/** A pasted response. */
+export type InferInput = z.infer<typeof inferInputSchema>
+/** A proposed format. */
+export type InferView = z.infer<typeof inferViewSchema>
+/** A response that a format could not read. */
+export type UnreadAnswer = z.infer<typeof unreadAnswerSchema>
+
+/** Real calls for an admin, without routes. Null: there is no such key or model. */
+export type ModelProbes = {
+  probe(keyId: string, signal: AbortSignal): Promise<ProbeView | null>
+  test(modelId: string, input: ModelTestInput, signal: AbortSignal): Promise<ModelTestView | null>
+}

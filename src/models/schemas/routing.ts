@@ -1,0 +1,75 @@
+import { z } from 'zod'
+import {
+  aliasSchema,
+  createPlainTextSchema,
+  toChangeSchema,
+  toViewSchema,
+} from '../../state/resource-schema.ts'
+import { businessIdSchema, idSchema } from '../../state/run-request.ts'
+
+/** Routes from roles and categories to models, and grants of keys. See docs/contract.md. */
+
+const weightedModel = z.strictObject({
+  /** The alias of a model. */
+  model: aliasSchema,
+  /** For `weighted`: its share. */
+  weight: z.number().positive().max(1_000_000).optional(),
+})
+
+const strategySchema = z.enum(['priority', 'weighted', 'least-busy', 'cheapest'])
+
+const routeFields = z.strictObject({
+  /** planner, understand, reflection, output, embedding, vision, compaction, or any other name. */
+  role: aliasSchema.nullish(),
+  category: aliasSchema.nullish(),
+  models: z.array(weightedModel).min(1).max(100),
+  strategy: strategySchema.default('priority'),
+})
+/** The body of a new route: for a role or a category. */
+export const routeInputSchema = routeFields.refine(
+  ({ role, category }) => (role == null) !== (category == null),
+  { path: ['role'], error: 'give either role or category' },
+)
+/** The body of PATCH. */
+export const routeChangeSchema = toChangeSchema(routeFields.pick({ models: true, strategy: true }))
+/** A route as admins see it. */
+export const routeViewSchema = toViewSchema({
+  role: z.string().nullable(),
+  category: z.string().nullable(),
+  models: z.array(weightedModel),
+  strategy: strategySchema,
+})
+
+const grantFields = z.strictObject({
+  key_id: createPlainTextSchema(200).min(1),
+  business_id: businessIdSchema.nullish(),
+  user_id: idSchema.nullish(),
+})
+/** Both given: that user of that business; a user alone is one of `default`. A key without grants is in the shared pool. */
+export const grantInputSchema = grantFields.refine(
+  ({ business_id, user_id }) => business_id != null || user_id != null,
+  { path: ['business_id'], error: 'give business_id, user_id or both' },
+)
+/** The body of PATCH. */
+export const grantChangeSchema = toChangeSchema(grantFields.omit({ key_id: true }))
+/** A grant as admins see it. */
+export const grantViewSchema = toViewSchema({
+  key_id: z.string(),
+  business_id: z.string().nullable(),
+  user_id: z.string().nullable(),
+})
+
+/** How a route chooses among its models. */
+export type RoutingStrategy = z.infer<typeof strategySchema>
+/** The checked body of a new route. */
+export type RouteInput = z.infer<typeof routeInputSchema>
+/** The checked changes of a route. */
+export type RouteChange = z.infer<typeof routeChangeSchema>
+/** A route as admins see it. */
+export type RouteView = z.infer<typeof routeViewSchema>
+/** The checked body of a new grant. */
+export type GrantInput = z.infer<typeof grantInputSchema>
+/** The checked changes of a grant. */
+export type GrantChange = z.infer<typeof grantChangeSchema>
+/** A grant as admins see it. */
+export type GrantView = z.infer<typeof grantViewSchema>

@@ -1,0 +1,175 @@
+import { z } from 'zod'
+import { createPlainTextSchema } from '../../state/resource-schema.ts'
+import { businessIdSchema, idSchema } from '../../state/run-request.ts'
+import type { Page } from '../../state/run-view.ts'
+
+/** The usage and cost of model calls in the ledger, and their comparison with a vendor's export. See docs/contract.md. */
+
+/**
+ * The business id of probes by admins in the ledger. No business can have it: ids begin with a letter or digit. See
+ * docs/decisions/0016.
+ */
+export const adminProbeBusinessId = '_admin'
+
+/** What a report can be grouped by. */
+export const usageDimensions = ['vendor', 'key', 'model', 'user', 'business', 'day'] as const
+/** One dimension of a report. */
+export type UsageDimension = (typeof usageDimensions)[number]
+
+const firstYear = '1970'
+const daySchema = z.iso.date('must be a day such as 2026-01-31').refine((day) => day >= firstYear, {
+  error: 'must not be before 1970',
+})
+const momentSchema = z.union([daySchema, z.iso.datetime({ offset: true })], {
+  error: 'must be a day such as 2026-01-31 or a time such as 2026-01-31T12:00:00Z',
+})
+
+const splitDimensions = (names: string): string[] =>
+  names === '' ? [] : names.split(',').map((name) => name.trim())
+const isDimension = (name: string): name is UsageDimension => usageDimensions.some((known) => known === name)
+
+/** The dimensions in a checked `group_by`. */
+export const readDimensions = (names: string): UsageDimension[] => splitDimensions(names).filter(isDimension)
+
+const groupBySchema = z
+  .preprocess(
+    (value) => (Array.isArray(value) ? value.join(',') : value),
+    z.string().check((context) => {
+      const names = splitDimensions(context.value)
+      const wrong = names.find((name, at) => !isDimension(name) || names.indexOf(name) !== at)
+      if (wrong === undefined) return
+      const what = isDimension(wrong) ? `"${wrong}" appears twice` : `"${wrong.slice(0, 100)}" is not known`
+      const message = `must be names out of ${usageDimensions.join(', ')}, separated by commas; ${what}`
+      context.issues.push({ code: 'custom', input: context.value, message })
+    }),
+  )
+  .default('')
+
+/** Query of the report, beside limit and cursor. Days are those of UTC; a day as `to` counts as a whole, a time does not. */
+export const usageFilterSchema = z.strictObject({
+  group_by: groupBySchema,
+  from: momentSchema.optional(),
+  to: momentSchema.optional(),
+  business_id: businessIdSchema.optional(),
+  user_id: idSchema.optional(),
+  vendor_id: idSchema.optional(),
+  key_id: idSchema.optional(),
+  model_id: idSchema.optional(),
+  run_id: idSchema.optional(),
+})
+
+const count = z.int()
+
+/** One group: what it is grouped by, and its sums. Currencies are never summed together. */
+export const usageGroupSchema = z.strictObject({
+  day: z.string().optional(),
+  /** Null: probes by admins, which have no business. */
+  business_id: z.string().nullish(),
+  /** Null: without a user. User ids are unique within `business_id`. */
+  user_id: z.string().nullish(),
+  vendor_id: z.string().optional(),
+  /** Names are null once the resource is deleted. */
+  vendor: z.string().nullish(),
+  /** Null: without a key. */
+  key_id: z.string().nullish(),
+  key: z.string().nullish(),
+  model_id: z.string().optional(),
+  model: z.string().optional(),
+  requests: count,
+  /** Requests without token counts from the vendor; their tokens are our own estimate. */
+  estimated_requests: count,
+  prompt_tokens: count,
+  completion_tokens: count,
+  total_tokens: count,
+  /** Part of prompt_tokens. */
+  cached_tokens: count,
+  /** Part of completion_tokens. */
+  reasoning_tokens: count,
+  cost: z.number(),
+  /** Null: the models had no prices. */
+  currency: z.string().nullable(),
+})
+
+const figure = z.int().min(0).max(1_000_000_000_000)
+
+const exportRowSchema = z.strictObject({
+  day: daySchema,
+  /** The vendor's name of the model, or its alias. */
+  model: createPlainTextSchema(200).min(1),
+  requests: figure.optional(),
+  prompt_tokens: figure.optional(),
+  completion_tokens: figure.optional(),
+  /** In the currency of the vendor's prices. Below zero: refunded. */
+  cost: z.number().min(-1_000_000_000).max(1_000_000_000).optional(),
+})
+
+/** A vendor's export: days of UTC, `to` the last of them. Rows of one day and model are added up. */
+export const reconcileInputSchema = z
+  .strictObject({
+    vendor_id: idSchema,
+    from: daySchema,
+    to: daySchema,
+    rows: z.array(exportRowSchema).max(50_000),
+  })
+  .check((context) => {
+    const { from, to, rows } = context.value
+    if (from > to)
+      context.issues.push({ code: 'custom', path: ['to'], input: to, message: 'must not be before `from`' })
+    for (const [at, { day }] of rows.entries())
+      if (day < from || day > to)
+        context.issues.push({
+          code: 'custom',
+          path: ['rows', at, 'day'],
+          input: day,
+          message: 'must be within `from` and `to`',
+        })
+  })
+
+const figures = z.strictObject({
+  requests: count.nullable(),
+  prompt_tokens: count.nullable(),
+  completion_tokens: count.nullable(),
+  cost: z.number().nullable(),
+})
+/** `difference` is theirs minus ours; null when one of them has no figure. */
+const comparison = {
+  theirs: figures.nullable(),
+  ours: figures.nullable(),
+  difference: figures,
+}
+
+/** The comparison of a vendor's export with the ledger. */
+export const reconciliationSchema = z.strictObject({
+  /** By day and model, in this order. */
+  data: z.array(
+    z.strictObject({
+      day: z.string(),
+      model: z.string(),
+      /** `only_ours`: missing in the export. `only_theirs`: missing in the ledger. */
+      state: z.enum(['equal', 'different', 'only_ours', 'only_theirs']),
+      ...comparison,
+      /** Our requests with estimated tokens, where differences are expected. */
+      estimated_requests: count,
+    }),
+  ),
+  total: z.strictObject(comparison),
+  /** The currency of our figures; null: none, or several. */
+  currency: z.string().nullable(),
+})
+
+/** The checked query of a usage report. */
+export type UsageFilter = z.infer<typeof usageFilterSchema>
+/** One group of a usage report. */
+export type UsageGroup = z.infer<typeof usageGroupSchema>
+/** A checked export of a vendor. */
+export type ReconcileInput = z.infer<typeof reconcileInputSchema>
+/** The comparison of a vendor's export with the ledger. */
+export type Reconciliation = z.infer<typeof reconciliationSchema>
+/** The compared figures of one side. */
+export type UsageFigures = z.infer<typeof figures>
+
+/** Reports on the ledger for admins. Throws `invalid_request`. */
+export type UsageReports = {
+  report(filter: UsageFilter & { limit: number; cursor?: string | undefined }): Promise<Page<UsageGroup>>
+  reconcile(input: ReconcileInput): Promise<Reconciliation>
+}

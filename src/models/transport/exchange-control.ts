@@ -1,0 +1,94 @@
+import type { Clock } from '../../state/ports/clock.ts'
+import { createTimeoutError, type ProviderError } from './provider-errors.ts'
+
+/** Milliseconds until the first byte of the body, between two of its chunks, and for the call with its retries. */
+export type RequestTimeouts = { firstByteMs: number; idleMs: number; totalMs: number }
+
+/** setTimeout fires at once above this. */
+const maxTimerMs = 2 ** 31 - 1
+
+/** What stops a provider request, and why it stopped. */
+export type ExchangeControl = {
+  /** Aborted by the caller, by a timeout or by the first error. */
+  readonly signal: AbortSignal
+  /** Rejects when the signal is aborted, so that a `fetch` that ignores its signal cannot block the call. */
+  readonly stopped: Promise<never>
+  error(): ProviderError | undefined
+  /** Reports received bytes, which restarts the idle timeout. */
+  bytesReceived(): void
+  /** Reports the server's `[DONE]`. */
+  end(): void
+  ended(): boolean
+  /** Stores the first error, stops the request, and returns an error to throw. */
+  fail(error: ProviderError): Error
+  /** Frees timer, listener and connection. Safe to call twice. */
+  close(): void
+}
+
+type Options = { clock: Clock; clocks: RequestTimeouts; endsAtMs: number }
+
+/** The abort reason of every finished request: a shared one, because a stack costs more than the rest of closing. */
+const requestOverError = new Error('the model request is over')
+
+/** Starts the three timeouts of a request. `endsAtMs` is monotonic and belongs to the whole call. */
+export const openExchangeControl = (
+  { clock, clocks, endsAtMs }: Options,
+  caller: AbortSignal,
+): ExchangeControl => {
+  const controller = new AbortController()
+  const { signal } = controller
+  const startedAtMs = clock.monotonicMs()
+  let lastBytesAtMs: number | undefined
+  let firstError: ProviderError | undefined
+  let ended = false
+
+  const fail = (error: ProviderError): Error => {
+    if (!signal.aborted) firstError ??= error
+    const reason = new Error(`the model server ${error.what}`)
+    controller.abort(reason)
+    return reason
+  }
+  const onCallerAbort = (): void => controller.abort(caller.reason)
+  caller.addEventListener('abort', onCallerAbort, { once: true })
+  if (caller.aborted) onCallerAbort()
+
+  const dueAtMs = (): number =>
+    lastBytesAtMs === undefined ? startedAtMs + clocks.firstByteMs : lastBytesAtMs + clocks.idleMs
+  const expire = (): void => {
+    if (clock.monotonicMs() >= endsAtMs) fail(createTimeoutError('total', clocks.totalMs))
+    else if (lastBytesAtMs === undefined) fail(createTimeoutError('first byte', clocks.firstByteMs))
+    else fail(createTimeoutError('idle', clocks.idleMs))
+  }
+  /** One timer for all timeouts instead of one per chunk. It never sleeps past a deadline that was set meanwhile. */
+  const watch = async (): Promise<void> => {
+    while (!signal.aborted) {
+      const leftMs = Math.min(dueAtMs(), endsAtMs) - clock.monotonicMs()
+      if (leftMs <= 0) return expire()
+      await clock.sleep(Math.min(leftMs, clocks.idleMs, maxTimerMs), signal)
+    }
+  }
+  const stopped = new Promise<never>((_, reject) => {
+    if (signal.aborted) reject(signal.reason)
+    else signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+  })
+  stopped.catch(() => {})
+  watch().catch(() => {}) // a sleep rejects when the request is over
+
+  return {
+    signal,
+    stopped,
+    error: () => firstError,
+    bytesReceived: () => {
+      lastBytesAtMs = clock.monotonicMs()
+    },
+    end: () => {
+      ended = true
+    },
+    ended: () => ended,
+    fail,
+    close: () => {
+      caller.removeEventListener('abort', onCallerAbort)
+      controller.abort(requestOverError)
+    },
+  }
+}

@@ -1,0 +1,154 @@
+import { type ErrorCode, isMasonError } from '../../state/errors.ts'
+import { classifyUpstreamError, excerpt, readUpstreamError } from './upstream-error.ts'
+
+/** The code of a failed model call. */
+export type ModelErrorCode = Extract<ErrorCode, `model_${string}`>
+
+/** Why one provider request failed. */
+export type ProviderError = {
+  code: ModelErrorCode
+  /** A phrase that follows "the model server": "answered 503: overloaded". */
+  what: string
+  remedy?: string
+  retry: boolean
+  status?: number
+  /** The wait that the server asked for. */
+  retryAfterMs?: number
+  /** The raw answer, only to find the field of the request that it names. Never shown as a whole. */
+  body?: string
+  /** We or the network ended the request: a reply that was complete by then still counts. */
+  interrupted?: boolean
+  /** The request was sent and no answer came in time: the vendor may still bill it. */
+  mayBill?: boolean
+  /** The provider can send the same request in another form: retry at once. */
+  retryNow?: boolean
+}
+
+const toErrorCode = (status: number): ModelErrorCode => {
+  if (status === 401 || status === 402 || status === 403) return 'model_unauthorized'
+  if (status === 408) return 'model_timeout'
+  if (status === 413) return 'model_context_too_long'
+  if (status === 429) return 'model_rate_limited'
+  return status === 409 || status === 425 || status >= 500 ? 'model_unavailable' : 'model_bad_request'
+}
+
+const isRetryable = (status: number): boolean =>
+  status === 408 || status === 409 || status === 425 || status === 429 || status >= 500
+
+const findStatusRemedy = (status: number): string | undefined => {
+  if (status >= 300 && status < 400) return 'put the address it redirects to into OPENAI_BASE_URL'
+  if (status === 402) return 'add credit to the account of this key'
+  if (status === 404) return 'check OPENAI_MODEL, and OPENAI_BASE_URL (it usually ends in /v1)'
+  return undefined
+}
+
+/** The error of an answer outside 2xx. `text` is the body, or the part of it that was read. */
+export const createStatusError = (status: number, text: string, retryAfterMs?: number): ProviderError => {
+  const upstream = readUpstreamError(text)
+  const known = classifyUpstreamError(upstream)
+  const message = excerpt(upstream.message ?? text)
+  const what = `answered ${status}${message === '' ? '' : `: ${message}`}`
+  const more = { status, body: text, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) }
+  if (known === 'out_of_quota') {
+    return {
+      code: 'model_rate_limited',
+      what,
+      retry: false,
+      remedy: 'add credit or raise the quota',
+      ...more,
+    }
+  }
+  if (known !== undefined && known !== 'rate_limited' && status !== 401 && status !== 429) {
+    return { code: known, what, retry: false, ...more }
+  }
+  const remedy = findStatusRemedy(status)
+  const error = { code: toErrorCode(status), what, retry: isRetryable(status), ...more }
+  return remedy === undefined ? error : { ...error, remedy }
+}
+
+/** The error of an `error` object inside a 200, as a body or as an event of the stream. */
+export const readErrorObject = (error: unknown): ProviderError => {
+  const text = JSON.stringify({ error }) ?? ''
+  const upstream = readUpstreamError(text)
+  if (upstream.status !== undefined) return createStatusError(upstream.status, text)
+  const known = classifyUpstreamError(upstream)
+  const what = `sent an error in its reply: ${excerpt(upstream.message ?? text)}`
+  if (known === 'out_of_quota' || known === 'rate_limited') {
+    return { code: 'model_rate_limited', what, retry: known === 'rate_limited' }
+  }
+  if (known !== undefined) return { code: known, what, retry: false }
+  return { code: 'model_unavailable', what, retry: true }
+}
+
+const timeoutCodes = new Set([
+  'ETIMEDOUT',
+  'UND_ERR_CONNECT_TIMEOUT',
+  'UND_ERR_HEADERS_TIMEOUT',
+  'UND_ERR_BODY_TIMEOUT',
+])
+
+/** The innermost error, which for `fetch failed` is the one that says something. */
+const findRootCause = (error: unknown, depth = 0): { code?: string; message: string } => {
+  if (!(error instanceof Error)) return { message: String(error) }
+  if (error.cause !== undefined && depth < 8) return findRootCause(error.cause, depth + 1)
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined
+  // connecting to several addresses fails with an AggregateError, whose message is empty
+  const message = error.message === '' ? (code ?? error.name) : error.message
+  return code === undefined ? { message } : { code, message }
+}
+
+/** The error of a connection that failed or broke. */
+export const createConnectionError = (error: unknown, stage: 'headers' | 'body'): ProviderError => {
+  if (isMasonError(error, 'egress_refused')) {
+    const remedy = error.remedy === undefined ? {} : { remedy: error.remedy }
+    return {
+      code: 'model_unavailable',
+      what: `may not be reached: ${error.message}`,
+      retry: false,
+      ...remedy,
+    }
+  }
+  const { code, message } = findRootCause(error)
+  const timeout = code !== undefined && timeoutCodes.has(code)
+  return {
+    code: timeout ? 'model_timeout' : 'model_unavailable',
+    what: `${stage === 'headers' ? 'could not be reached' : 'cut the reply short'}: ${excerpt(message)}`,
+    retry: true,
+    interrupted: true,
+  }
+}
+
+/** The outcome of a request that was not sent, because the registry is wrong. */
+export const createUnsentOutcome = (code: ModelErrorCode, what: string, remedy?: string) => ({
+  ok: false as const,
+  error: { code, what, retry: false, ...(remedy && { remedy }) },
+  usage: null,
+})
+
+/** A reply that ended early. */
+export const truncatedError: ProviderError = {
+  code: 'model_unavailable',
+  what: 'ended its reply before it was finished',
+  retry: true,
+  interrupted: true,
+}
+
+/** The error of a reply outside the protocol. */
+export const createBadReplyError = (what: string, retry = true): ProviderError => ({
+  code: 'model_bad_reply',
+  what,
+  retry,
+})
+
+/** The error of a timeout; only the total one is final. */
+export const createTimeoutError = (which: 'first byte' | 'idle' | 'total', ms: number): ProviderError => ({
+  code: 'model_timeout',
+  what: {
+    'first byte': `sent nothing for ${ms} ms`,
+    idle: `stopped sending for ${ms} ms in the middle of its reply`,
+    total: `had no full reply within ${ms} ms, retries included`,
+  }[which],
+  retry: which !== 'total',
+  interrupted: true,
+  mayBill: true,
+})

@@ -1,0 +1,124 @@
+import { createParser } from 'eventsource-parser'
+import type { ExchangeControl } from './exchange-control.ts'
+import { createBadReplyError } from './provider-errors.ts'
+
+/** A chunk of an answer: one event of a stream, or the one body. */
+export type ResponseChunk = { kind: 'event' | 'whole'; text: string }
+
+/** Splits received text into complete events. `last` returns the rest after the end of the body. */
+export type ResponseSplitter = { feed(text: string): readonly string[]; last(): ResponseChunk[] }
+
+/** What to split, and the limits. */
+export type ResponseSplitOptions = {
+  exchange: ExchangeControl
+  /** The longest line or event, in characters. */
+  maxEvent: number
+  /** The requested format. `whole`: a JSON body is not split. */
+  expects: 'sse' | 'ndjson' | 'whole'
+}
+
+const isJson = (text: string): boolean => {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+const splitEvents = ({ exchange, maxEvent }: ResponseSplitOptions): ResponseSplitter => {
+  let ready: string[] = []
+  const parser = createParser({
+    onEvent: ({ data }) => void ready.push(data),
+    onError: ({ type }) => {
+      if (type !== 'max-buffer-size-exceeded') return
+      throw exchange.fail(createBadReplyError(`sent an event of more than ${maxEvent} characters`, false))
+    },
+    maxBufferSize: maxEvent,
+  })
+  const take = (): string[] => {
+    const events = ready
+    ready = []
+    return events
+  }
+  return {
+    feed: (text) => {
+      parser.feed(text)
+      return take()
+    },
+    last: () => {
+      parser.feed('\n\n') // the last event, when the empty line after it is missing
+      return take().map((text) => ({ kind: 'event', text }))
+    },
+  }
+}
+
+/**
+ * Splits lines of JSON; if the first line is not JSON, the body is one JSON text of several lines. If lines were not
+ * requested, the first one is held back until there is a second one, because it may be the whole answer.
+ */
+const splitLines = ({ exchange, maxEvent, expects }: ResponseSplitOptions): ResponseSplitter => {
+  let chunks: string[] = []
+  let length = 0
+  let lines = 0
+  let whole = false
+  let held: string | null = null
+  const complete = (): string => {
+    const text = chunks.join('').trim()
+    chunks = []
+    length = 0
+    return text
+  }
+  const keep = (text: string): void => {
+    chunks.push(text)
+    length += text.length
+    if (lines === 0 || length <= maxEvent) return
+    throw exchange.fail(createBadReplyError(`sent a line of more than ${maxEvent} characters`, false))
+  }
+  return {
+    feed: (text) => {
+      const events: string[] = []
+      let at = 0
+      for (let end = text.indexOf('\n'); end !== -1 && !whole; end = text.indexOf('\n', at)) {
+        keep(text.slice(at, end))
+        at = end + 1
+        const line = complete()
+        if (line === '') continue
+        whole = lines === 0 && !isJson(line)
+        lines += whole ? 0 : 1
+        if (whole) keep(`${line}\n`)
+        else if (lines === 1 && expects !== 'ndjson') held = line
+        else {
+          if (held !== null) events.push(held)
+          held = null
+          events.push(line)
+        }
+      }
+      if (at < text.length) keep(text.slice(at))
+      return events
+    },
+    last: () => {
+      const text = complete()
+      if (text === '') return held === null ? [] : [{ kind: 'whole', text: held }]
+      if (lines === 0) return [{ kind: expects === 'ndjson' && isJson(text) ? 'event' : 'whole', text }]
+      return [...(held === null ? [] : [held]), text].map((one) => ({ kind: 'event', text: one }))
+    },
+  }
+}
+
+const splitWhole = (): ResponseSplitter => {
+  const chunks: string[] = []
+  return {
+    feed: (text) => {
+      chunks.push(text)
+      return []
+    },
+    last: () => [{ kind: 'whole', text: chunks.join('') }],
+  }
+}
+
+/** Detects the format by the first characters of the body, because content types are unreliable. */
+export const createResponseSplitter = (head: string, options: ResponseSplitOptions): ResponseSplitter => {
+  if (!/^[[{]/.test(head)) return splitEvents(options)
+  return options.expects === 'whole' ? splitWhole() : splitLines(options)
+}

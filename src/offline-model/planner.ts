@@ -1,0 +1,160 @@
+import { titles } from '../context/sections.ts'
+import { describeRows, type Finding } from './answers.ts'
+import { readArithmetic } from './arithmetic.ts'
+import { valuesQuery } from './conditions.ts'
+import { isAboutUser, isTelling, recallFact } from './facts.ts'
+import { readPieces, toDraft } from './output.ts'
+import { splitQuestions } from './questions.ts'
+import {
+  isFailure,
+  type OfflineReply,
+  type OfflineRequest,
+  partText,
+  promptOf,
+  type ResultOf,
+  resultsOf,
+  type ToolUse,
+  useTool,
+} from './request.ts'
+import { searchTexts } from './search.ts'
+import { readQuestion } from './sql-question.ts'
+import { type FileContent, readFiles, readRows, type Table } from './tables.ts'
+import { asksFigure, findName, helpText, type Language, languageOf } from './words.ts'
+
+/**
+ * One question worked out step by step: it yields the calls that it needs and goes on with their results. The model is
+ * asked anew at each step of a run, so a question starts over each time and passes what has been answered already.
+ */
+type Work = Generator<ToolUse[], Finding | null, string[]>
+
+const mostFiles = 4
+
+/** Tables that a question names, else those whose columns it names most. */
+const chooseTables = (question: string, tables: readonly Table[]): readonly Table[] => {
+  const named = tables.filter(({ file }) => question.includes(file))
+  if (named.length > 0) return named
+  const scores = tables.map(({ columns }) =>
+    columns.reduce((sum, { name }) => sum + (findName(question, name)?.score ?? 0), 0),
+  )
+  return tables.filter((_, at) => scores[at] === Math.max(...scores)).slice(0, mostFiles)
+}
+
+const query = (sql: string): ToolUse => useTool('query_table', { sql })
+
+/** Looks up which values of the table the question names, then queries what it asks for. */
+function* askTable(question: string, language: Language, table: Table): Work {
+  const failure = (result: string): Finding => ({ text: `${table.file}: ${result}` })
+  const values = valuesQuery(question, table)
+  const [found = ''] = values ? yield [query(values)] : ['No rows.']
+  if (isFailure(found)) return failure(found)
+  const named = (readRows(found) ?? []).map(({ field = '', value = '' }) => ({ field, value }))
+  const asked = readQuestion(question, table, named)
+  if (asked === null) return null
+  const [result = ''] = yield [query(asked.sql)]
+  const rows = isFailure(result) ? null : readRows(result)
+  return rows ? describeRows(asked, rows, table.file, language) : failure(result)
+}
+
+function* calculate(expression: string): Work {
+  const [result = ''] = yield [useTool('calculate', { expression })]
+  const value = / = (-?[\d.]+)$/.exec(result)?.[1]
+  if (value === undefined) return { text: `${expression}: ${result}` }
+  const shown = Number(value).toLocaleString('en-US', { maximumFractionDigits: 12 })
+  return { text: `${expression} = **${shown}**`, value: Number(value) }
+}
+
+const say = {
+  en: {
+    working: 'I am looking it up.',
+    noMemory: 'I remember nothing about you that answers this.',
+    noted: 'I have read what you told me. It may be remembered after this answer; ask me about it later.',
+    noFigure: 'I found no figure for this. The columns are: ',
+    todos: ['Look the words of the question up', 'Query what is asked for', 'Answer'],
+  },
+  zh: {
+    working: '我来查一下。',
+    noMemory: '关于您，我没有记住能回答这个问题的内容。',
+    noted: '我看到了您说的话。其中的内容可能会在回答之后被记住，以后可以问我。',
+    noFigure: '没有找到所问的数字。各列为：',
+    todos: ['查找问题里的词', '查询所问的内容', '回答'],
+  },
+}
+
+/** The ways to answer a question, in the order in which they are tried. */
+function* answerQuestion(
+  question: string,
+  language: Language,
+  files: FileContent,
+  request: OfflineRequest,
+): Work {
+  const remembered = recallFact(question, language, request)
+  if (isAboutUser(question)) return remembered ?? { text: say[language].noMemory }
+  const expression = readArithmetic(question)
+  if (expression !== null) return yield* calculate(expression)
+  const tables = chooseTables(question, files.tables)
+  const answers: Finding[] = []
+  for (const table of tables) {
+    const answer = yield* askTable(question, language, table)
+    if (answer) answers.push(answer)
+  }
+  if (answers[0]) return { ...answers[0], text: answers.map(({ text }) => text).join('\n') }
+  if (remembered) return remembered
+  if (isTelling(question)) return { text: say[language].noted }
+  if (files.texts.length > 0) return yield* searchTexts(question, language, files.texts.slice(0, mostFiles))
+  const columns = tables[0]?.columns.map(({ name }) => name).join(', ')
+  return columns && asksFigure(question) ? { text: `${say[language].noFigure}${columns}` } : null
+}
+
+/** A question as far as the results allow: the calls that it still needs, or what it found. */
+const advance = (steps: Work, resultOf: ResultOf): ToolUse[] | Finding | null => {
+  let step = steps.next([])
+  while (!step.done) {
+    const results = step.value.map(resultOf)
+    const missing = step.value.filter((_, at) => results[at] === undefined)
+    if (missing.length > 0) return missing
+    step = steps.next(results.map((result) => result ?? ''))
+  }
+  return step.value
+}
+
+/** The plan of a run that queries tables; with the answer all of it is completed by name. */
+const updateTodos = (language: Language, status: 'pending' | 'completed'): ToolUse => {
+  const [lookUp = '', ask = '', answer = ''] = say[language].todos
+  const suggested_tools = ['query_table']
+  return useTool('update_todos', {
+    todos: [
+      { id: 'look-up', task: lookUp, suggested_tools, status },
+      { id: 'query', task: ask, dependencies: ['look-up'], suggested_tools, status },
+      { id: 'answer', task: answer, dependencies: ['query'], status },
+    ],
+  })
+}
+
+/** The next step for a request: calls of tools, or the answer. */
+export const plan = (request: OfflineRequest): OfflineReply => {
+  const prompt = promptOf(request)
+  const language = languageOf(prompt)
+  const files = readFiles(request)
+  const pieces = readPieces(partText(request, titles.structure))
+  const questions = pieces.length > 0 ? pieces.map(({ expected }) => expected) : splitQuestions(prompt)
+  const offered = new Set(request.tools?.map(({ name }) => name))
+  const known = resultsOf(request)
+  const resultOf: ResultOf = (call) =>
+    offered.has(call.name) ? known(call) : `Error: the tool ${call.name} is not offered`
+  const steps = questions.map((one) => advance(answerQuestion(one, language, files, request), resultOf))
+  const needed = steps.flatMap((step) => (Array.isArray(step) ? step : []))
+  const calls = [...new Map(needed.map((call) => [call.arguments, call])).values()]
+  const isPlanned = partText(request, titles.plan) !== ''
+  const plans = offered.has('update_todos') && files.tables.length > 0
+  if (calls.length > 0) {
+    const todos = plans && !isPlanned ? [updateTodos(language, 'pending')] : []
+    return { text: say[language].working, tool_calls: [...todos, ...calls] }
+  }
+  const help: Finding = { text: helpText[language] }
+  const found = steps.map((step) => (Array.isArray(step) ? help : (step ?? help)))
+  const texts = new Set(found.map(({ text }) => text))
+  return {
+    text: toDraft([...texts].join('\n\n'), pieces, found),
+    tool_calls: plans && isPlanned ? [updateTodos(language, 'completed')] : [],
+  }
+}

@@ -1,0 +1,136 @@
+import type { Businesses } from '../accounts/businesses.ts'
+import type { Tokens } from '../accounts/tokens.ts'
+import type { UserAccounts } from '../accounts/users.ts'
+import type { Graph } from '../graph/build.ts'
+import type { SpanCounts } from '../infra/telemetry/exporter.ts'
+import type { MemoriesApi } from '../memory/store/memories-api.ts'
+import type { CallCounts } from '../models/call/call-counts.ts'
+import type { ModelGateway } from '../models/ports/call-ports.ts'
+import type { RegistryAdmin } from '../models/registry/registry-admin.ts'
+import type { UsageReports } from '../models/schemas/usage-report.ts'
+import type { Models } from '../state/ports/models.ts'
+import type { RunEntry } from '../state/ports/tracer.ts'
+import type { RunRequest } from '../state/run-request.ts'
+import type { Page, RunEvent, RunStatus, RunView, SessionView } from '../state/run-view.ts'
+import type { Json, RuntimeState } from '../state/runtime-state.ts'
+
+/**
+ * Everything that can be done with runs, on behalf of one business. Errors are MasonError; its code says which.
+ *
+ * @example
+ * ```ts
+ * import type { BusinessApi } from 'mason'
+ *
+ * const follow = async (api: BusinessApi, runId: string, signal: AbortSignal): Promise<void> => {
+ *   for await (const event of api.events({ run_id: runId }, 0, signal))
+ *     if (event.event === 'action') console.log(event.id, event.data.summary)
+ * }
+ * ```
+ */
+export type BusinessApi = {
+  /** Durable once it resolves, also while the queue is down. `invalid_request` (detail.errors), `idempotency_conflict`, `session_of_another_user`, `too_many_requests` (detail.retry_after_s). `entry`: where it came from, for its trace. */
+  submit(
+    request: RunRequest,
+    key?: string,
+    entry?: RunEntry,
+  ): Promise<{ run: { id: string; session_id: string; turn: number; status: RunStatus }; replayed: boolean }>
+  /** Resolves once the run is completed, failed, cancelled or waits for input. Accepts a run as `submit` returned it. */
+  wait(run: string | { id: string; session_id: string }, signal: AbortSignal): Promise<RunView>
+  /** Whether there is such a run or session; costs the same however long it is. */
+  exists(source: { run_id: string } | { session_id: string }): Promise<boolean>
+  /** Null: no such run. */
+  run(runId: string): Promise<RunView | null>
+  runs(filter: {
+    user_id?: string
+    session_id?: string
+    status?: RunStatus
+    limit: number
+    cursor?: string
+  }): Promise<Page<RunView>>
+  /** The state up to the run's turn; large results inlined unless `inline` is false. Null: no such run. */
+  state(runId: string, inline: boolean): Promise<RuntimeState | null>
+  blob(runId: string, sha256: string): Promise<Uint8Array | null>
+  /** `run_ended` for completed or failed ones; repeating it is fine. */
+  cancel(runId: string, reason: string | undefined): Promise<RunView>
+  /** `invalid_request` when the answer does not fit the schema, `input_answered`, `not_found`. */
+  answer(runId: string, requestId: string, answer: Json): Promise<RunView>
+  /** The memories of its users. */
+  memories: MemoriesApi
+  session(sessionId: string): Promise<SessionView | null>
+  sessions(filter: { user_id?: string; limit: number; cursor?: string }): Promise<Page<SessionView>>
+  /** Ends its runs and deletes everything of it, with files and memories that no other session has. False: no such session. */
+  deleteSession(sessionId: string): Promise<boolean>
+  /**
+   * Copies a session through this action into a new one; the run of the action ends there. Null: no such session.
+   * `invalid_request`: no such action; `in_use`: its run has not ended.
+   */
+  fork(sessionId: string, actionId: number): Promise<SessionView | null>
+  /**
+   * Events of one run (ends with `done`) or of a whole session (does not end by itself), after action `after`
+   * (0: from the start): current snapshots first, then the missed actions, then live. Each action exactly once.
+   */
+  events(
+    source: { run_id: string } | { session_id: string },
+    after: number,
+    signal: AbortSignal,
+  ): AsyncIterable<RunEvent>
+}
+
+/** Model calls of this process since its start, and the health of its keys. */
+export type ModelStats = ReturnType<CallCounts['read']> & {
+  /** By vendor: healthy keys, and whether they are too few. */
+  pools: { vendor: string; healthy: number; isLow: boolean }[]
+}
+
+/** `ok` follows from the database alone; `checks` has every service. */
+export type HealthReport = {
+  ok: boolean
+  checks: Record<string, { ok: true; ms: number } | { ok: false; error: string }>
+}
+
+/**
+ * One open runtime: the composition of database, queue, models and graph.
+ *
+ * @example
+ * ```ts
+ * import type { Runtime } from 'mason'
+ *
+ * const isReady = async (runtime: Runtime): Promise<boolean> => (await runtime.health()).ok
+ * ```
+ */
+export type Runtime = {
+  of(businessId: string): BusinessApi
+  /** The caller of a bearer token, or null. */
+  authenticate(token: string): Promise<{ business_id: string; roles: string[] } | null>
+  /** What admins manage, for all businesses. */
+  admin: {
+    businesses: Businesses
+    tokens: Tokens
+    users: UserAccounts
+    registry: RegistryAdmin
+    usage: UsageReports
+  }
+  health(): Promise<HealthReport>
+  /** Counters for /metrics. */
+  stats(): Promise<{
+    queued: number
+    running: number
+    input_required: number
+    workers: number
+    outbox: number
+  }>
+  graph: Graph
+  /** The models of the default business. */
+  models: Models
+  /** All models of the registry, on behalf of any caller. */
+  modelService: ModelGateway
+  modelStats(): ModelStats
+  /** Null while nothing is traced. */
+  spanCounts(): SpanCounts | null
+  /** Starts to claim and execute runs in this process, with its relay, reconciler and intake. */
+  startWorker(options?: { concurrency?: number }): Promise<void>
+  /** Starts to learn from ended runs in this process; `startWorker` includes it. */
+  startMemoryWork(): void
+  /** Hands running runs back and closes everything, within `timeoutMs`. */
+  close(timeoutMs?: number): Promise<void>
+}

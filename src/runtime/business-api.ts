@@ -1,0 +1,169 @@
+import { ensureBusiness } from '../accounts/businesses.ts'
+import { streamRunEvents, waitForRun } from '../engine/events/event-stream.ts'
+import type { Feed } from '../engine/events/feed.ts'
+import { createPoller, type EventScope, type PollPermits } from '../engine/events/polling.ts'
+import { createAdmissions } from '../engine/runs/admission-batches.ts'
+import { answerInput } from '../engine/runs/input-answers.ts'
+import type { QueueCaps } from '../engine/runs/queue-caps.ts'
+import { listRuns, readActionRows, readRun } from '../engine/runs/run-queries.ts'
+import { cancelRun } from '../engine/runs/settlement.ts'
+import { deleteSession } from '../engine/sessions/delete-session.ts'
+import { forkSession } from '../engine/sessions/fork-session.ts'
+import { listSessions, readSession, sessionExists } from '../engine/sessions/session-queries.ts'
+import type { Graph } from '../graph/build.ts'
+import { checkRequestNames } from '../graph/check-request.ts'
+import { readBlob } from '../infra/blobs/blobs.ts'
+import { type Database, queryOne } from '../infra/database/database.ts'
+import type { Queues } from '../infra/queue/queues.ts'
+import type { MemoryEmbedder } from '../memory/store/embedder.ts'
+import { createMemoriesApi } from '../memory/store/memories-api.ts'
+import { MasonError } from '../state/errors.ts'
+import { foldActions } from '../state/fold.ts'
+import { inlineBlobs } from '../state/inline-blobs.ts'
+import type { Log } from '../state/ports/log.ts'
+import type { Models } from '../state/ports/models.ts'
+import type { Sql } from '../state/ports/sql.ts'
+import type { Tracer } from '../state/ports/tracer.ts'
+import type { RunView } from '../state/run-view.ts'
+import type { BusinessApi } from './api.ts'
+
+/** What all businesses of a process share. */
+export type BusinessApiParts = {
+  database: Database
+  queues: Queues
+  feed: Feed
+  graph: Graph
+  models: Models
+  queueCaps: QueueCaps
+  embedder: MemoryEmbedder
+  /** Shared by all businesses of this process. */
+  pollPermits: PollPermits
+  log: Log
+  tracer: Tracer
+}
+
+const submitRoute = 'POST /v1/runs'
+
+/** Everything that can be done with runs on behalf of one business. */
+export const createBusinessApi = (parts: BusinessApiParts, businessId: string): BusinessApi => {
+  const { database, queues, feed, graph, models, queueCaps } = parts
+  const admissions = createAdmissions(database, businessId)
+  const poller = createPoller(database, businessId, parts.pollPermits)
+  let businessKnown: Promise<void> | null = null
+  const ensureKnown = (): Promise<void> => {
+    businessKnown ??= ensureBusiness(database, businessId).catch((error: unknown) => {
+      businessKnown = null
+      throw error
+    })
+    return businessKnown
+  }
+
+  const queryAsBusiness = <T>(work: (sql: Sql) => Promise<T>): Promise<T> =>
+    database.asBusiness(businessId, work, { pipelined: true })
+
+  const readExistingRun = async (runId: string): Promise<RunView> => {
+    const run = await poller.readRun(runId)
+    if (run) return run
+    throw new MasonError('not_found', `there is no run "${runId}"`)
+  }
+
+  const hasSession = (sessionId: string): Promise<boolean> =>
+    queryAsBusiness((sql) => sessionExists(sql, businessId, sessionId))
+
+  const toScope = async (source: { run_id: string } | { session_id: string }): Promise<EventScope> => {
+    if ('run_id' in source) {
+      const { session_id } = await readExistingRun(source.run_id)
+      return { business_id: businessId, session_id, ...source }
+    }
+    if (await hasSession(source.session_id)) return { business_id: businessId, ...source }
+    throw new MasonError('not_found', `there is no session "${source.session_id}"`)
+  }
+
+  return {
+    async submit(request, key, entry = { by: 'call', beganAtMs: Date.now() }) {
+      checkRequestNames(request, graph, models)
+      await ensureKnown()
+      const idempotencyKey = key === undefined ? undefined : { route: submitRoute, key }
+      const admission = await admissions.admit(request, idempotencyKey, () => queueCaps.check(businessId))
+      if (!admission.replayed) {
+        feed.publishChange(businessId, admission.run.session_id, 'admitted')
+        if (!request.delay_ms) wakeRun(queues, businessId, admission.run.id)
+      }
+      const { id, session_id, turn } = admission.run
+      const accepted = { run_id: id, business_id: businessId, session_id, turn, replayed: admission.replayed }
+      parts.tracer.accepted({ ...accepted, entry })
+      return admission
+    },
+    run: (runId) => poller.readRun(runId),
+    memories: createMemoriesApi(parts, businessId),
+    runs: (filter) => queryAsBusiness((sql) => listRuns(sql, businessId, filter)),
+    session: (sessionId) => database.asBusiness(businessId, (sql) => readSession(sql, businessId, sessionId)),
+    sessions: (filter) => database.asBusiness(businessId, (sql) => listSessions(sql, businessId, filter)),
+    fork: (sessionId, actionId) => forkSession(database, businessId, sessionId, actionId),
+    async deleteSession(sessionId) {
+      const deleted = await deleteSession(database, businessId, sessionId)
+      feed.publishCancel(businessId, sessionId)
+      return deleted
+    },
+    async wait(run, signal) {
+      const { id, session_id } = typeof run === 'string' ? await readExistingRun(run) : run
+      const source = { business_id: businessId, session_id, run_id: id }
+      const ended = await waitForRun(poller, feed, source, { admittedNow: typeof run !== 'string' }, signal)
+      return ended ?? readExistingRun(id)
+    },
+    async exists(source) {
+      return 'run_id' in source
+        ? (await poller.readRun(source.run_id)) !== null
+        : hasSession(source.session_id)
+    },
+    async state(runId, inline) {
+      const rows = await database.asBusiness(businessId, async (sql) => {
+        const run = await readRun(sql, businessId, runId)
+        return run && (await readActionRows(sql, businessId, run.session_id, run.turn))
+      })
+      if (!rows) return null
+      const state = foldActions(rows)
+      if (!inline) return state
+      return inlineBlobs(state, (hash) =>
+        database.asBusiness(businessId, (sql) => readBlob(sql, businessId, hash)),
+      )
+    },
+    blob: async (runId, hash) => {
+      if (!/^[0-9a-f]{64}$/.test(hash)) return null
+      return database.asBusiness(businessId, async (sql) => {
+        // a run has the blobs that its state mentions, and no others; by the text, since json operators reject some documents
+        const mention = await queryOne(
+          sql,
+          `SELECT 1 AS there FROM runs r WHERE r.tenant = $1 AND r.run_id = $2 AND (
+             EXISTS (SELECT FROM actions a WHERE a.tenant = $1 AND a.session_id = r.session_id AND a.turn <= r.turn
+               AND (strpos(a.body::text, $3) > 0 OR strpos(a.patch::text, $3) > 0 OR strpos(a.patch::text, $4) > 0))
+             OR EXISTS (SELECT FROM run_requests q WHERE q.tenant = $1 AND q.run_id = $2 AND strpos(q.request::text, $4) > 0))`,
+          [businessId, runId, `"blob":"${hash}"`, `"local_path":"blob:${hash}"`],
+        )
+        return mention ? readBlob(sql, businessId, hash) : null
+      })
+    },
+    async cancel(runId, reason) {
+      await cancelRun(database, businessId, runId, reason ?? '')
+      const run = await readExistingRun(runId)
+      feed.publishCancel(businessId, run.session_id)
+      feed.publishChange(businessId, run.session_id)
+      return run
+    },
+    async answer(runId, requestId, answer) {
+      await answerInput(database, businessId, runId, requestId, answer)
+      wakeRun(queues, businessId, runId)
+      const run = await readExistingRun(runId)
+      feed.publishChange(businessId, run.session_id)
+      return run
+    },
+    async *events(source, after, signal) {
+      yield* streamRunEvents(poller, feed, await toScope(source), after, signal)
+    },
+  }
+}
+
+/** Not awaited: the run is already durable, and the outbox sends a wake-up that is lost here. */
+const wakeRun = (queues: Queues, businessId: string, runId: string): void => {
+  queues.wake({ run_id: runId, business_id: businessId }).catch(() => {})
+}

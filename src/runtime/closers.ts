@@ -1,0 +1,19 @@
+/** Closes what was opened, in reverse order; an error of one does not keep the others open. */
+export const createClosers = () => {
+  const closers: (() => Promise<void>)[] = []
+  return {
+    add(close: () => Promise<void>): void {
+      closers.push(close)
+    },
+    /** Closes everything once; throws all errors together at the end. */
+    async close(): Promise<void> {
+      const errors: unknown[] = []
+      for (const close of closers.splice(0).reverse())
+        await close().catch((error: unknown) => errors.push(error))
+      if (errors.length > 0) throw new AggregateError(errors, 'not everything could be closed')
+    },
+  }
+}
+
+/** See `createClosers`. */
+export type Closers = ReturnType<typeof createClosers>

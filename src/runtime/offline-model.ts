@@ -1,0 +1,64 @@
+import { randomUUID } from 'node:crypto'
+import { noMeteredUsage, type Provider } from '../models/ports/model-ports.ts'
+import type { BuiltInModel } from '../models/registry/settings-entries.ts'
+import type { ModelMessage } from '../state/ports/model-messages.ts'
+import { type ModelRole, rulesOnly } from '../state/ports/models.ts'
+import { estimateTokens } from '../state/text/tokens.ts'
+
+/** The model that serves while no setting names another; no host has this address, it answers in this process. */
+export const offlineEntry: BuiltInModel = {
+  vendor: 'offline',
+  name: 'mason-offline',
+  base_url: 'http://offline.invalid/v1',
+  capabilities: [rulesOnly],
+  // it reads any prompt in no time
+  context_window: 4_000_000,
+}
+
+/** A provider that answers by the offline model where its address is asked; all else goes to `others`. */
+export const withOfflineModel = (others: Provider): Provider => ({
+  ...others,
+  async send(request, signal) {
+    const { model, ask, onDelta } = request
+    if (model.endpoint.base_url !== offlineEntry.base_url) return others.send(request, signal)
+    signal.throwIfAborted()
+    const { answerOffline } = await import('../offline-model/offline-model.ts')
+    const messages = ask.messages.map(
+      ({ content, ...message }) => ({ ...message, content: textOf(content) }) as ModelMessage,
+    )
+    const { text, tool_calls } = answerOffline({
+      role: ask.role as ModelRole,
+      messages,
+      tools: ask.tools,
+      ...(ask.parts && { parts: ask.parts }),
+      ...(ask.schema && { schema: ask.schema }),
+    })
+    if (text !== '') onDelta({ text, reasoning: '' })
+    const prompt_tokens = estimateTokens(JSON.stringify([messages, ask.tools, ask.schema]))
+    const completion_tokens = estimateTokens(text + JSON.stringify(tool_calls))
+    return {
+      ok: true,
+      result: {
+        text,
+        reasoning: '',
+        tool_calls: tool_calls.map((call) => ({ id: `call_${randomUUID().replaceAll('-', '')}`, ...call })),
+        finish: tool_calls.length > 0 ? 'tool_calls' : 'stop',
+        usage: {
+          ...noMeteredUsage,
+          prompt_tokens,
+          completion_tokens,
+          total_tokens: prompt_tokens + completion_tokens,
+        },
+        model: offlineEntry.name,
+        images: [],
+        video: null,
+        embeddings: [],
+        ranking: [],
+        job: null,
+      },
+    }
+  },
+})
+
+const textOf = (content: string | readonly { type: string; text?: string }[]): string =>
+  typeof content === 'string' ? content : content.map(({ text = '' }) => text).join('\n')

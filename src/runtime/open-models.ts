@@ -1,0 +1,156 @@
+import type { Config } from '../infra/config/config.ts'
+import type { Database } from '../infra/database/database.ts'
+import { openEgress } from '../infra/egress/egress.ts'
+import type { Hints } from '../infra/queue/hints.ts'
+import { openMasterKeys } from '../infra/secrets/master-key-files.ts'
+import type { Scrubber } from '../infra/secrets/scrubber.ts'
+import { createMemoryEmbedder, type MemoryEmbedder } from '../memory/store/embedder.ts'
+import { createCallCounts } from '../models/call/call-counts.ts'
+import { createModelGateway } from '../models/call/model-gateway.ts'
+import { createModelAdmin } from '../models/call/model-probe.ts'
+import { createUnreadAnswers } from '../models/call/unread-answers.ts'
+import { builtInFormats } from '../models/formats/built-in/built-in-formats.ts'
+import { checkFormat } from '../models/formats/format-check.ts'
+import { compileFormat } from '../models/formats/format-compiler.ts'
+import {
+  createModelHealth,
+  type ModelHealth,
+  type ModelHealthOptions,
+  minHealthyKeys,
+} from '../models/health/model-health.ts'
+import { createRunCostReader } from '../models/metering/cost.ts'
+import { createMeter } from '../models/metering/meter.ts'
+import type { ModelGateway } from '../models/ports/call-ports.ts'
+import type { RegistryView, ResponseReader } from '../models/ports/model-ports.ts'
+import { createOpenAIProvider } from '../models/providers/openai/openai-provider.ts'
+import { openHttpProvider } from '../models/providers/template/template-provider.ts'
+import { openRegistry } from '../models/registry/live-registry.ts'
+import { createRegistryAdmin, type RegistryAdmin } from '../models/registry/registry-admin.ts'
+import { createModelChooser } from '../models/routing/model-chooser.ts'
+import type { FormatView } from '../models/schemas/response-format.ts'
+import type { RetryPolicy } from '../models/transport/retry-policy.ts'
+import type { Clock } from '../state/ports/clock.ts'
+import type { Log } from '../state/ports/log.ts'
+import type { Tracer } from '../state/ports/tracer.ts'
+import type { Scenarios } from '../state/scenario.ts'
+import type { ModelStats } from './api.ts'
+import type { Closers } from './closers.ts'
+import { offlineEntry, withOfflineModel } from './offline-model.ts'
+
+/** A call tries all its candidates so often at most, with these delays in between. */
+const defaultRetry = { attempts: 4, baseMs: 500, maxMs: 20_000 }
+
+/** Delays after errors of vendors; tests use shorter ones. */
+export type ModelRetryDelays = Pick<ModelHealthOptions, 'cooling' | 'disabled' | 'strikes'> & {
+  retry?: RetryPolicy
+}
+
+type ModelLayerParts = {
+  retryDelays: ModelRetryDelays
+  config: Config
+  database: Database
+  hints: Hints
+  clock: Clock
+  log: Log
+  scrubber: Scrubber
+  closers: Closers
+  tracer: Tracer
+}
+
+/** The models as the composition root uses them. */
+export type ModelLayer = {
+  service: ModelGateway
+  registryAdmin: RegistryAdmin
+  scenarios: Scenarios
+  embedder: MemoryEmbedder
+  stats(): ModelStats
+}
+
+/** Opens everything between the port of the graph and the vendors: registry, health, ledger, providers, and the gateway. */
+export const openModels = async (parts: ModelLayerParts): Promise<ModelLayer> => {
+  const { config, database, hints, clock, log, scrubber, closers, retryDelays } = parts
+  const masterKeys = await openMasterKeys(config, (secret) => scrubber.add(secret))
+  const registry = await openRegistry({
+    database,
+    masterKeys,
+    openai: config.openai,
+    builtIn: offlineEntry,
+    formats: { builtIn: builtInFormats(), check: checkFormat },
+    onSecret: (secret) => scrubber.add(secret),
+    hints,
+    clock,
+    log,
+  })
+  closers.add(async () => registry[Symbol.asyncDispose]())
+  const health = createModelHealth({ sql: database, hints, clock, log, ...retryDelays })
+  closers.add(async () => health[Symbol.asyncDispose]())
+  const meter = createMeter({ database, clock, log })
+  closers.add(async () => meter[Symbol.asyncDispose]())
+  const egress = openEgress()
+  closers.add(async () => egress[Symbol.asyncDispose]())
+
+  const readerOf = createReaderCache()
+  const openai = createOpenAIProvider({
+    egress,
+    getReader: ({ format }) => format && readerOf(format),
+    clock,
+    log,
+  })
+  const providers = {
+    // without settings of a server the offline model serves
+    openai: config.openai === null ? withOfflineModel(openai) : openai,
+    http: openHttpProvider({ egress, clock, compile: readerOf }),
+  }
+  const redact = (text: string): string => scrubber.text(text)
+  const requests = { providers, meter, health, clock, log, registry, redact }
+  const counts = createCallCounts()
+  const service = createModelGateway({
+    ...requests,
+    chooser: createModelChooser(health),
+    retry: retryDelays.retry ?? defaultRetry,
+    unread: createUnreadAnswers(database, redact, log),
+    readRunCost: createRunCostReader(database, meter),
+    counts,
+    tracer: parts.tracer,
+  })
+  const registryAdmin = createRegistryAdmin({
+    database,
+    masterKeys,
+    registry,
+    hints,
+    models: createModelAdmin({ ...requests, scrubber }),
+  })
+  return {
+    service,
+    registryAdmin,
+    scenarios: {
+      list: () => [...registry.view.scenarios.values()],
+      find: (name) => registry.view.scenarios.get(name) ?? null,
+    },
+    embedder: createMemoryEmbedder({ sql: database, ask: service.ask, view: () => registry.view }),
+    stats: () => ({ ...counts.read(), pools: listKeyPools(registry.view, health) }),
+  }
+}
+
+/** Compiles each format once, at its first response. */
+const createReaderCache = (): ((format: FormatView) => ResponseReader) => {
+  const readers = new WeakMap<FormatView, ResponseReader>()
+  return (format) => {
+    const reader = readers.get(format) ?? compileFormat(format)
+    readers.set(format, reader)
+    return reader
+  }
+}
+
+/** How many keys of each vendor are healthy now. */
+const listKeyPools = ({ models, keysByVendor }: RegistryView, health: ModelHealth): ModelStats['pools'] => {
+  const vendors = new Map([...models.values()].map(({ vendor }) => [vendor.id, vendor]))
+  return [...vendors.values()].flatMap((vendor) => {
+    const keys = (keysByVendor.get(vendor.id) ?? []).filter(({ active }) => active)
+    if (!vendor.active || keys.length === 0) return []
+    const healthy = keys.filter(
+      ({ id, secret }) => secret !== null && health.stateOf('key', id) === null,
+    ).length
+    return [{ vendor: vendor.name, healthy, isLow: healthy < minHealthyKeys }]
+  })
+}

@@ -1,0 +1,264 @@
+import { createBusinesses, ensureBusiness } from '../accounts/businesses.ts'
+import { createTokens } from '../accounts/tokens.ts'
+import { createUserAccounts, createUserProfiles } from '../accounts/users.ts'
+import { openFeed } from '../engine/events/feed.ts'
+import { createPollPermits } from '../engine/events/polling.ts'
+import { createQueueCaps } from '../engine/runs/queue-caps.ts'
+import { startWorker } from '../engine/worker/start-worker.ts'
+import type { ServiceFactories, WorkerOptions } from '../engine/worker/worker.ts'
+import { createFileService } from '../files/run-files.ts'
+import { warnAboutSharedRoot } from '../files/shared-files-root.ts'
+import { buildGraph } from '../graph/build.ts'
+import { loadParts } from '../graph/load.ts'
+import { createBlobs } from '../infra/blobs/blobs.ts'
+import type { Config } from '../infra/config/config.ts'
+import { type Database, queryOne } from '../infra/database/database.ts'
+import { openDatabase } from '../infra/database/open-database.ts'
+import { openEgress } from '../infra/egress/egress.ts'
+import { newWorkerId } from '../infra/lib/ids.ts'
+import { silentLog } from '../infra/lib/silent-log.ts'
+import { systemClock } from '../infra/lib/system-clock.ts'
+import { settlesWithin } from '../infra/lib/timeouts.ts'
+import { type Hints, openHints } from '../infra/queue/hints.ts'
+import { openQueues, type Queues } from '../infra/queue/queues.ts'
+import { createScrubbedLog } from '../infra/secrets/scrubbed-log.ts'
+import { createScrubber, type Scrubber } from '../infra/secrets/scrubber.ts'
+import { addSettingSecrets } from '../infra/secrets/setting-secrets.ts'
+import { openTelemetry, type TelemetryOptions } from '../infra/telemetry/telemetry.ts'
+import { type MemoryWorkerOptions, startMemoryWorker } from '../memory/store/memory-worker.ts'
+import { createRunMemories } from '../memory/store/run-memories.ts'
+import { createUsageReports } from '../models/metering/reconciliation.ts'
+import type { ModelCaller } from '../models/ports/model-ports.ts'
+import type { Clock } from '../state/ports/clock.ts'
+import type { Log } from '../state/ports/log.ts'
+import type { Models } from '../state/ports/models.ts'
+import type { BusinessApi, HealthReport, Runtime } from './api.ts'
+import { createBusinessApi } from './business-api.ts'
+import { type Closers, createClosers } from './closers.ts'
+import { type ModelRetryDelays, openModels } from './open-models.ts'
+
+/** What an embedding program or a test sets beside the settings. */
+export type RuntimeOptions = {
+  log?: Log
+  /** Redacts secrets; every secret that is opened is added to it. */
+  scrubber?: Scrubber
+  /** For tests: another clock, a fake model instead of the registry's, own tools, an own queue. */
+  clock?: Clock
+  models?: Models
+  modelRetryDelays?: ModelRetryDelays
+  traceDelays?: Pick<TelemetryOptions, 'everyMs' | 'timeoutMs'>
+  toolFolders?: readonly string[]
+  queuePrefix?: string
+  loadDataDir?: Blob
+  /** How runs are learned from in the background; off in tests of something else. */
+  memory?: 'off' | Pick<MemoryWorkerOptions, 'everyMs' | 'leaseMs'>
+  onRunReleased?: WorkerOptions['onRunReleased']
+  /** For tests: wraps a driver, to watch it or to make it fail. */
+  wrap?: {
+    database?(database: Database): Database
+    queues?(queues: Queues): Queues
+    hints?(hints: Hints): Hints
+  }
+}
+
+/**
+ * Opens database, queue, models and graph as the settings say: the one composition root. Embedded without
+ * DATABASE_URL, served with it; every other difference follows from that. Close what it returns.
+ *
+ * @example
+ * ```ts
+ * import { openRuntime, readConfig, readEnvironment } from 'mason'
+ *
+ * const runtime = await openRuntime(readConfig(readEnvironment(), { role: 'run' }))
+ * await runtime.startWorker()
+ * const api = runtime.of('default')
+ * const { run } = await api.submit({ prompt: 'What is 12.5% of 480?', user_id: 'ann' })
+ * const { answer } = await api.wait(run, AbortSignal.timeout(60_000))
+ * console.log(answer)
+ * await runtime.close()
+ * ```
+ */
+export const openRuntime = async (config: Config, options: RuntimeOptions = {}): Promise<Runtime> => {
+  const opened = createClosers()
+  try {
+    return await compose(config, options, opened)
+  } catch (error) {
+    await opened.close().catch(() => {})
+    throw error
+  }
+}
+
+const compose = async (config: Config, options: RuntimeOptions, closers: Closers): Promise<Runtime> => {
+  const scrubber = options.scrubber ?? createScrubber()
+  addSettingSecrets(config, scrubber)
+  const log = createScrubbedLog(options.log ?? silentLog, scrubber)
+  const clock = options.clock ?? systemClock
+  const parts = await loadParts(options.toolFolders)
+  const telemetry = await openTelemetry({
+    endpoint: config.otlpEndpoint,
+    clock,
+    log,
+    ...options.traceDelays,
+  })
+  // closed last, since everything else still ends its spans
+  closers.add(() => telemetry.close())
+  const { tracer } = telemetry
+  const { wrap = {} } = options
+  const openedDatabase = await openDatabase(config, log, options.loadDataDir)
+  closers.add(() => openedDatabase.close())
+  const database = wrap.database?.(openedDatabase) ?? openedDatabase
+  const queueOptions = toQueueOptions(config, openedDatabase, options.queuePrefix)
+  const openedQueues = await openQueues({ log, ...queueOptions })
+  closers.add(() => openedQueues.close(2000))
+  const queues = wrap.queues?.(openedQueues) ?? openedQueues
+  const openedHints = await openHints({ log, ...queueOptions })
+  const hints = wrap.hints?.(openedHints) ?? openedHints
+  closers.add(() => hints.close())
+  const feed = await openFeed({ sql: database, hints, clock, log })
+  closers.add(() => feed.close())
+  await ensureBusiness(database, 'default')
+  const layer = await openModels({
+    config,
+    database,
+    hints,
+    clock,
+    log,
+    scrubber,
+    closers,
+    retryDelays: options.modelRetryDelays ?? {},
+    tracer,
+  })
+  const modelsFor = (caller: ModelCaller): Models => options.models ?? layer.service.for(caller)
+  const models = modelsFor({ business_id: 'default', user_id: null, run_id: null })
+
+  const tokens = createTokens(database, clock)
+  const egress = openEgress()
+  closers.add(async () => egress[Symbol.asyncDispose]())
+  const files = createFileService({ egress, storage: config.storage, filesRoot: config.filesRoot, log })
+  closers.add(async () => files[Symbol.asyncDispose]())
+  const { embedder } = layer
+  /** The services of nodes and tools, made for each run; a new one is a line here. */
+  const services: ServiceFactories = {
+    models: (run) => modelsFor({ business_id: run.tenant, user_id: run.user_id, run_id: run.run_id }),
+    clock: () => clock,
+    log: () => log,
+    files: (run, sql) => files.openRunFiles(sql, run),
+    blobs: (run, sql) => createBlobs(sql, run.tenant),
+    users: (run, sql) => createUserProfiles(sql, run.tenant),
+    memories: (run) =>
+      createRunMemories(
+        { database, embedder, log, tracer },
+        { business: run.tenant, user_id: run.user_id },
+        run,
+      ),
+  }
+  const graph = buildGraph(parts, Object.keys(services))
+  const queueCaps = createQueueCaps(database, clock)
+  const pollPermits = createPollPermits()
+  const apis = new Map<string, BusinessApi>()
+  const of = (businessId: string): BusinessApi => {
+    const api =
+      apis.get(businessId) ??
+      createBusinessApi(
+        { database, queues, feed, graph, models, queueCaps, pollPermits, embedder, log, tracer },
+        businessId,
+      )
+    apis.set(businessId, api)
+    return api
+  }
+  const startMemoryWork = (): void => {
+    const { memory = {} } = options
+    if (memory === 'off') return
+    const work = startMemoryWorker({ database, embedder, modelsFor, clock, log, tracer, ...memory })
+    closers.add(() => work.close())
+  }
+  return {
+    of,
+    graph,
+    models,
+    authenticate: (token) => tokens.authenticate(token),
+    modelService: layer.service,
+    modelStats: layer.stats,
+    spanCounts: telemetry.counts,
+    admin: {
+      businesses: createBusinesses(database),
+      tokens,
+      users: createUserAccounts(database),
+      registry: layer.registryAdmin,
+      usage: createUsageReports(database),
+    },
+    health: () => checkHealth(database, () => queues.ping()),
+    stats: () => readStats(database),
+    async startWorker({ concurrency = config.concurrency } = {}) {
+      await Promise.all([files.sweep(), warnAboutSharedRoot(database, config.filesRoot, log)])
+      const worker = await startWorker({
+        database,
+        feed,
+        queues,
+        graph,
+        services,
+        scenarios: layer.scenarios,
+        clock,
+        log,
+        tracer,
+        workerId: newWorkerId(),
+        leaseMs: config.leaseMs,
+        concurrency,
+        retention: config.retention,
+        ...(options.onRunReleased && { onRunReleased: options.onRunReleased }),
+        submit: (businessId, request, key) =>
+          of(businessId).submit(request, key, { by: 'queue', beganAtMs: Date.now() }),
+      })
+      closers.add(() => worker.close())
+      startMemoryWork()
+    },
+    startMemoryWork,
+    close: (timeoutMs = 10_000) => closeWithin(closers, timeoutMs, log),
+  }
+}
+
+/** Redis if it is set, else the embedded database. */
+const toQueueOptions = (
+  config: Config,
+  database: Database & { pglite?: unknown },
+  prefix: string | undefined,
+) => {
+  if (config.redisUrl) return { kind: 'redis' as const, url: config.redisUrl, ...(prefix && { prefix }) }
+  return { kind: 'embedded' as const, pglite: database.pglite as never }
+}
+
+type PingQueue = () => Promise<{ ok: true; ms: number } | { ok: false; error: string }>
+
+const checkHealth = async (database: Database, pingQueue: PingQueue): Promise<HealthReport> => {
+  const since = performance.now()
+  const [databaseCheck, queue] = await Promise.all([
+    database.query('SELECT 1').then(
+      () => ({ ok: true as const, ms: Math.round(performance.now() - since) }),
+      (error: unknown) => ({ ok: false as const, error: String(error) }),
+    ),
+    pingQueue(),
+  ])
+  // without the queue runs are still admitted and executed, so a load balancer need not know
+  return { ok: databaseCheck.ok, checks: { database: databaseCheck, queue } }
+}
+
+type Stats = Awaited<ReturnType<Runtime['stats']>>
+
+const readStats = async (database: Database): Promise<Stats> => {
+  const row = await queryOne<Stats>(
+    database,
+    `SELECT count(*) FILTER (WHERE status = 'queued')::int AS queued, count(*) FILTER (WHERE status = 'running')::int AS running,
+       (SELECT count(*)::int FROM input_requests WHERE answered_at IS NULL) AS input_required,
+       (SELECT count(*)::int FROM workers) AS workers, (SELECT count(*)::int FROM outbox) AS outbox
+     FROM runs WHERE status IN ('queued', 'running')`,
+    [],
+  )
+  return row ?? { queued: 0, running: 0, input_required: 0, workers: 0, outbox: 0 }
+}
+
+const closeWithin = async (opened: Closers, timeoutMs: number, log: Log): Promise<void> => {
+  const closed = opened
+    .close()
+    .catch((error: unknown) => log.warn({ error: String(error) }, 'closing failed'))
+  await settlesWithin(closed, timeoutMs)
+}

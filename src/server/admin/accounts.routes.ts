@@ -1,0 +1,114 @@
+import {
+  businessChangeSchema,
+  businessInputSchema,
+  businessViewSchema,
+  newTokenSchema,
+  tokenChangeSchema,
+  tokenInputSchema,
+  tokenViewSchema,
+  userChangeSchema,
+  userInputSchema,
+  userViewSchema,
+} from '../../accounts/account-schemas.ts'
+import { businessQuery } from '../http/parameters.ts'
+import type { App, ServerContext } from '../http/route.ts'
+import { resourceRoutes } from './resource-routes.ts'
+
+/** Businesses, their API tokens and their users. */
+export const accountsRoutes = (app: App, server: ServerContext): void => {
+  businessesRoutes(app, server)
+  tokensRoutes(app, server)
+  usersRoutes(app, server)
+}
+
+/** A business that is not created here is created with its first token, user or run. */
+const businessesRoutes = (app: App, { runtime }: ServerContext): void =>
+  resourceRoutes(app, {
+    path: '/admin/v1/businesses',
+    one: 'a business',
+    many: 'businesses',
+    ids: ['Business', 'Businesses'],
+    input: businessInputSchema,
+    change: businessChangeSchema,
+    view: businessViewSchema,
+    isPermanent: true,
+    summaries: {
+      change:
+        'Changes the settings of a business; learning that is switched off stops at once and drops what is queued',
+    },
+    problems: { create: ['already_exists'] },
+    remedy: 'GET /admin/v1/businesses lists them; POST creates one before its first run',
+    store: () => {
+      const { businesses } = runtime.admin
+      return {
+        list: (_, page) => businesses.list(page),
+        create: (_, input) => businesses.create(input),
+        get: (_, id) => businesses.get(id),
+        change: (_, id, change) => businesses.change(id, change),
+      }
+    },
+  })
+
+/** The token itself is only in the response that creates it. */
+const tokensRoutes = (app: App, { runtime }: ServerContext): void =>
+  resourceRoutes(app, {
+    path: '/admin/v1/tokens',
+    one: 'a token',
+    many: 'tokens',
+    ids: ['Token', 'Tokens'],
+    input: tokenInputSchema,
+    change: tokenChangeSchema,
+    view: tokenViewSchema,
+    created: newTokenSchema,
+    filter: businessQuery,
+    summaries: {
+      create: 'Creates a token of a business; it is only in this response',
+      get: 'Returns a token, without the token itself',
+      change: 'Changes label or roles',
+      remove: 'Revokes a token, at once and for good',
+    },
+    store: () => {
+      const { tokens } = runtime.admin
+      return {
+        list: (scope, page) => tokens.list({ ...scope, ...page }),
+        create: (_, input) => tokens.create(input),
+        get: (_, id) => tokens.get(id),
+        change: (_, id, change) => tokens.change(id, change),
+        remove: (_, id) => tokens.revoke(id),
+      }
+    },
+  })
+
+const readBusinessId = ({ business_id = 'default' }: { business_id?: string }): string => business_id
+
+/** Profiles that feed `user_context`; a user belongs to a business. */
+const usersRoutes = (app: App, { runtime }: ServerContext): void =>
+  resourceRoutes(app, {
+    path: '/admin/v1/users',
+    one: 'a user',
+    many: 'users',
+    ids: ['User', 'Users'],
+    input: userInputSchema,
+    change: userChangeSchema,
+    view: userViewSchema,
+    filter: businessQuery,
+    query: businessQuery,
+    summaries: {
+      list: 'Lists the users of a business, the latest changed first',
+      create: 'Adds a profile of a user of a business',
+      change: 'Replaces the profile of a user',
+      remove: 'Deletes the profile of a user',
+    },
+    problems: { create: ['already_exists'] },
+    remedy: 'name the business with ?business_id=; GET /admin/v1/users lists its users',
+    store: () => {
+      const { users } = runtime.admin
+      return {
+        list: (scope, page) => users.list({ ...page, business_id: readBusinessId(scope) }),
+        create: (_, input) => users.create(input),
+        get: (scope, id) => users.get(readBusinessId(scope), id),
+        change: (scope, id, { profile }) => users.change(readBusinessId(scope), id, profile),
+        remove: (scope, id) => users.remove(readBusinessId(scope), id),
+      }
+    },
+  })

@@ -1,0 +1,232 @@
+import { type ZodObject, type ZodType, z } from 'zod'
+import { MasonError } from '../../state/errors.ts'
+import { idSchema } from '../../state/run-request.ts'
+import type { Page } from '../../state/run-view.ts'
+import { omitUndefined, pageSchema, plainPageQuery } from '../http/parameters.ts'
+import type { ProblemCode } from '../http/problems.ts'
+import { type App, createDocs, type RouteDoc, type ServerContext } from '../http/route.ts'
+
+/** The parameters of path and query that select rows, beside id and paging. */
+export type PathParameters = Record<string, string>
+
+type Store<Input, Change, View, Created> = {
+  list(scope: PathParameters, page: { limit: number; cursor?: string }): Promise<Page<View>>
+  create(scope: PathParameters, input: Input): Promise<Created>
+  get(scope: PathParameters, id: string): Promise<View | null>
+  change(scope: PathParameters, id: string, change: Change): Promise<View | null>
+  remove?(scope: PathParameters, id: string): Promise<boolean>
+}
+
+type Operation = 'list' | 'create' | 'get' | 'change' | 'remove'
+
+/** A resource that admins list, create, get, change and delete. */
+export type Resource<
+  Input extends ZodType = ZodType,
+  Change extends ZodType = ZodType,
+  View extends ZodType = ZodType,
+  Created extends ZodType = View,
+> = {
+  /** The path of the list, with the parameters of its parent: /admin/v1/vendors/:vendor_id/keys. */
+  path: string
+  /** Its name in texts, such as `a key`, and the plural. */
+  one: string
+  many: string
+  /** Singular and plural in operation ids. */
+  ids: readonly [one: string, many: string]
+  input: Input
+  change: Change
+  view: View
+  /** The response of creating one, with what is sent only once; `view` where absent. */
+  created?: Created
+  /** Query of the list, beside limit and cursor. */
+  filter?: ZodObject
+  /** Query of all other calls; its fields of the view are part of the location of one. */
+  query?: ZodObject
+  /** It cannot be deleted. */
+  isPermanent?: true
+  /** Summaries that differ from the usual ones. */
+  summaries?: Partial<Record<Operation, string>>
+  /** Beside those that follow from the body and path of a route. */
+  problems?: Partial<Record<Operation, ProblemCode[]>>
+  /** The remedy of `not_found`, where it is not the path of the list. */
+  remedy?: string
+  store(): Store<z.output<Input>, z.output<Change>, z.output<View>, z.output<Created>>
+}
+
+type AdminRequest = { params: unknown; query: unknown; body: unknown }
+
+/** Scope, id and page of a validated request. */
+export const readAdminRequest = ({
+  params,
+  query,
+}: AdminRequest): { scope: PathParameters; id: string; page: { limit: number; cursor?: string } } => {
+  const { id = '', ...parent } = params as PathParameters
+  const { limit, cursor, ...rest } = omitUndefined(query as { limit: number; cursor?: string })
+  return { scope: { ...parent, ...rest }, id, page: { limit, ...(cursor !== undefined && { cursor }) } }
+}
+
+/** The schema of a path's parameters and these; null when there are none. */
+export const createParams = (path: string, ...more: string[]): ZodObject | null => {
+  const names = [...[...path.matchAll(/:(\w+)/g)].map(([, name]) => name as string), ...more]
+  return names.length === 0 ? null : z.strictObject(Object.fromEntries(names.map((name) => [name, idSchema])))
+}
+
+type NamedResource = Pick<Resource, 'path' | 'one' | 'many' | 'ids' | 'remedy'>
+
+/** The value; throws `not_found` when it is null. */
+const orNotFound = <Value>(resource: NamedResource, request: AdminRequest, value: Value | null): Value => {
+  if (value !== null) return value
+  const { scope, id } = readAdminRequest(request)
+  const list = resource.path.replace(/:(\w+)/g, (_, name) => scope[name] ?? '')
+  throw new MasonError('not_found', `there is no ${resource.one.replace(/^an? /, '')} "${id}"`, {
+    remedy: resource.remedy ?? `GET ${list} lists the ${resource.many}`,
+  })
+}
+
+/** The handler of a route of one of a resource; throws `not_found` where `read` resolves with null. */
+export const handleOne =
+  <Request extends AdminRequest, View>(
+    resource: NamedResource,
+    read: (scope: PathParameters, id: string, request: Request) => Promise<View | null>,
+  ) =>
+  async (request: Request): Promise<View> => {
+    const { scope, id } = readAdminRequest(request)
+    return orNotFound(resource, request, await read(scope, id, request))
+  }
+
+/** The documentation of a route of a resource, for the admin token only. */
+export const describeAdmin = (
+  resource: Pick<Resource, 'many'>,
+  id: string,
+  summary: string,
+  more: Pick<RouteDoc, 'responses' | 'problems' | 'bodyOptional'>,
+) => createDocs(`admin: ${resource.many}`)('operator', id, summary, more)
+
+/** Registers the routes of a resource, documented and validated. */
+export const resourceRoutes = <
+  Input extends ZodType,
+  Change extends ZodType,
+  View extends ZodType,
+  Created extends ZodType = View,
+>(
+  app: App,
+  resource: Resource<Input, Change, View, Created>,
+): void => {
+  const { path, one, many, ids, input, change, view, store } = resource
+  const parent = createParams(path)
+  const listSchema = {
+    ...(parent && { params: parent }),
+    querystring: plainPageQuery.extend(resource.filter?.shape ?? {}),
+  }
+  const params = createParams(path, 'id') as ZodObject
+  const itemSchema = { params, ...(resource.query && { querystring: resource.query }) }
+  const item = `${path}/:id`
+  const oneResponse = { 200: { description: one, schema: view } }
+  const config = (operation: Operation, id: string, summary: string, responses: RouteDoc['responses']) =>
+    describeAdmin(resource, id, resource.summaries?.[operation] ?? summary, {
+      responses,
+      problems: resource.problems?.[operation] ?? [],
+    })
+
+  app.get(path, {
+    schema: listSchema,
+    config: config('list', `list${ids[1]}`, `Lists ${many}, the latest first`, {
+      200: { description: 'One page', schema: pageSchema(view) },
+    }),
+    handler: (request) => {
+      const { scope, page } = readAdminRequest(request)
+      return store().list(scope, page)
+    },
+  })
+
+  app.post(path, {
+    schema: { ...(parent && { params: parent }), body: input },
+    config: config('create', `create${ids[0]}`, `Adds ${one}`, {
+      201: {
+        description: one,
+        schema: resource.created ?? view,
+        headers: { location: 'Path of the new one' },
+      },
+    }),
+    handler: async (request, reply) => {
+      const created = await store().create(readAdminRequest(request).scope, request.body as z.output<Input>)
+      const { id, ...fields } = created as { id: string; [name: string]: unknown }
+      const search = new URLSearchParams()
+      for (const name of Object.keys(resource.query?.shape ?? {})) search.set(name, String(fields[name]))
+      const location = `${request.url.replace(/\/?(\?.*)?$/, '')}/${encodeURIComponent(id)}`
+      return reply
+        .code(201)
+        .header('location', search.size > 0 ? `${location}?${search}` : location)
+        .send(created)
+    },
+  })
+
+  app.get(item, {
+    schema: itemSchema,
+    config: config('get', `get${ids[0]}`, `Returns ${one}`, oneResponse),
+    handler: handleOne(resource, (scope, id) => store().get(scope, id)),
+  })
+
+  app.patch(item, {
+    schema: { ...itemSchema, body: change },
+    config: config('change', `change${ids[0]}`, `Changes ${one}; absent fields stay unchanged`, oneResponse),
+    handler: handleOne(resource, (scope, id, { body }) =>
+      store().change(scope, id, omitUndefined(body as object) as z.output<Change>),
+    ),
+  })
+
+  if (resource.isPermanent) return
+  app.delete(item, {
+    schema: itemSchema,
+    config: config('remove', `delete${ids[0]}`, `Deletes ${one} that nothing uses`, {
+      204: { description: 'It is deleted' },
+    }),
+    handler: async (request, reply) => {
+      const { scope, id } = readAdminRequest(request)
+      orNotFound(resource, request, (await store().remove?.(scope, id)) || null)
+      return reply.code(204).send()
+    },
+  })
+}
+
+/** Registers an action on one of a resource: POST …/{id}/{name}. */
+export const actionRoute = <
+  Response extends ZodType,
+  Body extends ZodType = z.ZodObject<Record<string, never>>,
+>(
+  app: App,
+  { open }: Pick<ServerContext, 'open'>,
+  resource: NamedResource,
+  action: {
+    name: string
+    summary: string
+    body?: Body
+    bodyOptional?: boolean
+    response: Response
+    problems?: ProblemCode[]
+    /** Null when there is none of this id. */
+    run(
+      scope: PathParameters,
+      id: string,
+      body: z.output<Body>,
+      signal: AbortSignal,
+    ): Promise<z.output<Response> | null>
+  },
+): void => {
+  const { name, summary, body, bodyOptional, response, problems } = action
+  app.post(`${resource.path}/:id/${name}`, {
+    schema: { params: createParams(resource.path, 'id') as ZodObject, ...(body && { body }) },
+    config: describeAdmin(resource, `${name}${resource.ids[0]}`, summary, {
+      responses: { 200: { description: 'The result', schema: response } },
+      ...(problems && { problems }),
+      ...(bodyOptional && { bodyOptional }),
+    }),
+    handler: async (request, reply) => {
+      const { signal, release } = open.abortSignal(reply.raw)
+      const run = handleOne(resource, (scope, id) =>
+        action.run(scope, id, request.body as z.output<Body>, signal),
+      )
+      return run(request).finally(release)
+    },
+  })
+}

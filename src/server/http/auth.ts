@@ -1,0 +1,99 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import type { FastifyRequest } from 'fastify'
+import type { Runtime } from '../../runtime/api.ts'
+import { MasonError } from '../../state/errors.ts'
+import { invalidRequest } from './request-validation.ts'
+
+/** The authenticated caller. The admin acts for any business, a token for its own; with auth off all are `default`. */
+export type Principal =
+  | { kind: 'admin' }
+  | { kind: 'token'; business_id: string; roles: readonly string[] }
+  | { kind: 'anonymous' }
+
+/**
+ * What a token must be allowed to do. The role `admin` includes all of its business; `operator` is the admin token only;
+ * null needs no token.
+ */
+export type RequiredRole = 'submit' | 'read' | 'operator' | null
+
+const defaultBusiness = 'default'
+
+/** Finds the caller of a request. Throws `unauthorized`; with auth off `forbidden` for a host that is not localhost. */
+export type Authenticate = (request: FastifyRequest) => Promise<Principal>
+
+/** Authentication by bearer token. Without an admin token no caller is admin. */
+export const createAuthenticate = (
+  runtime: Pick<Runtime, 'authenticate'>,
+  auth: 'required' | 'off',
+  adminToken: string | null | undefined,
+): Authenticate => {
+  const isAdmin = createTokenCheck(adminToken)
+  return async (request) => {
+    if (auth === 'off') {
+      checkLocalHost(request)
+      return { kind: 'anonymous' }
+    }
+    const token = readBearerToken(request.headers.authorization)
+    if (isAdmin(token)) return { kind: 'admin' }
+    const owner = await runtime.authenticate(token)
+    if (!owner)
+      throw new MasonError('unauthorized', 'the token is unknown or was revoked', {
+        remedy: 'ask the operator of this server for a token of your business',
+      })
+    return { kind: 'token', ...owner }
+  }
+}
+
+const readBearerToken = (header: string | undefined): string => {
+  const token = /^Bearer +([^\s]{1,4096}) *$/i.exec(header ?? '')?.[1]
+  if (token) return token
+  throw new MasonError('unauthorized', 'there is no bearer token', {
+    remedy: 'send the header "Authorization: Bearer <token>"',
+  })
+}
+
+/** Compares hashes in constant time, so that neither content nor length of the admin token shows. */
+const createTokenCheck = (expected: string | null | undefined): ((token: string) => boolean) => {
+  if (!expected) return () => false
+  const hash = (text: string) => createHash('sha256').update(text).digest()
+  const expectedHash = hash(expected)
+  return (token) => timingSafeEqual(hash(token), expectedHash)
+}
+
+/** Without auth only this machine may call: a web page whose name resolves here (DNS rebinding) sends its own host. */
+const checkLocalHost = ({ hostname }: FastifyRequest): void => {
+  if (/^(localhost|.+\.localhost|127(\.\d{1,3}){3}|\[::1\]|)$/i.test(hostname)) return
+  throw new MasonError('forbidden', 'with auth off only localhost may be called', {
+    remedy: 'call 127.0.0.1 or localhost, or set MASON_AUTH=required',
+  })
+}
+
+/** Throws `forbidden` when the caller does not have the role. */
+export const checkRole = (principal: Principal, role: Exclude<RequiredRole, null>): void => {
+  if (principal.kind !== 'token') return
+  if (role === 'operator')
+    throw new MasonError('forbidden', 'only the admin token may do this', { remedy: 'use MASON_ADMIN_TOKEN' })
+  if (principal.roles.includes(role) || principal.roles.includes('admin')) return
+  throw new MasonError('forbidden', `the token has no role "${role}"`, {
+    remedy: `use a token with the role "${role}"`,
+  })
+}
+
+/** The business that a validated request is about. Throws `forbidden` for another one than the caller's. */
+export const resolveBusinessId = (principal: Principal, query: unknown, body: unknown): string => {
+  const named = [body, query].map(readBusinessId).filter((id) => id !== undefined)
+  if (named.length === 2 && named[0] !== named[1])
+    throw invalidRequest([{ pointer: '/business_id', detail: 'body and query name different businesses' }])
+  const requested = named[0]
+  if (principal.kind === 'admin') return requested ?? defaultBusiness
+  const own = principal.kind === 'token' ? principal.business_id : defaultBusiness
+  if (requested === undefined || requested === own) return own
+  throw new MasonError('forbidden', 'this business_id is not the one of the token', {
+    remedy: 'leave business_id out, or use a token of that business',
+  })
+}
+
+const readBusinessId = (part: unknown): string | undefined => {
+  const id = (part as { business_id?: unknown } | null | undefined)?.business_id
+  return typeof id === 'string' ? id : undefined
+}

@@ -1,0 +1,272 @@
+import { type ZodType, z } from 'zod'
+import { runRequestSchema } from '../../state/run-request.ts'
+import {
+  actionEventSchema,
+  deltaSchema,
+  inputRequestSchema,
+  runViewSchema,
+  sessionViewSchema,
+  todosEventSchema,
+} from '../../state/run-view.ts'
+import {
+  actionSchema,
+  outputFieldSchema,
+  runtimeStateSchema,
+  todoSchema,
+  usageSchema,
+} from '../../state/runtime-state.ts'
+import { type ProblemCode, problemSchema, problemStatus, problemTitle } from './problems.ts'
+import type { RouteDoc, SuccessResponse } from './route.ts'
+
+type Part = 'params' | 'querystring' | 'headers' | 'body'
+type Json = Record<string, unknown>
+
+/** A registered route as the document needs it. */
+export type DocumentedRoute = {
+  method: string
+  url: string
+  doc: RouteDoc
+  schema: Partial<Record<Part, ZodType>>
+}
+
+/**
+ * OpenAPI 3.1 of these routes, made by zod from the same schemas that validate their requests. Schemas, error
+ * responses and headers are components that operations share.
+ */
+export const openApiDocument = (routes: readonly DocumentedRoute[], auth: 'required' | 'off'): Json => {
+  const components = createComponents()
+  const paths: Record<string, Json> = {}
+  for (const route of routes) {
+    const path = route.url.replace(/:([A-Za-z0-9_]+)/g, '{$1}')
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: buildOperation(route, components, auth) }
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Mason',
+      version: '1',
+      description:
+        'Jobs for agents: submit a run, follow it live, read its state. Errors are RFC 9457 problems.',
+    },
+    servers: [{ url: '/' }],
+    tags: ['runs', 'events', 'sessions', 'operations'].map((name) => ({ name })),
+    paths,
+    components: {
+      securitySchemes: { bearer: { type: 'http', scheme: 'bearer', description: 'Token of a business' } },
+      ...components.all(),
+    },
+  }
+}
+
+const buildOperation = (route: DocumentedRoute, components: Components, auth: 'required' | 'off'): Json => {
+  const { doc, schema } = route
+  const name = doc.id.charAt(0).toUpperCase() + doc.id.slice(1)
+  return {
+    operationId: doc.id,
+    tags: [doc.tag],
+    summary: doc.summary,
+    ...(doc.description ? { description: doc.description } : {}),
+    security: doc.role && auth === 'required' ? [{ bearer: [] }] : [],
+    parameters: buildParameters(schema),
+    ...(schema.body
+      ? {
+          requestBody: {
+            required: !doc.bodyOptional,
+            content: {
+              'application/json': { schema: components.schema(schema.body, `${name}Body`, 'input') },
+            },
+          },
+        }
+      : {}),
+    responses: {
+      ...buildSuccesses(doc, name, components),
+      ...buildProblems(problemCodes(route, auth), components, doc),
+    },
+  }
+}
+
+const locations = { params: 'path', querystring: 'query', headers: 'header' } as const
+
+const buildParameters = (schema: DocumentedRoute['schema']): Json[] =>
+  (['params', 'querystring', 'headers'] as const).flatMap((part) => {
+    const object = schema[part]
+    if (!(object instanceof z.ZodObject)) return []
+    return Object.entries(object.shape as Record<string, ZodType>).map(([name, item]) => ({
+      name,
+      in: locations[part],
+      required: !item.safeParse(undefined).success,
+      schema: toParameterSchema(item),
+    }))
+  })
+
+/** Parameters are text that is parsed, so the parsed value is described. */
+const toParameterSchema = (schema: ZodType): Json => tidy(z.toJSONSchema(schema, { io: 'output' })) as Json
+
+const buildSuccesses = (doc: RouteDoc, name: string, components: Components): Json => {
+  const several = Object.values(doc.responses).some((one, _, all) => one.schema !== all[0]?.schema)
+  return Object.fromEntries(
+    Object.entries(doc.responses).map(([status, success]) => [
+      status,
+      {
+        description: success.description,
+        headers: { ...requestIdHeader(components), ...describeHeaders(success) },
+        ...buildContent(success, `${name}Answer${several && success.schema ? status : ''}`, components),
+      },
+    ]),
+  )
+}
+
+const requestIdHeader = (components: Components): Json => ({
+  'x-request-id': components.shared('headers', 'RequestId', {
+    description: 'Id of the request',
+    schema: { type: 'string' },
+  }),
+})
+
+const describeHeaders = ({ headers = {} }: SuccessResponse): Json =>
+  Object.fromEntries(
+    Object.entries(headers).map(([name, description]) => [name, { description, schema: { type: 'string' } }]),
+  )
+
+const buildContent = ({ schema, type }: SuccessResponse, name: string, components: Components): Json => {
+  if (schema)
+    return {
+      content: { [type ?? 'application/json']: { schema: components.schema(schema, name, 'output') } },
+    }
+  if (!type) return {}
+  const bytes = type === 'application/octet-stream'
+  return {
+    content: { [type]: { schema: bytes ? { type: 'string', format: 'binary' } : { type: 'string' } } },
+  }
+}
+
+/** The problems of a route: its own and those that it shares with all of its kind. */
+const problemCodes = ({ doc, schema }: DocumentedRoute, auth: 'required' | 'off'): ProblemCode[] => {
+  const codes: ProblemCode[] = [...(doc.problems ?? [])]
+  if (doc.role) codes.push('forbidden', 'too_many_requests', 'database_unavailable')
+  if (doc.role && auth === 'required') codes.push('unauthorized')
+  if (schema.params) codes.push('not_found')
+  if (schema.body) codes.push('malformed_json', 'payload_too_large', 'unsupported_media_type')
+  if (Object.keys(schema).length > 0) codes.push('invalid_request')
+  return [...new Set(codes), 'internal', 'shutting_down']
+}
+
+const buildProblems = (codes: readonly ProblemCode[], components: Components, doc: RouteDoc): Json => {
+  const statuses = [...new Set(codes.map(problemStatus))].filter((status) => !(status in doc.responses))
+  return Object.fromEntries(
+    statuses.map((status) => {
+      const ofStatus = codes.filter((code) => problemStatus(code) === status).sort()
+      const name = `${doc.errorBody ? 'openai_' : ''}${ofStatus.join('_or_')}`
+      return [status, components.shared('responses', name, buildProblem(ofStatus, status, components, doc))]
+    }),
+  )
+}
+
+const buildProblem = (
+  codes: readonly ProblemCode[],
+  status: number,
+  components: Components,
+  doc: RouteDoc,
+): Json => ({
+  description: codes.map((code) => `\`${code}\`: ${problemTitle(code)}`).join('; '),
+  headers: {
+    ...requestIdHeader(components),
+    ...((status === 429 || status === 503) && {
+      'retry-after': components.shared('headers', 'RetryAfter', {
+        description: 'Seconds to wait',
+        schema: { type: 'integer' },
+      }),
+    }),
+  },
+  content: doc.errorBody
+    ? { 'application/json': { schema: components.schema(doc.errorBody, 'OpenAIError', 'output') } }
+    : { 'application/problem+json': { schema: components.schema(problemSchema, 'Problem', 'output') } },
+})
+
+/** Schemas that have a name of their own for clients, used by routes or not. */
+const namedSchemas: readonly [string, ZodType][] = [
+  ['Run', runViewSchema],
+  ['Session', sessionViewSchema],
+  ['RuntimeState', runtimeStateSchema],
+  ['Action', actionSchema],
+  ['Todo', todoSchema],
+  ['Usage', usageSchema],
+  ['OutputPiece', outputFieldSchema],
+  ['InputRequest', inputRequestSchema],
+  ['ActionEvent', actionEventSchema],
+  ['TodosEvent', todosEventSchema],
+  ['Delta', deltaSchema],
+  ['Problem', problemSchema],
+]
+
+type SharedKind = 'responses' | 'headers'
+
+/** Collects the components of a document: returns references while it is built, all components in the end. */
+type Components = {
+  /** A reference to a schema of what a caller sends (`input`) or receives; `name` is for a schema that has none yet. */
+  schema(schema: ZodType, name: string, io: 'input' | 'output'): Json
+  /** A reference to this component; another one of the same name gets a number. */
+  shared(kind: SharedKind, name: string, component: Json): Json
+  all(): Record<string, Json>
+}
+
+const createComponents = (): Components => {
+  const registries = { input: z.registry<{ id: string }>(), output: z.registry<{ id: string }>() }
+  for (const [id, schema] of namedSchemas) registries.output.add(schema, { id })
+  registries.input.add(runRequestSchema, { id: 'RunRequest' })
+  const shared = { responses: new Map<string, string>(), headers: new Map<string, string>() }
+  return {
+    schema(schema, name, io) {
+      const registry = registries[io]
+      if (!registry.has(schema)) registry.add(schema, { id: name })
+      return { $ref: `${schemaPath}${registry.get(schema)?.id}` }
+    },
+    shared(kind, name, component) {
+      const text = JSON.stringify(component)
+      const names = shared[kind]
+      let unique = name
+      for (let number = 2; (names.get(unique) ?? text) !== text; number++) unique = `${name}_${number}`
+      names.set(unique, text)
+      return { $ref: `#/components/${kind}/${unique}` }
+    },
+    all: () => ({
+      schemas: {
+        Json: { description: 'Any JSON value' },
+        ...toComponents(registries.input, 'input'),
+        ...toComponents(registries.output, 'output'),
+      },
+      ...Object.fromEntries(
+        Object.entries(shared).map(([kind, texts]) => [
+          kind,
+          Object.fromEntries([...texts].map(([name, text]) => [name, JSON.parse(text)])),
+        ]),
+      ),
+    }),
+  }
+}
+
+const schemaPath = '#/components/schemas/'
+
+const toComponents = (registry: ReturnType<typeof z.registry<{ id: string }>>, io: 'input' | 'output') => {
+  const { schemas } = z.toJSONSchema(registry, { io, uri: (id) => `${schemaPath}${id}` })
+  const named = Object.entries(schemas).filter(([id]) => id !== '__shared')
+  return Object.fromEntries(named.map(([id, schema]) => [id, tidy(schema)]))
+}
+
+const isNever = (schema: unknown): boolean => JSON.stringify((schema as Json | undefined)?.not) === '{}'
+
+/**
+ * JSON Schema for use inside an OpenAPI document: no ids of its own, `Json` for every z.json(), no bounds that only mean
+ * "safe integer", and no fields of type never.
+ */
+const tidy = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(tidy)
+  if (value === null || typeof value !== 'object') return value
+  const { $schema: _, $id: __, ...schema } = value as Json
+  if (typeof schema.$ref === 'string' && schema.$ref.includes('__shared'))
+    return { $ref: `${schemaPath}Json` }
+  if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum
+  if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum
+  const fields = Object.entries(schema).filter(([, item]) => !isNever(item))
+  return Object.fromEntries(fields.map(([key, item]) => [key, tidy(item)]))
+}

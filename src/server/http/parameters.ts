@@ -1,0 +1,93 @@
+import { type ZodType, z } from 'zod'
+import { businessIdSchema, idSchema } from '../../state/run-request.ts'
+import { runStatusSchema } from '../../state/run-view.ts'
+
+/** Schemas of paths, queries and headers. Everything arrives as text; all objects reject unknown names. */
+
+/** Action ids are 32-bit in the database; anything above names no action. */
+const maxActionId = 2_147_483_647
+
+const parseDigits = (value: unknown): unknown =>
+  typeof value === 'string' && /^\d{1,16}$/.test(value) ? Number(value) : value
+
+/** `-1` is from the start, as LangGraph's clients send it. */
+const parsePosition = (value: unknown): unknown => parseDigits(value === '-1' ? '0' : value)
+const afterSchema = z.preprocess(
+  parsePosition,
+  z.int('must be the id of an action, or 0 or -1 for the start').min(0).max(maxActionId),
+)
+const limitSchema = z
+  .preprocess(parseDigits, z.int('must be an integer from 1 to 200').min(1).max(200))
+  .default(50)
+const cursorSchema = z
+  .string()
+  .regex(/^[\x21-\x7e]{1,1000}$/, 'must be the next_cursor of an earlier response')
+
+/** The id of an action: a positive 32-bit integer. */
+export const actionIdSchema = z.int().min(1).max(maxActionId)
+
+/** The path `/{id}`. */
+export const idParams = z.strictObject({ id: idSchema })
+/** The path `/{id}/blobs/{sha256}`. */
+export const blobParams = z.strictObject({
+  id: idSchema,
+  sha256: z.string().regex(/^[0-9a-f]{64}$/, 'must be 64 lower-case hexadecimal digits'),
+})
+
+/** Every call may name its business: the admin token acts for it, any other token must belong to it. */
+export const businessQuery = z.strictObject({ business_id: businessIdSchema.optional() })
+/** A page of things that belong to no business. */
+export const plainPageQuery = z.strictObject({ limit: limitSchema, cursor: cursorSchema.optional() })
+const pageQuery = businessQuery.extend(plainPageQuery.shape)
+
+/** A page of sessions, of one user where `user_id` is set. */
+export const sessionsQuery = pageQuery.extend({ user_id: idSchema.optional() })
+/** Everything of one user. */
+export const userQuery = businessQuery.extend({ user_id: idSchema })
+/** A page of memories of a user, or the best matches for `query`. */
+export const memoriesQuery = pageQuery.extend({
+  user_id: idSchema,
+  query: z.string().min(1).max(2000).optional(),
+})
+/** A page of runs, filtered by user, session and status. */
+export const runsQuery = sessionsQuery.extend({
+  session_id: idSchema.optional(),
+  status: runStatusSchema.optional(),
+})
+/** Whether large results are part of a state; true unless it is set. */
+export const stateQuery = businessQuery.extend({
+  inline: z
+    .preprocess((value) => (value === 'true' ? true : value === 'false' ? false : value), z.boolean())
+    .default(true),
+})
+
+/** The position after which a stream starts. */
+export const eventsQuery = businessQuery.extend({ after: afterSchema.optional() })
+/** The position at which a client reconnects. */
+export const eventsHeaders = z.looseObject({
+  'last-event-id': z.preprocess((value) => (value === '' ? '0' : value), afterSchema).optional(),
+})
+
+/** The action after which a stream continues: the header wins over the query, neither means from the start. */
+export const readPosition = (
+  headers: { 'last-event-id'?: unknown },
+  query: { after?: number | undefined },
+): number => Math.max(0, Number(headers['last-event-id'] || query.after || 0))
+
+/** The headers of submitting a run. */
+export const submitHeaders = z.looseObject({
+  'idempotency-key': z
+    .string()
+    .regex(/^[\x20-\x7e]{1,255}$/, 'must be 1 to 255 printable ASCII characters')
+    .optional(),
+})
+
+/** The object without undefined fields, as `exactOptionalPropertyTypes` requires. */
+export const omitUndefined = <T extends object>(value: T): { [K in keyof T]: Exclude<T[K], undefined> } =>
+  Object.fromEntries(Object.entries(value).filter(([, item]) => item !== undefined)) as {
+    [K in keyof T]: Exclude<T[K], undefined>
+  }
+
+/** The response of every list; `next_cursor` is null on the last page. */
+export const pageSchema = <Item extends ZodType>(item: Item) =>
+  z.strictObject({ data: z.array(item), next_cursor: z.string().nullable() })

@@ -1,0 +1,174 @@
+import type { IncomingMessage } from 'node:http'
+import type { Readable } from 'node:stream'
+import type { FastifyRequest } from 'fastify'
+import { parse as parseSecurely } from 'secure-json-parse'
+import { MasonError } from '../../state/errors.ts'
+import { type FieldError, toPointer } from '../../state/resource-schema.ts'
+import { HttpError } from './problems.ts'
+
+const maxBytes = 32 * 1024 * 1024
+/** How much of a body that is too large is still read, so that its sender receives the response. */
+const maxReadBytes = 4 * maxBytes
+
+/** Reads a whole body. One over the limit is read on without being stored: a reset would hide the 413 from its sender. */
+export const readBody = async (stream: Readable, length: number): Promise<Buffer> => {
+  if (length > maxReadBytes) throw tooLarge()
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of readChunks(stream)) {
+    bytes += chunk.length
+    if (bytes <= maxBytes) chunks.push(chunk)
+    else chunks.length = 0
+    if (bytes > maxReadBytes) throw tooLarge()
+  }
+  if (bytes > maxBytes) throw tooLarge()
+  return Buffer.concat(chunks)
+}
+
+/** The chunks of a stream; leaving it early does not destroy it, since a response is still to be sent. */
+async function* readChunks(stream: Readable): AsyncGenerator<Buffer> {
+  try {
+    yield* stream.iterator({ destroyOnReturn: false })
+  } catch {
+    throw new HttpError('malformed_request', 'the body did not arrive whole')
+  }
+}
+
+const tooLarge = (): MasonError =>
+  new MasonError('payload_too_large', 'the body is larger than 32 MiB', {
+    remedy: 'send large files by a mapping in place of content_base64',
+  })
+
+/** The JSON of a request's body; `{}` for an empty one where that is allowed. Throws 400, 415, or 422 for excessive JSON. */
+export const parseJsonBody = (request: FastifyRequest, optional: boolean): unknown => {
+  const bytes = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)
+  if (bytes.length === 0 && optional) return {}
+  if (bytes.length === 0) throw malformed('the body is empty')
+  checkContentType(request.headers)
+  const excess = findExcess(bytes)
+  if (excess) throw invalid([{ pointer: '', detail: excess }])
+  return parse(decode(bytes))
+}
+
+const malformed = (message: string): MasonError =>
+  new MasonError('malformed_json', message, { remedy: 'send one JSON object in UTF-8' })
+
+const invalid = (errors: FieldError[]): MasonError =>
+  new MasonError('invalid_request', 'the body is not valid', { detail: { errors } })
+
+const checkContentType = (headers: IncomingMessage['headers']): void => {
+  const [type = '', ...parameters] = (headers['content-type'] ?? '').toLowerCase().split(';')
+  const charset = parameters.map((part) => part.trim()).find((part) => part.startsWith('charset='))
+  const encoding = (headers['content-encoding'] ?? 'identity').toLowerCase()
+  const remedy = 'send "content-type: application/json", UTF-8, not compressed'
+  if (!/^application\/([\w.+-]+\+)?json$/.test(type.trim()))
+    throw new HttpError('unsupported_media_type', `the content-type is "${type.trim()}"`, { remedy })
+  if (charset && !/^charset="?utf-?8"?$/.test(charset))
+    throw new HttpError('unsupported_media_type', 'the charset is not UTF-8', { remedy })
+  if (encoding !== 'identity')
+    throw new HttpError('unsupported_media_type', 'the body is compressed', { remedy })
+}
+
+const decode = (bytes: Buffer): string => {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch {
+    throw malformed('the body is not UTF-8')
+  }
+}
+
+/** A key `__proto__` is refused, since zod would drop it silently. `constructor` is an unknown field like any other. */
+const parse = (text: string): unknown => {
+  try {
+    return parseSecurely(text, undefined, { protoAction: 'error', constructorAction: 'ignore' })
+  } catch (error) {
+    const { message } = error as Error
+    // the whole message: that of a syntax error may quote the body
+    if (message === 'Object contains forbidden prototype property')
+      throw invalid(findPrototypeKeys(JSON.parse(text)))
+    throw malformed(describeSyntaxError(message))
+  }
+}
+
+/** Where parsing stopped, without quoting the body. */
+const describeSyntaxError = (message: string): string => {
+  const position = / position (\d+)/.exec(message)?.[1]
+  return position ? `the body is not JSON from position ${position} on` : 'the body is not JSON'
+}
+
+/** Up to 100 fields named `__proto__`: secure-json-parse finds that there is one, but not where. */
+const findPrototypeKeys = (value: unknown, pointer = '', errors: FieldError[] = []): FieldError[] => {
+  if (value === null || typeof value !== 'object' || errors.length >= 100) return errors
+  for (const [key, item] of Object.entries(value)) {
+    const field = pointer + toPointer([key])
+    if (key === '__proto__') errors.push({ pointer: field, detail: 'a field cannot have this name' })
+    findPrototypeKeys(item, field, errors)
+  }
+  return errors
+}
+
+const maxDepth = 100
+const maxValues = 500_000
+
+const [quote, backslash, comma, openList, closeList, openObject, closeObject] = [
+  0x22, 0x5c, 0x2c, 0x5b, 0x5d, 0x7b, 0x7d,
+]
+
+/**
+ * Names what makes JSON too costly to parse and validate, in one pass over its bytes before anything is built from it, or
+ * returns null. (32 MiB of opening brackets take JSON.parse six seconds; deep values overflow every recursion. No JSON
+ * library at hand limits both: decision record 34.)
+ */
+const findExcess = (bytes: Buffer): string | null => {
+  let depth = 0
+  let values = 1
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at]
+    if (byte === quote) {
+      at = findEndOfString(bytes, at + 1)
+    } else if (byte === openList || byte === openObject) {
+      values++
+      if (++depth > maxDepth) return `nested deeper than ${maxDepth} levels`
+    } else if (byte === closeList || byte === closeObject) {
+      depth--
+    } else if (byte === comma && ++values > maxValues) {
+      return `more than ${maxValues} values`
+    }
+  }
+  return null
+}
+
+/** The index of the quote that ends a string; the number of bytes when none does. */
+const findEndOfString = (bytes: Buffer, start: number): number => {
+  for (let at = bytes.indexOf(quote, start); at >= 0; at = bytes.indexOf(quote, at + 1)) {
+    let escapes = 0
+    while (at - escapes > start && bytes[at - escapes - 1] === backslash) escapes++
+    if (escapes % 2 === 0) return at
+  }
+  return bytes.length
+}
+
+const maxDiscardMs = 500
+const maxDiscardBytes = 1024 * 1024
+
+/**
+ * Reads the rest of a body that no handler read (401, 404, 405 …), within limits, before the response is sent: closing a
+ * connection with unread bytes resets it, and the reset overtakes the response.
+ */
+export const discardUnreadBody = (request: IncomingMessage): Promise<void> =>
+  new Promise((resolve) => {
+    // an injected request has neither this field nor a connection
+    if (request.complete !== false || request.destroyed) return resolve()
+    let bytes = 0
+    const count = (chunk: Buffer): void => {
+      bytes += chunk.length
+      if (bytes > maxDiscardBytes) end()
+    }
+    const end = (): void => {
+      clearTimeout(timer)
+      request.off('data', count).off('end', end).off('close', end)
+      resolve()
+    }
+    const timer = setTimeout(end, maxDiscardMs)
+    request.on('data', count).once('end', end).once('close', end)
+  })

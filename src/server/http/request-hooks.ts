@@ -1,0 +1,62 @@
+import type { Runtime } from '../../runtime/api.ts'
+import { MasonError } from '../../state/errors.ts'
+import { type Authenticate, checkRole, resolveBusinessId } from './auth.ts'
+import { requestPath } from './error-responses.ts'
+import type { Metrics } from './metrics.ts'
+import type { OpenResponses } from './open-responses.ts'
+import { HttpError } from './problems.ts'
+import { discardUnreadBody, parseJsonBody } from './request-body.ts'
+import { validateRequest } from './request-validation.ts'
+import type { App } from './route.ts'
+
+/** Adds the request id to every response, reads what is left of its body, and counts and logs every request. */
+export const observeRequests = (app: App, open: OpenResponses, metrics: Metrics): void => {
+  app.addHook('onRequest', async (request, reply) => {
+    reply.header('x-request-id', request.id)
+    open.track(reply.raw)
+  })
+  app.addHook('onSend', async ({ raw }) => discardUnreadBody(raw))
+  app.addHook('onResponse', async (request, reply) => {
+    const { url: route = 'unknown', config } = request.routeOptions
+    const seconds = reply.elapsedTime / 1000
+    if (config?.doc?.tag !== 'events')
+      metrics.observeRequest(route, request.method, reply.statusCode, seconds)
+    request.log.info(
+      { method: request.method, path: requestPath(request), status: reply.statusCode, ms: reply.elapsedTime },
+      'answered',
+    )
+  })
+}
+
+/**
+ * The steps of a request before its handler: authentication and role before any body is read; then the JSON of the body,
+ * validation of all parts together, and the business. Every route under /v1 and /admin/v1 must name its role.
+ */
+export const prepareRequests = (
+  app: App,
+  open: OpenResponses,
+  runtime: Runtime,
+  authenticate: Authenticate,
+): void => {
+  app.decorateRequest('principal', null)
+  app.decorateRequest('business')
+  app.addHook('onRoute', ({ url, config }) => {
+    if (/^\/(admin\/)?v1/.test(url) && !config?.doc?.role)
+      throw new MasonError('internal', `the route ${url} does not name the role it needs`)
+  })
+  app.addHook('onRequest', async (request) => {
+    if (open.closing)
+      throw new HttpError('shutting_down', 'this server is about to stop', { remedy: 'try again' })
+    const role = request.routeOptions.config?.doc?.role
+    if (!role) return
+    request.principal = await authenticate(request)
+    checkRole(request.principal, role)
+  })
+  app.addHook('preValidation', async (request) => {
+    const { schema, config } = request.routeOptions
+    if (schema?.body) request.body = parseJsonBody(request, config.doc?.bodyOptional ?? false)
+    if (schema) validateRequest(request)
+    if (request.principal && config.doc?.role !== 'operator')
+      request.business = runtime.of(resolveBusinessId(request.principal, request.query, request.body))
+  })
+}

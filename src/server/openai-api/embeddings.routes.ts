@@ -1,0 +1,88 @@
+import { z } from 'zod'
+import { MasonError } from '../../state/errors.ts'
+import { createPlainTextSchema } from '../../state/resource-schema.ts'
+import type { App, ServerContext } from '../http/route.ts'
+import {
+  answerByGateway,
+  endpointRole,
+  type GatewayRequest,
+  type GatewayResponse,
+  openAIQuery,
+  openAIRoute,
+  openGatewayCall,
+} from './model-gateway.ts'
+
+const text = z.string().min(1, 'must not be empty')
+
+/** The body: https://platform.openai.com/docs/api-reference/embeddings/create */
+const embeddingsRequestSchema = z.object({
+  model: z.string().min(1).max(200),
+  input: z.union([text, z.array(text).min(1).max(2048)], {
+    error:
+      'must be a text or a list of 1 to 2048 texts, none of them empty; lists of tokens are not supported',
+  }),
+  encoding_format: z.enum(['float', 'base64']).nullish(),
+  dimensions: z.int().min(1).nullish(),
+  user: createPlainTextSchema(200).min(1).nullish(),
+})
+type EmbeddingsRequest = z.infer<typeof embeddingsRequestSchema>
+
+const toGatewayRequest = ({ input, dimensions, user }: EmbeddingsRequest): GatewayRequest => ({
+  role: endpointRole,
+  messages: [],
+  tools: [],
+  schema: null,
+  input: [input].flat(),
+  query: null,
+  prompt: null,
+  parameters: { ...(dimensions != null && { dimensions }), ...(user != null && { user }) },
+  stream: false,
+})
+
+/** 32-bit floats, the lowest byte first. */
+const toBase64 = (vector: readonly number[]): string => {
+  const bytes = Buffer.allocUnsafe(vector.length * 4)
+  vector.forEach((number, at) => {
+    bytes.writeFloatLE(number, at * 4)
+  })
+  return bytes.toString('base64')
+}
+
+const toResponse = ({ result, model, usage }: GatewayResponse, { encoding_format }: EmbeddingsRequest) => ({
+  object: 'list',
+  data: result.embeddings.map((vector, index) => ({
+    object: 'embedding',
+    index,
+    embedding: encoding_format === 'base64' ? toBase64(vector) : vector,
+  })),
+  model,
+  usage: { prompt_tokens: usage.prompt_tokens, total_tokens: usage.total_tokens },
+})
+
+/** POST /v1/embeddings: any embedding model of the registry. */
+export const embeddingsRoutes = (app: App, server: ServerContext): void => {
+  app.post('/v1/embeddings', {
+    ...openAIRoute({
+      id: 'createEmbedding',
+      summary: 'Embeds texts by a model of the registry, as in the OpenAI API',
+      role: 'submit',
+      responses: { 200: { description: 'A list of embeddings', type: 'application/json' } },
+      problems: ['not_found'],
+    }),
+    schema: { querystring: openAIQuery, body: embeddingsRequestSchema },
+    handler: async (request, reply) => {
+      const { body } = request
+      const gatewayRequest = toGatewayRequest(body)
+      const call = openGatewayCall(server, request, reply, { category: 'embedding' })
+      return answerByGateway(call, gatewayRequest, (response) => {
+        const { length } = response.result.embeddings
+        if (length !== gatewayRequest.input.length)
+          throw new MasonError(
+            'model_bad_reply',
+            `${length} embeddings came for ${gatewayRequest.input.length} texts`,
+          )
+        return toResponse(response, body)
+      })
+    },
+  })
+}

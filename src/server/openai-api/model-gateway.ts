@@ -1,0 +1,109 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { z } from 'zod'
+import type { ModelGateway } from '../../models/ports/call-ports.ts'
+import { isMasonError } from '../../state/errors.ts'
+import { businessIdSchema } from '../../state/run-request.ts'
+import { resolveBusinessId } from '../http/auth.ts'
+import { HttpError } from '../http/problems.ts'
+import { invalidRequest } from '../http/request-validation.ts'
+import type { RouteDoc, ServerContext } from '../http/route.ts'
+import { openAIErrorSchema, sendOpenAIError } from './openai-error.ts'
+
+type GatewayArguments = Parameters<ModelGateway['ask']>
+type GatewayTarget = GatewayArguments[0]
+type GatewayCaller = GatewayArguments[2]
+
+/** What the gateway is asked: messages or inputs, tools and parameters. */
+export type GatewayRequest = GatewayArguments[1]
+/** One message of a conversation. */
+export type GatewayMessage = GatewayRequest['messages'][number]
+/** The result of a call, with the model that answered and its usage. */
+export type GatewayResponse = Awaited<ReturnType<ModelGateway['ask']>>
+
+/** The role of calls from this endpoint in the ledger and in the header `x-mason-role`: a stored value. */
+export const endpointRole = 'door'
+
+/** The query of every route. Unknown parameters are ignored: clients for other clouds add some, such as `api-version`. */
+export const openAIQuery = z.object({ business_id: businessIdSchema.optional() })
+
+/** The options of every route. Errors have OpenAI's shape, also those before the handler. Contract section 8. */
+export const openAIRoute = (doc: Omit<RouteDoc, 'tag'>) => ({
+  config: { doc: { tag: 'models', errorBody: openAIErrorSchema, ...doc } },
+  errorHandler: sendOpenAIError,
+})
+
+/** The business and user of a request; without authentication the business is `default`. */
+export const readGatewayCaller = (
+  { principal, query, body }: Pick<FastifyRequest, 'principal' | 'query' | 'body'>,
+  user: string | null | undefined,
+): GatewayCaller => ({
+  business_id: principal === null ? 'default' : resolveBusinessId(principal, query, body),
+  user_id: user ?? null,
+  run_id: null,
+})
+
+/** One call of the gateway on behalf of a request. Call `release` in any case. */
+export type GatewayCall = {
+  /** Its signal aborts when the client disconnects or the server closes. */
+  ask(request: GatewayRequest, onDelta?: GatewayArguments[3]): Promise<GatewayResponse>
+  /** The error to send for this one: an abort is sent as `shutting_down`. */
+  toError(error: unknown): unknown
+  /** Throws the error to send, or sends nothing when the client has disconnected. */
+  endWithError(error: unknown): FastifyReply
+  release(): void
+}
+
+/** Prepares a call of the model that a request names, on behalf of its caller and user. */
+export const openGatewayCall = (
+  { open, runtime: { modelService } }: ServerContext,
+  request: Pick<FastifyRequest, 'principal' | 'query'> & {
+    body: { model: string; user?: string | null | undefined }
+  },
+  reply: FastifyReply,
+  options: { category: 'text' | 'embedding'; oneShot?: true },
+): GatewayCall => {
+  const { signal, release } = open.abortSignal(reply.raw)
+  const { model, user } = request.body
+  const target = { role: endpointRole, model, ...options }
+  const toError = (error: unknown): unknown =>
+    signal.aborted ? new HttpError('shutting_down', 'this server is about to stop') : error
+  return {
+    ask: (gatewayRequest, onDelta = () => undefined) =>
+      modelService.ask(target, gatewayRequest, readGatewayCaller(request, user), onDelta, signal),
+    toError,
+    endWithError(error) {
+      if (signal.aborted && !open.closing) return reply.hijack()
+      throw toError(toRequestError(modelService, target, error))
+    },
+    release,
+  }
+}
+
+/** The body made of the model's response, or the error of the call; closes the call. */
+export const answerByGateway = async <Body>(
+  call: GatewayCall,
+  request: GatewayRequest,
+  toBody: (response: GatewayResponse) => Body,
+) => {
+  try {
+    return toBody(await call.ask(request))
+  } catch (error) {
+    return call.endWithError(error)
+  } finally {
+    call.release()
+  }
+}
+
+/** `invalid_request` in place of `no_model_available` for a model of another category than the request needs. */
+const toRequestError = (
+  gateway: ModelGateway,
+  { model, category }: GatewayTarget,
+  error: unknown,
+): unknown => {
+  if (!isMasonError(error, 'no_model_available')) return error
+  const known = gateway.list().find(({ name }) => name === model)
+  const isMisused = known !== undefined && (known.category === 'embedding') !== (category === 'embedding')
+  return isMisused
+    ? invalidRequest([{ pointer: '/model', detail: `"${model}" is a model for ${known.category}` }])
+    : error
+}

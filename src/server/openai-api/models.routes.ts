@@ -1,0 +1,81 @@
+import type { FastifyRequest } from 'fastify'
+import { z } from 'zod'
+import type { ModelGateway } from '../../models/ports/call-ports.ts'
+import { MasonError } from '../../state/errors.ts'
+import { createPlainTextSchema } from '../../state/resource-schema.ts'
+import type { App, ServerContext } from '../http/route.ts'
+import { openAIQuery, openAIRoute, readGatewayCaller } from './model-gateway.ts'
+
+const modelSchema = z.strictObject({
+  id: z.string(),
+  object: z.literal('model'),
+  created: z.int(),
+  owned_by: z.string().meta({ description: 'The vendor' }),
+  category: z.string(),
+  capabilities: z.array(z.string()),
+})
+type Model = z.infer<typeof modelSchema>
+
+const toModel = ({
+  name,
+  vendor,
+  category,
+  capabilities,
+}: ReturnType<ModelGateway['list']>[number]): Model => ({
+  id: name,
+  object: 'model',
+  // an alias has no date of creation, but clients expect a number
+  created: 0,
+  owned_by: vendor,
+  category,
+  capabilities: [...capabilities],
+})
+
+/** `user`: on behalf of a user, who may have grants of their own. */
+const listQuery = openAIQuery.extend({ user: createPlainTextSchema(200).min(1).optional() })
+
+/** GET /v1/models and GET /v1/models/{id}: the models that the caller can call, by alias. */
+export const modelsRoutes = (app: App, { runtime }: ServerContext): void => {
+  const listOpenTo = (request: FastifyRequest, user: string | undefined) =>
+    runtime.modelService.list(readGatewayCaller(request, user))
+
+  app.get('/v1/models', {
+    ...openAIRoute({
+      id: 'listModels',
+      summary: 'Lists the models that the caller can call, as in the OpenAI API',
+      description:
+        'A model is listed while it, its vendor and its endpoint are active and a key of its vendor is open to the caller; `user` lists on behalf of a user.',
+      role: 'read',
+      responses: {
+        200: {
+          description: 'All models',
+          schema: z.strictObject({ object: z.literal('list'), data: z.array(modelSchema) }),
+        },
+      },
+    }),
+    schema: { querystring: listQuery },
+    handler: async (request) => ({
+      object: 'list',
+      data: listOpenTo(request, request.query.user).map(toModel),
+    }),
+  })
+
+  app.get('/v1/models/:id', {
+    ...openAIRoute({
+      id: 'getModel',
+      summary: 'Returns a model',
+      role: 'read',
+      responses: { 200: { description: 'The model', schema: modelSchema } },
+    }),
+    schema: { params: z.object({ id: z.string().max(200) }), querystring: listQuery },
+    handler: async (request) => {
+      const { id } = request.params
+      const model = listOpenTo(request, request.query.user).find(({ name }) => name === id)
+      if (!model)
+        throw new MasonError('not_found', `there is no model "${id}"`, {
+          remedy: 'GET /v1/models lists the models that you can call',
+        })
+      return toModel(model)
+    },
+  })
+}

@@ -1,0 +1,9 @@
+/** Time, injected so that tests can set it. */
+export type Clock = {
+  /** Wall clock, for people: times that are displayed, never times that are compared across machines. */
+  now(): Date
+  /** Milliseconds that never go backwards, for deadlines. */
+  monotonicMs(): number
+  /** Resolves after `ms`, rejects with the signal's reason when aborted. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>
+}

@@ -1,0 +1,18 @@
+/** What a side effect needs: bytes fixed before the first send, and how to find out what became of them. */
+export type EffectRequest = {
+  /** keyed: the provider dedupes by our key within `windowMs`; queryable: `lookup` knows; manual: neither. */
+  class: 'keyed' | 'queryable' | 'manual'
+  windowMs?: number
+  request: string
+  /**
+   * Resolves with the provider's response, a refusal too; throws only when it is not known whether it acted.
+   * `checkLease` throws `lease_lost` where another worker may have the call by now: call it in the moment before the
+   * first byte, as the `beforeSend` of egress is.
+   */
+  send(request: string, key: string, checkLease: () => void, signal: AbortSignal): Promise<string>
+  /** The response of an earlier send, or null when the provider never saw it. */
+  lookup?(key: string, signal: AbortSignal): Promise<string | null>
+}
+
+/** The settled side effect of a call, committed with its action. */
+export type EffectResult = { effect_id: string; response: string }

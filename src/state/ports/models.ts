@@ -1,0 +1,65 @@
+import type { PromptPart } from '../prompt-part.ts'
+import type { Usage } from '../runtime-state.ts'
+import type { ModelMessage, ModelTool, ToolCallRequest } from './model-messages.ts'
+
+/** What a model is called for; each role has its own model in the registry. */
+export type ModelRole =
+  | 'distill'
+  | 'understand'
+  | 'planner'
+  | 'reflection'
+  | 'output'
+  | 'compaction'
+  | 'vision'
+
+/** Tokens a model accepts in all, and writes at most; null where the registry has no figure. */
+export type ModelWindow = { context: number | null; output: number | null }
+
+/** One call of a model. */
+export type ModelRequest = {
+  /** Sent along as the header `x-mason-role`. */
+  role: ModelRole
+  messages: readonly ModelMessage[]
+  /** What `promptText` made the text of the messages from, without rounds of calls. Never sent to a vendor. */
+  parts?: readonly PromptPart[]
+  /** Planner only. */
+  tools?: readonly ModelTool[]
+  /** Asks for a JSON answer of this shape; the schema's name is the role. */
+  schema?: Record<string, unknown>
+  /** The model to use in place of the role's own. */
+  model?: string
+  /** Streamed text; `attempt` counts from 1, a new attempt voids what came before. */
+  onText?: (text: string, attempt: number) => void
+}
+
+/** What a model replied. */
+export type ModelReply = {
+  text: string
+  reasoning: string
+  tool_calls: readonly ToolCallRequest[]
+  finish: 'stop' | 'length' | 'tool_calls' | 'content_filter'
+  /** Of all attempts that were billed, the failed ones too. */
+  usage: Usage
+  /** The vendor's name of it. */
+  model: string
+  /** The alias that answered; absent: as `model`. */
+  by?: string
+}
+
+/** Capability of a model that only follows rules: where we have rules of our own, a call of it gains nothing. */
+export const rulesOnly = 'rules-only'
+
+/** The models of one caller. Errors are MasonError with a `model_*` code; an abort rejects with the signal's reason. */
+export type Models = {
+  call(request: ModelRequest, signal: AbortSignal): Promise<ModelReply>
+  /** What its run has cost so far, in units of money (2.5, not cents); the highest of several currencies. Absent: unknown. */
+  cost?(): Promise<number>
+  /** Whether a model with vision is set up for the caller. Absent: none is. */
+  hasVision?(): boolean
+  /** Whether a caller may name this model. */
+  hasModel(model: string): boolean
+  /** The smallest window among the models that may serve a role, so that a prompt fits each of them. Absent: unknown. */
+  window?(role: ModelRole, model?: string): ModelWindow
+  /** What serves, for people, and the capabilities that the registry has for it. */
+  describe(): { name: string; capabilities: readonly string[]; base_url: string | null }
+}

@@ -1,0 +1,57 @@
+import type { Outcome } from '../outcome.ts'
+import type { Json, Usage } from '../runtime-state.ts'
+import type { EffectRequest, EffectResult } from './effects.ts'
+import type { PersonAnswer, Question } from './questions.ts'
+
+/** A call of the planner: the id of the planner's action and the index in its calls. */
+export type CallRef = { plan_seq: number; index: number }
+
+/** One entry of the log as it goes to the database: texts are JSON, stored as they are. */
+export type LogEntry = {
+  seq: number
+  /** Names this one attempt, so that a commit whose response was lost is recognized. */
+  attempt_id: string
+  body: string
+  patch: string
+  usage: Usage
+  /** Milliseconds of work of the run so far. */
+  worked_ms: number
+  effect: EffectResult | null
+}
+
+/** What a run leaves for its caller. */
+export type RunResult = {
+  answer: string | null
+  output_structure: Json
+  error: Json
+  /** Of the run's turn; absent where it was not known as the run ended. */
+  goal?: string
+}
+
+/**
+ * One claimed run as the graph sees its database. Everything is fenced by the claim's epoch and throws `lease_lost`
+ * when another worker has the run.
+ */
+export type RunLog = {
+  append(entry: LogEntry): Promise<void>
+  finish(entry: LogEntry, outcome: Outcome, result: RunResult): Promise<void>
+  /** This and `requeue` throw `cancelled` (the message is the reason) when the run is to be cancelled: end it then. */
+  park(question: Question, call: CallRef, workedMs: number): Promise<void>
+  requeue(runAt: string, workedMs: number): Promise<void>
+  /**
+   * Leaves the run to a worker of another version, which knows the run's next node; throws as `park` does. False: the
+   * run waited long enough to conclude that there is none.
+   */
+  passToNewerWorker(workedMs: number): Promise<boolean>
+  /** The answer to the question this call asked, or null while there is none. */
+  readAnswer(call: CallRef): Promise<PersonAnswer | null>
+  /** `resend`: a person said that an unknown one did not take place, so it may be sent again. */
+  effect(
+    call: CallRef,
+    request: EffectRequest,
+    signal: AbortSignal,
+    options?: { resend: boolean },
+  ): Promise<EffectResult>
+  /** Stores bytes by their content; resolves with their hash. */
+  storeBlob(bytes: Uint8Array): Promise<string>
+}

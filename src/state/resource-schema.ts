@@ -1,0 +1,48 @@
+import { z } from 'zod'
+
+/** Names in requests and paths. */
+export const aliasSchema = z
+  .string()
+  .min(1)
+  .max(200)
+  .regex(/^[\w][\w.:/@+-]*$/, 'must be letters, digits and . _ : / @ + -, and begin with a letter or digit')
+
+/** Text of one line, which the database and every terminal can take. */
+export const createPlainTextSchema = (max: number) =>
+  z
+    .string()
+    .trim()
+    .max(max)
+    .regex(/^[^\p{Cc}\p{Cs}]*$/u, 'has control characters or half a surrogate pair')
+
+/** A name for people: 1 to 200 characters on one line. */
+export const labelSchema = createPlainTextSchema(200).min(1)
+
+/** What every resource has beside its own fields. Times are ISO 8601 in UTC. */
+export const toViewSchema = <Shape extends z.ZodRawShape>(shape: Shape) =>
+  z.strictObject({ id: z.string(), ...shape, created_at: z.string(), updated_at: z.string() })
+
+/** What is wrong, and where: an RFC 6901 pointer into the body. */
+export const fieldErrorSchema = z.strictObject({ pointer: z.string(), detail: z.string() })
+/** What is wrong with one field; `pointer` is a JSON Pointer. */
+export type FieldError = z.infer<typeof fieldErrorSchema>
+
+/** RFC 6901. Names are cut to 200 characters. */
+export const toPointer = (path: readonly PropertyKey[]): string =>
+  path.map((step) => `/${String(step).slice(0, 200).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
+
+type WithoutDefault<Field> = Field extends z.ZodDefault<infer Inner> ? Inner : Field
+type OptionalFields<Shape extends z.ZodRawShape> = {
+  [Name in keyof Shape]: z.ZodOptional<WithoutDefault<Shape[Name]>>
+}
+
+/** What PATCH takes: any of the fields. Absent means unchanged, so defaults do not fill in (`partial()` alone would let them). */
+export const toChangeSchema = <Shape extends z.ZodRawShape>(schema: z.ZodObject<Shape>) =>
+  z.strictObject(
+    Object.fromEntries(
+      Object.entries(schema.shape).map(([name, field]) => [
+        name,
+        z.optional(field instanceof z.ZodDefault ? field.unwrap() : field),
+      ]),
+    ) as OptionalFields<Shape>,
+  )

@@ -1,0 +1,14 @@
+import type { Usage } from './runtime-state.ts'
+
+/** Zero tokens. */
+export const noUsage: Usage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }
+
+/** Sum of two counts, in tokens. */
+export const addUsage = (a: Usage, b: Usage): Usage => ({
+  prompt_tokens: a.prompt_tokens + b.prompt_tokens,
+  completion_tokens: a.completion_tokens + b.completion_tokens,
+  total_tokens: a.total_tokens + b.total_tokens,
+})
+
+/** The sum of usages. */
+export const sumUsage = (all: readonly Usage[]): Usage => all.reduce(addUsage, noUsage)

@@ -1,0 +1,81 @@
+import { readImageDescription } from '../../state/files/image-description.ts'
+import {
+  findDocument,
+  findOtherFile,
+  isTableFromFile,
+  listTables,
+  type PreparedDocument,
+} from '../../state/files/prepared-files.ts'
+import type { Blobs } from '../../state/ports/blobs.ts'
+import type { Files } from '../../state/ports/files.ts'
+import type { OriginFile, RuntimeState } from '../../state/runtime-state.ts'
+import { decodeText } from '../../state/text/decode-text.ts'
+import { findFile, splitLines } from './text-lines.ts'
+
+/** `locate` gives the part of a document that a line is in, such as " (page 3)"; else it is empty. */
+export type FileLines =
+  | { ok: true; name: string; lines: string[]; locate(line: number): string }
+  | { ok: false; error: string }
+
+type FilesState = Pick<RuntimeState, 'origin_files' | 'preprocessed_files'>
+
+const maxNamed = 100
+
+const listFileNames = (names: readonly string[]): string => {
+  if (names.length === 0) return 'There are no files in this run.'
+  const more = names.length > maxNamed ? ` and ${names.length - maxNamed} more` : ''
+  return `Files there are: ${names.slice(0, maxNamed).join(', ')}${more}.`
+}
+
+/** The lines of one of the run's own files, as text or as what was made of it, or why there are none, for the model. */
+export const readFileLines = async (
+  state: FilesState,
+  { files, blobs }: { files: Files; blobs: Blobs },
+  path: string,
+  signal: AbortSignal,
+): Promise<FileLines> => {
+  const file = findFile(state.origin_files, path)
+  if (!file) {
+    const names = state.origin_files.map(({ name }) => name)
+    return { ok: false, error: `Error: File not found at path '${path}'.\n${listFileNames(names)}` }
+  }
+  const seen = imageLines(state, file)
+  if (seen)
+    return { ok: true, name: file.name, lines: seen, locate: () => ' (an image, as a model described it)' }
+  const document = findDocument(state, file)
+  const kept = document?.text ? await blobs.read(document.text.blob) : null
+  const text = kept ? Buffer.from(kept).toString('utf8') : decodeText(await files.read(file, signal))
+  if (text === null) return { ok: false, error: explainNoText(state, file) }
+  return { ok: true, name: file.name, lines: splitLines(text), locate: createLocator(document) }
+}
+
+/** The description of an image, in place of its bytes; null without one. */
+const imageLines = (state: FilesState, file: OriginFile): string[] | null => {
+  const image = findOtherFile(state, file)
+  const shown = image && readImageDescription(image)
+  if (!shown) return null
+  const text = shown.text === '' ? [] : ['', 'Text on it:', ...splitLines(shown.text)]
+  return [...splitLines(shown.description), ...text]
+}
+
+const explainNoText = (state: FilesState, file: OriginFile): string => {
+  const { name } = file
+  const other = findOtherFile(state, file)
+  if (other && !other.readable) return `Error: '${name}' cannot be read: ${other.notes.join('; ')}.`
+  if (other?.format === 'image' && other.notes.length > 0)
+    return `Error: '${name}' is an image: ${other.notes.join('; ')}.`
+  const tables = listTables(state).filter(({ table }) => isTableFromFile(table, file))
+  if (tables.length > 0)
+    return `Error: '${name}' holds tables: ask query_table for ${tables.map(({ table }) => table.table).join(', ')}.`
+  return `Error: '${name}' is a binary file, not text. Use a text file (txt, csv, json, md), or a tool that reads its format.`
+}
+
+const createLocator = (document: PreparedDocument | null): ((line: number) => string) => {
+  const pages = document?.page_lines ?? []
+  if (document === null || pages.length === 0) return () => ''
+  const word = document.format === 'pptx' ? 'slide' : 'page'
+  return (line) => {
+    const page = pages.findLastIndex((first) => first <= line) + 1
+    return page === 0 ? '' : ` (${word} ${page})`
+  }
+}

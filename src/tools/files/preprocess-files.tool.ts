@@ -1,0 +1,111 @@
+import { z } from 'zod'
+import { defineTool } from '../../graph/definitions.ts'
+import {
+  findOtherFile,
+  isFilePrepared,
+  listTables,
+  type OtherFile,
+} from '../../state/files/prepared-files.ts'
+import type { PreparedFiles } from '../../state/ports/files.ts'
+import type { OriginFile, RuntimeState } from '../../state/runtime-state.ts'
+import { canSee, describeImages } from './describe-images.ts'
+
+/** Makes documents and tables of the files that are new, and has images described. What cannot be read is noted under its name; the run goes on. */
+export default defineTool({
+  name: 'preprocess-files',
+  description: 'Makes documents and tables of the given files',
+  kinds: ['prepare'],
+  pure: true,
+  input: z.strictObject({}),
+  reads: ['origin_files', 'preprocessed_files'],
+  writes: ['origin_files', 'preprocessed_files'],
+  needs: ['files'],
+  skip: (state) => listPendingFiles(state, true).length === 0,
+  hasWork: async ({ models }, state) => listPendingFiles(state, canSee(models)).length > 0,
+  async run(state, { checkpoint, files, models, log }, signal) {
+    const tables = listTables(state).map(({ table }) => table.table)
+    const before = { tables, triedFiles: listTriedFiles(state) }
+    const opened = await files.prepare(listPendingFiles(state, canSee(models)), before, signal)
+    const services = { files, models, log }
+    const seen = await describeImages(opened, state.origin_files, services, signal)
+    const { prepared, described, usage } = seen
+    const { origin_files, ...preprocessed_files } = withEarlierTries(state, prepared)
+    return checkpoint(
+      {
+        summary: toSummary(prepared, described.length),
+        result: { ...toResult(prepared), described },
+        usage,
+        relevance: 0.2,
+      },
+      { preprocessed_files, ...(origin_files.length > 0 && { origin_files }) },
+    )
+  },
+})
+
+const count = (many: number, one: string): string => `${many} ${one}${many === 1 ? '' : 's'}`
+
+const listUnreadable = ({ other_files }: PreparedFiles): string[] =>
+  Object.entries(other_files).flatMap(([name, { readable }]) => (readable ? [] : [name]))
+
+const toSummary = (prepared: PreparedFiles, described: number): string => {
+  const documents = Object.keys(prepared.documents).length
+  const tables = Object.keys(prepared.tables).length
+  const unread = listUnreadable(prepared).length
+  return [
+    `Prepared ${count(documents, 'document')} and ${count(tables, 'table')}`,
+    ...(described > 0 ? [`${count(described, 'image')} described`] : []),
+    ...(unread > 0 ? [`${count(unread, 'file')} could not be read`] : []),
+  ].join('; ')
+}
+
+const toResult = (prepared: PreparedFiles) => ({
+  documents: Object.keys(prepared.documents),
+  tables: Object.keys(prepared.tables),
+  other_files: Object.keys(prepared.other_files),
+  unreadable: listUnreadable(prepared),
+})
+
+/** How often a file with a temporary error is tried, once a turn. */
+const maxTries = 4
+
+type View = Readonly<Pick<RuntimeState, 'origin_files' | 'preprocessed_files'>>
+
+/** How often a file, or an image's description, failed for a reason that may pass; 0: there is no such reason. */
+const countTries = (state: View, file: OriginFile): number => findOtherFile(state, file)?.tries ?? 0
+
+/** The files that are new, and those to try again: images without a description are, when a model `sees` now. */
+export const listPendingFiles = (state: View, sees: boolean): OriginFile[] =>
+  state.origin_files.filter((file) => {
+    if (sees && findOtherFile(state, file)?.unseen) return true
+    const tries = countTries(state, file)
+    return tries > 0 ? tries < maxTries : !isFilePrepared(state, file)
+  })
+
+/** Names of those that earlier turns tried. */
+const listTriedFiles = (state: View): Set<string> =>
+  new Set(state.origin_files.filter((file) => countTries(state, file) > 0).map(({ name }) => name))
+
+/** What preparing brought, beside what earlier turns tried: tries add up, and what went well clears the old note away. */
+export const withEarlierTries = (state: View, prepared: PreparedFiles): PreparedFiles => {
+  const other_files = { ...prepared.other_files }
+  for (const file of state.origin_files) {
+    const tries = countTries(state, file)
+    const now = readEntry(other_files, file.name)
+    const read = readEntry(prepared.documents, file.name) ?? readEntry(prepared.tables, file.name)
+    if (tries > 0 && read)
+      other_files[file.name] = {
+        ...{ from: read.from, format: read.format, readable: true, facts: {}, notes: [] },
+      }
+    else if (now?.tries !== undefined) other_files[file.name] = withNote(now, tries + now.tries)
+  }
+  return { ...prepared, other_files }
+}
+
+const readEntry = <Entry>(entries: Readonly<Record<string, Entry>>, name: string): Entry | undefined =>
+  Object.hasOwn(entries, name) ? entries[name] : undefined
+
+const withNote = (entry: OtherFile, tries: number): OtherFile => {
+  const note =
+    tries < maxTries ? 'the next turn tries it again' : `it was tried ${tries} times and is left alone now`
+  return { ...entry, tries, notes: [...entry.notes, note] }
+}

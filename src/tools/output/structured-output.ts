@@ -1,0 +1,110 @@
+import { z } from 'zod'
+import { findDraft } from '../../context/context.ts'
+import { part, titles } from '../../context/sections.ts'
+import type { ToolContext } from '../../graph/definitions.ts'
+import { requestJson } from '../../graph/json-request.ts'
+import { numberAttempts } from '../../graph/text-streaming.ts'
+import { checkFieldValue, fieldJsonSchema } from '../../state/output-fields.ts'
+import type { PromptPart } from '../../state/prompt-part.ts'
+import { dataRule } from '../../state/provenance.ts'
+import type { OutputField, RuntimeState, Usage } from '../../state/runtime-state.ts'
+import { addUsage, noUsage } from '../../state/token-usage.ts'
+import { computeOutputBudget, type OutputState, outputParts } from './output-prompt.ts'
+
+const instructions = `You fill the pieces of a structured answer from what an agent found. Use only what stands in the draft and the results.
+Give every piece the type that is asked for.
+${dataRule}`
+
+/** Calls for one structured answer: the first for all pieces, the others for those that failed. */
+const maxCalls = 3
+
+type WrittenFields = { pieces: OutputField[]; faults: { id: string; fault: string }[]; usage: Usage }
+/** The context of an output tool that fills the structure. */
+export type OutputContext = ToolContext<'output_structure', Record<string, never>>
+
+/** One call writes all pieces, each is checked against its type; only failing pieces are asked for again. */
+export const writeFields = async (
+  state: OutputState,
+  { models, request, stream, log }: OutputContext,
+  signal: AbortSignal,
+): Promise<WrittenFields> => {
+  const pieces: OutputField[] = state.output_structure.map(({ id, expected, type }) => ({
+    id,
+    expected,
+    type,
+    content: null,
+  }))
+  const parts = outputParts(state, findDraft(state), computeOutputBudget(models, request.models?.output))
+  const onText = numberAttempts(stream)
+  let usage = noUsage
+  let faults = pieces.map(({ id }) => ({ id, fault: 'not written yet' }))
+  for (let call = 1; call <= maxCalls && faults.length > 0; call++) {
+    const open = pieces.filter(({ id }) => faults.some((fault) => fault.id === id))
+    const written = await requestJson(
+      models,
+      {
+        role: 'output',
+        instructions,
+        parts: call === 1 ? parts : [...parts, correctionOf(faults)],
+        schema: toSchema(open),
+        model: request.models?.output,
+        onText: onText(),
+      },
+      signal,
+      log,
+    )
+    usage = addUsage(usage, written.usage)
+    faults = fillFields(open, (written.value ?? {}) as Record<string, unknown>)
+  }
+  return { pieces, faults, usage }
+}
+
+/** Puts what checks into the pieces; gives what does not. */
+const fillFields = (open: OutputField[], written: Record<string, unknown>): WrittenFields['faults'] =>
+  open.flatMap((piece) => {
+    const value = written[piece.id]
+    const checked =
+      value === undefined ? { ok: false as const, error: 'is missing' } : checkFieldValue(piece.type, value)
+    if (!checked.ok) return [{ id: piece.id, fault: checked.error }]
+    piece.content = checked.value
+    return []
+  })
+
+const correctionOf = (faults: WrittenFields['faults']): PromptPart =>
+  part(titles.correction, faults.map(({ id, fault }) => `- ${id}: ${fault}`).join('\n'), 'agent')
+
+const toSchema = (pieces: readonly OutputField[]) =>
+  z.record(z.string(), z.unknown()).meta({
+    propertyNames: undefined,
+    additionalProperties: false,
+    properties: Object.fromEntries(pieces.map((piece) => [piece.id, toProperty(piece)])),
+    required: pieces.map(({ id }) => id),
+  })
+
+/** What is expected comes first; a type may have a word on its form to add. */
+const toProperty = ({ expected, type }: OutputField): Record<string, unknown> => {
+  const { description, ...schema } = fieldJsonSchema(type)
+  return {
+    description: typeof description === 'string' ? `${expected} (${description})` : expected,
+    ...schema,
+  }
+}
+
+/** Appends the action of a structured answer; the answer of the run is the JSON text `{id: content}`. */
+export const checkpointFields = (
+  { checkpoint }: OutputContext,
+  { pieces, faults, usage }: WrittenFields,
+): Promise<RuntimeState> => {
+  const answer = JSON.stringify(Object.fromEntries(pieces.map(({ id, content }) => [id, content])))
+  const filled = pieces.length - faults.length
+  return checkpoint(
+    {
+      summary: `Filled ${filled} of ${pieces.length} pieces`,
+      result: { answer, ...(faults.length > 0 && { faults }) },
+      context: { type: 'data', content: answer, important: true, usage_type: 'output' },
+      relevance: 1,
+      usage,
+    },
+    { output_structure: pieces },
+  )
+}

@@ -1,3 +1,0 @@
-import { lookTool } from './call-ledger.ts'
-
-export default lookTool()

@@ -1,3 +1,0 @@
-import { effectTool } from './call-ledger.ts'
-
-export default effectTool('manual')

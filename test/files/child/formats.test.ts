@@ -1,0 +1,251 @@
+import { readFileSync } from 'node:fs'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { prepareFile } from '../../../src/files/child/prepare-file.ts'
+import { runStatement } from '../../../src/files/child/query-statement.ts'
+import type { FileContents } from '../../../src/files/protocol/child-protocol.ts'
+import {
+  docxParts,
+  openFolder,
+  paragraph,
+  pdfOf,
+  pngOf,
+  pptxParts,
+  xlsxParts,
+  zipOf,
+} from '../../support/file-samples.ts'
+
+/** What is found in these bytes under this name, and the text made of them. */
+const open = async (
+  name: string,
+  bytes: string | Uint8Array,
+  type = '',
+): Promise<FileContents & { text: string }> => {
+  await using folder = await openFolder()
+  const path = join(folder.path, 'file')
+  const work = join(folder.path, 'work')
+  await Promise.all([writeFile(path, bytes), mkdir(work)])
+  const found = await prepareFile({ kind: 'prepare', path, name, type, folder: work })
+  const at = found.document?.text?.path
+  return { ...found, text: at === undefined ? '' : readFileSync(at, 'utf8') }
+}
+
+/** The rows of one statement over the tables of one file, each named t, t2, …. */
+const ask = async (name: string, bytes: string | Uint8Array, sql: string) => {
+  await using folder = await openFolder()
+  const path = join(folder.path, 'file')
+  await writeFile(path, bytes)
+  const { tables = [] } = await prepareFile({ kind: 'prepare', path, name, type: '', folder: folder.path })
+  const loaded = tables.map(({ part, columns }, at) => ({
+    table: at === 0 ? 't' : `t${at + 1}`,
+    path,
+    name,
+    type: '',
+    part,
+    columns,
+  }))
+  return await runStatement({ kind: 'query', sql, tables: loaded, cached: null })
+}
+
+const column = (found: FileContents, name: string, table = 0) =>
+  found.tables?.[table]?.columns.find((one) => one.name === name)
+
+describe('documents', () => {
+  test('PDF: text with the page of each line, headings by their height', async () => {
+    const pdf = await pdfOf([
+      ['Revenue', 'It rose by 12 percent.'],
+      ['Outlook', 'It will rise.', 'Or fall.'],
+    ])
+    const { document, text } = await open('report.pdf', pdf)
+    expect(document).toMatchObject({ pages: 2, page_lines: [1, 3], lines: 5 })
+    expect(document?.sections).toMatchObject([
+      { title: 'Revenue', page: 1, line: 1 },
+      { title: 'Outlook', page: 2, line: 3 },
+    ])
+    expect(text.split('\n')[3]).toBe('It will rise.')
+  })
+
+  test('DOCX: headings, paragraphs and tables as Markdown', async () => {
+    const cell = (text: string): string => `<w:tc>${paragraph(text)}</w:tc>`
+    const table = `<w:tbl><w:tr>${cell('City')}${cell('People')}</w:tr><w:tr>${cell('Ulm')}${cell('126000')}</w:tr></w:tbl>`
+    const docx = await zipOf(docxParts(paragraph('Plan', 'Heading1') + paragraph('First we look.') + table))
+    const { document, text } = await open('plan.docx', docx)
+    expect(document?.sections).toMatchObject([{ title: 'Plan', level: 1, line: 1 }])
+    expect(text).toContain('First we look.')
+    expect(text).toContain('| City | People |\n| --- | --- |\n| Ulm | 126000 |')
+  })
+
+  test('PPTX: the slides in their order, each a page', async () => {
+    const slides = [
+      { title: 'Goals', lines: ['Grow', 'Learn'] },
+      { title: 'Team', lines: ['Two people'] },
+    ]
+    const { document, text } = await open('talk.pptx', await zipOf(pptxParts(slides)))
+    expect(document).toMatchObject({
+      pages: 2,
+      sections: [
+        { title: 'Goals', page: 1 },
+        { title: 'Team', page: 2 },
+      ],
+    })
+    expect(text).toContain('# Slide 2: Team\nTwo people')
+  })
+
+  test('HTML: what is read, and nothing of scripts', async () => {
+    const html =
+      '<html><head><title>News</title><script>steal()</script></head><body><h1>Today</h1><p>It <b>rains</b>.</p><table><thead><tr><th>a</th></tr></thead><tbody><tr><td>1</td></tr></tbody></table></body></html>'
+    const { document, text } = await open('page.html', html)
+    expect(document).toMatchObject({ title: 'News', sections: [{ title: 'Today', level: 1 }] })
+    expect(text).toContain('It **rains**.')
+    expect(text).toContain('| a |\n| --- |\n| 1 |')
+    expect(text).not.toContain('steal')
+  })
+
+  test('Markdown and text stay where they are; a heading inside a code block is none', async () => {
+    const { document } = await open('notes.md', '# One\n```\n# no\n```\n## Two\n')
+    expect(document).toMatchObject({ text: null, lines: 5 })
+    expect(document?.sections).toMatchObject([
+      { title: 'One', line: 1 },
+      { title: 'Two', level: 2, line: 5 },
+    ])
+    expect((await open('a.log', Buffer.from('\ufeff你好\n', 'utf16le'))).document?.head).toBe('你好')
+  })
+})
+
+describe('tables', () => {
+  const csv =
+    'id,city,price,day,open\n007,Ulm,"1,250.50",2026-1-5,true\n008,Köln,3,2026-02-01,false\n009,,4.5,2026-03-01,true\n'
+
+  test('CSV: types and statistics; a leading zero makes a text', async () => {
+    const found = await open('shops.csv', csv)
+    expect(found.tables?.[0]?.rows).toBe(3)
+    expect(found.tables?.[0]?.columns.map(({ type }) => type)).toEqual([
+      'text',
+      'text',
+      'number',
+      'date',
+      'boolean',
+    ])
+    expect(column(found, 'price')).toMatchObject({
+      min: 3,
+      max: 1250.5,
+      mean: 419.333333333,
+      distinct: 3,
+      nulls: 0,
+    })
+    expect(column(found, 'city')).toMatchObject({ nulls: 1, distinct: 2, samples: ['Ulm', 'Köln'] })
+    expect(column(found, 'day')).toMatchObject({ min: '2026-01-05', max: '2026-03-01' })
+  })
+
+  test('columns of many values are typed by all of them', async () => {
+    const rows = Array.from({ length: 3000 }, (_, at) => `${at},${at < 2500 ? at : 'n/a x'},${at % 7}`)
+    const found = await open('many.csv', `a,b,c\n${rows.join('\n')}`)
+    expect(column(found, 'a')).toMatchObject({
+      type: 'integer',
+      distinct: null,
+      min: 0,
+      max: 2999,
+      mean: 1499.5,
+    })
+    expect(column(found, 'b')).toMatchObject({ type: 'text', min: null })
+    expect(column(found, 'c')).toMatchObject({ type: 'integer', distinct: 7, max: 6 })
+  })
+
+  test('GB18030, semicolons, no header', async () => {
+    const gbk = Buffer.from([
+      0xb1, 0xb1, 0xbe, 0xa9, 0x3b, 0x31, 0x0a, 0xc9, 0xcf, 0xba, 0xa3, 0x3b, 0x32, 0x0a,
+    ])
+    const found = await open('cities.csv', gbk)
+    expect(found.tables?.[0]).toMatchObject({
+      rows: 2,
+      columns: [{ name: 'column_1', samples: ['北京', '上海'] }, { type: 'integer' }],
+    })
+  })
+
+  test('XLSX: each sheet a table; dates by their style, shared strings, gaps', async () => {
+    const rows =
+      '<row><c r="A1" t="s"><v>0</v></c><c r="B1" t="inlineStr"><is><t>Day</t></is></c><c r="C1" t="inlineStr"><is><t>Sum</t></is></c></row>' +
+      '<row><c r="A2" t="s"><v>1</v></c><c r="B2" s="1"><v>45658</v></c><c r="C2"><v>2.5</v></c></row><row><c r="A3" t="s"><v>1</v></c><c r="C3"><v>4</v></c></row>'
+    const book = await zipOf(xlsxParts({ Sales: rows, Empty: '' }, ['City', 'Ulm']))
+    const found = await open('book.xlsx', book)
+    expect(found.tables).toHaveLength(1)
+    expect(found.tables?.[0]).toMatchObject({ part: 'Sales', rows: 2 })
+    expect(column(found, 'Day')).toMatchObject({ type: 'date', min: '2025-01-01', nulls: 1 })
+    const sql = 'SELECT City, sum(Sum) AS total FROM t GROUP BY City'
+    expect(await ask('book.xlsx', book, sql)).toEqual({
+      columns: ['City', 'total'],
+      rows: [['Ulm', 6.5]],
+      hasMore: false,
+    })
+  })
+
+  test('JSON: lists of objects; else its text. JSON lines', async () => {
+    const found = await open('a.json', '{"orders":[{"id":1,"who":{"name":"Ada"}},{"id":2}],"version":3}')
+    expect(found.tables?.[0]).toMatchObject({ part: 'orders', rows: 2 })
+    expect(column(found, 'who.name')).toMatchObject({ nulls: 1, samples: ['Ada'] })
+    expect((await open('b.json', '{"version":3}')).document?.lines).toBe(1)
+    const lines = await open('c.jsonl', '{"a":1}\nbroken\n{"a":2,"b":true}\n')
+    expect(lines.tables?.[0]).toMatchObject({
+      rows: 2,
+      notes: ['1 of its lines are no JSON objects and are skipped'],
+    })
+  })
+})
+
+describe('statements', () => {
+  const csv = 'Order Id,group,price\n1,a,2.5\n2,b,\n3,a,4\n'
+
+  test('one SELECT gives rows; empty cells are null', async () => {
+    const sql = '-- sums\nSELECT "group", sum(price) AS s, count(*) n FROM t GROUP BY "group" ORDER BY 1;'
+    expect(await ask('a.csv', csv, sql)).toEqual({
+      columns: ['group', 's', 'n'],
+      rows: [
+        ['a', 6.5, 2],
+        ['b', null, 1],
+      ],
+      hasMore: false,
+    })
+    const many = await ask(
+      'a.csv',
+      csv,
+      'WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x FROM n',
+    )
+    expect(many.rows).toHaveLength(200)
+    expect(many.hasMore).toBe(true)
+  })
+
+  test.each([
+    ['DROP TABLE t', /only one SELECT/],
+    ['SELECT 1; SELECT 2', /only one statement/],
+    ['SELECT 1; DROP TABLE t', /only one statement/],
+    ['WITH x AS (SELECT 1) DELETE FROM t', /readonly/],
+    ["ATTACH '/etc/passwd' AS p", /only one SELECT/],
+    ['PRAGMA query_only = 0', /only one SELECT/],
+    ["SELECT load_extension('/tmp/x')", /load_extension|not authorized/],
+    ["SELECT readfile('/etc/passwd')", /no such function: readfile/],
+    ['SELECT cost FROM t', /no such column: cost/],
+    ['SELECT * FROM other', /no such table: other/],
+    ['', /only one SELECT/],
+  ])('%s is refused', async (sql, reason) => {
+    await expect(ask('a.csv', csv, sql)).rejects.toThrow(reason)
+  })
+})
+
+describe('other files', () => {
+  test('an image: its size, nothing of its pixels', async () => {
+    const { facts } = await open('a.png', pngOf(640, 480))
+    expect(facts).toMatchObject({ type: 'png', width: 640, height: 480 })
+  })
+
+  test('an archive: its files under names of ours, without those that lead out of it', async () => {
+    const found = await open('a.zip', await zipOf({ 'data/a.csv': 'x\n1\n', 'b.txt': 'hello' }))
+    expect(found.unpacked?.map(({ name }) => name)).toEqual(['data/a.csv', 'b.txt'])
+  })
+
+  test('a file with a wrong extension is read by its content, with a note', async () => {
+    const found = await open('a.csv', await pdfOf([['Hello', 'world']]))
+    expect(found.format).toBe('pdf')
+    expect(found.notes[0]).toBe('it is a PDF, although its name or type says a CSV table')
+  })
+})

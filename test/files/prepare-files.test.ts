@@ -1,0 +1,84 @@
+import { expect, test } from 'vitest'
+import { type PrepareServices, prepareFiles } from '../../src/files/prepare-files.ts'
+import type { PreparedContents } from '../../src/files/prepared-cache.ts'
+
+const blobOf = (letter: string): string => letter.repeat(64)
+const { signal } = new AbortController()
+const unasked = (): never => {
+  throw new Error('nothing is asked')
+}
+const somewhere = { path: '/nowhere', bytes: 1, sha256: blobOf('a'), [Symbol.asyncDispose]: async () => {} }
+
+test('nested archives open a bounded number of files in all, and a note says so', async () => {
+  const blob = blobOf('a')
+  const packed = (ending: string): PreparedContents => ({
+    ...{ format: 'zip', readable: true, facts: {}, notes: [] },
+    unpacked: Array.from({ length: 100 }, (_, n) => ({ name: `${n}${ending}`, blob })),
+  })
+  let opened = 0
+  // all of them were opened before, so that no process is needed
+  const found = (openedAs: string): PreparedContents => {
+    opened++
+    if (openedAs.startsWith('.zip')) return packed(opened === 1 ? '.zip' : '.bin')
+    return { format: 'binary', readable: false, facts: {}, notes: ['unknown'] }
+  }
+  const prepared = await prepareFiles(
+    {
+      cache: { find: async (_hash, openedAs) => found(openedAs), save: unasked },
+      process: { run: unasked, [Symbol.asyncDispose]: async () => {} },
+      newPath: () => '/nowhere',
+      openFile: async () => somewhere,
+      storeFile: unasked,
+    },
+    [{ name: 'outer.zip', type: '', local_path: `blob:${blob}`, mapping: null }],
+    { tables: [], triedFiles: new Set() },
+    signal,
+  )
+  expect(prepared.origin_files).toHaveLength(200)
+  const notesOf = (name: string) => prepared.other_files[name]?.notes
+  expect(notesOf('outer.zip')).toEqual([])
+  expect(notesOf('outer.zip/0.zip')).toEqual([])
+  expect(notesOf('outer.zip/1.zip')?.[0]).toMatch(/only 0 of its files are opened/)
+})
+
+const text: PreparedContents = { format: 'text', readable: true, facts: {}, notes: [] }
+const file = (name: string, local_path: string) => ({ name, type: '', local_path, mapping: null })
+
+test('files that time did not suffice for have a note and can be retried; the others are prepared', async () => {
+  const asked: string[] = []
+  const preparing: PrepareServices = {
+    cache: { find: async () => text, save: unasked },
+    process: { run: unasked, [Symbol.asyncDispose]: async () => {} },
+    newPath: () => '/nowhere',
+    // a server that never answers
+    openFile({ name, local_path }, until) {
+      asked.push(name)
+      if (!local_path.startsWith('url:')) return Promise.resolve(somewhere)
+      return new Promise((_resolve, reject) => {
+        until.addEventListener('abort', () => reject(until.reason))
+      })
+    },
+    storeFile: unasked,
+    budget: { fetch: 5, open: 60_000, retry: 1 },
+  }
+  const files = [
+    file('new', 'url:http://a.example/1'),
+    file('next', 'url:http://a.example/2'),
+    file('upload', `blob:${blobOf('b')}`),
+    file('slow again', 'url:http://a.example/3'),
+    file('image again', `blob:${blobOf('c')}`),
+  ]
+  const before = { tables: [], triedFiles: new Set(['slow again', 'image again']) }
+  const { other_files } = await prepareFiles(preparing, files, before, signal)
+  // what has its bytes here is never kept out by what has not
+  expect(asked).toEqual(['image again', 'slow again', 'new', 'upload'])
+  const none = { readable: false, tries: 1, notes: ['there was no time for it in this turn'] }
+  expect(other_files).toMatchObject({
+    ...{ new: none, next: none, 'slow again': none },
+    ...{ upload: { readable: true }, 'image again': { readable: true } },
+  })
+  const control = new AbortController()
+  const cancelled = prepareFiles(preparing, files.slice(0, 1), before, control.signal)
+  control.abort(new Error('cancelled'))
+  await expect(cancelled).rejects.toThrow('cancelled')
+})

@@ -1,0 +1,68 @@
+import { readFile } from 'node:fs/promises'
+import { describe, expect, test } from 'vitest'
+import {
+  describeAccess,
+  drawGraph,
+  replaceBetween,
+  withAccess,
+  withPicture,
+} from '../../src/graph/diagram.ts'
+import { loadParts } from '../../src/graph/load.ts'
+
+const readPage = (name: string): Promise<string> =>
+  readFile(new URL(`../../${name}`, import.meta.url), 'utf8')
+
+describe('the picture of the graph', () => {
+  test.each(['README.md', 'README.zh-CN.md'])(
+    'in %s is what the code builds; `npm run graph` updates it',
+    async (name) => {
+      const page = await readPage(name)
+      expect(page).toBe(withPicture(page, await loadParts()))
+    },
+  )
+
+  test('has every node and every kind of tools, and leads where the definitions lead', async () => {
+    const parts = await loadParts()
+    const picture = drawGraph(parts)
+    for (const { name } of parts.nodes) expect(picture).toMatch(new RegExp(`[("]${name}[")]`))
+    for (const line of [
+      'load_session_ -- those with work --> prepare_tools',
+      'prepare_tools --> planner_',
+      'prepare_tools -- answers at once --> output_tools',
+      'planner_ -- calls --> call_tools',
+      'call_tools --> reflection_',
+      'reflection_ --> planner_',
+      'planner_ -- finishes --> output_tools',
+      'output_tools --> end_',
+    ])
+      expect(picture.split('\n')).toContain(`  ${line}`)
+  })
+
+  test('stays the same when a tool is added, whose fields go into the table', async () => {
+    const { nodes, tools } = await loadParts()
+    const [one] = tools.filter((tool) => tool.name === 'calculate')
+    if (!one) throw new Error('no calculate')
+    const both = { ...one, name: 'new_one', kinds: ['call', 'output'] as const, writes: ['todos'] }
+    expect(drawGraph({ nodes, tools: [...tools, both] })).toBe(drawGraph({ nodes, tools }))
+    expect(withAccess('<!-- fields:begin --><!-- fields:end -->', { nodes, tools: [both] })).toContain(
+      '\n| `new_one` | call, output tool | – | `todos` |\n',
+    )
+  })
+
+  test('leaves the rest of a text unchanged, and refuses one without its markers', () => {
+    expect(replaceBetween('a <!-- x:begin -->old<!-- x:end --> b', 'x', 'new')).toBe(
+      'a <!-- x:begin -->\nnew\n<!-- x:end --> b',
+    )
+    expect(() => replaceBetween('a', 'x', 'new')).toThrow(/x:begin/)
+  })
+})
+
+describe('the table of fields', () => {
+  test('in docs/state-access.md has no wrong row; `npm run graph` adds the missing ones', async () => {
+    const page = await readPage('docs/state-access.md')
+    const written = page.split('\n').filter((line) => line.startsWith('| `'))
+    expect(written.length).toBeGreaterThan(0)
+    const built = new Set(describeAccess(await loadParts()))
+    expect(written.filter((row) => !built.has(row))).toEqual([])
+  })
+})

@@ -1,0 +1,81 @@
+import { describe, expect, test } from 'vitest'
+import type { VisitTarget } from '../../src/graph/route.ts'
+import { createRouter } from '../../src/graph/router.ts'
+
+const to = (...nodes: string[]): VisitTarget[] => nodes.map((node, index) => ({ node, call: index }))
+const never = new AbortController().signal
+
+/**
+ * The router writes to LangGraph's engine by names that its documentation does not promise (docs/decisions/0010). These
+ * tests fail when a new version of the library treats them differently.
+ */
+describe('the router on the engine of LangGraph', () => {
+  test('visits the first targets and then those that each visit names, with the walk and the call of each', async () => {
+    const visits: [walk: string, node: string, call: number | null][] = []
+    const walk = createRouter<string>(['a', 'b', 'c'], async (name, { node, call }) => {
+      visits.push([name, node, call])
+      return node === 'a' ? to('b', 'c') : []
+    })
+    await walk('one', [{ node: 'a', call: null }], never)
+    expect(visits).toEqual([
+      ['one', 'a', null],
+      ['one', 'b', 0],
+      ['one', 'c', 1],
+    ])
+    await walk('none', [], never)
+    expect(visits).toHaveLength(3)
+  })
+
+  test('runs the targets of one visit at the same time', async () => {
+    const waiting: (() => void)[] = []
+    const walk = createRouter<null>(['a', 'b'], async (_, { node, call }) => {
+      if (node === 'a' && call === null) return to('b', 'b', 'b')
+      await new Promise<void>((resolve) => {
+        waiting.push(resolve)
+        if (waiting.length === 3) for (const go of waiting) go()
+      })
+      return []
+    })
+    await walk(null, [{ node: 'a', call: null }], never)
+    expect(waiting).toHaveLength(3)
+  })
+
+  test('takes as many steps as there are', async () => {
+    let steps = 0
+    const walk = createRouter<null>(['a'], async () => (++steps < 1000 ? to('a') : []))
+    await walk(null, to('a'), never)
+    expect(steps).toBe(1000)
+  })
+
+  test('keeps walks that run at the same time apart', async () => {
+    const walk = createRouter<{ left: number; seen: number }>(['a'], async (own) => {
+      own.seen++
+      await Promise.resolve()
+      return own.seen < own.left ? to('a') : []
+    })
+    const walks = [3, 7, 5].map((left) => ({ left, seen: 0 }))
+    await Promise.all(walks.map((own) => walk(own, to('a'), never)))
+    expect(walks.map(({ seen }) => seen)).toEqual([3, 7, 5])
+  })
+
+  test('ends with the error of one branch without waiting for the others', async () => {
+    const broken = new Error('broken')
+    const walk = createRouter<null>(['a', 'b'], async (_, { node }) => {
+      if (node === 'b') throw broken
+      return new Promise<never>(() => {})
+    })
+    await expect(walk(null, to('a', 'b'), never)).rejects.toBe(broken)
+  })
+
+  test('ends when the signal is aborted, and starts no further visit', async () => {
+    const control = new AbortController()
+    let visits = 0
+    const walk = createRouter<null>(['a'], async () => {
+      visits++
+      control.abort(new Error('stopped'))
+      return to('a')
+    })
+    await expect(walk(null, to('a'), control.signal)).rejects.toThrow()
+    expect(visits).toBe(1)
+  })
+})

@@ -1,0 +1,365 @@
+import { describe, expect, it } from 'vitest'
+import type { IntakeJob, WakeUp } from '../../../src/infra/queue/jobs.ts'
+import { intakeQueueName, wakeUpQueueName } from '../../../src/infra/queue/queues.ts'
+import { embedded, gate, type Harness, redisUrl, scope, served, until, wakeUp } from './harness.ts'
+
+function portSuite(harness: Harness) {
+  const { open, openHints, plainClient, logged } = scope(harness)
+
+  /** Opens queues and notes every wake-up that is handled. */
+  const openWithBells = async (concurrency = 4) => {
+    const queues = await open()
+    const heard: string[] = []
+    const consumer = await queues.onWakeUp(async ({ run_id }) => void heard.push(run_id), { concurrency })
+    return { queues, heard, consumer }
+  }
+
+  it('hands a wake-up to the handler with its ids and nothing else', async () => {
+    const queues = await open()
+    const heard: WakeUp[] = []
+    await queues.onWakeUp(async (rung) => void heard.push(rung), { concurrency: 1 })
+    await queues.wake({ ...wakeUp('run-1'), prompt: 'secret' } as WakeUp)
+    await until(() => heard.length === 1, 'the wake-up')
+    expect(heard).toEqual([{ run_id: 'run-1', business_id: 'acme' }])
+  })
+
+  it('delivers every wake-up of a large batch', async () => {
+    const { queues, heard } = await openWithBells(16)
+    const ids = Array.from({ length: 1_200 }, (_, index) => `run-${index}`)
+    await queues.wakeMany(ids.map(wakeUp))
+    await until(() => heard.length === ids.length, 'all wake-ups')
+    expect(new Set(heard)).toEqual(new Set(ids))
+  })
+
+  it('keeps one coalesced wake-up per run while it waits or is handled, and accepts a new one after', async () => {
+    const queues = await open()
+    await queues.wakeMany([wakeUp('a'), wakeUp('a'), wakeUp('b')], { coalesce: true })
+    await queues.wakeMany([wakeUp('a')], { coalesce: true })
+    const heard: string[] = []
+    const { open: finish, opened: finished } = gate()
+    await queues.onWakeUp(
+      async ({ run_id }) => {
+        heard.push(run_id)
+        await finished
+      },
+      { concurrency: 4 },
+    )
+    await until(() => heard.length === 2, 'a and b')
+    await queues.wakeMany([wakeUp('a'), wakeUp('c')], { coalesce: true })
+    await until(() => heard.includes('c'), 'c')
+    expect(heard).toEqual(['a', 'b', 'c'])
+    finish()
+    await until(async () => {
+      await queues.wakeMany([wakeUp('a')], { coalesce: true })
+      return heard.length > 3
+    }, 'a, rung again')
+  })
+
+  it('runs at most `concurrency` handlers at once', async () => {
+    const queues = await open()
+    let now = 0
+    let most = 0
+    let done = 0
+    await queues.wakeMany(Array.from({ length: 40 }, (_, index) => wakeUp(`run-${index}`)))
+    await queues.onWakeUp(
+      async () => {
+        most = Math.max(most, ++now)
+        await new Promise((resolve) => setTimeout(resolve, 10))
+        now--
+        done++
+      },
+      { concurrency: 3 },
+    )
+    await until(() => done === 40, 'all wake-ups')
+    expect(most).toBe(3)
+  })
+
+  it('handles higher priorities first, equal ones in order, and none last', async () => {
+    const queues = await open()
+    await queues.wake(wakeUp('none'))
+    await queues.wake(wakeUp('low'), { priority: 1 })
+    await queues.wake(wakeUp('high'), { priority: 100 })
+    await queues.wakeMany([
+      { ...wakeUp('middle-1'), priority: 50 },
+      { ...wakeUp('middle-2'), priority: 50 },
+      { ...wakeUp('beyond'), priority: 1_000 },
+    ])
+    const heard: string[] = []
+    await queues.onWakeUp(async ({ run_id }) => void heard.push(run_id), { concurrency: 1 })
+    await until(() => heard.length === 6, 'all wake-ups')
+    expect(heard).toEqual(['high', 'beyond', 'middle-1', 'middle-2', 'low', 'none'])
+  })
+
+  it('holds a delayed wake-up back until its time, without delaying others', async () => {
+    const { queues, heard } = await openWithBells()
+    const startedAt = Date.now()
+    await queues.wake(wakeUp('later'), { delayMs: 1_000 })
+    await queues.wake(wakeUp('now'))
+    await until(() => heard.length === 2, 'both wake-ups')
+    expect(heard).toEqual(['now', 'later'])
+    expect(Date.now() - startedAt).toBeGreaterThanOrEqual(1_000)
+    // not only when the consumer polls by itself, after five seconds
+    expect(Date.now() - startedAt).toBeLessThan(4_900)
+  })
+
+  it('logs a handler that rejects and goes on', async () => {
+    const queues = await open()
+    const heard: string[] = []
+    await queues.onWakeUp(
+      async ({ run_id }) => {
+        if (run_id === 'bad') throw new Error('no such run')
+        heard.push(run_id)
+      },
+      { concurrency: 1 },
+    )
+    await queues.wake(wakeUp('bad'))
+    await queues.wake(wakeUp('good'))
+    await until(() => heard.length === 1, 'the good wake-up')
+    expect(logged).toContainEqual(
+      expect.objectContaining({ level: 'error', data: expect.objectContaining({ run_id: 'bad' }) }),
+    )
+  })
+
+  it('skips jobs that are no wake-up', async () => {
+    const { queues, heard } = await openWithBells(1)
+    await plainClient(wakeUpQueueName).add('wake-up', { run_id: 7 })
+    await queues.wake(wakeUp('good'))
+    await until(() => heard.length === 1, 'the good wake-up')
+    expect(logged).toContainEqual(expect.objectContaining({ level: 'warn', data: { data: { run_id: 7 } } }))
+  })
+
+  it('takes jobs from any BullMQ client, whatever options it sets', async () => {
+    const queues = await open()
+    const client = plainClient(intakeQueueName)
+    const jobs: IntakeJob[] = []
+    await queues.onIntake(async (job) => void jobs.push(job), { concurrency: 2 })
+    await client.add('run', { prompt: 'hello' }, { jobId: 'key-1' })
+    await client.add('run', 'no object', {
+      jobId: 'key-2',
+      removeOnComplete: false,
+      attempts: 1,
+      priority: 1,
+    })
+    await client.add(
+      'other',
+      { prompt: 'hi' },
+      { jobId: 'a:b:c', removeOnComplete: { count: 1_000 }, delay: 10 },
+    )
+    await until(() => jobs.length === 3, 'three jobs')
+    expect(jobs.sort((one, other) => one.id.localeCompare(other.id))).toEqual([
+      { id: 'a:b:c', name: 'other', data: { prompt: 'hi' }, attemptsMade: 0, stalls: 0 },
+      { id: 'key-1', name: 'run', data: { prompt: 'hello' }, attemptsMade: 0, stalls: 0 },
+      { id: 'key-2', name: 'run', data: 'no object', attemptsMade: 0, stalls: 0, priority: 100 },
+    ])
+    await until(async () => (await client.getJobCountByTypes()) === 0, 'nothing kept')
+  })
+
+  it('does not add an id that waits, and hands a done one over again', async () => {
+    const queues = await open()
+    const client = plainClient(intakeQueueName)
+    await queues.submit('same', { take: 1 })
+    await queues.submit('same', { take: 2 })
+    expect(await client.getJobCountByTypes()).toBe(1)
+    const takes: unknown[] = []
+    await queues.onIntake(async ({ data }) => void takes.push(data), { concurrency: 1 })
+    await until(async () => (await client.getJobCountByTypes()) === 0, 'the job done')
+    await client.add('run', { take: 3 }, { jobId: 'same', removeOnComplete: false })
+    await until(
+      async () => takes.length === 2 && (await client.getJobCountByTypes()) === 0,
+      'the job done again',
+    )
+    await queues.submit('same', { take: 4 })
+    await until(() => takes.length === 3, 'the job, a third time')
+    expect(takes).toEqual([{ take: 1 }, { take: 3 }, { take: 4 }])
+  })
+
+  it('tries a rejected intake again until it is taken, also one with a single attempt', async () => {
+    const queues = await open()
+    const client = plainClient(intakeQueueName)
+    const tries: { attemptsMade: number; at: number }[] = []
+    await queues.onIntake(
+      async ({ attemptsMade }) => {
+        tries.push({ attemptsMade, at: Date.now() })
+        // BullMQ gives up on an error of this name, whatever the options say.
+        if (tries.length < 3) throw Object.assign(new Error('database down'), { name: 'UnrecoverableError' })
+      },
+      { concurrency: 1 },
+    )
+    await client.add('run', {}, { jobId: 'stubborn', attempts: 1 })
+    await until(async () => tries.length === 3 && (await client.getJobCountByTypes()) === 0, 'the third try')
+    expect(tries.map((one) => one.attemptsMade)).toEqual([0, 1, 2])
+    const [first = 0, second = 0, third = 0] = tries.map((one) => one.at)
+    expect(second - first).toBeGreaterThanOrEqual(500)
+    expect(third - second).toBeGreaterThanOrEqual(1_000)
+  })
+
+  it('hands data over exactly as it was submitted', async () => {
+    const queues = await open()
+    const data = {
+      z: 'NUL \u0000 here',
+      a: 'half a pair \ud83d',
+      prompt: 'snow ☃ \u2028',
+      '10': [1e21, 0.1, -0],
+      '2': null,
+      deep: { __proto__: null, x: [] },
+    }
+    const texts: string[] = []
+    await queues.onIntake(async (job) => void texts.push(JSON.stringify(job.data)), { concurrency: 1 })
+    await queues.submit('exact', data)
+    await until(() => texts.length === 1, 'the job')
+    expect(texts[0]).toBe(JSON.stringify(data))
+  })
+
+  it('refuses the job ids that BullMQ refuses, and takes all others', async () => {
+    const queues = await open()
+    const client = plainClient(intakeQueueName)
+    const ids = [
+      '12',
+      '-3',
+      '0',
+      'a:b',
+      'a:b:c:d',
+      '0:b:c',
+      '007',
+      '1.5',
+      'a:b:c',
+      'ö ☃',
+      'x'.repeat(500),
+      '0x10',
+      '1e3',
+    ]
+    for (const id of ids) {
+      const bull = await client.add('run', {}, { jobId: id, delay: 60_000 }).then(
+        () => 'taken',
+        () => 'refused',
+      )
+      const mason = await queues.submit(id, {}, { delayMs: 60_000 }).then(
+        () => 'taken',
+        (error) => (error.code === 'invalid_request' ? 'refused' : error),
+      )
+      expect([id, mason]).toEqual([id, bull])
+    }
+  })
+
+  it('answers a ping with its milliseconds', async () => {
+    const queues = await open()
+    let ms: number | null = null
+    await until(async () => {
+      const answer = await queues.ping()
+      if (answer.ok) ms = answer.ms
+      return answer.ok
+    }, 'an answer')
+    expect(ms).toBeGreaterThan(0)
+  })
+
+  it('starts no handler after a pause and leaves the wake-ups to others', async () => {
+    const { queues, heard, consumer } = await openWithBells()
+    await queues.wake(wakeUp('before'))
+    await until(() => heard.length === 1, 'the wake-up before')
+    await consumer.pause()
+    for (const id of ['1', '2', '3']) await queues.wake(wakeUp(id))
+    const others: string[] = []
+    await queues.onWakeUp(async ({ run_id }) => void others.push(run_id), { concurrency: 1 })
+    await until(() => others.length === 3, 'the wake-ups after')
+    expect(heard).toEqual(['before'])
+    expect(others.sort()).toEqual(['1', '2', '3'])
+  })
+
+  it('closes after the running handlers', async () => {
+    const queues = await open()
+    const { open: finish, opened: finished } = gate()
+    let state = 'not started'
+    await queues.onWakeUp(
+      async (_, signal) => {
+        state = 'running'
+        await finished
+        state = signal.aborted ? 'aborted' : 'done'
+      },
+      { concurrency: 1 },
+    )
+    await queues.wake(wakeUp('slow'))
+    await until(() => state === 'running', 'the handler')
+    const closing = queues.close(10_000)
+    finish()
+    await closing
+    expect(state).toBe('done')
+    expect(await plainClient(wakeUpQueueName).getJobCountByTypes()).toBe(0)
+  })
+
+  it('aborts a handler that does not end in time and then leaves it behind', async () => {
+    const queues = await open()
+    let state = 'not started'
+    await queues.onWakeUp(
+      async (_, signal) => {
+        state = 'running'
+        signal.addEventListener('abort', () => {
+          state = 'aborted'
+        })
+        await new Promise(() => {})
+      },
+      { concurrency: 1 },
+    )
+    await queues.wake(wakeUp('endless'))
+    await until(() => state === 'running', 'the handler')
+    await queues.close(100)
+    expect(state).toBe('aborted')
+  })
+
+  it('rejects what is sent after closing, and closes twice', async () => {
+    const queues = await open()
+    await queues.close()
+    await queues.close()
+    await expect(queues.wake(wakeUp('late'))).rejects.toMatchObject({ code: 'queue_unavailable' })
+    await expect(queues.onWakeUp(async () => {}, { concurrency: 1 })).rejects.toMatchObject({
+      code: 'queue_unavailable',
+    })
+    expect(await queues.ping()).toMatchObject({ ok: false })
+  })
+
+  it('delivers hints to every subscriber of a channel until it leaves', async () => {
+    const hints = await openHints()
+    const heard: string[] = []
+    await hints.subscribe('one', () => {
+      throw new Error('not my day')
+    })
+    const leave = await hints.subscribe('one', (message) => void heard.push(`first ${message}`))
+    await hints.subscribe('one', (message) => void heard.push(`second ${message}`))
+    await hints.subscribe('two', (message) => void heard.push(`two ${message}`))
+    await until(() => {
+      hints.publish('two', 'ready')
+      return heard.includes('two ready')
+    }, 'the connection')
+    heard.length = 0
+    hints.publish('one', 'a')
+    await until(() => heard.includes('second a'), 'the first hint')
+    await leave()
+    hints.publish('one', 'b')
+    await until(() => heard.includes('second b'), 'the second hint')
+    expect(heard.filter((text) => text.includes('first'))).toEqual(['first a'])
+    expect(logged).toContainEqual(
+      expect.objectContaining({ level: 'error', message: 'hints: a handler failed' }),
+    )
+  })
+
+  it('leaves no connection or timer behind', async () => {
+    const resources = () => process.getActiveResourcesInfo().filter((name) => /TCP|Timeout/.test(name)).length
+    const before = resources()
+    const queues = await open()
+    const hints = await openHints()
+    const heard: string[] = []
+    await hints.subscribe('channel', () => {})
+    await queues.onWakeUp(async ({ run_id }) => void heard.push(run_id), { concurrency: 2 })
+    await queues.onIntake(async () => {}, { concurrency: 2 })
+    await queues.wake(wakeUp('run'))
+    await until(() => heard.length === 1, 'the wake-up')
+    await queues.close()
+    await hints.close()
+    await until(() => resources() <= before + 1, 'all closed; one is the timer of this wait')
+  })
+}
+
+describe('queues, embedded', { timeout: 60_000 }, () => portSuite(embedded()))
+
+describe.skipIf(redisUrl === undefined)('queues on Redis (needs TEST_REDIS_URL)', { timeout: 60_000 }, () =>
+  portSuite(served(redisUrl ?? '')),
+)

@@ -1,0 +1,133 @@
+import { randomUUID } from 'node:crypto'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { TcpProxy } from '../../../chaos/faults/tcp-proxy.ts'
+import { openHints } from '../../../src/infra/queue/hints.ts'
+import type { IntakeJob } from '../../../src/infra/queue/jobs.ts'
+import { intakeQueueName, openQueues } from '../../../src/infra/queue/queues.ts'
+import {
+  gate,
+  millisecondsOf,
+  recordingLog,
+  redisUrl,
+  runPrefix,
+  scope,
+  served,
+  until,
+  wakeUp,
+} from './harness.ts'
+
+describe.skipIf(redisUrl === undefined)('queues on Redis (needs TEST_REDIS_URL)', { timeout: 60_000 }, () => {
+  const url = redisUrl ?? ''
+  const harness = served(url)
+  const { keep, logged, open: openDirectly, plainClient } = scope(harness)
+  let proxy: TcpProxy
+  beforeEach(async () => {
+    proxy = keep(new TcpProxy(url), (value) => value.down())
+    await proxy.open()
+  })
+  const open = async () =>
+    keep(
+      await openQueues({
+        kind: 'redis',
+        url: proxy.url,
+        prefix: `${runPrefix}-${randomUUID()}`,
+        log: recordingLog(logged),
+      }),
+      (queues) => queues.close(1_000),
+    )
+
+  it('opens within two seconds with Redis down, rejects at once, and works when Redis is there', async () => {
+    await proxy.down()
+    const opening = open()
+    // two seconds at most, and what a busy machine adds; else it would wait for ever
+    expect(await millisecondsOf(opening)).toBeLessThan(10_000)
+    const { wake, onWakeUp, ping } = await opening
+    const heard: string[] = []
+    await onWakeUp(async ({ run_id }) => void heard.push(run_id), { concurrency: 1 })
+    const refused = { code: 'queue_unavailable', message: expect.stringContaining('ECONNREFUSED') }
+    // at once: who waited in vain would say so
+    await expect(wake(wakeUp('lost'))).rejects.toMatchObject(refused)
+    expect(await ping()).toMatchObject({ ok: false, error: expect.stringContaining('ECONNREFUSED') })
+    await proxy.open()
+    await until(async () => (await ping()).ok, 'the connection')
+    await wake(wakeUp('found'))
+    await until(() => heard.length === 1, 'the wake-up')
+    expect(heard).toEqual(['found'])
+  })
+
+  it('goes on by itself after the connection was cut', async () => {
+    const queues = await open()
+    const heard: string[] = []
+    const { open: finish, opened: finished } = gate()
+    await queues.onWakeUp(
+      async ({ run_id }) => {
+        heard.push(run_id)
+        if (run_id === 'long') await finished
+      },
+      { concurrency: 2 },
+    )
+    await queues.wake(wakeUp('long'))
+    await until(() => heard.length === 1, 'the first wake-up')
+    await proxy.down()
+    finish()
+    await until(async () => !(await queues.ping()).ok, 'the loss')
+    await proxy.open()
+    await until(async () => (await queues.ping()).ok, 'the connection')
+    await queues.wake(wakeUp('after'))
+    await until(() => heard.includes('after'), 'the wake-up after')
+    expect(heard).toEqual(['long', 'after'])
+    expect(logged.filter(({ level }) => level === 'warn')).toHaveLength(1)
+    expect(logged.filter(({ level }) => level === 'error')).toEqual([])
+  })
+
+  it('rejects within about a second when Redis is frozen, and closes all the same', async () => {
+    const queues = await open()
+    await queues.onWakeUp(async () => {}, { concurrency: 1 })
+    await queues.wake(wakeUp('first'))
+    proxy.freeze()
+    const ringing = queues.wake(wakeUp('frozen'))
+    // after its own second, and not after the five of the connection
+    expect(await millisecondsOf(ringing)).toBeLessThan(4_500)
+    await expect(ringing).rejects.toMatchObject({ code: 'queue_unavailable' })
+    expect(await queues.ping()).toMatchObject({ ok: false })
+    expect(await millisecondsOf(queues.close(100))).toBeLessThan(20_000)
+    proxy.thaw()
+  })
+
+  it('closes with Redis down', async () => {
+    const queues = await open()
+    await queues.onWakeUp(async () => {}, { concurrency: 1 })
+    await queues.onIntake(async () => {}, { concurrency: 1 })
+    await proxy.down()
+    expect(await millisecondsOf(queues.close(100))).toBeLessThan(20_000)
+  })
+
+  it('subscribes to hints again when Redis is back', async () => {
+    await proxy.down()
+    const hints = keep(
+      await openHints({ kind: 'redis', url: proxy.url, prefix: runPrefix, log: recordingLog(logged) }),
+      (opened) => opened.close(),
+    )
+    const heard: string[] = []
+    await hints.subscribe('early', (message) => void heard.push(message))
+    for (const round of ['one', 'two']) {
+      await proxy.open()
+      await until(() => {
+        hints.publish('early', round)
+        return heard.includes(round)
+      }, `hint ${round}`)
+      await proxy.down()
+    }
+  })
+
+  it('delivers data that is not JSON as text', async () => {
+    const queues = await openDirectly()
+    const client = plainClient(intakeQueueName)
+    const job = await client.add('run', {}, { jobId: 'broken' })
+    await harness.admin.hset(`${harness.prefix}:${intakeQueueName}:${job.id}`, 'data', '{"prompt": ')
+    const jobs: IntakeJob[] = []
+    await queues.onIntake(async (taken) => void jobs.push(taken), { concurrency: 1 })
+    await until(() => jobs.length === 1, 'the job')
+    expect(jobs[0]).toMatchObject({ id: 'broken', data: '{"prompt": ' })
+  })
+})

@@ -1,0 +1,141 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describeFiles } from '../../src/context/file-descriptions.ts'
+import { part, promptText, titles } from '../../src/context/sections.ts'
+import { prepareFile } from '../../src/files/child/prepare-file.ts'
+import { runStatement } from '../../src/files/child/query-statement.ts'
+import type { LoadedTable } from '../../src/files/protocol/child-protocol.ts'
+import { answerOffline } from '../../src/offline-model/offline-model.ts'
+import type { OfflineRequest } from '../../src/offline-model/request.ts'
+import type { PreparedTable } from '../../src/state/files/prepared-files.ts'
+import { toTableName } from '../../src/state/files/table-names.ts'
+import type { ModelMessage } from '../../src/state/ports/model-messages.ts'
+import type { PromptPart } from '../../src/state/prompt-part.ts'
+import { createDataFence, toLabel } from '../../src/state/provenance.ts'
+import type { OriginFile } from '../../src/state/runtime-state.ts'
+import { evaluateExpression } from '../../src/tools/calculate/expression.ts'
+import { compilePattern } from '../../src/tools/files/pattern.ts'
+import { splitLines } from '../../src/tools/files/text-lines.ts'
+
+/** A planner's turn with the offline model: its calls are answered as Mason's tools answer, until it gives a text. */
+
+type Args = Record<string, unknown>
+export type Chat = {
+  files?: Record<string, string>
+  tools?: readonly string[]
+  memory?: string
+  user?: string
+  structure?: string
+  /** Takes the place of a tool's result. */
+  instead?: (name: string, args: Args) => string | undefined
+}
+export type Outcome = { text: string; calls: { name: string; args: Args; result: string }[]; closing: Args[] }
+
+const allTools = ['query_table', 'calculate', 'search_file_content', 'read_file', 'update_todos']
+const fence = createDataFence({ prompts: ['x'] })
+
+export const toolsNamed = (names: readonly string[]): OfflineRequest['tools'] =>
+  names.map((name) => ({ name, description: name, parameters: { type: 'object' } }))
+
+/** The parts of a prompt, as the context code makes them. */
+export const partsFor = (prompt: string, { user, memory, structure }: Chat, files = ''): PromptPart[] => [
+  part(titles.user, user ?? '', 'profile'),
+  part(titles.files, files && fence(files, toLabel('file')), 'file'),
+  part(titles.memory, memory ? fence(memory, toLabel('memory')) : '', 'memory'),
+  part(titles.structure, structure ?? '', 'agent'),
+  part(titles.request, prompt, 'user'),
+]
+
+type Prepared = { shown: string; run(name: string, args: Args): Promise<string> }
+
+const prepare = async (folder: string, files: Record<string, string>): Promise<Prepared> => {
+  const tables: Record<string, PreparedTable> = {}
+  const documents: Record<string, unknown> = {}
+  const loaded: LoadedTable[] = []
+  const origins: OriginFile[] = []
+  for (const [name, text] of Object.entries(files)) {
+    const path = join(folder, name)
+    await writeFile(path, text)
+    const type = name.endsWith('.csv') ? 'text/csv' : 'text/plain'
+    origins.push({ name, type, local_path: path, mapping: null })
+    const found = await prepareFile({ kind: 'prepare', path, name, type, folder })
+    const { format, notes, document } = found
+    if (document) documents[name] = { from: path, format, notes, ...document, text: null }
+    for (const one of found.tables ?? []) {
+      const table = toTableName(name, new Set(Object.keys(tables)))
+      tables[table] = { from: path, format, table, file: name, ...one }
+      loaded.push({ table, path, name, type, part: one.part, columns: one.columns })
+    }
+  }
+  const state = { origin_files: origins, preprocessed_files: { documents, tables, other_files: {} } }
+  return {
+    shown: origins.length > 0 ? describeFiles(state as Parameters<typeof describeFiles>[0]) : '',
+    async run(name, args) {
+      if (name === 'calculate') {
+        const worked = evaluateExpression(String(args.expression))
+        return worked.ok ? `${String(args.expression)} = ${worked.value}` : `Error: ${worked.error}`
+      }
+      if (name === 'query_table') return query(String(args.sql), loaded)
+      const text = files[String(args.file_path)]
+      return text === undefined
+        ? 'Error: File not found.'
+        : search(String(args.file_path), text, String(args.pattern))
+    },
+  }
+}
+
+const query = async (sql: string, tables: readonly LoadedTable[]): Promise<string> => {
+  try {
+    const { columns, rows } = await runStatement({ kind: 'query', sql, tables, cached: null })
+    if (rows.length === 0) return `No rows. Columns: ${columns.join(', ')}.`
+    const line = (cells: readonly unknown[]): string => `| ${cells.map((cell) => cell ?? '').join(' | ')} |`
+    return [line(columns), line(columns.map(() => '---')), ...rows.map(line)].join('\n')
+  } catch (error) {
+    return `Error: ${(error as Error).message}.`
+  }
+}
+
+const search = (name: string, text: string, source: string): string => {
+  const compiled = compilePattern(source)
+  if (!compiled.ok) return compiled.error
+  const found = splitLines(text).flatMap((line, i) =>
+    compiled.pattern.find(line) ? [`[Line ${i + 1}: ${line.trim()}]`] : [],
+  )
+  if (found.length === 0) return `No matches found in '${name}' for pattern '${source}'.`
+  const more = found.length > 200 ? ` (and ${found.length - 200} more matching lines)` : ''
+  return `Matches in '${name}': ${found.slice(0, 200).join(', ')}${more}`
+}
+
+/** Plays one turn; throws when the model does not come to an end within 10 replies. */
+export const play = async (prompt: string, chat: Chat = {}): Promise<Outcome> => {
+  const folder = await mkdtemp(join(tmpdir(), 'mason-offline-'))
+  try {
+    const { shown, run } = await prepare(folder, chat.files ?? {})
+    const parts = partsFor(prompt, chat, shown)
+    const messages: ModelMessage[] = [{ role: 'user', content: promptText(parts) }]
+    const tools = toolsNamed(chat.tools ?? allTools) ?? []
+    const calls: Outcome['calls'] = []
+    let isPlanned = false
+    for (let round = 0; round < 10; round++) {
+      const planned = isPlanned ? [...parts, part(titles.plan, '- [ ] look-up: x (pending)', 'agent')] : parts
+      const reply = answerOffline({ role: 'planner', messages, parts: planned, tools })
+      const made = reply.tool_calls.map((call, i) => ({ id: `c${round}_${i}`, ...call }))
+      const todos = made.filter(({ name }) => name === 'update_todos')
+      const own = made.filter(({ name }) => name !== 'update_todos')
+      if (own.length === 0)
+        return { text: reply.text, calls, closing: todos.map((call) => JSON.parse(call.arguments) as Args) }
+      isPlanned ||= todos.length > 0
+      messages.push({ role: 'assistant', content: reply.text, tool_calls: own })
+      for (const { id, name, arguments: json } of own) {
+        const args = JSON.parse(json) as Args
+        const result = chat.instead?.(name, args) ?? (await run(name, args))
+        calls.push({ name, args, result })
+        messages.push({ role: 'tool', tool_call_id: id, content: fence(result, toLabel('file')) })
+      }
+    }
+    throw new Error(`no end after 10 replies: ${JSON.stringify(calls.slice(-3))}`)
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}

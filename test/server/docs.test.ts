@@ -1,0 +1,136 @@
+import { describe, expect, it } from 'vitest'
+import { serve, serveGuarded } from './test-server.ts'
+
+/** The operations of every resource of admins. */
+const managed = [
+  'tokens',
+  'users',
+  'vendors',
+  'vendors/{vendor_id}/keys',
+  'vendors/{vendor_id}/endpoints',
+  'vendors/{vendor_id}/models',
+  'categories',
+  'response-formats',
+  'routes',
+  'grants',
+  'scenarios',
+].flatMap((path) => [
+  `get /admin/v1/${path}`,
+  `post /admin/v1/${path}`,
+  ...['get', 'patch', 'delete'].map((method) => `${method} /admin/v1/${path}/{id}`),
+])
+
+describe('/openapi.json', () => {
+  it('the OpenAPI document is 3.1 and has every route with its responses and problems', async () => {
+    const { server } = await serveGuarded()
+    const { body: document } = await server.call('GET', '/openapi.json')
+    expect(document.openapi).toBe('3.1.0')
+    const operations = Object.entries<Record<string, { operationId: string }>>(document.paths).flatMap(
+      ([path, methods]) => Object.keys(methods).map((method) => `${method} ${path}`),
+    )
+    expect(operations.sort()).toEqual(
+      [
+        ...managed,
+        ...['disable', 'enable', 'probe', 'rotate'].map(
+          (action) => `post /admin/v1/vendors/{vendor_id}/keys/{id}/${action}`,
+        ),
+        'post /admin/v1/vendors/{vendor_id}/models/{id}/test',
+        'get /admin/v1/vendors/{vendor_id}/models/{id}/unread-answers',
+        'get /admin/v1/usage',
+        'post /admin/v1/usage/reconcile',
+        'post /admin/v1/vendors/{vendor_id}/keys/find',
+        'post /admin/v1/response-formats/infer',
+        'post /admin/v1/response-formats/{id}/test',
+        'post /v1/chat/completions',
+        'post /v1/embeddings',
+        'get /v1/models',
+        'get /v1/models/{id}',
+        'delete /v1/sessions/{id}',
+        'get /admin/v1/businesses',
+        'post /admin/v1/businesses',
+        'get /admin/v1/businesses/{id}',
+        'patch /admin/v1/businesses/{id}',
+        'delete /v1/memories',
+        'delete /v1/memories/{id}',
+        'get /v1/memories',
+        'get /v1/memories/export',
+        'get /',
+        'get /healthz',
+        'get /metrics',
+        'get /openapi.json',
+        'get /readyz',
+        'get /v1/runs',
+        'get /v1/runs/{id}',
+        'get /v1/runs/{id}/blobs/{sha256}',
+        'get /v1/runs/{id}/events',
+        'get /v1/runs/{id}/state',
+        'get /v1/sessions',
+        'get /v1/sessions/{id}',
+        'get /v1/sessions/{id}/events',
+        'post /v1/runs',
+        'post /v1/runs/wait',
+        'post /v1/runs/{id}/cancel',
+        'post /v1/runs/{id}/input',
+        'post /v1/sessions/{id}/fork',
+      ].sort(),
+    )
+    const submit = document.paths['/v1/runs'].post
+    expect(submit.security).toEqual([{ bearer: [] }])
+    expect(Object.keys(submit.responses)).toEqual(
+      expect.arrayContaining([
+        '200',
+        '202',
+        '400',
+        '401',
+        '403',
+        '409',
+        '413',
+        '415',
+        '422',
+        '429',
+        '500',
+        '503',
+      ]),
+    )
+    expect(document.paths['/v1/runs/{id}/events'].get.responses['200'].content).toHaveProperty(
+      'text/event-stream',
+    )
+    expect(document.paths['/healthz'].get.security).toEqual([])
+  })
+
+  it('every reference of the OpenAPI document resolves, and every operation has its own id', async () => {
+    const { server } = await serve()
+    const { text, body: document } = await server.call('GET', '/openapi.json')
+    const references = new Set([...text.matchAll(/"\$ref":"([^"]*)"/g)].map((match) => match[1] as string))
+    for (const reference of references) {
+      expect(reference).toMatch(/^#\/components\/(schemas|responses|headers)\/\w+$/)
+      const [, , kind = '', name = ''] = reference.split('/')
+      expect(document.components[kind]).toHaveProperty(name)
+    }
+    expect(text).not.toContain('$defs')
+    expect(text.length).toBeLessThan(220_000)
+    const ids = [...text.matchAll(/"operationId":"(\w+)"/g)].map((match) => match[1])
+    expect(new Set(ids).size).toBe(ids.length)
+  })
+
+  it('the OpenAPI document describes the body that is validated', async () => {
+    const { server } = await serve()
+    const { body: document } = await server.call('GET', '/openapi.json')
+    const { RunRequest, Run, RuntimeState } = document.components.schemas
+    expect(RunRequest.required).toEqual(['prompt', 'user_id'])
+    expect(RunRequest.properties).not.toHaveProperty('webhook_url')
+    expect(Run.properties.usage).toEqual({ $ref: '#/components/schemas/Usage' })
+    expect(Object.keys(RuntimeState.properties)).toHaveLength(13)
+  })
+})
+
+it('GET /docs shows the document and loads nothing from other hosts', async () => {
+  const { server } = await serve()
+  const page = await server.call('GET', '/docs')
+  expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8')
+  expect(page.headers.get('content-security-policy')).toContain("script-src 'self'")
+  expect(page.text).not.toMatch(/(src|href)="https?:/)
+  for (const path of ['/docs/static/swagger-ui-bundle.js', '/docs/static/swagger-ui.css'])
+    expect((await server.call('GET', path)).status).toBe(200)
+  expect((await server.call('GET', '/docs/static/swagger-initializer.js')).text).toContain('/openapi.json')
+})

@@ -1,0 +1,160 @@
+import { request } from 'node:http'
+import { describe, expect, it } from 'vitest'
+import { MasonError } from '../../../src/state/errors.ts'
+import { body, serve, serveGuarded } from '../test-server.ts'
+
+const protectedRoutes = [
+  ['POST', '/v1/runs'],
+  ['POST', '/v1/runs/wait'],
+  ['GET', '/v1/runs'],
+  ['GET', '/v1/runs/r'],
+  ['HEAD', '/v1/runs/r'],
+  ['GET', '/v1/runs/r/state'],
+  ['GET', `/v1/runs/r/blobs/${'a'.repeat(64)}`],
+  ['GET', '/v1/runs/r/events'],
+  ['POST', '/v1/runs/r/cancel'],
+  ['POST', '/v1/runs/r/input'],
+  ['GET', '/v1/sessions'],
+  ['GET', '/v1/sessions/s'],
+  ['GET', '/v1/sessions/s/events'],
+  ['DELETE', '/v1/sessions/s'],
+  ['POST', '/v1/sessions/s/fork'],
+] as const
+
+describe('a request without a token', () => {
+  it.each(protectedRoutes)('a %s of %s without a token gets 401', async (method, path) => {
+    const { server, fake } = await serveGuarded()
+    const reply = await server.call(method, path)
+    expect(reply.status).toBe(401)
+    expect(reply.headers.get('www-authenticate')).toBe('Bearer realm="mason"')
+    if (method !== 'HEAD') expect(reply.body.code).toBe('unauthorized')
+    expect(fake.calls).toEqual([])
+  })
+
+  it.each(['/healthz', '/readyz', '/metrics', '/openapi.json', '/docs'])(
+    '%s needs no token',
+    async (path) => {
+      const { server } = await serveGuarded()
+      expect((await server.call('GET', path)).status).toBe(200)
+    },
+  )
+
+  it('the body of a request without a token is not read', async () => {
+    const { server } = await serveGuarded()
+    expect((await server.call('POST', '/v1/runs', { raw: '{' })).status).toBe(401)
+  })
+})
+
+describe('a request with a token', () => {
+  it.each(['Bearer', 'Bearer ', 'Basic YTpi', 'all', 'Bearer wrong', 'Bearer a b', 'Bearer the-admi'])(
+    'a request with the authorization "%s" gets 401',
+    async (authorization) => {
+      const { server } = await serveGuarded()
+      expect((await server.call('GET', '/v1/runs', { headers: { authorization } })).status).toBe(401)
+    },
+  )
+
+  it('a token acts for its business', async () => {
+    const { server, fake } = await serveGuarded()
+    for (const headers of [{ authorization: 'Bearer all' }, { authorization: 'bearer  all' }])
+      await server.call('GET', '/v1/runs', { headers })
+    expect(fake.calls.map(([business]) => business)).toEqual(['acme', 'acme'])
+  })
+
+  it('a run of another business is not found', async () => {
+    const { server } = await serveGuarded()
+    await server.call('POST', '/v1/runs', { json: body, token: 'all' })
+    for (const path of ['/v1/runs/run_1', '/v1/runs/run_1/state', '/v1/runs/run_1/events'])
+      expect((await server.call('GET', path, { token: 'other' })).status).toBe(404)
+    expect((await server.call('POST', '/v1/runs/run_1/cancel', { token: 'other' })).status).toBe(404)
+  })
+
+  it.each([
+    ['submitter', 'GET', '/v1/runs', 403],
+    ['submitter', 'GET', '/v1/runs/r/events', 403],
+    ['submitter', 'POST', '/v1/runs/r/cancel', 404],
+    ['submitter', 'DELETE', '/v1/sessions/s', 404],
+    ['reader', 'GET', '/v1/runs', 200],
+    ['reader', 'POST', '/v1/runs', 403],
+    ['reader', 'POST', '/v1/runs/r/cancel', 403],
+    ['reader', 'DELETE', '/v1/sessions/s', 403],
+    ['boss', 'GET', '/v1/runs', 200],
+    ['boss', 'POST', '/v1/runs/r/cancel', 404],
+  ])('the token "%s" gets for %s %s a %i', async (token, method, path, status) => {
+    const { server } = await serveGuarded()
+    expect((await server.call(method, path, { token })).status).toBe(status)
+  })
+
+  it('a token may name its own business and no other, in body or query', async () => {
+    const { server, fake } = await serveGuarded()
+    const post = (token: string, query: string, business_id?: string) =>
+      server.call('POST', `/v1/runs${query}`, {
+        json: { ...body, ...(business_id && { business_id }) },
+        token,
+      })
+    expect((await post('all', '', 'acme')).status).toBe(202)
+    expect((await post('all', '?business_id=acme')).status).toBe(202)
+    for (const reply of [
+      await post('all', '', 'globex'),
+      await post('all', '?business_id=globex'),
+      await post('boss', '', 'globex'),
+    ])
+      expect([reply.status, reply.body.code]).toEqual([403, 'forbidden'])
+    expect(fake.calls).toHaveLength(2)
+  })
+
+  it('a request is answered with 503 while the database cannot be reached', async () => {
+    const { server, fake } = await serveGuarded()
+    fake.failing.set('authenticate', new MasonError('database_unavailable', 'connect ECONNREFUSED 10.0.0.5'))
+    const reply = await server.call('GET', '/v1/runs', { token: 'all' })
+    expect([reply.status, reply.body.code]).toEqual([503, 'database_unavailable'])
+    expect(reply.text).not.toContain('10.0.0.5')
+  })
+})
+
+describe('the admin token', () => {
+  it('the admin token acts for the business of body or query, else for default', async () => {
+    const { server, fake } = await serveGuarded()
+    const token = 'the-admin'
+    await server.call('POST', '/v1/runs', { json: body, token })
+    await server.call('POST', '/v1/runs', { json: { ...body, business_id: 'acme' }, token })
+    await server.call('GET', '/v1/runs?business_id=globex', { token })
+    expect(fake.calls.map(([business]) => business)).toEqual(['default', 'acme', 'globex'])
+  })
+
+  it('the admin token cannot act for two businesses at once', async () => {
+    const { server } = await serveGuarded()
+    const call = { json: { ...body, business_id: 'acme' }, token: 'the-admin' }
+    expect((await server.call('POST', '/v1/runs?business_id=globex', call)).status).toBe(422)
+  })
+})
+
+describe('a server with auth off', () => {
+  it('with auth off every caller is the business default and can name no other', async () => {
+    const { server, fake } = await serve()
+    const call = { json: { ...body, business_id: 'default' }, token: 'whatever' }
+    expect((await server.call('POST', '/v1/runs', call)).status).toBe(202)
+    expect(fake.calls[0]?.[0]).toBe('default')
+    expect((await server.call('GET', '/v1/runs?business_id=acme')).status).toBe(403)
+  })
+
+  it.each([
+    ['127.0.0.1', 200],
+    ['localhost:8080', 200],
+    ['[::1]:8080', 200],
+    ['evil.example', 403],
+    ['localhost.evil.example', 403],
+    ['127.0.0.1.evil.example', 403],
+  ])('with auth off a request to the host %s gets %i', async (host, status) => {
+    const { server } = await serve()
+    const received = await new Promise((resolve, reject) =>
+      request(`${server.url}/v1/runs`, { headers: { host } }, (response) => {
+        response.resume()
+        resolve(response.statusCode)
+      })
+        .on('error', reject)
+        .end(),
+    )
+    expect(received).toBe(status)
+  })
+})

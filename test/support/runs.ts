@@ -1,0 +1,158 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { ensureBusiness } from '../../src/accounts/businesses.ts'
+import { type AdmittedRun, admitRun } from '../../src/engine/runs/admission.ts'
+import { claimNextRun, type RunClaim } from '../../src/engine/runs/claim.ts'
+import { type Database, queryOne } from '../../src/infra/database/database.ts'
+import { newAttemptId } from '../../src/infra/lib/ids.ts'
+import { MasonError } from '../../src/state/errors.ts'
+import type { LogEntry } from '../../src/state/ports/run-log.ts'
+import type { Sql } from '../../src/state/ports/sql.ts'
+import type { RunRequest } from '../../src/state/run-request.ts'
+import type { ActionBody } from '../../src/state/runtime-state.ts'
+import { noUsage } from '../../src/state/token-usage.ts'
+import type { Backend } from './backend.ts'
+import { openTestRuntime, type TestRuntime } from './test-runtime.ts'
+
+/** Hands for the parts of the spine, without a graph. */
+
+/** Waits for a fact; gives what `look` returns. */
+export const until = async <T>(
+  what: string,
+  look: () => Promise<T | null | undefined | false> | T | null | undefined | false,
+  ms = 30_000,
+): Promise<T> => {
+  const end = performance.now() + ms
+  for (;;) {
+    const found = await look()
+    if (found) return found
+    if (performance.now() > end) throw new Error(`waited ${ms} ms in vain: ${what}`)
+    await pause(15)
+  }
+}
+
+/** A fact that is promised within `ms`: so many looks of 20 ms are taken, so that a machine that stalls has no less time. */
+export const within = async (ms: number, fact: () => void): Promise<void> => {
+  for (let looks = Math.ceil(ms / 20); ; looks--) {
+    try {
+      return fact()
+    } catch (error) {
+      if (looks <= 0) throw error
+    }
+    await pause(20)
+  }
+}
+
+/** What a promise gives that is settled within `ms`, of which a machine that stalls has no less. */
+export const endsWithin = async <T>(ms: number, promise: Promise<T>): Promise<T> => {
+  let hasEnded = false
+  const end = (): void => {
+    hasEnded = true
+  }
+  promise.then(end, end)
+  await within(ms, () => {
+    if (!hasEnded) throw new Error(`it has not ended within ${ms} ms`)
+  })
+  return promise
+}
+
+/** A runtime together with the database it stands on. */
+export const openWithDatabase = async (
+  backend: Backend,
+  options: Parameters<typeof openTestRuntime>[1] = {},
+): Promise<{ runtime: TestRuntime; database: Database }> => {
+  let found: Database | null = null
+  const wrap = {
+    ...options.wrap,
+    database(opened: Database): Database {
+      found = options.wrap?.database?.(opened) ?? opened
+      return found
+    },
+  }
+  const runtime = await openTestRuntime(backend, { ...options, wrap })
+  return { runtime, database: found as unknown as Database }
+}
+
+export const submitTo = async (
+  database: Database,
+  business: string,
+  request: Partial<RunRequest> = {},
+): Promise<AdmittedRun> => {
+  await ensureBusiness(database, business)
+  return (await admitRun(database, business, { prompt: 'hello', user_id: 'u1', ...request })).run
+}
+
+export const claim = (database: Database, worker = 'w1', leaseMs = 30_000): Promise<RunClaim | null> =>
+  claimNextRun(database, worker, leaseMs)
+
+export const mustClaim = async (database: Database, worker = 'w1', leaseMs = 30_000): Promise<RunClaim> => {
+  const claimed = await claim(database, worker, leaseMs)
+  if (!claimed) throw new Error('no run was due')
+  return claimed
+}
+
+/** As if the worker had fallen silent long ago. */
+export const endLease = (sql: Sql, runId: string) =>
+  sql.query(`UPDATE runs SET lease_until = clock_timestamp() - interval '1 second' WHERE run_id = $1`, [
+    runId,
+  ])
+
+export const entry = (
+  seq: number,
+  more: Partial<LogEntry> & { action?: Partial<ActionBody> } = {},
+): LogEntry => {
+  const { action, ...rest } = more
+  const body: ActionBody = {
+    node: 'load-session',
+    preparation: '',
+    summary: `action ${seq}`,
+    result: {},
+    context: null,
+    relevance: 0.5,
+    usage: noUsage,
+    next: ['planner'],
+    ...action,
+  }
+  return {
+    seq,
+    attempt_id: newAttemptId(),
+    body: JSON.stringify(body),
+    patch: '{}',
+    usage: body.usage,
+    worked_ms: seq,
+    effect: null,
+    ...rest,
+  }
+}
+
+export type RunRow = {
+  status: string
+  epoch: number
+  next_seq: number | null
+  stalls: number
+  lease_owner: string | null
+  lease_until: Date | null
+  total_tokens: number
+  worked_ms: number
+}
+
+export const rowOf = async (sql: Sql, runId: string): Promise<RunRow> => {
+  const row = await queryOne<RunRow>(sql, 'SELECT * FROM runs WHERE run_id = $1', [runId])
+  if (!row) throw new Error(`there is no run ${runId}`)
+  return row
+}
+
+export const count = async (sql: Sql, text: string, values: readonly unknown[] = []): Promise<number> =>
+  Number((await queryOne<{ n: number }>(sql, `SELECT count(*)::int AS n FROM ${text}`, values))?.n)
+
+/** The code of the error of a call. */
+export const codeOf = async (call: Promise<unknown>): Promise<string> => {
+  const error = await call.then(
+    () => null,
+    (reason: unknown) => reason,
+  )
+  if (error === null) return 'no error'
+  if (error instanceof MasonError) return error.code
+  return String((error as { code?: unknown }).code ?? error)
+}
+
+export const unavailable = () => new MasonError('database_unavailable', 'the database could not be reached')

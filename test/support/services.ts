@@ -1,0 +1,47 @@
+import type { ServiceFactories } from '../../src/engine/worker/worker.ts'
+import type { GraphParts } from '../../src/graph/graph-parts.ts'
+import type { Memories } from '../../src/state/ports/memories.ts'
+import type { Models } from '../../src/state/ports/models.ts'
+import { commonServices, type Services } from '../../src/state/ports/services.ts'
+
+/** Nothing is remembered of any user. */
+const noMemories: Memories = {
+  any: async () => false,
+  search: async () => [],
+  recall: async () => [],
+  remember: async () => ({ keep: false, reason: 'empty', id: null }),
+}
+
+const noModels: Models = {
+  call: async ({ role }) => {
+    throw new Error(`the test expected no call of ${role}`)
+  },
+  hasModel: () => true,
+  describe: () => ({ name: 'none', capabilities: ['rules-only'], base_url: null }),
+}
+
+/** Services in memory, those of the test in place of empty ones. A service that is not here is undefined. */
+export const fakeServices = (own: Partial<Services> & Pick<Services, 'clock'>): Services =>
+  ({
+    models: noModels,
+    log: { debug() {}, info() {}, warn() {}, error() {} },
+    files: {
+      read: async () => new Uint8Array(),
+      prepare: async () => ({ origin_files: [], documents: {}, tables: {}, other_files: {} }),
+      query: async () => ({ ok: false, reason: 'there are no tables' }),
+      descriptions: { find: async () => null, keep: async () => {} },
+    },
+    blobs: { read: async () => null },
+    users: { profile: async () => ({}) },
+    memories: noMemories,
+    ...own,
+  }) satisfies Partial<Services> as Services
+
+/** Factories that give every run the same services. */
+export const sharedServices = (services: Services): ServiceFactories =>
+  Object.fromEntries(Object.entries(services).map(([name, service]) => [name, () => service])) as never
+
+/** The names of the services that these parts may use: a graph of them can be built. */
+export const listNeededServices = ({ nodes, tools }: GraphParts): string[] => [
+  ...new Set([...commonServices, ...[...nodes, ...tools].flatMap(({ needs = [] }) => needs)]),
+]
