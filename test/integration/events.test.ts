@@ -217,7 +217,7 @@ describe('the stream of a session', () => {
     script({ text: 'One.' })
     const first = await runtime.complete({ prompt: 'one', session_id })
     const ended = (events: RunEvent[]): boolean =>
-      events.some((event) => event.event === 'action' && event.data.turn === 2 && event.data.node === 'end')
+      events.some(({ event, data }) => event === 'status' && data.turn === 2 && data.status === 'completed')
     const followers = [take({ session_id }, 0, ended), take({ session_id }, 4, ended)]
     script({ text: 'Two.' })
     const second = await runtime.complete({ prompt: 'two', session_id })
