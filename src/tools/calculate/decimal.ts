@@ -1,13 +1,12 @@
 import { Decimal } from 'decimal.js'
 
-/** An invalid expression: what is wrong, the remedy, and where (0-based), once it is known. Never leaves `calculate`. */
+/** An invalid expression: what is wrong, the remedy, and where (0-based), unless a step is at fault. Never leaves `calculate`. */
 export class CalculationError extends Error {
   readonly remedy: string
   readonly at: number | undefined
 
   constructor(message: string, remedy: string, at?: number) {
     super(message)
-    this.name = 'ExpressionFault'
     this.remedy = remedy
     this.at = at
   }
@@ -32,16 +31,11 @@ const Root = Decimal.clone({ ...common, precision: 60 })
 /** A number, and whether no digit of it was rounded. */
 export type DecimalValue = { number: Decimal; exact: boolean }
 
-/** An error of the numbers, not of the text; the evaluator adds the position. */
-const throwExpressionError = (message: string, remedy: string): never => {
-  throw new CalculationError(message, remedy)
-}
-
 const inRange = (number: Decimal, exact: boolean): DecimalValue => {
   if (!number.isFinite() || (!number.isZero() && number.e > maxExponent))
-    return throwExpressionError('A number grows too large', `Keep numbers below 10^${maxExponent}.`)
+    throw new CalculationError('A number grows too large', `Keep numbers below 10^${maxExponent}.`)
   if (!number.isZero() && number.e < -maxExponent)
-    return throwExpressionError('A number becomes too small', `Keep numbers above 10^-${maxExponent}.`)
+    throw new CalculationError('A number becomes too small', `Keep numbers above 10^-${maxExponent}.`)
   return { number, exact }
 }
 
@@ -49,25 +43,16 @@ const inRange = (number: Decimal, exact: boolean): DecimalValue => {
 const roundToSettled = ({ number, exact }: DecimalValue): Decimal =>
   exact ? number : number.toSignificantDigits(settledDigits)
 
-/** Reads a decimal literal. Throws CalculationError where it is out of range. */
-export const parseDecimal = (text: string): DecimalValue => inRange(new Exact(text), true)
-/** A JavaScript number as a decimal. */
-export const toDecimal = (number: number): DecimalValue => ({ number: new Exact(number), exact: true })
+/** A decimal literal or a JavaScript number. Throws CalculationError where it is out of range. */
+export const toDecimal = (literal: string | number): DecimalValue => inRange(new Exact(literal), true)
 /** -a */
 export const negate = ({ number, exact }: DecimalValue): DecimalValue => ({ number: number.neg(), exact })
-/** |a| */
-export const absolute = ({ number, exact }: DecimalValue): DecimalValue => ({ number: number.abs(), exact })
 const isZero = (value: DecimalValue): boolean => roundToSettled(value).isZero()
-/** Negative, zero or positive, as a is less than, equal to or greater than b. */
-export const compare = (a: DecimalValue, b: DecimalValue): number => a.number.comparedTo(b.number)
+const compare = (a: DecimalValue, b: DecimalValue): number => a.number.comparedTo(b.number)
 
 /** Digits from the first of the larger to the last of the smaller number: what their exact sum may need. */
 const span = (a: Decimal, b: Decimal): number =>
   Math.max(a.e, b.e) + 1 - Math.min(a.e - a.precision(), b.e - b.precision())
-
-/** What two rough numbers leave when they cancel out is their error, not a number. */
-const withoutResidue = (sum: Decimal, a: Decimal, b: Decimal): Decimal =>
-  sum.e < Math.max(a.e, b.e) - settledDigits ? new Rough(0) : sum
 
 /** a + b */
 export const add = (a: DecimalValue, b: DecimalValue): DecimalValue => {
@@ -75,7 +60,10 @@ export const add = (a: DecimalValue, b: DecimalValue): DecimalValue => {
   if (b.number.isZero()) return a
   if (a.exact && b.exact && span(a.number, b.number) <= exactDigits)
     return inRange(Exact.add(a.number, b.number), true)
-  return inRange(withoutResidue(Rough.add(a.number, b.number), a.number, b.number), false)
+  const sum = Rough.add(a.number, b.number)
+  // what two rough numbers leave when they cancel out is their error, not a number
+  const isResidue = sum.e < Math.max(a.number.e, b.number.e) - settledDigits
+  return inRange(isResidue ? new Rough(0) : sum, false)
 }
 
 /** a - b */
@@ -89,7 +77,7 @@ export const multiply = (a: DecimalValue, b: DecimalValue): DecimalValue => {
 
 /** a / b. Throws CalculationError for b = 0. */
 export const divide = (a: DecimalValue, b: DecimalValue): DecimalValue => {
-  if (isZero(b)) throwExpressionError('Division by zero', 'Check the divisor.')
+  if (isZero(b)) throw new CalculationError('Division by zero', 'Check the divisor.')
   if (a.exact && b.exact) {
     const quotient = Exact.div(a.number, b.number)
     const checkable = quotient.precision() + b.number.precision() <= exactDigits
@@ -100,10 +88,10 @@ export const divide = (a: DecimalValue, b: DecimalValue): DecimalValue => {
 
 /** The remainder with the sign of the divisor, as in Python and spreadsheets: -7 % 3 = 2. */
 export const modulo = (a: DecimalValue, b: DecimalValue): DecimalValue => {
-  if (isZero(b)) throwExpressionError('Remainder of a division by zero', 'Check the divisor.')
+  if (isZero(b)) throw new CalculationError('Remainder of a division by zero', 'Check the divisor.')
   const [dividend, divisor] = [roundToSettled(a), roundToSettled(b)]
   if (!dividend.isZero() && span(dividend, divisor) > exactDigits)
-    throwExpressionError(
+    throw new CalculationError(
       'The two numbers are too far apart for a remainder',
       'Keep them within 400 digits of each other.',
     )
@@ -119,7 +107,7 @@ const powerDigits = (base: Decimal, exponent: number): number => {
 const wholePower = (base: DecimalValue, exponent: Decimal): DecimalValue => {
   const size = exponent.abs()
   if (!base.number.isZero() && size.gt(1e9) && !base.number.abs().eq(1))
-    return throwExpressionError('An exponent is too large', 'Keep exponents below 10^9.')
+    throw new CalculationError('An exponent is too large', 'Keep exponents below 10^9.')
   const exact =
     base.exact && (base.number.isZero() || powerDigits(base.number, size.toNumber()) < exactDigits)
   const power = inRange((exact ? Exact : Rough).pow(base.number, size), exact)
@@ -130,49 +118,76 @@ const wholePower = (base: DecimalValue, exponent: Decimal): DecimalValue => {
 export const power = (base: DecimalValue, exponent: DecimalValue): DecimalValue => {
   const by = roundToSettled(exponent)
   if (isZero(base) && by.isNegative() && !by.isZero())
-    throwExpressionError('Division by zero: 0 has no negative power', 'Check the base.')
+    throw new CalculationError('Division by zero: 0 has no negative power', 'Check the base.')
   if (by.isInteger()) return wholePower(base, by)
   if (base.number.isNegative() && !base.number.isZero())
-    throwExpressionError(
+    throw new CalculationError(
       'A negative number has no power that is not whole',
       'Use a whole exponent, or abs(x) ^ y.',
     )
   return inRange(Root.pow(base.number, by), false)
 }
 
-/** The square root. Throws CalculationError for a negative number. */
-export const squareRoot = (value: DecimalValue): DecimalValue => {
+const squareRoot = (value: DecimalValue): DecimalValue => {
   if (value.number.isNegative() && !isZero(value))
-    throwExpressionError('The square root of a negative number', 'Use abs(x) first.')
+    throw new CalculationError('The square root of a negative number', 'Use abs(x) first.')
   const root = Root.sqrt(value.number.abs())
   return { number: root, exact: value.exact && Exact.mul(root, root).eq(value.number) }
 }
 
 /** `places` decimals, halves away from zero; a negative number of places rounds to tens, hundreds and so on. */
-export const round = (value: DecimalValue, places: DecimalValue): DecimalValue => {
+const round = (value: DecimalValue, places: DecimalValue): DecimalValue => {
   const count = roundToSettled(places)
   if (!count.isInteger() || count.abs().gt(300))
-    throwExpressionError(
+    throw new CalculationError(
       'round needs a whole number of places from -300 to 300',
       'Write for example round(x, 2).',
     )
-  const shift = new Exact(10).pow(count.abs())
-  const number = roundToSettled(value)
-  if (!count.isNegative())
-    return { number: new Exact(number).toDecimalPlaces(count.toNumber()), exact: value.exact }
-  return { number: new Exact(number).div(shift).toDecimalPlaces(0).mul(shift), exact: value.exact }
+  const shift = new Exact(10).pow(count)
+  return {
+    number: Exact.mul(roundToSettled(value), shift).toDecimalPlaces(0).div(shift),
+    exact: value.exact,
+  }
 }
 
-/** The largest integer that is not above a. */
-export const floor = (value: DecimalValue): DecimalValue => ({
-  number: roundToSettled(value).floor(),
+type Numbers = readonly [DecimalValue, ...DecimalValue[]]
+/** A function of expressions: how many numbers it takes, at least one, and what it makes of them. */
+type ExpressionFunction = { most: number; takes: string; compute(values: Numbers): DecimalValue }
+
+const sum = (values: readonly DecimalValue[]): DecimalValue => values.reduce(add, toDecimal(0))
+const average = (values: readonly DecimalValue[]): DecimalValue =>
+  divide(sum(values), toDecimal(values.length))
+const median = (values: Numbers): DecimalValue =>
+  average(values.toSorted(compare).slice((values.length - 1) >> 1, (values.length >> 1) + 1))
+
+const many = (compute: (values: Numbers) => DecimalValue): ExpressionFunction => ({
+  ...{ most: Infinity, takes: 'at least 1 number', compute },
+})
+const one = (compute: (value: DecimalValue) => DecimalValue): ExpressionFunction => ({
+  ...{ most: 1, takes: '1 number', compute: ([value]) => compute(value) },
+})
+const toSettledInteger = (value: DecimalValue, rounding: Decimal.Rounding): DecimalValue => ({
+  number: roundToSettled(value).toDecimalPlaces(0, rounding),
   exact: value.exact,
 })
-/** The smallest integer that is not below a. */
-export const ceil = (value: DecimalValue): DecimalValue => ({
-  number: roundToSettled(value).ceil(),
-  exact: value.exact,
-})
+
+/** The functions of expressions by name. */
+export const functions: ReadonlyMap<string, ExpressionFunction> = new Map([
+  ['sum', many(sum)],
+  ['avg', many(average)],
+  ['min', many((values) => values.reduce((best, value) => (compare(value, best) < 0 ? value : best)))],
+  ['max', many((values) => values.reduce((best, value) => (compare(value, best) > 0 ? value : best)))],
+  ['median', many(median)],
+  ['count', many((values) => toDecimal(values.length))],
+  [
+    'round',
+    { most: 2, takes: '1 or 2 numbers', compute: ([value, places = toDecimal(0)]) => round(value, places) },
+  ],
+  ['abs', one(({ number, exact }) => ({ number: number.abs(), exact }))],
+  ['sqrt', one(squareRoot)],
+  ['floor', one((value) => toSettledInteger(value, Decimal.ROUND_FLOOR))],
+  ['ceil', one((value) => toSettledInteger(value, Decimal.ROUND_CEIL))],
+])
 
 /** Plain digits; with an exponent only where zeros would hide the number. Rounded to 34 digits when not exact. */
 export const formatDecimal = ({ number, exact }: DecimalValue): string => {
