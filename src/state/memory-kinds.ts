@@ -1,13 +1,8 @@
 import type { ProvenanceLabel } from './provenance.ts'
-import type { Memory } from './runtime-state.ts'
+import { type Memory, memorySchema } from './runtime-state.ts'
 
-/** What a memory can be: a preference, a fact or knowledge. */
-export const memoryKinds = [
-  'preference',
-  'fact',
-  'knowledge',
-  'episode',
-] as const satisfies readonly Memory['kind'][]
+/** What a memory can be: a preference, a fact, knowledge or an episode. */
+export const memoryKinds = memorySchema.shape.kind.options
 /** One of `memoryKinds`. */
 export type MemoryKind = (typeof memoryKinds)[number]
 

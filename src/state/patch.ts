@@ -43,45 +43,39 @@ export type Patch = z.infer<typeof patchSchema>
 /** A field that a patch may change. */
 export type PatchField = keyof Patch & StateField
 
-/** Fields that only grow: their new entries, after those whose `key` is not replaced. */
-const merge = <Item>(old: readonly Item[], added: readonly Item[], key: (item: Item) => string): Item[] => {
-  const byKey = new Map(added.map((item) => [key(item), item]))
-  const kept = old.map((item) => {
-    const replacement = byKey.get(key(item))
-    byKey.delete(key(item))
-    return replacement ?? item
-  })
-  return [...kept, ...byKey.values()]
-}
+/** The entries with the new ones: those of a known key take its place, the others follow. */
+const merge = <Item>(old: readonly Item[], added: readonly Item[], key: (item: Item) => string): Item[] => [
+  ...new Map([...old, ...added].map((item) => [key(item), item])).values(),
+]
 
 /** The state with the patch of an action of `turn` (1-based) applied; the lists of the turn must be open. */
 export const applyPatch = (state: RuntimeState, turn: number, patch: Patch): RuntimeState => {
-  const next = { ...state }
   const at = turn - 1
-  const setTurn = <Item>(list: readonly Item[], item: Item): Item[] => list.with(at, item)
-  if (patch.prompts !== undefined) next.prompts = setTurn(next.prompts, patch.prompts)
-  if (patch.task_goals !== undefined) next.task_goals = setTurn(next.task_goals, patch.task_goals)
-  if (patch.todos !== undefined)
-    next.todos = setTurn(
-      next.todos,
-      merge(next.todos[at] ?? [], patch.todos, (todo) => todo.id),
-    )
-  if (patch.user_context !== undefined) next.user_context = patch.user_context
-  if (patch.output_style !== undefined) next.output_style = patch.output_style
-  if (patch.output_structure !== undefined) next.output_structure = patch.output_structure
-  if (patch.scenario !== undefined) next.scenario = patch.scenario
-  if (patch.memory !== undefined) next.memory = [...next.memory, ...patch.memory]
-  if (patch.chat_history !== undefined) next.chat_history = [...next.chat_history, ...patch.chat_history]
-  if (patch.origin_files !== undefined)
-    next.origin_files = merge(next.origin_files, patch.origin_files, (file) => file.name)
-  if (patch.preprocessed_files !== undefined) {
-    const files = next.preprocessed_files
-    const added = patch.preprocessed_files
-    next.preprocessed_files = {
-      documents: { ...files.documents, ...added.documents },
-      tables: { ...files.tables, ...added.tables },
-      other_files: { ...files.other_files, ...added.other_files },
-    }
+  const { prompts, task_goals, todos, memory, origin_files, preprocessed_files: files, chat_history } = patch
+  const known = state.preprocessed_files
+  return {
+    ...state,
+    user_context: patch.user_context ?? state.user_context,
+    output_style: patch.output_style ?? state.output_style,
+    output_structure: patch.output_structure ?? state.output_structure,
+    scenario: patch.scenario ?? state.scenario,
+    ...(prompts !== undefined && { prompts: state.prompts.with(at, prompts) }),
+    ...(task_goals !== undefined && { task_goals: state.task_goals.with(at, task_goals) }),
+    ...(todos && {
+      todos: state.todos.with(
+        at,
+        merge(state.todos[at] ?? [], todos, ({ id }) => id),
+      ),
+    }),
+    ...(memory && { memory: [...state.memory, ...memory] }),
+    ...(chat_history && { chat_history: [...state.chat_history, ...chat_history] }),
+    ...(origin_files && { origin_files: merge(state.origin_files, origin_files, ({ name }) => name) }),
+    ...(files && {
+      preprocessed_files: {
+        documents: { ...known.documents, ...files.documents },
+        tables: { ...known.tables, ...files.tables },
+        other_files: { ...known.other_files, ...files.other_files },
+      },
+    }),
   }
-  return next
 }

@@ -1,3 +1,5 @@
+import type { ProvenanceOrigin } from './provenance.ts'
+
 /**
  * One section of a prompt. `origin` says where its words come from; where they are only data, the text is between marks
  * (see `createDataFence`).
@@ -5,5 +7,5 @@
 export type PromptPart = {
   title: string
   text: string
-  origin: 'user' | 'profile' | 'memory' | 'file' | 'tool' | 'web' | 'agent'
+  origin: ProvenanceOrigin
 }

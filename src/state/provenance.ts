@@ -1,20 +1,11 @@
 import { createHash } from 'node:crypto'
-import type { PromptPart } from './prompt-part.ts'
 import type { RuntimeState } from './runtime-state.ts'
 import type { ReadonlyAction } from './turn.ts'
 
-/** Where a piece of a prompt comes from. It decides whether its words may ask for anything. */
-export type ProvenanceOrigin = PromptPart['origin']
 /** Where a text can come from. */
-export const provenanceOrigins = [
-  'user',
-  'profile',
-  'memory',
-  'file',
-  'tool',
-  'web',
-  'agent',
-] as const satisfies readonly ProvenanceOrigin[]
+export const provenanceOrigins = ['user', 'profile', 'memory', 'file', 'tool', 'web', 'agent'] as const
+/** Where a piece of a prompt comes from. It decides whether its words may ask for anything. */
+export type ProvenanceOrigin = (typeof provenanceOrigins)[number]
 /** Where a text comes from, and whether it is trusted. */
 export type ProvenanceLabel = { origin: ProvenanceOrigin; trusted: boolean }
 

@@ -1,7 +1,7 @@
+import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
 import { type Todo, todoStatusSchema } from './runtime-state.ts'
 import { cutText } from './text/cut-text.ts'
-import { computeChainLengths, findWithDependents } from './todo-graph.ts'
 
 /** The todos of one turn: planned, moved and asked, all without a clock of their own. */
 
@@ -15,14 +15,19 @@ export const updateTodosInputSchema = z.strictObject({
         dependencies: z
           .array(z.string().min(1))
           .max(1000)
-          .optional()
+          .exactOptional()
           .describe('Ids that must be completed first.'),
-        suggested_tools: z.array(z.string().min(1)).max(100).optional(),
-        priority: z.number().optional().describe('Higher goes first; 5 when left out.'),
-        execution_tips: z.string().max(4000).optional(),
-        success_criteria: z.string().max(4000).optional(),
-        max_retry: z.int().min(0).max(10).optional().describe('Tries after the first one; 3 when left out.'),
-        status: todoStatusSchema.optional().describe('Leave out to keep what it is.'),
+        suggested_tools: z.array(z.string().min(1)).max(100).exactOptional(),
+        priority: z.number().exactOptional().describe('Higher goes first; 5 when left out.'),
+        execution_tips: z.string().max(4000).exactOptional(),
+        success_criteria: z.string().max(4000).exactOptional(),
+        max_retry: z
+          .int()
+          .min(0)
+          .max(10)
+          .exactOptional()
+          .describe('Tries after the first one; 3 when left out.'),
+        status: todoStatusSchema.exactOptional().describe('Leave out to keep what it is.'),
       }),
     )
     .min(1)
@@ -60,36 +65,12 @@ const withStatus = (todo: Todo, status: Todo['status']): Todo => {
   return { ...todo, status, retry_after: null, completion_details }
 }
 
-/** Lists of ids and names by their members, all else by identity. */
-const sameValue = (a: unknown, b: unknown): boolean =>
-  a === b ||
-  (Array.isArray(a) && Array.isArray(b) && a.length === b.length && a.every((item, at) => item === b[at]))
-
-const differs = (a: Todo, b: Todo): boolean =>
-  (Object.keys(b) as (keyof Todo)[]).some((key) => !sameValue(a[key], b[key]))
-
 /** The todo as wanted; the known one itself when nothing differs. */
-const mergeTodo = (known: Todo | undefined, wanted: TodoChange): Todo => {
+const mergeTodo = (known: Todo | undefined, { status, ...wanted }: TodoChange): Todo => {
   const old = known ?? newTodo(wanted.id, wanted.task)
-  const merged: Todo = {
-    ...old,
-    task: wanted.task,
-    dependencies: wanted.dependencies ? [...new Set(wanted.dependencies)] : old.dependencies,
-    suggested_tools: wanted.suggested_tools ?? old.suggested_tools,
-    priority: wanted.priority ?? old.priority,
-    execution_tips: wanted.execution_tips ?? old.execution_tips,
-    success_criteria: wanted.success_criteria ?? old.success_criteria,
-    max_retry: wanted.max_retry ?? old.max_retry,
-  }
-  const next = withStatus(merged, wanted.status ?? old.status)
-  return known && !differs(known, next) ? known : next
-}
-
-const unknownDependencies = (todos: readonly Todo[], ids: ReadonlyMap<string, unknown>): string[] => {
-  const errors: string[] = []
-  for (const todo of todos)
-    for (const id of todo.dependencies) if (!ids.has(id)) errors.push(`'${todo.id}' depends on '${id}'`)
-  return errors
+  const dependencies = [...new Set(wanted.dependencies ?? old.dependencies)]
+  const next = withStatus({ ...old, ...wanted, dependencies }, status ?? old.status)
+  return known && isDeepStrictEqual(known, next) ? known : next
 }
 
 const formatList = (items: readonly string[], max = 20): string =>
@@ -100,29 +81,45 @@ const formatCycle = (cycle: readonly string[]): string =>
     ? cycle.join(' -> ')
     : `${cycle.slice(0, 20).join(' -> ')} -> (${cycle.length - 21} more) -> ${cycle[0]}`
 
-type MergedTodos = { todos: Todo[]; places: ReadonlyMap<string, number>; repeated: string[] }
+type TodoNode = Pick<Todo, 'id' | 'dependencies'>
+type Dependents = ReadonlyMap<string, readonly string[]>
 
-const mergeTodos = (existing: readonly Todo[], wanted: readonly TodoChange[]): MergedTodos => {
-  const todos = [...existing]
-  const places = new Map<string, number>()
-  for (const [place, todo] of existing.entries()) places.set(todo.id, place)
-  const named = new Set<string>()
-  const repeated: string[] = []
-  for (const item of wanted) {
-    const place = places.get(item.id) ?? todos.length
-    if (named.has(item.id)) repeated.push(item.id)
-    named.add(item.id)
-    places.set(item.id, place)
-    todos[place] = mergeTodo(todos[place], item)
+/** For each todo the ids of those that depend on it; unknown ids are left out. */
+const listDependents = (nodes: readonly TodoNode[]): Dependents => {
+  const dependents = new Map(nodes.map(({ id }) => [id, [] as string[]]))
+  for (const { id, dependencies } of nodes)
+    for (const dependency of dependencies) dependents.get(dependency)?.push(id)
+  return dependents
+}
+
+/** Ids in an order in which each comes after its dependencies; those on or behind a cycle are missing. Linear. */
+const sortByDependency = (nodes: readonly TodoNode[], dependents: Dependents): string[] => {
+  const open = new Map(nodes.map(({ id, dependencies }) => [id, dependencies.length]))
+  const order = nodes.filter(({ dependencies }) => dependencies.length === 0).map(({ id }) => id)
+  for (const done of order)
+    for (const dependent of dependents.get(done) ?? []) {
+      const left = (open.get(dependent) ?? 0) - 1
+      open.set(dependent, left)
+      if (left === 0) order.push(dependent)
+    }
+  return order
+}
+
+/** One cycle as ids `[a, b, a]`, each depending on the next; some todos are missing in `order`. */
+const findCycle = (nodes: readonly TodoNode[], order: readonly string[]): string[] => {
+  const placed = new Set(order)
+  const stuck = new Map(nodes.filter(({ id }) => !placed.has(id)).map((node) => [node.id, node]))
+  const path = new Set<string>()
+  let at = stuck.keys().next().value ?? ''
+  while (!path.has(at)) {
+    path.add(at)
+    at = stuck.get(at)?.dependencies.find((id) => stuck.has(id)) ?? ''
   }
-  return { todos, places, repeated }
+  const walked = [...path]
+  return [...walked.slice(walked.indexOf(at)), at]
 }
 
-/** How long the chains that wait for each todo are, completed todos and all: so a finished task changes no other row. */
-export const computeCriticalPathLengths = (todos: readonly Todo[]): Map<string, number> => {
-  const chains = computeChainLengths(todos)
-  return new Map(todos.map((todo, place) => [todo.id, chains.ok ? (chains.lengths[place] ?? 0) : 0]))
-}
+const refuse = (error: string): TodoPlanResult => ({ ok: false, error })
 
 /**
  * The todos after the planner's `update_todos`: known ids are changed in place and keep status, retries and
@@ -132,25 +129,34 @@ export const applyTodoChanges = (
   existing: readonly Todo[],
   changes: readonly TodoChange[],
 ): TodoPlanResult => {
-  const { todos, places, repeated } = mergeTodos(existing, changes)
-  if (repeated.length > 0)
-    return { ok: false, error: `Each id may stand once; repeated: ${formatList(repeated)}.` }
-  const unknown = unknownDependencies(todos, places)
+  const byId = new Map(changes.map((change) => [change.id, change]))
+  const repeated = changes.filter((change) => byId.get(change.id) !== change).map(({ id }) => id)
+  if (repeated.length > 0) return refuse(`Each id may stand once; repeated: ${formatList(repeated)}.`)
+  const merged = new Map(existing.map((todo) => [todo.id, todo]))
+  for (const change of changes) merged.set(change.id, mergeTodo(merged.get(change.id), change))
+  const nodes = [...merged.values()]
+  const unknown = nodes.flatMap(({ id, dependencies }) =>
+    dependencies.filter((one) => !merged.has(one)).map((one) => `'${id}' depends on '${one}'`),
+  )
   if (unknown.length > 0) {
-    const ids = formatList([...places.keys()])
-    return { ok: false, error: `Unknown dependencies: ${formatList(unknown)}. The todos are: ${ids}.` }
+    const ids = formatList([...merged.keys()])
+    return refuse(`Unknown dependencies: ${formatList(unknown)}. The todos are: ${ids}.`)
   }
-  const chains = computeChainLengths(todos)
-  if (!chains.ok)
-    return {
-      ok: false,
-      error: `The dependencies form a cycle: ${formatCycle(chains.cycle)}. Take one of them out.`,
-    }
-  for (const [place, todo] of todos.entries()) {
-    const critical_path_length = chains.lengths[place] ?? 0
-    if (todo.critical_path_length !== critical_path_length) todos[place] = { ...todo, critical_path_length }
+  const dependents = listDependents(nodes)
+  const order = sortByDependency(nodes, dependents)
+  if (order.length < nodes.length) {
+    const cycle = formatCycle(findCycle(nodes, order))
+    return refuse(`The dependencies form a cycle: ${cycle}. Take one of them out.`)
   }
-  return { ok: true, todos, changed: todos.filter((todo, place) => existing[place] !== todo) }
+  for (const id of order.reverse()) {
+    const todo = merged.get(id)
+    const lengths = dependents.get(id)?.map((one) => merged.get(one)?.critical_path_length ?? 0) ?? []
+    const critical_path_length = 1 + Math.max(0, ...lengths)
+    if (todo && todo.critical_path_length !== critical_path_length)
+      merged.set(id, { ...todo, critical_path_length })
+  }
+  const todos = [...merged.values()]
+  return { ok: true, todos, changed: todos.filter((todo, at) => existing[at] !== todo) }
 }
 
 const maxErrorLength = 1000
@@ -223,7 +229,9 @@ export const listReadyTodos = (todos: readonly Todo[], now: Date): Todo[] =>
 
 /** Pending todos that depend, directly or through others, on a failed one: they need a new plan. */
 export const listBlockedTodos = (todos: readonly Todo[]): Todo[] => {
-  const behind = findWithDependents(todos, (place) => todos[place]?.status === 'failed')
+  const dependents = listDependents(todos)
+  const behind = new Set(todos.filter((todo) => todo.status === 'failed').map(({ id }) => id))
+  for (const id of behind) for (const dependent of dependents.get(id) ?? []) behind.add(dependent)
   return todos.filter((todo) => todo.status === 'pending' && behind.has(todo.id))
 }
 
