@@ -14,19 +14,6 @@ export type ProviderHttpRequest = {
   body: string | null
 }
 
-/** Adds a path, with or without a query, to `base`; a query of the base stays, for gateways that need one. */
-export const joinUrl = (base: string, path: string): string => {
-  const url = new URL(base)
-  const [segments = '', ...query] = path.split('?')
-  url.pathname = `${url.pathname.replace(/\/+$/, '')}${segments}`
-  for (const [name, value] of new URLSearchParams(query.join('?'))) url.searchParams.append(name, value)
-  url.hash = ''
-  return url.href
-}
-
-/** The header that shows the role of a request to the vendor. */
-export const roleHeader = 'x-mason-role'
-
 type Options = {
   egress: Egress
   clock: Clock

@@ -1,13 +1,10 @@
 import type { ToolCallChunk } from '../../chat/reply-chunks.ts'
 import type { MeteredUsage } from '../../ports/model-ports.ts'
+import { ProtocolError } from '../answer-exchange.ts'
 
-/** Thrown for a value outside the protocol. `place`: the JSON pointer of the first difference. */
-export class ProtocolError extends Error {
-  constructor(place: string, expected: string) {
-    super(`${place || '/'} is not ${expected}`)
-    this.name = 'ProtocolError'
-  }
-}
+/** `place`: the JSON pointer of the first difference. */
+const outOfProtocol = (place: string, expected: string): ProtocolError =>
+  new ProtocolError(`what is no answer of the protocol: ${place || '/'} is not ${expected}`)
 
 /** An object with unknown fields. */
 export type JsonFields = { readonly [name: string]: unknown }
@@ -19,7 +16,7 @@ const isJsonFields = (value: unknown): value is JsonFields =>
 /** Requires an object. Throws ProtocolError. */
 const readFields = (value: unknown, place: string): JsonFields => {
   if (isJsonFields(value)) return value
-  throw new ProtocolError(place, 'an object')
+  throw outOfProtocol(place, 'an object')
 }
 
 /** Null also where it is missing. */
@@ -30,7 +27,7 @@ const readOptionalFields = (value: unknown, place: string): JsonFields | null =>
 const readList = (value: unknown, place: string): readonly unknown[] => {
   if (value == null) return []
   if (Array.isArray(value)) return value
-  throw new ProtocolError(place, 'a list')
+  throw outOfProtocol(place, 'a list')
 }
 
 /** A text, else null. */
@@ -92,7 +89,7 @@ const readArguments = (value: unknown, place: string): string => {
   if (typeof value === 'string') return value
   if (value == null) return ''
   if (isJsonFields(value)) return JSON.stringify(value)
-  throw new ProtocolError(place, 'a text or an object')
+  throw outOfProtocol(place, 'a text or an object')
 }
 
 const readToolCall = (value: unknown, place: string): ToolCallChunk => {
@@ -149,15 +146,15 @@ export type EmbeddingsReply = {
 }
 
 const readVector = (value: unknown, place: string): number[] => {
-  if (!Array.isArray(value) || value.length === 0) throw new ProtocolError(place, 'a list of numbers')
-  if (!value.every(Number.isFinite)) throw new ProtocolError(place, 'a list of numbers')
+  if (!Array.isArray(value) || value.length === 0) throw outOfProtocol(place, 'a list of numbers')
+  if (!value.every(Number.isFinite)) throw outOfProtocol(place, 'a list of numbers')
   return value as number[]
 }
 
 /** Reads the answer to a request for embeddings, ordered by their indexes. Throws ProtocolError. */
 export const readEmbeddings = (value: unknown): EmbeddingsReply => {
   const answer = readFields(value, '')
-  if (!Array.isArray(answer.data)) throw new ProtocolError('/data', 'a list')
+  if (!Array.isArray(answer.data)) throw outOfProtocol('/data', 'a list')
   const vectors = answer.data.map((one: unknown, at) => {
     const { index, embedding } = readFields(one, `/data/${at}`)
     return { index: readIndex(index) ?? 0, embedding: readVector(embedding, `/data/${at}/embedding`) }

@@ -1,22 +1,9 @@
-import type { ProviderRequest } from '../../ports/model-ports.ts'
-import { joinUrl, type ProviderHttpRequest, roleHeader } from '../../transport/http-exchange.ts'
-
-/** The endpoint's own headers come last; one with `{{key}}` replaces `authorization`. */
-const toHeaders = ({ model, key, ask }: ProviderRequest): Record<string, string> => {
-  const secret = key?.secret?.reveal()
-  const headers: Record<string, string> = {
-    'content-type': 'application/json',
-    accept: 'text/event-stream, application/json',
-    'user-agent': 'mason',
-    [roleHeader]: ask.role,
-  }
-  const ownHeaders = Object.entries(model.endpoint.headers)
-  if (secret !== undefined && !ownHeaders.some(([, value]) => value.includes('{{key}}')))
-    headers.authorization = `Bearer ${secret}`
-  for (const [name, value] of ownHeaders)
-    headers[name.toLowerCase()] = value.replaceAll('{{key}}', () => secret ?? '')
-  return headers
-}
+import type { ProviderOutcome, ProviderRequest } from '../../ports/model-ports.ts'
+import { VendorReportedError } from '../../ports/unreadable-response.ts'
+import type { Transport } from '../../transport/http-exchange.ts'
+import { type AnswerDraft, exchangeAnswer } from '../answer-exchange.ts'
+import { createHttpRequest } from '../provider-request.ts'
+import type { PostRequest } from './langchain-clients.ts'
 
 /** The same value with all lone surrogates replaced, keys included. */
 const toWellFormedJson = (value: unknown): unknown => {
@@ -34,14 +21,45 @@ const toBody = (body: object): string => {
   return text.includes('\\ud') ? JSON.stringify(toWellFormedJson(body)) : text
 }
 
-/** The HTTP request. LangChain does not get the address or the key and does not read the environment. */
-export const createOpenAIRequest = (
-  path: string,
+/** One request of the protocol. */
+type OpenAIExchange = {
+  path: '/chat/completions' | '/embeddings'
+  isStreamed: boolean
+  transport: Transport
+  draft: AnswerDraft
+}
+
+/** Throws VendorReportedError for an error in place of an answer. */
+const assertNoError = (value: unknown): void => {
+  if (typeof value === 'object' && value !== null && 'error' in value && value.error)
+    throw new VendorReportedError('/error', 'an error in place of an answer', value.error)
+}
+
+/**
+ * Sends what LangChain has built and gives to `post`: it does not get the address, the key or the answer, and does not
+ * read the environment.
+ */
+export const exchangeOpenAI = async (
+  { path, isStreamed, transport, draft }: OpenAIExchange,
   request: ProviderRequest,
-  body: object,
-): ProviderHttpRequest => ({
-  method: 'POST',
-  url: joinUrl(request.model.endpoint.base_url, path),
-  headers: toHeaders(request),
-  body: toBody(body),
-})
+  ask: (post: PostRequest) => Promise<void>,
+  signal: AbortSignal,
+): Promise<ProviderOutcome> => {
+  let outcome: ProviderOutcome | undefined
+  const take: AnswerDraft['take'] = (chunk, whole) => {
+    assertNoError(chunk)
+    draft.take(chunk, whole)
+  }
+  await ask(async (body) => {
+    const headers = { accept: 'text/event-stream, application/json' }
+    const built = { method: 'POST' as const, path, headers, holdsKey: false, body: toBody(body) }
+    const exchange = {
+      request: createHttpRequest(request, built),
+      expects: isStreamed ? ('sse' as const) : ('whole' as const),
+      done: isStreamed ? '[DONE]' : null,
+    }
+    outcome = await exchangeAnswer(transport, exchange, { ...draft, take }, request, signal)
+  })
+  if (outcome === undefined) throw new Error('LangChain did not send the request')
+  return outcome
+}

@@ -1,26 +1,8 @@
 import { createTextJoiner, createToolCallCollector } from '../../chat/reply-chunks.ts'
-import type {
-  CanonicalResult,
-  MeteredUsage,
-  ResponseReader,
-  ResultDelta,
-  StreamReader,
-} from '../../ports/model-ports.ts'
+import type { CanonicalResult, MeteredUsage, ProviderRequest } from '../../ports/model-ports.ts'
+import { createBadReplyError, truncatedError } from '../../transport/provider-errors.ts'
+import type { AnswerDraft } from '../answer-exchange.ts'
 import { type MessageChunk, readChatChunk } from './chat-chunk.ts'
-
-/** A reply that is being received. */
-export type ReplyDraft = {
-  /** Takes one parsed chunk; `whole`: it is the one body of the answer. Throws ProtocolError or UnreadableResponseError. */
-  take(chunk: unknown, whole: boolean): void
-  /** Whether the server has reported how its reply ended. After that a lost connection does not matter. */
-  finished(): boolean
-  /** Whether any choice was received. */
-  started(): boolean
-  /** The last usage of this provider request, never a sum: servers repeat and accumulate it. */
-  usage(): MeteredUsage | null
-  /** The reply so far. Call it once. */
-  end(): CanonicalResult
-}
 
 const toReplyFinish = (reason: string, hasCalls: boolean): CanonicalResult['finish'] => {
   if (reason === 'content_filter') return 'content_filter'
@@ -43,10 +25,11 @@ export const emptyResult: CanonicalResult = {
   model: null,
 }
 
-type Options = { usedIds: readonly string[]; onDelta(delta: ResultDelta): void }
-
 /** A draft of a chat completion in OpenAI's shape, as the different servers send it. */
-export const createReplyDraft = ({ usedIds, onDelta }: Options): ReplyDraft => {
+export const createReplyDraft = ({
+  usedIds,
+  onDelta,
+}: Pick<ProviderRequest, 'usedIds' | 'onDelta'>): AnswerDraft => {
   const calls = createToolCallCollector(usedIds)
   const joiner = createTextJoiner()
   const reasoningJoiner = createTextJoiner()
@@ -79,7 +62,10 @@ export const createReplyDraft = ({ usedIds, onDelta }: Options): ReplyDraft => {
       finish = choice.finish || finish || (choice.isWhole ? 'stop' : undefined)
     },
     finished: () => finish !== undefined,
-    started: () => started,
+    findEndError: (ended) => {
+      if (!started) return createBadReplyError('sent a reply without choices')
+      return ended || finish !== undefined ? undefined : truncatedError
+    },
     usage: () => usage,
     end: () => {
       emit(joiner.rest(), reasoningJoiner.rest())
@@ -94,27 +80,5 @@ export const createReplyDraft = ({ usedIds, onDelta }: Options): ReplyDraft => {
         model,
       }
     },
-  }
-}
-
-/** A draft of an answer of another shape under OpenAI's protocol, read by the model's response format. */
-export const createFormatReplyDraft = (reader: ResponseReader, { usedIds, onDelta }: Options): ReplyDraft => {
-  let stream: StreamReader | null = null
-  let result: CanonicalResult | null = null
-  return {
-    take: (chunk, whole) => {
-      if (!whole) stream ??= reader.stream(usedIds)
-      if (stream === null) {
-        result = reader.read(chunk, usedIds)
-        onDelta({ text: result.text, reasoning: result.reasoning })
-        return
-      }
-      const delta = stream.take(chunk)
-      if (delta.text !== '' || delta.reasoning !== '') onDelta(delta)
-    },
-    finished: () => result !== null || (stream?.finished() ?? false),
-    started: () => result !== null || stream !== null,
-    usage: () => result?.usage ?? stream?.usage() ?? null,
-    end: () => result ?? stream?.end() ?? emptyResult,
   }
 }

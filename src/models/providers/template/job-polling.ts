@@ -1,28 +1,26 @@
-import type {
-  CanonicalResult,
-  ProviderOutcome,
-  ProviderRequest,
-  ResponseReader,
-} from '../../ports/model-ports.ts'
-import type { FormatView, PollFormat } from '../../schemas/response-format.ts'
+import type { CanonicalResult, ProviderOutcome, ProviderRequest } from '../../ports/model-ports.ts'
+import type { PollFormat } from '../../schemas/response-format.ts'
 import { renderPath } from '../../templates/request-template.ts'
-import type { TemplateText } from '../../templates/template-text.ts'
-import {
-  joinUrl,
-  type ProviderHttpRequest,
-  runHttpExchange,
-  type Transport,
-} from '../../transport/http-exchange.ts'
+import { compileTemplateText, type TemplateText } from '../../templates/template-text.ts'
+import type { ProviderHttpRequest, Transport } from '../../transport/http-exchange.ts'
 import {
   createBadReplyError,
   createTimeoutError,
   type ProviderError,
 } from '../../transport/provider-errors.ts'
-import { toPollData } from './template-request.ts'
-import { openTemplateResponse } from './template-response.ts'
+import { type AnswerDraft, exchangeAnswer } from '../answer-exchange.ts'
+import { joinUrl } from '../provider-request.ts'
 
 /** How a response format polls a job, with its compiled path. */
 export type JobPoll = PollFormat & { text: TemplateText }
+
+const pollFields: ReadonlySet<string> = new Set(['job_id', 'model'])
+
+/** Throws TemplateTextError. */
+export const compilePoll = (poll: PollFormat): JobPoll => ({
+  ...poll,
+  text: compileTemplateText(poll.path, { fields: pollFields, allowsKey: false }),
+})
 
 /** Consecutive polls that may fail before the job is given up: it is paid for, so a short failure must not lose it. */
 const maxFailures = 5
@@ -32,8 +30,7 @@ type Options = {
   request: ProviderRequest
   /** The request that submitted the job; polls reuse its headers. */
   submitted: ProviderHttpRequest
-  reader: ResponseReader
-  format: FormatView
+  openDraft(): AnswerDraft
   poll: JobPoll
 }
 
@@ -45,20 +42,18 @@ const toFailedOutcome = (result: CanonicalResult, status: string): ProviderOutco
 /** Polls a job until it is done, failed, or out of time. Rejects only when the caller aborts, with the signal's reason. */
 export const pollJob = async (
   first: CanonicalResult,
-  { transport, request, submitted, reader, format, poll }: Options,
+  { transport, request, submitted, openDraft, poll }: Options,
   signal: AbortSignal,
 ): Promise<ProviderOutcome> => {
   const { clock } = transport
-  const { model, usedIds, endsAtMs } = request
+  const { model, endsAtMs } = request
   const { endpoint } = model
   const { 'content-type': _, ...headers } = submitted.headers
-  const pollOnce = async (jobId: string): Promise<ProviderOutcome> => {
-    const path = renderPath(poll.text, toPollData(model, jobId), '/poll/path')
+  const pollOnce = (job_id: string): Promise<ProviderOutcome> => {
+    const path = renderPath(poll.text, { job_id, model: model.upstream_name }, '/poll/path')
     const pollRequest = { method: poll.method, url: joinUrl(endpoint.base_url, path), headers, body: null }
-    const { onDelta, onRaw } = request
-    const answer = openTemplateResponse({ reader, format, usedIds, onDelta, ...(onRaw && { onRaw }) })
-    const exchange = { request: pollRequest, endpoint, endsAtMs, done: null, take: answer.take }
-    return answer.outcome(await runHttpExchange(transport, { ...exchange, expects: 'whole' }, signal))
+    const exchange = { request: pollRequest, expects: 'whole' as const, done: null }
+    return exchangeAnswer(transport, exchange, openDraft(), request, signal)
   }
 
   const jobId = first.job?.id ?? ''

@@ -12,12 +12,12 @@ import type { FormatView } from '../../schemas/response-format.ts'
 import { type CompiledTemplate, compileTemplate } from '../../templates/request-template.ts'
 import { toTemplateData } from '../../templates/template-data.ts'
 import { TemplateError } from '../../templates/template-rendering.ts'
-import { compileTemplateText } from '../../templates/template-text.ts'
-import { runHttpExchange, type Transport } from '../../transport/http-exchange.ts'
+import type { Transport } from '../../transport/http-exchange.ts'
 import { createUnsentOutcome, type ProviderError } from '../../transport/provider-errors.ts'
-import { type JobPoll, pollJob } from './job-polling.ts'
-import { assertImagesSent, pollFields, renderRequest } from './template-request.ts'
-import { openTemplateResponse } from './template-response.ts'
+import { exchangeAnswer } from '../answer-exchange.ts'
+import { createFormatDraft } from '../format-draft.ts'
+import { compilePoll, type JobPoll, pollJob } from './job-polling.ts'
+import { assertImagesSent, renderRequest } from './template-request.ts'
 
 /** What the provider is made of. */
 export type HttpProviderOptions = {
@@ -46,7 +46,7 @@ const maxSchemaRefusals = 10_000
 const toRefusedOutcome = (what: string): ProviderOutcome =>
   createUnsentOutcome(
     'model_bad_request',
-    what,
+    `was not asked: ${what}`,
     'fix the response format or its request template in the registry',
   )
 
@@ -57,18 +57,14 @@ const isSchemaRefusal = ({ status, body = '' }: ProviderError): boolean =>
     body,
   )
 
-const compileTemplateFormat = (format: FormatView, options: HttpProviderOptions): Compiled => {
+const compileTemplateFormat = (format: FormatView, { compile }: HttpProviderOptions): Compiled => {
   if (format.request == null)
     throw new TemplateError('/request', 'the response format has no request template')
-  const { poll } = format
   return {
     format,
-    reader: options.compile(format),
+    reader: compile(format),
     template: compileTemplate(format.request),
-    poll:
-      poll == null
-        ? null
-        : { ...poll, text: compileTemplateText(poll.path, { fields: pollFields, allowsKey: false }) },
+    poll: format.poll == null ? null : compilePoll(format.poll),
   }
 }
 
@@ -93,41 +89,31 @@ export const openHttpProvider = (options: HttpProviderOptions): Provider => {
   }
 
   const sendTo = async (
-    known: Compiled,
+    { format, reader, template, poll }: Compiled,
     request: ProviderRequest,
     signal: AbortSignal,
   ): Promise<ProviderOutcome> => {
-    const { format, reader, template, poll } = known
-    const { model, ask, endsAtMs } = request
-    const stream = ask.stream && format.stream != null
-    const inWords =
+    const { model, ask } = request
+    const { stream: events = null } = format
+    const stream = ask.stream && events !== null
+    const schemaInPrompt =
       ask.schema !== null && (!template.uses.has('schema') || inWordsOnly.has(toServerModelKey(model)))
-    const submitted = renderRequest(
-      request,
-      template,
-      toTemplateData(model, ask, { stream, schemaInPrompt: inWords }),
-    )
+    const submitted = renderRequest(request, template, toTemplateData(model, ask, { stream, schemaInPrompt }))
     assertImagesSent(ask, submitted.body)
-    const answer = openTemplateResponse({ ...request, reader, format })
-    const exchangeResult = await runHttpExchange(
-      transport,
-      {
-        request: submitted,
-        endpoint: model.endpoint,
-        endsAtMs,
-        expects: stream ? (format.stream?.format ?? 'sse') : 'whole',
-        done: format.stream?.done ?? null,
-        take: answer.take,
-      },
-      signal,
-    )
-    const outcome = answer.outcome(exchangeResult)
+    const expects = stream ? events.format : ('whole' as const)
+    const done = events?.done ?? null
+    // a path or a closing event marks the end; otherwise the end of the body does
+    const marksItsEnd = events?.paths.finish !== undefined || done !== null
+    const openDraft = () =>
+      createFormatDraft(reader, { format: events?.format ?? 'sse', marksItsEnd }, request)
+    const exchange = { request: submitted, expects, done }
+    const outcome = await exchangeAnswer(transport, exchange, openDraft(), request, signal)
     if (outcome.ok) {
       const { result } = outcome
       if (poll === null || result.job === null) return outcome
-      return pollJob(result, { transport, request, submitted, reader, format, poll }, signal)
+      return pollJob(result, { transport, request, submitted, openDraft, poll }, signal)
     }
-    if (ask.schema === null || inWords || !isSchemaRefusal(outcome.error)) return outcome
+    if (ask.schema === null || schemaInPrompt || !isSchemaRefusal(outcome.error)) return outcome
     inWordsOnly.set(toServerModelKey(model), true)
     return { ...outcome, error: { ...outcome.error, retryNow: true } }
   }
@@ -137,14 +123,12 @@ export const openHttpProvider = (options: HttpProviderOptions): Provider => {
     async send(request, signal) {
       signal.throwIfAborted()
       const { format } = request.model
-      if (format === null) return toRefusedOutcome('was not asked: the model names no response format')
+      if (format === null) return toRefusedOutcome('the model names no response format')
       try {
         return await sendTo(compileOnce(format), request, signal)
       } catch (error) {
         if (!(error instanceof TemplateError)) throw error
-        return toRefusedOutcome(
-          `was not asked: its response format, at ${error.pointer || '/'}: ${error.message}`,
-        )
+        return toRefusedOutcome(`its response format, at ${error.pointer || '/'}: ${error.message}`)
       }
     },
   }

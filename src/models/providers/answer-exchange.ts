@@ -1,0 +1,98 @@
+import type { CanonicalResult, MeteredUsage, ProviderOutcome, ProviderRequest } from '../ports/model-ports.ts'
+import { UnreadableResponseError, VendorReportedError } from '../ports/unreadable-response.ts'
+import { type HttpExchangeRequest, runHttpExchange, type Transport } from '../transport/http-exchange.ts'
+import { createBadReplyError, type ProviderError, readErrorObject } from '../transport/provider-errors.ts'
+import type { ResponseChunk } from '../transport/response-splitter.ts'
+import { excerpt } from '../transport/upstream-error.ts'
+
+/** An answer that is being received. */
+export type AnswerDraft = {
+  /** Takes one parsed chunk; `whole`: it is the one body of the answer. Throws ProtocolError or UnreadableResponseError. */
+  take(chunk: unknown, whole: boolean): void
+  /** Whether the server has reported how its answer ended. After that a lost connection does not matter. */
+  finished(): boolean
+  /** What is missing in an answer that has been received; `ended`: its closing event came. */
+  findEndError(ended: boolean): ProviderError | undefined
+  /** The last usage of this provider request, never a sum: servers repeat and accumulate it. */
+  usage(): MeteredUsage | null
+  /** The answer so far. Call it once. Throws UnreadableResponseError. */
+  end(): CanonicalResult
+}
+
+/** Thrown for an answer outside the protocol. The message follows "the model server sent". */
+export class ProtocolError extends Error {}
+
+/** Raw line breaks in texts are allowed. */
+const parseJson = (text: string): unknown => {
+  try {
+    return JSON.parse(/[\r\n]/.test(text) ? text.replace(/[\r\n]+/g, ' ') : text)
+  } catch {
+    throw new ProtocolError(`what is not JSON: ${excerpt(text)}`)
+  }
+}
+
+/** The error of an answer that could not be read: an error object in it, no JSON, or another shape. */
+const toProviderError = (thrown: unknown, { format }: ProviderRequest['model']): ProviderError => {
+  if (thrown instanceof VendorReportedError) return readErrorObject(thrown.error)
+  if (thrown instanceof UnreadableResponseError) {
+    const what = `sent an answer that the response format ${format?.name} cannot read: ${thrown.message}`
+    return { code: 'model_unreadable_answer', what, retry: false }
+  }
+  return createBadReplyError(
+    thrown instanceof ProtocolError
+      ? `sent ${thrown.message}`
+      : `sent what could not be read: ${excerpt(String(thrown))}`,
+  )
+}
+
+const isWithheld = ({ finish, text, video, ...lists }: CanonicalResult): boolean =>
+  finish === 'content_filter' &&
+  text === '' &&
+  video === null &&
+  [lists.tool_calls, lists.images, lists.embeddings, lists.ranking].every(({ length }) => length === 0)
+
+const maxRawLength = 64 * 1024
+
+/** Sends one HTTP request and reads its answer into the draft. Rejects only when the caller aborts. */
+export const exchangeAnswer = async (
+  transport: Transport,
+  exchange: Pick<HttpExchangeRequest, 'request' | 'expects' | 'done'>,
+  draft: AnswerDraft,
+  request: Pick<ProviderRequest, 'model' | 'endsAtMs' | 'onUsage' | 'onRaw'>,
+  signal: AbortSignal,
+): Promise<ProviderOutcome> => {
+  const { model, endsAtMs, onUsage, onRaw } = request
+  let raw = ''
+  const take = ({ kind, text }: ResponseChunk): void => {
+    raw += `${raw === '' ? '' : '\n'}${text}`.slice(0, maxRawLength - raw.length)
+    const chunk = parseJson(text)
+    onRaw?.(chunk)
+    draft.take(chunk, kind === 'whole')
+    const usage = draft.usage()
+    if (usage !== null) onUsage?.(usage)
+  }
+  const toUnreadOutcome = (thrown: unknown): ProviderOutcome => {
+    const isUnreadable = thrown instanceof UnreadableResponseError
+    const usage = (isUnreadable ? thrown.usage : null) ?? draft.usage()
+    const outcome = { ok: false as const, error: toProviderError(thrown, model), usage }
+    return isUnreadable && !(thrown instanceof VendorReportedError)
+      ? { ...outcome, place: thrown.place, raw: raw.toWellFormed() }
+      : outcome
+  }
+  const { error, thrown, ended } = await runHttpExchange(
+    transport,
+    { ...exchange, endpoint: model.endpoint, endsAtMs, take },
+    signal,
+  )
+  if (thrown !== undefined) return toUnreadOutcome(thrown)
+  try {
+    const failure = error?.interrupted && draft.finished() ? undefined : (error ?? draft.findEndError(ended))
+    if (failure !== undefined) return { ok: false, error: failure, usage: draft.usage() }
+    const result = draft.end()
+    if (!isWithheld(result)) return { ok: true, result }
+    const what = 'withheld its whole reply'
+    return { ok: false, error: { code: 'model_content_filtered', what, retry: false }, usage: result.usage }
+  } catch (unreadable) {
+    return toUnreadOutcome(unreadable)
+  }
+}

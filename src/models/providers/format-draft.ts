@@ -1,0 +1,65 @@
+import type {
+  CanonicalResult,
+  ProviderRequest,
+  ResponseReader,
+  ResultDelta,
+  StreamReader,
+} from '../ports/model-ports.ts'
+import { UnreadableResponseError } from '../ports/unreadable-response.ts'
+import type { StreamFormat } from '../schemas/response-format.ts'
+import { createBadReplyError, truncatedError } from '../transport/provider-errors.ts'
+import type { AnswerDraft } from './answer-exchange.ts'
+
+/** How the stream of a format is received. `marksItsEnd`: otherwise the end of the body is the end of the answer. */
+type StreamRules = { format: StreamFormat['format']; marksItsEnd: boolean }
+
+/** A draft of an answer that the model's response format reads. */
+export const createFormatDraft = (
+  reader: ResponseReader,
+  { format, marksItsEnd }: StreamRules,
+  { usedIds, onDelta }: Pick<ProviderRequest, 'usedIds' | 'onDelta'>,
+): AnswerDraft => {
+  const stream = reader.stream(usedIds)
+  let result: CanonicalResult | null = null
+  let events = 0
+  let onlyEvent: unknown
+
+  const emit = ({ text, reasoning }: ResultDelta): void => {
+    if (text !== '' || reasoning !== '') onDelta({ text, reasoning })
+  }
+  const takeWhole = (value: unknown): void => {
+    result = reader.read(value, usedIds)
+    emit(result)
+  }
+  /** A stream of one line may be the whole answer of a vendor that does not stream. */
+  const settleOnlyEvent = (): void => {
+    if (events !== 1 || stream?.finished() !== false || format !== 'ndjson') return
+    try {
+      takeWhole(onlyEvent)
+    } catch (error) {
+      if (!(error instanceof UnreadableResponseError)) throw error
+    }
+  }
+  const finished = (): boolean => result !== null || stream?.finished() === true
+  return {
+    take: (chunk, whole) => {
+      // Gemini streams a JSON list unless events are requested
+      const isWhole = stream === null || (whole && !Array.isArray(chunk))
+      if (isWhole) return takeWhole(chunk)
+      for (const event of whole ? (chunk as unknown[]) : [chunk]) {
+        events += 1
+        onlyEvent = event
+        emit(stream.take(event))
+      }
+    },
+    finished,
+    findEndError: (ended) => {
+      settleOnlyEvent()
+      if (finished()) return undefined
+      if (events === 0) return createBadReplyError('sent an empty reply')
+      return ended || !marksItsEnd ? undefined : truncatedError
+    },
+    usage: () => result?.usage ?? stream?.usage() ?? null,
+    end: () => result ?? (stream as StreamReader).end(),
+  }
+}
