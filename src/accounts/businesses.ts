@@ -1,5 +1,5 @@
 import { type Database, queryOne } from '../infra/database/database.ts'
-import { readCursor, toPage } from '../infra/database/pagination.ts'
+import { toPage, toPageValues } from '../infra/database/pagination.ts'
 import { MasonError } from '../state/errors.ts'
 import type { Sql } from '../state/ports/sql.ts'
 import type { Page } from '../state/run-view.ts'
@@ -9,9 +9,8 @@ type BusinessRow = Omit<BusinessView, 'created_at'> & { created_at: Date; at: st
 
 const columns = 'tenant AS id, learning, created_at, created_at::text AS at'
 
-const toBusinessView = ({ id, learning, created_at }: BusinessRow): BusinessView => ({
-  id,
-  learning,
+const toBusinessView = ({ at: _, created_at, ...row }: BusinessRow): BusinessView => ({
+  ...row,
   created_at: created_at.toISOString(),
 })
 
@@ -34,9 +33,8 @@ export const createBusinesses = (database: Database) => ({
     })
   },
   async get(id: string): Promise<BusinessView | null> {
-    const row = await queryOne<BusinessRow>(database, `SELECT ${columns} FROM businesses WHERE tenant = $1`, [
-      id,
-    ])
+    const statement = `SELECT ${columns} FROM businesses WHERE tenant = $1`
+    const row = await queryOne<BusinessRow>(database, statement, [id])
     return row && toBusinessView(row)
   },
   /**
@@ -58,12 +56,11 @@ export const createBusinesses = (database: Database) => ({
     return row && toBusinessView(row)
   },
   async list(filter: { limit: number; cursor?: string }): Promise<Page<BusinessView>> {
-    const after = readCursor(filter.cursor)
     const { rows } = await database.query<BusinessRow>(
       `SELECT ${columns} FROM businesses
        WHERE $1::text IS NULL OR (created_at, tenant) < ($1::timestamptz, $2)
        ORDER BY created_at DESC, tenant DESC LIMIT $3`,
-      [after?.at ?? null, after?.id ?? null, filter.limit + 1],
+      [...toPageValues(filter)],
     )
     return toPage(rows, filter.limit, toBusinessView)
   },

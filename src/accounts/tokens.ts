@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { type Database, queryOne } from '../infra/database/database.ts'
-import { readCursor, toPage } from '../infra/database/pagination.ts'
+import { toPage, toPageValues } from '../infra/database/pagination.ts'
 import { sha256 } from '../infra/lib/ids.ts'
 import type { Clock } from '../state/ports/clock.ts'
 import type { Page } from '../state/run-view.ts'
@@ -12,11 +12,8 @@ type TokenRow = Omit<TokenView, 'created_at'> & { created_at: Date; at: string }
 
 const columns = 'token_id AS id, tenant AS business_id, label, roles, created_at, created_at::text AS at'
 
-const toTokenView = ({ id, business_id, label, roles, created_at }: TokenRow): TokenView => ({
-  id,
-  business_id,
-  label,
-  roles,
+const toTokenView = ({ at: _, created_at, ...row }: TokenRow): TokenView => ({
+  ...row,
   created_at: created_at.toISOString(),
 })
 
@@ -93,12 +90,11 @@ export const createTokens = (database: Database, clock: Clock) => {
       return row !== null
     },
     async list(filter: { business_id?: string; limit: number; cursor?: string }): Promise<Page<TokenView>> {
-      const after = readCursor(filter.cursor)
       const { rows } = await database.query<TokenRow>(
         `SELECT ${columns} FROM tokens WHERE revoked_at IS NULL AND ($1::text IS NULL OR tenant = $1)
          AND ($2::text IS NULL OR (created_at, token_id) < ($2::timestamptz, $3))
        ORDER BY created_at DESC, token_id DESC LIMIT $4`,
-        [filter.business_id ?? null, after?.at ?? null, after?.id ?? null, filter.limit + 1],
+        [filter.business_id ?? null, ...toPageValues(filter)],
       )
       return toPage(rows, filter.limit, toTokenView)
     },

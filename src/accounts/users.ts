@@ -1,5 +1,5 @@
 import { type Database, queryOne } from '../infra/database/database.ts'
-import { readCursor, toPage } from '../infra/database/pagination.ts'
+import { toPage, toPageValues } from '../infra/database/pagination.ts'
 import { MasonError } from '../state/errors.ts'
 import type { Sql } from '../state/ports/sql.ts'
 import type { UserProfiles } from '../state/ports/user-profiles.ts'
@@ -8,15 +8,12 @@ import type { Json } from '../state/runtime-state.ts'
 import type { UserInput, UserView } from './account-schemas.ts'
 import { ensureBusiness } from './businesses.ts'
 
-type UserRow = Omit<UserView, 'updated_at' | 'id'> & { updated_at: Date; id: string; at: string }
+type UserRow = Omit<UserView, 'updated_at'> & { updated_at: Date; at: string }
 
 const columns = 'tenant AS business_id, user_id, user_id AS id, profile, updated_at, updated_at::text AS at'
 
-const toUserView = ({ id, business_id, user_id, profile, updated_at }: UserRow): UserView => ({
-  id,
-  business_id,
-  user_id,
-  profile,
+const toUserView = ({ at: _, updated_at, ...row }: UserRow): UserView => ({
+  ...row,
   updated_at: updated_at.toISOString(),
 })
 
@@ -60,12 +57,11 @@ export const createUserAccounts = (database: Database) => ({
     return row !== null
   },
   async list(filter: { business_id: string; limit: number; cursor?: string }): Promise<Page<UserView>> {
-    const after = readCursor(filter.cursor)
     const { rows } = await database.query<UserRow>(
       `SELECT ${columns} FROM users WHERE tenant = $1
          AND ($2::text IS NULL OR (updated_at, user_id) < ($2::timestamptz, $3))
        ORDER BY updated_at DESC, user_id DESC LIMIT $4`,
-      [filter.business_id, after?.at ?? null, after?.id ?? null, filter.limit + 1],
+      [filter.business_id, ...toPageValues(filter)],
     )
     return toPage(rows, filter.limit, toUserView)
   },

@@ -2,7 +2,7 @@ import { MasonError } from '../../state/errors.ts'
 import type { CategoryChange, CategoryInput, CategoryView } from '../schemas/catalog.ts'
 import { createResourceStore, type ResourceRow, type ResourceStoreContext } from './resource-store.ts'
 
-type Row = ResourceRow & { name: string; description: string; built_in: boolean }
+type Row = ResourceRow & Pick<CategoryView, 'name' | 'built_in'>
 
 /** Categories of models: the built-in ones and those of admins. */
 export const createCategories = (context: ResourceStoreContext) =>
@@ -11,11 +11,9 @@ export const createCategories = (context: ResourceStoreContext) =>
     prefix: 'cat',
     table: 'categories',
     idColumn: 'category_id',
-    columns: 't.name, t.description, t.built_in',
-    scopedBy: [],
-    toView: ({ name, description, built_in }) => ({ name, description, built_in }),
-    toInput: ({ name, description }) => ({ name, description }),
-    toValues: ({ name, description }) => ({ name, description }),
+    fields: ['name', 'description'],
+    columns: 't.built_in',
+    toView: ({ built_in }) => ({ built_in }),
     dependents: {
       by: 'name',
       query: `SELECT 'model' AS kind, model_id AS id, name FROM models WHERE category = $1

@@ -15,7 +15,7 @@ import { createSettingsGuard } from './settings-guard.ts'
 type Row = ResourceRow &
   HealthColumns &
   HeaderColumns &
-  Omit<EndpointView, 'id' | 'created_at' | 'updated_at' | 'headers' | 'health'>
+  Pick<EndpointView, 'vendor_id' | 'base_url' | 'allow_private'>
 
 /** Headers are null when they cannot be opened; they stay as they are. */
 type EndpointFields = Omit<EndpointInput, 'headers'> & { headers: EndpointInput['headers'] | null }
@@ -28,35 +28,28 @@ export const createEndpoints = (context: ResourceStoreContext & { masterKeys: Ma
     prefix: 'end',
     table: 'endpoints',
     idColumn: 'endpoint_id',
-    columns: `t.vendor_id, t.name, t.base_url, t.protocol, t.categories, t.master_key, t.wrapped_key, t.sealed_headers,
-      t.timeouts, t.allow_private, t.status, ${healthColumns}`,
+    fields: ['name', 'base_url', 'protocol', 'categories', 'timeouts', 'allow_private', 'status'],
+    json: ['timeouts'],
+    merged: ['headers', 'timeouts'],
+    columns: `t.master_key, t.wrapped_key, t.sealed_headers, ${healthColumns}`,
     joins: "LEFT JOIN model_health h ON h.subject = 'endpoint' AND h.subject_id = t.endpoint_id",
-    scopedBy: ['vendor_id'],
-    parent: { name: 'vendor', table: 'vendors', column: 'vendor_id' },
+    ofVendor: true,
     toView: (row) => ({
-      vendor_id: row.vendor_id,
-      ...toPlainFields(row),
-      allow_private: row.allow_private,
       headers: toHeadersView(() => openHeaders(row, masterKeys)),
       health: toHealthView(row),
     }),
-    toInput: (row) => ({ ...toPlainFields(row), headers: readHeadersOrNull(row, masterKeys) }),
-    merge,
+    toInput: (row) => ({ headers: readHeadersOrNull(row, masterKeys) }),
+    // a permission for one host does not hold for another
+    complete: (merged, before, { allow_private }) =>
+      readHost(merged) === readHost(before) ? merged : { ...merged, allow_private },
     findErrors: async (sql, input, { id, before }) => [
       ...(isMoved(before, input) ? findUrlErrors(input) : []),
       ...(await findCategoryErrors(sql, input.categories, (index) => `/categories/${index}`)),
       ...(before ? await findModelErrors(sql, id, input) : []),
     ],
-    toValues: ({ headers, ...input }, { id, scope: { vendor_id = '' }, before }) => ({
-      name: input.name,
-      base_url: input.base_url,
-      protocol: input.protocol,
-      categories: input.categories,
-      timeouts: JSON.stringify(input.timeouts),
+    toValues: (input, { id, scope: { vendor_id = '' }, before }) => ({
       allow_private: allowsPrivate(input),
-      status: input.status,
-      ...((headers || before === null) && sealHeaders(headers ?? {}, vendor_id, id, masterKeys)),
-      ...(before === null && { vendor_id }),
+      ...((input.headers || before === null) && sealHeaders(input.headers ?? {}, vendor_id, id, masterKeys)),
     }),
     dependents: {
       by: 'id',
@@ -67,16 +60,6 @@ export const createEndpoints = (context: ResourceStoreContext & { masterKeys: Ma
   })
 }
 
-const toPlainFields = ({ name, base_url, protocol, categories, timeouts, allow_private, status }: Row) => ({
-  name,
-  base_url,
-  protocol,
-  categories,
-  timeouts,
-  allow_private,
-  status,
-})
-
 const readHeadersOrNull = (row: Row, keys: MasterKeys): Record<string, string> | null => {
   try {
     return openHeaders(row, keys)
@@ -86,23 +69,8 @@ const readHeadersOrNull = (row: Row, keys: MasterKeys): Record<string, string> |
   }
 }
 
-const merge = (before: EndpointFields, { headers, timeouts, ...change }: EndpointChange): EndpointFields => {
-  const { allow_private: stored, ...rest } = before
-  const moved = change.base_url !== undefined && readHost(change.base_url) !== readHost(before.base_url)
-  return {
-    ...rest,
-    // a permission for one host does not hold for another
-    ...(stored !== undefined && !moved && { allow_private: stored }),
-    ...change,
-    headers: headers ? dropNulls({ ...before.headers, ...headers }) : before.headers,
-    timeouts: dropNulls({ ...before.timeouts, ...timeouts }),
-  } as EndpointFields
-}
-
-const dropNulls = <Value>(map: Record<string, Value | null | undefined>): Record<string, Value> =>
-  Object.fromEntries(Object.entries(map).filter((entry): entry is [string, Value] => entry[1] != null))
-
-const readHost = (url: string): string | null => (URL.canParse(url) ? new URL(url).host : null)
+const readHost = ({ base_url }: EndpointFields): string | null =>
+  URL.canParse(base_url) ? new URL(base_url).host : null
 
 const allowsPrivate = ({
   allow_private,

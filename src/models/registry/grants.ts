@@ -5,21 +5,18 @@ import type { GrantChange, GrantInput, GrantView } from '../schemas/routing.ts'
 import { findKeyErrors } from './reference-checks.ts'
 import { createResourceStore, type ResourceRow, type ResourceStoreContext } from './resource-store.ts'
 
-type Row = ResourceRow & Pick<GrantView, 'key_id' | 'business_id' | 'user_id'>
-
 /** The business of a grant for a user alone is `default`: tokens of other businesses may use any user id. */
 const toBusinessId = ({ business_id }: Pick<GrantInput, 'business_id'>): string => business_id ?? 'default'
 
 /** Which business or user may use which key; a key without grants is for all. */
 export const createGrants = (context: ResourceStoreContext) =>
-  createResourceStore<Row, GrantInput, GrantChange, GrantView>(context, {
+  createResourceStore<ResourceRow, GrantInput, GrantChange, GrantView>(context, {
     name: 'grant',
     prefix: 'gra',
     table: 'grants',
     idColumn: 'grant_id',
-    columns: 't.key_id, t.business_id, t.user_id',
+    fields: ['key_id', 'business_id', 'user_id'],
     scopedBy: ['key_id', 'business_id', 'user_id'],
-    toInput,
     async findErrors(sql, { key_id, business_id, user_id }, { id }) {
       if (business_id == null && user_id == null)
         return [{ pointer: '/business_id', detail: 'give business_id, user_id or both' }]
@@ -39,11 +36,5 @@ export const createGrants = (context: ResourceStoreContext) =>
       await ensureBusiness(sql, toBusinessId({ business_id }))
       return []
     },
-    toValues: ({ key_id, business_id, user_id }) => ({
-      key_id,
-      business_id: toBusinessId({ business_id }),
-      user_id: user_id ?? null,
-    }),
+    toValues: (grant) => ({ business_id: toBusinessId(grant) }),
   })
-
-const toInput = ({ key_id, business_id, user_id }: Row) => ({ key_id, business_id, user_id })

@@ -4,41 +4,45 @@ import type { FieldError } from '../../state/resource-schema.ts'
 
 /** Checks that the resources that a body names exist. */
 
+const readKnownNames = async (
+  sql: Sql,
+  table: 'categories' | 'models',
+  names: readonly string[],
+): Promise<ReadonlySet<string>> => {
+  if (names.length === 0) return new Set()
+  const { rows } = await sql.query<{ name: string }>(
+    `SELECT name FROM ${table} WHERE name IN (SELECT json_array_elements_text($1::json))`,
+    [JSON.stringify(names)],
+  )
+  return new Set(rows.map(({ name }) => name))
+}
+
 /** An error for each unknown category. */
 export const findCategoryErrors = async (
   sql: Sql,
   names: readonly string[],
   toFieldPointer: (index: number) => string,
 ): Promise<FieldError[]> => {
-  if (names.length === 0) return []
-  const { rows } = await sql.query<{ name: string }>(
-    'SELECT name FROM categories WHERE name IN (SELECT json_array_elements_text($1::json))',
-    [JSON.stringify(names)],
-  )
-  const known = new Set(rows.map(({ name }) => name))
-  return names.flatMap((name, index) =>
-    known.has(name)
-      ? []
-      : [
-          {
-            pointer: toFieldPointer(index),
-            detail: `there is no category "${name}"; GET /admin/v1/categories`,
-          },
-        ],
-  )
+  const known = await readKnownNames(sql, 'categories', names)
+  return names.flatMap((name, index) => {
+    const detail = `there is no category "${name}"; GET /admin/v1/categories`
+    return known.has(name) ? [] : [{ pointer: toFieldPointer(index), detail }]
+  })
 }
 
-/** An error for each unknown or repeated alias in `models` of a route. */
-export const findAliasErrors = async (sql: Sql, aliases: readonly string[]): Promise<FieldError[]> => {
-  const { rows } = await sql.query<{ name: string }>(
-    'SELECT name FROM models WHERE name IN (SELECT json_array_elements_text($1::json))',
-    [JSON.stringify(aliases)],
-  )
-  const known = new Set(rows.map(({ name }) => name))
+/** An error for each alias that no model has, and for each repeated one where they must differ. */
+export const findAliasErrors = async (
+  sql: Sql,
+  aliases: readonly string[],
+  toFieldPointer: (index: number) => string,
+  mustDiffer = false,
+): Promise<FieldError[]> => {
+  const known = await readKnownNames(sql, 'models', aliases)
   return aliases.flatMap((alias, index) => {
-    const pointer = `/models/${index}/model`
+    const pointer = toFieldPointer(index)
     if (!known.has(alias)) return [{ pointer, detail: `there is no model "${alias}"` }]
-    if (aliases.indexOf(alias) < index) return [{ pointer, detail: `"${alias}" is in the list already` }]
+    if (mustDiffer && aliases.indexOf(alias) < index)
+      return [{ pointer, detail: `"${alias}" is in the list already` }]
     return []
   })
 }

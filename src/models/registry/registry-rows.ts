@@ -150,7 +150,3 @@ export const readRegistryVersion = async (sql: Sql): Promise<number> => {
   const { rows } = await sql.query<{ version: number }>('SELECT version FROM registry_version')
   return Number(rows[0]?.version)
 }
-
-/** The last characters of a secret, to distinguish keys: four at most, never more than half of it. */
-export const toSecretSuffix = (secret: string): string =>
-  secret.slice(secret.length - Math.min(4, Math.floor(secret.length / 2)))

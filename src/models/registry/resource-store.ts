@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { type Database, queryOne } from '../../infra/database/database.ts'
-import { readCursor, toPage } from '../../infra/database/pagination.ts'
+import { toPage, toPageValues } from '../../infra/database/pagination.ts'
 import { MasonError } from '../../state/errors.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import type { FieldError } from '../../state/resource-schema.ts'
@@ -33,22 +33,29 @@ export type ResourceKind<Row extends ResourceRow, Input, Change, View> = {
   prefix: string
   table: string
   idColumn: string
-  /** The selected columns beside id and times; the table is `t`. */
-  columns: string
+  /** The fields of the body that are columns of the same name. */
+  fields: readonly (keyof Input & string)[]
+  /** The fields that are stored as JSON, without null members. */
+  json?: readonly (keyof Input & string)[]
+  /** The fields that a change merges by member: null removes one. */
+  merged?: readonly (keyof Input & keyof Change & string)[]
+  /** Other selected columns; the table is `t`. */
+  columns?: string
   joins?: string
+  /** It belongs to a vendor, as the first of the columns that filter lists. */
+  ofVendor?: true
   /** Columns that filter lists. */
-  scopedBy: readonly string[]
-  /** The table and column of the resource that it belongs to. */
-  parent?: { name: string; table: string; column: string }
-  /** The row as the body of a request. */
-  toInput(row: Row): Input
-  /** The view without id and times; the body when absent. */
-  toView?(row: Row): Omit<View, 'id' | 'created_at' | 'updated_at'>
-  /** Replaces the fields of the change when absent. */
-  merge?(before: Input, change: Change): Input
+  scopedBy?: readonly string[]
+  /** The fields of the body that are not columns of the same name. */
+  toInput?(row: Row): Partial<Input>
+  /** The fields of the view that neither the body nor every resource has. */
+  toView?(row: Row): Partial<View>
+  /** Completes the change, beside the fields that are replaced or merged. */
+  complete?(merged: Input, before: Input, change: Change): Input
   /** Conflicts with the rest of the registry. */
   findErrors?(sql: Sql, input: Input, target: ResourceTarget<Row>): Promise<FieldError[]>
-  toValues(input: Input, target: ResourceTarget<Row>): Record<string, unknown>
+  /** The columns that differ from the fields of the body. */
+  toValues?(input: Input, target: ResourceTarget<Row>): Record<string, unknown>
   /** A query of the resources that need it: `kind`, `id` and `name`, by the column `by` of the row. */
   dependents?: { by: 'id' | 'name'; query: string }
   /** Throws when no admin may change or remove it. */
@@ -77,23 +84,75 @@ export const changeRegistry = async <T>(
   return result
 }
 
+/** Inserts a row; `onConflict` is the clause for one that exists. */
+const insertRow = (sql: Sql, table: string, row: Readonly<Record<string, unknown>>, onConflict = '') => {
+  const columns = Object.keys(row)
+  return sql.query(
+    `INSERT INTO ${table} (${columns.join(', ')}) VALUES (${columns.map((_, index) => `$${index + 1}`).join(', ')}) ${onConflict}`,
+    Object.values(row),
+  )
+}
+
+/** Inserts the row of this id, or sets its columns; `fixed` are columns of a new row that stay afterwards. */
+export const upsertRow = async (
+  sql: Sql,
+  table: string,
+  idColumn: string,
+  { id, ...columns }: Readonly<{ id: string } & Record<string, unknown>>,
+  fixed: Readonly<Record<string, unknown>> = {},
+): Promise<void> => {
+  const changes = Object.keys(columns).map((column) => `${column} = excluded.${column}`)
+  const onConflict = `ON CONFLICT (${idColumn}) DO UPDATE SET ${changes.join(', ')}, updated_at = clock_timestamp()`
+  await insertRow(sql, table, { [idColumn]: id, ...fixed, ...columns }, onConflict)
+}
+
+/** The members that have a value. */
+export const dropNulls = <Members extends object>(
+  members: Members,
+): { [Name in keyof Members]?: NonNullable<Members[Name]> } =>
+  Object.fromEntries(Object.entries(members).filter(([, value]) => value != null)) as Members
+
 /** The operations on one kind of resource, over its table. */
 export const createResourceStore = <Row extends ResourceRow, Input, Change extends object, View>(
   context: ResourceStoreContext,
   kind: ResourceKind<Row, Input, Change, View>,
 ): ResourceStore<Input, Change, View> => {
   const { database } = context
-  const { table, idColumn, scopedBy, toInput } = kind
-  const toView = (row: Row): View =>
+  const { table, idColumn, fields, json = [], merged = [], ofVendor } = kind
+  const vendorColumns = ofVendor ? ['vendor_id'] : []
+  const scopedBy = [...vendorColumns, ...(kind.scopedBy ?? [])]
+
+  const pickColumns = (row: Row, columns: readonly string[]) =>
+    Object.fromEntries(columns.map((column) => [column, row[column as keyof Row]]))
+  const toInput = (row: Row) => ({ ...pickColumns(row, fields), ...kind.toInput?.(row) }) as Input
+  const toView = (row: Row) =>
     ({
-      ...(kind.toView ?? toInput)(row),
+      ...pickColumns(row, [...vendorColumns, ...fields]),
+      ...kind.toView?.(row),
       id: row.id,
       created_at: row.created_at.toISOString(),
       updated_at: row.updated_at.toISOString(),
     }) as View
-  const merge = kind.merge ?? ((before: Input, change: Change): Input => ({ ...before, ...change }))
-  const select = `SELECT t.${idColumn} AS id, t.created_at, t.updated_at, t.created_at::text AS at, ${kind.columns}
-    FROM ${table} t ${kind.joins ?? ''}`
+  const merge = (before: Input, change: Change): Input => {
+    const members = merged
+      .filter((field) => change[field] !== undefined)
+      .map((field) => [field, dropNulls({ ...before[field], ...change[field] } as object)])
+    const after = { ...before, ...change, ...Object.fromEntries(members) }
+    return kind.complete?.(after, before, change) ?? after
+  }
+  const toColumn = (input: Input, field: keyof Input & string): unknown => {
+    const value = input[field] ?? null
+    if (value === null || !json.includes(field)) return value
+    return JSON.stringify(Array.isArray(value) ? value : dropNulls(value))
+  }
+  const toValues = (input: Input, target: ResourceTarget<Row>): Record<string, unknown> => ({
+    ...Object.fromEntries(fields.map((field) => [field, toColumn(input, field)])),
+    ...kind.toValues?.(input, target),
+  })
+
+  const selected = [...vendorColumns, ...fields].map((column) => `t.${column}`)
+  const select = `SELECT t.${idColumn} AS id, t.created_at, t.updated_at, t.created_at::text AS at,
+    ${[...selected, ...(kind.columns ? [kind.columns] : [])].join(', ')} FROM ${table} t ${kind.joins ?? ''}`
   const inScope = scopedBy
     .map((column, index) => `AND ($${index + 2}::text IS NULL OR t.${column} = $${index + 2})`)
     .join(' ')
@@ -102,31 +161,29 @@ export const createResourceStore = <Row extends ResourceRow, Input, Change exten
   const find = (sql: Sql, scope: ResourceScope, id: string, lock = ''): Promise<Row | null> =>
     queryOne<Row>(sql, `${select} WHERE t.${idColumn} = $1 ${inScope} ${lock}`, [id, ...scopeValues(scope)])
 
-  const checkParent = async (sql: Sql, scope: ResourceScope, lock = ''): Promise<void> => {
-    if (!kind.parent) return
-    const { name, table: parents, column } = kind.parent
-    const id = scope[column] ?? ''
-    if (!(await queryOne(sql, `SELECT 1 AS there FROM ${parents} WHERE ${column} = $1 ${lock}`, [id])))
-      throw createResourceNotFoundError(name, id)
+  const checkVendor = async (sql: Sql, { vendor_id = '' }: ResourceScope, lock = ''): Promise<void> => {
+    if (!ofVendor || (await queryOne(sql, `SELECT 1 FROM vendors WHERE vendor_id = $1 ${lock}`, [vendor_id])))
+      return
+    throw new MasonError('not_found', `there is no vendor "${vendor_id}"`)
   }
-  const checkUnused = async (sql: Sql, row: Row, id: string): Promise<void> => {
+  const checkUnused = async (sql: Sql, row: Row): Promise<void> => {
     if (!kind.dependents) return
     const { by, query } = kind.dependents
-    const { rows } = await sql.query<ResourceDependent>(query, [by === 'id' ? id : readName(row)])
-    if (rows.length > 0) throw createInUseError(kind.name, id, rows)
+    const { rows } = await sql.query<ResourceDependent>(query, [by === 'id' ? row.id : readName(row)])
+    if (rows.length > 0) throw createInUseError(kind.name, row.id, rows)
   }
   const check = async (
     sql: Sql,
     input: Input,
     target: ResourceTarget<Row>,
   ): Promise<Record<string, unknown>> => {
-    const { before, id } = target
+    const { before } = target
     // others name it
     if (before && kind.dependents?.by === 'name' && readName(before) !== readName(input))
-      await checkUnused(sql, before, id)
+      await checkUnused(sql, before)
     const errors = (await kind.findErrors?.(sql, input, target)) ?? []
     if (errors.length > 0) throw createInvalidResourceError(errors)
-    return kind.toValues(input, target)
+    return toValues(input, target)
   }
   const readWritten = async (sql: Sql, scope: ResourceScope, id: string): Promise<View> => {
     const row = await find(sql, scope, id)
@@ -135,26 +192,23 @@ export const createResourceStore = <Row extends ResourceRow, Input, Change exten
   }
 
   return {
-    async list(scope, { limit, cursor }) {
-      const after = readCursor(cursor)
+    async list(scope, page) {
+      const [at, lastId, limit] = toPageValues(page)
       const count = scopedBy.length
       const { rows } = await database.query<Row>(
         `${select} WHERE ($1::text IS NULL OR (t.created_at, t.${idColumn}) < ($1::timestamptz, $${count + 2})) ${inScope} ORDER BY t.created_at DESC, t.${idColumn} DESC LIMIT $${count + 3}`,
-        [after?.at ?? null, ...scopeValues(scope), after?.id ?? null, limit + 1],
+        [at, ...scopeValues(scope), lastId, limit],
       )
-      if (rows.length === 0) await checkParent(database, scope)
-      return toPage(rows, limit, toView)
+      if (rows.length === 0) await checkVendor(database, scope)
+      return toPage(rows, page.limit, toView)
     },
     create: (scope, input) =>
       changeRegistry(context, async (sql) => {
-        await checkParent(sql, scope, 'FOR SHARE')
+        await checkVendor(sql, scope, 'FOR SHARE')
         const id = `${kind.prefix}_${randomBytes(12).toString('hex')}`
         const values = await check(sql, input, { id, scope, before: null })
-        const names = Object.keys(values)
-        await sql.query(
-          `INSERT INTO ${table} (${[idColumn, ...names].join(', ')}) VALUES (${[idColumn, ...names].map((_, index) => `$${index + 1}`).join(', ')})`,
-          [id, ...Object.values(values)],
-        )
+        const { vendor_id } = scope
+        await insertRow(sql, table, { [idColumn]: id, ...(ofVendor && { vendor_id }), ...values })
         return readWritten(sql, scope, id)
       }),
     async get(scope, id) {
@@ -167,9 +221,9 @@ export const createResourceStore = <Row extends ResourceRow, Input, Change exten
         if (!before) return null
         kind.guard?.(before, change)
         const values = await check(sql, merge(toInput(before), change), { id, scope, before })
-        const names = Object.keys(values)
+        const changes = Object.keys(values).map((column, index) => `${column} = $${index + 2}`)
         await sql.query(
-          `UPDATE ${table} SET ${names.map((name, index) => `${name} = $${index + 2}`).join(', ')}, updated_at = clock_timestamp() WHERE ${idColumn} = $1`,
+          `UPDATE ${table} SET ${changes.join(', ')}, updated_at = clock_timestamp() WHERE ${idColumn} = $1`,
           [id, ...Object.values(values)],
         )
         return readWritten(sql, scope, id)
@@ -179,7 +233,7 @@ export const createResourceStore = <Row extends ResourceRow, Input, Change exten
         const row = await find(sql, scope, id, 'FOR UPDATE OF t')
         if (!row) return false
         kind.guard?.(row, 'remove')
-        await checkUnused(sql, row, id)
+        await checkUnused(sql, row)
         await kind.removeDependents?.(sql, row)
         await sql.query(`DELETE FROM ${table} WHERE ${idColumn} = $1`, [id])
         return true
@@ -198,9 +252,6 @@ const createInvalidResourceError = (errors: readonly FieldError[]): MasonError =
     errors.length === 1 ? `${first?.pointer}: ${first?.detail}` : `the request has ${errors.length} errors`
   return new MasonError('invalid_request', message, { detail: { errors } })
 }
-
-const createResourceNotFoundError = (name: string, id: string): MasonError =>
-  new MasonError('not_found', `there is no ${name} "${id}"`)
 
 const maxListed = 10
 

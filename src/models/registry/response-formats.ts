@@ -22,8 +22,8 @@ export const createFormats = (context: ResourceStoreContext) =>
     prefix: 'fmt',
     table: 'response_formats',
     idColumn: 'format_id',
-    columns: 't.name, t.category, t.definition, t.built_in, t.status, t.faults',
-    scopedBy: [],
+    fields: ['name', 'category'],
+    columns: 't.definition, t.built_in, t.status, t.faults',
     toView: ({ built_in, status, faults, ...row }) => ({ ...toFormatFields(row), built_in, status, faults }),
     toInput: toFormatFields,
     findErrors: async (sql, input, { id, before }) => [
@@ -31,9 +31,7 @@ export const createFormats = (context: ResourceStoreContext) =>
       ...(await findCategoryErrors(sql, [input.category], () => '/category')),
       ...(before && input.request == null ? await findRequestErrors(sql, id) : []),
     ],
-    toValues: ({ name, category, ...definition }) => ({
-      name,
-      category,
+    toValues: ({ name: _, category: __, ...definition }) => ({
       definition: JSON.stringify(definition),
       // an invalid format is refused
       status: 'active',

@@ -1,11 +1,10 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { queryOne } from '../../infra/database/database.ts'
-import { type SealBinding, sealText } from '../../infra/secrets/envelope.ts'
+import { sealText } from '../../infra/secrets/envelope.ts'
 import type { MasterKeys } from '../../infra/secrets/master-keys.ts'
 import type { RegistryView } from '../ports/model-ports.ts'
-import type { KeyChange, KeyInput, KeyLimits, KeyView } from '../schemas/catalog.ts'
+import type { KeyChange, KeyInput, KeyView } from '../schemas/catalog.ts'
 import { type HealthColumns, healthColumns, resetHealth, toHealthView } from './health-columns.ts'
-import { toSecretSuffix } from './registry-rows.ts'
 import {
   changeRegistry,
   createResourceStore,
@@ -15,16 +14,17 @@ import {
 } from './resource-store.ts'
 import { createSettingsGuard } from './settings-guard.ts'
 
-type Row = ResourceRow &
-  HealthColumns & {
-    vendor_id: string
-    label: string
-    last_four: string
-    limits: KeyLimits
-    status: KeyView['status']
-  }
+type Row = ResourceRow & HealthColumns & { last_four: string }
 /** The secret is present only while it is set. */
 type KeyFields = Omit<KeyInput, 'secret'> & { secret?: string }
+
+/** The columns of a new secret. Throws `secret_unreadable`. */
+export const sealSecret = (secret: string, vendor_id: string, row_id: string, keys: MasterKeys) => {
+  const { sealed, ...wrapped } = sealText(secret, { purpose: 'secret', vendor_id, row_id }, keys)
+  // to distinguish keys: four characters at most, never more than half of it
+  const last_four = secret.slice(secret.length - Math.min(4, Math.floor(secret.length / 2)))
+  return { ...wrapped, sealed_secret: sealed, last_four }
+}
 
 const guard = createSettingsGuard<KeyChange & { secret?: string }>('key', ['secret'])
 
@@ -37,35 +37,20 @@ export const createKeys = (
     view(): RegistryView
   },
 ) => {
-  const sealedColumns = (secret: string, vendor_id: string, row_id: string) => {
-    const binding: SealBinding = { purpose: 'secret', vendor_id, row_id }
-    const { master_key, wrapped_key, sealed } = sealText(secret, binding, context.masterKeys)
-    return { master_key, wrapped_key, sealed_secret: sealed, last_four: toSecretSuffix(secret) }
-  }
   const store = createResourceStore<Row, KeyFields, KeyChange, KeyView>(context, {
     name: 'key',
     prefix: 'key',
     table: 'vendor_keys',
     idColumn: 'key_id',
-    columns: `t.vendor_id, t.label, t.last_four, t.limits, t.status, ${healthColumns}`,
+    fields: ['label', 'limits', 'status'],
+    json: ['limits'],
+    merged: ['limits'],
+    columns: `t.last_four, ${healthColumns}`,
     joins: "LEFT JOIN model_health h ON h.subject = 'key' AND h.subject_id = t.key_id",
-    scopedBy: ['vendor_id'],
-    parent: { name: 'vendor', table: 'vendors', column: 'vendor_id' },
-    toView: (row) => ({
-      vendor_id: row.vendor_id,
-      ...toInput(row),
-      secret: `…${row.last_four}`,
-      health: toHealthView(row),
-    }),
-    toInput,
-    merge: (before, { limits, ...change }) =>
-      ({ ...before, ...change, limits: { ...before.limits, ...limits } }) as KeyFields,
-    toValues: ({ label, limits, status, secret }, { id, scope: { vendor_id = '' }, before }) => ({
-      label,
-      limits: JSON.stringify(dropNullLimits(limits)),
-      status,
-      ...(before === null && secret !== undefined && { vendor_id, ...sealedColumns(secret, vendor_id, id) }),
-    }),
+    ofVendor: true,
+    toView: (row) => ({ secret: `…${row.last_four}`, health: toHealthView(row) }),
+    toValues: ({ secret }, { id, scope: { vendor_id = '' }, before }) =>
+      before === null && secret !== undefined ? sealSecret(secret, vendor_id, id, context.masterKeys) : {},
     dependents: {
       by: 'id',
       query: `SELECT 'request' AS kind, request_id AS id, 'in progress since ' || to_char(reserved_at AT TIME ZONE 'UTC', 'HH24:MI:SS"Z"') AS name
@@ -85,12 +70,17 @@ export const createKeys = (
       changeRegistry(context, async (sql) => {
         guard({ id }, { secret })
         const { vendor_id = '' } = scope
-        const sealed = sealedColumns(secret, vendor_id, id)
+        const { master_key, wrapped_key, sealed_secret, last_four } = sealSecret(
+          secret,
+          vendor_id,
+          id,
+          context.masterKeys,
+        )
         const written = await queryOne(
           sql,
           `UPDATE vendor_keys SET master_key = $3, wrapped_key = $4, sealed_secret = $5, last_four = $6, updated_at = clock_timestamp()
            WHERE key_id = $1 AND vendor_id = $2 RETURNING key_id`,
-          [id, vendor_id, ...Object.values(sealed)],
+          [id, vendor_id, master_key, wrapped_key, sealed_secret, last_four],
         )
         if (written) await resetHealth(sql, 'key', id)
         return written
@@ -127,8 +117,3 @@ const isSameSecret = (a: string, b: string): boolean => {
   const digest = (text: string) => createHmac('sha256', salt).update(text).digest()
   return timingSafeEqual(digest(a), digest(b))
 }
-
-const toInput = ({ label, limits, status }: Row): KeyFields => ({ label, limits, status })
-
-const dropNullLimits = (limits: KeyLimits): KeyLimits =>
-  Object.fromEntries(Object.entries(limits).filter(([, limit]) => limit != null))

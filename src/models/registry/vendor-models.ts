@@ -12,41 +12,34 @@ import {
 } from './resource-store.ts'
 import { createSettingsGuard } from './settings-guard.ts'
 
-type Row = ResourceRow & Omit<ModelView, 'id' | 'created_at' | 'updated_at'>
-
 /** The models of one vendor, with the aliases that callers use. */
 export const createModels = (context: ResourceStoreContext) => {
-  const store = createResourceStore<Row, ModelInput, ModelChange, ModelView>(context, {
+  const store = createResourceStore<ResourceRow, ModelInput, ModelChange, ModelView>(context, {
     name: 'model',
     prefix: 'mod',
     table: 'models',
     idColumn: 'model_id',
-    columns: `t.vendor_id, t.name, t.upstream_name, t.version, t.category, t.endpoint_id, t.dialect, t.context_window,
-      t.max_output, t.prices, t.response_format_id, t.capabilities, t.status`,
-    scopedBy: ['vendor_id'],
-    parent: { name: 'vendor', table: 'vendors', column: 'vendor_id' },
-    toView: (row) => ({ vendor_id: row.vendor_id, ...toInput(row) }),
-    toInput,
+    fields: [
+      'name',
+      'upstream_name',
+      'version',
+      'category',
+      'endpoint_id',
+      'dialect',
+      'context_window',
+      'max_output',
+      'prices',
+      'response_format_id',
+      'capabilities',
+      'status',
+    ],
+    json: ['prices'],
+    ofVendor: true,
     findErrors: async (sql, input, { id, scope: { vendor_id = '' } }) => [
       ...(await findCategoryErrors(sql, [input.category], () => '/category')),
       ...(await findPlacementErrors(sql, input, vendor_id)),
       ...(await findCurrencyErrors(sql, input.prices, vendor_id, id)),
     ],
-    toValues: ({ prices, ...input }, { scope: { vendor_id }, before }) => ({
-      name: input.name,
-      upstream_name: input.upstream_name,
-      version: input.version ?? null,
-      category: input.category,
-      endpoint_id: input.endpoint_id,
-      dialect: input.dialect,
-      context_window: input.context_window ?? null,
-      max_output: input.max_output ?? null,
-      prices: prices ? JSON.stringify(prices) : null,
-      response_format_id: input.response_format_id ?? null,
-      capabilities: input.capabilities,
-      status: input.status,
-      ...(before === null && { vendor_id }),
-    }),
     // routes and scenarios name models by their aliases
     dependents: {
       by: 'name',
@@ -73,9 +66,6 @@ export const createModels = (context: ResourceStoreContext) => {
     },
   }
 }
-
-const toInput = ({ id: _, created_at: __, updated_at: ___, at: ____, vendor_id: _____, ...input }: Row) =>
-  input
 
 type Endpoint = { vendor_id: string; name: string; protocol: 'openai' | 'http'; categories: string[] }
 

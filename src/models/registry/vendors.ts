@@ -2,19 +2,14 @@ import type { VendorChange, VendorInput, VendorView } from '../schemas/catalog.t
 import { createResourceStore, type ResourceRow, type ResourceStoreContext } from './resource-store.ts'
 import { createSettingsGuard } from './settings-guard.ts'
 
-type Row = ResourceRow & { name: string; homepage: string | null; status: VendorView['status'] }
-
 /** The vendors whose models are called. */
 export const createVendors = (context: ResourceStoreContext) =>
-  createResourceStore<Row, VendorInput, VendorChange, VendorView>(context, {
+  createResourceStore<ResourceRow, VendorInput, VendorChange, VendorView>(context, {
     name: 'vendor',
     prefix: 'ven',
     table: 'vendors',
     idColumn: 'vendor_id',
-    columns: 't.name, t.homepage, t.status',
-    scopedBy: [],
-    toInput,
-    toValues: ({ name, homepage, status }) => ({ name, homepage: homepage ?? null, status }),
+    fields: ['name', 'homepage', 'status'],
     dependents: {
       by: 'id',
       query: `SELECT 'key' AS kind, key_id AS id, label AS name FROM vendor_keys WHERE vendor_id = $1
@@ -23,5 +18,3 @@ export const createVendors = (context: ResourceStoreContext) =>
     },
     guard: createSettingsGuard('vendor', ['name', 'status']),
   })
-
-const toInput = ({ name, homepage, status }: Row): VendorInput => ({ name, homepage, status })
