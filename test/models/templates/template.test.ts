@@ -1,18 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { anthropicMessagesRequest } from '../../../src/models/formats/built-in/anthropic-messages.ts'
-import { cohereEmbeddingsRequest } from '../../../src/models/formats/built-in/cohere-embeddings.ts'
-import { deepseekChatRequest } from '../../../src/models/formats/built-in/deepseek-chat.ts'
-import { geminiGenerateContentRequest } from '../../../src/models/formats/built-in/gemini-generate-content.ts'
-import { ollamaChatRequest } from '../../../src/models/formats/built-in/ollama-chat.ts'
-import { openaiChatRequest } from '../../../src/models/formats/built-in/openai-chat.ts'
-import { openaiEmbeddingsRequest } from '../../../src/models/formats/built-in/openai-embeddings.ts'
-import { openaiImagesRequest } from '../../../src/models/formats/built-in/openai-images.ts'
-import { openaiResponsesRequest } from '../../../src/models/formats/built-in/openai-responses.ts'
-import { qwenDashscopeRequest } from '../../../src/models/formats/built-in/qwen-dashscope.ts'
-import { rerankRequest } from '../../../src/models/formats/built-in/rerank.ts'
-import { videoSubmitPollRequest } from '../../../src/models/formats/built-in/video-submit-poll.ts'
-import { zhipuChatRequest } from '../../../src/models/formats/built-in/zhipu-chat.ts'
+import { builtInFormats } from '../../../src/models/formats/built-in/built-in-formats.ts'
 import type { CanonicalMessage, CanonicalRequest } from '../../../src/models/ports/model-ports.ts'
 import type { RequestTemplate } from '../../../src/models/schemas/response-format.ts'
 import { compileTemplate, findTemplateErrors } from '../../../src/models/templates/request-template.ts'
@@ -234,37 +222,24 @@ const anyAsk: fc.Arbitrary<CanonicalRequest> = fc.record({
   stream: fc.boolean(),
 })
 
-describe.each(
-  Object.entries({
-    anthropicMessagesRequest,
-    cohereEmbeddingsRequest,
-    deepseekChatRequest,
-    geminiGenerateContentRequest,
-    ollamaChatRequest,
-    openaiChatRequest,
-    openaiEmbeddingsRequest,
-    openaiImagesRequest,
-    openaiResponsesRequest,
-    qwenDashscopeRequest,
-    rerankRequest,
-    videoSubmitPollRequest,
-    zhipuChatRequest,
-  }),
-)('%s', (_, template) => {
-  it('is valid', () => {
-    expect(findTemplateErrors(template)).toEqual([])
-  })
-
-  it('is filled for any request, and never holds the key outside a header', () => {
-    const compiled = compileTemplate(template)
-    const property = fc.property(anyAsk, fc.boolean(), (ask, schemaInPrompt) => {
-      const data = toTemplateData(model, ask, { stream: ask.stream, schemaInPrompt })
-      const { body, path } = compiled.render(data, canary)
-      expect(`${path} ${body}`).not.toContain(canary)
-      expect(body === null || body.isWellFormed()).toBe(true)
-      const sent = JSON.parse(body ?? 'null') as Record<string, unknown>
-      expect(JSON.stringify(sent)).toBe(body)
+describe.each(builtInFormats().map(({ name, request }) => [name, request] as const))(
+  'the request of %s',
+  (_, template) => {
+    it('is valid', () => {
+      expect(findTemplateErrors(template)).toEqual([])
     })
-    fc.assert(property, { numRuns: 60 })
-  })
-})
+
+    it('is filled for any request, and never holds the key outside a header', () => {
+      const compiled = compileTemplate(template)
+      const property = fc.property(anyAsk, fc.boolean(), (ask, schemaInPrompt) => {
+        const data = toTemplateData(model, ask, { stream: ask.stream, schemaInPrompt })
+        const { body, path } = compiled.render(data, canary)
+        expect(`${path} ${body}`).not.toContain(canary)
+        expect(body === null || body.isWellFormed()).toBe(true)
+        const sent = JSON.parse(body ?? 'null') as Record<string, unknown>
+        expect(JSON.stringify(sent)).toBe(body)
+      })
+      fc.assert(property, { numRuns: 60 })
+    })
+  },
+)

@@ -1,6 +1,4 @@
-import type { FormatInput } from '../../schemas/response-format.ts'
-import { createPostTemplate } from './post-template.ts'
-import { type SampleFields, toSseText } from './sample-streams.ts'
+import { copyFields, defineFormat, type SampleFields } from './format-declaration.ts'
 
 /**
  * Source: Anthropic's API reference, "Messages" and "Streaming messages". Its input_tokens exclude tokens read from or
@@ -50,32 +48,22 @@ const choice =
   "tool_choice == 'required' ? {type: 'any'} : tool_choice.function.name ? " +
   "{type: 'tool', name: tool_choice.function.name} : {type: tool_choice}"
 
-/** Under https://api.anthropic.com/v1. Source: Anthropic's API reference, "Create a Message", and "Structured outputs". */
-export const anthropicMessagesRequest = createPostTemplate(
-  '/messages',
-  {
-    model: '{{model}}',
+/** Anthropic's Messages. */
+export const anthropicMessages = defineFormat({
+  name: 'anthropic-messages',
+  /** Under https://api.anthropic.com/v1. Source: Anthropic's API reference, "Create a Message", and "Structured outputs". */
+  post: '/messages',
+  headers: { 'x-api-key': '{{key}}', 'anthropic-version': '2023-06-01' },
+  body: {
+    ...copyFields('model', 'system', 'temperature', 'top_p', 'top_k', 'stream'),
     max_tokens: '{{max_tokens || max_output || `4096`}}',
-    system: '{{system}}',
     messages,
     tools: '{{tools[].{name: name, description: description, input_schema: parameters}}}',
     tool_choice: `{{tools && tool_choice ? (${choice}) : \`null\`}}`,
     output_config: "{{schema ? {format: {type: 'json_schema', schema: schema}} : `null`}}",
     thinking: '{{parameters.thinking}}',
-    temperature: '{{temperature}}',
-    top_p: '{{top_p}}',
-    top_k: '{{top_k}}',
     stop_sequences: '{{stop ? to_array(stop) : `null`}}',
-    stream: '{{stream}}',
   },
-  { headers: { 'x-api-key': '{{key}}', 'anthropic-version': '2023-06-01' } },
-)
-
-/** Anthropic's Messages. */
-export const anthropicMessages: FormatInput = {
-  name: 'anthropic-messages',
-  category: 'text',
-  request: anthropicMessagesRequest,
   paths: {
     text: "content[?type=='text'].text",
     reasoning: "content[?type=='thinking'].thinking",
@@ -151,40 +139,37 @@ export const anthropicMessages: FormatInput = {
     },
     { raw: message([], 'refusal', counts), expected: { text: '', finish: 'content_filter' } },
     {
-      raw: toSseText(
-        [
-          {
-            type: 'message_start',
-            message: message([], null, { ...counts, output_tokens: 1 }),
-          },
-          begin(0, { type: 'thinking', thinking: '', signature: '' }),
-          delta(0, { type: 'thinking_delta', thinking: 'Look it up.' }),
-          delta(0, { type: 'signature_delta', signature: 'EqQBCgIYAhIM1gbcDa9GJwZA2b3h' }),
-          end(0),
-          begin(1, { type: 'text', text: '' }),
-          { type: 'ping' },
-          delta(1, { type: 'text_delta', text: 'Let me ' }),
-          delta(1, { type: 'text_delta', text: 'check.' }),
-          end(1),
-          begin(2, {
-            type: 'tool_use',
-            id: 'toolu_01T1x1fJ34qAmk2tNTrN7Up6',
-            name: 'get_weather',
-            input: {},
-          }),
-          delta(2, { type: 'input_json_delta', partial_json: '' }),
-          delta(2, { type: 'input_json_delta', partial_json: '{"city":' }),
-          delta(2, { type: 'input_json_delta', partial_json: ' "Paris"}' }),
-          end(2),
-          {
-            type: 'message_delta',
-            delta: { stop_reason: 'tool_use', stop_sequence: null },
-            usage: { output_tokens: 89 },
-          },
-          { type: 'message_stop' },
-        ],
-        { named: true },
-      ),
+      events: [
+        {
+          type: 'message_start',
+          message: message([], null, { ...counts, output_tokens: 1 }),
+        },
+        begin(0, { type: 'thinking', thinking: '', signature: '' }),
+        delta(0, { type: 'thinking_delta', thinking: 'Look it up.' }),
+        delta(0, { type: 'signature_delta', signature: 'EqQBCgIYAhIM1gbcDa9GJwZA2b3h' }),
+        end(0),
+        begin(1, { type: 'text', text: '' }),
+        { type: 'ping' },
+        delta(1, { type: 'text_delta', text: 'Let me ' }),
+        delta(1, { type: 'text_delta', text: 'check.' }),
+        end(1),
+        begin(2, {
+          type: 'tool_use',
+          id: 'toolu_01T1x1fJ34qAmk2tNTrN7Up6',
+          name: 'get_weather',
+          input: {},
+        }),
+        delta(2, { type: 'input_json_delta', partial_json: '' }),
+        delta(2, { type: 'input_json_delta', partial_json: '{"city":' }),
+        delta(2, { type: 'input_json_delta', partial_json: ' "Paris"}' }),
+        end(2),
+        {
+          type: 'message_delta',
+          delta: { stop_reason: 'tool_use', stop_sequence: null },
+          usage: { output_tokens: 89 },
+        },
+        { type: 'message_stop' },
+      ],
       expected: {
         text: 'Let me check.',
         reasoning: 'Look it up.',
@@ -196,10 +181,8 @@ export const anthropicMessages: FormatInput = {
       },
     },
     {
-      raw: toSseText([{ type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } }], {
-        named: true,
-      }),
+      events: [{ type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } }],
       expected: { error: { type: 'overloaded_error' } },
     },
   ],
-}
+})

@@ -1,4 +1,3 @@
-import type { FormatInput } from '../../schemas/response-format.ts'
 import { anthropicMessages } from './anthropic-messages.ts'
 import { cohereEmbeddings } from './cohere-embeddings.ts'
 import { deepseekChat } from './deepseek-chat.ts'
@@ -14,7 +13,7 @@ import { videoSubmitPoll } from './video-submit-poll.ts'
 import { zhipuChat } from './zhipu-chat.ts'
 
 /** The formats of every registry, in the order in which inference tries them. */
-export const builtInFormats = (): readonly FormatInput[] => [
+export const builtInFormats = () => [
   openaiChat,
   openaiResponses,
   anthropicMessages,

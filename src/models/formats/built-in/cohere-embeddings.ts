@@ -1,6 +1,5 @@
 import type { Json } from '../../../state/runtime-state.ts'
-import type { FormatInput } from '../../schemas/response-format.ts'
-import { createPostTemplate } from './post-template.ts'
+import { copyFields, defineFormat } from './format-declaration.ts'
 
 /** Version 2 (vectors by type) and version 1 (vectors alone). Source: Cohere's API reference, "Embed". */
 
@@ -18,20 +17,19 @@ const vectors = [
   [-0.0074539185, 0.011650085, 0.02706909],
 ]
 
-/** Under https://api.cohere.com/v2. Source: Cohere's API reference, "Embed API (v2)". */
-export const cohereEmbeddingsRequest = createPostTemplate('/embed', {
-  model: '{{model}}',
-  texts: '{{input}}',
-  input_type: "{{input_type || 'search_document'}}",
-  embedding_types: ['float'],
-  output_dimension: '{{dimensions}}',
-})
-
 /** Vectors of Cohere, versions 1 and 2. */
-export const cohereEmbeddings: FormatInput = {
+export const cohereEmbeddings = defineFormat({
   name: 'cohere-embeddings',
   category: 'embedding',
-  request: cohereEmbeddingsRequest,
+  /** Under https://api.cohere.com/v2. Source: Cohere's API reference, "Embed API (v2)". */
+  post: '/embed',
+  body: {
+    ...copyFields('model'),
+    texts: '{{input}}',
+    input_type: "{{input_type || 'search_document'}}",
+    embedding_types: ['float'],
+    output_dimension: '{{dimensions}}',
+  },
   paths: {
     embedding: 'embeddings.float || embeddings',
     error: '!embeddings && message && {message: message}',
@@ -54,4 +52,4 @@ export const cohereEmbeddings: FormatInput = {
       expected: { error: { message: 'invalid request: texts must not be empty' } },
     },
   ],
-}
+})

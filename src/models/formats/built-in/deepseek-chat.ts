@@ -1,13 +1,18 @@
-import type { FormatInput, FormatPaths } from '../../schemas/response-format.ts'
+import type { FormatPaths } from '../../schemas/response-format.ts'
 import {
-  chatToolsTemplate,
+  copyFields,
+  defineFormat,
+  type SampleFields,
+  toSampleCall,
+  toSampleUsage,
+} from './format-declaration.ts'
+import {
+  chatBody,
   chunkPaths,
   completionPaths,
   createTextMessagesTemplate,
   jsonObjectTemplate,
 } from './openai-chat.ts'
-import { createPostTemplate } from './post-template.ts'
-import { type SampleFields, toSampleCall, toSampleUsage, toSseText } from './sample-streams.ts'
 
 /** OpenAI's shape with `reasoning_content` and its own cache counts. Source: DeepSeek's API reference; the names of the counts were checked against a public client (docs.rs, deepseek-sdk 0.3.0, chat/response.rs). */
 
@@ -46,29 +51,20 @@ const chunk = (delta: SampleFields, finish_reason: string | null = null, more: S
 /** Calls need the reasoning before them, even an empty one: the thinking mode refuses them without it (400). */
 const messages = createTextMessagesTemplate("reasoning_content: tool_calls && (reasoning || '')")
 
-/** Under https://api.deepseek.com. Source: DeepSeek's API reference, "Create Chat Completion". */
-export const deepseekChatRequest = createPostTemplate('/chat/completions', {
-  model: '{{model}}',
-  messages,
-  tools: chatToolsTemplate,
-  tool_choice: '{{tools && tool_choice}}',
-  response_format: jsonObjectTemplate,
-  thinking: '{{parameters.thinking}}',
-  temperature: '{{temperature}}',
-  top_p: '{{top_p}}',
-  max_tokens: '{{max_tokens}}',
-  stop: '{{stop}}',
-  presence_penalty: '{{presence_penalty}}',
-  frequency_penalty: '{{frequency_penalty}}',
-  stream: '{{stream}}',
-  stream_options: '{{stream ? {include_usage: stream} : `null`}}',
-})
-
 /** DeepSeek's chat completions. */
-export const deepseekChat: FormatInput = {
+export const deepseekChat = defineFormat({
   name: 'deepseek-chat',
-  category: 'text',
-  request: deepseekChatRequest,
+  /** Under https://api.deepseek.com. Source: DeepSeek's API reference, "Create Chat Completion". */
+  post: '/chat/completions',
+  body: {
+    ...chatBody,
+    ...copyFields('max_tokens', 'stop', 'presence_penalty', 'frequency_penalty'),
+    messages,
+    tool_choice: '{{tools && tool_choice}}',
+    response_format: jsonObjectTemplate,
+    thinking: '{{parameters.thinking}}',
+    stream_options: '{{stream ? {include_usage: stream} : `null`}}',
+  },
   paths: { ...completionPaths, usage },
   stream: { format: 'sse', done: '[DONE]', paths: { ...chunkPaths, usage } },
   samples: [
@@ -97,17 +93,14 @@ export const deepseekChat: FormatInput = {
       },
     },
     {
-      raw: toSseText(
-        [
-          chunk({ role: 'assistant', content: null, reasoning_content: '' }),
-          chunk({ content: null, reasoning_content: 'Compare' }),
-          chunk({ content: null, reasoning_content: ' them.' }),
-          chunk({ content: '9', reasoning_content: null }),
-          chunk({ content: '.8', reasoning_content: null }),
-          chunk({ content: '', reasoning_content: null }, 'stop', { usage: counts }),
-        ],
-        { done: '[DONE]' },
-      ),
+      events: [
+        chunk({ role: 'assistant', content: null, reasoning_content: '' }),
+        chunk({ content: null, reasoning_content: 'Compare' }),
+        chunk({ content: null, reasoning_content: ' them.' }),
+        chunk({ content: '9', reasoning_content: null }),
+        chunk({ content: '.8', reasoning_content: null }),
+        chunk({ content: '', reasoning_content: null }, 'stop', { usage: counts }),
+      ],
       expected: {
         text: '9.8',
         reasoning: 'Compare them.',
@@ -126,4 +119,4 @@ export const deepseekChat: FormatInput = {
       expected: { error: { message: 'Insufficient Balance' } },
     },
   ],
-}
+})

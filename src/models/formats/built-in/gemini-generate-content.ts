@@ -1,6 +1,5 @@
-import type { FormatInput, FormatPaths } from '../../schemas/response-format.ts'
-import { createPostTemplate } from './post-template.ts'
-import { type SampleFields, toSampleUsage, toSseText } from './sample-streams.ts'
+import type { FormatPaths } from '../../schemas/response-format.ts'
+import { copyFields, defineFormat, type SampleFields, toSampleUsage } from './format-declaration.ts'
 
 /**
  * Source: Google's API reference, "Generating content"; events (`alt=sse`) have the shape of whole responses. Thought
@@ -66,10 +65,14 @@ const choice =
   "tool_choice == 'required' ? {mode: 'ANY'} : tool_choice == 'none' ? {mode: 'NONE'} : tool_choice.function.name ? " +
   "{mode: 'ANY', allowedFunctionNames: [tool_choice.function.name]} : {mode: 'AUTO'}"
 
-/** Under https://generativelanguage.googleapis.com/v1beta. Source: Google's API reference, "Generating content" and "Thought signatures". */
-export const geminiGenerateContentRequest = createPostTemplate(
-  '/models/{{model}}:generateContent',
-  {
+/** Gemini's generateContent. */
+export const geminiGenerateContent = defineFormat({
+  name: 'gemini-generate-content',
+  /** Under https://generativelanguage.googleapis.com/v1beta. Source: Google's API reference, "Generating content" and "Thought signatures". */
+  post: '/models/{{model}}:generateContent',
+  headers: { 'x-goog-api-key': '{{key}}' },
+  postStream: '/models/{{model}}:streamGenerateContent?alt=sse',
+  body: {
     systemInstruction: '{{system ? {parts: [{text: system}]} : `null`}}',
     contents,
     tools:
@@ -77,28 +80,16 @@ export const geminiGenerateContentRequest = createPostTemplate(
       'tools[].{name: name, description: description, parametersJsonSchema: parameters}}] : `null`}}',
     toolConfig: `{{tools && tool_choice ? {functionCallingConfig: ${choice}} : \`null\`}}`,
     generationConfig: {
+      ...copyFields('temperature', 'seed'),
       responseMimeType: "{{schema ? 'application/json' : `null`}}",
       responseJsonSchema: '{{schema}}',
       thinkingConfig: '{{parameters.thinking_config}}',
-      temperature: '{{temperature}}',
       topP: '{{top_p}}',
       topK: '{{top_k}}',
       maxOutputTokens: '{{max_tokens}}',
       stopSequences: '{{stop ? to_array(stop) : `null`}}',
-      seed: '{{seed}}',
     },
   },
-  {
-    headers: { 'x-goog-api-key': '{{key}}' },
-    stream_path: '/models/{{model}}:streamGenerateContent?alt=sse',
-  },
-)
-
-/** Gemini's generateContent. */
-export const geminiGenerateContent: FormatInput = {
-  name: 'gemini-generate-content',
-  category: 'text',
-  request: geminiGenerateContentRequest,
   paths,
   stream: { format: 'sse', paths },
   samples: [
@@ -156,7 +147,7 @@ export const geminiGenerateContent: FormatInput = {
       expected: { text: '', finish: 'content_filter', usage: { prompt_tokens: 8, completion_tokens: 0 } },
     },
     {
-      raw: toSseText([
+      events: [
         answer([{ text: 'Think.', thought: true }], null, { promptTokenCount: 8, totalTokenCount: 72 }),
         answer([{ text: 'One, ' }], null, {
           promptTokenCount: 8,
@@ -170,7 +161,7 @@ export const geminiGenerateContent: FormatInput = {
           totalTokenCount: 87,
           thoughtsTokenCount: 64,
         }),
-      ]),
+      ],
       expected: {
         text: 'One, two.',
         reasoning: 'Think.',
@@ -183,4 +174,4 @@ export const geminiGenerateContent: FormatInput = {
       expected: { error: { code: 503, status: 'UNAVAILABLE' } },
     },
   ],
-}
+})

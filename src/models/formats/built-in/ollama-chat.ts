@@ -1,6 +1,6 @@
-import type { FormatInput, FormatPaths } from '../../schemas/response-format.ts'
-import { createPostTemplate } from './post-template.ts'
-import { type SampleFields, toNdjsonText } from './sample-streams.ts'
+import type { FormatPaths } from '../../schemas/response-format.ts'
+import { copyFields, defineFormat, type SampleFields } from './format-declaration.ts'
+import { chatToolsTemplate } from './openai-chat.ts'
 
 /** Source: Ollama's API reference, "Generate a chat message". Lines of a stream have the shape of whole responses. */
 
@@ -38,30 +38,23 @@ const messages =
   'tool_calls: tool_calls[].{function: {name: name, arguments: from_json(arguments)}}, ' +
   "tool_name: role == 'tool' ? name : `null`})}}"
 
-/** Under http://localhost:11434. Source: Ollama's API reference, "Generate a chat message". */
-export const ollamaChatRequest = createPostTemplate('/api/chat', {
-  model: '{{model}}',
-  messages,
-  tools:
-    "{{tools[].{type: 'function', function: {name: name, description: description, parameters: parameters}}}}",
-  format: '{{schema}}',
-  think: '{{parameters.think}}',
-  options: {
-    temperature: '{{temperature}}',
-    top_p: '{{top_p}}',
-    top_k: '{{top_k}}',
-    num_predict: '{{max_tokens}}',
-    stop: '{{stop ? to_array(stop) : `null`}}',
-    seed: '{{seed}}',
-  },
-  stream: '{{stream}}',
-})
-
 /** Ollama's own chat protocol. */
-export const ollamaChat: FormatInput = {
+export const ollamaChat = defineFormat({
   name: 'ollama-chat',
-  category: 'text',
-  request: ollamaChatRequest,
+  /** Under http://localhost:11434. Source: Ollama's API reference, "Generate a chat message". */
+  post: '/api/chat',
+  body: {
+    ...copyFields('model', 'stream'),
+    messages,
+    tools: chatToolsTemplate,
+    format: '{{schema}}',
+    think: '{{parameters.think}}',
+    options: {
+      ...copyFields('temperature', 'top_p', 'top_k', 'seed'),
+      num_predict: '{{max_tokens}}',
+      stop: '{{stop ? to_array(stop) : `null`}}',
+    },
+  },
   paths,
   stream: { format: 'ndjson', paths },
   samples: [
@@ -97,14 +90,14 @@ export const ollamaChat: FormatInput = {
       },
     },
     {
-      raw: toNdjsonText([
+      events: [
         answer({ content: '', thinking: 'Sky.' }, {}),
         answer({ content: 'Ray' }, {}),
         answer({ content: 'leigh.' }, {}),
         answer({ content: '', tool_calls: [{ function: { name: 'note', arguments: { a: 1 } } }] }, {}),
         answer({ content: '', tool_calls: [{ function: { name: 'note', arguments: { a: 2 } } }] }, {}),
         answer({ content: '' }, { ...last, done_reason: 'length' }),
-      ]),
+      ],
       expected: {
         text: 'Rayleigh.',
         reasoning: 'Sky.',
@@ -118,11 +111,8 @@ export const ollamaChat: FormatInput = {
     },
     { raw: { error: 'model "qwen3:8b" not found' }, expected: { error: 'model "qwen3:8b" not found' } },
     {
-      raw: toNdjsonText([
-        answer({ content: 'Ray' }, {}),
-        { error: 'an error was encountered while running the model' },
-      ]),
+      events: [answer({ content: 'Ray' }, {}), { error: 'an error was encountered while running the model' }],
       expected: { error: 'an error was encountered while running the model' },
     },
   ],
-}
+})

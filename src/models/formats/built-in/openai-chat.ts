@@ -1,6 +1,11 @@
-import type { FormatInput, FormatPaths } from '../../schemas/response-format.ts'
-import { createPostTemplate } from './post-template.ts'
-import { type SampleFields, toSampleCall, toSampleUsage, toSseText } from './sample-streams.ts'
+import type { FormatPaths } from '../../schemas/response-format.ts'
+import {
+  copyFields,
+  defineFormat,
+  type SampleFields,
+  toSampleCall,
+  toSampleUsage,
+} from './format-declaration.ts'
 
 /** Parts of request templates that OpenAI's chat protocol shares with vendors that follow it. */
 
@@ -11,7 +16,7 @@ const imageParts =
 const calls = "tool_calls[].{id: id, type: 'function', function: {name: name, arguments: arguments}}"
 
 /** The content is a list of parts when it has images, else a text. */
-export const chatMessagesTemplate =
+const messages =
   `{{messages[].compact({role: role, content: parts[?type == 'image'] ? ${imageParts} : content, ` +
   `reasoning_content: reasoning, tool_calls: ${calls}, tool_call_id: tool_call_id})}}`
 
@@ -22,6 +27,13 @@ export const createTextMessagesTemplate = (more: string): string =>
 /** The tools of a request. */
 export const chatToolsTemplate =
   "{{tools[].{type: 'function', function: {name: name, description: description, parameters: parameters}}}}"
+
+/** The members that all these vendors take. */
+export const chatBody = {
+  ...copyFields('model', 'temperature', 'top_p', 'stream'),
+  messages,
+  tools: chatToolsTemplate,
+}
 
 /** For vendors that support JSON responses without a schema; the system message describes the schema. */
 export const jsonObjectTemplate = "{{json ? {type: 'json_object'} : response_format}}"
@@ -88,33 +100,21 @@ const counts = {
   completion_tokens_details: { reasoning_tokens: 20, audio_tokens: 0, accepted_prediction_tokens: 0 },
 }
 
-/** Under …/v1. Source: OpenAI's API reference, "Create chat completion". */
-export const openaiChatRequest = createPostTemplate('/chat/completions', {
-  model: '{{model}}',
-  messages: chatMessagesTemplate,
-  tools: chatToolsTemplate,
-  tool_choice: '{{tools && tool_choice}}',
-  parallel_tool_calls: '{{tools && parallel_tool_calls}}',
-  response_format: jsonSchemaTemplate,
-  temperature: '{{temperature}}',
-  top_p: '{{top_p}}',
-  max_tokens: '{{parameters.max_tokens}}',
-  max_completion_tokens: '{{parameters.max_completion_tokens}}',
-  stop: '{{stop}}',
-  seed: '{{seed}}',
-  presence_penalty: '{{presence_penalty}}',
-  frequency_penalty: '{{frequency_penalty}}',
-  reasoning_effort: '{{reasoning_effort}}',
-  user: '{{user}}',
-  stream: '{{stream}}',
-  stream_options: '{{stream ? {include_usage: stream} : `null`}}',
-})
-
 /** Chat completions as OpenAI and most others send them. Source: OpenAI's API reference, "Chat Completions". */
-export const openaiChat: FormatInput = {
+export const openaiChat = defineFormat({
   name: 'openai-chat',
-  category: 'text',
-  request: openaiChatRequest,
+  /** Under …/v1. Source: OpenAI's API reference, "Create chat completion". */
+  post: '/chat/completions',
+  body: {
+    ...chatBody,
+    ...copyFields('stop', 'seed', 'presence_penalty', 'frequency_penalty', 'reasoning_effort', 'user'),
+    tool_choice: '{{tools && tool_choice}}',
+    parallel_tool_calls: '{{tools && parallel_tool_calls}}',
+    response_format: jsonSchemaTemplate,
+    max_tokens: '{{parameters.max_tokens}}',
+    max_completion_tokens: '{{parameters.max_completion_tokens}}',
+    stream_options: '{{stream ? {include_usage: stream} : `null`}}',
+  },
   paths: completionPaths,
   stream: { format: 'sse', done: '[DONE]', paths: chunkPaths },
   samples: [
@@ -158,16 +158,13 @@ export const openaiChat: FormatInput = {
       expected: { finish: 'length' },
     },
     {
-      raw: toSseText(
-        [
-          chunk({ role: 'assistant', content: '', refusal: null }),
-          chunk({ content: 'Hel' }),
-          chunk({ content: 'lo' }),
-          chunk({}, 'stop'),
-          chunk(null, null, counts),
-        ],
-        { done: '[DONE]' },
-      ),
+      events: [
+        chunk({ role: 'assistant', content: '', refusal: null }),
+        chunk({ content: 'Hel' }),
+        chunk({ content: 'lo' }),
+        chunk({}, 'stop'),
+        chunk(null, null, counts),
+      ],
       expected: {
         text: 'Hello',
         finish: 'stop',
@@ -175,19 +172,16 @@ export const openaiChat: FormatInput = {
       },
     },
     {
-      raw: toSseText(
-        [
-          chunk({ role: 'assistant', content: null }),
-          chunk({ tool_calls: [toSampleCall({ index: 0, id: 'call_1', name: 'get_weather' }, '')] }),
-          chunk({ tool_calls: [toSampleCall({ index: 0 }, '{"city":')] }),
-          chunk({ tool_calls: [toSampleCall({ index: 0 }, '"Paris"}')] }),
-          chunk({
-            tool_calls: [toSampleCall({ index: 1, id: 'call_2', name: 'get_weather' }, '{"city":"Rome"}')],
-          }),
-          chunk({}, 'tool_calls'),
-        ],
-        { done: '[DONE]' },
-      ),
+      events: [
+        chunk({ role: 'assistant', content: null }),
+        chunk({ tool_calls: [toSampleCall({ index: 0, id: 'call_1', name: 'get_weather' }, '')] }),
+        chunk({ tool_calls: [toSampleCall({ index: 0 }, '{"city":')] }),
+        chunk({ tool_calls: [toSampleCall({ index: 0 }, '"Paris"}')] }),
+        chunk({
+          tool_calls: [toSampleCall({ index: 1, id: 'call_2', name: 'get_weather' }, '{"city":"Rome"}')],
+        }),
+        chunk({}, 'tool_calls'),
+      ],
       expected: {
         text: '',
         finish: 'tool_calls',
@@ -210,4 +204,4 @@ export const openaiChat: FormatInput = {
       expected: { error: { type: 'server_error' } },
     },
   ],
-}
+})

@@ -1,6 +1,4 @@
-import type { FormatInput } from '../../schemas/response-format.ts'
-import { createPostTemplate } from './post-template.ts'
-import type { SampleFields } from './sample-streams.ts'
+import { copyFields, defineFormat, type SampleFields } from './format-declaration.ts'
 
 /** Source: OpenAI's API reference, "Embeddings". Some vendors that follow it omit `index`, or change the order. */
 
@@ -12,20 +10,16 @@ const answer = (data: SampleFields[]) => ({
   usage: { prompt_tokens: 8, total_tokens: 8 },
 })
 
-/** Under …/v1. Source: OpenAI's API reference, "Create embeddings". */
-export const openaiEmbeddingsRequest = createPostTemplate('/embeddings', {
-  model: '{{model}}',
-  input: '{{input}}',
-  dimensions: '{{dimensions}}',
-  encoding_format: 'float',
-  user: '{{user}}',
-})
-
 /** OpenAI's embeddings, which most others follow. */
-export const openaiEmbeddings: FormatInput = {
+export const openaiEmbeddings = defineFormat({
   name: 'openai-embeddings',
   category: 'embedding',
-  request: openaiEmbeddingsRequest,
+  /** Under …/v1. Source: OpenAI's API reference, "Create embeddings". */
+  post: '/embeddings',
+  body: {
+    ...copyFields('model', 'input', 'dimensions', 'user'),
+    encoding_format: 'float',
+  },
   paths: {
     embedding: 'data[-1].index && sort_by(data, &index)[].embedding || data[].embedding',
     model: 'model',
@@ -65,4 +59,4 @@ export const openaiEmbeddings: FormatInput = {
       expected: { error: { message: 'Input is too long.' } },
     },
   ],
-}
+})

@@ -1,24 +1,15 @@
-import type { FormatInput } from '../../schemas/response-format.ts'
-import { createPostTemplate } from './post-template.ts'
-
-/** Under …/v1. Source: OpenAI's API reference, "Create image". */
-export const openaiImagesRequest = createPostTemplate('/images/generations', {
-  model: '{{model}}',
-  prompt: '{{prompt}}',
-  n: '{{n}}',
-  size: '{{size}}',
-  quality: '{{quality}}',
-  style: '{{style}}',
-  background: '{{background}}',
-  response_format: '{{response_format}}',
-  user: '{{user}}',
-})
+import { copyFields, defineFormat } from './format-declaration.ts'
 
 /** Base64 or URLs, as the request asks. Source: OpenAI's API reference, "Images". */
-export const openaiImages: FormatInput = {
+export const openaiImages = defineFormat({
   name: 'openai-images',
   category: 'text-to-image',
-  request: openaiImagesRequest,
+  /** Under …/v1. Source: OpenAI's API reference, "Create image". */
+  post: '/images/generations',
+  body: {
+    ...copyFields('model', 'prompt', 'n', 'response_format', 'user'),
+    ...copyFields('size', 'quality', 'style', 'background'),
+  },
   paths: {
     images: 'data[].{url: url, base64: b64_json}',
     error: 'error',
@@ -69,4 +60,4 @@ export const openaiImages: FormatInput = {
       expected: { error: { code: 'moderation_blocked' } },
     },
   ],
-}
+})

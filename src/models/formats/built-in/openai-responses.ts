@@ -1,6 +1,4 @@
-import type { FormatInput } from '../../schemas/response-format.ts'
-import { createPostTemplate } from './post-template.ts'
-import { type SampleFields, toSampleUsage, toSseText } from './sample-streams.ts'
+import { copyFields, defineFormat, type SampleFields, toSampleUsage } from './format-declaration.ts'
 
 /** Source: OpenAI's API reference, "Responses" and "Streaming events". */
 
@@ -63,29 +61,32 @@ const items =
 
 const choice = "tool_choice.function.name ? {type: 'function', name: tool_choice.function.name} : tool_choice"
 
-/** Under …/v1. The vendor stores nothing. Source: OpenAI's API reference, "Create a model response". */
-export const openaiResponsesRequest = createPostTemplate('/responses', {
-  model: '{{model}}',
-  instructions: '{{system}}',
-  input: items,
-  tools:
-    "{{tools[].{type: 'function', name: name, description: description, parameters: parameters, strict: `false`}}}",
-  tool_choice: `{{tools && tool_choice ? (${choice}) : \`null\`}}`,
-  parallel_tool_calls: '{{tools && parallel_tool_calls}}',
-  text: "{{schema ? {format: {type: 'json_schema', name: role, schema: schema, strict: is_strict(schema)}} : `null`}}",
-  reasoning: '{{reasoning_effort ? {effort: reasoning_effort} : `null`}}',
-  temperature: '{{temperature}}',
-  top_p: '{{top_p}}',
-  max_output_tokens: '{{max_tokens}}',
-  store: false,
-  stream: '{{stream}}',
+const usageAt = (at: string) => ({
+  prompt_tokens: `${at}.input_tokens`,
+  completion_tokens: `${at}.output_tokens`,
+  total_tokens: `${at}.total_tokens`,
+  cached_tokens: `${at}.input_tokens_details.cached_tokens`,
+  reasoning_tokens: `${at}.output_tokens_details.reasoning_tokens`,
 })
 
 /** OpenAI's Responses. */
-export const openaiResponses: FormatInput = {
+export const openaiResponses = defineFormat({
   name: 'openai-responses',
-  category: 'text',
-  request: openaiResponsesRequest,
+  /** Under …/v1. The vendor stores nothing. Source: OpenAI's API reference, "Create a model response". */
+  post: '/responses',
+  body: {
+    ...copyFields('model', 'temperature', 'top_p', 'stream'),
+    instructions: '{{system}}',
+    input: items,
+    tools:
+      "{{tools[].{type: 'function', name: name, description: description, parameters: parameters, strict: `false`}}}",
+    tool_choice: `{{tools && tool_choice ? (${choice}) : \`null\`}}`,
+    parallel_tool_calls: '{{tools && parallel_tool_calls}}',
+    text: "{{schema ? {format: {type: 'json_schema', name: role, schema: schema, strict: is_strict(schema)}} : `null`}}",
+    reasoning: '{{reasoning_effort ? {effort: reasoning_effort} : `null`}}',
+    max_output_tokens: '{{max_tokens}}',
+    store: false,
+  },
   paths: {
     text: "output[?type=='message'].content[].[text, refusal][]",
     reasoning: "output[?type=='reasoning'].[summary, content][][].text",
@@ -94,13 +95,7 @@ export const openaiResponses: FormatInput = {
     finish: 'incomplete_details.reason || status',
     model: 'model',
     error: 'error',
-    usage: {
-      prompt_tokens: 'usage.input_tokens',
-      completion_tokens: 'usage.output_tokens',
-      total_tokens: 'usage.total_tokens',
-      cached_tokens: 'usage.input_tokens_details.cached_tokens',
-      reasoning_tokens: 'usage.output_tokens_details.reasoning_tokens',
-    },
+    usage: usageAt('usage'),
   },
   stream: {
     format: 'sse',
@@ -115,13 +110,7 @@ export const openaiResponses: FormatInput = {
       finish: 'response.incomplete_details.reason || response.status',
       model: 'response.model',
       error: "response.error || error || type=='error' && {message: message, code: code}",
-      usage: {
-        prompt_tokens: 'response.usage.input_tokens',
-        completion_tokens: 'response.usage.output_tokens',
-        total_tokens: 'response.usage.total_tokens',
-        cached_tokens: 'response.usage.input_tokens_details.cached_tokens',
-        reasoning_tokens: 'response.usage.output_tokens_details.reasoning_tokens',
-      },
+      usage: usageAt('response.usage'),
     },
   },
   samples: [
@@ -167,30 +156,27 @@ export const openaiResponses: FormatInput = {
       expected: { text: 'The first of', finish: 'length' },
     },
     {
-      raw: toSseText(
-        [
-          event(0, 'created', { response: underWay }),
-          event(1, 'in_progress', { response: underWay }),
-          event(2, 'reasoning_summary_text.delta', {
-            item_id: 'rs_1',
-            output_index: 0,
-            summary_index: 0,
-            delta: 'Greet.',
-          }),
-          textEvent(3, 'delta', { delta: 'Hi ' }),
-          textEvent(4, 'delta', { delta: 'there!' }),
-          textEvent(5, 'done', { text: 'Hi there!' }),
-          event(6, 'output_item.added', {
-            output_index: 2,
-            item: { ...functionCall('call_1', ''), status: 'in_progress' },
-          }),
-          callEvent(7, 'delta', { delta: '{"location":' }),
-          callEvent(8, 'delta', { delta: '"Paris"}' }),
-          callEvent(9, 'done', { arguments: '{"location":"Paris"}' }),
-          event(10, 'completed', { response: response([], counts) }),
-        ],
-        { named: true },
-      ),
+      events: [
+        event(0, 'created', { response: underWay }),
+        event(1, 'in_progress', { response: underWay }),
+        event(2, 'reasoning_summary_text.delta', {
+          item_id: 'rs_1',
+          output_index: 0,
+          summary_index: 0,
+          delta: 'Greet.',
+        }),
+        textEvent(3, 'delta', { delta: 'Hi ' }),
+        textEvent(4, 'delta', { delta: 'there!' }),
+        textEvent(5, 'done', { text: 'Hi there!' }),
+        event(6, 'output_item.added', {
+          output_index: 2,
+          item: { ...functionCall('call_1', ''), status: 'in_progress' },
+        }),
+        callEvent(7, 'delta', { delta: '{"location":' }),
+        callEvent(8, 'delta', { delta: '"Paris"}' }),
+        callEvent(9, 'done', { arguments: '{"location":"Paris"}' }),
+        event(10, 'completed', { response: response([], counts) }),
+      ],
       expected: {
         text: 'Hi there!',
         reasoning: 'Greet.',
@@ -207,20 +193,17 @@ export const openaiResponses: FormatInput = {
       expected: { error: { code: 'server_error' } },
     },
     {
-      raw: toSseText(
-        [
-          event(0, 'created', { response: underWay }),
-          {
-            type: 'error',
-            sequence_number: 1,
-            code: 'rate_limit_exceeded',
-            message: 'Slow down',
-            param: null,
-          },
-        ],
-        { named: true },
-      ),
+      events: [
+        event(0, 'created', { response: underWay }),
+        {
+          type: 'error',
+          sequence_number: 1,
+          code: 'rate_limit_exceeded',
+          message: 'Slow down',
+          param: null,
+        },
+      ],
       expected: { error: { code: 'rate_limit_exceeded', message: 'Slow down' } },
     },
   ],
-}
+})

@@ -1,7 +1,12 @@
-import type { FormatInput, FormatPaths } from '../../schemas/response-format.ts'
+import type { FormatPaths } from '../../schemas/response-format.ts'
+import {
+  copyFields,
+  defineFormat,
+  type SampleFields,
+  toSampleCall,
+  toSampleUsage,
+} from './format-declaration.ts'
 import { chatToolsTemplate, jsonSchemaTemplate } from './openai-chat.ts'
-import { createPostTemplate } from './post-template.ts'
-import { type SampleFields, toSampleCall, toSampleUsage, toSseText } from './sample-streams.ts'
 
 /**
  * Alibaba's own protocol, with `result_format: message` and `incremental_output: true`: events have the shape of whole
@@ -51,18 +56,22 @@ const messageWith = (content: string): string =>
 const shows = "(messages[].parts[] | [?type == 'image'])"
 const parts = "map(&(type == 'text' ? {text: text} : {image: url}), parts)"
 
-/**
- * Under https://dashscope.aliyuncs.com/api/v1 (or -intl). Requests with images have another path, where every content is a
- * list. Source: DashScope API reference of Model Studio, text and multimodal generation.
- */
-export const qwenDashscopeRequest = createPostTemplate(
-  `/services/aigc/{{${shows} ? 'multimodal' : 'text'}}-generation/generation`,
-  {
-    model: '{{model}}',
+/** Qwen by the DashScope protocol. */
+export const qwenDashscope = defineFormat({
+  name: 'qwen-dashscope',
+  /**
+   * Under https://dashscope.aliyuncs.com/api/v1 (or -intl). Requests with images have another path, where every content is a
+   * list. Source: DashScope API reference of Model Studio, text and multimodal generation.
+   */
+  post: `/services/aigc/{{${shows} ? 'multimodal' : 'text'}}-generation/generation`,
+  headers: { 'x-dashscope-sse': "{{stream ? 'enable' : `null`}}" },
+  body: {
+    ...copyFields('model'),
     input: {
       messages: `{{${shows} ? messages[].${messageWith(parts)} : messages[].${messageWith("content || ''")}}}`,
     },
     parameters: {
+      ...copyFields('temperature', 'top_p', 'top_k', 'max_tokens', 'stop', 'seed', 'presence_penalty'),
       result_format: 'message',
       incremental_output: '{{stream ? stream : `null`}}',
       tools: chatToolsTemplate,
@@ -70,23 +79,8 @@ export const qwenDashscopeRequest = createPostTemplate(
       parallel_tool_calls: '{{tools && parallel_tool_calls}}',
       response_format: jsonSchemaTemplate,
       enable_thinking: '{{parameters.enable_thinking}}',
-      temperature: '{{temperature}}',
-      top_p: '{{top_p}}',
-      top_k: '{{top_k}}',
-      max_tokens: '{{max_tokens}}',
-      stop: '{{stop}}',
-      seed: '{{seed}}',
-      presence_penalty: '{{presence_penalty}}',
     },
   },
-  { headers: { 'x-dashscope-sse': "{{stream ? 'enable' : `null`}}" } },
-)
-
-/** Qwen by the DashScope protocol. */
-export const qwenDashscope: FormatInput = {
-  name: 'qwen-dashscope',
-  category: 'text',
-  request: qwenDashscopeRequest,
   paths,
   stream: { format: 'sse', paths },
   samples: [
@@ -121,12 +115,12 @@ export const qwenDashscope: FormatInput = {
       expected: { text: 'A dog on a beach.', usage: { prompt_tokens: 1271, total_tokens: 1280 } },
     },
     {
-      raw: toSseText([
+      events: [
         answer({ content: '', reasoning_content: 'Who?' }, 'null', { input_tokens: 9, output_tokens: 2 }),
         answer({ content: 'I am' }, 'null', { input_tokens: 9, output_tokens: 4, total_tokens: 13 }),
         answer({ content: ' Qwen.' }, 'null', { input_tokens: 9, output_tokens: 7, total_tokens: 16 }),
         answer({ content: '' }, 'stop', { input_tokens: 9, output_tokens: 7, total_tokens: 16 }),
-      ]),
+      ],
       expected: {
         text: 'I am Qwen.',
         reasoning: 'Who?',
@@ -135,12 +129,12 @@ export const qwenDashscope: FormatInput = {
       },
     },
     {
-      raw: toSseText([
+      events: [
         answer(call('call_58a5', 'get_weather', ''), 'null'),
         answer(call('', undefined, '{"location": '), 'null'),
         answer(call('', undefined, '"Beijing"}'), 'null'),
         answer({ content: '' }, 'tool_calls'),
-      ]),
+      ],
       expected: {
         finish: 'tool_calls',
         tool_calls: [{ id: 'call_58a5', name: 'get_weather', arguments: '{"location": "Beijing"}' }],
@@ -155,4 +149,4 @@ export const qwenDashscope: FormatInput = {
       expected: { error: { code: 'DataInspectionFailed' } },
     },
   ],
-}
+})

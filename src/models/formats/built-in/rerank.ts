@@ -1,19 +1,15 @@
-import type { FormatInput } from '../../schemas/response-format.ts'
-import { createPostTemplate } from './post-template.ts'
-
-/** Under https://api.cohere.com/v2, https://api.jina.ai/v1 and others. Source: their API references, "Rerank". */
-export const rerankRequest = createPostTemplate('/rerank', {
-  model: '{{model}}',
-  query: '{{query}}',
-  documents: '{{input}}',
-  top_n: '{{top_n}}',
-})
+import { copyFields, defineFormat } from './format-declaration.ts'
 
 /** As Cohere, Jina and Voyage (`data` in place of `results`) rank. Source: their API references, "Rerank". */
-export const rerank: FormatInput = {
+export const rerank = defineFormat({
   name: 'rerank',
   category: 'rerank',
-  request: rerankRequest,
+  /** Under https://api.cohere.com/v2, https://api.jina.ai/v1 and others. Source: their API references, "Rerank". */
+  post: '/rerank',
+  body: {
+    ...copyFields('model', 'query', 'top_n'),
+    documents: '{{input}}',
+  },
   paths: {
     ranking: '(results || data)[].{index: index, score: relevance_score || score}',
     model: 'model',
@@ -69,4 +65,4 @@ export const rerank: FormatInput = {
       expected: { error: 'Payload size exceeds 4MB.' },
     },
   ],
-}
+})

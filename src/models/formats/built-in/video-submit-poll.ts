@@ -1,23 +1,17 @@
-import type { FormatInput } from '../../schemas/response-format.ts'
-import { createPostTemplate } from './post-template.ts'
-
-/** Under https://open.bigmodel.cn/api/paas/v4. Source: Zhipu's API reference, "CogVideoX". */
-export const videoSubmitPollRequest = createPostTemplate('/videos/generations', {
-  model: '{{model}}',
-  prompt: '{{prompt}}',
-  image_url: '{{image}}',
-  quality: '{{quality}}',
-  size: '{{size}}',
-  duration: '{{duration}}',
-  fps: '{{parameters.fps}}',
-  with_audio: '{{parameters.with_audio}}',
-})
+import { copyFields, defineFormat } from './format-declaration.ts'
 
 /** Creates a task, then polls it until it is done. Source: Zhipu's API reference, "CogVideoX" and "async-result". */
-export const videoSubmitPoll: FormatInput = {
+export const videoSubmitPoll = defineFormat({
   name: 'video-submit-poll',
   category: 'text-to-video',
-  request: videoSubmitPollRequest,
+  /** Under https://open.bigmodel.cn/api/paas/v4. Source: Zhipu's API reference, "CogVideoX". */
+  post: '/videos/generations',
+  body: {
+    ...copyFields('model', 'prompt', 'quality', 'size', 'duration'),
+    image_url: '{{image}}',
+    fps: '{{parameters.fps}}',
+    with_audio: '{{parameters.with_audio}}',
+  },
   paths: {
     job_id: 'id',
     status: 'task_status',
@@ -73,4 +67,4 @@ export const videoSubmitPoll: FormatInput = {
       expected: { error: { code: '1301' } },
     },
   ],
-}
+})

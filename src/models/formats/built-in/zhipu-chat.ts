@@ -1,13 +1,5 @@
-import type { FormatInput } from '../../schemas/response-format.ts'
-import {
-  chatMessagesTemplate,
-  chatToolsTemplate,
-  chunkPaths,
-  completionPaths,
-  jsonObjectTemplate,
-} from './openai-chat.ts'
-import { createPostTemplate } from './post-template.ts'
-import { type SampleFields, toSampleCall, toSseText } from './sample-streams.ts'
+import { copyFields, defineFormat, type SampleFields, toSampleCall } from './format-declaration.ts'
+import { chatBody, chunkPaths, completionPaths, jsonObjectTemplate } from './openai-chat.ts'
 
 /** OpenAI's shape with `reasoning_content`, and its own finish reasons. Source: Zhipu's API reference, GLM. */
 
@@ -32,27 +24,20 @@ const chunk = (delta: SampleFields, more: SampleFields = {}) => ({
   choices: [{ index: 0, delta: { role: 'assistant', ...delta }, ...more }],
 })
 
-/** Under https://open.bigmodel.cn/api/paas/v4; it knows no choice of tools but auto. Source: Zhipu's API reference, "chat completions". */
-export const zhipuChatRequest = createPostTemplate('/chat/completions', {
-  model: '{{model}}',
-  messages: chatMessagesTemplate,
-  tools: chatToolsTemplate,
-  tool_choice: "{{tools && tool_choice ? 'auto' : `null`}}",
-  response_format: jsonObjectTemplate,
-  thinking: '{{parameters.thinking}}',
-  temperature: '{{temperature}}',
-  top_p: '{{top_p}}',
-  max_tokens: '{{max_tokens}}',
-  stop: '{{stop ? to_array(stop) : `null`}}',
-  user_id: '{{user}}',
-  stream: '{{stream}}',
-})
-
 /** Zhipu's chat completions. */
-export const zhipuChat: FormatInput = {
+export const zhipuChat = defineFormat({
   name: 'zhipu-chat',
-  category: 'text',
-  request: zhipuChatRequest,
+  /** Under https://open.bigmodel.cn/api/paas/v4; it knows no choice of tools but auto. Source: Zhipu's API reference, "chat completions". */
+  post: '/chat/completions',
+  body: {
+    ...chatBody,
+    ...copyFields('max_tokens'),
+    tool_choice: "{{tools && tool_choice ? 'auto' : `null`}}",
+    response_format: jsonObjectTemplate,
+    thinking: '{{parameters.thinking}}',
+    stop: '{{stop ? to_array(stop) : `null`}}',
+    user_id: '{{user}}',
+  },
   paths: completionPaths,
   stream: { format: 'sse', done: '[DONE]', paths: chunkPaths },
   samples: [
@@ -90,16 +75,13 @@ export const zhipuChat: FormatInput = {
     },
     { raw: completion({ content: '' }, 'sensitive'), expected: { finish: 'content_filter' } },
     {
-      raw: toSseText(
-        [
-          chunk({ reasoning_content: 'A greet' }),
-          chunk({ reasoning_content: 'ing.' }),
-          chunk({ content: 'Hel' }),
-          chunk({ content: 'lo!' }),
-          { ...chunk({ content: '' }, { finish_reason: 'stop' }), usage: counts },
-        ],
-        { done: '[DONE]' },
-      ),
+      events: [
+        chunk({ reasoning_content: 'A greet' }),
+        chunk({ reasoning_content: 'ing.' }),
+        chunk({ content: 'Hel' }),
+        chunk({ content: 'lo!' }),
+        { ...chunk({ content: '' }, { finish_reason: 'stop' }), usage: counts },
+      ],
       expected: {
         text: 'Hello!',
         reasoning: 'A greeting.',
@@ -116,4 +98,4 @@ export const zhipuChat: FormatInput = {
       expected: { error: { code: 'network_error' } },
     },
   ],
-}
+})

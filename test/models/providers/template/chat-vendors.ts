@@ -1,24 +1,12 @@
 import { z } from 'zod'
-import {
-  anthropicMessages,
-  anthropicMessagesRequest,
-} from '../../../../src/models/formats/built-in/anthropic-messages.ts'
-import { deepseekChat, deepseekChatRequest } from '../../../../src/models/formats/built-in/deepseek-chat.ts'
-import {
-  geminiGenerateContent,
-  geminiGenerateContentRequest,
-} from '../../../../src/models/formats/built-in/gemini-generate-content.ts'
-import { ollamaChat, ollamaChatRequest } from '../../../../src/models/formats/built-in/ollama-chat.ts'
-import { openaiChat, openaiChatRequest } from '../../../../src/models/formats/built-in/openai-chat.ts'
-import {
-  openaiResponses,
-  openaiResponsesRequest,
-} from '../../../../src/models/formats/built-in/openai-responses.ts'
-import {
-  qwenDashscope,
-  qwenDashscopeRequest,
-} from '../../../../src/models/formats/built-in/qwen-dashscope.ts'
-import { zhipuChat, zhipuChatRequest } from '../../../../src/models/formats/built-in/zhipu-chat.ts'
+import { anthropicMessages } from '../../../../src/models/formats/built-in/anthropic-messages.ts'
+import { deepseekChat } from '../../../../src/models/formats/built-in/deepseek-chat.ts'
+import { geminiGenerateContent } from '../../../../src/models/formats/built-in/gemini-generate-content.ts'
+import { ollamaChat } from '../../../../src/models/formats/built-in/ollama-chat.ts'
+import { openaiChat } from '../../../../src/models/formats/built-in/openai-chat.ts'
+import { openaiResponses } from '../../../../src/models/formats/built-in/openai-responses.ts'
+import { qwenDashscope } from '../../../../src/models/formats/built-in/qwen-dashscope.ts'
+import { zhipuChat } from '../../../../src/models/formats/built-in/zhipu-chat.ts'
 import type { FormatInput } from '../../../../src/models/schemas/response-format.ts'
 import type { VendorAnswer, VendorRequest } from '../../../support/http-vendor.ts'
 
@@ -168,7 +156,7 @@ const qwenBody = z.strictObject({
 })
 const qwen: ChatVendor = {
   name: 'qwen-dashscope',
-  format: { ...qwenDashscope, request: qwenDashscopeRequest },
+  format: qwenDashscope,
   keyHeader: 'authorization',
   check: (request, streamed, results) => {
     at(request, '/services/aigc/text-generation/generation')
@@ -248,7 +236,7 @@ const anthropicBody = z.strictObject({
 })
 const anthropic: ChatVendor = {
   name: 'anthropic-messages',
-  format: { ...anthropicMessages, request: anthropicMessagesRequest },
+  format: anthropicMessages,
   keyHeader: 'x-api-key',
   check: (request, streamed, results) => {
     at(request, '/messages')
@@ -364,7 +352,7 @@ const geminiBody = z.strictObject({
 })
 const gemini: ChatVendor = {
   name: 'gemini-generate-content',
-  format: { ...geminiGenerateContent, request: geminiGenerateContentRequest },
+  format: geminiGenerateContent,
   keyHeader: 'x-goog-api-key',
   check: (request, streamed, results) => {
     at(request, `/models/upstream-1:${streamed ? 'streamGenerateContent?alt=sse' : 'generateContent'}`)
@@ -422,7 +410,7 @@ const ollamaBody = z.strictObject({
 })
 const ollama: ChatVendor = {
   name: 'ollama-chat',
-  format: { ...ollamaChat, request: ollamaChatRequest },
+  format: ollamaChat,
   keyHeader: 'authorization',
   check: (request, streamed, results) => {
     at(request, '/api/chat')
@@ -484,7 +472,7 @@ const responsesBody = z.strictObject({
 })
 const responses: ChatVendor = {
   name: 'openai-responses',
-  format: { ...openaiResponses, request: openaiResponsesRequest },
+  format: openaiResponses,
   keyHeader: 'authorization',
   check: (request, streamed, results) => {
     at(request, '/responses')
@@ -555,9 +543,9 @@ const responses: ChatVendor = {
 }
 
 export const chatVendors: readonly ChatVendor[] = [
-  chatVendor('openai-chat', { ...openaiChat, request: openaiChatRequest }, streamOptions),
-  chatVendor('deepseek-chat', { ...deepseekChat, request: deepseekChatRequest }, streamOptions),
-  chatVendor('zhipu-chat', { ...zhipuChat, request: zhipuChatRequest }, {}),
+  chatVendor('openai-chat', openaiChat, streamOptions),
+  chatVendor('deepseek-chat', deepseekChat, streamOptions),
+  chatVendor('zhipu-chat', zhipuChat, {}),
   qwen,
   anthropic,
   gemini,

@@ -1,10 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, it } from 'vitest'
-import {
-  geminiGenerateContent,
-  geminiGenerateContentRequest,
-} from '../../../../src/models/formats/built-in/gemini-generate-content.ts'
+import { geminiGenerateContent } from '../../../../src/models/formats/built-in/gemini-generate-content.ts'
 import type { FormatInput } from '../../../../src/models/schemas/response-format.ts'
 import { call, canary, errorOf, modelOf, openCaller, resultOf } from '../../../support/http-call.ts'
 import { startVendor, type VendorAnswer } from '../../../support/http-vendor.ts'
@@ -86,7 +83,7 @@ describe('the type of a body is read from its first character, whatever was requ
     const part = (text: string, more: object = {}) => ({
       candidates: [{ content: { parts: [{ text }] }, ...more }],
     })
-    const format = { ...geminiGenerateContent, request: geminiGenerateContentRequest }
+    const format = geminiGenerateContent
     const body = JSON.stringify([part('Hel'), part('lo', { finishReason: 'STOP' })], null, 1)
     const called = await calling({ pieces: [body] }, { format })
     expect(resultOf(called)).toMatchObject({ text: 'Hello', finish: 'stop' })

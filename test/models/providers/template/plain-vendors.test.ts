@@ -1,15 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import {
-  cohereEmbeddings,
-  cohereEmbeddingsRequest,
-} from '../../../../src/models/formats/built-in/cohere-embeddings.ts'
-import {
-  openaiEmbeddings,
-  openaiEmbeddingsRequest,
-} from '../../../../src/models/formats/built-in/openai-embeddings.ts'
-import { openaiImages, openaiImagesRequest } from '../../../../src/models/formats/built-in/openai-images.ts'
-import { rerank, rerankRequest } from '../../../../src/models/formats/built-in/rerank.ts'
+import { cohereEmbeddings } from '../../../../src/models/formats/built-in/cohere-embeddings.ts'
+import { openaiEmbeddings } from '../../../../src/models/formats/built-in/openai-embeddings.ts'
+import { openaiImages } from '../../../../src/models/formats/built-in/openai-images.ts'
+import { rerank } from '../../../../src/models/formats/built-in/rerank.ts'
 import { call, modelOf, resultOf } from '../../../support/http-call.ts'
 import { startVendor } from '../../../support/http-vendor.ts'
 
@@ -19,7 +13,7 @@ describe('a vendor of one kind that takes nothing but its own shape', () => {
   it.each([
     {
       name: 'openai-embeddings',
-      format: { ...openaiEmbeddings, request: openaiEmbeddingsRequest },
+      format: openaiEmbeddings,
       path: '/v1/embeddings',
       body: z.strictObject({
         model,
@@ -47,7 +41,7 @@ describe('a vendor of one kind that takes nothing but its own shape', () => {
     },
     {
       name: 'cohere-embeddings',
-      format: { ...cohereEmbeddings, request: cohereEmbeddingsRequest },
+      format: cohereEmbeddings,
       path: '/v1/embed',
       body: z.strictObject({
         model,
@@ -61,7 +55,7 @@ describe('a vendor of one kind that takes nothing but its own shape', () => {
     },
     {
       name: 'rerank',
-      format: { ...rerank, request: rerankRequest },
+      format: rerank,
       path: '/v1/rerank',
       body: z.strictObject({
         model,
@@ -75,7 +69,7 @@ describe('a vendor of one kind that takes nothing but its own shape', () => {
     },
     {
       name: 'openai-images',
-      format: { ...openaiImages, request: openaiImagesRequest },
+      format: openaiImages,
       path: '/v1/images/generations',
       body: z.strictObject({
         model,

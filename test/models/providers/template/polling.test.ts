@@ -1,15 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import {
-  videoSubmitPoll,
-  videoSubmitPollRequest,
-} from '../../../../src/models/formats/built-in/video-submit-poll.ts'
+import { videoSubmitPoll } from '../../../../src/models/formats/built-in/video-submit-poll.ts'
 import { call, canary, errorOf, modelOf, openCaller, resultOf } from '../../../support/http-call.ts'
 import { startVendor, type VendorAnswer } from '../../../support/http-vendor.ts'
 
 const format = {
   ...videoSubmitPoll,
-  request: videoSubmitPollRequest,
   poll: {
     path: '/async-result/{{job_id}}',
     method: 'GET' as const,

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openEgress } from '../../../../src/infra/egress/egress.ts'
 import { silentLog } from '../../../../src/infra/lib/silent-log.ts'
-import { openaiChat, openaiChatRequest } from '../../../../src/models/formats/built-in/openai-chat.ts'
+import { openaiChat } from '../../../../src/models/formats/built-in/openai-chat.ts'
 import type { CanonicalRequest, ProviderOutcome } from '../../../../src/models/ports/model-ports.ts'
 import { createOpenAIProvider } from '../../../../src/models/providers/openai/openai-provider.ts'
 import { type FakeModel, startFakeModel } from '../../../support/fake-model/fake-model.ts'
@@ -50,7 +50,7 @@ const byOpenAI = async (
 }
 const byHttp = async (ask: Partial<CanonicalRequest>, timeouts: typeof patient): Promise<CallResult> => {
   await using caller = openCaller({ maxBytes })
-  const format = { ...openaiChat, request: openaiChatRequest }
+  const format = openaiChat
   return await caller.call({ model: modelOf(format, fake.baseUrl, { timeouts }), ask })
 }
 
