@@ -4,6 +4,7 @@ import type { RuntimeState } from '../state/runtime-state.ts'
 import { estimateTokens, fitTokens } from '../state/text/tokens.ts'
 import { turnPrompt } from '../state/turn.ts'
 import { computePromptBudget, partShares } from './budget.ts'
+import type { ContextState } from './context.ts'
 import { toSessionMemoryKey } from './earlier-sessions.ts'
 import { describeFiles } from './file-descriptions.ts'
 import { renderGoal } from './goal-text.ts'
@@ -11,20 +12,7 @@ import { buildHistory } from './history.ts'
 import { part, promptText, titles } from './sections.ts'
 import { describeUser } from './user-description.ts'
 
-type BackgroundState = Pick<
-  RuntimeState,
-  | 'prompts'
-  | 'user_context'
-  | 'memory'
-  | 'output_style'
-  | 'output_structure'
-  | 'scenario'
-  | 'task_goals'
-  | 'origin_files'
-  | 'preprocessed_files'
-  | 'action_history'
-  | 'chat_history'
->
+type BackgroundState = Omit<ContextState, 'todos'>
 
 /**
  * The request and everything around it, within its share of a budget in tokens; the same at every step of a turn. What

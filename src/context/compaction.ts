@@ -1,10 +1,15 @@
-import { readActionLabel } from '../state/provenance.ts'
+import { memoizeByObject } from '../state/memoize.ts'
 import type { RuntimeState } from '../state/runtime-state.ts'
 import { cutText } from '../state/text/cut-text.ts'
 import { estimateTokens, fitTokens } from '../state/text/tokens.ts'
-import { currentTurn, type ReadonlyAction, turnActions } from '../state/turn.ts'
+import { currentTurn, turnActions } from '../state/turn.ts'
 import { partShares } from './budget.ts'
-import { type HistoryEntry, listHistoryEntries, rankHistoryEntries } from './history-entries.ts'
+import {
+  createActionEntry,
+  type HistoryEntry,
+  listHistoryEntries,
+  rankHistoryEntries,
+} from './history-entries.ts'
 import {
   type ActionRange,
   type Compaction,
@@ -12,7 +17,7 @@ import {
   isCompacted,
   mergeRanges,
 } from './latest-compaction.ts'
-import { compareRanks, rankAction } from './relevance-rank.ts'
+import { takeBest } from './relevance-rank.ts'
 import { readResultText } from './result-text.ts'
 import { listRounds, type PlanRound } from './rounds.ts'
 
@@ -80,43 +85,23 @@ export const isCompactionDue = (state: CompactionState, budget: number): boolean
   return tokens + old.reduce((sum, piece) => sum + piece.tokens, 0) > max
 }
 
-const roundTokens = new WeakMap<PlanRound, number>()
-
-const countRoundTokens = (round: PlanRound): number => {
-  const known = roundTokens.get(round)
-  if (known !== undefined) return known
-  const size = round.calls.reduce(
+const countRoundTokens = memoizeByObject(({ plan, calls }: PlanRound): number =>
+  calls.reduce(
     (sum, { call, answer }) =>
       sum + estimateTokens(JSON.stringify(call.args)) + (answer ? estimateTokens(readResultText(answer)) : 0),
-    estimateTokens(round.plan.preparation),
-  )
-  roundTokens.set(round, size)
-  return size
-}
+    estimateTokens(plan.preparation),
+  ),
+)
 
 const maxExcerpt = 4000
 
 const toHistoryEntries = ({ plan, calls }: PlanRound, turn: number): HistoryEntry[] =>
   calls.flatMap(({ call, answer }) => {
     if (!answer) return []
-    const said = plan.preparation ? `${cutText(plan.preparation, 300)} ` : ''
-    const line = `${said}action ${answer.id} (turn ${turn}): ${call.tool} ${cutText(JSON.stringify(call.args), 300)}`
-    return [toHistoryEntry(answer, line, turn)]
+    const said = plan.preparation && `${cutText(plan.preparation, 300)} `
+    const text = cutText(readResultText(answer), maxExcerpt)
+    return [createActionEntry({ call, action: answer }, turn, text, 300, said)]
   })
-
-const toHistoryEntry = (action: ReadonlyAction, line: string, turn: number): HistoryEntry => {
-  const text = cutText(readResultText(action), maxExcerpt)
-  return {
-    turn,
-    id: action.id,
-    kind: 'action',
-    heading: action.result.is_error === true ? `${line} (error)` : line,
-    text,
-    label: readActionLabel(action),
-    rank: rankAction(action),
-    tokens: estimateTokens(line) + estimateTokens(text),
-  }
-}
 
 const maxLine = 300
 
@@ -126,19 +111,16 @@ const maxLine = 300
  */
 export const summarizeByRules = ({ previous, entries }: Compactable, maxTokens: number): string => {
   const carried = previous ? fitTokens(previous.text, Math.floor(maxTokens / 2)) : ''
-  let left = maxTokens - estimateTokens(carried)
-  const kept = new Map<HistoryEntry, string>()
-  for (const piece of entries.toSorted((a, b) => compareRanks(a.rank, b.rank))) {
-    const line = `- ${piece.heading.slice(0, maxLine)}: ${cutText(piece.text.replaceAll(/\s+/g, ' '), maxLine)}`
-    const tokens = estimateTokens(line) + 1
-    if (tokens > left) continue
-    left -= tokens
-    kept.set(piece, line)
-  }
-  const hidden = entries.length - kept.size
+  const lines = entries.map(({ rank, heading, text }) => ({
+    rank,
+    text: `- ${heading.slice(0, maxLine)}: ${cutText(text.replaceAll(/\s+/g, ' '), maxLine)}`,
+  }))
+  const left = maxTokens - estimateTokens(carried)
+  const best = takeBest(lines, left, ({ text }) => estimateTokens(text) + 1)
+  const hidden = lines.length - best.size
   return [
     carried,
-    ...entries.flatMap((piece) => kept.get(piece) ?? []),
+    ...[...best].map(({ text }) => text),
     hidden > 0 ? `[${hidden} less relevant ones dropped]` : '',
   ]
     .filter((line) => line !== '')

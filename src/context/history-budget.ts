@@ -1,6 +1,6 @@
 import { estimateTokens } from '../state/text/tokens.ts'
 import type { HistoryEntry } from './history-entries.ts'
-import { compareRanks, type Rank } from './relevance-rank.ts'
+import { type Rank, takeBest } from './relevance-rank.ts'
 
 /** How an entry of an earlier turn is rendered: whole, or as its line; not at all where it is missing. */
 export type HistorySelection = ReadonlyMap<HistoryEntry, 'whole' | 'line'>
@@ -29,7 +29,7 @@ export const selectHistory = (turns: Iterable<readonly HistoryEntry[]>, budget: 
   const makeRoom = (): void => {
     const goal = budget * retainedShare
     const forActions = goal - Math.min(sumSizes(talk, wholeTokens), goal * chatShare)
-    const kept = takeBest(whole, forActions * (1 - lineShare))
+    const kept = takeBest(whole, forActions * (1 - lineShare), wholeTokens)
     const dropped = whole.filter((piece) => !kept.has(piece))
     const short = takeBest([...lines, ...dropped], forActions - sumSizes(kept, wholeTokens), lineTokens)
     lines = [...lines, ...dropped].filter((piece) => short.has(piece))
@@ -60,27 +60,5 @@ type Size = (piece: HistoryEntry) => number
 const wholeTokens: Size = ({ tokens }) => tokens
 const lineTokens: Size = ({ heading }) => estimateTokens(heading) + 2
 
-const sumSizes = (pieces: Iterable<HistoryEntry>, size: Size): number => {
-  let sum = 0
-  for (const piece of pieces) sum += size(piece)
-  return sum
-}
-
-/** The best pieces that so many tokens hold, in the order they came in. */
-export const takeBest = (
-  pieces: readonly HistoryEntry[],
-  budget: number,
-  size: Size = wholeTokens,
-  rank: (piece: HistoryEntry) => Rank = (piece) => piece.rank,
-): ReadonlySet<HistoryEntry> => {
-  const taken = new Set<HistoryEntry>()
-  let left = budget
-  const ranked = pieces.map((piece) => ({ piece, rank: rank(piece) }))
-  for (const { piece } of ranked.toSorted((a, b) => compareRanks(a.rank, b.rank))) {
-    const tokens = size(piece)
-    if (tokens > left) continue
-    left -= tokens
-    taken.add(piece)
-  }
-  return new Set(pieces.filter((piece) => taken.has(piece)))
-}
+const sumSizes = (pieces: Iterable<HistoryEntry>, size: Size): number =>
+  [...pieces].reduce((sum, piece) => sum + size(piece), 0)

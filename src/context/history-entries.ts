@@ -1,4 +1,5 @@
-import { type AnsweredCall, listAnsweredCalls } from '../state/calls.ts'
+import { type AnsweredCall, listAnsweredCalls, type PlannedCall } from '../state/calls.ts'
+import { memoizeByObject } from '../state/memoize.ts'
 import { type ProvenanceLabel, readActionLabel, toLabel } from '../state/provenance.ts'
 import type { RuntimeState } from '../state/runtime-state.ts'
 import { cutText } from '../state/text/cut-text.ts'
@@ -65,7 +66,7 @@ export const listHistoryEntries = (
   const actions = state.action_history.slice(0, now - 1).flatMap((turn, at) =>
     readAnswers(turn)
       .filter(({ action }) => !isCompacted(action, compacted))
-      .map((one) => toActionEntry(one, at + 1)),
+      .map(({ call, action }) => toActionEntry(action, call, at + 1)),
   )
   return { chat, actions }
 }
@@ -73,22 +74,12 @@ export const listHistoryEntries = (
 const rankChat = (piece: HistoryEntry, now: number, terms: readonly string[]): Rank =>
   raiseRank({ ...piece.rank, important: piece.turn >= now - freshTurns }, computeOverlap(piece.text, terms))
 
-const chatEntries = new WeakMap<ChatMessage, HistoryEntry>()
-const actionEntries = new WeakMap<ReadonlyAction, HistoryEntry>()
-const answeredCallsByTurn = new WeakMap<readonly ReadonlyAction[], readonly AnsweredCall[]>()
-
 /** Turns that are over do not change: each is read once. */
-const readAnswers = (turn: readonly ReadonlyAction[]): readonly AnsweredCall[] => {
-  const known = answeredCallsByTurn.get(turn) ?? listAnsweredCalls(turn)
-  answeredCallsByTurn.set(turn, known)
-  return known
-}
+const readAnswers = memoizeByObject(listAnsweredCalls)
 
-const toChatEntry = (message: ChatMessage, id: number, recency: number): HistoryEntry => {
-  const known = chatEntries.get(message)
-  if (known) return known
+const toChatEntry = memoizeByObject((message: ChatMessage, id: number, recency: number): HistoryEntry => {
   const text = fitTokens(message.content, maxChatTokens)
-  const piece: HistoryEntry = {
+  return {
     turn: message.turn,
     id,
     kind: 'chat',
@@ -98,30 +89,34 @@ const toChatEntry = (message: ChatMessage, id: number, recency: number): History
     rank: { important: false, relevance: chatRelevance, recency },
     tokens: estimateTokens(text) + 4,
   }
-  chatEntries.set(message, piece)
-  return piece
-}
+})
 
 /** A call and its result, as prompts of later turns have it. */
-const toActionEntry = ({ call, action }: AnsweredCall, turn: number): HistoryEntry => {
-  const known = actionEntries.get(action)
-  if (known) return known
+const toActionEntry = memoizeByObject((action: ReadonlyAction, call: PlannedCall, turn: number) => {
   const { content } = action.context ?? {}
   const text = typeof content === 'string' ? content : readResultText(action)
-  const excerpt = cutText(text, maxExcerpt)
+  return createActionEntry({ call, action }, turn, cutText(text, maxExcerpt), 200)
+})
+
+/** The entry of a call and its result: `text` of the result, and `maxArgs` characters of the arguments. */
+export const createActionEntry = (
+  { call, action }: AnsweredCall,
+  turn: number,
+  text: string,
+  maxArgs: number,
+  opening = '',
+): HistoryEntry => {
   const failed = action.result.is_error === true ? ' (error)' : ''
-  const args = cutText(JSON.stringify(call.args), 200)
-  const heading = `action ${action.id} (turn ${turn}): ${call.tool} ${args}${failed}`
-  const piece: HistoryEntry = {
+  const args = cutText(JSON.stringify(call.args), maxArgs)
+  const heading = `${opening}action ${action.id} (turn ${turn}): ${call.tool} ${args}${failed}`
+  return {
     turn,
     id: action.id,
     kind: 'action',
     heading,
-    text: excerpt,
+    text,
     label: readActionLabel(action),
     rank: rankAction(action),
-    tokens: estimateTokens(heading) + estimateTokens(excerpt) + aroundTokens,
+    tokens: estimateTokens(heading) + estimateTokens(text) + aroundTokens,
   }
-  actionEntries.set(action, piece)
-  return piece
 }

@@ -3,10 +3,10 @@ import { type DataFence, derivedLabel } from '../state/provenance.ts'
 import type { RuntimeState } from '../state/runtime-state.ts'
 import { estimateTokens } from '../state/text/tokens.ts'
 import { currentTurn, type ReadonlyAction, turnPrompt } from '../state/turn.ts'
-import { type HistorySelection, selectHistory, takeBest } from './history-budget.ts'
+import { type HistorySelection, selectHistory } from './history-budget.ts'
 import { type HistoryEntry, listHistoryEntries } from './history-entries.ts'
 import { findLatestCompaction } from './latest-compaction.ts'
-import { computeOverlap, extractTerms, raiseRank } from './relevance-rank.ts'
+import { computeOverlap, extractTerms, raiseRank, takeBest } from './relevance-rank.ts'
 import { part, promptText, titles } from './sections.ts'
 
 type HistoryState = Pick<RuntimeState, 'prompts' | 'action_history' | 'chat_history'>
@@ -78,7 +78,7 @@ const renderConversation = (
   for (const piece of turns.flat()) {
     const how = selection.get(piece)
     if (piece.kind === 'action') {
-      if (how) lines.push(how === 'line' ? `- ${piece.heading}` : renderAction(piece, fence))
+      if (how) lines.push(how === 'line' ? `- ${piece.heading}` : renderHistoryEntry(piece, fence))
     } else if (how) {
       if (hidden > 0) lines.push(omittedMessages)
       hidden = 0
@@ -91,8 +91,15 @@ const renderConversation = (
 const omittedMessages = '[messages left out]'
 
 const indentLines = (text: string): string => text.replaceAll('\n', '\n  ')
-const renderAction = ({ heading, text, label }: HistoryEntry, fence: DataFence): string =>
-  `- ${heading}\n${fence(text, label)}`
+
+/** An entry as an item of a list: who said it in which turn, or what was called, and the text. */
+export const renderHistoryEntry = (
+  { kind, heading, turn, text, label }: HistoryEntry,
+  fence: DataFence,
+): string =>
+  kind === 'chat'
+    ? `- ${heading} (turn ${turn}): ${indentLines(text)}`
+    : `- ${heading}\n${fence(text, label)}`
 
 /** A piece that holds so much of what is asked for is worth telling again. */
 const minOverlap = 0.3
@@ -110,13 +117,8 @@ const renderRecalled = (
     const shared = computeOverlap(piece.kind === 'chat' ? piece.text : piece.heading, terms)
     return shared >= minOverlap ? [{ ...piece, rank: raiseRank(piece.rank, shared) }] : []
   })
-  return [...takeBest(asked, room - headingTokens)]
-    .map((piece) =>
-      piece.kind === 'chat'
-        ? `- ${piece.heading} (turn ${piece.turn}): ${indentLines(piece.text)}`
-        : renderAction(piece, fence),
-    )
-    .join('\n')
+  const recalled = takeBest(asked, room - headingTokens, ({ tokens }) => tokens)
+  return [...recalled].map((piece) => renderHistoryEntry(piece, fence)).join('\n')
 }
 
 const headingTokens = 10

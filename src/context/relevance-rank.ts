@@ -7,6 +7,25 @@ export type Rank = { important: boolean; relevance: number; recency: number }
 export const compareRanks = (a: Rank, b: Rank): number =>
   Number(b.important) - Number(a.important) || b.relevance - a.relevance || b.recency - a.recency
 
+/** The best items that so many tokens hold, in the order they came in. */
+export const takeBest = <Item extends { rank: Rank }>(
+  items: readonly Item[],
+  budget: number,
+  size: (item: Item) => number,
+  rank = (item: Item): Rank => item.rank,
+): ReadonlySet<Item> => {
+  const taken = new Set<Item>()
+  let left = budget
+  const ranked = items.map((item) => ({ item, rank: rank(item) }))
+  for (const { item } of ranked.toSorted((a, b) => compareRanks(a.rank, b.rank))) {
+    const tokens = size(item)
+    if (tokens > left) continue
+    left -= tokens
+    taken.add(item)
+  }
+  return new Set(items.filter((item) => taken.has(item)))
+}
+
 /** The rank of an action, as its node and reflection judged it. */
 export const rankAction = (action: ReadonlyAction): Rank => ({
   important: action.context?.important === true,

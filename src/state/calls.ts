@@ -1,3 +1,4 @@
+import { memoizeByObject } from './memoize.ts'
 import type { Json } from './runtime-state.ts'
 import type { ReadonlyAction } from './turn.ts'
 
@@ -8,28 +9,20 @@ export type CallBlock = 'parallel' | 'sequential'
 
 const none: readonly PlannedCall[] = []
 
-const plannedCallsCache = new WeakMap<ReadonlyAction, readonly PlannedCall[]>()
-
 /**
  * The calls an action decided on, which its `next` names in the same order; empty for actions that decided on none.
  * A tool's own data may be called `calls` too, so that alone does not count. Read once for each action.
  */
-export const readPlannedCalls = (action: ReadonlyAction): readonly PlannedCall[] => {
-  if (action.result.calls === undefined || action.result.call !== undefined) return none
-  const known = plannedCallsCache.get(action)
-  if (known) return known
-  const calls = parseCalls(action)
-  plannedCallsCache.set(action, calls)
-  return calls
-}
+export const readPlannedCalls = (action: ReadonlyAction): readonly PlannedCall[] =>
+  action.result.calls === undefined || action.result.call !== undefined ? none : parseCalls(action)
 
-const parseCalls = ({ result: { calls }, next }: ReadonlyAction): readonly PlannedCall[] =>
-  Array.isArray(calls) && calls.length > 0 && calls.every(isPlannedCall) && areNamed(calls, next)
-    ? calls
-    : none
-
-const areNamed = (calls: readonly PlannedCall[], next: readonly string[]): boolean =>
-  calls.length === next.length && calls.every(({ tool }, at) => tool === next[at])
+const parseCalls = memoizeByObject(({ result: { calls }, next }: ReadonlyAction): readonly PlannedCall[] =>
+  Array.isArray(calls) &&
+  calls.length === next.length &&
+  calls.every((call, at) => isPlannedCall(call) && call.tool === next[at])
+    ? (calls as unknown as PlannedCall[])
+    : none,
+)
 
 /** By hand, not by a schema: a state is JSON already, and a long turn that is taken up has thousands to look at. */
 const isPlannedCall = (value: unknown): value is PlannedCall => {
@@ -89,17 +82,11 @@ export const findLastFanOut = (actions: readonly ReadonlyAction[]): FanOut | nul
     calls.length > 0
       ? calls.map((call) => ({ node: call.tool, call }))
       : opener.next.map((node) => ({ node, call: null }))
-  const answers = branches.map((branch) =>
-    later.find((action) =>
-      branch.call ? readAnsweredCall(action)?.index === branch.call.index : action.node === branch.node,
-    ),
+  const block = opener.result.block === 'sequential' ? 'sequential' : 'parallel'
+  const answers = branches.map(({ node, call }) =>
+    later.find((action) => (call ? readAnsweredCall(action)?.index === call.index : action.node === node)),
   )
-  return {
-    id: opener.id,
-    block: opener.result.block === 'sequential' ? 'sequential' : 'parallel',
-    branches,
-    answers,
-  }
+  return { id: opener.id, block, branches, answers }
 }
 
 /** A call that has been answered, beside its answer. */

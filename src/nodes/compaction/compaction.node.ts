@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { computePromptBudget, partShares } from '../../context/budget.ts'
 import { type Compactable, findCompactable, summarizeByRules } from '../../context/compaction.ts'
-import type { HistoryEntry } from '../../context/history-entries.ts'
+import { renderHistoryEntry } from '../../context/history.ts'
 import { compactionNodeName } from '../../context/latest-compaction.ts'
-import { compareRanks } from '../../context/relevance-rank.ts'
+import { takeBest } from '../../context/relevance-rank.ts'
 import { part, titles } from '../../context/sections.ts'
 import { defineNode } from '../../graph/definitions.ts'
 import { requestJson } from '../../graph/json-request.ts'
@@ -96,22 +96,10 @@ const compactionParts = (
   fence: DataFence,
 ): PromptPart[] => {
   const summary = previous ? fence(previous.text, derivedLabel) : ''
-  let left = budget - estimateTokens(summary)
-  const shown = new Map<HistoryEntry, string>()
-  for (const piece of entries.toSorted((a, b) => compareRanks(a.rank, b.rank))) {
-    const text = toPromptText(piece, fence)
-    const tokens = estimateTokens(text) + 1
-    if (tokens > left) continue
-    left -= tokens
-    shown.set(piece, text)
-  }
+  const rendered = entries.map((entry) => ({ rank: entry.rank, text: renderHistoryEntry(entry, fence) }))
+  const best = takeBest(rendered, budget - estimateTokens(summary), ({ text }) => estimateTokens(text) + 1)
   return [
     part(titles.summary, summary, 'agent'),
-    part(titles.found, entries.flatMap((piece) => shown.get(piece) ?? []).join('\n'), 'agent'),
+    part(titles.found, [...best].map(({ text }) => text).join('\n'), 'agent'),
   ]
 }
-
-const toPromptText = ({ kind, heading, turn, text, label }: HistoryEntry, fence: DataFence): string =>
-  kind === 'chat'
-    ? `- ${heading} (turn ${turn}): ${text.replaceAll('\n', '\n  ')}`
-    : `- ${heading}\n${fence(text, label)}`

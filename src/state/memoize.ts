@@ -1,0 +1,11 @@
+/** `compute` with its results kept while their first argument lives: it runs once for each, whatever the others are. */
+export const memoizeByObject = <Key extends object, Rest extends unknown[], Value>(
+  compute: (key: Key, ...rest: Rest) => Value,
+): ((key: Key, ...rest: Rest) => Value) => {
+  const results = new WeakMap<Key, { value: Value }>()
+  return (key, ...rest) => {
+    const result = results.get(key) ?? { value: compute(key, ...rest) }
+    results.set(key, result)
+    return result.value
+  }
+}
