@@ -1,7 +1,6 @@
 import { rulesOnly } from '../../state/ports/models.ts'
 import type { ModelSelector } from '../ports/call-ports.ts'
-import type { ModelEntry, RegistryView, RouteEntry } from '../ports/model-ports.ts'
-import { type CandidateOrder, toCandidateOrder } from './routing-strategy.ts'
+import type { MicroPrices, ModelEntry, RegistryView, RouteEntry } from '../ports/model-ports.ts'
 import { supportsImages } from './vision.ts'
 
 /** Which category serves a role that has no route of its own. CONTRACT section 7. */
@@ -31,6 +30,33 @@ export const followsRules = ({ capabilities }: Pick<ModelEntry, 'capabilities'>)
 
 const settingsModelIdSet = new Set([settingsModelId, settingsEmbeddingModelId])
 
+/** A model of a route; `entry` is null where the route names an unknown model. */
+type Member = { name: string; entry: ModelEntry | null; weight: number }
+
+/** The models that serve a role or category, prepared once per view. */
+export type CandidateOrder = {
+  strategy: RouteEntry['strategy']
+  /** In the order of the route; for `cheapest` from the cheapest on. */
+  members: readonly Member[]
+  /** The category that they must serve; null: any. */
+  category: string | null
+}
+
+const sumPrices = ({ input, output }: MicroPrices): number => input + output
+
+/** By input plus output price. Prices in another currency than the first one cannot be compared and come after. */
+const sortByPrice = (members: readonly Member[]): Member[] => {
+  const currency = members.find(({ entry }) => entry?.prices)?.entry?.prices?.currency
+  const rank = ({ entry }: Member): number =>
+    !entry?.prices
+      ? Number.POSITIVE_INFINITY
+      : entry.prices.currency === currency
+        ? sumPrices(entry.prices)
+        : Number.MAX_VALUE
+  // two infinities have no difference
+  return [...members].sort((a, b) => (rank(a) === rank(b) ? 0 : rank(a) < rank(b) ? -1 : 1))
+}
+
 /**
  * The models that serve a selector, in order: the alias alone; else the route of the role; else that of the category;
  * else the model of the settings; else the active models of the category, the oldest first; else what only follows rules.
@@ -41,24 +67,20 @@ export const createCandidateOrders = (
   view: RegistryView,
 ): ((selector: ModelSelector) => CandidateOrder | null) => {
   const all = [...view.models.values()]
-  const byRoute = new Map<RouteEntry, CandidateOrder>()
-  const byDefault = new Map<string, CandidateOrder>()
-  const byAlias = new Map<string, CandidateOrder>()
+  const orders = new Map<string, CandidateOrder>()
 
-  const single = (entry: ModelEntry, category: string | null): CandidateOrder =>
-    toCandidateOrder('priority', [{ name: entry.name, entry, weight: 1 }], category)
-
-  const ofRoute = (route: RouteEntry, category: string | null): CandidateOrder => {
-    const cached = byRoute.get(route)
-    if (cached) return cached
-    const members = route.models.map(({ model, weight }) => ({
-      name: model,
-      entry: view.models.get(model) ?? null,
+  const ofModels = (entries: readonly ModelEntry[], category: string | null): CandidateOrder => ({
+    strategy: 'priority',
+    members: entries.map((entry) => ({ name: entry.name, entry, weight: 1 })),
+    category,
+  })
+  const ofRoute = ({ models, strategy }: RouteEntry, category: string | null): CandidateOrder => {
+    const members = models.map(({ model: name, weight }) => ({
+      name,
+      entry: view.models.get(name) ?? null,
       weight,
     }))
-    const order = toCandidateOrder(route.strategy, members, category)
-    byRoute.set(route, order)
-    return order
+    return { strategy, members: strategy === 'cheapest' ? sortByPrice(members) : members, category }
   }
 
   const defaultsFor = (category: string, images: boolean): readonly ModelEntry[] => {
@@ -80,29 +102,56 @@ export const createCandidateOrders = (
     return capable.filter((model) => followsRules(model) && canServeCategory(model.category, category))
   }
 
-  const ofCategory = (category: string, images: boolean): CandidateOrder => {
-    const route = view.routesByCategory.get(category)
-    if (route) return ofRoute(route, category)
-    const key = `${images} ${category}`
-    const cached = byDefault.get(key)
-    if (cached) return cached
-    const members = defaultsFor(category, images).map((entry) => ({ name: entry.name, entry, weight: 1 }))
-    const order = toCandidateOrder('priority', members, category)
-    byDefault.set(key, order)
-    return order
-  }
-
-  return ({ role, model, category: ownCategory, images = false }) => {
-    const category = ownCategory ?? findRoleCategory(role)
+  const createOrder = (
+    { role, model, images = false }: ModelSelector,
+    category: string | null,
+  ): CandidateOrder | null => {
     if (model !== undefined) {
       const entry = view.models.get(model)
-      if (!entry) return null
-      const key = `${category ?? ''} ${model}`
-      const order = byAlias.get(key) ?? single(entry, category)
-      byAlias.set(key, order)
-      return order
+      return entry ? ofModels([entry], category) : null
     }
-    const route = view.routesByRole.get(role)
-    return route ? ofRoute(route, category) : ofCategory(category ?? 'text', images)
+    const routeOfRole = view.routesByRole.get(role)
+    if (routeOfRole) return ofRoute(routeOfRole, category)
+    const served = category ?? 'text'
+    const route = view.routesByCategory.get(served)
+    return route ? ofRoute(route, served) : ofModels(defaultsFor(served, images), served)
   }
+
+  return (selector) => {
+    const { role, model, images, category = findRoleCategory(role) } = selector
+    const key = JSON.stringify([role, model, images, category])
+    const order = orders.get(key) ?? createOrder(selector, category)
+    if (order) orders.set(key, order)
+    return order
+  }
+}
+
+/** What the strategies use besides the view. */
+export type RoutingLoad = {
+  /** From 0 up to but not including 1. */
+  random(): number
+  /** Calls of this process in flight to a model. */
+  inFlight(modelId: string): number
+}
+
+const pickWeighted = (members: readonly Member[], { random }: RoutingLoad): number => {
+  let point = random() * members.reduce((sum, { weight }) => sum + weight, 0)
+  for (const [index, { weight }] of members.entries()) {
+    point -= weight
+    if (point < 0) return index
+  }
+  return members.length - 1
+}
+
+const pickLeastBusy = (members: readonly Member[], { inFlight }: RoutingLoad): number => {
+  const calls = members.map(({ entry }) => inFlight(entry?.id ?? ''))
+  return calls.indexOf(Math.min(...calls))
+}
+
+/** The models of an order one after the other, each once. The load counts when the next is taken. */
+export function* iterateMembers({ strategy, members }: CandidateOrder, load: RoutingLoad): Generator<Member> {
+  if (strategy === 'priority' || strategy === 'cheapest') return yield* members
+  const pick = strategy === 'weighted' ? pickWeighted : pickLeastBusy
+  const left = [...members]
+  while (left.length > 0) yield* left.splice(pick(left, load), 1)
 }

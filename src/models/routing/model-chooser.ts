@@ -7,9 +7,15 @@ import type {
   SkippedCandidate,
 } from '../ports/call-ports.ts'
 import type { KeyEntry, ModelCaller, ModelEntry, RegistryView } from '../ports/model-ports.ts'
-import { canServeCategory, createCandidateOrders, followsRules } from './candidate-order.ts'
+import {
+  type CandidateOrder,
+  canServeCategory,
+  createCandidateOrders,
+  followsRules,
+  iterateMembers,
+  type RoutingLoad,
+} from './candidate-order.ts'
 import { type CallerKeyPools, createKeyPools, type VendorKeyPools } from './key-pools.ts'
-import { type CandidateOrder, createCandidateIterator, type RoutingLoad } from './routing-strategy.ts'
 import { noVisionReason, supportsImages } from './vision.ts'
 
 /** The candidates of one call, best first. Each is checked only when it is taken, so its health is current. */
@@ -31,51 +37,43 @@ export type ModelChooser = {
   busy(modelId: string): Disposable
 }
 
-/** What is computed once per view. */
-type Plan = {
-  orderFor(selector: ModelSelector): CandidateOrder | null
-  poolsFor(vendorId: string, caller: ModelCaller): CallerKeyPools
-  /** By vendor, the shared key that is next. */
-  turns(): Map<string, string | null>
-}
-
-/** Continues the turns of the previous plan, so that a change of the registry does not favor the first keys. */
-const createPlan = (view: RegistryView, before: ReadonlyMap<string, string | null>): Plan => {
+/**
+ * What is computed once per view. Continues the turns of the previous plan, so that a change of the registry does not
+ * favor the first keys.
+ */
+const createPlan = (view: RegistryView, before: ReadonlyMap<string, string | null>) => {
   const pools = new Map<string, VendorKeyPools>()
   return {
-    turns: () => new Map([...before, ...[...pools].map(([id, of]) => [id, of.nextSharedKey()] as const)]),
+    view,
     orderFor: createCandidateOrders(view),
-    poolsFor(vendorId, caller) {
-      let ofVendor = pools.get(vendorId)
-      if (!ofVendor) {
-        ofVendor = createKeyPools(view.keysByVendor.get(vendorId) ?? [], before.get(vendorId) ?? null)
-        pools.set(vendorId, ofVendor)
-      }
+    poolsFor(vendorId: string, caller: ModelCaller): CallerKeyPools {
+      const ofVendor =
+        pools.get(vendorId) ??
+        createKeyPools(view.keysByVendor.get(vendorId) ?? [], before.get(vendorId) ?? null)
+      pools.set(vendorId, ofVendor)
       return ofVendor.forCaller(caller)
     },
+    /** By vendor, the shared key that is next. */
+    turns: () => new Map([...before, ...[...pools].map(([id, of]) => [id, of.nextSharedKey()] as const)]),
   }
 }
+type Plan = ReturnType<typeof createPlan>
 
 /** Chooses models and keys from the view in memory; `random` returns numbers from 0 up to 1. */
 export const createModelChooser = (
   health: HealthLookup,
   random: () => number = Math.random,
 ): ModelChooser => {
-  const plans = new WeakMap<RegistryView, Plan>()
-  let latest: Plan | null = null
+  let plan: Plan | null = null
   const inFlight = new Map<string, number>()
   const load: RoutingLoad = { random, inFlight: (modelId) => inFlight.get(modelId) ?? 0 }
   const planFor = (view: RegistryView): Plan => {
-    const cached = plans.get(view)
-    if (cached) return cached
-    const plan = createPlan(view, latest?.turns() ?? new Map())
-    plans.set(view, plan)
-    latest = plan
+    if (plan?.view !== view) plan = createPlan(view, plan?.turns() ?? new Map())
     return plan
   }
   return {
     isOpenTo(view, model, caller) {
-      if (findModelSkipReason(model, null) !== null) return false
+      if (findModelSkipReason(model, null, false) !== null) return false
       const { pools, grantedToOthers } = planFor(view).poolsFor(model.vendor.id, caller)
       const keys = pools.flatMap((pool) => pool.keys)
       return keys.length === 0
@@ -83,8 +81,8 @@ export const createModelChooser = (
         : keys.some((key) => findKeySkipReason(key, null) === null)
     },
     choose(view, selector, caller) {
-      const plan = planFor(view)
-      const order = plan.orderFor(selector)
+      const current = planFor(view)
+      const order = current.orderFor(selector)
       if (!order)
         throw new MasonError('not_found', `there is no model "${selector.model}"`, {
           remedy: 'GET /v1/models lists the models',
@@ -98,7 +96,7 @@ export const createModelChooser = (
       const passedOver: SkippedCandidate[] = []
       const needsVision = selector.images === true && !isNamed
       return {
-        candidates: generateCandidates(order, plan, caller, health, load, needsVision, passedOver),
+        candidates: generateCandidates(order, current, caller, health, load, needsVision, passedOver),
         passedOver,
       }
     },
@@ -131,21 +129,13 @@ function* generateCandidates(
   needsVision: boolean,
   passedOver: SkippedCandidate[],
 ): Generator<Candidate> {
-  const next = createCandidateIterator(order, load)
-  for (let member = next(); member !== null; member = next()) {
-    const model = member.entry
+  for (const { name, entry: model } of iterateMembers(order, load)) {
     const skip = model
-      ? findModelSkipReason(model, order.category)
+      ? findModelSkipReason(model, order.category, needsVision)
       : { reason: 'there is no model of this name' }
-    if (skip !== null || model === null) {
-      passedOver.push({ model: member.name, key_label: null, reason: '', ...skip })
-      continue
-    }
-    if (needsVision && !supportsImages(model)) {
-      passedOver.push({ model: model.name, key_label: null, reason: noVisionReason })
-      continue
-    }
-    yield* generateModelCandidates(model, plan.poolsFor(model.vendor.id, caller), health, passedOver)
+    if (skip) passedOver.push({ model: name, key_label: null, ...skip })
+    else if (model)
+      yield* generateModelCandidates(model, plan.poolsFor(model.vendor.id, caller), health, passedOver)
   }
 }
 
@@ -155,30 +145,25 @@ function* generateModelCandidates(
   health: HealthLookup,
   passedOver: SkippedCandidate[],
 ): Generator<Candidate> {
-  const pass = (keyLabel: string | null, reason: string, publicReason?: string): void => {
-    passedOver.push({
-      model: model.name,
-      key_label: keyLabel,
-      reason,
-      ...(publicReason !== undefined && { publicReason }),
-    })
+  const pass = (key_label: string | null, skip: SkipReason): void => {
+    passedOver.push({ model: model.name, key_label, ...skip })
   }
-  let isKeyless = grantedToOthers === 0
-  for (const pool of pools) {
+  const isKeyless = grantedToOthers === 0 && pools.every(({ keys }) => keys.length === 0)
+  for (const pool of isKeyless ? [{ keys: [null], next: 0 }] : pools) {
     const { length } = pool.keys
-    if (length > 0) isKeyless = false
     const first = pool.next
     let hasAdvanced = false
     for (let step = 0; step < length; step++) {
       const index = (first + step) % length
-      const key = pool.keys[index] as KeyEntry
+      const key = pool.keys[index] ?? null
       // checked again for each key: it may have failed with the previous one
       const endpoint = health.stateOf('endpoint', model.endpoint.id)
-      if (endpoint && !endpoint.due) return pass(null, `its endpoint ${describeHealthStatus(endpoint)}`)
-      const status = health.stateOf('key', key.id)
-      const skip = findKeySkipReason(key, status)
-      if (skip !== null) {
-        pass(key.label, skip.reason, skip.publicReason)
+      if (endpoint && !endpoint.due)
+        return pass(null, { reason: `its endpoint ${describeHealthStatus(endpoint)}` })
+      const status = key && health.stateOf('key', key.id)
+      const skip = key && findKeySkipReason(key, status)
+      if (skip) {
+        pass(key.label, skip)
         continue
       }
       // the next call begins after the first key of this one, so that a skipped key burdens no single neighbor
@@ -187,49 +172,40 @@ function* generateModelCandidates(
       yield { model, key, probes: { key: status !== null, endpoint: endpoint !== null } }
     }
   }
-  if (isKeyless) {
-    const endpoint = health.stateOf('endpoint', model.endpoint.id)
-    if (endpoint && !endpoint.due) return pass(null, `its endpoint ${describeHealthStatus(endpoint)}`)
-    yield { model, key: null, probes: { key: false, endpoint: endpoint !== null } }
-  } else if (grantedToOthers > 0) {
-    pass(
-      null,
-      `no grant: ${grantedToOthers === 1 ? 'a key of its vendor is' : `${grantedToOthers} keys of its vendor are`} for others only`,
-      'no grant',
-    )
-  }
+  if (grantedToOthers === 0) return
+  const others =
+    grantedToOthers === 1 ? 'a key of its vendor is' : `${grantedToOthers} keys of its vendor are`
+  pass(null, { reason: `no grant: ${others} for others only`, publicReason: 'no grant' })
 }
 
 /** As in `SkippedCandidate`. */
-type SkipReason = { reason: string; publicReason?: string }
+type SkipReason = Pick<SkippedCandidate, 'reason' | 'publicReason'>
 
-const findModelSkipReason = (model: ModelEntry, category: string | null): SkipReason | null => {
-  if (category !== null && !canServeCategory(model.category, category))
-    return { reason: `wrong category: it is for ${model.category}, wanted is ${category}` }
-  if (!model.active) return { reason: 'disabled by an admin' }
-  if (!model.vendor.active)
-    return {
-      reason: `its vendor "${model.vendor.name}" is disabled by an admin`,
-      publicReason: 'disabled by an admin',
-    }
-  if (!model.endpoint.active)
-    return {
-      reason: `its endpoint "${model.endpoint.name}" is disabled by an admin`,
-      publicReason: 'disabled by an admin',
-    }
+const toDisabled = (what: string): SkipReason => {
+  const publicReason = 'disabled by an admin'
+  return { reason: `${what} is ${publicReason}`, publicReason }
+}
+
+const findModelSkipReason = (
+  { category: own, active, capabilities, vendor, endpoint, format }: ModelEntry,
+  category: string | null,
+  needsVision: boolean,
+): SkipReason | null => {
+  if (category !== null && !canServeCategory(own, category))
+    return { reason: `wrong category: it is for ${own}, wanted is ${category}` }
+  if (!active) return { reason: 'disabled by an admin' }
+  if (!vendor.active) return toDisabled(`its vendor "${vendor.name}"`)
+  if (!endpoint.active) return toDisabled(`its endpoint "${endpoint.name}"`)
   const publicReason = 'it is not set up'
-  if (model.endpoint.error)
-    return {
-      reason: `its endpoint "${model.endpoint.name}" cannot be used: ${model.endpoint.error}`,
-      publicReason,
-    }
-  if (model.endpoint.protocol === 'http' && !model.format)
+  if (endpoint.error)
+    return { reason: `its endpoint "${endpoint.name}" cannot be used: ${endpoint.error}`, publicReason }
+  if (endpoint.protocol === 'http' && !format)
     return { reason: 'it has no response format, which its endpoint needs', publicReason }
-  if (model.format?.status === 'inactive') {
-    const error = model.format.faults[0]?.detail ?? 'one of its samples fails'
-    return { reason: `its response format "${model.format.name}" is inactive: ${error}`, publicReason }
+  if (format?.status === 'inactive') {
+    const error = format.faults[0]?.detail ?? 'one of its samples fails'
+    return { reason: `its response format "${format.name}" is inactive: ${error}`, publicReason }
   }
-  return null
+  return needsVision && !supportsImages({ category: own, capabilities }) ? { reason: noVisionReason } : null
 }
 
 const findKeySkipReason = (key: KeyEntry, status: HealthStatus | null): SkipReason | null => {
