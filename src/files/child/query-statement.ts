@@ -1,5 +1,6 @@
 import { readFile, rename, writeFile } from 'node:fs/promises'
 import initSqlJs, { type Database, type Statement } from 'sql.js'
+import type { ColumnType } from '../../state/files/prepared-files.ts'
 import { quoteName } from '../../state/files/table-names.ts'
 import {
   fileBounds,
@@ -11,7 +12,7 @@ import {
 } from '../protocol/child-protocol.ts'
 import { claimedFormat, detectFormat } from './sniff.ts'
 import { isNullCell, parseCellNumber, toIsoDate } from './tables/cell-values.ts'
-import { openTables, type TableFormat } from './tables/table-sources.ts'
+import { type TableFormat, withTables } from './tables/prepare-tables.ts'
 
 /**
  * Runs one statement over tables loaded into SQLite in this process's memory, which has no files and no network to reach.
@@ -39,35 +40,32 @@ export const runStatement = async (job: QueryJob): Promise<TableRows> => {
 const loadTable = async (database: Database, table: LoadedTable): Promise<void> => {
   const claimed = claimedFormat(table.name, table.type)
   const { format, bytes } = await detectFormat(table.path, claimed)
-  const opened = await openTables(table.path, table.name, format as TableFormat, bytes)
-  try {
-    const source = opened.sources.find(({ part }) => part === table.part)
+  await withTables(table.path, table.name, format as TableFormat, bytes, async (sources) => {
+    const source = sources.find(({ part }) => part === table.part)
     if (!source) throw new RefusedStatementError(`the table ${table.table} is no longer in its file`)
-    const columns = table.columns.map(({ name, type }) => `"${name.replaceAll('"', '""')}" ${sqlTypes[type]}`)
+    const columns = table.columns.map(
+      ({ name, type }) => `"${name.replaceAll('"', '""')}" ${sqlTypes[type] ?? 'TEXT'}`,
+    )
     database.run(`CREATE TABLE ${quoteName(table.table)} (${columns.join(', ')})`)
     const insert = database.prepare(
-      `INSERT INTO ${quoteName(table.table)} VALUES (${table.columns.map(() => '?').join(', ')})`,
+      `INSERT INTO ${quoteName(table.table)} VALUES (${columns.map(() => '?').join(', ')})`,
     )
     database.run('BEGIN')
     for await (const batch of source.batches())
       for (const row of batch) insert.run(table.columns.map(({ type }, index) => cellValue(row[index], type)))
     database.run('COMMIT')
     insert.free()
-  } finally {
-    opened.close()
-  }
+  })
 }
 
-const sqlTypes = {
+/** Dates and all others are texts. */
+const sqlTypes: Partial<Record<ColumnType, string>> = {
   integer: 'INTEGER',
   number: 'REAL',
   boolean: 'INTEGER',
-  date: 'TEXT',
-  text: 'TEXT',
-  empty: 'TEXT',
-} as const
+}
 
-const cellValue = (raw: string | undefined, type: LoadedTable['columns'][number]['type']): TableCell => {
+const cellValue = (raw: string | undefined, type: ColumnType): TableCell => {
   const cell = raw?.trim() ?? ''
   if (isNullCell(cell)) return null
   if (type === 'integer' || type === 'number') return parseCellNumber(cell)

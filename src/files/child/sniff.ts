@@ -1,31 +1,49 @@
-import { open } from 'node:fs/promises'
+import { stat } from 'node:fs/promises'
 import { extname } from 'node:path'
 import { fileTypeFromBuffer } from 'file-type'
 import yauzl from 'yauzl'
 import { decodeText } from '../../state/text/decode-text.ts'
+import { readHead } from './formats/plain-text.ts'
 
-/** The formats of files; those from `ole` on are recognized and not read. */
-export type FileFormat =
-  | 'pdf'
-  | 'docx'
-  | 'pptx'
-  | 'xlsx'
-  | 'zip'
-  | 'image'
-  | 'html'
-  | 'markdown'
-  | 'text'
-  | 'csv'
-  | 'json'
-  | 'ndjson'
-  | 'ole'
-  | 'rar'
-  | '7z'
-  | 'gzip'
-  | 'program'
-  | 'media'
-  | 'binary'
-  | 'empty'
+/** Formats that are recognized and not read, each with the reason and what to do. */
+export const unreadReasons = {
+  ole: 'it is an old or an encrypted office file; save it without a password as DOCX, XLSX, PPTX or PDF and upload that',
+  rar: 'RAR archives are not opened; pack it as ZIP',
+  '7z': '7z archives are not opened; pack it as ZIP',
+  gzip: 'gzip files are not opened; unpack it first, or pack it as ZIP',
+  program: 'it is a program; programs are not opened',
+  media: 'it is audio or video, which is not read here; upload a transcript',
+  binary: 'it is a binary file of an unknown format; upload it as PDF, DOCX, XLSX, CSV, JSON, HTML or text',
+  empty: 'it is empty (0 bytes); check it and upload it again',
+}
+
+/** The formats that a name can claim: what they are called, and their extensions. */
+const claimableFormats = {
+  pdf: { title: 'a PDF', extensions: ['.pdf'] },
+  docx: { title: 'a DOCX document', extensions: ['.docx'] },
+  pptx: { title: 'a PPTX presentation', extensions: ['.pptx'] },
+  xlsx: { title: 'an XLSX workbook', extensions: ['.xlsx'] },
+  zip: { title: 'a ZIP archive', extensions: ['.zip'] },
+  image: {
+    title: 'an image',
+    extensions: ['.png', '.jpg', '.jpeg', '.gif', '.webp', '.bmp', '.tif', '.tiff'],
+  },
+  html: { title: 'HTML', extensions: ['.html', '.htm', '.xhtml'] },
+  markdown: { title: 'Markdown', extensions: ['.md', '.markdown'] },
+  csv: { title: 'a CSV table', extensions: ['.csv', '.tsv', '.tab', '.psv'] },
+  json: { title: 'JSON', extensions: ['.json'] },
+  ndjson: { title: 'JSON lines', extensions: ['.jsonl', '.ndjson'] },
+  text: { title: 'plain text', extensions: ['.txt', '.log', '.xml', '.yaml', '.yml'] },
+  ole: { title: 'an old office file', extensions: ['.doc', '.xls', '.ppt'] },
+}
+type ClaimableFormat = keyof typeof claimableFormats
+
+/** The format of a file. */
+export type FileFormat = ClaimableFormat | keyof typeof unreadReasons
+
+/** What a format is called. */
+export const toFormatTitle = (format: FileFormat): string =>
+  format in claimableFormats ? claimableFormats[format as ClaimableFormat].title : format
 
 const probedBytes = 64 * 1024
 
@@ -64,42 +82,6 @@ const detectBinaryFormat = async (probe: Uint8Array, start: string): Promise<Fil
   return formatsByFoundType[type.ext] ?? (/^(audio|video)\//.test(type.mime) ? 'media' : null)
 }
 
-const formatsByExtension: Record<string, FileFormat> = {
-  '.pdf': 'pdf',
-  '.docx': 'docx',
-  '.pptx': 'pptx',
-  '.xlsx': 'xlsx',
-  '.zip': 'zip',
-  '.png': 'image',
-  '.jpg': 'image',
-  '.jpeg': 'image',
-  '.gif': 'image',
-  '.webp': 'image',
-  '.bmp': 'image',
-  '.tif': 'image',
-  '.tiff': 'image',
-  '.html': 'html',
-  '.htm': 'html',
-  '.xhtml': 'html',
-  '.md': 'markdown',
-  '.markdown': 'markdown',
-  '.csv': 'csv',
-  '.tsv': 'csv',
-  '.tab': 'csv',
-  '.psv': 'csv',
-  '.json': 'json',
-  '.jsonl': 'ndjson',
-  '.ndjson': 'ndjson',
-  '.txt': 'text',
-  '.log': 'text',
-  '.xml': 'text',
-  '.yaml': 'text',
-  '.yml': 'text',
-  '.doc': 'ole',
-  '.xls': 'ole',
-  '.ppt': 'ole',
-}
-
 const formatsByMediaType: readonly [pattern: RegExp, format: FileFormat][] = [
   [/^text\/(csv|tab-separated-values)/, 'csv'],
   [/(x-ndjson|jsonl|json-lines)/, 'ndjson'],
@@ -109,10 +91,12 @@ const formatsByMediaType: readonly [pattern: RegExp, format: FileFormat][] = [
 ]
 
 /** The format that a file's name or media type claims; null: none. */
-export const claimedFormat = (name: string, type: string): FileFormat | null =>
-  formatsByExtension[extname(name).toLowerCase()] ??
-  formatsByMediaType.find(([pattern]) => pattern.test(type))?.[1] ??
-  null
+export const claimedFormat = (name: string, type: string): FileFormat | null => {
+  const extension = extname(name).toLowerCase()
+  const formats = Object.keys(claimableFormats) as ClaimableFormat[]
+  const byName = formats.find((format) => claimableFormats[format].extensions.includes(extension))
+  return byName ?? formatsByMediaType.find(([pattern]) => pattern.test(type))?.[1] ?? null
+}
 
 const detectTextFormat = (text: string, claimed: FileFormat | null): FileFormat => {
   if (/^\s*(<!doctype html|<html[\s>])/i.test(text)) return 'html'
@@ -152,22 +136,16 @@ export const detectFormat = async (
   path: string,
   claimed: FileFormat | null,
 ): Promise<{ format: FileFormat; bytes: number }> => {
-  const file = await open(path)
-  try {
-    const { size: bytes } = await file.stat()
-    if (bytes === 0) return { format: 'empty', bytes }
-    const probe = Buffer.alloc(Math.min(bytes, probedBytes))
-    await file.read(probe, 0, probe.length, 0)
-    const start = probe.toString('latin1', 0, 1024)
-    if (start.startsWith('PK\u0003\u0004') || start.startsWith('PK\u0005\u0006'))
-      return { format: await detectZipFormat(path).catch(() => 'zip' as const), bytes }
-    // text may begin like a program or a bitmap, but no binary format reads as text
-    const text = decodeText(probe)
-    const format = text === null ? await detectBinaryFormat(probe, start) : null
-    if (format !== null) return { format, bytes }
-    if (start.includes('%PDF-')) return { format: 'pdf', bytes }
-    return { format: text === null ? 'binary' : detectTextFormat(text, claimed), bytes }
-  } finally {
-    await file.close()
-  }
+  const { size: bytes } = await stat(path)
+  if (bytes === 0) return { format: 'empty', bytes }
+  const probe = await readHead(path, probedBytes)
+  const start = probe.toString('latin1', 0, 1024)
+  if (start.startsWith('PK\u0003\u0004') || start.startsWith('PK\u0005\u0006'))
+    return { format: await detectZipFormat(path).catch(() => 'zip' as const), bytes }
+  // text may begin like a program or a bitmap, but no binary format reads as text
+  const text = decodeText(probe)
+  const format = text === null ? await detectBinaryFormat(probe, start) : null
+  if (format !== null) return { format, bytes }
+  if (start.includes('%PDF-')) return { format: 'pdf', bytes }
+  return { format: text === null ? 'binary' : detectTextFormat(text, claimed), bytes }
 }

@@ -1,4 +1,4 @@
-import type { DocumentSection, PreparedColumn } from '../../state/files/prepared-files.ts'
+import type { PreparedColumn, PreparedDocument, PreparedTable } from '../../state/files/prepared-files.ts'
 import type { Json } from '../../state/runtime-state.ts'
 
 /** Opens one file. All paths of this protocol are of this machine. */
@@ -12,11 +12,8 @@ export type PrepareJob = {
 }
 
 /** A table to load for a statement: its SQL name, its file, and its part inside the file. */
-export type LoadedTable = {
+export type LoadedTable = Pick<PrepareJob, 'path' | 'name' | 'type'> & {
   table: string
-  path: string
-  name: string
-  type: string
   part: string | null
   columns: readonly Pick<PreparedColumn, 'name' | 'type'>[]
 }
@@ -37,20 +34,13 @@ export type FileJob = PrepareJob | QueryJob
 export type UnpackedFile = { name: string; path: string; bytes: number }
 
 /** The text of a document and its structure. `line` numbers begin at 1; `page_lines`: the first line of each page. */
-export type DocumentContents = {
-  title: string | null
-  pages: number | null
-  lines: number
-  chars: number
+type DocumentContents = Omit<PreparedDocument, 'from' | 'format' | 'notes' | 'text'> & {
   /** Null: the file itself is the text. */
   text: { path: string } | null
-  head: string
-  sections: DocumentSection[]
-  page_lines: number[]
 }
 
 /** One table of a file: its columns and statistics. */
-export type TableContents = { part: string | null; rows: number; columns: PreparedColumn[]; notes: string[] }
+export type TableContents = Pick<PreparedTable, 'part' | 'rows' | 'columns' | 'notes'>
 
 /** What one file holds. */
 export type FileContents = {

@@ -56,7 +56,7 @@ export const openArchive = async (path: string) => {
         yield chunk
       }
     },
-    close: (): void => zip.close(),
+    [Symbol.dispose]: (): void => zip.close(),
   }
 }
 
@@ -68,16 +68,22 @@ const decodeEntryName = ({ generalPurposeBitFlag, fileNameRaw, extraFields }: Ar
 /** See `openArchive`. */
 export type Archive = Awaited<ReturnType<typeof openArchive>>
 
+/** `text` comes with the name of the element that it is right inside. */
 type XmlEvents = {
   open?(name: string, attributes: Record<string, string>): void
-  text?(text: string): void
+  text?(text: string, element: string): void
   close?(name: string): void
 }
 
-/** A parser of XML parts. Rejects a DTD, so that no entity can expand. Names come without their prefix. */
-export const createXmlParser = (events: XmlEvents): SaxesParser => {
+/**
+ * Reads one XML part to its end and yields after each chunk; a missing part has no events. Rejects a DTD, so that no
+ * entity can expand. Names come without their prefix.
+ */
+export async function* parseXml(archive: Archive, name: string, events: XmlEvents): AsyncGenerator<void> {
+  const entry = archive.entry(name)
+  if (entry === undefined) return
   const parser = new SaxesParser()
-  const plain = (name: string): string => name.slice(name.indexOf(':') + 1)
+  const elements: string[] = []
   parser.on('doctype', () => {
     throw new UnreadableFileError(
       'its XML declares a DTD, which office files do not need; save it again in an office program',
@@ -86,21 +92,25 @@ export const createXmlParser = (events: XmlEvents): SaxesParser => {
   parser.on('error', (error) => {
     throw error
   })
-  parser.on('opentag', (tag) => events.open?.(plain(tag.name), (tag as SaxesTagPlain).attributes))
-  parser.on('text', (text) => events.text?.(text))
-  parser.on('closetag', (tag) => events.close?.(plain(tag.name)))
-  return parser
-}
-
-/** Reads one XML part to its end; a missing part has no events. */
-export const readXml = async (archive: Archive, name: string, events: XmlEvents): Promise<void> => {
-  const entry = archive.entry(name)
-  if (entry === undefined) return
-  const parser = createXmlParser(events)
+  parser.on('opentag', (tag) => {
+    const element = tag.name.slice(tag.name.indexOf(':') + 1)
+    elements.push(element)
+    events.open?.(element, (tag as SaxesTagPlain).attributes)
+  })
+  parser.on('text', (text) => events.text?.(text, elements.at(-1) ?? ''))
+  parser.on('closetag', () => events.close?.(elements.pop() ?? ''))
   const decoder = new TextDecoder()
-  for await (const chunk of archive.chunks(entry)) parser.write(decoder.decode(chunk, { stream: true }))
+  for await (const chunk of archive.chunks(entry)) {
+    parser.write(decoder.decode(chunk, { stream: true }))
+    yield
+  }
   parser.write(decoder.decode())
   parser.close()
+}
+
+/** Reads one XML part; a missing part has no events. */
+export const readXml = async (...part: Parameters<typeof parseXml>): Promise<void> => {
+  for await (const _chunk of parseXml(...part));
 }
 
 /** The parts that a part relates to: path from the root of the archive by relationship id. */
@@ -115,4 +125,21 @@ export const readRelations = async (archive: Archive, part: string): Promise<Map
     },
   })
   return relations
+}
+
+/** The parts that elements of this name refer to, in their order, with the attributes of the element. */
+export const listRelatedParts = async (
+  archive: Archive,
+  part: string,
+  element: string,
+): Promise<{ path: string; attributes: Record<string, string> }[]> => {
+  const relations = await readRelations(archive, part)
+  const parts: { path: string; attributes: Record<string, string> }[] = []
+  await readXml(archive, part, {
+    open: (name, attributes) => {
+      const path = name === element ? relations.get(attributes['r:id'] ?? '') : undefined
+      if (path !== undefined && archive.entry(path)) parts.push({ path, attributes })
+    },
+  })
+  return parts
 }

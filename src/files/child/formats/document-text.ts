@@ -2,13 +2,9 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { DocumentSection } from '../../../state/files/prepared-files.ts'
 import { cutText } from '../../../state/text/cut-text.ts'
-import {
-  type DocumentContents,
-  type FileContents,
-  fileBounds,
-  type PrepareJob,
-  UnreadableFileError,
-} from '../../protocol/child-protocol.ts'
+import { fileBounds, type PrepareJob, UnreadableFileError } from '../../protocol/child-protocol.ts'
+
+type DocumentFacts = { format: string; title?: string | undefined; pages?: number | null }
 
 /** Collects a document's text: its lines, its sections and where its pages begin. */
 export const createDocument = () => {
@@ -18,6 +14,24 @@ export const createDocument = () => {
   let chars = 0
   let isTruncated = false
   let isBlank = true
+
+  const describe = ({ format, title = '', pages = null }: DocumentFacts) => ({
+    format,
+    document: {
+      title: title.trim() === '' ? null : cutText(title.trim(), 200),
+      pages,
+      lines: lines.length,
+      chars,
+      text: null,
+      head: cutText(lines.join('\n').slice(0, 1000).toWellFormed(), 500),
+      sections,
+      page_lines: pageLines,
+    },
+    notes: isTruncated
+      ? [`only its first ${fileBounds.textChars.toLocaleString('en')} characters are read`]
+      : [],
+  })
+
   return {
     /** Whether the limit of characters has cut the text. */
     get isTruncated() {
@@ -45,30 +59,18 @@ export const createDocument = () => {
           line: lines.length + 1,
         })
     },
-    get isBlank() {
-      return isBlank
-    },
-    describe: (title: string | null, pages: number | null): DocumentContents => ({
-      title: title === null || title.trim() === '' ? null : cutText(title.trim(), 200),
-      pages,
-      lines: lines.length,
-      chars,
-      text: null,
-      head: cutText(lines.join('\n').slice(0, 1000).toWellFormed(), 500),
-      sections,
-      page_lines: pageLines,
-    }),
-    /** The contents of a file with this document, whose text it writes to a file in the job's folder. */
-    async write(
-      job: PrepareJob,
-      format: string,
-      title: string | null,
-      pages: number | null,
-    ): Promise<FileContents> {
+    /** The contents of a file that is its own text. */
+    describe,
+    /**
+     * The contents of a file with this text, written to a file in the job's folder. Throws `UnreadableFileError` with
+     * `blankReason` when there is none.
+     */
+    async write(job: PrepareJob, facts: DocumentFacts, blankReason: string) {
+      if (isBlank) throw new UnreadableFileError(blankReason)
       const path = join(job.folder, 'text')
-      await writeFile(path, lines.length === 0 ? '' : `${lines.join('\n').toWellFormed()}\n`)
-      const document = { ...this.describe(title, pages), text: { path } }
-      return { format, document, notes: truncationNotes(this) }
+      await writeFile(path, `${lines.join('\n').toWellFormed()}\n`)
+      const contents = describe(facts)
+      return { ...contents, document: { ...contents.document, text: { path } } }
     },
   }
 }
@@ -86,14 +88,3 @@ export const addMarkdown = (document: DocumentText, markdown: string): void => {
     document.addLine(line)
   }
 }
-
-/** Throws `UnreadableFileError` with this message when the document has no text. */
-export const requireText = (document: DocumentText, message: string): void => {
-  if (document.isBlank) throw new UnreadableFileError(message)
-}
-
-/** The note that the text is cut; none when it is whole. */
-export const truncationNotes = (document: DocumentText): string[] =>
-  document.isTruncated
-    ? [`only its first ${fileBounds.textChars.toLocaleString('en')} characters are read`]
-    : []

@@ -1,7 +1,7 @@
 import mammoth from 'mammoth'
 import type { FileContents, PrepareJob } from '../../protocol/child-protocol.ts'
 import { openArchive } from './archive.ts'
-import { addMarkdown, createDocument, requireText } from './document-text.ts'
+import { addMarkdown, createDocument } from './document-text.ts'
 import { toMarkdown } from './html.ts'
 
 /** Reads a DOCX document as Markdown. */
@@ -13,22 +13,16 @@ export const prepareDocx = async (job: PrepareJob): Promise<FileContents> => {
   )
   const document = createDocument()
   addMarkdown(document, toMarkdown(value))
-  requireText(document, 'it has no text; if it holds pictures only, upload those')
-  return document.write(job, 'docx', null, null)
+  return document.write(job, { format: 'docx' }, 'it has no text; if it holds pictures only, upload those')
 }
 
 /** mammoth unpacks without limits, so this unpacks every part once before, within ours. */
 const checkArchiveParts = async (path: string): Promise<void> => {
-  const archive = await openArchive(path)
-  try {
-    for (const entry of archive.entries) {
-      let head = ''
-      for await (const chunk of archive.chunks(entry))
-        if (head.length < 4096) head += chunk.toString('latin1')
-      if (/\.(xml|rels)$/.test(entry.fileName) && /<!(DOCTYPE|ENTITY)/i.test(head))
-        throw new Error('its XML declares a DTD, which office files do not need')
-    }
-  } finally {
-    archive.close()
+  using archive = await openArchive(path)
+  for (const entry of archive.entries) {
+    let head = ''
+    for await (const chunk of archive.chunks(entry)) if (head.length < 4096) head += chunk.toString('latin1')
+    if (/\.(xml|rels)$/.test(entry.fileName) && /<!(DOCTYPE|ENTITY)/i.test(head))
+      throw new Error('its XML declares a DTD, which office files do not need')
   }
 }

@@ -1,6 +1,6 @@
 import TurndownService from 'turndown'
 import { type FileContents, type PrepareJob, UnreadableFileError } from '../../protocol/child-protocol.ts'
-import { addMarkdown, createDocument, requireText } from './document-text.ts'
+import { addMarkdown, createDocument } from './document-text.ts'
 import { readTextFile } from './plain-text.ts'
 
 /** Deeper nesting overflows the stack of a recursive parser. */
@@ -11,9 +11,12 @@ export const prepareHtml = async (job: PrepareJob, bytes: number): Promise<FileC
   const html = await readTextFile(job.path, bytes)
   const document = createDocument()
   addMarkdown(document, toMarkdown(html))
-  requireText(document, 'it has no text; if a script renders its content, save the page as PDF')
-  const title = /<title[^>]*>([^<]{0,500})/i.exec(html)?.[1] ?? null
-  return document.write(job, 'html', title, null)
+  const title = /<title[^>]*>([^<]{0,500})/i.exec(html)?.[1]
+  return document.write(
+    job,
+    { format: 'html', title },
+    'it has no text; if a script renders its content, save the page as PDF',
+  )
 }
 
 /** Converts HTML to Markdown: headings, lists, links, tables; no scripts and styles. Fetches nothing. */
@@ -30,7 +33,7 @@ export const toMarkdown = (html: string): string => {
   turndown.remove(['head', 'title', 'script', 'style', 'noscript', 'template', 'iframe', 'object'] as never)
   turndown.addRule('image', {
     filter: 'img',
-    replacement: (_content, node) => (node as unknown as Element).getAttribute('alt') ?? '',
+    replacement: (_content, node) => (node as unknown as HtmlNode).getAttribute('alt') ?? '',
   })
   turndown.addRule('cell', {
     filter: ['td', 'th'],
@@ -42,7 +45,7 @@ export const toMarkdown = (html: string): string => {
   })
   turndown.addRule('row', {
     filter: 'tr',
-    replacement: (content, node) => `\n|${content}${toHeaderRule(node as unknown as Row)}`,
+    replacement: (content, node) => `\n|${content}${toHeaderRule(node as unknown as HtmlNode)}`,
   })
   turndown.addRule('part', {
     filter: ['thead', 'tbody', 'tfoot'],
@@ -59,28 +62,23 @@ export const toMarkdown = (html: string): string => {
     .trim()
 }
 
-type Element = { getAttribute(name: string): string | null }
-type Row = {
-  parentNode: { nodeName: string; firstChild: unknown; previousSibling: unknown } | null
-  cells?: unknown
-  childNodes: ArrayLike<{ nodeName: string }>
+type HtmlNode = {
+  nodeName: string
+  parentNode: HtmlNode | null
+  childNodes: ArrayLike<HtmlNode>
+  getAttribute(name: string): string | null
 }
+
+const listChildren = (node: HtmlNode | null, ...names: string[]): HtmlNode[] =>
+  Array.from(node?.childNodes ?? []).filter(({ nodeName }) => names.includes(nodeName))
 
 /** The rule under the header row, which Markdown tables need. */
-const toHeaderRule = (row: Row): string => {
-  const parent = row.parentNode
-  const cells = Array.from(row.childNodes).filter(
-    ({ nodeName }) => nodeName === 'TD' || nodeName === 'TH',
-  ).length
-  const rows = parent
-    ? Array.from((parent as unknown as Row).childNodes).filter(({ nodeName }) => nodeName === 'TR')
-    : []
-  const first = rows[0] === (row as unknown) && (parent?.nodeName !== 'TBODY' || !hasHead(parent as never))
-  return first ? `\n|${' --- |'.repeat(cells)}` : ''
+const toHeaderRule = (row: HtmlNode): string => {
+  const { parentNode: body } = row
+  const hasHead = body?.nodeName === 'TBODY' && listChildren(body.parentNode, 'THEAD').length > 0
+  const isHeader = listChildren(body, 'TR')[0] === row && !hasHead
+  return isHeader ? `\n|${' --- |'.repeat(listChildren(row, 'TD', 'TH').length)}` : ''
 }
-
-const hasHead = (body: { parentNode: { childNodes: ArrayLike<{ nodeName: string }> } | null }): boolean =>
-  Array.from(body.parentNode?.childNodes ?? []).some(({ nodeName }) => nodeName === 'THEAD')
 
 const voidElements = /^(area|base|br|col|embed|hr|img|input|link|meta|source|track|wbr|p|li|td|th|tr|option)$/
 

@@ -6,7 +6,7 @@ import {
   type PrepareJob,
   UnreadableFileError,
 } from '../../protocol/child-protocol.ts'
-import { createDocument, type DocumentText, requireText } from './document-text.ts'
+import { createDocument, type DocumentText } from './document-text.ts'
 
 type Item = { str?: string; hasEOL?: boolean; height?: number; transform?: number[] }
 type Line = { text: string; height: number }
@@ -28,13 +28,13 @@ export const preparePdf = async (job: PrepareJob, bytes: number): Promise<FileCo
     addLines(document, lines)
     page.cleanup()
   }
-  requireText(
-    document,
-    'its pages have no text (scanned pictures?); run text recognition on it and upload the result',
-  )
   const { info } = await pdf.getMetadata().catch(() => ({ info: null }))
   const title = (info as { Title?: unknown } | null)?.Title
-  const contents = await document.write(job, 'pdf', typeof title === 'string' ? title : null, pdf.numPages)
+  const contents = await document.write(
+    job,
+    { format: 'pdf', title: typeof title === 'string' ? title : '', pages: pdf.numPages },
+    'its pages have no text (scanned pictures?); run text recognition on it and upload the result',
+  )
   if (pdf.numPages > pages)
     contents.notes.push(`only the first ${pages} of its ${pdf.numPages} pages are read`)
   if (blank > 0) contents.notes.push(`${blank} of its pages have no text`)

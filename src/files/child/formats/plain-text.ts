@@ -1,4 +1,3 @@
-import { isUtf8 } from 'node:buffer'
 import { createReadStream } from 'node:fs'
 import { open, readFile } from 'node:fs/promises'
 import { decodeText } from '../../../state/text/decode-text.ts'
@@ -9,7 +8,7 @@ import {
   type PrepareJob,
   UnreadableFileError,
 } from '../../protocol/child-protocol.ts'
-import { addMarkdown, createDocument, truncationNotes } from './document-text.ts'
+import { addMarkdown, createDocument } from './document-text.ts'
 
 /** Reads a text file: its lines and, of Markdown, its headings. The file itself stays the text. */
 export const prepareText = async (
@@ -22,7 +21,7 @@ export const prepareText = async (
   const body = text.endsWith('\n') ? text.slice(0, -1) : text
   if (format === 'markdown') addMarkdown(document, body)
   else for (const line of body.split('\n')) document.addLine(line.endsWith('\r') ? line.slice(0, -1) : line)
-  return { format, document: document.describe(null, null), notes: truncationNotes(document) }
+  return document.describe({ format })
 }
 
 /** The whole of a text file. Throws `UnreadableFileError` when it is binary or too large. */
@@ -41,18 +40,13 @@ export const readTextFile = async (path: string, bytes: number): Promise<string>
 
 /** The first `maxBytes` bytes of a file. */
 export const readHead = async (path: string, maxBytes: number): Promise<Buffer> => {
-  const file = await open(path)
-  try {
-    const buffer = Buffer.alloc(maxBytes)
-    const { bytesRead } = await file.read(buffer, 0, maxBytes, 0)
-    return buffer.subarray(0, bytesRead)
-  } finally {
-    await file.close()
-  }
+  await using file = await open(path)
+  const buffer = Buffer.alloc(maxBytes)
+  const { bytesRead } = await file.read(buffer, 0, maxBytes, 0)
+  return buffer.subarray(0, bytesRead)
 }
 
 const chunkBytes = 1024 * 1024
-const newline = 0x0a
 
 /**
  * The encoding of a text file of any size: UTF-16 by its byte order mark, UTF-8 when all its bytes are, GB18030 by its
@@ -71,24 +65,23 @@ export const detectEncoding = async (path: string): Promise<string> => {
   }
 }
 
-/** Checks up to the last line end of each chunk, since a line end is never inside a character of UTF-8. */
 const isAllUtf8 = async (path: string): Promise<boolean> => {
-  let rest: Buffer = Buffer.alloc(0)
-  for await (const chunk of createReadStream(path, { highWaterMark: chunkBytes }) as AsyncIterable<Buffer>) {
-    const end = chunk.lastIndexOf(newline)
-    if (end === -1 && rest.length < 4 * chunkBytes) {
-      rest = Buffer.concat([rest, chunk])
-      continue
-    }
-    if (!isUtf8(Buffer.concat([rest, chunk.subarray(0, end + 1)]))) return false
-    rest = chunk.subarray(end + 1)
+  try {
+    for await (const _text of readTextChunks(path, 'utf-8', { fatal: true }));
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ERR_ENCODING_INVALID_ENCODED_DATA') return false
+    throw error
   }
-  return isUtf8(rest)
 }
 
-/** Reads the text of a file chunk by chunk. */
-export async function* readTextChunks(path: string, encoding: string): AsyncGenerator<string> {
-  const decoder = new TextDecoder(encoding)
+/** Reads the text of a file chunk by chunk. `fatal`: throws where the bytes are not of the encoding. */
+export async function* readTextChunks(
+  path: string,
+  encoding: string,
+  options?: { fatal: boolean },
+): AsyncGenerator<string> {
+  const decoder = new TextDecoder(encoding, options)
   for await (const chunk of createReadStream(path, { highWaterMark: chunkBytes }) as AsyncIterable<Buffer>)
     yield decoder.decode(chunk, { stream: true })
   yield decoder.decode()

@@ -16,38 +16,29 @@ import { type Archive, openArchive } from './archive.ts'
 
 /** Unpacks the files of an archive into the job's folder, under names of ours; each is then a file like any other. */
 export const prepareZip = async (job: PrepareJob): Promise<FileContents> => {
-  const archive = await openArchive(job.path)
-  try {
-    const files = archive.entries.filter(({ fileName }) => !fileName.endsWith('/') && !isSystemFile(fileName))
-    const unpacked: UnpackedFile[] = []
-    const notes: string[] = []
-    let totalBytes = 0
-    if (files.length > fileBounds.zipFiles)
-      notes.push(`only the first ${fileBounds.zipFiles} of its ${files.length} files are opened`)
-    for (const entry of files.slice(0, fileBounds.zipFiles)) {
-      totalBytes += entry.uncompressedSize
-      const reason = findNameError(entry.fileName) ?? findSizeError(entry, totalBytes)
-      if (reason !== null) notes.push(`an entry is skipped: ${reason}`)
-      else unpacked.push(await unpack(archive, entry, join(job.folder, String(unpacked.length))))
-    }
-    if (unpacked.length === 0 && notes.length === 0) throw new UnreadableFileError('it holds no files')
-    return { format: 'zip', facts: { files: unpacked.map(({ name }) => name) }, unpacked, notes }
-  } finally {
-    archive.close()
+  using archive = await openArchive(job.path)
+  const files = archive.entries.filter(({ fileName }) => !fileName.endsWith('/') && !isSystemFile(fileName))
+  const unpacked: UnpackedFile[] = []
+  const notes: string[] = []
+  let totalBytes = 0
+  if (files.length > fileBounds.zipFiles)
+    notes.push(`only the first ${fileBounds.zipFiles} of its ${files.length} files are opened`)
+  for (const entry of files.slice(0, fileBounds.zipFiles)) {
+    totalBytes += entry.uncompressedSize
+    const reason = findObstacle(entry, totalBytes)
+    if (reason !== null) notes.push(`an entry is skipped: ${reason}`)
+    else unpacked.push(await unpack(archive, entry, join(job.folder, String(unpacked.length))))
   }
+  if (unpacked.length === 0 && notes.length === 0) throw new UnreadableFileError('it holds no files')
+  return { format: 'zip', facts: { files: unpacked.map(({ name }) => name) }, unpacked, notes }
 }
 
-/** Why an entry's name is not accepted; null: it is. */
-const findNameError = (name: string): string | null => {
-  const quoted = JSON.stringify(name.slice(0, 100))
-  if (yauzl.validateFileName(name) !== null) return `the name ${quoted} leads out of the archive`
-  if (name.length > 200) return `the name ${quoted}… is too long`
-  return /\p{Cc}/u.test(name) ? `the name ${quoted} holds control characters` : null
-}
-
-/** Why an entry is too large; null: it is not. Its claimed size counts, since unpacking stops where that is exceeded. */
-const findSizeError = ({ fileName, uncompressedSize }: yauzl.Entry, totalBytes: number): string | null => {
+/** Why an entry is not unpacked; null: it is. Its claimed size counts, since unpacking stops where that is exceeded. */
+const findObstacle = ({ fileName, uncompressedSize }: yauzl.Entry, totalBytes: number): string | null => {
   const quoted = JSON.stringify(fileName.slice(0, 100))
+  if (yauzl.validateFileName(fileName) !== null) return `the name ${quoted} leads out of the archive`
+  if (fileName.length > 200) return `the name ${quoted}… is too long`
+  if (/\p{Cc}/u.test(fileName)) return `the name ${quoted} holds control characters`
   if (uncompressedSize > fileBounds.zipFileBytes)
     return `${quoted} unpacks to ${formatBytes(uncompressedSize)}; upload it by itself`
   return totalBytes > fileBounds.zipKeptBytes

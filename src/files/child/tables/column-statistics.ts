@@ -7,42 +7,34 @@ const maxSamples = 5
 const sampleChars = 80
 
 type CellKind = Exclude<ColumnType, 'empty'>
-type ValueCount = { kind: CellKind; count: number }
 
 /** One pass over the cells of a column. Counts up to 1,000 distinct values and parses each once, at the end. */
 const createColumn = (name: string) => {
-  const kinds = { integer: 0, number: 0, boolean: 0, date: 0, text: 0 }
-  const counts = new Map<string, ValueCount>()
+  const kinds = new Set<CellKind>()
+  const counts = new Map<string, { kind: CellKind; count: number }>()
   let hasManyValues = false
   let isText = false
   let nulls = 0
-  let low = Number.POSITIVE_INFINITY
-  let high = Number.NEGATIVE_INFINITY
+  // of numbers, or of dates as texts: a column of both is text
+  let min: number | string | null = null
+  let max: number | string | null = null
   let sum = 0
-  let first: string | null = null
-  let last: string | null = null
+  let numbers = 0
 
   const addValue = (cell: string, kind: CellKind, count: number): void => {
-    kinds[kind] += count
-    if (kind === 'integer' || kind === 'number') {
-      const value = parseCellNumber(cell)
-      if (value < low) low = value
-      if (value > high) high = value
-      sum += value * count
-    } else if (kind === 'date') {
-      const iso = toIsoDate(cell)
-      if (first === null || iso < first) first = iso
-      if (last === null || iso > last) last = iso
-    }
+    kinds.add(kind)
+    if (kind === 'text' || kind === 'boolean') return
+    const value = kind === 'date' ? toIsoDate(cell) : parseCellNumber(cell)
+    if (min === null || value < min) min = value
+    if (max === null || value > max) max = value
+    if (typeof value === 'string') return
+    sum += value * count
+    numbers += count
   }
   const toType = (): ColumnType => {
-    const { integer, number, boolean, date, text } = kinds
-    const filled = integer + number + boolean + date + text
-    if (filled === 0) return 'empty'
-    if (integer === filled) return 'integer'
-    if (integer + number === filled) return 'number'
-    if (boolean === filled) return 'boolean'
-    return date === filled ? 'date' : 'text'
+    const [type = 'empty', ...others] = kinds
+    if (others.length === 0) return type
+    return [...kinds].every((kind) => kind === 'integer' || kind === 'number') ? 'number' : 'text'
   }
   return {
     add(raw: string | undefined): void {
@@ -63,15 +55,14 @@ const createColumn = (name: string) => {
       for (const [cell, { kind, count }] of counts) addValue(cell, kind, count)
       const type = toType()
       const isNumber = type === 'integer' || type === 'number'
-      const count = kinds.integer + kinds.number
+      const range = isNumber || type === 'date' ? { min, max } : { min: null, max: null }
       return {
         name,
         type,
         nulls,
         distinct: hasManyValues ? null : counts.size,
-        min: isNumber ? low : type === 'date' ? first : null,
-        max: isNumber ? high : type === 'date' ? last : null,
-        mean: isNumber ? Number((sum / count).toPrecision(12)) : null,
+        ...range,
+        mean: isNumber ? Number((sum / numbers).toPrecision(12)) : null,
         samples: [...counts.keys()]
           .slice(0, maxSamples)
           .map((value) => cutText(value.toWellFormed(), sampleChars)),
@@ -87,8 +78,7 @@ export const createStatistics = (header: readonly string[]) => {
   return {
     add(batch: readonly string[][]): void {
       rows += batch.length
-      for (const row of batch)
-        for (let index = 0; index < columns.length; index += 1) columns[index]?.add(row[index])
+      for (const row of batch) for (const [index, column] of columns.entries()) column.add(row[index])
     },
     describe: () => ({ rows, columns: columns.map((column) => column.describe()) }),
   }

@@ -60,24 +60,13 @@ async function* readRowBatches(
     parseError = error
   })
   parser.resume()
-  const settle = (text: string | null): Promise<void> =>
-    new Promise((resolve) => {
-      if (parser.destroyed || parseError) return resolve()
-      parser.once('close', resolve)
-      const done = (): void => {
-        parser.off('close', resolve)
-        resolve()
-      }
-      if (text === null) parser.end(done)
-      else parser.write(text, done)
-    })
   for await (const text of readTextChunks(path, encoding)) {
-    await settle(text)
+    await new Promise<void>((resolve) => parser.write(text, () => resolve()))
     if (batch.length > 0) yield batch
     batch = []
     if (parseError) break
   }
-  await settle(null)
+  if (!parseError) await new Promise<void>((resolve) => parser.end(() => resolve()))
   if (batch.length > 0) yield batch
   if (parseError) notes.push(toParseNote(parseError))
 }

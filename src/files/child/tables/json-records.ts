@@ -43,11 +43,7 @@ export const openJson = async (path: string, bytes: number): Promise<RowSource[]
       `its JSON does not parse (${(error as Error).message.slice(0, 120)}); correct it and upload it again`,
     )
   }
-  const lists: [string | null, unknown][] = Array.isArray(value)
-    ? [[null, value]]
-    : isRecord(value)
-      ? Object.entries(value)
-      : []
+  const lists: [string | null, unknown][] = isRecord(value) ? Object.entries(value) : [[null, value]]
   return lists.flatMap(([part, list]) => {
     if (!Array.isArray(list) || list.length === 0 || !list.every(isRecord)) return []
     const keys = new Set<string>()

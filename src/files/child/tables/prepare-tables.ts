@@ -5,13 +5,34 @@ import {
   type TableContents,
   UnreadableFileError,
 } from '../../protocol/child-protocol.ts'
+import { openArchive } from '../formats/archive.ts'
 import { prepareText } from '../formats/plain-text.ts'
 import { createStatistics } from './column-statistics.ts'
+import { openDelimited } from './delimited.ts'
+import { openJson, openJsonLines } from './json-records.ts'
 import type { RowSource } from './row-source.ts'
-import { openTables, type TableFormat } from './table-sources.ts'
+import { openWorkbook } from './workbook.ts'
 
 /** With more columns their statistics would fill the state: then only names and types are stored. */
 const maxDescribedColumns = 60
+
+/** The formats that hold tables. */
+export type TableFormat = 'csv' | 'xlsx' | 'json' | 'ndjson'
+
+/** Uses the tables of a file, which are open for that long. The same bytes give the same tables every time. */
+export const withTables = async <Result>(
+  path: string,
+  name: string,
+  format: TableFormat,
+  bytes: number,
+  use: (sources: RowSource[]) => Promise<Result>,
+): Promise<Result> => {
+  if (format === 'csv') return use(await openDelimited(path, name))
+  if (format === 'json') return use(await openJson(path, bytes))
+  if (format === 'ndjson') return use((await openJsonLines(path)).sources)
+  using archive = await openArchive(path)
+  return await use(await openWorkbook(archive))
+}
 
 /** Describes the tables of a file: rows, columns, statistics. */
 export const prepareTables = async (
@@ -19,14 +40,12 @@ export const prepareTables = async (
   format: TableFormat,
   bytes: number,
 ): Promise<FileContents> => {
-  const opened = await openTables(job.path, job.name, format, bytes)
-  try {
-    const tables: TableContents[] = []
-    for (const source of opened.sources) tables.push(await describeSource(source))
-    if (tables.length > 0) return { format, tables, notes: [] }
-  } finally {
-    opened.close()
-  }
+  const tables = await withTables(job.path, job.name, format, bytes, async (sources) => {
+    const described: TableContents[] = []
+    for (const source of sources) described.push(await describeSource(source))
+    return described
+  })
+  if (tables.length > 0) return { format, tables, notes: [] }
   // JSON without a list of objects is read as text
   if (format === 'json') return { ...(await prepareText(job, 'text', bytes)), format }
   if (format === 'ndjson')
@@ -42,16 +61,10 @@ const describeSource = async (source: RowSource): Promise<TableContents> => {
   const statistics = createStatistics(header)
   for await (const batch of source.batches()) statistics.add(batch)
   const { rows, columns } = statistics.describe()
+  const withoutValues = { samples: [], distinct: null, min: null, max: null, mean: null }
   const described =
     columns.length <= maxDescribedColumns
       ? columns
-      : columns.map((column) => ({
-          ...column,
-          samples: [],
-          distinct: null,
-          min: null,
-          max: null,
-          mean: null,
-        }))
+      : columns.map((column) => ({ ...column, ...withoutValues }))
   return { part: source.part, rows, columns: described, notes: [...notes, ...source.notes()] }
 }

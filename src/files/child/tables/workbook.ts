@@ -1,57 +1,37 @@
 import { fileBounds, UnreadableFileError } from '../../protocol/child-protocol.ts'
-import { type Archive, createXmlParser, openArchive, readRelations, readXml } from '../formats/archive.ts'
+import { type Archive, listRelatedParts, parseXml, readXml } from '../formats/archive.ts'
 import { openRowSource, type RowSource } from './row-source.ts'
 
 const maxSheets = 50
 const maxStrings = 2_000_000
 
-/** Opens the sheets of a workbook. Rows stream out of their XML; `close` when they are read. */
-export const openWorkbook = async (path: string): Promise<{ sources: RowSource[]; close(): void }> => {
-  const archive = await openArchive(path)
-  try {
-    const sheets = await listSheets(archive)
-    const strings = await readSharedStrings(archive)
-    const isDate = await readDateStyles(archive)
-    const sources: RowSource[] = []
-    for (const { name, part } of sheets.slice(0, maxSheets)) {
-      const source = await openRowSource(name, () => readRowBatches(archive, part, strings, isDate))
-      if (source) sources.push(source)
-    }
-    return { sources, close: archive.close }
-  } catch (error) {
-    archive.close()
-    throw error
+/** The sheets of a workbook. Their rows stream out of the archive's XML. */
+export const openWorkbook = async (archive: Archive): Promise<RowSource[]> => {
+  const sheets = await listRelatedParts(archive, 'xl/workbook.xml', 'sheet')
+  const strings = await readSharedStrings(archive)
+  const isDate = await readDateStyles(archive)
+  const sources: RowSource[] = []
+  for (const { path, attributes } of sheets.slice(0, maxSheets)) {
+    const openRows = () => readRowBatches(archive, path, strings, isDate)
+    const source = await openRowSource(attributes.name ?? path, openRows)
+    if (source) sources.push(source)
   }
-}
-
-const listSheets = async (archive: Archive): Promise<{ name: string; part: string }[]> => {
-  const relations = await readRelations(archive, 'xl/workbook.xml')
-  const sheets: { name: string; part: string }[] = []
-  await readXml(archive, 'xl/workbook.xml', {
-    open: (tag, attributes) => {
-      const part = tag === 'sheet' ? relations.get(attributes['r:id'] ?? '') : undefined
-      if (part !== undefined && archive.entry(part)) sheets.push({ name: attributes.name ?? part, part })
-    },
-  })
-  return sheets
+  return sources
 }
 
 const readSharedStrings = async (archive: Archive): Promise<string[]> => {
   const strings: string[] = []
   let text = ''
-  let inText = false
   let phonetic = false
   await readXml(archive, 'xl/sharedStrings.xml', {
     open: (tag) => {
       if (tag === 'si') text = ''
-      if (tag === 't') inText = true
       if (tag === 'rPh') phonetic = true
     },
-    text: (chunk) => {
-      if (inText && !phonetic) text += chunk
+    text: (chunk, element) => {
+      if (element === 't' && !phonetic) text += chunk
     },
     close: (tag) => {
-      if (tag === 't') inText = false
       if (tag === 'rPh') phonetic = false
       if (tag !== 'si') return
       strings.push(text)
@@ -112,14 +92,11 @@ async function* readRowBatches(
   strings: readonly string[],
   isDate: readonly boolean[],
 ): AsyncGenerator<string[][]> {
-  const entry = archive.entry(part)
-  if (entry === undefined) return
   let batch: string[][] = []
   let row: string[] = []
   let cell = { column: 0, type: '', style: 0 }
   let value = ''
-  let inValue = false
-  const parser = createXmlParser({
+  const chunks = parseXml(archive, part, {
     open: (tag, attributes) => {
       if (tag === 'row') row = []
       if (tag === 'c') {
@@ -127,13 +104,11 @@ async function* readRowBatches(
         cell = { column, type: attributes.t ?? 'n', style: Number(attributes.s ?? 0) }
         value = ''
       }
-      if (tag === 'v' || tag === 't') inValue = true
     },
-    text: (text) => {
-      if (inValue) value += text
+    text: (text, element) => {
+      if (element === 'v' || element === 't') value += text
     },
     close: (tag) => {
-      if (tag === 'v' || tag === 't') inValue = false
       // the column is a claim of the file: it must not make a row of billions of cells
       if (tag === 'c' && cell.column >= 0 && cell.column < fileBounds.columns) {
         while (row.length < cell.column) row.push('')
@@ -142,13 +117,10 @@ async function* readRowBatches(
       if (tag === 'row') batch.push(row)
     },
   })
-  const decoder = new TextDecoder()
-  for await (const chunk of archive.chunks(entry)) {
-    parser.write(decoder.decode(chunk, { stream: true }))
+  for await (const _chunk of chunks) {
     if (batch.length > 0) yield batch
     batch = []
   }
-  parser.close()
   if (batch.length > 0) yield batch
 }
 
