@@ -1,95 +1,54 @@
 import type { SealedText } from '../../infra/secrets/envelope.ts'
 import type { Sql } from '../../state/ports/sql.ts'
-import type { Scenario } from '../../state/scenario.ts'
-import type { KeyLimits, Prices } from '../schemas/catalog.ts'
+import type { Scenario, ScenarioView } from '../../state/scenario.ts'
+import type { CategoryView, EndpointView, KeyView, ModelView, VendorView } from '../schemas/catalog.ts'
 import type { FormatInput, FormatView } from '../schemas/response-format.ts'
-import type { RoutingStrategy } from '../schemas/routing.ts'
+import type { GrantView, RouteView } from '../schemas/routing.ts'
 
 /** The tables of the registry, all read in one snapshot. */
 
-type Status = 'active' | 'disabled'
+/** A row of a resource: an absent member of its view is null here. */
+type RowOf<View, Column extends keyof View> = { [Name in Column]-?: Exclude<View[Name], undefined> }
 /** `mark` changes with every change of the row. */
 type Marked = { mark: string }
 /** An encrypted secret; bytes as hexadecimal digits. */
 export type SealedColumns = { master_key: string; wrapped_key: string; sealed: string }
 
 /** A row of `vendors`. */
-export type VendorRow = { id: string; name: string; status: Status }
+export type VendorRow = RowOf<VendorView, 'id' | 'name' | 'status'>
 /** A row of `vendor_keys`. */
 export type KeyRow = Marked &
-  SealedColumns & {
-    id: string
-    vendor_id: string
-    label: string
-    limits: KeyLimits
-    status: Status
-  }
+  SealedColumns &
+  RowOf<KeyView, 'id' | 'vendor_id' | 'label' | 'limits' | 'status'>
 /** A row of `endpoints`. */
-export type EndpointRow = Marked & { [Column in keyof SealedColumns]: string | null } & {
-  id: string
-  vendor_id: string
-  name: string
-  base_url: string
-  protocol: 'openai' | 'http'
-  categories: string[]
-  timeouts: { first_byte_ms?: number; idle_ms?: number; total_ms?: number }
-  allow_private: boolean
-  status: Status
-}
+export type EndpointRow = Marked & { [Column in keyof SealedColumns]: string | null } & RowOf<
+    EndpointView,
+    Exclude<keyof EndpointView, 'headers' | 'health' | 'created_at' | 'updated_at'>
+  >
 /** A row of `models`. */
-export type ModelRow = {
-  id: string
-  vendor_id: string
-  endpoint_id: string
-  name: string
-  upstream_name: string
-  category: string
-  dialect: 'tools' | 'xml'
-  context_window: number | null
-  max_output: number | null
-  prices: Prices | null
-  response_format_id: string | null
-  capabilities: string[]
-  status: Status
-}
+export type ModelRow = RowOf<ModelView, Exclude<keyof ModelView, 'version' | 'created_at' | 'updated_at'>>
 /** A row of `response_formats`. */
-export type FormatRow = Marked & {
-  id: string
-  name: string
-  category: string
-  definition: Omit<FormatInput, 'name' | 'category'>
-  built_in: boolean
-  status: FormatView['status']
-  faults: FormatView['faults']
-  created_at: string
-  updated_at: string
-}
+export type FormatRow = Marked &
+  Omit<FormatView, keyof FormatInput> &
+  Pick<FormatInput, 'name' | 'category'> & { definition: Omit<FormatInput, 'name' | 'category'> }
+/** The parts of a format that may be absent. */
+export const absentFormatParts = { request: null, stream: null, poll: null, schema: null, samples: [] }
 /** The fields of a stored format as the body of a request. */
 export const toFormatFields = ({
   name,
   category,
   definition,
-}: Pick<FormatRow, 'name' | 'category' | 'definition'>) => {
-  const absent = {
-    request: null,
-    paths: definition.paths,
-    stream: null,
-    poll: null,
-    schema: null,
-    samples: [],
-  }
-  return { name, category, ...absent, ...definition }
-}
-type CategoryRow = { name: string; built_in: boolean }
-type RouteRow = {
-  role: string | null
-  category: string | null
-  models: { model: string; weight?: number }[]
-  strategy: RoutingStrategy
-}
+}: Pick<FormatRow, 'name' | 'category' | 'definition'>) => ({
+  name,
+  category,
+  ...absentFormatParts,
+  ...definition,
+})
+type CategoryRow = RowOf<CategoryView, 'name' | 'built_in'>
+type RouteRow = RowOf<RouteView, 'role' | 'category' | 'models' | 'strategy'>
+type GrantRow = RowOf<GrantView, 'key_id' | 'business_id' | 'user_id'>
 /** A row of `scenarios`. */
-export type ScenarioRow = Scenario & { status: Status }
-type GrantRow = { key_id: string; business_id: string | null; user_id: string | null }
+export type ScenarioRow = Scenario & Pick<ScenarioView, 'status'>
 
 /** All rows, the oldest first. */
 export type RegistryRows = {

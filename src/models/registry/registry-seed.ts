@@ -7,7 +7,7 @@ import type { Sql } from '../../state/ports/sql.ts'
 import type { FieldError } from '../../state/resource-schema.ts'
 import { builtInCategories } from '../schemas/catalog.ts'
 import type { FormatInput } from '../schemas/response-format.ts'
-import { type FormatRow, type RegistryRows, readRegistryRows } from './registry-rows.ts'
+import { absentFormatParts, type FormatRow, type RegistryRows, readRegistryRows } from './registry-rows.ts'
 import { changeRegistry } from './resource-store.ts'
 import { seedSettings, settingsDiffer } from './settings-seed.ts'
 
@@ -74,19 +74,10 @@ type StoredFormat = Pick<FormatRow, 'id' | 'name' | 'category' | 'definition'>
 const toStoredFormat = (format: FormatInput, rows: RegistryRows): StoredFormat => {
   const id = toSeedId('fmt', format.name)
   const isTaken = rows.formats.some((row) => row.name === format.name && row.id !== id)
-  const {
-    category = 'text',
-    request = null,
-    paths,
-    stream = null,
-    poll = null,
-    schema = null,
-    samples = [],
-  } = format
-  const definition = { request, paths, stream, poll, schema, samples }
+  const { name, category, ...definition } = { ...absentFormatParts, ...format }
   return {
     id,
-    name: isTaken ? `${format.name} (built in)` : format.name,
+    name: isTaken ? `${name} (built in)` : name,
     category,
     // without undefined members, as JSON stores it
     definition: JSON.parse(JSON.stringify(definition)) as StoredFormat['definition'],

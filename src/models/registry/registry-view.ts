@@ -12,7 +12,7 @@ import type {
   RouteEntry,
   VendorEntry,
 } from '../ports/model-ports.ts'
-import type { Prices } from '../schemas/catalog.ts'
+import type { KeyLimits, Prices } from '../schemas/catalog.ts'
 import type { FormatView } from '../schemas/response-format.ts'
 import {
   type EndpointRow,
@@ -35,8 +35,6 @@ export type RegistryViewOptions = {
   onSecret(secret: string): void
 }
 
-const defaultTimeouts = { firstByteMs: 60_000, idleMs: 60_000, totalMs: 600_000 }
-
 const toMicro = (amount: number): number => Math.round(amount * 1_000_000)
 
 const toMicroPrices = ({ input, output, cached_input, currency }: Prices): MicroPrices => ({
@@ -46,12 +44,16 @@ const toMicroPrices = ({ input, output, cached_input, currency }: Prices): Micro
   currency,
 })
 
-const toFormatView = (row: FormatRow): FormatView => ({
-  id: row.id,
-  ...toFormatFields(row),
-  built_in: row.built_in,
-  status: row.status,
-  faults: row.faults,
+const toMicroLimits = ({ rpm = null, tpm = null, daily_tokens = null, monthly_cost }: KeyLimits) => ({
+  rpm,
+  tpm,
+  daily_tokens,
+  monthly_cost: monthly_cost == null ? null : toMicro(monthly_cost),
+})
+
+const toFormatView = ({ mark: _, definition, ...row }: FormatRow): FormatView => ({
+  ...row,
+  ...toFormatFields({ ...row, definition }),
   created_at: new Date(row.created_at).toISOString(),
   updated_at: new Date(row.updated_at).toISOString(),
 })
@@ -106,22 +108,19 @@ export const createRegistryViewBuilder = ({ masterKeys, openai, builtIn, onSecre
     return { headers, error }
   }
 
-  const toEndpointEntry = (row: EndpointRow): EndpointEntry => ({
-    id: row.id,
-    vendor_id: row.vendor_id,
-    name: row.name,
-    active: row.status === 'active',
-    base_url: row.base_url,
-    protocol: row.protocol,
-    categories: row.categories,
-    ...readHeaders(row),
-    timeouts: {
-      firstByteMs: row.timeouts.first_byte_ms ?? defaultTimeouts.firstByteMs,
-      idleMs: row.timeouts.idle_ms ?? defaultTimeouts.idleMs,
-      totalMs: row.timeouts.total_ms ?? defaultTimeouts.totalMs,
-    },
-    allow_private: row.allow_private,
-  })
+  const toEndpointEntry = (row: EndpointRow): EndpointEntry => {
+    const { status, timeouts, mark: _, master_key: __, wrapped_key: ___, sealed: ____, ...fields } = row
+    return {
+      ...fields,
+      active: status === 'active',
+      ...readHeaders(row),
+      timeouts: {
+        firstByteMs: timeouts.first_byte_ms ?? 60_000,
+        idleMs: timeouts.idle_ms ?? 60_000,
+        totalMs: timeouts.total_ms ?? 600_000,
+      },
+    }
+  }
 
   const secrets = createRowCache(readSecret)
   const endpointsFrom = createRowCache(toEndpointEntry)
@@ -129,7 +128,9 @@ export const createRegistryViewBuilder = ({ masterKeys, openai, builtIn, onSecre
 
   return (stored: RegistryRows): RegistryView => {
     const rows = applySettings(stored, openai, builtIn)
-    const vendors = new Map(rows.vendors.map((row): [string, VendorEntry] => [row.id, toVendorEntry(row)]))
+    const vendors = new Map(
+      rows.vendors.map(({ status, ...row }) => [row.id, { ...row, active: status === 'active' }]),
+    )
     const endpoints = endpointsFrom(rows.endpoints)
     const formats = formatsFrom(rows.formats)
     return {
@@ -141,12 +142,6 @@ export const createRegistryViewBuilder = ({ masterKeys, openai, builtIn, onSecre
     }
   }
 }
-
-const toVendorEntry = ({ id, name, status }: RegistryRows['vendors'][0]): VendorEntry => ({
-  id,
-  name,
-  active: status === 'active',
-})
 
 /** By alias, the oldest first. */
 const toModelEntries = (
@@ -198,19 +193,14 @@ const toKeysByVendor = (
 ): Map<string, KeyEntry[]> => {
   const grantsByKey = groupBy(grants, ({ key_id }) => key_id)
   const entries = keys.map(
-    (row): KeyEntry => ({
-      id: row.id,
-      vendor_id: row.vendor_id,
-      label: row.label,
-      active: row.status === 'active',
-      limits: {
-        rpm: row.limits.rpm ?? null,
-        tpm: row.limits.tpm ?? null,
-        daily_tokens: row.limits.daily_tokens ?? null,
-        monthly_cost: row.limits.monthly_cost == null ? null : toMicro(row.limits.monthly_cost),
-      },
-      grants: (grantsByKey.get(row.id) ?? []).map(({ business_id, user_id }) => ({ business_id, user_id })),
-      ...(secrets.get(row.id) ?? { secret: null, error: 'it was not opened' }),
+    ({ id, vendor_id, label, status, limits }): KeyEntry => ({
+      id,
+      vendor_id,
+      label,
+      active: status === 'active',
+      limits: toMicroLimits(limits),
+      grants: (grantsByKey.get(id) ?? []).map(({ business_id, user_id }) => ({ business_id, user_id })),
+      ...(secrets.get(id) ?? { secret: null, error: 'it was not opened' }),
     }),
   )
   return groupBy(entries, ({ vendor_id }) => vendor_id)

@@ -47,26 +47,20 @@ export const toChatCompletion = (head: CompletionHead, response: GatewayResponse
   }
 }
 
-/** Formats the chunks of a streamed completion as server-sent events. */
-export type ChunkFormat = {
-  /** A part of the completion. */
-  delta(delta: Record<string, unknown>): string
-  /** The last chunks: tool calls, finish reason, usage where the request includes it, [DONE]. */
-  end(response: GatewayResponse): string
-}
-
-/** The format of one completion: https://platform.openai.com/docs/api-reference/chat-streaming */
-export const createChunkFormat = (
-  { id, created, model }: CompletionHead,
-  includeUsage: boolean,
-): ChunkFormat => {
+/**
+ * Formats the chunks of one streamed completion as server-sent events:
+ * https://platform.openai.com/docs/api-reference/chat-streaming
+ */
+export const createChunkFormat = ({ id, created, model }: CompletionHead, includeUsage: boolean) => {
   const start = JSON.stringify({ id, object: 'chat.completion.chunk', created, model }).slice(0, -1)
   const noUsage = includeUsage ? ',"usage":null' : ''
   const chunk = (delta: Record<string, unknown>, finish: string | null): string =>
     `data: ${start},"choices":[{"index":0,"delta":${JSON.stringify(delta)},"logprobs":null,"finish_reason":${JSON.stringify(finish)}}]${noUsage}}\n\n`
   return {
-    delta: (delta) => chunk(delta, null),
-    end: (response) =>
+    /** A part of the completion. */
+    delta: (delta: Record<string, unknown>): string => chunk(delta, null),
+    /** The last chunks: tool calls, finish reason, usage where the request includes it, [DONE]. */
+    end: (response: GatewayResponse): string =>
       [
         ...formatToolCalls(response).map((call, index) => chunk({ tool_calls: [{ index, ...call }] }, null)),
         chunk({}, response.result.finish),
@@ -77,3 +71,6 @@ export const createChunkFormat = (
       ].join(''),
   }
 }
+
+/** See `createChunkFormat`. */
+export type ChunkFormat = ReturnType<typeof createChunkFormat>

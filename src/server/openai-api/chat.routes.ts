@@ -11,7 +11,6 @@ import {
 import { type ChatRequest, chatRequestSchema, toGatewayRequest } from './chat-request.ts'
 import {
   answerByGateway,
-  type GatewayRequest,
   type GatewayResponse,
   openAIQuery,
   openAIRoute,
@@ -32,11 +31,9 @@ export const chatRoutes = (app: App, server: ServerContext): void => {
     }),
     schema: { querystring: openAIQuery, body: chatRequestSchema },
     handler: (request, reply) => {
-      const { body } = request
-      const gatewayRequest = toGatewayRequest(body)
-      if (body.stream === true) return stream(server, request, gatewayRequest, reply)
+      if (request.body.stream === true) return stream(server, request, reply)
       const call = openGatewayCall(server, request, reply, { category: 'text' })
-      return answerByGateway(call, gatewayRequest, (response) =>
+      return answerByGateway(call, toGatewayRequest(request.body), (response) =>
         toChatCompletion(createCompletionHead(response.model), response),
       )
     },
@@ -46,10 +43,10 @@ export const chatRoutes = (app: App, server: ServerContext): void => {
 const stream = async (
   server: ServerContext,
   request: FastifyRequest & { body: ChatRequest },
-  gatewayRequest: GatewayRequest,
   reply: FastifyReply,
 ) => {
   const { body } = request
+  const gatewayRequest = toGatewayRequest(body)
   const call = openGatewayCall(server, request, reply, { category: 'text', oneShot: true })
   const format = createChunkFormat(
     createCompletionHead(body.model),
@@ -82,23 +79,12 @@ const stream = async (
 
 type Delta = { text: string; reasoning: string }
 
-type ChatStream = {
-  /** Whether anything was sent: from then on an error can only end the stream. */
-  readonly started: boolean
-  write(delta: Delta): void
-  end(response: GatewayResponse): void
-  /** Ends the stream with an error, so that no client takes the part that came for the whole. */
-  fail(body: unknown): void
-  /** Stops keeping the connection open; called in any case. */
-  release(): void
-}
-
 /**
  * The completion as it comes. Headers are sent with the first token, so that an error before it has a status of its own, or
  * with the first comment that keeps the connection open. What a slow client does not read is joined to one chunk, so that
  * it costs no more memory than the completion itself.
  */
-const openChatStream = (reply: FastifyReply, format: ChunkFormat, keepAliveMs: number): ChatStream => {
+const openChatStream = (reply: FastifyReply, format: ChunkFormat, keepAliveMs: number) => {
   let started = false
   let hasRole = false
   let text = ''
@@ -140,15 +126,16 @@ const openChatStream = (reply: FastifyReply, format: ChunkFormat, keepAliveMs: n
   }, keepAliveMs)
 
   return {
+    /** Whether anything was sent: from then on an error can only end the stream. */
     get started() {
       return started
     },
-    write(delta) {
+    write(delta: Delta): void {
       text += delta.text
       reasoning += delta.reasoning
       if (!reply.raw.writableNeedDrain) flush()
     },
-    end(response) {
+    end(response: GatewayResponse): void {
       flush()
       const role = hasRole
         ? ''
@@ -156,11 +143,13 @@ const openChatStream = (reply: FastifyReply, format: ChunkFormat, keepAliveMs: n
       write(role + format.end(response))
       end()
     },
-    fail(body) {
+    /** Ends the stream with an error, so that no client takes the part that came for the whole. */
+    fail(body: unknown): void {
       flush()
       write(`data: ${JSON.stringify(body)}\n\n`)
       end()
     },
+    /** Stops keeping the connection open; called in any case. */
     release: () => clearInterval(timer),
   }
 }

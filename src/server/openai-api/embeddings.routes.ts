@@ -71,17 +71,14 @@ export const embeddingsRoutes = (app: App, server: ServerContext): void => {
     }),
     schema: { querystring: openAIQuery, body: embeddingsRequestSchema },
     handler: async (request, reply) => {
-      const { body } = request
-      const gatewayRequest = toGatewayRequest(body)
+      const gatewayRequest = toGatewayRequest(request.body)
       const call = openGatewayCall(server, request, reply, { category: 'embedding' })
       return answerByGateway(call, gatewayRequest, (response) => {
         const { length } = response.result.embeddings
-        if (length !== gatewayRequest.input.length)
-          throw new MasonError(
-            'model_bad_reply',
-            `${length} embeddings came for ${gatewayRequest.input.length} texts`,
-          )
-        return toResponse(response, body)
+        const textCount = gatewayRequest.input.length
+        if (length !== textCount)
+          throw new MasonError('model_bad_reply', `${length} embeddings came for ${textCount} texts`)
+        return toResponse(response, request.body)
       })
     },
   })

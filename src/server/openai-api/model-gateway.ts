@@ -42,18 +42,7 @@ export const readGatewayCaller = (
   run_id: null,
 })
 
-/** One call of the gateway on behalf of a request. Call `release` in any case. */
-export type GatewayCall = {
-  /** Its signal aborts when the client disconnects or the server closes. */
-  ask(request: GatewayRequest, onDelta?: GatewayArguments[3]): Promise<GatewayResponse>
-  /** The error to send for this one: an abort is sent as `shutting_down`. */
-  toError(error: unknown): unknown
-  /** Throws the error to send, or sends nothing when the client has disconnected. */
-  endWithError(error: unknown): FastifyReply
-  release(): void
-}
-
-/** Prepares a call of the model that a request names, on behalf of its caller and user. */
+/** Prepares a call of the model that a request names, on behalf of its caller and user. Call `release` in any case. */
 export const openGatewayCall = (
   { open, runtime: { modelService } }: ServerContext,
   request: Pick<FastifyRequest, 'principal' | 'query'> & {
@@ -61,17 +50,20 @@ export const openGatewayCall = (
   },
   reply: FastifyReply,
   options: { category: 'text' | 'embedding'; oneShot?: true },
-): GatewayCall => {
+) => {
   const { signal, release } = open.abortSignal(reply.raw)
   const { model, user } = request.body
   const target = { role: endpointRole, model, ...options }
   const toError = (error: unknown): unknown =>
     signal.aborted ? new HttpError('shutting_down', 'this server is about to stop') : error
   return {
-    ask: (gatewayRequest, onDelta = () => undefined) =>
+    /** Its signal aborts when the client disconnects or the server closes. */
+    ask: (gatewayRequest: GatewayRequest, onDelta: GatewayArguments[3] = () => undefined) =>
       modelService.ask(target, gatewayRequest, readGatewayCaller(request, user), onDelta, signal),
+    /** The error to send for this one: an abort is sent as `shutting_down`. */
     toError,
-    endWithError(error) {
+    /** Throws the error to send, or sends nothing when the client has disconnected. */
+    endWithError(error: unknown): FastifyReply {
       if (signal.aborted && !open.closing) return reply.hijack()
       throw toError(toRequestError(modelService, target, error))
     },
@@ -81,7 +73,7 @@ export const openGatewayCall = (
 
 /** The body made of the model's response, or the error of the call; closes the call. */
 export const answerByGateway = async <Body>(
-  call: GatewayCall,
+  call: ReturnType<typeof openGatewayCall>,
   request: GatewayRequest,
   toBody: (response: GatewayResponse) => Body,
 ) => {

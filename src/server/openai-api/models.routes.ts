@@ -14,16 +14,10 @@ const modelSchema = z.strictObject({
   category: z.string(),
   capabilities: z.array(z.string()),
 })
-type Model = z.infer<typeof modelSchema>
 
-const toModel = ({
-  name,
-  vendor,
-  category,
-  capabilities,
-}: ReturnType<ModelGateway['list']>[number]): Model => ({
+const toModel = ({ name, vendor, category, capabilities }: ReturnType<ModelGateway['list']>[number]) => ({
   id: name,
-  object: 'model',
+  object: 'model' as const,
   // an alias has no date of creation, but clients expect a number
   created: 0,
   owned_by: vendor,
