@@ -97,12 +97,15 @@ const toSteps = (node: JmesPathNode): PathStep[] | null => {
   return left === null || right === null ? null : [...left, ...right]
 }
 
-/** The nodes of a syntax tree; literals are data, so their values have none. */
-const listNodes = (part: unknown): JmesPathNode[] => {
-  if (typeof part !== 'object' || part === null) return []
-  const node = 'type' in part ? [part as JmesPathNode] : []
-  return node[0]?.type === 'Literal' ? [] : [...node, ...Object.values(part).flatMap(listNodes)]
-}
+/** The nodes within a node; literals are data, so their values have none. */
+const listChildren = (node: JmesPathNode): JmesPathNode[] =>
+  node.type === 'Literal'
+    ? []
+    : Object.values(node)
+        .flat()
+        .filter((part): part is JmesPathNode => typeof part === 'object' && part !== null)
+
+const listNodes = (node: JmesPathNode): JmesPathNode[] => [node, ...listChildren(node).flatMap(listNodes)]
 
 const findSyntaxError = (text: string): string | null => {
   try {
@@ -157,4 +160,67 @@ export const compileExpression = (text: string, functions: ExtraFunctions = {}):
     steps,
     evaluate: (data) => interpreter.search(root, data as jmespath.JSONValue) ?? null,
   }
+}
+
+/** The fields that an expression reads from its data directly, and the variables that it uses but does not bind. */
+export type ExpressionNames = { fields: Set<string>; unbound: Set<string> }
+
+const keepsItsInput = ({ type }: JmesPathNode): boolean =>
+  type === 'Current' || type === 'Identity' || type === 'Root'
+
+/**
+ * Walks the parts of an expression that work on the whole data (`atTop`) and those that work on a part of it. What
+ * follows a pipe, a dot or a projection sees a part only, so its fields are not fields of the data.
+ */
+const collectNames = (
+  nodes: readonly JmesPathNode[],
+  atTop: boolean,
+  bound: ReadonlySet<string>,
+  names: ExpressionNames,
+): void => {
+  for (const node of nodes) {
+    const children = listChildren(node)
+    switch (node.type) {
+      case 'Field':
+        if (atTop) names.fields.add(node.name)
+        break
+      case 'Variable':
+        if (!bound.has(node.name)) names.unbound.add(node.name)
+        break
+      case 'Subexpression':
+      case 'IndexExpression':
+      case 'Pipe': {
+        const staysAtTop = keepsItsInput(node.left) && (atTop || node.left.type === 'Root')
+        collectNames([node.left], atTop, bound, names)
+        collectNames([node.right], staysAtTop, bound, names)
+        break
+      }
+      case 'Projection':
+      case 'ValueProjection':
+      case 'FilterProjection':
+        collectNames([node.left], atTop, bound, names)
+        collectNames(
+          children.filter((child) => child !== node.left),
+          false,
+          bound,
+          names,
+        )
+        break
+      case 'LetExpression': {
+        const inner = new Set([...bound, ...node.bindings.map(({ variable }) => variable)])
+        collectNames(node.bindings, atTop, bound, names)
+        collectNames([node.expression], atTop, inner, names)
+        break
+      }
+      default:
+        collectNames(children, atTop && node.type !== 'ExpressionReference', bound, names)
+    }
+  }
+}
+
+/** Throws when the text is not an expression. */
+export const findExpressionNames = (expression: string): ExpressionNames => {
+  const names: ExpressionNames = { fields: new Set(), unbound: new Set() }
+  collectNames([jmespath.compile(expression)], true, new Set(), names)
+  return names
 }

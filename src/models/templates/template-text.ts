@@ -4,9 +4,9 @@ import {
   type CompiledExpression,
   compileExpression,
   type ExtraFunctions,
+  findExpressionNames,
   JmesPathError,
 } from '../expressions/expression.ts'
-import { findExpressionNames } from '../expressions/expression-names.ts'
 
 /** Functions of request templates beside those of JMESPath: for shapes of vendors that paths cannot express. */
 
