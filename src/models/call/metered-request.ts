@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '../../state/ports/clock.ts'
 import { estimateTokens } from '../../state/text/tokens.ts'
-import { judgeRequest } from '../health/health-verdict.ts'
-import type { ModelHealth } from '../health/model-health.ts'
+import type { HealthSubject } from '../health/health-rows.ts'
+import type { HealthFailure, ModelHealth } from '../health/model-health.ts'
 import type { Candidate } from '../ports/call-ports.ts'
 import type {
   CanonicalRequest,
@@ -81,40 +81,64 @@ const redactError = (
   retry: error.retry || (error.code === 'model_unauthorized' && isReplaced(registry, key)),
 })
 
+type Verdict = Record<HealthSubject, 'good' | HealthFailure['kind'] | 'unknown'>
+
+/**
+ * What a provider request shows about its key and its endpoint: whose error it is. Refused requests and unreadable answers
+ * count as good. `unknown`: nothing, so a probe has to be repeated.
+ */
+const judgeRequest = (error: ProviderError | null): Verdict => {
+  if (error === null) return { key: 'good', endpoint: 'good' }
+  switch (error.code) {
+    case 'model_unauthorized':
+      return { key: 'disable', endpoint: 'good' }
+    case 'model_rate_limited':
+      // a used-up quota does not return within seconds
+      return { key: error.retry ? 'cool' : 'disable', endpoint: 'good' }
+    case 'model_unavailable':
+    case 'model_timeout':
+      // no retry: our own deadline has passed, or the address is refused
+      return { key: 'unknown', endpoint: error.retry ? 'cool' : 'unknown' }
+    case 'model_bad_reply':
+      return { key: 'unknown', endpoint: 'unknown' }
+    case 'model_bad_request':
+    case 'model_content_filtered':
+    case 'model_context_too_long':
+    case 'model_unreadable_answer':
+      return { key: 'good', endpoint: 'good' }
+    default:
+      throw error.code satisfies never
+  }
+}
+
+const listSubjects = ({ model, key, probes }: Candidate) => [
+  ...(key === null ? [] : [{ subject: 'key' as const, id: key.id, isProbe: probes.key }]),
+  { subject: 'endpoint' as const, id: model.endpoint.id, isProbe: probes.endpoint },
+]
+
 /** Reports the result of a request to health; a probe without a verdict is released for the next one. */
 const reportHealth = (
   health: ModelHealth,
-  { model, key, probes }: Candidate,
+  candidate: Candidate,
   error: ProviderError | null,
   { anyway, replaced = false }: { anyway: boolean; replaced?: boolean },
 ): void => {
   const verdict = judgeRequest(error)
+  if (replaced && verdict.key !== 'good') verdict.key = 'unknown'
   const failure = { code: error?.code ?? '', message: `the model server ${error?.what ?? ''}` }
   const delay = error?.retryAfterMs === undefined ? {} : { retryAfterMs: error.retryAfterMs }
-  if (key !== null) {
-    const isProbe = probes.key
-    if (verdict.key === 'good') health.succeeded('key', key.id, { isProbe, anyway })
-    else if (verdict.key !== 'unknown' && !replaced)
-      health.failed(
-        'key',
-        key.id,
-        { kind: verdict.key, ...failure, ...(verdict.key === 'cool' && delay) },
-        { isProbe },
-      )
-    else if (isProbe) health.release('key', key.id)
+  for (const { subject, id, isProbe } of listSubjects(candidate)) {
+    const kind = verdict[subject]
+    if (kind === 'good') health.succeeded(subject, id, { isProbe, anyway })
+    else if (kind !== 'unknown')
+      health.failed(subject, id, { kind, ...failure, ...(kind === 'cool' && delay) }, { isProbe })
+    else if (isProbe) health.release(subject, id)
   }
-  const isProbe = probes.endpoint
-  const { id } = model.endpoint
-  if (verdict.endpoint === 'good') health.succeeded('endpoint', id, { isProbe, anyway })
-  else if (verdict.endpoint === 'bad')
-    health.failed('endpoint', id, { kind: 'cool', ...failure, ...delay }, { isProbe })
-  else if (isProbe) health.release('endpoint', id)
 }
 
 /** Releases the probes that were claimed for a request that was not sent. */
-export const releaseProbes = (health: ModelHealth, { model, key, probes }: Candidate): void => {
-  if (probes.key && key !== null) health.release('key', key.id)
-  if (probes.endpoint) health.release('endpoint', model.endpoint.id)
+export const releaseProbes = (health: ModelHealth, candidate: Candidate): void => {
+  for (const { subject, id, isProbe } of listSubjects(candidate)) if (isProbe) health.release(subject, id)
 }
 
 type ReceivedSoFar = { usage: MeteredUsage | null; text: string; bytes: boolean; sent: boolean }

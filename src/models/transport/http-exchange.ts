@@ -1,10 +1,15 @@
-import type { Egress, EgressBody, EgressResponse } from '../../infra/egress/egress-port.ts'
+import type { Egress, EgressBody } from '../../infra/egress/egress-port.ts'
 import type { Clock } from '../../state/ports/clock.ts'
 import { type ExchangeControl, openExchangeControl, type RequestTimeouts } from './exchange-control.ts'
-import { createConnectionError, createStatusError, type ProviderError } from './provider-errors.ts'
-import { receiveBody } from './response-body.ts'
-import type { ResponseChunk } from './response-splitter.ts'
+import {
+  createBadReplyError,
+  createConnectionError,
+  createStatusError,
+  type ProviderError,
+} from './provider-errors.ts'
+import { createResponseSplitter, type ResponseChunk, type ResponseSplitter } from './response-splitter.ts'
 import { readRetryAfterMs } from './retry-policy.ts'
+import { excerpt } from './upstream-error.ts'
 
 /** One HTTP request to a vendor, ready to be sent. */
 export type ProviderHttpRequest = {
@@ -12,60 +17,6 @@ export type ProviderHttpRequest = {
   method: 'POST' | 'PUT' | 'GET'
   headers: Record<string, string>
   body: string | null
-}
-
-type Options = {
-  egress: Egress
-  clock: Clock
-  exchange: ExchangeControl
-  allowPrivate: boolean
-  idleMs: number
-}
-
-const maxErrorBytes = 64 * 1024
-const maxErrorMs = 2000
-
-/** Reads an error body for a limited time: a 401 with a stalled body is still a 401. */
-const readError = async (
-  body: EgressBody,
-  { exchange, clock, idleMs }: Pick<Options, 'exchange' | 'clock' | 'idleMs'>,
-): Promise<string> => {
-  exchange.bytesReceived() // otherwise a late answer with a stalled body would count as no answer
-  const decoder = new TextDecoder()
-  let text = ''
-  const read = async (): Promise<void> => {
-    for (let bytes = await body.read(); bytes !== null; bytes = await body.read()) {
-      text += decoder.decode(bytes, { stream: true })
-      if (text.length >= maxErrorBytes) return
-    }
-  }
-  const over = new AbortController()
-  const end = (): void => over.abort(exchange.signal.reason)
-  exchange.signal.addEventListener('abort', end, { once: true })
-  const wait = clock.sleep(Math.min(maxErrorMs, idleMs / 2), over.signal)
-  await Promise.race([read(), wait]).catch(() => {})
-  exchange.signal.removeEventListener('abort', end)
-  end()
-  wait.catch(() => {})
-  body.cancel()
-  return text.slice(0, maxErrorBytes)
-}
-
-/** Sends one request without redirects and returns a 2xx answer. Throws what `exchange.fail` returns. */
-const sendHttpRequest = async (
-  { url, method, headers, body }: ProviderHttpRequest,
-  { egress, clock, exchange, allowPrivate, idleMs }: Options,
-): Promise<EgressResponse> => {
-  const { signal } = exchange
-  const answer = await egress
-    .request(url, { method, headers, body, signal, allowPrivate, maxRedirects: 0 })
-    .catch((error: unknown) => {
-      throw exchange.fail(createConnectionError(error, 'headers'))
-    })
-  if (answer.status >= 200 && answer.status < 300) return answer
-  const text = await readError(answer.body, { exchange, clock, idleMs })
-  const waitMs = readRetryAfterMs(answer.headers, clock.now())
-  throw exchange.fail(createStatusError(answer.status, text, waitMs))
 }
 
 /** How requests are sent, and the limits of answers: `maxBytes` after decompression, `maxEvent` in characters. */
@@ -85,30 +36,133 @@ export type HttpExchangeRequest = {
 /** How an exchange ended: its error, what `take` threw, and whether the vendor sent the closing event. */
 export type HttpExchangeResult = { error: ProviderError | undefined; thrown: unknown; ended: boolean }
 
+/** An exchange under way. Its functions throw what `exchange.fail` returns. */
+type OpenExchange = Transport & HttpExchangeRequest & { exchange: ExchangeControl }
+
+const maxErrorBytes = 64 * 1024
+const maxErrorMs = 2000
+
+/** Reads an error body for a limited time: a 401 with a stalled body is still a 401. */
+const readError = async (body: EgressBody, { exchange, clock, endpoint }: OpenExchange): Promise<string> => {
+  exchange.bytesReceived() // otherwise a late answer with a stalled body would count as no answer
+  const decoder = new TextDecoder()
+  let text = ''
+  const read = async (): Promise<void> => {
+    for (let bytes = await body.read(); bytes !== null; bytes = await body.read()) {
+      text += decoder.decode(bytes, { stream: true })
+      if (text.length >= maxErrorBytes) return
+    }
+  }
+  const over = new AbortController()
+  const waitMs = Math.min(maxErrorMs, endpoint.timeouts.idleMs / 2)
+  const wait = clock.sleep(waitMs, AbortSignal.any([over.signal, exchange.signal]))
+  await Promise.race([read(), wait]).catch(() => {})
+  over.abort()
+  body.cancel()
+  return text.slice(0, maxErrorBytes)
+}
+
+/** Sends the request without redirects and returns the body of a 2xx answer. */
+const sendHttpRequest = async (open: OpenExchange): Promise<EgressBody> => {
+  const { egress, clock, exchange, request, endpoint } = open
+  const { url, ...content } = request
+  const { allow_private: allowPrivate } = endpoint
+  const { status, headers, body } = await egress
+    .request(url, { ...content, signal: exchange.signal, allowPrivate, maxRedirects: 0 })
+    .catch((error: unknown) => {
+      throw exchange.fail(createConnectionError(error, 'headers'))
+    })
+  if (status >= 200 && status < 300) return body
+  const text = await readError(body, open)
+  throw exchange.fail(createStatusError(status, text, readRetryAfterMs(headers, clock.now())))
+}
+
+/** Reads the next bytes of the body, counted and timed; null at its end. */
+const createByteCounter = (body: EgressBody, { exchange, maxBytes }: OpenExchange) => {
+  let count = 0
+  return async (): Promise<Uint8Array | null> => {
+    const bytes = await body.read().catch((error: unknown) => {
+      throw exchange.fail(createConnectionError(error, 'body'))
+    })
+    if (bytes === null) return null
+    exchange.bytesReceived()
+    count += bytes.byteLength
+    if (count > maxBytes) throw exchange.fail(createBadReplyError(`sent more than ${maxBytes} bytes`, false))
+    return bytes
+  }
+}
+
+const maxHeadLength = 1000
+
+/** Splits a body into its events, up to the one that ends the stream, or takes its one JSON value. */
+const receiveBody = async (body: EgressBody, open: OpenExchange): Promise<void> => {
+  const { exchange, done, take } = open
+  const next = createByteCounter(body, open)
+  const decoder = new TextDecoder()
+  let splitter: ResponseSplitter | null = null
+  let head = ''
+  let events = 0
+
+  /** Whether an event ends the answer. */
+  const isEnd = (text: string): boolean => {
+    events += 1
+    if (done === null || text.trim() !== done) return false
+    exchange.end()
+    return true
+  }
+  const feed = (text: string): boolean => {
+    const fresh = splitter === null ? `${head}${text}`.trimStart() : text
+    if (head.length < maxHeadLength)
+      head = splitter === null ? fresh : `${head}${text.slice(0, maxHeadLength)}`
+    if (fresh === '') return false
+    splitter ??= createResponseSplitter(fresh, open)
+    for (const event of splitter.feed(fresh)) {
+      if (exchange.signal.aborted || isEnd(event)) return true
+      take({ kind: 'event', text: event })
+    }
+    return false
+  }
+  for (let bytes = await next(); bytes !== null; bytes = await next())
+    if (feed(decoder.decode(bytes, { stream: true }))) return
+  if (feed(decoder.decode())) return
+  for (const last of (splitter as ResponseSplitter | null)?.last() ?? []) {
+    if (exchange.signal.aborted || isEnd(last.text)) return
+    take(last)
+  }
+  if (events > 0) return
+  const format = open.expects === 'whole' ? 'not JSON' : 'neither events nor JSON'
+  const what = head === '' ? 'an empty reply' : `what is ${format}: ${excerpt(head)}`
+  throw exchange.fail(createBadReplyError(`sent ${what}`))
+}
+
 /** Runs one HTTP exchange with three timeouts. Rejects only when the caller aborts, with the signal's reason. */
 export const runHttpExchange = async (
   transport: Transport,
   exchangeRequest: HttpExchangeRequest,
   signal: AbortSignal,
 ): Promise<HttpExchangeResult> => {
-  const { egress, clock, maxBytes, maxEvent } = transport
-  const { request, endpoint, endsAtMs, expects, done, take } = exchangeRequest
-  const { allow_private: allowPrivate, timeouts: clocks } = endpoint
-  const exchange = openExchangeControl({ clock, clocks, endsAtMs }, signal)
+  const { endpoint, endsAtMs } = exchangeRequest
+  const exchange = openExchangeControl(
+    { clock: transport.clock, clocks: endpoint.timeouts, endsAtMs },
+    signal,
+  )
   let thrown: unknown
-
-  const takeOne = (chunk: ResponseChunk): void => {
+  const take = (chunk: ResponseChunk): void => {
     try {
-      take(chunk)
+      exchangeRequest.take(chunk)
     } catch (error) {
       thrown = error
       throw error
     }
   }
   const sendAndReceive = async (): Promise<void> => {
-    const options = { egress, clock, exchange, allowPrivate, idleMs: clocks.idleMs }
-    const { body } = await sendHttpRequest(request, options)
-    await receiveBody(body, { exchange, maxBytes, maxEvent, expects, done, take: takeOne })
+    const open = { ...transport, ...exchangeRequest, exchange, take }
+    const body = await sendHttpRequest(open)
+    try {
+      await receiveBody(body, open)
+    } finally {
+      body.cancel()
+    }
   }
   try {
     await Promise.race([sendAndReceive(), exchange.stopped])
