@@ -13,15 +13,14 @@ const none: readonly PlannedCall[] = []
  * The calls an action decided on, which its `next` names in the same order; empty for actions that decided on none.
  * A tool's own data may be called `calls` too, so that alone does not count. Read once for each action.
  */
-export const readPlannedCalls = (action: ReadonlyAction): readonly PlannedCall[] =>
-  action.result.calls === undefined || action.result.call !== undefined ? none : parseCalls(action)
-
-const parseCalls = memoizeByObject(({ result: { calls }, next }: ReadonlyAction): readonly PlannedCall[] =>
-  Array.isArray(calls) &&
-  calls.length === next.length &&
-  calls.every((call, at) => isPlannedCall(call) && call.tool === next[at])
-    ? (calls as unknown as PlannedCall[])
-    : none,
+export const readPlannedCalls = memoizeByObject(
+  ({ result: { calls, call }, next }: ReadonlyAction): readonly PlannedCall[] =>
+    call === undefined &&
+    Array.isArray(calls) &&
+    calls.length === next.length &&
+    calls.every((planned, at) => isPlannedCall(planned) && planned.tool === next[at])
+      ? (calls as unknown as PlannedCall[])
+      : none,
 )
 
 /** By hand, not by a schema: a state is JSON already, and a long turn that is taken up has thousands to look at. */
