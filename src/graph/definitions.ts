@@ -62,13 +62,8 @@ export type GraphInfo = {
   serviceNames: readonly string[]
 }
 
-/** A node as its file declares it. */
-export type NodeDefinition<
-  Reads extends StateField,
-  Writes extends PatchField,
-  Needs extends ServiceName = never,
-> = {
-  kind: 'node'
+/** What a node and a tool declare alike. */
+type PartDefinition<Reads, Writes, Needs> = {
   name: string
   description: string
   reads: readonly Reads[]
@@ -78,6 +73,15 @@ export type NodeDefinition<
    * blobs, users and memories.
    */
   needs?: readonly Needs[]
+}
+
+/** A node as its file declares it. */
+export type NodeDefinition<
+  Reads extends StateField,
+  Writes extends PatchField,
+  Needs extends ServiceName = never,
+> = PartDefinition<Reads, Writes, Needs> & {
+  kind: 'node'
   /** Where it may lead, for the picture and the check: node names, or all tools of a kind. */
   next: readonly (string | { tools: ToolKind })[]
   run(
@@ -132,25 +136,16 @@ export type ToolDefinition<
   Writes extends PatchField,
   Schema extends z.ZodType,
   Needs extends ServiceName = never,
-> = {
+> = PartDefinition<Reads, Writes, Needs> & {
   kind: 'tool'
   /** The name of the server it belongs to in the XML dialogue, e.g. `search_tool_server`. */
   server?: string
-  name: string
-  description: string
   kinds: readonly ToolKind[]
   /** True when running it again costs nothing and changes nothing. */
   pure?: boolean
   /** Where what it answers comes from; `tool` when left out, which is not trusted. A result may say so itself. */
   provenance?: ProvenanceOrigin
   input: Schema
-  reads: readonly Reads[]
-  writes: readonly Writes[]
-  /**
-   * Services it uses beyond those of every visit; use of any other throws, naming it. Checked at start. Left out: files,
-   * blobs, users and memories.
-   */
-  needs?: readonly Needs[]
   /** Prepare tools: true when there is nothing to do. Pure; costs no model call and leaves no action. */
   skip?(state: StateView<Reads>): boolean
   /** Prepare tools, asked where `skip` is false: whether the services have anything for it. */

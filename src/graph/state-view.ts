@@ -7,8 +7,36 @@ import {
   type Services,
   type VisitServices,
 } from '../state/ports/services.ts'
-import { type RuntimeState, type StateField, stateFields } from '../state/runtime-state.ts'
+import { type RuntimeState, stateFields } from '../state/runtime-state.ts'
 import type { GraphInfo, ToolKind } from './definitions.ts'
+
+const createUndeclaredError = (part: string, act: string, item: string, list: string): MasonError =>
+  new MasonError('node_failed', `"${part}" ${act}, which it does not declare`, {
+    remedy: `add '${item}' to its ${list}`,
+  })
+
+/** Makes views that have the declared ones of these properties; reading one of the others throws. */
+const createViewer = <Source extends object, View>(
+  names: readonly string[],
+  isDeclared: (name: string) => boolean,
+  createError: (name: string) => MasonError,
+  { enumerable }: { enumerable: boolean },
+): ((source: Source) => View) => {
+  const guard = {}
+  for (const name of names.filter((one) => !isDeclared(one)))
+    Object.defineProperty(guard, name, {
+      get() {
+        throw createError(name)
+      },
+    })
+  const declared = names.filter(isDeclared)
+  return (source) => {
+    const view = Object.create(guard)
+    for (const name of declared)
+      Object.defineProperty(view, name, { enumerable, value: Reflect.get(source, name) })
+    return view
+  }
+}
 
 /**
  * Makes the services of one node or tool: the common ones and those it needs. The others are not there, and reading one
@@ -17,55 +45,24 @@ import type { GraphInfo, ToolKind } from './definitions.ts'
 export const createServiceView = (
   { name, needs = defaultNeeds }: { name: string; needs?: readonly string[] },
   serviceNames: readonly string[],
-): ((services: Services) => VisitServices<ServiceName>) => {
-  const isDeclared = (service: string): boolean => [...commonServices, ...needs].includes(service)
-  const declared = serviceNames.filter(isDeclared)
-  const undeclared = Object.create(Object.prototype)
-  for (const service of serviceNames.filter((candidate) => !isDeclared(candidate)))
-    Object.defineProperty(undeclared, service, {
-      get() {
-        throw new MasonError(
-          'node_failed',
-          `"${name}" used the service ${service}, which it does not declare`,
-          { remedy: `add '${service}' to its needs` },
-        )
-      },
-    })
-  return (services) => {
-    const view = Object.create(undeclared)
-    for (const service of declared) view[service] = services[service as keyof Services]
-    return view
-  }
-}
+) =>
+  createViewer<Services, VisitServices<ServiceName>>(
+    serviceNames,
+    (service) => [...commonServices, ...needs].includes(service),
+    (service) => createUndeclaredError(name, `used the service ${service}`, service, 'needs'),
+    { enumerable: true },
+  )
 
-type DeclaredFields = { name: string; reads: readonly StateField[]; writes: readonly string[] }
+type DeclaredFields = { name: string; reads: readonly string[]; writes: readonly string[] }
 
 /** Makes the view of one node: the fields it declares, and a clear error for any other. */
-export const createView = ({
-  name,
-  reads,
-}: DeclaredFields): ((state: RuntimeState) => Partial<RuntimeState>) => {
-  class View {
-    readonly #state: RuntimeState
-    constructor(state: RuntimeState) {
-      this.#state = state
-    }
-    static field(view: View, field: StateField): unknown {
-      return view.#state[field]
-    }
-  }
-  for (const field of stateFields)
-    Object.defineProperty(View.prototype, field, {
-      enumerable: true,
-      get(this: View) {
-        if (reads.includes(field)) return View.field(this, field)
-        throw new MasonError('node_failed', `"${name}" read state.${field}, which it does not declare`, {
-          remedy: `add '${field}' to its reads`,
-        })
-      },
-    })
-  return (state) => new View(state) as unknown as Partial<RuntimeState>
-}
+export const createView = ({ name, reads }: DeclaredFields) =>
+  createViewer<RuntimeState, Partial<RuntimeState>>(
+    stateFields,
+    (field) => reads.includes(field),
+    (field) => createUndeclaredError(name, `read state.${field}`, field, 'reads'),
+    { enumerable: false },
+  )
 
 type DeclaredNext = {
   kind: 'node' | 'tool'
@@ -88,18 +85,12 @@ export const checkNext = (part: DeclaredNext, next: readonly string[], graph: Gr
     const declared = (part.next ?? [target]).some((one) =>
       typeof one === 'string' ? one === target : tool?.kinds.includes(one.tools),
     )
-    if (!declared)
-      throw new MasonError('node_failed', `"${part.name}" leads to "${target}", which it does not declare`, {
-        remedy: `add '${target}' to its next`,
-      })
+    if (!declared) throw createUndeclaredError(part.name, `leads to "${target}"`, target, 'next')
   }
 }
 
 /** Throws when a node changes a field it does not declare. */
 export const checkWrites = ({ name, writes }: DeclaredFields, patch: Patch): void => {
   for (const field of Object.keys(patch))
-    if (!writes.includes(field))
-      throw new MasonError('node_failed', `"${name}" changed state.${field}, which it does not declare`, {
-        remedy: `add '${field}' to its writes`,
-      })
+    if (!writes.includes(field)) throw createUndeclaredError(name, `changed state.${field}`, field, 'writes')
 }
