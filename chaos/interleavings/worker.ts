@@ -2,7 +2,7 @@ import { claimNextRun, maxStalls, type RunClaim } from '../../src/engine/runs/cl
 import { failPoisonedRun, handBackRun } from '../../src/engine/runs/release.ts'
 import { readActionRows } from '../../src/engine/runs/run-queries.ts'
 import { sendCallEffect } from '../../src/graph/call-effect.ts'
-import { LiveRun } from '../../src/graph/live-run.ts'
+import { createLiveRun, type LiveRun } from '../../src/graph/live-run.ts'
 import type { Database } from '../../src/infra/database/database.ts'
 import { isMasonError } from '../../src/state/errors.ts'
 import { foldActions } from '../../src/state/fold.ts'
@@ -65,7 +65,7 @@ const workOn = async (world: World, actor: Actor, claim: RunClaim): Promise<void
   const rows = await stage.perform(actor, 'reads', noMove, (database) =>
     readActionRows(retryingSql(database), claim.tenant, claim.session_id, claim.turn),
   )
-  const run = new LiveRun(
+  const run = createLiveRun(
     { ...claim, business_id: claim.tenant, state: foldActions(rows) },
     {
       log: watchedLog(world, actor, claim),

@@ -183,10 +183,10 @@ export const effectMutants: readonly Mutant[] = [
     name: 'decide before act: no node goes on from an action before it is committed',
     file: 'src/graph/live-run.ts',
     edits: [
-      { from: 'await commit(entry, prepared)\n', to: '\n' },
+      { from: 'await commit(entry, prepared.patch)\n', to: '\n' },
       {
-        from: 'this.events.onAction(seq)',
-        to: 'await commit(entry, prepared)\n      this.events.onAction(seq)',
+        from: 'events.onAction(entry.seq)',
+        to: 'await commit(entry, prepared.patch)\n      events.onAction(entry.seq)',
       },
     ],
     why: 'a branch beside it acts on a plan that would be unknown after a crash',

@@ -4,6 +4,7 @@ const append = testsOf('test/integration/append.test.ts')
 const file = 'src/engine/runs/run-log.ts'
 const inAppend = 'const buildAppendStatement '
 const inFinish = 'const finishStatement'
+const sendFinish = 'finishStatement, ['
 const migration = 'migrations/0001_spine.sql'
 const schema = testsOf('test/integration/last-guards.test.ts')
 const refused = 'an append is refused under another epoch, at another id, and when the run is not at work'
@@ -20,7 +21,7 @@ export const logMutants: readonly Mutant[] = [
   {
     name: 'epoch in finish',
     file,
-    edits: [{ after: inFinish, from: 'AND epoch = $3', to: '' }],
+    edits: [{ from: sendFinish, to: "finishStatement.replace('AND epoch = $3', ''), [" }],
     why: 'a worker that was frozen ends a run that another has',
     caughtBy: [
       interleaved,
@@ -37,7 +38,7 @@ export const logMutants: readonly Mutant[] = [
   {
     name: 'next_seq in finish',
     file,
-    edits: [{ after: inFinish, from: 'AND next_seq = $4', to: '' }],
+    edits: [{ from: sendFinish, to: "finishStatement.replace('AND next_seq = $4', ''), [" }],
     why: 'the end gets an id that leaves a gap or is taken',
     caughtBy: schema('the end of a run is refused at another id than the next'),
   },
@@ -145,7 +146,7 @@ export const logMutants: readonly Mutant[] = [
     file: 'src/engine/runs/leases.ts',
     edits: [
       {
-        from: 'await raceLease(sql.query<Row>(text, values), lease.signal)',
+        from: 'await unlessAborted(sql.query<Row>(text, values), lease.signal)',
         to: 'await sql.query<Row>(text, values)',
       },
     ],
@@ -157,7 +158,7 @@ export const logMutants: readonly Mutant[] = [
   {
     name: 'one queue for the appends of parallel branches',
     file: 'src/graph/live-run.ts',
-    edits: [{ from: 'this.#tail = turn.catch(() => {})', to: '' }],
+    edits: [{ from: 'tail = turn.catch(() => {})', to: '' }],
     why: 'two branches commit under one id, and one of them loses the run',
     caughtBy: append(
       'a live run takes the appends of parallel branches in one order, without a gap, and holds what is stored',

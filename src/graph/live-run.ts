@@ -6,10 +6,10 @@ import type { Patch } from '../state/patch.ts'
 import type { Clock } from '../state/ports/clock.ts'
 import type { EffectResult } from '../state/ports/effects.ts'
 import type { Question } from '../state/ports/questions.ts'
-import type { CallRef, RunLog, RunResult } from '../state/ports/run-log.ts'
+import type { CallRef, LogEntry, RunLog, RunResult } from '../state/ports/run-log.ts'
 import { noTracer, type Tracer } from '../state/ports/tracer.ts'
 import type { AdmittedRequest } from '../state/run-request.ts'
-import type { ActionBody, Json, RuntimeState } from '../state/runtime-state.ts'
+import type { Json, RuntimeState } from '../state/runtime-state.ts'
 import type { Scenario, Scenarios } from '../state/scenario.ts'
 import { type ReadonlyAction, turnGoal } from '../state/turn.ts'
 import { findScenario, noScenarios, withScenario } from './scenario-defaults.ts'
@@ -35,140 +35,120 @@ export type RunEvents = {
   onText(delta: { node: string; call: number | null; attempt: number; text: string }): void
 }
 
-type Committed = { body: ActionBody; patch: Patch }
+type LiveRunOptions = {
+  log: RunLog
+  clock: Clock
+  events: RunEvents
+  newAttemptId: () => string
+  /** The current ones: a changed row counts from the next visit on. */
+  scenarios?: Scenarios
+  tracer?: Tracer
+}
+
+/** See `createLiveRun`. */
+export type LiveRun = ReturnType<typeof createLiveRun>
 
 /**
  * One run being worked on in this process: the state it holds, and the one queue through which its branches append.
  * The queue owns `next_seq`; the state changes only after a commit, through the same fold that re-reads it.
  */
-export class LiveRun {
-  readonly claimed: ClaimedRun
-  readonly log: RunLog
-  readonly events: RunEvents
-  readonly tracer: Tracer
-  /** The current ones: a changed row counts from the next visit on. */
-  readonly scenarios: Scenarios
-  /** Questions that branches of the current fan-out wait on. */
-  readonly openQuestions: { call: CallRef; question: Question }[] = []
-  /** Until when everything that is left to do has to wait, or null. */
-  waitsUntil: Date | null = null
-  /** The node whose error ended the walk. */
-  failedAt: string | null = null
-  /** Set once it is known how the run ends. */
-  outcome: Outcome | null = null
-  ended = false
-  readonly #clock: Clock
-  readonly #newAttemptId: () => string
-  readonly #startedAt: number
-  #state: RuntimeState
-  #nextSeq: number
-  #tail: Promise<unknown> = Promise.resolve()
+export const createLiveRun = (
+  claimed: ClaimedRun,
+  { log, clock, events, newAttemptId, scenarios = noScenarios, tracer = noTracer }: LiveRunOptions,
+) => {
+  const startedAt = clock.monotonicMs()
+  let { state, next_seq: seq } = claimed
+  let tail: Promise<unknown> = Promise.resolve()
 
-  constructor(
-    claimed: ClaimedRun,
-    options: {
-      log: RunLog
-      clock: Clock
-      events: RunEvents
-      newAttemptId: () => string
-      scenarios?: Scenarios
-      tracer?: Tracer
-    },
-  ) {
-    this.claimed = claimed
-    this.log = options.log
-    this.events = options.events
-    this.tracer = options.tracer ?? noTracer
-    this.scenarios = options.scenarios ?? noScenarios
-    this.#clock = options.clock
-    this.#newAttemptId = options.newAttemptId
-    this.#startedAt = options.clock.monotonicMs()
-    this.#state = claimed.state
-    this.#nextSeq = claimed.next_seq
-  }
-
-  get state(): RuntimeState {
-    return this.#state
-  }
-
-  /** The actions of this run's turn; none before `load-session` has opened it. */
-  get actions(): readonly ReadonlyAction[] {
-    return this.#state.action_history[this.claimed.turn - 1] ?? []
-  }
-
-  get scenario(): Scenario | null {
-    return findScenario(this.scenarios, this.claimed.request, this.#state, this.actions.length > 0)
-  }
-
-  /** What was asked for, with what its scenario says where it says nothing itself. */
-  get request(): AdmittedRequest {
-    return withScenario(this.claimed.request, this.scenario)
-  }
-
-  /** Milliseconds of work so far, over all claims. */
-  get workedMs(): number {
-    return this.claimed.worked_ms + this.#clock.monotonicMs() - this.#startedAt
-  }
-
-  /** Resolves once nothing is being committed any more. */
-  async settled(): Promise<void> {
-    await this.#tail
-  }
-
-  /** Commits one action and gives the state that holds it. Branches come in turn, in the order they ask. */
-  append(
+  /** Branches come in turn, in the order they ask. */
+  const commitInTurn = (
     node: string,
     draft: ActionDraft & { next: string[] },
     patch: Patch,
-    effect: EffectResult | null,
-  ): Promise<RuntimeState> {
-    return this.#inTurn(node, draft, patch, async (entry) => this.log.append({ ...entry, effect }))
-  }
-
-  /** Commits the run's last action and its end. */
-  finish(draft: ActionDraft, patch: Patch, outcome: Outcome): Promise<RuntimeState> {
-    return this.#inTurn('end', { ...draft, next: [] }, patch, async (entry, committed) => {
-      await this.log.finish(entry, outcome, this.#resultOf(committed, outcome))
-      this.ended = true
-    })
-  }
-
-  #inTurn(
-    node: string,
-    draft: ActionDraft & { next: string[] },
-    patch: Patch,
-    commit: (entry: Parameters<RunLog['append']>[0], committed: Committed) => Promise<void>,
-  ): Promise<RuntimeState> {
-    const turn = this.#tail.then(async () => {
-      if (this.ended) throw new MasonError('lease_lost', 'this run has ended')
-      const prepared = await prepareAction(node, draft, patch, (bytes) => this.log.storeBlob(bytes))
-      const seq = this.#nextSeq
+    commit: (entry: LogEntry, committed: Patch) => Promise<void>,
+  ): Promise<RuntimeState> => {
+    const turn = tail.then(async () => {
+      if (run.ended) throw new MasonError('lease_lost', 'this run has ended')
+      const prepared = await prepareAction(node, draft, patch, (bytes) => log.storeBlob(bytes))
       const entry = {
         seq,
-        attempt_id: this.#newAttemptId(),
+        attempt_id: newAttemptId(),
         body: prepared.bodyText,
         patch: prepared.patchText,
         usage: prepared.body.usage,
-        worked_ms: this.workedMs,
+        worked_ms: run.workedMs,
         effect: null,
       }
-      await commit(entry, prepared)
-      this.#nextSeq = seq + 1
-      this.#state = applyAction(this.#state, { seq, turn: this.claimed.turn, ...prepared })
-      this.events.onAction(seq)
-      return this.#state
+      await commit(entry, prepared.patch)
+      seq++
+      state = applyAction(state, { seq: entry.seq, turn: claimed.turn, ...prepared })
+      events.onAction(entry.seq)
+      return state
     })
-    this.#tail = turn.catch(() => {})
+    tail = turn.catch(() => {})
     return turn
   }
 
-  #resultOf({ patch }: Committed, outcome: Outcome): RunResult {
-    const answer = patch.chat_history?.findLast((message) => message.role === 'assistant')?.content
-    return {
-      answer: answer ?? null,
-      output_structure: this.#state.output_structure as unknown as Json,
-      error: outcome.status === 'failed' ? (outcome.error as Json) : null,
-      goal: turnGoal(this.#state),
-    }
+  const toResult = ({ chat_history }: Patch, outcome: Outcome): RunResult => ({
+    answer: chat_history?.findLast((message) => message.role === 'assistant')?.content ?? null,
+    output_structure: state.output_structure as unknown as Json,
+    error: outcome.status === 'failed' ? (outcome.error as Json) : null,
+    goal: turnGoal(state),
+  })
+
+  const run = {
+    claimed,
+    log,
+    events,
+    tracer,
+    scenarios,
+    /** Questions that branches of the current fan-out wait on. */
+    openQuestions: [] as { call: CallRef; question: Question }[],
+    /** Until when everything that is left to do has to wait, or null. */
+    waitsUntil: null as Date | null,
+    /** The node whose error ended the walk. */
+    failedAt: null as string | null,
+    /** Set once it is known how the run ends. */
+    outcome: null as Outcome | null,
+    ended: false,
+    get state(): RuntimeState {
+      return state
+    },
+    /** The actions of this run's turn; none before `load-session` has opened it. */
+    get actions(): readonly ReadonlyAction[] {
+      return state.action_history[claimed.turn - 1] ?? []
+    },
+    get scenario(): Scenario | null {
+      return findScenario(scenarios, claimed.request, state, run.actions.length > 0)
+    },
+    /** What was asked for, with what its scenario says where it says nothing itself. */
+    get request(): AdmittedRequest {
+      return withScenario(claimed.request, run.scenario)
+    },
+    /** Milliseconds of work so far, over all claims. */
+    get workedMs(): number {
+      return claimed.worked_ms + clock.monotonicMs() - startedAt
+    },
+    /** Resolves once nothing is being committed any more. */
+    async settled(): Promise<void> {
+      await tail
+    },
+    /** Commits one action and gives the state that holds it. */
+    append(
+      node: string,
+      draft: ActionDraft & { next: string[] },
+      patch: Patch,
+      effect: EffectResult | null,
+    ): Promise<RuntimeState> {
+      return commitInTurn(node, draft, patch, (entry) => log.append({ ...entry, effect }))
+    },
+    /** Commits the run's last action and its end. */
+    finish(draft: ActionDraft, patch: Patch, outcome: Outcome): Promise<RuntimeState> {
+      return commitInTurn('end', { ...draft, next: [] }, patch, async (entry, committed) => {
+        await log.finish(entry, outcome, toResult(committed, outcome))
+        run.ended = true
+      })
+    },
   }
+  return run
 }

@@ -3,6 +3,7 @@ import { EphemeralValue } from '@langchain/langgraph/channels'
 import { Channel, Pregel } from '@langchain/langgraph/pregel'
 // the main entry would hook into every promise of the process, for tracing that is not wanted here
 import { Command, Send } from '@langchain/langgraph/web'
+import { unlessAborted } from '../state/deadline.ts'
 import type { VisitTarget } from './route.ts'
 
 /** One visit, and the next targets; none where another branch decides, or where the walk ends. */
@@ -67,19 +68,5 @@ class Task extends Runnable<VisitTarget, void> {
     const next = await unlessAborted(this.#step(configurable[walkKey], target), signal)
     const write: Write = configurable[writeKey]
     write(next.map((one) => [tasksChannel, toSend(one)]))
-  }
-}
-
-/** `work`, or the signal's reason as soon as it is aborted, without waiting for the work. */
-export const unlessAborted = async <T>(work: Promise<T>, signal: AbortSignal): Promise<T> => {
-  let onAbort = (): void => {}
-  const aborted = new Promise<never>((_, reject) => {
-    onAbort = () => reject(signal.reason)
-    signal.addEventListener('abort', onAbort, { once: true })
-  })
-  try {
-    return await Promise.race([work, aborted])
-  } finally {
-    signal.removeEventListener('abort', onAbort)
   }
 }

@@ -18,3 +18,17 @@ export const openDeadline = (ms: number, signal: AbortSignal): { signal: AbortSi
     },
   }
 }
+
+/** `work`, or the signal's reason as soon as it is aborted; the work itself goes on. */
+export const unlessAborted = async <T>(work: Promise<T>, signal: AbortSignal): Promise<T> => {
+  let onAbort = (): void => {}
+  const aborted = new Promise<never>((_, reject) => {
+    onAbort = () => reject(signal.reason)
+    signal.addEventListener('abort', onAbort, { once: true })
+  })
+  try {
+    return await Promise.race([work, aborted])
+  } finally {
+    signal.removeEventListener('abort', onAbort)
+  }
+}

@@ -4,7 +4,7 @@ import { createRetryingSql, startLeaseRenewal } from '../../src/engine/runs/leas
 import { handBackRun } from '../../src/engine/runs/release.ts'
 import { appendAction, createRunLog, finishRun } from '../../src/engine/runs/run-log.ts'
 import { readActionRows } from '../../src/engine/runs/run-queries.ts'
-import { LiveRun } from '../../src/graph/live-run.ts'
+import { createLiveRun, type LiveRun } from '../../src/graph/live-run.ts'
 import type { Database } from '../../src/infra/database/database.ts'
 import { newAttemptId } from '../../src/infra/lib/ids.ts'
 import { systemClock } from '../../src/infra/lib/system-clock.ts'
@@ -183,7 +183,7 @@ describe('the end of a run', () => {
 
 /** A run in this process, as a worker holds it. */
 const live = (claimed: RunClaim, sql: Sql): LiveRun =>
-  new LiveRun(
+  createLiveRun(
     { ...claimed, business_id: claimed.tenant, state: emptyState },
     {
       log: createRunLog(sql, claimed),

@@ -11,7 +11,7 @@ import {
 } from '../../src/engine/runs/release.ts'
 import { appendAction, createRunLog, finishRun } from '../../src/engine/runs/run-log.ts'
 import { settleRun } from '../../src/engine/runs/settlement.ts'
-import { LiveRun } from '../../src/graph/live-run.ts'
+import { createLiveRun } from '../../src/graph/live-run.ts'
 import type { Database } from '../../src/infra/database/database.ts'
 import { newAttemptId } from '../../src/infra/lib/ids.ts'
 import { systemClock } from '../../src/infra/lib/system-clock.ts'
@@ -243,7 +243,7 @@ describe('a live run', () => {
     })
     const log = { ...createRunLog(database, claimed), append: () => committed }
     const events = { onAction() {}, onText() {} }
-    const run = new LiveRun(
+    const run = createLiveRun(
       { ...claimed, business_id: claimed.tenant, state: emptyState },
       { log, clock: systemClock, newAttemptId, events },
     )

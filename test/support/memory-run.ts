@@ -1,6 +1,6 @@
 import type { Graph } from '../../src/graph/build.ts'
 import { executeRun, type RunExit } from '../../src/graph/execute.ts'
-import { LiveRun } from '../../src/graph/live-run.ts'
+import { createLiveRun, type LiveRun } from '../../src/graph/live-run.ts'
 import { MasonError } from '../../src/state/errors.ts'
 import { type ActionRow, foldActions } from '../../src/state/fold.ts'
 import type { Outcome } from '../../src/state/outcome.ts'
@@ -76,7 +76,7 @@ export const workOn = async (
   settings: Settings = {},
 ): Promise<{ left: RunExit; run: LiveRun; state: RuntimeState }> => {
   const { clock = testClock, control = new AbortController() } = settings
-  const run = new LiveRun(
+  const run = createLiveRun(
     {
       run_id: 'run',
       session_id: 'session',

@@ -36,7 +36,9 @@ export async function* streamRunEvents(
           yield row.event
           last = row.seq
           yield* snapshots.applyAction(row)
-          if (!source.run_id && row.body.node === 'end') yield* readDoneEvent(poller, row.run_id)
+          // the run ended in the commit of this action
+          const ended = source.run_id || row.body.node !== 'end' ? null : await poller.readRun(row.run_id)
+          if (ended) yield { event: 'done', data: ended }
         }
         if (rows.length === actionPageSize) continue
         yield* snapshots.changedSnapshots(runs, last)
@@ -52,12 +54,6 @@ export async function* streamRunEvents(
   } finally {
     inbox.close()
   }
-}
-
-/** The `done` event that a session's stream sends after an `end` action: the run ended in the same commit. */
-async function* readDoneEvent(poller: Poller, runId: string): AsyncGenerator<RunEvent> {
-  const run = await poller.readRun(runId)
-  if (run) yield { event: 'done', data: run }
 }
 
 /**
@@ -131,32 +127,26 @@ const openInbox = (
   }
 }
 
+/** A followed run: the snapshots of it that were sent, and its todos by their ids. */
+type Followed = {
+  sent: Map<string, string>
+  todos: Map<string, Todo>
+  /** Up to where the todos were read when it was first followed. */
+  readUpTo: number
+}
+
 /**
  * Remembers the snapshots that were sent to one follower, so that only changes are sent. Todos are read once for each run
  * and then updated from its actions: the cost of a follower does not grow with the history.
  */
 export const createSnapshotFilter = () => {
-  const sentSnapshots = new Map<string, string>()
-  const todos = new Map<string, Map<string, Todo>>()
-  /** Up to where a run's todos were read when it was first followed. */
-  const readUpTo = new Map<string, number>()
+  const followed = new Map<string, Followed>()
 
-  const isNew = (key: string, value: unknown): boolean => {
+  const isNew = ({ sent }: Followed, kind: string, value: unknown): boolean => {
     const text = JSON.stringify(value)
-    if (sentSnapshots.get(key) === text) return false
-    sentSnapshots.set(key, text)
+    if (sent.get(kind) === text) return false
+    sent.set(kind, text)
     return true
-  }
-
-  /** Drops earlier runs: a session may go on for years. */
-  const keepOnly = (runs: readonly FollowedRun[]): void => {
-    const ids = new Set(runs.map(({ view }) => view.id))
-    for (const id of todos.keys()) {
-      if (ids.has(id)) continue
-      todos.delete(id)
-      readUpTo.delete(id)
-      for (const kind of ['status', 'todos', 'input']) sentSnapshots.delete(`${kind} ${id}`)
-    }
   }
 
   return {
@@ -167,35 +157,37 @@ export const createSnapshotFilter = () => {
     ): Promise<void> {
       for (const run of runs) {
         const { view, range } = run
-        if (todos.has(view.id)) continue
-        const byId = new Map<string, Todo>()
-        if (range.first_seq !== null) for (const patch of await read(run)) mergeTodos(byId, patch)
-        todos.set(view.id, byId)
-        readUpTo.set(view.id, range.next_seq ?? 0)
+        if (followed.has(view.id)) continue
+        const todos = new Map<string, Todo>()
+        if (range.first_seq !== null) for (const patch of await read(run)) mergeTodos(todos, patch)
+        followed.set(view.id, { sent: new Map(), todos, readUpTo: range.next_seq ?? 0 })
       }
     },
     /** Applies the next action, and yields the todos if it changed them. Replayed actions change nothing. */
     *applyAction({ seq, run_id, turn, patch }: EventRow): Generator<RunEvent> {
-      const byId = todos.get(run_id)
-      if (!patch || !byId || seq < (readUpTo.get(run_id) ?? 0)) return
-      mergeTodos(byId, patch)
-      const list = [...byId.values()]
-      if (isNew(`todos ${run_id}`, list))
-        yield { event: 'todos', id: seq, data: { run_id, turn, todos: list } }
+      const run = followed.get(run_id)
+      if (!patch || !run || seq < run.readUpTo) return
+      mergeTodos(run.todos, patch)
+      const todos = [...run.todos.values()]
+      if (isNew(run, 'todos', todos)) yield { event: 'todos', id: seq, data: { run_id, turn, todos } }
     },
     /**
      * Snapshots that have changed. `id` is the id of the latest action that was sent: a client that reconnects with it
      * misses nothing.
      */
     *changedSnapshots(runs: readonly FollowedRun[], id: number): Generator<RunEvent> {
-      keepOnly(runs)
+      // a session may go on for years: earlier runs are dropped
+      const ids = new Set(runs.map(({ view }) => view.id))
+      for (const run_id of followed.keys()) if (!ids.has(run_id)) followed.delete(run_id)
       for (const { view } of runs) {
         const { id: run_id, turn, status, input_request } = view
-        if (isNew(`status ${run_id}`, status)) yield { event: 'status', id, data: { run_id, turn, status } }
-        const list = [...(todos.get(run_id)?.values() ?? [])]
-        if (list.length > 0 && isNew(`todos ${run_id}`, list))
-          yield { event: 'todos', id, data: { run_id, turn, todos: list } }
-        if (input_request && isNew(`input ${run_id}`, input_request.id))
+        const run = followed.get(run_id)
+        if (!run) continue
+        if (isNew(run, 'status', status)) yield { event: 'status', id, data: { run_id, turn, status } }
+        const todos = [...run.todos.values()]
+        if (todos.length > 0 && isNew(run, 'todos', todos))
+          yield { event: 'todos', id, data: { run_id, turn, todos } }
+        if (input_request && isNew(run, 'input', input_request.id))
           yield { event: 'input_required', id, data: { run_id, ...input_request } }
       }
     },

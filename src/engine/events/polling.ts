@@ -10,7 +10,6 @@ import {
   readCurrentRuns,
   readRun,
   readTodoPatches,
-  toActionEvent,
 } from '../runs/run-queries.ts'
 
 /** Actions that one poll reads at most. */
@@ -20,10 +19,7 @@ export const actionPageSize = 200
 export type EventScope = { business_id: string; session_id: string; run_id?: string }
 
 /** An action with its event, which all followers share. */
-export type PolledRow = EventRow & { event: Extract<RunEvent, { event: 'action' }> }
-
-/** Followed runs, and the next actions. */
-export type PollResult = { runs: readonly FollowedRun[]; rows: readonly PolledRow[] }
+type PolledRow = EventRow & { event: Extract<RunEvent, { event: 'action' }> }
 
 /** Concurrent polls of a process: fewer than connections, so that many followers leave some for other work. */
 const maxPolls = 6
@@ -59,7 +55,7 @@ export const createPoller = (database: Database, businessId: string, permits: Po
     readRun: (runId: string): Promise<RunView | null> =>
       shareRead(`run ${runId}`, (sql) => readRun(sql, businessId, runId)),
     /** The followed runs and the actions after an id, at most `actionPageSize`. */
-    readAfter: (source: EventScope, after: number): Promise<PollResult> =>
+    readAfter: (source: EventScope, after: number) =>
       shareRead(`at ${source.session_id} ${source.run_id ?? ''} ${after}`, async (sql) => {
         // runs before actions: if a run has ended here, the actions that follow include its last
         const reading = readCurrentRuns(sql, source)
@@ -77,7 +73,7 @@ export const createPoller = (database: Database, businessId: string, permits: Po
 /** See `createPoller`. */
 export type Poller = ReturnType<typeof createPoller>
 
-const toPolledRow = (row: EventRow): PolledRow => ({
-  ...row,
-  event: { event: 'action', id: row.seq, data: toActionEvent(row) },
-})
+const toPolledRow = (row: EventRow): PolledRow => {
+  const { seq: id, run_id, turn, body } = row
+  return { ...row, event: { event: 'action', id, data: { id, ...body, run_id, turn } } }
+}

@@ -3,11 +3,10 @@ import type { Database } from '../../infra/database/database.ts'
 import { isDatabaseUnavailable } from '../../infra/database/database-errors.ts'
 import type { IntakeJob } from '../../infra/queue/jobs.ts'
 import { isMasonError, type MasonError, toMasonError } from '../../state/errors.ts'
+import type { FieldError } from '../../state/resource-schema.ts'
 import type { RunRequest } from '../../state/run-request.ts'
 import { businessIdSchema, runRequestSchema } from '../../state/run-request.ts'
 import type { Admission } from './admission.ts'
-
-type FieldError = { pointer: string; detail: string }
 
 const maxIdLength = 255
 /** As in HTTP bodies. */
@@ -28,12 +27,6 @@ export const admitIntakeJob = async (
   job: IntakeJob,
   admit: (businessId: string, request: RunRequest, key: string) => Promise<Admission>,
 ): Promise<Admission | null> => {
-  if (job.stalls >= maxTries)
-    return rejectJob(database, job, [
-      toJobError(
-        `${job.stalls} workers were lost while they took this job; read their logs before you send it again`,
-      ),
-    ])
   const checked = checkJob(job)
   if ('errors' in checked) return rejectJob(database, job, checked.errors)
   const { business_id: businessId, ...request } = checked.data
@@ -46,16 +39,22 @@ export const admitIntakeJob = async (
   }
 }
 
-const toJobError = (detail: string): FieldError => ({ pointer: '', detail })
+const toJobErrors = (detail: string): FieldError[] => [{ pointer: '', detail }]
 
 const checkJob = (job: IntakeJob): { data: z.infer<typeof jobSchema> } | { errors: FieldError[] } => {
-  if (job.name !== 'run') return { errors: [toJobError(`jobs are named "run", not "${job.name}"`)] }
-  if (job.id.includes('\u0000') || job.id.length > maxIdLength)
-    return { errors: [toJobError(`job ids have at most ${maxIdLength} characters and no NUL`)] }
-  if (nestsDeeper(job.data, maxDepth))
-    return { errors: [toJobError(`the data is nested deeper than ${maxDepth} levels`)] }
+  const jobError = findJobError(job)
+  if (jobError) return { errors: toJobErrors(jobError) }
   const parsed = jobSchema.safeParse(job.data)
-  return parsed.success ? { data: parsed.data } : { errors: toFieldErrors(parsed.error) }
+  return parsed.success ? parsed : { errors: toFieldErrors(parsed.error) }
+}
+
+const findJobError = ({ stalls, name, id, data }: IntakeJob): string | null => {
+  if (stalls >= maxTries)
+    return `${stalls} workers were lost while they took this job; read their logs before you send it again`
+  if (name !== 'run') return `jobs are named "run", not "${name}"`
+  if (id.includes('\u0000') || id.length > maxIdLength)
+    return `job ids have at most ${maxIdLength} characters and no NUL`
+  return nestsDeeper(data, maxDepth) ? `the data is nested deeper than ${maxDepth} levels` : null
 }
 
 /** Stops at `levels`: a deep value would overflow the stack of any other recursion. */
@@ -77,14 +76,19 @@ const toPointer = (path: readonly PropertyKey[]): string =>
 
 const listFieldErrors = (error: MasonError): FieldError[] => {
   const errors = (error.detail as { errors?: FieldError[] } | undefined)?.errors
-  return errors ?? [toJobError(error.message)]
+  return errors ?? toJobErrors(error.message)
 }
 
 const rejectJob = async (database: Database, job: IntakeJob, errors: FieldError[]): Promise<null> => {
-  const [jobId, text] = [toStorableText(job.id), JSON.stringify(errors)]
-  await insertRejected(database, job, jobId, toJson(job.data), text).catch((error: unknown) => {
+  const insert = (data: string) =>
+    database.query(
+      `INSERT INTO rejected_jobs (tenant, job_id, data, faults)
+       VALUES ((SELECT tenant FROM businesses WHERE tenant = $1), $2, $3::json, $4::json) ON CONFLICT (job_id) DO NOTHING`,
+      [readBusinessId(job.data), toStorableText(job.id), data, JSON.stringify(errors)],
+    )
+  await insert(toJson(job.data)).catch((error: unknown) => {
     if (isDatabaseUnavailable(error)) throw error
-    return insertRejected(database, job, jobId, JSON.stringify('[this data cannot be stored]'), text)
+    return insert(JSON.stringify('[this data cannot be stored]'))
   })
   return null
 }
@@ -100,14 +104,5 @@ const toJson = (data: unknown): string => {
   }
 }
 
-const insertRejected = (database: Database, job: IntakeJob, jobId: string, data: string, errors: string) =>
-  database.query(
-    `INSERT INTO rejected_jobs (tenant, job_id, data, faults)
-     VALUES ((SELECT tenant FROM businesses WHERE tenant = $1), $2, $3::json, $4::json) ON CONFLICT (job_id) DO NOTHING`,
-    [readBusinessId(job.data), jobId, data, errors],
-  )
-
-const readBusinessId = (data: unknown): string | null => {
-  const parsed = z.object({ business_id: businessIdSchema }).safeParse(data)
-  return parsed.success ? parsed.data.business_id : null
-}
+const readBusinessId = (data: unknown): string | null =>
+  z.object({ business_id: businessIdSchema }).safeParse(data).data?.business_id ?? null

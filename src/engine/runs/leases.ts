@@ -1,5 +1,6 @@
 import { isDatabaseUnavailable } from '../../infra/database/database-errors.ts'
 import { settlesWithin } from '../../infra/lib/timeouts.ts'
+import { unlessAborted } from '../../state/deadline.ts'
 import { MasonError } from '../../state/errors.ts'
 import type { Clock } from '../../state/ports/clock.ts'
 import type { Log } from '../../state/ports/log.ts'
@@ -203,30 +204,17 @@ export const createRetryingSql = (sql: Sql, clock: Clock, lease: LeaseGuard): Sq
     for (let attempt = 0; ; attempt++) {
       if (lease.signal.aborted) throw createLeaseLostError(lease.signal.reason)
       try {
-        const result = await raceLease(sql.query<Row>(text, values), lease.signal)
+        const result = await unlessAborted(sql.query<Row>(text, values), lease.signal)
         lease.check()
         return result
       } catch (error) {
+        if (error === lease.signal.reason) continue
         if (!isDatabaseUnavailable(error)) throw error
         await clock.sleep(Math.min(maxPauseMs, 50 * 2 ** attempt), lease.signal).catch(() => {})
       }
     }
   },
 })
-
-/** Resolves with `work`, or rejects with `lease_lost` as soon as the lease is lost; the work itself goes on, fenced. */
-const raceLease = async <T>(work: Promise<T>, leaseSignal: AbortSignal): Promise<T> => {
-  let onAbort = (): void => {}
-  const lost = new Promise<never>((_, reject) => {
-    onAbort = () => reject(createLeaseLostError(leaseSignal.reason))
-    leaseSignal.addEventListener('abort', onAbort, { once: true })
-  })
-  try {
-    return await Promise.race([work, lost])
-  } finally {
-    leaseSignal.removeEventListener('abort', onAbort)
-  }
-}
 
 /** The run belongs to another worker now, or to none. */
 export const createLeaseLostError = (cause?: unknown): MasonError =>

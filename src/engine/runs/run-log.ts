@@ -14,17 +14,17 @@ import { leaveToOtherVersion, parkRun, requeueRun } from './release.ts'
 export type FinalEntry = LogEntry & { outcome: Outcome; result: RunResult }
 
 /** Advances a run that this worker still has and appends the action, in one statement; `beside` is part of it. */
-const buildAppendStatement = (beside: string): string => `
+const buildAppendStatement = (beside = '', alsoSet = ''): string => `
   WITH mine AS (
     UPDATE runs SET next_seq = next_seq + 1, stalls = 0, worked_ms = $8, prompt_tokens = prompt_tokens + $9,
-      completion_tokens = completion_tokens + $10, total_tokens = total_tokens + $11
+      completion_tokens = completion_tokens + $10, total_tokens = total_tokens + $11${alsoSet}
     WHERE tenant = $1 AND run_id = $2 AND epoch = $3 AND next_seq = $4 AND status = 'running'
     RETURNING session_id, turn
   )${beside}
   INSERT INTO actions (tenant, session_id, seq, run_id, turn, epoch, attempt_id, body, patch)
   SELECT $1, session_id, $4, $2, turn, $3, $5, $6::json, $7::json FROM mine RETURNING seq`
 
-const appendStatement = buildAppendStatement('')
+const appendStatement = buildAppendStatement()
 
 /** Apart, since most actions have no effect, and naming that table costs each of them a tenth of a millisecond. */
 const appendWithEffectStatement = buildAppendStatement(`, effect AS (
@@ -33,22 +33,16 @@ const appendWithEffectStatement = buildAppendStatement(`, effect AS (
   )`)
 
 /** An append that also ends the run, frees its lease and wakes the next run of its session. */
-const finishStatement = `
-  WITH mine AS (
-    UPDATE runs SET next_seq = next_seq + 1, stalls = 0, worked_ms = $8, prompt_tokens = prompt_tokens + $9,
-      completion_tokens = completion_tokens + $10, total_tokens = total_tokens + $11,
-      status = $12, finish_reason = $13, ended_at = clock_timestamp(), lease_owner = NULL, lease_until = NULL
-    WHERE tenant = $1 AND run_id = $2 AND epoch = $3 AND next_seq = $4 AND status = 'running'
-    RETURNING session_id, turn
-  ), result AS (
+const finishStatement = buildAppendStatement(
+  `, result AS (
     INSERT INTO run_results (tenant, run_id, result) SELECT $1, $2, $14::json FROM mine
   ), wake_up AS (
     INSERT INTO outbox (tenant, run_id)
     SELECT $1, r.run_id FROM runs r JOIN mine ON r.session_id = mine.session_id
     WHERE r.tenant = $1 AND r.turn > mine.turn AND r.status = 'queued' ORDER BY r.turn LIMIT 1
-  )
-  INSERT INTO actions (tenant, session_id, seq, run_id, turn, epoch, attempt_id, body, patch)
-  SELECT $1, session_id, $4, $2, turn, $3, $5, $6::json, $7::json FROM mine RETURNING seq`
+  )`,
+  ', status = $12, finish_reason = $13, ended_at = clock_timestamp(), lease_owner = NULL, lease_until = NULL',
+)
 
 const toCommonValues = (fence: RunFence, entry: LogEntry): unknown[] => [
   ...toFenceValues(fence),

@@ -2,7 +2,7 @@ import { toPage, toPageValues } from '../../infra/database/pagination.ts'
 import type { ActionRow } from '../../state/fold.ts'
 import type { Patch } from '../../state/patch.ts'
 import type { Sql } from '../../state/ports/sql.ts'
-import type { ActionEvent, Page, RunStatus, RunView } from '../../state/run-view.ts'
+import type { Page, RunStatus, RunView } from '../../state/run-view.ts'
 import type { ActionBody, Usage } from '../../state/runtime-state.ts'
 import { sumUsage } from '../../state/token-usage.ts'
 
@@ -127,14 +127,6 @@ export type EventRow = {
   body: ActionBody
   patch: Pick<Patch, 'todos'> | null
 }
-
-/** The data of an `action` event. */
-export const toActionEvent = ({ seq: id, run_id, turn, body }: EventRow): ActionEvent => ({
-  id,
-  ...body,
-  run_id,
-  turn,
-})
 
 /** Whether a patch changes todos, by its text: the operators of json reject documents with a NUL in them. */
 const changesTodosSql = `patch::text LIKE '%"todos":%'`

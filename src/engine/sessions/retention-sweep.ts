@@ -1,5 +1,4 @@
 import type { Database } from '../../infra/database/database.ts'
-import type { Sql } from '../../state/ports/sql.ts'
 
 /** How many days unused data is retained. */
 export type Retention = { blobsDays: number; rejectedJobsDays: number }
@@ -17,31 +16,24 @@ type SweepPosition = { at: string; tenant: string; sha256: string } | null
 export const createRetentionSweep = (database: Database, retention: Retention): (() => Promise<void>) => {
   let position: SweepPosition = null
   return async () => {
-    await dropRejected(database, retention.rejectedJobsDays)
-    await dropUnread(database, retention.rejectedJobsDays)
-    await dropPrepared(database, retention.blobsDays)
+    for (const statement of [rejectedStatement, unreadStatement])
+      await database.query(statement, [retention.rejectedJobsDays])
+    await database.query(preparedStatement, [retention.blobsDays])
     position = await dropBlobs(database, retention.blobsDays, position)
   }
 }
 
-const dropRejected = (sql: Sql, days: number): Promise<unknown> =>
-  sql.query(
-    `DELETE FROM rejected_jobs WHERE rejected_id = ANY(ARRAY(SELECT rejected_id FROM rejected_jobs
-       WHERE received_at < clock_timestamp() - $1::int * interval '1 day' ORDER BY received_at LIMIT ${batchSize}))`,
-    [days],
-  )
+const rejectedStatement = `
+  DELETE FROM rejected_jobs WHERE rejected_id = ANY(ARRAY(SELECT rejected_id FROM rejected_jobs
+    WHERE received_at < clock_timestamp() - $1::int * interval '1 day' ORDER BY received_at LIMIT ${batchSize}))`
 
 /** They may quote a user, but name no user or run. At most a hundred of each model exist. */
-const dropUnread = (sql: Sql, days: number): Promise<unknown> =>
-  sql.query(`DELETE FROM unread_answers WHERE at < clock_timestamp() - $1::int * interval '1 day'`, [days])
+const unreadStatement = `DELETE FROM unread_answers WHERE at < clock_timestamp() - $1::int * interval '1 day'`
 
 /** The content of files is extracted again when it is needed. */
-const dropPrepared = (sql: Sql, days: number): Promise<unknown> =>
-  sql.query(
-    `DELETE FROM prepared_files WHERE ctid = ANY(ARRAY(SELECT ctid FROM prepared_files
-       WHERE created_at < clock_timestamp() - $1::int * interval '1 day' ORDER BY created_at LIMIT ${batchSize}))`,
-    [days],
-  )
+const preparedStatement = `
+  DELETE FROM prepared_files WHERE ctid = ANY(ARRAY(SELECT ctid FROM prepared_files
+    WHERE created_at < clock_timestamp() - $1::int * interval '1 day' ORDER BY created_at LIMIT ${batchSize}))`
 
 type BlobRow = { at: string; tenant: string; sha256: string; held: boolean }
 

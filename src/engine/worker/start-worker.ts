@@ -38,37 +38,22 @@ export const startWorker = async (options: StartWorkerOptions) => {
     },
     { concurrency: 4 },
   )
-  const relay = repeatWork(
-    () => relayWakeUps(database, queues),
-    relayEveryMs,
-    clock,
-    log,
-    'relaying wake-ups',
-  )
-  const everyMs = Math.min(reconcileEveryMs, leaseMs)
   const checkRuns = async (): Promise<void> => {
     // also without a queue: a worker with a free permit polls
     if (worker.idle)
       worker.offer(0).catch((error: unknown) => log.warn({ error: String(error) }, 'a claim failed'))
     await reconcileRuns(database, queues, log, leaseMs * 3)
   }
-  const reconciler = repeatWork(checkRuns, everyMs, clock, log, 'reconciling')
-  const sweeper = repeatWork(
-    createRetentionSweep(database, options.retention),
-    sweepEveryMs,
-    clock,
-    log,
-    'sweeping',
-  )
+  const repeat = (work: () => Promise<unknown>, everyMs: number, title: string) =>
+    repeatWork(work, everyMs, clock, log, title)
+  const loops = [
+    repeat(() => relayWakeUps(database, queues), relayEveryMs, 'relaying wake-ups'),
+    repeat(checkRuns, Math.min(reconcileEveryMs, leaseMs), 'reconciling'),
+    repeat(createRetentionSweep(database, options.retention), sweepEveryMs, 'sweeping'),
+  ]
   return {
     async close(): Promise<void> {
-      await Promise.all([
-        relay.stop(),
-        reconciler.stop(),
-        sweeper.stop(),
-        intake.close(1000),
-        wakeUpConsumer.pause(),
-      ])
+      await Promise.all([...loops.map((loop) => loop.stop()), intake.close(1000), wakeUpConsumer.pause()])
       await worker.close()
       await wakeUpConsumer.close(1000)
     },

@@ -1,6 +1,6 @@
 import type { Graph } from '../../graph/build.ts'
 import { executeRun, type RunExit, toFailedOutcome } from '../../graph/execute.ts'
-import { LiveRun } from '../../graph/live-run.ts'
+import { createLiveRun, type LiveRun } from '../../graph/live-run.ts'
 import { currentOutcome } from '../../graph/visit.ts'
 import type { Database } from '../../infra/database/database.ts'
 import { newAttemptId } from '../../infra/lib/ids.ts'
@@ -121,7 +121,7 @@ export const createWorker = (options: WorkerOptions) => {
       : await latestPositions.load(sql, claim.tenant, claim.session_id, claim.turn)
     const { log: runLog, whenRecorded } = guardEffects(createRunLog(sql, claim, lease.check))
     controls.set(control, whenRecorded)
-    const live = new LiveRun(
+    const live = createLiveRun(
       { ...claim, business_id: claim.tenant, state },
       {
         log: runLog,
