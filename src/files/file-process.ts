@@ -29,7 +29,7 @@ const wallClockFactor = 6
 
 /** Opens the process of file jobs. It has no environment, so no secrets of ours. `forkProgram` is for tests. */
 export const openFileProcess = (limits: ProcessLimits, forkProgram: typeof fork = fork): FileProcess => {
-  let child: Promise<ChildProcess> | null = null
+  let child: ReturnType<typeof start> | null = null
   let errorOutput = ''
 
   const forkChild = (): ChildProcess => {
@@ -43,42 +43,36 @@ export const openFileProcess = (limits: ProcessLimits, forkProgram: typeof fork 
     })
   }
 
-  const start = async (): Promise<ChildProcess> => {
-    let started: ChildProcess
-    try {
-      started = forkChild()
-    } catch (error) {
-      // fork throws some codes and emits others
-      throw toForkError(error as NodeJS.ErrnoException)
-    }
+  /** The process once it is ready, or why it ended before. */
+  const start = async (): Promise<ChildProcess | ProcessFailure['kind']> => {
+    const started = forkChild()
     errorOutput = ''
     started.stderr?.setEncoding('utf8').on('data', (text: string) => {
       errorOutput = (errorOutput + text).slice(-4000)
     })
-    await new Promise<void>((resolve, reject) => {
-      started.once('message', () => resolve())
-      started.once('error', (error) => reject(toForkError(error)))
+    return new Promise((resolve, reject) => {
+      started.once('message', () => resolve(started))
+      started.once('error', reject)
       started.once('close', (_code, killedBy) => {
         // also between two jobs: the next job starts another process
         child = null
         const kind = toFailureKind(errorOutput, killedBy)
-        const error = new Error(`the file process did not start: ${errorOutput.slice(-500)}`)
-        reject(kind === 'crashed' ? error : new ProcessNotStartedError(kind))
+        if (kind !== 'crashed') resolve(kind)
+        else reject(new Error(`the file process did not start: ${errorOutput.slice(-500)}`))
       })
     })
-    return started
   }
 
   return {
     async run(job, signal) {
       signal.throwIfAborted()
       child ??= start()
-      const process = await child.catch((error: unknown) => {
+      const process = await child.catch((error: NodeJS.ErrnoException) => {
         child = null
-        if (error instanceof ProcessNotStartedError) return error
+        if (starvedCodes.includes(error.code ?? '')) return 'starved' as const
         throw error
       })
-      if (process instanceof ProcessNotStartedError) return { ok: false, kind: process.kind }
+      if (typeof process === 'string') return { ok: false, kind: process }
       const end = (): void => void process.kill('SIGKILL')
       const timer = setTimeout(end, limits.maxMs * wallClockFactor)
       signal.addEventListener('abort', end)
@@ -108,7 +102,8 @@ export const openFileProcess = (limits: ProcessLimits, forkProgram: typeof fork 
     async [Symbol.asyncDispose]() {
       const process = await child?.catch(() => null)
       child = null
-      if (!process || process.exitCode !== null || process.signalCode !== null) return
+      if (!process || typeof process === 'string' || process.exitCode !== null || process.signalCode !== null)
+        return
       await new Promise<void>((resolve) => {
         process.once('close', () => resolve())
         process.kill('SIGKILL')
@@ -117,29 +112,12 @@ export const openFileProcess = (limits: ProcessLimits, forkProgram: typeof fork 
   }
 }
 
-/** The process ended before its first job. */
-class ProcessNotStartedError extends Error {
-  readonly kind: ProcessFailure['kind']
-
-  constructor(kind: ProcessFailure['kind']) {
-    super(`the file process ended at its start: ${kind}`)
-    this.kind = kind
-  }
-}
-
-/** `starved` where the machine has no memory, process or file handle left; any other error is thrown as it is. */
-const toForkError = (error: NodeJS.ErrnoException): Error =>
-  ['EAGAIN', 'ENOMEM', 'EMFILE', 'ENFILE'].includes(error.code ?? '')
-    ? new ProcessNotStartedError('starved')
-    : error
+/** The machine has no memory, process or file handle left. */
+const starvedCodes = ['EAGAIN', 'ENOMEM', 'EMFILE', 'ENFILE']
 
 /** The watchdog writes why it ends the process. A kill without a word came from the wall-clock limit or the system. */
 const toFailureKind = (errorOutput: string, killedBy: NodeJS.Signals | null): ProcessFailure['kind'] => {
-  if (
-    errorOutput.includes('over its limit of memory') ||
-    /heap out of memory|Allocation failed/i.test(errorOutput)
-  )
-    return 'memory'
+  if (/over its limit of memory|heap out of memory|Allocation failed/i.test(errorOutput)) return 'memory'
   if (errorOutput.includes('over its limit of time')) return 'time'
   return killedBy === 'SIGKILL' ? 'starved' : 'crashed'
 }

@@ -143,11 +143,9 @@ const storeContents = async (
   reply: FileReply | ProcessFailure,
 ): Promise<PreparedContents> => {
   if (!reply.ok)
-    return unreadable(
-      'format' in reply ? reply.format : 'unknown',
-      toErrorNote(reply),
-      reply.kind === 'starved',
-    )
+    return 'message' in reply
+      ? unreadable(reply.format, reply.message)
+      : unreadable('unknown', failureNotes[reply.kind], reply.kind === 'starved')
   if (!('contents' in reply)) throw new Error('the file process sent a reply of another kind')
   const { document, unpacked, ...rest } = reply.contents
   const contents: PreparedContents = { ...rest, readable: true }
@@ -161,19 +159,11 @@ const storeContents = async (
   return contents
 }
 
-const toErrorNote = (reply: Extract<FileReply | ProcessFailure, { ok: false }>): string => {
-  switch (reply.kind) {
-    case 'memory':
-      return 'opening it takes more memory than one file may; split it, or save it in a simpler format'
-    case 'time':
-      return 'opening it takes longer than one file may; split it, or save it in a simpler format'
-    case 'crashed':
-      return 'opening it ended the program that opens files; save it again, in another format'
-    case 'starved':
-      return 'this machine had no time or memory to open it; try again later'
-    default:
-      return reply.message
-  }
+const failureNotes: Record<ProcessFailure['kind'], string> = {
+  memory: 'opening it takes more memory than one file may; split it, or save it in a simpler format',
+  time: 'opening it takes longer than one file may; split it, or save it in a simpler format',
+  crashed: 'opening it ended the program that opens files; save it again, in another format',
+  starved: 'this machine had no time or memory to open it; try again later',
 }
 
 const unreadable = (format: string, note: string, isTransient = false): PreparedContents => ({

@@ -29,7 +29,10 @@ type RunKey = { tenant: string; run_id: string }
 export const createPreparedCache = (sql: Sql, run: RunKey) => ({
   /** The contents that an earlier run stored; null: none, or their blobs are gone. */
   async find(sha256: string, openedAs: string): Promise<PreparedContents | null> {
-    const row = await readPrepared<PreparedContents>(sql, run, sha256, `${contentsVersion}:${openedAs}`)
+    const row = await openPreparedRows(sql, run).read<PreparedContents>(
+      sha256,
+      `${contentsVersion}:${openedAs}`,
+    )
     if (!row || row.blobs.length === 0) return row?.found ?? null
     const held = await holdStoredBlobs(sql, run, row.blobs)
     return held === new Set(row.blobs).size ? row.found : null
@@ -43,7 +46,7 @@ export const createPreparedCache = (sql: Sql, run: RunKey) => ({
     // no byte of a mapped file is stored: then its contents are a blob themselves, deleted with the last session that holds it
     if (blobs.length === 0 && (await holdStoredBlobs(sql, run, [sha256])) === 0)
       blobs.push(await storeRunBlob(sql, run, Buffer.from(json)))
-    await writePrepared(sql, run, sha256, `${contentsVersion}:${openedAs}`, { found: json, blobs })
+    await openPreparedRows(sql, run).write(sha256, `${contentsVersion}:${openedAs}`, json, blobs)
   },
 })
 
@@ -56,7 +59,7 @@ export type PreparedCache = ReturnType<typeof createPreparedCache>
  */
 export const createImageDescriptionCache = (sql: Sql, run: RunKey): Files['descriptions'] => ({
   async find(sha256) {
-    const row = await readPrepared<unknown>(sql, run, sha256, visionVersion)
+    const row = await openPreparedRows(sql, run).read(sha256, visionVersion)
     // a row without a blob would outlive its sessions: it counts as absent
     if (!row || (await holdStoredBlobs(sql, run, row.blobs)) === 0) return null
     return imageDescriptionSchema.safeParse(row.found).data ?? null
@@ -64,36 +67,24 @@ export const createImageDescriptionCache = (sql: Sql, run: RunKey): Files['descr
   async keep(sha256, description) {
     const json = JSON.stringify(description)
     const blob = await storeRunBlob(sql, run, Buffer.from(json))
-    await writePrepared(sql, run, sha256, visionVersion, { found: json, blobs: [blob] })
+    await openPreparedRows(sql, run).write(sha256, visionVersion, json, [blob])
   },
 })
 
-/** A row of `prepared_files`: contents, and the blobs they need. */
-type PreparedRow<Contents> = { found: Contents; blobs: string[] }
-
-const readPrepared = <Contents>(
-  sql: Sql,
-  { tenant }: RunKey,
-  sha256: string,
-  openedAs: string,
-): Promise<PreparedRow<Contents> | null> =>
-  queryOne(
-    sql,
-    'SELECT found, blobs FROM prepared_files WHERE tenant = $1 AND sha256 = $2 AND opened_as = $3',
-    [tenant, sha256, openedAs],
-  )
-
-/** Replaces an earlier row. `found` is JSON. */
-const writePrepared = async (
-  sql: Sql,
-  { tenant }: RunKey,
-  sha256: string,
-  openedAs: string,
-  { found, blobs }: PreparedRow<string>,
-): Promise<void> => {
-  await sql.query(
-    `INSERT INTO prepared_files (tenant, sha256, opened_as, found, blobs) VALUES ($1, $2, $3, $4, $5)
+/** Rows of `prepared_files`: contents as JSON, and the blobs they need. */
+const openPreparedRows = (sql: Sql, { tenant }: RunKey) => ({
+  read: <Contents>(sha256: string, openedAs: string) =>
+    queryOne<{ found: Contents; blobs: string[] }>(
+      sql,
+      'SELECT found, blobs FROM prepared_files WHERE tenant = $1 AND sha256 = $2 AND opened_as = $3',
+      [tenant, sha256, openedAs],
+    ),
+  /** Replaces an earlier row. */
+  async write(sha256: string, openedAs: string, found: string, blobs: readonly string[]): Promise<void> {
+    await sql.query(
+      `INSERT INTO prepared_files (tenant, sha256, opened_as, found, blobs) VALUES ($1, $2, $3, $4, $5)
      ON CONFLICT (tenant, sha256, opened_as) DO UPDATE SET found = excluded.found, blobs = excluded.blobs`,
-    [tenant, sha256, openedAs, found, blobs],
-  )
-}
+      [tenant, sha256, openedAs, found, blobs],
+    )
+  },
+})

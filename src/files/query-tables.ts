@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache'
 import { contentHash } from '../infra/lib/ids.ts'
 import type { TableQuery, TableQueryResult } from '../state/ports/files.ts'
 import type { OriginFile } from '../state/runtime-state.ts'
-import type { FileProcess } from './file-process.ts'
+import type { FileProcess, ProcessFailure } from './file-process.ts'
 import type { SavedFile } from './origins/download.ts'
 
 /** From this size on, loading takes long enough to store the loaded tables. */
@@ -46,19 +46,16 @@ export const queryTables = async (
   const reply = await process
     .run({ kind: 'query', sql: query.sql, tables, cached }, signal)
     .finally(() => cached && cache.release(cached))
-  if (!reply.ok) return { ok: false, reason: toReason(reply) }
+  if (!reply.ok) return { ok: false, reason: 'message' in reply ? reply.message : failureReasons[reply.kind] }
   if (!('rows' in reply)) throw new Error('the file process sent a reply of another kind')
   return { ok: true, ...reply.rows }
 }
 
-const toReason = (reply: { kind: string; message?: string }): string => {
-  if (reply.kind === 'memory')
-    return 'it takes more memory than a statement may; select fewer rows or columns'
-  if (reply.kind === 'time')
-    return 'it takes longer than a statement may; select less, or avoid joins of large tables'
-  if (reply.kind === 'starved')
-    return 'this machine has no time or memory for it at present; try again later, or select less'
-  return reply.message ?? 'the program that runs statements ended; try a simpler statement'
+const failureReasons: Record<ProcessFailure['kind'], string> = {
+  memory: 'it takes more memory than a statement may; select fewer rows or columns',
+  time: 'it takes longer than a statement may; select less, or avoid joins of large tables',
+  crashed: 'the program that runs statements ended; try a simpler statement',
+  starved: 'this machine has no time or memory for it at present; try again later, or select less',
 }
 
 /** The file of loaded tables, and `draft`, which is written first and then renamed. */
