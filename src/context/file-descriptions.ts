@@ -23,7 +23,7 @@ type FilesState = Pick<RuntimeState, 'origin_files' | 'preprocessed_files'>
  * show is cut shorter where all would take more than `maxTokens`; nothing else is.
  */
 export const describeFiles = (state: FilesState, maxTokens = Number.POSITIVE_INFINITY): string => {
-  const tables = listTables(state).map(({ table }) => table)
+  const tables = listTables(state)
   const tellers = state.origin_files.map((file) => createFileRenderer(state, file, tables))
   const describe = (mostShown: number): string => tellers.flatMap((tell) => tell(mostShown)).join('\n')
   for (const mostShown of descriptionLengths) {

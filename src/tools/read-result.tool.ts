@@ -7,7 +7,7 @@ import { parseBlobResult } from '../state/inline-blobs.ts'
 import type { Blobs } from '../state/ports/blobs.ts'
 import { readActionLabel } from '../state/provenance.ts'
 import type { ReadonlyAction } from '../state/turn.ts'
-import { compilePattern, eachLine } from './files/pattern.ts'
+import { compilePattern, findLines } from './files/pattern.ts'
 import { splitLines } from './files/text-lines.ts'
 
 /** Characters of one part: small enough to be whole in a prompt. */
@@ -41,8 +41,9 @@ export default defineTool({
     if (text === null) return fail(`the result of action ${id} is gone; make its call again.`)
     const label = { action: id, provenance: readActionLabel(action).origin }
     if (pattern !== undefined) {
-      const found = await search(text, pattern, signal)
-      if (typeof found === 'string') return fail(found)
+      const compiled = compilePattern(pattern)
+      if (!compiled.ok) return fail(compiled.error)
+      const found = await findLines(splitLines(text), compiled.pattern, maxMatches, showLine, signal)
       return context.checkpoint(
         resultDraft(`Found ${found.total} lines in the result of action ${id}`, matchText(id, found), label),
       )
@@ -66,29 +67,10 @@ const readWholeText = async (action: ReadonlyAction, blobs: Blobs): Promise<stri
   return result ? readResultText({ ...action, result }) : null
 }
 
-type SearchResult = { shown: string[]; total: number }
+const showLine = (line: string, number: number): string =>
+  `${number}: ${line.slice(0, maxLine).toWellFormed()}`
 
-/** The lines that match, or what is wrong with the pattern. */
-const search = async (text: string, source: string, signal: AbortSignal): Promise<SearchResult | string> => {
-  const compiled = compilePattern(source)
-  if (!compiled.ok) return compiled.error
-  const lines = splitLines(text)
-  const found: SearchResult = { shown: [], total: 0 }
-  await eachLine(
-    lines,
-    { first: 1, last: lines.length },
-    (line, number) => {
-      if (!compiled.pattern.find(line)) return true
-      found.total += 1
-      if (found.total <= maxMatches) found.shown.push(`${number}: ${line.slice(0, maxLine).toWellFormed()}`)
-      return true
-    },
-    signal,
-  )
-  return found
-}
-
-const matchText = (id: number, { shown, total }: SearchResult): string =>
+const matchText = (id: number, { shown, total }: { shown: string[]; total: number }): string =>
   total === 0
     ? `No line of the result of action ${id} matches.`
     : [

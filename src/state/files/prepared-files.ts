@@ -118,11 +118,8 @@ export const isTableFromFile = ({ file, from }: PreparedTable, origin: NamedFile
   file === origin.name && from === toFileOrigin(origin)
 
 /** The tables of all files, in the order they came; also of files whose name another has by now. */
-export const listTables = ({ preprocessed_files }: FilesState): { name: string; table: PreparedTable }[] =>
-  Object.entries(preprocessed_files.tables).flatMap(([name, value]) => {
-    const table = tableSchema.safeParse(value).data
-    return table ? [{ name, table }] : []
-  })
+export const listTables = ({ preprocessed_files }: FilesState): PreparedTable[] =>
+  Object.values(preprocessed_files.tables).flatMap((value) => tableSchema.safeParse(value).data ?? [])
 
 const readOwn = (record: Readonly<Record<string, unknown>>, name: string): unknown =>
   Object.hasOwn(record, name) ? record[name] : undefined

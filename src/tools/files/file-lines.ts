@@ -64,9 +64,9 @@ const explainNoText = (state: FilesState, file: OriginFile): string => {
   if (other && !other.readable) return `Error: '${name}' cannot be read: ${other.notes.join('; ')}.`
   if (other?.format === 'image' && other.notes.length > 0)
     return `Error: '${name}' is an image: ${other.notes.join('; ')}.`
-  const tables = listTables(state).filter(({ table }) => isTableFromFile(table, file))
+  const tables = listTables(state).filter((table) => isTableFromFile(table, file))
   if (tables.length > 0)
-    return `Error: '${name}' holds tables: ask query_table for ${tables.map(({ table }) => table.table).join(', ')}.`
+    return `Error: '${name}' holds tables: ask query_table for ${tables.map(({ table }) => table).join(', ')}.`
   return `Error: '${name}' is a binary file, not text. Use a text file (txt, csv, json, md), or a tool that reads its format.`
 }
 

@@ -56,3 +56,23 @@ export const eachLine = async (
     if (!visit(line, number)) return
   }
 }
+
+/** The first `max` lines that match, each as `show` gives it, and how many match. */
+export const findLines = async (
+  lines: readonly string[],
+  pattern: LinePattern,
+  max: number,
+  show: (line: string, number: number, match: LineMatch) => string,
+  signal: AbortSignal,
+): Promise<{ shown: string[]; total: number }> => {
+  const shown: string[] = []
+  let total = 0
+  const visit = (line: string, number: number): true => {
+    const match = pattern.find(line)
+    if (match) total += 1
+    if (match && total <= max) shown.push(show(line, number, match))
+    return true
+  }
+  await eachLine(lines, { first: 1, last: lines.length }, visit, signal)
+  return { shown, total }
+}

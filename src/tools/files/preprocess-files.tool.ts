@@ -23,20 +23,15 @@ export default defineTool({
   skip: (state) => listPendingFiles(state, true).length === 0,
   hasWork: async ({ models }, state) => listPendingFiles(state, canSee(models)).length > 0,
   async run(state, { checkpoint, files, models, log }, signal) {
-    const tables = listTables(state).map(({ table }) => table.table)
+    const tables = listTables(state).map(({ table }) => table)
     const before = { tables, triedFiles: listTriedFiles(state) }
     const opened = await files.prepare(listPendingFiles(state, canSee(models)), before, signal)
     const services = { files, models, log }
-    const seen = await describeImages(opened, state.origin_files, services, signal)
-    const { prepared, described, usage } = seen
+    const { prepared, described, usage } = await describeImages(opened, state.origin_files, services, signal)
+    const result = toResult(prepared, described)
     const { origin_files, ...preprocessed_files } = withEarlierTries(state, prepared)
     return checkpoint(
-      {
-        summary: toSummary(prepared, described.length),
-        result: { ...toResult(prepared), described },
-        usage,
-        relevance: 0.2,
-      },
+      { summary: toSummary(result), result, usage, relevance: 0.2 },
       { preprocessed_files, ...(origin_files.length > 0 && { origin_files }) },
     )
   },
@@ -44,26 +39,20 @@ export default defineTool({
 
 const count = (many: number, one: string): string => `${many} ${one}${many === 1 ? '' : 's'}`
 
-const listUnreadable = ({ other_files }: PreparedFiles): string[] =>
-  Object.entries(other_files).flatMap(([name, { readable }]) => (readable ? [] : [name]))
-
-const toSummary = (prepared: PreparedFiles, described: number): string => {
-  const documents = Object.keys(prepared.documents).length
-  const tables = Object.keys(prepared.tables).length
-  const unread = listUnreadable(prepared).length
-  return [
-    `Prepared ${count(documents, 'document')} and ${count(tables, 'table')}`,
-    ...(described > 0 ? [`${count(described, 'image')} described`] : []),
-    ...(unread > 0 ? [`${count(unread, 'file')} could not be read`] : []),
-  ].join('; ')
-}
-
-const toResult = (prepared: PreparedFiles) => ({
-  documents: Object.keys(prepared.documents),
-  tables: Object.keys(prepared.tables),
-  other_files: Object.keys(prepared.other_files),
-  unreadable: listUnreadable(prepared),
+const toResult = ({ documents, tables, other_files }: PreparedFiles, described: string[]) => ({
+  documents: Object.keys(documents),
+  tables: Object.keys(tables),
+  other_files: Object.keys(other_files),
+  unreadable: Object.keys(other_files).filter((name) => !other_files[name]?.readable),
+  described,
 })
+
+const toSummary = ({ documents, tables, unreadable, described }: ReturnType<typeof toResult>): string =>
+  [
+    `Prepared ${count(documents.length, 'document')} and ${count(tables.length, 'table')}`,
+    ...(described.length > 0 ? [`${count(described.length, 'image')} described`] : []),
+    ...(unreadable.length > 0 ? [`${count(unreadable.length, 'file')} could not be read`] : []),
+  ].join('; ')
 
 /** How often a file with a temporary error is tried, once a turn. */
 const maxTries = 4
@@ -93,9 +82,7 @@ export const withEarlierTries = (state: View, prepared: PreparedFiles): Prepared
     const now = readEntry(other_files, file.name)
     const read = readEntry(prepared.documents, file.name) ?? readEntry(prepared.tables, file.name)
     if (tries > 0 && read)
-      other_files[file.name] = {
-        ...{ from: read.from, format: read.format, readable: true, facts: {}, notes: [] },
-      }
+      other_files[file.name] = { from: read.from, format: read.format, readable: true, facts: {}, notes: [] }
     else if (now?.tries !== undefined) other_files[file.name] = withNote(now, tries + now.tries)
   }
   return { ...prepared, other_files }

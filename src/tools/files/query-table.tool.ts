@@ -59,9 +59,9 @@ export default defineTool({
   needs: ['files'],
   async run(state, context, signal) {
     const { sql } = readCallInput(context)
-    const all = listTables(state)
-      .map(({ table }) => table)
-      .filter((table) => state.origin_files.some((file) => isTableFromFile(table, file)))
+    const all = listTables(state).filter((table) =>
+      state.origin_files.some((file) => isTableFromFile(table, file)),
+    )
     const tables = findNamedTables(sql, all).flatMap((table) => {
       const file = findFile(state.origin_files, table.file)
       return file ? [{ table, file }] : []

@@ -46,13 +46,11 @@ export default defineTool({
       `${plan?.id ?? 0} ${context.call?.index ?? 0}`,
       signal,
     )
-    if (kept.keep)
-      return context.checkpoint(
-        resultDraft(`Remembered: ${kept.content}`, `Remembered: ${kept.content}`, {
-          memory_id: kept.id,
-          superseded: kept.supersedes,
-        }),
-      )
+    if (kept.keep) {
+      const text = `Remembered: ${kept.content}`
+      const more = { memory_id: kept.id, superseded: kept.supersedes }
+      return context.checkpoint(resultDraft(text, text, more))
+    }
     if (kept.reason === 'duplicate')
       return context.checkpoint(
         resultDraft('This was remembered already', 'This is remembered already.', { memory_id: kept.id }),

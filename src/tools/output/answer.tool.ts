@@ -3,7 +3,7 @@ import { contextFields, findDraft } from '../../context/context.ts'
 import { defineTool } from '../../graph/definitions.ts'
 import { dataRule } from '../../state/provenance.ts'
 import { noUsage } from '../../state/token-usage.ts'
-import { checkpointFields, writeFields } from './structured-output.ts'
+import { answerInFields } from './structured-output.ts'
 import { writeText } from './write-text.ts'
 
 const instructions = `You write the final answer of an agent from what it found. Use only what stands in the draft and the results.
@@ -21,8 +21,7 @@ export default defineTool({
   async run(state, context, signal) {
     const { checkpoint, request, scenario } = context
     const draft = findDraft(state)
-    if (state.output_structure.length > 0)
-      return checkpointFields(context, await writeFields(state, context, signal))
+    if (state.output_structure.length > 0) return answerInFields(state, context, signal)
     const asIs =
       draft !== null && state.output_style === '' && !request.models?.output && !scenario?.prompts.output
     const { text: answer, usage } = asIs

@@ -3,7 +3,7 @@ import { contextFields, findDraft } from '../../context/context.ts'
 import { defineTool } from '../../graph/definitions.ts'
 import { dataRule } from '../../state/provenance.ts'
 import { addSources } from './citations.ts'
-import { checkpointFields, writeFields } from './structured-output.ts'
+import { answerInFields } from './structured-output.ts'
 import { writeText } from './write-text.ts'
 
 const instructions = `You write the final report of an agent, as Markdown, from what it found. Use only what stands in the draft, the conversation and the results.
@@ -21,8 +21,7 @@ export default defineTool({
   reads: contextFields,
   writes: ['output_structure'],
   async run(state, context, signal) {
-    if (state.output_structure.length > 0)
-      return checkpointFields(context, await writeFields(state, context, signal))
+    if (state.output_structure.length > 0) return answerInFields(state, context, signal)
     const wanted = { instructions, what: 'report' }
     const { text: written, usage } = await writeText(state, context, findDraft(state), wanted, signal)
     const { text, cited, unknown } = addSources(written, state)

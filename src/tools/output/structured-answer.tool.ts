@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { contextFields } from '../../context/context.ts'
 import { defineTool } from '../../graph/definitions.ts'
-import { checkpointFields, writeFields } from './structured-output.ts'
+import { answerInFields } from './structured-output.ts'
 
 /** The final answer in the pieces that were asked for, each of its own type. */
 export default defineTool({
@@ -11,5 +11,5 @@ export default defineTool({
   input: z.strictObject({}),
   reads: contextFields,
   writes: ['output_structure'],
-  run: async (state, context, signal) => checkpointFields(context, await writeFields(state, context, signal)),
+  run: answerInFields,
 })

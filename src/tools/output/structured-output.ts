@@ -7,7 +7,7 @@ import { numberAttempts } from '../../graph/text-streaming.ts'
 import { checkFieldValue, fieldJsonSchema } from '../../state/output-fields.ts'
 import type { PromptPart } from '../../state/prompt-part.ts'
 import { dataRule } from '../../state/provenance.ts'
-import type { OutputField, RuntimeState, Usage } from '../../state/runtime-state.ts'
+import type { OutputField, RuntimeState } from '../../state/runtime-state.ts'
 import { addUsage, noUsage } from '../../state/token-usage.ts'
 import { computeOutputBudget, type OutputState, outputParts } from './output-prompt.ts'
 
@@ -18,26 +18,24 @@ ${dataRule}`
 /** Calls for one structured answer: the first for all pieces, the others for those that failed. */
 const maxCalls = 3
 
-type WrittenFields = { pieces: OutputField[]; faults: { id: string; fault: string }[]; usage: Usage }
+type FieldFault = { id: string; fault: string }
 /** The context of an output tool that fills the structure. */
 export type OutputContext = ToolContext<'output_structure', Record<string, never>>
 
-/** One call writes all pieces, each is checked against its type; only failing pieces are asked for again. */
-export const writeFields = async (
+/**
+ * Appends the action of a structured answer, the JSON text `{id: content}`. One call writes all pieces, each is checked
+ * against its type; only failing pieces are asked for again.
+ */
+export const answerInFields = async (
   state: OutputState,
-  { models, request, stream, log }: OutputContext,
+  { models, request, stream, log, checkpoint }: OutputContext,
   signal: AbortSignal,
-): Promise<WrittenFields> => {
-  const pieces: OutputField[] = state.output_structure.map(({ id, expected, type }) => ({
-    id,
-    expected,
-    type,
-    content: null,
-  }))
+): Promise<RuntimeState> => {
+  const pieces: OutputField[] = state.output_structure.map((piece) => ({ ...piece, content: null }))
   const parts = outputParts(state, findDraft(state), computeOutputBudget(models, request.models?.output))
   const onText = numberAttempts(stream)
   let usage = noUsage
-  let faults = pieces.map(({ id }) => ({ id, fault: 'not written yet' }))
+  let faults: FieldFault[] = pieces.map(({ id }) => ({ id, fault: 'not written yet' }))
   for (let call = 1; call <= maxCalls && faults.length > 0; call++) {
     const open = pieces.filter(({ id }) => faults.some((fault) => fault.id === id))
     const written = await requestJson(
@@ -56,11 +54,21 @@ export const writeFields = async (
     usage = addUsage(usage, written.usage)
     faults = fillFields(open, (written.value ?? {}) as Record<string, unknown>)
   }
-  return { pieces, faults, usage }
+  const answer = JSON.stringify(Object.fromEntries(pieces.map(({ id, content }) => [id, content])))
+  return checkpoint(
+    {
+      summary: `Filled ${pieces.length - faults.length} of ${pieces.length} pieces`,
+      result: { answer, ...(faults.length > 0 && { faults }) },
+      context: { type: 'data', content: answer, important: true, usage_type: 'output' },
+      relevance: 1,
+      usage,
+    },
+    { output_structure: pieces },
+  )
 }
 
 /** Puts what checks into the pieces; gives what does not. */
-const fillFields = (open: OutputField[], written: Record<string, unknown>): WrittenFields['faults'] =>
+const fillFields = (open: OutputField[], written: Record<string, unknown>): FieldFault[] =>
   open.flatMap((piece) => {
     const value = written[piece.id]
     const checked =
@@ -70,7 +78,7 @@ const fillFields = (open: OutputField[], written: Record<string, unknown>): Writ
     return []
   })
 
-const correctionOf = (faults: WrittenFields['faults']): PromptPart =>
+const correctionOf = (faults: FieldFault[]): PromptPart =>
   part(titles.correction, faults.map(({ id, fault }) => `- ${id}: ${fault}`).join('\n'), 'agent')
 
 const toSchema = (pieces: readonly OutputField[]) =>
@@ -88,23 +96,4 @@ const toProperty = ({ expected, type }: OutputField): Record<string, unknown> =>
     description: typeof description === 'string' ? `${expected} (${description})` : expected,
     ...schema,
   }
-}
-
-/** Appends the action of a structured answer; the answer of the run is the JSON text `{id: content}`. */
-export const checkpointFields = (
-  { checkpoint }: OutputContext,
-  { pieces, faults, usage }: WrittenFields,
-): Promise<RuntimeState> => {
-  const answer = JSON.stringify(Object.fromEntries(pieces.map(({ id, content }) => [id, content])))
-  const filled = pieces.length - faults.length
-  return checkpoint(
-    {
-      summary: `Filled ${filled} of ${pieces.length} pieces`,
-      result: { answer, ...(faults.length > 0 && { faults }) },
-      context: { type: 'data', content: answer, important: true, usage_type: 'output' },
-      relevance: 1,
-      usage,
-    },
-    { output_structure: pieces },
-  )
 }
