@@ -1,6 +1,6 @@
 import { releaseSessionBlobs } from '../../infra/blobs/blobs.ts'
 import { type Database, queryOne } from '../../infra/database/database.ts'
-import { unlearnSession } from '../../memory/store/learn-profile.ts'
+import { unlearnProfile } from '../../memory/store/learn-profile.ts'
 import { forgetSessionMemories } from '../../memory/store/memory-rows.ts'
 import { lockUser } from '../../memory/store/remember.ts'
 import { clearLeakingSummaries } from '../../memory/store/session-summaries.ts'
@@ -34,7 +34,7 @@ export const deleteSession = (database: Database, businessId: string, sessionId:
       key,
     )
     const memories = await forgetSessionMemories(sql, businessId, sessionId)
-    const profileValues = await unlearnSession(sql, user, sessionId)
+    const profileValues = await unlearnProfile(sql, user, ({ session_id }) => session_id === sessionId)
     await clearLeakingSummaries(sql, user, { memories, profileValues, taughtBy: [], deletedSession })
     await sql.query(
       'DELETE FROM outbox WHERE tenant = $1 AND run_id IN (SELECT run_id FROM runs WHERE tenant = $1 AND session_id = $2)',

@@ -1,3 +1,4 @@
+import { emptyCanonicalRequest } from '../../models/call/models-port.ts'
 import type { ModelGateway } from '../../models/ports/call-ports.ts'
 import type { ModelCaller, RegistryView } from '../../models/ports/model-ports.ts'
 import { createCandidateOrders } from '../../models/routing/candidate-order.ts'
@@ -38,17 +39,7 @@ export const createMemoryEmbedder = ({ sql, ask, view }: EmbedderServices) => {
   ) => {
     const { result } = await ask(
       { role: 'embedding', model },
-      {
-        role: 'embedding',
-        messages: [],
-        tools: [],
-        schema: null,
-        input,
-        query: null,
-        prompt: null,
-        parameters: {},
-        stream: false,
-      },
+      { ...emptyCanonicalRequest, role: 'embedding', input, stream: false },
       caller,
       () => {},
       signal,
@@ -101,13 +92,10 @@ export const createMemoryEmbedder = ({ sql, ask, view }: EmbedderServices) => {
 
 /**
  * The model that memories are embedded with: the first of the role `embedding`, healthy or not, since vectors of two models
- * cannot be compared. Null: the registry has none, and the hash embedding serves.
+ * cannot be compared. Undefined: the registry has none, and the hash embedding serves.
  */
-const findEmbeddingModel = (view: RegistryView): { name: string; upstream_name: string } | null => {
-  const members = createCandidateOrders(view)({ role: 'embedding' })?.members ?? []
-  const entry = members.find((member) => member.entry?.active === true)?.entry
-  return entry ? { name: entry.name, upstream_name: entry.upstream_name } : null
-}
+const findEmbeddingModel = (view: RegistryView) =>
+  createCandidateOrders(view)({ role: 'embedding' })?.members.find(({ entry }) => entry?.active)?.entry
 
 const readOrSetSize = async (sql: Sql, space: string, length: number): Promise<number> => {
   if (length < 1 || length > maxDimensions)

@@ -1,10 +1,10 @@
 import { type Database, queryOne } from '../../infra/database/database.ts'
 import type { Sql } from '../../state/ports/sql.ts'
-import type { ForgottenMemory } from '../policy/learned-profile.ts'
+import { type ForgottenMemory, isTaughtByMemory } from '../policy/learned-profile.ts'
 import { discardUserDistillations } from './distillation-queue.ts'
-import { unlearnAll, unlearnMemories } from './learn-profile.ts'
+import { unlearnProfile } from './learn-profile.ts'
 import { lockUser } from './remember.ts'
-import { clearAllSummaries, clearLeakingSummaries } from './session-summaries.ts'
+import { clearLeakingSummaries, clearSummaries } from './session-summaries.ts'
 import { asAllUsers, asUser, type MemoryOwner } from './user-scope.ts'
 
 /**
@@ -24,7 +24,9 @@ export const forgetMemory = (database: Database, business: string, id: string): 
     const memories = await deleteMemory(sql, owner, id)
     if (memories.length === 0) return false
     await discardUserDistillations(sql, owner)
-    const profileValues = await unlearnMemories(sql, owner, memories)
+    const profileValues = await unlearnProfile(sql, owner, (taught, field) =>
+      memories.some((memory) => isTaughtByMemory(memory, taught, field)),
+    )
     const taughtBy = memories.flatMap(({ run_ids }) => run_ids)
     await clearLeakingSummaries(sql, owner, { memories, profileValues, taughtBy })
     return true
@@ -62,6 +64,6 @@ export const forgetUser = (database: Database, owner: MemoryOwner): Promise<void
       owner.business,
       owner.user_id,
     ])
-    await unlearnAll(sql, owner)
-    await clearAllSummaries(sql, owner)
+    await unlearnProfile(sql, owner, () => true)
+    await clearSummaries(sql, owner, null)
   })

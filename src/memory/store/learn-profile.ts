@@ -3,8 +3,6 @@ import { queryOne } from '../../infra/database/database.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import type { Json } from '../../state/runtime-state.ts'
 import {
-  type ForgottenMemory,
-  isTaughtByMemory,
   type LearnedProfile,
   learnProfileFields,
   toValueText,
@@ -55,24 +53,12 @@ export const learnProfile = async (
   await changeProfile(sql, owner, (user) => learnProfileFields(user, fields, { ...source, at }))
 }
 
-/** Removes the fields that a session taught; returns the lost values. Inside a transaction that holds the user's lock. */
-export const unlearnSession = (sql: Sql, owner: MemoryOwner, sessionId: string): Promise<string[]> =>
-  changeProfile(sql, owner, (user) =>
-    unlearnProfileFields(user, ({ session_id }) => session_id === sessionId),
-  )
-
-/** Removes the fields that say the same as these memories; returns the lost values. Inside a transaction that holds the user's lock. */
-export const unlearnMemories = (
+/**
+ * Removes the values that `isForgotten` selects from a user's profile; returns the lost ones. Inside a transaction that
+ * holds the user's lock.
+ */
+export const unlearnProfile = (
   sql: Sql,
   owner: MemoryOwner,
-  forgotten: readonly ForgottenMemory[],
-): Promise<string[]> =>
-  changeProfile(sql, owner, (user) =>
-    unlearnProfileFields(user, (taught, field) =>
-      forgotten.some((memory) => isTaughtByMemory(memory, taught, field)),
-    ),
-  )
-
-/** Removes all learned fields of a user; returns the lost values. Inside a transaction that holds the user's lock. */
-export const unlearnAll = (sql: Sql, owner: MemoryOwner): Promise<string[]> =>
-  changeProfile(sql, owner, (user) => unlearnProfileFields(user, () => true))
+  isForgotten: Parameters<typeof unlearnProfileFields>[1],
+): Promise<string[]> => changeProfile(sql, owner, (user) => unlearnProfileFields(user, isForgotten))

@@ -1,5 +1,4 @@
 import { type Database, queryOne } from '../../infra/database/database.ts'
-import type { Page } from '../../state/run-view.ts'
 import type { LearnedProfile } from '../policy/learned-profile.ts'
 import { listProfileFields, type MemoryView, type UserKnowledge } from '../policy/memory-view.ts'
 import { forgetMemory, forgetUser } from './forget.ts'
@@ -8,39 +7,20 @@ import { type MemoryServices, searchMemories } from './search.ts'
 import { asUser, type MemoryOwner } from './user-scope.ts'
 
 /** The memories of a business's users, for its API. */
-export type MemoriesApi = {
-  /** Newest first. */
-  list(filter: { user_id: string; limit: number; cursor?: string }): Promise<Page<MemoryView>>
-  /** Memories related to a text, the best first, with their relevance. */
-  search(
-    search: { user_id: string; query: string; limit: number },
-    signal: AbortSignal,
-  ): Promise<MemoryView[]>
-  /** All memories of a user, superseded ones included. */
-  export(userId: string): Promise<MemoryView[]>
-  /** What else is known of a user: the profile with the source of each field, and the summaries of their sessions. */
-  known(userId: string): Promise<UserKnowledge>
-  /**
-   * Deletes a memory for good, with those it superseded, the profile fields that say the same, the summaries that repeat
-   * it, and what the user's runs so far were about to teach. False: no memory has this id.
-   */
-  forget(id: string): Promise<boolean>
-  /** Deletes all of a user, learned fields, summaries and pending lessons included. Safe to repeat. */
-  forgetAll(userId: string): Promise<void>
-}
-
-const exportPageSize = 1000
+export type MemoriesApi = ReturnType<typeof createMemoriesApi>
 
 /** See `MemoriesApi`. */
-export const createMemoriesApi = (
-  parts: MemoryServices & { database: Database },
-  business: string,
-): MemoriesApi => {
+export const createMemoriesApi = (parts: MemoryServices, business: string) => {
   const { database } = parts
   return {
-    list: ({ user_id, ...filter }) =>
-      listMemories(database, { business, user_id }, { ...filter, superseded: false }),
-    async search({ user_id, query, limit }, signal) {
+    /** Newest first. */
+    list: ({ user_id, ...page }: { user_id: string; limit: number; cursor?: string }) =>
+      listMemories(database, { business, user_id }, { ...page, superseded: false }),
+    /** Memories related to a text, the best first, with their relevance. */
+    async search(
+      { user_id, query, limit }: { user_id: string; query: string; limit: number },
+      signal: AbortSignal,
+    ): Promise<MemoryView[]> {
       const owner = { business, user_id }
       const caller = { business_id: business, user_id, run_id: null }
       const hits = await searchMemories(parts, owner, caller, { text: query, limit }, signal)
@@ -48,22 +28,20 @@ export const createMemoriesApi = (
       const views = await readMemories(database, owner, [...relevance.keys()])
       return views.map((view) => ({ ...view, relevance: relevance.get(view.id) ?? 0 }))
     },
-    async export(user_id) {
-      const all: MemoryView[] = []
-      for (let cursor: string | null | undefined; cursor !== null; ) {
-        const page: Page<MemoryView> = await listMemories(
-          database,
-          { business, user_id },
-          { limit: exportPageSize, superseded: true, ...(cursor !== undefined && { cursor }) },
-        )
-        all.push(...page.data)
-        cursor = page.next_cursor
-      }
-      return all
+    /** All memories of a user, superseded ones included. */
+    async export(user_id: string): Promise<MemoryView[]> {
+      const all = { limit: 2 ** 32, superseded: true }
+      return (await listMemories(database, { business, user_id }, all)).data
     },
-    known: (user_id) => readUserKnowledge(database, { business, user_id }),
-    forget: (id) => forgetMemory(database, business, id),
-    forgetAll: (user_id) => forgetUser(database, { business, user_id }),
+    /** What else is known of a user: the profile with the source of each field, and the summaries of their sessions. */
+    known: (user_id: string) => readUserKnowledge(database, { business, user_id }),
+    /**
+     * Deletes a memory for good, with those it superseded, the profile fields that say the same, the summaries that repeat
+     * it, and what the user's runs so far were about to teach. False: no memory has this id.
+     */
+    forget: (id: string) => forgetMemory(database, business, id),
+    /** Deletes all of a user, learned fields, summaries and pending lessons included. Safe to repeat. */
+    forgetAll: (user_id: string) => forgetUser(database, { business, user_id }),
   }
 }
 

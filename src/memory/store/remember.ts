@@ -1,4 +1,4 @@
-import { queryOne } from '../../infra/database/database.ts'
+import { hasRow, queryOne } from '../../infra/database/database.ts'
 import { sha256 } from '../../infra/lib/ids.ts'
 import type { ModelCaller } from '../../models/ports/model-ports.ts'
 import { isMasonError, MasonError } from '../../state/errors.ts'
@@ -153,31 +153,19 @@ const insertMemory = async (
   sql: Sql,
   owner: MemoryOwner,
   source: NoteSource,
-  { note, id, space, vector }: PreparedNote,
+  { note: { origin, trusted, source_action_ids }, id, space, vector }: PreparedNote,
   { content, kind, subject }: Extract<GateVerdict, { keep: true }>,
 ): Promise<void> => {
   const { business, user_id } = owner
+  const { session_id, run_id } = source
+  const own = [business, user_id, id, kind, content, subject, origin, trusted, session_id, run_id]
+  const lists = [source_action_ids, extractWords(content)].map((list) => JSON.stringify(list))
   await sql.query(
     `INSERT INTO memories (tenant, user_id, memory_id, kind, content, subject, origin, trusted, session_id, run_id,
        source_action_ids, words, space, signature)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, ARRAY(SELECT json_array_elements_text($11::json)::int),
        array_to_tsvector(ARRAY(SELECT DISTINCT json_array_elements_text($12::json))), $13, $14::bit varying)`,
-    [
-      business,
-      user_id,
-      id,
-      kind,
-      content,
-      subject,
-      note.origin,
-      note.trusted,
-      source.session_id,
-      source.run_id,
-      JSON.stringify(note.source_action_ids),
-      JSON.stringify(extractWords(content)),
-      vector ? space : '',
-      vector ? computeSignature(vector) : null,
-    ],
+    [...own, ...lists, vector ? space : '', vector ? computeSignature(vector) : null],
   )
   if (vector)
     await sql.query(
@@ -221,14 +209,14 @@ const supersede = async (
 
 /** Makes a repeated memory stronger and adds a source to it. */
 const confirmMemory = async (sql: Sql, owner: MemoryOwner, id: string, source: NoteSource): Promise<void> => {
-  const { rows } = await addSource(sql, owner, id, source).then(() =>
-    sql.query(
-      `UPDATE memories SET strength = least(1, strength + 0.15), last_used_at = clock_timestamp()
-       WHERE tenant = $1 AND memory_id = $2 RETURNING memory_id`,
-      [owner.business, id],
-    ),
+  await addSource(sql, owner, id, source)
+  const isPresent = await hasRow(
+    sql,
+    `UPDATE memories SET strength = least(1, strength + 0.15), last_used_at = clock_timestamp()
+     WHERE tenant = $1 AND memory_id = $2 RETURNING memory_id`,
+    [owner.business, id],
   )
-  if (rows.length === 0) throw new Error(`memory ${id} was deleted while it was being confirmed`)
+  if (!isPresent) throw new Error(`memory ${id} was deleted while it was being confirmed`)
 }
 
 /** Makes used memories stronger; their strength fades from now on. */

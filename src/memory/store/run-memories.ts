@@ -15,27 +15,29 @@ import {
   toMemoryId,
   writeNote,
 } from './remember.ts'
-import { type MemoryHit, type MemoryRow, type MemoryServices, readSpaces, searchMemories } from './search.ts'
+import {
+  type MemoryHit,
+  type MemoryRow,
+  type MemoryServices,
+  memoryColumns,
+  readSpaces,
+  searchMemories,
+} from './search.ts'
 import { asUser, type MemoryOwner } from './user-scope.ts'
 
 /** Trusted preferences that hold for every request. */
 const maxStandingPreferences = 3
 const standingStatement = `
-  SELECT memory_id AS id, kind, content, origin, trusted, source_action_ids, strength, last_used_at, created_at
+  SELECT ${memoryColumns}
   FROM memories WHERE tenant = $1 AND user_id = $2 AND superseded_by IS NULL AND kind = 'preference' AND trusted
   ORDER BY strength DESC, created_at DESC LIMIT ${maxStandingPreferences}`
 /** Their relevance as a share of their strength: below memories related to the request. */
 const standingRelevance = 0.4
 
-const toRecalledMemory = (hit: MemoryHit): RecalledMemory => ({
-  id: hit.id,
-  kind: hit.kind,
-  content: hit.content,
+const toRecalledMemory = ({ strength: _, last_used_at: __, ...hit }: MemoryHit): RecalledMemory => ({
+  ...hit,
   relevance: Math.round(hit.relevance * 1000) / 1000,
-  source_action_ids: hit.source_action_ids,
   created_at: hit.created_at.toISOString(),
-  origin: hit.origin,
-  trusted: hit.trusted,
 })
 
 /**

@@ -25,7 +25,6 @@ export type MemoryRow = ProvenanceLabel & {
 }
 /** A memory that a search returned; `relevance` from 0 to 1. */
 export type MemoryHit = MemoryRow & { relevance: number }
-type NearRow = MemoryRow & { similarity: number }
 
 /** A text to search for: its words, and its vector in each space that the user has memories in. */
 export type MemoryQuery = {
@@ -37,6 +36,8 @@ export type MemoryQuery = {
 export const memoryColumns =
   'memory_id AS id, kind, content, origin, trusted, source_action_ids, strength, last_used_at, created_at'
 
+/** The least cosine similarity of related texts. */
+export const minSimilarity = 0.1
 /** Up to this many memories in a space every vector is compared; above it, those whose signatures are nearest. */
 const maxComparedAll = 4000
 const maxComparedNearest = 400
@@ -70,8 +71,8 @@ const nearStatement = `
        SELECT embedding FROM memory_vectors WHERE tenant = $1 AND memory_id = near.memory_id OFFSET 0
      ) v ORDER BY 2 LIMIT $6)
   )
-  SELECT ${memoryColumns}, -distance AS similarity
-  FROM best JOIN memories USING (memory_id) WHERE tenant = $1 ORDER BY distance`
+  SELECT ${memoryColumns} FROM best JOIN memories USING (memory_id)
+  WHERE tenant = $1 AND distance <= -${minSimilarity} ORDER BY distance`
 
 /** The condition on words is checked row by row, so that the planner uses the user's index. */
 const wordsStatement = `
@@ -79,8 +80,6 @@ const wordsStatement = `
   WHERE tenant = $1 AND user_id = $2 AND superseded_by IS NULL AND words @@ $3::tsquery
   ORDER BY ts_rank(words, $3::tsquery) DESC, created_at DESC LIMIT $4`
 
-/** The least cosine similarity of related texts. */
-export const minSimilarity = 0.1
 const listLength = 40
 
 /** The spaces that a user has memories in; '' for memories without a vector. */
@@ -100,14 +99,14 @@ const toWordsQuery = (text: string): string | null => {
   return words.length > 0 ? words.map(quoteLexeme).join(' | ') : null
 }
 
-/** The vectors of a text. Leaves out a space whose model fails: words still match its memories. */
-const embedQuery = async (
+/** Prepares the query for a text in these spaces. Leaves out a space whose model fails: words still match its memories. */
+export const prepareMemoryQuery = async (
   { embedder, log }: Pick<MemoryServices, 'embedder' | 'log'>,
   spaces: readonly string[],
   text: string,
   caller: ModelCaller,
   signal: AbortSignal,
-): Promise<MemoryQuery['vectors']> => {
+): Promise<MemoryQuery> => {
   const vectors = await Promise.all(
     spaces
       .filter((space) => space !== '' && embedder.offers(space))
@@ -120,20 +119,8 @@ const embedQuery = async (
         return vector ? [{ space, vector }] : []
       }),
   )
-  return vectors.flat()
+  return { words: toWordsQuery(text), vectors: vectors.flat() }
 }
-
-/** Prepares the query for a text in these spaces. */
-export const prepareMemoryQuery = async (
-  parts: Pick<MemoryServices, 'embedder' | 'log'>,
-  spaces: readonly string[],
-  text: string,
-  caller: ModelCaller,
-  signal: AbortSignal,
-): Promise<MemoryQuery> => ({
-  words: toWordsQuery(text),
-  vectors: await embedQuery(parts, spaces, text, caller, signal),
-})
 
 /** A vector as text for a halfvec, which stores between three and four digits. */
 export const toVectorText = (vector: readonly number[]): string =>
@@ -150,16 +137,19 @@ const queryLists = (
   limit: number,
 ): Promise<ResultList[]> => {
   const listLimit = Math.max(limit, listLength)
-  const lists = query.vectors.map(async ({ space, vector }): Promise<ResultList> => {
-    const values = [business, user_id, space, toVectorText(vector), computeSignature(vector), listLimit]
-    const { rows } = await sql.query<NearRow>(nearStatement, values)
-    return { space, rows: rows.filter(({ similarity }) => similarity >= minSimilarity) }
-  })
-  const searchWords = async (words: string): Promise<ResultList> => {
-    const { rows } = await sql.query<MemoryRow>(wordsStatement, [business, user_id, words, listLimit])
-    return { space: null, rows }
+  const readList = async (
+    space: string | null,
+    statement: string,
+    values: unknown[],
+  ): Promise<ResultList> => {
+    const { rows } = await sql.query<MemoryRow>(statement, [business, user_id, ...values, listLimit])
+    return { space, rows }
   }
-  return Promise.all(query.words === null ? lists : [...lists, searchWords(query.words)])
+  const lists = query.vectors.map(({ space, vector }) =>
+    readList(space, nearStatement, [space, toVectorText(vector), computeSignature(vector)]),
+  )
+  if (query.words !== null) lists.push(readList(null, wordsStatement, [query.words]))
+  return Promise.all(lists)
 }
 
 const mergeLists = (lists: readonly ResultList[], limit: number): MemoryHit[] =>
@@ -210,7 +200,7 @@ const searchAll = async (
   )
   const firstLists = lists.filter(({ space }) => space === null || spaces.includes(space))
   const otherSpaces = spaces.filter((space) => space !== hashSpace)
-  const vectors = await embedQuery(parts, otherSpaces, text, caller, signal)
+  const { vectors } = await prepareMemoryQuery(parts, otherSpaces, text, caller, signal)
   if (vectors.length === 0) return mergeLists(firstLists, limit)
   const otherLists = await query((sql) => queryLists(sql, owner, { words: null, vectors }, limit))
   return mergeLists([...otherLists, ...firstLists], limit)

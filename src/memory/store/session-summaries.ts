@@ -30,14 +30,14 @@ export const clearLeakingSummaries = async (
       ...row,
       recalledIds: mayLeak(row, forgotten) ? await readRecalledIds(sql, owner, row.session_id) : [],
     })
-  await clearSessionSummaries(sql, owner, findLeakingSessions(summaries, forgotten))
+  await clearSummaries(sql, owner, findLeakingSessions(summaries, forgotten))
 }
 
-/** Clears the summaries of all sessions of a user. Inside a transaction of the business that holds the user's lock. */
-export const clearAllSummaries = (sql: Sql, owner: MemoryOwner): Promise<unknown> =>
-  clearSessionSummaries(sql, owner, null)
-
-const clearSessionSummaries = (
+/**
+ * Clears the summaries of some sessions of a user, or with null of all. Inside a transaction of the business that holds the
+ * user's lock.
+ */
+export const clearSummaries = (
   sql: Sql,
   { business, user_id }: MemoryOwner,
   sessions: readonly string[] | null,
