@@ -54,17 +54,15 @@ const historyCache = new WeakMap<
 
 /** The pieces of each turn as they came: what was asked, what was found, what was answered. */
 const groupByTurn = ({ chat, actions }: ReturnType<typeof listHistoryEntries>): HistoryEntry[][] => {
-  const turns = new Map<number, { asked: HistoryEntry[]; found: HistoryEntry[]; answered: HistoryEntry[] }>()
-  const of = (turn: number) => {
-    const known = turns.get(turn) ?? { asked: [], found: [], answered: [] }
-    turns.set(turn, known)
-    return known
+  const asked = chat.filter(({ heading }) => heading === 'user')
+  const answered = chat.filter(({ heading }) => heading !== 'user')
+  const turns: HistoryEntry[][] = []
+  for (const entry of [...asked, ...actions, ...answered]) {
+    turns[entry.turn] ??= []
+    turns[entry.turn]?.push(entry)
   }
-  for (const piece of chat) of(piece.turn)[piece.heading === 'user' ? 'asked' : 'answered'].push(piece)
-  for (const piece of actions) of(piece.turn).found.push(piece)
-  return [...turns.entries()]
-    .toSorted(([a], [b]) => a - b)
-    .map(([, { asked, found, answered }]) => [...asked, ...found, ...answered])
+  // without the turns that have no entries
+  return Object.values(turns)
 }
 
 /** A line of talk begins with who said it, and those that follow it are set in; an action begins with a dash. */

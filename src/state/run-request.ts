@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type OriginFile, outputTypeSchema } from './runtime-state.ts'
+import { mappingSchema, type OriginFile, outputTypeSchema } from './runtime-state.ts'
 
 /** The one standard shape in which every product submits a job: POST body and queue job alike. CONTRACT section 3. */
 
@@ -37,12 +37,7 @@ const fileSchema = z
         'must be a plain file name without slashes or control characters',
       ),
     type: z.string().min(1).max(255),
-    mapping: z
-      .strictObject({
-        provider: z.enum(['aliyun', 'tencent', 'aws', 'gcc', 'local']),
-        path: z.string().min(1).max(4096),
-      })
-      .optional(),
+    mapping: mappingSchema.extend({ path: z.string().min(1).max(4096) }).optional(),
     content_base64: z.base64().optional(),
     /** Fetched when the run begins. */
     url: z

@@ -13,7 +13,8 @@ export const usageSchema = z.strictObject({
   total_tokens: z.int().nonnegative(),
 })
 
-const mappingSchema = z.strictObject({
+/** Where a file is in a store of the business. */
+export const mappingSchema = z.strictObject({
   provider: z.enum(['aliyun', 'tencent', 'aws', 'gcc', 'local']),
   path: z.string(),
 })

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { titles } from '../../context/sections.ts'
+import { part, titles } from '../../context/sections.ts'
 import type { Note } from '../../state/memory-kinds.ts'
 import type { PromptPart } from '../../state/prompt-part.ts'
 import {
@@ -73,14 +73,10 @@ export const distilParts = ({ prompt, answer, summary, memories }: EndedTurn): P
   const data = (text: string, label: ProvenanceLabel): string => (text === '' ? '' : fence(text, label))
   const known = data(memories.map((one) => `- ${one}`).join('\n'), toLabel('memory'))
   return [
-    { title: titles.talk, text: data(summary, derivedLabel), origin: 'agent' },
-    { title: titles.known, text: known, origin: 'memory' },
-    {
-      title: titles.assistant,
-      text: data(cutText(answer ?? '', maxTextChars), derivedLabel),
-      origin: 'agent',
-    },
-    { title: titles.said, text: cutText(prompt, maxTextChars), origin: 'user' },
+    part(titles.talk, data(summary, derivedLabel), 'agent'),
+    part(titles.known, known, 'memory'),
+    part(titles.assistant, data(cutText(answer ?? '', maxTextChars), derivedLabel), 'agent'),
+    part(titles.said, cutText(prompt, maxTextChars), 'user'),
   ]
 }
 

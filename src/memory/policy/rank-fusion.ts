@@ -21,13 +21,13 @@ const strengthShare = 0.4
  * strength.
  */
 export const mergeByRank = <Item extends RankedMemory>(
-  lists: readonly (readonly Item[])[],
+  lists: readonly { rows: readonly Item[] }[],
   now: Date,
   limit: number,
 ): (Item & { relevance: number })[] => {
   const scores = new Map<string, { item: Item; score: number }>()
-  for (const list of lists)
-    for (const [at, item] of list.entries()) {
+  for (const { rows } of lists)
+    for (const [at, item] of rows.entries()) {
       const entry = scores.get(item.id)
       scores.set(item.id, { item, score: (entry?.score ?? 0) + 1 / (fusionConstant + at + 1) })
     }

@@ -152,20 +152,13 @@ const queryLists = (
   return Promise.all(lists)
 }
 
-const mergeLists = (lists: readonly ResultList[], limit: number): MemoryHit[] =>
-  mergeByRank(
-    lists.map(({ rows }) => rows),
-    new Date(),
-    limit,
-  )
-
 /** The memories nearest to a query by vector and by words, the best first. Inside a transaction of the user. */
 export const findMemories = async (
   sql: Sql,
   owner: MemoryOwner,
   query: MemoryQuery,
   limit: number,
-): Promise<MemoryHit[]> => mergeLists(await queryLists(sql, owner, query, limit), limit)
+): Promise<MemoryHit[]> => mergeByRank(await queryLists(sql, owner, query, limit), new Date(), limit)
 
 /** The memories of one user that are related to a text, the best first; empty when there are none. */
 export const searchMemories = (
@@ -201,7 +194,7 @@ const searchAll = async (
   const firstLists = lists.filter(({ space }) => space === null || spaces.includes(space))
   const otherSpaces = spaces.filter((space) => space !== hashSpace)
   const { vectors } = await prepareMemoryQuery(parts, otherSpaces, text, caller, signal)
-  if (vectors.length === 0) return mergeLists(firstLists, limit)
+  if (vectors.length === 0) return mergeByRank(firstLists, new Date(), limit)
   const otherLists = await query((sql) => queryLists(sql, owner, { words: null, vectors }, limit))
-  return mergeLists([...otherLists, ...firstLists], limit)
+  return mergeByRank([...otherLists, ...firstLists], new Date(), limit)
 }
