@@ -3,53 +3,63 @@ import { labelSchema, toChangeSchema } from '../state/resource-schema.ts'
 import { businessIdSchema, idSchema } from '../state/run-request.ts'
 
 /** Bodies and views of the admin API for businesses, tokens and users: docs/contract.md, section 7. */
-export const businessInputSchema = z.strictObject({
+const businessInputSchema = z.strictObject({
   id: businessIdSchema,
   /** Whether Mason learns from its runs: memories, profile fields, session summaries. */
   learning: z.boolean().default(true),
 })
 /** Body of PATCH; an absent field stays. */
-export const businessChangeSchema = toChangeSchema(businessInputSchema.pick({ learning: true }))
+const businessChangeSchema = toChangeSchema(businessInputSchema.pick({ learning: true }))
 /** A business as the admin API returns it. */
-export const businessViewSchema = z.strictObject({
+const businessViewSchema = z.strictObject({
   id: z.string(),
   learning: z.boolean(),
   created_at: z.string(),
 })
+/** The bodies and the view of businesses. */
+export const businessSchemas = {
+  input: businessInputSchema,
+  change: businessChangeSchema,
+  view: businessViewSchema,
+}
 
 const tokenRoleSchema = z.enum(['submit', 'read', 'admin'])
 
 /** Body of POST for a token. */
-export const tokenInputSchema = z.strictObject({
+const tokenInputSchema = z.strictObject({
   business_id: businessIdSchema.default('default'),
   label: labelSchema,
   roles: z.array(tokenRoleSchema).min(1).default(['submit', 'read']),
 })
 /** Body of PATCH; an absent field stays. */
-export const tokenChangeSchema = toChangeSchema(tokenInputSchema.pick({ label: true, roles: true }))
+const tokenChangeSchema = toChangeSchema(tokenInputSchema.pick({ label: true, roles: true }))
 
 /** A token as the admin API returns it, without its secret. */
-export const tokenViewSchema = z.strictObject({
+const tokenViewSchema = z.strictObject({
   id: z.string(),
   business_id: z.string(),
   label: z.string(),
   roles: z.array(tokenRoleSchema),
   created_at: z.string(),
 })
+/** The bodies and the view of tokens. */
+export const tokenSchemas = { input: tokenInputSchema, change: tokenChangeSchema, view: tokenViewSchema }
 /** Returned once, when the token is created. */
 export const newTokenSchema = tokenViewSchema.extend({ token: z.string() })
 
 /** Body of POST for a user. */
-export const userInputSchema = z.strictObject({
+const userInputSchema = z.strictObject({
   business_id: businessIdSchema.default('default'),
   user_id: idSchema,
   /** Goes into `user_context`, without empty values. */
   profile: z.record(z.string().max(200), z.json()),
 })
 /** Body of PATCH; the profile replaces the old one. */
-export const userChangeSchema = z.strictObject({ profile: userInputSchema.shape.profile })
+const userChangeSchema = z.strictObject({ profile: userInputSchema.shape.profile })
 /** A user as the admin API returns it. */
-export const userViewSchema = userInputSchema.extend({ id: z.string(), updated_at: z.string() })
+const userViewSchema = userInputSchema.extend({ id: z.string(), updated_at: z.string() })
+/** The bodies and the view of users. */
+export const userSchemas = { input: userInputSchema, change: userChangeSchema, view: userViewSchema }
 
 /** See `businessInputSchema`. */
 export type BusinessInput = z.infer<typeof businessInputSchema>

@@ -42,7 +42,7 @@ const toolName = z.string().min(1).max(100)
 const statusSchema = z.enum(['active', 'disabled'])
 
 /** A scenario as an admin writes it. */
-export const scenarioInputSchema = z.strictObject({
+const scenarioInputSchema = z.strictObject({
   /** What a request says as `scenario`, and what understand chooses by. */
   name: labelSchema,
   /** When it fits, for the model that chooses. */
@@ -68,7 +68,7 @@ const limitChanges = z.strictObject(
 )
 
 /** `prompts`, `limits` and `models` merge by member: null takes one away. */
-export const scenarioChangeSchema = toChangeSchema(scenarioInputSchema.extend({ limits: limitChanges }))
+const scenarioChangeSchema = toChangeSchema(scenarioInputSchema.extend({ limits: limitChanges }))
 
 /** A scenario as the admin API shows it. */
 export const scenarioViewSchema = toViewSchema({
@@ -82,6 +82,12 @@ export const scenarioViewSchema = toViewSchema({
   rules: z.array(rulesRoleSchema),
   status: statusSchema,
 })
+/** The bodies and the view of scenarios. */
+export const scenarioSchemas = {
+  input: scenarioInputSchema,
+  change: scenarioChangeSchema,
+  view: scenarioViewSchema,
+}
 
 /** A scenario as an admin writes it. */
 export type ScenarioInput = z.infer<typeof scenarioInputSchema>

@@ -25,13 +25,9 @@ const isDate = (at: string): boolean => {
 export const writeCursor = (position: unknown): string =>
   Buffer.from(JSON.stringify(position)).toString('base64url')
 
-/** Decodes a cursor of lists that are ordered by time and id. */
-export const readCursor = (cursor: string | undefined): CursorPosition | null =>
-  parseCursor(positionSchema, cursor)
-
 /** The values of a page's statement: the position after which it begins, and one row more than its limit. */
 export const toPageValues = ({ cursor, limit }: { cursor?: string; limit: number }) => {
-  const after = readCursor(cursor)
+  const after = parseCursor(positionSchema, cursor)
   return [after?.at ?? null, after?.id ?? null, limit + 1] as const
 }
 

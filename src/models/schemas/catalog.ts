@@ -21,9 +21,11 @@ export const vendorInputSchema = z.strictObject({
   status: statusSchema.default('active'),
 })
 /** The body of PATCH. */
-export const vendorChangeSchema = toChangeSchema(vendorInputSchema)
+const vendorChangeSchema = toChangeSchema(vendorInputSchema)
 /** A vendor as admins see it. */
 export const vendorViewSchema = toViewSchema({ ...vendorInputSchema.shape, status: statusSchema })
+/** The bodies and the view of vendors. */
+export const vendorSchemas = { input: vendorInputSchema, change: vendorChangeSchema, view: vendorViewSchema }
 
 const count = z.int().min(1).max(2_000_000_000)
 /** An amount in the currency of the prices; stored as whole millionths. */
@@ -54,7 +56,7 @@ export const keyInputSchema = z.strictObject({
   status: statusSchema.default('active'),
 })
 /** Limits are merged one by one: null removes one. `rotate` sets a new secret. */
-export const keyChangeSchema = toChangeSchema(keyInputSchema.omit({ secret: true }))
+const keyChangeSchema = toChangeSchema(keyInputSchema.omit({ secret: true }))
 /** The new secret of a key. */
 export const keyRotationSchema = keyInputSchema.pick({ secret: true })
 
@@ -80,6 +82,8 @@ export const keyViewSchema = toViewSchema({
   status: statusSchema,
   health: healthSchema,
 })
+/** The bodies and the view of keys. */
+export const keySchemas = { input: keyInputSchema, change: keyChangeSchema, view: keyViewSchema }
 
 /** Null: none of the vendor's keys has this secret. */
 export const keyMatchSchema = z.strictObject({ key: keyViewSchema.nullable() })
@@ -120,7 +124,7 @@ export const endpointInputSchema = z.strictObject({
   status: statusSchema.default('active'),
 })
 /** Headers and timeouts are merged one by one: null removes one. */
-export const endpointChangeSchema = toChangeSchema(
+const endpointChangeSchema = toChangeSchema(
   endpointInputSchema.extend({
     headers: z.record(headerName, headerValue.nullable()),
     timeouts: z.strictObject({
@@ -141,6 +145,12 @@ export const endpointViewSchema = toViewSchema({
   status: statusSchema,
   health: healthSchema,
 })
+/** The bodies and the view of endpoints. */
+export const endpointSchemas = {
+  input: endpointInputSchema,
+  change: endpointChangeSchema,
+  view: endpointViewSchema,
+}
 
 const pricesSchema = z.strictObject({
   /** For a million tokens. */
@@ -172,7 +182,7 @@ export const modelInputSchema = z.strictObject({
   status: statusSchema.default('active'),
 })
 /** The body of PATCH. */
-export const modelChangeSchema = toChangeSchema(modelInputSchema)
+const modelChangeSchema = toChangeSchema(modelInputSchema)
 /** A model as admins see it. */
 export const modelViewSchema = toViewSchema({
   vendor_id: z.string(),
@@ -182,6 +192,8 @@ export const modelViewSchema = toViewSchema({
   capabilities: z.array(z.string()),
   status: statusSchema,
 })
+/** The bodies and the view of models. */
+export const modelSchemas = { input: modelInputSchema, change: modelChangeSchema, view: modelViewSchema }
 
 /** The categories that every registry has. */
 export const builtInCategories = [
@@ -198,18 +210,24 @@ export const builtInCategories = [
 ] as const
 
 /** The body of a new category. */
-export const categoryInputSchema = z.strictObject({
+const categoryInputSchema = z.strictObject({
   name: aliasSchema,
   description: createPlainTextSchema(1000).default(''),
 })
 /** The body of PATCH. */
-export const categoryChangeSchema = toChangeSchema(categoryInputSchema)
+const categoryChangeSchema = toChangeSchema(categoryInputSchema)
 /** A category as admins see it. */
 export const categoryViewSchema = toViewSchema({
   name: z.string(),
   description: z.string(),
   built_in: z.boolean(),
 })
+/** The bodies and the view of categories. */
+export const categorySchemas = {
+  input: categoryInputSchema,
+  change: categoryChangeSchema,
+  view: categoryViewSchema,
+}
 
 /** The checked body of a new vendor. */
 export type VendorInput = z.infer<typeof vendorInputSchema>

@@ -104,7 +104,7 @@ export const formatInputSchema = z.strictObject({
 })
 
 /** The body of PATCH. */
-export const formatChangeSchema = toChangeSchema(formatInputSchema)
+const formatChangeSchema = toChangeSchema(formatInputSchema)
 /** A response format as admins see it. */
 export const formatViewSchema = toViewSchema({
   ...formatInputSchema.shape,
@@ -116,6 +116,8 @@ export const formatViewSchema = toViewSchema({
   /** Why it is inactive. */
   faults: z.array(fieldErrorSchema),
 })
+/** The bodies and the view of formats. */
+export const formatSchemas = { input: formatInputSchema, change: formatChangeSchema, view: formatViewSchema }
 
 /** The paths of a format. */
 export type FormatPaths = z.infer<typeof pathsSchema>

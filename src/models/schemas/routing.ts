@@ -31,7 +31,7 @@ export const routeInputSchema = routeFields.refine(
   { path: ['role'], error: 'give either role or category' },
 )
 /** The body of PATCH. */
-export const routeChangeSchema = toChangeSchema(routeFields.pick({ models: true, strategy: true }))
+const routeChangeSchema = toChangeSchema(routeFields.pick({ models: true, strategy: true }))
 /** A route as admins see it. */
 export const routeViewSchema = toViewSchema({
   role: z.string().nullable(),
@@ -39,6 +39,8 @@ export const routeViewSchema = toViewSchema({
   models: z.array(weightedModel),
   strategy: strategySchema,
 })
+/** The bodies and the view of routes. */
+export const routeSchemas = { input: routeInputSchema, change: routeChangeSchema, view: routeViewSchema }
 
 const grantFields = z.strictObject({
   key_id: createPlainTextSchema(200).min(1),
@@ -46,18 +48,20 @@ const grantFields = z.strictObject({
   user_id: idSchema.nullish(),
 })
 /** Both given: that user of that business; a user alone is one of `default`. A key without grants is in the shared pool. */
-export const grantInputSchema = grantFields.refine(
+const grantInputSchema = grantFields.refine(
   ({ business_id, user_id }) => business_id != null || user_id != null,
   { path: ['business_id'], error: 'give business_id, user_id or both' },
 )
 /** The body of PATCH. */
-export const grantChangeSchema = toChangeSchema(grantFields.omit({ key_id: true }))
+const grantChangeSchema = toChangeSchema(grantFields.omit({ key_id: true }))
 /** A grant as admins see it. */
 export const grantViewSchema = toViewSchema({
   key_id: z.string(),
   business_id: z.string().nullable(),
   user_id: z.string().nullable(),
 })
+/** The bodies and the view of grants. */
+export const grantSchemas = { input: grantInputSchema, change: grantChangeSchema, view: grantViewSchema }
 
 /** How a route chooses among its models. */
 export type RoutingStrategy = z.infer<typeof strategySchema>

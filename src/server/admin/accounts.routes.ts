@@ -1,15 +1,4 @@
-import {
-  businessChangeSchema,
-  businessInputSchema,
-  businessViewSchema,
-  newTokenSchema,
-  tokenChangeSchema,
-  tokenInputSchema,
-  tokenViewSchema,
-  userChangeSchema,
-  userInputSchema,
-  userViewSchema,
-} from '../../accounts/account-schemas.ts'
+import { businessSchemas, newTokenSchema, tokenSchemas, userSchemas } from '../../accounts/account-schemas.ts'
 import { businessQuery } from '../http/parameters.ts'
 import type { App, ServerContext } from '../http/route.ts'
 import { resourceRoutes } from './resource-routes.ts'
@@ -28,9 +17,7 @@ const businessesRoutes = (app: App, { runtime }: ServerContext): void =>
     one: 'a business',
     many: 'businesses',
     ids: ['Business', 'Businesses'],
-    input: businessInputSchema,
-    change: businessChangeSchema,
-    view: businessViewSchema,
+    ...businessSchemas,
     isPermanent: true,
     summaries: {
       change:
@@ -56,9 +43,7 @@ const tokensRoutes = (app: App, { runtime }: ServerContext): void =>
     one: 'a token',
     many: 'tokens',
     ids: ['Token', 'Tokens'],
-    input: tokenInputSchema,
-    change: tokenChangeSchema,
-    view: tokenViewSchema,
+    ...tokenSchemas,
     created: newTokenSchema,
     filter: businessQuery,
     summaries: {
@@ -88,9 +73,7 @@ const usersRoutes = (app: App, { runtime }: ServerContext): void =>
     one: 'a user',
     many: 'users',
     ids: ['User', 'Users'],
-    input: userInputSchema,
-    change: userChangeSchema,
-    view: userViewSchema,
+    ...userSchemas,
     filter: businessQuery,
     query: businessQuery,
     summaries: {

@@ -1,28 +1,13 @@
 import { z } from 'zod'
-import {
-  categoryChangeSchema,
-  categoryInputSchema,
-  categoryViewSchema,
-} from '../../models/schemas/catalog.ts'
+import { categorySchemas } from '../../models/schemas/catalog.ts'
 import {
   formatTestInputSchema,
   formatTestViewSchema,
   inferInputSchema,
   inferViewSchema,
 } from '../../models/schemas/model-probe.ts'
-import {
-  formatChangeSchema,
-  formatInputSchema,
-  formatViewSchema,
-} from '../../models/schemas/response-format.ts'
-import {
-  grantChangeSchema,
-  grantInputSchema,
-  grantViewSchema,
-  routeChangeSchema,
-  routeInputSchema,
-  routeViewSchema,
-} from '../../models/schemas/routing.ts'
+import { formatSchemas } from '../../models/schemas/response-format.ts'
+import { grantSchemas, routeSchemas } from '../../models/schemas/routing.ts'
 import { businessIdSchema, idSchema } from '../../state/run-request.ts'
 import type { App, ServerContext } from '../http/route.ts'
 import { actionRoute, describeAdmin, resourceRoutes } from './resource-routes.ts'
@@ -35,9 +20,7 @@ export const registryRoutes = (app: App, server: ServerContext): void => {
     one: 'a category',
     many: 'categories',
     ids: ['Category', 'Categories'],
-    input: categoryInputSchema,
-    change: categoryChangeSchema,
-    view: categoryViewSchema,
+    ...categorySchemas,
     problems: { create: ['already_exists'], change: ['already_exists', 'in_use'], remove: ['in_use'] },
     store: () => registry().categories,
   })
@@ -46,9 +29,7 @@ export const registryRoutes = (app: App, server: ServerContext): void => {
     one: 'a route',
     many: 'routes',
     ids: ['Route', 'Routes'],
-    input: routeInputSchema,
-    change: routeChangeSchema,
-    view: routeViewSchema,
+    ...routeSchemas,
     filter: z.strictObject({
       role: z.string().max(200).optional(),
       category: z.string().max(200).optional(),
@@ -62,9 +43,7 @@ export const registryRoutes = (app: App, server: ServerContext): void => {
     one: 'a grant',
     many: 'grants',
     ids: ['Grant', 'Grants'],
-    input: grantInputSchema,
-    change: grantChangeSchema,
-    view: grantViewSchema,
+    ...grantSchemas,
     filter: z.strictObject({
       key_id: idSchema.optional(),
       business_id: businessIdSchema.optional(),
@@ -87,9 +66,7 @@ const formatsRoutes = (app: App, server: ServerContext): void => {
   } as const
   resourceRoutes(app, {
     ...formats,
-    input: formatInputSchema,
-    change: formatChangeSchema,
-    view: formatViewSchema,
+    ...formatSchemas,
     problems: { create: ['already_exists'], change: ['already_exists'], remove: ['in_use'] },
     summaries: {
       create: 'Adds a response format, if its paths parse and all its samples give the expected result',

@@ -1,10 +1,5 @@
 import { MasonError } from '../../state/errors.ts'
-import {
-  type ScenarioChange,
-  scenarioChangeSchema,
-  scenarioInputSchema,
-  scenarioViewSchema,
-} from '../../state/scenario.ts'
+import { type ScenarioChange, scenarioSchemas } from '../../state/scenario.ts'
 import type { App, ServerContext } from '../http/route.ts'
 import { resourceRoutes } from './resource-routes.ts'
 
@@ -19,9 +14,7 @@ export const scenariosRoutes = (app: App, { runtime }: ServerContext): void => {
     one: 'a scenario',
     many: 'scenarios',
     ids: ['Scenario', 'Scenarios'],
-    input: scenarioInputSchema,
-    change: scenarioChangeSchema,
-    view: scenarioViewSchema,
+    ...scenarioSchemas,
     problems: { create: ['already_exists'], change: ['already_exists'] },
     summaries: { remove: 'Deletes a scenario; requests that name it continue as if it were free text' },
     store: () => {

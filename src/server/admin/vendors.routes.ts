@@ -1,20 +1,13 @@
 import type { ZodObject } from 'zod'
 import {
-  endpointChangeSchema,
-  endpointInputSchema,
-  endpointViewSchema,
-  keyChangeSchema,
-  keyInputSchema,
+  endpointSchemas,
   keyMatchSchema,
   keyRotationSchema,
+  keySchemas,
   keySearchSchema,
   keyViewSchema,
-  modelChangeSchema,
-  modelInputSchema,
-  modelViewSchema,
-  vendorChangeSchema,
-  vendorInputSchema,
-  vendorViewSchema,
+  modelSchemas,
+  vendorSchemas,
 } from '../../models/schemas/catalog.ts'
 import {
   modelTestInputSchema,
@@ -46,9 +39,7 @@ export const vendorsRoutes = (app: App, server: ServerContext): void => {
     one: 'a vendor',
     many: 'vendors',
     ids: ['Vendor', 'Vendors'],
-    input: vendorInputSchema,
-    change: vendorChangeSchema,
-    view: vendorViewSchema,
+    ...vendorSchemas,
     problems: conflicts,
     store: () => server.runtime.admin.registry.vendors,
   })
@@ -57,9 +48,7 @@ export const vendorsRoutes = (app: App, server: ServerContext): void => {
     one: 'an endpoint',
     many: 'endpoints',
     ids: ['Endpoint', 'Endpoints'],
-    input: endpointInputSchema,
-    change: endpointChangeSchema,
-    view: endpointViewSchema,
+    ...endpointSchemas,
     problems: conflicts,
     summaries: {
       change: 'Changes an endpoint; headers and timeouts are merged one by one, null removes one',
@@ -80,9 +69,7 @@ const keysRoutes = (app: App, server: ServerContext): void => {
   } as const
   resourceRoutes(app, {
     ...keys,
-    input: keyInputSchema,
-    change: keyChangeSchema,
-    view: keyViewSchema,
+    ...keySchemas,
     problems: { ...conflicts, create: ['already_exists', 'secret_unreadable'] },
     summaries: {
       create: 'Adds a key; its secret is never returned',
@@ -137,9 +124,7 @@ const modelsRoutes = (app: App, server: ServerContext): void => {
   } as const
   resourceRoutes(app, {
     ...models,
-    input: modelInputSchema,
-    change: modelChangeSchema,
-    view: modelViewSchema,
+    ...modelSchemas,
     problems: { ...conflicts, change: ['already_exists', 'in_use'] },
     store: () => registry().models,
   })
