@@ -5,25 +5,15 @@ import { toCostMicro } from './cost.ts'
 
 /** Rows and statements of the meter; its rules are the functions of migration 0003. Each statement is safe to repeat. */
 
-/** A reservation that a limit refused. */
-export type ReservationRefusal = Extract<ReservationResult, { granted: false }>
-
-/** Reserves requests. Returns those that were refused, by id; all others are reserved. */
-export const reserveUsage = async (
-  sql: Sql,
-  rows: readonly ReserveRow[],
-): Promise<ReadonlyMap<string, ReservationRefusal>> => {
-  const { rows: refusals } = await sql.query<{
-    id: string
-    refused_by: ReservationRefusal['limit']
-    retry_after_ms: number
-  }>('SELECT id, refused_by, retry_after_ms FROM reserve_usage($1::json)', [JSON.stringify(rows)])
-  return new Map(
-    refusals.map(({ id, refused_by, retry_after_ms }) => [
-      id,
-      { granted: false, limit: refused_by, retryAfterMs: retry_after_ms },
-    ]),
+/** Reserves requests, and returns the result of each. */
+export const reserveUsage = async (sql: Sql, rows: readonly ReserveRow[]): Promise<ReservationResult[]> => {
+  type Refusal = Extract<ReservationResult, { granted: false }>
+  const { rows: refusals } = await sql.query<{ id: string } & Omit<Refusal, 'granted'>>(
+    'SELECT id, refused_by AS "limit", retry_after_ms AS "retryAfterMs" FROM reserve_usage($1::json)',
+    [JSON.stringify(rows)],
   )
+  const refused = new Map(refusals.map(({ id, ...refusal }) => [id, { granted: false as const, ...refusal }]))
+  return rows.map(({ request_id }) => refused.get(request_id) ?? { granted: true })
 }
 
 /** Writes settlements into the ledger. Returns how many entries are new. */

@@ -1,4 +1,5 @@
 import { isDatabaseUnavailable } from '../../infra/database/database-errors.ts'
+import { createStatementBatches } from '../../infra/database/statement-batches.ts'
 import { repeatWork } from '../../infra/lib/repeat-work.ts'
 import { MasonError } from '../../state/errors.ts'
 import type { Clock } from '../../state/ports/clock.ts'
@@ -16,55 +17,21 @@ import {
 } from './ledger-rows.ts'
 import { createLedgerWriter } from './ledger-writer.ts'
 
-const maxBatchRows = 64
-/** Two, so that not all keys wait for one whose row another process has locked. */
-const maxStatements = 2
-
-type PendingReservation = {
-  row: ReserveRow
-  resolve(reserved: ReservationResult): void
-  reject(error: unknown): void
-}
-
 /**
- * Reserves under the limits of keys. Reservations of one turn of the event loop, or made while others wait, share a
- * statement. `onUnknown` gets those of which it is unknown whether the database has them.
+ * Reserves under the limits of keys. `onUnknown` gets those of which it is unknown whether the database has them.
  */
 const createLimitedReservations = (database: Sql, onUnknown: (row: ReserveRow) => void) => {
-  const pending: PendingReservation[] = []
-  let statements = 0
-
-  const ask = async (batch: readonly PendingReservation[]): Promise<void> => {
-    try {
-      const refused = await reserveUsage(
-        database,
-        batch.map(({ row }) => row),
-      )
-      for (const { row, resolve } of batch) resolve(refused.get(row.request_id) ?? { granted: true })
-    } catch (error) {
-      const isTemporary = isDatabaseUnavailable(error)
-      // the database refused one of them: each is tried alone
-      if (!isTemporary && batch.length > 1) await Promise.all(batch.map((one) => ask([one])))
-      else
-        for (const { row, reject } of batch) {
-          if (isTemporary) onUnknown(row)
-          reject(error)
-        }
-    }
-  }
-  const askNext = async (): Promise<void> => {
-    if (statements >= maxStatements || pending.length === 0) return
-    statements++
-    await ask(pending.splice(0, maxBatchRows))
-    statements--
-    void askNext()
-  }
-
+  const reserve = createStatementBatches<ReserveRow, ReservationResult>({
+    maxSize: 64,
+    // two, so that not all keys wait for one whose row another process has locked
+    maxInFlight: 2,
+    write: (rows) => reserveUsage(database, rows),
+    writeAlone: async (row) => (await reserveUsage(database, [row]))[0] as ReservationResult,
+  })
   return (row: ReserveRow): Promise<ReservationResult> =>
-    new Promise((resolve, reject) => {
-      pending.push({ row, resolve, reject })
-      // after all reservations of this turn are pending
-      setImmediate(() => void askNext())
+    reserve(row).catch((error: unknown) => {
+      if (isDatabaseUnavailable(error)) onUnknown(row)
+      throw error
     })
 }
 
