@@ -1,3 +1,7 @@
+/** An object that is not a list. */
+export const isJsonObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
 /** The value of a JSON text; any other text as it is. */
 export const parseJsonOrText = (text: string): unknown => {
   try {

@@ -1,10 +1,8 @@
+import { isJsonObject, parseJsonOrText } from '../../infra/lib/json-text.ts'
 import type { ModelTool, ToolCallRequest } from '../../state/ports/model-messages.ts'
 import type { CanonicalMessage, CanonicalRequest } from '../ports/model-ports.ts'
 
 type Schema = Record<string, unknown>
-
-const isSchema = (value: unknown): value is Schema =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Keywords that OpenAI's strict mode accepts; any other one makes it answer 400. */
 const strictKeywords = new Set(
@@ -16,20 +14,20 @@ const strictKeywords = new Set(
 
 const isClosedObject = (schema: Schema): boolean => {
   if (schema.type !== 'object' && schema.properties === undefined) return true
-  if (schema.additionalProperties !== false || !isSchema(schema.properties)) return false
+  if (schema.additionalProperties !== false || !isJsonObject(schema.properties)) return false
   const required = Array.isArray(schema.required) ? schema.required : []
   return Object.keys(schema.properties).every((name) => required.includes(name))
 }
 
 const listSubschemas = (schema: Schema): unknown[] => [
-  ...(isSchema(schema.properties) ? Object.values(schema.properties) : []),
-  ...(isSchema(schema.$defs) ? Object.values(schema.$defs) : []),
+  ...(isJsonObject(schema.properties) ? Object.values(schema.properties) : []),
+  ...(isJsonObject(schema.$defs) ? Object.values(schema.$defs) : []),
   ...(Array.isArray(schema.anyOf) ? schema.anyOf : []),
   ...(schema.items === undefined ? [] : [schema.items]),
 ]
 
 const isStrictWithin = (schema: unknown): boolean =>
-  isSchema(schema) &&
+  isJsonObject(schema) &&
   Object.keys(schema).every((keyword) => strictKeywords.has(keyword)) &&
   isClosedObject(schema) &&
   listSubschemas(schema).every(isStrictWithin)
@@ -53,18 +51,9 @@ export const lowerSchemaMode = (mode: SchemaMode): SchemaMode | undefined =>
 export const isFormatRefusal = (error: { status?: number; body?: string }): boolean =>
   (error.status === 400 || error.status === 422) && /response_format|json_schema/i.test(error.body ?? '')
 
-const isObjectText = (text: string): boolean => {
-  try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-  } catch {
-    return false
-  }
-}
-
 /** Chat templates parse the arguments of earlier calls, so other JSON than an object is wrapped in one. */
 const toSentArguments = (text: string): string =>
-  isObjectText(text) ? text : JSON.stringify({ unreadable_arguments: text })
+  isJsonObject(parseJsonOrText(text)) ? text : JSON.stringify({ unreadable_arguments: text })
 
 const toSentCall = (call: ToolCallRequest) => ({
   id: call.id,

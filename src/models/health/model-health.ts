@@ -32,8 +32,6 @@ export type ModelHealthOptions = {
   disabled?: Range
   /** How many failures in a row close an endpoint. Default 3. */
   strikes?: number
-  /** How often the rows of other processes are read. Default 1000. */
-  pollEveryMs?: number
 }
 type Range = { baseMs: number; maxMs: number }
 
@@ -63,6 +61,8 @@ export type ModelHealth = HealthLookup &
 
 type Entry = { state: HealthStatus['state']; failures: number; dueAtMs: number; until: string }
 
+/** How often the rows of other processes are read. */
+const pollEveryMs = 1000
 /** How far the database's clock may be behind ours. */
 const clockSkewMs = 250
 
@@ -130,9 +130,7 @@ export const createModelHealth = (options: ModelHealthOptions): ModelHealth => {
 
   const unsubscribe = hints?.subscribe(channel, () => void poll().catch(() => {}))
   const polling =
-    sql === null
-      ? null
-      : repeatWork(poll, options.pollEveryMs ?? 1000, clock, log, 'polling the health of models')
+    sql === null ? null : repeatWork(poll, pollEveryMs, clock, log, 'polling the health of models')
 
   return {
     stateOf(subject, id) {

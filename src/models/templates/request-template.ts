@@ -1,3 +1,4 @@
+import { isJsonObject } from '../../infra/lib/json-text.ts'
 import { type FieldError, toPointer } from '../../state/resource-schema.ts'
 import type { Json } from '../../state/runtime-state.ts'
 import { type RequestTemplate, requestTemplateSchema } from '../schemas/response-format.ts'
@@ -51,13 +52,10 @@ const [wrapperSchema] = requestTemplateSchema.options
 const reservedHeaders =
   /^(host|content-length|transfer-encoding|connection|keep-alive|upgrade|te|trailer|expect|proxy-.*)$/i
 
-const isObject = (value: Json): value is { [name: string]: Json } =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
 /** The template in its full form; a body alone is a template with defaults for the rest. */
 const parseWrapper = (template: RequestTemplate, errors: FieldError[]): Wrapper | null => {
   const json = template as Json
-  if (!isObject(json) || !Object.hasOwn(json, 'body'))
+  if (!isJsonObject(json) || !Object.hasOwn(json, 'body'))
     return { method: 'POST', path: '', headers: {}, body: json }
   const parsed = wrapperSchema.safeParse(json)
   if (parsed.success) return parsed.data as Wrapper
@@ -118,7 +116,7 @@ const compileTree = (value: Json, pointer: string, compiler: Compiler, depth = 0
       items: value.map((item, index) => compileTree(item, pointer + toPointer([index]), compiler, depth + 1)),
     }
   }
-  if (!isObject(value)) return { kind: 'constant', value }
+  if (!isJsonObject(value)) return { kind: 'constant', value }
   const members = Object.entries(value).map(([name, member]) => ({
     name,
     tree: compileTree(member, pointer + toPointer([name]), compiler, depth + 1),
@@ -163,7 +161,7 @@ const compileParts = (
       errors: [{ pointer: '', detail: `is longer than ${maxCharacters} characters` }],
     }
   }
-  const bare = !isObject(template as Json) || !Object.hasOwn(template as object, 'body')
+  const bare = !isJsonObject(template as Json) || !Object.hasOwn(template as object, 'body')
   const body = compileTree(wrapper.body, bare ? '' : '/body', compiler)
   const path = compiler.text(wrapper.path, '/path')
   const streamPath =

@@ -1,3 +1,4 @@
+import { isJsonObject } from '../../infra/lib/json-text.ts'
 import type { Json } from '../../state/runtime-state.ts'
 import { isStrictSchema } from '../chat/chat-request.ts'
 import {
@@ -12,13 +13,10 @@ import {
 
 type Members = { [name: string]: Json }
 
-const isObject = (value: Json | undefined): value is Members =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
 /** An object or a list without its null members or items. Any other value stays as it is. */
 const compact = (value: Json | undefined): Json => {
   if (Array.isArray(value)) return value.filter((one) => one !== null)
-  if (!isObject(value)) return value ?? null
+  if (!isJsonObject(value)) return value ?? null
   return Object.fromEntries(Object.entries(value).filter(([, one]) => one !== null))
 }
 
@@ -27,7 +25,7 @@ const joinNeighbours = (items: Json | undefined, by: Json | undefined, list: Jso
   if (!Array.isArray(items) || typeof by !== 'string' || typeof list !== 'string') return items ?? null
   const joined: Members[] = []
   for (const item of items) {
-    if (!isObject(item)) continue
+    if (!isJsonObject(item)) continue
     const before = joined.at(-1)
     const [own, others] = [item[list], before?.[list]]
     if (before === undefined || before[by] !== item[by] || !Array.isArray(own) || !Array.isArray(others)) {
@@ -41,7 +39,7 @@ const templateFunctions: ExtraFunctions = {
   compact: { arity: 1, call: compact },
   join_neighbours: { arity: 3, call: joinNeighbours },
   /** Whether OpenAI's strict mode accepts a schema. */
-  is_strict: { arity: 1, call: (schema) => isObject(schema) && isStrictSchema(schema) },
+  is_strict: { arity: 1, call: (schema) => isJsonObject(schema) && isStrictSchema(schema) },
 }
 
 /** A compiled text with `{{expression}}` in it. A part of kind `key` becomes the secret. */

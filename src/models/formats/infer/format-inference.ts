@@ -1,3 +1,4 @@
+import { isJsonObject } from '../../../infra/lib/json-text.ts'
 import type { Json } from '../../../state/runtime-state.ts'
 import type { CanonicalResult } from '../../ports/model-ports.ts'
 import type { FormatInput, PollFormat, StreamFormat } from '../../schemas/response-format.ts'
@@ -7,7 +8,6 @@ import { splitFrames, testFormat } from '../format-test.ts'
 import { listRequiredPaths } from '../required-paths.ts'
 import { readErrorValue } from '../result-parts.ts'
 import { guessPaths } from './path-guess.ts'
-import { isJsonObject } from './response-nodes.ts'
 
 /** What an admin pasted: one response, or a stream. */
 type PastedResponse =

@@ -1,6 +1,6 @@
+import { isJsonObject } from '../../../infra/lib/json-text.ts'
 import {
   eachElement,
-  isJsonObject,
   type ResponseNode,
   readNodeName,
   splitNameIntoWords,

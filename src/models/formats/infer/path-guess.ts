@@ -1,3 +1,4 @@
+import { isJsonObject } from '../../../infra/lib/json-text.ts'
 import type { FormatPaths } from '../../schemas/response-format.ts'
 import { readErrorValue } from '../result-parts.ts'
 import { readTokenCount, type TokenCounts, tokenCountNames } from '../token-counts.ts'
@@ -5,7 +6,6 @@ import { guessCalls, guessEmbedding, guessImages, guessRanking, guessVideo } fro
 import {
   collectNodes,
   eachElement,
-  isJsonObject,
   type ResponseNode,
   readNodeName,
   splitNameIntoWords,

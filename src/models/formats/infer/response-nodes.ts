@@ -1,3 +1,5 @@
+import { isJsonObject } from '../../../infra/lib/json-text.ts'
+
 /** The values in a pasted response, or in the events of a stream: one node for each path, with all its values. */
 
 /** The step into the elements of a list. */
@@ -22,10 +24,6 @@ const maxNodes = 5000
 const maxDepth = 40
 const maxElements = 64
 const tagNames = ['type', 'event', 'kind', 'event_type']
-
-/** An object that is not a list. */
-export const isJsonObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const findTag = (value: Record<string, unknown>, depth: number): NodeTag | null => {
   const name = tagNames.find((one) => Object.hasOwn(value, one) && typeof value[one] === 'string')

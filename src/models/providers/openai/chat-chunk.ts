@@ -1,3 +1,4 @@
+import { isJsonObject } from '../../../infra/lib/json-text.ts'
 import type { ToolCallChunk } from '../../chat/reply-chunks.ts'
 import type { MeteredUsage } from '../../ports/model-ports.ts'
 import { ProtocolError } from '../answer-exchange.ts'
@@ -6,16 +7,11 @@ import { ProtocolError } from '../answer-exchange.ts'
 const outOfProtocol = (place: string, expected: string): ProtocolError =>
   new ProtocolError(`what is no answer of the protocol: ${place || '/'} is not ${expected}`)
 
-/** An object with unknown fields. */
-export type JsonFields = { readonly [name: string]: unknown }
-
-/** Whether a value is an object and not a list. */
-const isJsonFields = (value: unknown): value is JsonFields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
+type JsonFields = Record<string, unknown>
 
 /** Requires an object. Throws ProtocolError. */
 const readFields = (value: unknown, place: string): JsonFields => {
-  if (isJsonFields(value)) return value
+  if (isJsonObject(value)) return value
   throw outOfProtocol(place, 'an object')
 }
 
@@ -44,29 +40,15 @@ const readIndex = (value: unknown): number | null =>
 /** The message of a chunk. */
 export type MessageChunk = { text: string; reasoning: string; toolCalls: readonly ToolCallChunk[] }
 
-/** One event of a streamed chat completion, or a whole completion. */
-export type ChatChunk = {
-  model: string | null
-  usage: MeteredUsage | null
-  /** Null: the chunk has only usage. */
-  choice: {
-    /** Null: the chunk has no part of the message. */
-    message: MessageChunk | null
-    /** The chunk has the whole message instead of a delta: the server ignored `stream: true`. */
-    isWhole: boolean
-    finish: string | null
-  } | null
-}
-
 /** The server's count of tokens; null: it sent none. */
 const readUsage = (value: unknown): MeteredUsage | null => {
-  if (!isJsonFields(value)) return null
+  if (!isJsonObject(value)) return null
   const prompt = readReplyCount(value.prompt_tokens)
   const completion = readReplyCount(value.completion_tokens)
   const { prompt_tokens_details: ofPrompt, completion_tokens_details: ofCompletion } = value
   // the second is DeepSeek's name
-  const cached = (isJsonFields(ofPrompt) ? ofPrompt.cached_tokens : null) ?? value.prompt_cache_hit_tokens
-  const reasoning = isJsonFields(ofCompletion) ? ofCompletion.reasoning_tokens : null
+  const cached = (isJsonObject(ofPrompt) ? ofPrompt.cached_tokens : null) ?? value.prompt_cache_hit_tokens
+  const reasoning = isJsonObject(ofCompletion) ? ofCompletion.reasoning_tokens : null
   return {
     prompt_tokens: prompt,
     completion_tokens: completion,
@@ -81,14 +63,14 @@ const readContent = (value: unknown): string => {
   if (typeof value === 'string') return value
   if (!Array.isArray(value)) return ''
   return value
-    .map((part: unknown) => (isJsonFields(part) ? (readOptionalText(part.text) ?? '') : ''))
+    .map((part: unknown) => (isJsonObject(part) ? (readOptionalText(part.text) ?? '') : ''))
     .join('')
 }
 
 const readArguments = (value: unknown, place: string): string => {
   if (typeof value === 'string') return value
   if (value == null) return ''
-  if (isJsonFields(value)) return JSON.stringify(value)
+  if (isJsonObject(value)) return JSON.stringify(value)
   throw outOfProtocol(place, 'a text or an object')
 }
 
@@ -112,47 +94,39 @@ const readMessage = (message: JsonFields, place: string): MessageChunk => ({
   ),
 })
 
-/** Reads an event of the stream, or a whole completion. Throws ProtocolError. */
-export const readChatChunk = (value: unknown): ChatChunk => {
+/**
+ * Reads an event of the stream, or a whole completion. Throws ProtocolError. `choice` null: the chunk has only usage;
+ * `isWhole`: it has the whole message instead of a delta, because the server ignored `stream: true`.
+ */
+export const readChatChunk = (value: unknown) => {
   const chunk = readFields(value, '')
   const model = readOptionalText(chunk.model)
   const usage = readUsage(chunk.usage)
   const [first] = readList(chunk.choices, '/choices')
   if (first === undefined) return { model, usage, choice: null }
   const choice = readFields(first, '/choices/0')
-  const delta = readOptionalFields(choice.delta, '/choices/0/delta')
-  const whole = delta === null ? readOptionalFields(choice.message, '/choices/0/message') : null
-  const message = delta ?? whole
+  const isWhole = choice.delta == null && choice.message != null
+  const name = isWhole ? 'message' : 'delta'
+  const message = readOptionalFields(choice[name], `/choices/0/${name}`)
   return {
     model,
     // the second is where Moonshot reports
     usage: usage ?? readUsage(choice.usage),
     choice: {
-      message:
-        message === null
-          ? null
-          : readMessage(message, whole === null ? '/choices/0/delta' : '/choices/0/message'),
-      isWhole: whole !== null,
+      message: message && readMessage(message, `/choices/0/${name}`),
+      isWhole,
       finish: readOptionalText(choice.finish_reason),
     },
   }
 }
 
-/** Embeddings in the order of the texts. */
-export type EmbeddingsReply = {
-  embeddings: number[][]
-  model: string | null
-  usage: MeteredUsage | null
-}
-
 const readVector = (value: unknown, place: string): number[] => {
-  if (!Array.isArray(value) || value.length === 0) throw outOfProtocol(place, 'a list of numbers')
-  if (!value.every(Number.isFinite)) throw outOfProtocol(place, 'a list of numbers')
-  return value as number[]
+  if (Array.isArray(value) && value.length > 0 && value.every(Number.isFinite)) return value
+  throw outOfProtocol(place, 'a list of numbers')
 }
 
 /** Reads the answer to a request for embeddings, ordered by their indexes. Throws ProtocolError. */
-export const readEmbeddings = (value: unknown): EmbeddingsReply => {
+export const readEmbeddings = (value: unknown) => {
   const answer = readFields(value, '')
   if (!Array.isArray(answer.data)) throw outOfProtocol('/data', 'a list')
   const vectors = answer.data.map((one: unknown, at) => {
