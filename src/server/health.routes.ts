@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Metrics } from './http/metrics.ts'
-import { type App, createDocs, type ServerContext } from './http/route.ts'
+import { type App, createDocs, respondsWith, type ServerContext } from './http/route.ts'
 
 const healthSchema = z.strictObject({
   ok: z.boolean(),
@@ -19,9 +19,7 @@ const describe = createDocs('operations')
 export const healthRoutes = (app: App, { runtime }: ServerContext, metrics: Metrics): void => {
   app.get('/healthz', {
     config: describe(null, 'getLiveness', 'Reports that the process is alive', {
-      responses: {
-        200: { description: 'The process is alive', schema: z.strictObject({ ok: z.literal(true) }) },
-      },
+      ...respondsWith(200, 'The process is alive', z.strictObject({ ok: z.literal(true) })),
     }),
     handler: async () => ({ ok: true }),
   })

@@ -1,9 +1,8 @@
-import type { MasonError } from '../state/errors.ts'
 import { eventsHeaders, eventsQuery, idParams, readPosition } from './http/parameters.ts'
 import { type App, createDocs, type ServerContext } from './http/route.ts'
 import { sendEvents } from './http/sse.ts'
-import { noSuchRun } from './runs.routes.ts'
-import { noSuchSession } from './sessions.routes.ts'
+import { throwNoSuchRun } from './runs.routes.ts'
+import { throwNoSuchSession } from './sessions.routes.ts'
 
 const description = `Server-sent events. The current snapshots come first, then every action after the requested position,
 then live events. Reconnect with \`Last-Event-ID: n\` and get action n+1 onward, none lost, none twice.
@@ -25,9 +24,10 @@ const describe = createDocs('events')
 export const runEventsRoutes = (app: App, { open, keepAliveMs }: ServerContext): void => {
   const streamRoute = (
     path: string,
-    [id, summary]: [id: string, summary: string],
+    id: string,
+    summary: string,
     toSource: (id: string) => { run_id: string } | { session_id: string },
-    noSuchSource: (id: string) => MasonError,
+    throwNoSuchSource: (id: string) => never,
   ) =>
     app.get(path, {
       exposeHeadRoute: false,
@@ -38,21 +38,23 @@ export const runEventsRoutes = (app: App, { open, keepAliveMs }: ServerContext):
       }),
       handler: async ({ business, params, query, headers }, reply) => {
         const source = toSource(params.id)
-        if (!(await business.exists(source))) throw noSuchSource(params.id)
+        if (!(await business.exists(source))) throwNoSuchSource(params.id)
         const after = readPosition(headers, query)
         await sendEvents(reply, (signal) => business.events(source, after, signal), open, keepAliveMs)
       },
     })
   streamRoute(
     '/v1/runs/:id/events',
-    ['followRun', 'Follows a run until its `done`'],
+    'followRun',
+    'Follows a run until its `done`',
     (run_id) => ({ run_id }),
-    noSuchRun,
+    throwNoSuchRun,
   )
   streamRoute(
     '/v1/sessions/:id/events',
-    ['followSession', 'Follows a whole conversation over its runs'],
+    'followSession',
+    'Follows a whole conversation over its runs',
     (session_id) => ({ session_id }),
-    noSuchSession,
+    throwNoSuchSession,
   )
 }

@@ -16,7 +16,7 @@ import {
   submitHeaders,
 } from './http/parameters.ts'
 import { HttpError, type ProblemCode } from './http/problems.ts'
-import { type App, createDocs, type ServerContext } from './http/route.ts'
+import { type App, createDocs, respondsWith, type ServerContext } from './http/route.ts'
 
 const submittedSchema = z.strictObject({
   id: z.string(),
@@ -35,19 +35,13 @@ const inputBodySchema = z.strictObject({
   answer: z.json(),
 })
 
-/** The `not_found` of a run that does not exist or belongs to another business: callers cannot tell which. */
-export const noSuchRun = (id: string): MasonError =>
-  new MasonError('not_found', `there is no run "${id}"`, { remedy: 'GET /v1/runs lists the runs' })
-
-/** Runs: submit, wait, list, get, cancel, answer input requests, read state and blobs. */
-export const runsRoutes = (app: App, server: ServerContext): void => {
-  submitRoutes(app, server)
-  listRoutes(app)
-  controlRoutes(app)
-  stateRoutes(app)
+/** Throws the `not_found` of a run that does not exist or belongs to another business: callers cannot tell which. */
+export const throwNoSuchRun = (id: string): never => {
+  throw new MasonError('not_found', `there is no run "${id}"`, { remedy: 'GET /v1/runs lists the runs' })
 }
 
-const submitRoutes = (app: App, { open }: ServerContext): void => {
+/** Runs: submit, wait, list, get, cancel, answer input requests, read state and blobs. */
+export const runsRoutes = (app: App, { open }: ServerContext): void => {
   app.post('/v1/runs', {
     schema: { querystring: businessQuery, headers: submitHeaders, body: runRequestSchema },
     config: describe('submit', 'submitRun', 'Submits a run', {
@@ -107,39 +101,30 @@ const submitRoutes = (app: App, { open }: ServerContext): void => {
       }
     },
   })
-}
 
-const listRoutes = (app: App): void => {
   app.get('/v1/runs', {
     schema: { querystring: runsQuery },
-    config: describe('read', 'listRuns', 'Lists runs, the latest first', {
-      responses: { 200: { description: 'One page', schema: pageSchema(runViewSchema) } },
-    }),
+    config: describe(
+      'read',
+      'listRuns',
+      'Lists runs, the latest first',
+      respondsWith(200, 'One page', pageSchema(runViewSchema)),
+    ),
     handler: ({ business, query: { business_id: _, ...filter } }) => business.runs(omitUndefined(filter)),
   })
 
   app.get('/v1/runs/:id', {
     schema: { params: idParams, querystring: businessQuery },
-    config: describe('read', 'getRun', 'Returns a run', {
-      responses: { 200: { description: 'The run', schema: runViewSchema } },
-    }),
-    handler: async ({ business, params: { id } }) => {
-      const run = await business.run(id)
-      if (!run) throw noSuchRun(id)
-      return run
-    },
+    config: describe('read', 'getRun', 'Returns a run', respondsWith(200, 'The run', runViewSchema)),
+    handler: async ({ business, params: { id } }) => (await business.run(id)) ?? throwNoSuchRun(id),
   })
-}
 
-const controlRoutes = (app: App): void => {
   app.post('/v1/runs/:id/cancel', {
     schema: { params: idParams, querystring: businessQuery, body: cancelBodySchema },
     config: describe('submit', 'cancelRun', 'Cancels a run', {
       description: 'Safe to repeat. A queued or waiting run ends at once, a running one within two seconds.',
       bodyOptional: true,
-      responses: {
-        202: { description: 'The run is being cancelled, or was cancelled before', schema: runViewSchema },
-      },
+      ...respondsWith(202, 'The run is being cancelled, or was cancelled before', runViewSchema),
       problems: ['run_ended'],
     }),
     handler: async ({ business, params, body }, reply) =>
@@ -157,20 +142,15 @@ const controlRoutes = (app: App): void => {
     handler: async ({ business, params, body }, reply) =>
       reply.code(202).send(await business.answer(params.id, body.request_id, body.answer)),
   })
-}
 
-const stateRoutes = (app: App): void => {
   app.get('/v1/runs/:id/state', {
     schema: { params: idParams, querystring: stateQuery },
     config: describe('read', 'getRunState', "The RuntimeState up to the run's turn", {
       description: 'Large results are part of it in full, or with inline=false as {blob, bytes, head}.',
       responses: { 200: { description: 'The state', schema: runtimeStateSchema } },
     }),
-    handler: async ({ business, params: { id }, query: { inline } }) => {
-      const state = await business.state(id, inline)
-      if (!state) throw noSuchRun(id)
-      return state
-    },
+    handler: async ({ business, params: { id }, query: { inline } }) =>
+      (await business.state(id, inline)) ?? throwNoSuchRun(id),
   })
 
   app.get('/v1/runs/:id/blobs/:sha256', {

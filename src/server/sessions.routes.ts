@@ -9,17 +9,18 @@ import {
   pageSchema,
   sessionsQuery,
 } from './http/parameters.ts'
-import { type App, createDocs } from './http/route.ts'
+import { type App, createDocs, respondsWith } from './http/route.ts'
 
 const describe = createDocs('sessions')
 
 const forkBodySchema = z.strictObject({ action_id: actionIdSchema })
 
-/** The `not_found` of a session that does not exist, or belongs to another business. */
-export const noSuchSession = (id: string): MasonError =>
-  new MasonError('not_found', `there is no session "${id}"`, {
+/** Throws the `not_found` of a session that does not exist, or belongs to another business. */
+export const throwNoSuchSession = (id: string): never => {
+  throw new MasonError('not_found', `there is no session "${id}"`, {
     remedy: 'GET /v1/sessions lists the sessions',
   })
+}
 
 /** Conversations: turns with prompts, goals, answers and usage. */
 export const sessionsRoutes = (app: App): void => {
@@ -29,21 +30,20 @@ export const sessionsRoutes = (app: App): void => {
       'read',
       'listSessions',
       'Lists sessions, the latest first, each with its 50 latest turns',
-      { responses: { 200: { description: 'One page', schema: pageSchema(sessionViewSchema) } } },
+      respondsWith(200, 'One page', pageSchema(sessionViewSchema)),
     ),
     handler: ({ business, query: { business_id: _, ...filter } }) => business.sessions(omitUndefined(filter)),
   })
 
   app.get('/v1/sessions/:id', {
     schema: { params: idParams, querystring: businessQuery },
-    config: describe('read', 'getSession', 'Returns a session', {
-      responses: { 200: { description: 'The session', schema: sessionViewSchema } },
-    }),
-    handler: async ({ business, params: { id } }) => {
-      const session = await business.session(id)
-      if (!session) throw noSuchSession(id)
-      return session
-    },
+    config: describe(
+      'read',
+      'getSession',
+      'Returns a session',
+      respondsWith(200, 'The session', sessionViewSchema),
+    ),
+    handler: async ({ business, params: { id } }) => (await business.session(id)) ?? throwNoSuchSession(id),
   })
 
   app.delete('/v1/sessions/:id', {
@@ -52,12 +52,10 @@ export const sessionsRoutes = (app: App): void => {
       'submit',
       'deleteSession',
       'Ends the runs of a session and deletes all of its data, also large results that only it uses',
-      { responses: { 204: { description: 'It is deleted' } } },
+      respondsWith(204, 'It is deleted'),
     ),
-    handler: async ({ business, params: { id } }, reply) => {
-      if (!(await business.deleteSession(id))) throw noSuchSession(id)
-      return reply.code(204).send()
-    },
+    handler: async ({ business, params: { id } }, reply) =>
+      (await business.deleteSession(id)) ? reply.code(204).send() : throwNoSuchSession(id),
   })
 
   app.post('/v1/sessions/:id/fork', {
@@ -78,8 +76,7 @@ export const sessionsRoutes = (app: App): void => {
       },
     ),
     handler: async ({ business, params: { id }, body: { action_id } }, reply) => {
-      const session = await business.fork(id, action_id)
-      if (!session) throw noSuchSession(id)
+      const session = (await business.fork(id, action_id)) ?? throwNoSuchSession(id)
       return reply
         .code(201)
         .header('location', `/v1/sessions/${encodeURIComponent(session.id)}`)

@@ -25,16 +25,8 @@ export const sendFrameworkProblem = (
   request: FastifyRequest,
   reply: FastifyReply,
 ): void => {
-  const { problem, headers } = toProblemResponse(toKnownError(error, request))
-  const body = JSON.stringify({ ...problem, instance: requestPath(request), request_id: request.id })
-  reply.raw.writeHead(problem.status, {
-    ...headers,
-    'content-type': 'application/problem+json; charset=utf-8',
-    'x-content-type-options': 'nosniff',
-    'x-request-id': request.id,
-    'content-length': Buffer.byteLength(body),
-  })
-  reply.raw.end(body)
+  reply.headers({ 'x-content-type-options': 'nosniff', 'x-request-id': request.id })
+  sendProblem(toKnownError(error, request), request, reply)
 }
 
 const toKnownError = (error: FastifyError, request: FastifyRequest): Error => {

@@ -15,7 +15,7 @@ import {
   todoSchema,
   usageSchema,
 } from '../../state/runtime-state.ts'
-import { type ProblemCode, problemSchema, problemStatus, problemTitle } from './problems.ts'
+import { findProblem, type ProblemCode, problemSchema } from './problems.ts'
 import type { RouteDoc, SuccessResponse } from './route.ts'
 
 type Part = 'params' | 'querystring' | 'headers' | 'body'
@@ -88,45 +88,35 @@ const buildOperation = (route: DocumentedRoute, components: Components, auth: 'r
 const locations = { params: 'path', querystring: 'query', headers: 'header' } as const
 
 const buildParameters = (schema: DocumentedRoute['schema']): Json[] =>
-  (['params', 'querystring', 'headers'] as const).flatMap((part) => {
-    const object = schema[part]
+  Object.entries(locations).flatMap(([part, location]) => {
+    const object = schema[part as keyof typeof locations]
     if (!(object instanceof z.ZodObject)) return []
     return Object.entries(object.shape as Record<string, ZodType>).map(([name, item]) => ({
       name,
-      in: locations[part],
+      in: location,
       required: !item.safeParse(undefined).success,
-      schema: toParameterSchema(item),
+      // parameters are text that is parsed, so the parsed value is described
+      schema: tidy(z.toJSONSchema(item, { io: 'output' })),
     }))
   })
 
-/** Parameters are text that is parsed, so the parsed value is described. */
-const toParameterSchema = (schema: ZodType): Json => tidy(z.toJSONSchema(schema, { io: 'output' })) as Json
-
 const buildSuccesses = (doc: RouteDoc, name: string, components: Components): Json => {
   const several = Object.values(doc.responses).some((one, _, all) => one.schema !== all[0]?.schema)
-  return Object.fromEntries(
-    Object.entries(doc.responses).map(([status, success]) => [
-      status,
-      {
-        description: success.description,
-        headers: { ...requestIdHeader(components), ...describeHeaders(success) },
-        ...buildContent(success, `${name}Answer${several && success.schema ? status : ''}`, components),
-      },
-    ]),
-  )
+  return mapValues(doc.responses, (success, status) => ({
+    description: success.description,
+    headers: {
+      ...requestIdHeader(components),
+      ...mapValues(success.headers ?? {}, (text) => describeHeader(text)),
+    },
+    ...buildContent(success, `${name}Answer${several && success.schema ? status : ''}`, components),
+  }))
 }
 
-const requestIdHeader = (components: Components): Json => ({
-  'x-request-id': components.shared('headers', 'RequestId', {
-    description: 'Id of the request',
-    schema: { type: 'string' },
-  }),
-})
+const describeHeader = (description: string, type = 'string'): Json => ({ description, schema: { type } })
 
-const describeHeaders = ({ headers = {} }: SuccessResponse): Json =>
-  Object.fromEntries(
-    Object.entries(headers).map(([name, description]) => [name, { description, schema: { type: 'string' } }]),
-  )
+const requestIdHeader = (components: Components): Json => ({
+  'x-request-id': components.shared('headers', 'RequestId', describeHeader('Id of the request')),
+})
 
 const buildContent = ({ schema, type }: SuccessResponse, name: string, components: Components): Json => {
   if (schema)
@@ -152,10 +142,11 @@ const problemCodes = ({ doc, schema }: DocumentedRoute, auth: 'required' | 'off'
 }
 
 const buildProblems = (codes: readonly ProblemCode[], components: Components, doc: RouteDoc): Json => {
-  const statuses = [...new Set(codes.map(problemStatus))].filter((status) => !(status in doc.responses))
+  const statusOf = (code: ProblemCode): number => findProblem(code)[0]
+  const statuses = [...new Set(codes.map(statusOf))].filter((status) => !(status in doc.responses))
   return Object.fromEntries(
     statuses.map((status) => {
-      const ofStatus = codes.filter((code) => problemStatus(code) === status).sort()
+      const ofStatus = codes.filter((code) => statusOf(code) === status).sort()
       const name = `${doc.errorBody ? 'openai_' : ''}${ofStatus.join('_or_')}`
       return [status, components.shared('responses', name, buildProblem(ofStatus, status, components, doc))]
     }),
@@ -168,14 +159,11 @@ const buildProblem = (
   components: Components,
   doc: RouteDoc,
 ): Json => ({
-  description: codes.map((code) => `\`${code}\`: ${problemTitle(code)}`).join('; '),
+  description: codes.map((code) => `\`${code}\`: ${findProblem(code)[1]}`).join('; '),
   headers: {
     ...requestIdHeader(components),
     ...((status === 429 || status === 503) && {
-      'retry-after': components.shared('headers', 'RetryAfter', {
-        description: 'Seconds to wait',
-        schema: { type: 'integer' },
-      }),
+      'retry-after': components.shared('headers', 'RetryAfter', describeHeader('Seconds to wait', 'integer')),
     }),
   },
   content: doc.errorBody
@@ -199,29 +187,23 @@ const namedSchemas: readonly [string, ZodType][] = [
   ['Problem', problemSchema],
 ]
 
-type SharedKind = 'responses' | 'headers'
+type Components = ReturnType<typeof createComponents>
 
 /** Collects the components of a document: returns references while it is built, all components in the end. */
-type Components = {
-  /** A reference to a schema of what a caller sends (`input`) or receives; `name` is for a schema that has none yet. */
-  schema(schema: ZodType, name: string, io: 'input' | 'output'): Json
-  /** A reference to this component; another one of the same name gets a number. */
-  shared(kind: SharedKind, name: string, component: Json): Json
-  all(): Record<string, Json>
-}
-
-const createComponents = (): Components => {
+const createComponents = () => {
   const registries = { input: z.registry<{ id: string }>(), output: z.registry<{ id: string }>() }
   for (const [id, schema] of namedSchemas) registries.output.add(schema, { id })
   registries.input.add(runRequestSchema, { id: 'RunRequest' })
   const shared = { responses: new Map<string, string>(), headers: new Map<string, string>() }
   return {
-    schema(schema, name, io) {
+    /** A reference to a schema of what a caller sends (`input`) or receives; `name` is for a schema that has none yet. */
+    schema(schema: ZodType, name: string, io: 'input' | 'output'): Json {
       const registry = registries[io]
       if (!registry.has(schema)) registry.add(schema, { id: name })
       return { $ref: `${schemaPath}${registry.get(schema)?.id}` }
     },
-    shared(kind, name, component) {
+    /** A reference to this component; another one of the same name gets a number. */
+    shared(kind: keyof typeof shared, name: string, component: Json): Json {
       const text = JSON.stringify(component)
       const names = shared[kind]
       let unique = name
@@ -229,18 +211,13 @@ const createComponents = (): Components => {
       names.set(unique, text)
       return { $ref: `#/components/${kind}/${unique}` }
     },
-    all: () => ({
+    all: (): Json => ({
       schemas: {
         Json: { description: 'Any JSON value' },
         ...toComponents(registries.input, 'input'),
         ...toComponents(registries.output, 'output'),
       },
-      ...Object.fromEntries(
-        Object.entries(shared).map(([kind, texts]) => [
-          kind,
-          Object.fromEntries([...texts].map(([name, text]) => [name, JSON.parse(text)])),
-        ]),
-      ),
+      ...mapValues(shared, (texts) => mapValues(Object.fromEntries(texts), (text) => JSON.parse(text))),
     }),
   }
 }
@@ -249,9 +226,14 @@ const schemaPath = '#/components/schemas/'
 
 const toComponents = (registry: ReturnType<typeof z.registry<{ id: string }>>, io: 'input' | 'output') => {
   const { schemas } = z.toJSONSchema(registry, { io, uri: (id) => `${schemaPath}${id}` })
-  const named = Object.entries(schemas).filter(([id]) => id !== '__shared')
-  return Object.fromEntries(named.map(([id, schema]) => [id, tidy(schema)]))
+  const { __shared: _, ...named } = schemas
+  return mapValues(named, tidy)
 }
+
+const mapValues = <Value>(
+  values: Record<string, Value>,
+  map: (value: Value, name: string) => unknown,
+): Json => Object.fromEntries(Object.entries(values).map(([name, value]) => [name, map(value, name)]))
 
 const isNever = (schema: unknown): boolean => JSON.stringify((schema as Json | undefined)?.not) === '{}'
 

@@ -1,23 +1,9 @@
 import { z } from 'zod'
-import { type ErrorCode, isMasonError, type MasonError } from '../../state/errors.ts'
-import type { FieldError } from '../../state/resource-schema.ts'
-
-/** Codes of errors in HTTP itself, beside the codes of the runtime. */
-export type HttpCode =
-  | 'malformed_request'
-  | 'method_not_allowed'
-  | 'unsupported_media_type'
-  | 'request_timeout'
-  | 'headers_too_large'
-  | 'shutting_down'
-
-/** Every code of a problem document. */
-export type ProblemCode = ErrorCode | HttpCode
-
-type Row = readonly [status: number, title: string]
+import { type ErrorCode, isMasonError } from '../../state/errors.ts'
+import { omitUndefined } from './parameters.ts'
 
 /** Every code that is sent, with its status and title. Any other code is sent as `internal`. */
-const table: Record<HttpCode | 'internal', Row> & Partial<Record<ErrorCode, Row>> = {
+const table = {
   malformed_json: [400, 'The body is not JSON'],
   malformed_request: [400, 'The request cannot be read'],
   unauthorized: [401, 'A valid token is needed'],
@@ -44,24 +30,23 @@ const table: Record<HttpCode | 'internal', Row> & Partial<Record<ErrorCode, Row>
   database_unavailable: [503, 'The database cannot be reached'],
   queue_unavailable: [503, 'The queue cannot be reached'],
   shutting_down: [503, 'This server is shutting down'],
-}
+} as const
 
-const findRow = (code: ProblemCode): Row => table[code] ?? table.internal
+/** Every code of a problem document. */
+export type ProblemCode = ErrorCode | keyof typeof table
 
-/** The HTTP status of a code; 500 for codes that are not sent. */
-export const problemStatus = (code: ProblemCode): number => findRow(code)[0]
-
-/** The title of a code: one short sentence. */
-export const problemTitle = (code: ProblemCode): string => findRow(code)[1]
+/** The HTTP status of a code and its title, one short sentence; those of `internal` for codes that are not sent. */
+export const findProblem = (code: ProblemCode): (typeof table)[keyof typeof table] =>
+  code in table ? table[code as keyof typeof table] : table.internal
 
 /** An error of HTTP itself; errors that the runtime has too are a MasonError. */
 export class HttpError extends Error {
-  readonly code: HttpCode
+  readonly code: Exclude<ProblemCode, ErrorCode>
   readonly remedy: string | undefined
   readonly headers: Record<string, string>
 
   constructor(
-    code: HttpCode,
+    code: HttpError['code'],
     message: string,
     options: { remedy?: string; headers?: Record<string, string> } = {},
   ) {
@@ -107,12 +92,13 @@ export type ProblemResponse = {
 
 /** The response to anything thrown. Of an internal error only the code is sent, never the message. */
 export const toProblemResponse = (error: unknown): ProblemResponse => {
-  if (error instanceof HttpError)
-    return createResponse(error.code, error.message, error.remedy, {
-      ...retryLater(error.code),
-      ...error.headers,
-    })
-  if (isMasonError(error)) return toMasonResponse(error)
+  if (error instanceof HttpError) return createResponse(error.code, error.message, error)
+  if (isMasonError(error)) {
+    const [status, title] = findProblem(error.code)
+    if (status < 500)
+      return createResponse(error.code, error.message, error, detailSchema.safeParse(error.detail).data)
+    if (status > 500) return createResponse(error.code, title, { remedy: 'try again', detail: error.detail })
+  }
   const status = readFastifyStatus(error)
   if (status === 413) return createResponse('payload_too_large', 'the body is larger than 32 MiB')
   if (status === 415) return createResponse('unsupported_media_type', 'this content-type cannot be read')
@@ -121,60 +107,42 @@ export const toProblemResponse = (error: unknown): ProblemResponse => {
   return createResponse('internal', 'give the request id when you report this')
 }
 
-const toMasonResponse = (error: MasonError): ProblemResponse => {
-  if (problemStatus(error.code) >= 500) {
-    const code = problemStatus(error.code) === 500 ? 'internal' : error.code
-    const detail = code === 'internal' ? 'give the request id when you report this' : problemTitle(code)
-    return createResponse(
-      code,
-      detail,
-      code === 'internal' ? undefined : 'try again',
-      retryLater(code, error.detail),
-    )
-  }
-  const response = createResponse(
-    error.code,
-    error.message,
-    error.remedy,
-    retryLater(error.code, error.detail),
-  )
-  return { ...response, problem: { ...response.problem, ...readDetail(error.detail) } }
-}
-
+/** `members` are further members of the problem. */
 const createResponse = (
   code: ProblemCode,
-  detail: string,
-  remedy?: string,
-  headers: Record<string, string> = {},
-): ProblemResponse => ({
-  problem: {
-    type: `urn:mason:problem:${code}`,
-    title: problemTitle(code),
-    status: problemStatus(code),
-    detail,
-    code,
-    ...(remedy === undefined ? {} : { remedy }),
-  },
-  headers: code === 'unauthorized' ? { ...headers, 'www-authenticate': 'Bearer realm="mason"' } : headers,
-})
-
-/** Whole seconds, at least one. */
-const retryLater = (code: ProblemCode, detail?: unknown): Record<string, string> => {
-  if (problemStatus(code) !== 429 && problemStatus(code) !== 503) return {}
-  const seconds = Number((detail as { retry_after_s?: unknown } | null | undefined)?.retry_after_s ?? 1)
-  return { 'retry-after': String(Number.isFinite(seconds) ? Math.max(1, Math.ceil(seconds)) : 1) }
+  message: string,
+  error: { remedy?: string | undefined; headers?: Record<string, string>; detail?: unknown } = {},
+  members: z.infer<typeof detailSchema> = {},
+): ProblemResponse => {
+  const [status, title] = findProblem(code)
+  return {
+    problem: {
+      type: `urn:mason:problem:${code}`,
+      title,
+      status,
+      detail: message,
+      code,
+      ...omitUndefined({ remedy: error.remedy, ...members }),
+    },
+    headers: {
+      ...((status === 429 || status === 503) && { 'retry-after': readRetryAfter(error.detail) }),
+      ...error.headers,
+      ...(code === 'unauthorized' && { 'www-authenticate': 'Bearer realm="mason"' }),
+    },
+  }
 }
 
+/** Whole seconds, at least one. */
+const readRetryAfter = (detail: unknown): string => {
+  const seconds = Number((detail as { retry_after_s?: unknown } | null | undefined)?.retry_after_s ?? 1)
+  return String(Number.isFinite(seconds) ? Math.max(1, Math.ceil(seconds)) : 1)
+}
+
+/** What of an error's detail is sent: the field errors of a request, and the users of a thing. */
 const detailSchema = z.object({
   errors: z.array(fieldErrorSchema.strip()).min(1).optional().catch(undefined),
   users: z.array(userSchema.strip()).min(1).optional().catch(undefined),
 })
-
-/** What of an error's detail is sent: the field errors of a request, and the users of a thing. */
-const readDetail = (detail: unknown): { errors?: FieldError[]; users?: z.infer<typeof userSchema>[] } => {
-  const { errors, users } = detailSchema.safeParse(detail).data ?? {}
-  return { ...(errors && { errors }), ...(users && { users }) }
-}
 
 /** The status of an error that fastify itself made for a bad request, or null. */
 const readFastifyStatus = (error: unknown): number | null => {

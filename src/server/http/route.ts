@@ -16,6 +16,13 @@ export type SuccessResponse = {
   headers?: Record<string, string>
 }
 
+/** The one success response of a route. */
+export const respondsWith = (
+  status: number,
+  description: string,
+  schema?: ZodType,
+): Pick<RouteDoc, 'responses'> => ({ responses: { [status]: { description, ...(schema && { schema }) } } })
+
 /** The documentation of a route: authentication, validation and /openapi.json all read it here. */
 export type RouteDoc = {
   /** The operation id, unique among all routes. */
