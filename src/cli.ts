@@ -1,5 +1,4 @@
 #!/usr/bin/env node
-import { readFileSync } from 'node:fs'
 import { Command, CommanderError, Option } from 'commander'
 import { runCommand } from './cli/command-runner.ts'
 import type { DoctorFlags } from './cli/doctor/doctor.ts'
@@ -7,7 +6,7 @@ import { exitCodes } from './cli/errors.ts'
 import { addModelsCommands, collectOption, type StartCommand } from './cli/models/commands.ts'
 import type { RunFlags } from './cli/run.ts'
 import type { ServeFlags } from './cli/serve.ts'
-import { toPackagePath } from './infra/lib/package-path.ts'
+import { readMasonVersion } from './infra/lib/package-path.ts'
 
 /** The commands of CONTRACT section 1. Each is loaded when it is called, so that --help is fast. */
 
@@ -19,10 +18,9 @@ embedded in DATA_DIR (.mason). Without OPENAI_API_KEY and OPENAI_BASE_URL a buil
 Exit codes: 0 done, 1 failed, 2 wrong usage or settings, 3 input required, 130 cancelled`
 
 const createProgram = (start: StartCommand): Command => {
-  const { version } = JSON.parse(readFileSync(toPackagePath('package.json'), 'utf8')) as { version: string }
   const program = new Command('mason')
     .description('A durable agent runtime: workers execute runs as one graph over one state.')
-    .version(version)
+    .version(readMasonVersion())
     .exitOverride()
     .showHelpAfterError('(--help lists commands and options)')
     .addHelpText('after', settingsHelp)

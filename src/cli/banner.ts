@@ -10,16 +10,8 @@ export const stripCredentials = (url: string): string => {
 
 /** The database of the settings in one phrase, without secrets. */
 export const describeDatabase = ({ database }: Config): string => {
-  switch (database.kind) {
-    case 'postgres':
-      return `PostgreSQL at ${stripCredentials(database.url)}`
-    case 'embedded':
-      return `embedded in ${database.dataDir}, for this one process`
-    case 'memory':
-      return 'in memory'
-    default:
-      throw database satisfies never
-  }
+  if (database.kind === 'postgres') return `PostgreSQL at ${stripCredentials(database.url)}`
+  return database.kind === 'memory' ? 'in memory' : `embedded in ${database.dataDir}, for this one process`
 }
 
 /** The queue of the settings in one phrase, without secrets. */

@@ -14,7 +14,7 @@ export const runCommand = async (
 ): Promise<void> => {
   const scrubber = createScrubber()
   const printError = (error: unknown): void => {
-    process.stderr.write(`${scrubber.text(formatCliError(error, readSafely(readEnvironment)))}\n`)
+    process.stderr.write(`${scrubber.text(formatCliError(error, readEnvironmentSafely()))}\n`)
   }
   process.on('unhandledRejection', (error) => {
     printError(error)
@@ -34,9 +34,10 @@ export const runCommand = async (
   setTimeout(() => process.exit(), exitGraceMs).unref()
 }
 
-const readSafely = (read: () => Environment): Environment => {
+/** Empty where `.env` is unreadable, which is the error that is printed then. */
+const readEnvironmentSafely = (): Environment => {
   try {
-    return read()
+    return readEnvironment()
   } catch {
     return {}
   }

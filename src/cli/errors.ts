@@ -19,28 +19,27 @@ export class UsageError extends Error {
 export const toExitCode = (error: unknown): number =>
   error instanceof UsageError || isMasonError(error, 'invalid_settings') ? exitCodes.usage : exitCodes.failed
 
-const formatFieldErrors = (error: MasonError): string[] => {
-  const { errors } = (error.detail ?? {}) as { errors?: { pointer?: string; detail?: string }[] }
-  return Array.isArray(errors) ? errors.map(({ pointer, detail }) => `  ${pointer || '/'}  ${detail}`) : []
+const listFieldErrors = ({ detail }: MasonError): string[] => {
+  const { errors } = (detail ?? {}) as { errors?: { pointer?: string; detail?: string }[] }
+  return Array.isArray(errors) ? errors.map((field) => `  ${field.pointer || '/'}  ${field.detail}`) : []
 }
+
+const listSettingErrors = (errors: ReturnType<typeof readSettingErrors>): string[] => [
+  `mason: ${errors.length === 1 ? 'one setting is wrong' : `${errors.length} settings are wrong`}`,
+  ...errors.flatMap(({ setting, problem, remedy }) => [`  ${setting} ${problem}`, `    -> ${remedy}`]),
+]
 
 /** An error and its remedy as lines for people. The stack is included at LOG_LEVEL debug and trace only. */
 export const formatCliError = (error: unknown, env: Environment): string => {
-  const known = error instanceof UsageError || error instanceof MasonError ? error : null
+  const remedy = error instanceof UsageError || error instanceof MasonError ? error.remedy : undefined
   const settingErrors = error instanceof MasonError ? readSettingErrors(error) : []
   const lines =
     settingErrors.length > 0
-      ? [
-          `mason: ${settingErrors.length === 1 ? 'one setting is wrong' : `${settingErrors.length} settings are wrong`}`,
-          ...settingErrors.flatMap(({ setting, problem, remedy }) => [
-            `  ${setting} ${problem}`,
-            `    -> ${remedy}`,
-          ]),
-        ]
+      ? listSettingErrors(settingErrors)
       : [
           `mason: ${error instanceof Error ? error.message || error.name : String(error)}`,
-          ...(error instanceof MasonError ? formatFieldErrors(error) : []),
-          ...(known?.remedy ? [`  -> ${known.remedy}`] : []),
+          ...(error instanceof MasonError ? listFieldErrors(error) : []),
+          ...(remedy ? [`  -> ${remedy}`] : []),
         ]
   if (env.LOG_LEVEL === 'debug' || env.LOG_LEVEL === 'trace') lines.push(formatStack(error))
   return lines.join('\n')

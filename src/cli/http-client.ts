@@ -3,13 +3,7 @@ import { z } from 'zod'
 import { errorCodes, MasonError } from '../state/errors.ts'
 
 /** Calls to the HTTP API of a server. Errors are MasonError with the server's code. */
-export type HttpClient = {
-  post(path: string, body: unknown, headers?: Record<string, string>): Promise<unknown>
-  /** The response with its body unread; throws for any status but 2xx. */
-  get(path: string, headers: Record<string, string>, signal: AbortSignal): Promise<Response>
-  /** Whether the same call may succeed later. */
-  isTransient(error: unknown): boolean
-}
+export type HttpClient = ReturnType<typeof createHttpClient>
 
 /** The server is unreachable or failed itself, so the state of the run is unknown. */
 class UnreachableError extends MasonError {}
@@ -40,7 +34,7 @@ export const createServerFetch = ({ url, token }: ServerTarget) => {
 }
 
 /** A client of the API at `url`; `token` becomes the bearer token. */
-export const createHttpClient = (target: ServerTarget): HttpClient => {
+export const createHttpClient = (target: ServerTarget) => {
   const { base, send } = createServerFetch(target)
   const call: typeof send = async (path, init) => {
     const response = await send(path, init)
@@ -48,7 +42,7 @@ export const createHttpClient = (target: ServerTarget): HttpClient => {
     return response
   }
   return {
-    async post(path, body, headers = {}) {
+    async post(path: string, body: unknown, headers: Record<string, string> = {}): Promise<unknown> {
       const response = await call(path, {
         method: 'POST',
         headers: { 'Content-Type': 'application/json', ...headers },
@@ -57,22 +51,22 @@ export const createHttpClient = (target: ServerTarget): HttpClient => {
       })
       return response.json()
     },
-    get: (path, headers, signal) => call(path, { headers, signal }),
-    isTransient: (error) => error instanceof UnreachableError,
+    /** The response with its body unread; throws for any status but 2xx. */
+    get: (path: string, headers: Record<string, string>, signal: AbortSignal): Promise<Response> =>
+      call(path, { headers, signal }),
+    /** Whether the same call may succeed later. */
+    isTransient: (error: unknown): boolean => error instanceof UnreachableError,
   }
 }
 
 /** The error of a `fetch` that got no response. */
 const createUnreachableError = (base: string, error: unknown): UnreachableError => {
   const { cause, message } = error as { cause?: { message?: string; code?: string }; message: string }
-  return new UnreachableError(
-    'internal',
-    `${base} cannot be reached: ${cause?.message || cause?.code || message}`,
-    {
-      remedy: 'start `mason serve` there, or correct --url or MASON_URL',
-      cause: error,
-    },
-  )
+  const reason = cause?.message || cause?.code || message
+  return new UnreachableError('internal', `${base} cannot be reached: ${reason}`, {
+    remedy: 'start `mason serve` there, or correct --url or MASON_URL',
+    cause: error,
+  })
 }
 
 /** The error in a response that is not 2xx: its problem document (RFC 9457), else its status. */
@@ -88,7 +82,6 @@ export const readProblem = async (
     ...(response.status === 401 || response.status === 403 ? { remedy: tokenRemedy } : {}),
     ...(problem?.errors ? { detail: { errors: problem.errors } } : {}),
   }
-  return response.status >= 500
-    ? new UnreachableError(problem?.code ?? 'internal', message, options)
-    : new MasonError(problem?.code ?? 'internal', message, options)
+  const ErrorClass = response.status >= 500 ? UnreachableError : MasonError
+  return new ErrorClass(problem?.code ?? 'internal', message, options)
 }

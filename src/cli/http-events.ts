@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createParser } from 'eventsource-parser'
+import { EventSourceParserStream } from 'eventsource-parser/stream'
 import type { RunEvent } from '../state/run-view.ts'
 import type { HttpClient } from './http-client.ts'
 
@@ -65,35 +65,28 @@ async function* readConnection(
   const silence = new AbortController()
   const timer = setTimeout(() => silence.abort(new ConnectionLostError('the server went silent')), silenceMs)
   try {
-    const response = await http.get(
+    const { body } = await http.get(
       path,
       { Accept: 'text/event-stream', ...(after > 0 ? { 'Last-Event-ID': String(after) } : {}) },
       AbortSignal.any([signal, silence.signal]),
     )
-    const ready: RunEvent[] = []
-    const parser = createParser({
-      onEvent: ({ event, id, data }) => {
-        if (event && eventNames.has(event)) ready.push(toEvent(event, id, data))
-      },
-    })
-    const decoder = new TextDecoder()
-    for await (const chunk of readResponseChunks(response)) {
+    if (body === null) return
+    const messages = body
+      .pipeThrough(new TextDecoderStream())
+      .pipeThrough(new EventSourceParserStream({ onComment: () => timer.refresh() }))
+      .getReader()
+    const readNext = () =>
+      messages.read().catch((error: unknown) => {
+        throw new ConnectionLostError('the connection closed early', { cause: error })
+      })
+    for (let next = await readNext(); !next.done; next = await readNext()) {
       timer.refresh()
-      parser.feed(decoder.decode(chunk, { stream: true }))
-      yield* ready.splice(0)
+      const { event, id, data } = next.value
+      if (event && eventNames.has(event)) yield toEvent(event, id, data)
     }
   } finally {
     clearTimeout(timer)
     silence.abort()
-  }
-}
-
-async function* readResponseChunks(response: Response): AsyncGenerator<Uint8Array> {
-  if (response.body === null) return
-  try {
-    yield* response.body
-  } catch (error) {
-    throw new ConnectionLostError('the connection closed early', { cause: error })
   }
 }
 

@@ -37,14 +37,7 @@ const createPino = (
     { write: (line) => void to.write(scrubLine(line, scrubber)) },
   )
 
-const levelNames: Record<number, string> = {
-  10: 'trace',
-  20: 'debug',
-  30: 'info',
-  40: 'warning',
-  50: 'error',
-  60: 'fatal',
-}
+const levelNames: Record<number, string> = { ...pino.levels.labels, 40: 'warning' }
 
 const createReadableOutput = (write: (line: string) => void): Writable =>
   new Writable({

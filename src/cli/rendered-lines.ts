@@ -10,13 +10,11 @@ type Colors = Terminal['colors']
 const timeWidth = 9
 const nodeWidth = 20
 
-const padColumn = (text: string, width: number): string => text.padEnd(width)
-
-const chooseNodeColor = (node: string, colors: Colors): ((text: string) => string) => {
-  if (node === 'planner') return colors.cyan
-  if (node === 'reflection') return colors.magenta
-  if (node === 'load-session' || node === 'end') return colors.dim
-  return colors.blue
+const nodeColors: Partial<Record<string, 'cyan' | 'magenta' | 'dim'>> = {
+  planner: 'cyan',
+  reflection: 'magenta',
+  'load-session': 'dim',
+  end: 'dim',
 }
 
 /** One action. On a terminal its summary is cut to one line. */
@@ -33,28 +31,23 @@ export const formatActionLine = (
   const summary = cutToWidth(toOneLine(action.summary), Math.max(20, width))
   return [
     colors.dim(elapsed.padStart(timeWidth)),
-    chooseNodeColor(action.node, colors)(padColumn(action.node, nodeWidth)),
+    colors[nodeColors[action.node] ?? 'blue'](action.node.padEnd(nodeWidth)),
     (action.result.is_error === true ? colors.red(summary) : summary) + colors.dim(tokens),
   ].join('  ')
 }
 
-const todoMarks: Record<TodoStatus, string> = {
-  pending: '[ ]',
-  processing: '[>]',
-  completed: '[x]',
-  failed: '[!]',
-}
-
-const chooseTodoColor = (status: TodoStatus, colors: Colors): ((text: string) => string) => {
-  if (status === 'completed') return colors.green
-  if (status === 'failed') return colors.red
-  return status === 'processing' ? colors.yellow : colors.dim
-}
+const todoStyles = {
+  pending: { mark: '[ ]', color: 'dim' },
+  processing: { mark: '[>]', color: 'yellow' },
+  completed: { mark: '[x]', color: 'green' },
+  failed: { mark: '[!]', color: 'red' },
+} as const satisfies Record<TodoStatus, unknown>
 
 /** One todo with its status. `elapsed` is empty where the line has no time column. */
 export const formatTodoLine = (todo: Todo, elapsed: string, colors: Colors): string => {
-  const text = chooseTodoColor(todo.status, colors)(`${todoMarks[todo.status]} ${toOneLine(todo.task)}`)
-  return [colors.dim(elapsed.padStart(timeWidth)), padColumn('', elapsed ? nodeWidth : 0), text]
+  const { mark, color } = todoStyles[todo.status]
+  const text = colors[color](`${mark} ${toOneLine(todo.task)}`)
+  return [colors.dim(elapsed.padStart(timeWidth)), ' '.repeat(elapsed ? nodeWidth : 0), text]
     .filter((part) => part !== '')
     .join('  ')
 }

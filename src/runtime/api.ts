@@ -112,13 +112,7 @@ export type Runtime = {
   }
   health(): Promise<HealthReport>
   /** Counters for /metrics. */
-  stats(): Promise<{
-    queued: number
-    running: number
-    input_required: number
-    workers: number
-    outbox: number
-  }>
+  stats(): Promise<Record<'queued' | 'running' | 'input_required' | 'workers' | 'outbox', number>>
   graph: Graph
   /** The models of the default business. */
   models: Models

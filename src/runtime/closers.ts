@@ -5,6 +5,10 @@ export const createClosers = () => {
     add(close: () => Promise<void>): void {
       closers.push(close)
     },
+    /** Disposes of it at the end. */
+    use(resource: AsyncDisposable): void {
+      closers.push(async () => resource[Symbol.asyncDispose]())
+    },
     /** Closes everything once; throws all errors together at the end. */
     async close(): Promise<void> {
       const errors: unknown[] = []

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { noMeteredUsage, type Provider } from '../models/ports/model-ports.ts'
+import { emptyResult } from '../models/providers/openai/reply-draft.ts'
 import type { BuiltInModel } from '../models/registry/settings-entries.ts'
 import type { ModelMessage } from '../state/ports/model-messages.ts'
 import { type ModelRole, rulesOnly } from '../state/ports/models.ts'
@@ -39,8 +40,8 @@ export const withOfflineModel = (others: Provider): Provider => ({
     return {
       ok: true,
       result: {
+        ...emptyResult,
         text,
-        reasoning: '',
         tool_calls: tool_calls.map((call) => ({ id: `call_${randomUUID().replaceAll('-', '')}`, ...call })),
         finish: tool_calls.length > 0 ? 'tool_calls' : 'stop',
         usage: {
@@ -50,11 +51,6 @@ export const withOfflineModel = (others: Provider): Provider => ({
           total_tokens: prompt_tokens + completion_tokens,
         },
         model: offlineEntry.name,
-        images: [],
-        video: null,
-        embeddings: [],
-        ranking: [],
-        job: null,
       },
     }
   },

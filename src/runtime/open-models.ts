@@ -4,7 +4,7 @@ import { openEgress } from '../infra/egress/egress.ts'
 import type { Hints } from '../infra/queue/hints.ts'
 import { openMasterKeys } from '../infra/secrets/master-key-files.ts'
 import type { Scrubber } from '../infra/secrets/scrubber.ts'
-import { createMemoryEmbedder, type MemoryEmbedder } from '../memory/store/embedder.ts'
+import { createMemoryEmbedder } from '../memory/store/embedder.ts'
 import { createCallCounts } from '../models/call/call-counts.ts'
 import { createModelGateway } from '../models/call/model-gateway.ts'
 import { createModelAdmin } from '../models/call/model-probe.ts'
@@ -20,12 +20,11 @@ import {
 } from '../models/health/model-health.ts'
 import { createRunCostReader } from '../models/metering/cost.ts'
 import { createMeter } from '../models/metering/meter.ts'
-import type { ModelGateway } from '../models/ports/call-ports.ts'
 import type { RegistryView, ResponseReader } from '../models/ports/model-ports.ts'
 import { createOpenAIProvider } from '../models/providers/openai/openai-provider.ts'
 import { openHttpProvider } from '../models/providers/template/template-provider.ts'
 import { openRegistry } from '../models/registry/live-registry.ts'
-import { createRegistryAdmin, type RegistryAdmin } from '../models/registry/registry-admin.ts'
+import { createRegistryAdmin } from '../models/registry/registry-admin.ts'
 import { createModelChooser } from '../models/routing/model-chooser.ts'
 import type { FormatView } from '../models/schemas/response-format.ts'
 import type { RetryPolicy } from '../models/transport/retry-policy.ts'
@@ -57,17 +56,8 @@ type ModelLayerParts = {
   tracer: Tracer
 }
 
-/** The models as the composition root uses them. */
-export type ModelLayer = {
-  service: ModelGateway
-  registryAdmin: RegistryAdmin
-  scenarios: Scenarios
-  embedder: MemoryEmbedder
-  stats(): ModelStats
-}
-
 /** Opens everything between the port of the graph and the vendors: registry, health, ledger, providers, and the gateway. */
-export const openModels = async (parts: ModelLayerParts): Promise<ModelLayer> => {
+export const openModels = async (parts: ModelLayerParts) => {
   const { config, database, hints, clock, log, scrubber, closers, retryDelays } = parts
   const masterKeys = await openMasterKeys(config, (secret) => scrubber.add(secret))
   const registry = await openRegistry({
@@ -81,13 +71,13 @@ export const openModels = async (parts: ModelLayerParts): Promise<ModelLayer> =>
     clock,
     log,
   })
-  closers.add(async () => registry[Symbol.asyncDispose]())
+  closers.use(registry)
   const health = createModelHealth({ sql: database, hints, clock, log, ...retryDelays })
-  closers.add(async () => health[Symbol.asyncDispose]())
+  closers.use(health)
   const meter = createMeter({ database, clock, log })
-  closers.add(async () => meter[Symbol.asyncDispose]())
+  closers.use(meter)
   const egress = openEgress()
-  closers.add(async () => egress[Symbol.asyncDispose]())
+  closers.use(egress)
 
   const readerOf = createReaderCache()
   const openai = createOpenAIProvider({
@@ -126,9 +116,9 @@ export const openModels = async (parts: ModelLayerParts): Promise<ModelLayer> =>
     scenarios: {
       list: () => [...registry.view.scenarios.values()],
       find: (name) => registry.view.scenarios.get(name) ?? null,
-    },
+    } satisfies Scenarios,
     embedder: createMemoryEmbedder({ sql: database, ask: service.ask, view: () => registry.view }),
-    stats: () => ({ ...counts.read(), pools: listKeyPools(registry.view, health) }),
+    stats: (): ModelStats => ({ ...counts.read(), pools: listKeyPools(registry.view, health) }),
   }
 }
 

@@ -94,17 +94,12 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
   const log = createScrubbedLog(options.log ?? silentLog, scrubber)
   const clock = options.clock ?? systemClock
   const parts = await loadParts(options.toolFolders)
-  const telemetry = await openTelemetry({
-    endpoint: config.otlpEndpoint,
-    clock,
-    log,
-    ...options.traceDelays,
-  })
+  const telemetry = await openTelemetry({ endpoint: config.otlpEndpoint, clock, log, ...options.traceDelays })
   // closed last, since everything else still ends its spans
   closers.add(() => telemetry.close())
   const { tracer } = telemetry
   const { wrap = {} } = options
-  const openedDatabase = await openDatabase(config, log, options.loadDataDir)
+  const openedDatabase = await openDatabase(config, log, { loadDataDir: options.loadDataDir })
   closers.add(() => openedDatabase.close())
   const database = wrap.database?.(openedDatabase) ?? openedDatabase
   const queueOptions = toQueueOptions(config, openedDatabase, options.queuePrefix)
@@ -133,9 +128,9 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
 
   const tokens = createTokens(database, clock)
   const egress = openEgress()
-  closers.add(async () => egress[Symbol.asyncDispose]())
+  closers.use(egress)
   const files = createFileService({ egress, storage: config.storage, filesRoot: config.filesRoot, log })
-  closers.add(async () => files[Symbol.asyncDispose]())
+  closers.use(files)
   const { embedder } = layer
   /** The services of nodes and tools, made for each run; a new one is a line here. */
   const services: ServiceFactories = {

@@ -9,6 +9,8 @@ import {
   type VectorFacts,
   vectorColumns,
 } from '../../infra/database/migrations.ts'
+import { openDatabase } from '../../infra/database/open-database.ts'
+import { silentLog } from '../../infra/lib/silent-log.ts'
 import { isMasonError } from '../../state/errors.ts'
 import { stripCredentials } from '../banner.ts'
 import { type DoctorCheck, type DoctorFinding, fail, pass } from './check.ts'
@@ -16,27 +18,18 @@ import { type DoctorCheck, type DoctorFinding, fail, pass } from './check.ts'
 /** Whether the database is reachable and migrated. */
 export const checkDatabase: DoctorCheck = async (config, signal) => {
   const { database } = config
-  switch (database.kind) {
-    case 'postgres':
-      return checkPostgres(database.url, signal)
-    case 'embedded':
-      return [await checkEmbedded(database.dataDir)]
-    case 'memory':
-      return [pass('in memory')]
-    default:
-      throw database satisfies never
-  }
+  if (database.kind === 'postgres') return checkPostgres(database.url, signal)
+  return [database.kind === 'embedded' ? await checkEmbedded(config, database.dataDir) : pass('in memory')]
 }
 
 /** Whether there is a database to read; an embedded one is created at the first start. */
 export const hasDatabase = ({ database }: Config): boolean =>
   database.kind !== 'embedded' || existsSync(join(database.dataDir, 'pgdata'))
 
-const checkEmbedded = async (dataDir: string): Promise<DoctorFinding> => {
-  if (!existsSync(join(dataDir, 'pgdata'))) return pass(`embedded; the first start creates it in ${dataDir}`)
-  const { openEmbeddedDatabase } = await import('../../infra/database/embedded.ts')
+const checkEmbedded = async (config: Config, dataDir: string): Promise<DoctorFinding> => {
+  if (!hasDatabase(config)) return pass(`embedded; the first start creates it in ${dataDir}`)
   try {
-    await (await openEmbeddedDatabase({ dataDir })).close()
+    await (await openDatabase(config, silentLog)).close()
     return pass(`embedded in ${dataDir}, opens and is up to date`)
   } catch (error) {
     if (isMasonError(error, 'data_dir_locked')) return pass(`embedded; ${error.message}`)
@@ -136,28 +129,18 @@ const toMigrationFindings = async (
   ]
 }
 
-/** Calls `read` with the database, without migrating it; null where another process has locked its folder. */
+/** Calls `read` with the database, without migrating a server; null where another process has locked its folder. */
 export const withUnmigratedDatabase = async <Result>(
   config: Config,
   read: (database: Database) => Promise<Result>,
 ): Promise<Result | null> => {
-  const database = await openUnmigrated(config).catch((error: unknown) => {
+  const database = await openDatabase(config, silentLog, { migrate: false }).catch((error: unknown) => {
     if (isMasonError(error, 'data_dir_locked')) return null
     throw error
   })
-  if (database === null) return null
   try {
-    return await read(database)
+    return database && (await read(database))
   } finally {
-    await database.close()
+    await database?.close()
   }
-}
-
-const openUnmigrated = async ({ database }: Config): Promise<Database> => {
-  if (database.kind === 'postgres') {
-    const { openPostgresDatabase } = await import('../../infra/database/postgres.ts')
-    return openPostgresDatabase({ url: database.url, max: 2, migrate: false })
-  }
-  const { openEmbeddedDatabase } = await import('../../infra/database/embedded.ts')
-  return openEmbeddedDatabase(database.kind === 'embedded' ? { dataDir: database.dataDir } : {})
 }

@@ -1,5 +1,5 @@
-import { constants, existsSync } from 'node:fs'
-import { access, stat, statfs } from 'node:fs/promises'
+import { constants, existsSync, statSync } from 'node:fs'
+import { access, statfs } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Config } from '../../infra/config/config.ts'
 import { type DoctorCheck, type DoctorFinding, fail, pass } from './check.ts'
@@ -19,10 +19,8 @@ export const checkNode: DoctorCheck = async () => {
 }
 
 /** The folder itself, or its nearest parent that exists. */
-const findNearestFolder = async (path: string): Promise<string> => {
-  const info = await stat(path).catch(() => null)
-  return info || dirname(path) === path ? path : findNearestFolder(dirname(path))
-}
+const findNearestFolder = (path: string): string =>
+  existsSync(path) || dirname(path) === path ? path : findNearestFolder(dirname(path))
 
 const readDataDir = ({ database }: Config): string | null =>
   database.kind === 'embedded' ? database.dataDir : null
@@ -31,7 +29,7 @@ const readDataDir = ({ database }: Config): string | null =>
 export const checkDataFolder: DoctorCheck = async (config) => {
   const dataDir = readDataDir(config)
   if (dataDir === null) return []
-  const folder = await findNearestFolder(dataDir)
+  const folder = findNearestFolder(dataDir)
   const writable = await access(folder, constants.W_OK).then(
     () => true,
     () => false,
@@ -40,41 +38,33 @@ export const checkDataFolder: DoctorCheck = async (config) => {
     return [
       fail(
         `${folder} is not writable`,
-        `make it writable for ${describeUser()}, or set DATA_DIR to a writable folder`,
+        `make it writable for user ${process.getuid?.() ?? '?'}, or set DATA_DIR to a writable folder`,
       ),
     ]
   const text = folder === dataDir ? `${dataDir} is writable` : `${dataDir} will be created`
-  return [pass(text), ...(await checkSecrets(dataDir))]
+  return [pass(text), ...checkSecrets(dataDir)]
 }
-
-const describeUser = (): string => `user ${process.getuid?.() ?? '?'}`
 
 const previousKey = 'master-key.previous'
 
-const checkSecrets = async (dataDir: string): Promise<DoctorFinding[]> => {
+const checkSecrets = (dataDir: string): DoctorFinding[] => {
   const paths = ['master-key', previousKey, 'admin-token'].map((name) => join(dataDir, name))
-  const open: string[] = []
-  for (const path of paths) {
-    const info = await stat(path).catch(() => null)
-    if (info && (info.mode & 0o077) !== 0) open.push(path)
-  }
-  const rotating: DoctorFinding[] = existsSync(join(dataDir, previousKey))
-    ? [
-        fail(
-          `a rotation of the master key in ${dataDir} is incomplete; both keys are in use until it completes`,
-          'run `mason keys rotate` again while no other process uses the folder',
-        ),
-      ]
-    : []
-  return [
-    ...open.map((path) => fail(`${path} is readable for other users`, `chmod 600 ${path}`)),
-    ...rotating,
-  ]
+  const findings = paths
+    .filter((path) => ((statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & 0o077) !== 0)
+    .map((path) => fail(`${path} is readable for other users`, `chmod 600 ${path}`))
+  if (existsSync(join(dataDir, previousKey)))
+    findings.push(
+      fail(
+        `a rotation of the master key in ${dataDir} is incomplete; both keys are in use until it completes`,
+        'run `mason keys rotate` again while no other process uses the folder',
+      ),
+    )
+  return findings
 }
 
 /** Whether the disk of DATA_DIR, or of the current folder, has enough free space. */
 export const checkDisk: DoctorCheck = async (config) => {
-  const folder = await findNearestFolder(readDataDir(config) ?? process.cwd())
+  const folder = findNearestFolder(readDataDir(config) ?? process.cwd())
   const { bavail, bsize } = await statfs(folder)
   const free = bavail * bsize
   const freeText = free > 1e9 ? `${(free / 1e9).toFixed(1)} GB` : `${Math.round(free / 1e6)} MB`

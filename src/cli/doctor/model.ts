@@ -54,15 +54,10 @@ const toModelFinding = (
         ? 'try again later: the server has a problem'
         : 'correct OPENAI_BASE_URL; it usually ends with /v1',
     )
-  const names = parseModelNames(body)
-  if (names === null || names.includes(openai.model)) return pass(`${openai.model} at ${origin}`)
+  const names = listSchema.safeParse(safeParse(body)).data?.data.map(({ id }) => id)
+  if (names === undefined || names.includes(openai.model)) return pass(`${openai.model} at ${origin}`)
   return fail(
     `${origin} does not list the model ${openai.model}`,
     `set OPENAI_MODEL to one of: ${names.slice(0, 8).join(', ')}${names.length > 8 ? ', …' : ''}`,
   )
-}
-
-const parseModelNames = (body: string): string[] | null => {
-  const list = listSchema.safeParse(safeParse(body))
-  return list.success ? list.data.data.map(({ id }) => id) : null
 }

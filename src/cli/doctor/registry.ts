@@ -43,18 +43,14 @@ const listFindings = (view: RegistryView, unhealthy: ReadonlyMap<string, Unhealt
   pass(
     `${formatPlural(view.models.size, 'model')}, ${formatPlural([...view.keysByVendor.values()].flat().length, 'key')}`,
   ),
-  ...[...listActiveVendors(view)].flatMap(([id, name]) =>
-    listKeyFindings(name, view.keysByVendor.get(id) ?? [], unhealthy),
-  ),
+  ...[...view.keysByVendor].flatMap(([id, keys]) => {
+    const vendor = [...view.models.values()].find((model) => model.vendor.id === id)?.vendor
+    return vendor?.active ? listKeyFindings(vendor.name, keys, unhealthy) : []
+  }),
   ...listFormatFindings(view),
   ...listRouteFindings(view),
   ...listScenarioFindings(view),
 ]
-
-const listActiveVendors = ({ models }: RegistryView): Map<string, string> =>
-  new Map(
-    [...models.values()].filter(({ vendor }) => vendor.active).map(({ vendor }) => [vendor.id, vendor.name]),
-  )
 
 const listKeyFindings = (
   vendor: string,
@@ -106,18 +102,16 @@ const listRouteFindings = ({ models, routesByRole, routesByCategory }: RegistryV
     const model = models.get(alias)
     return model?.active === true && model.vendor.active && model.endpoint.active
   }
-  const named = [
-    ...[...routesByRole].map(([role, route]) => [`role ${role}`, route] as const),
-    ...[...routesByCategory].map(([category, route]) => [`category ${category}`, route] as const),
-  ]
-  return named
-    .filter(([, route]) => !route.models.some(({ model }) => serves(model)))
-    .map(([name]) =>
-      fail(
-        `the route of ${name} has no active model`,
-        'enable one of its models, or change the route: PATCH /admin/v1/routes/{id}',
+  return Object.entries({ role: routesByRole, category: routesByCategory }).flatMap(([kind, routes]) =>
+    [...routes]
+      .filter(([, route]) => !route.models.some(({ model }) => serves(model)))
+      .map(([name]) =>
+        fail(
+          `the route of ${kind} ${name} has no active model`,
+          'enable one of its models, or change the route: PATCH /admin/v1/routes/{id}',
+        ),
       ),
-    )
+  )
 }
 
 /** Disabled models are not called, so the runs of a scenario that names one may fail. */

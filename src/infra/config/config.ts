@@ -2,13 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { MasonError } from '../../state/errors.ts'
-import {
-  crossCheckSettings,
-  type ProcessRole,
-  type RawSettings,
-  type SettingError,
-  selectSettings,
-} from './cross-checks.ts'
+import { type ProcessRole, type RawSettings, roleRules, type SettingError } from './cross-checks.ts'
 import { type SettingName, type Settings, settingNames, settingRemedies, settingsSchema } from './settings.ts'
 import { readStorageLocations, type StorageLocations } from './storage.ts'
 
@@ -80,8 +74,15 @@ export const readEnvironment = (folder = process.cwd()): Environment => {
  */
 export const readConfig = (env: Environment, options: { role: ProcessRole }): Config => {
   const { config, errors } = inspectConfig(env, options)
-  if (errors.length > 0) throw createSettingsError(errors)
-  return config
+  if (errors.length === 0) return config
+  throw new MasonError(
+    'invalid_settings',
+    `${errors.length === 1 ? 'a setting is' : `${errors.length} settings are`} wrong: ${errors.map(({ setting, problem }) => `${setting} ${problem}`).join('; ')}`,
+    {
+      remedy: errors.map(({ setting, remedy }) => `${setting}: ${remedy}`).join('; '),
+      detail: { faults: errors },
+    },
+  )
 }
 
 /** The errors, and the configuration without the settings that have one; for the doctor. */
@@ -89,9 +90,13 @@ export const inspectConfig = (
   env: Environment,
   options: { role: ProcessRole },
 ): { config: Config; errors: SettingError[] } => {
-  const raw = readRawSettings(env, selectSettings(options.role, settingNames))
-  const settingErrors = (settingsSchema.safeParse(raw).error?.issues ?? []).map(toSettingError)
-  const errors = [...settingErrors, ...crossCheckSettings(raw, options.role)]
+  const { reads = settingNames, checks } = roleRules[options.role]
+  const raw = readRawSettings(env, reads)
+  const settingErrors = (settingsSchema.safeParse(raw).error?.issues ?? []).map(({ path, message }) => {
+    const setting = path[0] as SettingName
+    return { setting, problem: message, remedy: settingRemedies[setting] }
+  })
+  const errors = [...settingErrors, ...checks.flatMap((check) => check(raw))]
   const valid: RawSettings = { ...raw }
   for (const { setting } of settingErrors) delete valid[setting]
   return { config: toConfig(settingsSchema.parse(valid), valid), errors }
@@ -103,21 +108,6 @@ const readRawSettings = (env: Environment, names: readonly SettingName[]): RawSe
       const value = env[name]?.trim()
       return value ? [[name, value]] : []
     }),
-  )
-
-const toSettingError = (issue: { path: PropertyKey[]; message: string }): SettingError => {
-  const setting = issue.path[0] as SettingName
-  return { setting, problem: issue.message, remedy: settingRemedies[setting] }
-}
-
-const createSettingsError = (errors: SettingError[]): MasonError =>
-  new MasonError(
-    'invalid_settings',
-    `${errors.length === 1 ? 'a setting is' : `${errors.length} settings are`} wrong: ${errors.map(({ setting, problem }) => `${setting} ${problem}`).join('; ')}`,
-    {
-      remedy: errors.map(({ setting, remedy }) => `${setting}: ${remedy}`).join('; '),
-      detail: { faults: errors },
-    },
   )
 
 /** The setting errors inside an `invalid_settings` error; empty for any other error. */

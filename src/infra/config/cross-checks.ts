@@ -14,30 +14,34 @@ export type RawSettings = Partial<Record<SettingName, string>>
 const isLoopback = (host: string): boolean =>
   host === 'localhost' || host === '::1' || host === '[::1]' || (isIPv4(host) && host.startsWith('127.'))
 
-const createPairError = (missing: 'DATABASE_URL' | 'REDIS_URL'): SettingError => {
+const serverSettings = ['DATABASE_URL', 'REDIS_URL'] as const
+
+const listMissingServers = (raw: RawSettings) => serverSettings.filter((name) => raw[name] === undefined)
+
+/** Embedded or served: both settings or none. */
+const checkServers = (raw: RawSettings): SettingError[] => {
+  const [missing, ...others] = listMissingServers(raw)
+  if (missing === undefined || others.length > 0) return []
   const [present, what] =
     missing === 'DATABASE_URL' ? ['REDIS_URL', 'the database'] : ['DATABASE_URL', 'the queue']
-  return {
-    setting: missing,
-    problem: `is missing while ${present} is set: both are needed together`,
-    remedy: `set ${missing} to ${what} that all processes share, or remove ${present} to run embedded`,
-  }
+  return [
+    {
+      setting: missing,
+      problem: `is missing while ${present} is set: both are needed together`,
+      remedy: `set ${missing} to ${what} that all processes share, or remove ${present} to run embedded`,
+    },
+  ]
 }
 
-const createWorkerError = (missing: 'DATABASE_URL' | 'REDIS_URL'): SettingError => ({
-  setting: missing,
-  problem: 'is missing: a worker shares its database and queue with other processes',
-  remedy:
-    missing === 'DATABASE_URL'
-      ? 'set it, for example to postgres://user:password@127.0.0.1:5432/mason; without it, `mason serve` runs API and worker in one process'
-      : 'set it, for example to redis://127.0.0.1:6379',
-})
-
-const checkServers = (raw: RawSettings, role: ProcessRole): SettingError[] => {
-  const missing = (['DATABASE_URL', 'REDIS_URL'] as const).filter((name) => raw[name] === undefined)
-  if (role === 'worker') return missing.map(createWorkerError)
-  return missing.length === 1 ? missing.map(createPairError) : []
-}
+const checkWorkerServers = (raw: RawSettings): SettingError[] =>
+  listMissingServers(raw).map((setting) => ({
+    setting,
+    problem: 'is missing: a worker shares its database and queue with other processes',
+    remedy:
+      setting === 'DATABASE_URL'
+        ? 'set it, for example to postgres://user:password@127.0.0.1:5432/mason; without it, `mason serve` runs API and worker in one process'
+        : settingRemedies.REDIS_URL,
+  }))
 
 const checkAuth = (raw: RawSettings): SettingError[] => {
   const open = raw.MASON_AUTH === 'off'
@@ -77,39 +81,35 @@ const checkStorage = (raw: RawSettings): SettingError[] =>
     remedy: `${settingRemedies[setting]}, or remove all of them`,
   }))
 
-/** The errors in combinations of settings, and for missing ones. */
-export const crossCheckSettings = (raw: RawSettings, role: ProcessRole): SettingError[] => {
-  switch (role) {
-    case 'serve':
-    case 'api':
-      return [...checkServers(raw, role), ...checkAuth(raw), ...checkMasterKey(raw), ...checkStorage(raw)]
-    case 'worker':
-    case 'run':
-      return [...checkServers(raw, role), ...checkMasterKey(raw), ...checkStorage(raw)]
-    case 'migrate':
-      return []
-    case 'keys':
-      return checkMasterKey(raw)
-    case 'client':
-      return raw.MASON_URL === undefined
-        ? [
-            {
-              setting: 'MASON_URL',
-              problem: 'is missing: the address of the server is unknown',
-              remedy: 'set it, or pass --url http://127.0.0.1:8080',
-            },
-          ]
-        : []
-    default:
-      throw role satisfies never
-  }
+const checkClient = (raw: RawSettings): SettingError[] =>
+  raw.MASON_URL === undefined
+    ? [
+        {
+          setting: 'MASON_URL',
+          problem: 'is missing: the address of the server is unknown',
+          remedy: 'set it, or pass --url http://127.0.0.1:8080',
+        },
+      ]
+    : []
+
+type RoleRules = {
+  /** The settings that the role reads, where it does not read all; it ignores errors in all others. */
+  reads?: readonly SettingName[]
+  checks: readonly ((raw: RawSettings) => SettingError[])[]
 }
 
-/** The settings that a role reads; it ignores errors in all others. */
-export const selectSettings = (role: ProcessRole, all: readonly SettingName[]): readonly SettingName[] => {
-  if (role === 'client') return ['MASON_URL', 'MASON_TOKEN', 'LOG_LEVEL']
-  if (role === 'migrate') return ['DATABASE_URL', 'DATA_DIR', 'LOG_LEVEL']
-  if (role === 'keys')
-    return ['DATABASE_URL', 'DATA_DIR', 'MASON_MASTER_KEY', 'MASON_PREVIOUS_MASTER_KEYS', 'LOG_LEVEL']
-  return all
+const apiRules: RoleRules = { checks: [checkServers, checkAuth, checkMasterKey, checkStorage] }
+
+/** Which settings each role reads, and which errors it checks for in combinations of them. */
+export const roleRules: Record<ProcessRole, RoleRules> = {
+  serve: apiRules,
+  api: apiRules,
+  worker: { checks: [checkWorkerServers, checkMasterKey, checkStorage] },
+  run: { checks: [checkServers, checkMasterKey, checkStorage] },
+  migrate: { reads: ['DATABASE_URL', 'DATA_DIR', 'LOG_LEVEL'], checks: [] },
+  keys: {
+    reads: ['DATABASE_URL', 'DATA_DIR', 'MASON_MASTER_KEY', 'MASON_PREVIOUS_MASTER_KEYS', 'LOG_LEVEL'],
+    checks: [checkMasterKey],
+  },
+  client: { reads: ['MASON_URL', 'MASON_TOKEN', 'LOG_LEVEL'], checks: [checkClient] },
 }

@@ -50,15 +50,6 @@ const isFolder = (path: string): boolean | null =>
 const is32Bytes = (text: string): boolean =>
   /^[A-Za-z0-9+/]{43}=?$/.test(text) && Buffer.from(text, 'base64').length === 32
 
-const keyOf32Bytes = () =>
-  checkedText((text) => (is32Bytes(text) ? null : 'must be 32 bytes in base64 (44 characters)'))
-
-const keysOf32Bytes = () =>
-  checkedText((text) => {
-    const wrong = splitList(text).findIndex((one) => !is32Bytes(one))
-    return wrong === -1 ? null : `must be comma-separated keys of 32 bytes in base64; key ${wrong + 1} is not`
-  }).transform(splitList)
-
 const splitList = (text: string): string[] => text.split(',').map((one) => one.trim())
 
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
@@ -74,8 +65,15 @@ export const settingsSchema = z.object({
   HOST: checkedText((text) =>
     /[\s/]/.test(text) ? `must be a host name or an IP address, not ${quoteText(text)}` : null,
   ).default('127.0.0.1'),
-  MASON_MASTER_KEY: keyOf32Bytes().optional(),
-  MASON_PREVIOUS_MASTER_KEYS: keysOf32Bytes().default([]),
+  MASON_MASTER_KEY: checkedText((text) =>
+    is32Bytes(text) ? null : 'must be 32 bytes in base64 (44 characters)',
+  ).optional(),
+  MASON_PREVIOUS_MASTER_KEYS: checkedText((text) => {
+    const wrong = splitList(text).findIndex((one) => !is32Bytes(one))
+    return wrong === -1 ? null : `must be comma-separated keys of 32 bytes in base64; key ${wrong + 1} is not`
+  })
+    .transform(splitList)
+    .default([]),
   MASON_ADMIN_TOKEN: headerText().optional(),
   MASON_AUTH: oneOfWords(['required', 'off']).default('required'),
   OPENAI_API_KEY: headerText().optional(),

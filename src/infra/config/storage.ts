@@ -16,14 +16,20 @@ export type StorageProvider = (typeof storageProviders)[number]
 /** The configured storage by provider. */
 export type StorageLocations = Partial<Record<StorageProvider, StorageLocation>>
 
-type StorageSettingPart = 'URL' | 'REGION' | 'ACCESS_KEY_ID' | 'SECRET_ACCESS_KEY'
+type StorageSettingPart = keyof typeof partRemedies
 /** The name of a storage setting. */
 export type StorageSetting = `MASON_STORAGE_${Uppercase<StorageProvider>}_${StorageSettingPart}`
 
 const toSettingName = (provider: StorageProvider, part: StorageSettingPart): StorageSetting =>
   `MASON_STORAGE_${provider.toUpperCase() as Uppercase<StorageProvider>}_${part}`
 
-const storageParts = ['URL', 'REGION', 'ACCESS_KEY_ID', 'SECRET_ACCESS_KEY'] as const
+const partRemedies = {
+  URL: 'set the address of the bucket, for example https://my-bucket.s3.eu-central-1.amazonaws.com',
+  REGION: 'set the region of the bucket, for example eu-central-1; remove it for "auto"',
+  ACCESS_KEY_ID: 'copy the id of an access key that may read the bucket',
+  SECRET_ACCESS_KEY: 'copy the secret of the access key, without quotes, spaces or line ends',
+}
+const storageParts = Object.keys(partRemedies) as StorageSettingPart[]
 
 /** One entry for each provider and part. */
 const mapStorageSettings = <Value>(
@@ -46,17 +52,8 @@ export const createStorageShape = <Address extends z.ZodType, Text extends z.Zod
   > &
     Record<Exclude<StorageSetting, `${string}_URL`>, Text>
 
-const partRemedies: Record<StorageSettingPart, string> = {
-  URL: 'set the address of the bucket, for example https://my-bucket.s3.eu-central-1.amazonaws.com',
-  REGION: 'set the region of the bucket, for example eu-central-1; remove it for "auto"',
-  ACCESS_KEY_ID: 'copy the id of an access key that may read the bucket',
-  SECRET_ACCESS_KEY: 'copy the secret of the access key, without quotes, spaces or line ends',
-}
-
 /** What to do about a wrong value of each storage setting. */
-export const storageRemedies: Record<StorageSetting, string> = mapStorageSettings(
-  (part) => partRemedies[part],
-)
+export const storageRemedies = mapStorageSettings((part) => partRemedies[part])
 
 /** The storage of the providers whose required settings are all set. */
 export const readStorageLocations = (

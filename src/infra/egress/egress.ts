@@ -1,17 +1,12 @@
-import type { Agent } from 'undici'
 import { MasonError } from '../../state/errors.ts'
 import type { Egress, EgressResponse } from './egress-port.ts'
-import type { HttpAgentOptions, ResolveHost } from './http-agent.ts'
+import type { HttpAgentOptions } from './http-agent.ts'
 import { parseCheckedUrl } from './urls.ts'
 
 const redirectLimit = 3
 
 /** Options of `openEgress`, used by tests. */
-export type EgressOptions = {
-  /** Resolves names to addresses in place of node:dns. */
-  resolve?: ResolveHost
-  connectTimeoutMs?: number
-}
+export type EgressOptions = Omit<HttpAgentOptions, 'allowPrivate'>
 
 /** undici costs 0.2 s to load, so it is loaded with the first request. */
 const loadAgents = async (options: EgressOptions) => {
@@ -19,9 +14,12 @@ const loadAgents = async (options: EgressOptions) => {
     import('./http-agent.ts'),
     import('./response.ts'),
   ])
-  const agentFor = (allowPrivate: boolean): Agent =>
-    createHttpAgent({ ...options, allowPrivate } satisfies HttpAgentOptions)
-  return { public: agentFor(false), private: agentFor(true), createEgressRefusedError, receiveResponse }
+  return {
+    public: createHttpAgent({ ...options, allowPrivate: false }),
+    private: createHttpAgent({ ...options, allowPrivate: true }),
+    createEgressRefusedError,
+    receiveResponse,
+  }
 }
 
 type LoadedAgents = Awaited<ReturnType<typeof loadAgents>>
@@ -34,7 +32,7 @@ const sendOnce = async (
   signal: AbortSignal | null,
 ): Promise<EgressResponse> => {
   const url = parseCheckedUrl(hop.url, hop)
-  if (!(url instanceof URL)) throw loaded.createEgressRefusedError(redactHost(hop.url), url.detail)
+  if (typeof url === 'string') throw loaded.createEgressRefusedError(redactHost(hop.url), url)
   const agent = loaded[hop.allowPrivate ? 'private' : 'public']
   const request = {
     origin: url.origin,
@@ -112,11 +110,6 @@ const redirectStatuses = new Set([301, 302, 303, 307, 308])
 const crossOriginHeaders = /^(accept|accept-language|content-type|user-agent)$/i
 const bodyHeaders = /^content-/i
 
-const omitHeaders = (
-  headers: Record<string, string>,
-  drop: (name: string) => boolean,
-): Record<string, string> => Object.fromEntries(Object.entries(headers).filter(([name]) => !drop(name)))
-
 /**
  * The request that follows a redirect, as fetch defines it (https://fetch.spec.whatwg.org/#http-redirect-fetch), or null
  * for any other response. Another origin gets no headers that could hold a secret and no permission for private addresses.
@@ -133,17 +126,17 @@ export const resolveRedirect = (
   if (from.protocol === 'https:' && to.protocol !== 'https:')
     throw createRedirectError(from, 'from https to http')
   const becomesGet = (status === 303 && hop.method !== 'HEAD') || (status < 303 && hop.method === 'POST')
-  const headers =
-    to.origin === from.origin
-      ? hop.headers
-      : omitHeaders(hop.headers, (name) => !crossOriginHeaders.test(name))
+  const isSameOrigin = to.origin === from.origin
+  const headers = Object.entries(hop.headers).filter(
+    ([name]) => (isSameOrigin || crossOriginHeaders.test(name)) && !(becomesGet && bodyHeaders.test(name)),
+  )
   return {
     // as it was written, not as it was parsed, so that an unusual spelling of a host is refused here too
     url: /^[a-z][a-z0-9+.-]*:|^[/\\]{2}/i.test(location) ? toAbsolute(location, from) : to.href,
     method: becomesGet ? 'GET' : hop.method,
-    headers: becomesGet ? omitHeaders(headers, (name) => bodyHeaders.test(name)) : headers,
+    headers: Object.fromEntries(headers),
     body: becomesGet ? null : hop.body,
-    allowPrivate: hop.allowPrivate && to.origin === from.origin,
+    allowPrivate: hop.allowPrivate && isSameOrigin,
   }
 }
 

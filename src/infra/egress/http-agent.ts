@@ -4,18 +4,16 @@ import { Agent, buildConnector } from 'undici'
 import { MasonError } from '../../state/errors.ts'
 import { checkAddress } from './addresses.ts'
 
-/** Resolves a name to all its addresses, as `lookup` of node:dns. */
-export type ResolveHost = (
-  host: string,
-  options: LookupAllOptions,
-  done: (error: Error | null, addresses: LookupAddress[]) => void,
-) => void
-
 /** Options of one connection pool. */
 export type HttpAgentOptions = {
   allowPrivate: boolean
-  resolve?: ResolveHost | undefined
-  connectTimeoutMs?: number | undefined
+  /** Resolves a name to all its addresses, in place of `lookup` of node:dns. */
+  resolve?(
+    host: string,
+    options: LookupAllOptions,
+    done: (error: Error | null, addresses: LookupAddress[]) => void,
+  ): void
+  connectTimeoutMs?: number
 }
 
 /** The error for an address that must not be reached. */

@@ -9,8 +9,6 @@ const maxBufferedBytes = 64 * 1024
 const drainTimeoutMs = 25
 const maxDrainedBytes = 64 * 1024
 
-const createStatusError = (status: number): Error => new Error(`the server sent an invalid status: ${status}`)
-
 const toHeaders = (headers: Record<string, string | string[] | undefined>): EgressResponse['headers'] => ({
   get(name) {
     const value = headers[name]
@@ -109,7 +107,7 @@ export const receiveResponse = (
       onResponseStart(_, status, headers) {
         // informational responses come before the final one
         if (status < 200) return
-        if (status > 599) return stop(createStatusError(status))
+        if (status > 599) return stop(new Error(`the server sent an invalid status: ${status}`))
         const responseHeaders = toHeaders(headers)
         resolve({
           status,

@@ -28,25 +28,20 @@ const readPlainUrl = (text: string): URL | string => {
 }
 
 /** The URL of an address, or what is wrong with its text; names are resolved later, when it is called. */
-export const parseCheckedUrl = (
-  text: string,
-  { allowPrivate }: UrlCheckOptions,
-): URL | { detail: string } => {
+export const parseCheckedUrl = (text: string, { allowPrivate }: UrlCheckOptions): URL | string => {
   const url = readPlainUrl(text)
-  if (typeof url === 'string') return { detail: url }
+  if (typeof url === 'string') return url
   const host = toBareHost(url)
-  if (isLocalName(host) && !allowPrivate)
-    return { detail: `${host} is this machine; allow_private is not set` }
+  if (isLocalName(host) && !allowPrivate) return `${host} is this machine; allow_private is not set`
   const problem = isIP(host) === 0 ? null : checkAddress(host, allowPrivate)
   if (problem === null) return url
-  const remedy = classifyAddress(host) === 'private' ? '; allow_private is not set' : ''
-  return { detail: problem + remedy }
+  return classifyAddress(host) === 'private' ? `${problem}; allow_private is not set` : problem
 }
 
 /** What is wrong with the text of an address, or null. */
 export const checkUrl = (text: string, options: UrlCheckOptions): { detail: string } | null => {
   const checked = parseCheckedUrl(text, options)
-  return checked instanceof URL ? null : checked
+  return typeof checked === 'string' ? { detail: checked } : null
 }
 
 /** Whether a URL literally names this machine or a private address, so that the admin who wrote it meant that. */

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -10,3 +10,7 @@ const findPackageRoot = (): string => {
 
 /** A path inside this package, whether it runs from its sources or from dist/. */
 export const toPackagePath = (...parts: string[]): string => join(findPackageRoot(), ...parts)
+
+/** The version of this package. */
+export const readMasonVersion = (): string =>
+  (JSON.parse(readFileSync(toPackagePath('package.json'), 'utf8')) as { version: string }).version

@@ -9,6 +9,7 @@ import {
   type QueueBaseOptions,
   runMigrations,
 } from 'bullmq'
+import { z } from 'zod'
 import { settlesWithin } from '../lib/timeouts.ts'
 import type { QueueDriver } from './queue-driver.ts'
 
@@ -18,14 +19,7 @@ const requeueLostJobs = `
   WHERE state = 'active'`
 
 /** jsonb refuses NUL and lone surrogates, reorders keys and drops duplicates, so job data is stored as text. */
-type Envelope = { mason_json: string }
-
-const isEnvelope = (data: unknown): data is Envelope =>
-  typeof data === 'object' &&
-  data !== null &&
-  Object.keys(data).length === 1 &&
-  'mason_json' in data &&
-  typeof data.mason_json === 'string'
+const envelopeSchema = z.strictObject({ mason_json: z.string() })
 
 /**
  * BullMQ on the app's own PGlite, in the schema `bullmq`. Only one driver per instance, because opening requeues active
@@ -40,11 +34,12 @@ export async function openEmbeddedQueue(session: PgliteSession): Promise<QueueDr
       createPostgresBackend(name, { ...(options as QueueBaseOptions<PglitePool>), connection: pool }, flags),
     problem: () => (session.closed ? 'the embedded database is closed' : null),
     roundTrip: () => session.query('SELECT 1'),
-    encode: (data): Envelope => ({ mason_json: JSON.stringify(data ?? null) }),
-    decode: (data) => (isEnvelope(data) ? (JSON.parse(data.mason_json) as unknown) : data),
-    close: async () => {
-      await settlesWithin(pool.end(), 500)
+    encode: (data): z.infer<typeof envelopeSchema> => ({ mason_json: JSON.stringify(data ?? null) }),
+    decode: (data) => {
+      const envelope = envelopeSchema.safeParse(data)
+      return envelope.success ? JSON.parse(envelope.data.mason_json) : data
     },
+    close: async () => void (await settlesWithin(pool.end(), 500)),
   }
 }
 

@@ -25,16 +25,9 @@ export type HintOptions = { log: Log } & (
 
 /** Opens hints over Redis, or inside this process. */
 export async function openHints(options: HintOptions): Promise<Hints> {
-  switch (options.kind) {
-    case 'redis': {
-      const redis = await import('./redis.ts')
-      return createRedisHints(redis, options.url, `${options.prefix ?? 'mason'}:hint:`, options.log)
-    }
-    case 'embedded':
-      return createEmbeddedHints(options.log)
-    default:
-      throw options satisfies never
-  }
+  if (options.kind === 'embedded') return createEmbeddedHints(options.log)
+  const redis = await import('./redis.ts')
+  return createRedisHints(redis, options.url, `${options.prefix ?? 'mason'}:hint:`, options.log)
 }
 
 const subscribeTimeoutMs = 1_000
@@ -51,19 +44,13 @@ const guardHandler = (handler: (message: string) => void, log: Log) => (message:
 function createEmbeddedHints(log: Log): Hints {
   const bus = new EventEmitter().setMaxListeners(0)
   return {
-    publish: (channel, message) => {
-      setImmediate(() => bus.emit(`hint:${channel}`, message))
-    },
+    publish: (channel, message) => void setImmediate(() => bus.emit(`hint:${channel}`, message)),
     subscribe: async (channel, handler) => {
       const listener = guardHandler(handler, log)
       bus.on(`hint:${channel}`, listener)
-      return async () => {
-        bus.off(`hint:${channel}`, listener)
-      }
+      return async () => void bus.off(`hint:${channel}`, listener)
     },
-    close: async () => {
-      bus.removeAllListeners()
-    },
+    close: async () => void bus.removeAllListeners(),
   }
 }
 

@@ -1,12 +1,15 @@
 import type { Job, JobsOptions } from 'bullmq'
+import { z } from 'zod'
 import { MasonError } from '../../state/errors.ts'
 import type { Log } from '../../state/ports/log.ts'
 import type { QueueDriver } from './queue-driver.ts'
 
 /** Our side of BullMQ's jobs: ids, priorities, options, and the handlers that get them. */
 
+const wakeUpSchema = z.object({ run_id: z.string(), business_id: z.string() })
+
 /** Says only that there may be work: ids, never data. Lost, duplicate and late wake-ups are harmless. */
-export type WakeUp = { run_id: string; business_id: string }
+export type WakeUp = z.infer<typeof wakeUpSchema>
 
 /** Options of a sent job. */
 export type SendOptions = {
@@ -78,12 +81,6 @@ export const toCoalescingId = (runId: string): string => `run-${encodeURICompone
 /** Keeps the ids only, whatever else the caller's object holds. */
 export const toWakeUpData = ({ run_id, business_id }: WakeUp): WakeUp => ({ run_id, business_id })
 
-function parseWakeUp(data: unknown): WakeUp | null {
-  if (typeof data !== 'object' || data === null) return null
-  const { run_id, business_id } = data as Partial<Record<keyof WakeUp, unknown>>
-  return typeof run_id === 'string' && typeof business_id === 'string' ? { run_id, business_id } : null
-}
-
 /** Milliseconds before the next try, after `attemptsMade` failed ones (1 and up). */
 export const calculateIntakeBackoffMs = (attemptsMade: number): number =>
   Math.min(500 * 2 ** (attemptsMade - 1), 30_000)
@@ -99,18 +96,6 @@ export function overrideJobOptions(job: Job): void {
   } satisfies JobsOptions)
 }
 
-function toIntakeJob(job: Job, data: unknown): IntakeJob {
-  const priority = fromBullPriority(job.priority)
-  return {
-    id: job.id ?? '',
-    name: job.name,
-    data,
-    attemptsMade: job.attemptsMade,
-    stalls: job.stalledCounter,
-    ...(priority === undefined ? {} : { priority }),
-  }
-}
-
 /** Handles a job of BullMQ. */
 export type JobHandler = (job: Job, signal: AbortSignal) => Promise<void>
 
@@ -118,7 +103,7 @@ export type JobHandler = (job: Job, signal: AbortSignal) => Promise<void>
 export const createWakeUpHandler =
   (handler: WakeUpHandler, log: Log): JobHandler =>
   async (job, signal) => {
-    const wakeUp = parseWakeUp(job.data)
+    const { data: wakeUp } = wakeUpSchema.safeParse(job.data)
     if (!wakeUp) return log.warn({ data: job.data }, 'queue: ignored an invalid wake-up')
     try {
       await handler(wakeUp, signal)
@@ -131,13 +116,13 @@ export const createWakeUpHandler =
 export const createIntakeHandler =
   (handler: IntakeHandler, engine: QueueDriver, log: Log): JobHandler =>
   async (job, signal) => {
+    const { id = '', name, attemptsMade, stalledCounter: stalls } = job
+    const priority = fromBullPriority(job.priority)
     try {
-      await handler(toIntakeJob(job, engine.decode(job.data)), signal)
+      const data = engine.decode(job.data)
+      await handler({ id, name, data, attemptsMade, stalls, ...(priority && { priority }) }, signal)
     } catch (error) {
-      log.error(
-        { error, job_id: job.id, attempts_made: job.attemptsMade },
-        'queue: intake failed, trying again',
-      )
+      log.error({ error, job_id: id, attempts_made: attemptsMade }, 'queue: intake failed, trying again')
       throw new Error('intake failed', { cause: error })
     }
   }

@@ -59,22 +59,10 @@ const sendTimeoutMs = 1_000
 const connectTimeoutMs = 1_500
 const batchSize = 500
 
-const openDriver = async (options: QueuesOptions): Promise<QueueDriver> => {
-  switch (options.kind) {
-    case 'redis':
-      return (await import('./redis.ts')).openRedisQueue(options, connectTimeoutMs)
-    case 'embedded':
-      return (await import('./embedded.ts')).openEmbeddedQueue(options.pglite)
-    default:
-      throw options satisfies never
-  }
-}
-
-const toWakeUpJob = (wakeUp: WakeUp, options: SendOptions) => ({
-  name: wakeUpJobName,
-  data: toWakeUpData(wakeUp),
-  opts: toBullOptions(options),
-})
+const openDriver = async (options: QueuesOptions): Promise<QueueDriver> =>
+  options.kind === 'redis'
+    ? (await import('./redis.ts')).openRedisQueue(options, connectTimeoutMs)
+    : (await import('./embedded.ts')).openEmbeddedQueue(options.pglite)
 
 const createUnavailableError = (cause: unknown) =>
   new MasonError('queue_unavailable', `the queue is unavailable: ${describeQueueError(cause)}`, {
@@ -136,10 +124,11 @@ export async function openQueues(options: QueuesOptions): Promise<Queues> {
 
     wakeMany: async (many, { coalesce = false } = {}) => {
       for (let start = 0; start < many.length; start += batchSize) {
-        const batch = many.slice(start, start + batchSize).map((wakeUp) => {
-          const job = toWakeUpJob(wakeUp, wakeUp)
-          return coalesce ? { ...job, opts: { ...job.opts, jobId: toCoalescingId(wakeUp.run_id) } } : job
-        })
+        const batch = many.slice(start, start + batchSize).map((wakeUp) => ({
+          name: wakeUpJobName,
+          data: toWakeUpData(wakeUp),
+          opts: { ...toBullOptions(wakeUp), ...(coalesce && { jobId: toCoalescingId(wakeUp.run_id) }) },
+        }))
         await send(() => wakeUps.addBulk(batch))
       }
     },

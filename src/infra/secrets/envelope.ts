@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
 import { MasonError } from '../../state/errors.ts'
-import type { MasterKey, MasterKeys } from './master-keys.ts'
+import type { MasterKeys } from './master-keys.ts'
 import { Secret } from './secret.ts'
 
 /**
@@ -28,12 +28,9 @@ const tagBytes = 16
 
 /** Encrypts a text. Every call uses a new data key, so equal texts have different ciphertexts. */
 export const sealText = (text: string, binding: SealBinding, keys: MasterKeys): SealedText => {
-  const master = keys.current()
   const dataKey = randomBytes(32)
   const sealed = encrypt(Buffer.from(text), createSecretKey(dataKey), toAdditionalData('text', binding))
-  const wrapped_key = wrapKey(dataKey, master, binding)
-  dataKey.fill(0)
-  return { master_key: master.name, wrapped_key, sealed }
+  return { ...wrapKey(dataKey, binding, keys), sealed }
 }
 
 /** Decrypts a text. Throws `secret_unreadable` when it was changed, is from another row, or has an unknown master key. */
@@ -45,23 +42,21 @@ export const openSealedText = (row: SealedText, binding: SealBinding, keys: Mast
 }
 
 /** Wraps the same data key under the current master key; the ciphertext stays the same. Throws as `openSealedText`. */
-export const rewrapKey = (
-  row: Omit<SealedText, 'sealed'>,
-  binding: SealBinding,
-  keys: MasterKeys,
-): Omit<SealedText, 'sealed'> => {
-  const dataKey = unwrapKey(row, binding, keys)
-  const master = keys.current()
-  const wrapped_key = wrapKey(dataKey, master, binding)
+export const rewrapKey = (row: WrappedKey, binding: SealBinding, keys: MasterKeys): WrappedKey =>
+  wrapKey(unwrapKey(row, binding, keys), binding, keys)
+
+type WrappedKey = Omit<SealedText, 'sealed'>
+
+/** Wraps the data key under the current master key, and erases it from memory. */
+const wrapKey = (dataKey: Buffer, binding: SealBinding, keys: MasterKeys): WrappedKey => {
+  const { name, key } = keys.current()
+  const wrapped_key = encrypt(dataKey, key, toAdditionalData(name, binding))
   dataKey.fill(0)
-  return { master_key: master.name, wrapped_key }
+  return { master_key: name, wrapped_key }
 }
 
-const wrapKey = (dataKey: Buffer, master: MasterKey, binding: SealBinding): Buffer =>
-  encrypt(dataKey, master.key, toAdditionalData(master.name, binding))
-
 const unwrapKey = (
-  { master_key, wrapped_key }: Omit<SealedText, 'sealed'>,
+  { master_key, wrapped_key }: WrappedKey,
   binding: SealBinding,
   keys: MasterKeys,
 ): Buffer => {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { link, open, readdir, rm } from 'node:fs/promises'
+import { link, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Sql } from '../../state/ports/sql.ts'
 import type { Config } from '../config/config.ts'
@@ -9,7 +9,7 @@ import {
   readSecretFile,
   replaceSecretFile,
   type SecretFile,
-  syncFolder,
+  syncPath,
 } from './secret-file.ts'
 
 const createMasterKey = (): string => randomBytes(32).toString('base64')
@@ -34,22 +34,14 @@ export const openMasterKeys = async (
   onSecret: (secret: string) => void = () => {},
 ): Promise<MasterKeys> => {
   const { database, masterKey, previousMasterKeys } = config
-  switch (database.kind) {
-    case 'postgres':
-      return createMasterKeys(masterKey, previousMasterKeys)
-    case 'memory':
-      return createMasterKeys(masterKey ?? createMasterKey(), previousMasterKeys)
-    case 'embedded': {
-      const { dataDir } = database
-      const current = masterKey ?? (await readOrCreateSecretFile(dataDir, currentFile)).value
-      const files = [await readSecretFile(dataDir, currentFile), await readSecretFile(dataDir, previousFile)]
-      const storedKeys = files.filter((key) => key !== null)
-      for (const secret of storedKeys) onSecret(secret)
-      return createMasterKeys(current, [...previousMasterKeys, ...storedKeys])
-    }
-    default:
-      throw database satisfies never
-  }
+  if (database.kind === 'postgres') return createMasterKeys(masterKey, previousMasterKeys)
+  if (database.kind === 'memory') return createMasterKeys(masterKey ?? createMasterKey(), previousMasterKeys)
+  const { dataDir } = database
+  const current = masterKey ?? (await readOrCreateSecretFile(dataDir, currentFile)).value
+  const files = [await readSecretFile(dataDir, currentFile), await readSecretFile(dataDir, previousFile)]
+  const storedKeys = files.filter((key) => key !== null)
+  for (const secret of storedKeys) onSecret(secret)
+  return createMasterKeys(current, [...previousMasterKeys, ...storedKeys])
 }
 
 /**
@@ -63,7 +55,7 @@ export const beginKeyRotation = async (dataDir: string): Promise<{ resumed: bool
   if (previous !== null && previous !== current) return { resumed: true }
   if (previous === null) {
     await link(path, join(dataDir, previousFile.name))
-    await syncFolder(path)
+    await syncPath(dataDir)
   }
   await replaceSecretFile(path, createMasterKey())
   return { resumed: false }
@@ -71,22 +63,14 @@ export const beginKeyRotation = async (dataDir: string): Promise<{ resumed: bool
 
 /** Removes the previous key. Call it once no row is under that key. */
 export const endKeyRotation = async (dataDir: string): Promise<void> => {
-  const path = join(dataDir, previousFile.name)
-  await rm(path, { force: true })
-  await syncFolder(path)
+  await rm(join(dataDir, previousFile.name), { force: true })
+  await syncPath(dataDir)
 }
 
 /** Syncs the files of the embedded database, which does not sync by itself: a crash of the machine must not restore rows whose key is gone. */
 export const syncDatabaseFiles = async (sql: Sql, dataDir: string): Promise<void> => {
   await sql.query('CHECKPOINT')
   const folder = join(dataDir, 'pgdata')
-  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
-    if (!entry.isFile()) continue
-    const file = await open(join(entry.parentPath, entry.name), 'r')
-    try {
-      await file.sync()
-    } finally {
-      await file.close()
-    }
-  }
+  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true }))
+    if (entry.isFile()) await syncPath(join(entry.parentPath, entry.name))
 }

@@ -43,23 +43,16 @@ export const scrubValue = <Value>(value: Value, scrubber: Pick<Scrubber, 'text'>
     if (depth > maxDepth) return '[deep]'
     // a reference back to it becomes this mark
     done.set(item, '[circular]')
-    const result =
-      item instanceof Map || item instanceof Set
-        ? cleanCollection(item, depth)
-        : Array.isArray(item)
-          ? cleanList(item, depth)
-          : cleanFields(item, depth)
+    const isCollection = Array.isArray(item) || item instanceof Map || item instanceof Set
+    const result = isCollection ? cleanItems(item, depth) : cleanFields(item, depth)
     done.set(item, result)
     return result
   }
-  const cleanList = (list: readonly unknown[], depth: number): readonly unknown[] => {
-    const items = list.map((item) => clean(item, depth + 1))
-    return items.every((item, index) => item === list[index]) ? list : items
-  }
-  const cleanCollection = (items: Iterable<unknown>, depth: number): unknown => {
-    const list = [...items]
-    const cleaned = cleanList(list, depth)
-    return cleaned === list ? items : cleaned
+  /** A copy with changed items is an array, also of a map or a set. */
+  const cleanItems = (items: Iterable<unknown>, depth: number): Iterable<unknown> => {
+    const before = [...items]
+    const after = before.map((item) => clean(item, depth + 1))
+    return after.every((item, index) => item === before[index]) ? items : after
   }
   const cleanFields = (fields: object, depth: number): unknown => {
     const names = fields instanceof Error ? Object.getOwnPropertyNames(fields) : Object.keys(fields)

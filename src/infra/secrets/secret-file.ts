@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { link, mkdir, open, readFile, rename, rm } from 'node:fs/promises'
+import { link, mkdir, open, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { MasonError } from '../../state/errors.ts'
 
@@ -33,50 +33,34 @@ export const readSecretFile = async (folder: string, file: SecretFile): Promise<
 }
 
 /** Creates the file atomically; false when it already exists. */
-const createSecretFile = async (path: string, value: string): Promise<boolean> => {
-  const draft = await writeDraft(path, value)
-  try {
-    await link(draft, path)
-    await syncFolder(path)
-    return true
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
-    throw error
-  } finally {
-    await rm(draft, { force: true })
-  }
-}
+const createSecretFile = (path: string, value: string): Promise<boolean> =>
+  writeAtomically(path, value, link).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === 'EEXIST') return false
+      throw error
+    },
+  )
 
 /** Replaces the secret in the file atomically. */
-export const replaceSecretFile = async (path: string, value: string): Promise<void> => {
-  const draft = await writeDraft(path, value)
+export const replaceSecretFile = (path: string, value: string): Promise<void> =>
+  writeAtomically(path, value, rename)
+
+/** Writes a draft and moves it to its path by `place`. */
+const writeAtomically = async (path: string, value: string, place: typeof link): Promise<void> => {
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+  const draft = `${path}.${process.pid}.${randomBytes(4).toString('hex')}`
   try {
-    await rename(draft, path)
-    await syncFolder(path)
+    await writeFile(draft, `${value}\n`, { flag: 'wx', mode: 0o600, flush: true })
+    await place(draft, path)
+    await syncPath(dirname(path))
   } finally {
     await rm(draft, { force: true })
   }
 }
 
-const writeDraft = async (path: string, value: string): Promise<string> => {
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 })
-  const draft = `${path}.${process.pid}.${randomBytes(4).toString('hex')}`
-  const file = await open(draft, 'wx', 0o600)
-  try {
-    await file.writeFile(`${value}\n`)
-    await file.sync()
-  } finally {
-    await file.close()
-  }
-  return draft
-}
-
-/** Syncs the folder of a file, without which a new name may be lost in a crash of the machine. */
-export const syncFolder = async (path: string): Promise<void> => {
-  const folder = await open(dirname(path), 'r')
-  try {
-    await folder.sync()
-  } finally {
-    await folder.close()
-  }
+/** Syncs a file, or a folder, without which a new name in it may be lost in a crash of the machine. */
+export const syncPath = async (path: string): Promise<void> => {
+  await using file = await open(path, 'r')
+  await file.sync()
 }

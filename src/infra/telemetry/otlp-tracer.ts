@@ -22,13 +22,6 @@ import type { Tracer } from '../../state/ports/tracer.ts'
 import { RunStoppedError } from '../../state/run-stop.ts'
 import * as names from './span-names.ts'
 
-const spanKinds = {
-  internal: SpanKind.INTERNAL,
-  server: SpanKind.SERVER,
-  consumer: SpanKind.CONSUMER,
-  client: SpanKind.CLIENT,
-} as const satisfies Record<names.SpanKindName, SpanKind>
-
 /** The code of a MasonError, else the class of the error; never its message. */
 const toErrorType = (error: unknown): string =>
   error instanceof MasonError ? error.code : error instanceof Error ? error.name : '_OTHER'
@@ -66,7 +59,7 @@ export const createOtlpTracer = (
     parent: SpanContext | undefined,
   ): Span => {
     const context = parent ? trace.setSpanContext(ROOT_CONTEXT, parent) : ROOT_CONTEXT
-    return sdk.startSpan(name, { kind: spanKinds[kind], attributes, ...at }, context)
+    return sdk.startSpan(name, { kind: SpanKind[kind], attributes, ...at }, context)
   }
   const startRoot = (runId: string, named: names.NamedSpan, at: SpanStart): Span => {
     next = toRootSpanIds(runId)

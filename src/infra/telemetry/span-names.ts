@@ -16,10 +16,12 @@ import type {
  * attribute, such as the reason of a cancel or the message of an error.
  */
 export type SpanAttributes = Record<string, string | number | boolean | string[]>
-/** The kind of a span, as OpenTelemetry names it. */
-export type SpanKindName = 'internal' | 'server' | 'consumer' | 'client'
-/** The name, kind and first attributes of a span. */
-export type NamedSpan = { name: string; kind: SpanKindName; attributes: SpanAttributes }
+/** The name, kind (as OpenTelemetry names it) and first attributes of a span. */
+export type NamedSpan = {
+  name: string
+  kind: 'INTERNAL' | 'SERVER' | 'CONSUMER' | 'CLIENT'
+  attributes: SpanAttributes
+}
 
 /** The instrumentation scope. */
 export const scopeName = 'mason'
@@ -47,7 +49,7 @@ export const toAcceptedSpan = ({ entry, replayed, ...run }: AcceptedRun): NamedS
   switch (entry.by) {
     case 'http': {
       const http = { 'http.request.method': 'POST', 'http.route': entry.route }
-      return { name: `POST ${entry.route}`, kind: 'server', attributes: { ...attributes, ...http } }
+      return { name: `POST ${entry.route}`, kind: 'SERVER', attributes: { ...attributes, ...http } }
     }
     case 'queue': {
       const messaging = {
@@ -56,22 +58,22 @@ export const toAcceptedSpan = ({ entry, replayed, ...run }: AcceptedRun): NamedS
         'messaging.operation.type': 'process',
         'messaging.operation.name': 'process',
       }
-      return { name: 'process mason-runs', kind: 'consumer', attributes: { ...attributes, ...messaging } }
+      return { name: 'process mason-runs', kind: 'CONSUMER', attributes: { ...attributes, ...messaging } }
     }
     case 'call':
-      return { name: 'submit', kind: 'internal', attributes }
+      return { name: 'submit', kind: 'INTERNAL', attributes }
     default:
       throw entry satisfies never
   }
 }
 
 /** A span that only asks the sampler and is never sent. */
-export const unsentSpan: NamedSpan = { name: 'unsent', kind: 'internal', attributes: {} }
+export const unsentSpan: NamedSpan = { name: 'unsent', kind: 'INTERNAL', attributes: {} }
 
 /** A worker's work on a run, from its claim to its release. */
 export const toRunSpan = ({ epoch, claims, worker_id, ...run }: RunWork): NamedSpan => ({
   name: `invoke_workflow ${serviceName}`,
-  kind: 'internal',
+  kind: 'INTERNAL',
   attributes: {
     [operationAttribute]: 'invoke_workflow',
     'gen_ai.workflow.name': serviceName,
@@ -105,12 +107,12 @@ export const toVisitSpan = ({ name, kind, call }: VisitWork): NamedSpan => {
       'gen_ai.tool.name': name,
       'gen_ai.tool.type': 'function',
     }
-    return { name: `execute_tool ${name}`, kind: 'internal', attributes: { ...attributes, ...node } }
+    return { name: `execute_tool ${name}`, kind: 'INTERNAL', attributes: { ...attributes, ...node } }
   }
   const known = operations[name]
-  if (known === undefined) return { name, kind: 'internal', attributes: node }
+  if (known === undefined) return { name, kind: 'INTERNAL', attributes: node }
   const attributes = { [operationAttribute]: known, 'gen_ai.agent.name': name, ...node }
-  return { name: `${known} ${name}`, kind: 'internal', attributes }
+  return { name: `${known} ${name}`, kind: 'INTERNAL', attributes }
 }
 
 /** The result of a visit. */
@@ -122,7 +124,7 @@ export const toVisitAttributes = ({ action_id, isWaiting }: VisitFacts): SpanAtt
 /** A model request, before a model is chosen. */
 export const toModelSpan = ({ operation: name, role, stream, inputs }: ModelWork): NamedSpan => ({
   name,
-  kind: 'client',
+  kind: 'CLIENT',
   attributes: {
     [operationAttribute]: name,
     'mason.model.role': role,
@@ -154,7 +156,7 @@ export const toModelAttributes = (
 /** A search of the memory. */
 export const retrievalSpan: NamedSpan = {
   name: 'retrieval memory',
-  kind: 'internal',
+  kind: 'INTERNAL',
   attributes: { [operationAttribute]: 'retrieval', 'gen_ai.data_source.id': 'memory' },
 }
 /** The result of a search of the memory. */
@@ -165,7 +167,7 @@ export const toRetrievalAttributes = ({ found }: { found: number }): SpanAttribu
 /** Learning from an ended run. */
 export const toLearningSpan = ({ tries, ...run }: LearningWork): NamedSpan => ({
   name: 'learn_from_run',
-  kind: 'internal',
+  kind: 'INTERNAL',
   attributes: { ...toRunIdAttributes(run), 'mason.learning.tries': tries },
 })
 

@@ -1,17 +1,7 @@
-import { readFile } from 'node:fs/promises'
-import { noTracer, type Tracer } from '../../state/ports/tracer.ts'
-import { toPackagePath } from '../lib/package-path.ts'
+import { noTracer } from '../../state/ports/tracer.ts'
+import { readMasonVersion } from '../lib/package-path.ts'
 import { settlesWithin } from '../lib/timeouts.ts'
 import type { SpanCounts, SpanExportOptions } from './exporter.ts'
-
-/** The tracer of this process with its exporter. */
-export type Telemetry = {
-  tracer: Tracer
-  /** Null while tracing is off. */
-  counts(): SpanCounts | null
-  /** Sends the remaining spans, for two seconds at most. */
-  close(): Promise<void>
-}
 
 /** Options of `openTelemetry`. */
 export type TelemetryOptions = Omit<SpanExportOptions, 'endpoint'> & {
@@ -21,25 +11,20 @@ export type TelemetryOptions = Omit<SpanExportOptions, 'endpoint'> & {
 
 const flushTimeoutMs = 2000
 
-const readVersion = async (): Promise<string> =>
-  (JSON.parse(await readFile(toPackagePath('package.json'), 'utf8')) as { version: string }).version
-
-/** Opens tracing to an OTLP endpoint, or a tracer that does nothing. */
-export const openTelemetry = async (options: TelemetryOptions): Promise<Telemetry> => {
-  const { endpoint, ...rest } = options
-  if (endpoint === null) return { tracer: noTracer, counts: () => null, close: async () => {} }
-  const [{ createSpanExport }, { createOtlpTracer }, version] = await Promise.all([
+/** Opens tracing to an OTLP endpoint, or a tracer that does nothing, whose counts are null. */
+export const openTelemetry = async ({ endpoint, ...rest }: TelemetryOptions) => {
+  if (endpoint === null)
+    return { tracer: noTracer, counts: (): SpanCounts | null => null, close: async () => {} }
+  const [{ createSpanExport }, { createOtlpTracer }] = await Promise.all([
     import('./exporter.ts'),
     import('./otlp-tracer.ts'),
-    readVersion(),
   ])
   const { processor, counts } = createSpanExport({ endpoint, ...rest })
-  const { tracer, shutdown } = createOtlpTracer(processor, version)
+  const { tracer, shutdown } = createOtlpTracer(processor, readMasonVersion())
   return {
     tracer,
-    counts: () => ({ ...counts }),
-    async close() {
-      await settlesWithin(shutdown(), flushTimeoutMs)
-    },
+    counts: (): SpanCounts | null => ({ ...counts }),
+    /** Sends the remaining spans, for two seconds at most. */
+    close: async () => void (await settlesWithin(shutdown(), flushTimeoutMs)),
   }
 }

@@ -3,19 +3,13 @@ import type { ModelStats, Runtime } from '../../runtime/api.ts'
 import type { OpenResponses } from './open-responses.ts'
 
 /** What a server counts, for Prometheus. */
-export type Metrics = {
-  contentType: string
-  /** Counts one response; `route` is the template and never the path, so that labels stay few. */
-  observeRequest(route: string, method: string, status: number, seconds: number): void
-  /** The text for Prometheus. Without the runtime's counters, and `mason_stats_up 0`, while those cannot be read. */
-  text(): Promise<string>
-}
+export type Metrics = ReturnType<typeof createMetrics>
 
 /** Metrics of one server, in a registry of its own. */
 export const createMetrics = (
   runtime: Pick<Runtime, 'stats' | 'modelStats' | 'spanCounts'>,
   open: OpenResponses,
-): Metrics => {
+) => {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry, prefix: 'mason_' })
   const requests = new Histogram({
@@ -48,9 +42,11 @@ export const createMetrics = (
 
   return {
     contentType: registry.contentType,
-    observeRequest: (route, method, status, seconds) =>
+    /** Counts one response; `route` is the template and never the path, so that labels stay few. */
+    observeRequest: (route: string, method: string, status: number, seconds: number): void =>
       requests.observe({ route, method, status: String(status) }, seconds),
-    async text() {
+    /** The text for Prometheus. Without the runtime's counters, and `mason_stats_up 0`, while those cannot be read. */
+    async text(): Promise<string> {
       streams.set(open.streams)
       updateModelMetrics(runtime.modelStats())
       spans.reset()

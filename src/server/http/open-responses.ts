@@ -1,19 +1,8 @@
 import type { ServerResponse } from 'node:http'
+import { settlesWithin } from '../../infra/lib/timeouts.ts'
 
 /** The responses in progress, so that closing can end the long ones at once and let the short ones finish. */
-export type OpenResponses = {
-  readonly closing: boolean
-  /** Streams of events open now. */
-  readonly streams: number
-  /** Counts a response until it has ended. */
-  track(response: ServerResponse): void
-  /** Calls `stop` when the server closes; returns a function that cancels this. `stream` counts it among the streams. */
-  onClosing(stop: () => void, kind: 'wait' | 'stream'): () => void
-  /** Aborts when the client disconnects or the server closes. Call `release` when the work is done. */
-  abortSignal(response: ServerResponse): { signal: AbortSignal; release: () => void }
-  /** Ends streams and waits; resolves when all responses have ended, after `timeoutMs` at the latest. */
-  close(timeoutMs: number): Promise<void>
-}
+export type OpenResponses = ReturnType<typeof createOpenResponses>
 
 /** Calls `stop` once the client has disconnected, at once when it did before; returns a function that cancels this. */
 export const onDisconnect = (response: ServerResponse, stop: () => void): (() => void) => {
@@ -23,26 +12,29 @@ export const onDisconnect = (response: ServerResponse, stop: () => void): (() =>
 }
 
 /** An empty set of responses, open until `close`. */
-export const createOpenResponses = (): OpenResponses => {
+export const createOpenResponses = () => {
   const responses = new Set<ServerResponse>()
   const stops = new Map<() => void, 'wait' | 'stream'>()
   let closing = false
   let onEmpty = (): void => undefined
 
-  const onClosing: OpenResponses['onClosing'] = (stop, kind) => {
+  /** Calls `stop` when the server closes; returns a function that cancels this. `stream` counts it among the streams. */
+  const onClosing = (stop: () => void, kind: 'wait' | 'stream'): (() => void) => {
     if (closing) stop()
     else stops.set(stop, kind)
     return () => stops.delete(stop)
   }
 
   return {
-    get closing() {
+    get closing(): boolean {
       return closing
     },
-    get streams() {
+    /** Streams of events open now. */
+    get streams(): number {
       return [...stops.values()].filter((kind) => kind === 'stream').length
     },
-    track(response) {
+    /** Counts a response until it has ended. */
+    track(response: ServerResponse): void {
       responses.add(response)
       const end = () => {
         responses.delete(response)
@@ -51,7 +43,8 @@ export const createOpenResponses = (): OpenResponses => {
       response.once('finish', end).once('close', end)
     },
     onClosing,
-    abortSignal(response) {
+    /** Aborts when the client disconnects or the server closes. Call `release` when the work is done. */
+    abortSignal(response: ServerResponse): { signal: AbortSignal; release: () => void } {
       const controller = new AbortController()
       const stop = () => controller.abort()
       const cancelClosing = onClosing(stop, 'wait')
@@ -62,18 +55,16 @@ export const createOpenResponses = (): OpenResponses => {
       }
       return { signal: controller.signal, release }
     },
-    async close(timeoutMs) {
+    /** Ends streams and waits; resolves when all responses have ended, after `timeoutMs` at the latest. */
+    async close(timeoutMs: number): Promise<void> {
       closing = true
       for (const stop of stops.keys()) stop()
       stops.clear()
       if (responses.size === 0) return
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, timeoutMs)
-        onEmpty = () => {
-          clearTimeout(timer)
-          resolve()
-        }
+      const empty = new Promise<void>((resolve) => {
+        onEmpty = resolve
       })
+      await settlesWithin(empty, timeoutMs)
     },
   }
 }
