@@ -40,7 +40,7 @@ const createProgram = (start: StartCommand): Command => {
   program
     .command('worker')
     .description('one worker process (needs DATABASE_URL and REDIS_URL)')
-    .action(() => start(async (env, scrubber) => (await import('./cli/worker.ts')).runWorker(env, scrubber)))
+    .action(() => start(async (env, scrubber) => (await import('./cli/serve.ts')).runWorker(env, scrubber)))
   program
     .command('run')
     .description('submit a run and follow it (Ctrl-C cancels it)')

@@ -1,4 +1,5 @@
 import { createInterface } from 'node:readline/promises'
+import { safeParse } from 'secure-json-parse'
 import type { RunEvent } from '../state/run-view.ts'
 import type { Json } from '../state/runtime-state.ts'
 import { type Terminal, toOneLine, toPrintable } from './terminal.ts'
@@ -32,17 +33,9 @@ export const parseAnswer = (typed: string, { options, schema }: InputRequest): J
       return Number.isFinite(Number(text)) ? Number(text) : undefined
     case 'object':
     case 'array':
-      return parseJson(text)
+      return safeParse(text) ?? undefined
     default:
       return text
-  }
-}
-
-const parseJson = (text: string): Json | undefined => {
-  try {
-    return JSON.parse(text) as Json
-  } catch {
-    return undefined
   }
 }
 

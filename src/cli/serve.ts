@@ -1,7 +1,9 @@
+import { url as debuggerUrl } from 'node:inspector'
 import type { AddressInfo } from 'node:net'
 import type { Logger } from 'pino'
 import { type Config, type Environment, readConfig } from '../infra/config/config.ts'
 import { settlesWithin } from '../infra/lib/timeouts.ts'
+import { watchEventLoop } from '../infra/lib/watchdog.ts'
 import { addAdminToken, type ConfigWithAdminToken } from '../infra/secrets/admin-token.ts'
 import type { Scrubber } from '../infra/secrets/scrubber.ts'
 import type { Runtime } from '../runtime/api.ts'
@@ -12,43 +14,113 @@ import { waitForStopSignal } from './interrupts.ts'
 import { createLog } from './log.ts'
 import { openTerminal } from './terminal.ts'
 
+/** The processes that run until they are stopped: the server, the worker and the memory worker. */
+
 /** The options of `mason serve`. */
 export type ServeFlags = { port?: string; host?: string; role: 'all' | 'api' | 'worker' }
 
 /** In total less than the 15 s that a supervisor may grant. */
 const stopTimeoutsMs = { drain: 3_000, app: 4_000, runtime: 9_000 }
+/** The same for a process without a server. */
+const workerStopTimeoutMs = 12_000
+/** By then the leases have expired for certain, and other workers have the runs. */
+const toStallLimitMs = (leaseMs: number): number => Math.max(leaseMs, 10_000)
 
-/** `mason serve`: runs the API, a worker or both until SIGTERM or SIGINT. Returns the exit code. */
-export const runServer = async (flags: ServeFlags, env: Environment, scrubber: Scrubber): Promise<number> => {
-  const merged = {
-    ...env,
-    ...(flags.port !== undefined && { PORT: flags.port }),
-    ...(flags.host !== undefined && { HOST: flags.host }),
-  }
-  if (flags.role === 'worker') return (await import('./worker.ts')).runWorker(merged, scrubber)
+type ProcessKind = {
+  /** Opens what takes requests; it is closed before the runtime. */
+  listen?: (runtime: Runtime, log: Logger) => Promise<{ port: number; close(): Promise<void> }>
+  start: (runtime: Runtime) => unknown
+  toBanner: (runtime: Runtime, port: number) => [title: string, rows: (readonly [string, string])[]]
+  stopMessage: string
+  stopTimeoutMs: number
+}
+
+/** Opens a runtime and works with it until SIGTERM or SIGINT. */
+const runUntilStopped = async (
+  config: Config,
+  env: Environment,
+  scrubber: Scrubber,
+  kind: ProcessKind,
+): Promise<number> => {
   const stopped = waitForStopSignal()
-  const secrets = await addAdminToken(readConfig(merged, { role: flags.role === 'api' ? 'api' : 'serve' }))
-  const { config } = secrets
   const log = createLog(config.logLevel, process.stderr, scrubber)
   // loaded last, so that wrong settings are reported at once
   const { openRuntime } = await import('../runtime/open-runtime.ts')
   const runtime = await openRuntime(config, { log, scrubber })
   try {
-    const app = await openServer(runtime, config, log)
+    const app = await kind.listen?.(runtime, log)
     try {
-      if (flags.role === 'all') await runtime.startWorker({ concurrency: config.concurrency })
+      await kind.start(runtime)
       const terminal = openTerminal(env)
-      terminal.out.write(formatBanner(...buildBanner(app.port, flags.role, secrets, runtime), terminal))
+      terminal.out.write(formatBanner(...kind.toBanner(runtime, app?.port ?? 0), terminal))
       const signal = await stopped
-      log.info({ signal }, 'stopping: no new requests are accepted; unfinished runs are handed back')
+      log.info({ signal }, kind.stopMessage)
     } finally {
-      const closing = app.close()
-      if (await settlesWithin(closing, stopTimeoutsMs.app)) await closing
+      const closing = app?.close()
+      if (closing && (await settlesWithin(closing, stopTimeoutsMs.app))) await closing
     }
   } finally {
-    await runtime.close(stopTimeoutsMs.runtime)
+    await runtime.close(kind.stopTimeoutMs)
   }
   return exitCodes.done
+}
+
+/** `mason serve`: runs the API, a worker or both until SIGTERM or SIGINT. Returns the exit code. */
+export const runServer = async (flags: ServeFlags, env: Environment, scrubber: Scrubber): Promise<number> => {
+  const { role } = flags
+  const merged = {
+    ...env,
+    ...(flags.port !== undefined && { PORT: flags.port }),
+    ...(flags.host !== undefined && { HOST: flags.host }),
+  }
+  if (role === 'worker') return runWorker(merged, scrubber)
+  const secrets = await addAdminToken(readConfig(merged, { role: role === 'api' ? 'api' : 'serve' }))
+  const { config } = secrets
+  return runUntilStopped(config, env, scrubber, {
+    listen: (runtime, log) => openServer(runtime, config, log),
+    start: (runtime) => role === 'all' && runtime.startWorker({ concurrency: config.concurrency }),
+    toBanner: (runtime, port) => buildServerBanner(port, role, secrets, runtime),
+    stopMessage: 'stopping: no new requests are accepted; unfinished runs are handed back',
+    stopTimeoutMs: stopTimeoutsMs.runtime,
+  })
+}
+
+/** `mason worker`: executes runs until SIGTERM or SIGINT, then hands back the unfinished ones. Returns the exit code. */
+export const runWorker = async (env: Environment, scrubber: Scrubber): Promise<number> => {
+  const config = readConfig(env, { role: 'worker' })
+  const { concurrency } = config
+  // ends the process when its event loop stalls, so that a supervisor starts another one; a debugger stalls it for longer
+  using _watchdog = debuggerUrl() === undefined ? watchEventLoop(toStallLimitMs(config.leaseMs)) : undefined
+  return await runUntilStopped(config, env, scrubber, {
+    start: (runtime) => runtime.startWorker({ concurrency }),
+    toBanner: (runtime) => [
+      `Mason worker ${process.pid} takes ${concurrency} runs at once`,
+      [
+        ['database', describeDatabase(config)],
+        ['queue', describeQueue(config)],
+        ['model', describeModel(runtime.models)],
+      ],
+    ],
+    stopMessage: 'stopping: unfinished runs are handed back',
+    stopTimeoutMs: workerStopTimeoutMs,
+  })
+}
+
+/** Learns from ended runs until SIGTERM or SIGINT; every worker does so too. Returns the exit code. */
+export const runMemoryWorker = async (env: Environment, scrubber: Scrubber): Promise<number> => {
+  const config = readConfig(env, { role: 'worker' })
+  return runUntilStopped(config, env, scrubber, {
+    start: (runtime) => runtime.startMemoryWork(),
+    toBanner: (runtime) => [
+      `Mason memory worker ${process.pid} learns from ended runs`,
+      [
+        ['database', describeDatabase(config)],
+        ['model', describeModel(runtime.models)],
+      ],
+    ],
+    stopMessage: 'stopping: other workers learn from the remaining runs',
+    stopTimeoutMs: workerStopTimeoutMs,
+  })
 }
 
 const openServer = async (runtime: Runtime, config: Config, logger: Logger) => {
@@ -94,12 +166,12 @@ const toLocalUrl = ({ http: { host } }: Config, port: number): string => {
   return `http://${name}:${port}`
 }
 
-const buildBanner = (
+const buildServerBanner = (
   port: number,
   role: 'all' | 'api',
   { config, adminToken }: ConfigWithAdminToken,
   runtime: Runtime,
-): [string, (readonly [string, string])[]] => {
+): ReturnType<ProcessKind['toBanner']> => {
   const url = toLocalUrl(config, port)
   return [
     `Mason listens on ${url}`,

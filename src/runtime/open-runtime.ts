@@ -182,7 +182,7 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
       registry: layer.registryAdmin,
       usage: createUsageReports(database),
     },
-    health: () => checkHealth(database, () => queues.ping()),
+    health: () => checkHealth(database, queues),
     stats: () => readStats(database),
     async startWorker({ concurrency = config.concurrency } = {}) {
       await Promise.all([files.sweep(), warnAboutSharedRoot(database, config.filesRoot, log)])
@@ -208,7 +208,12 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
       startMemoryWork()
     },
     startMemoryWork,
-    close: (timeoutMs = 10_000) => closeWithin(closers, timeoutMs, log),
+    async close(timeoutMs = 10_000) {
+      const closed = closers
+        .close()
+        .catch((error: unknown) => log.warn({ error: String(error) }, 'closing failed'))
+      await settlesWithin(closed, timeoutMs)
+    },
   }
 }
 
@@ -222,16 +227,14 @@ const toQueueOptions = (
   return { kind: 'embedded' as const, pglite: database.pglite as never }
 }
 
-type PingQueue = () => Promise<{ ok: true; ms: number } | { ok: false; error: string }>
-
-const checkHealth = async (database: Database, pingQueue: PingQueue): Promise<HealthReport> => {
+const checkHealth = async (database: Database, queues: Queues): Promise<HealthReport> => {
   const since = performance.now()
   const [databaseCheck, queue] = await Promise.all([
     database.query('SELECT 1').then(
       () => ({ ok: true as const, ms: Math.round(performance.now() - since) }),
       (error: unknown) => ({ ok: false as const, error: String(error) }),
     ),
-    pingQueue(),
+    queues.ping(),
   ])
   // without the queue runs are still admitted and executed, so a load balancer need not know
   return { ok: databaseCheck.ok, checks: { database: databaseCheck, queue } }
@@ -249,11 +252,4 @@ const readStats = async (database: Database): Promise<Stats> => {
     [],
   )
   return row ?? { queued: 0, running: 0, input_required: 0, workers: 0, outbox: 0 }
-}
-
-const closeWithin = async (opened: Closers, timeoutMs: number, log: Log): Promise<void> => {
-  const closed = opened
-    .close()
-    .catch((error: unknown) => log.warn({ error: String(error) }, 'closing failed'))
-  await settlesWithin(closed, timeoutMs)
 }

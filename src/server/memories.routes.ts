@@ -28,7 +28,11 @@ export const memoriesRoutes = (app: App): void => {
     ),
     handler: async ({ business, signal, query: { business_id: _, query, ...filter } }) => {
       if (query === undefined) return business.memories.list(omitUndefined(filter))
-      if (filter.cursor !== undefined) throw cursorWithQuery()
+      if (filter.cursor !== undefined)
+        throw new MasonError('invalid_request', 'a query returns one page', {
+          remedy: 'leave out cursor, or query',
+          detail: { errors: [{ pointer: '/cursor', detail: 'cannot be used with query' }] },
+        })
       const data = await business.memories.search({ query, ...omitUndefined(filter) }, signal)
       return { data, next_cursor: null }
     },
@@ -95,9 +99,3 @@ export const memoriesRoutes = (app: App): void => {
     },
   })
 }
-
-const cursorWithQuery = (): MasonError =>
-  new MasonError('invalid_request', 'a query returns one page', {
-    remedy: 'leave out cursor, or query',
-    detail: { errors: [{ pointer: '/cursor', detail: 'cannot be used with query' }] },
-  })

@@ -10,15 +10,7 @@ const transientCodes = new Set([
   'EAI_AGAIN',
   'EHOSTUNREACH',
   'ENETUNREACH',
-  // connection_exception and its subclasses (08P01: a pooler reports so that its server is gone), admin_shutdown,
-  // crash_shutdown, cannot_connect_now, idle_session_timeout
-  '08000',
-  '08001',
-  '08003',
-  '08004',
-  '08006',
-  '08007',
-  '08P01',
+  // admin_shutdown, crash_shutdown, cannot_connect_now, idle_session_timeout
   '57P01',
   '57P02',
   '57P03',
@@ -40,7 +32,8 @@ const transientCodes = new Set([
 const isTransient = (error: unknown): boolean => {
   if (!(error instanceof Error)) return false
   const { code } = error as { code?: unknown }
-  if (typeof code === 'string') return transientCodes.has(code)
+  // class 08 is connection_exception (08P01: a pooler reports so that its server is gone)
+  if (typeof code === 'string') return transientCodes.has(code) || code.startsWith('08')
   // pg gives these errors no code
   return /^(Connection terminated|timeout exceeded when trying to connect|timeout expired|Client has encountered a connection error|Client was closed|Query read timeout)/.test(
     error.message,

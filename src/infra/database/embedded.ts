@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs'
-import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { PGlite } from '@electric-sql/pglite'
 import type { Log } from '../../state/ports/log.ts'
@@ -25,7 +24,7 @@ export const openEmbeddedDatabase = async (options: {
   log?: Log
 }): Promise<EmbeddedDatabase> => {
   const { dataDir, loadDataDir, log = silentLog } = options
-  const unlock = dataDir ? await lockDataFolder(dataDir) : async () => {}
+  const unlock = dataDir ? await lockFolder(dataDir) : async () => {}
   try {
     const pglite = dataDir
       ? await startInFolder(join(dataDir, 'pgdata'), log)
@@ -36,11 +35,6 @@ export const openEmbeddedDatabase = async (options: {
     await unlock()
     throw error
   }
-}
-
-const lockDataFolder = async (dataDir: string): Promise<() => Promise<void>> => {
-  await mkdir(dataDir, { recursive: true, mode: 0o700 })
-  return lockFolder(dataDir)
 }
 
 const startInFolder = async (folder: string, log: Log): Promise<PGlite> => {
@@ -74,6 +68,13 @@ const toDatabase = (pglite: PGlite, unlock: () => Promise<void>): EmbeddedDataba
       return { rows }
     },
   })
+  const transact = <T>(work: (sql: Sql) => Promise<T>, begin = ''): Promise<T> =>
+    translateErrors(
+      pglite.transaction(async (tx) => {
+        if (begin) await tx.exec(begin)
+        return work(toSql(tx as unknown as PGlite))
+      }),
+    )
   const direct = toSql(pglite)
   const checkpoints = startCheckpoints(pglite)
   return {
@@ -84,15 +85,8 @@ const toDatabase = (pglite: PGlite, unlock: () => Promise<void>): EmbeddedDataba
       await yieldToEventLoop()
       return result
     },
-    transaction: (work) =>
-      translateErrors(pglite.transaction((tx) => work(toSql(tx as unknown as PGlite)))) as Promise<never>,
-    asBusiness: (businessId, work) =>
-      translateErrors(
-        pglite.transaction(async (tx) => {
-          await tx.exec(toBusinessScopeSql(businessId))
-          return work(toSql(tx as unknown as PGlite))
-        }),
-      ) as Promise<never>,
+    transaction: (work) => transact(work),
+    asBusiness: (businessId, work) => transact(work, toBusinessScopeSql(businessId)),
     async close() {
       clearInterval(checkpoints)
       if (!pglite.closed) await pglite.close()

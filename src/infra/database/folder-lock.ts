@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { link, readFile, rm, writeFile } from 'node:fs/promises'
+import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { MasonError } from '../../state/errors.ts'
 
@@ -31,8 +31,9 @@ const isAlive = (owner: string): boolean => {
   return !isDead(stat.state) && (!start || stat.start === start)
 }
 
-/** Takes the exclusive lock on a data folder and returns the function that releases it. Two processes on one folder would lose data. */
+/** Takes the exclusive lock on a data folder, creating it where it is missing, and returns the function that releases it. Two processes on one folder would lose data. */
 export const lockFolder = async (folder: string): Promise<() => Promise<void>> => {
+  await mkdir(folder, { recursive: true, mode: 0o700 })
   const path = join(folder, 'lock')
   const owner = await takeLock(path)
   if (owner === null) return () => rm(path, { force: true })

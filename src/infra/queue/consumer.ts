@@ -92,12 +92,8 @@ class PatientWorker extends Worker<unknown, void, string, IQueueBackend> {
 
 const isAnswering = async (engine: QueueDriver): Promise<boolean> => {
   if (engine.problem() !== null) return false
-  let isAlive = false
-  const trip = engine.roundTrip().then(() => {
-    isAlive = true
-  })
-  await settlesWithin(trip, graceMs)
-  return isAlive
+  const trip = engine.roundTrip().then(() => true)
+  return (await settlesWithin(trip, graceMs)) && trip.catch(() => false)
 }
 
 /**
