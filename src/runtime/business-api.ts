@@ -67,16 +67,14 @@ export const createBusinessApi = (parts: BusinessApiParts, businessId: string): 
     throw new MasonError('not_found', `there is no run "${runId}"`)
   }
 
-  const hasSession = (sessionId: string): Promise<boolean> =>
-    queryAsBusiness((sql) => sessionExists(sql, businessId, sessionId))
-
-  const toScope = async (source: { run_id: string } | { session_id: string }): Promise<EventScope> => {
-    if ('run_id' in source) {
-      const { session_id } = await readExistingRun(source.run_id)
-      return { business_id: businessId, session_id, ...source }
-    }
-    if (await hasSession(source.session_id)) return { business_id: businessId, ...source }
-    throw new MasonError('not_found', `there is no session "${source.session_id}"`)
+  const findScope = async (
+    source: { run_id: string } | { session_id: string },
+  ): Promise<EventScope | null> => {
+    const scope = { business_id: businessId, ...source }
+    if ('session_id' in scope)
+      return (await queryAsBusiness((sql) => sessionExists(sql, businessId, scope.session_id))) ? scope : null
+    const run = await poller.readRun(scope.run_id)
+    return run && { ...scope, session_id: run.session_id }
   }
 
   return {
@@ -111,11 +109,7 @@ export const createBusinessApi = (parts: BusinessApiParts, businessId: string): 
       const ended = await waitForRun(poller, feed, source, { admittedNow: typeof run !== 'string' }, signal)
       return ended ?? readExistingRun(id)
     },
-    async exists(source) {
-      return 'run_id' in source
-        ? (await poller.readRun(source.run_id)) !== null
-        : hasSession(source.session_id)
-    },
+    exists: async (source) => (await findScope(source)) !== null,
     async state(runId, inline) {
       const rows = await database.asBusiness(businessId, async (sql) => {
         const run = await readRun(sql, businessId, runId)
@@ -158,7 +152,10 @@ export const createBusinessApi = (parts: BusinessApiParts, businessId: string): 
       return run
     },
     async *events(source, after, signal) {
-      yield* streamRunEvents(poller, feed, await toScope(source), after, signal)
+      const scope = await findScope(source)
+      if (scope) return yield* streamRunEvents(poller, feed, scope, after, signal)
+      const name = 'run_id' in source ? `run "${source.run_id}"` : `session "${source.session_id}"`
+      throw new MasonError('not_found', `there is no ${name}`)
     },
   }
 }

@@ -16,11 +16,6 @@ export const docsRoutes = async (app: App, auth: 'required' | 'off'): Promise<()
     document ??= openApiDocument(routes, auth)
     return document
   }
-  let text: string | undefined
-  const readText = (): string => {
-    text ??= JSON.stringify(readDocument())
-    return text
-  }
   app.addHook('onRoute', ({ method, url, config, schema }) => {
     const [name] = [method].flat()
     if (!config?.doc || name === undefined || name === 'HEAD') return
@@ -31,7 +26,8 @@ export const docsRoutes = async (app: App, auth: 'required' | 'off'): Promise<()
     config: describe(null, 'getOpenApi', 'This document', {
       responses: { 200: { description: 'OpenAPI 3.1', type: 'application/json' } },
     }),
-    handler: async (_request, reply) => reply.type('application/json; charset=utf-8').send(readText()),
+    handler: async (_request, reply) =>
+      reply.type('application/json; charset=utf-8').send(JSON.stringify(readDocument())),
   })
 
   app.get('/', {

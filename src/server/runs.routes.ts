@@ -1,8 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { MasonError } from '../state/errors.ts'
-import type { RunEntry } from '../state/ports/tracer.ts'
-import { runRequestSchema } from '../state/run-request.ts'
+import { type RunRequest, runRequestSchema } from '../state/run-request.ts'
 import { runStatusSchema, runViewSchema } from '../state/run-view.ts'
 import { runtimeStateSchema } from '../state/runtime-state.ts'
 import {
@@ -58,14 +57,8 @@ export const runsRoutes = (app: App, { open }: ServerContext): void => {
       problems: submitProblems,
     }),
     handler: async (request, reply) => {
-      const { run, replayed } = await request.business.submit(
-        request.body,
-        request.headers['idempotency-key'],
-        createEntry(request, reply),
-      )
-      return addRunHeaders(reply, run.id, replayed)
-        .code(replayed ? 200 : 202)
-        .send(run)
+      const { run, replayed } = await submitRequest(request, reply)
+      return reply.code(replayed ? 200 : 202).send(run)
     },
   })
 
@@ -84,13 +77,10 @@ export const runsRoutes = (app: App, { open }: ServerContext): void => {
       },
     ),
     handler: async (request, reply) => {
-      const { business } = request
-      const key = request.headers['idempotency-key']
-      const { run, replayed } = await business.submit(request.body, key, createEntry(request, reply))
-      addRunHeaders(reply, run.id, replayed)
+      const { run, replayed } = await submitRequest(request, reply)
       const { signal, release } = open.abortSignal(reply.raw)
       try {
-        return await business.wait(replayed ? run.id : run, signal)
+        return await request.business.wait(replayed ? run.id : run, signal)
       } catch (error) {
         if (!signal.aborted) throw error
         if (open.closing) throw waitEnded()
@@ -180,23 +170,23 @@ export const runsRoutes = (app: App, { open }: ServerContext): void => {
   })
 }
 
-/** For the run's trace: when the request started, and the trace of its sender. */
-const createEntry = (
-  request: Pick<FastifyRequest, 'routeOptions' | 'raw'>,
-  reply: Pick<FastifyReply, 'elapsedTime'>,
-): RunEntry => {
+type SubmitRequest = Pick<FastifyRequest, 'business' | 'routeOptions' | 'raw'> & {
+  body: RunRequest
+  headers: z.output<typeof submitHeaders>
+}
+
+/** Submits the run and sets the headers of the response. Its trace gets the start of the request and its sender's trace. */
+const submitRequest = async (request: SubmitRequest, reply: FastifyReply) => {
   const { traceparent } = request.raw.headers
-  return {
+  const submitted = await request.business.submit(request.body, request.headers['idempotency-key'], {
     by: 'http',
     route: request.routeOptions.url ?? 'unknown',
     beganAtMs: Date.now() - reply.elapsedTime,
     traceparent: typeof traceparent === 'string' ? traceparent : undefined,
-  }
-}
-
-const addRunHeaders = (reply: FastifyReply, runId: string, replayed: boolean): FastifyReply => {
-  reply.header('location', `/v1/runs/${encodeURIComponent(runId)}`)
-  return replayed ? reply.header('idempotent-replayed', 'true') : reply
+  })
+  reply.header('location', `/v1/runs/${encodeURIComponent(submitted.run.id)}`)
+  if (submitted.replayed) reply.header('idempotent-replayed', 'true')
+  return submitted
 }
 
 /** The error of a wait that this server ends early, with the way to continue it. */

@@ -49,6 +49,12 @@ export const toDatabaseError = (error: unknown): unknown => {
   return new MasonError('database_unavailable', message, { remedy, cause: error })
 }
 
+/** The result of a driver, with its error for callers: see `toDatabaseError`. */
+export const translateErrors = <T>(result: Promise<T>): Promise<T> =>
+  result.catch((error: unknown) => {
+    throw toDatabaseError(error)
+  })
+
 const isDiskFull = (error: unknown): boolean => (error as { code?: unknown }).code === '53100'
 
 /** Whether a statement failed with a transient error: it may or may not be done. */

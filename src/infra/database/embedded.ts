@@ -5,7 +5,7 @@ import type { Log } from '../../state/ports/log.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import { silentLog } from '../lib/silent-log.ts'
 import { type Database, toBusinessScopeSql } from './database.ts'
-import { toDatabaseError } from './database-errors.ts'
+import { translateErrors } from './database-errors.ts'
 import { lockFolder } from './folder-lock.ts'
 import { migratePglite, startPglite } from './pglite.ts'
 import { readSeedImage, unpackSeedImage } from './seed-image.ts'
@@ -54,12 +54,6 @@ const prepareSession = async (pglite: PGlite): Promise<void> => {
 
 /** PGlite runs on this thread and returns without yielding, so a busy run would starve timers and sockets. */
 const yieldToEventLoop = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
-
-/** Turns transient errors, such as a full disk, into `database_unavailable`. */
-const translateErrors = <T>(result: Promise<T>): Promise<T> =>
-  result.catch((error: unknown) => {
-    throw toDatabaseError(error)
-  })
 
 const toDatabase = (pglite: PGlite, unlock: () => Promise<void>): EmbeddedDatabase => {
   const toSql = (target: Pick<PGlite, 'query'>): Sql => ({

@@ -1,7 +1,7 @@
 import pg from 'pg'
 import type { Sql } from '../../state/ports/sql.ts'
 import { type Database, type ScopeOptions, toBusinessScopeSql } from './database.ts'
-import { isDatabaseUnavailable, toDatabaseError } from './database-errors.ts'
+import { isDatabaseUnavailable, toDatabaseError, translateErrors } from './database-errors.ts'
 import { applyMigrations } from './migrations.ts'
 
 const int8 = 20
@@ -53,29 +53,18 @@ export const openPostgresDatabase = async (options: {
   const toStatementName = createStatementNames()
   const toSql = (client: pg.Pool | pg.PoolClient): Sql => ({
     async query<Row>(text: string, values: readonly unknown[] = []) {
-      try {
-        const { rows } = await client.query({
-          name: toStatementName(text),
-          text,
-          values: values as unknown[],
-        })
-        return { rows: rows as Row[] }
-      } catch (error) {
-        throw toDatabaseError(error)
-      }
+      const statement = { name: toStatementName(text), text, values: values as unknown[] }
+      const { rows } = await translateErrors(client.query(statement))
+      return { rows: rows as Row[] }
     },
   })
-  const connect = (from: pg.Pool): Promise<pg.PoolClient> =>
-    from.connect().catch((error: unknown) => {
-      throw toDatabaseError(error)
-    })
   const runScoped = async <T>(
     from: pg.Pool,
     begin: string,
     work: (sql: Sql) => Promise<T>,
     { pipelined = false }: ScopeOptions = {},
   ): Promise<T> => {
-    const client = await connect(from)
+    const client = await translateErrors(from.connect())
     return runAndRelease(client, async () => {
       const { stream } = client.connection
       stream.cork()

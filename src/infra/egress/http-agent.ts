@@ -23,27 +23,17 @@ export const createEgressRefusedError = (host: string, reason: string): MasonErr
     detail: { host },
   })
 
-const checkAddresses = (host: string, addresses: readonly LookupAddress[], allowPrivate: boolean): void => {
-  for (const { address } of addresses) {
-    const problem = checkAddress(address, allowPrivate)
-    if (problem) throw createEgressRefusedError(host, problem)
-  }
-  if (addresses.length === 0) throw createEgressRefusedError(host, 'its name has no address')
-}
-
 /** The lookup of a socket: one refused address refuses the whole name, so the socket gets checked addresses only. */
 const createCheckedLookup =
   ({ allowPrivate, resolve = lookup }: HttpAgentOptions): LookupFunction =>
   (host, options, done) =>
     resolve(host, { ...options, all: true }, (error, addresses) => {
       if (error) return done(error, [])
-      try {
-        checkAddresses(host, addresses, allowPrivate)
-      } catch (refusal) {
-        return done(refusal as Error, [])
-      }
-      if (options.all) return done(null, addresses)
+      const problems = addresses.map(({ address }) => checkAddress(address, allowPrivate))
       const [first] = addresses
+      const problem = first ? problems.find((one) => one !== null) : 'its name has no address'
+      if (problem) return done(createEgressRefusedError(host, problem), [])
+      if (options.all) return done(null, addresses)
       return done(null, first?.address ?? '', first?.family)
     })
 

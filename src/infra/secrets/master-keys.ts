@@ -6,25 +6,22 @@ import { sha256 } from '../lib/ids.ts'
 type MasterKey = { readonly name: string; readonly key: KeyObject }
 
 /** The keys of this process: all of them decrypt, the current one encrypts. */
-export type MasterKeys = {
-  /** Throws `secret_unreadable` where the settings have none. */
-  current(): MasterKey
-  find(name: string): MasterKey | null
-}
+export type MasterKeys = ReturnType<typeof createMasterKeys>
 
 /** Each key is 32 bytes in base64, as the settings validate it. The same key may occur more than once. */
-export const createMasterKeys = (current: string | null, previous: readonly string[] = []): MasterKeys => {
+export const createMasterKeys = (current: string | null, previous: readonly string[] = []) => {
   const first = current === null ? null : toMasterKey(current)
   const byName = new Map<string, MasterKey>()
   for (const one of [...(first ? [first] : []), ...previous.map(toMasterKey)]) byName.set(one.name, one)
   return {
-    current() {
+    /** Throws `secret_unreadable` where the settings have none. */
+    current(): MasterKey {
       if (first) return first
       throw new MasonError('secret_unreadable', 'there is no master key to encrypt secrets with', {
         remedy: 'set MASON_MASTER_KEY to the same value for every process',
       })
     },
-    find: (name) => byName.get(name) ?? null,
+    find: (name: string): MasterKey | null => byName.get(name) ?? null,
   }
 }
 

@@ -3,11 +3,7 @@
  * where a text was cut, at its end or before an ellipsis. A text without secrets is scanned once and returned unchanged.
  * Secrets of less than 6 characters are ignored, because they would match everywhere.
  */
-export type Scrubber = {
-  /** Adds a secret, which may be known already. It is never forgotten, because a rotated secret may still appear. */
-  add(secret: string): void
-  text(text: string): string
-}
+export type Scrubber = ReturnType<typeof createScrubber>
 
 const minSecretLength = 6
 const replacement = '[secret]'
@@ -18,7 +14,7 @@ const tableMask = (1 << tableBits) - 1
 const hashNext = (hash: number, code: number): number => ((hash << 5) ^ (code * 0x9e5)) & tableMask
 
 /** A scrubber that knows no secrets yet. */
-export const createScrubber = (): Scrubber => {
+export const createScrubber = () => {
   const known = new Set<string>()
   /** One bit for the hash of the last four of the first or last six characters of each form. */
   const marks = new Uint32Array(1 << (tableBits - 5))
@@ -71,12 +67,13 @@ export const createScrubber = (): Scrubber => {
   }
 
   return {
-    add(secret) {
+    /** Adds a secret, which may be known already. It is never forgotten, because a rotated secret may still appear. */
+    add(secret: string): void {
       if (secret.length < minSecretLength || known.has(secret)) return
       known.add(secret)
       for (const form of listSecretForms(secret)) if (form.length >= minSecretLength) addForm(form)
     },
-    text(text) {
+    text(text: string): string {
       const spans = findSpans(text)
       if (spans.length === 0) return text
       let from = 0
