@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { unlessAborted } from '../state/deadline.ts'
+import { memoizeByObject } from '../state/memoize.ts'
 import type { Services } from '../state/ports/services.ts'
 import type { RuntimeState } from '../state/runtime-state.ts'
 import { findWaitEnd } from '../state/todos.ts'
@@ -106,10 +107,10 @@ const applyLimits = async (
 const describeGraph = ({ nodes, tools }: GraphParts, serviceNames: readonly string[]): GraphInfo => {
   const nodeNames = new Set(nodes.map((node) => node.name))
   const byName = new Map(tools.map((tool) => [tool.name, tool]))
-  const views = new Map(tools.map((tool) => [tool.name, createView(tool)]))
-  const serviceViews = new Map(tools.map((tool) => [tool.name, createServiceView(tool, serviceNames)]))
+  const viewerFor = memoizeByObject((tool: AnyTool) => createView(tool))
+  const serviceViewerFor = memoizeByObject((tool: AnyTool) => createServiceView(tool, serviceNames))
   const skips = (tool: AnyTool, state: RuntimeState): boolean =>
-    tool.skip?.(views.get(tool.name)?.(state) as RuntimeState) ?? false
+    tool.skip?.(viewerFor(tool)(state) as RuntimeState) ?? false
   return {
     tools,
     tool: (name) => byName.get(name),
@@ -118,10 +119,7 @@ const describeGraph = ({ nodes, tools }: GraphParts, serviceNames: readonly stri
     hasWork: async (tool, state, services) =>
       !skips(tool, state) &&
       (tool.hasWork === undefined ||
-        (await tool.hasWork(
-          serviceViews.get(tool.name)?.(services) as Services,
-          views.get(tool.name)?.(state) as RuntimeState,
-        ))),
+        (await tool.hasWork(serviceViewerFor(tool)(services), viewerFor(tool)(state) as RuntimeState))),
     serviceNames,
   }
 }

@@ -81,12 +81,10 @@ const nodeEdges = (node: AnyNode, parts: GraphParts): string[] =>
 
 /** Rows of a Markdown table: which fields of the state each node and tool reads, and which it changes. */
 export const describeAccess = (parts: GraphParts): string[] =>
-  inOrder(parts).map((part) =>
-    accessRow(part, part.kind === 'node' ? 'node' : `${part.kinds.join(', ')} tool`),
-  )
-
-const accessRow = ({ name, reads, writes }: AnyNode | AnyTool, kind: string): string =>
-  `| \`${name}\` | ${kind} | ${fieldList(reads)} | ${fieldList(writes)} |`
+  inOrder(parts).map((part) => {
+    const kind = part.kind === 'node' ? 'node' : `${part.kinds.join(', ')} tool`
+    return `| \`${part.name}\` | ${kind} | ${fieldList(part.reads)} | ${fieldList(part.writes)} |`
+  })
 
 const fieldList = (fields: readonly string[]): string => {
   if (fields.length === stateFields.length) return 'everything'

@@ -59,9 +59,13 @@ const listPartFiles = async (folder: string, errors: string[]): Promise<string[]
 const loadPart = async (path: string, errors: string[]): Promise<AnyNode | AnyTool | null> => {
   const kind = suffix.exec(path)?.[1] as 'node' | 'tool'
   const maker = kind === 'node' ? 'defineNode' : 'defineTool'
-  const part = await importPart(path, errors)
-  if (!part) return null
-  const defined = part.default
+  let defined: AnyNode | AnyTool | undefined
+  try {
+    defined = (await import(pathToFileURL(path).href)).default
+  } catch (error) {
+    errors.push(`${path}: cannot be loaded: ${toMessage(error)}`)
+    return null
+  }
   if (defined?.kind !== kind) {
     errors.push(`${path}: has no ${kind} as its default export; write: export default ${maker}({ … })`)
     return null
@@ -74,18 +78,6 @@ const loadPart = async (path: string, errors: string[]): Promise<AnyNode | AnyTo
       `${path}: defines "${name}"; name the file ${expected}.${kind}.ts, or the ${kind} "${found.replaceAll('-', '_')}"`,
     )
   return defined
-}
-
-const importPart = async (
-  path: string,
-  errors: string[],
-): Promise<{ default?: AnyNode | AnyTool } | null> => {
-  try {
-    return (await import(pathToFileURL(path).href)) as { default?: AnyNode | AnyTool }
-  } catch (error) {
-    errors.push(`${path}: cannot be loaded: ${toMessage(error)}`)
-    return null
-  }
 }
 
 const toMessage = (error: unknown): string => (error instanceof Error ? error.message : String(error))

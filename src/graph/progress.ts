@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type AnsweredCall, findNextPlan, listAnsweredCalls } from '../state/calls.ts'
+import { memoizeByObject } from '../state/memoize.ts'
 import type { RuntimeState } from '../state/runtime-state.ts'
 import { type ReadonlyAction, turnActions } from '../state/turn.ts'
 
@@ -9,18 +10,12 @@ export type Progress = { verdict: 'ok' | 'replan' | 'stop'; reason: string }
 /** How far back, in actions, a repetition is looked for. */
 const window = 600
 
-/** By the list of actions: the router and the planner ask the same of one state. */
-const verdicts = new WeakMap<readonly ReadonlyAction[], Progress>()
-
 /** Whether the turn makes progress: no call with the same result, and no knowledge gap, may repeat. */
-export const checkProgress = (state: Pick<RuntimeState, 'action_history'>): Progress => {
-  const actions = turnActions(state)
-  const verdict = verdicts.get(actions) ?? judgeActions(actions)
-  verdicts.set(actions, verdict)
-  return verdict
-}
+export const checkProgress = (state: Pick<RuntimeState, 'action_history'>): Progress =>
+  judgeActions(turnActions(state))
 
-const judgeActions = (actions: readonly ReadonlyAction[]): Progress => {
+/** Once for each list of actions: the router and the planner ask the same of one state. */
+const judgeActions = memoizeByObject((actions: readonly ReadonlyAction[]): Progress => {
   const seen = new Map<string, Repeat>()
   const repeated = new Set<Repeat>()
   for (let at = findNextPlan(actions, Math.max(0, actions.length - window)); at < actions.length; ) {
@@ -36,7 +31,7 @@ const judgeActions = (actions: readonly ReadonlyAction[]): Progress => {
   if (times >= 3) return { verdict: 'stop', reason: `${what} three times` }
   if (times === 2) return { verdict: 'replan', reason: `${what} twice` }
   return { verdict: 'ok', reason: '' }
-}
+})
 
 type Repeat = { what: string; times: number }
 /** One plan and what came of it, up to the next plan: `next`, at the index `end`. */

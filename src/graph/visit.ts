@@ -54,10 +54,9 @@ export const createVisit = (
     const checkpoint = async (draft: ActionDraft, patch: Patch = {}): Promise<RuntimeState> => {
       if (committing)
         throw new MasonError('node_failed', `"${part.name}" called checkpoint() twice in one visit`)
-      const state = append(draft, patch)
-      committing = state
+      committing = append(draft, patch)
       try {
-        return await state
+        return await committing
       } catch (error) {
         // nothing was committed: an error can still be recorded
         committing = null

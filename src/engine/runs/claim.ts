@@ -1,6 +1,6 @@
+import type { ClaimedRun } from '../../graph/live-run.ts'
 import { type Database, queryOne } from '../../infra/database/database.ts'
 import type { Sql } from '../../state/ports/sql.ts'
-import type { AdmittedRequest } from '../../state/run-request.ts'
 
 /** Every write of a worker names the run and the epoch under which it was claimed. */
 export type RunFence = { tenant: string; run_id: string; epoch: number }
@@ -9,18 +9,13 @@ export type RunFence = { tenant: string; run_id: string; epoch: number }
 export const toFenceValues = ({ tenant, run_id, epoch }: RunFence) => [tenant, run_id, epoch] as const
 
 /** A worker's right to one run: valid while the database holds this epoch. */
-export type RunClaim = RunFence & {
-  session_id: string
-  turn: number
-  user_id: string
-  next_seq: number
-  /** Claims without one new action, this one included. */
-  stalls: number
-  worked_ms: number
-  cancel_requested: boolean
-  cancel_reason: string | null
-  request: AdmittedRequest
-}
+export type RunClaim = RunFence &
+  Omit<ClaimedRun, 'business_id' | 'state'> & {
+    /** Claims without one new action, this one included. */
+    stalls: number
+    cancel_requested: boolean
+    cancel_reason: string | null
+  }
 
 /** Claims without a new action after which a run fails as `poison`. */
 export const maxStalls = 5

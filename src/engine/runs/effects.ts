@@ -66,30 +66,23 @@ export const performEffect = async (
   { resend, checkLease = () => {} }: { resend: boolean; checkLease?: () => void } = { resend: false },
 ): Promise<EffectResult> => {
   const effectId = sha256(`${fence.run_id}|${call.plan_seq}|${call.index}`)
-  const effect = await queryOne<EffectRow>(sql, intentStatement, [
-    ...toFenceValues(fence),
-    effectId,
-    request.class,
-    Buffer.from(request.request),
-    sha256(request.request),
-  ])
+  const key = [...toFenceValues(fence), effectId]
+  const intent = [...key, request.class, Buffer.from(request.request), sha256(request.request)]
+  const effect = await queryOne<EffectRow>(sql, intentStatement, intent)
   if (!effect) throw createLeaseLostError()
   if (effect.status === 'succeeded') return { effect_id: effectId, response: String(effect.response) }
   if (effect.status === 'unknown' && resend) {
-    if (!(await queryOne(sql, resendStatement, [fence.tenant, fence.run_id, fence.epoch, effectId])))
-      throw createLeaseLostError()
+    if (!(await queryOne(sql, resendStatement, key))) throw createLeaseLostError()
   } else if (effect.status === 'unknown' || effect.status === 'failed')
     throw createUnknownEffectError(effectId)
 
   const decision = effect.status === 'sent' ? decideResend(effect, request) : 'send'
   if (decision === 'unknown') {
-    const values = [fence.tenant, fence.run_id, fence.epoch, effectId, call.plan_seq, call.index]
-    await sql.query(unknownStatement, values)
+    await sql.query(unknownStatement, [...key, call.plan_seq, call.index])
     throw createUnknownEffectError(effectId)
   }
   signal.throwIfAborted()
-  if (!(await queryOne(sql, sentStatement, [fence.tenant, fence.run_id, fence.epoch, effectId])))
-    throw createLeaseLostError()
+  if (!(await queryOne(sql, sentStatement, key))) throw createLeaseLostError()
   if (decision !== 'send') {
     // last before the send: it still sees what another worker sent while the database was slow
     const response = await decision.lookup(effectId, signal)

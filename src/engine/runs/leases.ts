@@ -13,13 +13,6 @@ export type LeaseCallbacks = {
   onCancel(reason: string): void
 }
 
-/** The lease of one run, while this process works on it. */
-export type HeldLease = {
-  release(): void
-  /** Throws `lease_lost` when the lease is too old to act on; a process that was frozen finds out before any timer fires. */
-  check(): void
-}
-
 type HeldRun = RunFence &
   LeaseCallbacks & { /** When the last renewal that succeeded was sent. */ renewedAt: number }
 
@@ -160,13 +153,14 @@ export const startLeaseRenewal = (options: {
     /** The clock of leases; read it before a claim is sent. */
     nowMs,
     /** Renews a lease that was claimed at `claimedAt` (see `nowMs`) until it is released. */
-    hold(claim: RunFence, claimedAt: number, lease: LeaseCallbacks): HeldLease {
+    hold(claim: RunFence, claimedAt: number, lease: LeaseCallbacks) {
       const { tenant, run_id, epoch } = claim
       const heldRun: HeldRun = { tenant, run_id, epoch, renewedAt: claimedAt, ...lease }
       heldRuns.set(toLeaseKey(claim), heldRun)
       return {
         release: () => void heldRuns.delete(toLeaseKey(claim)),
-        check() {
+        /** Throws `lease_lost` when the lease is too old to act on; a process that was frozen finds out before any timer fires. */
+        check(): void {
           if (isStale(heldRun)) throw createLeaseLostError()
         },
       }

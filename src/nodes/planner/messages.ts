@@ -11,8 +11,7 @@ import type { PromptPart } from '../../state/prompt-part.ts'
 import { createDataFence, dataRule } from '../../state/provenance.ts'
 import { estimateTokens } from '../../state/text/tokens.ts'
 import { turnActions } from '../../state/turn.ts'
-import { fitRounds } from './fit-rounds.ts'
-import { createRoundRenderer } from './round-messages.ts'
+import { createRoundRenderer, fitRounds } from './round-messages.ts'
 
 /** The planner's standing instructions: the same for every run, so that prompt caches hold. */
 export const plannerInstructions = `You are the planner of an agent. You decide the next step for the request of a user; tools do the work.

@@ -3,9 +3,9 @@ import { computePromptBudget } from '../../context/budget.ts'
 import { isCompactionDue } from '../../context/compaction.ts'
 import { contextFields } from '../../context/context.ts'
 import { compactionNodeName } from '../../context/latest-compaction.ts'
-import type { AnyTool } from '../../graph/definitions.ts'
-import { defineNode, type GraphInfo } from '../../graph/definitions.ts'
+import { type AnyTool, defineNode, type GraphInfo } from '../../graph/definitions.ts'
 import type { PlannedCall } from '../../state/calls.ts'
+import { memoizeByObject } from '../../state/memoize.ts'
 import type { ModelTool } from '../../state/ports/model-messages.ts'
 import type { AdmittedRequest } from '../../state/run-request.ts'
 import type { Json, RuntimeState, Todo } from '../../state/runtime-state.ts'
@@ -26,7 +26,8 @@ export default defineNode({
   next: [{ tools: 'call' }, { tools: 'output' }, compactionNodeName],
   async run(state, { checkpoint, models, request, graph, clock, stream }, signal) {
     const tools = callTools(graph, request)
-    const offered = modelTools(tools)
+    const offered = [...tools, planTool].map(offerTool)
+    const toolsTokens = offered.reduce((sum, { tokens }) => sum + tokens, 0)
     const budget = computePromptBudget('planner', models.window?.('planner', request.models?.planner))
     if (isCompactionDue(state, budget))
       return checkpoint({
@@ -40,10 +41,10 @@ export default defineNode({
       {
         models,
         prompt: plannerPrompt(state, {
-          budget: Math.max(budget / 2, budget - countToolsTokens(offered)),
+          budget: Math.max(budget / 2, budget - toolsTokens),
           canOpen: tools.some(({ name }) => name === 'read_result'),
         }),
-        tools: offered,
+        tools: offered.map(({ tool }) => tool),
         model: request.models?.planner,
         onText: stream,
         read: (reply) => plan.apply(interpretReply(reply, tools, outputs)),
@@ -97,41 +98,19 @@ const outputTool = (
   return !called || called === 'structured_answer' ? usual : called
 }
 
-const modelTools = (tools: readonly AnyTool[]): ModelTool[] => [
-  ...tools.map(({ name, description, input }) => ({
-    name,
-    description,
-    parameters: jsonSchema(input as z.ZodType),
-  })),
-  {
-    name: updateTodosTool,
-    description: 'Creates or changes the plan of this turn: small tasks, in order of their dependencies.',
-    parameters: jsonSchema(updateTodosInputSchema),
+/** A tool as the model is offered it, and the tokens it takes beside the prompt; made once for each. */
+const offerTool = memoizeByObject(
+  ({ name, description, input }: Pick<AnyTool, 'name' | 'description' | 'input'>) => {
+    const { $schema: _, ...parameters } = z.toJSONSchema(input as z.ZodType, { io: 'input' })
+    const tokens = estimateTokens(name + description + JSON.stringify(parameters))
+    return { tool: { name, description, parameters } satisfies ModelTool, tokens }
   },
-]
+)
 
-/** What the tools take beside the prompt. */
-const countToolsTokens = (tools: readonly ModelTool[]): number =>
-  tools.reduce((sum, tool) => sum + countToolTokens(tool), 0)
-
-const countToolTokens = ({ name, description, parameters }: ModelTool): number => {
-  const known =
-    schemaTokens.get(parameters) ?? estimateTokens(name + description + JSON.stringify(parameters))
-  schemaTokens.set(parameters, known)
-  return known
-}
-
-const schemaTokens = new WeakMap<object, number>()
-
-const jsonSchemas = new WeakMap<z.ZodType, Record<string, unknown>>()
-
-/** Made once for each tool. */
-const jsonSchema = (schema: z.ZodType): Record<string, unknown> => {
-  const known = jsonSchemas.get(schema)
-  if (known) return known
-  const { $schema: _, ...made } = z.toJSONSchema(schema, { io: 'input' }) as Record<string, unknown>
-  jsonSchemas.set(schema, made)
-  return made
+const planTool = {
+  name: updateTodosTool,
+  description: 'Creates or changes the plan of this turn: small tasks, in order of their dependencies.',
+  input: updateTodosInputSchema,
 }
 
 /** The plan of the turn while the model is still changing it. */

@@ -1,5 +1,5 @@
 import { partShares } from '../../context/budget.ts'
-import { type Rank, rankAction } from '../../context/relevance-rank.ts'
+import { compareRanks, type Rank, rankAction } from '../../context/relevance-rank.ts'
 import { renderResultText, renderStub } from '../../context/result-text.ts'
 import type { PlanRound } from '../../context/rounds.ts'
 import { promptText, titles } from '../../context/sections.ts'
@@ -9,7 +9,7 @@ import { estimateTokens } from '../../state/text/tokens.ts'
 import type { ReadonlyAction } from '../../state/turn.ts'
 
 /** One result as a message, and the line that may replace it. */
-export type ResultMessage = {
+type ResultMessage = {
   message: ModelMessage
   tokens: number
   stub: ModelMessage
@@ -18,12 +18,14 @@ export type ResultMessage = {
 }
 
 /** One step of a turn as the chat format has it. */
-export type RoundMessages = {
+type RoundMessages = {
   plan: ModelMessage
   results: readonly ResultMessage[]
   notes: readonly ModelMessage[]
   /** Of all but the results. */
   tokens: number
+  /** That of its least important result. */
+  rank: Rank
 }
 
 type Options = { budget: number; canOpen: boolean; fence: DataFence }
@@ -85,7 +87,10 @@ const renderRound = (
     (sum, text) => sum + estimateTokens(text) + aroundTokens,
     0,
   )
-  return { plan: decision, results, notes, tokens }
+  const [rank = { important: false, relevance: 0, recency: 0 }] = results
+    .map((one) => one.rank)
+    .toSorted(compareRanks)
+  return { plan: decision, results, notes, tokens, rank }
 }
 
 /** What was thought before these calls; a vendor that thinks between calls wants it back for as long as the turn lasts. */
@@ -116,4 +121,66 @@ const renderGap = ({ result }: ReadonlyAction): ModelMessage[] => {
       content: promptText([{ title: titles.reflection, text, origin: 'agent' }]),
     },
   ]
+}
+
+/** Once a prompt is full, so much of its room stays taken: the next steps then fit without a change of what came before. */
+const retainedShare = 0.7
+
+const omittedMessage: ModelMessage = {
+  role: 'user',
+  content: '[earlier steps of this turn are left out here]',
+}
+
+/**
+ * The messages of a turn in at most `room` tokens. Where they do not fit, results give way to a line each, then whole
+ * steps go, the least important, relevant and recent first. It is decided step by step as the turn grew, so what one
+ * step had is the beginning of what the next one has, except at the steps where rounds are shortened.
+ */
+export const fitRounds = (rounds: readonly RoundMessages[], budget: number): ModelMessage[] => {
+  const shortened = new Set<ResultMessage>()
+  const dropped = new Set<RoundMessages>()
+  const sizeOf = (round: RoundMessages): number =>
+    round.results.reduce((sum, one) => sum + (shortened.has(one) ? one.stubTokens : one.tokens), round.tokens)
+  let total = 0
+  let full: ResultMessage[] = []
+  let kept: RoundMessages[] = []
+
+  /** The least of the items first, until the total is at the goal; `giveUp` returns the tokens that this frees. */
+  const reduce = <Item extends { rank: Rank }>(
+    items: readonly Item[],
+    goal: number,
+    giveUp: (item: Item) => number,
+  ): void => {
+    if (total <= goal) return
+    for (const item of items.toSorted((a, b) => compareRanks(b.rank, a.rank)))
+      if (total > goal) total -= giveUp(item)
+  }
+  const shorten = (one: ResultMessage): number => {
+    if (one.stubTokens >= one.tokens) return 0
+    shortened.add(one)
+    return one.tokens - one.stubTokens
+  }
+  const drop = (round: RoundMessages): number => {
+    dropped.add(round)
+    return sizeOf(round)
+  }
+
+  for (const round of rounds) {
+    total += sizeOf(round)
+    if (total > budget) {
+      reduce(full, budget * retainedShare, shorten)
+      full = full.filter((one) => !shortened.has(one))
+      reduce(kept, budget * retainedShare, drop)
+      kept = kept.filter((one) => !dropped.has(one))
+      reduce(round.results, budget, shorten)
+    }
+    full.push(...round.results.filter((one) => !shortened.has(one)))
+    kept.push(round)
+  }
+  const messages = kept.flatMap(({ plan, results, notes }) => [
+    plan,
+    ...results.map((one) => (shortened.has(one) ? one.stub : one.message)),
+    ...notes,
+  ])
+  return dropped.size > 0 ? [omittedMessage, ...messages] : messages
 }

@@ -3,16 +3,6 @@ import type { AnsweredCall } from '../../state/calls.ts'
 import { todoStatusSchema } from '../../state/runtime-state.ts'
 import { cutText } from '../../state/text/cut-text.ts'
 
-/** What reflection thinks of the results that just came back. */
-export type Reflection = {
-  reasoning: string
-  is_sufficient: boolean
-  knowledge_gap: string
-  follow_up_queries: string[]
-  judged: { id: number; relevance: number; important: boolean }[]
-  todos: { id: string; status: 'pending' | 'processing' | 'completed' | 'failed' }[]
-}
-
 /** Characters of a gap; what routing and progress read of a reflection must stay small. */
 const maxGap = 4000
 
@@ -33,10 +23,7 @@ export const reflectionReply = z.object({
 })
 
 /** A model's reply, with what it left out and without actions it invented. */
-export const toReflection = (
-  reply: z.infer<typeof reflectionReply>,
-  calls: readonly AnsweredCall[],
-): Reflection => {
+export const toReflection = (reply: z.infer<typeof reflectionReply>, calls: readonly AnsweredCall[]) => {
   const known = new Set(calls.map(({ action }) => action.id))
   return {
     reasoning: reply.reasoning ?? '',
@@ -49,6 +36,9 @@ export const toReflection = (
     todos: reply.todos ?? [],
   }
 }
+
+/** What reflection thinks of the results that just came back. */
+export type Reflection = ReturnType<typeof toReflection>
 
 /** By rule, without a model: what came without error is taken as good, what failed is a gap. */
 export const reflectByRule = (calls: readonly AnsweredCall[]): Reflection => {
