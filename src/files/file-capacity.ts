@@ -43,12 +43,12 @@ export const createFileCapacity = () => {
  * code since no semaphore library has this order and a wait that one caller can abort: see decision record 35.
  */
 export const createFairPermits = (count: number) => {
-  const held = new Map<string, number>()
+  /** The business of each permit that is out. */
+  const held: string[] = []
   const queue = createWaitQueue<string, AsyncDisposable>()
-  let free = count
 
-  const countHeld = (business: string): number => held.get(business) ?? 0
-  const isFree = (business: string): boolean => countHeld(business) < free
+  const countHeld = (business: string): number => held.filter((one) => one === business).length
+  const isFree = (business: string): boolean => countHeld(business) < count - held.length
 
   const serveWaiting = (): void => {
     for (;;) {
@@ -59,14 +59,10 @@ export const createFairPermits = (count: number) => {
   }
 
   const issuePermit = (business: string): AsyncDisposable => {
-    free -= 1
-    held.set(business, countHeld(business) + 1)
+    held.push(business)
     return {
       async [Symbol.asyncDispose]() {
-        free += 1
-        const rest = countHeld(business) - 1
-        if (rest > 0) held.set(business, rest)
-        else held.delete(business)
+        held.splice(held.indexOf(business), 1)
         serveWaiting()
       },
     }

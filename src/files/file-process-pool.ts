@@ -20,11 +20,10 @@ export const createFileProcessPool = (
   count: number,
   open: (limits: ProcessLimits) => FileProcess = openFileProcess,
 ) => {
-  const held = new Map<string, number>()
+  const opened = new Set<PooledProcess>()
   const lastTurn = new Map<string, number>()
   const betweenJobs = new Set<PooledProcess>()
   const queue = createWaitQueue<StepRequest, PooledProcess>()
-  let used = 0
   let closing = 0
   let turns = 0
 
@@ -32,7 +31,7 @@ export const createFileProcessPool = (
   /** Below 0: `a` comes first. `without`: a business counted as if it had given up one process. */
   const compareTurns = (a: Ranked, b: Ranked, without?: string): number => {
     const countHeld = ({ business }: Ranked): number =>
-      (held.get(business) ?? 0) - (business === without ? 1 : 0)
+      [...opened].filter((one) => one.business === business).length - (business === without ? 1 : 0)
     const turnOf = ({ business }: Ranked): number => lastTurn.get(business) ?? 0
     return countHeld(a) - countHeld(b) || turnOf(a) - turnOf(b)
   }
@@ -40,7 +39,8 @@ export const createFileProcessPool = (
     [...queue.waiting].sort((a, b) => compareTurns(a.who, b.who, without))[0]
 
   const serveWaiting = (): void => {
-    for (let next = findNext(); next && used < count; next = findNext()) next.serve(openPooled(next.who))
+    for (let next = findNext(); next && opened.size < count; next = findNext())
+      next.serve(openPooled(next.who))
     for (const pooled of betweenJobs) {
       if (closing >= queue.waiting.size) return
       const next = findNext(pooled.business)
@@ -57,25 +57,19 @@ export const createFileProcessPool = (
       await pooled.process[Symbol.asyncDispose]()
     } finally {
       closing -= 1
-      used -= 1
-      const rest = (held.get(pooled.business) ?? 1) - 1
-      if (rest > 0) held.set(pooled.business, rest)
-      else held.delete(pooled.business)
+      opened.delete(pooled)
       serveWaiting()
-      if (
-        !held.has(pooled.business) &&
-        ![...queue.waiting].some(({ who }) => who.business === pooled.business)
-      )
-        lastTurn.delete(pooled.business)
+      const others = [...opened, ...[...queue.waiting].map(({ who }) => who)]
+      if (!others.some(({ business }) => business === pooled.business)) lastTurn.delete(pooled.business)
     }
   }
 
   const openPooled = ({ business, limits }: StepRequest): PooledProcess => {
-    used += 1
     turns += 1
-    held.set(business, (held.get(business) ?? 0) + 1)
     lastTurn.set(business, turns)
-    return { business, process: open(limits), idle: false }
+    const pooled = { business, process: open(limits), idle: false }
+    opened.add(pooled)
+    return pooled
   }
 
   const acquire = (step: StepRequest, signal: AbortSignal): Promise<PooledProcess> => {

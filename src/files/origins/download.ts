@@ -83,32 +83,39 @@ export const downloadUrl = (
   )
 }
 
-/** The error of a file that is larger than `maxBytes`. */
-export const createTooLargeError = (maxBytes: number): FileError =>
+const createTooLargeError = (maxBytes: number): FileError =>
   new FileError(
     `it is larger than ${Math.round(maxBytes / 1024 / 1024)} MB; split it or remove what is not needed`,
   )
 
-/** Writes a stream to `path`, counting and hashing its bytes. */
+/** Counts and hashes bytes, and gives each chunk to `write`. Throws `FileError` when there are more than `maxBytes`. */
+export const measureBytes = async (
+  chunks: AsyncIterable<Uint8Array>,
+  maxBytes: number,
+  write?: (chunk: Uint8Array) => Promise<void>,
+): Promise<Omit<SavedFile, 'path'>> => {
+  const hash = createHash('sha256')
+  let bytes = 0
+  for await (const chunk of chunks) {
+    bytes += chunk.length
+    if (bytes > maxBytes) throw createTooLargeError(maxBytes)
+    hash.update(chunk)
+    await write?.(chunk)
+  }
+  return { bytes, sha256: hash.digest('hex') }
+}
+
 const saveStream = async (
   stream: AsyncIterable<Uint8Array>,
   path: string,
   maxBytes: number,
   signal: AbortSignal,
 ): Promise<SavedFile> => {
-  const hash = createHash('sha256')
-  let bytes = 0
-  const write = async (chunks: AsyncIterable<Buffer>): Promise<void> => {
-    await using file = await toDiskErrors(open(path, 'w', 0o600))
-    for await (const chunk of chunks) {
-      bytes += chunk.length
-      if (bytes > maxBytes) throw createTooLargeError(maxBytes)
-      hash.update(chunk)
-      await toDiskErrors(file.writeFile(chunk))
-    }
-  }
-  await pipeline(Readable.from(stream, { objectMode: false }), write, { signal })
-  return { path, bytes, sha256: hash.digest('hex') }
+  await using file = await toDiskErrors(open(path, 'w', 0o600))
+  const write = (chunk: Uint8Array): Promise<void> => toDiskErrors(file.writeFile(chunk))
+  const body = Readable.from(stream, { objectMode: false })
+  const measured = await pipeline(body, (chunks) => measureBytes(chunks, maxBytes, write), { signal })
+  return { path, ...measured }
 }
 
 /** Too early, too many requests, or an error of the server; every other status is final. */

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { realpath, stat, writeFile } from 'node:fs/promises'
 import { isAbsolute, join, relative } from 'node:path'
@@ -11,7 +10,7 @@ import { parseUrlPath } from '../../state/files/url-path.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import { type AdmittedRequest, businessIdSchema } from '../../state/run-request.ts'
 import type { OriginFile } from '../../state/runtime-state.ts'
-import { createTooLargeError, downloadUrl, type SavedFile } from './download.ts'
+import { downloadUrl, measureBytes, type SavedFile } from './download.ts'
 import { FileError, toDiskErrors } from './file-error.ts'
 import { downloadObject } from './object-storage.ts'
 
@@ -56,8 +55,11 @@ export const openOrigin = async (
   if (url !== null) return downloadUrl(origins.egress, url, targetPath, signal)
   if (mapping === null) throw new FileError('it has no bytes that can be read here; upload it')
   const { provider, path } = mapping
-  if (provider === 'local')
-    return hashFile(await resolveLocalPath(origins.filesRoot, business, path, signal), signal)
+  if (provider === 'local') {
+    const localPath = await resolveLocalPath(origins.filesRoot, business, path, signal)
+    const chunks = createReadStream(localPath, { highWaterMark: 1024 * 1024, signal })
+    return { path: localPath, ...(await measureBytes(chunks, maxFileBytes)) }
+  }
   const options = { egress: origins.egress, buckets: origins.storage, maxBytes: maxFileBytes }
   return downloadObject(options, { provider, path }, business, targetPath, signal)
 }
@@ -125,15 +127,3 @@ const absentCodes = new Set([
   'ENAMETOOLONG',
   'ERR_INVALID_ARG_VALUE',
 ])
-
-const hashFile = async (path: string, signal: AbortSignal): Promise<SavedFile> => {
-  const hash = createHash('sha256')
-  let bytes = 0
-  const chunks = createReadStream(path, { highWaterMark: 1024 * 1024, signal }) as AsyncIterable<Buffer>
-  for await (const chunk of chunks) {
-    bytes += chunk.length
-    if (bytes > maxFileBytes) throw createTooLargeError(maxFileBytes)
-    hash.update(chunk)
-  }
-  return { path, bytes, sha256: hash.digest('hex') }
-}

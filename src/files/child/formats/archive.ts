@@ -4,8 +4,6 @@ import yauzl from 'yauzl'
 import { decodeText } from '../../../state/text/decode-text.ts'
 import { fileBounds, formatBytes, UnreadableFileError } from '../../protocol/child-protocol.ts'
 
-type ArchiveEntry = yauzl.Entry
-
 /**
  * Opens a ZIP and counts the bytes that really come out of it, since the sizes in its directory are only claims. Throws
  * `UnreadableFileError` for a ZIP bomb.
@@ -13,12 +11,10 @@ type ArchiveEntry = yauzl.Entry
 export const openArchive = async (path: string) => {
   // callers check names: a bad name costs its entry, not the archive
   const zip = await yauzl.openPromise(path, { decodeStrings: false, autoClose: false })
-  const entries: ArchiveEntry[] = []
-  let count = 0
+  const entries: yauzl.Entry[] = []
   try {
     for await (const entry of zip.eachEntry()) {
-      count += 1
-      if (count > fileBounds.zipEntries)
+      if (entries.length === fileBounds.zipEntries)
         throw new UnreadableFileError(`it has more than ${fileBounds.zipEntries} entries; pack fewer files`)
       entry.fileName = decodeEntryName(entry)
       entries.push(entry)
@@ -29,11 +25,11 @@ export const openArchive = async (path: string) => {
   }
   let total = 0
   // an entry that is read again counts once
-  const counted = new Map<ArchiveEntry, number>()
+  const counted = new Map<yauzl.Entry, number>()
   return {
     entries,
-    entry: (name: string): ArchiveEntry | undefined => entries.find(({ fileName }) => fileName === name),
-    async *chunks(entry: ArchiveEntry): AsyncGenerator<Buffer> {
+    entry: (name: string): yauzl.Entry | undefined => entries.find(({ fileName }) => fileName === name),
+    async *chunks(entry: yauzl.Entry): AsyncGenerator<Buffer> {
       if ((entry.generalPurposeBitFlag & 1) === 1)
         throw new UnreadableFileError('it is encrypted with a password; pack it without one')
       const stream: Readable = await zip.openReadStreamPromise(entry)
@@ -61,18 +57,18 @@ export const openArchive = async (path: string) => {
 }
 
 /** A marked name is UTF-8; others are in the encoding of the machine that packed them. */
-const decodeEntryName = ({ generalPurposeBitFlag, fileNameRaw, extraFields }: ArchiveEntry): string =>
+const decodeEntryName = ({ generalPurposeBitFlag, fileNameRaw, extraFields }: yauzl.Entry): string =>
   ((generalPurposeBitFlag & 0x800) === 0 ? decodeText(fileNameRaw) : null) ??
   yauzl.getFileNameLowLevel(generalPurposeBitFlag, fileNameRaw, extraFields, false)
 
 /** See `openArchive`. */
 export type Archive = Awaited<ReturnType<typeof openArchive>>
 
-/** `text` comes with the name of the element that it is right inside. */
+/** `text` comes with the name of the element that it is right inside; `parent`: the element around that one. */
 type XmlEvents = {
-  open?(name: string, attributes: Record<string, string>): void
-  text?(text: string, element: string): void
-  close?(name: string): void
+  open?(element: string, attributes: Record<string, string>, parent?: string): void
+  text?(text: string, element: string, parent?: string): void
+  close?(element: string): void
 }
 
 /**
@@ -94,11 +90,14 @@ export async function* parseXml(archive: Archive, name: string, events: XmlEvent
   })
   parser.on('opentag', (tag) => {
     const element = tag.name.slice(tag.name.indexOf(':') + 1)
+    events.open?.(element, (tag as SaxesTagPlain).attributes, elements.at(-1))
     elements.push(element)
-    events.open?.(element, (tag as SaxesTagPlain).attributes)
   })
-  parser.on('text', (text) => events.text?.(text, elements.at(-1) ?? ''))
-  parser.on('closetag', () => events.close?.(elements.pop() ?? ''))
+  parser.on('text', (text) => events.text?.(text, elements.at(-1) ?? '', elements.at(-2)))
+  parser.on('closetag', () => {
+    const element = elements.pop() ?? ''
+    events.close?.(element)
+  })
   const decoder = new TextDecoder()
   for await (const chunk of archive.chunks(entry)) {
     parser.write(decoder.decode(chunk, { stream: true }))

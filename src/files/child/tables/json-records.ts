@@ -10,24 +10,25 @@ const isRecord = (value: unknown): value is JsonRecord =>
 const maxDepth = 4
 const batchRows = 1000
 
-const flatten = (value: JsonRecord, prefix: string, depth: number, fields: Map<string, string>): void => {
-  for (const [key, inner] of Object.entries(value)) {
+/** The fields of a record, by their paths. */
+const flattenFields = (
+  record: JsonRecord,
+  prefix = '',
+  depth = 0,
+  fields = new Map<string, string>(),
+): Map<string, string> => {
+  for (const [key, value] of Object.entries(record)) {
     const path = prefix === '' ? key : `${prefix}.${key}`
-    if (isRecord(inner) && depth < maxDepth) flatten(inner, path, depth + 1, fields)
-    else fields.set(path, toCellText(inner))
+    if (isRecord(value) && depth < maxDepth) flattenFields(value, path, depth + 1, fields)
+    else fields.set(path, toCellText(value))
   }
+  return fields
 }
 
 const toCellText = (value: unknown): string => {
   if (value === null || value === undefined) return ''
   if (typeof value === 'string') return value
   return typeof value === 'object' ? JSON.stringify(value).slice(0, 10_000) : String(value)
-}
-
-const flattenFields = (value: unknown): Map<string, string> => {
-  const fields = new Map<string, string>()
-  if (isRecord(value)) flatten(value, '', 0, fields)
-  return fields
 }
 
 /** The tables of a JSON file: lists of objects, at the top or one level below. Reads JSON lines too. */

@@ -23,9 +23,10 @@ export const toColumnNames = (cells: readonly string[]): string[] => {
 
 const looksLikeData = /^[-+]?[\d.,]+%?$|^\d{4}-\d\d?-\d\d?/
 
+const isFilled = (cells: readonly string[]): boolean => cells.some((cell) => cell.trim() !== '')
+
 /** A first row of words is the header; one with numbers is data. */
-const isHeader = (cells: readonly string[]): boolean =>
-  cells.some((cell) => cell.trim() !== '') && !cells.some((cell) => looksLikeData.test(cell.trim()))
+const isHeader = (cells: readonly string[]): boolean => !cells.some((cell) => looksLikeData.test(cell.trim()))
 
 /** A table whose first row may be its header. Null: it has no rows. `open` reads the rows from the start each time. */
 export const openRowSource = async (
@@ -35,7 +36,7 @@ export const openRowSource = async (
 ): Promise<RowSource | null> => {
   let first: string[] | undefined
   for await (const batch of open()) {
-    first = batch.find((row) => row.some((cell) => cell.trim() !== ''))
+    first = batch.find(isFilled)
     if (first) break
   }
   if (!first) return null
@@ -47,7 +48,7 @@ export const openRowSource = async (
     async *batches() {
       let skip = hasHeader
       for await (const batch of open()) {
-        const rows = batch.filter((row) => row.some((cell) => cell.trim() !== ''))
+        const rows = batch.filter(isFilled)
         if (skip && rows.length > 0) {
           rows.shift()
           skip = false

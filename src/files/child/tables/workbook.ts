@@ -22,17 +22,15 @@ export const openWorkbook = async (archive: Archive): Promise<RowSource[]> => {
 const readSharedStrings = async (archive: Archive): Promise<string[]> => {
   const strings: string[] = []
   let text = ''
-  let phonetic = false
   await readXml(archive, 'xl/sharedStrings.xml', {
     open: (tag) => {
       if (tag === 'si') text = ''
-      if (tag === 'rPh') phonetic = true
     },
-    text: (chunk, element) => {
-      if (element === 't' && !phonetic) text += chunk
+    // the reading aid of an Asian text is no part of it
+    text: (chunk, element, parent) => {
+      if (element === 't' && parent !== 'rPh') text += chunk
     },
     close: (tag) => {
-      if (tag === 'rPh') phonetic = false
       if (tag !== 'si') return
       strings.push(text)
       if (strings.length > maxStrings)
@@ -46,21 +44,16 @@ const readSharedStrings = async (archive: Archive): Promise<string[]> => {
 const readDateStyles = async (archive: Archive): Promise<readonly boolean[]> => {
   const own = new Map<string, boolean>()
   const styles: boolean[] = []
-  let inCells = false
   await readXml(archive, 'xl/styles.xml', {
-    open: (tag, attributes) => {
+    open: (tag, attributes, parent) => {
       if (tag === 'numFmt') {
         const code = (attributes.formatCode ?? '').replace(/"[^"]*"|\[[^\]]*\]|\\./g, '')
         own.set(attributes.numFmtId ?? '', /[dmyhs]/i.test(code) && !/general/i.test(code))
       }
-      if (tag === 'cellXfs') inCells = true
-      if (tag !== 'xf' || !inCells) return
+      if (tag !== 'xf' || parent !== 'cellXfs') return
       const id = attributes.numFmtId ?? '0'
       const number = Number(id)
       styles.push(own.get(id) ?? ((number >= 14 && number <= 22) || (number >= 45 && number <= 47)))
-    },
-    close: (tag) => {
-      if (tag === 'cellXfs') inCells = false
     },
   })
   return styles
