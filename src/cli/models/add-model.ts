@@ -2,7 +2,7 @@ import { createInterface } from 'node:readline/promises'
 import { Writable } from 'node:stream'
 import type { Environment } from '../../infra/config/config.ts'
 import type { Scrubber } from '../../infra/secrets/scrubber.ts'
-import type { EndpointView, KeyMatch, KeyView, ModelView, VendorView } from '../../models/schemas/catalog.ts'
+import type { EndpointView, KeyMatch, KeyView, VendorView } from '../../models/schemas/catalog.ts'
 import type { FormatView } from '../../models/schemas/response-format.ts'
 import { exitCodes, UsageError } from '../errors.ts'
 import {
@@ -94,7 +94,7 @@ const addAll = async (work: AddModelContext): Promise<void> => {
   const path = toVendorPath(vendor.id)
   if (secret !== null) await addKey(work, existing?.keys ?? [], path, secret)
   const endpoint = await addEndpoint(work, existing?.endpoints ?? [], path)
-  await create<ModelView>(`model "${flags.name}"`, `${path}/models`, {
+  await create(`model "${flags.name}"`, `${path}/models`, {
     name: flags.name,
     upstream_name: flags.upstream ?? flags.name,
     category: flags.category,
@@ -115,10 +115,10 @@ const addKey = async (
 ) => {
   const { key: same } = (await client.call('POST', `${path}/keys/find`, { secret })) as KeyMatch
   if (same) return print(`exists   key "${same.label}" ${same.secret}`)
-  const labels = new Set(keys.map(({ label }) => label))
+  const labels = new Set(keys.map((key) => key.label))
   let label = defaultLabel
   for (let n = 2; labels.has(label); n++) label = `${defaultLabel} ${n}`
-  await create<KeyView>(`key "${label}"`, `${path}/keys`, { label, secret })
+  await create(`key "${label}"`, `${path}/keys`, { label, secret })
 }
 
 const addEndpoint = async (
@@ -136,7 +136,7 @@ const addEndpoint = async (
     print(`exists   endpoint "${same.name}"`)
     return same
   }
-  const names = new Set(endpoints.map(({ name }) => name))
+  const names = new Set(endpoints.map((one) => one.name))
   let name: string = protocol
   for (let n = 2; names.has(name); n++) name = `${protocol} ${n}`
   return create(`endpoint "${name}"`, `${path}/endpoints`, { name, base_url: flags.baseUrl, protocol })

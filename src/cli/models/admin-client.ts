@@ -11,13 +11,6 @@ import { createNoteLog } from '../log.ts'
 /** The options that choose a server; without `url` the command uses a runtime in this process. */
 export type AdminTarget = { url?: string; token?: string }
 
-/** The admin API of a server or of a runtime in this process, with the same paths, checks and errors. */
-export type AdminClient = {
-  call(method: 'GET' | 'POST' | 'PATCH', path: string, body?: unknown): Promise<unknown>
-  /** All pages of a list. */
-  listAll<Item>(path: string): Promise<Item[]>
-}
-
 type SendRequest = (method: string, path: string, body: string | null) => Promise<Response>
 type AdminConnection = { send: SendRequest; name: string; close(): Promise<void> }
 
@@ -41,28 +34,30 @@ export const withAdminClient = async (
   }
 }
 
-const createAdminClient = (send: SendRequest, name: string): AdminClient => {
-  const call: AdminClient['call'] = async (method, path, body) => {
+const createAdminClient = (send: SendRequest, name: string) => {
+  const call = async (method: 'GET' | 'POST' | 'PATCH', path: string, body?: unknown): Promise<unknown> => {
     const response = await send(method, path, body === undefined ? null : JSON.stringify(body))
     if (!response.ok) throw await readProblem(response, name, tokenRemedy)
     return response.json()
   }
   return {
     call,
-    async listAll<Item>(path: string) {
+    /** All pages of a list. */
+    async listAll<Item>(path: string): Promise<Item[]> {
       const items: Item[] = []
-      let cursor: string | null = null
-      do {
-        const query: string =
-          cursor === null ? '?limit=200' : `?limit=200&cursor=${encodeURIComponent(cursor)}`
-        const page = (await call('GET', path + query)) as { data: Item[]; next_cursor: string | null }
+      const query = new URLSearchParams({ limit: '200' })
+      for (;;) {
+        const page = (await call('GET', `${path}?${query}`)) as { data: Item[]; next_cursor: string | null }
         items.push(...page.data)
-        cursor = page.next_cursor
-      } while (cursor !== null)
-      return items
+        if (page.next_cursor === null) return items
+        query.set('cursor', page.next_cursor)
+      }
     },
   }
 }
+
+/** The admin API of a server or of a runtime in this process, with the same paths, checks and errors. */
+export type AdminClient = ReturnType<typeof createAdminClient>
 
 const jsonHeaders = { 'Content-Type': 'application/json' }
 /** A test of a model may take as long as its endpoint allows. */
@@ -112,16 +107,8 @@ const openInProcess = async (config: Config, scrubber: Scrubber): Promise<AdminC
 /** The path of a vendor in the admin API. */
 export const toVendorPath = (id: string): string => `/admin/v1/vendors/${encodeURIComponent(id)}`
 
-/** A vendor with its keys, endpoints and models. */
-export type VendorListing = {
-  vendor: VendorView
-  keys: KeyView[]
-  endpoints: EndpointView[]
-  models: ModelView[]
-}
-
 /** Reads all vendors with their keys, endpoints and models. */
-export const fetchVendorListings = async (client: AdminClient): Promise<VendorListing[]> => {
+export const fetchVendorListings = async (client: AdminClient) => {
   const vendors = await client.listAll<VendorView>('/admin/v1/vendors')
   return Promise.all(
     vendors.map(async (vendor) => {
@@ -134,6 +121,9 @@ export const fetchVendorListings = async (client: AdminClient): Promise<VendorLi
     }),
   )
 }
+
+/** A vendor with its keys, endpoints and models. */
+export type VendorListing = Awaited<ReturnType<typeof fetchVendorListings>>[number]
 
 /** Reads all routes. */
 export const fetchRoutes = (client: AdminClient): Promise<RouteView[]> =>

@@ -21,11 +21,7 @@ export const listModels = (
           vendor: vendor.name,
           category: model.category,
           upstream_name: model.upstream_name,
-          status: isDisabled(
-            model,
-            vendor,
-            endpoints.find(({ id }) => id === model.endpoint_id),
-          )
+          status: [model, vendor, endpoints.find(({ id }) => id === model.endpoint_id)].some(isDisabled)
             ? 'disabled'
             : 'active',
           routes: routes
@@ -57,8 +53,8 @@ export const listModels = (
     return exitCodes.done
   })
 
-const isDisabled = (...parts: ({ status: 'active' | 'disabled' } | undefined)[]): boolean =>
-  parts.some((part) => part?.status === 'disabled')
+const isDisabled = (part: { status: 'active' | 'disabled' } | undefined): boolean =>
+  part?.status === 'disabled'
 
 const formatRouteName = ({ role, category }: RouteView): string => role ?? `category ${category}`
 

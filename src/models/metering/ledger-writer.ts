@@ -7,19 +7,11 @@ import { type ReserveRow, reserveUsage, type SettleRow, settleUsage } from './le
 const maxBatchRows = 500
 const maxPauseMs = 1000
 
-type LedgerWriterOptions = {
-  database: Sql
-  clock: Clock
-  log: Log
-  /** How long rows wait for others, to share a statement. */
-  bundleMs: number
-}
-
 /**
- * Writes rows of the meter in the background, in their order and in batches, and retries until the database has them.
- * A request that is settled before its reservation was written needs no reservation.
+ * Writes rows of the meter in the background, in their order and in batches, and retries until the database has them. Rows
+ * wait `bundleMs` for others. A request that is settled before its reservation was written needs no reservation.
  */
-export const createLedgerWriter = ({ database, clock, log, bundleMs }: LedgerWriterOptions) => {
+export const createLedgerWriter = (database: Sql, clock: Clock, log: Log, bundleMs: number) => {
   const reserves = new Map<string, ReserveRow>()
   const settles = new Map<string, SettleRow>()
   const stopped = new AbortController()

@@ -55,7 +55,7 @@ export type MeterOptions = {
 export const createMeter = (options: MeterOptions): Meter => {
   const { database, clock, log, bundleMs = 20, sweepEveryMs = 15_000, graceMs = 30_000 } = options
   const { maxBacklog = 50_000, closeMs = 5_000 } = options
-  const background = createLedgerWriter({ database, clock, log, bundleMs })
+  const background = createLedgerWriter(database, clock, log, bundleMs)
   const reserveLimited = createLimitedReservations(database, (row) => background.settle(toReleaseRow(row)))
 
   const sweep = async (): Promise<void> => {

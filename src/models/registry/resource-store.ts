@@ -6,13 +6,13 @@ import type { Sql } from '../../state/ports/sql.ts'
 import type { FieldError } from '../../state/resource-schema.ts'
 import type { Page } from '../../state/run-view.ts'
 /** Selects rows by columns: those of one vendor, of one key. */
-export type ResourceScope = Readonly<Record<string, string | undefined>>
+export type ResourceScope = Readonly<Record<string, string>>
 
 /** The operations on one kind of resource that admins manage. Null or false: there is no such resource. */
-export type ResourceStore<Input, Change, View> = {
+export type ResourceStore<Input, Change, View, Created = View> = {
   list(scope: ResourceScope, page: { limit: number; cursor?: string }): Promise<Page<View>>
   /** Throws `invalid_request` (detail.errors), `already_exists`, or `not_found` when its parent does not exist. */
-  create(scope: ResourceScope, input: Input): Promise<View>
+  create(scope: ResourceScope, input: Input): Promise<Created>
   get(scope: ResourceScope, id: string): Promise<View | null>
   /** Absent fields stay as they are. Also throws `forbidden` for what Mason manages itself. */
   change(scope: ResourceScope, id: string, change: Change): Promise<View | null>

@@ -1,17 +1,12 @@
 import { businessSchemas, newTokenSchema, tokenSchemas, userSchemas } from '../../accounts/account-schemas.ts'
+import type { ResourceScope } from '../../models/registry/resource-store.ts'
 import { businessQuery } from '../http/parameters.ts'
 import type { App, ServerContext } from '../http/route.ts'
 import { resourceRoutes } from './resource-routes.ts'
 
 /** Businesses, their API tokens and their users. */
-export const accountsRoutes = (app: App, server: ServerContext): void => {
-  businessesRoutes(app, server)
-  tokensRoutes(app, server)
-  usersRoutes(app, server)
-}
-
-/** A business that is not created here is created with its first token, user or run. */
-const businessesRoutes = (app: App, { runtime }: ServerContext): void =>
+export const accountsRoutes = (app: App, { runtime }: ServerContext): void => {
+  // a business that is not created here is created with its first token, user or run
   resourceRoutes(app, {
     path: '/admin/v1/businesses',
     one: 'a business',
@@ -35,9 +30,7 @@ const businessesRoutes = (app: App, { runtime }: ServerContext): void =>
       }
     },
   })
-
-/** The token itself is only in the response that creates it. */
-const tokensRoutes = (app: App, { runtime }: ServerContext): void =>
+  // the token itself is only in the response that creates it
   resourceRoutes(app, {
     path: '/admin/v1/tokens',
     one: 'a token',
@@ -64,10 +57,7 @@ const tokensRoutes = (app: App, { runtime }: ServerContext): void =>
     },
   })
 
-const readBusinessId = ({ business_id = 'default' }: { business_id?: string }): string => business_id
-
-/** Profiles that feed `user_context`; a user belongs to a business. */
-const usersRoutes = (app: App, { runtime }: ServerContext): void =>
+  // profiles that feed `user_context`; a user belongs to a business
   resourceRoutes(app, {
     path: '/admin/v1/users',
     one: 'a user',
@@ -95,3 +85,6 @@ const usersRoutes = (app: App, { runtime }: ServerContext): void =>
       }
     },
   })
+}
+
+const readBusinessId = ({ business_id = 'default' }: ResourceScope): string => business_id

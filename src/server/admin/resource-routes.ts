@@ -1,21 +1,10 @@
 import { type ZodObject, type ZodType, z } from 'zod'
+import type { ResourceScope, ResourceStore } from '../../models/registry/resource-store.ts'
 import { MasonError } from '../../state/errors.ts'
 import { idSchema } from '../../state/run-request.ts'
-import type { Page } from '../../state/run-view.ts'
 import { omitUndefined, pageSchema, plainPageQuery } from '../http/parameters.ts'
 import type { ProblemCode } from '../http/problems.ts'
 import { type App, createDocs, type RouteDoc, type ServerContext } from '../http/route.ts'
-
-/** The parameters of path and query that select rows, beside id and paging. */
-export type PathParameters = Record<string, string>
-
-type Store<Input, Change, View, Created> = {
-  list(scope: PathParameters, page: { limit: number; cursor?: string }): Promise<Page<View>>
-  create(scope: PathParameters, input: Input): Promise<Created>
-  get(scope: PathParameters, id: string): Promise<View | null>
-  change(scope: PathParameters, id: string, change: Change): Promise<View | null>
-  remove?(scope: PathParameters, id: string): Promise<boolean>
-}
 
 type Operation = 'list' | 'create' | 'get' | 'change' | 'remove'
 
@@ -50,7 +39,10 @@ export type Resource<
   problems?: Partial<Record<Operation, ProblemCode[]>>
   /** The remedy of `not_found`, where it is not the path of the list. */
   remedy?: string
-  store(): Store<z.output<Input>, z.output<Change>, z.output<View>, z.output<Created>>
+  store(): Omit<
+    ResourceStore<z.output<Input>, z.output<Change>, z.output<View>, z.output<Created>>,
+    'remove'
+  > & { remove?(scope: ResourceScope, id: string): Promise<boolean> }
 }
 
 type AdminRequest = { params: unknown; query: unknown; body: unknown }
@@ -59,8 +51,8 @@ type AdminRequest = { params: unknown; query: unknown; body: unknown }
 export const readAdminRequest = ({
   params,
   query,
-}: AdminRequest): { scope: PathParameters; id: string; page: { limit: number; cursor?: string } } => {
-  const { id = '', ...parent } = params as PathParameters
+}: AdminRequest): { scope: ResourceScope; id: string; page: { limit: number; cursor?: string } } => {
+  const { id = '', ...parent } = params as ResourceScope
   const { limit, cursor, ...rest } = omitUndefined(query as { limit: number; cursor?: string })
   return { scope: { ...parent, ...rest }, id, page: { limit, ...(cursor !== undefined && { cursor }) } }
 }
@@ -87,7 +79,7 @@ const orNotFound = <Value>(resource: NamedResource, request: AdminRequest, value
 export const handleOne =
   <Request extends AdminRequest, View>(
     resource: NamedResource,
-    read: (scope: PathParameters, id: string, request: Request) => Promise<View | null>,
+    read: (scope: ResourceScope, id: string, request: Request) => Promise<View | null>,
   ) =>
   async (request: Request): Promise<View> => {
     const { scope, id } = readAdminRequest(request)
@@ -206,7 +198,7 @@ export const actionRoute = <
     problems?: ProblemCode[]
     /** Null when there is none of this id. */
     run(
-      scope: PathParameters,
+      scope: ResourceScope,
       id: string,
       body: z.output<Body>,
       signal: AbortSignal,
