@@ -1,6 +1,8 @@
 import type { PromptPart } from '../state/prompt-part.ts'
+import { type DataFence, derivedLabel } from '../state/provenance.ts'
 import type { RuntimeState, StateField, Todo } from '../state/runtime-state.ts'
-import { turnActions, turnTodos } from '../state/turn.ts'
+import { fitTokens } from '../state/text/tokens.ts'
+import { turnActions, turnGoal, turnTodos } from '../state/turn.ts'
 import { part, titles } from './sections.ts'
 
 /** Every field a prompt may be built from: what planner, understand and the output tools read. */
@@ -46,6 +48,19 @@ const renderCurrentTask = ({ id, task, execution_tips, success_criteria }: Todo)
   ]
     .filter((line) => line !== '')
     .join('\n')
+
+/**
+ * The goal of the turn as a prompt shows it: a model made it of the request, but also of what files, memory and earlier
+ * results say, so it is fenced. The request beside it is the user's own word.
+ */
+export const renderGoal = (
+  state: Pick<RuntimeState, 'task_goals'>,
+  maxTokens: number,
+  fence: DataFence,
+): string => {
+  const goal = fitTokens(turnGoal(state), Math.floor(maxTokens))
+  return goal.trim() === '' ? '' : fence(goal, derivedLabel)
+}
 
 /** The planner's latest draft of an answer in this turn, or null; an empty one is none. */
 export const findDraft = (state: Pick<RuntimeState, 'action_history'>): string | null => {

@@ -26,42 +26,38 @@ const lower = (text: string): string => text.charAt(0).toLowerCase() + text.slic
 
 /** The answer that the rows of a query give. */
 export const describeRows = (query: Query, rows: Rows, file: string, language: Language): Finding => {
-  const zh = language === 'zh'
+  const say = (en: string, zh: string): string => (language === 'zh' ? zh : en)
   const { kind, aggregate, measure, group, rank } = query
+  const isCount = aggregate === 'count'
   const says = query.conditions.map((condition) => condition.says)
-  const where = says.length === 0 ? '' : zh ? `（${says.join('，')}）` : ` where ${says.join(' and ')}`
-  const what = aggregate === 'count' && (kind === 'groups' || measure === '') ? (zh ? '行' : 'rows') : measure
+  const where = says.length === 0 ? '' : say(` where ${says.join(' and ')}`, `（${says.join('，')}）`)
+  const what = isCount && (kind === 'groups' || measure === '') ? say('rows', '行') : measure
   const label = labels[language][aggregate].replace('$', () => what)
   const [first] = rows
-  if (first === undefined || first.figure === '')
-    return {
-      text: zh ? `${file} 中没有符合条件的行${where}。` : `No rows of ${file} match${where}.`,
-      rows: [],
-    }
-  const size = (row: Row): string =>
-    zh ? `${row.rows} 行` : `${row.rows} ${row.rows === '1' ? 'row' : 'rows'}`
+  if (first === undefined || first.figure === '') {
+    const text = say(`No rows of ${file} match${where}.`, `${file} 中没有符合条件的行${where}。`)
+    return { text, rows: [] }
+  }
+  const size = (row: Row): string => say(`${row.rows} ${row.rows === '1' ? 'row' : 'rows'}`, `${row.rows} 行`)
 
   if (kind === 'figure') {
-    const from = aggregate === 'count' ? file : `${size(first)}, ${file}`
-    return {
-      text: `${label}${where}: **${show(first.figure)}** (${from})`,
-      value: toJson(first.figure),
-      rows,
-    }
+    const from = isCount ? file : `${size(first)}, ${file}`
+    const text = `${label}${where}: **${show(first.figure)}** (${from})`
+    return { text, value: toJson(first.figure), rows }
   }
   if (kind === 'groups') {
-    const lines = rows.map(
-      (row) => `${row.group}: ${show(row.figure)}${aggregate === 'count' ? '' : ` (${size(row)})`}`,
-    )
+    const lines = rows.map((row) => `${row.group}: ${show(row.figure)}${isCount ? '' : ` (${size(row)})`}`)
     const table = rows.map((row): Row => ({ [group]: row.group ?? '', [what]: row.figure ?? '' }))
     const list = (items: readonly string[]): string => items.map((line) => `\n- ${line}`).join('')
     if (rank === null) {
-      const head = zh ? `${label}，按 ${group}` : `${label} by ${group}`
+      const head = say(`${label} by ${group}`, `${label}，按 ${group}`)
       return { text: `${head}${where} (${file}):${list(lines)}`, rows: table }
     }
-    const head = zh
-      ? `${label}最${rank.direction === 'max' ? '高' : '低'}的 ${group}`
-      : `${upper(group)} with the ${rank.direction === 'max' ? 'highest' : 'lowest'} ${lower(label)}`
+    const isMax = rank.direction === 'max'
+    const head = say(
+      `${upper(group)} with the ${isMax ? 'highest' : 'lowest'} ${lower(label)}`,
+      `${label}最${isMax ? '高' : '低'}的 ${group}`,
+    )
     const numbered = lines.slice(0, rank.most).map((line, at) => `\n${at + 1}. ${line}`)
     const text =
       rank.most > 1
@@ -70,18 +66,18 @@ export const describeRows = (query: Query, rows: Rows, file: string, language: L
     return { text, value: first.group ?? '', rows: table.slice(0, rank.most) }
   }
   const names = Object.keys(first)
-  const values = rows.map((row) => row[names[0] ?? ''] ?? '')
-  const value = rows.length === 1 ? toJson(values[0]) : values
-  const cells =
-    rows.length === 1 ? names.map((name) => `${name} **${first[name]}**`) : values.map((one) => `**${one}**`)
-  if (rows.length === 1 || names.length === 1)
-    return {
-      text: `${rows.length === 1 ? '' : `${names[0]}: `}${cells.join(', ')}${where} (${file})`,
-      value,
-      rows,
-    }
+  const [name = ''] = names
+  const values = rows.map((row) => row[name] ?? '')
+  if (rows.length === 1) {
+    const cells = names.map((one) => `${one} **${first[one]}**`)
+    return { text: `${cells.join(', ')}${where} (${file})`, value: toJson(values[0]), rows }
+  }
+  if (names.length === 1) {
+    const cells = values.map((one) => `**${one}**`)
+    return { text: `${name}: ${cells.join(', ')}${where} (${file})`, value: values, rows }
+  }
   const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`
-  const head = zh ? `${rows.length} 行${where}（${file}）：` : `${rows.length} rows${where} (${file}):`
+  const head = say(`${rows.length} rows${where} (${file}):`, `${rows.length} 行${where}（${file}）：`)
   const body = rows.map((row) => line(Object.values(row)))
-  return { text: [head, line(names), line(names.map(() => '---')), ...body].join('\n'), value, rows }
+  return { text: [head, line(names), line(names.map(() => '---')), ...body].join('\n'), value: values, rows }
 }

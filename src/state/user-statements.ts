@@ -8,11 +8,8 @@ export const isStatedByUser = (
   state: Pick<RuntimeState, 'prompts' | 'chat_history'>,
   content: string,
 ): boolean => {
-  const said = [
-    ...state.prompts,
-    ...state.chat_history.filter(({ role }) => role === 'user').map((one) => one.content),
-  ]
-  return isStatedIn(said, content)
+  const said = state.chat_history.filter(({ role }) => role === 'user').map((one) => one.content)
+  return isStatedIn([...state.prompts, ...said], content)
 }
 
 /** The same of any texts: by itself, or with most of its words in one of them. */

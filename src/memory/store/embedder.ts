@@ -56,7 +56,16 @@ export const createMemoryEmbedder = ({ sql, ask, view }: EmbedderServices) => {
     for (const { length } of vectors) {
       const expected = sizes.get(space) ?? (await readOrSetSize(sql, space, length))
       sizes.set(space, expected)
-      if (length !== expected) throw createWrongSizeError(model, length, expected)
+      if (length === expected) continue
+      throw new MasonError(
+        'model_bad_reply',
+        `the embedding model "${model}" returned a vector of ${length} numbers; its earlier ones have ${expected}`,
+        {
+          remedy:
+            'register it under a new name and route the role "embedding" there: all memories are then embedded again',
+          detail: { given: length, expected },
+        },
+      )
     }
   }
 
@@ -114,14 +123,3 @@ const readOrSetSize = async (sql: Sql, space: string, length: number): Promise<n
   )
   return rows[0]?.dimensions ?? length
 }
-
-const createWrongSizeError = (model: string, length: number, expected: number): MasonError =>
-  new MasonError(
-    'model_bad_reply',
-    `the embedding model "${model}" returned a vector of ${length} numbers; its earlier ones have ${expected}`,
-    {
-      remedy:
-        'register it under a new name and route the role "embedding" there: all memories are then embedded again',
-      detail: { given: length, expected },
-    },
-  )

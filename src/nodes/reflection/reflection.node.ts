@@ -1,6 +1,5 @@
 import { computePromptBudget, partShares } from '../../context/budget.ts'
-import { renderPlan } from '../../context/context.ts'
-import { renderGoal } from '../../context/goal-text.ts'
+import { renderGoal, renderPlan } from '../../context/context.ts'
 import { renderResults } from '../../context/result-text.ts'
 import { fitParts, part, titles } from '../../context/sections.ts'
 import { defineNode, type GraphInfo } from '../../graph/definitions.ts'
