@@ -75,24 +75,17 @@ const hashParts = ({ nodes, tools }: GraphParts): string => {
 
 /**
  * Where to go after a visit. It looks at the state as that visit's own commit left it: of the branches of a fan-out
- * exactly one, the last to commit, sees all of them and goes on.
+ * exactly one, the last to commit, sees all of them and goes on. Ends the run where a limit is reached; stops before the
+ * planner while all that is left to do has to wait.
  */
 const findTargets = async (
   run: LiveRun,
-  services: Services,
+  { clock, models }: Services,
   state: RuntimeState,
   entering: boolean,
 ): Promise<VisitTarget[]> => {
   const actions = state.action_history[run.claimed.turn - 1] ?? []
-  return applyLimits(run, services, run.openQuestions.length > 0 ? [] : findNextTargets(actions, entering))
-}
-
-/** Ends the run where a limit is reached; stops before the planner while all that is left to do has to wait. */
-const applyLimits = async (
-  run: LiveRun,
-  { clock, models }: Services,
-  targets: VisitTarget[],
-): Promise<VisitTarget[]> => {
+  const targets = run.openQuestions.length > 0 ? [] : findNextTargets(actions, entering)
   if (run.ended || targets.length === 0) return []
   if (targets.some(({ node }) => node === 'load-session' || node === 'end')) return targets
   const limits = run.request.limits ?? {}

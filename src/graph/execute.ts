@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { errorCodes, isMasonError, MasonError, toMasonError } from '../state/errors.ts'
+import { errorCodes, isMasonError, type MasonError, toMasonError } from '../state/errors.ts'
 import type { Outcome } from '../state/outcome.ts'
 import type { Clock } from '../state/ports/clock.ts'
 import type { Log } from '../state/ports/log.ts'
@@ -82,7 +82,9 @@ const recordedSchema = z.object({
   remedy: z.string().optional(),
   detail: z.json().optional(),
 })
-type RecordedError = z.infer<typeof recordedSchema> | MasonError
+type RecordedError =
+  | z.infer<typeof recordedSchema>
+  | Pick<MasonError, 'code' | 'message' | 'remedy' | 'detail'>
 
 /** The error that an earlier worker committed before it died and could not end the run; null when there is none. */
 const readRecordedFailure = (actions: readonly ReadonlyAction[]): Outcome | null => {
@@ -111,7 +113,7 @@ export const toFailedOutcome = (
 
 /** Appends the run's `end`; a run that was stopped before its first action still opens its turn. */
 const endRun = async (graph: Graph, run: LiveRun, services: Services): Promise<void> => {
-  run.outcome ??= toFailedOutcome(new MasonError('internal', 'the graph stopped before its end'))
+  run.outcome ??= toFailedOutcome({ code: 'internal', message: 'the graph stopped before its end' })
   const last = { run, services, signal: new AbortController().signal }
   if (run.actions.length === 0) await graph.visit('load-session', last)
   await graph.visit('end', last)
@@ -135,15 +137,11 @@ const passToNewerWorker = async (run: LiveRun, node: string, log: Log): Promise<
     log.warn({ run_id: run.claimed.run_id, node }, 'this worker does not know the next node of a run')
     return true
   }
-  run.outcome = toFailedOutcome(
-    new MasonError(
-      'invalid_graph',
-      `the run is to go on at "${node}", and no worker that is there knows it`,
-      {
-        remedy: `start workers of the version that has "${node}", then submit it again`,
-      },
-    ),
-  )
+  run.outcome = toFailedOutcome({
+    code: 'invalid_graph',
+    message: `the run is to go on at "${node}", and no worker that is there knows it`,
+    remedy: `start workers of the version that has "${node}", then submit it again`,
+  })
   return null
 }
 

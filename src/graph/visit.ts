@@ -80,13 +80,8 @@ export const createVisit = (
       async effect(request) {
         if (effect)
           throw new MasonError('node_failed', `"${part.name}" requested a second side effect in one call`)
-        effect = await sendCallEffect(
-          run.log,
-          toCallRef(part, planned),
-          request,
-          asked ? null : askPerson,
-          signal,
-        )
+        const ask = asked ? null : askPerson
+        effect = await sendCallEffect(run.log, toCallRef(part, planned), request, ask, signal)
         return effect.response
       },
     } satisfies Omit<ToolContext<never, unknown>, keyof VisitServices<never>>)

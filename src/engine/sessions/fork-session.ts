@@ -61,15 +61,9 @@ export const forkSession = (
 
 const createNoActionError = (sessionId: string, actionId: number, actions: number): MasonError => {
   const range = actions === 0 ? 'it has none yet' : `its actions are 1 to ${actions}`
-  return new MasonError(
-    'invalid_request',
-    `/action_id: session "${sessionId}" has no action ${actionId}; ${range}`,
-    {
-      detail: {
-        errors: [{ pointer: '/action_id', detail: `is no action of the session; ${range}` }],
-      },
-    },
-  )
+  const message = `/action_id: session "${sessionId}" has no action ${actionId}; ${range}`
+  const errors = [{ pointer: '/action_id', detail: `is no action of the session; ${range}` }]
+  return new MasonError('invalid_request', message, { detail: { errors } })
 }
 
 const isOpen = (status: string): boolean =>

@@ -6,7 +6,6 @@ import type { Database } from '../../infra/database/database.ts'
 import { newAttemptId } from '../../infra/lib/ids.ts'
 import { createPermits } from '../../infra/lib/permits.ts'
 import { settlesWithin } from '../../infra/lib/timeouts.ts'
-import { MasonError } from '../../state/errors.ts'
 import type { Clock } from '../../state/ports/clock.ts'
 import type { Log } from '../../state/ports/log.ts'
 import type { Services } from '../../state/ports/services.ts'
@@ -207,12 +206,8 @@ const toRunWork = ({ tenant, stalls, ...claim }: RunClaim, workerId: string): Ru
 })
 
 const createPoisonOutcome = (claim: RunClaim) =>
-  toFailedOutcome(
-    new MasonError(
-      'poison',
-      `${claim.stalls - 1} workers took this run and none of them committed an action`,
-      {
-        remedy: 'read what the workers logged for it, fix the cause, then submit it again',
-      },
-    ),
-  )
+  toFailedOutcome({
+    code: 'poison',
+    message: `${claim.stalls - 1} workers took this run and none of them committed an action`,
+    remedy: 'read what the workers logged for it, fix the cause, then submit it again',
+  })

@@ -116,19 +116,17 @@ const callModel = async (
   }
 }
 
+const uselessCalls = `the model's calls could not be used, also after ${maxCorrections} corrections`
+
 const tooManyCorrectionsError = (
   why: string,
   usage: Usage,
   transcript: PlannerDecision['corrections'],
 ): MasonError =>
-  new MasonError(
-    'bad_tool_call',
-    `the model's calls could not be used, also after ${maxCorrections} corrections: ${why}`,
-    {
-      remedy: 'see the transcript in the planner action; another model may serve better',
-      detail: { transcript, usage },
-    },
-  )
+  new MasonError('bad_tool_call', `${uselessCalls}: ${why}`, {
+    remedy: 'see the transcript in the planner action; another model may serve better',
+    detail: { transcript, usage },
+  })
 
 const toTranscript = ({ text, tool_calls }: ModelReply): string =>
   [text, ...tool_calls.map((call) => `${call.name}(${call.arguments})`)]
