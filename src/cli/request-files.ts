@@ -36,12 +36,11 @@ const maxBytes = 23 * 1024 * 1024
 
 /** Reads the files named on the command line into the form of a request. Throws a UsageError for an unreadable one. */
 export const readRequestFiles = async (paths: readonly string[]): Promise<RequestFile[]> => {
-  const duplicate = paths.find(
-    (path, index) => paths.findIndex((p) => basename(p) === basename(path)) < index,
-  )
+  const names = paths.map((path) => basename(path))
+  const duplicate = names.find((name, index) => names.indexOf(name) < index)
   if (duplicate !== undefined)
     throw new UsageError(
-      `two files are named ${basename(duplicate)}`,
+      `two files are named ${duplicate}`,
       'rename one of them: a run identifies its files by name',
     )
   const files = await Promise.all(paths.map(readRequestFile))

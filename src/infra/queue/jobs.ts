@@ -58,17 +58,14 @@ export const toBullOptions = ({ delayMs = 0, priority }: SendOptions): JobsOptio
 
 /** Throws `invalid_request` for an id that BullMQ would refuse. */
 export function checkJobId(id: string): void {
-  const problem =
-    id === ''
-      ? 'is empty'
-      : String(Number.parseInt(id, 10)) === id
-        ? 'is an integer'
-        : id.includes(':') && (id.split(':').length !== 3 || id.startsWith('0:'))
-          ? 'contains a colon'
-          : id.includes('\u0000')
-            ? 'contains a NUL character'
-            : null
-  if (problem === null) return
+  const problems = {
+    'is empty': id === '',
+    'is an integer': String(Number.parseInt(id, 10)) === id,
+    'contains a colon': id.includes(':') && (id.split(':').length !== 3 || id.startsWith('0:')),
+    'contains a NUL character': id.includes('\u0000'),
+  }
+  const problem = Object.entries(problems).find(([, applies]) => applies)?.[0]
+  if (problem === undefined) return
   throw new MasonError('invalid_request', `the job id ${JSON.stringify(id)} ${problem}`, {
     remedy: 'use letters, digits and . _ @ -, with at least one character that is not a digit',
     detail: { id },
