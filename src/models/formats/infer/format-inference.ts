@@ -9,10 +9,8 @@ import { listRequiredPaths } from '../required-paths.ts'
 import { readErrorValue } from '../result-parts.ts'
 import { guessPaths } from './path-guess.ts'
 
-/** What an admin pasted: one response, or a stream. */
-type PastedResponse =
-  | { kind: 'whole'; raw: unknown }
-  | { kind: 'stream'; raw: string; format: StreamFormat['format']; done: string | null; events: unknown[] }
+/** What an admin pasted: one response, or the events of a stream. */
+type PastedResponse = { raw: unknown; documents: unknown[]; stream: Omit<StreamFormat, 'paths'> | null }
 
 const tryParseJson = (text: string): { value: unknown } | null => {
   try {
@@ -24,17 +22,21 @@ const tryParseJson = (text: string): { value: unknown } | null => {
 
 /** Null when the text is neither JSON nor a stream. */
 const readPastedResponse = (raw: unknown): PastedResponse | null => {
-  if (typeof raw !== 'string') return { kind: 'whole', raw }
-  const whole = tryParseJson(raw)
-  if (whole !== null && typeof whole.value === 'object') return { kind: 'whole', raw: whole.value }
+  const whole = typeof raw === 'string' ? tryParseJson(raw) : { value: raw }
+  if (typeof raw !== 'string' || typeof whole?.value === 'object')
+    return { raw: whole?.value, documents: [whole?.value], stream: null }
   const format = /^\s*(data|event|id|retry|):/m.test(raw) ? 'sse' : 'ndjson'
   const frames = splitFrames(raw, format)
   const last = frames.at(-1)
   if (last === undefined) return null
-  const done = tryParseJson(last) === null ? last.trim() : null
-  const events = (done === null ? frames : frames.slice(0, -1)).map(tryParseJson)
-  if (events.length === 0 || events.some((event) => event === null)) return null
-  return { kind: 'stream', raw, format, done, events: events.map((event) => event?.value) }
+  const isDone = tryParseJson(last) === null
+  const events = (isDone ? frames.slice(0, -1) : frames).map(tryParseJson)
+  if (events.length === 0 || events.includes(null)) return null
+  return {
+    raw,
+    documents: events.map((event) => event?.value),
+    stream: { format, ...(isDone && { done: last.trim() }) },
+  }
 }
 
 /** The proposal for a pasted response. All are null when nothing in it can be read; `unsure` has the reason. */
@@ -56,7 +58,7 @@ const noProposal = (...unsure: string[]): InferredFormat => ({
 })
 
 const isEmpty = (value: unknown): boolean =>
-  value === null || value === '' || (Array.isArray(value) && value.length === 0)
+  value == null || value === '' || (Array.isArray(value) && value.length === 0)
 
 /** The result as a sample expects it, without the ids that Mason generated. */
 const toExpected = (parsed: CanonicalResult, raw: string): Record<string, Json> => {
@@ -65,9 +67,10 @@ const toExpected = (parsed: CanonicalResult, raw: string): Record<string, Json> 
     raw.includes(JSON.stringify(id)) ? { id, ...call } : call,
   )
   const all = { ...rest, tool_calls: calls, embedding: embeddings, job_id: job?.id, status: job?.status }
-  return Object.fromEntries(
-    Object.entries(all).filter(([, value]) => value !== undefined && !isEmpty(value)),
-  ) as Record<string, Json>
+  return Object.fromEntries(Object.entries(all).filter(([, value]) => !isEmpty(value))) as Record<
+    string,
+    Json
+  >
 }
 
 const withSample = (format: FormatInput, { raw }: PastedResponse, parsed: CanonicalResult): FormatInput => ({
@@ -86,10 +89,10 @@ const hasCounts = (raw: unknown): boolean =>
 
 /** The built-in format that reads most, unless it misses token counts. */
 const recognizeBuiltIn = (pasted: PastedResponse, category: string | undefined): InferredFormat | null => {
-  const expectsUsage = hasCounts(pasted.kind === 'whole' ? pasted.raw : pasted.events)
+  const expectsUsage = hasCounts(pasted.documents)
   const readers = builtInFormats()
     .filter((format) => category === undefined || format.category === category)
-    .filter((format) => pasted.kind === 'whole' || format.stream?.format === pasted.format)
+    .filter(({ stream }) => pasted.stream === null || stream?.format === pasted.stream.format)
     .flatMap((format) => {
       const tested = testFormat(format, pasted.raw)
       if (!tested.ok || (expectsUsage && tested.parsed.usage === null)) return []
@@ -127,21 +130,17 @@ const propose = (
   pasted: PastedResponse,
   category: string | undefined,
 ): { format: FormatInput; unsure: string[] } => {
-  const documents = pasted.kind === 'whole' ? [pasted.raw] : pasted.events
-  const guessed = guessPaths(documents, category)
-  const { paths } = guessed
-  const unsure = [...guessed.unsure]
+  const { paths, unsure, ...guessed } = guessPaths(pasted.documents, category)
   const format: FormatInput = { name: 'a new format', category: guessed.category, paths, samples: [] }
-  if (pasted.kind === 'stream') {
-    const done = pasted.done === null ? {} : { done: pasted.done }
-    format.stream = { format: pasted.format, ...done, paths }
+  if (pasted.stream !== null) {
+    format.stream = { ...pasted.stream, paths }
     unsure.push('paths: this is a stream, so the paths of a whole response are only those of an event')
   } else if (paths.job_id !== undefined && paths.status !== undefined) {
     const status = testFormat({ ...format, poll: proposePoll('') }, pasted.raw).parsed?.job?.status ?? ''
     format.poll = proposePoll(status)
     unsure.push('poll: the path, and the words for done and failed, are only examples; see the vendor’s docs')
-    const [result] = listRequiredPaths(format.category)
-    if (result !== undefined && paths[result] === undefined && examplePaths[result] !== undefined) {
+    const [result = ''] = listRequiredPaths(format.category)
+    if (!Object.hasOwn(paths, result) && examplePaths[result] !== undefined) {
       format.paths = { ...paths, [result]: examplePaths[result] }
       unsure.push(`${result}: it is not there yet; its path is only an example`)
     }
@@ -151,13 +150,13 @@ const propose = (
   return { format, unsure }
 }
 
-const isFlat = (value: unknown): boolean => typeof value !== 'object' || value === null
-
 /** `{error: …}`, or a code with a message and nothing else that could be a response. */
 const isError = (raw: unknown): boolean =>
   isJsonObject(raw) &&
   (readErrorValue(raw.error ?? null) !== null ||
-    (Object.hasOwn(raw, 'code') && Object.hasOwn(raw, 'message') && Object.values(raw).every(isFlat)))
+    (Object.hasOwn(raw, 'code') &&
+      Object.hasOwn(raw, 'message') &&
+      !Object.values(raw).some((value) => value && typeof value === 'object')))
 
 /** A format for a pasted response (JSON, its text, or the text of a stream) that reads it; no proposal when none does. */
 export const inferFormat = (raw: unknown, category?: string): InferredFormat => {
@@ -166,17 +165,13 @@ export const inferFormat = (raw: unknown, category?: string): InferredFormat => 
     return noProposal('this is neither JSON nor the text of a stream of server-sent events or JSON lines')
   const builtIn = recognizeBuiltIn(pasted, category)
   if (builtIn !== null) return builtIn
-  if (pasted.kind === 'whole' && isError(pasted.raw))
+  if (pasted.stream === null && isError(pasted.raw))
     return noProposal('this response is an error: paste a successful one')
   const { format, unsure } = propose(pasted, category)
   const [error] = checkFormat(format)
   if (error !== undefined) return noProposal(`${error.pointer}: ${error.detail}`, ...unsure)
   const tested = testFormat(format, pasted.raw)
   if (!tested.ok) return noProposal(tested.detail, ...unsure)
-  return {
-    proposal: withSample(format, pasted, tested.parsed),
-    parsed: tested.parsed,
-    built_in: null,
-    unsure,
-  }
+  const { parsed } = tested
+  return { proposal: withSample(format, pasted, parsed), parsed, built_in: null, unsure }
 }

@@ -1,10 +1,11 @@
 import { isJsonObject } from '../../../infra/lib/json-text.ts'
 import {
+  describeNode,
   eachElement,
   type ResponseNode,
-  readNodeName,
-  splitNameIntoWords,
+  readNodeWords,
   toJmesPath,
+  toNodePath,
 } from './response-nodes.ts'
 
 /** Guesses parts by the shape of a list: vectors, rankings, calls, images. */
@@ -14,82 +15,57 @@ const isVector = (value: unknown): boolean =>
 
 /** A list of vectors, or of objects with one each, or one vector. */
 export const guessEmbedding = (nodes: readonly ResponseNode[]): string | null => {
-  const node = nodes.find(({ values }) => values.length > 0 && values.every(isVector))
-  if (node === undefined) return null
-  const { steps } = node
+  const steps = nodes.find(({ values }) => values.every(isVector))?.steps
+  if (steps === undefined) return null
+  if (steps.at(-1) === eachElement) return toJmesPath(steps.slice(0, -1), { every: true })
   const holder = nodes.find(({ steps: own }) => own.length === steps.length - 1 && own.at(-1) === eachElement)
   const entries = holder?.values.filter(isJsonObject) ?? []
-  if (
-    typeof steps.at(-1) === 'string' &&
-    entries.length > 0 &&
-    entries.every((one) => Number.isInteger(one.index))
-  ) {
-    const list = steps.slice(0, -2)
-    const name = toJmesPath(steps.slice(-1))
-    return `sort_by(${list.length === 0 ? '@' : toJmesPath(list, { every: true })}, &index)[].${name}`
-  }
-  return steps.at(-1) === eachElement
-    ? toJmesPath(steps.slice(0, -1), { every: true })
-    : toJmesPath(steps, { every: true })
+  if (entries.length === 0 || !entries.every(({ index }) => Number.isInteger(index)))
+    return toJmesPath(steps, { every: true })
+  const list = toJmesPath(steps.slice(0, -2), { every: true }) || '@'
+  return `sort_by(${list}, &index)[].${toJmesPath(steps.slice(-1))}`
 }
 
-const findScoreName = (entry: Record<string, unknown>): string | undefined =>
-  Object.keys(entry).find(
-    (name) => /score|relevance|similarity/i.test(name) && typeof entry[name] === 'number',
-  )
-const findIndexName = (entry: Record<string, unknown>): string | undefined =>
-  Object.keys(entry).find(
-    (name) => /^(index|idx|position|document_index|doc)$/i.test(name) && Number.isInteger(entry[name]),
-  )
+const findMember = (
+  entry: Record<string, unknown>,
+  names: RegExp,
+  isRight: (value: unknown) => boolean,
+): string | undefined => Object.keys(entry).find((name) => names.test(name) && isRight(entry[name]))
 
 /** The path to a list of objects with an index and a score; null when there is none. */
 export const guessRanking = (nodes: readonly ResponseNode[]): string | null => {
   for (const { steps, values } of nodes) {
-    if (steps.at(-1) !== eachElement || !values.every(isJsonObject)) continue
     const [first] = values
-    const [index, score] = [findIndexName(first ?? {}), findScoreName(first ?? {})]
+    if (steps.at(-1) !== eachElement || !isJsonObject(first) || !values.every(isJsonObject)) continue
+    const index = findMember(first, /^(index|idx|position|document_index|doc)$/i, Number.isInteger)
+    const score = findMember(first, /score|relevance|similarity/i, (value) => typeof value === 'number')
     if (index === undefined || score === undefined) continue
     return `${toJmesPath(steps.slice(0, -1), { every: true })}[].{index: ${toJmesPath([index])}, score: ${toJmesPath([score])}}`
   }
   return null
 }
 
-type Members = { id: string | null; index: string | null; name: string; args: string | null }
-const findName = (value: Record<string, unknown>, names: readonly string[]): string | undefined =>
-  names.find((name) => Object.hasOwn(value, name) && value[name] !== null)
+/** The first of the names, in snake case or in camel case, that has a value. */
+const findName = (value: Record<string, unknown>, ...names: string[]): string | undefined =>
+  names
+    .flatMap((name) => [name, name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())])
+    .find((name) => Object.hasOwn(value, name) && value[name] !== null)
 
-/** Where name and arguments stand in what may be a call: in it, or in an object of its own within it. */
-const findCallMembers = (value: Record<string, unknown>): Members | null => {
-  const inner = findName(value, [
-    'function',
-    'tool',
-    'functionCall',
-    'function_call',
-    'call',
-    'toolUse',
-    'tool_use',
-  ])
-  const body =
-    inner !== undefined && isJsonObject(value[inner]) ? (value[inner] as Record<string, unknown>) : value
-  const prefix = body === value || inner === undefined ? [] : [inner]
-  const name = findName(body, ['name', 'tool', 'tool_name', 'toolName', 'function', 'function_name'])
-  const args = findName(body, [
-    'arguments',
-    'args',
-    'input',
-    'parameters',
-    'params',
-    'arguments_json',
-    'with',
-  ])
+/** The steps to the members of what may be a call: name and arguments are in it, or in an object of their own within it. */
+const findCallMembers = (value: Record<string, unknown>) => {
+  const inner = findName(value, 'function', 'tool', 'function_call', 'call', 'tool_use') ?? ''
+  const nested = value[inner]
+  const [body, prefix] = isJsonObject(nested) ? [nested, [inner]] : [value, []]
+  const name = findName(body, 'name', 'tool', 'tool_name', 'function', 'function_name')
+  const args = findName(body, 'arguments', 'args', 'input', 'parameters', 'params', 'arguments_json', 'with')
   if (name === undefined || typeof body[name] !== 'string' || args === undefined) return null
-  const id = findName(value, ['id', 'call_id', 'tool_call_id', 'callId', 'tool_use_id'])
-  const index = findName(value, ['index'])
+  const id = findName(value, 'id', 'call_id', 'tool_call_id', 'tool_use_id')
+  const index = findName(value, 'index')
   return {
-    id: id === undefined ? null : toJmesPath([id]),
-    index: index === undefined ? null : toJmesPath([index]),
-    name: toJmesPath([...prefix, name]),
-    args: toJmesPath([...prefix, args]),
+    index: index === undefined ? [] : [index],
+    id: id === undefined ? [] : [id],
+    name: [...prefix, name],
+    arguments: [...prefix, args],
   }
 }
 
@@ -105,23 +81,14 @@ export const guessCalls = (
       .map(findCallMembers)
       .find((members) => members !== null)
     if (call == null) continue
-    const named = [
-      ...steps.map((step) => (step === eachElement ? '' : step)),
-      ...tags.map(({ value }) => value),
-      call.name,
-    ].join(' ')
-    if (!/tool|function|call|action|invo/i.test(named)) continue
-    const fields = [
-      ...(streamed && call.index !== null ? [`index: ${call.index}`] : []),
-      ...(call.id === null ? [] : [`id: ${call.id}`]),
-      `name: ${call.name}`,
-      `arguments: ${call.args}`,
-    ].join(', ')
-    const list = steps.at(-1) === eachElement
-    const conditions = list ? tags.filter(({ depth }) => depth === steps.length) : []
-    const plain = list ? `${toJmesPath(steps.slice(0, -1))}[]` : toJmesPath(steps)
-    const place = conditions.length > 0 ? toJmesPath(steps, { conditions }) : plain
-    return { path: `${place}.{${fields}}`, node }
+    if (!/tool|function|call|action|invo/i.test(`${describeNode(node)} ${toJmesPath(call.name)}`)) continue
+    const fields = Object.entries(call)
+      .filter(([name, { length }]) => length > 0 && (streamed || name !== 'index'))
+      .map(([name, member]) => `${name}: ${toJmesPath(member)}`)
+    const conditions = tags.filter(({ depth }) => depth === steps.length)
+    const all = steps.at(-1) === eachElement && conditions.length === 0
+    const place = all ? `${toJmesPath(steps.slice(0, -1))}[]` : toJmesPath(steps, { conditions })
+    return { path: `${place}.{${fields.join(', ')}}`, node }
   }
   return null
 }
@@ -131,25 +98,14 @@ const isAddress = (value: unknown, ending: RegExp): boolean =>
 const isBase64 = (value: unknown): boolean =>
   typeof value === 'string' && value.length >= 16 && /^[A-Za-z0-9+/_-]+={0,2}$/.test(value)
 
-const findMediaNode = (
-  nodes: readonly ResponseNode[],
-  names: RegExp,
-  ending: RegExp,
-): ResponseNode | undefined => {
-  const named = (node: ResponseNode): boolean =>
-    names.test(
-      [
-        ...node.steps.map((step) => (step === eachElement ? '' : step)),
-        ...node.tags.map(({ value }) => value),
-      ].join(' '),
+/** Values with another ending, and base64, count where the names on the way to them say what they are. */
+const findMediaNode = (nodes: readonly ResponseNode[], names: RegExp, ending: RegExp) =>
+  nodes.find((node) => {
+    const isNamed = names.test(describeNode(node)) && !/\b(id|model)\b/.test(readNodeWords(node))
+    return node.values.every((value) =>
+      isNamed ? isAddress(value, /./) || isBase64(value) : isAddress(value, ending),
     )
-  const held = (node: ResponseNode): boolean =>
-    node.values.every((value) => isAddress(value, ending)) ||
-    (named(node) &&
-      node.values.every((value) => isAddress(value, /./) || isBase64(value)) &&
-      !splitNameIntoWords(readNodeName(node)).some((word) => word === 'id' || word === 'model'))
-  return nodes.find((node) => node.values.length > 0 && held(node))
-}
+  })
 
 /** The path to URLs or base64 of images; null when there is none. */
 export const guessImages = (nodes: readonly ResponseNode[]): string | null => {
@@ -162,6 +118,5 @@ export const guessImages = (nodes: readonly ResponseNode[]): string | null => {
 
 /** The path to the URL of a video; null when there is none. */
 export const guessVideo = (nodes: readonly ResponseNode[]): string | null => {
-  const node = findMediaNode(nodes, /video|movie|clip|film/i, /^data:video|\.(mp4|webm|mov|mkv)(\?|$)/i)
-  return node === undefined ? null : toJmesPath(node.steps)
+  return toNodePath(findMediaNode(nodes, /video|movie|clip|film/i, /^data:video|\.(mp4|webm|mov|mkv)(\?|$)/i))
 }

@@ -74,6 +74,14 @@ export const readNodeName = ({ steps }: Pick<ResponseNode, 'steps'>): string => 
   return typeof name === 'string' ? name : ''
 }
 
+/** The names on the way to the node and the values of its tags, as one text. */
+export const describeNode = ({ steps, tags }: ResponseNode): string =>
+  [...steps.filter((step) => step !== eachElement), ...tags.map(({ value }) => value)].join(' ')
+
+/** Whether the first steps of both are the same; by default all of the second. */
+export const startsAlike = (node: ResponseNode, other: ResponseNode, depth = other.steps.length): boolean =>
+  node.steps.length >= depth && other.steps.slice(0, depth).every((step, at) => step === node.steps[at])
+
 /** A name as words: `promptTokenCount` and `prompt_token-count` have the same three. */
 export const splitNameIntoWords = (name: string): string[] =>
   name
@@ -81,6 +89,10 @@ export const splitNameIntoWords = (name: string): string[] =>
     .toLowerCase()
     .split(/[^a-z0-9]+/)
     .filter((word) => word !== '')
+
+/** The name of the node's member in words. */
+export const readNodeWords = (node: Pick<ResponseNode, 'steps'>): string =>
+  splitNameIntoWords(readNodeName(node)).join(' ')
 
 const toIdentifier = (name: string): string =>
   /^[A-Za-z_][A-Za-z0-9_]*$/.test(name) ? name : JSON.stringify(name)
@@ -107,3 +119,7 @@ export const toJmesPath = (
     const before = steps[at - 1]
     return `${path}${every || (typeof before === 'string' && partLists.test(before)) ? '[]' : '[0]'}`
   }, '')
+
+/** The path to the node; null without one. */
+export const toNodePath = (node: ResponseNode | undefined): string | null =>
+  node === undefined ? null : toJmesPath(node.steps)

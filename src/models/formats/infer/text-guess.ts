@@ -3,6 +3,7 @@ import {
   type ResponseNode,
   readNodeName,
   splitNameIntoWords,
+  startsAlike,
   toJmesPath,
   toTagCondition,
 } from './response-nodes.ts'
@@ -12,11 +13,11 @@ import {
 /** `sure`: the name of the text supports the guess. */
 export type TextGuess = { path: string; sure: boolean; node: ResponseNode }
 
-const textNameScores: Readonly<Record<string, number>> = {
+const textNameScores = new Map(Object.entries({
   content: 4, text: 4, answer: 4, reply: 4, response: 3, output: 3, completion: 3, generated: 3, generation: 3,
   says: 3, said: 3, message: 2, msg: 2, result: 2, transcript: 4, transcription: 4, delta: 2, token: 2, chunk: 2,
   body: 1, value: 1, data: 1, summary: 1, translation: 2, utterance: 3, speech: 2,
-} // biome-ignore format: a table
+})) // biome-ignore format: a table
 const otherNames = new Set(
   (
     'id ids uuid model engine role type kind object status state created date time timestamp version fingerprint ' +
@@ -33,7 +34,8 @@ const isData = (text: string): boolean =>
   /^[0-9a-f-]{16,}$/i.test(text) ||
   (text.length > 60 && /^[A-Za-z0-9+/=_-]+$/.test(text))
 
-const listTexts = (node: ResponseNode): string[] => node.values.filter((value) => typeof value === 'string')
+const joinTexts = ({ values }: ResponseNode): string =>
+  values.filter((value) => typeof value === 'string').join('')
 
 const isOtherName = (node: ResponseNode): boolean =>
   splitNameIntoWords(readNodeName(node)).some((word) => otherNames.has(word))
@@ -47,34 +49,24 @@ const isReasoning = (node: ResponseNode): boolean => {
 }
 
 const scoreName = (node: ResponseNode): number => {
-  const words = splitNameIntoWords(readNodeName(node))
   if (isOtherName(node)) return -10
-  return Math.max(
-    0,
-    ...words.map((word) => (Object.hasOwn(textNameScores, word) ? (textNameScores[word] ?? 0) : 0)),
-  )
+  const words = splitNameIntoWords(readNodeName(node))
+  return Math.max(0, ...words.map((word) => textNameScores.get(word) ?? 0))
 }
 
 const scoreNode = (node: ResponseNode, documents: number): number => {
-  const texts = listTexts(node)
-  const joined = texts.join('')
-  if (texts.length === 0 || (joined !== '' && isData(joined))) return -10
+  const joined = joinTexts(node)
+  if (joined !== '' && isData(joined)) return -10
   const length = Math.min(3, Math.log10(joined.length + 1))
   const spread = documents > 1 ? (3 * node.documentCount) / documents : 0
   return scoreName(node) + length + (/\s/.test(joined.trim()) ? 2 : 0) + spread - node.steps.length * 0.2
 }
 
-const sameSteps = (a: ResponseNode, b: ResponseNode): boolean =>
-  a.steps.length === b.steps.length && a.steps.every((step, at) => step === b.steps[at])
-
-const startsAlike = (a: ResponseNode, b: ResponseNode, depth: number): boolean =>
-  a.steps.length >= depth && a.steps.slice(0, depth).every((step, at) => step === b.steps[at])
-
 /** Whether another object of the list has another tag; for events only if it has the same member. */
 const isRival = (other: ResponseNode, node: ResponseNode, tag: NodeTag): boolean => {
   const own = other.tags.find(({ depth }) => depth === tag.depth)
   if (own === undefined || own.value === tag.value || !startsAlike(other, node, tag.depth)) return false
-  return tag.depth > 0 || sameSteps(other, node)
+  return tag.depth > 0 || (other.steps.length === node.steps.length && startsAlike(other, node))
 }
 
 /** Tags are part of the path when objects with another tag are in the same list. */
@@ -91,21 +83,21 @@ export const guessTexts = (
   documents: number,
   isExcluded: (node: ResponseNode) => boolean,
 ): { text: TextGuess | null; reasoning: TextGuess | null; close: ResponseNode | null } => {
-  const best = (some: ResponseNode[]): { node: ResponseNode; score: number }[] =>
-    some
-      .map((node) => ({ node, score: scoreNode(node, documents) }))
-      .filter(({ score }) => score > 1.5)
-      .toSorted((a, b) => b.score - a.score)
-  const free = nodes.filter((node) => listTexts(node).length > 0 && !isExcluded(node))
+  const free = nodes.filter(
+    (node) => node.values.some((value) => typeof value === 'string') && !isExcluded(node),
+  )
   const [thought] = free
-    .filter((node) => isReasoning(node) && listTexts(node).join('') !== '')
-    .map((node) => ({ node, size: listTexts(node).join('').length }))
-    .toSorted((a, b) => b.size - a.size)
-  const [first, second] = best(free.filter((node) => !isReasoning(node)))
+    .filter((node) => isReasoning(node) && joinTexts(node) !== '')
+    .toSorted((a, b) => joinTexts(b).length - joinTexts(a).length)
+  const [first, second] = free
+    .filter((node) => !isReasoning(node))
+    .map((node) => ({ node, score: scoreNode(node, documents) }))
+    .filter(({ score }) => score > 1.5)
+    .toSorted((a, b) => b.score - a.score)
   const sure = first !== undefined && scoreName(first.node) > 0
   return {
     text: first === undefined ? null : toTextGuess(first.node, nodes, sure),
-    reasoning: thought === undefined ? null : toTextGuess(thought.node, nodes, true),
+    reasoning: thought === undefined ? null : toTextGuess(thought, nodes, true),
     close: first !== undefined && second !== undefined && first.score - second.score < 1 ? second.node : null,
   }
 }
