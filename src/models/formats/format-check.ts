@@ -1,4 +1,4 @@
-import { parseJsonOrText } from '../../infra/lib/json-text.ts'
+import { isJsonObject, parseJsonOrText } from '../../infra/lib/json-text.ts'
 import { type FieldError, toPointer } from '../../state/resource-schema.ts'
 import { compileExpression, JmesPathError } from '../expressions/expression.ts'
 import type { CanonicalResult } from '../ports/model-ports.ts'
@@ -21,29 +21,18 @@ const toExcerpt = (value: unknown): string => {
   return text.length > 200 ? `${text.slice(0, 199)}…` : text
 }
 
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
-const toMismatch = (pointer: string, expected: unknown, actual: unknown): FieldError[] => [
-  { pointer, detail: `expected ${toExcerpt(expected)}, found ${toExcerpt(actual)}` },
-]
-
 /** Differences from the expected value. Members that are not named may have any value; lists must have the same length. */
 const findDifferences = (expected: unknown, actual: unknown, pointer: string): FieldError[] => {
-  if (Array.isArray(expected)) {
-    if (!Array.isArray(actual) || actual.length !== expected.length)
-      return toMismatch(pointer, expected, actual)
+  // arguments of calls are JSON text; a sample may give them as an object
+  const fields = typeof actual === 'string' ? parseJsonOrText(actual) : actual
+  if (Array.isArray(expected) && Array.isArray(actual) && actual.length === expected.length)
     return expected.flatMap((item, at) => findDifferences(item, actual[at], `${pointer}/${at}`))
-  }
-  if (isObject(expected)) {
-    // arguments of calls are JSON text; a sample may give them as an object
-    const fields = typeof actual === 'string' ? parseJsonOrText(actual) : actual
-    if (!isObject(fields)) return toMismatch(pointer, expected, actual)
+  if (isJsonObject(expected) && isJsonObject(fields))
     return Object.entries(expected).flatMap(([name, item]) =>
       findDifferences(item, fields[name], pointer + toPointer([name])),
     )
-  }
-  return expected === actual ? [] : toMismatch(pointer, expected, actual)
+  if (expected === actual) return []
+  return [{ pointer, detail: `expected ${toExcerpt(expected)}, found ${toExcerpt(actual)}` }]
 }
 
 /** The parts of a sample that are not as expected. `pointer` is that of the sample. */
@@ -80,61 +69,54 @@ const findExpressionErrors = (text: string | undefined, pointer: string): FieldE
 }
 
 const findPathErrors = ({ usage, ...paths }: FormatPaths, pointer: string): FieldError[] => {
-  const counts = typeof usage === 'string' ? { usage } : {}
-  const single = { ...paths, ...counts }
-  const each = typeof usage === 'object' ? usage : {}
+  const counts = typeof usage === 'object' ? Object.entries(usage) : []
   return [
-    ...Object.entries(single).flatMap(([name, text]) => findExpressionErrors(text, `${pointer}/${name}`)),
-    ...Object.entries(each).flatMap(([name, text]) => findExpressionErrors(text, `${pointer}/usage/${name}`)),
-  ]
+    ...Object.entries(typeof usage === 'string' ? { ...paths, usage } : paths),
+    ...counts.map(([name, text]) => [`usage/${name}`, text] as const),
+  ].flatMap(([name, text]) => findExpressionErrors(text, `${pointer}/${name}`))
 }
 
 /** Paths that every response of the category needs. */
-const findMissingPaths = ({ category, paths, stream, poll }: FormatInput): FieldError[] => {
+const findMissingPaths = ({ category, paths, stream }: FormatInput): FieldError[] => {
   const needed = listRequiredPaths(category)
   const lacks = (some: FormatPaths): boolean => needed.every((name) => some[name] === undefined)
-  const names = needed.join(' or ')
+  const needs = `of category ${category} needs a path for ${needed.join(' or ')}`
   const errors: FieldError[] = []
-  if (lacks(paths))
-    errors.push({ pointer: '/paths', detail: `a format of category ${category} needs a path for ${names}` })
-  if (stream != null && lacks(stream.paths)) {
-    errors.push({
-      pointer: '/stream/paths',
-      detail: `a stream of category ${category} needs a path for ${names}`,
-    })
-  }
+  if (lacks(paths)) errors.push({ pointer: '/paths', detail: `a format ${needs}` })
+  if (stream != null && lacks(stream.paths))
+    errors.push({ pointer: '/stream/paths', detail: `a stream ${needs}` })
   if (stream != null && stream.done === undefined && stream.paths.finish === undefined) {
     const detail = 'give this or stream.done: without either, an interrupted stream looks complete'
     errors.push({ pointer: '/stream/paths/finish', detail })
   }
-  for (const name of ['job_id', 'status'] as const) {
-    if (poll == null || paths[name] !== undefined) continue
-    errors.push({
-      pointer: `/paths/${name}`,
-      detail: `a response that is polled needs a path for ${name}`,
-    })
-  }
   return errors
 }
 
-const findPollErrors = ({ poll }: FormatInput): FieldError[] => {
+const findPollErrors = ({ poll, paths }: FormatInput): FieldError[] => {
   if (poll == null) return []
-  const unknown = [...poll.path.matchAll(/\{\{(.*?)\}\}/g)]
-    .map(([, text = '']) => text.trim())
-    .filter((text) => text !== 'job_id' && text !== 'model')
-  const errors = unknown.map((text) => ({
-    pointer: '/poll/path',
-    detail: `there is no field ${text.slice(0, 100)}; there are job_id, model`,
-  }))
+  const fields = ['job_id', 'model']
   const both = poll.done.find((word) => poll.failed.includes(word))
-  if (both !== undefined) errors.push({ pointer: '/poll/failed', detail: `${both} is in poll.done as well` })
-  return errors
+  return [
+    ...(['job_id', 'status'] as const)
+      .filter((name) => paths[name] === undefined)
+      .map((name) => ({
+        pointer: `/paths/${name}`,
+        detail: `a response that is polled needs a path for ${name}`,
+      })),
+    ...[...poll.path.matchAll(/\{\{(.*?)\}\}/g)]
+      .map(([, text = '']) => text.trim())
+      .filter((text) => !fields.includes(text))
+      .map((text) => ({
+        pointer: '/poll/path',
+        detail: `there is no field ${text.slice(0, 100)}; there are ${fields.join(', ')}`,
+      })),
+    ...(both === undefined ? [] : [{ pointer: '/poll/failed', detail: `${both} is in poll.done as well` }]),
+  ]
 }
 
 const findSchemaErrors = ({ schema }: FormatInput): FieldError[] => {
-  if (schema == null) return []
   try {
-    compileSchema(schema)
+    if (schema != null) compileSchema(schema)
     return []
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error)
@@ -144,15 +126,11 @@ const findSchemaErrors = ({ schema }: FormatInput): FieldError[] => {
 
 /** All errors of a format, with JSON pointers into it. None: the format is valid and reads each sample as expected. */
 export const checkFormat = (format: FormatInput): FieldError[] => {
+  const requestErrors = format.request == null ? [] : findTemplateErrors(format.request)
   const errors = [
-    ...(format.request == null
-      ? []
-      : findTemplateErrors(format.request).map(({ pointer, detail }) => ({
-          pointer: `/request${pointer}`,
-          detail,
-        }))),
+    ...requestErrors.map(({ pointer, detail }) => ({ pointer: `/request${pointer}`, detail })),
     ...findPathErrors(format.paths, '/paths'),
-    ...(format.stream == null ? [] : findPathErrors(format.stream.paths, '/stream/paths')),
+    ...findPathErrors(format.stream?.paths ?? {}, '/stream/paths'),
     ...findMissingPaths(format),
     ...findPollErrors(format),
     ...findSchemaErrors(format),

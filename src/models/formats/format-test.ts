@@ -1,8 +1,9 @@
 import { createParser } from 'eventsource-parser'
 import type { CanonicalResult } from '../ports/model-ports.ts'
 import { UnreadableResponseError, VendorReportedError } from '../ports/unreadable-response.ts'
-import type { FormatInput, StreamFormat } from '../schemas/response-format.ts'
-import { compileFormat, type ReadableFormat } from './format-compiler.ts'
+import type { StreamFormat } from '../schemas/response-format.ts'
+import { compileFormat } from './format-compiler.ts'
+import type { ReadableFormat } from './result-draft.ts'
 
 /** The data of each event, as text. The last one counts even when it is not terminated. */
 export const splitFrames = (text: string, format: StreamFormat['format']): string[] => {
@@ -14,20 +15,15 @@ export const splitFrames = (text: string, format: StreamFormat['format']): strin
 }
 
 /** The events in the text of a stream, up to the one that ends it. Throws UnreadableResponseError when one is not JSON. */
-export const parseEvents = (
-  text: string,
-  { format, done }: Pick<StreamFormat, 'format' | 'done'>,
-): unknown[] => {
+export const parseEvents = (text: string, { format, done }: Omit<StreamFormat, 'paths'>): unknown[] => {
   const frames = splitFrames(text, format)
   const end = done === undefined ? -1 : frames.findIndex((frame) => frame.trim() === done)
   return (end === -1 ? frames : frames.slice(0, end)).map((frame, at) => {
     try {
       return JSON.parse(frame) as unknown
     } catch {
-      throw new UnreadableResponseError(
-        `/${at}`,
-        `event ${at} of the stream is not JSON: ${frame.slice(0, 100)}`,
-      )
+      const message = `event ${at} of the stream is not JSON: ${frame.slice(0, 100)}`
+      throw new UnreadableResponseError(`/${at}`, message)
     }
   })
 }
@@ -42,26 +38,19 @@ const readResponse = (format: ReadableFormat, raw: unknown): CanonicalResult => 
   if (typeof raw !== 'string') return reader.read(raw)
   const stream = reader.stream([])
   if (stream === null || format.stream == null) {
-    throw new UnreadableResponseError(
-      'stream',
-      'this is the text of a stream, and the format does not say how to read one',
-    )
+    const message = 'this is the text of a stream, and the format does not say how to read one'
+    throw new UnreadableResponseError('stream', message)
   }
   for (const event of parseEvents(raw, format.stream)) stream.take(event)
   if (format.stream.paths.finish !== undefined && !stream.finished()) {
-    throw new UnreadableResponseError(
-      'finish',
-      'the stream ended before the vendor reported that its response was finished',
-    )
+    const message = 'the stream ended before the vendor reported that its response was finished'
+    throw new UnreadableResponseError('finish', message)
   }
   return stream.end()
 }
 
 /** `raw` is a whole response as JSON, or the text of a stream. Throws only when the format itself is invalid. */
-export const testFormat = (
-  format: Pick<FormatInput, keyof ReadableFormat>,
-  raw: unknown,
-): FormatTestResult => {
+export const testFormat = (format: ReadableFormat, raw: unknown): FormatTestResult => {
   try {
     return { ok: true, parsed: readResponse(format, raw) }
   } catch (error) {

@@ -1,9 +1,11 @@
 import type { ModelReply } from '../../state/ports/models.ts'
-import { createTextJoiner, createToolCallCollector, type ToolCallCollector } from '../chat/reply-chunks.ts'
-import type { CanonicalResult, Media, MeteredUsage, ResultDelta } from '../ports/model-ports.ts'
+import { createTextJoiner, createToolCallCollector } from '../chat/reply-chunks.ts'
+import { readStep } from '../expressions/expression.ts'
+import type { CanonicalResult, Media, StreamReader } from '../ports/model-ports.ts'
 import { UnreadableResponseError, VendorReportedError } from '../ports/unreadable-response.ts'
+import type { FormatInput } from '../schemas/response-format.ts'
 import type { CompiledPaths } from './compiled-paths.ts'
-import { type ResultContext, readErrorMessage } from './required-paths.ts'
+import { checkResult, throwReportedError } from './required-paths.ts'
 import {
   readCallChunks,
   readErrorValue,
@@ -14,6 +16,9 @@ import {
   readWord,
 } from './result-parts.ts'
 import { mergeTokenCounts, noTokenCounts, toMeteredUsage } from './token-counts.ts'
+
+/** The parts of a format that reading a response needs. */
+export type ReadableFormat = Pick<FormatInput, 'category' | 'paths' | 'stream' | 'poll' | 'schema'>
 
 /** The finish reasons of vendors, by meaning. Case does not matter. */
 const reasonsByMeaning = {
@@ -27,84 +32,65 @@ const reasonsByMeaning = {
     'unexpected_tool_call malformed_response cancelled',
   /** Some vendors send these in each event before the last. */
   none: 'null none finish_reason_unspecified in_progress incomplete',
-} as const
-type Meaning = keyof typeof reasonsByMeaning
-
-const meaningByReason: ReadonlyMap<string, Meaning> = new Map(
-  (Object.keys(reasonsByMeaning) as Meaning[]).flatMap((meaning) =>
-    reasonsByMeaning[meaning].split(' ').map((word) => [word, meaning] as const),
+}
+const meaningByReason = new Map(
+  Object.entries(reasonsByMeaning).flatMap(([meaning, words]) =>
+    words.split(' ').map((word) => [word, meaning] as const),
   ),
 )
+const readMeaning = (reason: string): string | undefined => meaningByReason.get(reason.toLowerCase())
 
 /** The finish reason in the value of `finish`; null while the response goes on. `true` (as in `done: true`) is `stop`. */
 const readFinishReason = (value: unknown): string | null => {
   if (value === true) return 'stop'
-  if (typeof value !== 'string' || value === '') return null
-  return meaningByReason.get(value.toLowerCase()) === 'none' ? null : value
+  return typeof value !== 'string' || value === '' || readMeaning(value) === 'none' ? null : value
 }
 
-/** Whether this reason means that the vendor failed. */
-const isFailedFinish = (word: string): boolean => meaningByReason.get(word.toLowerCase()) === 'failed'
-
 /** An unknown reason counts as `stop`. */
-const toFinish = (word: string | null, hasCalls: boolean): ModelReply['finish'] => {
-  const meaning = word === null ? undefined : meaningByReason.get(word.toLowerCase())
+const toFinish = (reason: string | null, hasCalls: boolean): ModelReply['finish'] => {
+  const meaning = readMeaning(reason ?? '')
   if (meaning === 'length' || meaning === 'content_filter') return meaning
   return hasCalls ? 'tool_calls' : 'stop'
 }
 
-/** A result while it is built from one whole response, or from the events of a stream. */
-export type ResultDraft = {
-  /** Adds a whole response or an event; returns the text in it. Throws UnreadableResponseError. */
-  take(data: unknown): ResultDelta
-  finished(): boolean
-  usage(): MeteredUsage | null
-  /** Throws UnreadableResponseError when the result is not complete. */
-  end(): CanonicalResult
-}
-
-type Options = {
-  finder: CompiledPaths
-  usedIds: Iterable<string>
-  /** A whole response has complete calls; a stream has chunks of them. */
-  whole: boolean
-  /** Checks the raw response after counts and errors are read, before anything else. */
-  inspect: ((data: unknown) => void) | null
-  check(result: CanonicalResult, context: ResultContext): void
-}
-
 const createTextDraft = (name: 'text' | 'reasoning', finder: CompiledPaths) => {
   const joiner = createTextJoiner()
-  const chunks: string[] = []
+  let text = ''
   let isPresent = false
-  const keep = (chunk: string): string => {
-    if (chunk !== '') chunks.push(chunk)
-    return chunk
-  }
   return {
     take: (data: unknown): string => {
       const chunk = readTextPart(name, finder.find(name, data))
       isPresent ||= chunk !== null
-      return chunk === null || chunk === '' ? '' : keep(joiner.push(chunk))
+      const ready = joiner.push(chunk ?? '')
+      text += ready
+      return ready
     },
     isPresent: () => isPresent,
-    all: (): string => {
-      keep(joiner.rest())
-      return chunks.length === 1 ? (chunks[0] ?? '') : chunks.join('')
-    },
+    all: (): string => text + joiner.rest(),
   }
 }
 
-const findPlainError = (data: unknown): unknown =>
-  typeof data === 'object' && data !== null && Object.hasOwn(data, 'error')
-    ? readErrorValue((data as { error: unknown }).error)
-    : null
+type ResultDraftOptions = {
+  format: ReadableFormat
+  finder: CompiledPaths
+  usedIds: readonly string[]
+  /**
+   * Checks a whole response after its counts and errors are read, before anything else. Null: events of a stream are
+   * taken, whose calls come in chunks.
+   */
+  checkWhole: ((raw: unknown) => void) | null
+}
 
-/** An empty draft of one response. */
-export const createResultDraft = ({ finder, usedIds, whole, inspect, check }: Options): ResultDraft => {
-  const texts = createTextDraft('text', finder)
+/** A result while it is built from one whole response, or from the events of a stream. */
+export const createResultDraft = ({
+  format,
+  finder,
+  usedIds,
+  checkWhole,
+}: ResultDraftOptions): StreamReader => {
+  const text = createTextDraft('text', finder)
   const reasoning = createTextDraft('reasoning', finder)
-  let calls: ToolCallCollector | null = null
+  const calls = createToolCallCollector(usedIds)
   const images: Media[] = []
   let video: Media | null = null
   let embeddings: CanonicalResult['embeddings'] = []
@@ -117,26 +103,8 @@ export const createResultDraft = ({ finder, usedIds, whole, inspect, check }: Op
   let error: unknown = null
   let raw: unknown
 
-  const takeError = (data: unknown): void => {
-    const reported = readErrorValue(finder.find('error', data))
-    if (reported !== null)
-      throw new VendorReportedError(
-        'error',
-        `the response is an error: ${readErrorMessage(reported)}`,
-        reported,
-      )
-    error ??= findPlainError(data)
-  }
-  const takeCalls = (data: unknown): void => {
-    let position = 0
-    for (const chunk of readCallChunks(finder.find('tool_calls', data))) {
-      calls ??= createToolCallCollector(usedIds)
-      calls.take(whole ? { ...chunk, index: position } : chunk)
-      position += 1
-    }
-  }
   /** Parts that a response has once at most: a later one replaces an earlier one. */
-  const takeRest = (data: unknown): void => {
+  const takeMedia = (data: unknown): void => {
     for (const image of readMedia('images', finder.find('images', data))) images.push(image)
     video = readMedia('video', finder.find('video', data))[0] ?? video
     const vectors = readVectors(finder.find('embedding', data))
@@ -146,48 +114,65 @@ export const createResultDraft = ({ finder, usedIds, whole, inspect, check }: Op
     jobId = readWord(finder.find('job_id', data)) ?? jobId
     status = readWord(finder.find('status', data)) ?? status
   }
-  const takeWords = (data: unknown): void => {
-    model = readWord(finder.find('model', data)) ?? model
-    finish = readFinishReason(finder.find('finish', data)) ?? finish
+
+  /** Any error while a response is read makes it unreadable; the error carries the usage so far. */
+  const orUnreadable = <Result>(work: () => Result): Result => {
+    try {
+      return work()
+    } catch (cause) {
+      const message = cause instanceof Error ? cause.message : String(cause)
+      const unreadable =
+        cause instanceof UnreadableResponseError
+          ? cause
+          : new UnreadableResponseError('', `the response cannot be read: ${message}`)
+      unreadable.usage = toMeteredUsage(counts)
+      throw unreadable
+    }
   }
 
   return {
-    take: (data) => {
-      counts = mergeTokenCounts(counts, finder.counts(data))
-      raw = whole ? data : undefined
-      takeError(data)
-      if (error === null) inspect?.(data)
-      if (finder.hasMediaPaths) takeRest(data)
-      takeWords(data)
-      takeCalls(data)
-      return { text: texts.take(data), reasoning: reasoning.take(data) }
-    },
+    take: (data) =>
+      orUnreadable(() => {
+        counts = mergeTokenCounts(counts, finder.counts(data))
+        if (checkWhole !== null) raw = data
+        const reported = readErrorValue(finder.find('error', data))
+        if (reported !== null) throwReportedError(reported)
+        error ??= readErrorValue(readStep(data, 'error'))
+        if (error === null) checkWhole?.(data)
+        if (finder.hasMediaPaths) takeMedia(data)
+        model = readWord(finder.find('model', data)) ?? model
+        finish = readFinishReason(finder.find('finish', data)) ?? finish
+        for (const [index, chunk] of readCallChunks(finder.find('tool_calls', data)).entries())
+          calls.take(checkWhole === null ? chunk : { ...chunk, index })
+        return { text: text.take(data), reasoning: reasoning.take(data) }
+      }),
     finished: () => finish !== null,
     usage: () => toMeteredUsage(counts),
-    end: () => {
-      if (finish !== null && isFailedFinish(finish)) {
-        const message = `the vendor ended its response with ${finish}`
-        throw new VendorReportedError('finish', message, { message, code: finish })
-      }
-      const tool_calls = calls?.all() ?? []
-      const nameless = tool_calls.findIndex(({ name }) => name === '')
-      if (nameless !== -1)
-        throw new UnreadableResponseError('tool_calls', `tool call ${nameless} has no name`)
-      const result: CanonicalResult = {
-        text: texts.all(),
-        reasoning: reasoning.all(),
-        tool_calls,
-        images,
-        video,
-        embeddings,
-        ranking,
-        job: jobId === null && status === null ? null : { id: jobId ?? '', status },
-        finish: toFinish(finish, tool_calls.length > 0),
-        usage: toMeteredUsage(counts),
-        model,
-      }
-      check(result, { text: texts.isPresent(), error, raw })
-      return result
-    },
+    end: () =>
+      orUnreadable(() => {
+        if (finish !== null && readMeaning(finish) === 'failed') {
+          const message = `the vendor ended its response with ${finish}`
+          throw new VendorReportedError('finish', message, { message, code: finish })
+        }
+        const tool_calls = calls.all()
+        const nameless = tool_calls.findIndex(({ name }) => name === '')
+        if (nameless !== -1)
+          throw new UnreadableResponseError('tool_calls', `tool call ${nameless} has no name`)
+        const result: CanonicalResult = {
+          text: text.all(),
+          reasoning: reasoning.all(),
+          tool_calls,
+          images,
+          video,
+          embeddings,
+          ranking,
+          job: jobId === null && status === null ? null : { id: jobId ?? '', status },
+          finish: toFinish(finish, tool_calls.length > 0),
+          usage: toMeteredUsage(counts),
+          model,
+        }
+        checkResult(result, { text: text.isPresent(), error, raw }, format, finder)
+        return result
+      }),
   }
 }

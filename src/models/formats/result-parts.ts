@@ -1,38 +1,37 @@
+import { isJsonObject } from '../../infra/lib/json-text.ts'
 import type { ToolCallChunk } from '../chat/reply-chunks.ts'
 import type { CanonicalResult, Media } from '../ports/model-ports.ts'
 import { UnreadableResponseError } from '../ports/unreadable-response.ts'
 
 /** Turn the value of a path into a part of the canonical result. All throw UnreadableResponseError with the path's name. */
 
-type Member = Record<string, unknown>
-const isObject = (value: unknown): value is Member =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
+/** The elements of a list, or the one value. Empty values have none: `a && b` gives the value of `a` when that is empty. */
+const toList = (value: unknown): unknown[] => {
+  if (value === null || value === false || value === '') return []
+  return Array.isArray(value) ? value : [value]
+}
 
-/** `a && b` gives the value of `a` when that is empty. */
-const isEmptyValue = (value: unknown): boolean => value === null || value === false || value === ''
+const describeType = (value: unknown): string => {
+  if (value === null) return 'null'
+  if (Array.isArray(value)) return 'a list'
+  return typeof value === 'object' ? 'an object' : typeof value
+}
 
-const describeType = (value: unknown): string =>
-  value === null
-    ? 'null'
-    : Array.isArray(value)
-      ? 'a list'
-      : typeof value === 'object'
-        ? 'an object'
-        : typeof value
+const createTypeError = (name: string, value: unknown, expected: string): UnreadableResponseError =>
+  new UnreadableResponseError(name, `${name} gives ${describeType(value)}${expected}`)
 
 /** A text, or a list of texts and `{text}` parts, joined. Null when there is none. */
 export const readTextPart = (name: string, value: unknown, depth = 0): string | null => {
   if (value === null || value === false) return null
   if (typeof value === 'string') return value
-  if (!Array.isArray(value))
-    throw new UnreadableResponseError(name, `${name} gives ${describeType(value)}, not a text`)
+  if (!Array.isArray(value)) throw createTypeError(name, value, ', not a text')
   const chunks = value.filter((chunk) => chunk !== null)
   if (chunks.length === 0 && value.length > 0) return null
   return chunks
     .map((chunk) => {
       if (typeof chunk === 'string') return chunk
       if (Array.isArray(chunk) && depth < 3) return readTextPart(name, chunk, depth + 1) ?? ''
-      if (isObject(chunk)) return typeof chunk.text === 'string' ? chunk.text : ''
+      if (isJsonObject(chunk)) return typeof chunk.text === 'string' ? chunk.text : ''
       throw new UnreadableResponseError(
         name,
         `${name} gives a list with ${describeType(chunk)} in it, not texts`,
@@ -44,35 +43,26 @@ export const readTextPart = (name: string, value: unknown, depth = 0): string | 
 /** A short text such as an id; a number is written as text. Null for anything else. */
 export const readWord = (value: unknown): string | null => {
   if (typeof value === 'string') return value === '' ? null : value.toWellFormed()
-  return typeof value === 'number' && Number.isFinite(value) ? String(value) : null
+  return Number.isFinite(value) ? String(value) : null
 }
 
-const toArgumentsText = (value: unknown): string => {
-  if (value === undefined || value === null) return ''
-  return typeof value === 'string' ? value : JSON.stringify(value)
-}
+const isIndex = (value: unknown): value is number => Number.isInteger(value) && Number(value) >= 0
 
 /** A list of `{id?, index?, name?, arguments}`, or one of them. */
-export const readCallChunks = (value: unknown): ToolCallChunk[] => {
-  if (isEmptyValue(value)) return []
-  return (Array.isArray(value) ? value : [value])
+export const readCallChunks = (value: unknown): ToolCallChunk[] =>
+  toList(value)
     .filter((call) => call !== null)
-    .map((call: unknown, at) => {
-      if (!isObject(call)) {
-        throw new UnreadableResponseError(
-          'tool_calls',
-          `tool_calls gives ${describeType(call)} at ${at}, not a call`,
-        )
-      }
-      const { index, name, arguments: args } = call
+    .map((call, at) => {
+      if (!isJsonObject(call)) throw createTypeError('tool_calls', call, ` at ${at}, not a call`)
+      const { index, id, name } = call
+      const text = call.arguments ?? ''
       return {
-        index: typeof index === 'number' && Number.isInteger(index) && index >= 0 ? index : null,
-        id: readWord(call.id) ?? '',
+        index: isIndex(index) ? index : null,
+        id: readWord(id) ?? '',
         name: typeof name === 'string' ? name : '',
-        arguments: toArgumentsText(args),
+        arguments: typeof text === 'string' ? text : JSON.stringify(text),
       }
     })
-}
 
 const dataAddress = /^data:([^;,]*)(?:;[^;,]*)*;base64,/i
 const base64 = /^[A-Za-z0-9+/_-][A-Za-z0-9+/_\r\n-]*={0,2}\s*$/
@@ -86,7 +76,7 @@ const readAddress = (text: string, mimeType: unknown): Media | null => {
 }
 
 const readMedium = (name: string, value: unknown): Media => {
-  const fields = isObject(value) ? value : { url: value }
+  const fields = isJsonObject(value) ? value : { url: value }
   const text = [fields.url, fields.base64, fields.b64_json].find(
     (one) => typeof one === 'string' && one !== '',
   )
@@ -96,32 +86,22 @@ const readMedium = (name: string, value: unknown): Media => {
 }
 
 /** Addresses or base64, one or a list of them. */
-export const readMedia = (name: string, value: unknown): Media[] => {
-  if (isEmptyValue(value)) return []
-  return (Array.isArray(value) ? value : [value])
+export const readMedia = (name: string, value: unknown): Media[] =>
+  toList(value)
     .filter((one) => one !== null)
     .map((one) => readMedium(name, one))
-}
 
 const readVector = (value: unknown, at: number): readonly number[] => {
-  if (!Array.isArray(value) || value.length === 0) {
-    throw new UnreadableResponseError(
-      'embedding',
-      `embedding gives ${describeType(value)} at ${at}, not numbers`,
-    )
-  }
-  const wrong = value.findIndex((number) => typeof number !== 'number' || !Number.isFinite(number))
+  if (!Array.isArray(value) || value.length === 0)
+    throw createTypeError('embedding', value, ` at ${at}, not numbers`)
+  const wrong = value.findIndex((number) => !Number.isFinite(number))
   if (wrong === -1) return value
-  throw new UnreadableResponseError(
-    'embedding',
-    `embedding gives ${describeType(value[wrong])} at ${at}, ${wrong}, not a number`,
-  )
+  throw createTypeError('embedding', value[wrong], ` at ${at}, ${wrong}, not a number`)
 }
 
 /** A list of vectors of one length, or one vector. */
 export const readVectors = (value: unknown): (readonly number[])[] => {
-  if (isEmptyValue(value)) return []
-  const list = Array.isArray(value) ? value : [value]
+  const list = toList(value)
   const vectors = (typeof list[0] === 'number' ? [list] : list).map(readVector)
   const length = vectors[0]?.length ?? 0
   const odd = vectors.findIndex((vector) => vector.length !== length)
@@ -133,22 +113,17 @@ export const readVectors = (value: unknown): (readonly number[])[] => {
 }
 
 /** A list of `{index, score}` (or `relevance_score`), in the vendor's order. */
-export const readRanking = (value: unknown): CanonicalResult['ranking'] => {
-  if (isEmptyValue(value)) return []
-  return (Array.isArray(value) ? value : [value]).map((entry: unknown, at) => {
-    const fields = isObject(entry) ? entry : {}
-    const score = fields.score ?? fields.relevance_score
-    const { index } = fields
-    if (typeof index === 'number' && Number.isInteger(index) && index >= 0 && Number.isFinite(score)) {
-      return { index, score: Number(score) }
-    }
+export const readRanking = (value: unknown): CanonicalResult['ranking'] =>
+  toList(value).map((entry, at) => {
+    const { index, score, relevance_score } = isJsonObject(entry) ? entry : {}
+    const number = score ?? relevance_score
+    if (isIndex(index) && typeof number === 'number' && Number.isFinite(number))
+      return { index, score: number }
     throw new UnreadableResponseError('ranking', `ranking gives an entry without index and score at ${at}`)
   })
-}
 
 /** The value of an error path; null when it is null, false, 0 or empty and so no error. */
 export const readErrorValue = (value: unknown): unknown => {
-  if (value === null || value === false || value === 0 || value === '') return null
-  if (typeof value === 'object' && value !== null && Object.keys(value).length === 0) return null
-  return value
+  if (!value) return null
+  return typeof value === 'object' && Object.keys(value).length === 0 ? null : value
 }

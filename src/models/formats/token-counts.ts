@@ -3,15 +3,6 @@ import type { MeteredUsage } from '../ports/model-ports.ts'
 /** Token counts of a vendor; null where it did not report one. */
 export type TokenCounts = { [Name in keyof MeteredUsage]: number | null }
 
-/** The names of the counts, in the order of reports. */
-export const tokenCountNames = [
-  'prompt_tokens',
-  'completion_tokens',
-  'total_tokens',
-  'cached_tokens',
-  'reasoning_tokens',
-] as const satisfies readonly (keyof MeteredUsage)[]
-
 /** The vendor reported no counts. */
 export const noTokenCounts: TokenCounts = {
   prompt_tokens: null,
@@ -20,6 +11,8 @@ export const noTokenCounts: TokenCounts = {
   cached_tokens: null,
   reasoning_tokens: null,
 }
+/** The names of the counts, in the order of reports. */
+export const tokenCountNames = Object.keys(noTokenCounts) as (keyof TokenCounts)[]
 
 /** A whole number of tokens; null for any other value, which vendors send when they miscount. */
 export const readTokenCount = (value: unknown): number | null => {
@@ -28,17 +21,19 @@ export const readTokenCount = (value: unknown): number | null => {
   return Number.isSafeInteger(count) ? count : null
 }
 
+/** The counts whose values `read` gives. */
+export const readTokenCounts = (read: (name: keyof TokenCounts) => unknown): TokenCounts => {
+  const counts = { ...noTokenCounts }
+  for (const name of tokenCountNames) counts[name] = readTokenCount(read(name))
+  return counts
+}
+
 /** The latest count of each kind. A new count of a part drops an earlier total. */
 export const mergeTokenCounts = (before: TokenCounts, after: TokenCounts): TokenCounts => {
-  if (after === noTokenCounts) return before
   const partsChange = after.prompt_tokens !== null || after.completion_tokens !== null
-  return {
-    prompt_tokens: after.prompt_tokens ?? before.prompt_tokens,
-    completion_tokens: after.completion_tokens ?? before.completion_tokens,
-    total_tokens: after.total_tokens ?? (partsChange ? null : before.total_tokens),
-    cached_tokens: after.cached_tokens ?? before.cached_tokens,
-    reasoning_tokens: after.reasoning_tokens ?? before.reasoning_tokens,
-  }
+  const counts = partsChange ? { ...before, total_tokens: null } : { ...before }
+  for (const name of tokenCountNames) counts[name] = after[name] ?? counts[name]
+  return counts
 }
 
 /** Derives missing counts from the reported ones; null when none was reported. */
@@ -50,7 +45,7 @@ export const toMeteredUsage = (counts: TokenCounts): MeteredUsage | null => {
   return {
     prompt_tokens: prompt,
     completion_tokens: completion,
-    total_tokens: total === null || total === 0 ? prompt + completion : total,
+    total_tokens: total || prompt + completion,
     cached_tokens: Math.min(counts.cached_tokens ?? 0, prompt),
     reasoning_tokens: Math.min(counts.reasoning_tokens ?? 0, completion),
   }

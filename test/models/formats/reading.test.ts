@@ -3,8 +3,9 @@ import { describe, expect, test } from 'vitest'
 import { anthropicMessages } from '../../../src/models/formats/built-in/anthropic-messages.ts'
 import { builtInFormats } from '../../../src/models/formats/built-in/built-in-formats.ts'
 import { openaiChat } from '../../../src/models/formats/built-in/openai-chat.ts'
-import { compileFormat, type ReadableFormat } from '../../../src/models/formats/format-compiler.ts'
+import { compileFormat } from '../../../src/models/formats/format-compiler.ts'
 import { parseEvents } from '../../../src/models/formats/format-test.ts'
+import type { ReadableFormat } from '../../../src/models/formats/result-draft.ts'
 import type { CanonicalResult } from '../../../src/models/ports/model-ports.ts'
 import {
   UnreadableResponseError,
