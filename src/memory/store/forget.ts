@@ -5,14 +5,14 @@ import { discardUserDistillations } from './distillation-queue.ts'
 import { unlearnProfile } from './learn-profile.ts'
 import { lockUser } from './remember.ts'
 import { clearLeakingSummaries, clearSummaries } from './session-summaries.ts'
-import { asAllUsers, asUser, type MemoryOwner } from './user-scope.ts'
+import { asUser, everyUser, type MemoryOwner } from './user-scope.ts'
 
 /**
  * Deletes a memory for good, with those it superseded, the profile fields that say the same, what the user's runs so far were
  * about to teach, and the summaries that repeat it. False: the business has no memory of this id.
  */
 export const forgetMemory = (database: Database, business: string, id: string): Promise<boolean> =>
-  asAllUsers(database, business, async (sql) => {
+  asUser(database, { business, user_id: everyUser }, async (sql) => {
     const row = await queryOne<{ user_id: string }>(
       sql,
       'SELECT user_id FROM memories WHERE tenant = $1 AND memory_id = $2',

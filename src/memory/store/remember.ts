@@ -88,12 +88,12 @@ export const holdSession = async (
   { business }: MemoryOwner,
   { session_id }: NoteSource,
 ): Promise<void> => {
-  const row = await queryOne(
+  const isPresent = await hasRow(
     sql,
     'SELECT 1 AS present FROM sessions WHERE tenant = $1 AND session_id = $2 FOR KEY SHARE',
     [business, session_id],
   )
-  if (row === null) throw new MasonError('lease_lost', `session ${session_id} has been deleted`)
+  if (!isPresent) throw new MasonError('lease_lost', `session ${session_id} has been deleted`)
 }
 
 /**

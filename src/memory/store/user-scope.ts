@@ -4,8 +4,8 @@ import type { Sql } from '../../state/ports/sql.ts'
 /** The user whose memories are meant. */
 export type MemoryOwner = { business: string; user_id: string }
 
-/** Means all users of a business; no user has this id. */
-const everyUser = '*'
+/** The `user_id` that means all users of a business, for work on a memory or a session by its id; no user has it. */
+export const everyUser = '*'
 
 const setUser = (sql: Sql, user: string): Promise<unknown> =>
   sql.query(`SELECT set_config('mason.user', $1, true)`, [user])
@@ -27,13 +27,6 @@ export const asUser = <T>(
     },
     options,
   )
-
-/** A transaction for all users of a business, for work on a memory or a session by its id. */
-export const asAllUsers = <T>(
-  database: Database,
-  business: string,
-  work: (sql: Sql) => Promise<T>,
-): Promise<T> => asUser(database, { business, user_id: everyUser }, work)
 
 /** Inside a transaction of the business: from here on it sees the memories of all its users. */
 export const showAllUsers = (sql: Sql): Promise<unknown> => setUser(sql, everyUser)
