@@ -62,18 +62,14 @@ const findRequestErrors = async (sql: Sql, id: string): Promise<FieldError[]> =>
 
 /** Reads a response with a stored format. */
 export const testStoredFormat = (format: FormatView, raw: Json): FormatTestView => {
+  const failed = { ok: false, parsed: null } as const
   const [error] = format.faults
   if (format.status === 'inactive' && error)
-    return {
-      ok: false,
-      parsed: null,
-      place: error.pointer,
-      detail: `the format is inactive: ${error.detail}`,
-    }
+    return { ...failed, place: error.pointer, detail: `the format is inactive: ${error.detail}` }
   const tested = testFormat(format, raw)
   return tested.ok
     ? { ok: true, parsed: tested.parsed as unknown as Json, place: null, detail: null }
-    : { ok: false, parsed: null, place: tested.place, detail: tested.detail }
+    : { ...failed, place: tested.place, detail: tested.detail }
 }
 
 /** Proposes a format for a response, for an admin to review. */
