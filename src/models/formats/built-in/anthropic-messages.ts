@@ -30,6 +30,7 @@ const begin = (index: number, content_block: SampleFields) => ({
   index,
   content_block,
 })
+const toolUse = (id: string, input: SampleFields) => ({ type: 'tool_use', id, name: 'get_weather', input })
 const delta = (index: number, chunk: SampleFields) => ({ type: 'content_block_delta', index, delta: chunk })
 const end = (index: number) => ({ type: 'content_block_stop', index })
 
@@ -113,12 +114,7 @@ export const anthropicMessages = defineFormat({
         [
           { type: 'thinking', thinking: 'The user asks for the weather.', signature: 'EqoBCkgIARABGAIiQL2' },
           { type: 'text', text: 'I will look.' },
-          {
-            type: 'tool_use',
-            id: 'toolu_01D7FLrfh4GYq7yT1ULFeyMV',
-            name: 'get_weather',
-            input: { city: 'Paris' },
-          },
+          toolUse('toolu_01D7FLrfh4GYq7yT1ULFeyMV', { city: 'Paris' }),
         ],
         'tool_use',
         counts,
@@ -153,12 +149,7 @@ export const anthropicMessages = defineFormat({
         delta(1, { type: 'text_delta', text: 'Let me ' }),
         delta(1, { type: 'text_delta', text: 'check.' }),
         end(1),
-        begin(2, {
-          type: 'tool_use',
-          id: 'toolu_01T1x1fJ34qAmk2tNTrN7Up6',
-          name: 'get_weather',
-          input: {},
-        }),
+        begin(2, toolUse('toolu_01T1x1fJ34qAmk2tNTrN7Up6', {})),
         delta(2, { type: 'input_json_delta', partial_json: '' }),
         delta(2, { type: 'input_json_delta', partial_json: '{"city":' }),
         delta(2, { type: 'input_json_delta', partial_json: ' "Paris"}' }),

@@ -1,7 +1,7 @@
 import { isJsonObject } from '../../../infra/lib/json-text.ts'
 import type { Json } from '../../../state/runtime-state.ts'
 import type { CanonicalResult } from '../../ports/model-ports.ts'
-import type { FormatInput, PollFormat, StreamFormat } from '../../schemas/response-format.ts'
+import type { FormatInput, FormatSample, PollFormat, StreamFormat } from '../../schemas/response-format.ts'
 import { builtInFormats } from '../built-in/built-in-formats.ts'
 import { checkFormat } from '../format-check.ts'
 import { splitFrames, testFormat } from '../format-test.ts'
@@ -50,27 +50,21 @@ export type InferredFormat = {
   unsure: string[]
 }
 
-const noProposal = (...unsure: string[]): InferredFormat => ({
-  proposal: null,
-  parsed: null,
-  built_in: null,
-  unsure,
-})
+const nothing = { proposal: null, parsed: null, built_in: null }
+const noProposal = (...unsure: string[]): InferredFormat => ({ ...nothing, unsure })
 
 const isEmpty = (value: unknown): boolean =>
   value == null || value === '' || (Array.isArray(value) && value.length === 0)
 
 /** The result as a sample expects it, without the ids that Mason generated. */
-const toExpected = (parsed: CanonicalResult, raw: string): Record<string, Json> => {
+const toExpected = (parsed: CanonicalResult, raw: string) => {
   const { tool_calls, job, embeddings, ...rest } = parsed
   const calls = tool_calls.map(({ id, ...call }) =>
     raw.includes(JSON.stringify(id)) ? { id, ...call } : call,
   )
   const all = { ...rest, tool_calls: calls, embedding: embeddings, job_id: job?.id, status: job?.status }
-  return Object.fromEntries(Object.entries(all).filter(([, value]) => !isEmpty(value))) as Record<
-    string,
-    Json
-  >
+  const expected = Object.entries(all).filter(([, value]) => !isEmpty(value))
+  return Object.fromEntries(expected) as FormatSample['expected']
 }
 
 const withSample = (format: FormatInput, { raw }: PastedResponse, parsed: CanonicalResult): FormatInput => ({
@@ -90,7 +84,7 @@ const hasCounts = (raw: unknown): boolean =>
 /** The built-in format that reads most, unless it misses token counts. */
 const recognizeBuiltIn = (pasted: PastedResponse, category: string | undefined): InferredFormat | null => {
   const expectsUsage = hasCounts(pasted.documents)
-  const readers = builtInFormats()
+  const [best] = builtInFormats()
     .filter((format) => category === undefined || format.category === category)
     .filter(({ stream }) => pasted.stream === null || stream?.format === pasted.stream.format)
     .flatMap((format) => {
@@ -99,7 +93,6 @@ const recognizeBuiltIn = (pasted: PastedResponse, category: string | undefined):
       return [{ format, parsed: tested.parsed, score: scoreResult(tested.parsed) }]
     })
     .toSorted((a, b) => b.score - a.score)
-  const [best] = readers
   if (best === undefined || best.score < 2) return null
   const { format, parsed } = best
   const proposal = withSample({ ...format, name: `${format.name} (copy)` }, pasted, parsed)
