@@ -1,10 +1,15 @@
+import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
-import { prepareFile } from '../../../src/files/child/prepare-file.ts'
-import { runStatement } from '../../../src/files/child/query-statement.ts'
-import type { FileContents } from '../../../src/files/protocol/child-protocol.ts'
+import { afterAll, describe, expect, test } from 'vitest'
+import { openFileProcess } from '../../../src/files/file-process.ts'
+import type {
+  FileContents,
+  FileJob,
+  FileReply,
+  TableRows,
+} from '../../../src/files/protocol/child-protocol.ts'
 import {
   docxParts,
   openFolder,
@@ -16,6 +21,18 @@ import {
   zipOf,
 } from '../../support/file-samples.ts'
 
+const process = openFileProcess({ maxBytes: 450 * 1024 * 1024, maxMs: 30_000 })
+afterAll(() => process[Symbol.asyncDispose]())
+
+const docxReader = new URL('../../../src/files/child/formats/docx.ts', import.meta.url).href
+
+/** The reply of the file process; its reason as an error where it gave none. */
+const run = async (job: FileJob) => {
+  const reply = await process.run(job, new AbortController().signal)
+  if (reply.ok) return reply as FileReply & { contents: FileContents; rows: TableRows }
+  throw new Error('message' in reply ? reply.message : reply.kind)
+}
+
 /** What is found in these bytes under this name, and the text made of them. */
 const open = async (
   name: string,
@@ -26,18 +43,18 @@ const open = async (
   const path = join(folder.path, 'file')
   const work = join(folder.path, 'work')
   await Promise.all([writeFile(path, bytes), mkdir(work)])
-  const found = await prepareFile({ kind: 'prepare', path, name, type, folder: work })
-  const at = found.document?.text?.path
-  return { ...found, text: at === undefined ? '' : readFileSync(at, 'utf8') }
+  const { contents } = await run({ kind: 'prepare', path, name, type, folder: work })
+  const at = contents.document?.text?.path
+  return { ...contents, text: at === undefined ? '' : readFileSync(at, 'utf8') }
 }
 
 /** The rows of one statement over the tables of one file, each named t, t2, …. */
-const ask = async (name: string, bytes: string | Uint8Array, sql: string) => {
+const ask = async (name: string, bytes: string | Uint8Array, sql: string): Promise<TableRows> => {
   await using folder = await openFolder()
   const path = join(folder.path, 'file')
   await writeFile(path, bytes)
-  const { tables = [] } = await prepareFile({ kind: 'prepare', path, name, type: '', folder: folder.path })
-  const loaded = tables.map(({ part, columns }, at) => ({
+  const { contents } = await run({ kind: 'prepare', path, name, type: '', folder: folder.path })
+  const loaded = (contents.tables ?? []).map(({ part, columns }, at) => ({
     table: at === 0 ? 't' : `t${at + 1}`,
     path,
     name,
@@ -45,7 +62,7 @@ const ask = async (name: string, bytes: string | Uint8Array, sql: string) => {
     part,
     columns,
   }))
-  return await runStatement({ kind: 'query', sql, tables: loaded, cached: null })
+  return (await run({ kind: 'query', sql, tables: loaded, cached: null })).rows
 }
 
 const column = (found: FileContents, name: string, table = 0) =>
@@ -74,6 +91,20 @@ describe('documents', () => {
     expect(document?.sections).toMatchObject([{ title: 'Plan', level: 1, line: 1 }])
     expect(text).toContain('First we look.')
     expect(text).toContain('| City | People |\n| --- | --- |\n| Ulm | 126000 |')
+  })
+
+  test('a process that has read a DOCX cannot change a prototype through __proto__', async () => {
+    await using folder = await openFolder()
+    const path = join(folder.path, 'a.docx')
+    await writeFile(path, await zipOf(docxParts(paragraph('Plan'))))
+    const script = `import { prepareDocx } from ${JSON.stringify(docxReader)}
+      const job = { kind: 'prepare', path: ${JSON.stringify(path)}, name: 'a.docx', type: '', folder: ${JSON.stringify(folder.path)} }
+      const { document } = await prepareDocx(job)
+      const own = [Object.prototype, Function.prototype, Array.prototype].filter((one) => Object.hasOwn(one, '__proto__'))
+      console.log(JSON.stringify([document.head, own.length, {}['__proto__'] ?? null, Promise.resolve()['__proto__'] ?? null]))`
+    const flags = ['--disable-proto=delete', '--import', 'tsx', '--input-type=module', '-e']
+    const written = execFileSync(globalThis.process.execPath, [...flags, script], { encoding: 'utf8' })
+    expect(JSON.parse(written)).toEqual(['Plan', 0, null, null])
   })
 
   test('PPTX: the slides in their order, each a page', async () => {

@@ -1,8 +1,31 @@
-import mammoth from 'mammoth'
+import { createRequire } from 'node:module'
+import type mammothLibrary from 'mammoth'
 import type { FileContents, PrepareJob } from '../../protocol/child-protocol.ts'
 import { openArchive } from './archive.ts'
 import { addMarkdown, createDocument } from './document-text.ts'
 import { toMarkdown } from './html.ts'
+
+/**
+ * The process runs without `__proto__`, with which mammoth derives its promises from Promise. A setter serves it: on all
+ * objects while its modules load and no other code can run, from then on for promises. No object ever gets a getter, so
+ * `object['__proto__'][key] = value`, which pollutes prototypes, stays impossible (record 38).
+ */
+const loadMammoth = (): typeof mammothLibrary => {
+  const setter = {
+    configurable: true,
+    set(this: object, prototype: object) {
+      Object.setPrototypeOf(this, prototype)
+    },
+  }
+  Object.defineProperty(Promise.prototype, '__proto__', setter)
+  Object.defineProperty(Object.prototype, '__proto__', setter)
+  try {
+    return createRequire(import.meta.url)('mammoth')
+  } finally {
+    Reflect.deleteProperty(Object.prototype, '__proto__')
+  }
+}
+const mammoth = loadMammoth()
 
 /** Reads a DOCX document as Markdown. */
 export const prepareDocx = async (job: PrepareJob): Promise<FileContents> => {
