@@ -29,6 +29,7 @@ const empty: CanonicalResult = {
   tool_calls: [],
   images: [],
   video: null,
+  audio: null,
   embeddings: [],
   ranking: [],
   job: null,

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { noMeteredUsage, type Provider } from '../models/ports/model-ports.ts'
-import { emptyResult } from '../models/providers/openai/reply-draft.ts'
+import { emptyResult, noMeteredUsage, type Provider } from '../models/ports/model-ports.ts'
 import type { BuiltInModel } from '../models/registry/settings-entries.ts'
 import type { ModelMessage } from '../state/ports/model-messages.ts'
 import { type ModelRole, rulesOnly } from '../state/ports/models.ts'

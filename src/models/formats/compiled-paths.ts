@@ -45,7 +45,15 @@ const compileCounts = (usage: FormatPaths['usage']): ((data: unknown) => TokenCo
   return (data) => readTokenCounts((name) => evaluateOrNull(expressions.get(name), data))
 }
 
-const mediaPaths: readonly PathName[] = ['images', 'video', 'embedding', 'ranking', 'job_id', 'status']
+const mediaPaths: readonly PathName[] = [
+  'images',
+  'video',
+  'audio',
+  'embedding',
+  'ranking',
+  'job_id',
+  'status',
+]
 
 /** Throws JmesPathError when a path is not an expression. */
 export const compilePaths = ({ usage, ...paths }: FormatPaths) => {

@@ -77,12 +77,13 @@ const findPathErrors = ({ usage, ...paths }: FormatPaths, pointer: string): Fiel
 }
 
 /** Paths that every response of the category needs. */
-const findMissingPaths = ({ category, paths, stream }: FormatInput): FieldError[] => {
+const findMissingPaths = ({ category, paths, stream, poll }: FormatInput): FieldError[] => {
   const needed = listRequiredPaths(category)
   const lacks = (some: FormatPaths): boolean => needed.every((name) => some[name] === undefined)
   const needs = `of category ${category} needs a path for ${needed.join(' or ')}`
   const errors: FieldError[] = []
-  if (lacks(paths)) errors.push({ pointer: '/paths', detail: `a format ${needs}` })
+  if (lacks(paths) && poll?.content === undefined)
+    errors.push({ pointer: '/paths', detail: `a format ${needs}` })
   if (stream != null && lacks(stream.paths))
     errors.push({ pointer: '/stream/paths', detail: `a stream ${needs}` })
   if (stream != null && stream.done === undefined && stream.paths.finish === undefined) {
@@ -103,13 +104,15 @@ const findPollErrors = ({ poll, paths }: FormatInput): FieldError[] => {
         pointer: `/paths/${name}`,
         detail: `a response that is polled needs a path for ${name}`,
       })),
-    ...[...poll.path.matchAll(/\{\{(.*?)\}\}/g)]
-      .map(([, text = '']) => text.trim())
-      .filter((text) => !fields.includes(text))
-      .map((text) => ({
-        pointer: '/poll/path',
-        detail: `there is no field ${text.slice(0, 100)}; there are ${fields.join(', ')}`,
-      })),
+    ...(['path', 'content'] as const).flatMap((name) =>
+      [...(poll[name] ?? '').matchAll(/\{\{(.*?)\}\}/g)]
+        .map(([, text = '']) => text.trim())
+        .filter((text) => !fields.includes(text))
+        .map((text) => ({
+          pointer: `/poll/${name}`,
+          detail: `there is no field ${text.slice(0, 100)}; there are ${fields.join(', ')}`,
+        })),
+    ),
     ...(both === undefined ? [] : [{ pointer: '/poll/failed', detail: `${both} is in poll.done as well` }]),
   ]
 }

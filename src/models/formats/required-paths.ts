@@ -6,7 +6,7 @@ import type { CompiledPaths } from './compiled-paths.ts'
 
 /** The parts that a response of a category must have. */
 
-const anyPart = ['text', 'tool_calls', 'images', 'video', 'embedding', 'ranking'] as const
+const anyPart = ['text', 'tool_calls', 'images', 'video', 'audio', 'embedding', 'ranking'] as const
 type RequiredPart = (typeof anyPart)[number]
 
 const requiredByCategory = new Map<string, readonly RequiredPart[]>([
@@ -18,6 +18,7 @@ const requiredByCategory = new Map<string, readonly RequiredPart[]>([
   ['text-to-image', ['images']],
   ['image-edit', ['images']],
   ['text-to-video', ['video']],
+  ['text-to-speech', ['audio']],
   ['rerank', ['ranking']],
 ])
 
@@ -30,13 +31,15 @@ type ResultContext = { text: boolean; error: unknown; raw: unknown }
 
 const isPresent = (name: RequiredPart, result: CanonicalResult, context: ResultContext): boolean => {
   if (name === 'text') return context.text || result.reasoning !== ''
-  if (name === 'video') return result.video !== null
+  if (name === 'video' || name === 'audio') return result[name] !== null
   return result[name === 'embedding' ? 'embeddings' : name].length > 0
 }
 
-/** A job that is not done has no result yet. */
+/** A job that is not done has no result yet; that of one with `content` is elsewhere. */
 const isPending = (poll: FormatInput['poll'], { job }: CanonicalResult): boolean =>
-  poll != null && job !== null && !(job.status !== null && poll.done.includes(job.status))
+  poll != null &&
+  job !== null &&
+  (poll.content !== undefined || !(job.status !== null && poll.done.includes(job.status)))
 
 /** A text may be missing when the response ended because of its length or its content. */
 const isTruncated = (needed: readonly RequiredPart[], { finish }: CanonicalResult): boolean =>

@@ -93,6 +93,7 @@ export const createResultDraft = ({
   const calls = createToolCallCollector(usedIds)
   const images: Media[] = []
   let video: Media | null = null
+  let audio: Media | null = null
   let embeddings: CanonicalResult['embeddings'] = []
   let ranking: CanonicalResult['ranking'] = []
   let jobId: string | null = null
@@ -107,6 +108,7 @@ export const createResultDraft = ({
   const takeMedia = (data: unknown): void => {
     for (const image of readMedia('images', finder.find('images', data))) images.push(image)
     video = readMedia('video', finder.find('video', data))[0] ?? video
+    audio = readMedia('audio', finder.find('audio', data))[0] ?? audio
     const vectors = readVectors(finder.find('embedding', data))
     if (vectors.length > 0) embeddings = vectors
     const entries = readRanking(finder.find('ranking', data))
@@ -164,6 +166,7 @@ export const createResultDraft = ({
           tool_calls,
           images,
           video,
+          audio,
           embeddings,
           ranking,
           job: jobId === null && status === null ? null : { id: jobId ?? '', status },

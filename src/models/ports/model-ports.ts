@@ -139,14 +139,16 @@ export type CanonicalRequest = {
   /** Texts to embed, or documents to rank against `query`. */
   input: readonly string[]
   query: string | null
-  /** For images and videos. */
+  /** For images, videos and speech; what to listen for in a recording. */
   prompt: string | null
+  /** Images to edit or to begin with, or a recording; `base64` is their content. */
+  files?: readonly { name: string; mime_type: string; base64: string }[]
   /** Sampling and the like, in OpenAI's names: temperature, top_p, max_tokens, stop, seed, tool_choice … */
   parameters: Readonly<Record<string, Json>>
   stream: boolean
 }
 
-/** An image or a video. */
+/** An image, a video or a recording. */
 export type Media = { url: string } | { base64: string; mime_type: string | null }
 
 /** One result for all vendors and categories. */
@@ -156,6 +158,7 @@ export type CanonicalResult = {
   tool_calls: readonly ToolCallRequest[]
   images: readonly Media[]
   video: Media | null
+  audio: Media | null
   embeddings: readonly (readonly number[])[]
   ranking: readonly { index: number; score: number }[]
   /** The job of an answer that comes later. */
@@ -164,6 +167,22 @@ export type CanonicalResult = {
   /** Null: the vendor reported none. */
   usage: MeteredUsage | null
   model: string | null
+}
+
+/** A result without content. */
+export const emptyResult: CanonicalResult = {
+  text: '',
+  reasoning: '',
+  tool_calls: [],
+  images: [],
+  video: null,
+  audio: null,
+  embeddings: [],
+  ranking: [],
+  job: null,
+  finish: 'stop',
+  usage: null,
+  model: null,
 }
 
 /** A chunk of a streamed answer. */
@@ -203,6 +222,8 @@ export type ProviderRequest = {
   onUsage?(usage: MeteredUsage): void
   /** The raw answer: its one body, or each event. For tests by an admin. */
   onRaw?(raw: unknown): void
+  /** The request makes a job, whose result `collect` brings. It is called in the moment before the first byte. */
+  beforeSubmit?(): void
 }
 
 /** How one provider request ended. Rejects only when the caller aborts, with the signal's reason. */
@@ -222,6 +243,8 @@ export type Provider = {
   /** Loads what a first request needs: no request may wait between its reservation and its sending. */
   prepare?(): Promise<unknown>
   send(request: ProviderRequest, signal: AbortSignal): Promise<ProviderOutcome>
+  /** Polls the job that such a request made until it is done, failed or out of time. */
+  collect?(request: ProviderRequest, jobId: string, signal: AbortSignal): Promise<ProviderOutcome>
 }
 
 /** A request that is about to be sent. */

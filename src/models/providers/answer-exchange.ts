@@ -56,7 +56,7 @@ const maxRawLength = 64 * 1024
 /** Sends one HTTP request and reads its answer into the draft. Rejects only when the caller aborts. */
 export const exchangeAnswer = async (
   transport: Transport,
-  exchange: Pick<HttpExchangeRequest, 'request' | 'expects' | 'done'>,
+  exchange: Pick<HttpExchangeRequest, 'request' | 'expects' | 'done' | 'beforeSend'>,
   draft: AnswerDraft,
   request: Pick<ProviderRequest, 'model' | 'endsAtMs' | 'onUsage' | 'onRaw'>,
   signal: AbortSignal,

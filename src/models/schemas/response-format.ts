@@ -22,6 +22,7 @@ const pathsSchema = z.strictObject({
   images: path.optional(),
   /** The same, one. */
   video: path.optional(),
+  audio: path.optional(),
   /** A list of vectors, in the order of the inputs. */
   embedding: path.optional(),
   /** A list of `{index, score}`. */
@@ -60,6 +61,10 @@ export const requestTemplateSchema = z.union([
     /** Replaces `path` for a streamed response. */
     stream_path: z.string().max(2000).optional(),
     headers: z.record(z.string(), z.string()).default({}),
+    /** `multipart`: the members of `body` are form fields; `{base64, mime_type, name}` is a file, a list repeats its field. */
+    encoding: z.enum(['json', 'multipart']).optional(),
+    /** `bytes`: paths read `{base64, mime_type}` of a body that is not JSON. */
+    receives: z.enum(['json', 'bytes']).optional(),
     body: templateSchema,
   }),
   templateSchema,
@@ -76,6 +81,8 @@ const streamSchema = z.strictObject({
 const pollSchema = z.strictObject({
   /** A template over `{job_id, model}`, added to base_url. */
   path: z.string().min(1).max(2000),
+  /** The same, where the bytes of a finished job are; absent: the result has them, or their address. */
+  content: z.string().min(1).max(2000).optional(),
   method: z.enum(['GET', 'POST']).default('GET'),
   interval_ms: z.int().min(1).max(600_000).default(2000),
   /** The values of `paths.status` for a job that is done or failed; any other value means pending. */

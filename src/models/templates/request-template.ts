@@ -2,6 +2,7 @@ import { isJsonObject } from '../../infra/lib/json-text.ts'
 import { type FieldError, toPointer } from '../../state/resource-schema.ts'
 import type { Json } from '../../state/runtime-state.ts'
 import { type RequestTemplate, requestTemplateSchema } from '../schemas/response-format.ts'
+import { encodeMultipart } from './multipart.ts'
 import { templateFields } from './template-data.ts'
 import {
   renderTemplateText,
@@ -24,7 +25,7 @@ export type RenderedRequest = {
   /** Begins with a slash unless it is empty; may end with a query. */
   path: string
   headers: Record<string, string>
-  body: string | null
+  body: string | Uint8Array | null
 }
 /** A template that can be rendered for any request. */
 export type CompiledTemplate = {
@@ -32,6 +33,8 @@ export type CompiledTemplate = {
   uses: ReadonlySet<string>
   /** Whether one of its headers has the key. */
   holdsKey: boolean
+  /** Whether the response is bytes. */
+  receivesBytes: boolean
   /** Throws TemplateError. `key` goes into headers only; headers that need it are left out when it is empty. */
   render(data: Readonly<Record<string, unknown>>, key: string): RenderedRequest
 }
@@ -41,6 +44,8 @@ type Wrapper = {
   path: string
   stream_path?: string | undefined
   headers: Record<string, string>
+  encoding?: 'json' | 'multipart' | undefined
+  receives?: 'json' | 'bytes' | undefined
   body: Json
 }
 
@@ -66,7 +71,7 @@ const parseWrapper = (template: RequestTemplate, errors: FieldError[]): Wrapper 
       for (const key of issue.keys)
         errors.push({
           pointer: pointer + toPointer([key]),
-          detail: 'unknown field; there are: method, path, stream_path, headers, body',
+          detail: 'unknown field; there are: method, path, stream_path, headers, encoding, receives, body',
         })
   }
   return null
@@ -146,6 +151,17 @@ export const renderPath = (text: TemplateText, data: unknown, pointer: string): 
   return path === '' || /^[/?]/.test(path) ? path : `/${path}`
 }
 
+const encodeBody = (
+  { method, encoding }: Wrapper,
+  value: Json | undefined,
+): [body: RenderedRequest['body'], headers: Record<string, string>] => {
+  if (value === undefined || method === 'GET') return [null, {}]
+  if (encoding !== 'multipart') return [JSON.stringify(value), {}]
+  if (!isObject(value)) throw new TemplateError('/body', 'must be an object of form fields')
+  const { body, contentType } = encodeMultipart(value)
+  return [body, { 'content-type': contentType }]
+}
+
 const hasKey = ({ parts }: TemplateText): boolean => parts.some(({ kind }) => kind === 'key')
 
 const compileParts = (
@@ -184,16 +200,17 @@ const compileParts = (
       return headerValue === '' ? [] : [[name, headerValue] as const]
     })
     const [chosen, pointer] = data.stream === true ? [streamPath, '/stream_path'] : [path, '/path']
+    const [encoded, contentType] = encodeBody(wrapper, value)
     return {
       method: wrapper.method,
       path: renderPath(chosen, data, pointer),
-      headers: Object.fromEntries(filled),
-      body: value === undefined || wrapper.method === 'GET' ? null : JSON.stringify(value),
+      headers: { ...Object.fromEntries(filled), ...contentType },
+      body: encoded,
     }
   }
   return {
     errors,
-    compiled: { uses: compiler.uses, holdsKey, render },
+    compiled: { uses: compiler.uses, holdsKey, receivesBytes: wrapper.receives === 'bytes', render },
   }
 }
 

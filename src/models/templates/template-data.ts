@@ -17,7 +17,7 @@ const parameterNames = (
   'temperature top_p top_k max_tokens stop seed n tool_choice parallel_tool_calls presence_penalty ' +
   'frequency_penalty logit_bias logprobs top_logprobs user reasoning_effort size quality style background ' +
   'response_format dimensions encoding_format input_type top_n seconds duration aspect_ratio negative_prompt ' +
-  'image voice'
+  'image voice language speed instructions'
 ).split(' ')
 
 const ownNames = [
@@ -31,6 +31,9 @@ const ownNames = [
   'input',
   'query',
   'prompt',
+  /** `{base64, mime_type, name}` of the first file, and a list of all; or null. */
+  'file',
+  'files',
   'parameters',
   'stream',
   'role',
@@ -123,6 +126,8 @@ export const toTemplateData = (
     input: nullIfEmpty(request.input),
     query: request.query,
     prompt: request.prompt,
+    file: request.files?.[0] ?? null,
+    files: nullIfEmpty(request.files ?? []),
     parameters,
     stream,
   }

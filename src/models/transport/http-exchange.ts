@@ -1,4 +1,4 @@
-import type { Egress, EgressBody } from '../../infra/egress/egress-port.ts'
+import type { Egress, EgressBody, EgressResponse } from '../../infra/egress/egress-port.ts'
 import type { Clock } from '../../state/ports/clock.ts'
 import { type ExchangeControl, openExchangeControl, type RequestTimeouts } from './exchange-control.ts'
 import {
@@ -16,7 +16,9 @@ export type ProviderHttpRequest = {
   url: string
   method: 'POST' | 'PUT' | 'GET'
   headers: Record<string, string>
-  body: string | null
+  body: string | Uint8Array | null
+  /** How many redirects are followed; absent: none. */
+  maxRedirects?: number
 }
 
 /** How requests are sent, and the limits of answers: `maxBytes` after decompression, `maxEvent` in characters. */
@@ -27,8 +29,11 @@ export type HttpExchangeRequest = {
   request: ProviderHttpRequest
   endpoint: { allow_private: boolean; timeouts: RequestTimeouts }
   endsAtMs: number
-  expects: 'sse' | 'ndjson' | 'whole'
+  /** `bytes`: a body that is not JSON is taken as the JSON of `{base64, mime_type}`. */
+  expects: 'sse' | 'ndjson' | 'whole' | 'bytes'
   done: string | null
+  /** Called in the moment before the first byte; nothing is sent when it throws. */
+  beforeSend?: (() => void) | undefined
   /** Gets the chunks in order. An error that it throws ends the exchange. */
   take(chunk: ResponseChunk): void
 }
@@ -62,17 +67,23 @@ const readError = async (body: EgressBody, { exchange, clock, endpoint }: OpenEx
   return text.slice(0, maxErrorBytes)
 }
 
-/** Sends the request without redirects and returns the body of a 2xx answer. */
-const sendHttpRequest = async (open: OpenExchange): Promise<EgressBody> => {
+/** Sends the request and returns a 2xx answer. */
+const sendHttpRequest = async (open: OpenExchange): Promise<EgressResponse> => {
   const { egress, clock, exchange, request, endpoint } = open
-  const { url, ...content } = request
+  const { url, maxRedirects = 0, ...content } = request
   const { allow_private: allowPrivate } = endpoint
-  const { status, headers, body } = await egress
-    .request(url, { ...content, signal: exchange.signal, allowPrivate, maxRedirects: 0 })
+  let unsent = true
+  const beforeSend = (): void => {
+    open.beforeSend?.()
+    unsent = false
+  }
+  const response = await egress
+    .request(url, { ...content, signal: exchange.signal, allowPrivate, maxRedirects, beforeSend })
     .catch((error: unknown) => {
-      throw exchange.fail(createConnectionError(error, 'headers'))
+      throw exchange.fail({ ...createConnectionError(error, 'headers'), ...(unsent && { unsent }) })
     })
-  if (status >= 200 && status < 300) return body
+  const { status, headers, body } = response
+  if (status >= 200 && status < 300) return response
   const text = await readError(body, open)
   throw exchange.fail(createStatusError(status, text, readRetryAfterMs(headers, clock.now())))
 }
@@ -130,9 +141,19 @@ const receiveBody = async (body: EgressBody, open: OpenExchange): Promise<void> 
     take(last)
   }
   if (events > 0) return
-  const format = open.expects === 'whole' ? 'not JSON' : 'neither events nor JSON'
+  const format = open.expects === 'whole' || open.expects === 'bytes' ? 'not JSON' : 'neither events nor JSON'
   const what = head === '' ? 'an empty reply' : `what is ${format}: ${excerpt(head)}`
   throw exchange.fail(createBadReplyError(`sent ${what}`))
+}
+
+/** Takes a body that is not text as the JSON of `{base64, mime_type}`, so that formats read it like any other. */
+const receiveBytes = async (body: EgressBody, mimeType: string, open: OpenExchange): Promise<void> => {
+  const next = createByteCounter(body, open)
+  const chunks: Uint8Array[] = []
+  for (let bytes = await next(); bytes !== null; bytes = await next()) chunks.push(bytes)
+  const base64 = Buffer.concat(chunks).toString('base64')
+  if (base64 === '') throw open.exchange.fail(createBadReplyError('sent an empty reply'))
+  open.take({ kind: 'whole', text: JSON.stringify({ base64, mime_type: mimeType || null }) })
 }
 
 /** Runs one HTTP exchange with three timeouts. Rejects only when the caller aborts, with the signal's reason. */
@@ -157,9 +178,11 @@ export const runHttpExchange = async (
   }
   const sendAndReceive = async (): Promise<void> => {
     const open = { ...transport, ...exchangeRequest, exchange, take }
-    const body = await sendHttpRequest(open)
+    const { body, headers } = await sendHttpRequest(open)
+    const mimeType = headers.get('content-type')?.split(';')[0]?.trim() ?? ''
     try {
-      await receiveBody(body, open)
+      if (open.expects === 'bytes' && !/[/+]json$/.test(mimeType)) await receiveBytes(body, mimeType, open)
+      else await receiveBody(body, open)
     } finally {
       body.cancel()
     }

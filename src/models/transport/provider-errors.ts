@@ -20,6 +20,10 @@ export type ProviderError = {
   interrupted?: boolean
   /** The request was sent and no answer came in time: the vendor may still bill it. */
   mayBill?: boolean
+  /** Nothing was sent. */
+  unsent?: boolean
+  /** The vendor reported the error in an answer: it did not do what was asked. */
+  reported?: boolean
   /** The provider can send the same request in another form: retry at once. */
   retryNow?: boolean
 }
@@ -74,11 +78,18 @@ export const readErrorObject = (error: unknown): ProviderError => {
   const known = classifyUpstreamError(upstream)
   const what = `sent an error in its reply: ${excerpt(upstream.message ?? text)}`
   if (known === 'out_of_quota' || known === 'rate_limited') {
-    return { code: 'model_rate_limited', what, retry: known === 'rate_limited' }
+    return { code: 'model_rate_limited', what, retry: known === 'rate_limited', reported: true }
   }
-  if (known !== undefined) return { code: known, what, retry: false }
-  return { code: 'model_unavailable', what, retry: true }
+  if (known !== undefined) return { code: known, what, retry: false, reported: true }
+  return { code: 'model_unavailable', what, retry: true, reported: true }
 }
+
+/** Answers of gateways between us and the vendor, which may have acted all the same. */
+const gatewayStatuses = new Set([408, 502, 504])
+
+/** Whether the vendor may have done what was asked although the request failed. */
+export const mayHaveActed = ({ unsent, reported, status }: ProviderError): boolean =>
+  !unsent && !reported && (status === undefined || gatewayStatuses.has(status))
 
 const timeoutCodes = new Set([
   'ETIMEDOUT',
@@ -121,7 +132,7 @@ export const createConnectionError = (error: unknown, stage: 'headers' | 'body')
 /** The outcome of a request that was not sent, because the registry is wrong. */
 export const createUnsentOutcome = (code: ModelErrorCode, what: string, remedy?: string) => ({
   ok: false as const,
-  error: { code, what, retry: false, ...(remedy && { remedy }) },
+  error: { code, what, retry: false, unsent: true, ...(remedy && { remedy }) },
   usage: null,
 })
 

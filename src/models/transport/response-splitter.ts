@@ -14,7 +14,7 @@ export type ResponseSplitOptions = {
   /** The longest line or event, in characters. */
   maxEvent: number
   /** The requested format. `whole`: a JSON body is not split. */
-  expects: 'sse' | 'ndjson' | 'whole'
+  expects: 'sse' | 'ndjson' | 'whole' | 'bytes'
 }
 
 const isJson = (text: string): boolean => {
@@ -120,5 +120,5 @@ const splitWhole = (): ResponseSplitter => {
 /** Detects the format by the first characters of the body, because content types are unreliable. */
 export const createResponseSplitter = (head: string, options: ResponseSplitOptions): ResponseSplitter => {
   if (!/^[[{]/.test(head)) return splitEvents(options)
-  return options.expects === 'whole' ? splitWhole() : splitLines(options)
+  return options.expects === 'whole' || options.expects === 'bytes' ? splitWhole() : splitLines(options)
 }

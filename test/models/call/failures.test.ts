@@ -17,7 +17,7 @@ import type {
   ReservationResult,
   Settlement,
 } from '../../../src/models/ports/model-ports.ts'
-import { emptyResult } from '../../../src/models/providers/openai/reply-draft.ts'
+import { emptyResult } from '../../../src/models/ports/model-ports.ts'
 import { createModelChooser } from '../../../src/models/routing/model-chooser.ts'
 import {
   createBadReplyError,

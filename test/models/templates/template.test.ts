@@ -15,7 +15,7 @@ const render = (template: RequestTemplate, ask: Partial<CanonicalRequest> = {}, 
     key,
   )
 const bodyOf = (body: Json, ask: Partial<CanonicalRequest> = {}): unknown => {
-  const text = render({ body } as RequestTemplate, ask).body
+  const text = render({ body } as RequestTemplate, ask).body as string | null
   return text === null ? undefined : JSON.parse(text)
 }
 
@@ -233,8 +233,11 @@ describe.each(builtInFormats().map(({ name, request }) => [name, request] as con
       const compiled = compileTemplate(template)
       const property = fc.property(anyAsk, fc.boolean(), (ask, schemaInPrompt) => {
         const data = toTemplateData(model, ask, { stream: ask.stream, schemaInPrompt })
-        const { body, path } = compiled.render(data, canary)
+        const { body: bytes, path } = compiled.render(data, canary)
+        const body = bytes && Buffer.from(bytes).toString()
         expect(`${path} ${body}`).not.toContain(canary)
+        // a form
+        if (bytes instanceof Uint8Array) return
         expect(body === null || body.isWellFormed()).toBe(true)
         const sent = JSON.parse(body ?? 'null') as Record<string, unknown>
         expect(JSON.stringify(sent)).toBe(body)

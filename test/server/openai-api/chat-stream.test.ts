@@ -3,7 +3,7 @@ import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import type { ModelGateway } from '../../../src/models/ports/call-ports.ts'
-import { emptyResult } from '../../../src/models/providers/openai/reply-draft.ts'
+import { emptyResult } from '../../../src/models/ports/model-ports.ts'
 import { MasonError } from '../../../src/state/errors.ts'
 import { eventually, serve } from '../test-server.ts'
 

@@ -11,6 +11,8 @@ type FormatDeclaration = Omit<FormatInput, 'category' | 'request' | 'samples'> &
   post: string
   postStream?: string
   headers?: Record<string, string>
+  encoding?: 'multipart'
+  receives?: 'bytes'
   body: Json
   /** A whole response (`raw`), or the events of a stream as objects. */
   samples: (FormatSample | (Pick<FormatSample, 'expected'> & { events: SampleFields[] }))[]
@@ -32,6 +34,8 @@ export const defineFormat = ({
   post: path,
   postStream,
   headers = {},
+  encoding,
+  receives,
   body,
   samples,
   ...format
@@ -43,6 +47,8 @@ export const defineFormat = ({
     path,
     ...(postStream !== undefined && { stream_path: postStream }),
     headers,
+    ...(encoding && { encoding }),
+    ...(receives && { receives }),
     body,
   },
   samples: samples.map((sample): FormatSample => {

@@ -9,6 +9,7 @@ export const openaiImages = defineFormat({
   body: {
     ...copyFields('model', 'prompt', 'n', 'response_format', 'user'),
     ...copyFields('size', 'quality', 'style', 'background'),
+    output_format: '{{parameters.output_format}}',
   },
   paths: {
     images: 'data[].{url: url, base64: b64_json}',

@@ -8,7 +8,7 @@ export const videoSubmitPoll = defineFormat({
   post: '/videos/generations',
   body: {
     ...copyFields('model', 'prompt', 'quality', 'size', 'duration'),
-    image_url: '{{image}}',
+    image_url: "{{image || file && join('', ['data:', file.mime_type, ';base64,', file.base64])}}",
     fps: '{{parameters.fps}}',
     with_audio: '{{parameters.with_audio}}',
   },

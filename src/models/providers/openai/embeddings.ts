@@ -1,15 +1,15 @@
-import type {
-  CanonicalResult,
-  ProviderOutcome,
-  ProviderRequest,
-  ResponseReader,
+import {
+  type CanonicalResult,
+  emptyResult,
+  type ProviderOutcome,
+  type ProviderRequest,
+  type ResponseReader,
 } from '../../ports/model-ports.ts'
 import type { Transport } from '../../transport/http-exchange.ts'
 import { createBadReplyError } from '../../transport/provider-errors.ts'
 import type { AnswerDraft } from '../answer-exchange.ts'
 import { readEmbeddings } from './chat-chunk.ts'
 import { exchangeOpenAI } from './openai-request.ts'
-import { emptyResult } from './reply-draft.ts'
 
 /** Checks for one vector per text, all of one length: servers without base64 may send none. */
 const findVectorError = ({ embeddings }: CanonicalResult, texts: number): string | null => {

@@ -1,5 +1,10 @@
 import { createTextJoiner, createToolCallCollector } from '../../chat/reply-chunks.ts'
-import type { CanonicalResult, MeteredUsage, ProviderRequest } from '../../ports/model-ports.ts'
+import {
+  type CanonicalResult,
+  emptyResult,
+  type MeteredUsage,
+  type ProviderRequest,
+} from '../../ports/model-ports.ts'
 import { createBadReplyError, truncatedError } from '../../transport/provider-errors.ts'
 import type { AnswerDraft } from '../answer-exchange.ts'
 import { type MessageChunk, readChatChunk } from './chat-chunk.ts'
@@ -8,21 +13,6 @@ const toReplyFinish = (reason: string, hasCalls: boolean): CanonicalResult['fini
   if (reason === 'content_filter') return 'content_filter'
   if (reason === 'length' || reason === 'max_tokens' || reason === 'model_length') return 'length'
   return hasCalls ? 'tool_calls' : 'stop'
-}
-
-/** A result without content. */
-export const emptyResult: CanonicalResult = {
-  text: '',
-  reasoning: '',
-  tool_calls: [],
-  images: [],
-  video: null,
-  embeddings: [],
-  ranking: [],
-  job: null,
-  finish: 'stop',
-  usage: null,
-  model: null,
 }
 
 /** A draft of a chat completion in OpenAI's shape, as the different servers send it. */

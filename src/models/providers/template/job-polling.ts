@@ -3,6 +3,7 @@ import type { PollFormat } from '../../schemas/response-format.ts'
 import { renderPath } from '../../templates/request-template.ts'
 import { compileTemplateText, type TemplateText } from '../../templates/template-text.ts'
 import type { ProviderHttpRequest, Transport } from '../../transport/http-exchange.ts'
+import { downloadMedia } from '../../transport/media-download.ts'
 import {
   createBadReplyError,
   createTimeoutError,
@@ -12,18 +13,22 @@ import { type AnswerDraft, exchangeAnswer } from '../answer-exchange.ts'
 import { joinUrl } from '../provider-request.ts'
 
 /** How a response format polls a job, with its compiled path. */
-export type JobPoll = PollFormat & { text: TemplateText }
+export type JobPoll = PollFormat & { text: TemplateText; contentText: TemplateText | null }
 
 const pollFields: ReadonlySet<string> = new Set(['job_id', 'model'])
 
 /** Throws TemplateTextError. */
-export const compilePoll = (poll: PollFormat): JobPoll => ({
-  ...poll,
-  text: compileTemplateText(poll.path, { fields: pollFields, allowsKey: false }),
-})
+export const compilePoll = (poll: PollFormat): JobPoll => {
+  const rules = { fields: pollFields, allowsKey: false }
+  return {
+    ...poll,
+    text: compileTemplateText(poll.path, rules),
+    contentText: poll.content === undefined ? null : compileTemplateText(poll.content, rules),
+  }
+}
 
 /** Consecutive polls that may fail before the job is given up: it is paid for, so a short failure must not lose it. */
-const maxFailures = 5
+const defaultMaxFailures = 5
 
 type Options = {
   transport: Transport
@@ -32,6 +37,7 @@ type Options = {
   submitted: ProviderHttpRequest
   openDraft(): AnswerDraft
   poll: JobPoll
+  maxFailures?: number
 }
 
 const toFailedOutcome = (result: CanonicalResult, status: string): ProviderOutcome => {
@@ -42,35 +48,46 @@ const toFailedOutcome = (result: CanonicalResult, status: string): ProviderOutco
 /** Polls a job until it is done, failed, or out of time. Rejects only when the caller aborts, with the signal's reason. */
 export const pollJob = async (
   first: CanonicalResult,
-  { transport, request, submitted, openDraft, poll }: Options,
+  { transport, request, submitted, openDraft, poll, maxFailures = defaultMaxFailures }: Options,
   signal: AbortSignal,
 ): Promise<ProviderOutcome> => {
   const { clock } = transport
   const { model, endsAtMs } = request
   const { endpoint } = model
   const { 'content-type': _, ...headers } = submitted.headers
-  const pollOnce = (job_id: string): Promise<ProviderOutcome> => {
-    const path = renderPath(poll.text, { job_id, model: model.upstream_name }, '/poll/path')
-    const pollRequest = { method: poll.method, url: joinUrl(endpoint.base_url, path), headers, body: null }
+  const toUrl = (text: TemplateText, job_id: string, pointer: string): string =>
+    joinUrl(endpoint.base_url, renderPath(text, { job_id, model: model.upstream_name }, pointer))
+  const fetchContent = async (text: TemplateText, jobId: string): Promise<ProviderOutcome> => {
+    const url = toUrl(text, jobId, '/poll/content')
+    const downloaded = await downloadMedia(transport, { url, headers, endpoint, endsAtMs }, signal)
+    return 'error' in downloaded
+      ? { ok: false, error: downloaded.error, usage: null }
+      : { ok: true, result: { ...result, video: downloaded } }
+  }
+  const pollOnce = (jobId: string): Promise<ProviderOutcome> => {
+    if (isDone() && poll.contentText !== null) return fetchContent(poll.contentText, jobId)
+    const url = toUrl(poll.text, jobId, '/poll/path')
+    const pollRequest = { method: poll.method, url, headers, body: null }
     const exchange = { request: pollRequest, expects: 'whole' as const, done: null }
     return exchangeAnswer(transport, exchange, openDraft(), request, signal)
   }
 
   const jobId = first.job?.id ?? ''
   let result = first
+  const isDone = (): boolean => poll.done.includes(result.job?.status ?? '')
   let failures = 0
   let waitMs = poll.interval_ms
   for (;;) {
     const status = result.job?.status ?? null
     if (status !== null && poll.failed.includes(status)) return toFailedOutcome(result, status)
-    if (status !== null && poll.done.includes(status)) return { ok: true, result }
+    if (isDone() && (poll.contentText === null || result.video !== null)) return { ok: true, result }
     if (jobId === '')
       return { ok: false, error: createBadReplyError('named no job to ask for'), usage: result.usage }
     const leftMs = endsAtMs - clock.monotonicMs()
     if (waitMs >= leftMs) {
       return { ok: false, error: createTimeoutError('total', endpoint.timeouts.totalMs), usage: result.usage }
     }
-    await clock.sleep(waitMs, signal)
+    if (!isDone() || failures > 0) await clock.sleep(waitMs, signal)
     const outcome = await pollOnce(jobId)
     waitMs = poll.interval_ms
     if (outcome.ok) {
@@ -79,7 +96,10 @@ export const pollJob = async (
       failures = 0
     } else {
       failures += 1
-      if (!outcome.error.retry || failures === maxFailures) {
+      const { retry, reported, code } = outcome.error
+      // what a vendor says of the job is final; that it limits our polls is not
+      const isFinal = !retry || (reported && code !== 'model_rate_limited')
+      if (isFinal || failures === maxFailures) {
         return { ...outcome, usage: outcome.usage ?? result.usage }
       }
       waitMs = Math.max(waitMs, outcome.error.retryAfterMs ?? 0)

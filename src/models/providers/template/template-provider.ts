@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache'
 import type { Egress } from '../../../infra/egress/egress-port.ts'
 import type { Clock } from '../../../state/ports/clock.ts'
 import {
+  emptyResult,
   type Provider,
   type ProviderOutcome,
   type ProviderRequest,
@@ -17,7 +18,7 @@ import { createUnsentOutcome, type ProviderError } from '../../transport/provide
 import { exchangeAnswer } from '../answer-exchange.ts'
 import { createFormatDraft } from '../format-draft.ts'
 import { compilePoll, type JobPoll, pollJob } from './job-polling.ts'
-import { assertImagesSent, renderRequest } from './template-request.ts'
+import { assertFilesUsed, assertImagesSent, renderRequest } from './template-request.ts'
 
 /** What the provider is made of. */
 export type HttpProviderOptions = {
@@ -100,17 +101,18 @@ export const openHttpProvider = (options: HttpProviderOptions): Provider => {
       ask.schema !== null && (!template.uses.has('schema') || inWordsOnly.has(toServerModelKey(model)))
     const submitted = renderRequest(request, template, toTemplateData(model, ask, { stream, schemaInPrompt }))
     assertImagesSent(ask, submitted.body)
-    const expects = stream ? events.format : ('whole' as const)
+    assertFilesUsed(ask, template)
+    const expects = stream ? events.format : template.receivesBytes ? 'bytes' : 'whole'
     const done = events?.done ?? null
     // a path or a closing event marks the end; otherwise the end of the body does
     const marksItsEnd = events?.paths.finish !== undefined || done !== null
     const openDraft = () =>
       createFormatDraft(reader, { format: events?.format ?? 'sse', marksItsEnd }, request)
-    const exchange = { request: submitted, expects, done }
+    const exchange = { request: submitted, expects, done, beforeSend: request.beforeSubmit } as const
     const outcome = await exchangeAnswer(transport, exchange, openDraft(), request, signal)
     if (outcome.ok) {
       const { result } = outcome
-      if (poll === null || result.job === null) return outcome
+      if (poll === null || result.job === null || request.beforeSubmit) return outcome
       return pollJob(result, { transport, request, submitted, openDraft, poll }, signal)
     }
     if (ask.schema === null || schemaInPrompt || !isSchemaRefusal(outcome.error)) return outcome
@@ -118,18 +120,40 @@ export const openHttpProvider = (options: HttpProviderOptions): Provider => {
     return { ...outcome, error: { ...outcome.error, retryNow: true } }
   }
 
+  const collectFrom = (
+    { reader, template, poll }: Compiled,
+    request: ProviderRequest,
+    jobId: string,
+    signal: AbortSignal,
+  ): Promise<ProviderOutcome> => {
+    if (poll === null) throw new TemplateError('/poll', 'does not say how to poll a job')
+    const data = toTemplateData(request.model, request.ask, { stream: false, schemaInPrompt: false })
+    const submitted = renderRequest(request, template, data)
+    const openDraft = () => createFormatDraft(reader, { format: 'sse', marksItsEnd: false }, request)
+    const first = { ...emptyResult, job: { id: jobId, status: null } }
+    const maxFailures = Number.POSITIVE_INFINITY
+    return pollJob(first, { transport, request, submitted, openDraft, poll, maxFailures }, signal)
+  }
+
+  const withFormat = async (
+    { model: { format } }: ProviderRequest,
+    work: (known: Compiled) => Promise<ProviderOutcome>,
+    signal: AbortSignal,
+  ): Promise<ProviderOutcome> => {
+    signal.throwIfAborted()
+    if (format === null) return toRefusedOutcome('the model names no response format')
+    try {
+      return await work(compileOnce(format))
+    } catch (error) {
+      if (!(error instanceof TemplateError)) throw error
+      return toRefusedOutcome(`its response format, at ${error.pointer || '/'}: ${error.message}`)
+    }
+  }
+
   return {
     prepare: async () => egress.prepare?.(),
-    async send(request, signal) {
-      signal.throwIfAborted()
-      const { format } = request.model
-      if (format === null) return toRefusedOutcome('the model names no response format')
-      try {
-        return await sendTo(compileOnce(format), request, signal)
-      } catch (error) {
-        if (!(error instanceof TemplateError)) throw error
-        return toRefusedOutcome(`its response format, at ${error.pointer || '/'}: ${error.message}`)
-      }
-    },
+    send: (request, signal) => withFormat(request, (known) => sendTo(known, request, signal), signal),
+    collect: (request, jobId, signal) =>
+      withFormat(request, (known) => collectFrom(known, request, jobId, signal), signal),
   }
 }

@@ -12,11 +12,19 @@ const toBodyText = (address: string): string => {
 }
 
 /** Throws TemplateError where an image of the request is missing in the body. */
-export const assertImagesSent = (ask: CanonicalRequest, body: string | null): void => {
-  const missing = listImages(ask).find(({ url }) => !body?.includes(toBodyText(url)))
+export const assertImagesSent = (ask: CanonicalRequest, body: string | Uint8Array | null): void => {
+  const missing = listImages(ask).find(
+    ({ url }) => typeof body !== 'string' || !body.includes(toBodyText(url)),
+  )
   if (missing === undefined) return
   const what = /^data:/i.test(missing.url) ? 'images' : 'images by their address, only data: ones'
   throw new TemplateError('/body', `takes no ${what}`)
+}
+
+/** Throws TemplateError where the template has no field for the files of the request. */
+export const assertFilesUsed = ({ files = [] }: CanonicalRequest, { uses }: CompiledTemplate): void => {
+  if (files.length > 0 && !uses.has('file') && !uses.has('files'))
+    throw new TemplateError('/body', 'takes no file')
 }
 
 const headerValue = /^[\t\x20-\x7e\x80-\xff]*$/

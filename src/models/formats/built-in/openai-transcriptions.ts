@@ -1,0 +1,48 @@
+import { copyFields, defineFormat } from './format-declaration.ts'
+
+/** A form with the recording. Source: OpenAI's API reference, "Create transcription". */
+export const openaiTranscriptions = defineFormat({
+  name: 'openai-transcriptions',
+  category: 'speech-to-text',
+  post: '/audio/transcriptions',
+  encoding: 'multipart',
+  body: {
+    ...copyFields('file', 'model', 'language', 'prompt', 'temperature'),
+    response_format: 'json',
+  },
+  paths: {
+    text: 'text',
+    error: 'error',
+    usage: {
+      prompt_tokens: 'usage.input_tokens',
+      completion_tokens: 'usage.output_tokens',
+      total_tokens: 'usage.total_tokens',
+    },
+  },
+  samples: [
+    {
+      raw: {
+        text: 'Good morning, this is the weekly call.',
+        usage: {
+          type: 'tokens',
+          input_tokens: 31,
+          input_token_details: { text_tokens: 0, audio_tokens: 31 },
+          output_tokens: 11,
+          total_tokens: 42,
+        },
+      },
+      expected: {
+        text: 'Good morning, this is the weekly call.',
+        usage: { prompt_tokens: 31, completion_tokens: 11, total_tokens: 42 },
+      },
+    },
+    {
+      raw: { text: 'Yes.', usage: { type: 'duration', seconds: 3 } },
+      expected: { text: 'Yes.', usage: null },
+    },
+    {
+      raw: { error: { message: 'The audio could not be decoded.', type: 'invalid_request_error' } },
+      expected: { error: { message: 'The audio could not be decoded.' } },
+    },
+  ],
+})
