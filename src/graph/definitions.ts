@@ -3,6 +3,7 @@ import type { ActionDraft } from '../state/checkpoint.ts'
 import type { Outcome } from '../state/outcome.ts'
 import type { Patch, PatchField } from '../state/patch.ts'
 import type { EffectRequest } from '../state/ports/effects.ts'
+import type { MediaCategory } from '../state/ports/media.ts'
 import type { PersonAnswer, Question } from '../state/ports/questions.ts'
 import type { DefaultNeed, ServiceName, Services, VisitServices } from '../state/ports/services.ts'
 import type { ProvenanceOrigin } from '../state/provenance.ts'
@@ -145,6 +146,8 @@ export type ToolDefinition<
   pure?: boolean
   /** Where what it answers comes from; `tool` when left out, which is not trusted. A result may say so itself. */
   provenance?: ProvenanceOrigin
+  /** The category of models that it calls: offered to the planner where there is one, or where the request names the tool. */
+  category?: MediaCategory
   input: Schema
   /** Prepare tools: true when there is nothing to do. Pure; costs no model call and leaves no action. */
   skip?(state: StateView<Reads>): boolean

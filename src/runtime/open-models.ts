@@ -6,6 +6,7 @@ import { openMasterKeys } from '../infra/secrets/master-key-files.ts'
 import type { Scrubber } from '../infra/secrets/scrubber.ts'
 import { createMemoryEmbedder } from '../memory/store/embedder.ts'
 import { createCallCounts } from '../models/call/call-counts.ts'
+import { createMediaPort } from '../models/call/media-port.ts'
 import { createModelGateway } from '../models/call/model-gateway.ts'
 import { createModelAdmin } from '../models/call/model-probe.ts'
 import { createUnreadAnswers } from '../models/call/unread-answers.ts'
@@ -20,7 +21,7 @@ import {
 } from '../models/health/model-health.ts'
 import { createRunCostReader } from '../models/metering/cost.ts'
 import { createMeter } from '../models/metering/meter.ts'
-import type { RegistryView, ResponseReader } from '../models/ports/model-ports.ts'
+import type { ModelCaller, RegistryView, ResponseReader } from '../models/ports/model-ports.ts'
 import { createOpenAIProvider } from '../models/providers/openai/openai-provider.ts'
 import { openHttpProvider } from '../models/providers/template/template-provider.ts'
 import { openRegistry } from '../models/registry/live-registry.ts'
@@ -43,6 +44,9 @@ const defaultRetry = { attempts: 4, baseMs: 500, maxMs: 20_000 }
 export type ModelRetryDelays = Pick<ModelHealthOptions, 'cooling' | 'disabled' | 'strikes'> & {
   retry?: RetryPolicy
 }
+
+/** The largest image, recording or video that is fetched from an address: what a tool can read back. */
+const maxMediaBytes = 64 * 1024 * 1024
 
 type ModelLayerParts = {
   retryDelays: ModelRetryDelays
@@ -94,9 +98,11 @@ export const openModels = async (parts: ModelLayerParts) => {
   const redact = (text: string): string => scrubber.text(text)
   const requests = { providers, meter, health, clock, log, registry, redact }
   const counts = createCallCounts()
+  const chooser = createModelChooser(health)
+  const transport = { egress, clock, maxBytes: maxMediaBytes, maxEvent: maxMediaBytes }
   const service = createModelGateway({
     ...requests,
-    chooser: createModelChooser(health),
+    chooser,
     retry: retryDelays.retry ?? defaultRetry,
     unread: createUnreadAnswers(database, redact, log),
     readRunCost: createRunCostReader(database, meter),
@@ -117,6 +123,8 @@ export const openModels = async (parts: ModelLayerParts) => {
       list: () => [...registry.view.scenarios.values()],
       find: (name) => registry.view.scenarios.get(name) ?? null,
     } satisfies Scenarios,
+    media: (caller: ModelCaller) =>
+      createMediaPort({ ...requests, ask: service.ask, chooser, transport }, caller),
     embedder: createMemoryEmbedder({ sql: database, ask: service.ask, view: () => registry.view }),
     stats: (): ModelStats => ({ ...counts.read(), pools: listKeyPools(registry.view, health) }),
   }

@@ -138,7 +138,8 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
     clock: () => clock,
     log: () => log,
     files: (run, sql) => files.openRunFiles(sql, run),
-    blobs: (run, sql) => createBlobs(sql, run.tenant),
+    media: (run) => layer.media({ business_id: run.tenant, user_id: run.user_id, run_id: run.run_id }),
+    blobs: (run, sql) => createBlobs(sql, run),
     users: (run, sql) => createUserProfiles(sql, run.tenant),
     memories: (run) =>
       createRunMemories(

@@ -102,7 +102,7 @@ export const workOn = async (
   const services = fakeServices({
     clock,
     ...(settings.models && { models: settings.models }),
-    blobs: { read: async (hash) => memory.blobs.get(hash) ?? null },
+    blobs: { read: async (hash) => memory.blobs.get(hash) ?? null, store: async () => '' },
   })
   const left = await executeRun(graph, run, services, control)
   return { left, run, state: foldActions(memory.rows) }

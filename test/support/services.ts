@@ -1,5 +1,6 @@
 import type { ServiceFactories } from '../../src/engine/worker/worker.ts'
 import type { GraphParts } from '../../src/graph/graph-parts.ts'
+import type { Media } from '../../src/state/ports/media.ts'
 import type { Memories } from '../../src/state/ports/memories.ts'
 import type { Models } from '../../src/state/ports/models.ts'
 import { commonServices, type Services } from '../../src/state/ports/services.ts'
@@ -20,6 +21,14 @@ const noModels: Models = {
   describe: () => ({ name: 'none', capabilities: ['rules-only'], base_url: null }),
 }
 
+/** No model makes or reads media. */
+const noMedia: Media = {
+  has: () => false,
+  make: () => Promise.reject(new Error('the test expected no media')),
+  submit: () => Promise.reject(new Error('the test expected no job')),
+  collect: () => Promise.reject(new Error('the test expected no job')),
+}
+
 /** Services in memory, those of the test in place of empty ones. A service that is not here is undefined. */
 export const fakeServices = (own: Partial<Services> & Pick<Services, 'clock'>): Services =>
   ({
@@ -31,7 +40,8 @@ export const fakeServices = (own: Partial<Services> & Pick<Services, 'clock'>): 
       query: async () => ({ ok: false, reason: 'there are no tables' }),
       descriptions: { find: async () => null, keep: async () => {} },
     },
-    blobs: { read: async () => null },
+    blobs: { read: async () => null, store: async () => '' },
+    media: noMedia,
     users: { profile: async () => ({}) },
     memories: noMemories,
     ...own,

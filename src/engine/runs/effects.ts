@@ -42,6 +42,12 @@ const unknownStatement = `
       AND i.answered_at <= e.first_sent_at) THEN 'failed' ELSE 'unknown' END
   FROM mine WHERE e.tenant = $1 AND e.effect_id = $4 AND e.status = 'sent'`
 
+/** Safe to repeat. */
+const responseStatement = `
+  WITH ${fencedRunSql}
+  UPDATE effects e SET status = 'succeeded', response = $5::json FROM mine
+  WHERE e.tenant = $1 AND e.effect_id = $4 AND e.status IN ('sent', 'succeeded') RETURNING e.effect_id`
+
 const resendStatement = `
   WITH ${fencedRunSql}
   UPDATE effects e SET status = 'intent', first_sent_at = NULL FROM mine WHERE e.tenant = $1 AND e.effect_id = $4 AND e.status = 'unknown' RETURNING e.effect_id`
@@ -55,7 +61,7 @@ const safeWindowShare = 0.8
  * window is sent again, a queryable one is looked up first, any other becomes `unknown` for a person to settle; `resend` is
  * their answer that it did not take place. `checkLease` throws when the process was frozen too long: it runs after a
  * look-up and before the first byte.
- * The response becomes durable with the action that records it.
+ * The response becomes durable with the action that records it, or at once where the request says so.
  */
 export const performEffect = async (
   sql: Sql,
@@ -76,6 +82,13 @@ export const performEffect = async (
   } else if (effect.status === 'unknown' || effect.status === 'failed')
     throw createUnknownEffectError(effectId)
 
+  const toResult = async (response: string): Promise<EffectResult> => {
+    if (request.storesResponse) {
+      const values = [...toFenceValues(fence), effectId, JSON.stringify(response)]
+      if (!(await queryOne(sql, responseStatement, values))) throw createLeaseLostError()
+    }
+    return { effect_id: effectId, response }
+  }
   const decision = effect.status === 'sent' ? decideResend(effect, request) : 'send'
   if (decision === 'unknown') {
     await sql.query(unknownStatement, [...key, call.plan_seq, call.index])
@@ -86,12 +99,12 @@ export const performEffect = async (
   if (decision !== 'send') {
     // last before the send: it still sees what another worker sent while the database was slow
     const response = await decision.lookup(effectId, signal)
-    if (response !== null) return { effect_id: effectId, response }
+    if (response !== null) return toResult(response)
     signal.throwIfAborted()
     checkLease()
   }
   const stored = Buffer.from(effect.request).toString('utf8')
-  return { effect_id: effectId, response: await request.send(stored, effectId, checkLease, signal) }
+  return toResult(await request.send(stored, effectId, checkLease, signal))
 }
 
 type ResendDecision = 'send' | 'unknown' | { lookup: NonNullable<EffectRequest['lookup']> }
@@ -127,7 +140,9 @@ export const guardEffects = (log: RunLog): { log: RunLog; whenRecorded(): Promis
       async effect(...request) {
         isPending = true
         try {
-          return await log.effect(...request)
+          const result = await log.effect(...request)
+          if (request[1].storesResponse) finish()
+          return result
         } catch (error) {
           finish()
           throw error

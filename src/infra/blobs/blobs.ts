@@ -134,7 +134,8 @@ export const readBlob = async (sql: Sql, businessId: string, hash: string): Prom
   return row?.bytes ?? null
 }
 
-/** The blobs of a business, for its runs. */
-export const createBlobs = (sql: Sql, businessId: string): Blobs => ({
-  read: (hash) => readBlob(sql, businessId, hash),
+/** The blobs of a run's business. */
+export const createBlobs = (sql: Sql, run: { tenant: string; run_id: string }): Blobs => ({
+  read: (hash) => readBlob(sql, run.tenant, hash),
+  store: (bytes) => storeRunBlob(sql, run, bytes),
 })

@@ -22,6 +22,8 @@ export type ModelErrorDetail = {
   /** Of `no_model_available`: each candidate and why it did not answer. `code` null: no request was sent to it. */
   candidates?: CandidateDetail[]
   place?: string
+  /** It was to make a job, and the vendor may have taken it. */
+  may_have_job?: true
 }
 
 type CandidateDetail = { model: string; key_label?: string | null; code: string | null; why: string }
@@ -44,14 +46,16 @@ export const redactKey = (text: string, key: KeyEntry | null): string => {
  */
 export const createCallError = (
   { candidate: { model }, error }: FailedRequest,
-  { attempts, usage, place }: { attempts: number; usage: Usage; place?: string | undefined },
+  options: { attempts: number; usage: Usage; place?: string | undefined; mayHaveJob?: boolean },
 ): MasonError => {
+  const { attempts, usage, place, mayHaveJob } = options
   const after = attempts > 1 ? `, after ${attempts} attempts` : ''
   const detail: ModelErrorDetail = {
     ...(error.status === undefined ? {} : { status: error.status }),
     attempts,
     usage,
     ...(error.retryAfterMs === undefined ? {} : { retry_after_ms: error.retryAfterMs }),
+    ...(mayHaveJob && { may_have_job: true }),
   }
   const where = `${toPublicUrl(model.endpoint.base_url)}, model ${model.upstream_name}${after}`
   const cause = new MasonError(error.code, `the model server ${error.what} (${where})`, {

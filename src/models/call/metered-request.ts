@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import type { Clock } from '../../state/ports/clock.ts'
 import { estimateTokens } from '../../state/text/tokens.ts'
 import type { HealthSubject } from '../health/health-rows.ts'
@@ -18,7 +18,7 @@ import type {
   ResultDelta,
   Settlement,
 } from '../ports/model-ports.ts'
-import type { ProviderError } from '../transport/provider-errors.ts'
+import { createUnsentOutcome, type ProviderError } from '../transport/provider-errors.ts'
 import { redactKey } from './call-errors.ts'
 import { estimateRequest, estimateResult } from './token-estimate.ts'
 
@@ -43,6 +43,7 @@ export type MeteredRequest = {
   endsAtMs: number
   onDelta(delta: ResultDelta): void
   onRaw?(raw: unknown): void
+  beforeSubmit?: () => void
   /** A test by an admin: its result counts for health whatever the state was. */
   anyway?: boolean
 }
@@ -202,7 +203,7 @@ export const sendMeteredRequest = async (
   signal: AbortSignal,
 ): Promise<Extract<ReservationResult, { granted: false }> | MeteredOutcome> => {
   const { providers, meter, health, clock } = services
-  const { candidate, ask, usedIds, endsAtMs, onDelta, onRaw, anyway = false } = request
+  const { candidate, ask, usedIds, endsAtMs, onDelta, onRaw, beforeSubmit, anyway = false } = request
   const { model, key } = candidate
   const provider = providers[model.endpoint.protocol]
   const begin = async () => {
@@ -242,6 +243,7 @@ export const sendMeteredRequest = async (
           received.usage = usage
         },
         ...(onRaw && { onRaw }),
+        ...(beforeSubmit && { beforeSubmit }),
       },
       signal,
     )
@@ -260,4 +262,35 @@ export const sendMeteredRequest = async (
       toSettlement(outcome, reservation.estimate, received, Math.round(clock.monotonicMs() - startedAtMs)),
     )
   }
+}
+
+/**
+ * Brings the result of a job that `candidate` made. Its submission was metered; a usage that the vendor reports with the
+ * result is metered too, once however often the result is read.
+ */
+export const collectJob = async (
+  services: RequestServices,
+  request: MeteredRequest,
+  jobId: string,
+  signal: AbortSignal,
+): Promise<ProviderOutcome> => {
+  const { providers, meter, clock } = services
+  const { candidate, ask, usedIds, endsAtMs, onDelta } = request
+  const { model, key } = candidate
+  const provider = providers[model.endpoint.protocol]
+  const startedAtMs = clock.monotonicMs()
+  const sent = await provider.collect?.({ model, key, ask, endsAtMs, usedIds, onDelta }, jobId, signal)
+  if (sent === undefined)
+    return createUnsentOutcome('model_bad_request', 'cannot be asked: its protocol knows no jobs')
+  if (!sent.ok) return { ...sent, error: redactError(sent.error, key, services) }
+  const { usage } = sent.result
+  const hash = createHash('sha256')
+    .update(JSON.stringify([model.endpoint.id, jobId]))
+    .digest('hex')
+  if (usage !== null)
+    meter.settle(
+      { ...toReservation(request, startedAtMs), request_id: `req_job_${hash.slice(0, 24)}` },
+      { status: 'succeeded', error_code: null, usage, estimate: null, ms: clock.monotonicMs() - startedAtMs },
+    )
+  return sent
 }

@@ -18,7 +18,7 @@ import {
   toPlainUsage,
 } from '../ports/model-ports.ts'
 import type { ModelChooser } from '../routing/model-chooser.ts'
-import type { ProviderError } from '../transport/provider-errors.ts'
+import { mayHaveActed, type ProviderError } from '../transport/provider-errors.ts'
 import type { CallCounts } from './call-counts.ts'
 import { createCallError, type FailedRequest } from './call-errors.ts'
 import { isRequestError } from './error-messages.ts'
@@ -118,8 +118,10 @@ export const startCall = (
     const message = `the model server ${error.what}`
     attempts.push({ model: model.name, key_label: key?.label ?? null, code: error.code, message })
     tried.set(toCandidateKey(candidate), one)
-    if ((isRequestError(error) && error.retryNow !== true) || (hasEmitted && selector.oneShot === true))
-      throw createCallError(one, { attempts: requests, usage: toPlainUsage(usage), place })
+    const mayHaveJob = selector.beforeSubmit !== undefined && mayHaveActed(error)
+    const isFinal = isRequestError(error) && error.retryNow !== true
+    if (isFinal || mayHaveJob || (hasEmitted && selector.oneShot === true))
+      throw createCallError(one, { attempts: requests, usage: toPlainUsage(usage), place, mayHaveJob })
     return one
   }
 
@@ -141,6 +143,7 @@ export const startCall = (
           usedIds,
           endsAtMs: startedAtMs + model.endpoint.timeouts.totalMs,
           onDelta: (delta) => emit(delta, attempt),
+          ...(selector.beforeSubmit && { beforeSubmit: selector.beforeSubmit }),
         },
         signal,
       )
@@ -154,7 +157,8 @@ export const startCall = (
       counts.request(model, outcome.ok ? 'ok' : outcome.error.code, sent.usage ?? noMeteredUsage)
       if (outcome.ok) {
         if (tried.size > 0 && !tried.has(toCandidateKey(candidate))) counts.fallback()
-        return { result: outcome.result, model: model.name, usage, attempts }
+        const key_id = candidate.key?.id ?? null
+        return { result: outcome.result, model: model.name, key_id, usage, attempts }
       }
       if (outcome.place !== undefined) unread.keep(model, outcome.place, outcome.raw ?? '')
       const one = failed(candidate, outcome.error, outcome.place)

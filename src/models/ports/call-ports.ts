@@ -46,6 +46,8 @@ export type ModelSelector = {
   images?: boolean
   /** Sent text cannot be withdrawn: no new attempt after the first delta, and no wait for keys that cool. */
   oneShot?: boolean
+  /** The request makes a job: no new attempt after one that the vendor may have taken. Called before the first byte. */
+  beforeSubmit?: () => void
 }
 
 /** A provider request that failed, for admins and for the error of the call. */
@@ -59,6 +61,8 @@ export type ModelResponse = {
   /** Of all requests of this call, also failed ones. */
   usage: MeteredUsage
   attempts: readonly ModelAttempt[]
+  /** The key that was used: only its account knows the job of the answer. */
+  key_id: string | null
 }
 
 /** The call path: route -> key -> reservation -> request -> parse -> ledger. Nodes get it through `for`. */

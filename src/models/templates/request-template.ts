@@ -157,8 +157,8 @@ const encodeBody = (
 ): [body: RenderedRequest['body'], headers: Record<string, string>] => {
   if (value === undefined || method === 'GET') return [null, {}]
   if (encoding !== 'multipart') return [JSON.stringify(value), {}]
-  if (!isObject(value)) throw new TemplateError('/body', 'must be an object of form fields')
-  const { body, contentType } = encodeMultipart(value)
+  if (!isJsonObject(value)) throw new TemplateError('/body', 'must be an object of form fields')
+  const { body, contentType } = encodeMultipart(value as Record<string, Json>)
   return [body, { 'content-type': contentType }]
 }
 

@@ -23,10 +23,13 @@ export default defineNode({
   description: 'Keeps the plan and decides: call tools, or finish through an output tool',
   reads: contextFields,
   writes: ['todos'],
+  needs: ['media'],
   next: [{ tools: 'call' }, { tools: 'output' }, compactionNodeName],
-  async run(state, { checkpoint, models, request, graph, clock, stream }, signal) {
+  async run(state, { checkpoint, models, media, request, graph, clock, stream }, signal) {
     const tools = callTools(graph, request)
-    const offered = [...tools, planTool].map(offerTool)
+    const isNamed = (tool: AnyTool): boolean => request.tools?.includes(tool.name) === true
+    const usable = tools.filter((tool) => !tool.category || isNamed(tool) || media.has(tool.category))
+    const offered = [...usable, planTool].map(offerTool)
     const toolsTokens = offered.reduce((sum, { tokens }) => sum + tokens, 0)
     const budget = computePromptBudget('planner', models.window?.('planner', request.models?.planner))
     if (isCompactionDue(state, budget))

@@ -4,6 +4,8 @@ export type EffectRequest = {
   class: 'keyed' | 'queryable' | 'manual'
   windowMs?: number
   request: string
+  /** The response is stored when it comes, not only with the action: the call goes on with it after a take-over. */
+  storesResponse?: true
   /**
    * Resolves with the provider's response, a refusal too; throws only when it is not known whether it acted.
    * `checkLease` throws `lease_lost` where another worker may have the call by now: call it in the moment before the

@@ -16,6 +16,7 @@ const createResponse = (text: string): Awaited<ReturnType<Ask>> => ({
   model: 'm',
   usage: { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3, cached_tokens: 0, reasoning_tokens: 0 },
   attempts: [],
+  key_id: null,
 })
 
 const serveAsk = async (ask: Ask, keepAliveMs = 15_000) => {

@@ -8,6 +8,7 @@ import {
   type SchemaMode,
   toChatRequestBody,
 } from '../../chat/chat-request.ts'
+import { compileFormat } from '../../formats/format-compiler.ts'
 import {
   type ModelEntry,
   type Provider,
@@ -18,6 +19,8 @@ import {
 } from '../../ports/model-ports.ts'
 import type { Transport } from '../../transport/http-exchange.ts'
 import { createUnsentOutcome } from '../../transport/provider-errors.ts'
+import { openHttpProvider } from '../template/template-provider.ts'
+import { createCategoryFormats } from './category-formats.ts'
 import { completeChat } from './chat-completion.ts'
 import { createEmbeddings } from './embeddings.ts'
 import type { ChatClient } from './langchain-clients.ts'
@@ -43,22 +46,6 @@ const loadChat = async (): Promise<ChatClient> => {
   return new ChatClient()
 }
 
-const toWrongCategoryOutcome = (category: string): ProviderOutcome =>
-  createUnsentOutcome(
-    'model_bad_request',
-    `cannot be asked: protocol "openai" serves chat and embeddings, not ${category}`,
-    'give the model an endpoint of protocol "http", and a response format with a request template',
-  )
-
-const nonChatCategories = new Set([
-  'text-to-image',
-  'image-edit',
-  'text-to-video',
-  'text-to-speech',
-  'speech-to-text',
-  'rerank',
-])
-
 /** Servers that speak OpenAI's protocol, through LangChain's clients: any endpoint, any key. */
 export const createOpenAIProvider = (options: OpenAIProviderOptions): Provider => {
   const { egress, getReader, clock, log, maxBytes = defaultMaxBytes } = options
@@ -66,6 +53,8 @@ export const createOpenAIProvider = (options: OpenAIProviderOptions): Provider =
   /** How a role of a model requests JSON from its server: the mode that was not refused. */
   const modes = new LRUCache<string, SchemaMode>({ max: maxModes })
   let chat: Promise<ChatClient> | undefined
+  const http = openHttpProvider({ egress, clock, compile: compileFormat, maxBytes })
+  const categoryFormat = createCategoryFormats()
 
   /** A broken format may be in use, or stored by another version. */
   const readerFor = (model: ModelEntry) => {
@@ -98,10 +87,11 @@ export const createOpenAIProvider = (options: OpenAIProviderOptions): Provider =
     async send(request: ProviderRequest, signal: AbortSignal): Promise<ProviderOutcome> {
       signal.throwIfAborted()
       const { model, ask } = request
+      const format = categoryFormat(model)
+      if (format !== null) return http.send({ ...request, model: { ...model, format } }, signal)
       const reader = readerFor(model)
       if (reader !== null && 'ok' in reader) return reader
       if (model.category === 'embedding') return createEmbeddings({ transport, reader }, request, signal)
-      if (nonChatCategories.has(model.category)) return toWrongCategoryOutcome(model.category)
       chat ??= loadChat()
       const client = await chat
       const name = `${toServerModelKey(model)} ${ask.role}`
@@ -115,6 +105,11 @@ export const createOpenAIProvider = (options: OpenAIProviderOptions): Provider =
         'the model server refuses response_format',
       )
       return { ...outcome, error: { ...outcome.error, retryNow: true } }
+    },
+    async collect(request, jobId, signal) {
+      const { model } = request
+      const format = categoryFormat(model)
+      return http.collect({ ...request, model: { ...model, format } }, jobId, signal)
     },
   }
 }

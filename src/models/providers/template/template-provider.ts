@@ -70,7 +70,7 @@ const compileTemplateFormat = (format: FormatView, { compile }: HttpProviderOpti
 }
 
 /** The `http` protocol: any vendor, with a request template and a response format. */
-export const openHttpProvider = (options: HttpProviderOptions): Provider => {
+export const openHttpProvider = (options: HttpProviderOptions): Required<Provider> => {
   const { egress, clock, maxBytes = defaultMaxBytes, maxEvent = defaultMaxEvent } = options
   const transport: Transport = { egress, clock, maxBytes, maxEvent }
   const compiled = new WeakMap<FormatView, Compiled>()

@@ -1,0 +1,84 @@
+import { z } from 'zod'
+import { errorDraft, readCallInput } from '../../graph/call-drafts.ts'
+import { defineTool } from '../../graph/definitions.ts'
+import { isMasonError, type MasonError } from '../../state/errors.ts'
+import type { MediaJob, MediaRequest } from '../../state/ports/media.ts'
+import type { Usage } from '../../state/runtime-state.ts'
+import { findMissingModel, type StoredMedia, storeMedia, toMediaAction } from './media-results.ts'
+import { readRunMedia } from './run-media.ts'
+
+/** What a submission brought, as the effect ledger stores it. */
+type Submission =
+  | { job: MediaJob }
+  | { files: StoredMedia[]; usage: Usage; model: string }
+  | { refusal: string }
+
+const isRefusal = (error: unknown): error is MasonError =>
+  isMasonError(error) &&
+  /^(model_|no_model_available$|not_found$)/.test(error.code) &&
+  !(error.detail as { may_have_job?: boolean } | undefined)?.may_have_job
+
+/** Null for what a person confirmed in place of an answer. */
+const parseSubmission = (response: string): Submission | null => {
+  try {
+    return JSON.parse(response) as Submission
+  } catch {
+    return null
+  }
+}
+
+/** Makes a video. The submission is an effect: a worker that takes over polls the stored job and never submits again. */
+export default defineTool({
+  name: 'generate_video',
+  description: 'Makes a short video from a description; this takes minutes. It becomes a file of the run.',
+  kinds: ['call'],
+  category: 'text-to-video',
+  input: z.strictObject({
+    prompt: z.string().min(1).max(32_000).describe('What happens in the video, with its style'),
+    seconds: z.int().min(1).max(60).optional().describe('How long it is, as the model allows'),
+    size: z.string().max(20).optional().describe('Width x height such as 1280x720, as the model allows'),
+    image: z.string().max(4096).optional().describe("The name of one of the run's images to begin with"),
+  }),
+  reads: ['prompts', 'action_history', 'origin_files'],
+  writes: ['origin_files', 'preprocessed_files'],
+  needs: ['media', 'blobs', 'files'],
+  async run(state, context, signal) {
+    const { media, checkpoint } = context
+    const { prompt, seconds, size, image } = readCallInput(context)
+    const missing = findMissingModel(media, 'generate_video', 'text-to-video')
+    if (missing) return checkpoint(missing)
+    const fail = (text: string) => checkpoint(errorDraft('Could not make the video', text))
+    const names = image === undefined ? [] : [image]
+    const read = await readRunMedia(state, context.files, names, /^image\//, signal)
+    if (!read.ok) return fail(read.error)
+    const parameters = { ...(seconds && { seconds, duration: seconds }), ...(size && { size }) }
+    const request: MediaRequest = { category: 'text-to-video', prompt, files: read.files, parameters }
+
+    const submit = async (checkLease: () => void, until: AbortSignal): Promise<Submission> => {
+      try {
+        const sent = await media.submit(request, checkLease, until)
+        if ('job' in sent) return sent
+        const { files, usage, model } = sent.reply
+        return { files: await storeMedia(state, context, 'video', files), usage, model }
+      } catch (error) {
+        if (!isRefusal(error)) throw error
+        return { refusal: error.remedy ? `${error.message}; ${error.remedy}` : error.message }
+      }
+    }
+    const response = await context.effect({
+      class: 'manual',
+      storesResponse: true,
+      request: JSON.stringify({ prompt, ...parameters, image }),
+      send: async (_request, _key, checkLease, until) => JSON.stringify(await submit(checkLease, until)),
+    })
+    const submission = parseSubmission(response)
+    if (submission === null)
+      return fail('Error: the vendor has the job, but its id is not known here. Look for it at the vendor.')
+    if ('refusal' in submission) return fail(`Error: ${submission.refusal}`)
+    const finish = (files: StoredMedia[], made: { usage: Usage; model: string }) =>
+      checkpoint(...toMediaAction('Made a video', files, { run: context.run, ...made }))
+    if ('files' in submission) return finish(submission.files, submission)
+    const reply = await media.collect(submission.job, request, signal)
+    return finish(await storeMedia(state, context, 'video', reply.files), reply)
+  },
+})
