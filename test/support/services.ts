@@ -1,6 +1,6 @@
 import type { ServiceFactories } from '../../src/engine/worker/worker.ts'
 import type { GraphParts } from '../../src/graph/graph-parts.ts'
-import type { Media } from '../../src/state/ports/media.ts'
+import type { MediaModels } from '../../src/state/ports/media.ts'
 import type { Memories } from '../../src/state/ports/memories.ts'
 import type { Models } from '../../src/state/ports/models.ts'
 import { commonServices, type Services } from '../../src/state/ports/services.ts'
@@ -22,7 +22,7 @@ const noModels: Models = {
 }
 
 /** No model makes or reads media. */
-const noMedia: Media = {
+const noMedia: MediaModels = {
   has: () => false,
   make: () => Promise.reject(new Error('the test expected no media')),
   submit: () => Promise.reject(new Error('the test expected no job')),

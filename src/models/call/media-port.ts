@@ -1,12 +1,18 @@
 import { MasonError } from '../../state/errors.ts'
-import type { Media, MediaCategory, MediaFile, MediaReply, MediaRequest } from '../../state/ports/media.ts'
+import type {
+  MediaCategory,
+  MediaFile,
+  MediaModels,
+  MediaReply,
+  MediaRequest,
+} from '../../state/ports/media.ts'
 import type { Json } from '../../state/runtime-state.ts'
 import { noUsage } from '../../state/token-usage.ts'
 import type { ModelGateway, ModelResponse } from '../ports/call-ports.ts'
 import {
-  type Media as CanonicalMedia,
   type CanonicalRequest,
   type CanonicalResult,
+  type Media,
   type ModelCaller,
   type ModelEntry,
   toPlainUsage,
@@ -79,14 +85,14 @@ const toMediaFile = (
   return { bytes, mime_type: named ?? found ?? fallbackTypes[category] }
 }
 
-const listMedia = ({ images, video, audio }: CanonicalResult): CanonicalMedia[] => [
+const listMedia = ({ images, video, audio }: CanonicalResult): Media[] => [
   ...images,
   ...(video ? [video] : []),
   ...(audio ? [audio] : []),
 ]
 
 /** Whether a caller can use a model of a category. */
-export const hasCategory = (
+const hasCategory = (
   { registry, chooser }: Pick<MediaServices, 'registry' | 'chooser'>,
   category: string,
   caller: ModelCaller,
@@ -96,7 +102,7 @@ export const hasCategory = (
     .some((model) => model.category === category && chooser.isOpenTo(registry.view, model, caller))
 
 /** The media models as tools see them, on behalf of one caller. */
-export const createMediaPort = (services: MediaServices, caller: ModelCaller): Media => {
+export const createMediaPort = (services: MediaServices, caller: ModelCaller): MediaModels => {
   const { ask, registry, clock, transport } = services
   const findModel = (name: string): ModelEntry => {
     const model = registry.view.models.get(name)
@@ -105,7 +111,7 @@ export const createMediaPort = (services: MediaServices, caller: ModelCaller): M
   }
 
   const fetchFile = async (
-    medium: CanonicalMedia,
+    medium: Media,
     category: MediaCategory,
     model: ModelEntry,
     signal: AbortSignal,

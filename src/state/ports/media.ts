@@ -32,7 +32,7 @@ export type MediaJob = {
 }
 
 /** The media models of one caller. Errors are MasonError with a `model_*` code; an abort rejects with the signal's reason. */
-export type Media = {
+export type MediaModels = {
   /** Whether a model of the category is set up for the caller. */
   has(category: MediaCategory): boolean
   /** A job is polled until its result is there; where that must survive this process, `submit` and `collect`. */
@@ -52,6 +52,6 @@ export type Media = {
 
 declare module './services.ts' {
   interface Services {
-    media: Media
+    media: MediaModels
   }
 }

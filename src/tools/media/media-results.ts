@@ -2,7 +2,7 @@ import { errorDraft } from '../../graph/call-drafts.ts'
 import type { DeclaredPatch } from '../../graph/definitions.ts'
 import type { ActionDraft } from '../../state/checkpoint.ts'
 import type { Blobs } from '../../state/ports/blobs.ts'
-import type { Media, MediaCategory, MediaFile } from '../../state/ports/media.ts'
+import type { MediaCategory, MediaFile, MediaModels } from '../../state/ports/media.ts'
 import type { Json, RuntimeState, Usage } from '../../state/runtime-state.ts'
 import { cutText } from '../../state/text/cut-text.ts'
 import { turnActions } from '../../state/turn.ts'
@@ -12,7 +12,7 @@ export type StoredMedia = { name: string; blob: string; mime_type: string; bytes
 
 /** The error of a tool without a model of its category; null where there is one. */
 export const findMissingModel = (
-  media: Pick<Media, 'has'>,
+  media: Pick<MediaModels, 'has'>,
   tool: string,
   category: MediaCategory,
 ): ActionDraft | null =>

@@ -119,11 +119,14 @@ describe('embeddings', () => {
     })
   })
 
-  it('are what the protocol serves beside chat, and images are not', async () => {
-    const outcome = await embed(answering({}), [], 'text-to-image')
-    expect(outcome).toMatchObject({
-      ok: false,
-      error: { code: 'model_bad_request', remedy: expect.stringContaining('http') },
-    })
+  it('are one path of the protocol beside chat; images have their own', async () => {
+    const paths: string[] = []
+    const fetch: Fetch = (url) => {
+      paths.push(new URL(String(url)).pathname)
+      return Promise.resolve(Response.json({ created: 1, data: [{ url: 'https://images.example/a.png' }] }))
+    }
+    const outcome = await embed(fetch, [], 'text-to-image')
+    expect(outcome).toMatchObject({ ok: true, result: { images: [{ url: 'https://images.example/a.png' }] } })
+    expect(paths).toEqual(['/v1/images/generations'])
   })
 })
