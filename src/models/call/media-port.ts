@@ -64,7 +64,7 @@ const signatures: readonly (readonly [pattern: RegExp, mimeType: string])[] = [
   [/^OggS/, 'audio/ogg'],
   [/^fLaC/, 'audio/flac'],
   [/^....ftyp/s, 'video/mp4'],
-  [/^\x1aE\xdf\xa3/, 'video/webm'],
+  [/^.E\xdf\xa3/, 'video/webm'],
 ]
 const fallbackTypes: Record<MediaCategory, string> = {
   'text-to-image': 'image/png',
