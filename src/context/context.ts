@@ -1,8 +1,9 @@
+import { toRequestGoal } from '../state/opening-patch.ts'
 import type { PromptPart } from '../state/prompt-part.ts'
 import { type DataFence, derivedLabel } from '../state/provenance.ts'
 import type { RuntimeState, StateField, Todo } from '../state/runtime-state.ts'
 import { fitTokens } from '../state/text/tokens.ts'
-import { turnActions, turnGoal, turnTodos } from '../state/turn.ts'
+import { turnActions, turnGoal, turnPrompt, turnTodos } from '../state/turn.ts'
 import { part, titles } from './sections.ts'
 
 /** Every field a prompt may be built from: what planner, understand and the output tools read. */
@@ -51,15 +52,16 @@ const renderCurrentTask = ({ id, task, execution_tips, success_criteria }: Todo)
 
 /**
  * The goal of the turn as a prompt shows it: a model made it of the request, but also of what files, memory and earlier
- * results say, so it is fenced. The request beside it is the user's own word.
+ * results say, so it is fenced. The request beside it is the user's own word; a goal that only repeats it is left out.
  */
 export const renderGoal = (
-  state: Pick<RuntimeState, 'task_goals'>,
+  state: Pick<RuntimeState, 'prompts' | 'task_goals'>,
   maxTokens: number,
   fence: DataFence,
 ): string => {
-  const goal = fitTokens(turnGoal(state), Math.floor(maxTokens))
-  return goal.trim() === '' ? '' : fence(goal, derivedLabel)
+  const goal = turnGoal(state)
+  if (goal.trim() === '' || goal === toRequestGoal(turnPrompt(state))) return ''
+  return fence(fitTokens(goal, Math.floor(maxTokens)), derivedLabel)
 }
 
 /** The planner's latest draft of an answer in this turn, or null; an empty one is none. */

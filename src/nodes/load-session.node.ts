@@ -11,10 +11,20 @@ export default defineNode({
   name: 'load-session',
   description: 'Inherits the state of the session and opens the new turn',
   reads: [...stateFields],
-  writes: ['prompts', 'origin_files', 'scenario', 'output_style', 'output_structure', 'chat_history'],
+  writes: [
+    'prompts',
+    'task_goals',
+    'origin_files',
+    'scenario',
+    'output_style',
+    'output_structure',
+    'chat_history',
+  ],
   next: [{ tools: 'prepare' }, 'planner'],
   async run(state, { checkpoint, request, scenario, run, graph, hasWork }) {
     const patch = {
+      // free text held for its own turn, a row holds until a request names another scenario
+      ...(state.scenario !== '' && scenario === null && { scenario: '' }),
       ...clearOutputStructure(state.output_structure),
       ...createOpeningPatch(request, run.turn),
     }

@@ -24,7 +24,6 @@ export const understand = (request: OfflineRequest): Record<string, Json> => {
     output_style: partText(request, titles.style),
     output_structure: readPieces(partText(request, titles.structure)),
     start: 'planner',
-    direction: files ? `Find what is asked for in ${files}.` : 'Answer directly.',
   }
 }
 

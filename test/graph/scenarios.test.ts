@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { withScenario } from '../../src/graph/scenario-defaults.ts'
 import type { ModelRequest } from '../../src/state/ports/models.ts'
 import type { AdmittedRequest } from '../../src/state/run-request.ts'
-import type { Scenario } from '../../src/state/scenario.ts'
+import type { Scenario, Scenarios } from '../../src/state/scenario.ts'
 import { checkInvariants } from '../support/invariants.ts'
 import { memoryRun, modelsOf, type Said, workOn } from '../support/memory-run.ts'
 import { callTool, graphWith } from '../support/parts.ts'
@@ -124,6 +124,36 @@ describe('a request in a scenario', () => {
     expect(state.scenario).toBe('anything')
     expect(asked('planner')[0]?.tools?.map(({ name }) => name)).toContain('shout')
     expect(outcome).toEqual({ status: 'completed', reason: 'answered' })
+  })
+})
+
+describe('in the next turn of a session', () => {
+  const nextTurn = async (scenarios: Scenarios, first: Partial<AdmittedRequest>, analysed = '') => {
+    const graph = await graphWith()
+    const memory = memoryRun({ prompt: 'x', ...first })
+    const models = modelsOf(({ role }) => ({ text: role === 'understand' ? analysed : 'Done.' }))
+    const { state: before } = await workOn(graph, memory, { models, scenarios })
+    Object.assign(memory, { turn: 2, ended: null, request: { prompt: 'y', user_id: 'u1', files: [] } })
+    const { state } = await workOn(graph, memory, { models, scenarios })
+    checkInvariants(state)
+    const background = models.requests.at(-1)?.messages[1]?.content
+    return { scenarios: [before.scenario, state.scenario], background }
+  }
+
+  test('a row still holds, and free text does not', async () => {
+    expect((await nextTurn(rowsOf(scenario()), { scenario: 'support' })).scenarios).toEqual([
+      'support',
+      'support',
+    ])
+    const named = await nextTurn(rowsOf(scenario()), { scenario: 'a wedding speech' })
+    expect(named.scenarios).toEqual(['a wedding speech', ''])
+    expect(named.background).not.toContain('wedding')
+  })
+
+  test('free text that understand proposed is gone', async () => {
+    const proposed = JSON.stringify({ scenario: 'data question', task_goal: 'Count.' })
+    const { scenarios } = await nextTurn(rowsOf(), { prompt: 'Count all of it. '.repeat(30) }, proposed)
+    expect(scenarios).toEqual(['data question', ''])
   })
 })
 

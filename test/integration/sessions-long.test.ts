@@ -77,7 +77,7 @@ test('a conversation of 30 turns keeps the invariants at each turn, and loses no
     model.reset()
     say(model, {
       planner: turn.planner,
-      understand: [{ text: `{"scenario":"work","task_goal":"Goal ${nth}","direction":"look back"}` }],
+      understand: [{ text: `{"scenario":"work","task_goal":"Goal ${nth}"}` }],
       reflection: [{ text: '{"is_sufficient":true}' }],
       output: [{ text: `{"answer":"Said ${nth}."}` }],
     })
@@ -93,12 +93,13 @@ test('a conversation of 30 turns keeps the invariants at each turn, and loses no
   expect(state.prompts[0]).toBe('Question 1')
   expect(state.usage).toEqual(runs.map((run) => run.usage))
   expect(state.origin_files.map(({ name }) => name)).toEqual([4, 10, 16, 22, 28].map((n) => `notes-${n}.txt`))
-  expect(state.task_goals.filter((goal) => goal !== '')).toEqual(
-    // turns with a file, and long ones
-    [4, 5, 10, 11, 16, 17, 22, 23, 28, 29].map((n) => `Goal ${n}`),
+  expect(state.task_goals).toEqual(
+    // turns with a file, and long ones, are analysed; the goal of the others is their request
+    runs.map(({ turn }) => ([4, 5].includes(turn % 6) ? `Goal ${turn}` : `Question ${turn}`)),
   )
   expect(state.todos.map((todos) => todos.length)).toEqual(runs.map((_, at) => (at % 6 === 2 ? 1 : 0)))
-  expect([state.scenario, state.output_style]).toEqual(['work', 'short'])
+  // the free text that understand proposed held for its own turns only
+  expect([state.scenario, state.output_style]).toEqual(['', 'short'])
   const said = state.chat_history.filter(({ role }) => role === 'user')
   expect(said.map(({ turn }) => turn)).toEqual(runs.map((run) => run.turn))
   expect(state.chat_history.filter(({ role }) => role === 'assistant').map(({ content }) => content)).toEqual(

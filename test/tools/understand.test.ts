@@ -31,7 +31,7 @@ const opened = async (request: Partial<AdmittedRequest> & { prompt: string }, te
   }
 }
 const reply = (more: object = {}) =>
-  JSON.stringify({ scenario: 'sales', task_goal: 'Count the sales.', direction: 'Count.', ...more })
+  JSON.stringify({ scenario: 'sales', task_goal: 'Count the sales.', ...more })
 
 describe('understand', () => {
   test.each([
@@ -102,8 +102,21 @@ describe('understand', () => {
   test('a reply that cannot be read leaves the request as it is, and its tokens count', async () => {
     const { state, appended, status } = await opened({ prompt: long }, 'no idea')
     expect(appended).toMatchObject({ result: { by: 'rules' }, usage: { total_tokens: 15 } })
-    expect(state.task_goals).toEqual([''])
+    expect(state.task_goals).toEqual([`${long.trim().slice(0, 299)}…`])
     expect(status).toBe('completed')
+  })
+
+  test('a turn without an analysis, or with an empty one, has its request as the goal', async () => {
+    expect((await opened({ prompt: ' Count the sales. ' })).state.task_goals).toEqual(['Count the sales.'])
+    expect((await opened({ prompt: '  ' })).state.task_goals).toEqual(['  '])
+    const { state } = await opened({ prompt: long }, reply({ task_goal: ' ' }))
+    expect(state.task_goals[0]).toMatch(/^Please look into this\. .*…$/)
+  })
+
+  test('asks for no direction, which no step would read', async () => {
+    const { asked, appended } = await opened({ prompt: long }, reply())
+    expect(JSON.stringify(asked[0])).not.toContain('direction')
+    expect(appended?.result).toEqual({ by: 'model', task_goal: 'Count the sales.', start: 'planner' })
   })
 
   test('makes no call where the caller has set scenario, style and structure, however long the prompt', async () => {

@@ -12,8 +12,7 @@ const opening = `You analyse what a user wants before an agent starts to work. T
 ${dataRule}
 - task_goal: the goal in one sentence, in the language of the request.
 - output_style: empty unless the request asks for a manner of writing.
-- output_structure: empty unless the request asks for several separate, named pieces.
-- direction: in which direction the work should go: where to look first, what to mind.`
+- output_structure: empty unless the request asks for several separate, named pieces.`
 
 /** The reply that understand asks of its model. */
 export const analysisReplySchema = z.object({
@@ -24,7 +23,6 @@ export const analysisReplySchema = z.object({
     .array(z.object({ id: z.string().min(1), expected: z.string(), type: outputTypeSchema }))
     .nullish(),
   start: z.string().nullish(),
-  direction: z.string().nullish(),
 })
 type Analysis = z.infer<typeof analysisReplySchema>
 

@@ -62,14 +62,13 @@ export default defineTool({
     return checkpoint(
       {
         summary: cutText(`Goal: ${value.task_goal}`, 500),
-        preparation: value.direction ?? '',
-        result: { by: 'model', task_goal: value.task_goal, direction: value.direction ?? '', start },
+        result: { by: 'model', task_goal: value.task_goal, start },
         usage,
         relevance: 0.3,
         next: [start],
       },
       {
-        task_goals: value.task_goal,
+        ...(value.task_goal.trim() !== '' && { task_goals: value.task_goal }),
         ...(state.scenario === '' && { scenario: chooseScenario(value, scenarios) }),
         ...(style !== '' && { output_style: style }),
         ...(structure.length > 0 && { output_structure: structure }),
