@@ -9,6 +9,7 @@ import type { EffectResult } from '../../src/state/ports/effects.ts'
 import type { ModelReply, ModelRequest, Models } from '../../src/state/ports/models.ts'
 import type { PersonAnswer, Question } from '../../src/state/ports/questions.ts'
 import type { LogEntry, RunLog, RunResult } from '../../src/state/ports/run-log.ts'
+import type { Services } from '../../src/state/ports/services.ts'
 import type { AdmittedRequest } from '../../src/state/run-request.ts'
 import type { RuntimeState } from '../../src/state/runtime-state.ts'
 import type { Scenarios } from '../../src/state/scenario.ts'
@@ -52,6 +53,7 @@ export type Settings = {
   clock?: Clock
   control?: AbortController
   scenarios?: Scenarios
+  services?: Partial<Services>
   /** Actions after which the worker is gone: its next commit is refused, as it is after a kill. */
   diesAfter?: number
 }
@@ -103,6 +105,7 @@ export const workOn = async (
     clock,
     ...(settings.models && { models: settings.models }),
     blobs: { read: async (hash) => memory.blobs.get(hash) ?? null, store: async () => '' },
+    ...settings.services,
   })
   const left = await executeRun(graph, run, services, control)
   return { left, run, state: foldActions(memory.rows) }
