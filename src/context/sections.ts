@@ -16,6 +16,7 @@ export const titles = {
   request: 'Request',
   draft: 'Draft',
   results: 'Results',
+  earlierResults: 'Earlier results',
   plan: 'CURRENT PLAN STATUS',
   task: 'YOUR CURRENT TASK',
   reflection: 'Reflection',

@@ -168,7 +168,7 @@ export type AnyTool = ToolDefinition<any, any, any, any>
  * Declares a tool; every tool is a node of the graph. One file `src/tools/<name>.tool.ts` (or in a folder of
  * its family) with this as its default export is all it takes. A call tool's `checkpoint` leads to reflection, an
  * output tool's to end. The model reads `result.text`; `result.is_error: true` marks an error that the model can act
- * on, and an exception becomes such a result.
+ * on, and an exception becomes such a result; `result.found` counts what a search found, and 0 marks that nothing was.
  *
  * @example
  * ```ts

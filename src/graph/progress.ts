@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type AnsweredCall, findNextPlan, listAnsweredCalls } from '../state/calls.ts'
+import { type AnsweredCall, findNextPlan, listAnsweredCalls, type PlannedCall } from '../state/calls.ts'
 import { memoizeByObject } from '../state/memoize.ts'
 import type { RuntimeState } from '../state/runtime-state.ts'
 import { type ReadonlyAction, turnActions } from '../state/turn.ts'
@@ -10,7 +10,7 @@ export type Progress = { verdict: 'ok' | 'replan' | 'stop'; reason: string }
 /** How far back, in actions, a repetition is looked for. */
 const window = 600
 
-/** Whether the turn makes progress: no call with the same result, and no knowledge gap, may repeat. */
+/** Whether the turn makes progress: no call with the same result, and no knowledge gap after the same calls, may repeat. */
 export const checkProgress = (state: Pick<RuntimeState, 'action_history'>): Progress =>
   judgeActions(turnActions(state))
 
@@ -56,34 +56,43 @@ type Observation = readonly [key: string, what: string]
 
 const observe = (plan: ReadonlyAction, since: readonly ReadonlyAction[]): Observation[] => {
   const isRetried = since.some(grantsRetries)
-  const calls = listAnsweredCalls([plan, ...since])
+  const answered = listAnsweredCalls([plan, ...since])
+  const calls = answered
     // a retry that a todo grants is no lack of progress
     .filter(({ action }) => !(isRetried && action.result.is_error === true))
     .map(toObservation)
+  const made = hashText([...new Set(answered.map(({ call }) => toCallText(call)))].sort().join('\n'))
+  const gaps = since.filter((action) => !grantsRetries(action)).flatMap((action) => findGap(action, made))
   // the same call several times in one block is one step
-  return [...new Map(calls), ...since.filter((action) => !grantsRetries(action)).flatMap(findGap)]
+  return [...new Map(calls), ...gaps]
 }
 
 const grantsRetries = ({ node, result }: ReadonlyAction): boolean =>
   node === 'reflection' && Array.isArray(result.retried) && result.retried.length > 0
 
-const findGap = ({ node, result }: ReadonlyAction): Observation[] => {
+/** Other calls that leave the same gap are a search that goes on. */
+const findGap = ({ node, result }: ReadonlyAction, made: string): Observation[] => {
   if (node !== 'reflection' || typeof result.knowledge_gap !== 'string') return []
   const gap = result.knowledge_gap.trim().toLowerCase().replace(/\s+/g, ' ')
-  return gap === '' ? [] : [[`gap ${gap}`, 'the same gap was found']]
+  return gap === '' ? [] : [[`gap ${made} ${gap}`, 'the same gap was found after the same calls']]
 }
 
 const toObservation = ({ call, action }: AnsweredCall): Observation => {
   const { call: _own, ...result } = action.result
-  const text = JSON.stringify([call.tool, JSON.stringify(call.args), result], withSortedKeys)
   return [
-    createHash('sha256').update(text).digest('base64'),
+    hashText(`${toCallText(call)} ${toSortedJson(result)}`),
     `${call.tool} was called with the same arguments and gave the same result`,
   ]
 }
 
-/** Makes JSON the same whatever the order of the fields. */
-const withSortedKeys = (_key: string, value: unknown): unknown =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
-    : value
+const hashText = (text: string): string => createHash('sha256').update(text).digest('base64')
+
+const toCallText = ({ tool, args }: PlannedCall): string => `${tool} ${toSortedJson(args)}`
+
+/** The same whatever the order of the fields. */
+const toSortedJson = (json: unknown): string =>
+  JSON.stringify(json, (_key, value: unknown) =>
+    typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : value,
+  )

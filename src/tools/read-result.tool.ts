@@ -45,7 +45,10 @@ export default defineTool({
       if (!compiled.ok) return fail(compiled.error)
       const found = await findLines(splitLines(text), compiled.pattern, maxMatches, showLine, signal)
       return context.checkpoint(
-        resultDraft(`Found ${found.total} lines in the result of action ${id}`, matchText(id, found), label),
+        resultDraft(`Found ${found.total} lines in the result of action ${id}`, matchText(id, found), {
+          ...label,
+          found: found.total,
+        }),
       )
     }
     if (from > 0 && from >= text.length)

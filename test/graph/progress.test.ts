@@ -56,13 +56,30 @@ describe('progress', () => {
     expect(verdict({ args: { page } }, { args: { page: `${page}y` } }).verdict).toBe('ok')
   })
 
-  test('the same gap counts whatever its case and spaces', () => {
-    const [one, two, three] = ['No price', 'no  PRICE', ' no price '].map((gap, n) => ({ args: { n }, gap }))
-    expect(verdict(one ?? {}, two ?? {})).toEqual({
+  test('the same gap after the same calls counts, whatever its case and spaces and the order of arguments', () => {
+    const [one = {}, two = {}, three = {}]: Round[] = [
+      { gap: 'No price', text: 'a', args: { page: 1, of: 'x' } },
+      { gap: 'no  PRICE', text: 'b', args: { of: 'x', page: 1 } },
+      { gap: ' no price ', text: 'c', args: { page: 1, of: 'x' } },
+    ]
+    expect(verdict(one, two)).toEqual({
       verdict: 'replan',
-      reason: 'the same gap was found twice',
+      reason: 'the same gap was found after the same calls twice',
     })
-    expect(verdict(one ?? {}, two ?? {}, three ?? {}).verdict).toBe('stop')
+    expect(verdict(one, two, three).verdict).toBe('stop')
+  })
+
+  test('a search that goes on after other calls leaves the same gap is not ended', () => {
+    const pages = [1, 2, 3, 4].map((page) => ({ gap: 'no price', text: 'no', args: { page } }))
+    expect(verdict(...pages)).toEqual({ verdict: 'ok', reason: '' })
+    const toStep = (tools: string[], at: number) => [
+      plan(tools.map((tool) => ({ tool }))),
+      ...tools.map((tool, index) => answer(tool, index, { text: `page ${at}` })),
+      body('reflection', { next: ['planner'], result: { knowledge_gap: 'no price' } }),
+    ]
+    const verdictOf = (...blocks: string[][]) => checkProgress(stateOf(blocks.flatMap(toStep))).verdict
+    expect(verdictOf(['fetch'], ['fetch', 'look'], ['look'])).toBe('ok')
+    expect(verdictOf(['fetch', 'look'], ['look', 'fetch'], ['fetch', 'look', 'look'])).toBe('stop')
   })
 
   test('retries that a todo grants do not count, neither as calls nor as gaps', () => {
@@ -89,7 +106,7 @@ describe('progress', () => {
 
   test('asked after every action says the same as asked for the first time, also where the window moves on', () => {
     const round = fc.record({
-      args: fc.record({ n: fc.nat(40) }),
+      args: fc.record({ n: fc.nat(12) }),
       error: fc.boolean(),
       gap: fc.constantFrom('', '', 'a', 'b'),
       retried: fc.constantFrom<string[][]>([], [], ['t1']),

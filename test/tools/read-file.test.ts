@@ -41,6 +41,7 @@ test('read_file shows only the lines that match', async () => {
   expect((await read({ pattern: '[24]$' })).text).toBe("File 'a.txt', lines 1-5 of 5:\n2: row 2\n4: row 4")
   const none = await read({ pattern: 'nowhere' })
   expect(none.text).toBe("File 'a.txt', lines 1-5 of 5:\nNo lines match pattern 'nowhere'.")
+  expect(none.action.result.found).toBe(0)
   expect(none.isError).toBe(false)
 })
 

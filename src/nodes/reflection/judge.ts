@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
 import type { AnsweredCall } from '../../state/calls.ts'
 import { todoStatusSchema } from '../../state/runtime-state.ts'
@@ -40,29 +41,60 @@ export const toReflection = (reply: z.infer<typeof reflectionReply>, calls: read
 /** What reflection thinks of the results that just came back. */
 export type Reflection = ReturnType<typeof toReflection>
 
-/** By rule, without a model: what came without error is taken as good, what failed is a gap. */
-export const reflectByRule = (calls: readonly AnsweredCall[]): Reflection => {
+/** What a result is worth by rule, where no model has read it: prompts that run full retain the important and relevant first. */
+const ruleJudgements = {
+  /** Says what not to try again, which the step it belongs to says as well. */
+  error: { relevance: 0.1, important: false },
+  /** The earlier result of the same call says it already. */
+  repeat: { relevance: 0.2, important: false },
+  /** That something is not there can be part of the answer; its line says so. */
+  nothing: { relevance: 0.4, important: false },
+  /** New: it may be what the answer needs. */
+  result: { relevance: 0.7, important: true },
+} as const
+
+const classify = (
+  { call, action: { result } }: AnsweredCall,
+  before: readonly AnsweredCall[],
+): keyof typeof ruleJudgements => {
+  if (result.is_error === true) return 'error'
+  const isSame = (other: AnsweredCall): boolean =>
+    other.call.tool === call.tool &&
+    isDeepStrictEqual(other.call.args, call.args) &&
+    isDeepStrictEqual({ ...other.action.result, call: null }, { ...result, call: null })
+  if (before.some(isSame)) return 'repeat'
+  return result.found === 0 ? 'nothing' : 'result'
+}
+
+/** What was looked for in vain is said in the planner's own words: those of a result are data. */
+const toGap = ({ call, action: { result, summary } }: AnsweredCall): string =>
+  result.is_error === true
+    ? cutText(`${call.tool}: ${String(result.text ?? summary)}`, 500)
+    : `${call.tool} ${cutText(JSON.stringify(call.args), 200)}: nothing was found`
+
+/**
+ * By rule, without a model: what failed is a gap, and so is what was looked for where nothing was found at all. `earlier`
+ * are the turn's calls before these.
+ */
+export const reflectByRule = (
+  calls: readonly AnsweredCall[],
+  earlier: readonly AnsweredCall[] = [],
+): Reflection => {
   const failed = calls.filter(({ action }) => action.result.is_error === true)
+  const isEmpty = failed.length === 0 && calls.every(({ action }) => action.result.found === 0)
   return {
-    reasoning:
-      failed.length === 0
+    reasoning: isEmpty
+      ? 'Nothing was found.'
+      : failed.length === 0
         ? 'All results came without error.'
         : `${failed.length} of ${calls.length} calls failed.`,
-    is_sufficient: failed.length === 0,
-    knowledge_gap: cutText(
-      failed
-        .map(({ call, action }) =>
-          cutText(`${call.tool}: ${String(action.result.text ?? action.summary)}`, 500),
-        )
-        .join('\n'),
-      maxGap,
-    ),
+    is_sufficient: failed.length === 0 && !isEmpty,
+    knowledge_gap: cutText((isEmpty ? calls : failed).map(toGap).join('\n'), maxGap),
     follow_up_queries: [],
-    judged: calls.map(({ action }) =>
-      action.result.is_error === true
-        ? { id: action.id, relevance: 0.1, important: false }
-        : { id: action.id, relevance: 0.7, important: true },
-    ),
+    judged: calls.map((one, at) => ({
+      id: one.action.id,
+      ...ruleJudgements[classify(one, [...earlier, ...calls.slice(0, at)])],
+    })),
     todos: [],
   }
 }

@@ -1,23 +1,34 @@
 import { computePromptBudget, partShares } from '../../context/budget.ts'
 import { renderGoal, renderPlan } from '../../context/context.ts'
 import { renderResults } from '../../context/result-text.ts'
-import { fitParts, part, titles } from '../../context/sections.ts'
+import { listRounds, type PlanRound } from '../../context/rounds.ts'
+import { fitParts, part, promptText, titles } from '../../context/sections.ts'
 import { defineNode, type GraphInfo } from '../../graph/definitions.ts'
 import { requestJson } from '../../graph/json-request.ts'
-import { type AnsweredCall, findLastFanOut, listAnsweredCalls } from '../../state/calls.ts'
+import type { AnsweredCall } from '../../state/calls.ts'
+import { memoizeByObject } from '../../state/memoize.ts'
 import type { PromptPart } from '../../state/prompt-part.ts'
-import { createDataFence, dataRule } from '../../state/provenance.ts'
-import type { RuntimeState, Todo } from '../../state/runtime-state.ts'
+import { createDataFence, dataRule, derivedLabel } from '../../state/provenance.ts'
+import type { RuntimeState, StateField, Todo } from '../../state/runtime-state.ts'
 import { cutText } from '../../state/text/cut-text.ts'
-import { fitTokens } from '../../state/text/tokens.ts'
+import { estimateTokens, fitTokens } from '../../state/text/tokens.ts'
 import { completeTodo, failTodo } from '../../state/todos.ts'
 import { noUsage } from '../../state/token-usage.ts'
-import { turnActions, turnPrompt, turnTodos } from '../../state/turn.ts'
+import { currentTurn, turnActions, turnPrompt, turnTodos } from '../../state/turn.ts'
 import { type Reflection, reflectByRule, reflectionReply, toReflection } from './judge.ts'
 
-const instructions = `You judge the results of an agent's last calls against the request.
+const reflectionFields = [
+  'prompts',
+  'task_goals',
+  'todos',
+  'action_history',
+  'chat_history',
+] as const satisfies readonly StateField[]
+type ReflectionField = (typeof reflectionFields)[number]
+
+const instructions = `You judge the results of an agent's last calls against the request. The conversation and the line for each earlier result say what is known already.
 Reason first. Say whether the request can be answered now; if not, name the one gap that matters most and how to close it.
-Judge each action by its id: how relevant it is for the final answer, and whether it is important.
+Judge each action of the results by its id: how relevant it is for the final answer, and whether it is important.
 Name tasks of the plan that these results complete, or that failed.
 ${dataRule}`
 
@@ -25,11 +36,11 @@ ${dataRule}`
 export default defineNode({
   name: 'reflection',
   description: 'Judges what the calls brought, and moves the plan',
-  reads: ['prompts', 'task_goals', 'todos', 'action_history'],
+  reads: reflectionFields,
   writes: ['todos'],
   next: ['planner'],
   async run(state, { checkpoint, models, request, scenario, graph, clock, log }, signal) {
-    const calls = latestCalls(state)
+    const { calls, earlier } = listCalls(state)
     const byRules = scenario?.rules.includes('reflection') === true
     const asked =
       !byRules && needsModel(calls, graph)
@@ -41,6 +52,7 @@ export default defineNode({
               parts: partsOf(
                 state,
                 calls,
+                earlier,
                 computePromptBudget('reflection', models.window?.('reflection', request.models?.reflection)),
               ),
               schema: reflectionReply,
@@ -50,7 +62,7 @@ export default defineNode({
             log,
           )
         : { value: null, usage: noUsage }
-    const reflection = asked.value ? toReflection(asked.value, calls) : reflectByRule(calls)
+    const reflection = asked.value ? toReflection(asked.value, calls) : reflectByRule(calls, earlier)
     const isPure = (tool: string): boolean => graph.tool(tool)?.pure === true
     const todos = updateTodoStatuses(turnTodos(state), calls, reflection, clock.now(), { isPure })
     const { todos: _moved, ...result } = reflection
@@ -69,30 +81,83 @@ export default defineNode({
   },
 })
 
-/** The calls of the last fan-out, each with its action. */
-const latestCalls = (state: Pick<RuntimeState, 'action_history'>): AnsweredCall[] => {
-  const actions = turnActions(state)
-  const since = findLastFanOut(actions)?.id
-  return listAnsweredCalls(actions.slice(actions.findLastIndex((action) => action.id === since)))
+type Calls = { calls: readonly AnsweredCall[]; earlier: readonly AnsweredCall[] }
+
+/** The calls that were just answered, and those of the turn's earlier steps. */
+const listCalls = (state: Pick<RuntimeState, 'action_history'>): Calls => {
+  const rounds = listRounds(turnActions(state)).map(readCalls)
+  return { calls: rounds.at(-1) ?? [], earlier: rounds.slice(0, -1).flat() }
 }
+
+/** In order of their actions. Each step that is over is read once. */
+const readCalls = memoizeByObject(({ calls }: PlanRound): readonly AnsweredCall[] =>
+  calls
+    .flatMap(({ call, answer }) => (answer ? [{ call, action: answer }] : []))
+    .sort((a, b) => a.action.id - b.action.id),
+)
 
 /** Rules decide when every result came without error from a pure tool. */
 const needsModel = (calls: readonly AnsweredCall[], graph: GraphInfo): boolean =>
   calls.some(({ call, action }) => action.result.is_error === true || graph.tool(call.tool)?.pure !== true)
 
+/** What talk and earlier results may take of the prompt, where the parts that must be there leave so much. */
+const talkShare = 0.2
+const earlierShare = 0.1
+
 const partsOf = (
-  state: Pick<RuntimeState, 'prompts' | 'task_goals' | 'todos' | 'action_history'>,
+  state: Pick<RuntimeState, ReflectionField>,
   calls: readonly AnsweredCall[],
+  earlier: readonly AnsweredCall[],
   budget: number,
 ): PromptPart[] => {
   const fence = createDataFence(state)
-  return [
+  const asked = [
     part(titles.goal, renderGoal(state, budget * partShares.goal, fence), 'agent'),
     part(titles.request, fitTokens(turnPrompt(state), Math.floor(budget * partShares.request)), 'user'),
+  ]
+  const judged = [
     renderResults(calls, budget * partShares.step, fence),
     ...fitParts(renderPlan(state), Math.floor(budget * partShares.closing)),
   ]
+  const spare = budget - estimateTokens(promptText([...asked, ...judged]))
+  const said = state.chat_history.filter(({ turn }) => turn < currentTurn(state))
+  const lines = takeLatest(earlier, Math.min(budget * earlierShare, spare / 2), toLine)
+  const talk = takeLatest(said, Math.min(budget * talkShare, spare / 2), toMessageLine)
+  return [
+    part(titles.conversation, talk, 'agent'),
+    ...asked,
+    part(titles.earlierResults, lines && fence(lines, derivedLabel), 'tool'),
+    ...judged,
+  ]
 }
+
+/** What was called and what came of it; reading the result again is not needed to judge the next ones. */
+const toLine = ({ call, action }: AnsweredCall): string => {
+  const failed = action.result.is_error === true ? ' (error)' : ''
+  const args = cutText(JSON.stringify(call.args), 200)
+  return `- action ${action.id}: ${call.tool} ${args}${failed}: ${cutText(action.summary.replaceAll('\n', ' '), 200)}`
+}
+
+const maxMessage = 2000
+
+const toMessageLine = ({ role, content }: RuntimeState['chat_history'][number]): string =>
+  `${role}: ${cutText(content, maxMessage).replaceAll('\n', '\n  ')}`
+
+/** The latest items that have room, a line each, in their order. */
+const takeLatest = <Item>(items: readonly Item[], budget: number, render: (item: Item) => string): string => {
+  const lines: string[] = []
+  let left = budget - omittedTokens
+  for (const item of items.toReversed()) {
+    const line = render(item)
+    left -= estimateTokens(line) + 1
+    if (left < 0) break
+    lines.unshift(line)
+  }
+  const omitted = items.length - lines.length
+  return [...(omitted > 0 ? [`[${omitted} earlier ones left out]`] : []), ...lines].join('\n')
+}
+
+const omittedTokens = 10
 
 const toSummary = ({ is_sufficient, knowledge_gap }: Reflection): string => {
   if (knowledge_gap) return cutText(`Still missing: ${knowledge_gap}`, 500)

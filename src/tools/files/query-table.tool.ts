@@ -74,6 +74,8 @@ export default defineTool({
       return context.checkpoint(errorDraft('Could not query the tables', toErrorText(answer.reason, all)))
     const { columns, rows, hasMore } = answer
     const summary = `Queried ${tables.map(({ table }) => table.table).join(', ') || 'no table'}: ${hasMore ? 'more than ' : ''}${rows.length} ${rows.length === 1 ? 'row' : 'rows'}`
-    return context.checkpoint(resultDraft(summary, toTableText(answer), { columns, rows, more: hasMore }))
+    return context.checkpoint(
+      resultDraft(summary, toTableText(answer), { columns, rows, more: hasMore, found: rows.length }),
+    )
   },
 })

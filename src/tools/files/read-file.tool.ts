@@ -90,7 +90,9 @@ export default defineTool({
     if (!opened.ok) return fail(opened.error)
     const { name, lines } = opened
     if (lines.length === 0)
-      return context.checkpoint(resultDraft(`Read ${name}: it is empty`, `File '${name}' is empty.`))
+      return context.checkpoint(
+        resultDraft(`Read ${name}: it is empty`, `File '${name}' is empty.`, { found: 0 }),
+      )
     const range = toRange(name, lines.length, start_line, end_line)
     if (typeof range === 'string') return fail(range)
     const page = await readPage(lines, range, compiled?.pattern, signal)
@@ -103,6 +105,7 @@ export default defineTool({
         first: range.first,
         last: page.last,
         total: lines.length,
+        found: page.shown.length,
       }),
     )
   },

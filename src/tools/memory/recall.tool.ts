@@ -24,7 +24,7 @@ export default defineTool({
       resultDraft(
         found.length > 0 ? `Recalled ${found.length} memories` : 'Nothing remembered fits',
         lines.length > 0 ? lines.join('\n') : 'Nothing is remembered that has to do with this.',
-        { memory_ids: found.map(({ id }) => id) },
+        { memory_ids: found.map(({ id }) => id), found: found.length },
       ),
     )
   },
