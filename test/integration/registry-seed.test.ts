@@ -104,6 +104,23 @@ describe('the built-in rows', () => {
     })
   })
 
+  test("are those of the new version after an upgrade, and an admin's copy stays as it is", async ({
+    database,
+  }) => {
+    const [current] = builtInFormats().filter(({ name }) => name === 'anthropic-messages')
+    if (current === undefined) throw new Error('no such format')
+    const old = { ...current, stream: undefined, paths: { text: 'content[0].text' }, samples: [] }
+    const [stored] = (await seed(database, { formats: { builtIn: [old], check: checkFormat } })).formats
+    await database.query(
+      `INSERT INTO response_formats (format_id, name, category, definition, status)
+       SELECT 'fmt_copy', 'mine', category, definition, 'active' FROM response_formats`,
+    )
+    const { formats } = await seed(database, { formats: { builtIn: [current], check: checkFormat } })
+    const find = (id: string | undefined) => formats.find((row) => row.id === id)
+    expect(find(stored?.id)).toMatchObject({ status: 'active', definition: { paths: current.paths } })
+    expect(find('fmt_copy')).toMatchObject({ name: 'mine', definition: stored?.definition })
+  })
+
   test('become inactive with a reason where a sample of a format fails', async ({ database }) => {
     const faults = [{ pointer: '/samples/0', detail: 'expected "hi", found nothing' }]
     const [row] = (await seed(database, { formats: { builtIn: [format('a')], check: () => faults } })).formats

@@ -15,8 +15,17 @@ export const createTextJoiner = (): { push(chunk: string): string; rest(): strin
   }
 }
 
-/** One chunk of a tool call; `index` null: the server sends no numbers. Empty strings: not in this chunk. */
-export type ToolCallChunk = { index: number | null; id: string; name: string; arguments: string }
+/**
+ * One chunk of a tool call; `index` null: the server sends no numbers. Empty strings: not in this chunk. `whole`: its
+ * arguments replace those of the chunks before.
+ */
+export type ToolCallChunk = {
+  index: number | null
+  id: string
+  name: string
+  arguments: string
+  whole?: boolean
+}
 
 type ToolCallDraft = { key: number; id: string; name: string; arguments: string[] }
 
@@ -70,7 +79,8 @@ export const createToolCallCollector = (usedIds: Iterable<string>): ToolCallColl
       if (draft.id === '') draft.id = chunk.id
       // some servers repeat the whole name in each chunk, others send it in parts
       if (name !== draft.name) draft.name += name
-      if (text !== '') draft.arguments.push(text)
+      if (chunk.whole) draft.arguments = [text]
+      else if (text !== '') draft.arguments.push(text)
     },
     all: () => {
       const taken = new Set(usedIds)

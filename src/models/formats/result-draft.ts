@@ -5,7 +5,7 @@ import type { CanonicalResult, Media, StreamReader } from '../ports/model-ports.
 import { UnreadableResponseError, VendorReportedError } from '../ports/unreadable-response.ts'
 import type { FormatInput } from '../schemas/response-format.ts'
 import type { CompiledPaths } from './compiled-paths.ts'
-import { checkResult, throwReportedError } from './required-paths.ts'
+import { checkResult, listRequiredPaths, throwReportedError } from './required-paths.ts'
 import {
   readCallChunks,
   readErrorValue,
@@ -29,9 +29,9 @@ const reasonsByMeaning = {
     'image_prohibited_content image_recitation refusal sensitive error_toxic guardrail_intervened other',
   failed:
     'error failed error_limit insufficient_system_resource network_error malformed_function_call ' +
-    'unexpected_tool_call malformed_response cancelled',
+    'unexpected_tool_call too_many_tool_calls missing_thought_signature malformed_response cancelled',
   /** Some vendors send these in each event before the last. */
-  none: 'null none finish_reason_unspecified in_progress incomplete',
+  none: 'null none finish_reason_unspecified queued in_progress incomplete',
 }
 const meaningByReason = new Map(
   Object.entries(reasonsByMeaning).flatMap(([meaning, words]) =>
@@ -91,6 +91,9 @@ export const createResultDraft = ({
   const text = createTextDraft('text', finder)
   const reasoning = createTextDraft('reasoning', finder)
   const calls = createToolCallCollector(usedIds)
+  /** The vendor's own tools: calls by index that are none of ours. */
+  const skipped = new Set<number>()
+  const needed = listRequiredPaths(format.category)
   const images: Media[] = []
   let video: Media | null = null
   let audio: Media | null = null
@@ -106,15 +109,24 @@ export const createResultDraft = ({
 
   /** Parts that a response has once at most: a later one replaces an earlier one. */
   const takeMedia = (data: unknown): void => {
-    for (const image of readMedia('images', finder.find('images', data))) images.push(image)
-    video = readMedia('video', finder.find('video', data))[0] ?? video
-    audio = readMedia('audio', finder.find('audio', data))[0] ?? audio
+    const read = (name: 'images' | 'video' | 'audio') =>
+      readMedia(name, finder.find(name, data), needed.includes(name))
+    images.push(...read('images'))
+    video = read('video')[0] ?? video
+    audio = read('audio')[0] ?? audio
     const vectors = readVectors(finder.find('embedding', data))
     if (vectors.length > 0) embeddings = vectors
     const entries = readRanking(finder.find('ranking', data))
     if (entries.length > 0) ranking = entries
     jobId = readWord(finder.find('job_id', data)) ?? jobId
     status = readWord(finder.find('status', data)) ?? status
+  }
+
+  const takeCall = ({ skip, ...chunk }: ReturnType<typeof readCallChunks>[number]): void => {
+    const { index } = chunk
+    if (index !== null && skip) skipped.add(index)
+    else if (index !== null && chunk.name !== '') skipped.delete(index)
+    if (!skip && (index === null || !skipped.has(index))) calls.take(chunk)
   }
 
   /** Any error while a response is read makes it unreadable; the error carries the usage so far. */
@@ -145,7 +157,7 @@ export const createResultDraft = ({
         model = readWord(finder.find('model', data)) ?? model
         finish = readFinishReason(finder.find('finish', data)) ?? finish
         for (const [index, chunk] of readCallChunks(finder.find('tool_calls', data)).entries())
-          calls.take(checkWhole === null ? chunk : { ...chunk, index })
+          takeCall(checkWhole === null ? chunk : { ...chunk, index })
         return { text: text.take(data), reasoning: reasoning.take(data) }
       }),
     finished: () => finish !== null,

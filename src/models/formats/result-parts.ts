@@ -48,8 +48,8 @@ export const readWord = (value: unknown): string | null => {
 
 const isIndex = (value: unknown): value is number => Number.isInteger(value) && Number(value) >= 0
 
-/** A list of `{id?, index?, name?, arguments}`, or one of them. */
-export const readCallChunks = (value: unknown): ToolCallChunk[] =>
+/** A list of `{id?, index?, name?, arguments, whole?, skip?}`, or one of them. */
+export const readCallChunks = (value: unknown): (ToolCallChunk & { skip: boolean })[] =>
   toList(value)
     .filter((call) => call !== null)
     .map((call, at) => {
@@ -61,6 +61,8 @@ export const readCallChunks = (value: unknown): ToolCallChunk[] =>
         id: readWord(id) ?? '',
         name: typeof name === 'string' ? name : '',
         arguments: typeof text === 'string' ? text : JSON.stringify(text),
+        whole: call.whole === true,
+        skip: call.skip === true,
       }
     })
 
@@ -75,21 +77,23 @@ const readAddress = (text: string, mimeType: unknown): Media | null => {
   return { base64: text, mime_type: typeof mimeType === 'string' ? mimeType : null }
 }
 
-const readMedium = (name: string, value: unknown): Media => {
+const readMedium = (value: unknown): Media | null => {
   const fields = isJsonObject(value) ? value : { url: value }
   const text = [fields.url, fields.base64, fields.b64_json].find(
     (one) => typeof one === 'string' && one !== '',
   )
-  const medium = typeof text === 'string' ? readAddress(text, fields.mime_type) : null
-  if (medium !== null) return medium
-  throw new UnreadableResponseError(name, `${name} gives a value that is neither an address nor base64`)
+  return typeof text === 'string' ? readAddress(text, fields.mime_type) : null
 }
 
-/** Addresses or base64, one or a list of them. */
-export const readMedia = (name: string, value: unknown): Media[] =>
+/** Addresses or base64, one or a list of them. Only media that are needed make a response unreadable. */
+export const readMedia = (name: string, value: unknown, isNeeded: boolean): Media[] =>
   toList(value)
     .filter((one) => one !== null)
-    .map((one) => readMedium(name, one))
+    .flatMap((one) => {
+      const medium = readMedium(one)
+      if (medium !== null || !isNeeded) return medium ?? []
+      throw new UnreadableResponseError(name, `${name} gives a value that is neither an address nor base64`)
+    })
 
 const readVector = (value: unknown, at: number): readonly number[] => {
   if (!Array.isArray(value) || value.length === 0)

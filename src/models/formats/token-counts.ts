@@ -36,17 +36,22 @@ export const mergeTokenCounts = (before: TokenCounts, after: TokenCounts): Token
   return counts
 }
 
-/** Derives missing counts from the reported ones; null when none was reported. */
+/**
+ * Derives missing counts from the reported ones; null when none was reported. Some vendors (xAI) count reasoning apart from
+ * the completion: their total has both.
+ */
 export const toMeteredUsage = (counts: TokenCounts): MeteredUsage | null => {
   const { prompt_tokens, completion_tokens, total_tokens: total } = counts
   if (prompt_tokens === null && completion_tokens === null && total === null) return null
   const prompt = prompt_tokens ?? Math.max(0, (total ?? 0) - (completion_tokens ?? 0))
-  const completion = completion_tokens ?? Math.max(0, (total ?? 0) - prompt)
+  const reasoning = counts.reasoning_tokens ?? 0
+  const reported = completion_tokens ?? Math.max(0, (total ?? 0) - prompt)
+  const completion = total === prompt + reported + reasoning ? reported + reasoning : reported
   return {
     prompt_tokens: prompt,
     completion_tokens: completion,
     total_tokens: total || prompt + completion,
     cached_tokens: Math.min(counts.cached_tokens ?? 0, prompt),
-    reasoning_tokens: Math.min(counts.reasoning_tokens ?? 0, completion),
+    reasoning_tokens: Math.min(reasoning, completion),
   }
 }

@@ -16,7 +16,10 @@ const path = z.string().min(1).max(4000)
 const pathsSchema = z.strictObject({
   text: path.optional(),
   reasoning: path.optional(),
-  /** A list of `{id?, index?, name?, arguments}`; arguments are an object or JSON text. */
+  /**
+   * A list of `{id?, index?, name?, arguments, whole?, skip?}`; arguments are an object or JSON text. Of a stream: `whole`
+   * arguments replace those before; `skip` marks one of the vendor's own tools, which is passed over with its later chunks.
+   */
   tool_calls: path.optional(),
   /** A list of `{url}` or `{base64, mime_type?}`, or of texts: URLs, data: URLs or base64. */
   images: path.optional(),

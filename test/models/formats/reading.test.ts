@@ -293,6 +293,7 @@ describe('a stream', () => {
 
   test('gives the same result however its text is cut into pieces', () => {
     const streams = openaiChat.samples
+      .filter(({ expected }) => !Object.hasOwn(expected, 'error'))
       .map(({ raw }) => raw)
       .filter((raw) => typeof raw === 'string')
       .map((raw) => parseEvents(raw, { format: 'sse', done: '[DONE]' }) as Json[])

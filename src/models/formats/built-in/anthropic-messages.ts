@@ -1,13 +1,23 @@
 import { copyFields, defineFormat, type SampleFields } from './format-declaration.ts'
 
 /**
- * Source: Anthropic's API reference, "Messages" and "Streaming messages". Its input_tokens exclude tokens read from or
- * written to the cache.
+ * Source: Anthropic's API reference, "Messages", "Streaming messages" and "Compaction". Its input_tokens exclude tokens read
+ * from or written to the cache, and its counts exclude those of a compaction. Blocks of the vendor's own tools are passed
+ * over.
  */
 
-const promptTokens = (at: string): string =>
-  `${at}.input_tokens && sum([${at}.input_tokens, ${at}.cache_creation_input_tokens || \`0\`, ` +
-  `${at}.cache_read_input_tokens || \`0\`])`
+/** `usage` is the path to the counts; null where they have none of these names. */
+const added = (usage: string, ...names: string[]): string =>
+  `[${usage}, ${usage}.iterations[?type=='compaction']][].[${names.join(', ')}][] | length(@) > \`0\` && sum(@)`
+const promptTokens = (usage: string): string =>
+  added(usage, 'input_tokens', 'cache_creation_input_tokens', 'cache_read_input_tokens')
+
+const usageAt = (usage: string) => ({
+  prompt_tokens: promptTokens(usage),
+  completion_tokens: added(usage, 'output_tokens'),
+  cached_tokens: added(usage, 'cache_read_input_tokens'),
+  reasoning_tokens: `${usage}.output_tokens_details.thinking_tokens`,
+})
 
 const message = (content: SampleFields[], stop_reason: string | null, usage: SampleFields) => ({
   id: 'msg_013Zva2CMHLNnXjNJJKqJ2EF',
@@ -32,6 +42,32 @@ const begin = (index: number, content_block: SampleFields) => ({
 })
 const toolUse = (id: string, input: SampleFields) => ({ type: 'tool_use', id, name: 'get_weather', input })
 const delta = (index: number, chunk: SampleFields) => ({ type: 'content_block_delta', index, delta: chunk })
+/** A search, a tool of an MCP server, code, and a block that is not known yet. */
+const ownTools = [
+  { type: 'server_tool_use', id: 'srvtoolu_01Ws', name: 'web_search', input: { query: 'tide times' } },
+  {
+    type: 'web_search_tool_result',
+    tool_use_id: 'srvtoolu_01Ws',
+    content: [
+      { type: 'web_search_result', title: 'Tides', url: 'https://tides.example.com', page_age: null },
+    ],
+  },
+  { type: 'mcp_tool_use', id: 'mcptoolu_01Ha', name: 'harbor', server_name: 'port', input: { name: 'Wick' } },
+  {
+    type: 'mcp_tool_result',
+    tool_use_id: 'mcptoolu_01Ha',
+    is_error: false,
+    content: [{ type: 'text', text: 'Open.' }],
+  },
+  {
+    type: 'bash_code_execution_tool_result',
+    tool_use_id: 'srvtoolu_01Sh',
+    content: { type: 'bash_code_execution_result', stdout: '12', stderr: '', return_code: 0, content: [] },
+  },
+  { type: 'container_upload', file_id: 'file_01Tide' },
+  { type: 'redacted_thinking', data: 'EmwKAhgBEgy3va' },
+  { type: 'block_of_tomorrow', text: 'Not for the reader.' },
+]
 const end = (index: number) => ({ type: 'content_block_stop', index })
 
 const parts =
@@ -72,28 +108,25 @@ export const anthropicMessages = defineFormat({
     finish: 'stop_reason',
     model: 'model',
     error: "type=='error' && error",
-    usage: {
-      prompt_tokens: promptTokens('usage'),
-      completion_tokens: 'usage.output_tokens',
-      cached_tokens: 'usage.cache_read_input_tokens',
-    },
+    usage: usageAt('usage'),
   },
   stream: {
     format: 'sse',
     paths: {
-      text: 'delta.text || content_block.text',
+      text:
+        "(delta.type=='text_delta' && delta || content_block.type=='text' && content_block).text || " +
+        "message.content[?type=='text'].text",
       reasoning: 'delta.thinking || content_block.thinking',
+      // a call's input comes in deltas, or whole: in its block, or in a message that starts with calls
       tool_calls:
-        "content_block.type=='tool_use' && {index: index, id: content_block.id, name: content_block.name} || " +
-        'delta.partial_json && {index: index, arguments: delta.partial_json}',
-      finish: 'delta.stop_reason',
+        "type=='content_block_start' && {index: index, id: content_block.id, name: content_block.name, " +
+        "arguments: content_block.input || '', skip: content_block.type!='tool_use'} || " +
+        'delta.partial_json && {index: index, arguments: delta.partial_json} || ' +
+        "message.content[?type=='tool_use'].{id: id, name: name, arguments: input}",
+      finish: 'delta.stop_reason || message.stop_reason',
       model: 'message.model',
       error: "type=='error' && error",
-      usage: {
-        prompt_tokens: `${promptTokens('usage')} || ${promptTokens('message.usage')}`,
-        completion_tokens: 'usage.output_tokens || message.usage.output_tokens',
-        cached_tokens: 'usage.cache_read_input_tokens || message.usage.cache_read_input_tokens',
-      },
+      usage: usageAt('(usage || message.usage)'),
     },
   },
   samples: [
@@ -174,6 +207,132 @@ export const anthropicMessages = defineFormat({
     {
       events: [{ type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } }],
       expected: { error: { type: 'overloaded_error' } },
+    },
+    {
+      raw: message(
+        [...ownTools, { type: 'text', text: 'High at ' }, { type: 'text', text: 'noon.' }],
+        'end_turn',
+        {
+          ...counts,
+          output_tokens_details: { thinking_tokens: 31 },
+          server_tool_use: { web_search_requests: 1 },
+        },
+      ),
+      expected: {
+        text: 'High at noon.',
+        reasoning: '',
+        tool_calls: [],
+        finish: 'stop',
+        usage: { prompt_tokens: 2121, completion_tokens: 85, cached_tokens: 2000, reasoning_tokens: 31 },
+      },
+    },
+    {
+      events: [
+        { type: 'message_start', message: message([], null, { ...counts, output_tokens: 2 }) },
+        ...ownTools.flatMap((block, index) => [
+          begin(index, 'input' in block ? { ...block, input: {} } : block),
+          ...('input' in block
+            ? [delta(index, { type: 'input_json_delta', partial_json: JSON.stringify(block.input) })]
+            : []),
+          end(index),
+        ]),
+        begin(8, { type: 'text', text: '' }),
+        delta(8, {
+          type: 'citations_delta',
+          citation: { type: 'web_search_result_location', title: 'Tides' },
+        }),
+        delta(8, { type: 'text_delta', text: 'High at noon.' }),
+        delta(8, { type: 'delta_of_tomorrow', text: 'Not for the reader.' }),
+        end(8),
+        begin(9, toolUse('toolu_01Ca', {})),
+        delta(9, { type: 'input_json_delta', partial_json: '{"city":"Wick"}' }),
+        end(9),
+        {
+          type: 'message_delta',
+          delta: { stop_reason: 'tool_use', stop_sequence: null },
+          usage: { ...counts, input_tokens: 900, output_tokens_details: { thinking_tokens: 31 } },
+        },
+        { type: 'message_stop' },
+      ],
+      expected: {
+        text: 'High at noon.',
+        tool_calls: [{ id: 'toolu_01Ca', name: 'get_weather', arguments: '{"city":"Wick"}' }],
+        finish: 'tool_calls',
+        usage: { prompt_tokens: 3000, completion_tokens: 85, cached_tokens: 2000, reasoning_tokens: 31 },
+      },
+    },
+    {
+      events: [
+        { type: 'message_start', message: message([], null, counts) },
+        ...ownTools.flatMap((block, index) => [begin(index, block), end(index)]),
+        { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 40 } },
+      ],
+      expected: { text: '', tool_calls: [], finish: 'stop', usage: { completion_tokens: 40 } },
+    },
+    // calls that the vendor's code makes: their input comes whole
+    {
+      events: [
+        { type: 'message_start', message: message([], null, counts) },
+        begin(0, { type: 'server_tool_use', id: 'srvtoolu_01Co', name: 'code_execution', input: {} }),
+        delta(0, { type: 'input_json_delta', partial_json: '{"code":"get_weather()"}' }),
+        end(0),
+        begin(1, { ...toolUse('toolu_01Pr', { city: 'Wick' }), caller: { type: 'code_execution_20250825' } }),
+        end(1),
+        { type: 'message_delta', delta: { stop_reason: 'tool_use' }, usage: { output_tokens: 12 } },
+      ],
+      expected: {
+        tool_calls: [{ id: 'toolu_01Pr', name: 'get_weather', arguments: { city: 'Wick' } }],
+        finish: 'tool_calls',
+      },
+    },
+    {
+      events: [
+        {
+          type: 'message_start',
+          message: message(
+            [toolUse('toolu_01Qs', { city: 'Wick' }), toolUse('toolu_01Qt', { city: 'Bude' })],
+            'tool_use',
+            { input_tokens: 0, output_tokens: 0 },
+          ),
+        },
+        { type: 'message_stop' },
+      ],
+      expected: {
+        tool_calls: [
+          { id: 'toolu_01Qs', arguments: { city: 'Wick' } },
+          { id: 'toolu_01Qt', arguments: { city: 'Bude' } },
+        ],
+        finish: 'tool_calls',
+      },
+    },
+    {
+      raw: message(
+        [
+          { type: 'compaction', content: 'So far: tides.' },
+          { type: 'text', text: 'Yes.' },
+        ],
+        'end_turn',
+        {
+          ...counts,
+          iterations: [
+            { type: 'compaction', input_tokens: 50000, cache_read_input_tokens: 10, output_tokens: 400 },
+            { type: 'message', ...counts },
+            { type: 'advisor_message', input_tokens: 700, output_tokens: 900 },
+          ],
+        },
+      ),
+      expected: {
+        text: 'Yes.',
+        usage: { prompt_tokens: 52131, completion_tokens: 485, total_tokens: 52616, cached_tokens: 2010 },
+      },
+    },
+    {
+      events: [
+        { type: 'message_start', message: message([], null, counts) },
+        begin(0, { type: 'text', text: 'High' }),
+        { type: 'error', error: { type: 'api_error', message: 'Internal server error' } },
+      ],
+      expected: { error: { type: 'api_error' } },
     },
   ],
 })

@@ -118,5 +118,35 @@ export const deepseekChat = defineFormat({
       },
       expected: { error: { message: 'Insufficient Balance' } },
     },
+    {
+      events: [
+        chunk({ role: 'assistant', content: null, reasoning_content: 'Ask for the tide.' }),
+        chunk({ tool_calls: [toSampleCall({ index: 0, id: 'call_00_tide', name: 'get_tide' }, '')] }),
+        chunk({ tool_calls: [toSampleCall({ index: 0 }, '{"port":')] }),
+        chunk({ tool_calls: [toSampleCall({ index: 0 }, '"Wick"}')] }),
+        chunk({ content: '' }, 'tool_calls', { usage: counts }),
+      ],
+      expected: {
+        text: '',
+        reasoning: 'Ask for the tide.',
+        tool_calls: [{ id: 'call_00_tide', name: 'get_tide', arguments: '{"port":"Wick"}' }],
+        finish: 'tool_calls',
+      },
+    },
+    {
+      events: [
+        chunk({ role: 'assistant', content: null, reasoning_content: 'Still thinking' }),
+        chunk({ content: null }, 'length', { usage: counts }),
+      ],
+      expected: { text: '', reasoning: 'Still thinking', finish: 'length' },
+    },
+    {
+      raw: completion({ content: '', part_of_tomorrow: { text: 'Not for the reader.' } }, 'content_filter'),
+      expected: { text: '', finish: 'content_filter' },
+    },
+    {
+      events: [chunk({ content: 'High' }), { error: { message: 'Server overloaded', code: 'overloaded' } }],
+      expected: { error: { code: 'overloaded' } },
+    },
   ],
 })

@@ -12,8 +12,11 @@ const added = (...names: string[]): string =>
 const paths: FormatPaths = {
   text: 'candidates[0].content.parts[?!thought].text',
   reasoning: 'candidates[0].content.parts[?thought].text',
-  tool_calls: 'candidates[0].content.parts[].functionCall.{id: id, name: name, arguments: args || `{}`}',
-  images: 'candidates[0].content.parts[].inlineData.{base64: data, mime_type: mimeType}',
+  // arguments in parts, which only a request for them brings, are refused
+  tool_calls:
+    'candidates[0].content.parts[].functionCall.' +
+    "[{id: id, name: name, arguments: args || `{}`}, willContinue && 'arguments in parts' || `null`][]",
+  images: 'candidates[0].content.parts[?!thought].inlineData.{base64: data, mime_type: mimeType}',
   finish: 'candidates[0].finishReason || promptFeedback.blockReason',
   model: 'modelVersion',
   error: 'error',
@@ -172,6 +175,44 @@ export const geminiGenerateContent = defineFormat({
     {
       raw: { error: { code: 503, message: 'The model is overloaded.', status: 'UNAVAILABLE' } },
       expected: { error: { code: 503, status: 'UNAVAILABLE' } },
+    },
+    // the vendor's own tools, a picture among the thoughts, and a part that is not known yet
+    {
+      raw: {
+        ...answer(
+          [
+            { inlineData: { mimeType: 'image/png', data: 'AAAA' }, thought: true },
+            { executableCode: { language: 'PYTHON', code: 'print(12)' } },
+            { codeExecutionResult: { outcome: 'OUTCOME_OK', output: '12' } },
+            { partOfTomorrow: { name: 'f', args: {} } },
+            { text: 'High at noon.' },
+            { functionCall: { id: 'fc-1', name: 'get_time', args: { zone: 'UTC' } } },
+          ],
+          'STOP',
+          { ...counts, toolUsePromptTokenCount: 50 },
+        ),
+      },
+      expected: {
+        text: 'High at noon.',
+        images: [],
+        tool_calls: [{ id: 'fc-1', name: 'get_time', arguments: { zone: 'UTC' } }],
+        usage: { prompt_tokens: 1250, cached_tokens: 1024, reasoning_tokens: 125 },
+      },
+    },
+    {
+      events: [
+        answer([{ executableCode: { language: 'PYTHON', code: 'print(12)' } }], null, counts),
+        answer([{ text: 'Only a thought.', thought: true }], null, counts),
+        answer(null, 'SAFETY', counts),
+      ],
+      expected: { text: '', reasoning: 'Only a thought.', tool_calls: [], finish: 'content_filter' },
+    },
+    {
+      events: [
+        answer([{ text: 'High' }], null, counts),
+        { error: { code: 503, message: 'The model is overloaded.', status: 'UNAVAILABLE' } },
+      ],
+      expected: { error: { code: 503 } },
     },
   ],
 })

@@ -114,5 +114,9 @@ export const ollamaChat = defineFormat({
       events: [answer({ content: 'Ray' }, {}), { error: 'an error was encountered while running the model' }],
       expected: { error: 'an error was encountered while running the model' },
     },
+    {
+      raw: answer({ content: '', thinking: 'No words.', part_of_tomorrow: 'none' }, last),
+      expected: { text: '', reasoning: 'No words.', tool_calls: [], finish: 'stop' },
+    },
   ],
 })

@@ -43,18 +43,25 @@ export const jsonSchemaTemplate =
   "{{schema ? {type: 'json_schema', json_schema: {name: role, schema: schema, strict: is_strict(schema)}} : " +
   'response_format}}'
 
+/** Moonshot counts in the choice, and has a name of its own for cached tokens. */
+const counted = '(usage || choices[0].usage)'
 const usage: FormatPaths['usage'] = {
-  prompt_tokens: 'usage.prompt_tokens',
-  completion_tokens: 'usage.completion_tokens',
-  total_tokens: 'usage.total_tokens',
-  cached_tokens: 'usage.prompt_tokens_details.cached_tokens',
-  reasoning_tokens: 'usage.completion_tokens_details.reasoning_tokens',
+  prompt_tokens: `${counted}.prompt_tokens`,
+  completion_tokens: `${counted}.completion_tokens`,
+  total_tokens: `${counted}.total_tokens`,
+  cached_tokens: `${counted}.[prompt_tokens_details.cached_tokens, cached_tokens] | [0] || [1]`,
+  reasoning_tokens: `${counted}.completion_tokens_details.reasoning_tokens`,
 }
+
+/** The second is the name of OpenRouter and newer vLLM, the third is Mistral's. */
+const reasoningAt = (message: string): string =>
+  `${message}.reasoning_content || ${message}.reasoning || ` +
+  `${message}.content[?type=='thinking'].thinking[].text`
 
 /** Shared by vendors that add fields to this shape. */
 export const completionPaths = {
   text: 'choices[0].message.refusal || choices[0].message.content',
-  reasoning: 'choices[0].message.reasoning_content || choices[0].message.reasoning',
+  reasoning: reasoningAt('choices[0].message'),
   tool_calls: 'choices[0].message.tool_calls[].{id: id, name: function.name, arguments: function.arguments}',
   finish: 'choices[0].finish_reason',
   model: 'model',
@@ -65,7 +72,7 @@ export const completionPaths = {
 export const chunkPaths = {
   ...completionPaths,
   text: 'choices[0].delta.refusal || choices[0].delta.content',
-  reasoning: 'choices[0].delta.reasoning_content || choices[0].delta.reasoning',
+  reasoning: reasoningAt('choices[0].delta'),
   tool_calls:
     'choices[0].delta.tool_calls[].{index: index, id: id, name: function.name, arguments: function.arguments}',
 } satisfies FormatPaths
@@ -91,6 +98,11 @@ const chunk = (
   model: 'gpt-4.1-2025-04-14',
   choices: delta === null ? [] : [{ index: 0, delta, logprobs: null, finish_reason }],
   usage: counts,
+})
+/** A part of Mistral's content. */
+const thinking = (text: string): SampleFields => ({
+  type: 'thinking',
+  thinking: [{ type: 'text', text }],
 })
 const counts = {
   prompt_tokens: 1117,
@@ -202,6 +214,98 @@ export const openaiChat = defineFormat({
         },
       },
       expected: { error: { type: 'server_error' } },
+    },
+    // xAI counts reasoning apart, Moonshot in the choice; searches of Perplexity and Groq are no calls
+    {
+      raw: {
+        ...completion({ content: 'High at noon.', reasoning_content: 'Look at the table.' }, 'stop', {
+          prompt_tokens: 30,
+          completion_tokens: 4,
+          total_tokens: 54,
+          prompt_tokens_details: { cached_tokens: 6, text_tokens: 30 },
+          completion_tokens_details: { reasoning_tokens: 20 },
+        }),
+        citations: ['https://tides.example.com'],
+        search_results: [{ title: 'Tides', url: 'https://tides.example.com' }],
+      },
+      expected: {
+        text: 'High at noon.',
+        reasoning: 'Look at the table.',
+        tool_calls: [],
+        usage: toSampleUsage(30, 24, { cached_tokens: 6, reasoning_tokens: 20 }),
+      },
+    },
+    {
+      events: [
+        chunk({
+          role: 'assistant',
+          content: '',
+          executed_tools: [{ index: 0, type: 'search', arguments: '{}' }],
+        }),
+        chunk({ reasoning: 'Look at ' }),
+        chunk({ reasoning: 'the table.' }),
+        chunk({ content: 'High at noon.', part_of_tomorrow: 'Not for the reader.' }),
+        {
+          ...chunk(null),
+          choices: [
+            {
+              index: 0,
+              delta: {},
+              finish_reason: 'stop',
+              usage: { prompt_tokens: 30, completion_tokens: 24, total_tokens: 54, cached_tokens: 8 },
+            },
+          ],
+        },
+      ],
+      expected: {
+        text: 'High at noon.',
+        reasoning: 'Look at the table.',
+        tool_calls: [],
+        usage: toSampleUsage(30, 24, { cached_tokens: 8, reasoning_tokens: 0 }),
+      },
+    },
+    // Mistral's parts
+    {
+      raw: completion(
+        { content: [thinking('Look at the table.'), { type: 'text', text: 'Noon.' }] },
+        'stop',
+        {
+          prompt_tokens: 30,
+          completion_tokens: 24,
+          total_tokens: 54,
+        },
+      ),
+      expected: { text: 'Noon.', reasoning: 'Look at the table.' },
+    },
+    {
+      events: [
+        chunk({ role: 'assistant', content: [thinking('Look at ')] }),
+        chunk({ content: [thinking('the table.')] }),
+        chunk({
+          content: [
+            { type: 'text', text: 'Noon.' },
+            { type: 'reference', reference_ids: [1] },
+          ],
+        }),
+        chunk({ content: '' }, 'stop', { prompt_tokens: 30, completion_tokens: 24, total_tokens: 54 }),
+      ],
+      expected: { text: 'Noon.', reasoning: 'Look at the table.', usage: { completion_tokens: 24 } },
+    },
+    {
+      raw: completion({ content: null, reasoning_content: 'Nothing more to say.' }, 'stop', counts),
+      expected: { text: '', reasoning: 'Nothing more to say.', finish: 'stop' },
+    },
+    {
+      events: [chunk({ role: 'assistant', content: '' }), chunk({ refusal: 'I cannot.' }), chunk({}, 'stop')],
+      expected: { text: 'I cannot.', finish: 'stop' },
+    },
+    {
+      raw: completion({ content: null }, 'content_filter', counts),
+      expected: { text: '', finish: 'content_filter' },
+    },
+    {
+      events: [chunk({ content: 'High' }), { error: { message: 'Overloaded', code: 'overloaded' } }],
+      expected: { error: { code: 'overloaded' } },
     },
   ],
 })

@@ -37,6 +37,48 @@ const functionCall = (call_id: string, args: string) => ({
   arguments: args,
   status: 'completed',
 })
+const added = (output_index: number, item: SampleFields) => ({
+  type: 'response.output_item.added',
+  output_index,
+  item,
+})
+const finished = (output_index: number, item: SampleFields) => ({
+  type: 'response.output_item.done',
+  output_index,
+  item,
+})
+/** Items of the vendor's own tools, and one that is not known yet. */
+const ownTools = [
+  { type: 'reasoning', id: 'rs_1', summary: [] },
+  {
+    type: 'web_search_call',
+    id: 'ws_1',
+    status: 'completed',
+    action: { type: 'search', query: 'tide times' },
+  },
+  { type: 'file_search_call', id: 'fs_1', status: 'completed', queries: ['tides'], results: null },
+  {
+    type: 'code_interpreter_call',
+    id: 'ci_1',
+    status: 'completed',
+    code: 'print(12)',
+    container_id: 'cntr_1',
+    outputs: [{ type: 'logs', logs: '12' }],
+  },
+  { type: 'mcp_list_tools', id: 'mcpl_1', server_label: 'port', tools: [] },
+  {
+    type: 'mcp_call',
+    id: 'mcp_1',
+    server_label: 'port',
+    name: 'harbor',
+    arguments: '{"name":"Wick"}',
+    output: 'Open.',
+    error: null,
+  },
+  { type: 'custom_tool_call', id: 'ctc_1', call_id: 'call_own', name: 'note', input: 'tides' },
+  { type: 'item_of_tomorrow', id: 'tom_1', text: 'Not for the reader.', name: 'f', arguments: '{}' },
+]
+const picture = { type: 'image_generation_call', id: 'ig_1', status: 'completed', result: 'iVBORw0KGgo=' }
 const event = (sequence_number: number, type: string, more: SampleFields) => ({
   type: `response.${type}`,
   sequence_number,
@@ -60,6 +102,8 @@ const items =
   `${result} : [parts ? [{role: role, content: ${content}}] : \`[]\`, ${calls}][]][] | []}}`
 
 const choice = "tool_choice.function.name ? {type: 'function', name: tool_choice.function.name} : tool_choice"
+
+const done = (type: string): string => `type=='response.output_item.done' && item.type=='${type}'`
 
 const usageAt = (at: string) => ({
   prompt_tokens: `${at}.input_tokens`,
@@ -100,13 +144,20 @@ export const openaiResponses = defineFormat({
   stream: {
     format: 'sse',
     paths: {
-      text: "(type=='response.output_text.delta' || type=='response.refusal.delta') && delta",
+      // any finished item makes an answer, also one without text
+      text:
+        "(type=='response.output_text.delta' || type=='response.refusal.delta') && delta || " +
+        "type=='response.output_item.done' && ''",
       reasoning:
         "(type=='response.reasoning_summary_text.delta' || type=='response.reasoning_text.delta') && delta",
+      // some servers (LM Studio) send arguments only whole, at the end
       tool_calls:
         "type=='response.output_item.added' && item.type=='function_call' && " +
         '{index: output_index, id: item.call_id, name: item.name} || ' +
-        "type=='response.function_call_arguments.delta' && {index: output_index, arguments: delta}",
+        "type=='response.function_call_arguments.delta' && {index: output_index, arguments: delta} || " +
+        `${done('function_call')} && ` +
+        '{index: output_index, id: item.call_id, name: item.name, arguments: item.arguments, whole: `true`}',
+      images: `${done('image_generation_call')} && item.result`,
       finish: 'response.incomplete_details.reason || response.status',
       model: 'response.model',
       error: "response.error || error || type=='error' && {message: message, code: code}",
@@ -204,6 +255,113 @@ export const openaiResponses = defineFormat({
         },
       ],
       expected: { error: { code: 'rate_limit_exceeded', message: 'Slow down' } },
+    },
+    {
+      raw: response([...ownTools, picture, message('High at noon.')], counts),
+      expected: {
+        text: 'High at noon.',
+        tool_calls: [],
+        images: [{ base64: 'iVBORw0KGgo=' }],
+        finish: 'stop',
+      },
+    },
+    {
+      raw: response(
+        [{ ...message(''), content: [{ type: 'refusal', refusal: 'I cannot help with that.' }] }],
+        counts,
+      ),
+      expected: { text: 'I cannot help with that.', finish: 'stop' },
+    },
+    {
+      raw: response([ownTools[0] as SampleFields], counts, {
+        status: 'incomplete',
+        incomplete_details: { reason: 'content_filter' },
+      }),
+      expected: { text: '', finish: 'content_filter' },
+    },
+    {
+      events: [
+        event(0, 'created', { response: { ...underWay, status: 'queued' } }),
+        ...[...ownTools, picture].flatMap((item, at) => [added(at, item), finished(at, item)]),
+        event(90, 'mcp_call_arguments.delta', {
+          output_index: 5,
+          item_id: 'mcp_1',
+          delta: '{"name":"Wick"}',
+        }),
+        event(91, 'code_interpreter_call_code.delta', {
+          output_index: 3,
+          item_id: 'ci_1',
+          delta: 'print(12)',
+        }),
+        event(92, 'event_of_tomorrow', { output_index: 7, delta: 'Not for the reader.' }),
+        textEvent(93, 'delta', { output_index: 9, delta: 'High at ' }),
+        textEvent(94, 'annotation.added', { output_index: 9, annotation: { type: 'url_citation' } }),
+        textEvent(95, 'delta', { output_index: 9, delta: 'noon.' }),
+        finished(9, message('High at noon.')),
+        event(99, 'completed', { response: response([], counts) }),
+      ],
+      expected: {
+        text: 'High at noon.',
+        tool_calls: [],
+        images: [{ base64: 'iVBORw0KGgo=' }],
+        finish: 'stop',
+        usage: toSampleUsage(2328, 162, { cached_tokens: 2048, reasoning_tokens: 128 }),
+      },
+    },
+    {
+      events: [
+        event(0, 'created', { response: underWay }),
+        ...ownTools.flatMap((item, at) => [added(at, item), finished(at, item)]),
+        event(99, 'completed', { response: response([], counts) }),
+      ],
+      expected: { text: '', tool_calls: [], finish: 'stop', usage: { completion_tokens: 162 } },
+    },
+    // arguments that come whole only
+    {
+      events: [
+        event(0, 'created', { response: underWay }),
+        added(0, functionCall('call_w', '')),
+        callEvent(2, 'done', { output_index: 0, arguments: '{"location":"Wick"}' }),
+        finished(0, functionCall('call_w', '{"location":"Wick"}')),
+        added(1, functionCall('call_d', '')),
+        callEvent(5, 'delta', { output_index: 1, delta: '{"location":' }),
+        callEvent(6, 'delta', { output_index: 1, delta: '"Bude"}' }),
+        finished(1, functionCall('call_d', '{"location":"Bude"}')),
+        event(9, 'completed', { response: response([], counts) }),
+      ],
+      expected: {
+        text: '',
+        finish: 'tool_calls',
+        tool_calls: [
+          { id: 'call_w', name: 'get_current_weather', arguments: '{"location":"Wick"}' },
+          { id: 'call_d', name: 'get_current_weather', arguments: '{"location":"Bude"}' },
+        ],
+      },
+    },
+    {
+      events: [
+        event(0, 'created', { response: underWay }),
+        event(1, 'refusal.delta', { output_index: 0, content_index: 0, delta: 'I cannot help.' }),
+        event(2, 'incomplete', {
+          response: response([], counts, {
+            status: 'incomplete',
+            incomplete_details: { reason: 'content_filter' },
+          }),
+        }),
+      ],
+      expected: { text: 'I cannot help.', finish: 'content_filter' },
+    },
+    {
+      events: [
+        event(0, 'created', { response: underWay }),
+        event(1, 'failed', {
+          response: response([], null, {
+            status: 'failed',
+            error: { code: 'server_error', message: 'The model failed.' },
+          }),
+        }),
+      ],
+      expected: { error: { code: 'server_error' } },
     },
   ],
 })

@@ -148,5 +148,35 @@ export const qwenDashscope = defineFormat({
       },
       expected: { error: { code: 'DataInspectionFailed' } },
     },
+    // searches of the vendor are no calls of ours
+    {
+      raw: {
+        output: {
+          choices: [
+            {
+              finish_reason: 'stop',
+              message: { role: 'assistant', content: 'High at noon.', part_of_tomorrow: 'none' },
+            },
+          ],
+          search_info: { search_results: [{ index: 1, title: 'Tides', url: 'https://tides.example.com' }] },
+        },
+        usage: counts,
+      },
+      expected: { text: 'High at noon.', tool_calls: [], finish: 'stop' },
+    },
+    {
+      events: [
+        answer({ content: '', reasoning_content: 'No words.' }, 'null'),
+        answer({ content: '', reasoning_content: '' }, 'length'),
+      ],
+      expected: { text: '', reasoning: 'No words.', finish: 'length', usage: { reasoning_tokens: 12 } },
+    },
+    {
+      events: [
+        answer({ content: 'High' }, 'null'),
+        { code: 'DataInspectionFailed', message: 'Output data may contain inappropriate content.' },
+      ],
+      expected: { error: { code: 'DataInspectionFailed' } },
+    },
   ],
 })

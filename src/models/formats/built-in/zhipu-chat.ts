@@ -97,5 +97,39 @@ export const zhipuChat = defineFormat({
       raw: completion({ content: 'The' }, 'network_error'),
       expected: { error: { code: 'network_error' } },
     },
+    // searches of the vendor are no calls of ours
+    {
+      raw: {
+        ...completion({ content: 'High at noon.', role_of_tomorrow: 'none' }, 'stop'),
+        web_search: [{ title: 'Tides', link: 'https://tides.example.com', content: 'Noon.', refer: 'ref_1' }],
+      },
+      expected: { text: 'High at noon.', tool_calls: [], finish: 'stop' },
+    },
+    {
+      events: [
+        chunk({
+          tool_calls: [{ index: 0, ...toSampleCall({ id: 'call_t', name: 'get_tide' }, '{"port":') }],
+        }),
+        chunk({ tool_calls: [toSampleCall({ index: 0 }, '"Wick"}')] }),
+        { ...chunk({ content: '' }, { finish_reason: 'tool_calls' }), usage: counts },
+      ],
+      expected: {
+        text: '',
+        tool_calls: [{ id: 'call_t', name: 'get_tide', arguments: '{"port":"Wick"}' }],
+        finish: 'tool_calls',
+      },
+    },
+    {
+      events: [chunk({ content: 'High' }), chunk({ content: '' }, { finish_reason: 'sensitive' })],
+      expected: { text: 'High', finish: 'content_filter' },
+    },
+    {
+      events: [chunk({ reasoning_content: 'No words.' }), chunk({ content: '' }, { finish_reason: 'stop' })],
+      expected: { text: '', reasoning: 'No words.', finish: 'stop' },
+    },
+    {
+      events: [chunk({ content: 'High' }), { error: { code: '1302', message: 'Too many requests.' } }],
+      expected: { error: { code: '1302' } },
+    },
   ],
 })

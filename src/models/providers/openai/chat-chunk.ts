@@ -1,5 +1,6 @@
 import { isJsonObject } from '../../../infra/lib/json-text.ts'
 import type { ToolCallChunk } from '../../chat/reply-chunks.ts'
+import { readTokenCounts, toMeteredUsage } from '../../formats/token-counts.ts'
 import type { MeteredUsage } from '../../ports/model-ports.ts'
 import { ProtocolError } from '../answer-exchange.ts'
 
@@ -29,10 +30,6 @@ const readList = (value: unknown, place: string): readonly unknown[] => {
 /** A text, else null. */
 const readOptionalText = (value: unknown): string | null => (typeof value === 'string' ? value : null)
 
-/** A rounded count from 0 on; 0 where it is missing or invalid. */
-const readReplyCount = (value: unknown): number =>
-  typeof value === 'number' && Number.isFinite(value) && value >= 0 ? Math.round(value) : 0
-
 /** A whole number from 0 on, else null. */
 const readIndex = (value: unknown): number | null =>
   typeof value === 'number' && Number.isInteger(value) && value >= 0 ? value : null
@@ -43,19 +40,17 @@ export type MessageChunk = { text: string; reasoning: string; toolCalls: readonl
 /** The server's count of tokens; null: it sent none. */
 const readUsage = (value: unknown): MeteredUsage | null => {
   if (!isJsonObject(value)) return null
-  const prompt = readReplyCount(value.prompt_tokens)
-  const completion = readReplyCount(value.completion_tokens)
   const { prompt_tokens_details: ofPrompt, completion_tokens_details: ofCompletion } = value
-  // the second is DeepSeek's name
-  const cached = (isJsonObject(ofPrompt) ? ofPrompt.cached_tokens : null) ?? value.prompt_cache_hit_tokens
-  const reasoning = isJsonObject(ofCompletion) ? ofCompletion.reasoning_tokens : null
-  return {
-    prompt_tokens: prompt,
-    completion_tokens: completion,
-    total_tokens: readReplyCount(value.total_tokens) || prompt + completion,
-    cached_tokens: Math.min(readReplyCount(cached), prompt),
-    reasoning_tokens: Math.min(readReplyCount(reasoning), completion),
+  const counts: Record<string, unknown> = {
+    ...value,
+    // the other names are DeepSeek's and Moonshot's
+    cached_tokens:
+      (isJsonObject(ofPrompt) ? ofPrompt.cached_tokens : null) ??
+      value.prompt_cache_hit_tokens ??
+      value.cached_tokens,
+    reasoning_tokens: isJsonObject(ofCompletion) ? ofCompletion.reasoning_tokens : null,
   }
+  return toMeteredUsage(readTokenCounts((name) => counts[name]))
 }
 
 /** Text, or a list of parts as Mistral sends it; only its text parts count. */
@@ -66,6 +61,12 @@ const readContent = (value: unknown): string => {
     .map((part: unknown) => (isJsonObject(part) ? (readOptionalText(part.text) ?? '') : ''))
     .join('')
 }
+
+/** The reasoning among the parts of Mistral's content. */
+const readThinking = (value: unknown): string =>
+  Array.isArray(value)
+    ? value.map((part: unknown) => (isJsonObject(part) ? readContent(part.thinking) : '')).join('')
+    : ''
 
 const readArguments = (value: unknown, place: string): string => {
   if (typeof value === 'string') return value
@@ -88,7 +89,10 @@ const readToolCall = (value: unknown, place: string): ToolCallChunk => {
 const readMessage = (message: JsonFields, place: string): MessageChunk => ({
   text: readContent(message.content) + (readOptionalText(message.refusal) ?? ''),
   // the second is the name OpenRouter and newer vLLM use
-  reasoning: readOptionalText(message.reasoning_content) ?? readOptionalText(message.reasoning) ?? '',
+  reasoning:
+    readOptionalText(message.reasoning_content) ??
+    readOptionalText(message.reasoning) ??
+    readThinking(message.content),
   toolCalls: readList(message.tool_calls, `${place}/tool_calls`).map((call, at) =>
     readToolCall(call, `${place}/tool_calls/${at}`),
   ),

@@ -131,6 +131,20 @@ describe('a stream', () => {
     expect(reply).toMatchObject({ text: 'Hi, no', usage: { ...usage, total_tokens: 7 } })
   })
 
+  it('may give reasoning among its parts, and count it apart from the completion', async () => {
+    const thinking = { type: 'thinking', thinking: [{ type: 'text', text: 'Two words.' }] }
+    const usage = {
+      prompt_tokens: 3,
+      completion_tokens: 4,
+      total_tokens: 27,
+      completion_tokens_details: { reasoning_tokens: 20 },
+    }
+    const last = `data: ${JSON.stringify({ choices: [{ delta: { content: 'Hi' }, finish_reason: 'stop' }], usage })}\n\n`
+    const reply = await call(serving(event({ content: [thinking] }), last, done))
+    expect(reply).toMatchObject({ text: 'Hi', reasoning: 'Two words.' })
+    expect(reply.usage).toEqual({ prompt_tokens: 3, completion_tokens: 24, total_tokens: 27 })
+  })
+
   it('ends with U+FFFD when half a pair of surrogates is all that came', async () => {
     const heard: string[] = []
     const body = `data: {"choices":[{"delta":{"content":"a\\ud83d"},"finish_reason":"stop"}]}\n\n${done}`
