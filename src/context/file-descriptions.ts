@@ -56,14 +56,13 @@ const createFileRenderer = (
 
 const documentLines = (state: FilesState, file: OriginFile): string[] => {
   const document = findDocument(state, file)
-  if (!document || (document.text === null && document.sections.length === 0)) return []
-  const { pages, lines, sections, notes } = document
+  if (!document) return []
+  const { pages, lines, sections } = document
+  const notes = document.notes.map((note) => `  note: ${note}`)
+  if (document.text === null && sections.length === 0) return notes
   const size = `${pages === null ? '' : `${pages} pages, `}${lines} lines of text`
   const titles = sections.slice(0, 12).map((section) => cutText(section.title, 60))
-  return [
-    `  document: ${size}${titles.length > 0 ? `; sections: ${titles.join('; ')}` : ''}`,
-    ...notes.map((note) => `  note: ${note}`),
-  ]
+  return [`  document: ${size}${titles.length > 0 ? `; sections: ${titles.join('; ')}` : ''}`, ...notes]
 }
 
 const imageLines = (

@@ -30,6 +30,8 @@ export type PrepareServices = {
   /** Disposal removes the bytes that this call brought to the disk. */
   openFile(file: Readonly<OriginFile>, signal: AbortSignal): Promise<SavedFile & AsyncDisposable>
   storeFile(path: string): Promise<{ blob: string; bytes: number }>
+  /** A reader failed at a file that need not be damaged: an error of ours, for the log. */
+  reportFailure(format: string, error: string): void
   budget?: PrepareBudget
 }
 
@@ -64,7 +66,7 @@ export const prepareFiles = async (
         entry.notes = [...entry.notes, tooManyNote(parts.length)]
       if (parts.length === 0) continue
       prepared.origin_files.push(...parts)
-      if (depth + 1 < fileBounds.zipDepth)
+      if (contents.format !== 'zip' || depth + 1 < fileBounds.zipDepth)
         queue.unshift(...parts.map((part) => ({ file: part, depth: depth + 1, isRetry })))
       else for (const part of parts) addEntries(prepared, part, tooDeepEntry, tableNames)
     } catch (error) {
@@ -142,10 +144,7 @@ const storeContents = async (
   services: PrepareServices,
   reply: FileReply | ProcessFailure,
 ): Promise<PreparedContents> => {
-  if (!reply.ok)
-    return 'message' in reply
-      ? unreadable(reply.format, reply.message)
-      : unreadable('unknown', failureNotes[reply.kind], reply.kind === 'starved')
+  if (!reply.ok) return toUnreadable(services, reply)
   if (!('contents' in reply)) throw new Error('the file process sent a reply of another kind')
   const { document, unpacked, ...rest } = reply.contents
   const contents: PreparedContents = { ...rest, readable: true }
@@ -159,10 +158,23 @@ const storeContents = async (
   return contents
 }
 
-const failureNotes: Record<ProcessFailure['kind'], string> = {
+const toUnreadable = (
+  services: PrepareServices,
+  reply: Extract<FileReply | ProcessFailure, { ok: false }>,
+): PreparedContents => {
+  const { format, message } = 'message' in reply ? reply : { format: 'unknown', message: reply.kind }
+  if (reply.kind === 'failed' || reply.kind === 'crashed') services.reportFailure(format, message)
+  const note = reply.kind in failureNotes ? failureNotes[reply.kind as keyof typeof failureNotes] : message
+  return unreadable(format, note, reply.kind === 'starved')
+}
+
+const notReadNote =
+  'Mason could not read this format; save it in another one (PDF, DOCX, XLSX, CSV or text) and upload that'
+const failureNotes: Record<ProcessFailure['kind'] | 'failed', string> = {
   memory: 'opening it takes more memory than one file may; split it, or save it in a simpler format',
   time: 'opening it takes longer than one file may; split it, or save it in a simpler format',
-  crashed: 'opening it ended the program that opens files; save it again, in another format',
+  failed: notReadNote,
+  crashed: notReadNote,
   starved: 'this machine had no time or memory to open it; try again later',
 }
 

@@ -101,6 +101,8 @@ export const createFileService = (options: FilesOptions) => {
               const bytes = await readFile(path)
               return { blob: await storeRunBlob(sql, run, bytes), bytes: bytes.length }
             },
+            reportFailure: (format, error) =>
+              log.warn({ format, error, run_id: run.run_id }, 'a reader failed at a file'),
           }
           return await prepareFiles(services, files, before, signal)
         },

@@ -1,6 +1,8 @@
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { type PrepareServices, prepareFiles } from '../../src/files/prepare-files.ts'
 import type { PreparedContents } from '../../src/files/prepared-cache.ts'
+import { openFolder } from '../support/file-samples.ts'
 
 const blobOf = (letter: string): string => letter.repeat(64)
 const { signal } = new AbortController()
@@ -29,6 +31,7 @@ test('nested archives open a bounded number of files in all, and a note says so'
       newPath: () => '/nowhere',
       openFile: async () => somewhere,
       storeFile: unasked,
+      reportFailure: unasked,
     },
     [{ name: 'outer.zip', type: '', local_path: `blob:${blob}`, mapping: null }],
     { tables: [], triedFiles: new Set() },
@@ -59,6 +62,7 @@ test('files that time did not suffice for have a note and can be retried; the ot
       })
     },
     storeFile: unasked,
+    reportFailure: unasked,
     budget: { fetch: 5, open: 60_000, retry: 1 },
   }
   const files = [
@@ -81,4 +85,63 @@ test('files that time did not suffice for have a note and can be retried; the ot
   const cancelled = prepareFiles(preparing, files.slice(0, 1), before, control.signal)
   control.abort(new Error('cancelled'))
   await expect(cancelled).rejects.toThrow('cancelled')
+})
+
+test('an error of a reader is a note that Mason could not read the format, is logged and is not remembered', async () => {
+  await using folder = await openFolder()
+  const failures: string[] = []
+  const replies = [
+    { ok: false, kind: 'failed', format: 'pdf', message: 'TypeError: of the reader' },
+    { ok: false, kind: 'crashed' },
+  ] as const
+  let count = 0
+  const { other_files } = await prepareFiles(
+    {
+      cache: { find: async () => null, save: unasked },
+      process: { run: async () => replies[count++] ?? unasked(), [Symbol.asyncDispose]: async () => {} },
+      newPath: () => join(folder.path, String(count)),
+      openFile: async () => somewhere,
+      storeFile: unasked,
+      reportFailure: (format, error) => failures.push(`${format}: ${error}`),
+    },
+    [file('a.pdf', `blob:${blobOf('a')}`), file('b.pdf', `blob:${blobOf('b')}`)],
+    { tables: [], triedFiles: new Set() },
+    signal,
+  )
+  for (const name of ['a.pdf', 'b.pdf'])
+    expect(other_files[name]).toMatchObject({
+      readable: false,
+      notes: [expect.stringMatching(/^Mason could not read this format; save it in another one/)],
+    })
+  expect(failures).toEqual(['pdf: TypeError: of the reader', 'unknown: crashed'])
+})
+
+test('the images of a scanned PDF inside an archive are opened, as they are no archives', async () => {
+  const blob = blobOf('a')
+  const contents: Record<string, PreparedContents> = {
+    '.zip': { ...text, format: 'zip', unpacked: [{ name: 'scan.pdf', blob }] },
+    '.pdf': { ...text, format: 'pdf', unpacked: [{ name: 'page 1.png', blob }] },
+    '.png': { ...text, format: 'image' },
+  }
+  const { other_files } = await prepareFiles(
+    {
+      cache: {
+        find: async (_hash, openedAs) => contents[openedAs.split(' ')[0] ?? ''] ?? null,
+        save: unasked,
+      },
+      process: { run: unasked, [Symbol.asyncDispose]: async () => {} },
+      newPath: () => '/nowhere',
+      openFile: async () => somewhere,
+      storeFile: unasked,
+      reportFailure: unasked,
+    },
+    [file('a.zip', `blob:${blob}`)],
+    { tables: [], triedFiles: new Set() },
+    signal,
+  )
+  expect(other_files['a.zip/scan.pdf/page 1.png']).toMatchObject({
+    format: 'image',
+    readable: true,
+    notes: [],
+  })
 })

@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { beforeAll, beforeEach, describe, expect } from 'vitest'
 import { describeFiles } from '../../src/context/file-descriptions.ts'
 import type { OriginFile, RuntimeState } from '../../src/state/runtime-state.ts'
@@ -9,6 +11,7 @@ import type { TestServer } from '../support/http.ts'
 import { adminToken, runtimeTest } from '../support/integration-test.ts'
 import { calling } from '../support/script.ts'
 import type { TestRuntime } from '../support/test-runtime.ts'
+import { writtenFolder } from '../support/written-files.ts'
 
 /** Runs with images; the vendor is real HTTP, and says what it sees by the bytes that came. */
 
@@ -95,6 +98,17 @@ describe('without a vision model', () => {
   })
 })
 
+test('without a vision model a scanned page is a note that it is an image without text', async () => {
+  const pdf = readFileSync(join(writtenFolder, 'scanned-page.pdf'))
+  script({}, [calling(['read_file', { file_path: 'scan.pdf' }])])
+  const files = [upload('scan.pdf', pdf, 'application/pdf')]
+  const run = await runtime.complete({ prompt: 'What does it say?', files })
+  const note = 'page 1 is an image without text, opened as "scan.pdf/page 1.png"'
+  expect(plannerReads()).toContain(JSON.stringify(`note: ${note}`).slice(1, -1))
+  const read = (await runtime.stateOf(run.id)).action_history.flat().find(({ node }) => node === 'read_file')
+  expect(read?.result.text).toBe(`Error: 'scan.pdf' has no text: ${note}.`)
+})
+
 describe('with a vision model', () => {
   beforeAll(async () => {
     await make(`/vendors/${vendor}/models`, {
@@ -156,6 +170,31 @@ describe('with a vision model', () => {
     expect(fence).toContain(`text on it: ${order}`)
     const read = state.action_history.flat().find(({ node }) => node === 'read_file')?.result
     expect(read).toMatchObject({ text: expect.stringContaining('A red barn.'), provenance: 'file' })
+  })
+
+  test('a scanned page of a PDF is described, and read_file gives the words on it', async () => {
+    fake.script((request) => {
+      if (request.role === 'vision') return saying('A line of print.', 'Ulm set aside 48213 euros')
+      if (request.role !== 'planner') return undefined
+      const [reply] = [calling(['read_file', { file_path: 'text-and-scan.pdf/page 3.png' }])]
+      return fake.requests('planner').length === 1 ? reply : { text: 'Done.' }
+    })
+    const pdf = readFileSync(join(writtenFolder, 'text-and-scan.pdf'))
+    const files = [upload('text-and-scan.pdf', pdf, 'application/pdf')]
+    const run = await runtime.complete({ prompt: 'What does the scan say?', files })
+    const state = await runtime.stateOf(run.id)
+    expect(fake.requests('vision').map((request) => imageIn(request).mimeType)).toEqual([
+      'data:image/png;base64',
+    ])
+    expect(state.preprocessed_files.documents['text-and-scan.pdf']).toMatchObject({
+      notes: [
+        'page 3 is an image without text, opened as "text-and-scan.pdf/page 3.png"',
+        'page 1 has no text',
+      ],
+    })
+    const read = state.action_history.flat().find(({ node }) => node === 'read_file')?.result
+    expect(read).toMatchObject({ text: expect.stringContaining('Ulm set aside 48213 euros') })
+    expect(plannerReads()).toContain('text on it: Ulm set aside 48213 euros')
   })
 
   test('a second session of the business is not asked again; another business asks for itself', async () => {

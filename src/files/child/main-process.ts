@@ -44,20 +44,12 @@ const runJob = async (job: FileJob): Promise<FileReply> => {
       return { ok: true, rows: await (await import('./query-statement.ts')).runStatement(job) }
     return { ok: true, contents: await (await import('./prepare-file.ts')).prepareFile(job) }
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error)
+    const { message, stack = message, format = 'binary' } = error as Error & { format?: string }
     if (error instanceof RefusedStatementError) return { ok: false, kind: 'refused', format: '', message }
-    const { format = 'binary' } = error as { format?: string }
-    return {
-      ok: false,
-      kind: 'unreadable',
-      format,
-      message: error instanceof UnreadableFileError ? message : damagedMessage(message),
-    }
+    if (error instanceof UnreadableFileError) return { ok: false, kind: 'unreadable', format, message }
+    return { ok: false, kind: 'failed', format, message: stack.slice(0, 2000) }
   }
 }
-
-const damagedMessage = (message: string): string =>
-  `it cannot be read (${message.split('\n', 1)[0]?.slice(0, 200)}); it may be damaged or incomplete: save it again and upload it`
 
 process.on('disconnect', () => process.exit())
 process.on('message', async (job: FileJob) => {

@@ -5,6 +5,7 @@ import {
   type PrepareJob,
   UnreadableFileError,
 } from '../protocol/child-protocol.ts'
+import { describeEncoding } from './formats/plain-text.ts'
 import { claimedFormat, detectFormat, type FileFormat, toFormatTitle, unreadReasons } from './sniff.ts'
 
 /** Reads one file by the format of its bytes. Throws an error with that `format`; `UnreadableFileError` says what to do. */
@@ -17,6 +18,7 @@ export const prepareFile = async (job: PrepareJob): Promise<FileContents> => {
         `it has ${formatBytes(bytes)}, more than the ${formatBytes(fileBounds.fileBytes)} that are read; split it or remove what is not needed`,
       )
     const contents = await openFormat(job, format, bytes)
+    if (textFormats.has(format)) contents.notes.push(...(await describeEncoding(job.path)))
     if (claimed !== null && claimed !== format && !sameFamily(claimed, format))
       contents.notes.unshift(
         `it is ${toFormatTitle(format)}, although its name or type says ${toFormatTitle(claimed)}`,
@@ -33,6 +35,9 @@ const openFormat = async (job: PrepareJob, format: FileFormat, bytes: number): P
       return (await import('./formats/pdf.ts')).preparePdf(job, bytes)
     case 'docx':
       return (await import('./formats/docx.ts')).prepareDocx(job)
+    case 'odt':
+    case 'odp':
+      return (await import('./formats/open-document.ts')).prepareOpenDocument(job, format)
     case 'pptx':
       return (await import('./formats/pptx.ts')).preparePptx(job)
     case 'html':
@@ -49,10 +54,16 @@ const openFormat = async (job: PrepareJob, format: FileFormat, bytes: number): P
       return (await import('./formats/image.ts')).prepareImage(job)
     case 'zip':
       return (await import('./formats/zip.ts')).prepareZip(job)
+    case 'ole':
+      throw new UnreadableFileError(
+        await (await import('./formats/compound-file.ts')).explainCompoundFile(job.path),
+      )
     default:
       throw new UnreadableFileError(unreadReasons[format])
   }
 }
+
+const textFormats: ReadonlySet<FileFormat> = new Set(['html', 'markdown', 'text', 'csv', 'json', 'ndjson'])
 
 const families: readonly (readonly FileFormat[])[] = [
   ['markdown', 'text'],

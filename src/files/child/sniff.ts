@@ -1,5 +1,6 @@
 import { stat } from 'node:fs/promises'
 import { extname } from 'node:path'
+import { text as readText } from 'node:stream/consumers'
 import { fileTypeFromBuffer } from 'file-type'
 import yauzl from 'yauzl'
 import { decodeText } from '../../state/text/decode-text.ts'
@@ -7,7 +8,9 @@ import { readHead } from './formats/plain-text.ts'
 
 /** Formats that are recognized and not read, each with the reason and what to do. */
 export const unreadReasons = {
-  ole: 'it is an old or an encrypted office file; save it without a password as DOCX, XLSX, PPTX or PDF and upload that',
+  ods: 'ODS spreadsheets are not opened; save it as XLSX or CSV and upload that',
+  epub: 'EPUB books are not opened; save it as PDF, DOCX or HTML and upload that',
+  rtf: 'RTF documents are not opened; save it as DOCX, ODT or PDF and upload that',
   rar: 'RAR archives are not opened; pack it as ZIP',
   '7z': '7z archives are not opened; pack it as ZIP',
   gzip: 'gzip files are not opened; unpack it first, or pack it as ZIP',
@@ -21,8 +24,13 @@ export const unreadReasons = {
 const claimableFormats = {
   pdf: { title: 'a PDF', extensions: ['.pdf'] },
   docx: { title: 'a DOCX document', extensions: ['.docx'] },
+  odt: { title: 'an ODT document', extensions: ['.odt'] },
   pptx: { title: 'a PPTX presentation', extensions: ['.pptx'] },
+  odp: { title: 'an ODP presentation', extensions: ['.odp'] },
   xlsx: { title: 'an XLSX workbook', extensions: ['.xlsx'] },
+  ods: { title: 'an ODS spreadsheet', extensions: ['.ods'] },
+  epub: { title: 'an EPUB book', extensions: ['.epub'] },
+  rtf: { title: 'an RTF document', extensions: ['.rtf'] },
   zip: { title: 'a ZIP archive', extensions: ['.zip'] },
   image: {
     title: 'an image',
@@ -39,7 +47,7 @@ const claimableFormats = {
 type ClaimableFormat = keyof typeof claimableFormats
 
 /** The format of a file. */
-export type FileFormat = ClaimableFormat | keyof typeof unreadReasons
+export type FileFormat = 'ole' | ClaimableFormat | keyof typeof unreadReasons
 
 /** What a format is called. */
 export const toFormatTitle = (format: FileFormat): string =>
@@ -50,6 +58,7 @@ const probedBytes = 64 * 1024
 /** The formats of the types that file-type finds, by its extensions. Audio and video are known by their media type. */
 const formatsByFoundType: Record<string, FileFormat> = {
   pdf: 'pdf',
+  rtf: 'rtf',
   cfb: 'ole',
   gz: 'gzip',
   'tar.gz': 'gzip',
@@ -100,6 +109,8 @@ export const claimedFormat = (name: string, type: string): FileFormat | null => 
 
 const detectTextFormat = (text: string, claimed: FileFormat | null): FileFormat => {
   if (/^\s*(<!doctype html|<html[\s>])/i.test(text)) return 'html'
+  if (text.startsWith('{\\rtf')) return 'rtf'
+  if (claimed === 'csv' && /^\s*(\[\s*)?\{\s*"[^"\n]*"\s*:/.test(text)) return 'json'
   const texts: readonly (FileFormat | null)[] = ['html', 'markdown', 'text', 'csv', 'json', 'ndjson']
   return claimed !== null && texts.includes(claimed) ? claimed : 'text'
 }
@@ -110,8 +121,16 @@ const officeParts: Record<string, FileFormat> = {
   'xl/workbook.xml': 'xlsx',
 }
 
+/** What the part `mimetype` of an OpenDocument or EPUB file begins with. */
+const formatsByMimetype: readonly [start: string, format: FileFormat][] = [
+  ['application/vnd.oasis.opendocument.text', 'odt'],
+  ['application/vnd.oasis.opendocument.presentation', 'odp'],
+  ['application/vnd.oasis.opendocument.spreadsheet', 'ods'],
+  ['application/epub+zip', 'epub'],
+]
+
 /**
- * An office document is a ZIP with its main part. Reads the directory at the end, as the readers do: what file-type reads
+ * An office document is a ZIP with its main part, or one that says what it is. Reads the directory at the end, as the readers do: what file-type reads
  * in the local headers may differ.
  */
 const detectZipFormat = async (path: string): Promise<FileFormat> => {
@@ -119,10 +138,15 @@ const detectZipFormat = async (path: string): Promise<FileFormat> => {
   if (zip === null) return 'zip'
   let count = 0
   try {
-    for await (const { fileName } of zip.eachEntry()) {
+    for await (const entry of zip.eachEntry()) {
       count += 1
-      const format = officeParts[fileName]
+      const format = officeParts[entry.fileName]
       if (format) return format
+      if (entry.fileName === 'mimetype' && entry.uncompressedSize < 100) {
+        const type = await readText(await zip.openReadStreamPromise(entry))
+        const found = formatsByMimetype.find(([start]) => type.startsWith(start))
+        if (found) return found[1]
+      }
       if (count === 200) break
     }
     return 'zip'

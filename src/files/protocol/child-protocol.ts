@@ -57,11 +57,14 @@ export type TableCell = string | number | null
 /** The rows of a result, at most `fileBounds.rows`. */
 export type TableRows = { columns: string[]; rows: TableCell[][]; hasMore: boolean }
 
-/** `unreadable`: about the file, in words for its sender. `refused`: about the statement, in words for the model. */
+/**
+ * `unreadable`: about the file, in words for its sender. `refused`: about the statement, in words for the model. `failed`: an
+ * error of the reader itself, for the log.
+ */
 export type FileReply =
   | { ok: true; contents: FileContents }
   | { ok: true; rows: TableRows }
-  | { ok: false; kind: 'unreadable' | 'refused'; format: string; message: string }
+  | { ok: false; kind: 'unreadable' | 'refused' | 'failed'; format: string; message: string }
 
 /** Limits of one file: bytes, characters, counts, pixels. Limits of time are the parent's. */
 export const fileBounds = {
@@ -87,6 +90,18 @@ export const fileBounds = {
 
 /** A file cannot be read: what is wrong, and what to do. */
 export class UnreadableFileError extends Error {}
+
+/** Bytes of a file are missing or wrong; `detail` is the parser's word on it. */
+export class DamagedFileError extends UnreadableFileError {
+  constructor(detail: string) {
+    super(
+      `it is damaged or incomplete (${detail.split('\n', 1)[0]?.slice(0, 200)}); save it again and upload it`,
+    )
+  }
+}
+
+/** What to do with a file that is encrypted. */
+export const encryptedMessage = 'it is encrypted with a password; save it without one and upload it again'
 
 /** A statement is invalid or not allowed. */
 export class RefusedStatementError extends Error {}

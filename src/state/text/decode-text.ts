@@ -1,35 +1,91 @@
 /** Bytes to text. Pure. */
 
 const probedBytes = 8192
+const sampledBytes = 1024 * 1024
 
-const decodeAs = (encoding: string, bytes: Uint8Array): string | null => {
-  try {
-    return new TextDecoder(encoding, { fatal: true }).decode(bytes)
-  } catch {
-    return null
-  }
+const startsWith = (bytes: Uint8Array, ...start: number[]): boolean =>
+  start.every((byte, at) => bytes[at] === byte)
+
+const utf16 = (bytes: Uint8Array): string | null => {
+  if (startsWith(bytes, 0xff, 0xfe)) return 'utf-16le'
+  return startsWith(bytes, 0xfe, 0xff) ? 'utf-16be' : null
 }
 
 /** Control characters that text has no use for: all but backspace, tab, line ends, form feed and escape. */
 const isControl = (byte: number): boolean =>
   (byte < 32 && !(byte >= 8 && byte <= 13) && byte !== 27) || byte === 127
 
-/** A zero byte at the start (as git decides), or one control character in twenty. */
+/** A zero byte at the start (as git decides), a PDF, or one control character in twenty. */
 const looksBinary = (bytes: Uint8Array): boolean => {
   const probe = bytes.subarray(0, probedBytes)
-  return probe.includes(0) || probe.filter(isControl).length * 20 > probe.length
+  if (probe.includes(0) || startsWith(bytes, 0x25, 0x50, 0x44, 0x46, 0x2d)) return true
+  return probe.filter(isControl).length * 20 > probe.length
+}
+
+const isValid = (encoding: string, sample: Uint8Array): boolean => {
+  try {
+    new TextDecoder(encoding, { fatal: true }).decode(sample, { stream: true })
+    return true
+  } catch {
+    return false
+  }
+}
+
+const within = (byte: number, first: number, last: number): boolean => byte >= first && byte <= last
+
+/**
+ * The encodings of two bytes a character, each with the pairs that its texts mostly are: punctuation, kana and the common
+ * characters. The text of another encoding, read as pairs, is often valid and seldom common.
+ */
+const pairEncodings: readonly { name: string; isCommon(lead: number, trail: number): boolean }[] = [
+  {
+    name: 'gb18030',
+    isCommon: (lead, trail) => trail >= 0xa1 && (within(lead, 0xa1, 0xa3) || within(lead, 0xb0, 0xf7)),
+  },
+  { name: 'big5', isCommon: (lead) => within(lead, 0xa1, 0xc6) },
+  {
+    name: 'shift_jis',
+    isCommon: (lead, trail) => within(lead, 0x81, 0x83) || within(lead * 256 + trail, 0x889f, 0x9872),
+  },
+]
+
+/** Of the characters that are not ASCII, how many are common in this encoding, from 0 to 1. */
+const shareOfCommon = (sample: Uint8Array, { name, isCommon }: (typeof pairEncodings)[number]): number => {
+  let characters = 0
+  let common = 0
+  for (let at = 0; at < sample.length; at += 1) {
+    const lead = sample[at] ?? 0
+    if (lead < 0x80) continue
+    characters += 1
+    // a byte of its own: half-width kana
+    if (name === 'shift_jis' && within(lead, 0xa0, 0xdf)) continue
+    at += 1
+    if (isCommon(lead, sample[at] ?? 0)) common += 1
+  }
+  return characters === 0 ? 0 : common / characters
 }
 
 /**
- * The text of a file, without its byte order mark, or null when the file is binary, as a PDF is. UTF-16 needs its mark; else
- * UTF-8, then GB18030 (which GBK and GB2312 are part of), then Windows-1252.
+ * The encoding of text that is not UTF-8, by its first megabyte: the one of two bytes a character that makes most of it
+ * common characters, where that is half of it; else Windows-1252, which any bytes are valid in.
+ */
+export const guessEncoding = (bytes: Uint8Array): string => {
+  const sample = bytes.subarray(0, sampledBytes)
+  const [best] = pairEncodings
+    .map((encoding) => ({ name: encoding.name, share: shareOfCommon(sample, encoding) }))
+    .filter(({ name, share }) => share >= 0.5 && isValid(name, sample))
+    .sort((a, b) => b.share - a.share)
+  return utf16(bytes) ?? best?.name ?? 'windows-1252'
+}
+
+/**
+ * The text of a file, without its byte order mark, or null when the file is binary. UTF-16 needs its mark; else UTF-8, then
+ * what `guessEncoding` says.
  */
 export const decodeText = (bytes: Uint8Array): string | null => {
-  const start = Buffer.from(bytes.subarray(0, 5)).toString('latin1')
-  if (start.startsWith('\xff\xfe')) return new TextDecoder('utf-16le').decode(bytes)
-  if (start.startsWith('\xfe\xff')) return new TextDecoder('utf-16be').decode(bytes)
-  if (start === '%PDF-' || looksBinary(bytes)) return null
-  return (
-    decodeAs('utf-8', bytes) ?? decodeAs('gb18030', bytes) ?? new TextDecoder('windows-1252').decode(bytes)
-  )
+  if (utf16(bytes) === null && looksBinary(bytes)) return null
+  const encoding = utf16(bytes) === null && isValid('utf-8', bytes) ? 'utf-8' : guessEncoding(bytes)
+  const decoder = new TextDecoder(encoding)
+  // as a stream: at once, Node 20 decodes the bytes 0x80 to 0x9f of Windows-1252 as control characters
+  return decoder.decode(bytes, { stream: true }) + decoder.decode()
 }

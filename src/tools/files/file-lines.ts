@@ -62,8 +62,8 @@ const explainNoText = (state: FilesState, file: OriginFile): string => {
   const { name } = file
   const other = findOtherFile(state, file)
   if (other && !other.readable) return `Error: '${name}' cannot be read: ${other.notes.join('; ')}.`
-  if (other?.format === 'image' && other.notes.length > 0)
-    return `Error: '${name}' is an image: ${other.notes.join('; ')}.`
+  if (other && other.notes.length > 0)
+    return `Error: '${name}' ${other.format === 'image' ? 'is an image' : 'has no text'}: ${other.notes.join('; ')}.`
   const tables = listTables(state).filter((table) => isTableFromFile(table, file))
   if (tables.length > 0)
     return `Error: '${name}' holds tables: ask query_table for ${tables.map(({ table }) => table).join(', ')}.`

@@ -67,7 +67,7 @@ export default defineTool({
   server: 'search_tool_server',
   name: 'read_file',
   description:
-    "Reads one of the run's own files (text, PDF, DOCX, PPTX, HTML) with line numbers, at most 2000 lines and 100 KB a call; start_line and " +
+    "Reads one of the run's own files (text, PDF, DOCX, ODT, PPTX, HTML) with line numbers, at most 2000 lines and 100 KB a call; start_line and " +
     'end_line (from 1, inclusive) choose a part, pattern (RE2) shows only the lines that match.',
   kinds: ['call'],
   pure: true,

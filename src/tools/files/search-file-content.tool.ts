@@ -23,7 +23,7 @@ export default defineTool({
   server: 'search_tool_server',
   name: 'search_file_content',
   description:
-    "Searches one of the run's own files (text, PDF, DOCX, PPTX, HTML) line by line with a regular expression (RE2 " +
+    "Searches one of the run's own files (text, PDF, DOCX, ODT, PPTX, HTML) line by line with a regular expression (RE2 " +
     'syntax; (?i) ignores case) and gives the matching lines with their numbers and pages, 200 at most.',
   kinds: ['call'],
   pure: true,

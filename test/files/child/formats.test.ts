@@ -224,6 +224,19 @@ describe('tables', () => {
   })
 })
 
+test('an error that is not about the file is a failure of the reader, with its stack for the log', async () => {
+  const job = {
+    kind: 'prepare',
+    path: '/nowhere/a.pdf',
+    name: 'a.pdf',
+    type: '',
+    folder: '/nowhere',
+  } as const
+  expect(await process.run(job, new AbortController().signal)).toMatchObject({
+    ...{ ok: false, kind: 'failed', message: expect.stringContaining('ENOENT') },
+  })
+})
+
 describe('statements', () => {
   const csv = 'Order Id,group,price\n1,a,2.5\n2,b,\n3,a,4\n'
 

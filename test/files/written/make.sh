@@ -66,6 +66,24 @@ cat >"$work/slides.md" <<'MD'
 - The next meeting is on 2026-11-30
 MD
 
+cat >"$work/notes.md" <<'MD'
+# Notes
+
+1. First, the bridge
+2. Then the station
+    - with a roof
+
+The council[^1] met **twice**.
+
+[^1]: Eleven members voted.
+
+## Plan
+
+![A sketch](scan.png)
+
+    code < 1
+MD
+
 # ---- LibreOffice Writer ----
 for format in docx odt rtf doc; do office "$format" "$work/report.html" --infilter="HTML (StarWriter)"; put "report.$format" "report.$format"; done
 office pdf:writer_web_pdf_Export "$work/report.html"; put report.pdf report-table.pdf
@@ -116,10 +134,24 @@ with open('cities.ndjson', 'w') as out:
     for row in rows: out.write(json.dumps(row) + '\n')
 json.dump({'name': '预算', 'items': rows}, open('预算.json', 'w'), ensure_ascii=False)
 PY
+# lists, a footnote, a table of contents, a picture
+convert -size 200x60 xc:white -pointsize 20 -annotate +10+40 'sketch' "$work/scan.png"
+pandoc --toc -s --resource-path="$work" -o notes-pandoc.docx "$work/notes.md"; pandoc --toc -s --resource-path="$work" -o notes-pandoc.odt "$work/notes.md"
+office odt notes-pandoc.docx; put notes-pandoc.odt notes.odt; office docx notes-pandoc.odt; put notes-pandoc.docx notes.docx
 ps2pdf <(gs -q -o - -sDEVICE=ps2write -c '/Helvetica findfont 14 scalefont setfont 72 700 moveto (The council of Ulm set aside 48213 euros.) show showpage') gs.pdf
 convert -size 800x200 xc:white -pointsize 28 -fill black -annotate +20+100 'Ulm set aside 48213 euros' scan.png
 convert scan.png -quality 60 scan.jpg; convert scan.png scan.webp; convert scan.png scan.gif; convert scan.png -compress lzw scan.tiff
 gs -q -dNOSAFER -o scanned-page.pdf -sDEVICE=pdfwrite viewjpeg.ps -c '(scan.jpg) viewJPEG'
+# one bit a pixel, as fax machines and many scanners write: an image, and a stencil
+convert scan.png -monochrome "$work/scan.pbm"
+for kind in image imagemask; do
+  { echo '%!PS'; echo '<< /PageSize [800 200] >> setpagedevice 800 200 scale 0 setgray'
+    echo '<< /ImageType 1 /Width 800 /Height 200 /BitsPerComponent 1 /Decode [1 0] /ImageMatrix [800 0 0 -200 0 200]'
+    echo "/DataSource currentfile /ASCIIHexDecode filter >> $kind"
+    tail -c 20000 "$work/scan.pbm" | od -An -v -tx1; echo '> showpage'; } >"$work/$kind.ps"
+done
+gs -q -o scanned-fax.pdf -sDEVICE=pdfwrite -dMonoImageFilter=/CCITTFaxEncode "$work/image.ps"
+gs -q -o scanned-stencil.pdf -sDEVICE=pdfwrite "$work/imagemask.ps"
 qpdf --empty --pages report-table.pdf scanned-page.pdf -- text-and-scan.pdf
 qpdf --encrypt secret secret 256 -- report-table.pdf encrypted.pdf
 qpdf --linearize report-table.pdf report-linearized.pdf

@@ -1,8 +1,12 @@
-import type { Readable } from 'node:stream'
 import { SaxesParser, type SaxesTagPlain } from 'saxes'
 import yauzl from 'yauzl'
 import { decodeText } from '../../../state/text/decode-text.ts'
-import { fileBounds, formatBytes, UnreadableFileError } from '../../protocol/child-protocol.ts'
+import {
+  DamagedFileError,
+  fileBounds,
+  formatBytes,
+  UnreadableFileError,
+} from '../../protocol/child-protocol.ts'
 
 /**
  * Opens a ZIP and counts the bytes that really come out of it, since the sizes in its directory are only claims. Throws
@@ -10,7 +14,7 @@ import { fileBounds, formatBytes, UnreadableFileError } from '../../protocol/chi
  */
 export const openArchive = async (path: string) => {
   // callers check names: a bad name costs its entry, not the archive
-  const zip = await yauzl.openPromise(path, { decodeStrings: false, autoClose: false })
+  const zip = await toDamaged(yauzl.openPromise(path, { decodeStrings: false, autoClose: false }))
   const entries: yauzl.Entry[] = []
   try {
     for await (const entry of zip.eachEntry()) {
@@ -21,7 +25,7 @@ export const openArchive = async (path: string) => {
     }
   } catch (error) {
     zip.close()
-    throw error
+    throw asDamaged(error)
   }
   let total = 0
   // an entry that is read again counts once
@@ -32,9 +36,13 @@ export const openArchive = async (path: string) => {
     async *chunks(entry: yauzl.Entry): AsyncGenerator<Buffer> {
       if ((entry.generalPurposeBitFlag & 1) === 1)
         throw new UnreadableFileError('it is encrypted with a password; pack it without one')
-      const stream: Readable = await zip.openReadStreamPromise(entry)
+      if (entry.compressionMethod !== 0 && entry.compressionMethod !== 8)
+        throw new UnreadableFileError(
+          `it is packed in a way that is not read (method ${entry.compressionMethod}); pack it as an ordinary ZIP`,
+        )
+      const stream = await toDamaged(zip.openReadStreamPromise(entry))
       let bytes = 0
-      for await (const chunk of stream as AsyncIterable<Buffer>) {
+      for await (const chunk of readDamaged(stream)) {
         bytes += chunk.length
         const before = counted.get(entry) ?? 0
         if (bytes > before) {
@@ -56,6 +64,23 @@ export const openArchive = async (path: string) => {
   }
 }
 
+/** What a parser of an archive rejects is wrong in its bytes. */
+const asDamaged = (error: unknown): Error =>
+  error instanceof UnreadableFileError ? error : new DamagedFileError((error as Error).message)
+
+const toDamaged = <Result>(reading: Promise<Result>): Promise<Result> =>
+  reading.catch((error: unknown) => {
+    throw asDamaged(error)
+  })
+
+async function* readDamaged(stream: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  try {
+    yield* stream
+  } catch (error) {
+    throw asDamaged(error)
+  }
+}
+
 /** A marked name is UTF-8; others are in the encoding of the machine that packed them. */
 const decodeEntryName = ({ generalPurposeBitFlag, fileNameRaw, extraFields }: yauzl.Entry): string =>
   ((generalPurposeBitFlag & 0x800) === 0 ? decodeText(fileNameRaw) : null) ??
@@ -65,6 +90,10 @@ const decodeEntryName = ({ generalPurposeBitFlag, fileNameRaw, extraFields }: ya
 export type Archive = Awaited<ReturnType<typeof openArchive>>
 
 /** `text` comes with the name of the element that it is right inside; `parent`: the element around that one. */
+/** Why XML with a DTD is refused: its entities could expand without limit. */
+export const dtdMessage =
+  'its XML declares a DTD, which office files do not need; save it again in an office program'
+
 type XmlEvents = {
   open?(element: string, attributes: Record<string, string>, parent?: string): void
   text?(text: string, element: string, parent?: string): void
@@ -81,12 +110,10 @@ export async function* parseXml(archive: Archive, name: string, events: XmlEvent
   const parser = new SaxesParser()
   const elements: string[] = []
   parser.on('doctype', () => {
-    throw new UnreadableFileError(
-      'its XML declares a DTD, which office files do not need; save it again in an office program',
-    )
+    throw new UnreadableFileError(dtdMessage)
   })
   parser.on('error', (error) => {
-    throw error
+    throw new DamagedFileError(error.message)
   })
   parser.on('opentag', (tag) => {
     const element = tag.name.slice(tag.name.indexOf(':') + 1)

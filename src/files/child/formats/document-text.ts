@@ -37,6 +37,9 @@ export const createDocument = () => {
     get isTruncated() {
       return isTruncated
     },
+    get isBlank() {
+      return isBlank
+    },
     addPage(): void {
       pageLines.push(lines.length + 1)
     },

@@ -1,7 +1,12 @@
 import { createRequire } from 'node:module'
 import type mammothLibrary from 'mammoth'
-import type { FileContents, PrepareJob } from '../../protocol/child-protocol.ts'
-import { openArchive } from './archive.ts'
+import {
+  DamagedFileError,
+  type FileContents,
+  type PrepareJob,
+  UnreadableFileError,
+} from '../../protocol/child-protocol.ts'
+import { dtdMessage, openArchive } from './archive.ts'
 import { addMarkdown, createDocument } from './document-text.ts'
 import { toMarkdown } from './html.ts'
 
@@ -30,14 +35,21 @@ const mammoth = loadMammoth()
 /** Reads a DOCX document as Markdown. */
 export const prepareDocx = async (job: PrepareJob): Promise<FileContents> => {
   await checkArchiveParts(job.path)
-  const { value } = await mammoth.convertToHtml(
-    { path: job.path },
-    { convertImage: mammoth.images.imgElement(async () => ({ src: '' })), externalFileAccess: false },
-  )
+  const { value } = await mammoth
+    .convertToHtml(
+      { path: job.path },
+      { convertImage: mammoth.images.imgElement(async () => ({ src: '' })), externalFileAccess: false },
+    )
+    .catch((error: Error) => {
+      throw damagedPatterns.test(error.message) ? new DamagedFileError(error.message) : error
+    })
   const document = createDocument()
   addMarkdown(document, toMarkdown(value))
   return document.write(job, { format: 'docx' }, 'it has no text; if it holds pictures only, upload those')
 }
+
+/** What mammoth says of XML that is not well-formed, and of parts that are missing. */
+const damagedPatterns = /^(fatalError|error|warning): |^Could not find |^unclosed /
 
 /** mammoth unpacks without limits, so this unpacks every part once before, within ours. */
 const checkArchiveParts = async (path: string): Promise<void> => {
@@ -46,6 +58,6 @@ const checkArchiveParts = async (path: string): Promise<void> => {
     let head = ''
     for await (const chunk of archive.chunks(entry)) if (head.length < 4096) head += chunk.toString('latin1')
     if (/\.(xml|rels)$/.test(entry.fileName) && /<!(DOCTYPE|ENTITY)/i.test(head))
-      throw new Error('its XML declares a DTD, which office files do not need')
+      throw new UnreadableFileError(dtdMessage)
   }
 }

@@ -3,6 +3,7 @@ import exifr from 'exifr'
 import { imageSize } from 'image-size'
 import type { Json } from '../../../state/runtime-state.ts'
 import {
+  DamagedFileError,
   type FileContents,
   fileBounds,
   type PrepareJob,
@@ -28,7 +29,7 @@ const exifFields = [
 /** Reads the size and the EXIF fields from the first bytes of an image. Never unpacks pixels. */
 export const prepareImage = async (job: PrepareJob): Promise<FileContents> => {
   const head = await readHead(job.path, headBytes)
-  const { width, height, type = 'image' } = imageSize(head)
+  const { width, height, type = 'image' } = measureImage(head)
   if (
     width > fileBounds.imageSide ||
     height > fileBounds.imageSide ||
@@ -43,6 +44,18 @@ export const prepareImage = async (job: PrepareJob): Promise<FileContents> => {
   const exifFacts = readExifFacts(exif as Record<string, unknown> | null)
   if (Object.keys(exifFacts).length > 0) facts.exif = exifFacts
   return { format: 'image', facts, notes: [] }
+}
+
+const measureImage = (head: Uint8Array): ReturnType<typeof imageSize> => {
+  try {
+    return imageSize(head)
+  } catch (error) {
+    const { message } = error as Error
+    if (!/^unsupported/i.test(message)) throw new DamagedFileError(message)
+    throw new UnreadableFileError(
+      'it is an image of a kind that is not read; save it as PNG or JPEG and upload it',
+    )
+  }
 }
 
 const readExifFacts = (exif: Record<string, unknown> | null): Record<string, Json> =>

@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs'
 import { open, readFile } from 'node:fs/promises'
-import { decodeText } from '../../../state/text/decode-text.ts'
+import { decodeText, guessEncoding } from '../../../state/text/decode-text.ts'
 import {
   type FileContents,
   fileBounds,
@@ -48,21 +48,17 @@ export const readHead = async (path: string, maxBytes: number): Promise<Buffer> 
 
 const chunkBytes = 1024 * 1024
 
-/**
- * The encoding of a text file of any size: UTF-16 by its byte order mark, UTF-8 when all its bytes are, GB18030 by its
- * first megabyte, else Windows-1252.
- */
-export const detectEncoding = async (path: string): Promise<string> => {
-  const head = await readHead(path, chunkBytes)
-  if (head[0] === 0xff && head[1] === 0xfe) return 'utf-16le'
-  if (head[0] === 0xfe && head[1] === 0xff) return 'utf-16be'
-  if (await isAllUtf8(path)) return 'utf-8'
-  try {
-    new TextDecoder('gb18030', { fatal: true }).decode(head, { stream: true })
-    return 'gb18030'
-  } catch {
-    return 'windows-1252'
-  }
+/** The encoding of a text file of any size: UTF-8 when all its bytes are, else by its first megabyte. */
+export const detectEncoding = async (path: string): Promise<string> =>
+  (await isAllUtf8(path)) ? 'utf-8' : guessEncoding(await readHead(path, chunkBytes))
+
+/** A guess is no secret: the note of a text that is neither UTF-8 nor UTF-16. */
+export const describeEncoding = async (path: string): Promise<string[]> => {
+  const encoding = await detectEncoding(path)
+  if (encoding.startsWith('utf-')) return []
+  return [
+    `by its bytes its encoding is ${encoding}; if its text looks wrong, save it as UTF-8 and upload it again`,
+  ]
 }
 
 const isAllUtf8 = async (path: string): Promise<boolean> => {
