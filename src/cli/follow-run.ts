@@ -1,4 +1,4 @@
-import { isMasonError } from '../state/errors.ts'
+import { isMasonError, toErrorMessage } from '../state/errors.ts'
 import type { RunEvent, RunStatus } from '../state/run-view.ts'
 import { exitCodes } from './errors.ts'
 import type { RunGateway, RunHandle } from './gateway.ts'
@@ -45,8 +45,7 @@ export const followRun = async (
   }
 }
 
-const toErrorLine = (error: unknown): string =>
-  toOneLine(error instanceof Error ? error.message : String(error))
+const toErrorLine = (error: unknown): string => toOneLine(toErrorMessage(error))
 
 const toStatusExitCode = (status: RunStatus): number => {
   if (status === 'completed') return exitCodes.done

@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { MasonError } from '../state/errors.ts'
+import { MasonError, toErrorMessage } from '../state/errors.ts'
 import type { AnyNode, AnyTool } from './definitions.ts'
 import { findNeedErrors, findPartErrors, type GraphParts } from './graph-parts.ts'
 
@@ -50,7 +50,7 @@ const listPartFiles = async (folder: string, errors: string[]): Promise<string[]
         .map((file) => join(folder, file))
     )
   } catch (error) {
-    errors.push(`${folder}: cannot be read: ${toMessage(error)}`)
+    errors.push(`${folder}: cannot be read: ${toErrorMessage(error)}`)
     return []
   }
 }
@@ -63,7 +63,7 @@ const loadPart = async (path: string, errors: string[]): Promise<AnyNode | AnyTo
   try {
     defined = (await import(pathToFileURL(path).href)).default
   } catch (error) {
-    errors.push(`${path}: cannot be loaded: ${toMessage(error)}`)
+    errors.push(`${path}: cannot be loaded: ${toErrorMessage(error)}`)
     return null
   }
   if (defined?.kind !== kind) {
@@ -79,5 +79,3 @@ const loadPart = async (path: string, errors: string[]): Promise<AnyNode | AnyTo
     )
   return defined
 }
-
-const toMessage = (error: unknown): string => (error instanceof Error ? error.message : String(error))

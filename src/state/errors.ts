@@ -74,8 +74,10 @@ export class MasonError extends Error {
 export const isMasonError = (error: unknown, ...codes: ErrorCode[]): error is MasonError =>
   error instanceof MasonError && (codes.length === 0 || codes.includes(error.code))
 
+/** The message of anything thrown. */
+export const toErrorMessage = (error: unknown): string =>
+  error instanceof Error ? error.message : String(error)
+
 /** Anything thrown, as one of ours. */
 export const toMasonError = (error: unknown, code: ErrorCode = 'internal'): MasonError =>
-  error instanceof MasonError
-    ? error
-    : new MasonError(code, error instanceof Error ? error.message : String(error), { cause: error })
+  error instanceof MasonError ? error : new MasonError(code, toErrorMessage(error), { cause: error })

@@ -1,5 +1,6 @@
 import { type Config, type Environment, inspectConfig } from '../../infra/config/config.ts'
 import type { ProcessRole } from '../../infra/config/cross-checks.ts'
+import { toErrorMessage } from '../../state/errors.ts'
 import { exitCodes } from '../errors.ts'
 import { openTerminal, type Terminal } from '../terminal.ts'
 import { type DoctorCheck, type DoctorFinding, fail, pass } from './check.ts'
@@ -69,7 +70,7 @@ const runCheck = async (
   try {
     return await check(config, signal)
   } catch (error) {
-    const text = `the check failed: ${error instanceof Error ? error.message : String(error)}`
+    const text = `the check failed: ${toErrorMessage(error)}`
     return [fail(text, 'set LOG_LEVEL=debug and run the failing command for details')]
   }
 }

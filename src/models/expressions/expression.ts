@@ -1,4 +1,5 @@
 import * as jmespath from '@jmespath-community/jmespath'
+import { toErrorMessage } from '../../state/errors.ts'
 import type { Json } from '../../state/runtime-state.ts'
 
 /** JMESPath, parsed once and evaluated by the library's own interpreter. */
@@ -112,7 +113,7 @@ const findSyntaxError = (text: string): string | null => {
     jmespath.compile(text)
     return null
   } catch (error) {
-    return error instanceof Error ? error.message : String(error)
+    return toErrorMessage(error)
   }
 }
 

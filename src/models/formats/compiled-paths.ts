@@ -1,3 +1,4 @@
+import { toErrorMessage } from '../../state/errors.ts'
 import { toPointer } from '../../state/resource-schema.ts'
 import { type CompiledExpression, compileExpression, readStep } from '../expressions/expression.ts'
 import type { PathName } from '../ports/model-ports.ts'
@@ -68,7 +69,7 @@ export const compilePaths = ({ usage, ...paths }: FormatPaths) => {
       try {
         return expression?.evaluate(data) ?? null
       } catch (error) {
-        const message = error instanceof Error ? error.message : String(error)
+        const message = toErrorMessage(error)
         throw new UnreadableResponseError(name, `${name} (${expression?.text}) cannot be applied: ${message}`)
       }
     },

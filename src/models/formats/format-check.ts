@@ -1,4 +1,5 @@
 import { isJsonObject, parseJsonOrText } from '../../infra/lib/json-text.ts'
+import { toErrorMessage } from '../../state/errors.ts'
 import { type FieldError, toPointer } from '../../state/resource-schema.ts'
 import { compileExpression, JmesPathError } from '../expressions/expression.ts'
 import type { CanonicalResult } from '../ports/model-ports.ts'
@@ -122,7 +123,7 @@ const findSchemaErrors = ({ schema }: FormatInput): FieldError[] => {
     if (schema != null) compileSchema(schema)
     return []
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error)
+    const message = toErrorMessage(error)
     return [{ pointer: '/schema', detail: `this is not a JSON Schema: ${message}` }]
   }
 }

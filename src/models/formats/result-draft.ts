@@ -1,3 +1,4 @@
+import { toErrorMessage } from '../../state/errors.ts'
 import type { ModelReply } from '../../state/ports/models.ts'
 import { createTextJoiner, createToolCallCollector } from '../chat/reply-chunks.ts'
 import { readStep } from '../expressions/expression.ts'
@@ -134,7 +135,7 @@ export const createResultDraft = ({
     try {
       return work()
     } catch (cause) {
-      const message = cause instanceof Error ? cause.message : String(cause)
+      const message = toErrorMessage(cause)
       const unreadable =
         cause instanceof UnreadableResponseError
           ? cause

@@ -3,6 +3,7 @@ import { openSealedText, type SealBinding } from '../../infra/secrets/envelope.t
 import type { MasterKeys } from '../../infra/secrets/master-keys.ts'
 import { listHeaderSecrets } from '../../infra/secrets/redaction.ts'
 import { Secret } from '../../infra/secrets/secret.ts'
+import { toErrorMessage } from '../../state/errors.ts'
 import type {
   EndpointEntry,
   KeyEntry,
@@ -83,7 +84,7 @@ export const createRegistryViewBuilder = ({ masterKeys, openai, builtIn, onSecre
     try {
       return { text: openSealedText(toSealed(row), binding, masterKeys).reveal(), error: null }
     } catch (error) {
-      return { text: null, error: error instanceof Error ? error.message : String(error) }
+      return { text: null, error: toErrorMessage(error) }
     }
   }
 

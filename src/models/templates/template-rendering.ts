@@ -1,3 +1,4 @@
+import { toErrorMessage } from '../../state/errors.ts'
 import type { Json } from '../../state/runtime-state.ts'
 import type { TemplateText } from './template-text.ts'
 
@@ -57,7 +58,7 @@ const evaluate = (
     return toPlainJson(part.expression.evaluate(data), pointer)
   } catch (error) {
     if (error instanceof TemplateError) throw error
-    throw new TemplateError(pointer, error instanceof Error ? error.message : String(error))
+    throw new TemplateError(pointer, toErrorMessage(error))
   }
 }
 

@@ -1,4 +1,5 @@
 import { isJsonObject } from '../../infra/lib/json-text.ts'
+import { toErrorMessage } from '../../state/errors.ts'
 import type { Json } from '../../state/runtime-state.ts'
 import { isStrictSchema } from '../chat/chat-request.ts'
 import {
@@ -93,7 +94,7 @@ const compileValuePart = (
   } catch (error) {
     if (error instanceof TemplateTextError) throw error
     const position = error instanceof JmesPathError ? ` at character ${error.position}` : ''
-    const message = error instanceof Error ? error.message : String(error)
+    const message = toErrorMessage(error)
     throw new TemplateTextError(`{{${excerpt}}} is not a JMESPath expression: ${message}${position}`)
   }
 }

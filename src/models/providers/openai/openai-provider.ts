@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { Egress } from '../../../infra/egress/egress-port.ts'
+import { toErrorMessage } from '../../../state/errors.ts'
 import type { Clock } from '../../../state/ports/clock.ts'
 import type { Log } from '../../../state/ports/log.ts'
 import {
@@ -61,7 +62,7 @@ export const createOpenAIProvider = (options: OpenAIProviderOptions): Provider =
     try {
       return getReader(model)
     } catch (error) {
-      const message = error instanceof Error ? error.message : String(error)
+      const message = toErrorMessage(error)
       return createUnsentOutcome(
         'model_unreadable_answer',
         `was not asked: the response format cannot be used: ${message}`,

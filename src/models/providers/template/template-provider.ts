@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { Egress } from '../../../infra/egress/egress-port.ts'
+import { toErrorMessage } from '../../../state/errors.ts'
 import type { Clock } from '../../../state/ports/clock.ts'
 import {
   emptyResult,
@@ -85,7 +86,7 @@ export const openHttpProvider = (options: HttpProviderOptions): Required<Provide
       return known
     } catch (error) {
       if (error instanceof TemplateError) throw error
-      throw new TemplateError('', `cannot be used: ${error instanceof Error ? error.message : String(error)}`)
+      throw new TemplateError('', `cannot be used: ${toErrorMessage(error)}`)
     }
   }
 
