@@ -19,6 +19,7 @@ export type World = {
   model: FakeModel
   gate: GateServer
   api: ReturnType<TestRuntime['of']>
+  admin: TestRuntime['admin']
   /** `leaseMs`: that of its runs, in place of the world's. */
   startWorker(options?: { concurrency?: number; leaseMs?: number }): Promise<WorkerProcess>
   submit(prompt: string): Promise<string>
@@ -55,6 +56,7 @@ export const useWorld = (leaseMs = 30_000): World => {
     const options = { models: fakeModels(world.model.baseUrl), worker: false }
     ;({ runtime, database } = await openWithDatabase(backend, options))
     world.api = runtime.of('default')
+    world.admin = runtime.admin
   })
   afterEach(async () => {
     await processes.end()
