@@ -30,6 +30,7 @@ import type { App, ServerContext } from './http/route.ts'
 import { memoriesRoutes } from './memories.routes.ts'
 import { chatRoutes } from './openai-api/chat.routes.ts'
 import { embeddingsRoutes } from './openai-api/embeddings.routes.ts'
+import { mediaRoutes } from './openai-api/media.routes.ts'
 import { modelsRoutes } from './openai-api/models.routes.ts'
 import { runEventsRoutes } from './run-events.routes.ts'
 import { runsRoutes } from './runs.routes.ts'
@@ -80,6 +81,7 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
   usageRoutes(app, server)
   chatRoutes(app, server)
   embeddingsRoutes(app, server)
+  mediaRoutes(app, server)
   modelsRoutes(app, server)
   await registerDocs()
   return app as unknown as FastifyInstance

@@ -73,7 +73,9 @@ const buildOperation = (route: DocumentedRoute, components: Components, auth: 'r
           requestBody: {
             required: !doc.bodyOptional,
             content: {
-              'application/json': { schema: components.schema(schema.body, `${name}Body`, 'input') },
+              [doc.form ? 'multipart/form-data' : 'application/json']: {
+                schema: components.schema(schema.body, `${name}Body`, 'input'),
+              },
             },
           },
         }

@@ -2,6 +2,7 @@ import type { Runtime } from '../../runtime/api.ts'
 import { MasonError } from '../../state/errors.ts'
 import { type Authenticate, checkRole, resolveBusinessId } from './auth.ts'
 import { requestPath } from './error-responses.ts'
+import { parseFormBody } from './form-body.ts'
 import type { Metrics } from './metrics.ts'
 import type { OpenResponses } from './open-responses.ts'
 import { HttpError } from './problems.ts'
@@ -54,7 +55,9 @@ export const prepareRequests = (
   })
   app.addHook('preValidation', async (request) => {
     const { schema, config } = request.routeOptions
-    if (schema?.body) request.body = parseJsonBody(request, config.doc?.bodyOptional ?? false)
+    const { form = false, bodyOptional = false } = config.doc ?? {}
+    if (schema?.body)
+      request.body = form ? await parseFormBody(request) : parseJsonBody(request, bodyOptional)
     if (schema) validateRequest(request)
     if (request.principal && config.doc?.role !== 'operator')
       request.business = runtime.of(resolveBusinessId(request.principal, request.query, request.body))

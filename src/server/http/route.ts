@@ -39,6 +39,8 @@ export type RouteDoc = {
   errorBody?: ZodType
   /** An absent body means `{}`. */
   bodyOptional?: boolean
+  /** The body is a form with files, in place of JSON. */
+  form?: boolean
 }
 
 /** Documents the routes of one tag. */

@@ -49,7 +49,7 @@ export const openGatewayCall = (
     body: { model: string; user?: string | null | undefined }
   },
   reply: FastifyReply,
-  options: { category: 'text' | 'embedding'; oneShot?: true },
+  options: { category: string; oneShot?: true },
 ) => {
   const { signal, release } = open.abortSignal(reply.raw)
   const { model, user } = request.body
@@ -86,6 +86,9 @@ export const answerByGateway = async <Body>(
   }
 }
 
+/** Models for chat replace each other. */
+const toKind = (category: string): string => (/^(reasoning|multimodal)$/.test(category) ? 'text' : category)
+
 /** `invalid_request` in place of `no_model_available` for a model of another category than the request needs. */
 const toRequestError = (
   gateway: ModelGateway,
@@ -94,7 +97,8 @@ const toRequestError = (
 ): unknown => {
   if (!isMasonError(error, 'no_model_available')) return error
   const known = gateway.list().find(({ name }) => name === model)
-  const isMisused = known !== undefined && (known.category === 'embedding') !== (category === 'embedding')
+  const isMisused =
+    known !== undefined && category !== undefined && toKind(known.category) !== toKind(category)
   return isMisused
     ? invalidRequest([{ pointer: '/model', detail: `"${model}" is a model for ${known.category}` }])
     : error
