@@ -3,6 +3,7 @@ import { createTokens } from '../accounts/tokens.ts'
 import { createUserAccounts, createUserProfiles } from '../accounts/users.ts'
 import { openFeed } from '../engine/events/feed.ts'
 import { createPollPermits } from '../engine/events/polling.ts'
+import type { RunClaim } from '../engine/runs/claim.ts'
 import { createQueueCaps } from '../engine/runs/queue-caps.ts'
 import { startWorker } from '../engine/worker/start-worker.ts'
 import type { ServiceFactories, WorkerOptions } from '../engine/worker/worker.ts'
@@ -134,19 +135,21 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
   const { embedder } = layer
   /** The services of nodes and tools, made for each run; a new one is a line here. */
   const services: ServiceFactories = {
-    models: (run) => modelsFor({ business_id: run.tenant, user_id: run.user_id, run_id: run.run_id }),
+    models: (run) => modelsFor(toCaller(run)),
     clock: () => clock,
     log: () => log,
     files: (run, sql) => files.openRunFiles(sql, run),
-    media: (run) => layer.media({ business_id: run.tenant, user_id: run.user_id, run_id: run.run_id }),
+    media: (run) => layer.media(toCaller(run)),
     blobs: (run, sql) => createBlobs(sql, run),
     users: (run, sql) => createUserProfiles(sql, run.tenant),
-    memories: (run) =>
-      createRunMemories(
-        { database, embedder, log, tracer },
+    memories: (run) => {
+      const { rerank } = modelsFor(toCaller(run))
+      return createRunMemories(
+        { database, embedder, log, tracer, ...(rerank && { rerank }) },
         { business: run.tenant, user_id: run.user_id },
         run,
-      ),
+      )
+    },
   }
   const graph = buildGraph(parts, Object.keys(services))
   const queueCaps = createQueueCaps(database, clock)
@@ -217,6 +220,12 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
     },
   }
 }
+
+const toCaller = ({ tenant, user_id, run_id }: RunClaim): ModelCaller => ({
+  business_id: tenant,
+  user_id,
+  run_id,
+})
 
 /** Redis if it is set, else the embedded database. */
 const toQueueOptions = (

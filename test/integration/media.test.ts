@@ -320,3 +320,71 @@ describe('a video', () => {
     expect(vendor.requests).toHaveLength(1)
   })
 })
+
+describe('a rerank model', () => {
+  const notes = ['tea in the morning', 'coffee after lunch', 'water with dinner', 'juice at breakfast']
+  const lines = Array.from(
+    { length: 30 },
+    (_, at) => `item ${at}: ${at === 17 ? 'the invoice of May' : 'other'}`,
+  )
+  const files = [upload('list.txt', Buffer.from(lines.join('\n')), 'text/plain')]
+  const search = (more: object = {}) =>
+    runWith([['search_file_content', { file_path: 'list.txt', pattern: 'item' }]], { files, ...more })
+  const numbersIn = (state: RuntimeState): number[] =>
+    [...String(answersOf(state, 'search_file_content')[0]?.result.text).matchAll(/\[Line (\d+)/g)].map(
+      ([, number]) => Number(number),
+    )
+  const inOrder = lines.map((_, at) => at + 1)
+  const remember = async (user_id: string): Promise<void> => {
+    await runWith(
+      notes.map((note) => ['remember', { content: `I like ${note}.` }] as [string, object]),
+      { user_id, prompt: notes.map((note) => `I like ${note}.`).join(' ') },
+    )
+  }
+  const recall = async (user_id: string): Promise<string[]> => {
+    const { state } = await runWith([['recall', { query: 'what do I like to drink?', limit: 2 }]], {
+      user_id,
+    })
+    const text = String(answersOf(state, 'recall')[0]?.result.text)
+    return text.split('\n').map((line) => /I like (.*?)\. \(/.exec(line)?.[1] ?? line)
+  }
+
+  test('that is not there changes nothing: lines come in their order', async () => {
+    expect(numbersIn((await search()).state)).toEqual(inOrder)
+    expect(vendor.requests).toEqual([])
+  })
+
+  test('orders what a search of a file found by the request, and the tokens count for the run', async () => {
+    await addModel('ranker', 'rerank')
+    vendor.score = (query, document) =>
+      query.includes('invoice') && document.includes('invoice') ? 0.9 : 0.1
+    const { state } = await search({ prompt: 'Find the invoice' })
+    const [request] = vendor.to('/rerank')
+    expect(request).toMatchObject({
+      role: 'rerank',
+      fields: { model: 'up-ranker', query: 'Find the invoice' },
+    })
+    expect(numbersIn(state)).toEqual([18, ...inOrder.filter((number) => number !== 18)])
+    expect(answersOf(state, 'search_file_content')[0]?.result.text).toContain('the most relevant first')
+  })
+
+  test('orders what is remembered of the user, before the list is cut', async () => {
+    await remember('drinker')
+    vendor.score = (_, document) => notes.findIndex((note) => document.includes(note)) / 10
+    vendor.requests.length = 0
+    expect(await recall('drinker')).toEqual(['juice at breakfast', 'water with dinner'])
+    expect(vendor.to('/rerank').at(-1)?.fields.documents).toHaveLength(4)
+  })
+
+  test('that fails leaves the order that was there', async () => {
+    vendor.fail.set('/v1/rerank', { status: 500, body: { message: 'broken' } })
+    expect(numbersIn((await search({ prompt: 'Find the invoice' })).state)).toEqual(inOrder)
+    expect(vendor.to('/rerank').length).toBeGreaterThan(0)
+    expect(await recall('drinker')).toHaveLength(2)
+  })
+
+  test('that ranks documents which were not sent leaves the order that was there', async () => {
+    vendor.fail.set('/v1/rerank', { status: 200, body: { results: [{ index: 99, relevance_score: 1 }] } })
+    expect(numbersIn((await search({ prompt: 'Find the invoice' })).state)).toEqual(inOrder)
+  })
+})

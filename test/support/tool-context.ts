@@ -65,7 +65,8 @@ export const visitTool = async (tool: AnyTool, setting: Setting): Promise<Visite
   }
   const checkpoints: Visited[] = []
   const questions: Question[] = []
-  const services = createServiceView(tool, ['files', 'blobs', 'memories'])({
+  const services = createServiceView(tool, ['models', 'files', 'blobs', 'memories'])({
+    models: {},
     files: inMemory(files),
     blobs: { read: async () => null },
     memories: setting.memories,

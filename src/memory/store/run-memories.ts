@@ -2,6 +2,7 @@ import { type EarlierSession, findEpisode } from '../../context/earlier-sessions
 import type { ModelCaller } from '../../models/ports/model-ports.ts'
 import type { Note, RecalledMemory } from '../../state/memory-kinds.ts'
 import type { Memories } from '../../state/ports/memories.ts'
+import type { Models } from '../../state/ports/models.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import { isStatedIn } from '../../state/user-statements.ts'
 import { readAnswersSinceDiscard } from './distillation-queue.ts'
@@ -55,22 +56,36 @@ const isForgotten = async (
   return !note.trusted && isStatedIn(await readForgottenTexts(sql, owner, source), note.content)
 }
 
-/** The memories of one run's user, for its nodes and tools. */
+/** As many as a search compares, for a model to choose from. */
+const maxRanked = 40
+
+/** The memories of one run's user, for its nodes and tools. A model of the category `rerank` orders them, if there is one. */
 export const createRunMemories = (
-  parts: MemoryServices,
+  parts: MemoryServices & Pick<Models, 'rerank'>,
   owner: MemoryOwner,
   source: NoteSource,
 ): Memories => {
   const { database } = parts
   const caller: ModelCaller = { business_id: owner.business, user_id: owner.user_id, run_id: source.run_id }
+  const searchRanked = async (text: string, limit: number, signal: AbortSignal): Promise<MemoryHit[]> => {
+    const wide = { text, limit: parts.rerank ? Math.max(limit, maxRanked) : limit }
+    const hits = await searchMemories(parts, owner, caller, wide, signal)
+    const texts = hits.map(({ content }) => content)
+    const { order } = (await parts.rerank?.(text, texts, signal)) ?? { order: hits.map((_, at) => at) }
+    // scores of models cannot be compared: the best gets the relevance of the first
+    return order.slice(0, limit).flatMap((at, rank) => {
+      const hit = hits[at]
+      return hit ? [{ ...hit, relevance: hits[rank]?.relevance ?? hit.relevance }] : []
+    })
+  }
   return {
     any: async () =>
       (await asUser(database, owner, (sql) => readSpaces(sql, owner), { pipelined: true })).length > 0,
     async search(text, limit, signal) {
-      return (await searchMemories(parts, owner, caller, { text, limit }, signal)).map(toRecalledMemory)
+      return (await searchRanked(text, limit, signal)).map(toRecalledMemory)
     },
     async recall(text, limit, signal) {
-      const related = await searchMemories(parts, owner, caller, { text, limit }, signal)
+      const related = await searchRanked(text, limit, signal)
       return asUser(database, owner, async (sql) => {
         const [{ rows }, sessions] = await Promise.all([
           sql.query<MemoryRow>(standingStatement, [owner.business, owner.user_id]),

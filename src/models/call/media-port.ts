@@ -17,7 +17,7 @@ import {
   type ModelEntry,
   toPlainUsage,
 } from '../ports/model-ports.ts'
-import type { ModelChooser } from '../routing/model-chooser.ts'
+import { canCallCategory, type ModelChooser } from '../routing/model-chooser.ts'
 import type { Transport } from '../transport/http-exchange.ts'
 import { downloadMedia } from '../transport/media-download.ts'
 import { createCallError } from './call-errors.ts'
@@ -91,16 +91,6 @@ const listMedia = ({ images, video, audio }: CanonicalResult): Media[] => [
   ...(audio ? [audio] : []),
 ]
 
-/** Whether a caller can use a model of a category. */
-const hasCategory = (
-  { registry, chooser }: Pick<MediaServices, 'registry' | 'chooser'>,
-  category: string,
-  caller: ModelCaller,
-): boolean =>
-  chooser
-    .listActive(registry.view, { role: category, category })
-    .some((model) => model.category === category && chooser.isOpenTo(registry.view, model, caller))
-
 /** The media models as tools see them, on behalf of one caller. */
 export const createMediaPort = (services: MediaServices, caller: ModelCaller): MediaModels => {
   const { ask, registry, clock, transport } = services
@@ -145,7 +135,7 @@ export const createMediaPort = (services: MediaServices, caller: ModelCaller): M
   }
 
   return {
-    has: (category) => hasCategory(services, category, caller),
+    has: (category) => canCallCategory(services.chooser, registry.view, category, caller),
     make: async (request, signal) => toReply(await send(request, null, signal), request, signal),
     async submit(request, beforeSend, signal) {
       const response = await send(request, beforeSend, signal)

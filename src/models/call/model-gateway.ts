@@ -12,6 +12,7 @@ import {
 } from './call-errors.ts'
 import { type CallServices, type ModelCall, startCall } from './model-call.ts'
 import { createModelsPort } from './models-port.ts'
+import { createReranker } from './reranker.ts'
 import { type CallRound, planRetryWait } from './retry-wait.ts'
 
 const toModelWork = ({ role, messages, input, query, stream }: CanonicalRequest): ModelWork => {
@@ -140,7 +141,10 @@ export const createModelGateway = (options: ModelGatewayOptions): ModelGateway =
 
   return {
     ask,
-    for: (caller) => createModelsPort({ ask, registry, chooser, costOf: options.readRunCost }, caller),
+    for: (caller) => ({
+      ...createModelsPort({ ask, registry, chooser, costOf: options.readRunCost }, caller),
+      rerank: createReranker({ ask, registry, chooser, log }, caller),
+    }),
     list: (caller) =>
       [...registry.view.models.values()]
         .filter((model) =>

@@ -59,6 +59,17 @@ const createPlan = (view: RegistryView, before: ReadonlyMap<string, string | nul
 }
 type Plan = ReturnType<typeof createPlan>
 
+/** Whether a caller can use a model of a category, whatever its health. */
+export const canCallCategory = (
+  { listActive, isOpenTo }: Pick<ModelChooser, 'listActive' | 'isOpenTo'>,
+  view: RegistryView,
+  category: string,
+  caller: ModelCaller,
+): boolean =>
+  listActive(view, { role: category, category }).some(
+    (model) => model.category === category && isOpenTo(view, model, caller),
+  )
+
 /** Chooses models and keys from the view in memory; `random` returns numbers from 0 up to 1. */
 export const createModelChooser = (
   health: HealthLookup,

@@ -56,6 +56,15 @@ export type Models = {
   cost?(): Promise<number>
   /** Whether a model with vision is set up for the caller. Absent: none is. */
   hasVision?(): boolean
+  /**
+   * The indexes of documents, the most relevant to a query first; null where no model ranks, or it failed: the order
+   * stays. Absent: none does.
+   */
+  rerank?(
+    query: string,
+    documents: readonly string[],
+    signal: AbortSignal,
+  ): Promise<{ order: number[]; usage: Usage } | null>
   /** Whether a caller may name this model. */
   hasModel(model: string): boolean
   /** The smallest window among the models that may serve a role, so that a prompt fits each of them. Absent: unknown. */

@@ -1,12 +1,16 @@
 import { z } from 'zod'
 import { errorDraft, readCallInput, resultDraft } from '../../graph/call-drafts.ts'
 import { defineTool } from '../../graph/definitions.ts'
+import { turnPrompt } from '../../state/turn.ts'
 import { readFileLines } from './file-lines.ts'
 import { compilePattern, findLines, type LineMatch, maxSearchedLength } from './pattern.ts'
 
 const maxMatches = 200
 const maxLineLength = 500
 const leadLength = 100
+/** More matches than `minRanked` are ordered by a model of the category rerank, where there is one; of these at most. */
+const minRanked = 20
+const maxRanked = 1000
 
 /** A line for the model: without its indentation, and of a long line the part around what matched. */
 const showLine = (line: string, match: LineMatch): string => {
@@ -29,7 +33,7 @@ export default defineTool({
   pure: true,
   provenance: 'file',
   input: z.strictObject({ file_path: z.string().min(1).max(4096), pattern: z.string().min(1).max(1000) }),
-  reads: ['origin_files', 'preprocessed_files'],
+  reads: ['prompts', 'origin_files', 'preprocessed_files'],
   writes: [],
   needs: ['files', 'blobs'],
   async run(state, context, signal) {
@@ -42,17 +46,25 @@ export default defineTool({
     const { name, lines, locate } = opened
     const show = (line: string, number: number, match: LineMatch): string =>
       `[Line ${number}${locate(number)}: ${showLine(line, match)}]`
-    const { shown, total } = await findLines(lines, compiled.pattern, maxMatches, show, signal)
+    const found = await findLines(lines, compiled.pattern, maxRanked, show, signal)
+    const { total } = found
+    const ranked =
+      total > minRanked ? await context.models.rerank?.(turnPrompt(state), found.shown, signal) : null
+    const ordered = ranked ? ranked.order.map((at) => found.shown[at] ?? '') : found.shown
+    const shown = ordered.slice(0, maxMatches)
     const text = [
       total === 0
         ? `No matches found in '${file_path}' for pattern '${source}'.`
-        : `Matches in '${file_path}': ${shown.join(', ')}`,
+        : `Matches in '${file_path}'${ranked ? ', the most relevant first' : ''}: ${shown.join(', ')}`,
       ...(total > shown.length ? [`(and ${total - shown.length} more matching lines)`] : []),
       ...(lines.some(({ length }) => length > maxSearchedLength)
         ? [`(only the first ${maxSearchedLength} characters of a line were searched)`]
         : []),
     ].join(' ')
     const summary = `Found ${total} ${total === 1 ? 'line' : 'lines'} in ${name}`
-    return context.checkpoint(resultDraft(summary, text, { file: name, found: total }))
+    return context.checkpoint({
+      ...resultDraft(summary, text, { file: name, found: total }),
+      ...(ranked && { usage: ranked.usage }),
+    })
   },
 })
