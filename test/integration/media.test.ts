@@ -388,3 +388,20 @@ describe('a rerank model', () => {
     expect(numbersIn((await search({ prompt: 'Find the invoice' })).state)).toEqual(inOrder)
   })
 })
+
+describe('the test of a model by an admin', () => {
+  test.for([
+    ['painter', { images: [{ base64: png.toString('base64') }] }],
+    ['retoucher', { images: [{ base64: png.toString('base64') }] }],
+    ['listener', { text: 'The weekly call is on Tuesday.' }],
+    ['speaker', { audio: { base64: mp3.toString('base64'), mime_type: 'audio/mpeg' } }],
+    ['filmer', { video: { base64: mp4.toString('base64'), mime_type: 'video/mp4' } }],
+    ['ranker', { ranking: [{ index: 0 }, { index: 1 }] }],
+  ] as const)('makes a real call of %s and shows what it read', async ([name, parsed]) => {
+    vendor.score = (_, document) => (document === 'something else' ? 0 : 1)
+    const { data } = await call('GET', `${path}/models?limit=50`)
+    const model = (data as { id: string; name: string }[]).find((one) => one.name === name)
+    const tested = await call('POST', `${path}/models/${model?.id}/test`, {})
+    expect(tested).toMatchObject({ ok: true, parsed, error: null })
+  })
+})

@@ -21,6 +21,35 @@ const defaultPrompt = 'Answer with the word OK.'
 /** How many chunks of an answer an admin sees. */
 const maxRawChunks = 200
 
+const whitePixel = {
+  name: 'white.png',
+  mime_type: 'image/png',
+  base64: 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGP4DwABAQEAsTj2FAAAAABJRU5ErkJggg==',
+}
+
+/** Half a second at 8,000 samples of one byte. Source: Microsoft's "Multimedia Programming Interface", RIFF WAVE. */
+const createSilence = () => {
+  const samples = Buffer.alloc(4000, 0x80)
+  const head = Buffer.alloc(44)
+  head.write('RIFF', 0)
+  head.writeUInt32LE(36 + samples.length, 4)
+  head.write('WAVEfmt ', 8)
+  head.writeUInt32LE(16, 16)
+  head.writeUInt16LE(1, 20)
+  head.writeUInt16LE(1, 22)
+  head.writeUInt32LE(8000, 24)
+  head.writeUInt32LE(8000, 28)
+  head.writeUInt16LE(1, 32)
+  head.writeUInt16LE(8, 34)
+  head.write('data', 36)
+  head.writeUInt32LE(samples.length, 40)
+  return {
+    name: 'silence.wav',
+    mime_type: 'audio/wav',
+    base64: Buffer.concat([head, samples]).toString('base64'),
+  }
+}
+
 /** A small request that fits the category. */
 const toProbeRequest = (role: string, { category }: ModelEntry, prompt: string): CanonicalRequest => {
   const ask = { ...emptyCanonicalRequest, role, stream: false }
@@ -30,11 +59,13 @@ const toProbeRequest = (role: string, { category }: ModelEntry, prompt: string):
     case 'rerank':
       return { ...ask, query: prompt, input: [prompt, 'something else'] }
     case 'text-to-image':
-    case 'image-edit':
     case 'text-to-video':
     case 'text-to-speech':
-    case 'speech-to-text':
       return { ...ask, prompt }
+    case 'image-edit':
+      return { ...ask, prompt, files: [whitePixel] }
+    case 'speech-to-text':
+      return { ...ask, files: [createSilence()] }
     default:
       return { ...ask, prompt, messages: [{ role: 'user', content: prompt }] }
   }
