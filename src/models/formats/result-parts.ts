@@ -53,7 +53,8 @@ export const readCallChunks = (value: unknown): (ToolCallChunk & { skip: boolean
   toList(value)
     .filter((call) => call !== null)
     .map((call, at) => {
-      if (!isJsonObject(call)) throw createTypeError('tool_calls', call, ` at ${at}, not a call`)
+      const excerpt = typeof call === 'string' ? ` (${call.slice(0, 60).toWellFormed()})` : ''
+      if (!isJsonObject(call)) throw createTypeError('tool_calls', call, ` at ${at}${excerpt}, not a call`)
       const { index, id, name } = call
       const text = call.arguments ?? ''
       return {

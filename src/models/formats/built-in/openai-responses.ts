@@ -144,10 +144,10 @@ export const openaiResponses = defineFormat({
   stream: {
     format: 'sse',
     paths: {
-      // any finished item makes an answer, also one without text
+      // any finished item makes an answer; a message does by its text, so one whose text never came is not read as empty
       text:
         "(type=='response.output_text.delta' || type=='response.refusal.delta') && delta || " +
-        "type=='response.output_item.done' && ''",
+        "type=='response.output_item.done' && item.type!='message' && ''",
       reasoning:
         "(type=='response.reasoning_summary_text.delta' || type=='response.reasoning_text.delta') && delta",
       // some servers (LM Studio) send arguments only whole, at the end

@@ -109,6 +109,15 @@ describe("the vendor's own tools", () => {
     expect(resultOf(await receive(openaiResponses, raw))).toMatchObject({ text: '', tool_calls: [] })
   })
 
+  it('are no reason to take a message whose text never came for an empty one', async () => {
+    const content = [{ type: 'output_text', text: 'High at noon.' }]
+    const raw = toEvents(
+      { type: 'response.output_item.done', output_index: 0, item: { type: 'message', content } },
+      { type: 'response.completed', response: { status: 'completed', output: [] } },
+    )
+    expect(errorOf(await receive(openaiResponses, raw)).error.code).toBe('model_unreadable_answer')
+  })
+
   it('cost no text where their picture cannot be read', async () => {
     const output = [
       { type: 'image_generation_call', id: 'ig', result: 'not base64!' },
@@ -128,4 +137,5 @@ it('a stream of Gemini whose arguments come in parts is refused, not read as a w
   )
   const outcome = errorOf(await receive(geminiGenerateContent, raw))
   expect(outcome).toMatchObject({ place: 'tool_calls', error: { code: 'model_unreadable_answer' } })
+  expect(outcome.error.what).toContain('arguments in parts')
 })
