@@ -1,4 +1,4 @@
-import { lastJob } from '../fleet/job.ts'
+import { readWords } from '../fleet/job.ts'
 import { seededPick, seededShare } from '../seeded-choice.ts'
 import { lookupResult } from './ledger.ts'
 
@@ -69,7 +69,7 @@ export const promptOf = ({ name, rounds }: Script): string =>
 
 /** Reads a script back. */
 export const scriptIn = (text: string): Script => {
-  const { name, words } = lastJob(text)
+  const { name, words } = readWords(text)
   return { name, rounds: words.map((round) => round.split('+') as StepKind[]) }
 }
 

@@ -1,6 +1,7 @@
 import type { ModelMessage, ToolCallRequest } from '../../src/state/ports/model-messages.ts'
 import type { ModelReply, Models } from '../../src/state/ports/models.ts'
 import { unfenced } from '../../src/state/provenance.ts'
+import { requestIn } from '../fleet/job.ts'
 import { answerOf, callsOf, scriptIn } from './job.ts'
 
 /** Models in process that play the script in a run's prompt: the calls of the next round, then what they brought. */
@@ -34,7 +35,7 @@ const planned = (
   messages: readonly ModelMessage[],
   ledgerUrl: string,
 ): { text: string; calls: ToolCallRequest[] } => {
-  const script = scriptIn(messages.find((message) => message.role === 'user')?.content ?? '')
+  const script = scriptIn(requestIn(messages))
   const results = messages.flatMap((message) => (message.role === 'tool' ? [message] : []))
   const rounds = new Set(results.map(({ tool_call_id }) => tool_call_id.split('.')[1])).size
   const calls = callsOf(script, rounds, ledgerUrl)

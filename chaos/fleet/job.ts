@@ -1,3 +1,5 @@
+import type { ModelMessage } from '../../src/state/ports/model-messages.ts'
+
 /**
  * What a scripted run does, as given in its prompt. `calculate` computes, `think` makes the model take its time and then
  * computes, `look` is a tool call that takes its time, `write` an effect at the provider, `ask` a question to a person.
@@ -8,16 +10,19 @@ export type Job = { name: string; steps: readonly string[] }
 
 export const promptOf = (name: string, steps: readonly Step[]): string => `job ${name}: ${steps.join(' ')}`
 
-/** The words of the last job in a prompt, or in the planner's background, which ends with the request. */
-export const lastJob = (text: string): { name: string; words: string[] } => {
-  const [, name = '', words = ''] =
-    [...text.matchAll(/(?:^|(?:^|\n)# Request\n)job (\S+): (.*)/g)].at(-1) ?? []
+/** The words of the job that a prompt is. */
+export const readWords = (text: string): { name: string; words: string[] } => {
+  const [, name = '', words = ''] = /^job (\S+): (.*)/.exec(text) ?? []
   return { name, words: words.split(' ') }
 }
 
+/** The request of the turn among a planner's messages: those of earlier turns come before it. */
+export const requestIn = (messages: readonly ModelMessage[]): string =>
+  messages.findLast(({ role, content }) => role === 'user' && content.startsWith('job '))?.content ?? ''
+
 /** Reads a job back. */
 export const jobIn = (text: string): Job => {
-  const { name, words } = lastJob(text)
+  const { name, words } = readWords(text)
   return { name, steps: words.filter((step) => step !== '') }
 }
 

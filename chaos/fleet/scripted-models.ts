@@ -2,14 +2,13 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { ModelMessage, ToolCallRequest } from '../../src/state/ports/model-messages.ts'
 import type { ModelReply, Models } from '../../src/state/ports/models.ts'
 import { noUsage } from '../../src/state/token-usage.ts'
-import { jobIn, partsOf } from './job.ts'
+import { jobIn, partsOf, requestIn } from './job.ts'
 
 type Said = { text: string; calls: ToolCallRequest[]; delayMs: number }
 
 /** What the planner says next of a job: the call of its next step, or that it is done. */
 const planned = (messages: readonly ModelMessage[], providerUrl: string): Said => {
-  const background = messages.find((message) => message.role === 'user')?.content ?? ''
-  const { name, steps } = jobIn(background)
+  const { name, steps } = jobIn(requestIn(messages))
   const at = messages.filter((message) => message.role === 'tool').length
   const step = steps[at]
   if (step === undefined) return { text: `Done: ${name}.`, calls: [], delayMs: 0 }

@@ -7,39 +7,56 @@ import { computePromptBudget, partShares } from './budget.ts'
 import { type ContextState, renderGoal } from './context.ts'
 import { toSessionMemoryKey } from './earlier-sessions.ts'
 import { describeFiles } from './file-descriptions.ts'
-import { buildHistory } from './history.ts'
+import { buildHistory, type History, renderConversation } from './history.ts'
 import { part, promptText, titles } from './sections.ts'
+import { describeTurnStart } from './turn-start.ts'
 import { describeUser } from './user-description.ts'
 
 type BackgroundState = Omit<ContextState, 'todos'>
 
-/**
- * The request and everything around it, within its share of a budget in tokens; the same at every step of a turn. What
- * changes least from turn to turn comes first, the request last: a turn's begins with most of what the last one's did.
- */
-export const buildBackground = (
-  state: BackgroundState,
-  budget = computePromptBudget('understand', undefined),
-): PromptPart[] => {
+/** What a prompt says around the work of a turn; the same at every step of it. */
+type Background = {
+  /** What hardly changes from turn to turn. */
+  standing: PromptPart[]
+  history: History
+  /** Only for this turn: what the request needs beside it. */
+  current: PromptPart[]
+  request: PromptPart
+  fence: DataFence
+}
+
+/** The request and everything around it, within its share of a budget in tokens. */
+export const collectBackground = (state: BackgroundState, budget: number): Background => {
   const fence = createDataFence(state)
   // a text is cut before it is fenced: a mark is never cut off
   const within = (text: string, share: number): string => fitTokens(text, Math.floor(budget * share))
   const standing = [
     part(titles.user, describeUser(state.user_context), 'profile'),
     part(titles.files, renderFiles(state, fence, Math.floor(budget * partShares.files)), 'file'),
-    part(titles.scenario, state.scenario, 'agent'),
-    part(titles.style, state.output_style, 'agent'),
   ]
   const current = [
+    part(titles.scenario, state.scenario, 'agent'),
+    part(titles.style, state.output_style, 'agent'),
     part(titles.memory, renderMemory(state, budget * partShares.memory, fence), 'memory'),
     part(titles.structure, within(renderStructure(state), partShares.structure), 'agent'),
     part(titles.goal, renderGoal(state, budget * partShares.goal, fence), 'agent'),
-    part(titles.request, within(turnPrompt(state), partShares.request), 'user'),
+    part(titles.date, describeTurnStart(state), 'agent'),
   ]
-  const taken = estimateTokens(promptText(standing)) + estimateTokens(promptText(current))
+  const request = part(titles.request, within(turnPrompt(state), partShares.request), 'user')
+  const taken = estimateTokens(promptText([...standing, ...current, request]))
   const historyBudget = computeHistoryBudget(budget, budget * partShares.background - taken)
-  const { history, recalled } = buildHistory(state, historyBudget, fence)
-  return [...standing, ...history, recalled, ...current]
+  const history = buildHistory(state, historyBudget, fence)
+  return { standing, history, current, request, fence }
+}
+
+/** The same as one text, for roles that look at the conversation from outside; the request last. */
+export const buildBackground = (
+  state: BackgroundState,
+  budget = computePromptBudget('understand', undefined),
+): PromptPart[] => {
+  const { standing, history, current, request, fence } = collectBackground(state, budget)
+  const { summary, texts, recalled } = history
+  return [...standing, summary, renderConversation(texts, fence), recalled, ...current, request]
 }
 
 /** All of its share, or half of it, a quarter …: it must not change with every word of the request. */

@@ -1,6 +1,6 @@
 import { type AnsweredCall, listAnsweredCalls, type PlannedCall } from '../state/calls.ts'
 import { memoizeByObject } from '../state/memoize.ts'
-import { type ProvenanceLabel, readActionLabel, toLabel } from '../state/provenance.ts'
+import { derivedLabel, type ProvenanceLabel, readActionLabel, toLabel } from '../state/provenance.ts'
 import type { RuntimeState } from '../state/runtime-state.ts'
 import { cutText } from '../state/text/cut-text.ts'
 import { estimateTokens, fitTokens } from '../state/text/tokens.ts'
@@ -79,15 +79,17 @@ const readAnswers = memoizeByObject(listAnsweredCalls)
 
 const toChatEntry = memoizeByObject((message: ChatMessage, id: number, recency: number): HistoryEntry => {
   const text = fitTokens(message.content, maxChatTokens)
+  // an answer repeats what files and pages say, so beside other text it is data
+  const label = message.role === 'user' ? toLabel('user') : derivedLabel
   return {
     turn: message.turn,
     id,
     kind: 'chat',
     heading: message.role,
     text,
-    label: toLabel(message.role === 'user' ? 'user' : 'agent'),
+    label,
     rank: { important: false, relevance: chatRelevance, recency },
-    tokens: estimateTokens(text) + 4,
+    tokens: estimateTokens(text) + (label.trusted ? 4 : aroundTokens),
   }
 })
 

@@ -1,5 +1,6 @@
+import type { ModelMessage } from '../state/ports/model-messages.ts'
 import type { PromptPart } from '../state/prompt-part.ts'
-import { type DataFence, derivedLabel } from '../state/provenance.ts'
+import { type DataFence, derivedLabel, withoutMarks } from '../state/provenance.ts'
 import type { RuntimeState } from '../state/runtime-state.ts'
 import { estimateTokens } from '../state/text/tokens.ts'
 import { currentTurn, type ReadonlyAction, turnPrompt } from '../state/turn.ts'
@@ -11,18 +12,21 @@ import { part, promptText, titles } from './sections.ts'
 
 type HistoryState = Pick<RuntimeState, 'prompts' | 'action_history' | 'chat_history'>
 
+/** One text of an earlier turn: a message, what its calls returned, or a note that messages are left out. */
+type HistoryText = { role: 'user' | 'assistant' | 'results' | 'note'; text: string }
+
 /**
- * `history`: earlier turns in the order of time; the next turn's begins with the same text. `recalled`: what that leaves
- * out and this request asks for.
+ * `summary` of what was compacted, then `texts` of earlier turns in the order of time; the next turn's begin with the
+ * same ones. `recalled`: what they leave out and this request asks for.
  */
-type HistoryParts = { history: readonly PromptPart[]; recalled: PromptPart }
+export type History = { summary: PromptPart; texts: readonly HistoryText[]; recalled: PromptPart }
 
 /** The share of the budget for history; the rest, and some of what history leaves, is for what the request asks for. */
 const historyShare = 0.85
 const recalledShare = 0.25
 
-/** The summary of compacted turns, the conversation and results after it, and what of them is related to the request. */
-export const buildHistory = (state: HistoryState, budget: number, fence: DataFence): HistoryParts => {
+/** The summary of compacted turns, what was said and found after it, and what of them is related to the request. */
+export const buildHistory = (state: HistoryState, budget: number, fence: DataFence): History => {
   const latest = findLatestCompaction(state)
   const key = `${currentTurn(state)} ${latest?.id ?? 0} ${budget}`
   const anchor = state.action_history.at(-2)
@@ -32,16 +36,10 @@ export const buildHistory = (state: HistoryState, budget: number, fence: DataFen
   const summaryTokens = estimateTokens(promptText([summary]))
   const turns = groupByTurn(listHistoryEntries(state, latest))
   const selection = selectHistory(turns, Math.max(0, budget * historyShare - summaryTokens))
-  const conversation = part(titles.conversation, renderConversation(turns, selection, fence), 'agent')
-  const left = budget - summaryTokens - estimateTokens(promptText([conversation]))
-  const history: HistoryParts = {
-    history: [summary, conversation],
-    recalled: part(
-      titles.recalled,
-      renderRecalled(state, turns.flat(), selection, Math.min(left, budget * recalledShare), fence),
-      'agent',
-    ),
-  }
+  const texts = renderTurns(turns.flat(), selection, fence)
+  const left = budget - summaryTokens - estimateTokens(renderConversation(texts, fence).text)
+  const asked = renderRecalled(state, turns.flat(), selection, Math.min(left, budget * recalledShare), fence)
+  const history: History = { summary, texts, recalled: part(titles.recalled, asked, 'agent') }
   if (anchor) historyCache.set(anchor, { key, prompt: turnPrompt(state), history })
   return history
 }
@@ -49,7 +47,7 @@ export const buildHistory = (state: HistoryState, budget: number, fence: DataFen
 /** By the turn before: the same at each step of this one. */
 const historyCache = new WeakMap<
   readonly ReadonlyAction[],
-  { key: string; prompt: string; history: HistoryParts }
+  { key: string; prompt: string; history: History }
 >()
 
 /** The pieces of each turn as they came: what was asked, what was found, what was answered. */
@@ -65,28 +63,49 @@ const groupByTurn = ({ chat, actions }: ReturnType<typeof listHistoryEntries>): 
   return Object.values(turns)
 }
 
-/** A line of talk begins with who said it, and those that follow it are set in; an action begins with a dash. */
-const renderConversation = (
-  turns: readonly (readonly HistoryEntry[])[],
+/** The results of one turn are one text, between what was asked and what was answered. */
+const renderTurns = (
+  entries: readonly HistoryEntry[],
   selection: HistorySelection,
   fence: DataFence,
-): string => {
-  const lines: string[] = []
-  let hidden = 0
-  for (const piece of turns.flat()) {
-    const how = selection.get(piece)
-    if (piece.kind === 'action') {
-      if (how) lines.push(how === 'line' ? `- ${piece.heading}` : renderHistoryEntry(piece, fence))
-    } else if (how) {
-      if (hidden > 0) lines.push(omittedMessages)
-      hidden = 0
-      lines.push(`${piece.heading}: ${indentLines(piece.text)}`)
-    } else hidden++
+): HistoryText[] => {
+  const texts: HistoryText[] = []
+  let turn = 0
+  for (const entry of entries) {
+    const how = selection.get(entry)
+    const last = texts.at(-1)
+    if (entry.kind === 'action') {
+      const text = how === 'line' ? `- ${entry.heading}` : renderHistoryEntry(entry, fence)
+      if (how && last?.role === 'results' && turn === entry.turn) last.text += `\n${text}`
+      else if (how) texts.push({ role: 'results', text })
+    } else if (how) texts.push({ role: entry.heading === 'user' ? 'user' : 'assistant', text: entry.text })
+    else if (last?.text !== omittedMessages) texts.push({ role: 'note', text: omittedMessages })
+    turn = entry.turn
   }
-  return lines.join('\n')
+  return texts
 }
 
 const omittedMessages = '[messages left out]'
+
+/** Earlier turns as one text, for roles that look at them from outside. Lines that follow the first are set in. */
+export const renderConversation = (texts: History['texts'], fence: DataFence): PromptPart => {
+  const lines = texts.map(({ role, text }) => {
+    if (role === 'user') return `user: ${indentLines(text)}`
+    return role === 'assistant' ? `assistant:\n${fence(text, derivedLabel)}` : text
+  })
+  return part(titles.conversation, lines.join('\n'), 'agent')
+}
+
+/**
+ * Earlier turns as the messages they were. An answer has no fence, or the model would learn to write some: it is only the
+ * assistant's, whatever it repeats, and contains no marks.
+ */
+export const toHistoryMessages = (texts: History['texts']): ModelMessage[] =>
+  texts.map(({ role, text }) =>
+    role === 'assistant'
+      ? { role, content: withoutMarks(text) }
+      : { role: 'user', content: promptText([part(role === 'results' ? titles.results : '', text, 'tool')]) },
+  )
 
 const indentLines = (text: string): string => text.replaceAll('\n', '\n  ')
 
@@ -95,9 +114,9 @@ export const renderHistoryEntry = (
   { kind, heading, turn, text, label }: HistoryEntry,
   fence: DataFence,
 ): string =>
-  kind === 'chat'
+  kind === 'chat' && label.trusted
     ? `- ${heading} (turn ${turn}): ${indentLines(text)}`
-    : `- ${heading}\n${fence(text, label)}`
+    : `- ${heading}${kind === 'chat' ? ` (turn ${turn}):` : ''}\n${fence(text, label)}`
 
 /** A piece that holds so much of what is asked for is worth telling again. */
 const minOverlap = 0.3

@@ -13,6 +13,7 @@ export const titles = {
   memory: 'Memory',
   structure: 'Output structure',
   goal: 'Goal',
+  date: 'Date',
   request: 'Request',
   draft: 'Draft',
   results: 'Results',

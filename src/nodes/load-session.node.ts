@@ -21,7 +21,7 @@ export default defineNode({
     'chat_history',
   ],
   next: [{ tools: 'prepare' }, 'planner'],
-  async run(state, { checkpoint, request, scenario, run, graph, hasWork }) {
+  async run(state, { checkpoint, request, scenario, run, graph, clock, hasWork }) {
     const patch = {
       // free text held for its own turn, a row holds until a request names another scenario
       ...(state.scenario !== '' && scenario === null && { scenario: '' }),
@@ -43,6 +43,8 @@ export default defineNode({
         result: {
           turn: run.turn,
           files,
+          started_at: clock.now().toISOString(),
+          time_zone: clock.timeZone?.() ?? 'UTC',
           ...(given.length > 0 && { given }),
           ...(rules.length > 0 && { rules }),
         },

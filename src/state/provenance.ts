@@ -30,8 +30,10 @@ export const readActionLabel = ({ result }: ReadonlyAction): ProvenanceLabel =>
 /** Puts a text between marks where its label is not trusted; a trusted one stays as it is. */
 export type DataFence = (text: string, label: ProvenanceLabel) => string
 
-/** Anything like a mark of a prompt: a text cannot end its own fence, nor begin another. */
 const marks = /<(?=\/?data-[0-9a-z])/gi
+
+/** A text in which nothing looks like a mark of a prompt: it cannot end its own fence, nor begin another. */
+export const withoutMarks = (text: string): string => (text.includes('<') ? text.replace(marks, '‹') : text)
 
 /**
  * The fence of a session's prompts. Its mark is a hash of the user's first prompt, which files and pages cannot know, and
@@ -43,8 +45,7 @@ export const createDataFence = (state: Pick<RuntimeState, 'prompts'>): DataFence
   const mark = `data-${createHash('sha256').update(seed).digest('hex').slice(0, 12)}`
   return (text, { origin, trusted }) => {
     if (trusted) return text
-    const inside = text.includes('<') ? text.replace(marks, '‹') : text
-    return `<${mark} origin="${origin}" trusted="no">\n${inside}\n</${mark}>`
+    return `<${mark} origin="${origin}" trusted="no">\n${withoutMarks(text)}\n</${mark}>`
   }
 }
 

@@ -23,7 +23,7 @@ describe('the parts of a prompt', () => {
     )
   })
 
-  test('of a planner are those of its first and last message', () => {
+  test('of a planner are its messages but for earlier turns and rounds; the request stands without a title', () => {
     const todos = { todos: [todo('a', { task: 'Look' })] }
     const state = stateOf([
       [body('load-session'), todos],
@@ -32,7 +32,8 @@ describe('the parts of a prompt', () => {
     ])
     const { messages, parts } = plannerPrompt(state, { budget: 9000, canOpen: true })
     const texts = messages.filter(({ role }) => role === 'user').map(({ content }) => content)
-    expect(texts.join('\n\n')).toBe(promptText(parts))
+    const untitled = parts.map((one) => (one.title === titles.request ? { ...one, title: '' } : one))
+    expect(texts.join('\n\n')).toBe(promptText(untitled))
     expect(parts.filter(({ text }) => text !== '').map(({ title, origin }) => [title, origin])).toEqual([
       ['Request', 'user'],
       ['CURRENT PLAN STATUS', 'agent'],

@@ -136,7 +136,7 @@ describe('in the next turn of a session', () => {
     Object.assign(memory, { turn: 2, ended: null, request: { prompt: 'y', user_id: 'u1', files: [] } })
     const { state } = await workOn(graph, memory, { models, scenarios })
     checkInvariants(state)
-    const background = models.requests.at(-1)?.messages[1]?.content
+    const background = JSON.stringify(models.requests.at(-1)?.messages)
     return { scenarios: [before.scenario, state.scenario], background }
   }
 

@@ -72,7 +72,9 @@ describe('a run', () => {
       ['user', 'two', 2],
       ['assistant', 'Second.', 2],
     ])
-    const asked = JSON.stringify(model.requests('planner').at(-1)?.messages)
-    expect(asked).toContain('assistant: First.')
+    expect(model.requests('planner').at(-1)?.messages).toContainEqual({
+      role: 'assistant',
+      content: 'First.',
+    })
   })
 })

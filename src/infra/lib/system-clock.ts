@@ -4,6 +4,8 @@ import type { Clock } from '../../state/ports/clock.ts'
 /** The clock of this machine. */
 export const systemClock: Clock = {
   now: () => new Date(),
+  // TZ, else that of the machine
+  timeZone: () => new Intl.DateTimeFormat().resolvedOptions().timeZone,
   monotonicMs: () => performance.now(),
   // not from node:timers/promises, which creates an error with a stack for every aborted sleep
   sleep: (ms, signal) =>

@@ -1,6 +1,7 @@
-import { buildBackground } from '../../context/background.ts'
+import { collectBackground } from '../../context/background.ts'
 import { partShares } from '../../context/budget.ts'
 import { type ContextState, renderPlan } from '../../context/context.ts'
+import { toHistoryMessages } from '../../context/history.ts'
 import { findLatestCompaction, isCompacted } from '../../context/latest-compaction.ts'
 import { listRounds } from '../../context/rounds.ts'
 import { fitParts, part, promptText, titles } from '../../context/sections.ts'
@@ -8,7 +9,7 @@ import { checkProgress } from '../../graph/progress.ts'
 import type { ModelMessage } from '../../state/ports/model-messages.ts'
 import type { ModelRequest } from '../../state/ports/models.ts'
 import type { PromptPart } from '../../state/prompt-part.ts'
-import { createDataFence, dataRule } from '../../state/provenance.ts'
+import { dataRule } from '../../state/provenance.ts'
 import { estimateTokens } from '../../state/text/tokens.ts'
 import { turnActions } from '../../state/turn.ts'
 import { createRoundRenderer, fitRounds } from './round-messages.ts'
@@ -41,37 +42,43 @@ const replanNote = (why: string): PromptPart =>
 /** Tokens the prompt may take, and whether `read_result` is offered beside it. */
 type PromptOptions = { budget: number; canOpen: boolean }
 
-/** The messages, and what the first and the last of the user's were made of. */
+/** The messages, and what those that are neither earlier turns nor rounds were made of. */
 export type Prompt = { messages: ModelMessage[]; parts: NonNullable<ModelRequest['parts']> }
 
 /**
- * The conversation of a planner: its instructions, the background, then this turn as it went: its own calls and
- * what came back. The oldest part comes first and never changes; the plan, which does, comes last.
+ * The conversation of a planner: its instructions, what stands for all turns, earlier turns as the messages they were, the
+ * request and what belongs to it, then this turn as it went: its own calls and what came back. The oldest comes first and
+ * never changes, so that the next turn keeps it too; the plan, which does, comes last.
  */
 export const plannerPrompt = (state: ContextState, { budget, canOpen }: PromptOptions): Prompt => {
-  const parts = buildBackground(state, budget)
-  const background = promptText(parts)
+  const { standing, history, current, request, fence } = collectBackground(state, budget)
+  const before = [...standing, history.summary]
+  const beside = [history.recalled, ...current]
+  const opening: ModelMessage[] = [
+    { role: 'system', content: plannerInstructions },
+    ...toMessage(before),
+    ...toHistoryMessages(history.texts),
+    ...toMessage([{ ...request, title: '' }]),
+    ...toMessage(beside),
+  ]
   const closing = buildClosing(state, Math.floor(budget * partShares.closing))
   const compacted = findLatestCompaction(state)
-  const tell = createRoundRenderer({ budget, canOpen, fence: createDataFence(state) })
+  const tell = createRoundRenderer({ budget, canOpen, fence })
   const rounds = listRounds(turnActions(state))
     .filter(({ plan }) => !isCompacted(plan, compacted))
     .map(tell)
+  const taken = opening.reduce((sum, { content }) => sum + estimateTokens(content), 0)
   // the same room at each step, whatever the plan takes of its own
-  const room =
-    budget * (1 - partShares.closing) - estimateTokens(plannerInstructions) - estimateTokens(background)
-  const opening: ModelMessage[] = [
-    { role: 'system', content: plannerInstructions },
-    { role: 'user', content: background },
-  ]
-  const closingText = promptText(closing)
+  const room = budget * (1 - partShares.closing) - taken
   return {
-    messages: opening.concat(
-      fitRounds(rounds, room),
-      closingText ? { role: 'user', content: closingText } : [],
-    ),
-    parts: [...parts, ...closing],
+    messages: [...opening, ...fitRounds(rounds, room), ...toMessage(closing)],
+    parts: [...before, request, ...beside, ...closing],
   }
+}
+
+const toMessage = (parts: readonly PromptPart[]): ModelMessage[] => {
+  const content = promptText(parts)
+  return content === '' ? [] : [{ role: 'user', content }]
 }
 
 const buildClosing = (state: ContextState, maxTokens: number): PromptPart[] => {

@@ -315,10 +315,10 @@ export const longReading: Session = {
 }
 
 const chat = (at: number) => ({
-  request: { prompt: `第${at}个问题：${'请说明这台机器的维护要求和周期，以及备件的供应情况。'.repeat(5)}` },
+  request: { prompt: `第${at}个问题：${'请说明这台机器的维护要求和周期，以及备件的供应情况。'.repeat(4)}` },
   says: {
     planner: [
-      { text: `第${at}个回答：${'每五百小时更换机油，备件由江南钢铁供应，交货期为两周。'.repeat(5)}` },
+      { text: `第${at}个回答：${'每五百小时更换机油，备件由江南钢铁供应，交货期为两周。'.repeat(4)}` },
     ],
     compaction: [{ summary: '用户询问机器的维护；机油每五百小时更换，备件由江南钢铁供应。' }],
   },

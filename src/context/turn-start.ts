@@ -1,0 +1,32 @@
+import type { RuntimeState } from '../state/runtime-state.ts'
+import { turnActions } from '../state/turn.ts'
+
+/** A zone as `Intl` knows it, by any of its names; null for another text. */
+const findTimeZone = (name: unknown): string | null => {
+  if (typeof name !== 'string') return null
+  try {
+    return new Intl.DateTimeFormat('en-US', { timeZone: name.trim() }).resolvedOptions().timeZone
+  } catch {
+    return null
+  }
+}
+
+/**
+ * Weekday, date, time and zone of the turn's start, as `load-session` committed it: in the user's zone where the profile
+ * has one, else in that of the worker. Empty for a turn of before it was committed.
+ */
+export const describeTurnStart = (state: Pick<RuntimeState, 'action_history' | 'user_context'>): string => {
+  const { started_at, time_zone } = turnActions(state)[0]?.result ?? {}
+  const at = new Date(typeof started_at === 'string' ? started_at : Number.NaN)
+  if (Number.isNaN(at.getTime())) return ''
+  const timeZone = findTimeZone(state.user_context.timezone) ?? findTimeZone(time_zone) ?? 'UTC'
+  const format = new Intl.DateTimeFormat('en-US', {
+    ...{ timeZone, weekday: 'long', year: 'numeric', month: '2-digit', day: '2-digit' },
+    ...{ hour: '2-digit', minute: '2-digit', hourCycle: 'h23', timeZoneName: 'longOffset' },
+  })
+  const parts = Object.fromEntries(format.formatToParts(at).map(({ type, value }) => [type, value]))
+  const { weekday, year, month, day, hour, minute, timeZoneName } = parts
+  // no offset is "GMT" in some versions of ICU
+  const zone = `${timeZone}, ${timeZoneName === 'GMT' ? 'GMT+00:00' : timeZoneName}`
+  return `${weekday}, ${year}-${month}-${day}, ${hour}:${minute} (${zone}), when this turn began`
+}
