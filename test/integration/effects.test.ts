@@ -78,6 +78,35 @@ describe('a side effect', () => {
     expect(await row()).toMatchObject({ status: 'succeeded', response: 'receipt 1' })
   })
 
+  test('whose response is stored when it comes is returned to a worker that takes over before the action', async ({
+    database,
+  }) => {
+    const { run, perform, row, takeOver } = await start(database)
+    const { sent, request } = provider()
+    const effect = await perform(request({ class: 'manual', storesResponse: true }))
+    expect(await row()).toMatchObject({ status: 'succeeded', response: 'receipt 1' })
+    const next = await takeOver()
+    expect(await perform(request({ class: 'manual', storesResponse: true }), next)).toEqual(effect)
+    expect(sent).toHaveLength(1)
+    expect(await codeOf(appendAction(database, run, entry(1, { effect })))).toBe('lease_lost')
+    await appendAction(database, next, entry(1, { effect }))
+    expect(await row()).toMatchObject({ status: 'succeeded', response: 'receipt 1', sends: 1 })
+  })
+
+  test('whose worker lost the run while it waited stores no response', async ({ database }) => {
+    const { perform, row, takeOver } = await start(database)
+    const { request } = provider()
+    const slow = request({
+      storesResponse: true,
+      async send() {
+        await takeOver()
+        return 'receipt'
+      },
+    })
+    expect(await codeOf(perform(slow))).toBe('lease_lost')
+    expect(await row()).toMatchObject({ status: 'sent', response: null })
+  })
+
   test('that has succeeded is returned and not done again', async ({ database }) => {
     const { run, perform, takeOver } = await start(database)
     const { sent, request } = provider()
