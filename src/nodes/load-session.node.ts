@@ -5,6 +5,7 @@ import { createOpeningPatch } from '../state/opening-patch.ts'
 import type { Patch } from '../state/patch.ts'
 import type { AdmittedRequest } from '../state/run-request.ts'
 import { type RuntimeState, stateFields } from '../state/runtime-state.ts'
+import type { Scenario } from '../state/scenario.ts'
 
 /** Inherits the session's state and opens the new turn with the request. */
 export default defineNode({
@@ -21,7 +22,7 @@ export default defineNode({
     'chat_history',
   ],
   next: [{ tools: 'prepare' }, 'planner'],
-  async run(state, { checkpoint, request, scenario, run, graph, clock, hasWork }) {
+  async run(state, { checkpoint, request, scenario, scenarios, run, graph, clock, hasWork }) {
     const patch = {
       // free text held for its own turn, a row holds until a request names another scenario
       ...(state.scenario !== '' && scenario === null && { scenario: '' }),
@@ -46,6 +47,7 @@ export default defineNode({
           started_at: clock.now().toISOString(),
           time_zone: clock.timeZone?.() ?? 'UTC',
           ...(given.length > 0 && { given }),
+          ...(opened.scenario === '' && scenarios.list().some(isDescribed) && { open: ['scenario'] }),
           ...(rules.length > 0 && { rules }),
         },
         next: next.length > 0 ? next.map((tool) => tool.name) : ['planner'],
@@ -55,6 +57,10 @@ export default defineNode({
     )
   },
 })
+
+/** Whether there is anything to choose a row by. */
+const isDescribed = ({ description, examples }: Scenario): boolean =>
+  description !== '' || examples.length > 0
 
 /** What the request sets, so that no tool has to find it out. */
 const listSetFields = ({ scenario, output }: AdmittedRequest): string[] => [

@@ -28,6 +28,7 @@ import { addSettingSecrets } from '../infra/secrets/setting-secrets.ts'
 import { openTelemetry, type TelemetryOptions } from '../infra/telemetry/telemetry.ts'
 import { type MemoryWorkerOptions, startMemoryWorker } from '../memory/store/memory-worker.ts'
 import { createRunMemories } from '../memory/store/run-memories.ts'
+import { createTextSimilarity } from '../memory/store/text-similarity.ts'
 import { createUsageReports } from '../models/metering/reconciliation.ts'
 import type { ModelCaller } from '../models/ports/model-ports.ts'
 import type { Clock } from '../state/ports/clock.ts'
@@ -133,9 +134,11 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
   const files = createFileService({ egress, storage: config.storage, filesRoot: config.filesRoot, log })
   closers.use(files)
   const { embedder } = layer
+  const similarityFor = createTextSimilarity(embedder)
   /** The services of nodes and tools, made for each run; a new one is a line here. */
   const services: ServiceFactories = {
     models: (run) => modelsFor(toCaller(run)),
+    embeddings: (run) => similarityFor(toCaller(run)),
     clock: () => clock,
     log: () => log,
     files: (run, sql) => files.openRunFiles(sql, run),

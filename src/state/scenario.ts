@@ -45,8 +45,10 @@ const statusSchema = z.enum(['active', 'disabled'])
 const scenarioInputSchema = z.strictObject({
   /** What a request says as `scenario`, and what understand chooses by. */
   name: labelSchema,
-  /** When it fits, for the model that chooses. */
+  /** When it fits: understand chooses by it and by the examples. */
   description: createPlainTextSchema(2000).default(''),
+  /** Requests it fits, in the languages of its users. */
+  examples: z.array(createPlainTextSchema(500).min(1)).max(100).default([]),
   /** Added to the instructions of a role. */
   prompts: byRole(promptSchema).default({}),
   /** Tools that may be called; null: all. */
@@ -74,6 +76,7 @@ const scenarioChangeSchema = toChangeSchema(scenarioInputSchema.extend({ limits:
 export const scenarioViewSchema = toViewSchema({
   ...scenarioInputSchema.shape,
   description: z.string(),
+  examples: z.array(z.string()),
   prompts: z.partialRecord(z.enum(scenarioRoles), z.string()),
   tools: z.array(z.string()).nullable(),
   output_tool: z.string().nullable(),
@@ -99,7 +102,7 @@ export type ScenarioView = z.infer<typeof scenarioViewSchema>
 /** A scenario as the graph works by it. */
 export type Scenario = Pick<
   ScenarioView,
-  'name' | 'description' | 'prompts' | 'tools' | 'output_tool' | 'limits' | 'models' | 'rules'
+  'name' | 'description' | 'examples' | 'prompts' | 'tools' | 'output_tool' | 'limits' | 'models' | 'rules'
 >
 
 /** The current scenarios. A request may name one that does not exist: free text. */

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { withScenario } from '../../src/graph/scenario-defaults.ts'
+import { MasonError } from '../../src/state/errors.ts'
+import type { Embeddings } from '../../src/state/ports/embeddings.ts'
 import type { ModelRequest } from '../../src/state/ports/models.ts'
 import type { AdmittedRequest } from '../../src/state/run-request.ts'
 import type { Scenario, Scenarios } from '../../src/state/scenario.ts'
@@ -10,6 +12,7 @@ import { callTool, graphWith } from '../support/parts.ts'
 const scenario = (more: Partial<Scenario> = {}): Scenario => ({
   name: 'support',
   description: '',
+  examples: [],
   prompts: {},
   tools: null,
   output_tool: null,
@@ -186,5 +189,65 @@ describe('a scenario that understand chooses', () => {
     const { state, asked } = await walked({ ...long, scenario: 'own words' }, scenario(), think)
     expect(asked('understand')[0]?.messages[0]?.content).not.toContain('- support')
     expect(state.scenario).toBe('own words')
+  })
+})
+
+describe('a short request without a scenario', () => {
+  const orders = scenario({
+    description: 'Orders and deliveries.',
+    examples: ['Where is my order?', 'Wo ist meine Bestellung?', '我的订单什么时候发货？'],
+    tools: ['shout'],
+    prompts: { planner: 'Be kind.' },
+  })
+  const noOrders = 'Why do cats purr?'
+  const played = async (prompt: string, rows: Scenario[], compare?: Embeddings['compare']) => {
+    const memory = memoryRun({ prompt })
+    const models = modelsOf(({ role }, nth) => usual(role, nth))
+    const graph = await graphWith([callTool('shout', () => 'AH'), callTool('whisper', () => 'ah')])
+    const settings = {
+      models,
+      scenarios: rowsOf(...rows),
+      ...(compare && { services: { embeddings: { compare } } }),
+    }
+    const { state } = await workOn(graph, memory, settings)
+    checkInvariants(state)
+    const planner = models.requests.find(({ role }) => role === 'planner')
+    return {
+      scenario: state.scenario,
+      status: memory.ended?.outcome.status,
+      roles: new Set(models.requests.map(({ role }) => role)),
+      tools: planner?.tools?.map(({ name }) => name),
+      understood: memory.rows.find(({ body }) => body.node === 'understand')?.body.result,
+    }
+  }
+
+  test.each(['Where is my order?', 'Wo ist meine Bestellung 4711?', '订单还没有发货'])(
+    'gets the row that its words belong to, without a call of a model: %s',
+    async (prompt) => {
+      const { scenario, roles, tools, understood } = await played(prompt, [orders])
+      expect([scenario, understood]).toEqual(['support', { by: 'rules', scenario: 'support' }])
+      expect(tools).toEqual(['shout', 'update_todos'])
+      expect(roles).not.toContain('understand')
+    },
+  )
+
+  test('that fits no row stays without one', async () => {
+    expect(await played(noOrders, [orders])).toMatchObject({ scenario: '', understood: { by: 'rules' } })
+  })
+
+  test('takes no step to choose where no row says what it is for', async () => {
+    expect((await played(noOrders, [scenario()])).understood).toBeUndefined()
+  })
+
+  test('gets the row that is closest by the embedding model where its words say nothing', async () => {
+    const compare: Embeddings['compare'] = async (_text, standing) =>
+      standing.map((one) => (one.includes('order') ? 0.8 : 0.3))
+    expect((await played('Has it been dispatched yet?', [orders], compare)).scenario).toBe('support')
+  })
+
+  test('is left to the rule where the embedding model fails', async () => {
+    const compare = () => Promise.reject(new MasonError('model_unavailable', 'it is down'))
+    expect(await played(noOrders, [orders], compare)).toMatchObject({ scenario: '', status: 'completed' })
+    expect((await played('Where is my order?', [orders], compare)).scenario).toBe('support')
   })
 })

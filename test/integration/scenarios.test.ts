@@ -28,6 +28,7 @@ describe('scenarios', () => {
     const name = unique('support')
     const made = await call(server, 'POST', '/scenarios', {
       name,
+      examples: ['Where is my order?', '我的订单在哪里？'],
       prompts: { planner: 'Be kind.\nBe short.', output: 'Sign.' },
       tools: ['calculate'],
       limits: { max_steps: 9, max_tokens: 1000 },
@@ -35,13 +36,26 @@ describe('scenarios', () => {
     })
     expect(made.status).toBe(201)
     const shown = scenarioViewSchema.parse(made.body)
-    expect(shown).toMatchObject({ name, description: '', output_tool: null, models: {}, status: 'active' })
+    expect(shown).toMatchObject({
+      name,
+      description: '',
+      examples: ['Where is my order?', '我的订单在哪里？'],
+      output_tool: null,
+      models: {},
+      status: 'active',
+    })
     const path = `/scenarios/${shown.id}`
     expect((await call(server, 'GET', path)).body).toEqual(shown)
-    const change = { prompts: { output: null }, limits: { max_tokens: null, timeout_ms: 5000 }, tools: null }
+    const change = {
+      prompts: { output: null },
+      limits: { max_tokens: null, timeout_ms: 5000 },
+      tools: null,
+      examples: ['Track my order'],
+    }
     expect((await call(server, 'PATCH', path, change)).body).toMatchObject({
       name,
       prompts: { planner: 'Be kind.\nBe short.' },
+      examples: ['Track my order'],
       limits: { max_steps: 9, timeout_ms: 5000 },
       tools: null,
       rules: ['understand'],
@@ -68,6 +82,8 @@ describe('scenarios', () => {
     [{ prompts: { planner: 'a\u0000b' } }, '/prompts/planner'],
     [{ limits: { max_steps: 1 } }, '/limits/max_steps'],
     [{ name: '' }, '/name'],
+    [{ examples: ['fine', ' '] }, '/examples/1'],
+    [{ examples: ['two\nlines'] }, '/examples/0'],
   ])('%j is refused, naming the field', async ([more, pointer], { server }) => {
     const refused = await call(server, 'POST', '/scenarios', { name: unique('s'), ...more })
     expect(refused.status).toBe(422)
@@ -122,6 +138,27 @@ describe('a run in a scenario', () => {
     const run = await runtime.complete({ prompt: 'x', scenario })
     expect(toolsShown(model).length).toBeGreaterThan(2)
     expect((await runtime.stateOf(run.id)).scenario).toBe(scenario)
+  })
+
+  test('is chosen by its examples for a short prompt, and holds for the next turn', async ({
+    model,
+    runtime,
+    server,
+  }) => {
+    const [scenario, session_id] = [unique('s'), unique('ses')]
+    await make(server, '/scenarios', {
+      name: scenario,
+      tools: ['calculate'],
+      examples: ['Water the zinnias in the greenhouse', '给温室里的百日菊浇水'],
+    })
+    for (const prompt of ['Please water the zinnias.', 'Thanks!', '温室的百日菊要浇水']) {
+      finish(model)
+      const own = prompt.startsWith('温室') ? {} : { session_id }
+      const run = await runtime.complete({ prompt, ...own })
+      expect((await runtime.stateOf(run.id)).scenario).toBe(scenario)
+      expect(toolsShown(model)).toEqual(['calculate', 'update_todos'])
+      expect(model.requests('understand')).toEqual([])
+    }
   })
 
   test('holds for the later turns of its session, where the request says nothing else', async ({

@@ -43,6 +43,7 @@ export const fakeServices = (own: Partial<Services> & Pick<Services, 'clock'>): 
     blobs: { read: async () => null, store: async () => '' },
     media: noMedia,
     users: { profile: async () => ({}) },
+    embeddings: { compare: async () => null },
     memories: noMemories,
     ...own,
   }) satisfies Partial<Services> as Services

@@ -89,7 +89,7 @@ const statement = `SELECT (SELECT version FROM registry_version) AS version,
   ${list('name, built_in', 'categories', 'category_id')} AS categories,
   ${list('role, category, models, strategy', 'routes', 'route_id')} AS routes,
   ${list('key_id, business_id, user_id', 'grants', 'grant_id')} AS grants,
-  ${list('name, description, prompts, tools, output_tool, limits, models, rules, status', 'scenarios', 'scenario_id')} AS scenarios`
+  ${list('name, description, examples, prompts, tools, output_tool, limits, models, rules, status', 'scenarios', 'scenario_id')} AS scenarios`
 
 /** With bytes, as the envelope needs it. */
 export const toSealed = ({ master_key, wrapped_key, sealed }: SealedColumns): SealedText => ({

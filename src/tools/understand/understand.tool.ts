@@ -3,8 +3,13 @@ import { buildBackground } from '../../context/background.ts'
 import { contextFields } from '../../context/context.ts'
 import { defineTool } from '../../graph/definitions.ts'
 import { requestJson } from '../../graph/json-request.ts'
+import { isMasonError } from '../../state/errors.ts'
+import type { Embeddings } from '../../state/ports/embeddings.ts'
+import type { Log } from '../../state/ports/log.ts'
 import type { Json, RuntimeState } from '../../state/runtime-state.ts'
+import type { Scenario } from '../../state/scenario.ts'
 import { cutText } from '../../state/text/cut-text.ts'
+import { noUsage } from '../../state/token-usage.ts'
 import { turnActions, turnPrompt } from '../../state/turn.ts'
 import {
   analysisInstructions,
@@ -15,6 +20,7 @@ import {
   readStructure,
   readStyle,
 } from './analysis.ts'
+import { listScenarioTexts, matchBySimilarity, matchScenario } from './scenario-match.ts'
 
 /** A prompt of at most this many characters that comes without files needs no analysis. */
 const shortPrompt = 400
@@ -34,28 +40,39 @@ export default defineTool({
     ['scenario', 'output_style', 'output_structure'].every((field) =>
       readOpening(state, 'given').includes(field),
     ) ||
-    (isShort(turnPrompt(state)) && readOpening(state, 'files').length === 0),
-  async run(state, { checkpoint, models, scenarios, request, graph, log }, signal) {
+    (isBrief(state) && readOpening(state, 'open').length === 0),
+  needs: ['embeddings'],
+  async run(state, { checkpoint, models, embeddings, scenarios, request, graph, log }, signal) {
     const starts = listStartTools(graph, request)
-    const { value, usage } = await requestJson(
-      models,
-      {
-        role: 'understand',
-        instructions: analysisInstructions(state.scenario === '' ? scenarios.list() : [], starts),
-        parts: buildBackground(state),
-        schema: analysisReplySchema,
-      },
-      signal,
-      log,
-    )
-    if (!value)
-      return checkpoint({
-        summary: 'The goal is taken as the request says it',
-        result: { by: 'rules' },
-        usage,
-        relevance: 0,
-        next: ['planner'],
-      })
+    const rows = state.scenario === '' ? scenarios.list() : []
+    const { value, usage } = isBrief(state)
+      ? { value: null, usage: noUsage }
+      : await requestJson(
+          models,
+          {
+            role: 'understand',
+            instructions: analysisInstructions(rows, starts),
+            parts: buildBackground(state),
+            schema: analysisReplySchema,
+          },
+          signal,
+          log,
+        )
+    if (!value) {
+      const scenario = await chooseByRule(turnPrompt(state), rows, embeddings, log, signal)
+      return checkpoint(
+        {
+          summary: scenario
+            ? `The request belongs to the scenario "${scenario}"`
+            : 'The goal is taken as the request says it',
+          result: { by: 'rules', ...(scenario && { scenario }) },
+          usage,
+          relevance: 0,
+          next: ['planner'],
+        },
+        scenario ? { scenario } : {},
+      )
+    }
     const structure = state.output_structure.length === 0 ? readStructure(value) : []
     const style = state.output_style === '' ? readStyle(value) : ''
     const start = chooseStart(value, starts, request, state.output_structure.length + structure.length > 0)
@@ -77,14 +94,39 @@ export default defineTool({
   },
 })
 
+/** The name of the row that shares its words with a request, else of the closest one by the embedding model; null: none fits. */
+const chooseByRule = async (
+  prompt: string,
+  rows: readonly Scenario[],
+  { compare }: Embeddings,
+  log: Log,
+  signal: AbortSignal,
+): Promise<string | null> => {
+  const described = rows.filter((row) => listScenarioTexts(row).length > 0)
+  if (described.length === 0) return null
+  const match = matchScenario(prompt, described)
+  if (match) return match.name
+  try {
+    return (await matchBySimilarity(prompt, described, compare, signal))?.name ?? null
+  } catch (error) {
+    if (signal.aborted || isMasonError(error, 'lease_lost', 'database_unavailable')) throw error
+    log.warn({ error: String(error) }, 'the embedding model could not choose a scenario; rules found none')
+    return null
+  }
+}
+
+/** Short, and without files: no model is asked. */
+const isBrief = (state: Pick<RuntimeState, 'prompts' | 'action_history'>): boolean =>
+  isShort(turnPrompt(state)) && readOpening(state, 'files').length === 0
+
 /** By whole characters: an emoji or a rare ideograph takes two units of a string's length. */
 const isShort = (prompt: string): boolean =>
   prompt.length <= 2 * shortPrompt && [...prompt].length <= shortPrompt
 
-/** What the turn was opened with: names of files, of fields the caller has set, of roles that rules replace. */
+/** What the turn was opened with: names of files, of fields the caller has set, of fields a rule may set, of roles that rules replace. */
 const readOpening = (
   state: Pick<RuntimeState, 'action_history'>,
-  name: 'files' | 'given' | 'rules',
+  name: 'files' | 'given' | 'open' | 'rules',
 ): readonly Json[] => {
   const list = turnActions(state).find((action) => action.node === 'load-session')?.result[name]
   return Array.isArray(list) ? list : []
