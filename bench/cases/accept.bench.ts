@@ -36,7 +36,7 @@ const acceptCase: Case = {
   about: 'durable accepts a second by 32 clients, Redis up and killed, against one bare statement',
   ours: { 'Redis up': accept('up'), 'Redis down': accept('down') },
   beside: {
-    'raw SQL': async (place) => ({
+    '10 connections, one admission a commit': async (place) => ({
       'POST/s': await rawAdmissions(place, request, { connections: 10, count: place.count(requests) }),
     }),
   },

@@ -48,7 +48,7 @@ const actionsOfOneRun = async (place: Place): Promise<RawAction[]> => {
   )
 }
 
-/** The same bytes through one connection: no node, no state, no claim. The physical limit. */
+/** The same bytes through one connection: no node, no state, no claim. One commit at a time. */
 const raw: Variant = async (place) => {
   const rows = await actionsOfOneRun(place)
   if (rows.length !== actions) throw new Error(`a no-op run appended ${rows.length} actions, not ${actions}`)
@@ -78,7 +78,7 @@ const appendCase: Case = {
     Mason: work(() => {}),
     'plain loop': work(({ graph }) => walkPlainly(graph)),
   },
-  beside: { 'raw SQL': raw },
+  beside: { 'one connection, one row a commit': raw },
 }
 
 export default appendCase

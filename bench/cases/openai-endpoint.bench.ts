@@ -43,11 +43,11 @@ const mason: Variant = (place) =>
 
 const vendor: Variant = (place) => measure(place, (served) => served)
 
-const door: Case = {
+const endpointCase: Case = {
   about:
-    'a streamed answer of 16 words through the OpenAI-compatible door, and straight from the same fake vendor',
+    'a streamed answer of 16 words through the OpenAI-compatible endpoint, and straight from the same fake vendor',
   ours: { Mason: mason },
   beside: { 'the vendor itself': vendor },
 }
 
-export default door
+export default endpointCase

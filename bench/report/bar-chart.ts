@@ -4,7 +4,7 @@ import { colors, label, line, picture } from './svg.ts'
 export type Bar = { name: string; value: Spread; ours: boolean }
 
 const width = 640
-const left = 190
+const left = 270
 const rowHeight = 30
 
 /** Lying bars, the median as length and the spread as a whisker. */

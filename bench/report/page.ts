@@ -60,13 +60,15 @@ export const writePage = (): void => {
   for (const [name, chart] of Object.entries(charts(measured))) writeFileSync(join(folder, name), chart)
   // a run on a smaller scale proves no target
   const whole = Object.fromEntries(Object.entries(measured).filter(([name]) => cases[name]?.scale === 1))
+  const listCommits = (names: readonly string[]): string =>
+    [...new Set(names.flatMap((name) => cases[name]?.commit ?? []))].join(', ')
   const rows = reachRows(whole).map(
-    ({ what, measured, reach, stretch, verdict }) =>
-      `| ${what} | ${measured} | ${reach} | ${stretch} | ${verdict === 'not reached' ? `**${verdict}**` : verdict} |`,
+    ({ what, measured, reach, stretch, verdict, cases: from }) =>
+      `| ${what} | ${measured} | ${reach} | ${stretch} | ${verdict === 'not reached' ? `**${verdict}**` : verdict} | ${listCommits(from)} |`,
   )
   const reach = [
-    '| what | measured | target | stretch target | result |',
-    '|---|---|---|---|---|',
+    '| what | measured | target | stretch target | result | commit |',
+    '|---|---|---|---|---|---|',
     ...rows,
   ].join('\n')
   const figures = Object.entries(cases).map(drawCase).join('\n\n')

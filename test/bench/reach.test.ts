@@ -4,7 +4,9 @@ import { latencies, median, spreadOf } from '../../bench/support/statistics.ts'
 
 const rowOf = (ms: number, rawMs: number) => {
   const figures = (value: number) => ({ 'ms per action': spreadOf([value]) })
-  const [row] = reachRows({ append: { Mason: figures(ms), 'raw SQL': figures(rawMs) } })
+  const [row] = reachRows({
+    append: { Mason: figures(ms), 'one connection, one row a commit': figures(rawMs) },
+  })
   return row
 }
 
@@ -18,9 +20,10 @@ describe('the table of targets', () => {
 
   test('the table gives each measurement and its targets', () => {
     expect(rowOf(1.1, 0.5)).toMatchObject({
-      measured: '1.1 ms, 2.2 x raw SQL',
-      reach: '<= 1.2 ms, <= 2.5 x raw SQL',
-      stretch: '<= 0.7 ms, <= 1.5 x raw SQL',
+      measured: '1.1 ms, 2.2 x one connection, one row a commit',
+      reach: '<= 1.2 ms, <= 2.5 x one connection, one row a commit',
+      stretch: '<= 0.7 ms, <= 1.5 x one connection, one row a commit',
+      cases: ['append'],
     })
   })
 
@@ -45,7 +48,9 @@ describe('the table of targets', () => {
         'answers/s of 64': spreadOf([answers]),
       })
       const variants = { Mason: side(p50, perSecond), 'the vendor itself': side(0.2, 300) }
-      return reachRows({ door: variants }).find(({ what }) => what.includes('OpenAI-compatible endpoint'))
+      return reachRows({ 'openai-endpoint': variants }).find(({ what }) =>
+        what.includes('OpenAI-compatible endpoint'),
+      )
     }
     expect(endpointAt(1.1, 270)).toMatchObject({
       measured: '0.9 ms p50 added, 90 % of its answers/s',

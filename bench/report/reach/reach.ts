@@ -9,6 +9,8 @@ export type Measured = Record<string, Repeated>
 
 export type Row = {
   what: string
+  /** The cases whose figures it has. */
+  cases: string[]
   measured: string
   reach: string
   stretch: string
@@ -18,9 +20,14 @@ export type Row = {
 /** Every line of the table of targets with its measurement; a missing figure makes its line "not measured". */
 export const reachRows = (measured: Measured): Row[] =>
   [...runtimeGoals, ...registryGoals, ...userGoals].map(({ what, checks }) => {
-    const found = checks((name, variant, figure) => measured[name]?.[variant]?.[figure]?.median ?? Number.NaN)
+    const cases = new Set<string>()
+    const found = checks((name, variant, figure) => {
+      cases.add(name)
+      return measured[name]?.[variant]?.[figure]?.median ?? Number.NaN
+    })
     return {
       what,
+      cases: [...cases],
       measured: found
         .map(({ value, unit }) => (Number.isNaN(value) ? '—' : `${round(value)} ${unit}`))
         .join(', '),

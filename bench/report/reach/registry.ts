@@ -45,14 +45,15 @@ export const registryGoals: readonly Goal[] = [
     what: 'the OpenAI-compatible endpoint against its vendor called directly, 1 client and 64',
     checks: (find) => [
       {
-        value: find('door', 'Mason', 'ms p50') - find('door', 'the vendor itself', 'ms p50'),
+        value:
+          find('openai-endpoint', 'Mason', 'ms p50') - find('openai-endpoint', 'the vendor itself', 'ms p50'),
         unit: 'ms p50 added',
         reach: 1,
       },
       {
         value:
-          (100 * find('door', 'Mason', 'answers/s of 64')) /
-          find('door', 'the vendor itself', 'answers/s of 64'),
+          (100 * find('openai-endpoint', 'Mason', 'answers/s of 64')) /
+          find('openai-endpoint', 'the vendor itself', 'answers/s of 64'),
         unit: '% of its answers/s',
         reach: 80,
         atLeast: true,
