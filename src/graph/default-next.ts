@@ -1,7 +1,7 @@
 import type { PlannedCall } from '../state/calls.ts'
 import type { RuntimeState } from '../state/runtime-state.ts'
 import { turnActions } from '../state/turn.ts'
-import type { AnyNode, AnyTool, GraphInfo, ToolKind } from './definitions.ts'
+import type { AnyNode, AnyTool, DeclaredTarget, GraphInfo, ToolKind } from './definitions.ts'
 
 /** The prepare tool that runs after all others of its kind, when it has work. */
 export const lastPrepareTool = 'understand'
@@ -12,6 +12,16 @@ export const defaultNext = {
   call: ['reflection'],
   output: ['end'],
 } as const satisfies Record<ToolKind, readonly string[]>
+
+/** Where a part may lead, whether at once or not. */
+export const listNextTargets = (part: AnyNode | AnyTool): readonly (string | { tools: ToolKind })[] =>
+  part.kind === 'node'
+    ? part.next.flatMap((entry: DeclaredTarget): readonly (string | { tools: ToolKind })[] =>
+        typeof entry === 'object' && 'one' in entry ? entry.one : [entry],
+      )
+    : part.name === lastPrepareTool
+      ? ['planner']
+      : part.kinds.flatMap((kind) => defaultNext[kind])
 
 /** Where a part leads that does not say so itself. A prepare tool passes by `understand` when that has nothing to do. */
 export const createDefaultNext = (info: GraphInfo) => {

@@ -76,6 +76,9 @@ type PartDefinition<Reads, Writes, Needs> = {
   needs?: readonly Needs[]
 }
 
+/** An entry of a node's `next`. */
+export type DeclaredTarget = string | { tools: ToolKind } | { one: readonly string[] }
+
 /** A node as its file declares it. */
 export type NodeDefinition<
   Reads extends StateField,
@@ -83,8 +86,11 @@ export type NodeDefinition<
   Needs extends ServiceName = never,
 > = PartDefinition<Reads, Writes, Needs> & {
   kind: 'node'
-  /** Where it may lead, for the picture and the check: node names, or all tools of a kind. */
-  next: readonly (string | { tools: ToolKind })[]
+  /**
+   * Where it may lead, for the picture and the check: node names, or all tools of a kind. Nodes that are named beside each
+   * other may be visited at once, so they must lead to one node; `one` names nodes of which it visits one at a time.
+   */
+  next: readonly DeclaredTarget[]
   run(
     state: StateView<Reads>,
     context: NodeContext<Writes, Needs>,

@@ -1,5 +1,5 @@
 import { stateFields } from '../state/runtime-state.ts'
-import { defaultNext, lastPrepareTool } from './default-next.ts'
+import { defaultNext, lastPrepareTool, listNextTargets } from './default-next.ts'
 import type { AnyNode, AnyTool, ToolKind } from './definitions.ts'
 import type { GraphParts } from './graph-parts.ts'
 
@@ -43,7 +43,7 @@ const inOrder = (parts: GraphParts): (AnyNode | AnyTool)[] => {
   const order = new Set(['load-session'])
   for (const name of order) {
     const part = all.get(name)
-    for (const next of part ? nextAfter(part) : [])
+    for (const next of part ? listNextTargets(part) : [])
       if (typeof next === 'string') order.add(next)
       else for (const tool of toolsIn(parts, next.tools)) order.add(tool.name)
   }
@@ -53,13 +53,6 @@ const inOrder = (parts: GraphParts): (AnyNode | AnyTool)[] => {
     return part ? [part] : []
   })
 }
-
-const nextAfter = (part: AnyNode | AnyTool): AnyNode['next'] =>
-  part.kind === 'node'
-    ? part.next
-    : part.name === lastPrepareTool
-      ? ['planner']
-      : part.kinds.flatMap((kind) => defaultNext[kind])
 
 const byName = (a: { name: string }, b: { name: string }): number => (a.name < b.name ? -1 : 1)
 
@@ -73,7 +66,7 @@ const edge = (from: string, to: string, label?: string): string =>
   label ? `${from} -- ${label} --> ${to}` : `${from} --> ${to}`
 
 const nodeEdges = (node: AnyNode, parts: GraphParts): string[] =>
-  node.next.flatMap((next: AnyNode['next'][number]) => {
+  listNextTargets(node).flatMap((next) => {
     if (typeof next === 'string') return [edge(toId(node.name), toId(next))]
     const { id, label } = groups[next.tools]
     return toolsIn(parts, next.tools).length > 0 ? [edge(toId(node.name), id, label)] : []

@@ -1,5 +1,6 @@
 import { patchSchema } from '../state/patch.ts'
 import { stateFields } from '../state/runtime-state.ts'
+import { listNextTargets } from './default-next.ts'
 import type { AnyNode, AnyTool } from './definitions.ts'
 
 /** The nodes and tools a graph is built from. */
@@ -23,17 +24,41 @@ export const findPartErrors = ({ nodes, tools }: GraphParts): string[] => {
     ...requiredNodes
       .filter((name) => !nodes.some((node) => node.name === name))
       .map((name) => `the node "${name}" is missing; restore src/nodes/**/${name}.node.ts`),
-    ...nodes.flatMap((node) => [...findNextErrors(node, known), ...findFieldErrors(node)]),
+    ...nodes.flatMap((node) => [
+      ...findNextErrors(node, known),
+      ...findJoinErrors(node, [...nodes, ...tools]),
+      ...findFieldErrors(node),
+    ]),
     ...tools.flatMap((tool) => [...findToolErrors(tool), ...findFieldErrors(tool)]),
   ]
 }
 
 const findNextErrors = (node: AnyNode, known: ReadonlySet<string>): string[] =>
-  node.next.flatMap((next: AnyNode['next'][number]) =>
+  listNextTargets(node).flatMap((next) =>
     typeof next === 'string' && !known.has(next)
       ? [`node "${node.name}" leads to "${next}", which is not there; correct its next`]
       : [],
   )
+
+/** A run goes on after several nodes at once where all of them lead. With two such places one of them would be lost. */
+const findJoinErrors = (node: AnyNode, parts: readonly (AnyNode | AnyTool)[]): string[] => {
+  const branches = parts.filter(({ name }) => node.next.includes(name))
+  const targets = branches.map(
+    (branch) => listNextTargets(branch).map(describeTarget).join(', ') || 'nowhere',
+  )
+  const [join] = targets
+  if (branches.length < 2 || (targets.every((target) => target === join) && !/^nowhere$|, /.test(join ?? '')))
+    return []
+  const leads = branches.map(({ name }, at) => `"${name}" to ${targets[at]}`).join(', ')
+  const names = branches.map(({ name }) => `'${name}'`).join(', ')
+  return [
+    `node "${node.name}" can visit several nodes at once that do not lead to one node: ${leads}; ` +
+      `give them the same single next, or write { one: [${names}] } where it visits one at a time`,
+  ]
+}
+
+const describeTarget = (target: string | { tools: string }): string =>
+  typeof target === 'string' ? target : `${target.tools} tools`
 
 const findToolErrors = (tool: AnyTool): string[] => {
   const errors: string[] = []

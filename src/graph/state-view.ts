@@ -8,7 +8,7 @@ import {
   type VisitServices,
 } from '../state/ports/services.ts'
 import { type RuntimeState, stateFields } from '../state/runtime-state.ts'
-import type { GraphInfo, ToolKind } from './definitions.ts'
+import type { DeclaredTarget, GraphInfo } from './definitions.ts'
 
 const createUndeclaredError = (part: string, act: string, item: string, list: string): MasonError =>
   new MasonError('node_failed', `"${part}" ${act}, which it does not declare`, {
@@ -67,7 +67,7 @@ export const createView = ({ name, reads }: DeclaredFields) =>
 type DeclaredNext = {
   kind: 'node' | 'tool'
   name: string
-  next?: readonly (string | { tools: ToolKind })[]
+  next?: readonly DeclaredTarget[]
 }
 
 /**
@@ -82,10 +82,18 @@ export const checkNext = (part: DeclaredNext, next: readonly string[], graph: Gr
       throw new MasonError('node_failed', `"${part.name}" leads to "${target}", which is not there`, {
         remedy: 'name a node or tool of the graph in next',
       })
-    const declared = (part.next ?? [target]).some((one) =>
-      typeof one === 'string' ? one === target : tool?.kinds.includes(one.tools),
+    const declared = (part.next ?? [target]).find((entry) =>
+      typeof entry === 'string'
+        ? entry === target
+        : 'one' in entry
+          ? entry.one.includes(target)
+          : tool?.kinds.includes(entry.tools),
     )
-    if (!declared) throw createUndeclaredError(part.name, `leads to "${target}"`, target, 'next')
+    if (declared === undefined) throw createUndeclaredError(part.name, `leads to "${target}"`, target, 'next')
+    if (next.length > 1 && typeof declared === 'object' && 'one' in declared)
+      throw new MasonError('node_failed', `"${part.name}" leads to "${target}" and to others at once`, {
+        remedy: `lead to "${target}" alone, or name it outside of { one: […] }`,
+      })
   }
 }
 

@@ -83,6 +83,37 @@ describe('loading nodes and tools', () => {
     ])
   })
 
+  test('a node that visits nodes at once is refused where they do not lead to one node', async () => {
+    const node = (name: string, next: unknown[]) =>
+      `export default { kind: 'node', name: '${name}', description: '', next: ${JSON.stringify(next)}, reads: [], writes: [], run() {} }`
+    const branches = {
+      'left.node.ts': node('left', ['planner']),
+      'right.node.ts': node('right', ['reflection']),
+      'last.node.ts': node('last', []),
+    }
+    expect(
+      await faultsOf({
+        ...branches,
+        'fork.node.ts': node('fork', ['left', 'right']),
+        'stop.node.ts': node('stop', ['left', 'last']),
+        'lost.node.ts': node('lost', [{ one: ['left', 'nowhere'] }]),
+      }),
+    ).toEqual([
+      'node "fork" can visit several nodes at once that do not lead to one node: "left" to planner, "right" to reflection; ' +
+        "give them the same single next, or write { one: ['left', 'right'] } where it visits one at a time",
+      'node "lost" leads to "nowhere", which is not there; correct its next',
+      expect.stringMatching(/^node "stop" can visit .*"last" to nowhere, "left" to planner/),
+    ])
+    expect(
+      await faultsOf({
+        ...branches,
+        'joined.node.ts': node('joined', ['left', 'middle']),
+        'middle.node.ts': node('middle', ['planner']),
+        'choice.node.ts': node('choice', [{ one: ['left', 'right', 'planner'] }]),
+      }),
+    ).toEqual([])
+  })
+
   test('a missing folder is an error, not a crash', async () => {
     await expect(loadParts([join(folder, 'none')])).rejects.toMatchObject({
       code: 'invalid_graph',
