@@ -54,7 +54,7 @@ const check = <Schema extends z.ZodType>(node: string, schema: Schema, value: un
   if (parsed.success) return parsed.data
   throw new MasonError(
     'node_failed',
-    `node "${node}" gave an action that does not check: ${z.prettifyError(parsed.error)}`,
+    `node "${node}" gave an invalid action: ${z.prettifyError(parsed.error)}`,
     {
       remedy: `fix what src/**/${node}.node.ts or .tool.ts passes to checkpoint`,
     },

@@ -85,13 +85,13 @@ describe('following a run over HTTP', () => {
       problem(response, 422, {
         code: 'invalid_request',
         title: 'Invalid',
-        detail: 'it does not check',
+        detail: 'it is invalid',
         errors,
       }),
     )
     const error = await follow(url).catch((reason: unknown) => reason)
     expect(isMasonError(error, 'invalid_request') && [error.message, error.detail]).toEqual([
-      'it does not check',
+      'it is invalid',
       { errors },
     ])
   })

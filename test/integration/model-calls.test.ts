@@ -336,16 +336,16 @@ test('a response that its format cannot read is kept for the admin, and disables
 })
 
 test('an admin tests a key and a model, and sees the raw response beside what was read', async () => {
-  const { trials } = runtime.admin.registry
+  const { probes } = runtime.admin.registry
   const signal = new AbortController().signal
   south.script(byKey({ s1: [refused, { text: 'fine' }] }))
-  const first = await trials.probe(ids.s1 ?? '', signal)
+  const first = await probes.probe(ids.s1 ?? '', signal)
   expect(first).toMatchObject({ ok: false, error: { code: 'model_unauthorized' } })
   await until('it is disabled', async () => (await healthOf('s1'))?.state === 'disabled')
-  expect(await trials.probe(ids.s1 ?? '', signal)).toMatchObject({ ok: true, error: null })
+  expect(await probes.probe(ids.s1 ?? '', signal)).toMatchObject({ ok: true, error: null })
   await until('it is healthy', async () => (await healthOf('s1'))?.state === 'healthy')
-  const tested = await trials.test(ids['south-1'] ?? '', { prompt: 'Hello?' }, signal)
+  const tested = await probes.test(ids['south-1'] ?? '', { prompt: 'Hello?' }, signal)
   expect(tested).toMatchObject({ ok: true, parsed: { text: 'fine' }, usage: { total_tokens: 15 } })
   expect(JSON.stringify(tested?.raw)).toContain('choices')
-  expect(await trials.probe('key_none', signal)).toBeNull()
+  expect(await probes.probe('key_none', signal)).toBeNull()
 })

@@ -81,6 +81,58 @@ describe('the admin API', () => {
       }
   })
 
+  test('refuses the XML dialect, which is not built yet, and leaves a stored row alone', async () => {
+    const vendor = await server.make('/vendors', { name: unique('acme') })
+    const endpoint_id = await server.make(`/vendors/${vendor}/endpoints`, {
+      name: 'main',
+      base_url: 'https://a.example',
+      protocol: 'openai',
+    })
+    const input = { name: unique('m'), upstream_name: 'm', endpoint_id }
+    const refused = {
+      status: 422,
+      body: {
+        code: 'invalid_request',
+        errors: [{ pointer: '/dialect', detail: expect.stringContaining('not built yet') }],
+      },
+    }
+    const models = `/vendors/${vendor}/models`
+    expect(await server.call('POST', models, { ...input, dialect: 'xml' })).toMatchObject(refused)
+    const id = await server.make(models, { ...input, dialect: 'tools' })
+    expect(await server.call('PATCH', `${models}/${id}`, { dialect: 'xml' })).toMatchObject(refused)
+    await server.database.query(`UPDATE models SET dialect = 'xml' WHERE model_id = $1`, [id])
+    const changed = await server.call('PATCH', `${models}/${id}`, { version: '2' })
+    expect([changed.status, changed.body.dialect]).toEqual([200, 'xml'])
+  })
+
+  test('shows in the health of a key that a limit of it is under one reservation', async () => {
+    const vendor = await server.make('/vendors', { name: unique('acme') })
+    const endpoint_id = await server.make(`/vendors/${vendor}/endpoints`, {
+      name: 'main',
+      base_url: 'https://a.example',
+      protocol: 'openai',
+    })
+    const keys = `/vendors/${vendor}/keys`
+    const key = `${keys}/${await server.make(keys, { label: 'small', secret: 'sk-0123456789' })}`
+    const models = `/vendors/${vendor}/models`
+    const name = unique('m')
+    const prices = { input: 1, output: 1000 }
+    const body = { name, upstream_name: 'm', endpoint_id, max_output: 1000, prices }
+    await server.make(models, body)
+    const limitError = async (limits: object) =>
+      (await server.call('PATCH', key, { limits })).body.health.limit_error
+
+    expect(await limitError({ daily_tokens: 999 })).toBe(
+      `daily_tokens 999 is under the 1000 tokens that one request to ${name} reserves: raise the limit, or set max_output of the model`,
+    )
+    expect((await server.call('GET', key)).body.health.limit_error).toContain('daily_tokens 999')
+    expect(await limitError({ daily_tokens: null, monthly_cost: 0.5 })).toBe(
+      `monthly_cost 0.5 is under the 1 USD that one request to ${name} reserves: raise the limit, or set max_output of the model`,
+    )
+    // the answer of a request is reserved within the tokens of a minute
+    expect(await limitError({ monthly_cost: null, tpm: 500, daily_tokens: 500 })).toBeNull()
+  })
+
   test('never answers with a 5xx, whatever it is sent', async () => {
     const vendor = await server.make('/vendors', { name: unique('acme') })
     const endpoint_id = await server.make(`/vendors/${vendor}/endpoints`, {

@@ -80,6 +80,21 @@ describe('a vendor that speaks as OpenAI does', () => {
     expect(answers.join('\n')).not.toContain(secret)
   })
 
+  test('says when it is tested that a limit of its key is under one reservation', async () => {
+    const path = `/admin/v1/vendors/${vendor}/keys/${key}`
+    const testWith = async (limits: object) => {
+      await call('PATCH', path, { limits })
+      return (await call('POST', `/admin/v1/vendors/${vendor}/models/${model}/test`)).body.error
+    }
+    expect(await testWith({ daily_tokens: 4000 })).toEqual({
+      code: 'model_rate_limited',
+      message: expect.stringMatching(/^of the key "main", daily_tokens 4000 is under the 41\d\d tokens/),
+      place: null,
+    })
+    expect((await testWith({ daily_tokens: null, tpm: 1 })).message).toContain('tpm 1 is under the')
+    await call('PATCH', path, { limits: { tpm: null } })
+  })
+
   test('charges a test by an admin to no business, and counts it for the vendor', async () => {
     const sums = async (by: string) => {
       const { body } = await call('GET', `/admin/v1/usage?group_by=${by}`)
@@ -88,7 +103,7 @@ describe('a vendor that speaks as OpenAI does', () => {
     const tried = () => fake.requests('test').length + fake.requests('probe').length
     // the ledger is written behind the answer
     const booked = () =>
-      until(`${tried()} trials are in the ledger`, async () => {
+      until(`${tried()} probes are in the ledger`, async () => {
         const all = await sums('business')
         return all.find(({ business_id }) => business_id === null)?.requests === tried() && all
       })

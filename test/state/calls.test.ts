@@ -30,7 +30,7 @@ describe('the calls an action decided on', () => {
     ['arguments that are a list', [{ ...call, args: [] }]],
     ['arguments that are nothing', [{ ...call, args: null }]],
     ['arguments that are text', [{ ...call, args: '{}' }]],
-    ['one call that does not check', [call, { ...call, index: -1 }]],
+    ['one invalid call', [call, { ...call, index: -1 }]],
   ])('are none where there is %s', (_, calls) => {
     const names = Array.isArray(calls)
       ? calls.map((one) => (one as { tool?: string } | null)?.tool ?? '')

@@ -197,7 +197,7 @@ describe('prepareAction', () => {
     expect(Object.keys(patch.user_context ?? {})).toEqual(['name'])
   })
 
-  test('refuses a draft that does not check, naming the node and its file', async () => {
+  test('refuses an invalid draft, naming the node and its file', async () => {
     await expect(
       prepareAction('look', { summary: 's', relevance: 2, next: [] }, {}, async () => ''),
     ).rejects.toMatchObject({

@@ -12,7 +12,7 @@ const fault = (type: OutputType, value: unknown): string => {
   return checked.ok ? `no fault: ${JSON.stringify(checked.value)}` : checked.error
 }
 
-describe('checkPiece', () => {
+describe('checking a field of the answer', () => {
   test.each<[OutputType, unknown, unknown]>([
     ['text', '', ''],
     ['number', 12.5, 12.5],
@@ -113,7 +113,7 @@ describe('checkPiece', () => {
   })
 })
 
-test('pieceJsonSchema has one for each type', () => {
+test('a field has a JSON schema for each type', () => {
   for (const type of outputTypeSchema.options) expect(fieldJsonSchema(type)).toEqual(expect.any(Object))
   expect(fieldJsonSchema('table')).toMatchObject({ required: ['columns', 'rows'] })
 })

@@ -12,7 +12,7 @@ import {
 } from '../../src/state/todos.ts'
 import { acyclic, failure, find, now, planErrorOf, planned, replaced, task } from '../support/todos.ts'
 
-describe('planTodos', () => {
+describe('planning todos', () => {
   test('fills the defaults of the schema', () => {
     const [todo] = planned([{ id: '1', task: 'read the file' }])
     expect(todoSchema.parse(todo)).toEqual(todo)

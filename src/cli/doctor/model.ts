@@ -9,7 +9,8 @@ const responseTimeoutMs = 5_000
 const listSchema = z.object({ data: z.array(z.object({ id: z.string() })) })
 
 /** Whether the model server responds and accepts the key. Requests its list of models, which costs nothing. */
-export const checkModel: DoctorCheck = async ({ openai }, signal) => {
+export const checkModel: DoctorCheck = async ({ openai, database }, signal) => {
+  if (openai === null && database.kind === 'postgres') return [pass('none in the settings')]
   if (openai === null)
     return [pass('built-in offline model: rules, no AI (neither OPENAI_API_KEY nor OPENAI_BASE_URL is set)')]
   const base = openai.baseUrl ?? 'https://api.openai.com/v1'

@@ -1,9 +1,11 @@
 import { openMasterKeys } from '../../infra/secrets/master-key-files.ts'
 import { createScrubber } from '../../infra/secrets/scrubber.ts'
 import { minHealthyKeys } from '../../models/health/model-health.ts'
-import type { KeyEntry, RegistryView } from '../../models/ports/model-ports.ts'
+import { findLimitError } from '../../models/metering/reservation-size.ts'
+import type { KeyEntry, ModelEntry, RegistryView } from '../../models/ports/model-ports.ts'
 import { readRegistryRows } from '../../models/registry/registry-rows.ts'
 import { createRegistryViewBuilder } from '../../models/registry/registry-view.ts'
+import { createCandidateOrders, followsRules } from '../../models/routing/candidate-order.ts'
 import { offlineEntry } from '../../runtime/offline-model.ts'
 import { formatPlural, toOneLine } from '../terminal.ts'
 import { type DoctorCheck, type DoctorFinding, fail, pass } from './check.ts'
@@ -29,7 +31,9 @@ export const checkRegistry: DoctorCheck = async (config) => {
     const rows = await readRegistryRows(database)
     const view = createRegistryViewBuilder({ ...parts, onSecret: (secret) => scrubber.add(secret) })(rows)
     const { rows: unhealthy } = await database.query<UnhealthyKey>(unhealthyKeysQuery)
-    return listFindings(view, new Map(unhealthy.map((key) => [key.subject_id, key]))).map((finding) => ({
+    const findings = listFindings(view, new Map(unhealthy.map((key) => [key.subject_id, key])))
+    if (config.database.kind === 'postgres') findings.push(...listOfflineFindings(view))
+    return findings.map((finding) => ({
       ...finding,
       text: toOneLine(scrubber.text(finding.text)),
     }))
@@ -45,7 +49,7 @@ const listFindings = (view: RegistryView, unhealthy: ReadonlyMap<string, Unhealt
   ),
   ...[...view.keysByVendor].flatMap(([id, keys]) => {
     const vendor = [...view.models.values()].find((model) => model.vendor.id === id)?.vendor
-    return vendor?.active ? listKeyFindings(vendor.name, keys, unhealthy) : []
+    return vendor?.active ? listKeyFindings(vendor.name, keys, unhealthy, [...view.models.values()]) : []
   }),
   ...listFormatFindings(view),
   ...listRouteFindings(view),
@@ -56,6 +60,7 @@ const listKeyFindings = (
   vendor: string,
   keys: readonly KeyEntry[],
   unhealthy: ReadonlyMap<string, UnhealthyKey>,
+  models: readonly ModelEntry[],
 ): DoctorFinding[] => {
   const active = keys.filter((key) => key.active)
   const healthy = active.filter(({ id, secret }) => secret !== null && !unhealthy.has(id)).length
@@ -74,6 +79,9 @@ const listKeyFindings = (
         `${text} was refused: ${health.reason ?? 'the vendor gave no reason'}`,
         `store a new secret: ${path}/rotate; Mason also retries the old one from time to time`,
       )
+    const limitError = findLimitError(key.limits, key.vendor_id, models)
+    if (limitError !== null)
+      return fail(`${text} cannot serve: ${limitError}`, `change its limits: PATCH ${path}`)
     if (health === undefined) return null
     return pass(`${text} is ${health.state} until ${health.until?.toISOString() ?? 'the next call'}`)
   })
@@ -112,6 +120,18 @@ const listRouteFindings = ({ models, routesByRole, routesByCategory }: RegistryV
         ),
       ),
   )
+}
+
+/** A served Mason is meant for products, where answers by rules would pass unnoticed. */
+const listOfflineFindings = (view: RegistryView): DoctorFinding[] => {
+  const order = createCandidateOrders(view)({ role: 'planner' })
+  if (!order?.members.some(({ entry }) => entry && followsRules(entry))) return []
+  return [
+    pass(
+      'the built-in offline model plans all runs: rules, no AI',
+      'set OPENAI_API_KEY or OPENAI_BASE_URL, or add a model: mason models add',
+    ),
+  ]
 }
 
 /** Disabled models are not called, so the runs of a scenario that names one may fail. */

@@ -2,12 +2,14 @@ import { parseJsonOrText } from '../../infra/lib/json-text.ts'
 import { scrubValue } from '../../infra/secrets/scrubbed-log.ts'
 import type { Scrubber } from '../../infra/secrets/scrubber.ts'
 import type { Json } from '../../state/runtime-state.ts'
+import { findUndersizedLimit } from '../metering/reservation-size.ts'
 import type { CanonicalRequest, KeyEntry, ModelCaller, ModelEntry, Registry } from '../ports/model-ports.ts'
 import type { ModelProbes, ModelTestView } from '../schemas/model-probe.ts'
 import { adminProbeBusinessId } from '../schemas/usage-report.ts'
 import { findRemedy } from './error-messages.ts'
 import { type MeteredOutcome, type RequestServices, sendMeteredRequest } from './metered-request.ts'
 import { emptyCanonicalRequest } from './models-port.ts'
+import { estimateRequest } from './token-estimate.ts'
 
 /** What the probes of admins need. */
 export type ModelProbeOptions = RequestServices & {
@@ -132,11 +134,16 @@ export const createModelAdmin = (options: ModelProbeOptions): ModelProbes => {
     const sent = await sendMeteredRequest(options, request, signal)
     // the next read of the key must show the result
     await health.settled()
-    if ('granted' in sent)
+    if ('granted' in sent) {
+      const undersized =
+        key && findUndersizedLimit(key.limits, model, estimateRequest(request.ask, request.candidate))
       return toFailedProbe(
         'model_rate_limited',
-        `the limit ${sent.limit} of the key "${key?.label}" is reached`,
+        undersized
+          ? `of the key "${key.label}", ${undersized}`
+          : `the limit ${sent.limit} of the key "${key?.label}" is reached`,
       )
+    }
     const raw = chunks.length === 0 ? null : chunks.length === 1 ? chunks[0] : chunks
     return toProbeResult(sent, model, raw)
   }

@@ -1,11 +1,8 @@
 import { estimateTokens } from '../../state/text/tokens.ts'
+import { sizeReservedAnswer } from '../metering/reservation-size.ts'
 import type { Candidate } from '../ports/call-ports.ts'
 import type { CanonicalRequest, CanonicalResult, Reservation } from '../ports/model-ports.ts'
 import { listImages } from '../routing/vision.ts'
-
-/** The longest answer, in tokens, of a model without `max_output`. */
-const defaultMaxOutput = 4096
-const textlessCategories = new Set(['embedding', 'rerank'])
 
 const readNumber = (value: unknown): number | null =>
   typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : null
@@ -41,13 +38,10 @@ export const estimateRequest = (
     (sum, text) => sum + estimateTokens(text),
     countImageTokens(ask),
   )
-  if (textlessCategories.has(model.category)) return { prompt_tokens, completion_tokens: 0 }
   const { max_completion_tokens, max_tokens } = ask.parameters
   const requested = readNumber(max_completion_tokens) ?? readNumber(max_tokens)
-  if (requested !== null) return { prompt_tokens, completion_tokens: requested }
-  const longest = model.max_output ?? defaultMaxOutput
-  const remaining = (key?.limits.tpm ?? Number.POSITIVE_INFINITY) - prompt_tokens
-  return { prompt_tokens, completion_tokens: Math.max(0, Math.min(longest, remaining)) }
+  const tpm = key?.limits.tpm ?? null
+  return { prompt_tokens, completion_tokens: sizeReservedAnswer(model, tpm, prompt_tokens, requested) }
 }
 
 /** The estimated tokens of an answer that the vendor did not count. */

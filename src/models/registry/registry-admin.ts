@@ -46,7 +46,7 @@ export const createRegistryAdmin = (options: RegistryAdminOptions) => {
     routes: createRoutes(context),
     grants: createGrants(context),
     scenarios: createScenarios(context),
-    trials: { ...models, testFormat: testStoredFormat, inferFormat: proposeFormat },
+    probes: { ...models, testFormat: testStoredFormat, inferFormat: proposeFormat },
   }
 }
 

@@ -45,7 +45,8 @@ const toMicroPrices = ({ input, output, cached_input, currency }: Prices): Micro
   currency,
 })
 
-const toMicroLimits = ({ rpm = null, tpm = null, daily_tokens = null, monthly_cost }: KeyLimits) => ({
+/** The limits of a key as its entry has them: `monthly_cost` in millionths. */
+export const toMicroLimits = ({ rpm = null, tpm = null, daily_tokens = null, monthly_cost }: KeyLimits) => ({
   rpm,
   tpm,
   daily_tokens,

@@ -2,9 +2,11 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { queryOne } from '../../infra/database/database.ts'
 import { sealText } from '../../infra/secrets/envelope.ts'
 import type { MasterKeys } from '../../infra/secrets/master-keys.ts'
+import { findLimitError } from '../metering/reservation-size.ts'
 import type { RegistryView } from '../ports/model-ports.ts'
-import type { KeyChange, KeyInput, KeyView } from '../schemas/catalog.ts'
+import type { KeyChange, KeyInput, KeyLimits, KeyView } from '../schemas/catalog.ts'
 import { type HealthColumns, healthColumns, resetHealth, toHealthView } from './health-columns.ts'
+import { toMicroLimits } from './registry-view.ts'
 import {
   changeRegistry,
   createResourceStore,
@@ -14,7 +16,7 @@ import {
 } from './resource-store.ts'
 import { createSettingsGuard } from './settings-guard.ts'
 
-type Row = ResourceRow & HealthColumns & { last_four: string }
+type Row = ResourceRow & HealthColumns & { last_four: string; vendor_id: string; limits: KeyLimits }
 /** The secret is present only while it is set. */
 type KeyFields = Omit<KeyInput, 'secret'> & { secret?: string }
 
@@ -48,7 +50,11 @@ export const createKeys = (
     columns: `t.last_four, ${healthColumns}`,
     joins: "LEFT JOIN model_health h ON h.subject = 'key' AND h.subject_id = t.key_id",
     ofVendor: true,
-    toView: (row) => ({ secret: `…${row.last_four}`, health: toHealthView(row) }),
+    toView: (row) => {
+      const models = context.view().models.values()
+      const limit_error = findLimitError(toMicroLimits(row.limits), row.vendor_id, models)
+      return { secret: `…${row.last_four}`, health: { ...toHealthView(row), limit_error } }
+    },
     toValues: ({ secret }, { id, scope: { vendor_id = '' }, before }) =>
       before === null && secret !== undefined ? sealSecret(secret, vendor_id, id, context.masterKeys) : {},
     dependents: {

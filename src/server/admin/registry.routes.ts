@@ -80,7 +80,7 @@ const formatsRoutes = (app: App, server: ServerContext): void => {
     response: formatTestViewSchema,
     run: async (_, id, { raw }) => {
       const format = await registry().formats.get({}, id)
-      return format && registry().trials.testFormat(format, raw)
+      return format && registry().probes.testFormat(format, raw)
     },
   })
   app.post(`${formats.path}/infer`, {
@@ -95,6 +95,6 @@ const formatsRoutes = (app: App, server: ServerContext): void => {
         },
       },
     ),
-    handler: async ({ body }) => registry().trials.inferFormat(body),
+    handler: async ({ body }) => registry().probes.inferFormat(body),
   })
 }

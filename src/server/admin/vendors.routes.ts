@@ -110,7 +110,7 @@ const keysRoutes = (app: App, server: ServerContext): void => {
     summary: 'Makes one real, small call with a key',
     response: probeViewSchema,
     run: async (scope, id, _, signal) =>
-      (await registry().keys.get(scope, id)) && registry().trials.probe(id, signal),
+      (await registry().keys.get(scope, id)) && registry().probes.probe(id, signal),
   })
 }
 
@@ -135,7 +135,7 @@ const modelsRoutes = (app: App, server: ServerContext): void => {
     bodyOptional: true,
     response: modelTestViewSchema,
     run: async (scope, id, body, signal) =>
-      (await registry().models.get(scope, id)) && registry().trials.test(id, body, signal),
+      (await registry().models.get(scope, id)) && registry().probes.test(id, body, signal),
   })
   app.get(`${models.path}/:id/unread-answers`, {
     schema: { params: createParams(models.path, 'id') as ZodObject },
