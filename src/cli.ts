@@ -68,6 +68,12 @@ const createProgram = (start: StartCommand): Command => {
     .action(() =>
       start(async (env, scrubber) => (await import('./cli/rotate-keys.ts')).rotateKeys(env, scrubber)),
     )
+  program
+    .command('queue')
+    .description('manage the queue prefix in Redis')
+    .command('claim')
+    .description('take the queue prefix over for this database, which replaces the one it belongs to')
+    .action(() => start(async (env) => (await import('./cli/claim-queue.ts')).claimQueue(env)))
   addModelsCommands(program, start)
   program
     .command('doctor')

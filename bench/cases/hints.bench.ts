@@ -35,7 +35,7 @@ const measure = async (place: Place, publish: () => void, listen: Listen): Promi
 }
 
 const ours: Variant = async (place) => {
-  const hints = await openHints({ kind: 'redis', url: place.redisUrl, prefix: place.queuePrefix, log })
+  const hints = await openHints({ kind: 'redis', url: place.redisUrl, prefix: place.config.queuePrefix, log })
   const found = await measure(
     place,
     () => hints.publish(channel, message),
@@ -46,7 +46,7 @@ const ours: Variant = async (place) => {
 }
 
 const raw: Variant = async (place) => {
-  const key = `${place.queuePrefix}:raw`
+  const key = `${place.config.queuePrefix}:raw`
   const sender = new Redis(place.redisUrl)
   const subscriber = new Redis(place.redisUrl)
   const found = await measure(

@@ -44,7 +44,12 @@ const measure = async (place: Place, send: Sender, receive: Receiver): Promise<F
 }
 
 const ours: Variant = async (place) => {
-  const queues = await openQueues({ kind: 'redis', url: place.redisUrl, prefix: place.queuePrefix, log })
+  const queues = await openQueues({
+    kind: 'redis',
+    url: place.redisUrl,
+    prefix: place.config.queuePrefix,
+    log,
+  })
   const found = await measure(
     place,
     (n) => queues.wake({ run_id: `run_${n}`, business_id: 'default' }),
@@ -62,7 +67,7 @@ const raw =
   (priority: number | undefined): Variant =>
   async (place) => {
     const name = 'raw'
-    const prefix = place.queuePrefix
+    const prefix = place.config.queuePrefix
     const connection = new Redis(place.redisUrl, { maxRetriesPerRequest: null })
     const queue = new Queue(name, { connection, prefix })
     const options = { removeOnComplete: true, removeOnFail: true, ...(priority && { priority }) }

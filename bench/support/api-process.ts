@@ -6,11 +6,11 @@ import { createApp } from '../../src/server/app.ts'
 import { noOpModels } from '../../test/support/no-op-models.ts'
 
 /** `node api-process.js '<JSON of ApiTask>'`: the HTTP API alone, as `mason serve --role api` composes it, its log to stdout. */
-export type ApiTask = { config: Config; queuePrefix: string }
+export type ApiTask = { config: Config }
 
-const { config, queuePrefix } = JSON.parse(process.argv[2] ?? '') as ApiTask
+const { config } = JSON.parse(process.argv[2] ?? '') as ApiTask
 const log = createLog(config.logLevel, process.stdout)
-const runtime = await openRuntime(config, { models: noOpModels(), queuePrefix, log })
+const runtime = await openRuntime(config, { models: noOpModels(), log })
 const app = await createApp({ runtime, auth: 'off', logger: log })
 await app.listen({ host: '127.0.0.1', port: 0 })
 process.send?.({ port: (app.server.address() as AddressInfo).port })

@@ -32,10 +32,7 @@ export type LongRun = { runId: string; ms: number; actions: number; payload: num
 /** Does one run of about so many actions, by the database's clock from its claim to its end. */
 export const longRun = async (place: Place, actions: number): Promise<LongRun> => {
   const rounds = Math.max(1, Math.round((actions - 5) / 3))
-  const runtime = await openRuntime(place.config, {
-    models: talkingModels(rounds),
-    queuePrefix: place.queuePrefix,
-  })
+  const runtime = await openRuntime(place.config, { models: talkingModels(rounds) })
   try {
     await runtime.startWorker({ concurrency: 1 })
     return await follow(runtime, place, rounds)

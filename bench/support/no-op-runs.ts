@@ -8,7 +8,7 @@ import type { Place } from './place.ts'
 export const actionsOf = (rounds: number): number => 5 + 3 * rounds
 
 export const openNoOpRuntime = (place: Place, options: NoOpOptions = {}): Promise<Runtime> =>
-  openRuntime(place.config, { models: noOpModels(options), queuePrefix: place.queuePrefix })
+  openRuntime(place.config, { models: noOpModels(options) })
 
 /** Queues runs, each in a session of its own. Nothing works on them before a worker starts. */
 export const submitRuns = async (runtime: Runtime, count: number): Promise<string[]> => {

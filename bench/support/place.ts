@@ -9,8 +9,6 @@ export type Place = {
   /** The settings of a served Mason, as the environment gives them and as they are read. */
   env: Environment
   config: Config
-  /** Keeps this measurement's queue apart from all others on the same Redis. */
-  queuePrefix: string
   databaseUrl: string
   redisUrl: string
   /** The repository, where the peers are installed. */
@@ -35,6 +33,8 @@ export const openPlace = async ({
   const env = {
     DATABASE_URL: databaseUrl,
     REDIS_URL: redisUrl,
+    // keeps this measurement's queue apart from all others on the same Redis
+    MASON_QUEUE_PREFIX: name,
     MASON_AUTH: 'off',
     MASON_MASTER_KEY: randomBytes(32).toString('base64'),
     PORT: '0',
@@ -43,7 +43,6 @@ export const openPlace = async ({
   return {
     env,
     config: readConfig(env, { role: 'serve' }),
-    queuePrefix: name,
     databaseUrl,
     redisUrl,
     root,

@@ -9,14 +9,13 @@ export type Served = { port: number; pids: Record<string, number> }
 
 /** An API process and a worker process. */
 export const startServed = async (place: Place, { rounds = 1 } = {}): Promise<Served> => {
-  const { config, queuePrefix } = place
-  const worker = await place.processes.start('worker-process', { config, queuePrefix, rounds })
+  const worker = await place.processes.start('worker-process', { config: place.config, rounds })
   const { port, pids } = await startApi(place)
   return { port, pids: { ...pids, worker: worker.pid } }
 }
 
-export const startApi = async ({ processes, config, queuePrefix }: Place): Promise<Served> =>
-  servedBy(await processes.start('api-process', { config, queuePrefix }))
+export const startApi = async ({ processes, config }: Place): Promise<Served> =>
+  servedBy(await processes.start('api-process', { config }))
 
 export const servedBy = ({ pid, report: { port } }: Started): Served => {
   if (port === undefined) throw new Error('the API reported no port')

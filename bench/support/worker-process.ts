@@ -3,10 +3,10 @@ import { openRuntime } from '../../src/runtime/open-runtime.ts'
 import { noOpModels } from '../../test/support/no-op-models.ts'
 
 /** `node worker-process.js '<JSON of WorkerTask>'`: a worker of its own with the no-op model. */
-export type WorkerTask = { config: Config; queuePrefix: string; rounds?: number }
+export type WorkerTask = { config: Config; rounds?: number }
 
-const { config, queuePrefix, rounds = 1 } = JSON.parse(process.argv[2] ?? '') as WorkerTask
-const runtime = await openRuntime(config, { models: noOpModels({ rounds }), queuePrefix })
+const { config, rounds = 1 } = JSON.parse(process.argv[2] ?? '') as WorkerTask
+const runtime = await openRuntime(config, { models: noOpModels({ rounds }) })
 await runtime.startWorker()
 process.send?.({})
 // the parent process is gone

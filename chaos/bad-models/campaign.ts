@@ -41,7 +41,6 @@ export const meetBadModels = async (
   )
   const task: BadModelTask = {
     config: backend.value.config,
-    queuePrefix: backend.value.queuePrefix,
     modelUrl: model.baseUrl,
     concurrency: inFlight,
   }

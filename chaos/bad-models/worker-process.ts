@@ -22,7 +22,7 @@ const report = (): void => {
   tell({ event: 'report', heapBytes: heapUsed, bufferBytes: arrayBuffers, sockets })
 }
 
-const main = async ({ config, queuePrefix, modelUrl, concurrency }: BadModelTask): Promise<void> => {
+const main = async ({ config, modelUrl, concurrency }: BadModelTask): Promise<void> => {
   const stopped = new Promise((resolve) => process.once('SIGTERM', resolve))
   // the parent process is gone
   process.once('disconnect', () => process.exit(1))
@@ -34,7 +34,7 @@ const main = async ({ config, queuePrefix, modelUrl, concurrency }: BadModelTask
     retry: { attempts: 3, baseMs: 10, maxMs: 50 },
     clock: systemClock,
   })
-  const runtime = await openRuntime(config, { models, queuePrefix, log })
+  const runtime = await openRuntime(config, { models, log })
   await runtime.startWorker({ concurrency })
   process.on('message', report)
   tell({ event: 'ready' })

@@ -1,7 +1,7 @@
 import type { Config } from '../../src/infra/config/config.ts'
 
 /** The task of the worker. */
-export type BadModelTask = { config: Config; queuePrefix: string; modelUrl: string; concurrency: number }
+export type BadModelTask = { config: Config; modelUrl: string; concurrency: number }
 
 /** What it tells: an error is one it logged. */
 export type BadModelMessage =

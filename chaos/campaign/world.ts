@@ -81,6 +81,7 @@ export const openWorld = async (seed: number, parent?: string): Promise<World> =
       http: { port: 0, host: '127.0.0.1' },
       database: { kind: 'postgres', url: proxies.postgres.url },
       redisUrl: proxies.redis.url,
+      queuePrefix: 'bull',
       auth: 'off',
       adminToken: null,
       masterKey: null,

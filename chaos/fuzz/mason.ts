@@ -2,11 +2,11 @@ import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Redis } from 'ioredis'
 import type { Database } from '../../src/infra/database/database.ts'
 import { openPostgresDatabase } from '../../src/infra/database/postgres.ts'
 import { createClosers } from '../../src/runtime/closers.ts'
 import { type Ended, startCli } from '../../test/support/cli.ts'
+import { dropKeys } from '../../test/support/drop-keys.ts'
 import { serversMissing } from '../../test/support/processes.ts'
 import { dropDatabase, runAsAdmin, urlOf } from '../../test/support/setup-served.ts'
 
@@ -15,6 +15,7 @@ export type ServedMason = {
   port: number
   token: string
   redisUrl: string
+  queuePrefix: string
   /** A look of our own at its database. */
   database: Database
   /** Resolves when the process is gone, whatever ended it. */
@@ -22,9 +23,6 @@ export type ServedMason = {
   /** Tells it to stop, drops what it had, and says how it ended and what it logged. */
   stop(): Promise<Ended>
 }
-
-/** The public queue has one name for all, so this Mason has a database of the test Redis to itself. */
-const redisDatabase = 11
 
 export const startMason = async (): Promise<ServedMason> => {
   if (serversMissing !== null) throw new Error(serversMissing)
@@ -39,12 +37,11 @@ export const startMason = async (): Promise<ServedMason> => {
 
 const start = async (opened: ReturnType<typeof createClosers>): Promise<ServedMason> => {
   const name = `mason_fuzz_${randomBytes(6).toString('hex')}`
-  const redisUrl = `${process.env.TEST_REDIS_URL}/${redisDatabase}`
+  const redisUrl = process.env.TEST_REDIS_URL ?? ''
   const token = randomBytes(16).toString('hex')
   const cwd = await mkdtemp(join(tmpdir(), 'mason-fuzz-'))
   opened.add(() => rm(cwd, { recursive: true, force: true }))
-  await dropQueues(redisUrl)
-  opened.add(() => dropQueues(redisUrl))
+  opened.add(() => dropKeys(redisUrl, name))
   await runAsAdmin(`CREATE DATABASE ${name}`)
   opened.add(() => dropDatabase(name))
   const mason = startCli(['serve', '--port', '0'], {
@@ -52,6 +49,7 @@ const start = async (opened: ReturnType<typeof createClosers>): Promise<ServedMa
     env: {
       DATABASE_URL: urlOf(name),
       REDIS_URL: redisUrl,
+      MASON_QUEUE_PREFIX: name,
       MASON_MASTER_KEY: randomBytes(32).toString('base64'),
       MASON_ADMIN_TOKEN: token,
       LOG_LEVEL: 'error',
@@ -68,6 +66,7 @@ const start = async (opened: ReturnType<typeof createClosers>): Promise<ServedMa
     port: Number(port),
     token,
     redisUrl,
+    queuePrefix: name,
     database,
     ended: mason.ended,
     async stop() {
@@ -75,11 +74,4 @@ const start = async (opened: ReturnType<typeof createClosers>): Promise<ServedMa
       return mason.ended
     },
   }
-}
-
-const dropQueues = async (url: string): Promise<void> => {
-  const redis = new Redis(url)
-  for await (const keys of redis.scanStream({ match: 'bull:*', count: 500 }))
-    if (keys.length > 0) await redis.del(keys)
-  await redis.quit()
 }

@@ -15,10 +15,10 @@ const twiceEvery = 5
 /** Pushes `count` malformed jobs into both queues with raw BullMQ, and settles from the database what became of each. */
 export const fuzzQueue = async ({ mason, seed, count, say, signal }: FuzzOptions): Promise<FuzzFindings> => {
   const redis = new Redis(mason.redisUrl)
-  const connection = { url: mason.redisUrl }
+  const options = { connection: { url: mason.redisUrl }, prefix: mason.queuePrefix }
   const queues = {
-    'mason-runs': new Queue('mason-runs', { connection }),
-    'mason-bells': new Queue('mason-bells', { connection }),
+    'mason-runs': new Queue('mason-runs', options),
+    'mason-bells': new Queue('mason-bells', options),
   }
   const sent: SentJob[] = []
 

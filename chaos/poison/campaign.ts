@@ -35,11 +35,7 @@ export const poisonRuns = async (count: number, { scale, say, signal }: SuiteOpt
     const runtime = await openTestRuntime(backend, { models: noOpModels(), worker: false })
     try {
       const config = { ...backend.config, leaseMs }
-      await using pool = openPool(
-        { config, queuePrefix: backend.queuePrefix, concurrency: 4 },
-        workers,
-        3 * leaseMs,
-      )
+      await using pool = openPool({ config, concurrency: 4 }, workers, 3 * leaseMs)
       const failures: string[] = []
       const scene = { api: runtime.of('default'), failures, patienceMs, signal }
       await pool.whole()

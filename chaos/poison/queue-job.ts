@@ -18,7 +18,7 @@ export const parkDeadlyJob = async (
   signal: AbortSignal,
 ): Promise<{ deaths: number; fault: string | null }> => {
   const connection = { url: backend.config.redisUrl ?? '' }
-  const queue = new Queue('mason-runs', { connection, prefix: backend.queuePrefix })
+  const queue = new Queue('mason-runs', { connection, prefix: backend.config.queuePrefix })
   const redis = new Redis(connection.url)
   const database = await backend.openDatabase()
   const before = deaths()

@@ -31,13 +31,12 @@ const deadly = (database: Database): Database => ({
   },
 })
 
-const main = async ({ config, queuePrefix, concurrency }: PoisonTask): Promise<void> => {
+const main = async ({ config, concurrency }: PoisonTask): Promise<void> => {
   const stopped = new Promise((resolve) => process.once('SIGTERM', resolve))
   // the parent process is gone
   process.once('disconnect', () => process.exit(1))
   const runtime = await openRuntime(config, {
     models,
-    queuePrefix,
     toolFolders: [fileURLToPath(new URL('./tools', import.meta.url))],
     wrap: { database: deadly },
   })

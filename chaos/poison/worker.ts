@@ -3,7 +3,7 @@ import type { Config } from '../../src/infra/config/config.ts'
 export const ways = ['blocked', 'out of memory', 'killed'] as const
 export type Way = (typeof ways)[number]
 
-export type PoisonTask = { config: Config; queuePrefix: string; concurrency: number }
+export type PoisonTask = { config: Config; concurrency: number }
 /** A beat comes as long as the event loop turns. */
 export type PoisonMessage = { event: 'ready' } | { event: 'beat' }
 

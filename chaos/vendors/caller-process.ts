@@ -8,12 +8,12 @@ const tell = (message: CallerMessage): void => void process.send?.(message)
 const silent = (): void => {}
 const log = { debug: silent, info: silent, warn: silent, error: silent }
 
-const main = async ({ config, queuePrefix, role, model, lanes }: CallerTask): Promise<void> => {
+const main = async ({ config, role, model, lanes }: CallerTask): Promise<void> => {
   const over = new AbortController()
   process.once('SIGTERM', () => over.abort())
   // the parent process is gone
   process.once('disconnect', () => process.exit(1))
-  const runtime = await openRuntime(config, { queuePrefix, log, modelRetryDelays: quickWaits })
+  const runtime = await openRuntime(config, { log, modelRetryDelays: quickWaits })
   const lane = async (): Promise<void> => {
     while (!over.signal.aborted) {
       const end = await callWith(runtime, { role, model }, { signal: over.signal }).catch(

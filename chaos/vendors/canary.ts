@@ -30,6 +30,6 @@ const landmarks = {
     'unread_answers',
     ...secrets.slice(0, 1).map((one) => one.slice(-4)),
   ],
-  'Redis, commands': ({ backend }: Stage) => [backend.queuePrefix, 'publish'],
-  'Redis, keys': ({ backend }: Stage) => [backend.queuePrefix],
+  'Redis, commands': ({ backend }: Stage) => [backend.config.queuePrefix, 'publish'],
+  'Redis, keys': ({ backend }: Stage) => [backend.config.queuePrefix],
 }

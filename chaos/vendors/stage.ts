@@ -45,7 +45,7 @@ export const openStage = async (): Promise<Stage> => {
     if (backend.config.database.kind !== 'postgres') throw new Error('these are no servers')
     const sql = await openSql(backend.config.database.url)
     opened.add(async () => sql[Symbol.asyncDispose]())
-    const redis = await watchRedis(backend.config.redisUrl ?? '', backend.queuePrefix)
+    const redis = await watchRedis(backend.config.redisUrl ?? '', backend.config.queuePrefix)
     opened.add(async () => redis[Symbol.asyncDispose]())
     const open = async (): Promise<Runtime> => {
       const runtime = await openTestRuntime(backend, { worker: false, modelRetryDelays: quickWaits, log })

@@ -1,12 +1,7 @@
 import type { Config } from '../infra/config/config.ts'
+import { stripCredentials } from '../infra/lib/strip-credentials.ts'
 import { type Models, rulesOnly } from '../state/ports/models.ts'
 import type { Terminal } from './terminal.ts'
-
-/** Host, port and path of an address, without user name and password. */
-export const stripCredentials = (url: string): string => {
-  const { hostname, port, pathname } = new URL(url)
-  return `${hostname || 'local socket'}${port ? `:${port}` : ''}${pathname === '/' ? '' : pathname}`
-}
 
 /** The database of the settings in one phrase, without secrets. */
 export const describeDatabase = ({ database }: Config): string => {
@@ -15,8 +10,8 @@ export const describeDatabase = ({ database }: Config): string => {
 }
 
 /** The queue of the settings in one phrase, without secrets. */
-export const describeQueue = ({ redisUrl }: Config): string =>
-  redisUrl ? `Redis at ${stripCredentials(redisUrl)}` : 'in the same database'
+export const describeQueue = ({ redisUrl, queuePrefix }: Config): string =>
+  redisUrl ? `Redis at ${stripCredentials(redisUrl)}, prefix ${queuePrefix}` : 'in the same database'
 
 /** The default model in one phrase. */
 export const describeModel = (models: Pick<Models, 'describe'>): string => {

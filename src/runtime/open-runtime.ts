@@ -14,6 +14,7 @@ import { loadParts } from '../graph/load.ts'
 import { createBlobs } from '../infra/blobs/blobs.ts'
 import type { Config } from '../infra/config/config.ts'
 import { type Database, queryOne } from '../infra/database/database.ts'
+import { ensureDatabaseId } from '../infra/database/database-id.ts'
 import { openDatabase } from '../infra/database/open-database.ts'
 import { openEgress } from '../infra/egress/egress.ts'
 import { newWorkerId } from '../infra/lib/ids.ts'
@@ -44,13 +45,12 @@ export type RuntimeOptions = {
   log?: Log
   /** Redacts secrets; every secret that is opened is added to it. */
   scrubber?: Scrubber
-  /** For tests: another clock, a fake model instead of the registry's, own tools, an own queue. */
+  /** For tests: another clock, a fake model instead of the registry's, own tools. */
   clock?: Clock
   models?: Models
   modelRetryDelays?: ModelRetryDelays
   traceDelays?: Pick<TelemetryOptions, 'everyMs' | 'timeoutMs'>
   toolFolders?: readonly string[]
-  queuePrefix?: string
   loadDataDir?: Blob
   /** How runs are learned from in the background; off in tests of something else. */
   memory?: 'off' | Pick<MemoryWorkerOptions, 'everyMs' | 'leaseMs'>
@@ -104,7 +104,7 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
   const openedDatabase = await openDatabase(config, log, { loadDataDir: options.loadDataDir })
   closers.add(() => openedDatabase.close())
   const database = wrap.database?.(openedDatabase) ?? openedDatabase
-  const queueOptions = toQueueOptions(config, openedDatabase, options.queuePrefix)
+  const queueOptions = await toQueueOptions(config, openedDatabase)
   const openedQueues = await openQueues({ log, ...queueOptions })
   closers.add(() => openedQueues.close(2000))
   const queues = wrap.queues?.(openedQueues) ?? openedQueues
@@ -231,13 +231,13 @@ const toCaller = ({ tenant, user_id, run_id }: RunClaim): ModelCaller => ({
 })
 
 /** Redis if it is set, else the embedded database. */
-const toQueueOptions = (
-  config: Config,
+const toQueueOptions = async (
+  { redisUrl, queuePrefix }: Config,
   database: Database & { pglite?: unknown },
-  prefix: string | undefined,
 ) => {
-  if (config.redisUrl) return { kind: 'redis' as const, url: config.redisUrl, ...(prefix && { prefix }) }
-  return { kind: 'embedded' as const, pglite: database.pglite as never }
+  if (redisUrl === null) return { kind: 'embedded' as const, pglite: database.pglite as never }
+  const databaseId = await ensureDatabaseId(database)
+  return { kind: 'redis' as const, url: redisUrl, prefix: queuePrefix, databaseId }
 }
 
 const checkHealth = async (database: Database, queues: Queues): Promise<HealthReport> => {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { toFieldErrors } from '../engine/runs/intake.ts'
 import { readEnvironment } from '../infra/config/config.ts'
+import { defaultQueuePrefix } from '../infra/config/settings.ts'
 import { silentLog } from '../infra/lib/silent-log.ts'
 import { openQueues } from '../infra/queue/queues.ts'
 import { MasonError } from '../state/errors.ts'
@@ -9,7 +10,8 @@ import { type RunRequest, runRequestSchema } from '../state/run-request.ts'
 /**
  * Puts one job straight into the public queue `mason-runs` and returns its id, which is the idempotency key: the same id
  * is admitted once. Throws `invalid_request` with every error of the request, and `queue_unavailable` within 3 s. Each
- * call opens and closes a connection; to submit many jobs, keep a BullMQ queue open and add jobs named `run`.
+ * call opens and closes a connection; to submit many jobs, keep a BullMQ queue open and add jobs named `run`. The prefix is
+ * that of Mason: `queuePrefix`, else MASON_QUEUE_PREFIX, else BullMQ's own.
  *
  * @example
  * ```ts
@@ -24,20 +26,22 @@ import { type RunRequest, runRequestSchema } from '../state/run-request.ts'
  */
 export const submitRun = async (
   request: RunRequest,
-  options: { id?: string; redisUrl?: string } = {},
+  options: { id?: string; redisUrl?: string; queuePrefix?: string } = {},
 ): Promise<{ id: string }> => {
   const parsed = runRequestSchema.safeParse(request)
   if (!parsed.success)
     throw new MasonError('invalid_request', 'the job is invalid', {
       detail: { errors: toFieldErrors(parsed.error) },
     })
-  const url = options.redisUrl ?? readEnvironment().REDIS_URL
+  const env = readEnvironment()
+  const url = options.redisUrl ?? env.REDIS_URL
   if (!url)
     throw new MasonError('invalid_settings', 'there is no queue to submit to', {
       remedy: 'set REDIS_URL or pass redisUrl; without Redis use POST /v1/runs',
     })
   const id = options.id ?? randomUUID()
-  const queues = await openQueues({ kind: 'redis', url, log: silentLog })
+  const prefix = options.queuePrefix ?? (env.MASON_QUEUE_PREFIX || defaultQueuePrefix)
+  const queues = await openQueues({ kind: 'redis', url, prefix, log: silentLog })
   try {
     await queues.submit(id, parsed.data, {
       ...(request.priority !== undefined && { priority: request.priority }),

@@ -43,7 +43,7 @@ const test = runtimeTest
   .extend('collector', { scope: 'file' }, closing(startTraceCollector))
   .extend('redis', { scope: 'file' }, async ({ backend }, { onCleanup }) => {
     if (backend.config.redisUrl === null) return null
-    const redis = await watchRedis(backend.config.redisUrl, backend.queuePrefix)
+    const redis = await watchRedis(backend.config.redisUrl, backend.config.queuePrefix)
     onCleanup(() => redis[Symbol.asyncDispose]())
     return redis
   })
@@ -233,8 +233,8 @@ test('no secret appears in responses, errors, logs, metrics, traces, the databas
     logs: ['model call again', '/v1/chat/completions'],
     database: [mark, '[secret]', openai.key],
     traces: ['invoke_workflow', 'mason.model.role', 'model_unauthorized'],
-    commands: ['evalsha', backend.queuePrefix],
-    keys: [backend.queuePrefix],
+    commands: ['evalsha', backend.config.queuePrefix],
+    keys: [backend.config.queuePrefix],
   }
   for (const [place, text] of Object.entries(places))
     for (const sign of signs[place] ?? []) expect(text, place).toContain(sign)

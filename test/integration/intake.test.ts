@@ -31,7 +31,7 @@ const send = async (id: string, data: unknown, name = 'run'): Promise<void> => {
   }
   const queue = new Queue('mason-runs', {
     connection: { url: backend.config.redisUrl },
-    prefix: backend.queuePrefix,
+    prefix: backend.config.queuePrefix,
   })
   await queue.add(name, data, { jobId: id })
   await queue.close()

@@ -212,7 +212,7 @@ describe('following', () => {
     const open = () =>
       openHints(
         redisUrl
-          ? { kind: 'redis', url: redisUrl, prefix: backend.queuePrefix, log: silentLog }
+          ? { kind: 'redis', url: redisUrl, prefix: backend.config.queuePrefix, log: silentLog }
           : { kind: 'embedded', log: silentLog },
       )
     const hints = await open()

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { jsonLines, type Running, startCli } from '../support/cli.ts'
+import { dropKeys } from '../support/drop-keys.ts'
 import { dropDatabase, runAsAdmin, urlOf } from '../support/setup-served.ts'
 
 const servers = process.env.TEST_DATABASE_URL && process.env.TEST_REDIS_URL
@@ -59,13 +60,12 @@ test("the shop's form becomes a run over HTTP, and its answer a page; a form sen
 describe.skipIf(!servers)('with a queue that both share (needs TEST_DATABASE_URL and TEST_REDIS_URL)', () => {
   const name = `mason_proxy_${randomBytes(4).toString('hex')}`
   beforeAll(() => runAsAdmin(`CREATE DATABASE ${name}`))
-  afterAll(() => dropDatabase(name))
+  afterAll(() => Promise.all([dropDatabase(name), dropKeys(process.env.TEST_REDIS_URL ?? '', name)]))
 
   test("the chat's messages go straight into the queue, and its replies come back in order", async () => {
-    // a Redis database of its own: the public queue has one name for all
-    const REDIS_URL = `${process.env.TEST_REDIS_URL}/9`
+    const queue = { REDIS_URL: process.env.TEST_REDIS_URL ?? '', MASON_QUEUE_PREFIX: name }
     const MASON_MASTER_KEY = randomBytes(32).toString('base64')
-    const { mason, url } = await startServe({ DATABASE_URL: urlOf(name), REDIS_URL, MASON_MASTER_KEY })
+    const { mason, url } = await startServe({ DATABASE_URL: urlOf(name), ...queue, MASON_MASTER_KEY })
     const room = `room-${name}`
     const messages = [
       { msg_id: `${name}-1`, room, from: 'ann', text: 'What is 12 * 22.75?' },
@@ -74,12 +74,12 @@ describe.skipIf(!servers)('with a queue that both share (needs TEST_DATABASE_URL
     ]
     const chat = startCli([], {
       cwd,
-      env: { MASON_URL: url, REDIS_URL },
+      env: { MASON_URL: url, ...queue },
       script: 'examples/business-proxy/chat.ts',
       input: messages.map((message) => `${JSON.stringify(message)}\n`).join(''),
     })
-    const { code, stdout } = await chat.ended
-    expect(code).toBe(0)
+    const { code, stdout, stderr } = await chat.ended
+    expect([code, stderr]).toEqual([0, ''])
     expect(jsonLines(stdout)).toMatchObject([
       { reply_to: `${name}-1`, text: expect.stringContaining('273') },
       { reply_to: `${name}-2`, text: expect.stringContaining('30') },

@@ -84,6 +84,24 @@ describe('the command line', () => {
     expect(stderr).not.toMatch(/hunter2|\n +at /)
   })
 
+  test.concurrent.each([[['serve']], [['worker']], [['migrate']]])(
+    '%j says which database it cannot reach, and what to do',
+    async (args) => {
+      const env = {
+        DATABASE_URL: 'postgres://u:hunter2@127.0.0.1:1/x',
+        REDIS_URL: 'redis://127.0.0.1:1',
+        MASON_MASTER_KEY: Buffer.alloc(32).toString('base64'),
+        MASON_AUTH: 'off',
+      }
+      const { code, stderr } = await runCli(args, { cwd, env })
+      expect([code, stderr]).toEqual([
+        1,
+        'mason: PostgreSQL at 127.0.0.1:1/x cannot be used: connect ECONNREFUSED 127.0.0.1:1\n' +
+          '  -> start PostgreSQL there, or correct the host and port in DATABASE_URL\n',
+      ])
+    },
+  )
+
   test('doctor names what is wrong and how to fix it', async () => {
     expect(await runCli(['doctor'], { cwd })).toMatchObject({
       code: 0,

@@ -44,7 +44,6 @@ describe.skipIf(serversMissing !== null)(onServers('a worker that is killed whil
   const startWorker = (): Promise<WorkerProcess> =>
     processes.start({
       config: backend.config,
-      queuePrefix: backend.queuePrefix,
       modelUrl: model.baseUrl,
     })
   /** A run that has ended and is just being learned from. */
@@ -101,7 +100,7 @@ describe.skipIf(serversMissing !== null)(onServers('a worker that is killed whil
     const user_id = unique('clara')
     // a connection without time limits: in its transaction the worker has ended its claim and written the memory, and waits
     // for the user's row
-    const holder = new pg.Client({ connectionString: urlOf(backend.queuePrefix) })
+    const holder = new pg.Client({ connectionString: urlOf(backend.config.queuePrefix) })
     await holder.connect()
     try {
       await ensureBusiness(database, 'default')

@@ -32,12 +32,14 @@ describe.skipIf(serversMissing !== null)(onServers('processes that meter and are
 
   const clients = (more: string) => `pg_stat_activity WHERE backend_type = 'client backend' AND ${more}`
   const cutConnections = () =>
-    runAsAdmin(`SELECT pg_terminate_backend(pid) FROM ${clients(`datname = '${backend.queuePrefix}'`)}`)
+    runAsAdmin(
+      `SELECT pg_terminate_backend(pid) FROM ${clients(`datname = '${backend.config.queuePrefix}'`)}`,
+    )
   const others = clients('datname = current_database() AND pid <> pg_backend_pid()')
 
   /** `reported` are the requests that it knows to be in the ledger. */
   const start = (keys: readonly KeyEntry[]) => {
-    const task = JSON.stringify({ url: urlOf(backend.queuePrefix), keys })
+    const task = JSON.stringify({ url: urlOf(backend.config.queuePrefix), keys })
     const child = spawn(process.execPath, [...scriptFlags(), script, task], {
       stdio: ['ignore', 'pipe', 'inherit'],
     })

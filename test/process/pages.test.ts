@@ -5,6 +5,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { dropKeys } from '../support/drop-keys.ts'
 import { readPage } from '../support/pages.ts'
 import { serversMissing } from '../support/processes.ts'
 import { commandLine } from '../support/script-flags.ts'
@@ -143,8 +144,8 @@ describe.skipIf(missing !== null)(`the guides on servers${missing ? ` (skipped: 
   const settings = async () => ({
     DATABASE_URL: urlOf(name),
     NEW_DATABASE_URL: urlOf(restored),
-    // a Redis database of its own: the queues have one name for all
-    REDIS_URL: `${process.env.TEST_REDIS_URL}/10`,
+    REDIS_URL: process.env.TEST_REDIS_URL ?? '',
+    MASON_QUEUE_PREFIX: name,
     MASON_MASTER_KEY: randomBytes(32).toString('base64'),
     MASON_ADMIN_TOKEN: randomBytes(24).toString('hex'),
     PORT: await freePort(),
@@ -154,6 +155,7 @@ describe.skipIf(missing !== null)(`the guides on servers${missing ? ` (skipped: 
   })
   afterAll(async () => {
     for (const each of names) await dropDatabase(each)
+    await dropKeys(process.env.TEST_REDIS_URL ?? '', name)
   })
 
   test('are followed from deployment over an upgrade to a restored backup', async () => {

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { tmpdir } from 'node:os'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { runCli } from '../support/cli.ts'
+import { dropKeys } from '../support/drop-keys.ts'
 import { dropDatabase, runAsAdmin, urlOf } from '../support/setup-served.ts'
 
 const script = 'examples/served-demo.ts'
@@ -16,11 +17,14 @@ describe.skipIf(!process.env.TEST_DATABASE_URL || !process.env.TEST_REDIS_URL)(
   () => {
     const name = `mason_demo_${randomBytes(4).toString('hex')}`
     beforeAll(() => runAsAdmin(`CREATE DATABASE ${name}`))
-    afterAll(() => dropDatabase(name))
+    afterAll(() => Promise.all([dropDatabase(name), dropKeys(process.env.TEST_REDIS_URL ?? '', name)]))
 
     test('a worker is killed in the middle of a run, and the other one finishes it', async () => {
-      // a Redis database of its own: the queues have one name for all
-      const env = { DATABASE_URL: urlOf(name), REDIS_URL: `${process.env.TEST_REDIS_URL}/8` }
+      const env = {
+        DATABASE_URL: urlOf(name),
+        REDIS_URL: process.env.TEST_REDIS_URL ?? '',
+        MASON_QUEUE_PREFIX: name,
+      }
       const { code, stdout } = await runCli([], { cwd: tmpdir(), env, script })
       expect(stdout).toMatch(
         /South.*5,889\.7[\s\S]*worker [AB] did actions 1 to \d+, worker [AB] did .*none twice/,

@@ -72,7 +72,6 @@ export const useWorld = (leaseMs = 30_000): World => {
   world.startWorker = ({ leaseMs: ownLeaseMs = leaseMs, ...options } = {}) =>
     processes.start({
       config: { ...backend.config, leaseMs: ownLeaseMs },
-      queuePrefix: backend.queuePrefix,
       modelUrl: world.model.baseUrl,
       ...options,
     })

@@ -18,7 +18,6 @@ declare module 'vitest' {
 export type Backend = {
   kind: 'embedded' | 'served'
   config: Config
-  queuePrefix: string
   loadDataDir: Blob | undefined
   /** Opens the database alone. Embedded: each is a copy of its own. */
   openDatabase(): Promise<Database>
@@ -26,6 +25,7 @@ export type Backend = {
 }
 
 export const baseConfig = {
+  queuePrefix: 'bull',
   http: { port: 0, host: '127.0.0.1' },
   auth: 'off',
   adminToken: null,
@@ -50,7 +50,6 @@ const embedded = async (): Promise<Backend> => {
   return {
     kind: 'embedded',
     config: { ...baseConfig, database: { kind: 'memory' }, redisUrl: null },
-    queuePrefix: '',
     loadDataDir,
     openDatabase: () => openEmbeddedDatabase({ loadDataDir }),
     drop: async () => {},
@@ -69,8 +68,7 @@ export const servedOn = (name: string): Backend => {
   const redisUrl = process.env.TEST_REDIS_URL ?? ''
   return {
     kind: 'served',
-    config: { ...baseConfig, database: { kind: 'postgres', url }, redisUrl },
-    queuePrefix: name,
+    config: { ...baseConfig, database: { kind: 'postgres', url }, redisUrl, queuePrefix: name },
     loadDataDir: undefined,
     openDatabase: () => openPostgresDatabase({ url, migrate: false }),
     async drop() {

@@ -53,7 +53,6 @@ export const openTestRuntime = async (
   }
   const runtime = await openRuntime(config, {
     ...(backend.loadDataDir && { loadDataDir: backend.loadDataDir }),
-    ...(backend.queuePrefix && { queuePrefix: backend.queuePrefix }),
     memory: 'off',
     onRunReleased: (run, left) => held.push({ run, left, state: run.state }),
     ...options,

@@ -8,7 +8,6 @@ import { openModels } from './one-server.ts'
 /** `node --import tsx test/support/worker-process.ts '<JSON of WorkerTask>'`: a worker process that reports by lines of JSON. */
 export type WorkerTask = {
   config: Config
-  queuePrefix?: string
   modelUrl: string
   concurrency?: number
   /** Embedded, where no other process can: submits this, or waits for this run, and reports its end. */
@@ -38,7 +37,6 @@ const main = async (task: WorkerTask): Promise<void> => {
   const runtime = await openRuntime(task.config, {
     models,
     toolFolders: [fileURLToPath(new URL('./gate-tools', import.meta.url))],
-    ...(task.queuePrefix && { queuePrefix: task.queuePrefix }),
     onRunReleased: (run, left) => tell({ event: 'left', run_id: run.claimed.run_id, left }),
   })
   await runtime.startWorker({ concurrency: task.concurrency ?? 4 })

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Config } from '../../infra/config/config.ts'
 import type { Database } from '../../infra/database/database.ts'
+import { describeUnreachable } from '../../infra/database/database-errors.ts'
 import {
   checkVectorVersion,
   enableVectorRemedy,
@@ -11,8 +12,8 @@ import {
 } from '../../infra/database/migrations.ts'
 import { openDatabase } from '../../infra/database/open-database.ts'
 import { silentLog } from '../../infra/lib/silent-log.ts'
+import { stripCredentials } from '../../infra/lib/strip-credentials.ts'
 import { isMasonError } from '../../state/errors.ts'
-import { stripCredentials } from '../banner.ts'
 import { type DoctorCheck, type DoctorFinding, fail, pass } from './check.ts'
 
 /** Whether the database is reachable and migrated. */
@@ -79,25 +80,11 @@ const checkPostgres = async (url: string, signal: AbortSignal): Promise<DoctorFi
       ...(await toMigrationFindings(applied, facts)),
     ]
   } catch (error) {
-    return [toUnreachableFinding(url, error)]
+    const { problem, remedy } = describeUnreachable(url, error)
+    return [fail(problem, remedy)]
   } finally {
     await client.end().catch(() => {})
   }
-}
-
-const toUnreachableFinding = (url: string, error: unknown): DoctorFinding => {
-  const { code, message } = error as { code?: string; message: string }
-  const remedies: Record<string, string> = {
-    '28P01': 'correct the user or the password in DATABASE_URL',
-    '28000': "correct the user in DATABASE_URL, or allow it in the server's pg_hba.conf",
-    '3D000': 'create the database, or correct its name in DATABASE_URL',
-    ECONNREFUSED: 'start PostgreSQL there, or correct the host and port in DATABASE_URL',
-    ENOTFOUND: 'correct the host in DATABASE_URL',
-  }
-  return fail(
-    `PostgreSQL at ${stripCredentials(url)} cannot be used: ${message || code}`,
-    remedies[code ?? ''] ?? 'correct DATABASE_URL, or make the server reachable from this machine',
-  )
 }
 
 const toVectorFinding = (facts: VectorFacts): DoctorFinding => {

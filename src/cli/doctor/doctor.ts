@@ -8,7 +8,7 @@ import { checkDatabase } from './database.ts'
 import { checkFiles } from './files.ts'
 import { checkDataFolder, checkDisk, checkNode } from './machine.ts'
 import { checkModel } from './model.ts'
-import { checkQueue } from './queue.ts'
+import { checkQueue, checkQueueOwner } from './queue.ts'
 import { checkRegistry } from './registry.ts'
 
 /** The options of `mason doctor`. */
@@ -25,9 +25,10 @@ const checks: readonly { name: string; check: DoctorCheck; needs: readonly strin
 ]
 
 /** Checks that run only when the database is fine. */
-const databaseChecks: readonly { name: string; check: DoctorCheck }[] = [
-  { name: 'registry', check: checkRegistry },
-  { name: 'files', check: checkFiles },
+const databaseChecks: typeof checks = [
+  { name: 'queue', check: checkQueueOwner, needs: ['REDIS_URL', 'MASON_QUEUE_PREFIX'] },
+  { name: 'registry', check: checkRegistry, needs: [] },
+  { name: 'files', check: checkFiles, needs: [] },
 ]
 
 const doctorTimeoutMs = 10_000
@@ -42,14 +43,16 @@ export const runDoctor = async ({ role }: DoctorFlags, env: Environment): Promis
       ? [pass(`complete for "mason ${role === 'worker' ? 'worker' : 'serve'}"`)]
       : errors.map(({ setting, problem, remedy }) => fail(`${setting} ${problem}`, remedy))
   const signal = AbortSignal.timeout(doctorTimeoutMs)
+  const canRun = ({ needs }: (typeof checks)[number]): boolean =>
+    !needs.some((setting) => invalidSettings.has(setting))
   const pendingFindings = checks
-    .filter(({ needs }) => !needs.some((setting) => invalidSettings.has(setting)))
+    .filter(canRun)
     .map(async ({ name, check }) => ({ name, findings: await runCheck(check, config, signal) }))
   const all = [{ name: 'settings', findings: settings }, ...(await Promise.all(pendingFindings))]
   // last, because an embedded database can be opened once at a time
   const database = all.find(({ name }) => name === 'database')
   if (database?.findings.every(({ ok }) => ok))
-    for (const { name, check } of databaseChecks)
+    for (const { name, check } of databaseChecks.filter(canRun))
       all.push({ name, findings: await runCheck(check, config, signal) })
   for (const { name, findings } of all)
     for (const finding of findings) terminal.out.write(formatFinding(name, finding, terminal))

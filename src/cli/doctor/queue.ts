@@ -1,36 +1,38 @@
-import { stripCredentials } from '../banner.ts'
+import { readDatabaseId } from '../../infra/database/database-id.ts'
+import { stripCredentials } from '../../infra/lib/strip-credentials.ts'
+import { describeForeignQueue, readQueueOwner } from '../../infra/queue/queue-owner.ts'
+import { withRedis } from '../../infra/queue/redis-command.ts'
+import { isMasonError } from '../../state/errors.ts'
 import { type DoctorCheck, type DoctorFinding, fail, pass } from './check.ts'
-
-const connectTimeoutMs = 3_000
+import { withUnmigratedDatabase } from './database.ts'
 
 /** Whether Redis responds and never evicts jobs. */
 export const checkQueue: DoctorCheck = async ({ redisUrl }) => {
   if (redisUrl === null) return [pass('in the embedded database')]
-  const { Redis } = await import('ioredis')
-  const redis = new Redis(redisUrl, {
-    lazyConnect: true,
-    connectTimeout: connectTimeoutMs,
-    commandTimeout: connectTimeoutMs,
-    maxRetriesPerRequest: 0,
-    retryStrategy: () => null,
-  })
-  let last: Error | undefined
-  redis.on('error', (error) => {
-    last = error
-  })
   try {
-    await redis.connect()
-    const info = await redis.info()
+    const info = await withRedis(redisUrl, (redis) => redis.info())
     const field = (name: string): string => new RegExp(`^${name}:(\\S+)`, 'm').exec(info)?.[1] ?? ''
     return [
       pass(`Redis ${field('redis_version')} at ${stripCredentials(redisUrl)}`),
       toPolicyFinding(field('maxmemory_policy')),
     ]
   } catch (error) {
-    return [toUnreachableFinding(redisUrl, last ?? (error as Error))]
-  } finally {
-    redis.disconnect()
+    if (isMasonError(error, 'queue_unavailable')) return [fail(error.message, error.remedy ?? '')]
+    throw error
   }
+}
+
+/** Whether the queue prefix belongs to the database of the settings. Reads only; `checkQueue` reports an unreachable Redis. */
+export const checkQueueOwner: DoctorCheck = async (config) => {
+  const { redisUrl, queuePrefix: prefix } = config
+  if (redisUrl === null) return []
+  const owner = await withRedis(redisUrl, (redis) => readQueueOwner(redis, prefix)).catch(() => undefined)
+  if (owner === undefined) return []
+  if (owner === null) return [pass(`prefix ${prefix}, which the first start claims for this database`)]
+  const databaseId = await withUnmigratedDatabase(config, readDatabaseId)
+  if (owner === databaseId) return [pass(`prefix ${prefix} belongs to this database, ${owner}`)]
+  const { problem, remedy } = describeForeignQueue(prefix, owner, databaseId)
+  return [fail(problem, remedy)]
 }
 
 const toPolicyFinding = (policy: string): DoctorFinding => {
@@ -39,16 +41,5 @@ const toPolicyFinding = (policy: string): DoctorFinding => {
   return fail(
     `evicts jobs when memory is full (maxmemory-policy ${policy})`,
     'run redis-cli config set maxmemory-policy noeviction, and set the same in redis.conf',
-  )
-}
-
-const toUnreachableFinding = (url: string, error: Error): DoctorFinding => {
-  const { code } = error as NodeJS.ErrnoException
-  const refused = /WRONGPASS|NOAUTH/.test(error.message)
-  return fail(
-    `Redis at ${stripCredentials(url)} cannot be used: ${error.message || code}`,
-    refused
-      ? 'correct the user or the password in REDIS_URL'
-      : 'start Redis there, or correct REDIS_URL; until then runs are accepted but start late',
   )
 }

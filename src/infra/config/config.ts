@@ -12,6 +12,8 @@ export type Config = {
   database: { kind: 'embedded'; dataDir: string } | { kind: 'memory' } | { kind: 'postgres'; url: string }
   /** Null: the queue lives in the embedded database. */
   redisUrl: string | null
+  /** Begins every key and channel in Redis. */
+  queuePrefix: string
   http: { port: number; host: string }
   auth: 'required' | 'off'
   adminToken: string | null
@@ -121,6 +123,7 @@ const toConfig = (settings: Settings, raw: RawSettings): Config => ({
     ? { kind: 'postgres', url: settings.DATABASE_URL }
     : { kind: 'embedded', dataDir: settings.DATA_DIR },
   redisUrl: settings.REDIS_URL ?? null,
+  queuePrefix: settings.MASON_QUEUE_PREFIX,
   http: { port: settings.PORT, host: settings.HOST },
   auth: settings.MASON_AUTH,
   adminToken: settings.MASON_ADMIN_TOKEN ?? null,

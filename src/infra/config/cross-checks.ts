@@ -6,7 +6,7 @@ import { listMissingStorage } from './storage.ts'
 export type SettingError = { setting: SettingName; problem: string; remedy: string }
 
 /** The kind of process, which decides the settings it needs. */
-export type ProcessRole = 'serve' | 'api' | 'worker' | 'run' | 'migrate' | 'keys' | 'client'
+export type ProcessRole = 'serve' | 'api' | 'worker' | 'run' | 'migrate' | 'keys' | 'queue' | 'client'
 
 /** The settings as the environment has them, without the empty ones. */
 export type RawSettings = Partial<Record<SettingName, string>>
@@ -110,6 +110,10 @@ export const roleRules: Record<ProcessRole, RoleRules> = {
   keys: {
     reads: ['DATABASE_URL', 'DATA_DIR', 'MASON_MASTER_KEY', 'MASON_PREVIOUS_MASTER_KEYS', 'LOG_LEVEL'],
     checks: [checkMasterKey],
+  },
+  queue: {
+    reads: ['DATABASE_URL', 'DATA_DIR', 'REDIS_URL', 'MASON_QUEUE_PREFIX', 'LOG_LEVEL'],
+    checks: [checkServers],
   },
   client: { reads: ['MASON_URL', 'MASON_TOKEN', 'LOG_LEVEL'], checks: [checkClient] },
 }

@@ -54,10 +54,18 @@ const splitList = (text: string): string[] => text.split(',').map((one) => one.t
 
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 
+/** What BullMQ's clients use where none is set. */
+export const defaultQueuePrefix = 'bull'
+
 /** All settings with their defaults; parses the texts of the environment. */
 export const settingsSchema = z.object({
   DATABASE_URL: address(['postgres:', 'postgresql:'], { userInfo: true }).optional(),
   REDIS_URL: address(['redis:', 'rediss:'], { userInfo: true }).optional(),
+  MASON_QUEUE_PREFIX: checkedText((text) =>
+    /^[\w.{}-]{1,64}$/.test(text)
+      ? null
+      : `must be 1 to 64 letters, digits and . _ - { }, not ${quoteText(text)}`,
+  ).default(defaultQueuePrefix),
   DATA_DIR: checkedText((text) => (isFolder(text) === false ? `${quoteText(text)} is not a folder` : null))
     .default('.mason')
     .transform((path) => resolve(path)),
@@ -113,6 +121,8 @@ export const settingRemedies: Record<SettingName, string> = {
   DATABASE_URL:
     'set it, for example to postgres://user:password@127.0.0.1:5432/mason; %-escape special characters in the password',
   REDIS_URL: 'set it, for example to redis://127.0.0.1:6379',
+  MASON_QUEUE_PREFIX:
+    'remove it for the default, bull; two Masons on one Redis need different ones, such as mason-a',
   DATA_DIR: 'name a separate folder for the embedded database; Mason creates it',
   PORT: 'set a free port such as 8080, or 0 for any free one',
   HOST: 'set 127.0.0.1 for this machine only, or 0.0.0.0 for every network it is in',

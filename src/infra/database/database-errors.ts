@@ -1,4 +1,5 @@
 import { isMasonError, MasonError } from '../../state/errors.ts'
+import { stripCredentials } from '../lib/strip-credentials.ts'
 
 /** Transient errors: the server was unreachable or full, or cancelled this statement for the sake of others. */
 const transientCodes = new Set([
@@ -47,6 +48,24 @@ export const toDatabaseError = (error: unknown): unknown => {
     ? ['the disk of the database is full', 'free disk space; accepted runs then continue by themselves']
     : ['the database could not be reached', 'try again, or run `mason doctor` to find the cause']
   return new MasonError('database_unavailable', message, { remedy, cause: error })
+}
+
+const connectRemedies: Readonly<Record<string, string>> = {
+  '28P01': 'correct the user or the password in DATABASE_URL',
+  '28000': "correct the user in DATABASE_URL, or allow it in the server's pg_hba.conf",
+  '3D000': 'create the database, or correct its name in DATABASE_URL',
+  ECONNREFUSED: 'start PostgreSQL there, or correct the host and port in DATABASE_URL',
+  ENOTFOUND: 'correct the host in DATABASE_URL',
+}
+
+/** What is wrong, and what to do, where the server of DATABASE_URL cannot be connected to. */
+export const describeUnreachable = (url: string, error: unknown): { problem: string; remedy: string } => {
+  const { code, message } = error as { code?: string; message: string }
+  return {
+    problem: `PostgreSQL at ${stripCredentials(url)} cannot be used: ${message || code}`,
+    remedy:
+      connectRemedies[code ?? ''] ?? 'correct DATABASE_URL, or make the server reachable from this machine',
+  }
 }
 
 /** The result of a driver, with its error for callers: see `toDatabaseError`. */

@@ -1,7 +1,13 @@
 import pg from 'pg'
+import { MasonError } from '../../state/errors.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import { type Database, type ScopeOptions, toBusinessScopeSql } from './database.ts'
-import { isDatabaseUnavailable, toDatabaseError, translateErrors } from './database-errors.ts'
+import {
+  describeUnreachable,
+  isDatabaseUnavailable,
+  toDatabaseError,
+  translateErrors,
+} from './database-errors.ts'
 import { applyMigrations } from './migrations.ts'
 
 const int8 = 20
@@ -129,7 +135,10 @@ const throwLateStatement = (): never => {
 export const migratePostgres = async (url: string): Promise<string[]> => {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5000 })
   client.on('error', () => {})
-  await client.connect()
+  await client.connect().catch((error: unknown) => {
+    const { problem, remedy } = describeUnreachable(url, error)
+    throw new MasonError('database_unavailable', problem, { remedy, cause: error })
+  })
   try {
     await client.query("SELECT pg_advisory_lock(hashtext('mason.migrate'))")
     return await applyMigrations({

@@ -15,6 +15,8 @@ export const newRunId = (): string => `run_${createTimeOrderedId()}`
 export const newSessionId = (): string => `ses_${createTimeOrderedId()}`
 /** A new id of a question to a person, sorted by time. */
 export const newInputRequestId = (): string => `inp_${createTimeOrderedId()}`
+/** A new id of a database. */
+export const newDatabaseId = (): string => `db_${createTimeOrderedId()}`
 /** A new id of a worker, with its process id. */
 export const newWorkerId = (): string => `worker_${process.pid}_${randomBytes(4).toString('hex')}`
 /** A new id of an attempt to append an action, sorted by time. */

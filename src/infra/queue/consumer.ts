@@ -113,6 +113,7 @@ export function startConsumer(
 
   const handleJob = async (job: Job, token = ''): Promise<void> => {
     overrideJobOptions(job)
+    if (!(await engine.isOurs())) void pause()
     if (stopping) {
       await job.moveToWait(token)
       throw new WaitingError()

@@ -34,6 +34,7 @@ export async function openEmbeddedQueue(session: PgliteSession): Promise<QueueDr
       createPostgresBackend(name, { ...(options as QueueBaseOptions<PglitePool>), connection: pool }, flags),
     problem: () => (session.closed ? 'the embedded database is closed' : null),
     roundTrip: () => session.query('SELECT 1'),
+    isOurs: async () => true,
     encode: (data): z.infer<typeof envelopeSchema> => ({ mason_json: JSON.stringify(data ?? null) }),
     decode: (data) => {
       const envelope = envelopeSchema.safeParse(data)

@@ -17,8 +17,8 @@ export type HintOptions = { log: Log } & (
   | {
       kind: 'redis'
       url: string
-      /** Prefix of the channels, default `mason`. */
-      prefix?: string
+      /** Begins the channels. */
+      prefix: string
     }
   | { kind: 'embedded' }
 )
@@ -27,7 +27,7 @@ export type HintOptions = { log: Log } & (
 export async function openHints(options: HintOptions): Promise<Hints> {
   if (options.kind === 'embedded') return createEmbeddedHints(options.log)
   const redis = await import('./redis.ts')
-  return createRedisHints(redis, options.url, `${options.prefix ?? 'mason'}:hint:`, options.log)
+  return createRedisHints(redis, options.url, options.prefix, options.log)
 }
 
 const subscribeTimeoutMs = 1_000
@@ -56,8 +56,15 @@ function createEmbeddedHints(log: Log): Hints {
 
 type Subscription = { listeners: Set<(message: string) => void>; ready: Promise<unknown> }
 
-function createRedisHints(redis: typeof import('./redis.ts'), url: string, prefix: string, log: Log): Hints {
+function createRedisHints(
+  redis: typeof import('./redis.ts'),
+  url: string,
+  queuePrefix: string,
+  log: Log,
+): Hints {
   const sender = redis.connectRedisSender(url)
+  // channels, unlike keys, are common to all databases of a server
+  const prefix = `${queuePrefix}:hint:${sender.options.db ?? 0}:`
   const subscriptions = new Map<string, Subscription>()
   let subscriber: Redis | undefined
 

@@ -8,6 +8,8 @@ export type QueueDriver = {
   problem(): string | null
   /** One round trip to the server. Rejects when it fails; may hang when the server does. */
   roundTrip(): Promise<unknown>
+  /** Whether jobs may be taken: false once the queue belongs to another database. */
+  isOurs(): Promise<boolean>
   /** Job data as the driver can store it, and back. */
   encode(data: unknown): unknown
   decode(data: unknown): unknown

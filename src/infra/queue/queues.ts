@@ -49,8 +49,10 @@ export type QueuesOptions = { log: Log } & (
   | {
       kind: 'redis'
       url: string
-      /** Default `bull`, which is what plain BullMQ clients use. */
-      prefix?: string
+      /** Begins the keys. */
+      prefix: string
+      /** The database that the prefix must belong to, which a free one then does. Absent for a mere producer. */
+      databaseId?: string
     }
   | { kind: 'embedded'; pglite: PgliteSession }
 )
@@ -79,7 +81,10 @@ function openSender(engine: QueueDriver, name: string) {
   return queue
 }
 
-/** Opens both queues. With Redis down it still resolves within 2 s and keeps trying to connect. */
+/**
+ * Opens both queues. With Redis down it still resolves within 2 s and keeps trying to connect. Rejects with
+ * `invalid_settings` where the prefix belongs to another database.
+ */
 export async function openQueues(options: QueuesOptions): Promise<Queues> {
   const { log } = options
   const engine = await openDriver(options)

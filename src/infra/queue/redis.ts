@@ -3,6 +3,7 @@ import { Redis, type RedisOptions } from 'ioredis'
 import type { Log } from '../../state/ports/log.ts'
 import { settlesWithin } from '../lib/timeouts.ts'
 import { describeQueueError, type QueueDriver } from './queue-driver.ts'
+import { watchQueueOwner } from './queue-owner.ts'
 
 type ConnectionSettings = RedisOptions & { replyMapping: 'legacy' }
 
@@ -104,7 +105,7 @@ function watchConnection(sender: Redis, log: Log, readLastProblem: () => string,
 
 /** Opens the connections. Waits up to `patienceMs` for the server, then keeps trying in the background. */
 export async function openRedisQueue(
-  options: { url: string; prefix?: string; log: Log },
+  options: { url: string; prefix: string; databaseId?: string; log: Log },
   patienceMs: number,
 ): Promise<QueueDriver> {
   const connections: Redis[] = []
@@ -118,38 +119,49 @@ export async function openRedisQueue(
     lastProblem = 'the connection was lost'
   })
   watchConnection(sender, options.log, () => lastProblem, closing.signal)
+  const owner = watchQueueOwner(sender, options)
+  const close = async () => {
+    closing.abort()
+    await settlesWithin(sender.quit(), 500)
+    for (const connection of connections) disconnectRedis(connection)
+  }
   // Opened for the first consumer: a process that only submits needs one connection.
   let receiver: Redis | undefined
 
   const ready = new Promise((resolve) => sender.once('ready', resolve))
   if (!(await settlesWithin(ready, patienceMs))) {
     options.log.warn({ error: lastProblem }, 'queue: Redis does not respond, retrying in the background')
+  } else {
+    const refusal = await owner.check().catch((error: unknown) => {
+      options.log.warn({ error }, 'queue: the owner of the prefix is unknown; every job checks it again')
+      return null
+    })
+    if (refusal !== null) {
+      await close()
+      throw refusal
+    }
   }
+  // restarted empty, Redis learns the owner again
+  sender.on('ready', () => void owner.isOurs(true).catch(() => {}))
 
   return {
     backend: (name, queueOptions, flags = {}) => {
       const receives = flags.withBlockingConnection === true
       if (receives) receiver ??= connectReceiver(options.url, connections)
-      return createRedisBackend(
-        name,
-        {
-          ...queueOptions,
-          ...(options.prefix === undefined ? {} : { prefix: options.prefix }),
-          connection: receives && receiver ? receiver : sender,
-          // A failed version check would break a sender permanently, and senders need none.
-          skipVersionCheck: !receives,
-        },
-        flags,
-      )
+      const redisOptions = {
+        ...queueOptions,
+        prefix: options.prefix,
+        connection: receives && receiver ? receiver : sender,
+        // A failed version check would break a sender permanently, and senders need none.
+        skipVersionCheck: !receives,
+      }
+      return createRedisBackend(name, redisOptions, flags)
     },
-    problem: () => (sender.status === 'ready' ? null : lastProblem),
+    problem: () => owner.problem() ?? (sender.status === 'ready' ? null : lastProblem),
     roundTrip: () => sender.ping(),
+    isOurs: () => owner.isOurs(),
     encode: (data) => data,
     decode: (data) => data,
-    close: async () => {
-      closing.abort()
-      await settlesWithin(sender.quit(), 500)
-      for (const connection of connections) disconnectRedis(connection)
-    },
+    close,
   }
 }

@@ -46,6 +46,7 @@ describe('the settings', () => {
     expect(readConfig({}, { role: 'serve' })).toEqual({
       database: { kind: 'embedded', dataDir: join(process.cwd(), '.mason') },
       redisUrl: null,
+      queuePrefix: 'bull',
       http: { port: 8080, host: '127.0.0.1' },
       auth: 'required',
       adminToken: null,
@@ -77,11 +78,13 @@ describe('the settings', () => {
       HOST: '0.0.0.0',
       WORKER_CONCURRENCY: '3',
       MASON_LEASE_MS: '500',
+      MASON_QUEUE_PREFIX: '{mason}.a-1',
     }
     const config = readConfig(env, { role: 'serve' })
     expect(config).toMatchObject({
       database: { kind: 'postgres', url: served.DATABASE_URL },
       redisUrl: served.REDIS_URL,
+      queuePrefix: '{mason}.a-1',
       http: { port: 0, host: '0.0.0.0' },
       adminToken: 'admin-token',
       masterKey,
@@ -110,6 +113,7 @@ describe('the settings', () => {
       MASON_MASTER_KEY: 'dG9vIHNob3J0',
       MASON_PREVIOUS_MASTER_KEYS: `${masterKey},dG9vIHNob3J0`,
       MASON_LEASE_MS: 'soon',
+      MASON_QUEUE_PREFIX: 'mason:a',
       OPENAI_BASE_URL: 'https://user:hunter2@api.example/v1',
       MASON_FILES_ROOT: join(folder, 'nowhere'),
       WORKER_CONCURRENCY: '0',
@@ -126,6 +130,7 @@ describe('the settings', () => {
       'MASON_LEASE_MS',
       'MASON_MASTER_KEY',
       'MASON_PREVIOUS_MASTER_KEYS',
+      'MASON_QUEUE_PREFIX',
       'OPENAI_BASE_URL',
       'PORT',
       'REDIS_URL',

@@ -120,6 +120,63 @@ describe.skipIf(redisUrl === undefined)('queues on Redis (needs TEST_REDIS_URL)'
     }
   })
 
+  describe('whose prefix belongs to a database', () => {
+    const openAs = async (databaseId: string, prefix: string, at = proxy.url) =>
+      keep(
+        await openQueues({ kind: 'redis', url: at, prefix, databaseId, log: recordingLog(logged) }),
+        (queues) => queues.close(1_000),
+      )
+    const toKey = (prefix: string) => `${prefix}:mason-database`
+    const newPrefix = () => `${runPrefix}-${randomUUID()}`
+
+    it('refuse the process of another database, and say both ids and the remedy', async () => {
+      const prefix = newPrefix()
+      await openAs('db_a', prefix)
+      await openAs('db_a', prefix)
+      const refusal = await openAs('db_b', prefix).catch((error: unknown) => error)
+      expect(refusal).toMatchObject({
+        code: 'invalid_settings',
+        message: expect.stringMatching(/db_a.*db_b/),
+        remedy: expect.stringContaining('mason queue claim'),
+      })
+      await openAs('db_b', newPrefix())
+    })
+
+    it('give no job to a process that could not read the owner when it started', async () => {
+      const prefix = newPrefix()
+      await proxy.down()
+      const late = await openAs('db_b', prefix)
+      const taken: string[] = []
+      await late.onIntake(async ({ id }) => void taken.push(`b ${id}`), { concurrency: 1 })
+      const first = await openAs('db_a', prefix, url)
+      await proxy.open()
+      await until(async () => !(await late.ping()).ok && logged.some(({ level }) => level === 'error'), 'it')
+      expect(await late.ping()).toMatchObject({ ok: false, error: expect.stringMatching(/db_a.*db_b/) })
+      // one that it takes makes it pause; all are handled by the owner
+      for (const id of ['one', 'two', 'three']) await first.submit(id, {})
+      await first.onIntake(async ({ id }) => void taken.push(`a ${id}`), { concurrency: 1 })
+      await until(() => taken.length === 3, 'the jobs')
+      expect(taken.sort()).toEqual(['a one', 'a three', 'a two'])
+    })
+
+    it('learn the owner again from a running process after Redis was emptied', async () => {
+      const prefix = newPrefix()
+      const queues = await openAs('db_a', prefix)
+      await queues.onIntake(async () => {}, { concurrency: 1 })
+      const isWritten = async () => (await harness.admin.get(toKey(prefix))) === 'db_a'
+      await harness.admin.del(toKey(prefix))
+      await proxy.down()
+      await proxy.open()
+      await until(isWritten, 'the owner after a reconnection')
+      await harness.admin.del(toKey(prefix))
+      let count = 0
+      await until(async () => {
+        await queues.submit(`job-${count++}`, {})
+        return isWritten()
+      }, 'the owner after a job')
+    })
+  })
+
   it('delivers data that is not JSON as text', async () => {
     const queues = await openDirectly()
     const client = plainClient(intakeQueueName)
