@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { promptText } from '../context/sections.ts'
 import { isMasonError } from '../state/errors.ts'
+import { toModelSchema } from '../state/model-schema.ts'
 import type { Log } from '../state/ports/log.ts'
 import type { ImagePart } from '../state/ports/model-messages.ts'
 import type { ModelRole, Models } from '../state/ports/models.ts'
@@ -36,7 +37,6 @@ export const requestJson = async <Schema extends z.ZodType>(
   log: Log,
 ): Promise<JsonReply<z.infer<Schema>>> => {
   const { role, instructions, parts, images, schema, model, onText } = question
-  const { $schema: _, ...jsonSchema } = z.toJSONSchema(schema) as Record<string, unknown>
   try {
     const reply = await models.call(
       {
@@ -46,7 +46,7 @@ export const requestJson = async <Schema extends z.ZodType>(
           { role: 'user', content: promptText(parts), ...(images && { images }) },
         ],
         parts,
-        schema: jsonSchema,
+        schema: toModelSchema(schema, 'output'),
         ...(model && { model }),
         ...(onText && { onText }),
       },

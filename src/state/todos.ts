@@ -10,17 +10,17 @@ export const updateTodosInputSchema = z.strictObject({
   todos: z
     .array(
       z.strictObject({
-        id: z.string().min(1).max(100),
-        task: z.string().min(1).max(4000),
+        id: z.string().min(1).max(100).describe('A short name that stays.'),
+        task: z.string().min(1).max(4000).describe('What is to be done.'),
         dependencies: z
           .array(z.string().min(1))
           .max(1000)
           .exactOptional()
           .describe('Ids that must be completed first.'),
-        suggested_tools: z.array(z.string().min(1)).max(100).exactOptional(),
+        suggested_tools: z.array(z.string().min(1)).max(100).exactOptional().describe('Names of tools.'),
         priority: z.number().exactOptional().describe('Higher goes first; 5 when left out.'),
-        execution_tips: z.string().max(4000).exactOptional(),
-        success_criteria: z.string().max(4000).exactOptional(),
+        execution_tips: z.string().max(4000).exactOptional().describe('How to go about it.'),
+        success_criteria: z.string().max(4000).exactOptional().describe('When it is done.'),
         max_retry: z
           .int()
           .min(0)

@@ -18,13 +18,13 @@ export default defineTool({
   name: 'ask_user',
   description:
     'Asks the user one question and waits for the answer, for days if need be. Only for what no tool can find out and ' +
-    'the task cannot do without. options offers 2 to 20 answers to choose from; answer_type is text when left out.',
+    'the task cannot do without.',
   kinds: ['call'],
   provenance: 'user',
   input: z.strictObject({
-    question: z.string().min(1).max(4000),
-    options: z.array(z.string().min(1).max(500)).min(2).max(20).optional(),
-    answer_type: z.enum(['text', 'number', 'boolean']).optional(),
+    question: z.string().min(1).max(4000).describe('With all that is needed to answer it'),
+    options: z.array(z.string().min(1).max(500)).min(2).max(20).optional().describe('Answers to choose from'),
+    answer_type: z.enum(['text', 'number', 'boolean']).optional().describe('text when left out'),
   }),
   reads: [],
   writes: [],

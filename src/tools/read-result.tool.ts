@@ -18,14 +18,14 @@ const maxLine = 500
 export default defineTool({
   name: 'read_result',
   description:
-    'Reads an earlier result that was shown only in part, by the id of its action: 12,000 characters from the character ' +
-    'number `from` on, or with pattern (RE2) the lines that match, 100 at most.',
+    'Reads an earlier result that was shown only in part, 12,000 characters at a time, or by pattern ' +
+    'the lines that match, 100 at most.',
   kinds: ['call'],
   pure: true,
   input: z.strictObject({
-    action_id: z.int().min(1),
-    from: z.int().min(0).optional(),
-    pattern: z.string().min(1).max(1000).optional(),
+    action_id: z.int().min(1).describe('The id of its action'),
+    from: z.int().min(0).optional().describe('The first character, from 0'),
+    pattern: z.string().min(1).max(1000).optional().describe('RE2: only the lines that match'),
   }),
   reads: ['action_history'],
   writes: [],

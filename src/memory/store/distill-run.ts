@@ -1,8 +1,8 @@
-import { z } from 'zod'
 import { promptText } from '../../context/sections.ts'
 import { queryOne } from '../../infra/database/database.ts'
 import type { ModelCaller } from '../../models/ports/model-ports.ts'
 import { MasonError } from '../../state/errors.ts'
+import { toModelSchema } from '../../state/model-schema.ts'
 import { type Models, rulesOnly } from '../../state/ports/models.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import type { AdmittedRequest } from '../../state/run-request.ts'
@@ -72,7 +72,6 @@ const learnLesson = async (
   const search = { text: turn.prompt, limit: maxKnownMemories }
   const related = await searchMemories(parts, owner, caller, search, signal)
   const known = { ...turn, memories: related.map(({ content }) => content) }
-  const { $schema: _, ...schema } = z.toJSONSchema(distillReplySchema) as Record<string, unknown>
   const prompt = distilParts(known)
   try {
     const { text } = await models.call(
@@ -83,7 +82,7 @@ const learnLesson = async (
           { role: 'user', content: promptText(prompt) },
         ],
         parts: prompt,
-        schema,
+        schema: toModelSchema(distillReplySchema, 'output'),
       },
       signal,
     )

@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import type { z } from 'zod'
 import { computePromptBudget } from '../../context/budget.ts'
 import { isCompactionDue } from '../../context/compaction.ts'
 import { contextFields } from '../../context/context.ts'
@@ -6,6 +6,7 @@ import { compactionNodeName } from '../../context/latest-compaction.ts'
 import { type AnyTool, defineNode, type GraphInfo } from '../../graph/definitions.ts'
 import type { PlannedCall } from '../../state/calls.ts'
 import { memoizeByObject } from '../../state/memoize.ts'
+import { toModelSchema } from '../../state/model-schema.ts'
 import type { ModelTool } from '../../state/ports/model-messages.ts'
 import type { AdmittedRequest } from '../../state/run-request.ts'
 import type { Json, RuntimeState, Todo } from '../../state/runtime-state.ts'
@@ -104,7 +105,7 @@ const outputTool = (
 /** A tool as the model is offered it, and the tokens it takes beside the prompt; made once for each. */
 const offerTool = memoizeByObject(
   ({ name, description, input }: Pick<AnyTool, 'name' | 'description' | 'input'>) => {
-    const { $schema: _, ...parameters } = z.toJSONSchema(input as z.ZodType, { io: 'input' })
+    const parameters = toModelSchema(input as z.ZodType, 'input')
     const tokens = estimateTokens(name + description + JSON.stringify(parameters))
     return { tool: { name, description, parameters } satisfies ModelTool, tokens }
   },

@@ -15,7 +15,9 @@ export default defineTool({
   kinds: ['call'],
   pure: true,
   provenance: 'agent',
-  input: z.strictObject({ expression: z.string().min(1).max(100_000) }),
+  input: z.strictObject({
+    expression: z.string().min(1).max(100_000).describe('Numbers and operators only'),
+  }),
   reads: [],
   writes: [],
   async run(_state, context) {

@@ -53,7 +53,9 @@ export default defineTool({
   kinds: ['call'],
   pure: true,
   provenance: 'file',
-  input: z.strictObject({ sql: z.string().min(1).max(20_000) }),
+  input: z.strictObject({
+    sql: z.string().min(1).max(20_000).describe('One SELECT; names with spaces in double quotes'),
+  }),
   reads: ['origin_files', 'preprocessed_files'],
   writes: [],
   needs: ['files'],

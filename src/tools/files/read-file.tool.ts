@@ -67,16 +67,15 @@ export default defineTool({
   server: 'search_tool_server',
   name: 'read_file',
   description:
-    "Reads one of the run's own files (text, PDF, DOCX, ODT, PPTX, HTML) with line numbers, at most 2000 lines and 100 KB a call; start_line and " +
-    'end_line (from 1, inclusive) choose a part, pattern (RE2) shows only the lines that match.',
+    "Reads one of the run's own files (text, PDF, DOCX, ODT, PPTX, HTML) with line numbers, at most 2000 lines and 100 KB a call.",
   kinds: ['call'],
   pure: true,
   provenance: 'file',
   input: z.strictObject({
-    file_path: z.string().min(1).max(4096),
-    start_line: z.int().min(1).optional(),
-    end_line: z.int().min(1).optional(),
-    pattern: z.string().min(1).max(1000).optional(),
+    file_path: z.string().min(1).max(4096).describe('Its name in the list of files'),
+    start_line: z.int().min(1).optional().describe('The first line, from 1'),
+    end_line: z.int().min(1).optional().describe('The last line, included'),
+    pattern: z.string().min(1).max(1000).optional().describe('RE2: only the lines that match'),
   }),
   reads: ['origin_files', 'preprocessed_files'],
   writes: [],

@@ -32,7 +32,10 @@ export default defineTool({
   kinds: ['call'],
   pure: true,
   provenance: 'file',
-  input: z.strictObject({ file_path: z.string().min(1).max(4096), pattern: z.string().min(1).max(1000) }),
+  input: z.strictObject({
+    file_path: z.string().min(1).max(4096).describe('Its name in the list of files'),
+    pattern: z.string().min(1).max(1000).describe('Matched within one line'),
+  }),
   reads: ['prompts', 'origin_files', 'preprocessed_files'],
   writes: [],
   needs: ['files', 'blobs'],

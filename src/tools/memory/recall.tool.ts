@@ -9,7 +9,10 @@ export default defineTool({
   kinds: ['call'],
   pure: true,
   provenance: 'memory',
-  input: z.strictObject({ query: z.string().min(1).max(2000), limit: z.int().min(1).max(50).default(10) }),
+  input: z.strictObject({
+    query: z.string().min(1).max(2000).describe('What it is about, in a few words'),
+    limit: z.int().min(1).max(50).default(10).describe('The most to return'),
+  }),
   reads: [],
   writes: [],
   needs: ['memories'],

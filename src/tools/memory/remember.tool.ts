@@ -20,13 +20,13 @@ const refusals: Record<string, string> = {
 export default defineTool({
   name: 'remember',
   description:
-    'Keeps one lasting statement about the user (a preference, a fact, or knowledge of his work) for later talks. One short ' +
+    'Keeps one lasting statement about the user (a preference, a fact, or knowledge of their work) for later talks. One short ' +
     'sentence that stands by itself, such as "The user prefers metric units." Never secrets, passing states or facts about others.',
   kinds: ['call'],
   pure: true,
   input: z.strictObject({
-    content: z.string().min(1).max(2000),
-    kind: z.enum(memoryKinds).exclude(['episode']).optional(),
+    content: z.string().min(1).max(2000).describe('The sentence, in the language of the user'),
+    kind: z.enum(memoryKinds).exclude(['episode']).optional().describe('What it is, where it is clear'),
   }),
   reads: ['prompts', 'chat_history', 'action_history'],
   writes: [],
