@@ -227,6 +227,22 @@ describe('with a model of its category', () => {
     expect(next.state.action_history[1]?.map(({ node }) => node)).not.toContain('preprocess-files')
   })
 
+  test('an image that comes as an address is downloaded, from a private one only at the endpoint itself', async () => {
+    const origin = new URL(vendor.baseUrl).origin
+    const sending = (url: string): void =>
+      void vendor.fail.set('/v1/images/generations', { status: 200, body: { created: 1, data: [{ url }] } })
+    vendor.fail.set('/files/a.png', { status: 200, body: png, type: 'image/png' })
+    sending(`${origin}/files/a.png`)
+    const { run } = await runWith([['generate_image', { prompt: 'a cat' }]])
+    expect((await blobOf(run.id, sha(png))).equals(png)).toBe(true)
+    expect(vendor.to('/files/a.png')).toMatchObject([{ method: 'GET', key: 'undefined' }])
+    vendor.requests.length = 0
+    sending(`${fake.baseUrl}/private.png`)
+    const { state } = await runWith([['generate_image', { prompt: 'a cat' }]])
+    expect(answersOf(state, 'generate_image')[0]?.result).toMatchObject({ is_error: true })
+    expect(state.origin_files).toEqual([])
+  })
+
   test('a vendor that refuses is an error with its words, and the run goes on', async () => {
     const error = { message: 'Your prompt was blocked.', code: 'moderation_blocked', type: 'user_error' }
     vendor.fail.set('/v1/images/generations', { status: 400, body: { error } })
