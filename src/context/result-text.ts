@@ -1,14 +1,20 @@
 import type { AnsweredCall } from '../state/calls.ts'
+import { parseBlobResult } from '../state/inline-blobs.ts'
+import { memoizeByObject } from '../state/memoize.ts'
+import type { Blobs } from '../state/ports/blobs.ts'
 import type { PromptPart } from '../state/prompt-part.ts'
 import { type DataFence, readActionLabel } from '../state/provenance.ts'
 import { cutText } from '../state/text/cut-text.ts'
 import { estimateTokens } from '../state/text/tokens.ts'
 import type { ReadonlyAction } from '../state/turn.ts'
 import { compareRanks, rankAction } from './relevance-rank.ts'
+import type { PlanRound } from './rounds.ts'
 import { part, titles } from './sections.ts'
 
-/** Characters of a large result that a prompt shows. */
+/** Characters of a large result that a prompt shows where only its beginning is known. */
 const headChars = 2000
+/** Characters of a large result that a prompt may show: the 100 KB that a page of `read_file` has at most. */
+const maxLargeChars = 101 * 1024
 
 /** What the text of a result says of itself, as a model reads it; large ones by their start. */
 export const readResultText = ({ result }: ReadonlyAction): string => {
@@ -18,29 +24,84 @@ export const readResultText = ({ result }: ReadonlyAction): string => {
   return JSON.stringify(own)
 }
 
-/** How a result is rendered: at most so many tokens whole; `canOpen`: the reader has `read_result` for the rest. */
-type ResultOptions = { maxTokens: number; canOpen: boolean }
+/** The text of a result in a blob, as far as a prompt may show it, and how many characters the whole has. */
+type LargeText = { text: string; total: number }
+/** Texts of results in blobs, by their actions. */
+export type LargeTexts = ReadonlyMap<ReadonlyAction, LargeText>
 
-/** A result whole while it is small, else its start, what it is and how to read the rest. */
+/** Blobs never change: each is read once while its action lives. */
+const largeTexts = new WeakMap<ReadonlyAction, LargeText>()
+
+/** The results of a round that are in blobs; a round that is over is looked through once. */
+const listLargeResults = memoizeByObject(({ calls }: PlanRound): ReadonlyAction[] =>
+  calls.flatMap(({ answer }) => (answer && isInBlob(answer) ? [answer] : [])),
+)
+
+/** The texts of the results of these rounds that are in blobs. One whose bytes are gone is left out. */
+export const readLargeTexts = async (
+  rounds: readonly PlanRound[],
+  blobs: Pick<Blobs, 'read'>,
+): Promise<LargeTexts> => {
+  const texts = new Map<ReadonlyAction, LargeText>()
+  for (const action of rounds.flatMap((round) => listLargeResults(round))) {
+    const known = largeTexts.get(action)
+    const whole = known ? null : await readWholeText(action, blobs)
+    const large =
+      known ?? (whole !== null && { text: whole.slice(0, maxLargeChars).toWellFormed(), total: whole.length })
+    if (!large) continue
+    largeTexts.set(action, large)
+    texts.set(action, large)
+  }
+  return texts
+}
+
+/** The whole text of a result, out of its blob where it is in one; null: its bytes are gone. */
+export const readWholeText = async (
+  action: ReadonlyAction,
+  blobs: Pick<Blobs, 'read'>,
+): Promise<string | null> => {
+  if (!isInBlob(action)) return readResultText(action)
+  const bytes = await blobs.read(String(action.result.blob))
+  const result = bytes && parseBlobResult(Buffer.from(bytes).toString('utf8'))
+  return result ? readResultText({ ...action, result }) : null
+}
+
+/**
+ * How a result is rendered: at most so many tokens; `canOpen`: the reader has `read_result` for the rest; `large`: its text
+ * where it is in a blob.
+ */
+type ResultOptions = { maxTokens: number; canOpen: boolean; large?: LargeText | undefined }
+
+/** A result whole where it fits, else its start, what it is and how to read the rest. */
 export const renderResultText = (
   action: ReadonlyAction,
-  { maxTokens, canOpen: canReadRest }: ResultOptions,
+  { maxTokens, canOpen, large }: ResultOptions,
 ): string => {
-  const text = readResultText(action)
-  const spilled = isInBlob(action)
+  const text = large?.text ?? readResultText(action)
+  const isHeadOnly = !large && isInBlob(action)
   // no text has more tokens than characters
-  if (!spilled && (text.length <= maxTokens || estimateTokens(text) <= maxTokens)) return text
-  const size = spilled ? `${String(action.result.bytes)} bytes` : `${text.length} characters`
-  const head = cutText(text, Math.min(headChars, Math.max(200, maxTokens)))
-  return `${head}\n[cut: ${cutText(action.summary, 200)}; ${size} in all; ${explainReading(action, canReadRest)}]`
+  const tokens = text.length <= maxTokens ? text.length : estimateTokens(text)
+  const total = large?.total ?? text.length
+  if (!isHeadOnly && tokens <= maxTokens && text.length === total) return text
+  const maxChars = isHeadOnly
+    ? Math.min(headChars, maxTokens)
+    : tokens <= maxTokens
+      ? text.length
+      : Math.floor((text.length * maxTokens) / tokens)
+  const head = cutText(text, Math.max(200, maxChars))
+  const size = isHeadOnly ? `${String(action.result.bytes)} bytes` : `${total} characters`
+  const rest = explainReading(action, canOpen, isHeadOnly ? null : head.length)
+  return `${head}\n[cut: ${cutText(action.summary, 200)}; ${size} in all; ${rest}]`
 }
 
 /** Whether its text left the state for a blob. */
-export const isInBlob = ({ result }: ReadonlyAction): boolean =>
+const isInBlob = ({ result }: ReadonlyAction): boolean =>
   result.text === undefined && typeof result.blob === 'string' && typeof result.head === 'string'
 
-const explainReading = ({ id }: ReadonlyAction, canOpen: boolean): string =>
-  canOpen ? `read_result with action_id ${id} reads the rest` : 'ask for a smaller part'
+const explainReading = ({ id }: ReadonlyAction, canOpen: boolean, shown: number | null): string => {
+  if (!canOpen) return 'ask for a smaller part'
+  return `read_result with action_id ${id}${shown === null ? '' : ` and from ${shown - 1}`} reads the rest`
+}
 
 /** One line in place of a result that a prompt has no room for. */
 export const renderStub = (action: ReadonlyAction, canOpen: boolean): string =>

@@ -1,12 +1,9 @@
 import { z } from 'zod'
-import { isInBlob, readResultText } from '../context/result-text.ts'
+import { readWholeText } from '../context/result-text.ts'
 import { errorDraft, readCallInput, resultDraft } from '../graph/call-drafts.ts'
 import { defineTool } from '../graph/definitions.ts'
 import { readAnsweredCall } from '../state/calls.ts'
-import { parseBlobResult } from '../state/inline-blobs.ts'
-import type { Blobs } from '../state/ports/blobs.ts'
 import { readActionLabel } from '../state/provenance.ts'
-import type { ReadonlyAction } from '../state/turn.ts'
 import { compilePattern, findLines } from './files/pattern.ts'
 import { splitLines } from './files/text-lines.ts'
 
@@ -62,13 +59,6 @@ export default defineTool({
     )
   },
 })
-
-const readWholeText = async (action: ReadonlyAction, blobs: Blobs): Promise<string | null> => {
-  if (!isInBlob(action)) return readResultText(action)
-  const bytes = await blobs.read(String(action.result.blob))
-  const result = bytes && parseBlobResult(Buffer.from(bytes).toString('utf8'))
-  return result ? readResultText({ ...action, result }) : null
-}
 
 const showLine = (line: string, number: number): string =>
   `${number}: ${line.slice(0, maxLine).toWellFormed()}`

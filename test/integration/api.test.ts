@@ -175,6 +175,13 @@ describe('reading a run', () => {
     checkInvariants(whole)
     const read = whole.action_history[0]?.find((action) => action.node === 'read_file')
     expect(String(read?.result.text)).toContain('line 900')
+    // of the 66 KB the planner sees what its prompt has space for, and how to go on
+    const shown = model
+      .requests('planner')
+      .at(-1)
+      ?.messages.findLast(({ role }) => role === 'tool')?.content
+    expect(String(shown)).toContain('line 800')
+    expect(String(shown)).toMatch(/\[cut: .* read_result with action_id \d+ and from 3\d{4} reads the rest\]/)
     const bare = runtimeStateSchema.parse((await call('GET', `/v1/runs/${run.id}/state?inline=false`)).body)
     const reference = bare.action_history[0]?.find((action) => action.node === 'read_file')?.result as Record<
       string,

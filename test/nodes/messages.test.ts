@@ -1,8 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { readLargeTexts } from '../../src/context/result-text.ts'
+import { listRounds } from '../../src/context/rounds.ts'
+import { plannerPrompt } from '../../src/nodes/planner/messages.ts'
 import { applyAction } from '../../src/state/fold.ts'
 import type { ModelMessage } from '../../src/state/ports/model-messages.ts'
 import { type ActionBody, emptyState, type RuntimeState } from '../../src/state/runtime-state.ts'
+import { turnActions } from '../../src/state/turn.ts'
 import { answer, body, plan, stateOf, todo } from '../support/actions.ts'
 import { plannerMessages } from '../support/prompts.ts'
 
@@ -146,5 +150,33 @@ describe("the planner's messages", () => {
       'the start\n[cut: A page; 200000 bytes in all; read_result with action_id 3 reads the rest]',
     )
     expect(shown(false)[0]).toContain('[cut: A page; 200000 bytes in all; ask for a smaller part]')
+  })
+
+  test('show of a large result in a blob as much as their budget allows, and where to go on', async () => {
+    const text = Array.from({ length: 2000 }, (_, at) => `${at}: of a page of 2,000 lines`).join('\n')
+    const large = {
+      ...answer('look', 0, { blob: 'x', bytes: 70_000, head: text.slice(0, 2000) }),
+      summary: 'A page',
+    }
+    const state = stateOf([body('load-session'), plan([{ tool: 'look' }]), large])
+    let reads = 0
+    const blobs = {
+      read: async () => {
+        reads += 1
+        return Buffer.from(JSON.stringify({ text }))
+      },
+    }
+    const shown = async (budget: number) => {
+      const largeTexts = await readLargeTexts(listRounds(turnActions(state)), blobs)
+      const { messages } = plannerPrompt(state, { budget, canOpen: true, largeTexts })
+      return String(messages.find(({ role }) => role === 'tool')?.content)
+    }
+    expect(await shown(500_000)).toContain(text)
+    const part = await shown(20_000)
+    const [, from = ''] = /read_result with action_id 3 and from (\d+) reads the rest\]/.exec(part) ?? []
+    expect(part).toContain(text.slice(0, Number(from)))
+    expect(Number(from)).toBeGreaterThan(11_000)
+    expect(part).not.toContain(text.slice(0, Number(from) + 1))
+    expect(reads).toBe(1)
   })
 })

@@ -3,6 +3,7 @@ import { partShares } from '../../context/budget.ts'
 import { type ContextState, renderPlan } from '../../context/context.ts'
 import { toHistoryMessages } from '../../context/history.ts'
 import { findLatestCompaction, isCompacted } from '../../context/latest-compaction.ts'
+import type { LargeTexts } from '../../context/result-text.ts'
 import { listRounds } from '../../context/rounds.ts'
 import { fitParts, part, promptText, titles } from '../../context/sections.ts'
 import { checkProgress } from '../../graph/progress.ts'
@@ -39,8 +40,8 @@ const replanNote = (why: string): PromptPart =>
     'agent',
   )
 
-/** Tokens the prompt may take, and whether `read_result` is offered beside it. */
-type PromptOptions = { budget: number; canOpen: boolean }
+/** Tokens the prompt may take, whether `read_result` is offered beside it, and the turn's results that are in blobs. */
+type PromptOptions = { budget: number; canOpen: boolean; largeTexts?: LargeTexts }
 
 /** The messages, and what those that are neither earlier turns nor rounds were made of. */
 export type Prompt = { messages: ModelMessage[]; parts: NonNullable<ModelRequest['parts']> }
@@ -50,7 +51,10 @@ export type Prompt = { messages: ModelMessage[]; parts: NonNullable<ModelRequest
  * request and what belongs to it, then this turn as it went: its own calls and what came back. The oldest comes first and
  * never changes, so that the next turn keeps it too; the plan, which does, comes last.
  */
-export const plannerPrompt = (state: ContextState, { budget, canOpen }: PromptOptions): Prompt => {
+export const plannerPrompt = (
+  state: ContextState,
+  { budget, canOpen, largeTexts }: PromptOptions,
+): Prompt => {
   const { standing, history, current, request, fence } = collectBackground(state, budget)
   const before = [...standing, history.summary]
   const beside = [history.recalled, ...current]
@@ -63,7 +67,7 @@ export const plannerPrompt = (state: ContextState, { budget, canOpen }: PromptOp
   ]
   const closing = buildClosing(state, Math.floor(budget * partShares.closing))
   const compacted = findLatestCompaction(state)
-  const tell = createRoundRenderer({ budget, canOpen, fence })
+  const tell = createRoundRenderer({ budget, canOpen, fence, largeTexts })
   const rounds = listRounds(turnActions(state))
     .filter(({ plan }) => !isCompacted(plan, compacted))
     .map(tell)

@@ -3,6 +3,8 @@ import { computePromptBudget } from '../../context/budget.ts'
 import { isCompactionDue } from '../../context/compaction.ts'
 import { contextFields } from '../../context/context.ts'
 import { compactionNodeName } from '../../context/latest-compaction.ts'
+import { readLargeTexts } from '../../context/result-text.ts'
+import { listRounds } from '../../context/rounds.ts'
 import { type AnyTool, defineNode, type GraphInfo } from '../../graph/definitions.ts'
 import type { PlannedCall } from '../../state/calls.ts'
 import { memoizeByObject } from '../../state/memoize.ts'
@@ -12,7 +14,7 @@ import type { AdmittedRequest } from '../../state/run-request.ts'
 import type { Json, RuntimeState, Todo } from '../../state/runtime-state.ts'
 import { estimateTokens } from '../../state/text/tokens.ts'
 import { applyTodoChanges, updateTodosInputSchema } from '../../state/todos.ts'
-import { turnTodos } from '../../state/turn.ts'
+import { turnActions, turnTodos } from '../../state/turn.ts'
 import { type Interpretation, interpretReply, updateTodosTool } from './interpret.ts'
 import { plannerPrompt } from './messages.ts'
 import { type PlannerDecision, requestDecision } from './think.ts'
@@ -24,9 +26,9 @@ export default defineNode({
   description: 'Keeps the plan and decides: call tools, or finish through an output tool',
   reads: contextFields,
   writes: ['todos'],
-  needs: ['media'],
+  needs: ['blobs', 'media'],
   next: [{ tools: 'call' }, { tools: 'output' }, compactionNodeName],
-  async run(state, { checkpoint, models, media, request, graph, clock, stream }, signal) {
+  async run(state, { checkpoint, models, blobs, media, request, graph, clock, stream }, signal) {
     const tools = callTools(graph, request)
     const isNamed = (tool: AnyTool): boolean => request.tools?.includes(tool.name) === true
     const usable = tools.filter((tool) => !tool.category || isNamed(tool) || media.has(tool.category))
@@ -47,6 +49,7 @@ export default defineNode({
         prompt: plannerPrompt(state, {
           budget: Math.max(budget / 2, budget - toolsTokens),
           canOpen: tools.some(({ name }) => name === 'read_result'),
+          largeTexts: await readLargeTexts(listRounds(turnActions(state)), blobs),
         }),
         tools: offered.map(({ tool }) => tool),
         model: request.models?.planner,

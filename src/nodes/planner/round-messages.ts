@@ -1,6 +1,6 @@
 import { partShares } from '../../context/budget.ts'
 import { compareRanks, type Rank, rankAction } from '../../context/relevance-rank.ts'
-import { renderResultText, renderStub } from '../../context/result-text.ts'
+import { type LargeTexts, renderResultText, renderStub } from '../../context/result-text.ts'
 import type { PlanRound } from '../../context/rounds.ts'
 import { promptText, titles } from '../../context/sections.ts'
 import type { ModelMessage, Reasoning } from '../../state/ports/model-messages.ts'
@@ -28,7 +28,7 @@ type RoundMessages = {
   rank: Rank
 }
 
-type Options = { budget: number; canOpen: boolean; fence: DataFence }
+type Options = { budget: number; canOpen: boolean; fence: DataFence; largeTexts?: LargeTexts | undefined }
 
 /** Messages of completed rounds never change, so that a step renders only its own. */
 const renderedRounds = new WeakMap<PlanRound, { key: string; round: RoundMessages }>()
@@ -50,7 +50,7 @@ const aroundTokens = 6
 
 const renderRound = (
   { plan, calls, reflections }: PlanRound,
-  { budget, canOpen, fence }: Options,
+  { budget, canOpen, fence, largeTexts }: Options,
 ): RoundMessages => {
   const maxTokens = Math.floor(budget * Math.min(partShares.result, partShares.step / calls.length))
   const decision: ModelMessage = {
@@ -67,7 +67,10 @@ const renderRound = (
     answer
       ? renderResult(
           call.id,
-          fence(renderResultText(answer, { maxTokens, canOpen }), readActionLabel(answer)),
+          fence(
+            renderResultText(answer, { maxTokens, canOpen, large: largeTexts?.get(answer) }),
+            readActionLabel(answer),
+          ),
           fence(renderStub(answer, canOpen), readActionLabel(answer)),
           rankAction(answer),
         )
