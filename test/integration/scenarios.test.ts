@@ -3,6 +3,7 @@ import { scenarioViewSchema } from '../../src/state/scenario.ts'
 import { unique } from '../support/backend.ts'
 import type { FakeModel } from '../support/fake-model/fake-model.ts'
 import type { Reply, TestServer } from '../support/http.ts'
+import { startVendor } from '../support/http-vendor.ts'
 import { adminToken, runtimeTest as test } from '../support/integration-test.ts'
 import { calling, say } from '../support/script.ts'
 import { nodesOf } from '../support/test-runtime.ts'
@@ -185,5 +186,54 @@ describe('a run in a scenario', () => {
     expect(third.finish_reason).toBe('answered')
     expect(toolsShown(model)).toEqual(['ask_user', 'update_todos'])
     expect(nodesOf(await runtime.stateOf(third.id))).toContain('planner')
+  })
+
+  test('is chosen by the embedding model where the words say nothing, and not at all when that fails', async ({
+    model,
+    runtime,
+    server,
+  }) => {
+    await using vendor = await startVendor(({ body }, nth) => {
+      const { input } = body as { input: string[] }
+      const toVector = (text: string): number[] => (/penguin|bird/.test(text) ? [1, 0] : [0, 1])
+      const data = input.map((text, index) => ({ object: 'embedding', index, embedding: toVector(text) }))
+      return nth > 2
+        ? { status: 500 }
+        : { body: { object: 'list', model: 'e', data, usage: { prompt_tokens: 1 } } }
+    })
+    const id = await make(server, '/vendors', { name: unique('acme') })
+    const endpoint_id = await make(server, `/vendors/${id}/endpoints`, {
+      name: 'main',
+      base_url: `${vendor.url}/v1`,
+      protocol: 'openai',
+      categories: ['embedding'],
+    })
+    await make(server, `/vendors/${id}/keys`, { label: 'k', secret: 'sk-embedding' })
+    const name = unique('embedder')
+    await make(server, `/vendors/${id}/models`, {
+      name,
+      upstream_name: 'e',
+      endpoint_id,
+      category: 'embedding',
+    })
+    await make(server, '/routes', { role: 'embedding', models: [{ model: name }] })
+    const scenario = unique('s')
+    await make(server, '/scenarios', { name: scenario, examples: ['Feed the penguins in the aquarium'] })
+    const ask = async (prompt: string): Promise<string> => {
+      finish(model)
+      const run = await runtime.complete({ prompt })
+      expect(run.status).toBe('completed')
+      return (await runtime.stateOf(run.id)).scenario
+    }
+    expect(await ask('Those birds look hungry.')).toBe(scenario)
+    expect(await ask('Who wrote Faust?')).toBe('')
+    const asked = vendor.requests.map(({ body }) => (body as { input: string[] }).input)
+    expect(asked[0]).toEqual(
+      expect.arrayContaining(['Those birds look hungry.', 'Feed the penguins in the aquarium']),
+    )
+    // what was embedded once is not sent again
+    expect(asked[1]).toEqual(['Who wrote Faust?'])
+    expect(await ask('Those birds are loud.')).toBe('')
+    expect(vendor.requests.length).toBeGreaterThan(2)
   })
 })

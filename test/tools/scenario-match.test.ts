@@ -86,6 +86,7 @@ describe('a scenario by similarity', () => {
 
   test('is none where all texts are about as close, however close they are to this model', async () => {
     expect(await closest((text) => (text === 'a2' ? 0.86 : 0.84))).toBeNull()
+    expect(await closest(() => 1)).toBeNull()
   })
 
   test('is none where another row is nearly as close, or a request of no scenario', async () => {

@@ -117,18 +117,17 @@ export const matchBySimilarity = async <Row extends Texts>(
   compare: Embeddings['compare'],
   signal: AbortSignal,
 ): Promise<Row | null> => {
-  const groups = [otherRequests, ...rows.map(listScenarioTexts)]
-  const similarities = await compare(prompt, groups.flat(), signal)
+  const texts = [...otherRequests, ...rows.flatMap(listScenarioTexts)]
+  const similarities = await compare(prompt, texts, signal)
   if (!similarities) return null
-  const starts = groups.map((_, index) => groups.slice(0, index).flat().length)
-  const [others = 0, ...closest] = groups.map((texts, index) =>
-    Math.max(-1, ...similarities.slice(starts[index], (starts[index] ?? 0) + texts.length)),
-  )
+  const byText = new Map(texts.map((text, at) => [text, similarities[at] ?? -1]))
+  const findClosest = (group: readonly string[]): number =>
+    Math.max(-1, ...group.map((text) => byText.get(text) ?? -1))
   const [best, second] = rows
-    .map((row, index) => ({ row, similarity: closest[index] ?? -1 }))
+    .map((row) => ({ row, similarity: findClosest(listScenarioTexts(row)) }))
     .sort((a, b) => b.similarity - a.similarity)
   if (!best) return null
-  const floor = Math.max(0, others)
-  const isClose = best.similarity - floor >= minContrast * (1 - floor)
-  return isClose && best.similarity - (second?.similarity ?? -1) >= minMargin * (1 - floor) ? best.row : null
+  const floor = Math.max(0, findClosest(otherRequests))
+  const isClose = best.similarity - floor > minContrast * (1 - floor)
+  return isClose && best.similarity - (second?.similarity ?? -1) > minMargin * (1 - floor) ? best.row : null
 }
