@@ -162,6 +162,12 @@ export const moves = {
       ring(next, fence.run_id, false)
     }),
 
+  waitForModel: (state: ProtocolState, fence: Fence): Next =>
+    changeWaiting(state, fence, (run, next) => {
+      Object.assign(run, { status: 'queued', stalls: Math.max(run.stalls - 1, 0), lease: 'none', due: false })
+      ring(next, fence.run_id, false)
+    }),
+
   handBack: (state: ProtocolState, fence: Fence): Next =>
     changeOurs(state, fence, (run, next) => {
       Object.assign(run, { status: 'queued', stalls: Math.max(run.stalls - 1, 0), lease: 'none' })

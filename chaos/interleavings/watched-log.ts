@@ -72,6 +72,14 @@ export const watchedLog = ({ stage }: World, actor: Actor, claim: RunClaim): Run
         (state) => [moves.requeue(state, claim)],
         (database, operation) => wait(operation, log(database).requeue(runAt, workedMs)),
       ),
+    waitForModel: (outage, maxMs, workedMs) =>
+      stage.perform(
+        actor,
+        'waits for a model',
+        (state) => [moves.waitForModel(state, claim)],
+        (database, operation) => wait(operation, log(database).waitForModel(outage, maxMs, workedMs)),
+      ),
+    readOutage: () => Promise.reject(new Error('no time is up here')),
     passToNewerWorker: () => Promise.reject(new Error('all workers here are of one version')),
     effect: (call, request, signal, options) =>
       stage.perform(

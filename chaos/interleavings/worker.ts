@@ -101,6 +101,8 @@ const end = async (run: LiveRun, outcome: Outcome): Promise<void> => {
   await run.finish({ summary: 'end' }, {}, outcome)
 }
 
+const outage = { node: 'planner', code: 'model_unavailable', message: 'down', waitMs: leaseMs }
+
 /** The next thing that this run does, chosen by how many actions it has; false once the worker has released it. */
 const goOn = async (world: World, actor: Actor, claim: RunClaim, run: LiveRun): Promise<boolean> => {
   const { stage } = world
@@ -118,7 +120,8 @@ const goOn = async (world: World, actor: Actor, claim: RunClaim, run: LiveRun): 
     case 5:
       // a run that has not begun has nothing to wait for
       if (run.actions.length === 0) return true
-      await run.log.requeue(new Date(Date.now() + leaseMs).toISOString(), 1)
+      if (stage.choose(2) === 0) await run.log.requeue(new Date(Date.now() + leaseMs).toISOString(), 1)
+      else await run.log.waitForModel(outage, Number.MAX_SAFE_INTEGER, 1)
       return false
     case 4:
       // mostly it hangs for good, and the lease has to end

@@ -3,6 +3,7 @@ import { interleaved, type Mutant, testsOf } from './mutant.ts'
 const relay = testsOf('test/integration/relay.test.ts')
 const guards = testsOf('test/integration/last-guards.test.ts')
 const release = 'src/engine/runs/release.ts'
+const outage = 'src/engine/runs/model-outage.ts'
 const settle = 'src/engine/runs/settlement.ts'
 const rows = 'src/engine/runs/relay.ts'
 const epoch = { from: 'AND epoch = $3', to: 'AND $3::int > 0' }
@@ -21,6 +22,35 @@ export const releaseMutants: readonly Mutant[] = [
       ],
     }),
   ),
+  {
+    name: 'epoch in waitForModel',
+    file: outage,
+    edits: [
+      { from: "AND epoch = $3 AND status = 'running'", to: "AND $3::int > 0 AND status = 'running'" },
+      { from: 'AND r.epoch = $3`', to: 'AND $3::int > 0`' },
+    ],
+    why: 'a worker that was frozen takes the run from the one that has it now',
+    caughtBy: [
+      interleaved,
+      ...guards('a worker that has lost its run cannot let it wait, queue it, hand it back or give it up'),
+    ],
+  },
+  {
+    name: 'cancel guard in waitForModel',
+    file: outage,
+    edits: [{ from: 'AND cancel_requested_at IS NULL', to: '' }],
+    why: 'a run that was cancelled waits for a model',
+    caughtBy: [interleaved],
+  },
+  {
+    name: 'a wait for a model is no stall',
+    file: outage,
+    edits: [{ from: 'stalls = GREATEST(stalls - 1, 0), ', to: '' }],
+    why: 'a long outage is taken for a run that kills its workers',
+    caughtBy: testsOf('test/integration/outage.test.ts')(
+      'a run whose vendor is down is not poison however often it is claimed, and a worker that dies in between is taken over',
+    ),
+  },
   {
     name: 'cancel guard in park',
     file: release,

@@ -36,6 +36,10 @@ export const formatActionLine = (
   ].join('  ')
 }
 
+/** That a run waits for a model: until when, and why. */
+export const formatModelWait = ({ retry_at, retry_reason }: Partial<RunView>): string =>
+  `no model is available; next try at ${retry_at}: ${toOneLine(retry_reason?.message ?? '')}`
+
 const todoStyles = {
   pending: { mark: '[ ]', color: 'dim' },
   processing: { mark: '[>]', color: 'yellow' },

@@ -1,7 +1,7 @@
 import { createLogUpdate } from 'log-update'
 import type { ActionEvent, RunEvent, RunView, TextDelta } from '../state/run-view.ts'
 import type { Todo } from '../state/runtime-state.ts'
-import { formatActionLine, formatResult, formatTodoLine } from './rendered-lines.ts'
+import { formatActionLine, formatModelWait, formatResult, formatTodoLine } from './rendered-lines.ts'
 import { formatDuration, type Terminal, toOneLine, toPrintable } from './terminal.ts'
 
 /** Shows the events of a run as they arrive. */
@@ -76,6 +76,8 @@ export const createRenderer = (terminal: Terminal, now: () => number = () => per
         case 'done':
           return onDone(event.data)
         case 'status':
+          if (event.data.retry_at) print(terminal.colors.yellow(formatModelWait(event.data)))
+          break
         case 'input_required':
           break
         default:

@@ -85,7 +85,8 @@ const findTargets = async (
   entering: boolean,
 ): Promise<VisitTarget[]> => {
   const actions = state.action_history[run.claimed.turn - 1] ?? []
-  const targets = run.openQuestions.length > 0 ? [] : findNextTargets(actions, entering)
+  const isWaiting = run.openQuestions.length > 0 || run.outage !== null
+  const targets = isWaiting ? [] : findNextTargets(actions, entering)
   if (run.ended || targets.length === 0) return []
   if (targets.some(({ node }) => node === 'load-session' || node === 'end')) return targets
   const limits = run.request.limits ?? {}

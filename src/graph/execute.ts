@@ -10,8 +10,8 @@ import type { Graph } from './build.ts'
 import { defaultLimits } from './limits.ts'
 import type { LiveRun } from './live-run.ts'
 
-/** How the work on a run in this process ended. */
-export type RunExit = 'ended' | 'parked' | 'requeued' | 'lost' | 'handed_back'
+/** How the work on a run in this process ended. `no_model`: it is queued for when a model may be available. */
+export type RunExit = 'ended' | 'parked' | 'requeued' | 'no_model' | 'lost' | 'handed_back'
 
 /**
  * Works on a claimed run until it ends, waits, or belongs to another worker. The worker stops it by aborting `control` with
@@ -26,6 +26,7 @@ export const executeRun = async (
   const stopClock = limitTime(run, services.clock, control)
   try {
     run.outcome ??= readRecordedFailure(run.actions)
+    if (!run.outcome && run.workedMs >= maxMs(run)) run.outcome = await endInOutage(run)
     const missing = run.outcome || control.signal.aborted ? null : graph.missing(run)
     if (missing && (await passToNewerWorker(run, missing, services.log).catch(cancelInstead(run))))
       return 'requeued'
@@ -63,6 +64,7 @@ const walkGraph = async (
     const error = signal.aborted ? signal.reason : thrown
     if (isMasonError(error, 'lease_lost', 'database_unavailable')) throw error
     run.outcome = toOutcome(error, run.failedAt)
+    if (run.outcome.reason === 'time') run.outcome = (await endInOutage(run)) ?? run.outcome
   }
 }
 
@@ -119,12 +121,35 @@ const endRun = async (graph: Graph, run: LiveRun, services: Services): Promise<v
   await graph.visit('end', last)
 }
 
-/** Parks the run for a person, or queues it for when its todos may be retried; null when it waits for neither. */
+const maxMs = ({ request }: LiveRun): number => request.limits?.timeout_ms ?? defaultLimits.timeout_ms
+
+/** How a run ends whose time is up while no model is available; null when it does not wait for one. */
+const endInOutage = async (run: LiveRun): Promise<Outcome | null> => {
+  const outage = await run.log.readOutage()
+  const last = outage?.last.at(-1) ?? outage?.first.at(-1)
+  if (!outage || !last) return null
+  const tries = outage.first.length + outage.omitted + outage.last.length
+  return toFailedOutcome(
+    {
+      code: 'model_unavailable',
+      message: `no model was available until the time of the run was up, after ${tries} tries; the last: ${last.message}`,
+      remedy: 'submit the run again once a model is available, or give it a longer timeout_ms',
+      detail: outage,
+    },
+    last.node,
+  )
+}
+
+/** Parks the run for a person, or queues it for when a model may be available or its todos may be retried; else null. */
 const parkOrRequeue = async (run: LiveRun): Promise<RunExit | null> => {
   const [first] = run.openQuestions
   if (first) {
     await run.log.park(first.question, first.call, run.workedMs)
     return 'parked'
+  }
+  if (run.outage) {
+    await run.log.waitForModel(run.outage, Math.max(0, maxMs(run) - run.workedMs), run.workedMs)
+    return 'no_model'
   }
   if (!run.waitsUntil) return null
   await run.log.requeue(run.waitsUntil.toISOString(), run.workedMs)
@@ -154,11 +179,10 @@ const cancelInstead =
     return null
   }
 
-/** Time counts over all claims of the run, without queueing and waiting for people. */
+/** Time counts over all claims of the run, with waiting for a model, without queueing and waiting for people. */
 const limitTime = (run: LiveRun, clock: Clock, control: AbortController): (() => void) => {
-  const allowed = run.request.limits?.timeout_ms ?? defaultLimits.timeout_ms
   const done = new AbortController()
-  clock.sleep(Math.max(0, allowed - run.workedMs), done.signal).then(
+  clock.sleep(Math.max(0, maxMs(run) - run.workedMs), done.signal).then(
     () => control.abort(new RunStoppedError({ kind: 'time' })),
     () => {},
   )

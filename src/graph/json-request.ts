@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { promptText } from '../context/sections.ts'
 import { isMasonError } from '../state/errors.ts'
 import { toModelSchema } from '../state/model-schema.ts'
+import { readOutage } from '../state/outage.ts'
 import type { Log } from '../state/ports/log.ts'
 import type { ImagePart } from '../state/ports/model-messages.ts'
 import type { ModelRole, Models } from '../state/ports/models.ts'
@@ -26,9 +27,12 @@ type JsonRequest<Schema extends z.ZodType> = {
  */
 export type JsonReply<Value> = { value: Value | null; usage: Usage; text: string; model: string | null }
 
+/** Roles that rules can take, so that their run need not wait for a model. */
+const ruledRoles: ReadonlySet<ModelRole> = new Set(['understand', 'reflection', 'compaction'])
+
 /**
- * One structured call of a role. A reply that cannot be read is null; a model that cannot be reached throws its
- * `model_*` error.
+ * One structured call of a role. A reply that cannot be read is null, and so is that of a role with rules where no model
+ * is available; any other error of a model is thrown.
  */
 export const requestJson = async <Schema extends z.ZodType>(
   models: Models,
@@ -53,17 +57,19 @@ export const requestJson = async <Schema extends z.ZodType>(
       signal,
     )
     const parsed = schema.safeParse(readJson(reply.text))
-    if (!parsed.success)
-      log.warn({ role, fault: z.prettifyError(parsed.error) }, 'a model reply could not be read')
+    if (!parsed.success) log.warn({ role, fault: z.prettifyError(parsed.error) }, unread)
     const { text, usage, by = reply.model } = reply
     return { value: parsed.success ? parsed.data : null, usage, text, model: by }
   } catch (error) {
-    if (!isMasonError(error, 'model_bad_reply')) throw error
-    log.warn({ role, fault: error.message }, 'a model reply could not be read')
-    const { usage } = (error.detail ?? {}) as { usage?: Usage }
+    const isUnserved = ruledRoles.has(role) && readOutage(role, error) !== null
+    if (!isUnserved && !isMasonError(error, 'model_bad_reply')) throw error
+    log.warn({ role, fault: String(error) }, isUnserved ? 'no model is available: rules decide' : unread)
+    const { usage } = ((error as { detail?: unknown }).detail ?? {}) as { usage?: Usage }
     return { value: null, usage: usage ?? noUsage, text: '', model: null }
   }
 }
+
+const unread = 'a model reply could not be read'
 
 /** The JSON in a reply, also where the model put it into a code fence or beside words. */
 const readJson = (text: string): unknown => {

@@ -1,6 +1,7 @@
 import { type ActionDraft, prepareAction } from '../state/checkpoint.ts'
 import { MasonError } from '../state/errors.ts'
 import { applyAction } from '../state/fold.ts'
+import type { Outage } from '../state/outage.ts'
 import type { Outcome } from '../state/outcome.ts'
 import type { Patch } from '../state/patch.ts'
 import type { Clock } from '../state/ports/clock.ts'
@@ -106,6 +107,8 @@ export const createLiveRun = (
     openQuestions: [] as { call: CallRef; question: Question }[],
     /** Until when everything that is left to do has to wait, or null. */
     waitsUntil: null as Date | null,
+    /** A visit that no model could serve, or null: the run waits until one may. */
+    outage: null as Outage | null,
     /** The node whose error ended the walk. */
     failedAt: null as string | null,
     /** Set once it is known how the run ends. */

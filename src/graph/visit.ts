@@ -1,6 +1,7 @@
 import { type PlannedCall, readPlannedCalls } from '../state/calls.ts'
 import type { ActionDraft } from '../state/checkpoint.ts'
 import { type ErrorCode, errorCodes, isMasonError, MasonError, toMasonError } from '../state/errors.ts'
+import { readOutage } from '../state/outage.ts'
 import type { Patch } from '../state/patch.ts'
 import type { EffectResult } from '../state/ports/effects.ts'
 import type { PersonAnswer, Question } from '../state/ports/questions.ts'
@@ -109,6 +110,11 @@ export const createVisit = (
       if (signal.aborted) throw signal.reason
       if (isMasonError(error, 'lease_lost', 'database_unavailable')) throw error
       if (planned && !committing) return checkpoint(toolErrorDraft(part.name, error, effect))
+      const outage = committing ? null : readOutage(part.name, error)
+      if (outage) {
+        run.outage = outage
+        return run.state
+      }
       run.failedAt = part.name
       if (!committing && part.name !== 'end')
         await checkpoint(nodeErrorDraft(part.name, error), {}).catch(() => {})
@@ -157,9 +163,14 @@ export const tracedVisit =
     run.tracer.visit({ name, kind, call }, async (note) => {
       const state = await visit(run, call, services, signal)
       const isWaiting = run.openQuestions.some((one) => one.call.index === call)
+      const outage = run.outage?.node === name ? run.outage : null
       // a visit's state ends with its own action
-      const action = isWaiting ? undefined : state.action_history[run.claimed.turn - 1]?.at(-1)
-      note({ action_id: action?.id ?? null, code: action ? readErrorCode(action) : null, isWaiting })
+      const action = isWaiting || outage ? undefined : state.action_history[run.claimed.turn - 1]?.at(-1)
+      note({
+        action_id: action?.id ?? null,
+        code: action ? readErrorCode(action) : (outage?.code ?? null),
+        isWaiting,
+      })
       return state
     })
 

@@ -80,6 +80,8 @@ export type BusinessApi = {
 export type ModelStats = ReturnType<CallCounts['read']> & {
   /** By vendor: healthy keys, and whether they are too few. */
   pools: { vendor: string; healthy: number; isLow: boolean }[]
+  /** How often a run was queued again in this process, because no model was available. */
+  requeues: number
 }
 
 /** `ok` follows from the database alone; `checks` has every service. */

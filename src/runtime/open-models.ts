@@ -126,7 +126,10 @@ export const openModels = async (parts: ModelLayerParts) => {
     media: (caller: ModelCaller) =>
       createMediaPort({ ...requests, ask: service.ask, chooser, transport }, caller),
     embedder: createMemoryEmbedder({ sql: database, ask: service.ask, view: () => registry.view }),
-    stats: (): ModelStats => ({ ...counts.read(), pools: listKeyPools(registry.view, health) }),
+    stats: (): Omit<ModelStats, 'requeues'> => ({
+      ...counts.read(),
+      pools: listKeyPools(registry.view, health),
+    }),
   }
 }
 

@@ -168,6 +168,7 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
     apis.set(businessId, api)
     return api
   }
+  let requeues = 0
   const startMemoryWork = (): void => {
     const { memory = {} } = options
     if (memory === 'off') return
@@ -180,7 +181,7 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
     models,
     authenticate: (token) => tokens.authenticate(token),
     modelService: layer.service,
-    modelStats: layer.stats,
+    modelStats: () => ({ ...layer.stats(), requeues }),
     spanCounts: telemetry.counts,
     admin: {
       businesses: createBusinesses(database),
@@ -207,7 +208,10 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
         leaseMs: config.leaseMs,
         concurrency,
         retention: config.retention,
-        ...(options.onRunReleased && { onRunReleased: options.onRunReleased }),
+        onRunReleased(run, exit) {
+          if (exit === 'no_model') requeues += 1
+          options.onRunReleased?.(run, exit)
+        },
         submit: (businessId, request, key) =>
           of(businessId).submit(request, key, { by: 'queue', beganAtMs: Date.now() }),
       })

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
+import { openDeadline } from '../state/deadline.ts'
 import { MasonError } from '../state/errors.ts'
 import { type RunRequest, runRequestSchema } from '../state/run-request.ts'
 import { runStatusSchema, runViewSchema } from '../state/run-view.ts'
@@ -22,6 +23,12 @@ const submittedSchema = z.strictObject({
   session_id: z.string(),
   turn: z.int(),
   status: runStatusSchema,
+})
+
+/** How long `/wait` waits at most, and where the body says nothing. */
+const maxWaitMs = 60_000
+const waitBodySchema = runRequestSchema.extend({
+  wait_ms: z.int().min(0).max(maxWaitMs).default(maxWaitMs),
 })
 
 const describe = createDocs('runs')
@@ -63,26 +70,36 @@ export const runsRoutes = (app: App, { open }: ServerContext): void => {
   })
 
   app.post('/v1/runs/wait', {
-    schema: { querystring: businessQuery, headers: submitHeaders, body: runRequestSchema },
+    schema: { querystring: businessQuery, headers: submitHeaders, body: waitBodySchema },
     config: describe(
       'submit',
       'submitRunAndWait',
       'Submits a run and waits until it has ended or asks for input',
       {
-        description: 'Disconnecting only ends the waiting; the run continues.',
+        description:
+          'It waits for wait_ms, a minute at most. Disconnecting only ends the waiting; the run continues.',
         responses: {
           200: { description: 'The run in its state then', schema: runViewSchema, headers: location },
+          202: {
+            description: 'The run, which goes on after wait_ms',
+            schema: runViewSchema,
+            headers: location,
+          },
         },
         problems: submitProblems,
       },
     ),
     handler: async (request, reply) => {
-      const { run, replayed } = await submitRequest(request, reply)
+      const { wait_ms, ...body } = request.body
+      const { run, replayed } = await submitRequest(request, reply, body)
       const { signal, release } = open.abortSignal(reply.raw)
+      using deadline = openDeadline(wait_ms, signal)
       try {
-        return await request.business.wait(replayed ? run.id : run, signal)
+        return await request.business.wait(replayed ? run.id : run, deadline.signal)
       } catch (error) {
-        if (!signal.aborted) throw error
+        if (!deadline.signal.aborted) throw error
+        if (!signal.aborted)
+          return reply.code(202).send((await request.business.run(run.id)) ?? throwNoSuchRun(run.id))
         if (open.closing) throw waitEnded()
         // the client has disconnected: no response is sent
         return reply.hijack()
@@ -176,9 +193,9 @@ type SubmitRequest = Pick<FastifyRequest, 'business' | 'routeOptions' | 'raw'> &
 }
 
 /** Submits the run and sets the headers of the response. Its trace gets the start of the request and its sender's trace. */
-const submitRequest = async (request: SubmitRequest, reply: FastifyReply) => {
+const submitRequest = async (request: SubmitRequest, reply: FastifyReply, body = request.body) => {
   const { traceparent } = request.raw.headers
-  const submitted = await request.business.submit(request.body, request.headers['idempotency-key'], {
+  const submitted = await request.business.submit(body, request.headers['idempotency-key'], {
     by: 'http',
     route: request.routeOptions.url ?? 'unknown',
     beganAtMs: Date.now() - reply.elapsedTime,

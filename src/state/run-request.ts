@@ -69,7 +69,7 @@ export const limitsSchema = z.strictObject({
   max_tokens: z.int().min(1).optional(),
   /** Money, in the currency of the models' prices; of several currencies each by itself. Models without prices are not limited by it. */
   max_cost: z.number().positive().max(1_000_000_000).optional(),
-  /** Milliseconds of work; time in the queue and waiting for people does not count. */
+  /** Milliseconds of work and of waiting for a model; queueing for a worker and waiting for people do not count. */
   timeout_ms: z.int().min(1).max(86_400_000).optional(),
 })
 

@@ -23,6 +23,8 @@ export const inputRequestSchema = z.strictObject({
   expires_at: z.string(),
 })
 
+const retryReasonSchema = z.strictObject({ code: z.string(), message: z.string() })
+
 /** A run as the API shows it. */
 export const runViewSchema = z.strictObject({
   id: z.string(),
@@ -42,6 +44,9 @@ export const runViewSchema = z.strictObject({
     })
     .nullable(),
   input_request: inputRequestSchema.nullable(),
+  /** When a run that waits for a model is tried again, and the error of its last try; null when it does not wait. */
+  retry_at: z.string().nullable(),
+  retry_reason: retryReasonSchema.nullable(),
   metadata: z.record(z.string(), z.json()),
   created_at: z.string(),
   started_at: z.string().nullable(),
@@ -111,6 +116,10 @@ export type RunView = z.infer<typeof runViewSchema>
 export type SessionView = z.infer<typeof sessionViewSchema>
 /** The SSE event `action`. */
 export type ActionEvent = z.infer<typeof actionEventSchema>
+/** The SSE event `status`. The last two are there while the run waits for a model. */
+type StatusSnapshot = Pick<RunView, 'turn' | 'status'> & { run_id: string } & Partial<
+    Pick<RunView, 'retry_at' | 'retry_reason'>
+  >
 /** A piece of streamed text. */
 export type TextDelta = z.infer<typeof deltaSchema>
 /** One page of a list; `next_cursor` is null on the last one. */
@@ -131,7 +140,7 @@ export type Page<Item> = { data: Item[]; next_cursor: string | null }
  */
 export type RunEvent =
   | { event: 'action'; id: number; data: ActionEvent }
-  | { event: 'status'; id: number; data: { run_id: string; turn: number; status: RunStatus } }
+  | { event: 'status'; id: number; data: StatusSnapshot }
   | { event: 'todos'; id: number; data: z.infer<typeof todosEventSchema> }
   | { event: 'input_required'; id: number; data: z.infer<typeof inputRequestSchema> & { run_id: string } }
   | { event: 'delta'; data: TextDelta }

@@ -45,6 +45,8 @@ const done = (more: Partial<RunView> = {}): RunEvent => ({
     usage: { prompt_tokens: 1000, completion_tokens: 234, total_tokens: 1234 },
     error: null,
     input_request: null,
+    retry_at: null,
+    retry_reason: null,
     metadata: {},
     created_at: '',
     started_at: null,
@@ -99,6 +101,14 @@ describe('a run in plain text', () => {
     )
     expect(shown(done({ finish_reason: 'steps' }))).toContain(
       'completed early: the limit of steps was reached',
+    )
+  })
+
+  test('that waits for a model says until when and why', () => {
+    const retry_reason = { code: 'model_unavailable', message: 'the model server\ncannot be reached' }
+    const data = { run_id: 'run_1', turn: 1, status: 'queued', retry_at: '2026-01-02T03:04:05Z' } as const
+    expect(shown({ event: 'status', id: 2, data: { ...data, retry_reason } })).toBe(
+      'no model is available; next try at 2026-01-02T03:04:05Z: the model server cannot be reached\n',
     )
   })
 

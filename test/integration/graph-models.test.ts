@@ -33,13 +33,10 @@ const status = (code: number): FakeReply => ({ fault: { status: code } })
 describe('a model that fails', () => {
   test.for<[string, FakeReply, string]>([
     ['refuses the key', status(401), 'model_unauthorized'],
-    ['has no more quota', status(429), 'model_rate_limited'],
-    ['is down', status(503), 'model_unavailable'],
     ['calls the request wrong', status(400), 'model_bad_request'],
     ['never answers', { fault: 'stall_headers' }, 'model_timeout'],
     ['falls silent', { fault: 'stall_after_first_chunk', text: 'Half of an answer.' }, 'model_timeout'],
     ['sends a web page', { fault: 'garbage' }, 'model_bad_reply'],
-    ['is cut off', { fault: 'cut', text: 'Half of an answer.' }, 'model_unavailable'],
   ])(
     'and %s ends the run in time, with the code, the node and one end',
     async ([_, fault, code], { model, runtime }) => {
@@ -55,6 +52,25 @@ describe('a model that fails', () => {
       const state = await runtime.stateOf(run.id)
       expect(nodesOf(state)).toEqual(['load-session', 'user-context', 'planner', 'end'])
       expect(state.action_history[0]?.at(-1)?.result).toEqual({ status: 'failed', reason: code })
+    },
+  )
+
+  test.for<[string, FakeReply, string]>([
+    ['limits our rate', status(429), 'model_rate_limited'],
+    ['is down', status(503), 'model_unavailable'],
+    ['is cut off', { fault: 'cut', text: 'Half of an answer.' }, 'model_unavailable'],
+  ])(
+    'and %s is waited for until the time of the run is up; its tries leave no action',
+    async ([_, fault, code], { model, runtime }) => {
+      say(model, { planner: [fault] })
+      const run = await runtime.complete({ prompt: 'hello', limits: { timeout_ms: 2500 } })
+      expect(run).toMatchObject({
+        status: 'failed',
+        finish_reason: null,
+        error: { code: 'model_unavailable', node: 'planner', detail: { first: expect.anything() } },
+      })
+      expect(JSON.stringify(run.error?.detail)).toContain(code)
+      expect(nodesOf(await runtime.stateOf(run.id))).toEqual(['load-session', 'user-context', 'end'])
     },
   )
 

@@ -14,7 +14,7 @@ test('the database is always in a state of the protocol model, in whatever order
   expect(sequences).toBe(count)
   for (const what of [
     ...['submits', 'claims', 'appends', 'finishes', 'parks', 'requeues', 'hands back', 'gives up', 'acts'],
-    ...['answers', 'cancels', 'relays', 'reconciles', 'refused writes', 'faults'],
+    ...['waits for a model', 'answers', 'cancels', 'relays', 'reconciles', 'refused writes', 'faults'],
   ])
     expect(seen[what] ?? 0, `how often a process ${what}`).toBeGreaterThan(0)
 }, 300_000)

@@ -2,6 +2,7 @@ import { describe, expect } from 'vitest'
 import { admitRun } from '../../src/engine/runs/admission.ts'
 import { performEffect } from '../../src/engine/runs/effects.ts'
 import { startLeaseRenewal } from '../../src/engine/runs/leases.ts'
+import { waitForModel } from '../../src/engine/runs/model-outage.ts'
 import {
   failPoisonedRun,
   handBackRun,
@@ -175,8 +176,10 @@ describe('a worker that has lost its run', () => {
     const before = await rowOf(database, lost.run_id)
     const ask = { question: 'Well?', schema: {}, options: [], expires_in_ms: 1000 }
     const failed = { status: 'failed', reason: 'x', error: { code: 'x', message: 'x' } } as const
+    const outage = { node: 'planner', code: 'model_unavailable', message: 'down', waitMs: 0 }
     expect(await parkRun(database, lost, ask, { plan_seq: 1, index: 0 }, 1)).toBe(false)
     expect(await requeueRun(database, lost, new Date().toISOString(), 1)).toBe(false)
+    expect(await waitForModel(database, lost, outage, 5000, 1)).toBe(false)
     expect(await handBackRun(database, lost, 1)).toBe(false)
     expect(await leaveToOtherVersion(database, lost, 1)).toBe(false)
     expect(await failPoisonedRun(database, lost, failed)).toBe(false)

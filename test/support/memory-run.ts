@@ -3,6 +3,7 @@ import { executeRun, type RunExit } from '../../src/graph/execute.ts'
 import { createLiveRun, type LiveRun } from '../../src/graph/live-run.ts'
 import { MasonError } from '../../src/state/errors.ts'
 import { type ActionRow, foldActions } from '../../src/state/fold.ts'
+import type { Outage } from '../../src/state/outage.ts'
 import type { Outcome } from '../../src/state/outcome.ts'
 import type { Clock } from '../../src/state/ports/clock.ts'
 import type { EffectResult } from '../../src/state/ports/effects.ts'
@@ -20,6 +21,7 @@ export type MemoryRun = {
   rows: ActionRow[]
   questions: Question[]
   requeued: string[]
+  outages: (Outage & { maxMs: number })[]
   ended: { outcome: Outcome; result: RunResult } | null
   texts: { node: string; attempt: number; text: string }[]
   request: AdmittedRequest
@@ -37,6 +39,7 @@ export const memoryRun = (request: Partial<AdmittedRequest> & { prompt: string }
   rows: [],
   questions: [],
   requeued: [],
+  outages: [],
   ended: null,
   texts: [],
   request: { user_id: 'u1', files: [], ...request },
@@ -131,6 +134,8 @@ const logOf = (memory: MemoryRun, diesAfter: number): RunLog => {
     },
     park: async (question) => void memory.questions.push(question),
     requeue: async (runAt) => void memory.requeued.push(runAt),
+    waitForModel: async (outage, maxMs) => void memory.outages.push({ ...outage, maxMs }),
+    readOutage: async () => null,
     passToNewerWorker: async () => memory.passesOn,
     readAnswer: async () => memory.answer,
     effect: async () => memory.effect,

@@ -133,6 +133,7 @@ export type RunRow = {
   lease_until: Date | null
   total_tokens: number
   worked_ms: number
+  run_at: Date
 }
 
 export const rowOf = async (sql: Sql, runId: string): Promise<RunRow> => {

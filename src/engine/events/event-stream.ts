@@ -180,10 +180,11 @@ export const createSnapshotFilter = () => {
       const ids = new Set(runs.map(({ view }) => view.id))
       for (const run_id of followed.keys()) if (!ids.has(run_id)) followed.delete(run_id)
       for (const { view } of runs) {
-        const { id: run_id, turn, status, input_request } = view
+        const { id: run_id, turn, status, input_request, retry_at, retry_reason } = view
         const run = followed.get(run_id)
         if (!run) continue
-        if (isNew(run, 'status', status)) yield { event: 'status', id, data: { run_id, turn, status } }
+        const snapshot = { run_id, turn, status, ...(retry_at && { retry_at, retry_reason }) }
+        if (isNew(run, 'status', snapshot)) yield { event: 'status', id, data: snapshot }
         const todos = [...run.todos.values()]
         if (todos.length > 0 && isNew(run, 'todos', todos))
           yield { event: 'todos', id, data: { run_id, turn, todos } }

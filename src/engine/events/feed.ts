@@ -26,7 +26,7 @@ type FeedMessage = { tenant: string; session_id: string } & (
 const marksStatement = `
   SELECT f.key, concat_ws('|', s.turns,
     (SELECT max(a.seq) FROM actions a WHERE a.tenant = f.tenant AND a.session_id = f.session_id),
-    (SELECT string_agg(r.run_id || r.status, ',' ORDER BY r.turn) FROM runs r
+    (SELECT string_agg(r.run_id || r.status || r.run_at, ',' ORDER BY r.turn) FROM runs r
      WHERE r.tenant = f.tenant AND r.session_id = f.session_id AND r.status IN ('queued', 'running', 'input_required'))) AS mark
   FROM json_to_recordset($1::json) AS f(key text, tenant text, session_id text)
   JOIN sessions s ON s.tenant = f.tenant AND s.session_id = f.session_id`

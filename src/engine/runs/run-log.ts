@@ -8,6 +8,7 @@ import type { Sql } from '../../state/ports/sql.ts'
 import { type RunFence, toFenceValues } from './claim.ts'
 import { performEffect } from './effects.ts'
 import { createLeaseLostError } from './leases.ts'
+import { readOutageRecord, waitForModel } from './model-outage.ts'
 import { leaveToOtherVersion, parkRun, requeueRun } from './release.ts'
 
 /** The last action of a run, with the end it brings. */
@@ -129,6 +130,8 @@ export const createRunLog = (sql: Sql, fence: RunFence, checkLease?: () => void)
     },
     park: (question, call, workedMs) => releaseRun(parkRun(sql, fence, question, call, workedMs)),
     requeue: (runAt, workedMs) => releaseRun(requeueRun(sql, fence, runAt, workedMs)),
+    waitForModel: (outage, maxMs, workedMs) => releaseRun(waitForModel(sql, fence, outage, maxMs, workedMs)),
+    readOutage: () => readOutageRecord(sql, fence),
     async passToNewerWorker(workedMs) {
       const isPassed = await leaveToOtherVersion(sql, fence, workedMs)
       if (!isPassed) await checkOwnership()

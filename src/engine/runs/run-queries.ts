@@ -6,12 +6,16 @@ import type { Page, RunStatus, RunView } from '../../state/run-view.ts'
 import type { ActionBody, Usage } from '../../state/runtime-state.ts'
 import { sumUsage } from '../../state/token-usage.ts'
 
-type RunRow = Omit<RunView, 'usage' | 'input_request' | 'created_at' | 'started_at' | 'ended_at'> &
+type RunRow = Omit<
+  RunView,
+  'usage' | 'input_request' | 'retry_at' | 'created_at' | 'started_at' | 'ended_at'
+> &
   Usage & {
     created_at: Date
     started_at: Date | null
     ended_at: Date | null
     result: Pick<RunView, 'answer' | 'output_structure' | 'error'> | null
+    run_at: Date
     input_id: string | null
     question: string
     schema: Record<string, never>
@@ -21,14 +25,15 @@ type RunRow = Omit<RunView, 'usage' | 'input_request' | 'created_at' | 'started_
 
 const runColumns = `r.run_id AS id, r.session_id, r.turn, r.status, r.finish_reason, r.created_at, r.started_at, r.ended_at,
   r.prompt_tokens, r.completion_tokens, r.total_tokens, q.metadata, o.result,
-  i.request_id AS input_id, i.question, i.schema, i.options, i.expires_at`
+  r.run_at, w.reason AS retry_reason, i.request_id AS input_id, i.question, i.schema, i.options, i.expires_at`
 
 const runTables = `runs r JOIN run_requests q ON q.tenant = r.tenant AND q.run_id = r.run_id
   LEFT JOIN run_results o ON o.tenant = r.tenant AND o.run_id = r.run_id
   LEFT JOIN LATERAL (
     SELECT * FROM input_requests i WHERE i.tenant = r.tenant AND i.run_id = r.run_id AND i.answered_at IS NULL
       AND r.status = 'input_required' ORDER BY i.created_at LIMIT 1
-  ) i ON true`
+  ) i ON true
+  LEFT JOIN run_outages w ON w.tenant = r.tenant AND w.run_id = r.run_id AND w.seq = r.next_seq AND r.status = 'queued'`
 
 const toRunView = (row: RunRow): RunView => ({
   id: row.id,
@@ -49,6 +54,8 @@ const toRunView = (row: RunRow): RunView => ({
         expires_at: row.expires_at.toISOString(),
       }
     : null,
+  retry_at: row.retry_reason ? row.run_at.toISOString() : null,
+  retry_reason: row.retry_reason,
   metadata: row.metadata,
   created_at: row.created_at.toISOString(),
   started_at: row.started_at?.toISOString() ?? null,

@@ -17,6 +17,8 @@ export type ModelErrorDetail = {
   attempts: number
   usage: Usage
   retry_after_ms?: number
+  /** A call after so many milliseconds may be answered; absent: waiting does not help. */
+  wait_ms?: number
   /** No request was sent, because keys have reached their limits. */
   limited?: boolean
   /** Of `no_model_available`: each candidate and why it did not answer. `code` null: no request was sent to it. */
@@ -46,9 +48,15 @@ export const redactKey = (text: string, key: KeyEntry | null): string => {
  */
 export const createCallError = (
   { candidate: { model }, error }: FailedRequest,
-  options: { attempts: number; usage: Usage; place?: string | undefined; mayHaveJob?: boolean },
+  options: {
+    attempts: number
+    usage: Usage
+    place?: string | undefined
+    mayHaveJob?: boolean
+    waitMs?: number | undefined
+  },
 ): MasonError => {
-  const { attempts, usage, place, mayHaveJob } = options
+  const { attempts, usage, place, mayHaveJob, waitMs } = options
   const after = attempts > 1 ? `, after ${attempts} attempts` : ''
   const detail: ModelErrorDetail = {
     ...(error.status === undefined ? {} : { status: error.status }),
@@ -56,6 +64,7 @@ export const createCallError = (
     usage,
     ...(error.retryAfterMs === undefined ? {} : { retry_after_ms: error.retryAfterMs }),
     ...(mayHaveJob && { may_have_job: true }),
+    ...(waitMs !== undefined && { wait_ms: waitMs }),
   }
   const where = `${toPublicUrl(model.endpoint.base_url)}, model ${model.upstream_name}${after}`
   const cause = new MasonError(error.code, `the model server ${error.what} (${where})`, {
@@ -74,6 +83,8 @@ type NoModelDetail = {
   usage: Usage
   /** When the first of them may be tried again; null: unknown. */
   retryAfterMs: number | null
+  /** See `wait_ms` of the detail. */
+  waitMs: number | undefined
   limited: boolean
 }
 
@@ -125,7 +136,7 @@ const formatCandidates = (candidates: readonly CandidateDetail[]): string => {
  * same error for admins, key by key.
  */
 export const createNoModelError = (failure: NoModelDetail): MasonError => {
-  const { selector, attempts, usage, retryAfterMs, limited } = failure
+  const { selector, attempts, usage, retryAfterMs, waitMs, limited } = failure
   const make = (to: 'admin' | 'business', remedy: string, cause?: MasonError): MasonError => {
     const candidates = summarizeCandidates(failure, to)
     const detail: ModelErrorDetail = {
@@ -134,6 +145,7 @@ export const createNoModelError = (failure: NoModelDetail): MasonError => {
       candidates,
       ...(limited && { limited }),
       ...(retryAfterMs === null ? {} : { retry_after_ms: Math.ceil(retryAfterMs) }),
+      ...(waitMs !== undefined && { wait_ms: waitMs }),
     }
     const message = `no model is left to answer ${selector}: ${formatCandidates(candidates)}`
     return new MasonError('no_model_available', message, { remedy, detail, ...(cause && { cause }) })

@@ -13,7 +13,7 @@ import {
 import { type CallServices, type ModelCall, startCall } from './model-call.ts'
 import { createModelsPort } from './models-port.ts'
 import { createReranker } from './reranker.ts'
-import { type CallRound, planRetryWait } from './retry-wait.ts'
+import { type CallRound, planRetryWait, type RetryWait } from './retry-wait.ts'
 
 const toModelWork = ({ role, messages, input, query, stream }: CanonicalRequest): ModelWork => {
   const about = { role, stream, inputs: input.length }
@@ -75,17 +75,19 @@ const createFinalError = (
   tried: readonly FailedRequest[],
   { passedOver, refused }: CallRound,
   spent: { attempts: number; usage: Parameters<typeof createCallError>[1]['usage'] },
-  retryAfterMs: number | null,
+  { earliestMs, outageMs }: RetryWait,
 ): MasonError => {
   const [first] = tried
+  const waitMs = outageMs === null ? undefined : Math.ceil(outageMs)
   return first !== undefined && tried.length === 1 && isOnlyCandidate(first, passedOver)
-    ? createCallError(first, spent)
+    ? createCallError(first, { ...spent, waitMs })
     : createNoModelError({
         selector: describeSelector(selector),
         tried,
         passedOver,
         ...spent,
-        retryAfterMs,
+        retryAfterMs: earliestMs,
+        waitMs,
         limited: refused.length > 0 && tried.length === 0,
       })
 }
@@ -104,6 +106,7 @@ export const createModelGateway = (options: ModelGatewayOptions): ModelGateway =
   const answer = async (request: ModelCall, signal: AbortSignal) => {
     const { selector, caller } = request
     const call = startCall(options, request, signal)
+    let { patienceMs = Number.POSITIVE_INFINITY } = selector
     for (let round = 1; ; ) {
       signal.throwIfAborted()
       const { view } = registry
@@ -114,8 +117,9 @@ export const createModelGateway = (options: ModelGatewayOptions): ModelGateway =
       const wait = planRetryWait(end, progress, { health, clock, retry, random })
       const isSent = end.tried.length > 0
       const isHasty = selector.oneShot === true && !isSent
-      if (wait.ms === null || isHasty || (round >= retry.attempts && isSent))
-        throw createFinalError(selector, [...call.tried.values()], end, call.spent(), wait.earliestMs)
+      if (wait.ms === null || wait.ms > patienceMs || isHasty || (round >= retry.attempts && isSent))
+        throw createFinalError(selector, [...call.tried.values()], end, call.spent(), wait)
+      patienceMs -= wait.ms
       log.warn({ role: selector.role, ...call.spent(), delay_ms: Math.round(wait.ms) }, 'model call again')
       if (wait.untilChange) await health.changed(wait.ms, signal)
       else await clock.sleep(isSent ? wait.ms : Math.max(wait.ms, minWaitMs), signal)

@@ -1,5 +1,5 @@
 import type { ModelMessage } from '../../state/ports/model-messages.ts'
-import { type ModelRequest, type Models, rulesOnly } from '../../state/ports/models.ts'
+import { type ModelRequest, type ModelRole, type Models, rulesOnly } from '../../state/ports/models.ts'
 import type { ModelGateway } from '../ports/call-ports.ts'
 import {
   type CanonicalMessage,
@@ -51,6 +51,16 @@ const toCanonicalRequest = ({ role, messages, parts, tools, schema }: ModelReque
   schema: schema ?? null,
 })
 
+/** Roles that do not wait long for a model: rules decide in its place, or the run waits without a worker. */
+const impatientRoles: ReadonlySet<string> = new Set<ModelRole>([
+  'planner',
+  'output',
+  'understand',
+  'reflection',
+  'compaction',
+])
+const patienceMs = 2000
+
 const findSmallest = (values: readonly (number | null)[]): number | null => {
   const known = values.filter((value) => value !== null)
   return known.length === 0 ? null : Math.min(...known)
@@ -64,7 +74,7 @@ export const createModelsPort = (
   async call(request, signal) {
     const { role, model, onText } = request
     const response = await ask(
-      { role, ...(model !== undefined && { model }) },
+      { role, ...(model !== undefined && { model }), ...(impatientRoles.has(role) && { patienceMs }) },
       toCanonicalRequest(request),
       caller,
       ({ text }, attempt) => {

@@ -31,6 +31,8 @@ export type RetryWait = {
   untilChange: boolean
   /** When the first of them may be tried again, however long it takes; null: unknown. */
   earliestMs: number | null
+  /** When a new call may be answered: no vendor is known to be closed after that. Null: waiting does not help. */
+  outageMs: number | null
 }
 
 /** How often the probe of another process is polled. */
@@ -60,6 +62,16 @@ const listClosed = (
       : [{ model, state: worst.state, ms: worst.ms }]
   })
 
+/**
+ * Whether a vendor cannot be reached, is out of order or limits us for now. A request that was taken and not answered in
+ * time does not count: it may be billed each time. docs/decisions/0044.
+ */
+const isOutage = ({ error: { code, retry, mayBill } }: FailedRequest): boolean =>
+  retry &&
+  (code === 'model_unavailable' ||
+    code === 'model_rate_limited' ||
+    (code === 'model_timeout' && mayBill !== true))
+
 /** How long a call waits before the next round through its candidates. `round` counts from 1. */
 export const planRetryWait = (
   { tried, refused, passedOver }: CallRound,
@@ -67,14 +79,15 @@ export const planRetryWait = (
   { health, clock, retry, random }: WaitOptions,
 ): RetryWait => {
   const backoff = computeBackoffMs(retry, round, random)
-  const retryable = tried.flatMap(({ candidate: { model, key }, error }) => {
-    if (!error.retry) return []
-    const closedMs = Math.max(
+  const findClosedMs = ({ candidate: { model, key }, error }: FailedRequest): number =>
+    Math.max(
+      error.retryAfterMs ?? 0,
       health.dueInMs('endpoint', model.endpoint.id) ?? 0,
       key === null ? 0 : (health.dueInMs('key', key.id) ?? 0),
     )
-    return [{ model, ms: Math.max(backoff, error.retryAfterMs ?? 0, closedMs) }]
-  })
+  const retryable = tried
+    .filter(({ error }) => error.retry)
+    .map((one) => ({ model: one.candidate.model, ms: Math.max(backoff, findClosedMs(one)) }))
   const limited = refused.map(({ candidate, retryAfterMs }) => ({ model: candidate.model, ms: retryAfterMs }))
   // a key at its limit is among the skipped too, and its limit holds although it is due for a probe
   const isLimited = ({ model, key_label }: SkippedCandidate): boolean =>
@@ -100,5 +113,10 @@ export const planRetryWait = (
     ms: untilChange ? Math.min(ms ?? pollMs, pollMs) : ms,
     untilChange,
     earliestMs: soonest(timed),
+    outageMs: soonest([
+      ...tried.filter(isOutage).map((one) => ({ ms: findClosedMs(one) })),
+      ...limited,
+      ...closed.map(({ state, ms: dueMs }) => ({ ms: state === 'probing' ? 0 : dueMs })),
+    ]),
   }
 }

@@ -82,6 +82,10 @@ const createInstruments = (registry: Registry) => {
       'mason_model_fallbacks_total',
       'Calls answered by another model or key than the first candidate',
     ),
+    requeues: counter(
+      'mason_model_outage_requeues_total',
+      'Times a run was queued again by this process, because no model was available',
+    ),
     healthy: gauge('mason_model_keys_healthy', 'Keys of a vendor that can be used now', 'vendor'),
     low: gauge(
       'mason_model_pool_low',
@@ -93,13 +97,14 @@ const createInstruments = (registry: Registry) => {
 
 /** Model requests and key health of this process, set from the runtime's counts at each scrape. */
 const updateModelMetrics = (
-  { modelRequests, tokens, fallbacks, healthy, low }: ReturnType<typeof createInstruments>,
+  { modelRequests, tokens, fallbacks, requeues, healthy, low }: ReturnType<typeof createInstruments>,
   stats: ModelStats,
 ): void => {
-  for (const metric of [modelRequests, tokens, fallbacks, healthy, low]) metric.reset()
+  for (const metric of [modelRequests, tokens, fallbacks, requeues, healthy, low]) metric.reset()
   for (const { count, ...labels } of stats.requests) modelRequests.inc(labels, count)
   for (const { count, ...labels } of stats.tokens) tokens.inc(labels, count)
   fallbacks.inc(stats.fallbacks)
+  requeues.inc(stats.requeues)
   for (const { vendor, ...pool } of stats.pools) {
     healthy.set({ vendor }, pool.healthy)
     low.set({ vendor }, pool.isLow ? 1 : 0)

@@ -1,3 +1,4 @@
+import type { Outage, OutageRecord } from '../outage.ts'
 import type { Outcome } from '../outcome.ts'
 import type { Json, Usage } from '../runtime-state.ts'
 import type { EffectRequest, EffectResult } from './effects.ts'
@@ -38,6 +39,10 @@ export type RunLog = {
   /** This and `requeue` throw `cancelled` (the message is the reason) when the run is to be cancelled: end it then. */
   park(question: Question, call: CallRef, workedMs: number): Promise<void>
   requeue(runAt: string, workedMs: number): Promise<void>
+  /** Queues the run for when a model may be available, at most `maxMs` from now; throws as `park` does. */
+  waitForModel(outage: Outage, maxMs: number, workedMs: number): Promise<void>
+  /** The tries for which no model was available; null when the run has gone on since. */
+  readOutage(): Promise<OutageRecord | null>
   /**
    * Leaves the run to a worker of another version, which knows the run's next node; throws as `park` does. False: the
    * run waited long enough to conclude that there is none.
