@@ -35,8 +35,12 @@ export type Fleet = AsyncDisposable & {
 const local = (path: string): string => fileURLToPath(new URL(path, import.meta.url))
 const cli = local('../../src/cli.ts')
 
-/** Starts real processes on the servers, `mason serve --role api` and workers; kills those that are left in the end. */
-export const openFleet = (servers: Servers, providerUrl: string): Fleet => {
+/**
+ * Starts real processes on the servers, `mason serve --role api` and workers; kills those that are left in the end. With
+ * the address of a vendor the workers are `mason worker` and call it; otherwise their models are scripted.
+ */
+export const openFleet = (servers: Servers, providerUrl: string, vendorUrl?: string): Fleet => {
+  const vendor = vendorUrl && { OPENAI_BASE_URL: vendorUrl, OPENAI_API_KEY: 'test', OPENAI_MODEL: 'fake' }
   const children = new Set<ChildProcess>()
   let started = 0
 
@@ -58,6 +62,7 @@ export const openFleet = (servers: Servers, providerUrl: string): Fleet => {
         MASON_MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
         LOG_LEVEL: 'warn',
         NO_COLOR: '1',
+        ...vendor,
         ...env,
       },
     })
@@ -103,11 +108,15 @@ export const openFleet = (servers: Servers, providerUrl: string): Fleet => {
     startApi: ({ port = 0 } = {}) =>
       start('api', cli, ['serve', '--role', 'api', '--port', String(port)], /listens on (http:\S+)/, {}),
     startWorker: ({ concurrency = 8, leakBytes = 0 } = {}) =>
-      start('worker', local('./worker-process.ts'), [], /the worker is ready/, {
-        WORKER_CONCURRENCY: String(concurrency),
-        FLEET_PROVIDER_URL: providerUrl,
-        FLEET_LEAK_BYTES: String(leakBytes),
-      }),
+      vendor
+        ? start('worker', cli, ['worker'], /takes (\d+) runs at once/, {
+            WORKER_CONCURRENCY: String(concurrency),
+          })
+        : start('worker', local('./worker-process.ts'), [], /the worker is ready/, {
+            WORKER_CONCURRENCY: String(concurrency),
+            FLEET_PROVIDER_URL: providerUrl,
+            FLEET_LEAK_BYTES: String(leakBytes),
+          }),
     async [Symbol.asyncDispose]() {
       await Promise.all(
         [...children].map((child) => {

@@ -7,7 +7,7 @@ import { jobIn, partsOf, requestIn } from './job.ts'
 type Said = { text: string; calls: ToolCallRequest[]; delayMs: number }
 
 /** What the planner says next of a job: the call of its next step, or that it is done. */
-const planned = (messages: readonly ModelMessage[], providerUrl: string): Said => {
+export const planStep = (messages: readonly ModelMessage[], providerUrl: string): Said => {
   const { name, steps } = jobIn(requestIn(messages))
   const at = messages.filter((message) => message.role === 'tool').length
   const step = steps[at]
@@ -30,7 +30,7 @@ export const scriptedModels = (providerUrl: string): Models => ({
   async call({ role, messages, onText }, signal): Promise<ModelReply> {
     const said =
       role === 'planner'
-        ? planned(messages, providerUrl)
+        ? planStep(messages, providerUrl)
         : { text: '{"is_sufficient":true}', calls: [], delayMs: 0 }
     if (said.delayMs > 0) await pause(said.delayMs, undefined, { signal })
     if (role === 'planner' && said.text) onText?.(said.text, 1)
