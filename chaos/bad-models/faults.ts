@@ -2,7 +2,10 @@ import type { ErrorCode } from '../../src/state/errors.ts'
 import { openaiError } from '../../test/support/fake-model/answer.ts'
 import type { FakeFault } from '../../test/support/fake-model/types.ts'
 
-/** A fault of a model server. `code`: with what a run fails whose last request met it; null where a reply came through. */
+/**
+ * A fault of a model server. `code`: with what a run fails whose last request met it; null where a reply came through. After
+ * `model_unavailable` a run waits, and fails when its time is up.
+ */
 type BadModel = { name: string; fault: FakeFault; code: ErrorCode | null }
 
 const page = { 'content-type': 'text/html' }
@@ -34,7 +37,7 @@ export const badModels: readonly BadModel[] = [
   named('nul_and_surrogates', null),
   named('plain_json', null),
   named('never_closes', null),
-  { name: '429', fault: { status: 429, headers: { 'retry-after-ms': '20' } }, code: 'model_rate_limited' },
+  { name: '429', fault: { status: 429, headers: { 'retry-after-ms': '20' } }, code: 'model_unavailable' },
   {
     name: '503',
     fault: { status: 503, body: '<html>Bad gateway</html>', headers: page },
@@ -55,9 +58,8 @@ export const badModels: readonly BadModel[] = [
 /** Words of the remedy that a failure's message has to name. */
 export const remedies: Partial<Record<ErrorCode, RegExp>> = {
   model_timeout: /run again, or give the model more time/,
-  model_unavailable: /check OPENAI_BASE_URL and that the server is up/,
+  model_unavailable: /submit the run again once a model is available/,
   model_bad_reply: /OPENAI_BASE_URL is the address of an OpenAI-compatible API/,
-  model_rate_limited: /wait and run again/,
   model_context_too_long: /shorten the prompt/,
   bad_tool_call: /another model may serve better/,
 }

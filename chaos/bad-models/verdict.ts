@@ -31,7 +31,8 @@ export const isUnlucky = ({ view: { error }, asked }: Pick<EndedRun, 'view' | 'a
 const faultOfEnd = (ended: EndedRun): string | null => {
   const { view, asked } = ended
   const { status, error, answer } = view
-  if (status === 'completed') return answer ? null : 'completed without an answer'
+  if (status === 'completed')
+    return answer || view.finish_reason === 'time' ? null : 'completed without an answer'
   if (status !== 'failed' || !error) return `ended as ${status}`
   const last = asked.at(-1)?.fault
   if (error.code !== last?.code && !isUnlucky(ended))

@@ -70,6 +70,7 @@ const rowsOf = (t: string): Record<string, Record<string, unknown>> => ({
     ms: 1,
   },
   prepared_files: { tenant: t, sha256: 'h', opened_as: '1:.csv', found: '{}', blobs: [] },
+  run_outages: { tenant: t, run_id: 'r', seq: 1, tries: 1, reason: '{}', record: '{}' },
   rejected_jobs: { tenant: t, job_id: `of ${t}`, data: '{}', faults: '[]' },
   memories: {
     tenant: t,

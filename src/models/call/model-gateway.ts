@@ -98,6 +98,9 @@ const withImages = (selector: ModelSelector, ask: CanonicalRequest): ModelSelect
 /** Milliseconds between two rounds in which no request was sent. */
 const minWaitMs = 20
 
+/** A call of little patience waits no longer for vendors that are known to be closed: it would hold a worker. */
+const closedPatienceMs = 250
+
 /** Opens the call path; its contract is at the type `ModelGateway`. */
 export const createModelGateway = (options: ModelGatewayOptions): ModelGateway => {
   const { registry, chooser, health, clock, log, retry, random = Math.random } = options
@@ -106,7 +109,7 @@ export const createModelGateway = (options: ModelGatewayOptions): ModelGateway =
   const answer = async (request: ModelCall, signal: AbortSignal) => {
     const { selector, caller } = request
     const call = startCall(options, request, signal)
-    let { patienceMs = Number.POSITIVE_INFINITY } = selector
+    let { patienceMs = Infinity } = selector
     for (let round = 1; ; ) {
       signal.throwIfAborted()
       const { view } = registry
@@ -117,7 +120,9 @@ export const createModelGateway = (options: ModelGatewayOptions): ModelGateway =
       const wait = planRetryWait(end, progress, { health, clock, retry, random })
       const isSent = end.tried.length > 0
       const isHasty = selector.oneShot === true && !isSent
-      if (wait.ms === null || wait.ms > patienceMs || isHasty || (round >= retry.attempts && isSent))
+      const mayWaitMs =
+        isSent || patienceMs === Infinity ? patienceMs : Math.min(patienceMs, closedPatienceMs)
+      if (wait.ms === null || wait.ms > mayWaitMs || isHasty || (round >= retry.attempts && isSent))
         throw createFinalError(selector, [...call.tried.values()], end, call.spent(), wait)
       patienceMs -= wait.ms
       log.warn({ role: selector.role, ...call.spent(), delay_ms: Math.round(wait.ms) }, 'model call again')
