@@ -70,11 +70,11 @@ const addVendor = async (database: Database) => {
   )
 }
 
-const addModel = (database: Database, name: string) =>
+const addModel = (database: Database, name: string, category = 'text') =>
   database.query(
     `INSERT INTO models (model_id, vendor_id, endpoint_id, name, upstream_name, category, dialect, prices, capabilities, status)
-     VALUES ('mod_' || $1, 'ven_a', 'end_a', $1, 'up', 'text', 'xml', '{"input": 0.15, "output": 0.6, "currency": "USD"}', '{vision}', 'active')`,
-    [name],
+     VALUES ('mod_' || $1, 'ven_a', 'end_a', $1, 'up', $2, 'xml', '{"input": 0.15, "output": 0.6, "currency": "USD"}', '{vision}', 'active')`,
+    [name, category],
   )
 
 describe('the view', () => {
@@ -119,6 +119,21 @@ describe('the view', () => {
     expect(key?.secret?.reveal()).toBe('sk-secret-of-a')
     expect(secrets).toEqual(expect.arrayContaining(['sk-secret-of-a', 'canary-of-a-header']))
     expect(JSON.stringify([...view.keysByVendor])).not.toContain('sk-secret-of-a')
+  })
+
+  test('gives a model that paints the whole time to its first byte, unless its endpoint says how long', async ({
+    database,
+  }) => {
+    await addVendor(database)
+    await addModel(database, 'painter', 'text-to-image')
+    const { view } = await follow(database)
+    expect(view.models.get('painter')?.endpoint.timeouts).toMatchObject({
+      firstByteMs: 600_000,
+      totalMs: 600_000,
+    })
+    await database.query(`UPDATE endpoints SET timeouts = '{"first_byte_ms": 7}'`)
+    const { view: set } = await follow(database)
+    expect(set.models.get('painter')?.endpoint.timeouts.firstByteMs).toBe(7)
   })
 
   test('keeps what it cannot open, with the reason', async ({ database }) => {

@@ -145,14 +145,26 @@ export const createRegistryViewBuilder = ({ masterKeys, openai, builtIn, onSecre
   }
 }
 
+/** Their answers come whole, after all of the work: no byte before the end says nothing. */
+const slowCategories = new Set([
+  'text-to-image',
+  'image-edit',
+  'text-to-video',
+  'text-to-speech',
+  'speech-to-text',
+])
+
 /** By alias, the oldest first. */
 const toModelEntries = (
-  { models }: RegistryRows,
+  { models, endpoints: endpointRows }: RegistryRows,
   vendors: ReadonlyMap<string, VendorEntry>,
   endpoints: ReadonlyMap<string, EndpointEntry>,
   formats: ReadonlyMap<string, FormatView>,
 ): Map<string, ModelEntry> => {
   const entries = new Map<string, ModelEntry>()
+  const timed = new Set(
+    endpointRows.flatMap(({ id, timeouts }) => (timeouts.first_byte_ms === undefined ? [] : [id])),
+  )
   for (const { vendor_id, endpoint_id, response_format_id, prices, status, ...row } of models) {
     const vendor = vendors.get(vendor_id)
     const endpoint = endpoints.get(endpoint_id)
@@ -160,7 +172,7 @@ const toModelEntries = (
     entries.set(row.name, {
       ...row,
       vendor,
-      endpoint,
+      endpoint: slowCategories.has(row.category) && !timed.has(endpoint_id) ? toSlow(endpoint) : endpoint,
       prices: prices && toMicroPrices(prices),
       format: formats.get(response_format_id ?? '') ?? null,
       active: status === 'active',
@@ -168,6 +180,11 @@ const toModelEntries = (
   }
   return entries
 }
+
+const toSlow = (endpoint: EndpointEntry): EndpointEntry => ({
+  ...endpoint,
+  timeouts: { ...endpoint.timeouts, firstByteMs: endpoint.timeouts.totalMs },
+})
 
 const toRouteEntries = ({
   routes,
