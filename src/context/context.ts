@@ -3,6 +3,7 @@ import type { PromptPart } from '../state/prompt-part.ts'
 import { type DataFence, derivedLabel } from '../state/provenance.ts'
 import type { RuntimeState, StateField, Todo } from '../state/runtime-state.ts'
 import { fitTokens } from '../state/text/tokens.ts'
+import { isOpenTodo, listBlockedTodos, listWorkableTodos } from '../state/todos.ts'
 import { turnActions, turnGoal, turnPrompt, turnTodos } from '../state/turn.ts'
 import { part, titles } from './sections.ts'
 
@@ -28,17 +29,29 @@ export type ContextState = Pick<RuntimeState, ContextFields>
 /** The plan, and the task that is next; in the prompt of every step. */
 export const renderPlan = (state: Pick<RuntimeState, 'todos'>): PromptPart[] => {
   const todos = turnTodos(state)
-  const current =
-    todos.find((todo) => todo.status === 'processing') ?? todos.find((todo) => todo.status === 'pending')
+  const blocked = new Set(listBlockedTodos(todos))
+  // where tasks are blocked, those that wait for their retry are not waited for: the plan has to change first
+  const current = listWorkableTodos(todos).find((todo) => todo.retry_after === null || blocked.size === 0)
   return [
-    part(titles.plan, todos.map(renderTodo).join('\n'), 'agent'),
+    part(
+      titles.plan,
+      todos.map((todo) => renderTodo(todo, blocked.has(todo), todo === current)).join('\n'),
+      'agent',
+    ),
     part(titles.task, current ? renderCurrentTask(current) : '', 'agent'),
   ]
 }
 
-const renderTodo = (todo: Todo): string => {
-  const after = todo.dependencies.length > 0 ? ` after ${todo.dependencies.join(', ')}` : ''
-  return `- [${todo.status === 'completed' ? 'x' : ' '}] ${todo.id}: ${todo.task} (${todo.status}${after})`
+/** The texts of errors are data of tools: they are with the results, and not in the plan. */
+const renderTodo = (todo: Todo, isBlocked: boolean, isCurrent: boolean): string => {
+  const { id, task, status, dependencies, retry, max_retry, retry_after, success_criteria } = todo
+  const after = dependencies.length > 0 ? ` after ${dependencies.join(', ')}` : ''
+  const tries = retry > 0 && isOpenTodo(todo) ? `, try ${retry} of ${max_retry + 1} failed` : ''
+  const time = retry_after === null ? '' : `, not before ${retry_after}`
+  const done =
+    success_criteria !== '' && isOpenTodo(todo) && !isCurrent ? `; done when: ${success_criteria}` : ''
+  const mark = status === 'completed' ? 'x' : status === 'failed' ? '!' : ' '
+  return `- [${mark}] ${id}: ${task} (${isBlocked ? 'blocked' : status}${after}${tries}${time})${done}`
 }
 
 const renderCurrentTask = ({ id, task, execution_tips, success_criteria }: Todo): string =>

@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto'
+import { readPlannedCalls } from '../state/calls.ts'
 import { unlessAborted } from '../state/deadline.ts'
 import { memoizeByObject } from '../state/memoize.ts'
 import type { Services } from '../state/ports/services.ts'
 import type { RuntimeState } from '../state/runtime-state.ts'
 import { findWaitEnd } from '../state/todos.ts'
-import { turnTodos } from '../state/turn.ts'
+import { type ReadonlyAction, turnTodos } from '../state/turn.ts'
 import { createDefaultNext } from './default-next.ts'
 import type { AnyTool, GraphInfo } from './definitions.ts'
 import type { GraphParts } from './graph-parts.ts'
@@ -76,7 +77,7 @@ const hashParts = ({ nodes, tools }: GraphParts): string => {
 /**
  * Where to go after a visit. It looks at the state as that visit's own commit left it: of the branches of a fan-out
  * exactly one, the last to commit, sees all of them and goes on. Ends the run where a limit is reached; stops before the
- * planner while all that is left to do has to wait.
+ * planner while all that is left to do has to wait, and before calls whose task has to.
  */
 const findTargets = async (
   run: LiveRun,
@@ -94,8 +95,18 @@ const findTargets = async (
     findReachedLimit(run.state, limits, targets.length, run.workedMs) ??
     (limits.max_cost === undefined ? null : await findReachedCost(models, limits))
   if (run.outcome) return [{ node: 'end', call: null }]
-  run.waitsUntil = targets[0]?.node === 'planner' ? findWaitEnd(turnTodos(run.state), clock.now()) : null
+  const now = clock.now()
+  run.waitsUntil =
+    targets[0]?.node === 'planner'
+      ? findWaitEnd(turnTodos(run.state), now)
+      : readCallTime(actions.at(-1), now.getTime())
   return run.waitsUntil ? [] : targets
+}
+
+/** When the calls of a plan may be made, where that is later than now. */
+const readCallTime = (plan: ReadonlyAction | undefined, now: number): Date | null => {
+  const time = plan && readPlannedCalls(plan).length > 0 ? plan.result.not_before : null
+  return typeof time === 'string' && Date.parse(time) > now ? new Date(time) : null
 }
 
 const describeGraph = ({ nodes, tools }: GraphParts, serviceNames: readonly string[]): GraphInfo => {

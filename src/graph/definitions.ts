@@ -36,6 +36,8 @@ export type NodeContext<
   scenario: Scenario | null
   scenarios: Scenarios
   run: { run_id: string; session_id: string; business_id: string; user_id: string; turn: number }
+  /** Milliseconds of work on the run so far, without queueing and waiting for people. */
+  workedMs(): number
   /** Sends streamed text to followers of the run; best effort. A new `attempt` voids what came before. */
   stream(text: string, attempt: number): void
   /** Asks a person and resolves with the answer; parks the run until there is one. Once in a call. */

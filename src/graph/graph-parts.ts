@@ -8,8 +8,8 @@ export type GraphParts = { nodes: readonly AnyNode[]; tools: readonly AnyTool[] 
 
 /** Nodes that the processor itself relies on. */
 const requiredNodes = ['load-session', 'planner', 'reflection', 'end']
-/** The planner's control call, and marks of the router. */
-const reservedNames = new Set(['update_todos', '__start__', '__end__'])
+/** The planner's control calls, and marks of the router. */
+const reservedNames = new Set(['update_todos', 'finish', '__start__', '__end__'])
 const kinds = ['prepare', 'call', 'output']
 const fields: readonly string[] = stateFields
 const patchFields = Object.keys(patchSchema.shape)

@@ -3,6 +3,7 @@ import { MasonError } from '../state/errors.ts'
 import { applyAction } from '../state/fold.ts'
 import type { Outage } from '../state/outage.ts'
 import type { Outcome } from '../state/outcome.ts'
+import { listOutputErrors } from '../state/output-fields.ts'
 import type { Patch } from '../state/patch.ts'
 import type { Clock } from '../state/ports/clock.ts'
 import type { EffectResult } from '../state/ports/effects.ts'
@@ -12,7 +13,8 @@ import { noTracer, type Tracer } from '../state/ports/tracer.ts'
 import type { AdmittedRequest } from '../state/run-request.ts'
 import type { Json, RuntimeState } from '../state/runtime-state.ts'
 import type { Scenario, Scenarios } from '../state/scenario.ts'
-import { type ReadonlyAction, turnGoal } from '../state/turn.ts'
+import { countTodos, listOpenTodos } from '../state/todos.ts'
+import { type ReadonlyAction, turnGoal, turnTodos } from '../state/turn.ts'
 import { findScenario, noScenarios, withScenario } from './scenario-defaults.ts'
 
 /** A claimed run as the processor is handed it. */
@@ -95,6 +97,12 @@ export const createLiveRun = (
     output_structure: state.output_structure as unknown as Json,
     error: outcome.status === 'failed' ? (outcome.error as Json) : null,
     goal: turnGoal(state),
+    todos: countTodos(turnTodos(state)),
+    open_todos: listOpenTodos(turnTodos(state)),
+    output_errors:
+      run.request.output?.tool === 'answer'
+        ? []
+        : listOutputErrors(run.actions, state.output_structure, outcome),
   })
 
   const run = {

@@ -72,6 +72,7 @@ export const createVisit = (
       scenario,
       scenarios: run.scenarios,
       run: run.claimed,
+      workedMs: () => Math.round(run.workedMs),
       graph: info,
       hasWork: (tool, state) => info.hasWork(tool, state, ownServices),
       outcome: currentOutcome(run),

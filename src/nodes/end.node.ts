@@ -3,16 +3,17 @@ import { readResultText } from '../context/result-text.ts'
 import { defineNode } from '../graph/definitions.ts'
 import { listAnsweredCalls } from '../state/calls.ts'
 import type { Outcome } from '../state/outcome.ts'
-import { describeLimit, summarizeOutcome } from '../state/outcome.ts'
+import { describeLimit, summarizeOutcome, toEndResult } from '../state/outcome.ts'
 import type { RuntimeState } from '../state/runtime-state.ts'
 import { cutText } from '../state/text/cut-text.ts'
-import { currentTurn, turnActions } from '../state/turn.ts'
+import { listOpenTodos } from '../state/todos.ts'
+import { currentTurn, turnActions, turnTodos } from '../state/turn.ts'
 
 /** Closes the run: writes down how it ended and the final answer, with what there is when a limit cut it short. */
 export default defineNode({
   name: 'end',
   description: 'Closes the run and writes down how it ended',
-  reads: ['prompts', 'action_history', 'output_structure'],
+  reads: ['prompts', 'action_history', 'output_structure', 'todos'],
   writes: ['chat_history'],
   next: [],
   async run(state, { checkpoint, outcome }) {
@@ -20,7 +21,7 @@ export default defineNode({
     return checkpoint(
       {
         summary: summarizeOutcome(outcome),
-        result: { status: outcome.status, reason: outcome.reason },
+        result: toEndResult(outcome, listOpenTodos(turnTodos(state))),
         context:
           answer === null ? null : { type: 'text', content: answer, important: true, usage_type: 'output' },
         relevance: answer === null ? 0 : 1,

@@ -1,4 +1,5 @@
 import { titles } from '../context/sections.ts'
+import { cutText } from '../state/text/cut-text.ts'
 import { describeRows, type Finding } from './answers.ts'
 import { readArithmetic } from './arithmetic.ts'
 import { valuesQuery } from './conditions.ts'
@@ -69,6 +70,7 @@ const say = {
     noMemory: 'I remember nothing about you that answers this.',
     noted: 'I have read what you told me. It may be remembered after this answer; ask me about it later.',
     noFigure: 'I found no figure for this. The columns are: ',
+    found: 'The values that the question names are known.',
     todos: ['Look the words of the question up', 'Query what is asked for', 'Answer'],
   },
   zh: {
@@ -76,6 +78,7 @@ const say = {
     noMemory: '关于您，我没有记住能回答这个问题的内容。',
     noted: '我看到了您说的话。其中的内容可能会在回答之后被记住，以后可以问我。',
     noFigure: '没有找到所问的数字。各列为：',
+    found: '已查到问题里提到的值。',
     todos: ['查找问题里的词', '查询所问的内容', '回答'],
   },
 }
@@ -117,17 +120,24 @@ const advance = (steps: Work, resultOf: ResultOf): ToolUse[] | Finding | null =>
   return step.value
 }
 
-/** The plan of a run that queries tables; with the answer all of it is completed by name. */
-const updateTodos = (language: Language, status: 'pending' | 'completed'): ToolUse => {
+/** The plan of a run that queries tables, which may begin with a query of values. */
+const makeTodos = (language: Language, calls: readonly ToolUse[]): ToolUse => {
   const [lookUp = '', ask = '', answer = ''] = say[language].todos
   const suggested_tools = ['query_table']
-  return useTool('update_todos', {
-    todos: [
-      { id: 'look-up', task: lookUp, suggested_tools, status },
-      { id: 'query', task: ask, dependencies: ['look-up'], suggested_tools, status },
-      { id: 'answer', task: answer, dependencies: ['query'], status },
-    ],
+  const dependencies = calls.some((call) => call.arguments.includes('WITH question AS')) ? ['look-up'] : []
+  const first = dependencies.map((id) => ({ id, task: lookUp, suggested_tools }))
+  const query = { id: 'query', task: ask, dependencies, suggested_tools }
+  const last = { id: 'answer', task: answer, dependencies: ['query'] }
+  return useTool('update_todos', { todos: [...first, query, last] })
+}
+
+/** Names what became of the open tasks of a plan: of all, or of the one with this id. */
+const closeTodos = (plan: string, reason: string, only?: string): ToolUse[] => {
+  const open = [...plan.matchAll(/^- \[ \] ([^:]+): .*$/gm)].filter(([, id]) => !only || id === only)
+  const todos = open.map(([line, id = '']) => {
+    return { id, status: /, try \d+ of \d+ failed/.test(line) ? 'failed' : 'completed', reason }
   })
+  return todos.length > 0 ? [useTool('update_todos', { todos })] : []
 }
 
 /** The next step for a request: calls of tools, or the answer. */
@@ -144,17 +154,17 @@ export const plan = (request: OfflineRequest): OfflineReply => {
   const steps = questions.map((one) => advance(answerQuestion(one, language, files, request), resultOf))
   const needed = steps.flatMap((step) => (Array.isArray(step) ? step : []))
   const calls = [...new Map(needed.map((call) => [call.arguments, call])).values()]
-  const isPlanned = partText(request, titles.plan) !== ''
+  const planned = partText(request, titles.plan)
   const plans = offered.has('update_todos') && files.tables.length > 0
   if (calls.length > 0) {
-    const todos = plans && !isPlanned ? [updateTodos(language, 'pending')] : []
-    return { text: say[language].working, tool_calls: [...todos, ...calls] }
+    const todos = planned ? closeTodos(planned, say[language].found, 'look-up') : [makeTodos(language, calls)]
+    return { text: say[language].working, tool_calls: plans ? [...todos, ...calls] : calls }
   }
   const help: Finding = { text: helpText[language] }
   const found = steps.map((step) => (Array.isArray(step) ? help : (step ?? help)))
-  const texts = new Set(found.map(({ text }) => text))
+  const text = [...new Set(found.map((one) => one.text))].join('\n\n')
   return {
-    text: toDraft([...texts].join('\n\n'), pieces, found),
-    tool_calls: plans && isPlanned ? [updateTodos(language, 'completed')] : [],
+    text: toDraft(text, pieces, found),
+    tool_calls: plans ? closeTodos(planned, cutText(text, 200)) : [],
   }
 }

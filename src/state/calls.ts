@@ -2,8 +2,17 @@ import { memoizeByObject } from './memoize.ts'
 import type { Json } from './runtime-state.ts'
 import type { ReadonlyAction } from './turn.ts'
 
-/** A tool call as the planner decided it, committed in the planner's action before it runs. */
-export type PlannedCall = { index: number; id: string; tool: string; args: Record<string, Json> }
+/**
+ * A tool call as the planner decided it, committed in the planner's action before it runs; `todos` are the tasks it is
+ * made for, where there is a plan.
+ */
+export type PlannedCall = {
+  index: number
+  id: string
+  tool: string
+  args: Record<string, Json>
+  todos?: string[]
+}
 /** How the calls of one plan run: side by side, or one after the other. */
 export type CallBlock = 'parallel' | 'sequential'
 
@@ -25,9 +34,11 @@ export const readPlannedCalls = memoizeByObject(
 
 /** By hand, not by a schema: a state is JSON already, and a long turn that is taken up has thousands to look at. */
 const isPlannedCall = (value: unknown): value is PlannedCall => {
-  if (typeof value !== 'object' || value === null || Object.keys(value).length !== 4) return false
-  const { index, id, tool, args } = value as Record<keyof PlannedCall, unknown>
+  if (typeof value !== 'object' || value === null) return false
+  const { index, id, tool, args, todos } = value as Record<keyof PlannedCall, unknown>
   return (
+    Object.keys(value).length === (todos === undefined ? 4 : 5) &&
+    (todos === undefined || (Array.isArray(todos) && todos.every(isName))) &&
     Number.isSafeInteger(index) &&
     (index as number) >= 0 &&
     isName(id) &&

@@ -66,6 +66,8 @@ const retainedKeys = [
   'call',
   'calls',
   'block',
+  'worked_ms',
+  'not_before',
   'judged',
   'is_error',
   'draft',

@@ -1,4 +1,5 @@
 import { cutText } from './text/cut-text.ts'
+import type { OpenTodo } from './todos.ts'
 
 /** How a run ends; the `end` action and the run's row have it. */
 export type Outcome =
@@ -20,6 +21,13 @@ const limits: Record<string, string> = {
 
 /** Why a run ended before its answer, as a person says it. */
 export const describeLimit = (reason: string): string => limits[reason] ?? reason
+
+/** The result of an `end` action; `open_todos` only where there are some. */
+export const toEndResult = ({ status, reason }: Outcome, open_todos: OpenTodo[]) => ({
+  status,
+  reason,
+  ...(open_todos.length > 0 && { open_todos }),
+})
 
 /** The summary of an `end` action. */
 export const summarizeOutcome = (outcome: Outcome): string => {

@@ -1,8 +1,29 @@
 import { z } from 'zod'
-import type { Json, OutputType } from './runtime-state.ts'
+import { describeLimit, type Outcome } from './outcome.ts'
+import type { Json, OutputType, RuntimeState } from './runtime-state.ts'
 import { cutText } from './text/cut-text.ts'
+import type { ReadonlyAction } from './turn.ts'
 
 /** The content of one output piece against its type: what a model wrote goes in, what the state keeps comes out. */
+
+/** A field whose content is not valid, and why. */
+export type OutputError = { id: string; error: string }
+
+const faultsSchema = z.array(z.object({ id: z.string(), fault: z.string() }))
+
+/** The fields of a completed run that never had a valid content: as its last answer says, or all where it wrote none. */
+export const listOutputErrors = (
+  actions: readonly ReadonlyAction[],
+  structure: RuntimeState['output_structure'],
+  outcome: Outcome,
+): OutputError[] => {
+  if (structure.length === 0 || outcome.status !== 'completed') return []
+  const written = actions.findLast(({ context }) => context?.usage_type === 'output')
+  if (!written)
+    return structure.map(({ id }) => ({ id, error: `was not written: ${describeLimit(outcome.reason)}` }))
+  const faults = faultsSchema.safeParse(written.result.faults)
+  return faults.success ? faults.data.map(({ id, fault }) => ({ id, error: fault })) : []
+}
 
 /** `error` completes "the content of piece 'x' …" and says what to write instead. */
 export type FieldCheck = { ok: true; value: Json } | { ok: false; error: string }

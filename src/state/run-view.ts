@@ -29,11 +29,20 @@ const retryReasonSchema = z.strictObject({ code: z.string(), message: z.string()
 export const runViewSchema = z.strictObject({
   id: z.string(),
   session_id: z.string(),
+  business_id: z.string(),
+  user_id: z.string(),
   turn: z.int(),
+  prompt: z.string(),
   status: runStatusSchema,
   finish_reason: z.enum(['answered', 'steps', 'tokens', 'cost', 'time', 'no_progress']).nullable(),
   answer: z.string().nullable(),
   output_structure: z.array(outputFieldSchema),
+  /** Fields that never had a valid content. */
+  output_errors: z.array(z.strictObject({ id: z.string(), error: z.string() })),
+  /** How many todos there are of each status. */
+  todos: z.strictObject({ pending: z.int(), processing: z.int(), completed: z.int(), failed: z.int() }),
+  /** What an ended run left neither completed nor failed, and why. */
+  open_todos: z.array(z.strictObject({ id: z.string(), reason: z.string() })),
   usage: usageSchema,
   error: z
     .strictObject({

@@ -57,14 +57,14 @@ const todoErrorSchema = z.strictObject({
   tool_used: z.string(),
   error: z.string(),
   retry_count: z.int().nonnegative(),
-  /** Seconds. */
+  /** Milliseconds of work, without waits. */
   execution_time: z.number().nonnegative(),
 })
 
 const completionSchema = z.strictObject({
   completed_at: z.string(),
   tool_used: z.string(),
-  /** Seconds. */
+  /** Milliseconds of work, without waits. */
   execution_time: z.number().nonnegative(),
   output: z.string(),
 })

@@ -11,7 +11,7 @@ export const updateTodosInputSchema = z.strictObject({
     .array(
       z.strictObject({
         id: z.string().min(1).max(100).describe('A short name that stays.'),
-        task: z.string().min(1).max(4000).describe('What is to be done.'),
+        task: z.string().min(1).max(4000).exactOptional().describe('What to do.'),
         dependencies: z
           .array(z.string().min(1))
           .max(1000)
@@ -28,6 +28,8 @@ export const updateTodosInputSchema = z.strictObject({
           .exactOptional()
           .describe('Tries after the first one; 3 when left out.'),
         status: todoStatusSchema.exactOptional().describe('Leave out to keep what it is.'),
+        reason: z.string().exactOptional().describe('Why.'),
+        calls: z.array(z.number()).exactOptional().describe('Its tool calls beside this, from 1.'),
       }),
     )
     .min(1)
@@ -58,18 +60,30 @@ const newTodo = (id: string, task: string): Todo => ({
   completion_details: null,
 })
 
+/** A todo that a role names as done or failed, and what met its success criteria, or why it failed. */
+export type TodoClosing = { id: string; status: 'completed' | 'failed'; reason: string }
+
+/** What the calls for a todo have brought: it becomes part of the todo that a closing names. */
+export type FindEvidence = (id: string) => TodoAttempt & { output: string }
+
+const noEvidence: FindEvidence = () => ({ now: new Date(), tool_used: '', execution_time: 0, output: '' })
+
 /** What a change of status by the planner leaves of waiting and completion; history always stays. */
-const withStatus = (todo: Todo, status: Todo['status']): Todo => {
-  if (status === todo.status) return todo
-  const completion_details = status === 'completed' ? todo.completion_details : null
-  return { ...todo, status, retry_after: null, completion_details }
+const withStatus = (todo: Todo, { status, reason = '' }: TodoChange, evidence: FindEvidence): Todo => {
+  if (status === undefined || status === todo.status) return todo
+  if (status === 'completed' || status === 'failed')
+    return closeTodo(todo, { id: todo.id, status, reason }, evidence(todo.id))
+  // a retry is started by its calls, once its time has come
+  if (status === 'processing' && todo.retry_after !== null) return todo
+  return { ...todo, status, retry_after: null, completion_details: null }
 }
 
 /** The todo as wanted; the known one itself when nothing differs. */
-const mergeTodo = (known: Todo | undefined, { status, ...wanted }: TodoChange): Todo => {
-  const old = known ?? newTodo(wanted.id, wanted.task)
+const mergeTodo = (known: Todo | undefined, change: TodoChange, evidence: FindEvidence): Todo => {
+  const { status: _status, reason: _reason, calls: _calls, ...wanted } = change
+  const old = known ?? newTodo(wanted.id, wanted.task ?? '')
   const dependencies = [...new Set(wanted.dependencies ?? old.dependencies)]
-  const next = withStatus({ ...old, ...wanted, dependencies }, status ?? old.status)
+  const next = withStatus({ ...old, ...wanted, dependencies }, change, evidence)
   return known && isDeepStrictEqual(known, next) ? known : next
 }
 
@@ -121,6 +135,13 @@ const findCycle = (nodes: readonly TodoNode[], order: readonly string[]): string
 
 const refuse = (error: string): TodoPlanResult => ({ ok: false, error })
 
+const describeIds = (todos: readonly Todo[]): string =>
+  `The todos are: ${formatList(todos.map(({ id }) => id)) || 'none yet'}.`
+
+/** Says that these ids are no todos, and which there are. */
+const describeUnknown = (ids: readonly string[], todos: readonly Todo[]): string =>
+  `There is no todo ${formatList(ids.map((id) => `'${id}'`))}. ${describeIds(todos)}`
+
 /**
  * The todos after the planner's `update_todos`: known ids are changed in place and keep status, retries and
  * history unless a status is given; new ones follow with the schema's defaults. Nothing changes on an error.
@@ -128,20 +149,21 @@ const refuse = (error: string): TodoPlanResult => ({ ok: false, error })
 export const applyTodoChanges = (
   existing: readonly Todo[],
   changes: readonly TodoChange[],
+  evidence = noEvidence,
 ): TodoPlanResult => {
   const byId = new Map(changes.map((change) => [change.id, change]))
   const repeated = changes.filter((change) => byId.get(change.id) !== change).map(({ id }) => id)
   if (repeated.length > 0) return refuse(`Each id may stand once; repeated: ${formatList(repeated)}.`)
   const merged = new Map(existing.map((todo) => [todo.id, todo]))
-  for (const change of changes) merged.set(change.id, mergeTodo(merged.get(change.id), change))
+  const nameless = changes.filter(({ id, task }) => task === undefined && !merged.has(id)).map(({ id }) => id)
+  if (nameless.length > 0) return refuse(`${describeUnknown(nameless, existing)} A new todo needs its task.`)
+  for (const change of changes) merged.set(change.id, mergeTodo(merged.get(change.id), change, evidence))
   const nodes = [...merged.values()]
   const unknown = nodes.flatMap(({ id, dependencies }) =>
     dependencies.filter((one) => !merged.has(one)).map((one) => `'${id}' depends on '${one}'`),
   )
-  if (unknown.length > 0) {
-    const ids = formatList([...merged.keys()])
-    return refuse(`Unknown dependencies: ${formatList(unknown)}. The todos are: ${ids}.`)
-  }
+  if (unknown.length > 0)
+    return refuse(`Unknown dependencies: ${formatList(unknown)}. ${describeIds([...merged.values()])}`)
   const dependents = listDependents(nodes)
   const order = sortByDependency(nodes, dependents)
   if (order.length < nodes.length) {
@@ -161,9 +183,13 @@ export const applyTodoChanges = (
 
 const maxErrorLength = 1000
 const maxOutputLength = 4000
+const maxReason = 300
 const maxBackOffMs = 60_000
 
-/** What came of one try: the tool, and the seconds it took. */
+/** Errors of one todo that are remembered: the latest. */
+const maxErrors = 20
+
+/** What came of one try: the tool, and the milliseconds of work it took. */
 export type TodoAttempt = { now: Date; tool_used: string; execution_time: number }
 
 const isFinished = (todo: Todo): boolean => todo.status === 'completed' || todo.status === 'failed'
@@ -171,7 +197,7 @@ const isFinished = (todo: Todo): boolean => todo.status === 'completed' || todo.
 /** Not before `retry_after`; a time that cannot be read holds nothing up. */
 const isDue = (todo: Todo, now: Date): boolean => !(Date.parse(todo.retry_after ?? '') > now.getTime())
 
-const seconds = (value: number): number => (value > 0 && Number.isFinite(value) ? value : 0)
+const milliseconds = (value: number): number => (value > 0 && Number.isFinite(value) ? value : 0)
 
 /** A pending todo in work; any other stays as it is. */
 export const startTodo = (todo: Todo): Todo =>
@@ -183,7 +209,7 @@ export const completeTodo = (todo: Todo, attempt: TodoAttempt & { output: string
   const completion_details = {
     completed_at: attempt.now.toISOString(),
     tool_used: attempt.tool_used,
-    execution_time: seconds(attempt.execution_time),
+    execution_time: milliseconds(attempt.execution_time),
     output: cutText(attempt.output, maxOutputLength),
   }
   return { ...todo, status: 'completed', retry_after: null, completion_details }
@@ -192,6 +218,31 @@ export const completeTodo = (todo: Todo, attempt: TodoAttempt & { output: string
 /** Milliseconds to wait before retry number `retry` (from 1): 1 s, doubled each time, 60 s at most. */
 export const computeBackOffMs = (retry: number): number => Math.min(1000 * 2 ** (retry - 1), maxBackOffMs)
 
+/** The todo with a call of it that failed, beside others of the same try. */
+export const addTodoError = (
+  todo: Todo,
+  attempt: TodoAttempt & { error: string },
+  retry_count = todo.retry,
+): Todo => {
+  const error = {
+    timestamp: attempt.now.toISOString(),
+    attempt: (todo.error_history.at(-1)?.attempt ?? 0) + 1,
+    tool_used: attempt.tool_used,
+    error: cutText(attempt.error, maxErrorLength),
+    retry_count,
+    execution_time: milliseconds(attempt.execution_time),
+  }
+  return { ...todo, error_history: [...todo.error_history, error].slice(-maxErrors) }
+}
+
+/** The todo as a role names it: completed with what its calls brought, else with the reason; or failed for good. */
+const closeTodo = (todo: Todo, { status, reason }: TodoClosing, evidence: ReturnType<FindEvidence>): Todo => {
+  if (status === 'completed') return completeTodo(todo, { ...evidence, output: evidence.output || reason })
+  if (todo.status === 'failed') return todo
+  const failed = { ...todo, status, retry_after: null, completion_details: null }
+  return reason === '' ? failed : addTodoError(failed, { ...evidence, error: reason })
+}
+
 /**
  * An unfinished todo after a failed try: pending with a back-off while retries are left, then failed.
  * So there are `max_retry + 1` tries in all, and `retry` is `max_retry + 1` once it has failed.
@@ -199,15 +250,7 @@ export const computeBackOffMs = (retry: number): number => Math.min(1000 * 2 ** 
 export const failTodo = (todo: Todo, attempt: TodoAttempt & { error: string }): Todo => {
   if (isFinished(todo)) return todo
   const retry = todo.retry + 1
-  const error = {
-    timestamp: attempt.now.toISOString(),
-    attempt: todo.error_history.length + 1,
-    tool_used: attempt.tool_used,
-    error: cutText(attempt.error, maxErrorLength),
-    retry_count: retry,
-    execution_time: seconds(attempt.execution_time),
-  }
-  const failed = { ...todo, retry, error_history: [...todo.error_history, error] }
+  const failed = { ...addTodoError(todo, attempt, retry), retry }
   if (retry > todo.max_retry) return { ...failed, status: 'failed', retry_after: null }
   const retryAt = new Date(attempt.now.getTime() + computeBackOffMs(retry))
   return { ...failed, status: 'pending', retry_after: retryAt.toISOString() }
@@ -227,6 +270,20 @@ export const listReadyTodos = (todos: readonly Todo[], now: Date): Todo[] =>
     .filter((todo) => isDue(todo, now))
     .sort((a, b) => b.priority - a.priority || b.critical_path_length - a.critical_path_length)
 
+/**
+ * What can be worked on, the current one first: what is in work, then what is ready, then what waits for its retry.
+ * By the todos alone: a prompt is made of it.
+ */
+export const listWorkableTodos = (todos: readonly Todo[]): Todo[] => [
+  ...todos.filter(({ status }) => status === 'processing'),
+  ...new Set([...listReadyTodos(todos, new Date(0)), ...listReadyTodos(todos, endOfTime)]),
+]
+
+const endOfTime = new Date(8.64e15)
+
+/** Todos that are neither completed nor failed. */
+export const isOpenTodo = (todo: Todo): boolean => !isFinished(todo)
+
 /** Pending todos that depend, directly or through others, on a failed one: they need a new plan. */
 export const listBlockedTodos = (todos: readonly Todo[]): Todo[] => {
   const dependents = listDependents(todos)
@@ -245,4 +302,36 @@ export const findWaitEnd = (todos: readonly Todo[], now: Date): Date | null => {
   if (unhindered.length === 0 || unhindered.some((todo) => isDue(todo, now))) return null
   if (listBlockedTodos(todos).length > 0) return null
   return new Date(Math.min(...unhindered.map((todo) => Date.parse(todo.retry_after ?? ''))))
+}
+
+/** How many todos there are of each status. */
+export const countTodos = (todos: readonly Todo[]): TodoCounts => {
+  const counts = { pending: 0, processing: 0, completed: 0, failed: 0 }
+  for (const { status } of todos) counts[status]++
+  return counts
+}
+
+/** How many todos there are of each status. */
+export type TodoCounts = Record<Todo['status'], number>
+
+/** A todo that is neither completed nor failed, and why. */
+export type OpenTodo = { id: string; reason: string }
+
+/** What is neither completed nor failed, and why. */
+export const listOpenTodos = (todos: readonly Todo[]): OpenTodo[] => {
+  const byId = new Map(todos.map((todo) => [todo.id, todo]))
+  const blocked = new Set(listBlockedTodos(todos))
+  return todos.filter(isOpenTodo).map((todo) => {
+    const before = todo.dependencies.filter((id) => byId.get(id)?.status !== 'completed')
+    return { id: todo.id, reason: explainOpen(todo, blocked.has(todo), before) }
+  })
+}
+
+const explainOpen = (todo: Todo, isBlocked: boolean, before: readonly string[]): string => {
+  const error = todo.error_history.at(-1)
+  if (isBlocked) return `blocked: it depends on ${formatList(before)}, and a task before it failed`
+  if (todo.status === 'processing') return 'in work: nothing has named it completed'
+  if (todo.retry > 0 && error)
+    return `try ${todo.retry} of ${todo.max_retry + 1} failed: ${cutText(error.error, maxReason)}`
+  return before.length > 0 ? `waits for ${formatList(before)}` : 'not started'
 }

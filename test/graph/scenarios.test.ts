@@ -90,7 +90,7 @@ describe('a request in a scenario', () => {
       scenario({ tools: ['shout'], prompts: { planner: 'Be loud.' }, models: { planner: 'strong' } }),
     )
     const [first] = asked('planner')
-    expect(first?.tools?.map(({ name }) => name)).toEqual(['shout', 'update_todos'])
+    expect(first?.tools?.map(({ name }) => name)).toEqual(['shout', 'update_todos', 'finish'])
     expect(first?.model).toBe('strong')
     expect(first?.messages[0]?.content).toMatch(/\n\n# Scenario: support\nBe loud\.$/)
   })
@@ -175,7 +175,7 @@ describe('a scenario that understand chooses', () => {
     const { state, asked } = await walked(long, row, think)
     expect(asked('understand')[0]?.messages[0]?.content).toContain('- support: Orders and returns.')
     expect(state.scenario).toBe('support')
-    expect(asked('planner')[0]?.tools?.map(({ name }) => name)).toEqual(['shout', 'update_todos'])
+    expect(asked('planner')[0]?.tools?.map(({ name }) => name)).toEqual(['shout', 'update_todos', 'finish'])
     expect(asked('planner')[0]?.messages[0]?.content).toContain('Be kind.')
   })
 

@@ -44,6 +44,13 @@ const script = (...planner: object[]) => {
   model.script({ planner } as never)
 }
 const calculate = (expression: string) => ({ tool_calls: [{ name: 'calculate', arguments: { expression } }] })
+/** The text is the answer; the task is named beside it. */
+const finish = (text: string) => ({
+  text,
+  tool_calls: [
+    { name: 'finish', arguments: { todos: [{ id: 'a', status: 'completed', reason: 'it was added' }] } },
+  ],
+})
 const todos = (status: 'new' | 'later') => ({
   tool_calls: [
     { name: 'update_todos', arguments: { todos: [{ id: 'a', task: `add ${status}` }] } },
@@ -98,7 +105,7 @@ describe('the stream of a run that has ended', () => {
   })
 
   test('shows the states as they are now first, with an id that loses nothing, and each only once', async () => {
-    script(todos('new'), calculate('2+2'), { text: 'Four.' })
+    script(todos('new'), calculate('2+2'), finish('Four.'))
     const run = await runtime.complete({ prompt: 'x' })
     for (const after of [0, 3]) {
       const events = await eventsOf(api(), run.id, after)
@@ -154,7 +161,7 @@ describe('a run that is followed while it works', () => {
   })
 
   test('shows its todos as they change, and its tokens as they come', async () => {
-    script(todos('new'), { text: 'A rather long answer that comes in several pieces.' })
+    script(todos('new'), finish('A rather long answer that comes in several pieces.'))
     const { run } = await api().submit({ prompt: 'x', user_id: 'u1' })
     const events = await eventsOf(api(), run.id)
     const shown = events.flatMap((event) => (event.event === 'todos' ? [event.data.todos[0]?.status] : []))

@@ -85,7 +85,7 @@ describe('waiting', () => {
       planner: [{ tool_calls: [plan, ...(planned.tool_calls ?? [])] }, planned, { text: 'It is open.' }],
       reflection: [
         { text: '{"is_sufficient":false,"knowledge_gap":"the door is shut"}' },
-        { text: '{"is_sufficient":true}' },
+        { text: '{"is_sufficient":true,"todos":[{"id":"a","status":"completed","reason":"it is open"}]}' },
       ],
     })
     const run = await runtime.complete({ prompt: 'open' })

@@ -127,12 +127,12 @@ describe('a run in a scenario', () => {
     })
     finish(model)
     await runtime.complete({ prompt: 'x', scenario })
-    expect(toolsShown(model)).toEqual(['update_todos'])
+    expect(toolsShown(model)).toEqual(['update_todos', 'finish'])
     expect(JSON.stringify(model.requests('planner').at(-1)?.body.messages)).toContain('Be loud.')
     await call(server, 'PATCH', `/scenarios/${id}`, { tools: ['calculate'], prompts: { planner: null } })
     finish(model)
     await runtime.complete({ prompt: 'x', scenario })
-    expect(toolsShown(model)).toEqual(['calculate', 'update_todos'])
+    expect(toolsShown(model)).toEqual(['calculate', 'update_todos', 'finish'])
     expect(JSON.stringify(model.requests('planner').at(-1)?.body.messages)).not.toContain('Be loud.')
     await call(server, 'PATCH', `/scenarios/${id}`, { status: 'disabled' })
     finish(model)
@@ -175,7 +175,7 @@ describe('a run in a scenario', () => {
     say(model, { planner: [calling(['calculate', { expression: '1+1' }])] })
     const second = await runtime.complete({ prompt: 'y', session_id })
     expect(second.finish_reason).toBe('steps')
-    expect(toolsShown(model)).toEqual(['calculate', 'update_todos'])
+    expect(toolsShown(model)).toEqual(['calculate', 'update_todos', 'finish'])
     finish(model)
     const third = await runtime.complete({
       prompt: 'z',
@@ -184,7 +184,7 @@ describe('a run in a scenario', () => {
       limits: { max_steps: 50 },
     })
     expect(third.finish_reason).toBe('answered')
-    expect(toolsShown(model)).toEqual(['ask_user', 'update_todos'])
+    expect(toolsShown(model)).toEqual(['ask_user', 'update_todos', 'finish'])
     expect(nodesOf(await runtime.stateOf(third.id))).toContain('planner')
   })
 

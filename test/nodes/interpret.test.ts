@@ -75,7 +75,7 @@ describe('reading a reply of the planner', () => {
   })
 
   test('an output call alone is the end, with its text as the draft', () => {
-    expect(read({ tool_calls: [call('report', { text: 'All sold.' })] }).output).toEqual({
+    expect(read({ tool_calls: [call('report', { text: 'All sold.' })] }).output).toMatchObject({
       tool: 'report',
       draft: 'All sold.',
     })

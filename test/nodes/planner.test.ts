@@ -69,7 +69,7 @@ describe('the planner', () => {
 
   test('offers the tools the request allows, and update_todos', async () => {
     const { requests } = await planned([{ text: 'x' }], { tools: ['look'] })
-    expect(requests[0]?.tools?.map(({ name }) => name)).toEqual(['look', 'update_todos'])
+    expect(requests[0]?.tools?.map(({ name }) => name)).toEqual(['look', 'update_todos', 'finish'])
   })
 
   test('a reply that only plans is answered, and the same action goes on', async () => {
@@ -84,9 +84,10 @@ describe('the planner', () => {
       content: expect.stringMatching(/plan is updated/),
     })
     expect(plans[0]?.usage.total_tokens).toBe(30)
+    // text without calls changes no todo
     expect(state.todos[0]?.map(({ id, status }) => [id, status])).toEqual([
-      ['a', 'completed'],
-      ['b', 'completed'],
+      ['a', 'processing'],
+      ['b', 'pending'],
     ])
   })
 

@@ -1,33 +1,41 @@
 import { describe, expect, test } from 'vitest'
-import { finishTodos, startTodos } from '../../src/nodes/planner/todo-progress.ts'
 import { reflectByRule, toReflection } from '../../src/nodes/reflection/judge.ts'
-import { updateTodoStatuses } from '../../src/nodes/reflection/reflection.node.ts'
+import { updateTodoStatuses } from '../../src/nodes/reflection/todo-verdicts.ts'
+import { assignCalls, startTodos } from '../../src/nodes/todo-progress.ts'
 import type { AnsweredCall } from '../../src/state/calls.ts'
 import type { Json, Todo } from '../../src/state/runtime-state.ts'
 import { estimateTokens } from '../../src/state/text/tokens.ts'
+import type { ReadonlyAction } from '../../src/state/turn.ts'
 import { answer, body, todo } from '../support/actions.ts'
 import { memoryRun, modelsOf, type Said, workOn } from '../support/memory-run.ts'
 import { callTool, graphWith } from '../support/parts.ts'
 
 const now = new Date('2025-01-01T12:00:00.000Z')
-const answered = (id: number, tool: string, error?: string): AnsweredCall => ({
-  call: { index: 0, id: 'c', tool, args: {} },
+const answered = (id: number, tool: string, error?: string, todo = 'a'): AnsweredCall => ({
+  call: { index: 0, id: 'c', tool, args: {}, todos: [todo] },
   action: { id, ...answer(tool, 0, error ? { text: error, is_error: true } : { text: 'fine' }) },
 })
-const judged = {
-  reasoning: '',
-  is_sufficient: true,
-  knowledge_gap: '',
-  follow_up_queries: [],
-  judged: [],
-  todos: [],
+type Verdict = Parameters<typeof updateTodoStatuses>[2][number]
+const says = (status: Todo['status'], more: Partial<Verdict> = {}): Verdict => ({
+  id: 'a',
+  status,
+  action: null,
+  reason: '',
+  ...more,
+})
+/** The todos that changed, once these calls came back 250 ms of work after the plan that made them. */
+const move = (todos: Todo[], calls: AnsweredCall[], verdicts: Verdict[] = [], isPure = false) => {
+  const plan = {
+    ...{ id: 1, node: 'planner', next: calls.map(({ call }) => call.tool) },
+    result: { calls: calls.map(({ call }, index) => ({ ...call, index })), worked_ms: 100 },
+  }
+  const answers = calls.map(({ action }, index) => ({
+    ...action,
+    result: { ...action.result, call: { index, id: 'c' } },
+  }))
+  const actions = [plan, ...answers] as unknown as ReadonlyAction[]
+  return updateTodoStatuses(todos, calls, verdicts, { actions, now, workedMs: 350 }, () => isPure)
 }
-const move = (
-  todos: Todo[],
-  calls: AnsweredCall[],
-  said: { id: string; status: Todo['status'] }[] = [],
-  isPure = false,
-) => updateTodoStatuses(todos, calls, { ...judged, todos: said }, now, { isPure: () => isPure })
 
 describe('reflection by rule', () => {
   test('rates results without error as good', () => {
@@ -107,79 +115,129 @@ describe("reflection by a model's reply", () => {
   })
 })
 
-describe('moving tasks after their calls', () => {
+describe('tasks after their calls', () => {
   const inWork = (more: Partial<Todo> = {}) => todo('a', { status: 'processing', ...more })
 
-  test('one good result completes a task in work, only failures fail the try', () => {
-    expect(move([inWork()], [answered(1, 'look', 'no'), answered(2, 'look')])[0]).toMatchObject({
+  test('a good result completes no task that the reflection does not name', () => {
+    expect(move([inWork()], [answered(2, 'look')])).toEqual([])
+    expect(move([inWork()], [answered(2, 'look')], [says('completed', { id: 'unknown' })])).toEqual([])
+    expect(move([todo('a')], [answered(2, 'look')])[0]?.status).toBe('processing')
+  })
+
+  test('a task that is named is completed by the result that is named, else by the last of its own', () => {
+    const calls = [answered(2, 'look'), answered(3, 'send', undefined, 'b')]
+    expect(move([inWork()], calls, [says('completed')])[0]).toMatchObject({
       status: 'completed',
-      completion_details: { tool_used: 'look' },
+      completion_details: { tool_used: 'look', output: 'fine', execution_time: 250 },
     })
-    expect(move([inWork()], [answered(1, 'look', 'no answer')])[0]).toMatchObject({
+    expect(move([inWork()], calls, [says('completed', { action: 3 })])[0]).toMatchObject({
+      completion_details: { tool_used: 'send' },
+    })
+  })
+
+  test('one call completes two tasks only where both are named', () => {
+    const todos = [inWork(), todo('b')]
+    expect(move(todos, [answered(2, 'look')], [says('completed')]).map(({ id }) => id)).toEqual(['a'])
+    const both = [says('completed'), says('completed', { id: 'b', action: 2 })]
+    expect(move(todos, [answered(2, 'look')], both).map(({ status }) => status)).toEqual([
+      'completed',
+      'completed',
+    ])
+  })
+
+  test('a task is not completed by a failed call; a reason alone can complete it', () => {
+    const failed = [answered(2, 'look', 'no')]
+    expect(move([inWork()], failed, [says('completed', { action: 2 })])[0]).toMatchObject({
+      status: 'pending',
+      retry: 1,
+    })
+    expect(move([inWork()], failed, [says('completed', { reason: 'it was done before' })])[0]).toMatchObject({
+      status: 'completed',
+      completion_details: { tool_used: '', output: 'it was done before' },
+      error_history: [{ error: 'no' }],
+    })
+  })
+
+  test('a try fails where all of its calls did', () => {
+    expect(move([inWork()], [answered(2, 'look', 'no answer')])[0]).toMatchObject({
       status: 'pending',
       retry: 1,
       retry_after: '2025-01-01T12:00:01.000Z',
-      error_history: [{ tool_used: 'look', error: 'no answer' }],
+      error_history: [{ tool_used: 'look', error: 'no answer', execution_time: 250 }],
     })
   })
 
-  test('its own tools decide where a task suggests some', () => {
-    const calls = [answered(1, 'look'), answered(2, 'send', 'no')]
-    expect(move([inWork({ suggested_tools: ['send'] })], calls)[0]?.status).toBe('pending')
+  test('a failed call beside a good one is in the history of its own task, whose try goes on', () => {
+    const calls = [answered(2, 'look'), answered(3, 'send', 'no'), answered(4, 'look', undefined, 'b')]
+    const moved = move([inWork(), todo('b', { status: 'processing' })], calls)
+    expect(moved).toMatchObject([
+      { id: 'a', status: 'processing', retry: 0, error_history: [{ tool_used: 'send', error: 'no' }] },
+    ])
   })
 
   test('a pure tool is not waited for', () => {
-    expect(move([inWork()], [answered(1, 'look', 'no')], [], true)[0]).toMatchObject({
+    expect(move([inWork()], [answered(2, 'look', 'no')], [], true)[0]).toMatchObject({
       retry: 1,
       retry_after: null,
     })
   })
 
   test('out of retries a task has failed', () => {
-    expect(move([inWork({ retry: 3 })], [answered(1, 'look', 'no')])[0]?.status).toBe('failed')
+    expect(move([inWork({ retry: 3 })], [answered(2, 'look', 'no')])[0]?.status).toBe('failed')
   })
 
   test('what the model says goes before the rules; tasks it does not know are left alone', () => {
-    const said = [
-      { id: 'a', status: 'failed' as const },
-      { id: 'unknown', status: 'completed' as const },
-    ]
-    expect(move([inWork()], [answered(1, 'look')], said)[0]).toMatchObject({ status: 'pending', retry: 1 })
-    expect(move([inWork()], [answered(1, 'look')], [{ id: 'a', status: 'processing' }])).toEqual([])
+    const said = [says('failed', { reason: 'not what was asked' }), says('completed', { id: 'unknown' })]
+    expect(move([inWork()], [answered(2, 'look')], said)[0]).toMatchObject({
+      status: 'pending',
+      retry: 1,
+      error_history: [{ error: 'not what was asked' }],
+    })
+    expect(move([inWork()], [answered(2, 'look', 'no')], [says('processing')])[0]).toMatchObject({
+      status: 'processing',
+      retry: 0,
+    })
   })
 
   test('only tasks that changed are given', () => {
-    expect(move([todo('idle'), inWork()], [answered(1, 'look')]).map(({ id }) => id)).toEqual(['a'])
+    expect(move([todo('idle'), todo('a')], [answered(2, 'look')]).map(({ id }) => id)).toEqual(['a'])
   })
 })
 
-describe("the planner's moves of tasks", () => {
-  const call = (tool: string) => ({ index: 0, id: 'c', tool, args: {} })
+describe("the planner's calls for tasks", () => {
+  const call = (tool: string, more: object = {}) => ({ index: 0, id: 'c', tool, args: {}, ...more })
+  const todos = [todo('a'), todo('b', { suggested_tools: ['send'] }), todo('c', { dependencies: ['a'] })]
+  const changes = [{ id: 'c', calls: [3] }]
+  const assigned = (list: Todo[], ...calls: ReturnType<typeof call>[]) =>
+    assignCalls(list, calls, changes).map((one) => one.todos?.[0])
 
-  test('calls start the ready tasks that suggest their tool, else the first that is ready', () => {
-    const todos = [todo('a'), todo('b', { suggested_tools: ['send'] }), todo('c', { dependencies: ['a'] })]
-    const started = (tool: string) =>
-      startTodos(todos, [call(tool)])
-        .filter(({ status }) => status === 'processing')
-        .map(({ id }) => id)
-    expect(started('send')).toEqual(['b'])
-    expect(started('look')).toEqual(['a'])
+  test('a call is for the task it names, else the ready one that suggests its tool, else the current one', () => {
+    expect(assigned(todos, call('send'), call('look'), call('look', { index: 2 }))).toEqual(['b', 'a', 'c'])
+    expect(assigned([todo('a'), todo('b', { priority: 9 })], call('look'))).toEqual(['b'])
+    expect(assigned([todo('b'), todo('a', { status: 'processing' })], call('look'))).toEqual(['a'])
+    expect(assigned([todo('a', { status: 'completed' })], call('look'))).toEqual([undefined])
+    expect(assigned([], call('look'))).toEqual([undefined])
   })
 
-  test('nothing is started while a task is in work', () => {
-    const todos = [todo('a', { status: 'processing' }), todo('b')]
-    expect(startTodos(todos, [call('look')])).toBe(todos)
+  test('the tasks of the calls are in work; one whose dependencies are open is not', () => {
+    const started = startTodos(
+      todos,
+      assignCalls(todos, [call('send'), call('look', { index: 2 })], changes),
+      now,
+    )
+    expect(started.todos.map(({ status }) => status)).toEqual(['pending', 'processing', 'pending'])
+    expect(started.notBefore).toBeNull()
   })
 
-  test('finishing completes what was open and not held up by a failed task', () => {
-    const todos = [
-      todo('a', { status: 'processing' }),
-      todo('b', { dependencies: ['a'] }),
-      todo('broken', { status: 'failed' }),
-      todo('c', { dependencies: ['broken'] }),
-    ]
-    const after = finishTodos(todos, { now, tool: 'answer', output: 'x' })
-    expect(after.map(({ status }) => status)).toEqual(['completed', 'completed', 'failed', 'pending'])
+  test('a task that waits for its retry stays so, and its calls wait with it', () => {
+    const waiting = [todo('a', { retry: 1, retry_after: '2025-01-01T12:00:04.000Z' })]
+    const calls = assignCalls(waiting, [call('look')], [])
+    expect(startTodos(waiting, calls, now)).toEqual({ todos: waiting, notBefore: '2025-01-01T12:00:04.000Z' })
+    const due = new Date('2025-01-01T12:00:04.000Z')
+    expect(startTodos(waiting, calls, due)).toMatchObject({
+      todos: [{ status: 'processing' }],
+      notBefore: null,
+    })
   })
 })
 

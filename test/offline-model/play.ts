@@ -1,6 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { renderPlan } from '../../src/context/context.ts'
 import { describeFiles } from '../../src/context/file-descriptions.ts'
 import { part, promptText, titles } from '../../src/context/sections.ts'
 import { prepareFile } from '../../src/files/child/prepare-file.ts'
@@ -13,7 +14,8 @@ import { toTableName } from '../../src/state/files/table-names.ts'
 import type { ModelMessage } from '../../src/state/ports/model-messages.ts'
 import type { PromptPart } from '../../src/state/prompt-part.ts'
 import { createDataFence, toLabel } from '../../src/state/provenance.ts'
-import type { OriginFile } from '../../src/state/runtime-state.ts'
+import type { OriginFile, Todo } from '../../src/state/runtime-state.ts'
+import { applyTodoChanges, type TodoChange } from '../../src/state/todos.ts'
 import { evaluateExpression } from '../../src/tools/calculate/expression.ts'
 import { compilePattern } from '../../src/tools/files/pattern.ts'
 import { splitLines } from '../../src/tools/files/text-lines.ts'
@@ -30,7 +32,13 @@ export type Chat = {
   /** Takes the place of a tool's result. */
   instead?: (name: string, args: Args) => string | undefined
 }
-export type Outcome = { text: string; calls: { name: string; args: Args; result: string }[]; closing: Args[] }
+export type Outcome = {
+  text: string
+  calls: { name: string; args: Args; result: string }[]
+  /** The last change of the plan, and the plan before it. */
+  closing: Args[]
+  todos: Todo[]
+}
 
 const allTools = ['query_table', 'calculate', 'search_file_content', 'read_file', 'update_todos']
 const fence = createDataFence({ prompts: ['x'] })
@@ -116,16 +124,25 @@ export const play = async (prompt: string, chat: Chat = {}): Promise<Outcome> =>
     const messages: ModelMessage[] = [{ role: 'user', content: promptText(parts) }]
     const tools = toolsNamed(chat.tools ?? allTools) ?? []
     const calls: Outcome['calls'] = []
-    let isPlanned = false
+    let todos: Todo[] = []
     for (let round = 0; round < 10; round++) {
-      const planned = isPlanned ? [...parts, part(titles.plan, '- [ ] look-up: x (pending)', 'agent')] : parts
-      const reply = answerOffline({ role: 'planner', messages, parts: planned, tools })
+      const shownParts = [...parts, ...renderPlan({ todos: [todos] })]
+      const reply = answerOffline({ role: 'planner', messages, parts: shownParts, tools })
       const made = reply.tool_calls.map((call, i) => ({ id: `c${round}_${i}`, ...call }))
-      const todos = made.filter(({ name }) => name === 'update_todos')
+      const changes = made.filter(({ name }) => name === 'update_todos')
       const own = made.filter(({ name }) => name !== 'update_todos')
       if (own.length === 0)
-        return { text: reply.text, calls, closing: todos.map((call) => JSON.parse(call.arguments) as Args) }
-      isPlanned ||= todos.length > 0
+        return {
+          text: reply.text,
+          calls,
+          todos,
+          closing: changes.map((call) => JSON.parse(call.arguments) as Args),
+        }
+      for (const { arguments: json } of changes) {
+        const planned = applyTodoChanges(todos, (JSON.parse(json) as { todos: TodoChange[] }).todos)
+        if (!planned.ok) throw new Error(planned.error)
+        todos = planned.todos
+      }
       messages.push({ role: 'assistant', content: reply.text, tool_calls: own })
       for (const { id, name, arguments: json } of own) {
         const args = JSON.parse(json) as Args

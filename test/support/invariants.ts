@@ -24,7 +24,11 @@ export const checkInvariants = (state: RuntimeState, options: { ended: boolean }
     expect(ends).toHaveLength(isLast && !options.ended ? 0 : 1)
     if (ends[0]) {
       expect(actions.at(-1)).toBe(ends[0])
-      expect(Object.keys(ends[0].result).sort()).toEqual(['reason', 'status'])
+      const { open_todos = [], ...rest } = ends[0].result
+      expect(Object.keys(rest).sort()).toEqual(['reason', 'status'])
+      const open =
+        state.todos[at]?.filter(({ status }) => status === 'pending' || status === 'processing') ?? []
+      expect((open_todos as { id: string }[]).map(({ id }) => id)).toEqual(open.map(({ id }) => id))
     }
   }
 }

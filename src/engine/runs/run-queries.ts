@@ -1,20 +1,33 @@
 import { toPage, toPageValues } from '../../infra/database/pagination.ts'
 import type { ActionRow } from '../../state/fold.ts'
 import type { Patch } from '../../state/patch.ts'
+import type { RunResult } from '../../state/ports/run-log.ts'
 import type { Sql } from '../../state/ports/sql.ts'
+import type { AdmittedRequest } from '../../state/run-request.ts'
 import type { Page, RunStatus, RunView } from '../../state/run-view.ts'
-import type { ActionBody, Usage } from '../../state/runtime-state.ts'
+import type { ActionBody, Todo, Usage } from '../../state/runtime-state.ts'
+import { countTodos, listOpenTodos } from '../../state/todos.ts'
 import { sumUsage } from '../../state/token-usage.ts'
 
-type RunRow = Omit<
+type RunRow = Pick<
   RunView,
-  'usage' | 'input_request' | 'retry_at' | 'created_at' | 'started_at' | 'ended_at'
+  | 'id'
+  | 'session_id'
+  | 'business_id'
+  | 'user_id'
+  | 'turn'
+  | 'status'
+  | 'finish_reason'
+  | 'retry_reason'
+  | 'metadata'
 > &
   Usage & {
+    /** Null where the prompt is not needed. */
+    request: Pick<AdmittedRequest, 'prompt'> | null
     created_at: Date
     started_at: Date | null
     ended_at: Date | null
-    result: Pick<RunView, 'answer' | 'output_structure' | 'error'> | null
+    result: StoredResult | null
     run_at: Date
     input_id: string | null
     question: string
@@ -23,7 +36,11 @@ type RunRow = Omit<
     expires_at: Date
   }
 
-const runColumns = `r.run_id AS id, r.session_id, r.turn, r.status, r.finish_reason, r.created_at, r.started_at, r.ended_at,
+/** What an ended run has left, as the view shows it. */
+type StoredResult = Omit<RunResult, 'output_structure' | 'error'> &
+  Pick<RunView, 'output_structure' | 'error'>
+
+const runColumns = `r.run_id AS id, r.session_id, r.tenant AS business_id, q.user_id, r.turn, r.status, r.finish_reason, r.created_at, r.started_at, r.ended_at,
   r.prompt_tokens, r.completion_tokens, r.total_tokens, q.metadata, o.result,
   r.run_at, w.reason AS retry_reason, i.request_id AS input_id, i.question, i.schema, i.options, i.expires_at`
 
@@ -38,11 +55,17 @@ const runTables = `runs r JOIN run_requests q ON q.tenant = r.tenant AND q.run_i
 const toRunView = (row: RunRow): RunView => ({
   id: row.id,
   session_id: row.session_id,
+  business_id: row.business_id,
+  user_id: row.user_id,
   turn: row.turn,
+  prompt: row.request?.prompt ?? '',
   status: row.status,
   finish_reason: row.finish_reason,
   answer: row.result?.answer ?? null,
   output_structure: row.result?.output_structure ?? [],
+  output_errors: row.result?.output_errors ?? [],
+  todos: row.result?.todos ?? countTodos([]),
+  open_todos: row.result?.open_todos ?? [],
   usage: sumUsage([row]),
   error: row.result?.error ?? null,
   input_request: row.input_id
@@ -62,11 +85,57 @@ const toRunView = (row: RunRow): RunView => ({
   ended_at: row.ended_at?.toISOString() ?? null,
 })
 
-/** A run as `GET /v1/runs/:id` returns it, or null. */
-export const readRun = async (sql: Sql, businessId: string, runId: string): Promise<RunView | null> =>
-  (await readCurrentRuns(sql, { business_id: businessId, session_id: '', run_id: runId }))[0]?.view ?? null
+/**
+ * The views of rows, with the todos of those whose result does not have their counts: runs that have not ended, or that
+ * an earlier version ended.
+ */
+const toRunViews = async (sql: Sql, businessId: string, rows: readonly RunRow[]): Promise<RunView[]> => {
+  const uncounted = rows.filter(({ result }) => !result?.todos).map(({ id }) => id)
+  const todos =
+    uncounted.length > 0 ? await readRunTodos(sql, businessId, uncounted) : new Map<string, Todo[]>()
+  return rows.map((row) => {
+    const counted = todos.get(row.id)
+    const view = toRunView(row)
+    if (!counted) return view
+    return {
+      ...view,
+      todos: countTodos(counted),
+      ...(row.ended_at && { open_todos: listOpenTodos(counted) }),
+    }
+  })
+}
 
-/** A run as the API returns it, and the ids of its actions at that moment. */
+/** The todos of runs as their actions have left them. */
+export const readRunTodos = async (
+  sql: Sql,
+  businessId: string,
+  runIds: readonly string[],
+): Promise<Map<string, Todo[]>> => {
+  const { rows } = await sql.query<{ run_id: string; patch: Pick<Patch, 'todos'> }>(
+    `SELECT r.run_id, a.patch FROM runs r JOIN actions a ON a.tenant = r.tenant AND a.session_id = r.session_id
+       AND a.seq >= r.first_seq AND a.seq < r.next_seq
+     WHERE r.tenant = $1 AND r.run_id IN (SELECT json_array_elements_text($2::json)) AND a.${changesTodosSql} ORDER BY a.seq`,
+    [businessId, JSON.stringify(runIds)],
+  )
+  const byRun = new Map<string, Map<string, Todo>>()
+  for (const { run_id, patch } of rows) {
+    const todos = byRun.get(run_id) ?? new Map<string, Todo>()
+    byRun.set(run_id, todos)
+    for (const todo of patch.todos ?? []) todos.set(todo.id, todo)
+  }
+  return new Map([...byRun].map(([run_id, todos]) => [run_id, [...todos.values()]]))
+}
+
+/** A run as `GET /v1/runs/:id` returns it, or null. */
+export const readRun = async (sql: Sql, businessId: string, runId: string): Promise<RunView | null> => {
+  const { rows } = await sql.query<RunRow>(
+    `SELECT ${runColumns}, q.request FROM ${runTables} WHERE r.tenant = $1 AND r.run_id = $2`,
+    [businessId, runId],
+  )
+  return (await toRunViews(sql, businessId, rows))[0] ?? null
+}
+
+/** A run as the API returns it, its prompt and todos once it has ended; and the ids of its actions at that moment. */
 export type FollowedRun = { view: RunView; range: SeqRange }
 
 /** The run with that id; of a session its last ended run and its first unfinished one. */
@@ -77,13 +146,24 @@ export const readCurrentRuns = async (
   const { rows } = run_id
     ? await sql.query<RunRow & SeqRange>(followedStatement, [business_id, run_id])
     : await sql.query<RunRow & SeqRange>(currentStatement, [business_id, session_id])
-  return rows.map((row) => ({ view: toRunView(row), range: row }))
+  const ended = await toRunViews(
+    sql,
+    business_id,
+    rows.filter(({ ended_at }) => ended_at),
+  )
+  return rows.map((row) => ({
+    view: ended.find(({ id }) => id === row.id) ?? toRunView(row),
+    range: { first_seq: row.first_seq, next_seq: row.next_seq },
+  }))
 }
 
-const followedStatement = `SELECT ${runColumns}, r.first_seq, r.next_seq FROM ${runTables} WHERE r.tenant = $1 AND r.run_id = $2`
+/** Read at every commit: a prompt may be long. */
+const followedColumns = `${runColumns}, CASE WHEN r.ended_at IS NOT NULL THEN q.request END AS request, r.first_seq, r.next_seq`
+
+const followedStatement = `SELECT ${followedColumns} FROM ${runTables} WHERE r.tenant = $1 AND r.run_id = $2`
 
 const currentStatement = `
-  SELECT ${runColumns}, r.first_seq, r.next_seq FROM ${runTables} WHERE r.tenant = $1 AND r.run_id IN (
+  SELECT ${followedColumns} FROM ${runTables} WHERE r.tenant = $1 AND r.run_id IN (
     (SELECT run_id FROM runs WHERE tenant = $1 AND session_id = $2 AND status NOT IN ('queued', 'running', 'input_required')
        ORDER BY turn DESC LIMIT 1)
     UNION ALL
@@ -111,11 +191,12 @@ export const listRuns = async (sql: Sql, businessId: string, filter: RunFilter):
       ...(filter.user_id ? [filter.user_id] : []),
     ],
   )
-  return toPage(rows, filter.limit, toRunView)
+  const page = toPage(rows, filter.limit, (row) => row)
+  return { ...page, data: await toRunViews(sql, businessId, page.data) }
 }
 
 const listStatement = (filter: string): string => `
-  SELECT ${runColumns}, r.created_at::text AS at FROM ${runTables} WHERE r.tenant = $1 ${filter}
+  SELECT ${runColumns}, q.request, r.created_at::text AS at FROM ${runTables} WHERE r.tenant = $1 ${filter}
     AND ($2::text IS NULL OR r.session_id = $2) AND ($3::text IS NULL OR r.status = $3)
     AND ($4::text IS NULL OR (r.created_at, r.run_id) < ($4::timestamptz, $5))
   ORDER BY r.created_at DESC, r.run_id DESC LIMIT $6`

@@ -2,13 +2,15 @@ import { type Database, queryOne } from '../../infra/database/database.ts'
 import { newAttemptId } from '../../infra/lib/ids.ts'
 import { MasonError } from '../../state/errors.ts'
 import type { Outcome } from '../../state/outcome.ts'
-import { summarizeOutcome } from '../../state/outcome.ts'
+import { summarizeOutcome, toEndResult } from '../../state/outcome.ts'
 import type { Patch } from '../../state/patch.ts'
 import type { RunResult } from '../../state/ports/run-log.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import type { ActionBody } from '../../state/runtime-state.ts'
+import { countTodos, listOpenTodos } from '../../state/todos.ts'
 import { noUsage } from '../../state/token-usage.ts'
 import { type RunFence, toFenceValues } from './claim.ts'
+import { readRunTodos } from './run-queries.ts'
 
 /** A run that ended without a worker. `end_seq`: the id of its `end` action, null when it was never claimed. */
 export type SettledRun = { session_id: string; end_seq: number | null }
@@ -64,6 +66,8 @@ type EndedRun = Omit<ActionPosition, 'seq'> & { seq: number | null }
 /** Appends the `end` action and stores the result of a run that ends without a worker. */
 export const writeRunEnd = async (sql: Sql, ended: EndedRun, outcome: Outcome): Promise<void> => {
   const { tenant, run_id, seq } = ended
+  const todos = (await readRunTodos(sql, tenant, [run_id])).get(run_id) ?? []
+  const open_todos = listOpenTodos(todos)
   if (seq !== null)
     await appendUnclaimedAction(
       sql,
@@ -71,7 +75,7 @@ export const writeRunEnd = async (sql: Sql, ended: EndedRun, outcome: Outcome): 
       {
         node: 'end',
         summary: summarizeOutcome(outcome),
-        result: { status: outcome.status, reason: outcome.reason },
+        result: toEndResult(outcome, open_todos),
         next: [],
       },
     )
@@ -79,6 +83,8 @@ export const writeRunEnd = async (sql: Sql, ended: EndedRun, outcome: Outcome): 
     answer: null,
     output_structure: [],
     error: outcome.status === 'failed' ? JSON.parse(JSON.stringify(outcome.error)) : null,
+    todos: countTodos(todos),
+    open_todos,
   }
   await sql.query('INSERT INTO run_results (tenant, run_id, result) VALUES ($1, $2, $3::json)', [
     tenant,

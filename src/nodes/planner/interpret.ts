@@ -3,10 +3,37 @@ import type { AnyTool } from '../../graph/definitions.ts'
 import type { CallBlock, PlannedCall } from '../../state/calls.ts'
 import type { ToolCallRequest } from '../../state/ports/model-messages.ts'
 import type { ModelReply } from '../../state/ports/models.ts'
-import { type TodoChange, updateTodosInputSchema } from '../../state/todos.ts'
+import { type TodoChange, type TodoClosing, updateTodosInputSchema } from '../../state/todos.ts'
 
 /** The planner's control call: it changes the plan inside the planner's own action and is no tool. */
 export const updateTodosTool = 'update_todos'
+
+/** The planner's control call that ends the work: the draft, the output tool, and the tasks that are done. */
+export const finishTool = 'finish'
+
+/** The arguments of `finish`, where these output tools can be named. A structure is filled whether it is named or not. */
+export const createFinishSchema = (outputs: readonly AnyTool[]) => {
+  const names = outputs.map(({ name }) => name)
+  const shown = names.filter((name) => name !== 'structured_answer').join(' or ')
+  return z.strictObject({
+    output: z
+      .string()
+      .refine((name) => names.includes(name), `there is no such output tool; name ${shown}`)
+      .exactOptional()
+      .describe(shown),
+    answer: z.string().exactOptional().describe('Or your text.'),
+    todos: z
+      .array(
+        z.strictObject({
+          id: z.string().describe('Its id'),
+          status: z.enum(['completed', 'failed']).describe('End.'),
+          reason: z.string().describe('Why.'),
+        }),
+      )
+      .exactOptional()
+      .describe('What is done'),
+  })
+}
 
 /** An invalid call, and the message to the model about it. */
 export type CallError = { call: ToolCallRequest; error: string }
@@ -15,8 +42,8 @@ export type CallError = { call: ToolCallRequest; error: string }
 export type Interpretation = {
   calls: PlannedCall[]
   block: CallBlock
-  /** The output tool the model called by itself, with the draft it gave along. */
-  output: { tool: string; draft: string } | null
+  /** The end of the work: the output tool that was named, if any, the draft, and the tasks that are done. */
+  output: { tool: string | null; draft: string; todos: TodoClosing[]; call: ToolCallRequest } | null
   todos: { call: ToolCallRequest; wanted: TodoChange[] }[]
   errors: CallError[]
   notes: string[]
@@ -39,9 +66,17 @@ export const interpretReply = (
   for (const call of reply.tool_calls) readCall(found, call, reply.text, tools, outputs)
   if (found.output && (found.calls.length > 0 || found.errors.length > 0)) {
     found.notes.push(
-      `${found.output.tool} was called beside other tools and was dropped: finish once they have answered`,
+      `${found.output.call.name} was called beside other tools and was dropped: finish once they have answered`,
     )
     found.output = null
+  }
+  for (const { call, wanted } of found.todos) {
+    const missing = wanted.flatMap(({ calls = [] }) => calls).find((nth) => !found.calls[nth - 1])
+    if (missing !== undefined)
+      found.errors.push({
+        call,
+        error: `there is no tool call ${missing} beside update_todos; the first is 1`,
+      })
   }
   const byName = new Map(tools.map((tool) => [tool.name, tool]))
   // calls that change something keep the order in which they were written
@@ -62,24 +97,36 @@ const readCall = (
   const refuse = (error: string): void => {
     found.errors.push({ call, error })
   }
+  /** The arguments by their schema; null once they were refused. */
+  const parse = <Schema extends z.ZodType>(schema: Schema): z.infer<Schema> | null => {
+    const parsed = schema.safeParse(args)
+    if (!parsed.success) refuse(`the arguments of ${call.name} are invalid: ${z.prettifyError(parsed.error)}`)
+    return parsed.success ? parsed.data : null
+  }
   if (args === null) refuse(`the arguments of ${call.name} are not a JSON object; send them as one`)
   else if (call.name === updateTodosTool) {
-    const parsed = updateTodosInputSchema.safeParse(args)
-    if (parsed.success) found.todos.push({ call, wanted: parsed.data.todos })
-    else refuse(toArgumentError(call.name, parsed.error))
+    const wanted = parse(updateTodosInputSchema)?.todos
+    const known = new Set([...tools, ...outputs].map(({ name }) => name).concat(finishTool))
+    const unknown = wanted?.flatMap((todo) => todo.suggested_tools ?? []).find((name) => !known.has(name))
+    if (unknown !== undefined) refuse(`suggested_tools: ${describeUnknownTool(unknown, tools)}`)
+    else if (wanted) found.todos.push({ call, wanted })
+  } else if (call.name === finishTool) {
+    const wanted = parse(createFinishSchema(outputs))
+    const draft = wanted?.answer ?? text
+    if (!wanted) return
+    if (found.output) refuse('the work was finished twice in one reply; finish once')
+    else if (draft.trim() === '')
+      refuse('finish needs the complete answer: as `answer`, or as the text beside it')
+    else found.output = { tool: wanted.output ?? null, draft, todos: wanted.todos ?? [], call }
   } else if (tool) {
-    const parsed = (tool.input as z.ZodType).safeParse(args)
-    if (parsed.success) found.calls.push(numberCall(found.calls, { id: call.id, tool: tool.name, args }))
-    else refuse(toArgumentError(call.name, parsed.error))
-  } else if (output) found.output = { tool: output.name, draft: findDraft(args) ?? text }
-  else
-    refuse(
-      `there is no tool "${call.name}"; the tools are: ${tools.map(({ name }) => name).join(', ') || 'none'}`,
-    )
+    if (!parse(tool.input as z.ZodType)) return
+    found.calls.push(numberCall(found.calls, { id: call.id, tool: tool.name, args }))
+  } else if (output) found.output = { tool: output.name, draft: findDraft(args) ?? text, todos: [], call }
+  else refuse(describeUnknownTool(call.name, tools))
 }
 
-const toArgumentError = (name: string, error: z.ZodError): string =>
-  `the arguments of ${name} are invalid: ${z.prettifyError(error)}`
+const describeUnknownTool = (name: string, tools: readonly AnyTool[]): string =>
+  `there is no tool "${name}"; the tools are: ${tools.map((tool) => tool.name).join(', ') || 'none'}`
 
 /** The next index of the plan; a repeated id gets it as a suffix. */
 const numberCall = (calls: readonly PlannedCall[], call: Omit<PlannedCall, 'index'>): PlannedCall => {

@@ -13,12 +13,25 @@ import type { ModelTool } from '../../state/ports/model-messages.ts'
 import type { AdmittedRequest } from '../../state/run-request.ts'
 import type { Json, RuntimeState, Todo } from '../../state/runtime-state.ts'
 import { estimateTokens } from '../../state/text/tokens.ts'
-import { applyTodoChanges, updateTodosInputSchema } from '../../state/todos.ts'
+import {
+  applyTodoChanges,
+  type FindEvidence,
+  isOpenTodo,
+  type TodoChange,
+  type TodoClosing,
+  updateTodosInputSchema,
+} from '../../state/todos.ts'
 import { turnActions, turnTodos } from '../../state/turn.ts'
-import { type Interpretation, interpretReply, updateTodosTool } from './interpret.ts'
+import { assignCalls, createFindEvidence, startTodos } from '../todo-progress.ts'
+import {
+  createFinishSchema,
+  finishTool,
+  type Interpretation,
+  interpretReply,
+  updateTodosTool,
+} from './interpret.ts'
 import { plannerPrompt } from './messages.ts'
 import { type PlannerDecision, requestDecision } from './think.ts'
-import { finishTodos, startTodos } from './todo-progress.ts'
 
 /** Decides the next step: which calls with which arguments, or that it is time to answer and how. */
 export default defineNode({
@@ -28,11 +41,11 @@ export default defineNode({
   writes: ['todos'],
   needs: ['blobs', 'media'],
   next: [{ tools: 'call' }, { tools: 'output' }, compactionNodeName],
-  async run(state, { checkpoint, models, blobs, media, request, graph, clock, stream }, signal) {
+  async run(state, { checkpoint, models, blobs, media, request, graph, clock, workedMs, stream }, signal) {
     const tools = callTools(graph, request)
     const isNamed = (tool: AnyTool): boolean => request.tools?.includes(tool.name) === true
     const usable = tools.filter((tool) => !tool.category || isNamed(tool) || media.has(tool.category))
-    const offered = [...usable, planTool].map(offerTool)
+    const offered = [...[...usable, planTool].map(offerTool), offerFinish(graph.tools)]
     const toolsTokens = offered.reduce((sum, { tokens }) => sum + tokens, 0)
     const budget = computePromptBudget('planner', models.window?.('planner', request.models?.planner))
     if (isCompactionDue(state, budget))
@@ -42,7 +55,8 @@ export default defineNode({
         next: [compactionNodeName],
       })
     const outputs = graph.tools.filter((tool) => tool.kinds.includes('output'))
-    const plan = createPlan(turnTodos(state))
+    const time = { now: clock.now(), workedMs: workedMs() }
+    const plan = createPlan(turnTodos(state), createFindEvidence(turnActions(state), time))
     const thought = await requestDecision(
       {
         models,
@@ -61,30 +75,35 @@ export default defineNode({
     )
     const { interpretation, usage } = thought
     const common = { usage, relevance: 0, preparation: thought.reply.text }
+    const extras = { ...toResultExtras(thought), ...(plan.closed.length > 0 && { closed: [...plan.closed] }) }
     if (interpretation.calls.length > 0) {
-      const todos = startTodos(plan.todos, interpretation.calls)
+      const changes = interpretation.todos.flatMap(({ wanted }) => wanted)
+      const calls = assignCalls(plan.todos, interpretation.calls, changes)
+      const { todos, notBefore } = startTodos(plan.todos, calls, clock.now())
       return checkpoint(
         {
           ...common,
-          summary: toSummary(interpretation.calls),
-          result: { calls: interpretation.calls, block: interpretation.block, ...toResultExtras(thought) },
-          next: interpretation.calls.map((call) => call.tool),
+          summary: toSummary(calls),
+          result: {
+            ...{ calls, block: interpretation.block, worked_ms: workedMs() },
+            ...(notBefore !== null && { not_before: notBefore }),
+            ...extras,
+          },
+          next: calls.map((call) => call.tool),
         },
         plan.patch(todos),
       )
     }
     const output = outputTool(state, request, interpretation.output?.tool)
-    const draft = interpretation.output?.draft ?? thought.reply.text
-    const todos = finishTodos(plan.todos, { now: clock.now(), tool: output, output: draft })
     return checkpoint(
       {
         ...common,
         preparation: '',
         summary: `Finished the work; ${output} gives the answer`,
-        result: { draft, ...toResultExtras(thought) },
+        result: { draft: interpretation.output?.draft ?? thought.reply.text, ...extras },
         next: [output],
       },
-      plan.patch(todos),
+      plan.patch(plan.todos),
     )
   },
 })
@@ -94,15 +113,15 @@ const callTools = (graph: GraphInfo, request: AdmittedRequest): AnyTool[] =>
     (tool) => tool.kinds.includes('call') && (!request.tools || request.tools.includes(tool.name)),
   )
 
-/** The request's own choice, then the model's; a structure that was not requested cannot be filled. */
+/** The request's own choice, then the model's; the structure alone decides whether there are fields to fill. */
 const outputTool = (
   { output_structure }: Pick<RuntimeState, 'output_structure'>,
   request: AdmittedRequest,
-  called: string | undefined,
+  named: string | null | undefined,
 ): string => {
   const usual = output_structure.length > 0 ? 'structured_answer' : 'answer'
   if (request.output?.tool) return request.output.tool
-  return !called || called === 'structured_answer' ? usual : called
+  return !named || named === 'structured_answer' || named === 'answer' ? usual : named
 }
 
 /** A tool as the model is offered it, and the tokens it takes beside the prompt; made once for each. */
@@ -116,30 +135,47 @@ const offerTool = memoizeByObject(
 
 const planTool = {
   name: updateTodosTool,
-  description: 'Creates or changes the plan of this turn: small tasks, in order of their dependencies.',
+  description: 'Creates or changes the plan: small tasks, by their dependencies.',
   input: updateTodosInputSchema,
 }
 
+const offerFinish = memoizeByObject((tools: readonly AnyTool[]) =>
+  offerTool({
+    name: finishTool,
+    description: 'Ends the work.',
+    input: createFinishSchema(tools.filter(({ kinds }) => kinds.includes('output'))),
+  }),
+)
+
 /** The plan of the turn while the model is still changing it. */
-const createPlan = (before: readonly Todo[]) => {
+const createPlan = (before: readonly Todo[], evidence: FindEvidence) => {
   let todos = before
+  let closed: readonly TodoClosing[] = []
   return {
     get todos(): readonly Todo[] {
       return todos
     },
+    /** What the replies named as completed or failed. */
+    get closed(): readonly TodoClosing[] {
+      return closed
+    },
     /** Applies the plan's changes in a reply; an invalid one is an error, and then none of it counts. */
     apply(read: Interpretation): Interpretation {
       let next = todos
-      for (const { call, wanted } of read.todos) {
-        const planned = applyTodoChanges(next, wanted)
+      const { output } = read
+      const changes = read.todos.concat(output ? { call: output.call, wanted: output.todos } : [])
+      for (const { call, wanted } of changes) {
+        const planned = applyTodoChanges(next, wanted, evidence)
         if (planned.ok) next = planned.todos
         else read.errors.push({ call, error: planned.error })
       }
-      if (read.errors.length === 0) todos = next
+      if (read.errors.length > 0) return read
+      todos = next
+      closed = closed.concat(changes.flatMap(({ wanted }) => wanted.flatMap(toClosing)))
       return read
     },
     get isOpen(): boolean {
-      return todos.some((todo) => todo.status === 'pending' || todo.status === 'processing')
+      return todos.some(isOpenTodo)
     },
     /** Only the todos that changed. */
     patch(now: readonly Todo[]): { todos?: Todo[] } {
@@ -155,6 +191,9 @@ const toResultExtras = ({ interpretation, corrections, reply }: PlannerDecision)
   ...(reply.reasoning && { reasoning: reply.reasoning, reasoned_by: reply.by ?? reply.model }),
   model: reply.model,
 })
+
+const toClosing = ({ id, status, reason = '' }: TodoChange): TodoClosing[] =>
+  status === 'completed' || status === 'failed' ? [{ id, status, reason }] : []
 
 const toSummary = (calls: readonly PlannedCall[]): string => {
   const names = [...new Set(calls.map((call) => call.tool))].join(', ')

@@ -18,9 +18,16 @@ export const reflectionReply = z.object({
     .nullish()
     .describe('For each action: how much it matters for the final answer, 0 to 1'),
   todos: z
-    .array(z.object({ id: z.string(), status: todoStatusSchema }))
+    .array(
+      z.object({
+        id: z.string(),
+        status: todoStatusSchema,
+        action: z.int().nullish().describe('The id of the action whose result completed it'),
+        reason: z.string().nullish().describe('What met its success criteria, or why it failed'),
+      }),
+    )
     .nullish()
-    .describe('Tasks whose status changes: completed or failed'),
+    .describe('Tasks that the results complete by their success criteria, or that failed; no others'),
 })
 
 /** A model's reply, with what it left out and without actions it invented. */
@@ -34,7 +41,11 @@ export const toReflection = (reply: z.infer<typeof reflectionReply>, calls: read
     judged: (reply.judged ?? [])
       .filter(({ id }) => known.has(id))
       .map(({ id, relevance, important }) => ({ id, relevance, important: important ?? relevance >= 0.7 })),
-    todos: reply.todos ?? [],
+    todos: (reply.todos ?? []).map(({ action = null, reason, ...todo }) => ({
+      ...todo,
+      action,
+      reason: reason ?? '',
+    })),
   }
 }
 

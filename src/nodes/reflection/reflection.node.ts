@@ -9,13 +9,14 @@ import type { AnsweredCall } from '../../state/calls.ts'
 import { memoizeByObject } from '../../state/memoize.ts'
 import type { PromptPart } from '../../state/prompt-part.ts'
 import { createDataFence, dataRule, derivedLabel } from '../../state/provenance.ts'
-import type { RuntimeState, StateField, Todo } from '../../state/runtime-state.ts'
+import type { RuntimeState, StateField } from '../../state/runtime-state.ts'
 import { cutText } from '../../state/text/cut-text.ts'
 import { estimateTokens, fitTokens } from '../../state/text/tokens.ts'
-import { completeTodo, failTodo } from '../../state/todos.ts'
+import { isOpenTodo } from '../../state/todos.ts'
 import { noUsage } from '../../state/token-usage.ts'
 import { currentTurn, turnActions, turnPrompt, turnTodos } from '../../state/turn.ts'
 import { type Reflection, reflectByRule, reflectionReply, toReflection } from './judge.ts'
+import { updateTodoStatuses } from './todo-verdicts.ts'
 
 const reflectionFields = [
   'prompts',
@@ -29,7 +30,7 @@ type ReflectionField = (typeof reflectionFields)[number]
 const instructions = `You judge the results of an agent's last calls against the request. The conversation and the line for each earlier result say what is known already.
 Reason first. Say whether the request can be answered now; if not, name the one gap that matters most and how to close it.
 Judge each action of the results by its id: how relevant it is for the final answer, and whether it is important.
-Name tasks of the plan that these results complete, or that failed.
+Name a task of the plan as completed only where a result meets what it is done when, with the action of that result and what met it; or as failed, with the reason.
 ${dataRule}`
 
 /** Judges what came back, moves the plan, and hands over to the planner. */
@@ -39,7 +40,7 @@ export default defineNode({
   reads: reflectionFields,
   writes: ['todos'],
   next: ['planner'],
-  async run(state, { checkpoint, models, request, scenario, graph, clock, log }, signal) {
+  async run(state, { checkpoint, models, request, scenario, graph, clock, workedMs, log }, signal) {
     const { calls, earlier } = listCalls(state)
     const byRules = scenario?.rules.includes('reflection') === true
     const asked =
@@ -64,14 +65,21 @@ export default defineNode({
         : { value: null, usage: noUsage }
     const reflection = asked.value ? toReflection(asked.value, calls) : reflectByRule(calls, earlier)
     const isPure = (tool: string): boolean => graph.tool(tool)?.pure === true
-    const todos = updateTodoStatuses(turnTodos(state), calls, reflection, clock.now(), { isPure })
-    const { todos: _moved, ...result } = reflection
+    const { todos: verdicts, ...result } = reflection
+    const progress = { actions: turnActions(state), now: clock.now(), workedMs: workedMs() }
+    const todos = updateTodoStatuses(turnTodos(state), calls, verdicts, progress, isPure)
+    const closed = verdicts.filter(({ id }) => todos.some((todo) => todo.id === id && !isOpenTodo(todo)))
     const retried = todos.filter((todo) => todo.status === 'pending').map((todo) => todo.id)
     return checkpoint(
       {
         preparation: reflection.reasoning,
         summary: toSummary(reflection),
-        result: { ...result, by: asked.value ? 'model' : 'rules', ...(retried.length > 0 && { retried }) },
+        result: {
+          ...result,
+          by: asked.value ? 'model' : 'rules',
+          ...(closed.length > 0 && { closed }),
+          ...(retried.length > 0 && { retried }),
+        },
         usage: asked.usage,
         relevance: 0,
         next: ['planner'],
@@ -162,49 +170,4 @@ const omittedTokens = 10
 const toSummary = ({ is_sufficient, knowledge_gap }: Reflection): string => {
   if (knowledge_gap) return cutText(`Still missing: ${knowledge_gap}`, 500)
   return is_sufficient ? 'The results will do' : 'More is needed'
-}
-
-type Tools = { isPure(tool: string): boolean }
-
-/**
- * The tasks in work after their calls came back: as the reflection says, else by the results: one good result completes
- * a task, only failures fail the try. Only tasks that changed are given.
- */
-export const updateTodoStatuses = (
-  todos: readonly Todo[],
-  calls: readonly AnsweredCall[],
-  reflection: Reflection,
-  now: Date,
-  toolInfo: Tools,
-): Todo[] => {
-  const said = new Map(reflection.todos.map(({ id, status }) => [id, status]))
-  return todos
-    .map((todo) => updateTodoStatus(todo, findTodoCalls(todo, calls), said.get(todo.id), now, toolInfo))
-    .filter((todo, index) => todo !== todos[index])
-}
-
-const findTodoCalls = (todo: Todo, calls: readonly AnsweredCall[]): readonly AnsweredCall[] => {
-  const suggested = calls.filter(({ call }) => todo.suggested_tools.includes(call.tool))
-  return suggested.length > 0 ? suggested : calls
-}
-
-const updateTodoStatus = (
-  todo: Todo,
-  calls: readonly AnsweredCall[],
-  said: Todo['status'] | undefined,
-  now: Date,
-  tools: Tools,
-): Todo => {
-  const good = calls.findLast(({ action }) => action.result.is_error !== true)
-  const status =
-    said ?? (todo.status !== 'processing' || calls.length === 0 ? undefined : good ? 'completed' : 'failed')
-  const last = good ?? calls.at(-1)
-  const attempt = { now, tool_used: last?.call.tool ?? '', execution_time: 0 }
-  if (status === 'completed') return completeTodo(todo, { ...attempt, output: last?.action.summary ?? '' })
-  if (status !== 'failed') return todo
-  const failed = failTodo(todo, { ...attempt, error: String(last?.action.result.text ?? 'the task failed') })
-  // a tool that always gives the same for the same call gains nothing by waiting
-  return failed.status === 'pending' && calls.every(({ call }) => tools.isPure(call.tool))
-    ? { ...failed, retry_after: null }
-    : failed
 }

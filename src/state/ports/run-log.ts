@@ -1,6 +1,8 @@
 import type { Outage, OutageRecord } from '../outage.ts'
 import type { Outcome } from '../outcome.ts'
+import type { OutputError } from '../output-fields.ts'
 import type { Json, Usage } from '../runtime-state.ts'
+import type { OpenTodo, TodoCounts } from '../todos.ts'
 import type { EffectRequest, EffectResult } from './effects.ts'
 import type { PersonAnswer, Question } from './questions.ts'
 
@@ -27,6 +29,10 @@ export type RunResult = {
   error: Json
   /** Of the run's turn; absent where it was not known as the run ended. */
   goal?: string
+  /** These are absent in results of earlier versions. */
+  todos?: TodoCounts
+  open_todos?: OpenTodo[]
+  output_errors?: OutputError[]
 }
 
 /**
