@@ -33,6 +33,8 @@ type ProcessKind = {
   toBanner: (runtime: Runtime, port: number) => [title: string, rows: (readonly [string, string])[]]
   stopMessage: string
   stopTimeoutMs: number
+  /** Ends the process when its event loop stalls for longer, so that a supervisor starts another one. */
+  stallLimitMs?: number
 }
 
 /** Opens a runtime and works with it until SIGTERM or SIGINT. */
@@ -47,6 +49,9 @@ const runUntilStopped = async (
   // loaded last, so that wrong settings are reported at once
   const { openRuntime } = await import('../runtime/open-runtime.ts')
   const runtime = await openRuntime(config, { log, scrubber })
+  const { stallLimitMs } = kind
+  // a debugger stalls the process for longer
+  using _watchdog = stallLimitMs && debuggerUrl() === undefined ? watchEventLoop(stallLimitMs) : undefined
   try {
     const app = await kind.listen?.(runtime, log)
     try {
@@ -89,9 +94,7 @@ export const runServer = async (flags: ServeFlags, env: Environment, scrubber: S
 export const runWorker = async (env: Environment, scrubber: Scrubber): Promise<number> => {
   const config = readConfig(env, { role: 'worker' })
   const { concurrency } = config
-  // ends the process when its event loop stalls, so that a supervisor starts another one; a debugger stalls it for longer
-  using _watchdog = debuggerUrl() === undefined ? watchEventLoop(toStallLimitMs(config.leaseMs)) : undefined
-  return await runUntilStopped(config, env, scrubber, {
+  return runUntilStopped(config, env, scrubber, {
     start: (runtime) => runtime.startWorker({ concurrency }),
     toBanner: (runtime) => [
       `Mason worker ${process.pid} takes ${concurrency} runs at once`,
@@ -103,6 +106,7 @@ export const runWorker = async (env: Environment, scrubber: Scrubber): Promise<n
     ],
     stopMessage: 'stopping: unfinished runs are handed back',
     stopTimeoutMs: workerStopTimeoutMs,
+    stallLimitMs: toStallLimitMs(config.leaseMs),
   })
 }
 

@@ -12,6 +12,7 @@ const describe = createDocs('operations')
 export const docsRoutes = async (app: App, auth: 'required' | 'off'): Promise<() => Promise<void>> => {
   const routes: DocumentedRoute[] = []
   let document: Record<string, unknown> | undefined
+  let text: string | undefined
   const readDocument = (): Record<string, unknown> => {
     document ??= openApiDocument(routes, auth)
     return document
@@ -26,8 +27,10 @@ export const docsRoutes = async (app: App, auth: 'required' | 'off'): Promise<()
     config: describe(null, 'getOpenApi', 'This document', {
       responses: { 200: { description: 'OpenAPI 3.1', type: 'application/json' } },
     }),
-    handler: async (_request, reply) =>
-      reply.type('application/json; charset=utf-8').send(JSON.stringify(readDocument())),
+    handler: async (_request, reply) => {
+      text ??= JSON.stringify(readDocument())
+      return reply.type('application/json; charset=utf-8').send(text)
+    },
   })
 
   app.get('/', {

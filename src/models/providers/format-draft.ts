@@ -10,13 +10,16 @@ import type { StreamFormat } from '../schemas/response-format.ts'
 import { createBadReplyError, truncatedError } from '../transport/provider-errors.ts'
 import type { AnswerDraft } from './answer-exchange.ts'
 
-/** How the stream of a format is received. `marksItsEnd`: otherwise the end of the body is the end of the answer. */
-type StreamRules = { format: StreamFormat['format']; marksItsEnd: boolean }
+/**
+ * How the stream of a format is received. `marksItsEnd`: otherwise the end of the body is the end of the answer.
+ * `comesAsList`: a body that is a JSON list has the events; otherwise it is read as the whole answer.
+ */
+type StreamRules = { format: StreamFormat['format']; marksItsEnd: boolean; comesAsList: boolean }
 
 /** A draft of an answer that the model's response format reads. */
 export const createFormatDraft = (
   reader: ResponseReader,
-  { format, marksItsEnd }: StreamRules,
+  { format, marksItsEnd, comesAsList }: StreamRules,
   { usedIds, onDelta }: Pick<ProviderRequest, 'usedIds' | 'onDelta'>,
 ): AnswerDraft => {
   const stream = reader.stream(usedIds)
@@ -44,7 +47,7 @@ export const createFormatDraft = (
   return {
     take: (chunk, whole) => {
       // Gemini streams a JSON list unless events are requested
-      const isWhole = stream === null || (whole && !Array.isArray(chunk))
+      const isWhole = stream === null || (whole && !(comesAsList && Array.isArray(chunk)))
       if (isWhole) return takeWhole(chunk)
       for (const event of whole ? (chunk as unknown[]) : [chunk]) {
         events += 1

@@ -32,8 +32,9 @@ export const chatRoutes = (app: App, server: ServerContext): void => {
     schema: { querystring: openAIQuery, body: chatRequestSchema },
     handler: (request, reply) => {
       if (request.body.stream === true) return stream(server, request, reply)
+      const gatewayRequest = toGatewayRequest(request.body)
       const call = openGatewayCall(server, request, reply, { category: 'text' })
-      return answerByGateway(call, toGatewayRequest(request.body), (response) =>
+      return answerByGateway(call, gatewayRequest, (response) =>
         toChatCompletion(createCompletionHead(response.model), response),
       )
     },

@@ -29,7 +29,7 @@ export const completeChat = (
   const draft =
     reader === null
       ? createReplyDraft(request)
-      : createFormatDraft(reader, { format: 'sse', marksItsEnd: true }, request)
+      : createFormatDraft(reader, { format: 'sse', marksItsEnd: true, comesAsList: false }, request)
   const parameters = {
     ...chat.invocationParams(ask.options, { streaming: isStreamed }),
     ...ask.parameters,

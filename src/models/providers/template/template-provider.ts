@@ -108,7 +108,7 @@ export const openHttpProvider = (options: HttpProviderOptions): Required<Provide
     // a path or a closing event marks the end; otherwise the end of the body does
     const marksItsEnd = events?.paths.finish !== undefined || done !== null
     const openDraft = () =>
-      createFormatDraft(reader, { format: events?.format ?? 'sse', marksItsEnd }, request)
+      createFormatDraft(reader, { format: events?.format ?? 'sse', marksItsEnd, comesAsList: true }, request)
     const exchange = { request: submitted, expects, done, beforeSend: request.beforeSubmit } as const
     const outcome = await exchangeAnswer(transport, exchange, openDraft(), request, signal)
     if (outcome.ok) {
@@ -130,7 +130,8 @@ export const openHttpProvider = (options: HttpProviderOptions): Required<Provide
     if (poll === null) throw new TemplateError('/poll', 'does not say how to poll a job')
     const data = toTemplateData(request.model, request.ask, { stream: false, schemaInPrompt: false })
     const submitted = renderRequest(request, template, data)
-    const openDraft = () => createFormatDraft(reader, { format: 'sse', marksItsEnd: false }, request)
+    const openDraft = () =>
+      createFormatDraft(reader, { format: 'sse', marksItsEnd: false, comesAsList: true }, request)
     const first = { ...emptyResult, job: { id: jobId, status: null } }
     const maxFailures = Number.POSITIVE_INFINITY
     return pollJob(first, { transport, request, submitted, openDraft, poll, maxFailures }, signal)
