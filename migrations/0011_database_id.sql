@@ -4,3 +4,6 @@ CREATE TABLE database_identity (
   id text NOT NULL
 );
 GRANT SELECT, INSERT, UPDATE ON database_identity TO mason_worker;
+ALTER TABLE database_identity ENABLE ROW LEVEL SECURITY;
+ALTER TABLE database_identity FORCE ROW LEVEL SECURITY;
+CREATE POLICY worker ON database_identity TO mason_worker USING (true) WITH CHECK (true);
