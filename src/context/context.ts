@@ -1,7 +1,9 @@
 import { toRequestGoal } from '../state/opening-patch.ts'
 import type { PromptPart } from '../state/prompt-part.ts'
 import { type DataFence, derivedLabel } from '../state/provenance.ts'
+import type { AdmittedRequest } from '../state/run-request.ts'
 import type { RuntimeState, StateField, Todo } from '../state/runtime-state.ts'
+import type { Scenario } from '../state/scenario.ts'
 import { fitTokens } from '../state/text/tokens.ts'
 import { isOpenTodo, listBlockedTodos, listWorkableTodos } from '../state/todos.ts'
 import { turnActions, turnGoal, turnPrompt, turnTodos } from '../state/turn.ts'
@@ -76,6 +78,13 @@ export const renderGoal = (
   if (goal.trim() === '' || goal === toRequestGoal(turnPrompt(state))) return ''
   return fence(fitTokens(goal, Math.floor(maxTokens)), derivedLabel)
 }
+
+/** Whether the planner's draft is the answer as it stands: nothing asks for another wording of it. */
+export const isDraftFinal = (
+  { output_style }: Pick<RuntimeState, 'output_style'>,
+  { models }: Pick<AdmittedRequest, 'models'>,
+  scenario: Pick<Scenario, 'prompts'> | null,
+): boolean => output_style === '' && !models?.output && !scenario?.prompts.output
 
 /** The planner's latest draft of an answer in this turn, or null; an empty one is none. */
 export const findDraft = (state: Pick<RuntimeState, 'action_history'>): string | null => {

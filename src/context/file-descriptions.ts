@@ -5,6 +5,8 @@ import {
   isTableFromFile,
   listTables,
   type OtherFile,
+  type PreparedColumn,
+  type PreparedDocument,
   type PreparedTable,
 } from '../state/files/prepared-files.ts'
 import { quoteName } from '../state/files/table-names.ts'
@@ -15,12 +17,17 @@ import { estimateTokens } from '../state/text/tokens.ts'
 const maxColumns = 40
 /** Characters of what an image shows, and of the text on it: the most that leave room for all files. `read_file` gives all. */
 const descriptionLengths = [1000, 500, 250, 120, 60]
+/** Characters of a document's head and of the values of a table, where there is room for so much. */
+const maxHead = 300
+const maxValues = 500
+const maxSample = 30
 
 type FilesState = Pick<RuntimeState, 'origin_files' | 'preprocessed_files'>
 
 /**
  * The run's files for a prompt: one line each, and under it what was found in it and what did not go well. What images
- * show is cut shorter where all would take more than `maxTokens`; nothing else is.
+ * show, how documents begin and the values of tables are cut shorter where all would take more than `maxTokens`; nothing
+ * else is.
  */
 export const describeFiles = (state: FilesState, maxTokens = Number.POSITIVE_INFINITY): string => {
   const tables = listTables(state)
@@ -43,22 +50,31 @@ const createFileRenderer = (
   tables: readonly PreparedTable[],
 ): FileRenderer => {
   const other = findOtherFile(state, file)
-  const found = [
+  const document = findDocument(state, file)
+  const own = tables.filter((table) => isTableFromFile(table, file))
+  const describeContent = (mostShown: number): string[] => [
     `- ${file.name} (${file.type})`,
-    ...documentLines(state, file),
-    ...tables.filter((table) => isTableFromFile(table, file)).flatMap(tableLines),
+    ...(document ? documentLines(document, mostShown) : []),
+    ...own.flatMap((table) => tableLines(table, mostShown)),
   ]
   const notes = (other?.notes ?? []).map((note) => `  note: ${cutText(note, 300)}`)
-  if (other?.format !== 'image' || !other.readable) return () => [...found, ...notes]
+  if (other?.format !== 'image' || !other.readable)
+    return (mostShown) => [...describeContent(mostShown), ...notes]
   const shown = readImageDescription(other)
-  return (mostShown) => [...found, ...imageLines(other, shown, mostShown), ...notes]
+  return (mostShown) => [...describeContent(mostShown), ...imageLines(other, shown, mostShown), ...notes]
 }
 
-const documentLines = (state: FilesState, file: OriginFile): string[] => {
-  const document = findDocument(state, file)
-  if (!document) return []
+const documentLines = (document: PreparedDocument, mostShown: number): string[] => {
   const { pages, lines, sections } = document
-  const notes = document.notes.map((note) => `  note: ${note}`)
+  // on one line, so that it cannot look like the description of another file
+  const head = cutText(
+    document.head.trim().replaceAll(/\s*\n\s*/g, ' / '),
+    Math.max(1, Math.min(maxHead, mostShown)),
+  )
+  const notes = [
+    ...(mostShown > 0 && head !== '' ? [`  begins: ${head}`] : []),
+    ...document.notes.map((note) => `  note: ${note}`),
+  ]
   if (document.text === null && sections.length === 0) return notes
   const size = `${pages === null ? '' : `${pages} pages, `}${lines} lines of text`
   const titles = sections.slice(0, 12).map((section) => cutText(section.title, 60))
@@ -84,11 +100,29 @@ const imageLines = (
   ]
 }
 
-const tableLines = ({ table, rows, columns, notes }: PreparedTable): string[] => {
+const tableLines = ({ table, rows, columns, notes }: PreparedTable, mostShown: number): string[] => {
   const named = columns.slice(0, maxColumns).map(({ name, type }) => `${quoteName(name)} ${type}`)
   const more = columns.length > maxColumns ? `, and ${columns.length - maxColumns} more` : ''
   return [
     `  table for query_table: ${quoteName(table)}, ${rows} rows; columns: ${named.join(', ')}${more}`,
+    ...valueLines(columns, Math.min(maxValues, mostShown)),
     ...notes.map((note) => `  note: ${note}`),
   ]
 }
+
+/** Ranges of numbers and dates, and some values of texts, on one line; each value is quoted. */
+const valueLines = (columns: readonly PreparedColumn[], maxChars: number): string[] => {
+  const shown = columns.slice(0, maxColumns).flatMap(({ name, type, min, max, samples }) => {
+    if (min !== null && max !== null) return [`${quoteName(name)} ${toValue(min)} to ${toValue(max)}`]
+    const some = type === 'text' ? samples.slice(0, 2).map(toValue) : []
+    return some.length > 0 ? [`${quoteName(name)} ${some.join(', ')}`] : []
+  })
+  const line = cutText(shown.join('; ').replaceAll(/\s+/g, ' '), Math.max(1, maxChars))
+  return shown.length > 0 && maxChars > 0 ? [`  values: ${line}`] : []
+}
+
+/** As JSON has it, so that a value with a line end or a comma is one value. */
+const toValue = (value: string | number): string =>
+  typeof value === 'number' || /^\d{4}-[\d-]+$/.test(value)
+    ? String(value)
+    : JSON.stringify(cutText(value, maxSample))

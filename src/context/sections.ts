@@ -14,6 +14,8 @@ export const titles = {
   structure: 'Output structure',
   goal: 'Goal',
   date: 'Date',
+  writer: 'Final text',
+  limits: 'Limits',
   request: 'Request',
   draft: 'Draft',
   results: 'Results',

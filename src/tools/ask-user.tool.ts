@@ -22,8 +22,8 @@ export default defineTool({
   kinds: ['call'],
   provenance: 'user',
   input: z.strictObject({
-    question: z.string().min(1).max(4000).describe('With all that is needed to answer it'),
-    options: z.array(z.string().min(1).max(500)).min(2).max(20).optional().describe('Answers to choose from'),
+    question: z.string().min(1).max(4000).describe('The question'),
+    options: z.array(z.string().min(1).max(500)).min(2).max(20).optional().describe('To choose from'),
     answer_type: z.enum(['text', 'number', 'boolean']).optional().describe('text when left out'),
   }),
   reads: [],

@@ -22,7 +22,7 @@ export default defineTool({
   input: z.strictObject({
     action_id: z.int().min(1).describe('The id of its action'),
     from: z.int().min(0).optional().describe('The first character, from 0'),
-    pattern: z.string().min(1).max(1000).optional().describe('RE2: only the lines that match'),
+    pattern: z.string().min(1).max(1000).optional().describe('RE2; lines that match'),
   }),
   reads: ['action_history'],
   writes: [],

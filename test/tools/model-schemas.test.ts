@@ -44,8 +44,6 @@ describe('a tool as models get it', () => {
   test('has no bounds that only mean a safe integer, and no dialect of the schema', async () => {
     const text = JSON.stringify(await offered())
     expect(text).not.toMatch(/900719925474099|\$schema/)
-    // a field that does not exist is refused, so the model is told
-    expect(text).toContain('"additionalProperties":false')
   })
 })
 

@@ -6,13 +6,16 @@ import { findLatestCompaction, isCompacted } from '../../context/latest-compacti
 import type { LargeTexts } from '../../context/result-text.ts'
 import { listRounds } from '../../context/rounds.ts'
 import { fitParts, part, promptText, titles } from '../../context/sections.ts'
+import { defaultLimits } from '../../graph/limits.ts'
 import { checkProgress } from '../../graph/progress.ts'
 import type { ModelMessage } from '../../state/ports/model-messages.ts'
 import type { ModelRequest } from '../../state/ports/models.ts'
 import type { PromptPart } from '../../state/prompt-part.ts'
 import { dataRule } from '../../state/provenance.ts'
+import type { RunLimits } from '../../state/run-request.ts'
+import type { RuntimeState } from '../../state/runtime-state.ts'
 import { estimateTokens } from '../../state/text/tokens.ts'
-import { turnActions } from '../../state/turn.ts'
+import { turnActions, turnUsage } from '../../state/turn.ts'
 import { createRoundRenderer, fitRounds } from './round-messages.ts'
 
 /** The planner's standing instructions: the same for every run, so that prompt caches hold. */
@@ -27,8 +30,9 @@ Rules:
 - A task is done only once you name it: by update_todos beside your next calls, or in finish.
 - Rely on what the tools returned, not on memory; say where a figure comes from. Compute with tools rather than in your head.
 - ${dataRule}
-- Where a goal stands beside the request, it is what another step made of it; where they differ, the request holds.
+- A goal is what another step made of the request; where they differ, the request holds.
 - A result that is marked as cut or left out can be read in parts with read_result, where that tool is there.
+- If a search finds nothing, try other words or read where it should be; then say that it was not found. Never fill the gap from memory.
 - Do not repeat a call that was answered. If a call fails, change it or choose another way.
 - If something essential is missing and only a person can know it, ask with ask_user.
 - Answer in the language of the request, and follow the output style where one is given.`
@@ -41,8 +45,51 @@ const replanNote = (why: string): PromptPart =>
     'agent',
   )
 
-/** Tokens the prompt may take, whether `read_result` is offered beside it, and the turn's results that are in blobs. */
-type PromptOptions = { budget: number; canOpen: boolean; largeTexts?: LargeTexts }
+/** Another step writes the final text: then wording is wasted here. */
+const writerNote = (tool: string): string =>
+  `${tool} writes the final text: finish with the facts alone, where they come from, and what is open.`
+
+/** Shares of a limit, and steps, below which what is left is said. */
+const littleShare = 0.2
+const fewSteps = 8
+
+/** What is left of the limits that are nearly reached: steps and tokens by the state, time as of the latest decision. */
+const limitsNote = (state: PlannerState, limits: RunLimits): PromptPart => {
+  const { max_steps = defaultLimits.max_steps, timeout_ms = defaultLimits.timeout_ms } = limits
+  const actions = turnActions(state)
+  const steps = max_steps - actions.length
+  const tokens = (limits.max_tokens ?? Number.POSITIVE_INFINITY) - turnUsage(state).total_tokens
+  const worked = actions.findLast(({ result }) => typeof result.worked_ms === 'number')?.result.worked_ms
+  const leftMs = timeout_ms - Number(worked ?? 0)
+  const lines = [
+    ...(steps <= Math.max(fewSteps, max_steps * (littleShare / 2))
+      ? [`- ${steps} of ${max_steps} steps: calls take one each and two around them, finishing takes three`]
+      : []),
+    ...(tokens <= (limits.max_tokens ?? 0) * littleShare
+      ? [`- ${tokens} of ${limits.max_tokens} tokens`]
+      : []),
+    ...(leftMs <= timeout_ms * littleShare
+      ? [`- about ${Math.max(0, Math.round(leftMs / 1000))} seconds`]
+      : []),
+  ]
+  const text = ['Little is left; finish before it is used up, and say what is missing:', ...lines].join('\n')
+  return part(titles.limits, lines.length > 0 ? text : '', 'agent')
+}
+
+/**
+ * Tokens the prompt may take, whether `read_result` is offered beside it, the turn's results that are in blobs, the limits
+ * of the run, and the tool that writes the final text, where the answer is not passed on as it stands.
+ */
+type PromptOptions = {
+  budget: number
+  canOpen: boolean
+  largeTexts?: LargeTexts
+  limits?: RunLimits
+  writer?: string | null
+}
+
+/** What the planner's prompts are built from. */
+type PlannerState = ContextState & Pick<RuntimeState, 'usage'>
 
 /** The messages, and what those that are neither earlier turns nor rounds were made of. */
 export type Prompt = { messages: ModelMessage[]; parts: NonNullable<ModelRequest['parts']> }
@@ -53,12 +100,16 @@ export type Prompt = { messages: ModelMessage[]; parts: NonNullable<ModelRequest
  * never changes, so that the next turn keeps it too; the plan, which does, comes last.
  */
 export const plannerPrompt = (
-  state: ContextState,
-  { budget, canOpen, largeTexts }: PromptOptions,
+  state: PlannerState,
+  { budget, canOpen, largeTexts, limits = {}, writer = null }: PromptOptions,
 ): Prompt => {
   const { standing, history, current, request, fence } = collectBackground(state, budget)
   const before = [...standing, history.summary]
-  const beside = [history.recalled, ...current]
+  const beside = [
+    history.recalled,
+    ...current,
+    part(titles.writer, writer === null ? '' : writerNote(writer), 'agent'),
+  ]
   const opening: ModelMessage[] = [
     { role: 'system', content: plannerInstructions },
     ...toMessage(before),
@@ -66,7 +117,7 @@ export const plannerPrompt = (
     ...toMessage([{ ...request, title: '' }]),
     ...toMessage(beside),
   ]
-  const closing = buildClosing(state, Math.floor(budget * partShares.closing))
+  const closing = buildClosing(state, limits, Math.floor(budget * partShares.closing))
   const compacted = findLatestCompaction(state)
   const tell = createRoundRenderer({ budget, canOpen, fence, largeTexts })
   const rounds = listRounds(turnActions(state))
@@ -86,10 +137,11 @@ const toMessage = (parts: readonly PromptPart[]): ModelMessage[] => {
   return content === '' ? [] : [{ role: 'user', content }]
 }
 
-const buildClosing = (state: ContextState, maxTokens: number): PromptPart[] => {
+const buildClosing = (state: PlannerState, limits: RunLimits, maxTokens: number): PromptPart[] => {
   const stalled = checkProgress(state)
   return [
     ...fitParts(renderPlan(state), maxTokens),
     ...(stalled.verdict === 'replan' ? [replanNote(stalled.reason)] : []),
+    limitsNote(state, limits),
   ]
 }

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { computePromptBudget } from '../../context/budget.ts'
 import { isCompactionDue } from '../../context/compaction.ts'
-import { contextFields } from '../../context/context.ts'
+import { contextFields, isDraftFinal } from '../../context/context.ts'
 import { compactionNodeName } from '../../context/latest-compaction.ts'
 import { readLargeTexts } from '../../context/result-text.ts'
 import { listRounds } from '../../context/rounds.ts'
@@ -12,6 +12,7 @@ import { toModelSchema } from '../../state/model-schema.ts'
 import type { ModelTool } from '../../state/ports/model-messages.ts'
 import type { AdmittedRequest } from '../../state/run-request.ts'
 import type { Json, RuntimeState, Todo } from '../../state/runtime-state.ts'
+import type { Scenario } from '../../state/scenario.ts'
 import { estimateTokens } from '../../state/text/tokens.ts'
 import {
   applyTodoChanges,
@@ -37,11 +38,15 @@ import { type PlannerDecision, requestDecision } from './think.ts'
 export default defineNode({
   name: 'planner',
   description: 'Keeps the plan and decides: call tools, or finish through an output tool',
-  reads: contextFields,
+  reads: [...contextFields, 'usage'],
   writes: ['todos'],
   needs: ['blobs', 'media'],
   next: [{ tools: 'call' }, { tools: 'output' }, compactionNodeName],
-  async run(state, { checkpoint, models, blobs, media, request, graph, clock, workedMs, stream }, signal) {
+  async run(
+    state,
+    { checkpoint, models, blobs, media, request, scenario, graph, clock, workedMs, stream },
+    signal,
+  ) {
     const tools = callTools(graph, request)
     const isNamed = (tool: AnyTool): boolean => request.tools?.includes(tool.name) === true
     const usable = tools.filter((tool) => !tool.category || isNamed(tool) || media.has(tool.category))
@@ -64,6 +69,8 @@ export default defineNode({
           budget: Math.max(budget / 2, budget - toolsTokens),
           canOpen: tools.some(({ name }) => name === 'read_result'),
           largeTexts: await readLargeTexts(listRounds(turnActions(state)), blobs),
+          limits: request.limits ?? {},
+          writer: findWriter(state, request, scenario),
         }),
         tools: offered.map(({ tool }) => tool),
         model: request.models?.planner,
@@ -122,6 +129,16 @@ const outputTool = (
   const usual = output_structure.length > 0 ? 'structured_answer' : 'answer'
   if (request.output?.tool) return request.output.tool
   return !named || named === 'structured_answer' || named === 'answer' ? usual : named
+}
+
+/** The output tool that words the final text; null where the draft is passed on as it stands. */
+const findWriter = (
+  state: Pick<RuntimeState, 'output_structure' | 'output_style'>,
+  request: AdmittedRequest,
+  scenario: Scenario | null,
+): string | null => {
+  const tool = outputTool(state, request, undefined)
+  return tool === 'answer' && isDraftFinal(state, request, scenario) ? null : tool
 }
 
 /** A tool as the model is offered it, and the tokens it takes beside the prompt; made once for each. */

@@ -16,7 +16,7 @@ export default defineTool({
   pure: true,
   provenance: 'agent',
   input: z.strictObject({
-    expression: z.string().min(1).max(100_000).describe('Numbers and operators only'),
+    expression: z.string().min(1).max(100_000).describe('The expression'),
   }),
   reads: [],
   writes: [],

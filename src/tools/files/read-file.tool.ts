@@ -72,10 +72,10 @@ export default defineTool({
   pure: true,
   provenance: 'file',
   input: z.strictObject({
-    file_path: z.string().min(1).max(4096).describe('Its name in the list of files'),
+    file_path: z.string().min(1).max(4096).describe('The name of the file'),
     start_line: z.int().min(1).optional().describe('The first line, from 1'),
-    end_line: z.int().min(1).optional().describe('The last line, included'),
-    pattern: z.string().min(1).max(1000).optional().describe('RE2: only the lines that match'),
+    end_line: z.int().min(1).optional().describe('The last line'),
+    pattern: z.string().min(1).max(1000).optional().describe('RE2; lines that match'),
   }),
   reads: ['origin_files', 'preprocessed_files'],
   writes: [],

@@ -33,7 +33,7 @@ export default defineTool({
   pure: true,
   provenance: 'file',
   input: z.strictObject({
-    file_path: z.string().min(1).max(4096).describe('Its name in the list of files'),
+    file_path: z.string().min(1).max(4096).describe('The name of the file'),
     pattern: z.string().min(1).max(1000).describe('Matched within one line'),
   }),
   reads: ['prompts', 'origin_files', 'preprocessed_files'],

@@ -10,7 +10,7 @@ export default defineTool({
   pure: true,
   provenance: 'memory',
   input: z.strictObject({
-    query: z.string().min(1).max(2000).describe('What it is about, in a few words'),
+    query: z.string().min(1).max(2000).describe('What it is about'),
     limit: z.int().min(1).max(50).default(10).describe('The most to return'),
   }),
   reads: [],

@@ -26,7 +26,7 @@ export default defineTool({
   pure: true,
   input: z.strictObject({
     content: z.string().min(1).max(2000).describe('The sentence, in the language of the user'),
-    kind: z.enum(memoryKinds).exclude(['episode']).optional().describe('What it is, where it is clear'),
+    kind: z.enum(memoryKinds).exclude(['episode']).optional().describe('Its kind'),
   }),
   reads: ['prompts', 'chat_history', 'action_history'],
   writes: [],

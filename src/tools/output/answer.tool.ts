@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { contextFields, findDraft } from '../../context/context.ts'
+import { contextFields, findDraft, isDraftFinal } from '../../context/context.ts'
 import { defineTool } from '../../graph/definitions.ts'
 import { dataRule } from '../../state/provenance.ts'
 import { noUsage } from '../../state/token-usage.ts'
@@ -22,8 +22,7 @@ export default defineTool({
     const { checkpoint, request, scenario } = context
     const draft = findDraft(state)
     if (state.output_structure.length > 0) return answerInFields(state, context, signal)
-    const asIs =
-      draft !== null && state.output_style === '' && !request.models?.output && !scenario?.prompts.output
+    const asIs = draft !== null && isDraftFinal(state, request, scenario)
     const { text: answer, usage } = asIs
       ? { text: draft, usage: noUsage }
       : await writeText(state, context, draft, { instructions, what: 'answer' }, signal)
