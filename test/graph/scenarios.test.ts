@@ -226,7 +226,7 @@ describe('a short request without a scenario', () => {
     async (prompt) => {
       const { scenario, roles, tools, understood } = await played(prompt, [orders])
       expect([scenario, understood]).toEqual(['support', { by: 'rules', scenario: 'support' }])
-      expect(tools).toEqual(['shout', 'update_todos'])
+      expect(tools).toEqual(['shout', 'update_todos', 'finish'])
       expect(roles).not.toContain('understand')
     },
   )
