@@ -157,7 +157,7 @@ describe('a run in a scenario', () => {
       const own = prompt.startsWith('温室') ? {} : { session_id }
       const run = await runtime.complete({ prompt, ...own })
       expect((await runtime.stateOf(run.id)).scenario).toBe(scenario)
-      expect(toolsShown(model)).toEqual(['calculate', 'update_todos'])
+      expect(toolsShown(model)).toEqual(['calculate', 'update_todos', 'finish'])
       expect(model.requests('understand')).toEqual([])
     }
   })
