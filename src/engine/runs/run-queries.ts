@@ -34,6 +34,8 @@ type RunRow = Pick<
     schema: Record<string, never>
     options: string[]
     expires_at: Date
+    /** Where the result has no counts of todos. */
+    todo_patches: Pick<Patch, 'todos'>[] | null
   }
 
 /** What an ended run has left, as the view shows it. */
@@ -52,87 +54,74 @@ const runTables = `runs r JOIN run_requests q ON q.tenant = r.tenant AND q.run_i
   ) i ON true
   LEFT JOIN run_outages w ON w.tenant = r.tenant AND w.run_id = r.run_id AND w.seq = r.next_seq AND r.status = 'queued'`
 
-const toRunView = (row: RunRow): RunView => ({
-  id: row.id,
-  session_id: row.session_id,
-  business_id: row.business_id,
-  user_id: row.user_id,
-  turn: row.turn,
-  prompt: row.request?.prompt ?? '',
-  status: row.status,
-  finish_reason: row.finish_reason,
-  answer: row.result?.answer ?? null,
-  output_structure: row.result?.output_structure ?? [],
-  output_errors: row.result?.output_errors ?? [],
-  todos: row.result?.todos ?? countTodos([]),
-  open_todos: row.result?.open_todos ?? [],
-  usage: sumUsage([row]),
-  error: row.result?.error ?? null,
-  input_request: row.input_id
-    ? {
-        id: row.input_id,
-        question: row.question,
-        schema: row.schema,
-        options: row.options,
-        expires_at: row.expires_at.toISOString(),
-      }
-    : null,
-  retry_at: row.retry_reason ? row.run_at.toISOString() : null,
-  retry_reason: row.retry_reason,
-  metadata: row.metadata,
-  created_at: row.created_at.toISOString(),
-  started_at: row.started_at?.toISOString() ?? null,
-  ended_at: row.ended_at?.toISOString() ?? null,
-})
-
-/**
- * The views of rows, with the todos of those whose result does not have their counts: runs that have not ended, or that
- * an earlier version ended.
- */
-const toRunViews = async (sql: Sql, businessId: string, rows: readonly RunRow[]): Promise<RunView[]> => {
-  const uncounted = rows.filter(({ result }) => !result?.todos).map(({ id }) => id)
-  const todos =
-    uncounted.length > 0 ? await readRunTodos(sql, businessId, uncounted) : new Map<string, Todo[]>()
-  return rows.map((row) => {
-    const counted = todos.get(row.id)
-    const view = toRunView(row)
-    if (!counted) return view
-    return {
-      ...view,
-      todos: countTodos(counted),
-      ...(row.ended_at && { open_todos: listOpenTodos(counted) }),
-    }
-  })
-}
-
-/** The todos of runs as their actions have left them. */
-export const readRunTodos = async (
-  sql: Sql,
-  businessId: string,
-  runIds: readonly string[],
-): Promise<Map<string, Todo[]>> => {
-  const { rows } = await sql.query<{ run_id: string; patch: Pick<Patch, 'todos'> }>(
-    `SELECT r.run_id, a.patch FROM runs r JOIN actions a ON a.tenant = r.tenant AND a.session_id = r.session_id
-       AND a.seq >= r.first_seq AND a.seq < r.next_seq
-     WHERE r.tenant = $1 AND r.run_id IN (SELECT json_array_elements_text($2::json)) AND a.${changesTodosSql} ORDER BY a.seq`,
-    [businessId, JSON.stringify(runIds)],
-  )
-  const byRun = new Map<string, Map<string, Todo>>()
-  for (const { run_id, patch } of rows) {
-    const todos = byRun.get(run_id) ?? new Map<string, Todo>()
-    byRun.set(run_id, todos)
-    for (const todo of patch.todos ?? []) todos.set(todo.id, todo)
+const toRunView = (row: RunRow): RunView => {
+  const todos = mergeTodos(row.todo_patches ?? [])
+  return {
+    id: row.id,
+    session_id: row.session_id,
+    business_id: row.business_id,
+    user_id: row.user_id,
+    turn: row.turn,
+    prompt: row.request?.prompt ?? '',
+    status: row.status,
+    finish_reason: row.finish_reason,
+    answer: row.result?.answer ?? null,
+    output_structure: row.result?.output_structure ?? [],
+    output_errors: row.result?.output_errors ?? [],
+    todos: row.result?.todos ?? countTodos(todos),
+    open_todos: row.result?.open_todos ?? (row.ended_at ? listOpenTodos(todos) : []),
+    usage: sumUsage([row]),
+    error: row.result?.error ?? null,
+    input_request: row.input_id
+      ? {
+          id: row.input_id,
+          question: row.question,
+          schema: row.schema,
+          options: row.options,
+          expires_at: row.expires_at.toISOString(),
+        }
+      : null,
+    retry_at: row.retry_reason ? row.run_at.toISOString() : null,
+    retry_reason: row.retry_reason,
+    metadata: row.metadata,
+    created_at: row.created_at.toISOString(),
+    started_at: row.started_at?.toISOString() ?? null,
+    ended_at: row.ended_at?.toISOString() ?? null,
   }
-  return new Map([...byRun].map(([run_id, todos]) => [run_id, [...todos.values()]]))
 }
+
+/** Whether a patch changes todos, by its text: the operators of json reject documents with a NUL in them. */
+const changesTodosSql = `patch::text LIKE '%"todos":%'`
+
+/** The patches of a run that change todos, in their order. */
+const todoPatchesSql = `(SELECT json_agg(a.patch ORDER BY a.seq) FROM actions a WHERE a.tenant = r.tenant
+  AND a.session_id = r.session_id AND a.seq >= r.first_seq AND a.seq < r.next_seq AND a.${changesTodosSql})`
+
+const mergeTodos = (patches: readonly Pick<Patch, 'todos'>[]): Todo[] => [
+  ...new Map(patches.flatMap(({ todos = [] }) => todos.map((todo) => [todo.id, todo]))).values(),
+]
+
+/** The todos of a run as its actions have left them. */
+export const readRunTodos = async (sql: Sql, businessId: string, runId: string): Promise<Todo[]> => {
+  const { rows } = await sql.query<Pick<RunRow, 'todo_patches'>>(
+    `SELECT ${todoPatchesSql} AS todo_patches FROM runs r WHERE r.tenant = $1 AND r.run_id = $2`,
+    [businessId, runId],
+  )
+  return mergeTodos(rows[0]?.todo_patches ?? [])
+}
+
+/** Whether a run has not ended, or was ended by a version that did not count todos. */
+const isUncountedSql = `(o.result IS NULL OR o.result::text NOT LIKE '%"todos":%')`
+
+const viewColumns = `${runColumns}, q.request, CASE WHEN ${isUncountedSql} THEN ${todoPatchesSql} END AS todo_patches`
 
 /** A run as `GET /v1/runs/:id` returns it, or null. */
 export const readRun = async (sql: Sql, businessId: string, runId: string): Promise<RunView | null> => {
   const { rows } = await sql.query<RunRow>(
-    `SELECT ${runColumns}, q.request FROM ${runTables} WHERE r.tenant = $1 AND r.run_id = $2`,
+    `SELECT ${viewColumns} FROM ${runTables} WHERE r.tenant = $1 AND r.run_id = $2`,
     [businessId, runId],
   )
-  return (await toRunViews(sql, businessId, rows))[0] ?? null
+  return rows[0] ? toRunView(rows[0]) : null
 }
 
 /** A run as the API returns it, its prompt and todos once it has ended; and the ids of its actions at that moment. */
@@ -146,19 +135,15 @@ export const readCurrentRuns = async (
   const { rows } = run_id
     ? await sql.query<RunRow & SeqRange>(followedStatement, [business_id, run_id])
     : await sql.query<RunRow & SeqRange>(currentStatement, [business_id, session_id])
-  const ended = await toRunViews(
-    sql,
-    business_id,
-    rows.filter(({ ended_at }) => ended_at),
-  )
   return rows.map((row) => ({
-    view: ended.find(({ id }) => id === row.id) ?? toRunView(row),
+    view: toRunView(row),
     range: { first_seq: row.first_seq, next_seq: row.next_seq },
   }))
 }
 
 /** Read at every commit: a prompt may be long. */
-const followedColumns = `${runColumns}, CASE WHEN r.ended_at IS NOT NULL THEN q.request END AS request, r.first_seq, r.next_seq`
+const followedColumns = `${runColumns}, CASE WHEN r.ended_at IS NOT NULL THEN q.request END AS request,
+  CASE WHEN r.ended_at IS NOT NULL AND ${isUncountedSql} THEN ${todoPatchesSql} END AS todo_patches, r.first_seq, r.next_seq`
 
 const followedStatement = `SELECT ${followedColumns} FROM ${runTables} WHERE r.tenant = $1 AND r.run_id = $2`
 
@@ -192,11 +177,11 @@ export const listRuns = async (sql: Sql, businessId: string, filter: RunFilter):
     ],
   )
   const page = toPage(rows, filter.limit, (row) => row)
-  return { ...page, data: await toRunViews(sql, businessId, page.data) }
+  return { ...page, data: page.data.map(toRunView) }
 }
 
 const listStatement = (filter: string): string => `
-  SELECT ${runColumns}, q.request, r.created_at::text AS at FROM ${runTables} WHERE r.tenant = $1 ${filter}
+  SELECT ${viewColumns}, r.created_at::text AS at FROM ${runTables} WHERE r.tenant = $1 ${filter}
     AND ($2::text IS NULL OR r.session_id = $2) AND ($3::text IS NULL OR r.status = $3)
     AND ($4::text IS NULL OR (r.created_at, r.run_id) < ($4::timestamptz, $5))
   ORDER BY r.created_at DESC, r.run_id DESC LIMIT $6`
@@ -215,9 +200,6 @@ export type EventRow = {
   body: ActionBody
   patch: Pick<Patch, 'todos'> | null
 }
-
-/** Whether a patch changes todos, by its text: the operators of json reject documents with a NUL in them. */
-const changesTodosSql = `patch::text LIKE '%"todos":%'`
 
 /** Ids of the actions of a run: `first_seq` up to, not including, `next_seq`. Both null before its first claim. */
 export type SeqRange = { first_seq: number | null; next_seq: number | null }

@@ -66,7 +66,7 @@ type EndedRun = Omit<ActionPosition, 'seq'> & { seq: number | null }
 /** Appends the `end` action and stores the result of a run that ends without a worker. */
 export const writeRunEnd = async (sql: Sql, ended: EndedRun, outcome: Outcome): Promise<void> => {
   const { tenant, run_id, seq } = ended
-  const todos = (await readRunTodos(sql, tenant, [run_id])).get(run_id) ?? []
+  const todos = await readRunTodos(sql, tenant, run_id)
   const open_todos = listOpenTodos(todos)
   if (seq !== null)
     await appendUnclaimedAction(
