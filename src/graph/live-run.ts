@@ -99,10 +99,7 @@ export const createLiveRun = (
     goal: turnGoal(state),
     todos: countTodos(turnTodos(state)),
     open_todos: listOpenTodos(turnTodos(state)),
-    output_errors:
-      run.request.output?.tool === 'answer'
-        ? []
-        : listOutputErrors(run.actions, state.output_structure, outcome),
+    output_errors: listOutputErrors(run.actions, state.output_structure, outcome),
   })
 
   const run = {

@@ -24,7 +24,11 @@ export const withScenario = (request: AdmittedRequest, scenario: Scenario | null
   return {
     ...request,
     ...(request.tools === undefined && scenario.tools !== null && { tools: scenario.tools }),
-    ...(scenario.output_tool !== null && { output: { tool: scenario.output_tool, ...request.output } }),
+    // a structure that the request names is filled, whatever its scenario answers with
+    ...(scenario.output_tool !== null &&
+      !(scenario.output_tool === 'answer' && request.output?.structure?.length) && {
+        output: { tool: scenario.output_tool, ...request.output },
+      }),
     limits: { ...scenario.limits, ...request.limits },
     models: {
       ...(planner && { planner }),

@@ -1,10 +1,10 @@
+import { z } from 'zod'
 import { lastPrepareTool } from '../graph/default-next.ts'
 import { defineNode } from '../graph/definitions.ts'
 import { previewPatch } from '../state/fold.ts'
-import { createOpeningPatch } from '../state/opening-patch.ts'
-import type { Patch } from '../state/patch.ts'
+import { createOpeningPatch, openStructure } from '../state/opening-patch.ts'
 import type { AdmittedRequest } from '../state/run-request.ts'
-import { type RuntimeState, stateFields } from '../state/runtime-state.ts'
+import { outputFieldSchema, type RuntimeState, stateFields } from '../state/runtime-state.ts'
 import type { Scenario } from '../state/scenario.ts'
 
 /** Inherits the session's state and opens the new turn with the request. */
@@ -26,8 +26,8 @@ export default defineNode({
     const patch = {
       // free text held for its own turn, a row holds until a request names another scenario
       ...(state.scenario !== '' && scenario === null && { scenario: '' }),
-      ...clearOutputStructure(state.output_structure),
       ...createOpeningPatch(request, run.turn),
+      output_structure: openStructure(request, () => findSessionStructure(state)),
     }
     const opened = previewPatch(copyState(state), run.turn, patch)
     const candidates = graph.tools.filter(
@@ -47,6 +47,7 @@ export default defineNode({
           started_at: clock.now().toISOString(),
           time_zone: clock.timeZone?.() ?? 'UTC',
           ...(given.length > 0 && { given }),
+          ...(Array.isArray(request.output?.structure) && { structure: request.output.structure }),
           ...(opened.scenario === '' && scenarios.list().some(isDescribed) && { open: ['scenario'] }),
           ...(rules.length > 0 && { rules }),
         },
@@ -69,11 +70,16 @@ const listSetFields = ({ scenario, output }: AdmittedRequest): string[] => [
   ...(output?.structure ? ['output_structure'] : []),
 ]
 
-/** A structure inherited from an earlier turn is emptied again. */
-const clearOutputStructure = (pieces: RuntimeState['output_structure']): Pick<Patch, 'output_structure'> =>
-  pieces.length === 0
-    ? {}
-    : { output_structure: pieces.map(({ id, expected, type }) => ({ id, expected, type, content: null })) }
+/** What the latest request of the session that named a structure has named; what understand proposed is not in it. */
+const findSessionStructure = ({ action_history }: Pick<RuntimeState, 'action_history'>) => {
+  const named = action_history
+    .flat()
+    .findLast(({ node, result }) => node === 'load-session' && result.structure)
+  const structure = structureSchema.safeParse(named?.result.structure)
+  return structure.success ? structure.data : []
+}
+
+const structureSchema = z.array(outputFieldSchema.omit({ content: true }))
 
 const copyState = (view: RuntimeState): RuntimeState =>
   Object.fromEntries(stateFields.map((field) => [field, view[field]])) as unknown as RuntimeState

@@ -68,6 +68,7 @@ const retainedKeys = [
   'block',
   'worked_ms',
   'not_before',
+  'structure',
   'judged',
   'is_error',
   'draft',

@@ -31,6 +31,14 @@ export type FieldError = z.infer<typeof fieldErrorSchema>
 export const toPointer = (path: readonly PropertyKey[]): string =>
   path.map((step) => `/${String(step).slice(0, 200).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
 
+/** The issues of a request. Those of a union whose message is empty are those of its member that has the type of the input. */
+export const resolveUnions = (issues: readonly z.core.$ZodIssue[]): z.core.$ZodIssue[] =>
+  issues.flatMap((issue) => {
+    if (issue.code !== 'invalid_union' || issue.message !== '') return [issue]
+    const member = issue.errors.find((inner) => inner.every(({ path }) => path.length > 0)) ?? []
+    return resolveUnions(member.map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] })))
+  })
+
 type WithoutDefault<Field> = Field extends z.ZodDefault<infer Inner> ? Inner : Field
 type OptionalFields<Shape extends z.ZodRawShape> = {
   [Name in keyof Shape]: z.ZodOptional<WithoutDefault<Shape[Name]>>

@@ -51,13 +51,18 @@ const fileSchema = z
     { message: 'needs exactly one of content_base64, mapping and url' },
   )
 
+const structureSchema = z
+  .array(z.strictObject({ id: idSchema, expected: z.string().min(1).max(2000), type: outputTypeSchema }))
+  .max(50)
+  .refine((pieces) => new Set(pieces.map((piece) => piece.id)).size === pieces.length, 'ids must differ')
+
 const outputSchema = z.strictObject({
   style: z.string().max(2000).optional(),
+  /** For this turn only; `session`: that of the session's latest request that named one. */
   structure: z
-    .array(z.strictObject({ id: idSchema, expected: z.string().min(1).max(2000), type: outputTypeSchema }))
-    .min(1)
-    .max(50)
-    .refine((pieces) => new Set(pieces.map((piece) => piece.id)).size === pieces.length, 'ids must differ')
+    .union([structureSchema, z.literal('session')], {
+      error: ({ input }) => (Array.isArray(input) ? '' : 'must be a list of entries or "session"'),
+    })
     .optional(),
   tool: z.string().min(1).max(100).optional(),
 })

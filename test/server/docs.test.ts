@@ -95,6 +95,14 @@ describe('/openapi.json', () => {
         '503',
       ]),
     )
+    const request = submit.requestBody.content['application/json'].schema
+    const { output } = (request.$ref ? document.components.schemas.RunRequest : request).properties
+    expect(output.properties.structure).toMatchObject({
+      anyOf: [
+        { type: 'array', maxItems: 50, items: { required: ['id', 'expected', 'type'] } },
+        { type: 'string', const: 'session' },
+      ],
+    })
     expect(document.paths['/v1/runs/{id}/events'].get.responses['200'].content).toHaveProperty(
       'text/event-stream',
     )

@@ -17,6 +17,7 @@ const finish = async (draft: string, request: Partial<AdmittedRequest>, ...said:
   return { memory, state, requests, answer: memory.ended?.result.answer, outcome: memory.ended?.outcome }
 }
 const json = (value: unknown): Said => ({ text: JSON.stringify(value) })
+const promptOf = (request: ModelRequest | undefined) => JSON.stringify(request?.messages)
 const properties = (request: ModelRequest | undefined) =>
   Object.keys((request?.schema as { properties: object } | undefined)?.properties ?? {})
 
@@ -114,12 +115,14 @@ describe('structured answer', () => {
     expect(state.usage[0]?.total_tokens).toBe(60)
   })
 
-  test('`answer` fills a structure too', async () => {
-    const { answer } = await finish(
+  test('`answer` gives plain text also with a structure, which no prompt shows then', async () => {
+    const { answer, requests, state } = await finish(
       'd',
-      { output: { structure: structure.slice(0, 1), tool: 'answer' } },
-      json({ count: 3 }),
+      { output: { structure, style: 'short', tool: 'answer' } },
+      json({ answer: 'Three.' }),
     )
-    expect(answer).toBe('{"count":3}')
+    expect(answer).toBe('Three.')
+    expect(state.output_structure).toEqual([])
+    expect(promptOf(requests[0])).not.toContain('how many')
   })
 })

@@ -3,7 +3,7 @@ import type { Database } from '../../infra/database/database.ts'
 import { isDatabaseUnavailable } from '../../infra/database/database-errors.ts'
 import type { IntakeJob } from '../../infra/queue/jobs.ts'
 import { isMasonError, type MasonError, toMasonError } from '../../state/errors.ts'
-import type { FieldError } from '../../state/resource-schema.ts'
+import { type FieldError, resolveUnions, toPointer } from '../../state/resource-schema.ts'
 import type { RunRequest } from '../../state/run-request.ts'
 import { businessIdSchema, runRequestSchema } from '../../state/run-request.ts'
 import type { Admission } from './admission.ts'
@@ -65,14 +65,11 @@ const nestsDeeper = (value: unknown, levels: number): boolean =>
 
 /** The errors of a request body, each with a JSON pointer to its field. */
 export const toFieldErrors = (error: z.ZodError): FieldError[] =>
-  error.issues.flatMap((issue) =>
+  resolveUnions(error.issues).flatMap((issue) =>
     issue.code === 'unrecognized_keys'
       ? issue.keys.map((key) => ({ pointer: toPointer([...issue.path, key]), detail: 'unknown field' }))
       : [{ pointer: toPointer(issue.path), detail: issue.message }],
   )
-
-const toPointer = (path: readonly PropertyKey[]): string =>
-  path.map((part) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
 
 const listFieldErrors = (error: MasonError): FieldError[] => {
   const errors = (error.detail as { errors?: FieldError[] } | undefined)?.errors

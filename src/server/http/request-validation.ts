@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { ZodType, z } from 'zod'
 import { MasonError } from '../../state/errors.ts'
-import { type FieldError, toPointer } from '../../state/resource-schema.ts'
+import { type FieldError, resolveUnions, toPointer } from '../../state/resource-schema.ts'
 
 type Issue = z.core.$ZodIssue
 
@@ -19,7 +19,7 @@ export const validateRequest = (request: FastifyRequest): void => {
     if (!schema) return value
     const parsed = schema.safeParse(value, { reportInput: true })
     if (parsed.success) return parsed.data
-    for (const issue of parsed.error.issues)
+    for (const issue of resolveUnions(parsed.error.issues))
       errors.push(...toFieldErrors(issue, part === 'headers' ? 'header ' : ''))
     return value
   }

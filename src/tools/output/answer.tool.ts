@@ -3,25 +3,23 @@ import { contextFields, findDraft, isDraftFinal } from '../../context/context.ts
 import { defineTool } from '../../graph/definitions.ts'
 import { dataRule } from '../../state/provenance.ts'
 import { noUsage } from '../../state/token-usage.ts'
-import { answerInFields } from './structured-output.ts'
 import { writeText } from './write-text.ts'
 
 const instructions = `You write the final answer of an agent from what it found. Use only what stands in the draft and the results.
 Follow the output style. Answer in the language of the request.
 ${dataRule}`
 
-/** The final answer as text: the planner's draft as it is, or rewritten where the request has a style or a model. */
+/** The final answer as text, also with a structure: the planner's draft as it is, or rewritten where the request has a style or a model. */
 export default defineTool({
   name: 'answer',
   description: 'Gives the final answer as text',
   kinds: ['output'],
   input: z.strictObject({}),
   reads: contextFields,
-  writes: ['output_structure'],
+  writes: [],
   async run(state, context, signal) {
     const { checkpoint, request, scenario } = context
     const draft = findDraft(state)
-    if (state.output_structure.length > 0) return answerInFields(state, context, signal)
     const asIs = draft !== null && isDraftFinal(state, request, scenario)
     const { text: answer, usage } = asIs
       ? { text: draft, usage: noUsage }

@@ -73,7 +73,11 @@ export default defineTool({
         scenario ? { scenario } : {},
       )
     }
-    const structure = state.output_structure.length === 0 ? readStructure(value) : []
+    const scenario = state.scenario === '' ? chooseScenario(value, scenarios) : state.scenario
+    const row = scenarios.list().find(({ name }) => name === scenario)
+    const isPlain = (request.output?.tool ?? row?.output_tool) === 'answer'
+    const isGiven = readOpening(state, 'given').includes('output_structure')
+    const structure = isPlain || isGiven ? [] : readStructure(value)
     const style = state.output_style === '' ? readStyle(value) : ''
     const start = chooseStart(value, starts, request, state.output_structure.length + structure.length > 0)
     return checkpoint(
@@ -86,7 +90,7 @@ export default defineTool({
       },
       {
         ...(value.task_goal.trim() !== '' && { task_goals: value.task_goal }),
-        ...(state.scenario === '' && { scenario: chooseScenario(value, scenarios) }),
+        ...(state.scenario === '' && { scenario }),
         ...(style !== '' && { output_style: style }),
         ...(structure.length > 0 && { output_structure: structure }),
       },

@@ -112,7 +112,10 @@ describe('a body', () => {
     ],
     [{ scenario: 1 }, '/scenario'],
     [{ output: { style: 1 } }, '/output/style'],
-    [{ output: { structure: [] } }, '/output/structure'],
+    [{ output: { structure: 'all' } }, '/output/structure'],
+    [{ output: { structure: [1] } }, '/output/structure/0'],
+    [{ output: { structure: [{ id: 'a', expected: 'b', type: 'text', of: 1 }] } }, '/output/structure/0/of'],
+    [{ output: { structure: Array(2).fill({ id: 'a', expected: 'b', type: 'text' }) } }, '/output/structure'],
     [{ output: { structure: [{ id: 'a', expected: 'b', type: 'c' }] } }, '/output/structure/0/type'],
     [{ output: { tool: '' } }, '/output/tool'],
     [{ tools: 'all' }, '/tools'],
@@ -133,6 +136,17 @@ describe('a body', () => {
     expect([reply.status, reply.body.code]).toEqual([422, 'invalid_request'])
     expect([...new Set(reply.body.errors.map((error: { pointer: string }) => error.pointer))]).toEqual([
       pointer,
+    ])
+  })
+
+  it.each([[[]], ['session']])('the structure %j is accepted', async (structure) => {
+    expect((await post({ json: { ...body, output: { structure } } })).status).toBe(202)
+  })
+
+  it('a structure of the wrong type is told what to send', async () => {
+    const reply = await post({ json: { ...body, output: { structure: {} } } })
+    expect(reply.body.errors).toEqual([
+      { pointer: '/output/structure', detail: 'must be a list of entries or "session"' },
     ])
   })
 
