@@ -8,17 +8,19 @@ export type Operation = {
   path: string
   query: string[]
   headers: string[]
-  /** A body that checks, or null where none is taken. */
+  /** A valid body, or null where no JSON is taken. */
   body: Record<string, unknown> | null
 }
 
 /** The door answers in OpenAI's shape and ignores what it does not know, as its clients expect. */
-const door = /^\/v1\/(chat\/completions|embeddings|models)/
+const door = /^\/v1\/(chat\/completions|embeddings|models|images|audio)/
 
 const schema = z.record(z.string(), z.unknown())
 const operationSchema = z.object({
   parameters: z.array(z.object({ name: z.string(), in: z.enum(['path', 'query', 'header']) })),
-  requestBody: z.object({ content: z.object({ 'application/json': z.object({ schema }) }) }).optional(),
+  requestBody: z
+    .object({ content: z.object({ 'application/json': z.object({ schema }).optional() }) })
+    .optional(),
 })
 const documentSchema = z.object({
   paths: z.record(z.string(), z.record(z.string(), operationSchema)),
@@ -35,14 +37,14 @@ export const operationsOf = (
     Object.entries(door.test(path) ? {} : methods).map(([method, { parameters, requestBody }]) => {
       const named = (place: string): string[] =>
         parameters.flatMap((parameter) => (parameter.in === place ? [parameter.name] : []))
-      const smallest =
-        requestBody && sample(requestBody.content['application/json'].schema, { components } as never)
+      const json = requestBody?.content['application/json']
+      const smallest = json && sample(json.schema, { components } as never)
       return {
         method: method.toUpperCase(),
         path,
         query: named('query'),
         headers: named('header'),
-        body: requestBody ? { ...(smallest as Record<string, unknown>), ...fuller[path] } : null,
+        body: json ? { ...(smallest as Record<string, unknown>), ...fuller[path] } : null,
       }
     }),
   )

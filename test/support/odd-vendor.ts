@@ -27,7 +27,7 @@ const answer = (request: VendorRequest): VendorAnswer => {
   if (request.headers['x-parrot-key'] !== parrotKey) return refuse(401, 'I do not know you')
   const talk = talkSchema.safeParse(request.body)
   if (!talk.success) return refuse(422, z.prettifyError(talk.error))
-  const heard = talk.data.dialogue.findLast(({ who }) => who === 'human')?.says ?? ''
+  const heard = talk.data.dialogue.flatMap(({ who, says }) => (who === 'human' ? [says] : [])).join('\n\n')
   const words = parrotWords(heard)
   return {
     body: {
