@@ -102,7 +102,9 @@ export const callsOf = (script: Script, round: number, ledgerUrl: string): Call[
 /** A result that is too large for a prompt: its start, and how the rest is read. */
 const startOf = (text: string): RegExp => {
   const head = text.slice(0, 500).replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
-  return new RegExp(`^${head}[^]*\\n\\[cut: [^]*; read_result with action_id \\d+(?: and from \\d+)? reads the rest\\]$`)
+  return new RegExp(
+    `^${head}[^]*\\n\\[cut: [^]*; read_result with action_id \\d+(?: and from \\d+)? reads the rest\\]$`,
+  )
 }
 
 /** What a call may bring, as the model reads it. Only what a provider leaves open may end in more than one way. */
