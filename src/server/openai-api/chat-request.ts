@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { createPlainTextSchema } from '../../state/resource-schema.ts'
-import { endpointRole, type GatewayMessage, type GatewayRequest } from './model-gateway.ts'
+import { emptyGatewayRequest, type GatewayMessage, type GatewayRequest } from './model-gateway.ts'
 
 /**
  * The body of POST /v1/chat/completions, https://platform.openai.com/docs/api-reference/chat/create. Unknown fields are
@@ -196,13 +196,10 @@ export const toGatewayRequest = (body: ChatRequest): GatewayRequest => {
   }))
   const format = body.response_format
   return {
-    role: endpointRole,
+    ...emptyGatewayRequest,
     messages: body.messages.map((sent) => toGatewayMessage(sent, body.model)),
     tools,
     schema: format?.type === 'json_schema' ? format.json_schema.schema : null,
-    input: [],
-    query: null,
-    prompt: null,
     parameters: pick(tools.length > 0 ? [...names, ...toolNames] : names, body),
     stream: body.stream === true,
   }

@@ -4,7 +4,7 @@ import { createPlainTextSchema } from '../../state/resource-schema.ts'
 import type { App, ServerContext } from '../http/route.ts'
 import {
   answerByGateway,
-  endpointRole,
+  emptyGatewayRequest,
   type GatewayRequest,
   type GatewayResponse,
   openAIQuery,
@@ -28,15 +28,9 @@ const embeddingsRequestSchema = z.object({
 type EmbeddingsRequest = z.infer<typeof embeddingsRequestSchema>
 
 const toGatewayRequest = ({ input, dimensions, user }: EmbeddingsRequest): GatewayRequest => ({
-  role: endpointRole,
-  messages: [],
-  tools: [],
-  schema: null,
+  ...emptyGatewayRequest,
   input: [input].flat(),
-  query: null,
-  prompt: null,
   parameters: { ...(dimensions != null && { dimensions }), ...(user != null && { user }) },
-  stream: false,
 })
 
 /** 32-bit floats, the lowest byte first. */

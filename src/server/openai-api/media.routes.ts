@@ -5,7 +5,7 @@ import { createPlainTextSchema } from '../../state/resource-schema.ts'
 import type { App, ServerContext } from '../http/route.ts'
 import {
   answerByGateway,
-  endpointRole,
+  emptyGatewayRequest,
   type GatewayRequest,
   type GatewayResponse,
   openAIQuery,
@@ -62,18 +62,12 @@ const toRequest = (
   { model: _, ...parameters }: Record<string, unknown>,
   files?: GatewayRequest['files'],
 ): GatewayRequest => ({
-  role: endpointRole,
-  messages: [],
-  tools: [],
-  schema: null,
-  input: [],
-  query: null,
+  ...emptyGatewayRequest,
   prompt,
   ...(files && { files }),
   parameters: Object.fromEntries(
     Object.entries(parameters).filter(([name, value]) => value != null && !/^stream/.test(name)),
   ) as GatewayRequest['parameters'],
-  stream: false,
 })
 
 const toUsage = ({ usage: { prompt_tokens, completion_tokens, total_tokens } }: GatewayResponse) => ({

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
+import { emptyCanonicalRequest } from '../../models/call/models-port.ts'
 import type { ModelGateway } from '../../models/ports/call-ports.ts'
 import { isMasonError } from '../../state/errors.ts'
 import { businessIdSchema } from '../../state/run-request.ts'
@@ -21,7 +22,14 @@ export type GatewayMessage = GatewayRequest['messages'][number]
 export type GatewayResponse = Awaited<ReturnType<ModelGateway['ask']>>
 
 /** The role of calls from this endpoint in the ledger and in the header `x-mason-role`: a stored value. */
-export const endpointRole = 'door'
+const endpointRole = 'door'
+
+/** A request of this endpoint with empty fields. */
+export const emptyGatewayRequest: GatewayRequest = {
+  ...emptyCanonicalRequest,
+  role: endpointRole,
+  stream: false,
+}
 
 /** The query of every route. Unknown parameters are ignored: clients for other clouds add some, such as `api-version`. */
 export const openAIQuery = z.object({ business_id: businessIdSchema.optional() })

@@ -28,6 +28,13 @@ const toStreamText = (events: SampleFields[], { format, done }: Pick<StreamForma
   return texts.join('') + (done === undefined ? '' : `data: ${done}\n\n`)
 }
 
+/** The counts of vendors that say input and output. */
+export const inputOutputUsage = {
+  prompt_tokens: 'usage.input_tokens',
+  completion_tokens: 'usage.output_tokens',
+  total_tokens: 'usage.total_tokens',
+}
+
 /** A built-in format. */
 export const defineFormat = ({
   category = 'text',

@@ -1,4 +1,4 @@
-import { copyFields, defineFormat } from './format-declaration.ts'
+import { copyFields, defineFormat, inputOutputUsage } from './format-declaration.ts'
 
 /** Base64 or URLs, as the request asks. Source: OpenAI's API reference, "Images". */
 export const openaiImages = defineFormat({
@@ -14,11 +14,7 @@ export const openaiImages = defineFormat({
   paths: {
     images: 'data[].{url: url, base64: b64_json}',
     error: 'error',
-    usage: {
-      prompt_tokens: 'usage.input_tokens',
-      completion_tokens: 'usage.output_tokens',
-      total_tokens: 'usage.total_tokens',
-    },
+    usage: inputOutputUsage,
   },
   samples: [
     {

@@ -1,4 +1,4 @@
-import { copyFields, defineFormat } from './format-declaration.ts'
+import { copyFields, defineFormat, inputOutputUsage } from './format-declaration.ts'
 
 /** A form with the recording. Source: OpenAI's API reference, "Create transcription". */
 export const openaiTranscriptions = defineFormat({
@@ -13,11 +13,7 @@ export const openaiTranscriptions = defineFormat({
   paths: {
     text: 'text',
     error: 'error',
-    usage: {
-      prompt_tokens: 'usage.input_tokens',
-      completion_tokens: 'usage.output_tokens',
-      total_tokens: 'usage.total_tokens',
-    },
+    usage: inputOutputUsage,
   },
   samples: [
     {

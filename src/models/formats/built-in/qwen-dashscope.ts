@@ -2,6 +2,7 @@ import type { FormatPaths } from '../../schemas/response-format.ts'
 import {
   copyFields,
   defineFormat,
+  inputOutputUsage,
   type SampleFields,
   toSampleCall,
   toSampleUsage,
@@ -22,9 +23,7 @@ const paths: FormatPaths = {
   finish: 'output.finish_reason || output.choices[0].finish_reason',
   error: 'code && {code: code, message: message}',
   usage: {
-    prompt_tokens: 'usage.input_tokens',
-    completion_tokens: 'usage.output_tokens',
-    total_tokens: 'usage.total_tokens',
+    ...inputOutputUsage,
     cached_tokens: 'usage.prompt_tokens_details.cached_tokens',
     reasoning_tokens: 'usage.output_tokens_details.reasoning_tokens',
   },
