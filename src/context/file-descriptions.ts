@@ -91,9 +91,9 @@ const imageLines = (
     const rest = text.length > mostShown ? ' (read_file gives all of it)' : ''
     return [`  ${title}: ${cutText(text.replaceAll(/\s+/g, ' '), mostShown)}${rest}`]
   }
-  const told = shown && mostShown === 0 ? '; read_file tells what it shows' : ''
+  const hint = shown && mostShown === 0 ? '; read_file describes it' : ''
   return [
-    `  image: ${type}, ${width} x ${height} pixels${told}`,
+    `  image: ${type}, ${width} x ${height} pixels${hint}`,
     ...(shown && mostShown > 0
       ? [...line('shows', shown.description), ...line('text on it', shown.text)]
       : []),

@@ -68,7 +68,7 @@ const say = {
   en: {
     working: 'I am looking it up.',
     noMemory: 'I remember nothing about you that answers this.',
-    noted: 'I have read what you told me. It may be remembered after this answer; ask me about it later.',
+    noted: 'I have read your message. It may be remembered after this answer; ask me about it later.',
     noFigure: 'I found no figure for this. The columns are: ',
     found: 'The values that the question names are known.',
     todos: ['Look the words of the question up', 'Query what is asked for', 'Answer'],

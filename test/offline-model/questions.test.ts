@@ -239,7 +239,7 @@ describe('the offline model, asked about its user', () => {
   test.each(['My name is Ada.', 'Please call me Ada.', 'I always write code in Rust.', '我叫小王。'])(
     'records "%s"',
     async (said) => {
-      expect(await about(said)).toMatch(/^I have read what you told me\.|^我看到了您说的话。/)
+      expect(await about(said)).toMatch(/^I have read your message\.|^我看到了您说的话。/)
     },
   )
 

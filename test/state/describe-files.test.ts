@@ -48,9 +48,9 @@ test.each([
     names.map((name) => `- ${name} ()`),
   )
   expect(description).toContain('sales, 3 rows; columns: month date')
-  expect(
-    description.match(images === 60 ? /read_file tells what it shows/g : / {2}text on it: /g),
-  ).toHaveLength(images)
+  expect(description.match(images === 60 ? /read_file describes it/g : / {2}text on it: /g)).toHaveLength(
+    images,
+  )
 })
 
 test('an image has up to a thousand characters each of description and text', () => {

@@ -169,7 +169,7 @@ class Reader {
     return this.#work(at, toDecimal, text)
   }
 
-  /** What stands between parentheses. */
+  /** The expression between parentheses. */
   #group<Content>(inner: () => Content): Content {
     const open = this.#take()
     const content = inner()
