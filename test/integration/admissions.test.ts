@@ -5,6 +5,7 @@ import { createAdmissions } from '../../src/engine/runs/admission-batches.ts'
 import { type Database, queryOne } from '../../src/infra/database/database.ts'
 import { systemClock } from '../../src/infra/lib/system-clock.ts'
 import { MasonError } from '../../src/state/errors.ts'
+import type { Sql } from '../../src/state/ports/sql.ts'
 import type { RunRequest } from '../../src/state/run-request.ts'
 import { unique } from '../support/backend.ts'
 import { test } from '../support/integration-test.ts'
@@ -132,9 +133,22 @@ describe('a transaction that sends its statements at once', () => {
     )
     await expect(failing).rejects.toThrow(/division/)
     expect(await count(opened, `sessions WHERE user_id = 'x'`)).toBe(0)
-    const stranger = (sql: Parameters<Parameters<Database['asBusiness']>[1]>[0]) =>
+    const stranger = (sql: Sql) =>
       sql.query('INSERT INTO users (tenant, user_id) VALUES ($1, $2)', [b.business, 'u'])
     await expect(opened.asBusiness(a.business, stranger, pipelined)).rejects.toMatchObject({ code: '42501' })
+  })
+
+  test('is refused a statement after its first wait', async ({ database: opened }) => {
+    const twice = async (sql: Sql): Promise<number> => {
+      await sql.query('SELECT 1')
+      return (await sql.query('SELECT 2')).rows.length
+    }
+    const { business } = await open(opened)
+    expect(await opened.asBusiness(business, twice)).toBe(1)
+    expect(await opened.transaction(twice)).toBe(1)
+    const late = 'a pipelined transaction sent a statement after its first wait'
+    await expect(opened.asBusiness(business, twice, pipelined)).rejects.toThrow(late)
+    await expect(opened.transaction(twice, pipelined)).rejects.toThrow(late)
   })
 })
 

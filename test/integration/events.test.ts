@@ -17,9 +17,9 @@ let reads = 0
 
 const counting = (opened: Database): Database => ({
   ...opened,
-  asBusiness(business, work) {
+  asBusiness(business, work, scope) {
     reads++
-    return opened.asBusiness(business, work)
+    return opened.asBusiness(business, work, scope)
   },
 })
 

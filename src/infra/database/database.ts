@@ -20,6 +20,23 @@ export type Database = Sql & {
  */
 export type ScopeOptions = { pipelined?: boolean }
 
+/** Starts `work` on the statements of an open transaction. Every driver refuses what a pipelined one sends too late. */
+export const runStatements = <T>(
+  sql: Sql,
+  work: (sql: Sql) => Promise<T>,
+  { pipelined = false }: ScopeOptions = {},
+): Promise<T> => {
+  let open = true
+  const working = (async () =>
+    work({ query: async (text, values) => (open ? sql.query(text, values) : throwLateStatement()) }))()
+  if (pipelined) open = false
+  return working
+}
+
+const throwLateStatement = (): never => {
+  throw new Error('a pipelined transaction sent a statement after its first wait')
+}
+
 /** The SQL that sets role and business for the rest of the transaction. The id is data, so it is escaped as a literal. */
 export const toBusinessScopeSql = (businessId: string): string =>
   `SET LOCAL ROLE mason_api; SELECT set_config('mason.business', '${businessId.replaceAll("'", "''")}', true)`

@@ -4,7 +4,7 @@ import type { PGlite } from '@electric-sql/pglite'
 import type { Log } from '../../state/ports/log.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import { silentLog } from '../lib/silent-log.ts'
-import { type Database, toBusinessScopeSql } from './database.ts'
+import { type Database, runStatements, type ScopeOptions, toBusinessScopeSql } from './database.ts'
 import { translateErrors } from './database-errors.ts'
 import { lockFolder } from './folder-lock.ts'
 import { migratePglite, startPglite } from './pglite.ts'
@@ -62,11 +62,11 @@ const toDatabase = (pglite: PGlite, unlock: () => Promise<void>): EmbeddedDataba
       return { rows }
     },
   })
-  const transact = <T>(work: (sql: Sql) => Promise<T>, begin = ''): Promise<T> =>
+  const transact = <T>(work: (sql: Sql) => Promise<T>, scope?: ScopeOptions, begin = ''): Promise<T> =>
     translateErrors(
       pglite.transaction(async (tx) => {
         if (begin) await tx.exec(begin)
-        return work(toSql(tx as unknown as PGlite))
+        return runStatements(toSql(tx as unknown as PGlite), work, scope)
       }),
     )
   const direct = toSql(pglite)
@@ -79,8 +79,8 @@ const toDatabase = (pglite: PGlite, unlock: () => Promise<void>): EmbeddedDataba
       await yieldToEventLoop()
       return result
     },
-    transaction: (work) => transact(work),
-    asBusiness: (businessId, work) => transact(work, toBusinessScopeSql(businessId)),
+    transaction: (work, scope) => transact(work, scope),
+    asBusiness: (businessId, work, scope) => transact(work, scope, toBusinessScopeSql(businessId)),
     async close() {
       clearInterval(checkpoints)
       if (!pglite.closed) await pglite.close()

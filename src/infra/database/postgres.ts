@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { MasonError } from '../../state/errors.ts'
 import type { Sql } from '../../state/ports/sql.ts'
-import { type Database, type ScopeOptions, toBusinessScopeSql } from './database.ts'
+import { type Database, runStatements, type ScopeOptions, toBusinessScopeSql } from './database.ts'
 import {
   describeUnreachable,
   isDatabaseUnavailable,
@@ -68,7 +68,7 @@ export const openPostgresDatabase = async (options: {
     from: pg.Pool,
     begin: string,
     work: (sql: Sql) => Promise<T>,
-    { pipelined = false }: ScopeOptions = {},
+    scope?: ScopeOptions,
   ): Promise<T> => {
     const client = await translateErrors(from.connect())
     return runAndRelease(client, async () => {
@@ -76,12 +76,8 @@ export const openPostgresDatabase = async (options: {
       stream.cork()
       // not awaited: if it failed, the following statements would fail too
       const beginning = client.query(begin)
-      const sql = toSql(client)
-      let open = true
-      const working = (async () =>
-        work({ query: async (text, values) => (open ? sql.query(text, values) : throwLateStatement()) }))()
-      if (pipelined) open = false
-      const committed = pipelined ? client.query('COMMIT') : undefined
+      const working = runStatements(toSql(client), work, scope)
+      const committed = scope?.pipelined ? client.query('COMMIT') : undefined
       stream.uncork()
       const [result] = await awaitAll([working, beginning, committed])
       if (!committed) await client.query('COMMIT')
@@ -125,10 +121,6 @@ const awaitAll = async <T extends readonly unknown[]>(
 ): Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }> => {
   await Promise.allSettled(work)
   return Promise.all(work)
-}
-
-const throwLateStatement = (): never => {
-  throw new Error('a pipelined transaction sent a statement after its first wait')
 }
 
 /** Applies missing migrations and returns their names. An advisory lock admits one process at a time. */
