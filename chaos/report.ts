@@ -51,10 +51,6 @@ export const writeReport = (): void => {
   writeFileSync(page, `${before}\n${sections.join('\n')}\n${after}`)
 }
 
-/** Recorded figures keep the name of their day; the page shows the current one. */
-const currentName = (figure: string): string =>
-  figure.replace('tokens told', 'tokens reported').replace(/\bbells\b/, 'wake-ups')
-
 /** A run as a table; the tests that caught each mutant are only in mutants.json. */
 const drawRun = ({ date, minutes, commit, seed, scale, figures, failures }: Recorded): string =>
   [
@@ -66,7 +62,7 @@ const drawRun = ({ date, minutes, commit, seed, scale, figures, failures }: Reco
     '|---|---|',
     ...Object.entries(figures)
       .filter(([, value]) => !String(value).startsWith('caught by '))
-      .map(([figure, value]) => `| ${currentName(figure)} | ${value} |`),
+      .map(([figure, value]) => `| ${figure} | ${value} |`),
     ...failures.map((failure) => `| failed | ${failure.replaceAll('|', '\\|').replaceAll('\n', ' ')} |`),
     '',
   ].join('\n')

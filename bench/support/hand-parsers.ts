@@ -1,4 +1,4 @@
-import type { CanonicalResult, MeteredUsage } from '../../src/models/ports/model-ports.ts'
+import { type CanonicalResult, emptyResult, type MeteredUsage } from '../../src/models/ports/model-ports.ts'
 
 /** Readers of OpenAI's shapes as one would write them for no other vendor: the limit that reading by data is held against. */
 
@@ -21,21 +21,6 @@ type Body = {
   error?: { message?: string }
   usage?: Counts | null
   choices?: { message?: Message; delta?: Message; finish_reason?: string | null }[]
-}
-
-const empty: CanonicalResult = {
-  text: '',
-  reasoning: '',
-  tool_calls: [],
-  images: [],
-  video: null,
-  audio: null,
-  embeddings: [],
-  ranking: [],
-  job: null,
-  finish: 'stop',
-  usage: null,
-  model: null,
 }
 
 const usageOf = (counts: Counts | null | undefined): MeteredUsage | null => {
@@ -61,7 +46,7 @@ export const handCompletion = (text: string): CanonicalResult => {
   const message = choice?.message
   if (message === undefined) throw new Error('no choices')
   return {
-    ...empty,
+    ...emptyResult,
     text: (message.refusal || message.content || '').toWellFormed(),
     reasoning: message.reasoning_content ?? '',
     tool_calls: (message.tool_calls ?? []).map((call) => ({
@@ -89,7 +74,7 @@ export const handStream = (events: readonly string[]): CanonicalResult => {
     text += choice?.delta?.content ?? ''
     finish = choice?.finish_reason ?? finish
   }
-  return { ...empty, text: text.toWellFormed(), finish: finishOf(finish), usage, model }
+  return { ...emptyResult, text: text.toWellFormed(), finish: finishOf(finish), usage, model }
 }
 
 export const handEmbeddings = (text: string): CanonicalResult => {
@@ -103,5 +88,5 @@ export const handEmbeddings = (text: string): CanonicalResult => {
     if (vector.length !== embeddings[0]?.length || !vector.every(Number.isFinite))
       throw new Error('bad vector')
   }
-  return { ...empty, embeddings, usage: usageOf(body.usage), model: body.model }
+  return { ...emptyResult, embeddings, usage: usageOf(body.usage), model: body.model }
 }
