@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { Runnable, type RunnableConfig } from '@langchain/core/runnables'
 import { EphemeralValue } from '@langchain/langgraph/channels'
 import { Channel, Pregel } from '@langchain/langgraph/pregel'
@@ -65,6 +66,8 @@ class Task extends Runnable<VisitTarget, void> {
     { configurable = {}, signal }: Partial<RunnableConfig> = {},
   ): Promise<void> {
     if (!signal) throw new TypeError('LangGraph gave a task no signal')
+    // all visits of a step share it
+    setMaxListeners(0, signal)
     const next = await unlessAborted(this.#step(configurable[walkKey], target), signal)
     const write: Write = configurable[writeKey]
     write(next.map((one) => [tasksChannel, toSend(one)]))

@@ -79,6 +79,21 @@ describe('tools', () => {
     ).toEqual([0, 1])
   })
 
+  test('twenty calls under way together leave no warning of too many listeners', async () => {
+    const warned: string[] = []
+    const warn = ({ name }: Error) => void warned.push(name)
+    process.on('warning', warn)
+    const keys = Array.from({ length: 20 }, (_, index) => `crowd-${index}`)
+    gate.onKnock(() => ({ hold: true }))
+    say(model, { planner: [calling(...keys.map((key) => knock(key))), { text: 'Done.' }] })
+    const running = runtime.complete({ prompt: 'all twenty at once' })
+    await gate.waitsFor(keys)
+    gate.release()
+    expect((await running).answer).toBe('Done.')
+    process.off('warning', warn)
+    expect(warned).toEqual([])
+  })
+
   test('calls that change something keep their order, each after the other has its action', async () => {
     gate.onKnock(() => ({ hold: true }))
     const block = calling(knock('one', 'gate_write'), knock('two'), knock('three', 'gate_write'))
