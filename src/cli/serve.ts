@@ -129,13 +129,14 @@ export const runMemoryWorker = async (env: Environment, scrubber: Scrubber): Pro
 
 const openServer = async (runtime: Runtime, config: Config, logger: Logger) => {
   const { createApp } = await import('../server/app.ts')
-  const { auth, adminToken, http } = config
+  const { auth, adminToken, http, bodyMemory } = config
   const app = await createApp({
     runtime,
     auth,
     ...(adminToken !== null && { adminToken }),
     logger,
     drainMs: stopTimeoutsMs.drain,
+    bodyMemory,
   })
   try {
     await app.listen(http)

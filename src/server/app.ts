@@ -1,10 +1,5 @@
-import type { Readable } from 'node:stream'
-import fastify, {
-  type FastifyBaseLogger,
-  type FastifyInstance,
-  type FastifyRequest,
-  LogController,
-} from 'fastify'
+import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
+import { defaultBodyMemoryMb } from '../infra/config/settings.ts'
 import type { Runtime } from '../runtime/api.ts'
 import { accountsRoutes } from './admin/accounts.routes.ts'
 import { registryRoutes } from './admin/registry.routes.ts'
@@ -14,6 +9,7 @@ import { vendorsRoutes } from './admin/vendors.routes.ts'
 import { docsRoutes } from './docs.routes.ts'
 import { healthRoutes } from './health.routes.ts'
 import { createAuthenticate } from './http/auth.ts'
+import type { BodyMemory } from './http/body-budget.ts'
 import {
   replyToClientError,
   replyToUnknownPaths,
@@ -22,7 +18,7 @@ import {
 } from './http/error-responses.ts'
 import { createMetrics } from './http/metrics.ts'
 import { createOpenResponses } from './http/open-responses.ts'
-import { readBody } from './http/request-body.ts'
+import { type BodyTimes, limitBodies } from './http/request-body.ts'
 import { observeRequests, prepareRequests } from './http/request-hooks.ts'
 import { readRequestId } from './http/request-id.ts'
 import { allowOrigins, sendSecurityHeaders } from './http/response-headers.ts'
@@ -35,6 +31,12 @@ import { modelsRoutes } from './openai-api/models.routes.ts'
 import { runEventsRoutes } from './run-events.routes.ts'
 import { runsRoutes } from './runs.routes.ts'
 import { sessionsRoutes } from './sessions.routes.ts'
+
+const megabyte = 1024 * 1024
+const defaultBodyMemory: BodyMemory = {
+  processBytes: defaultBodyMemoryMb.process * megabyte,
+  tokenBytes: defaultBodyMemoryMb.token * megabyte,
+}
 
 /** What a server needs: the runtime it serves, and how it authenticates, logs and closes. */
 export type AppOptions = {
@@ -51,11 +53,15 @@ export type AppOptions = {
   keepAliveMs?: number
   /** How long closing waits for responses in progress. */
   drainMs?: number
+  /** The memory of request bodies in flight, and how long they may take. */
+  bodyMemory?: BodyMemory
+  bodyTimes?: BodyTimes
 }
 
 /** The HTTP server, not listening yet. `close()` ends streams and waits at once and lets short requests finish. */
 export const createApp = async (options: AppOptions): Promise<FastifyInstance> => {
   const { runtime, auth, adminToken, corsOrigins = [], keepAliveMs = 15_000, drainMs = 5_000 } = options
+  const { bodyMemory = defaultBodyMemory, bodyTimes = { idleMs: 30_000, wholeMs: 300_000 } } = options
   const open = createOpenResponses()
   const metrics = createMetrics(runtime, open)
   const server: ServerContext = { runtime, open, keepAliveMs }
@@ -66,6 +72,7 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
   await sendSecurityHeaders(app)
   if (corsOrigins.length > 0) await allowOrigins(app, corsOrigins)
   prepareRequests(app, open, runtime, createAuthenticate(runtime, auth, adminToken))
+  limitBodies(app, bodyMemory, bodyTimes)
   app.addHook('preClose', () => open.close(drainMs))
 
   const registerDocs = await docsRoutes(app, auth)
@@ -94,7 +101,8 @@ const createServer = (logger: FastifyBaseLogger | undefined): App => {
     genReqId: readRequestId,
     forceCloseConnections: true,
     return503OnClosing: false,
-    requestTimeout: 300_000,
+    // for an upload that goes on; bodies have limits of their own
+    requestTimeout: 3_600_000,
     routerOptions: { maxParamLength: 2000, ignoreTrailingSlash: true },
     frameworkErrors: sendFrameworkProblem,
     clientErrorHandler: replyToClientError,
@@ -104,9 +112,5 @@ const createServer = (logger: FastifyBaseLogger | undefined): App => {
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
   // prepareRequests validates and parses all parts of a request together
   app.setValidatorCompiler(() => (value: unknown) => ({ value }))
-  app.removeAllContentTypeParsers()
-  app.addContentTypeParser('*', (request: FastifyRequest, payload: Readable) =>
-    readBody(payload, Number(request.headers['content-length'])),
-  )
   return app
 }

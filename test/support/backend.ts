@@ -27,6 +27,7 @@ export type Backend = {
 export const baseConfig = {
   queuePrefix: 'bull',
   http: { port: 0, host: '127.0.0.1' },
+  bodyMemory: { processBytes: 128 * 1024 * 1024, tokenBytes: 64 * 1024 * 1024 },
   auth: 'off',
   adminToken: null,
   masterKey: Buffer.alloc(32, 7).toString('base64'),

@@ -15,6 +15,8 @@ export type Config = {
   /** Begins every key and channel in Redis. */
   queuePrefix: string
   http: { port: number; host: string }
+  /** Bytes of request bodies in flight: of all callers of a process, and of one token. */
+  bodyMemory: { processBytes: number; tokenBytes: number }
   auth: 'required' | 'off'
   adminToken: string | null
   /** 32 bytes, base64. */
@@ -118,6 +120,8 @@ export const readSettingErrors = (error: MasonError): SettingError[] =>
     ? ((error.detail as { faults?: SettingError[] } | undefined)?.faults ?? [])
     : []
 
+const megabyte = 1024 * 1024
+
 const toConfig = (settings: Settings, raw: RawSettings): Config => ({
   database: settings.DATABASE_URL
     ? { kind: 'postgres', url: settings.DATABASE_URL }
@@ -125,6 +129,10 @@ const toConfig = (settings: Settings, raw: RawSettings): Config => ({
   redisUrl: settings.REDIS_URL ?? null,
   queuePrefix: settings.MASON_QUEUE_PREFIX,
   http: { port: settings.PORT, host: settings.HOST },
+  bodyMemory: {
+    processBytes: settings.MASON_BODY_MEMORY_MB * megabyte,
+    tokenBytes: settings.MASON_TOKEN_BODY_MEMORY_MB * megabyte,
+  },
   auth: settings.MASON_AUTH,
   adminToken: settings.MASON_ADMIN_TOKEN ?? null,
   masterKey: settings.MASON_MASTER_KEY ?? null,

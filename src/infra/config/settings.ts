@@ -57,6 +57,9 @@ const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
 /** What BullMQ's clients use where none is set. */
 export const defaultQueuePrefix = 'bull'
 
+/** Megabytes of request bodies in flight that a process holds, and that the requests of one token may. */
+export const defaultBodyMemoryMb = { process: 128, token: 64 }
+
 /** All settings with their defaults; parses the texts of the environment. */
 export const settingsSchema = z.object({
   DATABASE_URL: address(['postgres:', 'postgresql:'], { userInfo: true }).optional(),
@@ -97,6 +100,9 @@ export const settingsSchema = z.object({
   ...createStorageShape(httpAddress().optional(), headerText().optional()),
   MASON_KEEP_BLOBS_DAYS: wholeNumber(1, 36_500).default(7),
   MASON_KEEP_REJECTED_JOBS_DAYS: wholeNumber(1, 36_500).default(30),
+  // a body has 32 MB at most, and one must fit
+  MASON_BODY_MEMORY_MB: wholeNumber(32, 1_000_000).default(defaultBodyMemoryMb.process),
+  MASON_TOKEN_BODY_MEMORY_MB: wholeNumber(32, 1_000_000).default(defaultBodyMemoryMb.token),
   WORKER_CONCURRENCY: wholeNumber(1, 1000).default(8),
   LOG_LEVEL: oneOfWords(logLevels).default('info'),
   OTEL_EXPORTER_OTLP_ENDPOINT: httpAddress().optional(),
@@ -141,6 +147,10 @@ export const settingRemedies: Record<SettingName, string> = {
   MASON_KEEP_BLOBS_DAYS: 'remove it for the default: files that no session holds are kept for 7 days',
   MASON_KEEP_REJECTED_JOBS_DAYS:
     'remove it for the default: rejected queue jobs and unreadable model responses are kept for 30 days',
+  MASON_BODY_MEMORY_MB:
+    'remove it for the default: request bodies in flight take at most 128 MB of a process',
+  MASON_TOKEN_BODY_MEMORY_MB:
+    'remove it for the default: those of one token take at most 64 MB, and never more than is free besides',
   WORKER_CONCURRENCY: 'set how many runs one worker may execute at once, for example 8',
   LOG_LEVEL: 'remove it for the default, info',
   OTEL_EXPORTER_OTLP_ENDPOINT: 'set it, for example to http://127.0.0.1:4318',

@@ -138,7 +138,8 @@ const problemCodes = ({ doc, schema }: DocumentedRoute, auth: 'required' | 'off'
   if (doc.role) codes.push('forbidden', 'too_many_requests', 'database_unavailable')
   if (doc.role && auth === 'required') codes.push('unauthorized')
   if (schema.params) codes.push('not_found')
-  if (schema.body) codes.push('malformed_json', 'payload_too_large', 'unsupported_media_type')
+  if (schema.body) codes.push('malformed_json', 'unsupported_media_type')
+  if (schema.body || doc.streamed) codes.push('payload_too_large', 'request_timeout', 'server_busy')
   if (Object.keys(schema).length > 0) codes.push('invalid_request')
   return [...new Set(codes), 'internal', 'shutting_down']
 }

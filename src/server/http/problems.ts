@@ -29,6 +29,7 @@ const table = {
   internal: [500, 'Something went wrong on our side'],
   database_unavailable: [503, 'The database cannot be reached'],
   queue_unavailable: [503, 'The queue cannot be reached'],
+  server_busy: [503, 'This server has no memory for the body at present'],
   shutting_down: [503, 'This server is shutting down'],
 } as const
 

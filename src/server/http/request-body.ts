@@ -2,41 +2,118 @@ import type { IncomingMessage } from 'node:http'
 import type { Readable } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
 import { parse as parseSecurely } from 'secure-json-parse'
+import { settlesWithin } from '../../infra/lib/timeouts.ts'
 import { MasonError } from '../../state/errors.ts'
 import { type FieldError, toPointer } from '../../state/resource-schema.ts'
+import { type BodyMemory, type BodyReservation, createBodyBudget } from './body-budget.ts'
 import { HttpError } from './problems.ts'
+import type { App } from './route.ts'
 
 const maxBytes = 32 * 1024 * 1024
 /** How much of a body that is too large is still read, so that its sender receives the response. */
 const maxReadBytes = 4 * maxBytes
+/** What a body that is passed on in chunks takes: a part of 1 MiB and its copy on the way to the database. */
+const streamedBytes = 2 * 1024 * 1024
 
-/** Reads a whole body. One over the limit is read on without being stored: a reset would hide the 413 from its sender. */
-export const readBody = async (stream: Readable, length: number): Promise<Buffer> => {
+/** Milliseconds without a byte of a body, and until a body that is held in memory is there. */
+export type BodyTimes = { idleMs: number; wholeMs: number }
+
+/**
+ * Reads the body of every request, of any content type: whole, or as the chunks of a route that reads them itself. Every
+ * body is within the budget until its request ends.
+ */
+export const limitBodies = (app: App, memory: BodyMemory, times: BodyTimes): void => {
+  const budget = createBodyBudget(memory)
+  app.decorateRequest('bodyMemory')
+  app.addHook('preParsing', async (request, reply, payload) => {
+    const memory = budget.open(nameCaller(request))
+    request.bodyMemory = memory
+    reply.raw.once('finish', memory.release).once('close', memory.release)
+    return payload
+  })
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', async (request: FastifyRequest, payload: Readable) =>
+    request.routeOptions.config.doc?.streamed
+      ? streamBody(payload, request.bodyMemory, times)
+      : readBody(payload, Number(request.headers['content-length']), request.bodyMemory, times),
+  )
+}
+
+/** One name for each token. */
+const nameCaller = ({ principal, headers }: FastifyRequest): string =>
+  (principal?.kind === 'token' && headers.authorization) || (principal?.kind ?? 'unknown')
+
+/**
+ * Reads a whole body. One over the limit is read on without being stored: a reset would hide the 413 from its sender.
+ * Throws 408 for one that comes too slowly, 413, and what the budget throws.
+ */
+const readBody = async (
+  stream: Readable,
+  length: number,
+  budget: BodyReservation,
+  times: BodyTimes,
+): Promise<Buffer> => {
   if (length > maxReadBytes) throw tooLarge()
+  const isStored = !(length > maxBytes)
+  if (isStored && length > 0) budget.raiseTo(length)
+  // memory that no byte was written to yet takes none
+  const whole = isStored && length > 0 ? Buffer.allocUnsafeSlow(length) : null
   const chunks: Buffer[] = []
   let bytes = 0
-  for await (const chunk of readChunks(stream)) {
+  for await (const chunk of readChunks(stream, times.idleMs, Date.now() + times.wholeMs)) {
+    if (whole) chunk.copy(whole, bytes)
     bytes += chunk.length
-    if (bytes <= maxBytes) chunks.push(chunk)
-    else chunks.length = 0
     if (bytes > maxReadBytes) throw tooLarge()
+    if (whole) continue
+    if (bytes > maxBytes) chunks.length = 0
+    else if (isStored) {
+      budget.raiseTo(bytes)
+      chunks.push(chunk)
+    }
   }
   if (bytes > maxBytes) throw tooLarge()
-  return Buffer.concat(chunks)
+  return whole?.subarray(0, bytes) ?? Buffer.concat(chunks)
+}
+
+/** Throws as `readBody` does. */
+const streamBody = (stream: Readable, budget: BodyReservation, times: BodyTimes): AsyncIterable<Buffer> => {
+  budget.raiseTo(streamedBytes)
+  return readChunks(stream, times.idleMs, Number.POSITIVE_INFINITY)
 }
 
 /** The chunks of a stream; leaving it early does not destroy it, since a response is still to be sent. */
-async function* readChunks(stream: Readable): AsyncGenerator<Buffer> {
+async function* readChunks(stream: Readable, idleMs: number, endsAt: number): AsyncGenerator<Buffer> {
+  const chunks = stream.iterator({ destroyOnReturn: false })
+  let isStalled = false
   try {
-    yield* stream.iterator({ destroyOnReturn: false })
-  } catch {
-    throw new HttpError('malformed_request', 'the body did not arrive whole')
+    for (;;) {
+      const next = chunks.next()
+      isStalled = !(await settlesWithin(next, Math.min(idleMs, endsAt - Date.now())))
+      if (isStalled) throw tooSlow(idleMs, endsAt)
+      const { done, value } = await next.catch(() => {
+        throw new HttpError('malformed_request', 'the body did not arrive whole')
+      })
+      if (done) return
+      yield value
+    }
+  } finally {
+    // this would wait for the chunk that does not come
+    if (!isStalled) await chunks.return?.()
   }
 }
 
+const tooSlow = (idleMs: number, endsAt: number): HttpError =>
+  Date.now() < endsAt
+    ? new HttpError('request_timeout', `no byte of the body arrived for ${idleMs / 1000} s`, {
+        remedy: 'send the body without pauses; a large file by POST /v1/files with upload-length',
+      })
+    : new HttpError('request_timeout', 'the body did not arrive in time', {
+        remedy: 'send a large file by POST /v1/files',
+      })
+
 const tooLarge = (): MasonError =>
   new MasonError('payload_too_large', 'the body is larger than 32 MiB', {
-    remedy: 'send large files by a mapping in place of content_base64',
+    remedy: 'send large files by POST /v1/files, or by a mapping, in place of content_base64',
   })
 
 /** The JSON of a request's body; `{}` for an empty one where that is allowed. Throws 400, 415, or 422 for excessive JSON. */

@@ -16,7 +16,11 @@ export const observeRequests = (app: App, open: OpenResponses, metrics: Metrics)
     reply.header('x-request-id', request.id)
     open.track(reply.raw)
   })
-  app.addHook('onSend', async ({ raw }) => discardUnreadBody(raw))
+  app.addHook('onSend', async ({ raw }, reply) => {
+    await discardUnreadBody(raw)
+    // what is still to come would occupy the connection
+    if (raw.complete === false) reply.header('connection', 'close')
+  })
   app.addHook('onResponse', async (request, reply) => {
     const { url: route = 'unknown', config } = request.routeOptions
     const seconds = reply.elapsedTime / 1000

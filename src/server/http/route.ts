@@ -4,6 +4,7 @@ import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import type { ZodType } from 'zod'
 import type { BusinessApi, Runtime } from '../../runtime/api.ts'
 import type { Principal, RequiredRole } from './auth.ts'
+import type { BodyReservation } from './body-budget.ts'
 import type { OpenResponses } from './open-responses.ts'
 import type { ProblemCode } from './problems.ts'
 
@@ -41,6 +42,8 @@ export type RouteDoc = {
   bodyOptional?: boolean
   /** The body is a form with files, in place of JSON. */
   form?: boolean
+  /** The body is bytes of any type, which the handler reads in chunks; `request.body` is undefined where there is none. */
+  streamed?: boolean
 }
 
 /** Documents the routes of one tag. */
@@ -59,6 +62,8 @@ declare module 'fastify' {
   }
   interface FastifyRequest {
     principal: Principal | null
+    /** The memory that its body holds. */
+    bodyMemory: BodyReservation
     /** The API of the business it acts for; set before the handler of every route that has a role. */
     business: BusinessApi
   }
