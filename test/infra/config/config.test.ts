@@ -48,6 +48,7 @@ describe('the settings', () => {
       redisUrl: null,
       queuePrefix: 'bull',
       http: { port: 8080, host: '127.0.0.1' },
+      bodyMemory: { processBytes: 128 * 1024 * 1024, tokenBytes: 64 * 1024 * 1024 },
       auth: 'required',
       adminToken: null,
       masterKey: null,
