@@ -1,25 +1,29 @@
-import { readFile, rm } from 'node:fs/promises'
+import { readFile, rm, writeFile } from 'node:fs/promises'
 import { storeRunBlob } from '../infra/blobs/blobs.ts'
 import { silentLog } from '../infra/lib/silent-log.ts'
 import { MasonError } from '../state/errors.ts'
-import type { Files } from '../state/ports/files.ts'
+import type { Files, LineQueryResult } from '../state/ports/files.ts'
 import type { Log } from '../state/ports/log.ts'
 import type { Sql } from '../state/ports/sql.ts'
 import type { OriginFile } from '../state/runtime-state.ts'
+import { readLinePage } from './child/line-page.ts'
 import { createFileCapacity } from './file-capacity.ts'
+import type { ProcessFailure } from './file-process.ts'
 import { createFileProcessPool } from './file-process-pool.ts'
 import type { SavedFile } from './origins/download.ts'
 import { DiskError, FileError } from './origins/file-error.ts'
 import { type FileOrigins, locateBytes, openOrigin } from './origins/file-origin.ts'
 import { type PrepareServices, prepareFiles } from './prepare-files.ts'
 import { createImageDescriptionCache, createPreparedCache } from './prepared-cache.ts'
+import type { FileReply } from './protocol/child-protocol.ts'
 import { createTableCache, queryTables } from './query-tables.ts'
 import { openTemporaryRoot, openWorkFolder } from './temporary-folders.ts'
 
-/** Limits of one file, and of one statement: bytes of memory, milliseconds of processor time. */
+/** Limits of one file, of one statement and of the lines of one text: bytes of memory, milliseconds of processor time. */
 const defaultLimits = {
   prepare: { maxBytes: 450 * 1024 * 1024, maxMs: 30_000 },
   query: { maxBytes: 450 * 1024 * 1024, maxMs: 30_000 },
+  lines: { maxBytes: 450 * 1024 * 1024, maxMs: 1500 },
 }
 /** File processes of all runs of this process. */
 const maxProcesses = 2
@@ -27,17 +31,22 @@ const maxProcesses = 2
 const maxTableBytes = 1024 * 1024 * 1024
 /** The largest file that a tool may read into this process's memory. */
 const maxReadBytes = 64 * 1024 * 1024
+/** Smaller texts are read in this process where no pattern is asked for: that takes milliseconds. */
+const maxBytesHere = 1024 * 1024
 
 /** The origins of files, and the limits of opening them. */
-export type FilesOptions = FileOrigins & { limits?: typeof defaultLimits; log?: Log }
+export type FilesOptions = FileOrigins & { limits?: Partial<typeof defaultLimits>; log?: Log }
 
 /** The files of the runs of this process. Disposal leaves nothing on the disk. */
 export const createFileService = (options: FilesOptions) => {
   const processes = createFileProcessPool(maxProcesses)
+  // their own, since a file or a statement may take twenty times as long
+  const lineProcesses = createFileProcessPool(maxProcesses)
   const capacity = createFileCapacity()
   const temporary = openTemporaryRoot()
   const tableCache = createTableCache(temporary.folder, maxTableBytes)
-  const { limits = defaultLimits, log = silentLog } = options
+  const { log = silentLog } = options
+  const limits = { ...defaultLimits, ...options.limits }
   return {
     /** The files of one run: uploads by their hash, mappings inside their folder or bucket, URLs through egress. */
     openRunFiles(sql: Sql, run: { tenant: string; run_id: string }): Files {
@@ -59,21 +68,43 @@ export const createFileService = (options: FilesOptions) => {
           throw error
         }
       }
+      /** Uses the bytes of a file, at most `maxReadBytes`, where they are on the disk. */
+      const withSavedFile = async <Result>(
+        file: Readonly<OriginFile>,
+        signal: AbortSignal,
+        use: (saved: SavedFile) => Promise<Result>,
+      ): Promise<Result> => {
+        // a file in the database is read at once: it does not queue behind files of the network
+        const isRemote = locateBytes(file) === 'network'
+        await using _permit = isRemote ? await capacity.acquire(business, [file], () => {}, signal) : null
+        await using folder = await openWorkFolder(await temporary.folder())
+        const saved = await openFile(file, folder.newPath(), signal).catch((error: unknown) => {
+          throw error instanceof FileError ? notFoundError(file.name, error) : error
+        })
+        if (saved.bytes > maxReadBytes)
+          throw new MasonError('payload_too_large', `"${file.name}" is too large to be read line by line`, {
+            remedy: 'select the rows you need with query_table',
+          })
+        return await use(saved)
+      }
       return {
         descriptions: createImageDescriptionCache(sql, run),
-        async read(file, signal) {
-          // a file in the database is read at once: it needs no process and does not queue behind files that do
-          const isRemote = locateBytes(file) === 'network'
-          await using _permit = isRemote ? await capacity.acquire(business, [file], () => {}, signal) : null
+        read: (file, signal) => withSavedFile(file, signal, ({ path }) => readFile(path, { signal })),
+        async readLines(source, query, signal) {
+          const readSaved = async ({ path, bytes }: Pick<SavedFile, 'path' | 'bytes'>) => {
+            if (query.pattern === null && bytes <= maxBytesHere)
+              return { ok: true as const, page: readLinePage(await readFile(path, { signal }), query) }
+            await using process = lineProcesses.openStep(business, limits.lines)
+            return toLinesResult(
+              await process.run({ kind: 'lines', path, query }, signal),
+              limits.lines.maxMs,
+            )
+          }
+          if (typeof source !== 'string') return withSavedFile(source, signal, readSaved)
           await using folder = await openWorkFolder(await temporary.folder())
-          const saved = await openFile(file, folder.newPath(), signal).catch((error: unknown) => {
-            throw error instanceof FileError ? notFoundError(file.name, error) : error
-          })
-          if (saved.bytes > maxReadBytes)
-            throw new MasonError('payload_too_large', `"${file.name}" is too large to be read line by line`, {
-              remedy: 'select the rows you need with query_table',
-            })
-          return await readFile(saved.path, { signal })
+          const path = folder.newPath()
+          await writeFile(path, source, { mode: 0o600 })
+          return await readSaved({ path, bytes: Buffer.byteLength(source) })
         },
         async prepare(files, before, signal) {
           await using folder = await openWorkFolder(await temporary.folder())
@@ -129,6 +160,26 @@ export const createFileService = (options: FilesOptions) => {
     /** At start: removes what dead workers left on the disk. */
     sweep: () => temporary.sweep(),
     [Symbol.asyncDispose]: () => temporary[Symbol.asyncDispose](),
+  }
+}
+
+const toLinesResult = (reply: FileReply | ProcessFailure, maxMs: number): LineQueryResult => {
+  if ('page' in reply) return reply
+  if (reply.ok) throw new Error('the file process sent a reply of another kind')
+  switch (reply.kind) {
+    case 'refused':
+      return { ok: false, reason: reply.message }
+    case 'time':
+      return {
+        ok: false,
+        reason: `The pattern takes longer than ${maxMs / 1000} s on this text; make it simpler: fewer alternatives and no repeats of repeats, such as ([a-z]{1,100}){1,10}`,
+      }
+    case 'memory':
+      return { ok: false, reason: 'It takes more memory than a search may; use a simpler pattern' }
+    case 'starved':
+      return { ok: false, reason: 'This machine has no time or memory for it at present; try again later' }
+    default:
+      throw new Error('message' in reply ? reply.message : 'the file process ended while it read lines')
   }
 }
 

@@ -3,9 +3,8 @@ import { readWholeText } from '../context/result-text.ts'
 import { errorDraft, readCallInput, resultDraft } from '../graph/call-drafts.ts'
 import { defineTool } from '../graph/definitions.ts'
 import { readAnsweredCall } from '../state/calls.ts'
+import type { LinePage } from '../state/ports/files.ts'
 import { readActionLabel } from '../state/provenance.ts'
-import { compilePattern, findLines } from './files/pattern.ts'
-import { splitLines } from './files/text-lines.ts'
 
 /** Characters of one part: small enough to be whole in a prompt. */
 const partChars = 12_000
@@ -26,7 +25,7 @@ export default defineTool({
   }),
   reads: ['action_history'],
   writes: [],
-  needs: ['blobs'],
+  needs: ['blobs', 'files'],
   async run(state, context, signal) {
     const { action_id: id, from = 0, pattern } = readCallInput(context)
     const fail = (fault: string) =>
@@ -38,13 +37,21 @@ export default defineTool({
     if (text === null) return fail(`the result of action ${id} is gone; make its call again.`)
     const label = { action: id, provenance: readActionLabel(action).origin }
     if (pattern !== undefined) {
-      const compiled = compilePattern(pattern)
-      if (!compiled.ok) return fail(compiled.error)
-      const found = await findLines(splitLines(text), compiled.pattern, maxMatches, showLine, signal)
+      const read = await context.files.readLines(
+        text,
+        {
+          ...{ first: 1, last: Number.MAX_SAFE_INTEGER, pattern, mode: 'search' },
+          ...{ maxLines: maxMatches, maxBytes: Number.MAX_SAFE_INTEGER, maxLineChars: maxLine },
+        },
+        signal,
+      )
+      if (!read.ok) return fail(`${read.reason}.`)
+      if (read.page === null) return fail(`the result of action ${id} is binary.`)
+      const { page } = read
       return context.checkpoint(
-        resultDraft(`Found ${found.total} lines in the result of action ${id}`, matchText(id, found), {
+        resultDraft(`Found ${page.found} lines in the result of action ${id}`, matchText(id, page), {
           ...label,
-          found: found.total,
+          found: page.found,
         }),
       )
     }
@@ -60,14 +67,11 @@ export default defineTool({
   },
 })
 
-const showLine = (line: string, number: number): string =>
-  `${number}: ${line.slice(0, maxLine).toWellFormed()}`
-
-const matchText = (id: number, { shown, total }: { shown: string[]; total: number }): string =>
-  total === 0
+const matchText = (id: number, { shown, found }: LinePage): string =>
+  found === 0
     ? `No line of the result of action ${id} matches.`
     : [
-        `${total} lines of the result of action ${id} match:`,
-        ...shown,
-        ...(total > shown.length ? [`[${total - shown.length} more]`] : []),
+        `${found} lines of the result of action ${id} match:`,
+        ...shown.map(({ number, text }) => `${number}: ${text}`),
+        ...(found > shown.length ? [`[${found - shown.length} more]`] : []),
       ].join('\n')

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { renderPlan } from '../../src/context/context.ts'
 import { describeFiles } from '../../src/context/file-descriptions.ts'
 import { part, promptText, titles } from '../../src/context/sections.ts'
+import { readLinePage } from '../../src/files/child/line-page.ts'
 import { prepareFile } from '../../src/files/child/prepare-file.ts'
 import { runStatement } from '../../src/files/child/query-statement.ts'
 import type { LoadedTable } from '../../src/files/protocol/child-protocol.ts'
@@ -17,8 +18,6 @@ import { createDataFence, toLabel } from '../../src/state/provenance.ts'
 import type { OriginFile, Todo } from '../../src/state/runtime-state.ts'
 import { applyTodoChanges, type TodoChange } from '../../src/state/todos.ts'
 import { evaluateExpression } from '../../src/tools/calculate/expression.ts'
-import { compilePattern } from '../../src/tools/files/pattern.ts'
-import { splitLines } from '../../src/tools/files/text-lines.ts'
 
 /** A planner's turn with the offline model: its calls are answered as Mason's tools answer, until it gives a text. */
 
@@ -105,14 +104,14 @@ const query = async (sql: string, tables: readonly LoadedTable[]): Promise<strin
 }
 
 const search = (name: string, text: string, source: string): string => {
-  const compiled = compilePattern(source)
-  if (!compiled.ok) return compiled.error
-  const found = splitLines(text).flatMap((line, i) =>
-    compiled.pattern.find(line) ? [`[Line ${i + 1}: ${line.trim()}]`] : [],
-  )
-  if (found.length === 0) return `No matches found in '${name}' for pattern '${source}'.`
-  const more = found.length > 200 ? ` (and ${found.length - 200} more matching lines)` : ''
-  return `Matches in '${name}': ${found.slice(0, 200).join(', ')}${more}`
+  const page = readLinePage(Buffer.from(text), {
+    ...{ first: 1, last: text.length + 1, pattern: source, mode: 'search' },
+    ...{ maxLines: 200, maxBytes: text.length * 2, maxLineChars: text.length },
+  })
+  if (!page || page.found === 0) return `No matches found in '${name}' for pattern '${source}'.`
+  const lines = page.shown.map(({ number, text: line }) => `[Line ${number}: ${line}]`)
+  const more = page.found > 200 ? ` (and ${page.found - 200} more matching lines)` : ''
+  return `Matches in '${name}': ${lines.join(', ')}${more}`
 }
 
 /** Plays one turn; throws when the model does not come to an end within 10 replies. */

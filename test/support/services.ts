@@ -36,6 +36,7 @@ export const fakeServices = (own: Partial<Services> & Pick<Services, 'clock'>): 
     log: { debug() {}, info() {}, warn() {}, error() {} },
     files: {
       read: async () => new Uint8Array(),
+      readLines: async () => ({ ok: false, reason: 'there are no lines' }),
       prepare: async () => ({ origin_files: [], documents: {}, tables: {}, other_files: {} }),
       query: async () => ({ ok: false, reason: 'there are no tables' }),
       descriptions: { find: async () => null, keep: async () => {} },

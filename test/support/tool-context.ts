@@ -1,9 +1,12 @@
+import { readLinePage } from '../../src/files/child/line-page.ts'
+import { RefusedStatementError } from '../../src/files/protocol/child-protocol.ts'
 import type { AnyTool } from '../../src/graph/definitions.ts'
 import { checkWrites, createServiceView, createView } from '../../src/graph/state-view.ts'
 import { type ActionDraft, prepareAction } from '../../src/state/checkpoint.ts'
 import { MasonError } from '../../src/state/errors.ts'
 import { applyAction } from '../../src/state/fold.ts'
 import type { Patch } from '../../src/state/patch.ts'
+import type { LineQuery } from '../../src/state/ports/files.ts'
 import type { Memories } from '../../src/state/ports/memories.ts'
 import type { PersonAnswer, Question } from '../../src/state/ports/questions.ts'
 import {
@@ -39,6 +42,15 @@ export type Visited = {
 const originFile = (name: string): OriginFile => ({ name, type: 'text/plain', local_path: '', mapping: null })
 
 const inMemory = (contents: Record<string, string | Uint8Array>) => ({
+  async readLines(source: { readonly name: string } | string, query: LineQuery, signal: AbortSignal) {
+    const bytes = typeof source === 'string' ? Buffer.from(source) : await this.read(source, signal)
+    try {
+      return { ok: true, page: readLinePage(bytes, query) }
+    } catch (error) {
+      if (error instanceof RefusedStatementError) return { ok: false, reason: error.message }
+      throw error
+    }
+  },
   async read(file: { readonly name: string }, signal: AbortSignal): Promise<Uint8Array> {
     signal.throwIfAborted()
     const content = Object.hasOwn(contents, file.name) ? contents[file.name] : undefined

@@ -1,8 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { readLinePage } from '../../src/files/child/line-page.ts'
+import type { LineQuery } from '../../src/state/ports/files.ts'
 import { decodeText } from '../../src/state/text/decode-text.ts'
-import { compilePattern, eachLine } from '../../src/tools/files/pattern.ts'
-import { findFile, splitLines } from '../../src/tools/files/text-lines.ts'
+import { findFile } from '../../src/tools/files/find-file.ts'
 
 const bytes = (...values: number[]): Uint8Array => Uint8Array.from(values)
 const wide = (text: string, mark: string): Buffer => Buffer.from(mark + text, 'utf16le')
@@ -41,7 +42,14 @@ describe('decodeText', () => {
   })
 })
 
-test('splitLines ends lines at \\n and \\r\\n and opens none after the last', () => {
+const readPage = (text: string, query: Partial<LineQuery> = {}) =>
+  readLinePage(Buffer.from(text), {
+    ...{ first: 1, last: 1_000_000, pattern: null, mode: 'page' },
+    ...{ maxLines: 1_000_000, maxBytes: 100_000_000, maxLineChars: 1000, ...query },
+  })
+const splitLines = (text: string) => readPage(text)?.shown.map((line) => line.text)
+
+test('a page of lines ends lines at \\n and \\r\\n and opens none after the last one', () => {
   expect(splitLines('a\r\nb\n\nc')).toEqual(['a', 'b', '', 'c'])
   expect(splitLines('a\n')).toEqual(['a'])
   expect(splitLines('\n')).toEqual([''])
@@ -67,43 +75,24 @@ test('findFile takes the exact name first, then forgives a leading ./ and how ac
 describe('patterns', () => {
   test.each(['(a', '(?=a)', '(a)\\1', '[z-a]', 'x{1001}', '*', '\\'])(
     '%s is refused with its reason',
-    (source) => {
-      const compiled = compilePattern(source)
-      expect(compiled.ok ? '' : compiled.error).toMatch(
-        /^Error: Invalid pattern '[\s\S]*': .+\. The syntax is RE2: /,
-      )
+    (pattern) => {
+      expect(() => readPage('a', { pattern })).toThrow(/^Invalid pattern '[\s\S]*': .+\. The syntax is RE2: /)
     },
   )
 
   test('any text compiles or is refused, and never crashes', () => {
     fc.assert(
-      fc.property(fc.string(), fc.string(), (source, line) => {
-        const compiled = compilePattern(source)
-        if (compiled.ok) compiled.pattern.find(line)
+      fc.property(fc.string(), fc.string(), fc.constantFrom('page', 'search'), (pattern, line, mode) => {
+        try {
+          readPage(line, { pattern, mode })
+        } catch (error) {
+          expect((error as Error).message).toMatch(/^Invalid pattern/)
+        }
       }),
     )
   })
 
   test('patterns that ruin backtracking take linear time', () => {
-    const compiled = compilePattern('^(a+)+$')
-    expect(compiled.ok && compiled.pattern.find(`${'a'.repeat(100_000)}!`)).toBeNull()
-  })
-
-  test('a cancel ends the walk over lines with its reason', async () => {
-    const lines = Array.from({ length: 10_000 }, () => 'x'.repeat(100))
-    const controller = new AbortController()
-    let seen = 0
-    const walk = eachLine(
-      lines,
-      { first: 1, last: lines.length },
-      () => {
-        seen += 1
-        if (seen === 1000) controller.abort(new Error('cancelled by its user'))
-        return true
-      },
-      controller.signal,
-    )
-    await expect(walk).rejects.toThrow('cancelled by its user')
-    expect(seen).toBeLessThan(2000)
+    expect(readPage(`${'a'.repeat(100_000)}!`, { pattern: '^(a+)+$' })).toMatchObject({ found: 0, total: 1 })
   })
 })

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { Worker } from 'node:worker_threads'
 import {
   type FileJob,
@@ -42,6 +43,10 @@ const runJob = async (job: FileJob): Promise<FileReply> => {
   try {
     if (job.kind === 'query')
       return { ok: true, rows: await (await import('./query-statement.ts')).runStatement(job) }
+    if (job.kind === 'lines') {
+      const { readLinePage } = await import('./line-page.ts')
+      return { ok: true, page: readLinePage(await readFile(job.path), job.query) }
+    }
     return { ok: true, contents: await (await import('./prepare-file.ts')).prepareFile(job) }
   } catch (error) {
     const { message, stack = message, format = 'binary' } = error as Error & { format?: string }

@@ -1,4 +1,5 @@
 import type { PreparedColumn, PreparedDocument, PreparedTable } from '../../state/files/prepared-files.ts'
+import type { LinePage, LineQuery } from '../../state/ports/files.ts'
 import type { Json } from '../../state/runtime-state.ts'
 
 /** Opens one file. All paths of this protocol are of this machine. */
@@ -27,8 +28,11 @@ export type QueryJob = {
   cached: { path: string; draft: string } | null
 }
 
+/** Reads lines of a text. */
+export type LinesJob = { kind: 'lines'; path: string; query: LineQuery }
+
 /** A job of the file process. */
-export type FileJob = PrepareJob | QueryJob
+export type FileJob = PrepareJob | QueryJob | LinesJob
 
 /** An entry of an archive, on disk. */
 export type UnpackedFile = { name: string; path: string; bytes: number }
@@ -58,12 +62,13 @@ export type TableCell = string | number | null
 export type TableRows = { columns: string[]; rows: TableCell[][]; hasMore: boolean }
 
 /**
- * `unreadable`: about the file, in words for its sender. `refused`: about the statement, in words for the model. `failed`: an
+ * `unreadable`: about the file, in words for its sender. `refused`: about the statement or pattern, in words for the model. `failed`: an
  * error of the reader itself, for the log.
  */
 export type FileReply =
   | { ok: true; contents: FileContents }
   | { ok: true; rows: TableRows }
+  | { ok: true; page: LinePage | null }
   | { ok: false; kind: 'unreadable' | 'refused' | 'failed'; format: string; message: string }
 
 /** Limits of one file: bytes, characters, counts, pixels. Limits of time are the parent's. */
@@ -103,7 +108,7 @@ export class DamagedFileError extends UnreadableFileError {
 /** What to do with a file that is encrypted. */
 export const encryptedMessage = 'it is encrypted with a password; save it without one and upload it again'
 
-/** A statement is invalid or not allowed. */
+/** A statement or a pattern is invalid or not allowed. */
 export class RefusedStatementError extends Error {}
 
 /** A size as text, in KB or MB. */

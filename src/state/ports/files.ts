@@ -25,6 +25,37 @@ export type TableQueryResult =
   | { ok: true; columns: string[]; rows: Json[][]; hasMore: boolean }
   | { ok: false; reason: string }
 
+/** Which lines of a text are read: from `first` to `last`, counted from 1; with a pattern (RE2) those that match. */
+export type LineQuery = {
+  first: number
+  last: number
+  pattern: string | null
+  /** Of what is shown: lines, bytes in all, characters of a line. */
+  maxLines: number
+  maxBytes: number
+  maxLineChars: number
+  /** `page`: ends where it is full; lines from their start. `search`: counts all that match; lines around the match. */
+  mode: 'page' | 'search'
+}
+
+/** A line, or the part of it that is shown; `chars`: of the whole line. */
+export type TextLine = { number: number; text: string; chars: number }
+
+/**
+ * What a text has of the lines: all `total`, `last` looked at, `found` that match. `hasLongLines`: only the first 500,000
+ * characters of some were searched.
+ */
+export type LinePage = {
+  total: number
+  last: number
+  found: number
+  shown: TextLine[]
+  hasLongLines: boolean
+}
+
+/** `page` is null where the text is binary. Or why it was not read, for the model. */
+export type LineQueryResult = { ok: true; page: LinePage | null } | { ok: false; reason: string }
+
 /** The files of one run, and no others. */
 export type Files = {
   /** The bytes of one of the run's own files. Throws `not_found` when they are gone; detail `{passing: true}`: a retry may succeed. */
@@ -35,6 +66,15 @@ export type Files = {
     before: PreparedBefore,
     signal: AbortSignal,
   ): Promise<PreparedFiles>
+  /**
+   * The lines of a file, or of this text. A pattern runs outside this process and may take 1.5 s of processor time. Throws
+   * like `read`.
+   */
+  readLines(
+    source: Readonly<OriginFile> | string,
+    query: LineQuery,
+    signal: AbortSignal,
+  ): Promise<LineQueryResult>
   /** The rows of one SELECT over tables of the run. */
   query(query: TableQuery, signal: AbortSignal): Promise<TableQueryResult>
   /** Models' descriptions of images, by the hash of their bytes, within the run's business. */

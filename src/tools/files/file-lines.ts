@@ -6,15 +6,13 @@ import {
   listTables,
   type PreparedDocument,
 } from '../../state/files/prepared-files.ts'
-import type { Blobs } from '../../state/ports/blobs.ts'
-import type { Files } from '../../state/ports/files.ts'
+import type { Files, LinePage, LineQuery } from '../../state/ports/files.ts'
 import type { OriginFile, RuntimeState } from '../../state/runtime-state.ts'
-import { decodeText } from '../../state/text/decode-text.ts'
-import { findFile, splitLines } from './text-lines.ts'
+import { findFile } from './find-file.ts'
 
 /** `locate` gives the part of a document that a line is in, such as " (page 3)"; else it is empty. */
 export type FileLines =
-  | { ok: true; name: string; lines: string[]; locate(line: number): string }
+  | { ok: true; name: string; page: LinePage; locate(line: number): string }
   | { ok: false; error: string }
 
 type FilesState = Pick<RuntimeState, 'origin_files' | 'preprocessed_files'>
@@ -27,11 +25,12 @@ const listFileNames = (names: readonly string[]): string => {
   return `Files there are: ${names.slice(0, maxNamed).join(', ')}${more}.`
 }
 
-/** The lines of one of the run's own files, as text or as what was made of it, or why there are none, for the model. */
+/** Lines of one of the run's own files, as text or as what was made of it, or why there are none, for the model. */
 export const readFileLines = async (
   state: FilesState,
-  { files, blobs }: { files: Files; blobs: Blobs },
+  files: Files,
   path: string,
+  query: LineQuery,
   signal: AbortSignal,
 ): Promise<FileLines> => {
   const file = findFile(state.origin_files, path)
@@ -39,23 +38,23 @@ export const readFileLines = async (
     const names = state.origin_files.map(({ name }) => name)
     return { ok: false, error: `Error: File not found at path '${path}'.\n${listFileNames(names)}` }
   }
-  const seen = imageLines(state, file)
-  if (seen)
-    return { ok: true, name: file.name, lines: seen, locate: () => ' (an image, as a model described it)' }
+  const { name } = file
+  const seen = imageText(state, file)
   const document = findDocument(state, file)
-  const kept = document?.text ? await blobs.read(document.text.blob) : null
-  const text = kept ? Buffer.from(kept).toString('utf8') : decodeText(await files.read(file, signal))
-  if (text === null) return { ok: false, error: explainNoText(state, file) }
-  return { ok: true, name: file.name, lines: splitLines(text), locate: createLocator(document) }
+  const text = document?.text ? { ...file, local_path: `blob:${document.text.blob}`, mapping: null } : file
+  const read = await files.readLines(seen ?? text, query, signal)
+  if (!read.ok) return { ok: false, error: `Error: ${read.reason}.` }
+  if (read.page === null) return { ok: false, error: explainNoText(state, file) }
+  const locate = seen === null ? createLocator(document) : () => ' (an image, as a model described it)'
+  return { ok: true, name, page: read.page, locate }
 }
 
 /** The description of an image, in place of its bytes; null without one. */
-const imageLines = (state: FilesState, file: OriginFile): string[] | null => {
+const imageText = (state: FilesState, file: OriginFile): string | null => {
   const image = findOtherFile(state, file)
   const shown = image && readImageDescription(image)
   if (!shown) return null
-  const text = shown.text === '' ? [] : ['', 'Text on it:', ...splitLines(shown.text)]
-  return [...splitLines(shown.description), ...text]
+  return shown.text === '' ? shown.description : `${shown.description}\n\nText on it:\n${shown.text}`
 }
 
 const explainNoText = (state: FilesState, file: OriginFile): string => {

@@ -5,7 +5,7 @@ import { isTableFromFile, listTables, type PreparedTable } from '../../state/fil
 import { quoteName } from '../../state/files/table-names.ts'
 import type { TableQueryResult } from '../../state/ports/files.ts'
 import type { Json } from '../../state/runtime-state.ts'
-import { findFile } from './text-lines.ts'
+import { findFile } from './find-file.ts'
 
 const maxNamedColumns = 60
 

@@ -3,25 +3,12 @@ import { errorDraft, readCallInput, resultDraft } from '../../graph/call-drafts.
 import { defineTool } from '../../graph/definitions.ts'
 import { turnPrompt } from '../../state/turn.ts'
 import { readFileLines } from './file-lines.ts'
-import { compilePattern, findLines, type LineMatch, maxSearchedLength } from './pattern.ts'
 
 const maxMatches = 200
 const maxLineLength = 500
-const leadLength = 100
 /** More matches than `minRanked` are ordered by a model of the category rerank, where there is one; of these at most. */
 const minRanked = 20
 const maxRanked = 1000
-
-/** A line for the model: without its indentation, and of a long line the part around what matched. */
-const showLine = (line: string, match: LineMatch): string => {
-  const trimmed = line.trim()
-  if (trimmed.length <= maxLineLength) return trimmed
-  const indent = line.length - line.trimStart().length
-  const end = match.end - indent
-  const start = end <= maxLineLength ? 0 : Math.max(0, match.start - indent - leadLength)
-  const part = trimmed.slice(start, start + maxLineLength).replace(/^[\uDC00-\uDFFF]|[\uD800-\uDBFF]$/g, '')
-  return `${start > 0 ? '…' : ''}${part}${start + maxLineLength < trimmed.length ? '…' : ''}`
-}
 
 export default defineTool({
   server: 'search_tool_server',
@@ -38,31 +25,33 @@ export default defineTool({
   }),
   reads: ['prompts', 'origin_files', 'preprocessed_files'],
   writes: [],
-  needs: ['files', 'blobs'],
+  needs: ['files'],
   async run(state, context, signal) {
-    const { file_path, pattern: source } = readCallInput(context)
+    const { file_path, pattern } = readCallInput(context)
     const fail = (fault: string) => context.checkpoint(errorDraft(`Could not search ${file_path}`, fault))
-    const compiled = compilePattern(source)
-    if (!compiled.ok) return fail(compiled.error)
-    const opened = await readFileLines(state, context, file_path, signal)
+    const opened = await readFileLines(
+      state,
+      context.files,
+      file_path,
+      {
+        ...{ first: 1, last: Number.MAX_SAFE_INTEGER, pattern, mode: 'search' },
+        ...{ maxLines: maxRanked, maxBytes: Number.MAX_SAFE_INTEGER, maxLineChars: maxLineLength },
+      },
+      signal,
+    )
     if (!opened.ok) return fail(opened.error)
-    const { name, lines, locate } = opened
-    const show = (line: string, number: number, match: LineMatch): string =>
-      `[Line ${number}${locate(number)}: ${showLine(line, match)}]`
-    const found = await findLines(lines, compiled.pattern, maxRanked, show, signal)
-    const { total } = found
-    const ranked =
-      total > minRanked ? await context.models.rerank?.(turnPrompt(state), found.shown, signal) : null
-    const ordered = ranked ? ranked.order.map((at) => found.shown[at] ?? '') : found.shown
+    const { name, page, locate } = opened
+    const { found: total } = page
+    const lines = page.shown.map(({ number, text }) => `[Line ${number}${locate(number)}: ${text}]`)
+    const ranked = total > minRanked ? await context.models.rerank?.(turnPrompt(state), lines, signal) : null
+    const ordered = ranked ? ranked.order.map((at) => lines[at] ?? '') : lines
     const shown = ordered.slice(0, maxMatches)
     const text = [
       total === 0
-        ? `No matches found in '${file_path}' for pattern '${source}'.`
+        ? `No matches found in '${file_path}' for pattern '${pattern}'.`
         : `Matches in '${file_path}'${ranked ? ', the most relevant first' : ''}: ${shown.join(', ')}`,
       ...(total > shown.length ? [`(and ${total - shown.length} more matching lines)`] : []),
-      ...(lines.some(({ length }) => length > maxSearchedLength)
-        ? [`(only the first ${maxSearchedLength} characters of a line were searched)`]
-        : []),
+      ...(page.hasLongLines ? ['(only the first 500000 characters of a line were searched)'] : []),
     ].join(' ')
     const summary = `Found ${total} ${total === 1 ? 'line' : 'lines'} in ${name}`
     return context.checkpoint({

@@ -1,12 +1,3 @@
-/** Text files of a run: text to lines, and finding a file by the name a model gives. Pure. */
-
-/** Lines that end in \n or \r\n; the end of the last line opens no further one, so an empty text has none. */
-export const splitLines = (text: string): string[] => {
-  const lines = text.split('\n')
-  if (lines.at(-1) === '') lines.pop()
-  return lines.map((line) => (line.endsWith('\r') ? line.slice(0, -1) : line))
-}
-
 const plainName = (name: string): string =>
   name
     .trim()
