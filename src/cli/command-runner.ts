@@ -1,6 +1,7 @@
 import { type Environment, readEnvironment } from '../infra/config/config.ts'
 import { createScrubber, type Scrubber } from '../infra/secrets/scrubber.ts'
 import { exitCodes, formatCliError, toExitCode } from './errors.ts'
+import { exitOnSignals } from './interrupts.ts'
 
 /** How long open handles of a finished command may keep the process alive. */
 const exitGraceMs = 2000
@@ -12,6 +13,7 @@ const exitGraceMs = 2000
 export const runCommand = async (
   command: (env: () => Environment, scrubber: Scrubber) => Promise<number>,
 ): Promise<void> => {
+  exitOnSignals()
   const scrubber = createScrubber()
   const printError = (error: unknown): void => {
     process.stderr.write(`${scrubber.text(formatCliError(error, readEnvironmentSafely()))}\n`)

@@ -13,6 +13,7 @@ import type { Scrubber } from '../infra/secrets/scrubber.ts'
 import { addSettingSecrets } from '../infra/secrets/setting-secrets.ts'
 import { describeDatabase } from './banner.ts'
 import { exitCodes } from './errors.ts'
+import { listenForInterrupt } from './interrupts.ts'
 import { createLog } from './log.ts'
 import { formatPlural } from './terminal.ts'
 
@@ -24,15 +25,13 @@ export const rotateKeys = async (env: Environment, scrubber: Scrubber): Promise<
   const config = readConfig(env, { role: 'keys' })
   addSettingSecrets(config, scrubber)
   const database = await openDatabase(config, createLog(config.logLevel, process.stderr, scrubber))
-  const stop = new AbortController()
-  const onInterrupt = (): void => stop.abort(new Error('stopped; run the command again to continue'))
-  process.once('SIGINT', onInterrupt)
+  const interrupt = listenForInterrupt(new Error('stopped; run the command again to continue'))
   try {
-    const report = await rotate(config, database, stop.signal)
+    const report = await rotate(config, database, interrupt.signal)
     process.stdout.write(`${report.text.join('\n')}\n`)
     return report.ok ? exitCodes.done : exitCodes.failed
   } finally {
-    process.off('SIGINT', onInterrupt)
+    interrupt.stop()
     await database.close()
   }
 }

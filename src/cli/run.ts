@@ -32,13 +32,14 @@ export const submitAndFollowRun = async (
   const request = await buildRunRequest(prompt, flags)
   const terminal = openTerminal(env)
   const renderer = flags.json ? createJsonRenderer(process.stdout, process.stderr) : createRenderer(terminal)
-  const interrupt = listenForInterrupt()
+  let interrupt: ReturnType<typeof listenForInterrupt> | null = null
   let gateway: RunGateway | null = null
   try {
     if (!flags.json && config.client.url === null && config.database.kind === 'embedded')
       renderer.note('starting the embedded database (takes a few seconds) …')
     gateway = await openGateway(config, renderer, scrubber)
-    if (interrupt.signal.aborted) return exitCodes.cancelled
+    // until here a signal ends the process: there is no run to cancel
+    interrupt = listenForInterrupt()
     const handle = await gateway.submit(request)
     if (!flags.json) printRunHeader(handle.run, gateway, terminal)
     const canAsk = terminal.canAsk && !flags.json
@@ -52,7 +53,7 @@ export const submitAndFollowRun = async (
   } finally {
     renderer.close()
     await gateway?.close()
-    interrupt.stop()
+    interrupt?.stop()
   }
 }
 

@@ -44,21 +44,25 @@ const runUntilStopped = async (
   scrubber: Scrubber,
   kind: ProcessKind,
 ): Promise<number> => {
-  const stopped = waitForStopSignal()
   const log = createLog(config.logLevel, process.stderr, scrubber)
   // loaded last, so that wrong settings are reported at once
   const { openRuntime } = await import('../runtime/open-runtime.ts')
   const runtime = await openRuntime(config, { log, scrubber })
+  // until here a signal ends the process: it holds no run
+  const stopped = waitForStopSignal()
   const { stallLimitMs } = kind
   // a debugger stalls the process for longer
   using _watchdog = stallLimitMs && debuggerUrl() === undefined ? watchEventLoop(stallLimitMs) : undefined
   try {
     const app = await kind.listen?.(runtime, log)
     try {
-      await kind.start(runtime)
-      const terminal = openTerminal(env)
-      terminal.out.write(formatBanner(...kind.toBanner(runtime, app?.port ?? 0), terminal))
-      const signal = await stopped
+      const start = async (): Promise<NodeJS.Signals> => {
+        await kind.start(runtime)
+        const terminal = openTerminal(env)
+        terminal.out.write(formatBanner(...kind.toBanner(runtime, app?.port ?? 0), terminal))
+        return stopped
+      }
+      const signal = await Promise.race([start(), stopped])
       log.info({ signal }, kind.stopMessage)
     } finally {
       const closing = app?.close()

@@ -44,8 +44,15 @@ const headerText = () =>
     /^[\x21-\x7e]+$/.test(text) ? null : 'has spaces or characters that are invalid in an HTTP header',
   )
 
-const isFolder = (path: string): boolean | null =>
-  statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? null
+/** Null: there is nothing. */
+const isFolder = (path: string): boolean | null => {
+  try {
+    return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? null
+  } catch {
+    // something above it is a file
+    return false
+  }
+}
 
 const is32Bytes = (text: string): boolean =>
   /^[A-Za-z0-9+/]{43}=?$/.test(text) && Buffer.from(text, 'base64').length === 32

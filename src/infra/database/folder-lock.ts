@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { link, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { MasonError } from '../../state/errors.ts'
+import { createDataFolder } from '../lib/data-folder.ts'
 
 /** State and start time of a process as /proc has them; empty where it has none. */
 const readProcessStat = (pid: number): { state: string; start: string } => {
@@ -33,7 +34,7 @@ const isAlive = (owner: string): boolean => {
 
 /** Takes the exclusive lock on a data folder, creating it where it is missing, and returns the function that releases it. Two processes on one folder would lose data. */
 export const lockFolder = async (folder: string): Promise<() => Promise<void>> => {
-  await mkdir(folder, { recursive: true, mode: 0o700 })
+  await createDataFolder(folder)
   const path = join(folder, 'lock')
   const owner = await takeLock(path)
   if (owner === null) return () => rm(path, { force: true })

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { link, mkdir, open, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { link, open, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { MasonError } from '../../state/errors.ts'
+import { createDataFolder } from '../lib/data-folder.ts'
 
 /** A secret that this machine creates for itself: one line in a file that only its owner can read. */
 export type SecretFile = { name: string; create: () => string; pattern: RegExp; lossRemedy: string }
@@ -48,7 +49,7 @@ export const replaceSecretFile = (path: string, value: string): Promise<void> =>
 
 /** Writes a draft and moves it to its path by `place`. */
 const writeAtomically = async (path: string, value: string, place: typeof link): Promise<void> => {
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+  await createDataFolder(dirname(path))
   const draft = `${path}.${process.pid}.${randomBytes(4).toString('hex')}`
   try {
     await writeFile(draft, `${value}\n`, { flag: 'wx', mode: 0o600, flush: true })

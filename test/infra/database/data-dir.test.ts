@@ -38,6 +38,19 @@ describe('the lock on a data folder', () => {
     await (await lockFolder(folder))()
   })
 
+  test('on one that cannot be created is refused at once, with what to do', async () => {
+    // Node's own way to create folders never ends there
+    for (const path of ['/proc/nowhere/mason', '/dev/null/mason'])
+      expect(await lockFolder(path).catch((reason: unknown) => reason)).toMatchObject({
+        code: 'invalid_settings',
+        message: expect.stringContaining(`DATA_DIR: the folder ${path} cannot be created: E`),
+        remedy: expect.stringContaining('set DATA_DIR to a folder'),
+      })
+    const deep = join(folder, 'a', 'b', 'c')
+    await (await lockFolder(deep))()
+    expect(await readdir(deep)).toEqual([])
+  })
+
   test('of a process that is gone is taken over, also when its id is in use again', async () => {
     for (const owner of [`${await deadPid()} 12345\n`, `${process.pid} 1\n`, 'rubbish', '', '-1 0']) {
       await writeFile(lockFile(), owner)

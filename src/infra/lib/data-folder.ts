@@ -1,0 +1,31 @@
+import { mkdir, stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { MasonError } from '../../state/errors.ts'
+
+/**
+ * Creates a folder of DATA_DIR and those above it, for this user alone; one that is there stays as it is. Step by step,
+ * since Node's own recursion never ends where a file system takes no folders, such as /proc.
+ */
+export const createDataFolder = async (path: string): Promise<void> => {
+  try {
+    await createFolder(path)
+  } catch (error) {
+    throw new MasonError(
+      'invalid_settings',
+      `DATA_DIR: the folder ${path} cannot be created: ${(error as Error).message}`,
+      { remedy: 'set DATA_DIR to a folder that this user may create or write to', cause: error },
+    )
+  }
+}
+
+const createFolder = async (path: string): Promise<void> => {
+  const create = (): Promise<void> =>
+    mkdir(path, { mode: 0o700 }).catch(async (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST' || !(await stat(path)).isDirectory()) throw error
+    })
+  await create().catch(async (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT' || dirname(path) === path) throw error
+    await createFolder(dirname(path))
+    await create()
+  })
+}

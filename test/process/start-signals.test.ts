@@ -1,0 +1,110 @@
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { type AddressInfo, createServer, type Server } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { runCli, startCli } from '../support/cli.ts'
+import { openOwnServers, serversMissing } from '../support/processes.ts'
+
+let cwd: string
+/** A server that takes connections and says nothing. */
+const silent = async (): Promise<Server> => {
+  const server = createServer((socket) => void socket.on('error', () => {}).resume())
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  return server
+}
+const addressOf = (server: Server): string => `127.0.0.1:${(server.address() as AddressInfo).port}`
+const masterKey = Buffer.alloc(32, 7).toString('base64')
+
+beforeAll(async () => {
+  cwd = await mkdtemp(join(tmpdir(), 'mason-signals-'))
+})
+afterAll(() => rm(cwd, { recursive: true, force: true }))
+
+/** Starts a command with these settings, sends the signal once it waits for the silent server, and gives its end. */
+const interrupted = async (
+  args: string[],
+  signal: NodeJS.Signals,
+  toSettings: (address: string) => Record<string, string>,
+) => {
+  await using server = await silent()
+  const waits = once(server, 'connection')
+  const env = { MASON_MASTER_KEY: masterKey, MASON_AUTH: 'off', PORT: '0', ...toSettings(addressOf(server)) }
+  const command = startCli(args, { cwd, env })
+  await Promise.race([waits, command.ended])
+  const since = performance.now()
+  command.kill(signal)
+  const { code, stderr } = await command.ended
+  return { args, code, stderr, isLate: performance.now() - since > 5000 }
+}
+
+describe('a start that waits', () => {
+  const commands: [args: string[], signal: NodeJS.Signals][] = [
+    [['serve'], 'SIGTERM'],
+    [['worker'], 'SIGTERM'],
+    [['run', 'hello'], 'SIGINT'],
+    [['migrate'], 'SIGTERM'],
+    [['doctor'], 'SIGINT'],
+    [['keys', 'rotate'], 'SIGTERM'],
+  ]
+
+  test('for a database that does not answer is ended by a signal at once', async () => {
+    const ends = await Promise.all(
+      commands.map(([args, signal]) =>
+        interrupted(args, signal, (address) => ({
+          DATABASE_URL: `postgres://mason:x@${address}/mason`,
+          REDIS_URL: `redis://${address}`,
+        })),
+      ),
+    )
+    expect(ends).toEqual(
+      commands.map(([args, signal]) => ({
+        args,
+        code: 130,
+        stderr: `mason: cancelled by ${signal}\n`,
+        isLate: false,
+      })),
+    )
+  })
+
+  test.skipIf(serversMissing !== null)(
+    'for a queue that does not answer is ended by a signal at once',
+    async () => {
+      const backend = await openOwnServers()
+      try {
+        const { database } = backend.config
+        const url = database.kind === 'postgres' ? database.url : ''
+        const ends = await Promise.all(
+          commands.slice(0, 2).map(([args, signal]) =>
+            interrupted(args, signal, (address) => ({
+              DATABASE_URL: url,
+              REDIS_URL: `redis://${address}`,
+            })),
+          ),
+        )
+        expect(ends).toMatchObject([
+          { code: 130, isLate: false },
+          { code: 130, isLate: false },
+        ])
+      } finally {
+        await backend.drop()
+      }
+    },
+  )
+})
+
+test('a data folder that cannot be created ends the start with its reason', async () => {
+  const env = { DATA_DIR: '/proc/nowhere/mason', PORT: '0' }
+  const ends = await Promise.all([
+    runCli(['serve'], { cwd, env }),
+    runCli(['run', 'hello'], { cwd, env }),
+    runCli(['migrate'], { cwd, env }),
+    runCli(['migrate'], { cwd, env: { DATA_DIR: '/dev/null/mason' } }),
+  ])
+  for (const { code, stderr } of ends) {
+    expect(stderr).toMatch(/DATA_DIR.*\/(proc\/nowhere|dev\/null)/)
+    expect(stderr).toContain('-> ')
+    expect(code).toBe(2)
+  }
+})
