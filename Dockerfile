@@ -1,12 +1,12 @@
 # One image for every process of Mason: the command chooses which (serve, worker, migrate, doctor, …).
-FROM node:20-bookworm-slim AS build
+FROM node:24.21.0-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --ignore-scripts
 COPY . .
 RUN npm run build && npm prune --omit=dev
 
-FROM node:20-bookworm-slim
+FROM node:24.21.0-bookworm-slim
 # Node writes only to /data: the program stays root's, the process is not root.
 ENV NODE_ENV=production DATA_DIR=/data
 RUN install -d -o node -g node /data

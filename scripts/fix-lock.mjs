@@ -1,8 +1,10 @@
 // Adds the entries of optional platform packages that a registry mirror left out of package-lock.json: `npm ci`
 // refuses a lock file without them, here and for everyone who clones. Run it after every change of dependencies.
+// `--hashes` also asks the registry in use for the integrity hash of each entry that has none; no other hash is written.
+import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 
-const path = process.argv[2] ?? 'package-lock.json'
+const path = process.argv.slice(2).find((argument) => !argument.startsWith('--')) ?? 'package-lock.json'
 const lock = JSON.parse(readFileSync(path, 'utf8'))
 const packages = lock.packages
 const systems = [
@@ -57,6 +59,30 @@ for (const [from, { optionalDependencies = {}, dev }] of Object.entries(packages
     }
   }
 
+const fetchHash = (name, version) => {
+  try {
+    const options = { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'], timeout: 60_000 }
+    const hash = execFileSync('npm', ['view', `${name}@${version}`, 'dist.integrity'], options).trim()
+    return /^sha512-[A-Za-z0-9+/]{86}==$/.test(hash) ? hash : null
+  } catch {
+    return null
+  }
+}
+
+let filled = 0
+if (process.argv.includes('--hashes'))
+  for (const [from, entry] of Object.entries(packages)) {
+    if (from === '' || entry.integrity || entry.link) continue
+    const name = entry.name ?? from.split('node_modules/').at(-1)
+    const hash = fetchHash(name, entry.version)
+    if (hash === null)
+      console.warn(`without a hash: ${name}@${entry.version}, which the registry in use does not serve`)
+    else {
+      entry.integrity = hash
+      filled++
+    }
+  }
+
 lock.packages = Object.fromEntries(Object.entries(packages).sort(([a], [b]) => a.localeCompare(b, 'en')))
 writeFileSync(path, `${JSON.stringify(lock, null, 2)}\n`)
-console.log(`${path}: added ${added} optional packages`)
+console.log(`${path}: added ${added} optional packages and ${filled} hashes`)

@@ -7,7 +7,7 @@ import { readPage } from '../support/pages.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 const pages = [
-  ...['README.md', 'README.zh-CN.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md'],
+  ...['README.md', 'README.zh-CN.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'SECURITY.md'],
   ...['examples/business-proxy/README.md'],
   ...readdirSync(join(root, 'docs'))
     .filter((name) => name.endsWith('.md'))
