@@ -1,10 +1,9 @@
 import type { PromptPart } from '../state/prompt-part.ts'
-import { createDataFence, type DataFence, toLabel } from '../state/provenance.ts'
+import { createDataFence, type DataFence, type PromptText, toLabel } from '../state/provenance.ts'
 import type { RuntimeState } from '../state/runtime-state.ts'
-import { estimateTokens, fitTokens } from '../state/text/tokens.ts'
-import { turnPrompt } from '../state/turn.ts'
+import { estimateTokens } from '../state/text/tokens.ts'
 import { computePromptBudget, partShares } from './budget.ts'
-import { type ContextState, renderGoal } from './context.ts'
+import { type ContextState, renderGoal, renderPrompt, renderSetting, renderStructure } from './context.ts'
 import { toSessionMemoryKey } from './earlier-sessions.ts'
 import { describeFiles } from './file-descriptions.ts'
 import { buildHistory, type History, renderConversation } from './history.ts'
@@ -28,21 +27,19 @@ type Background = {
 /** The request and everything around it, within its share of a budget in tokens. */
 export const collectBackground = (state: BackgroundState, budget: number): Background => {
   const fence = createDataFence(state)
-  // a text is cut before it is fenced: a mark is never cut off
-  const within = (text: string, share: number): string => fitTokens(text, Math.floor(budget * share))
   const standing = [
-    part(titles.user, describeUser(state.user_context), 'profile'),
+    part(titles.user, fence(describeUser(state.user_context), toLabel('profile')), 'profile'),
     part(titles.files, renderFiles(state, fence, Math.floor(budget * partShares.files)), 'file'),
   ]
   const current = [
-    part(titles.scenario, state.scenario, 'agent'),
-    part(titles.style, state.output_style, 'agent'),
+    part(titles.scenario, renderSetting(state, 'scenario', fence), 'agent'),
+    part(titles.style, renderSetting(state, 'output_style', fence), 'agent'),
     part(titles.memory, renderMemory(state, budget * partShares.memory, fence), 'memory'),
-    part(titles.structure, within(renderStructure(state), partShares.structure), 'agent'),
+    part(titles.structure, renderStructure(state, budget * partShares.structure, fence), 'agent'),
     part(titles.goal, renderGoal(state, budget * partShares.goal, fence), 'agent'),
     part(titles.date, describeTurnStart(state), 'agent'),
   ]
-  const request = part(titles.request, within(turnPrompt(state), partShares.request), 'user')
+  const request = part(titles.request, renderPrompt(state, budget), 'user')
   const taken = estimateTokens(promptText([...standing, ...current, request]))
   const historyBudget = computeHistoryBudget(budget, budget * partShares.background - taken)
   const history = buildHistory(state, historyBudget, fence)
@@ -54,9 +51,9 @@ export const buildBackground = (
   state: BackgroundState,
   budget = computePromptBudget('understand', undefined),
 ): PromptPart[] => {
-  const { standing, history, current, request, fence } = collectBackground(state, budget)
+  const { standing, history, current, request } = collectBackground(state, budget)
   const { summary, texts, recalled } = history
-  return [...standing, summary, renderConversation(texts, fence), recalled, ...current, request]
+  return [...standing, summary, renderConversation(texts), recalled, ...current, request]
 }
 
 /** All of its share, or half of it, a quarter …: it must not change with every word of the request. */
@@ -66,18 +63,12 @@ const computeHistoryBudget = (budget: number, spare: number): number => {
   return historyBudget
 }
 
-/** Once files were prepared, their titles, columns and notes are in it: words of the files, and so data. */
-const renderFiles = (state: BackgroundState, fence: DataFence, maxTokens: number): string => {
-  const text = fitTokens(describeFiles(state, maxTokens), maxTokens)
-  const isPrepared = Object.values(state.preprocessed_files).some((files) => Object.keys(files).length > 0)
-  return isPrepared ? fence(text, toLabel('file')) : text
-}
-
-const renderStructure = ({ output_structure }: Pick<RuntimeState, 'output_structure'>): string =>
-  output_structure.map((piece) => `- ${piece.id} (${piece.type}): ${piece.expected}`).join('\n')
+/** Names, columns and notes of files are words of who made them. */
+const renderFiles = (state: BackgroundState, fence: DataFence, maxTokens: number): PromptText =>
+  fence(describeFiles(state, maxTokens), toLabel('file'), maxTokens)
 
 /** The most relevant memories, the latest of a kind first, an earlier session as it was recalled last. Their source is not trusted. */
-const renderMemory = (state: Pick<RuntimeState, 'memory'>, budget: number, fence: DataFence): string => {
+const renderMemory = (state: Pick<RuntimeState, 'memory'>, budget: number, fence: DataFence): PromptText => {
   const chosen = new Set<RuntimeState['memory'][number]>()
   const versions = new Map(state.memory.map(({ id }) => [toSessionMemoryKey(id), id]))
   let left = budget
@@ -89,5 +80,5 @@ const renderMemory = (state: Pick<RuntimeState, 'memory'>, budget: number, fence
     chosen.add(memory)
   }
   const lines = state.memory.filter((memory) => chosen.has(memory)).map((memory) => `- ${memory.content}`)
-  return lines.length === 0 ? '' : fence(lines.join('\n'), toLabel('memory'))
+  return fence(lines.join('\n'), toLabel('memory'))
 }

@@ -111,9 +111,9 @@ const maxLine = 300
  */
 export const summarizeByRules = ({ previous, entries }: Compactable, maxTokens: number): string => {
   const carried = previous ? fitTokens(previous.text, Math.floor(maxTokens / 2)) : ''
-  const lines = entries.map(({ rank, heading, text }) => ({
+  const lines = entries.map(({ rank, title, kind, heading, text }) => ({
     rank,
-    text: `- ${heading.slice(0, maxLine)}: ${cutText(text.replaceAll(/\s+/g, ' '), maxLine)}`,
+    text: `- ${(kind === 'chat' ? heading : `${title}: ${heading}`).slice(0, maxLine)}: ${cutText(text.replaceAll(/\s+/g, ' '), maxLine)}`,
   }))
   const left = maxTokens - estimateTokens(carried)
   const best = takeBest(lines, left, ({ text }) => estimateTokens(text) + 1)

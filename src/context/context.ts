@@ -1,12 +1,21 @@
+import { isDeepStrictEqual } from 'node:util'
 import { toRequestGoal } from '../state/opening-patch.ts'
 import type { PromptPart } from '../state/prompt-part.ts'
-import { type DataFence, derivedLabel } from '../state/provenance.ts'
+import {
+  type DataFence,
+  derivedLabel,
+  type PromptText,
+  type ProvenanceLabel,
+  toLabel,
+  userWords,
+} from '../state/provenance.ts'
 import type { AdmittedRequest } from '../state/run-request.ts'
 import type { RuntimeState, StateField, Todo } from '../state/runtime-state.ts'
 import type { Scenario } from '../state/scenario.ts'
-import { fitTokens } from '../state/text/tokens.ts'
+import { estimateTokens, fitTokens } from '../state/text/tokens.ts'
 import { isOpenTodo, listBlockedTodos, listWorkableTodos } from '../state/todos.ts'
 import { turnActions, turnGoal, turnPrompt, turnTodos } from '../state/turn.ts'
+import { partShares } from './budget.ts'
 import { part, titles } from './sections.ts'
 
 /** Every field a prompt may be built from: what planner, understand and the output tools read. */
@@ -28,19 +37,60 @@ type ContextFields = (typeof contextFields)[number]
 /** The fields of the state that prompts are built from. */
 export type ContextState = Pick<RuntimeState, ContextFields>
 
-/** The plan, and the task that is next; in the prompt of every step. */
-export const renderPlan = (state: Pick<RuntimeState, 'todos'>): PromptPart[] => {
+/** The user's request, within its share of a budget in tokens. */
+export const renderPrompt = (state: Pick<RuntimeState, 'prompts'>, budget: number): PromptText =>
+  userWords(fitTokens(turnPrompt(state), Math.floor(budget * partShares.request)).trim())
+
+type SettingsState = Pick<RuntimeState, 'scenario' | 'output_style' | 'output_structure' | 'action_history'>
+
+/** The label of a setting: the user's where a request of the session has set exactly this, else a model may have taken it from a file. */
+const labelSetting = (
+  { action_history }: SettingsState,
+  field: 'scenario' | 'output_style' | 'structure',
+  value: unknown,
+): ProvenanceLabel =>
+  action_history.some(
+    ([opened]) => opened?.node === 'load-session' && isDeepStrictEqual(opened.result[field], value),
+  )
+    ? toLabel('user')
+    : derivedLabel
+
+/** The scenario or the style of the turn. */
+export const renderSetting = (
+  state: SettingsState,
+  field: 'scenario' | 'output_style',
+  fence: DataFence,
+): PromptText => fence(state[field].trim(), labelSetting(state, field, state[field]))
+
+const listEntries = ({ output_structure }: SettingsState) =>
+  output_structure.map(({ content: _content, ...entry }) => entry)
+
+/** Whether a request has named exactly this structure; else it is what a model proposed. */
+export const isStructureRequested = (state: SettingsState): boolean =>
+  labelSetting(state, 'structure', listEntries(state)).trusted
+
+/** The entries that the answer is wanted in. */
+export const renderStructure = (state: SettingsState, maxTokens: number, fence: DataFence): PromptText => {
+  const entries = listEntries(state)
+  const lines = entries.map(({ id, type, expected }) => `- ${id} (${type}): ${expected}`)
+  return fence(lines.join('\n'), labelSetting(state, 'structure', entries), Math.floor(maxTokens))
+}
+
+/** The plan, and the task that is next; in the prompt of every step. A model wrote both, perhaps from a document. */
+export const renderPlan = (
+  state: Pick<RuntimeState, 'todos'>,
+  maxTokens: number,
+  fence: DataFence,
+): PromptPart[] => {
   const todos = turnTodos(state)
   const blocked = new Set(listBlockedTodos(todos))
   // where tasks are blocked, those that wait for their retry are not waited for: the plan has to change first
   const current = listWorkableTodos(todos).find((todo) => todo.retry_after === null || blocked.size === 0)
+  const task = fence(current ? renderCurrentTask(current) : '', derivedLabel, maxTokens / 2)
+  const lines = todos.map((todo) => renderTodo(todo, blocked.has(todo), todo === current))
   return [
-    part(
-      titles.plan,
-      todos.map((todo) => renderTodo(todo, blocked.has(todo), todo === current)).join('\n'),
-      'agent',
-    ),
-    part(titles.task, current ? renderCurrentTask(current) : '', 'agent'),
+    part(titles.plan, fence(lines.join('\n'), derivedLabel, maxTokens - estimateTokens(task)), 'agent'),
+    part(titles.task, task, 'agent'),
   ]
 }
 
@@ -73,10 +123,10 @@ export const renderGoal = (
   state: Pick<RuntimeState, 'prompts' | 'task_goals'>,
   maxTokens: number,
   fence: DataFence,
-): string => {
+): PromptText => {
   const goal = turnGoal(state)
-  if (goal.trim() === '' || goal === toRequestGoal(turnPrompt(state))) return ''
-  return fence(fitTokens(goal, Math.floor(maxTokens)), derivedLabel)
+  const isRequest = goal === toRequestGoal(turnPrompt(state))
+  return fence(isRequest ? '' : goal.trim(), derivedLabel, Math.floor(maxTokens))
 }
 
 /** Whether the planner's draft is the answer as it stands: nothing asks for another wording of it. */

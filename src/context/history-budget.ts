@@ -58,7 +58,7 @@ const rankWithRecency = ({ rank, turn }: HistoryEntry, latest: number): Rank => 
 
 type Size = (piece: HistoryEntry) => number
 const wholeTokens: Size = ({ tokens }) => tokens
-const lineTokens: Size = ({ heading }) => estimateTokens(heading) + 2
+const lineTokens: Size = ({ title, heading }) => estimateTokens(title + heading) + 12
 
 const sumSizes = (pieces: Iterable<HistoryEntry>, size: Size): number =>
   [...pieces].reduce((sum, piece) => sum + size(piece), 0)

@@ -1,6 +1,13 @@
 import { type AnsweredCall, listAnsweredCalls, type PlannedCall } from '../state/calls.ts'
 import { memoizeByObject } from '../state/memoize.ts'
-import { derivedLabel, type ProvenanceLabel, readActionLabel, toLabel } from '../state/provenance.ts'
+import {
+  derivedLabel,
+  ownText,
+  type PromptText,
+  type ProvenanceLabel,
+  readActionLabel,
+  toLabel,
+} from '../state/provenance.ts'
 import type { RuntimeState } from '../state/runtime-state.ts'
 import { cutText } from '../state/text/cut-text.ts'
 import { estimateTokens, fitTokens } from '../state/text/tokens.ts'
@@ -15,6 +22,9 @@ export type HistoryEntry = {
   /** The id of the action; of what was said, that of the last action of its turn. */
   id: number
   kind: 'chat' | 'action'
+  /** Who said it, or which action it was. */
+  title: PromptText
+  /** `user`, `assistant`, or what was called. */
   heading: string
   text: string
   label: ProvenanceLabel
@@ -85,6 +95,7 @@ const toChatEntry = memoizeByObject((message: ChatMessage, id: number, recency: 
     turn: message.turn,
     id,
     kind: 'chat',
+    title: ownText`${message.role === 'user' ? ownText`user` : ownText`assistant`} (turn ${message.turn})`,
     heading: message.role,
     text,
     label,
@@ -108,17 +119,18 @@ export const createActionEntry = (
   maxArgs: number,
   opening = '',
 ): HistoryEntry => {
-  const failed = action.result.is_error === true ? ' (error)' : ''
-  const args = cutText(JSON.stringify(call.args), maxArgs)
-  const heading = `${opening}action ${action.id} (turn ${turn}): ${call.tool} ${args}${failed}`
+  const failed = action.result.is_error === true ? ownText` (error)` : ownText``
+  const title = ownText`action ${action.id} (turn ${turn})${failed}`
+  const heading = `${opening}${call.tool} ${cutText(JSON.stringify(call.args), maxArgs)}`
   return {
     turn,
     id: action.id,
     kind: 'action',
+    title,
     heading,
     text,
     label: readActionLabel(action),
     rank: rankAction(action),
-    tokens: estimateTokens(heading) + estimateTokens(text) + aroundTokens,
+    tokens: estimateTokens(title + heading) + estimateTokens(text) + aroundTokens,
   }
 }

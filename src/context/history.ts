@@ -1,6 +1,13 @@
 import type { ModelMessage } from '../state/ports/model-messages.ts'
 import type { PromptPart } from '../state/prompt-part.ts'
-import { type DataFence, derivedLabel, withoutMarks } from '../state/provenance.ts'
+import {
+  type DataFence,
+  derivedLabel,
+  joinTexts,
+  ownText,
+  type PromptText,
+  userWords,
+} from '../state/provenance.ts'
 import type { RuntimeState } from '../state/runtime-state.ts'
 import { estimateTokens } from '../state/text/tokens.ts'
 import { currentTurn, type ReadonlyAction, turnPrompt } from '../state/turn.ts'
@@ -8,12 +15,13 @@ import { type HistorySelection, selectHistory } from './history-budget.ts'
 import { type HistoryEntry, listHistoryEntries } from './history-entries.ts'
 import { findLatestCompaction } from './latest-compaction.ts'
 import { computeOverlap, extractTerms, raiseRank, takeBest } from './relevance-rank.ts'
+import { fenceResult } from './result-text.ts'
 import { part, promptText, titles } from './sections.ts'
 
 type HistoryState = Pick<RuntimeState, 'prompts' | 'action_history' | 'chat_history'>
 
 /** One text of an earlier turn: a message, what its calls returned, or a note that messages are left out. */
-type HistoryText = { role: 'user' | 'assistant' | 'results' | 'note'; text: string }
+type HistoryText = { role: 'user' | 'assistant' | 'results' | 'note'; text: PromptText }
 
 /**
  * `summary` of what was compacted, then `texts` of earlier turns in the order of time; the next turn's begin with the
@@ -32,12 +40,12 @@ export const buildHistory = (state: HistoryState, budget: number, fence: DataFen
   const anchor = state.action_history.at(-2)
   const known = anchor && historyCache.get(anchor)
   if (known && known.key === key && known.prompt === turnPrompt(state)) return known.history
-  const summary = part(titles.summary, latest ? fence(latest.text, derivedLabel) : '', 'agent')
+  const summary = part(titles.summary, fence(latest?.text ?? '', derivedLabel), 'agent')
   const summaryTokens = estimateTokens(promptText([summary]))
   const turns = groupByTurn(listHistoryEntries(state, latest))
   const selection = selectHistory(turns, Math.max(0, budget * historyShare - summaryTokens))
   const texts = renderTurns(turns.flat(), selection, fence)
-  const left = budget - summaryTokens - estimateTokens(renderConversation(texts, fence).text)
+  const left = budget - summaryTokens - estimateTokens(renderConversation(texts).text)
   const asked = renderRecalled(state, turns.flat(), selection, Math.min(left, budget * recalledShare), fence)
   const history: History = { summary, texts, recalled: part(titles.recalled, asked, 'agent') }
   if (anchor) historyCache.set(anchor, { key, prompt: turnPrompt(state), history })
@@ -75,48 +83,51 @@ const renderTurns = (
     const how = selection.get(entry)
     const last = texts.at(-1)
     if (entry.kind === 'action') {
-      const text = how === 'line' ? `- ${entry.heading}` : renderHistoryEntry(entry, fence)
-      if (how && last?.role === 'results' && turn === entry.turn) last.text += `\n${text}`
+      const text = renderHistoryEntry(how === 'line' ? { ...entry, text: '' } : entry, fence)
+      if (how && last?.role === 'results' && turn === entry.turn)
+        last.text = joinTexts([last.text, text], '\n')
       else if (how) texts.push({ role: 'results', text })
-    } else if (how) texts.push({ role: entry.heading === 'user' ? 'user' : 'assistant', text: entry.text })
-    else if (last?.text !== omittedMessages) texts.push({ role: 'note', text: omittedMessages })
+    } else if (how) {
+      const role = entry.heading === 'user' ? 'user' : 'assistant'
+      texts.push({ role, text: fence(entry.text.trim(), entry.label) })
+    } else if (last?.text !== omittedMessages) texts.push({ role: 'note', text: omittedMessages })
     turn = entry.turn
   }
   return texts
 }
 
-const omittedMessages = '[messages left out]'
+const omittedMessages = ownText`[messages left out]`
 
 /** Earlier turns as one text, for roles that look at them from outside. Lines that follow the first are set in. */
-export const renderConversation = (texts: History['texts'], fence: DataFence): PromptPart => {
+export const renderConversation = (texts: History['texts']): PromptPart => {
   const lines = texts.map(({ role, text }) => {
-    if (role === 'user') return `user: ${indentLines(text)}`
-    return role === 'assistant' ? `assistant:\n${fence(text, derivedLabel)}` : text
+    if (role === 'user') return ownText`user: ${userWords(indentLines(text))}`
+    return role === 'assistant' ? ownText`assistant:\n${text}` : text
   })
-  return part(titles.conversation, lines.join('\n'), 'agent')
+  return part(titles.conversation, joinTexts(lines, '\n'), 'agent')
 }
 
-/**
- * Earlier turns as the messages they were. An answer has no fence, or the model would learn to write some: it is only the
- * assistant's, whatever it repeats, and contains no marks.
- */
+/** Earlier turns as the messages they were. An answer may repeat what files and pages say, so its fence is within it. */
 export const toHistoryMessages = (texts: History['texts']): ModelMessage[] =>
   texts.map(({ role, text }) =>
     role === 'assistant'
-      ? { role, content: withoutMarks(text) }
-      : { role: 'user', content: promptText([part(role === 'results' ? titles.results : '', text, 'tool')]) },
+      ? { role, content: text }
+      : {
+          role: 'user',
+          content: role === 'results' ? promptText([part(titles.results, text, 'tool')]) : text,
+        },
   )
 
 const indentLines = (text: string): string => text.replaceAll('\n', '\n  ')
 
 /** An entry as an item of a list: who said it in which turn, or what was called, and the text. */
 export const renderHistoryEntry = (
-  { kind, heading, turn, text, label }: HistoryEntry,
+  { kind, title, heading, text, label }: HistoryEntry,
   fence: DataFence,
-): string =>
-  kind === 'chat' && label.trusted
-    ? `- ${heading} (turn ${turn}): ${indentLines(text)}`
-    : `- ${heading}${kind === 'chat' ? ` (turn ${turn}):` : ''}\n${fence(text, label)}`
+): PromptText => {
+  if (kind === 'chat' && label.trusted) return ownText`- ${title}: ${userWords(indentLines(text))}`
+  return ownText`- ${title}:\n${kind === 'chat' ? fence(text, label) : fenceResult(heading, text, label, fence)}`
+}
 
 /** A piece that holds so much of what is asked for is worth telling again. */
 const minOverlap = 0.3
@@ -127,7 +138,7 @@ const renderRecalled = (
   selection: HistorySelection,
   room: number,
   fence: DataFence,
-): string => {
+): PromptText => {
   const terms = extractTerms(turnPrompt(state))
   const asked = pieces.flatMap((piece) => {
     if (selection.get(piece) === 'whole') return []
@@ -135,7 +146,10 @@ const renderRecalled = (
     return shared >= minOverlap ? [{ ...piece, rank: raiseRank(piece.rank, shared) }] : []
   })
   const recalled = takeBest(asked, room - headingTokens, ({ tokens }) => tokens)
-  return [...recalled].map((piece) => renderHistoryEntry(piece, fence)).join('\n')
+  return joinTexts(
+    [...recalled].map((piece) => renderHistoryEntry(piece, fence)),
+    '\n',
+  )
 }
 
 const headingTokens = 10

@@ -3,7 +3,16 @@ import { parseBlobResult } from '../state/inline-blobs.ts'
 import { memoizeByObject } from '../state/memoize.ts'
 import type { Blobs } from '../state/ports/blobs.ts'
 import type { PromptPart } from '../state/prompt-part.ts'
-import { type DataFence, readActionLabel } from '../state/provenance.ts'
+import {
+  type DataFence,
+  derivedLabel,
+  joinTexts,
+  ownText,
+  type PromptText,
+  type ProvenanceLabel,
+  readActionLabel,
+  userWords,
+} from '../state/provenance.ts'
 import { cutText } from '../state/text/cut-text.ts'
 import { estimateTokens } from '../state/text/tokens.ts'
 import type { ReadonlyAction } from '../state/turn.ts'
@@ -107,9 +116,21 @@ const explainReading = ({ id }: ReadonlyAction, canOpen: boolean, shown: number 
 export const renderStub = (action: ReadonlyAction, canOpen: boolean): string =>
   `[left out: ${cutText(action.summary, 200)}${canOpen ? `; read_result with action_id ${action.id} reads it` : ''}]`
 
-const renderHeading = ({ call, action }: AnsweredCall): string => {
-  const fault = action.result.is_error === true ? ' (error)' : ''
-  return `## Action ${action.id}: ${call.tool} ${cutText(JSON.stringify(call.args), 1000)}${fault}`
+/** What was called, and its result: the arguments may come from anywhere, also where the result is a person's own words. */
+export const fenceResult = (
+  called: string,
+  text: string,
+  label: ProvenanceLabel,
+  fence: DataFence,
+): PromptText =>
+  label.trusted
+    ? joinTexts([fence(called, derivedLabel), userWords(text)], '\n')
+    : fence(`${called}\n${text}`.trim(), label)
+
+const renderResult = ({ call, action }: AnsweredCall, text: string, fence: DataFence): PromptText => {
+  const failed = action.result.is_error === true ? ownText` (error)` : ownText``
+  const called = `${call.tool} ${cutText(JSON.stringify(call.args), 1000)}`
+  return ownText`## Action ${action.id}${failed}\n${fenceResult(called, text, readActionLabel(action), fence)}`
 }
 
 /**
@@ -122,10 +143,10 @@ export const renderResults = (
   fence: DataFence,
 ): PromptPart => {
   const maxTokens = Math.max(100, Math.floor(budget / 4))
-  const shown = new Map<AnsweredCall, string>()
+  const shown = new Map<AnsweredCall, PromptText>()
   let left = budget
   const take = (one: AnsweredCall, text: string): boolean => {
-    const whole = `${renderHeading(one)}\n${fence(text, readActionLabel(one.action))}`
+    const whole = renderResult(one, text, fence)
     const tokens = estimateTokens(whole)
     if (tokens > left) return false
     left -= tokens
@@ -137,6 +158,6 @@ export const renderResults = (
       take(one, renderStub(one.action, false))
   const hidden = calls.length - shown.size
   const texts = calls.flatMap((one) => shown.get(one) ?? [])
-  const more = hidden > 0 ? `[${hidden} more results left out]` : ''
-  return part(titles.results, [...texts, more].join('\n\n'), 'tool')
+  const more = hidden > 0 ? ownText`[${hidden} more results left out]` : ownText``
+  return part(titles.results, joinTexts([...texts, more], '\n\n'), 'tool')
 }

@@ -1,53 +1,49 @@
 import type { PromptPart } from '../state/prompt-part.ts'
-import { fitTokens } from '../state/text/tokens.ts'
+import { joinTexts, ownText, type PromptText } from '../state/provenance.ts'
 
 /** The titles of all sections that a prompt can have. */
 export const titles = {
-  user: 'User',
-  files: 'Files',
-  scenario: 'Scenario',
-  style: 'Output style',
-  summary: 'Session summary',
-  conversation: 'Conversation',
-  recalled: 'From earlier turns',
-  memory: 'Memory',
-  structure: 'Output structure',
-  goal: 'Goal',
-  date: 'Date',
-  writer: 'Final text',
-  limits: 'Limits',
-  request: 'Request',
-  draft: 'Draft',
-  results: 'Results',
-  earlierResults: 'Earlier results',
-  plan: 'CURRENT PLAN STATUS',
-  task: 'YOUR CURRENT TASK',
-  reflection: 'Reflection',
-  correction: 'Correction',
-  found: 'Said and found since',
-  talk: 'SUMMARY SO FAR',
-  known: 'KNOWN',
-  assistant: 'ASSISTANT',
-  said: 'USER',
+  user: ownText`User`,
+  files: ownText`Files`,
+  scenario: ownText`Scenario`,
+  style: ownText`Output style`,
+  summary: ownText`Session summary`,
+  conversation: ownText`Conversation`,
+  recalled: ownText`From earlier turns`,
+  memory: ownText`Memory`,
+  structure: ownText`Output structure`,
+  goal: ownText`Goal`,
+  date: ownText`Date`,
+  writer: ownText`Final text`,
+  limits: ownText`Limits`,
+  request: ownText`Request`,
+  draft: ownText`Draft`,
+  results: ownText`Results`,
+  earlierResults: ownText`Earlier results`,
+  plan: ownText`CURRENT PLAN STATUS`,
+  task: ownText`YOUR CURRENT TASK`,
+  reflection: ownText`Reflection`,
+  correction: ownText`Correction`,
+  found: ownText`Said and found since`,
+  talk: ownText`SUMMARY SO FAR`,
+  known: ownText`KNOWN`,
+  assistant: ownText`ASSISTANT`,
+  said: ownText`USER`,
 } as const
 
-/** A section without the blank lines around its text. */
-export const part = (title: string, text: string, origin: PromptPart['origin']): PromptPart => ({
+/** A section of a prompt; one without text is left out. */
+export const part = (title: PromptText, text: PromptText, origin: PromptPart['origin']): PromptPart => ({
   title,
-  text: text.trim(),
+  text,
   origin,
 })
 
-/** The text of a message: each part as `# Title` and its text; empty ones are left out. */
-export const promptText = (parts: readonly PromptPart[]): string =>
-  parts
-    .filter(({ text }) => text !== '')
-    .map(({ title, text }) => (title === '' ? text : `# ${title}\n${text}`))
-    .join('\n\n')
+/** No text, and no title. */
+export const noText = ownText``
 
-/** The parts if they take `max` tokens at most, else one without a title: the start and the end of their text. */
-export const fitParts = (parts: readonly PromptPart[], max: number): readonly PromptPart[] => {
-  const text = promptText(parts)
-  const fitted = fitTokens(text, max)
-  return fitted === text ? parts : [{ title: '', text: fitted, origin: 'agent' }]
-}
+/** The text of a message: each part as `# Title` and its text; empty ones are left out. */
+export const promptText = (parts: readonly PromptPart[]): PromptText =>
+  joinTexts(
+    parts.map(({ title, text }) => (title === '' || text === '' ? text : ownText`# ${title}\n${text}`)),
+    '\n\n',
+  )

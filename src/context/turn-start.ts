@@ -1,5 +1,7 @@
+import { operatorWords, type PromptText } from '../state/provenance.ts'
 import type { RuntimeState } from '../state/runtime-state.ts'
 import { turnActions } from '../state/turn.ts'
+import { noText } from './sections.ts'
 
 /** A zone as `Intl` knows it, by any of its names; null for another text. */
 const findTimeZone = (name: unknown): string | null => {
@@ -15,10 +17,12 @@ const findTimeZone = (name: unknown): string | null => {
  * Weekday, date, time and zone of the turn's start, as `load-session` committed it: in the user's zone where the profile
  * has one, else in that of the worker. Empty for a turn of before it was committed.
  */
-export const describeTurnStart = (state: Pick<RuntimeState, 'action_history' | 'user_context'>): string => {
+export const describeTurnStart = (
+  state: Pick<RuntimeState, 'action_history' | 'user_context'>,
+): PromptText => {
   const { started_at, time_zone } = turnActions(state)[0]?.result ?? {}
   const at = new Date(typeof started_at === 'string' ? started_at : Number.NaN)
-  if (Number.isNaN(at.getTime())) return ''
+  if (Number.isNaN(at.getTime())) return noText
   const timeZone = findTimeZone(state.user_context.timezone) ?? findTimeZone(time_zone) ?? 'UTC'
   const format = new Intl.DateTimeFormat('en-US', {
     ...{ timeZone, weekday: 'long', year: 'numeric', month: '2-digit', day: '2-digit' },
@@ -28,5 +32,7 @@ export const describeTurnStart = (state: Pick<RuntimeState, 'action_history' | '
   const { weekday, year, month, day, hour, minute, timeZoneName } = parts
   // no offset is "GMT" in some versions of ICU
   const zone = `${timeZone}, ${timeZoneName === 'GMT' ? 'GMT+00:00' : timeZoneName}`
-  return `${weekday}, ${year}-${month}-${day}, ${hour}:${minute} (${zone}), when this turn began`
+  return operatorWords(
+    `${weekday}, ${year}-${month}-${day}, ${hour}:${minute} (${zone}), when this turn began`,
+  )
 }

@@ -7,12 +7,13 @@ import type { Log } from '../state/ports/log.ts'
 import type { ImagePart } from '../state/ports/model-messages.ts'
 import type { ModelRole, Models } from '../state/ports/models.ts'
 import type { PromptPart } from '../state/prompt-part.ts'
+import type { PromptText } from '../state/provenance.ts'
 import type { Usage } from '../state/runtime-state.ts'
 import { noUsage } from '../state/token-usage.ts'
 
 type JsonRequest<Schema extends z.ZodType> = {
   role: Exclude<ModelRole, 'planner'>
-  instructions: string
+  instructions: PromptText
   parts: readonly PromptPart[]
   images?: readonly ImagePart[]
   schema: Schema

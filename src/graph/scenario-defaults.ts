@@ -1,4 +1,5 @@
 import type { Models } from '../state/ports/models.ts'
+import { operatorWords, ownText, type PromptText } from '../state/provenance.ts'
 import type { AdmittedRequest } from '../state/run-request.ts'
 import type { RuntimeState } from '../state/runtime-state.ts'
 import type { Scenario, Scenarios } from '../state/scenario.ts'
@@ -39,6 +40,9 @@ export const withScenario = (request: AdmittedRequest, scenario: Scenario | null
   }
 }
 
+const withPrompt = (instructions: PromptText, name: string, prompt: string): PromptText =>
+  ownText`${instructions}\n\n# Scenario: ${operatorWords(name)}\n${operatorWords(prompt)}`
+
 type PromptRole = keyof Scenario['prompts']
 
 /** The models as a scenario has them called: its prompt after a role's instructions, its model where none is named. */
@@ -53,7 +57,7 @@ export const withScenarioModels = (models: Models, scenario: Scenario | null): M
       const [first, ...rest] = request.messages
       const messages =
         prompt && first?.role === 'system'
-          ? [{ ...first, content: `${first.content}\n\n# Scenario: ${scenario.name}\n${prompt}` }, ...rest]
+          ? [{ ...first, content: withPrompt(first.content, scenario.name, prompt) }, ...rest]
           : request.messages
       return models.call({ ...request, messages, ...(model && { model }) }, signal)
     },

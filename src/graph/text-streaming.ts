@@ -1,4 +1,5 @@
-type OnText = (text: string, attempt: number) => void
+/** Takes text while it is written; `attempt` counts from 1, and a new one voids what came before. */
+export type OnText = (text: string, attempt: number) => void
 
 /**
  * Streams the text of one field of JSON while it is written: `{"answer": "Hel` gives `Hel`. Other text gives nothing; a new

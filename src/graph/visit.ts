@@ -15,6 +15,7 @@ import type { AnyNode, AnyTool, GraphInfo, ToolContext } from './definitions.ts'
 import type { LiveRun } from './live-run.ts'
 import { withScenarioModels } from './scenario-defaults.ts'
 import { checkNext, checkWrites, createServiceView, createView } from './state-view.ts'
+import { withUnfencedReplies } from './unfenced-models.ts'
 
 /** Thrown in a tool that waits for a person: the visit ends without an action and the run is parked. */
 class SuspendedError extends Error {}
@@ -65,7 +66,10 @@ export const createVisit = (
       }
     }
 
-    const ownServices = { ...services, models: withScenarioModels(services.models, scenario) }
+    const ownServices = {
+      ...services,
+      models: withScenarioModels(withUnfencedReplies(services.models), scenario),
+    }
     const context = Object.assign(viewServices(ownServices), {
       checkpoint,
       request: run.request,
@@ -146,7 +150,10 @@ export const currentOutcome = (run: LiveRun) =>
 /** Which call it answers is the graph's to say, also where a tool has data of that name; and whose words it brings. */
 const withCall = (draft: ActionDraft, call: PlannedCall | undefined, part: Part): ActionDraft => {
   if (!call) return draft
-  const provenance = draft.result?.provenance ?? (part.kind === 'tool' ? part.provenance : undefined)
+  const declared = part.kind === 'tool' ? part.provenance : undefined
+  const claimed = draft.result?.provenance ?? declared
+  // the data of a tool may name any origin, but only its definition one that is trusted
+  const provenance = claimed === 'user' && declared !== 'user' ? 'tool' : claimed
   const label = provenance === undefined ? {} : { provenance }
   return { ...draft, result: { ...draft.result, ...label, call: { index: call.index, id: call.id } } }
 }

@@ -47,7 +47,10 @@ export default defineNode({
           started_at: clock.now().toISOString(),
           time_zone: clock.timeZone?.() ?? 'UTC',
           ...(given.length > 0 && { given }),
+          // the words of a request are the user's; what a model proposes in their place may come from a file
           ...(Array.isArray(request.output?.structure) && { structure: request.output.structure }),
+          ...(request.output?.style && { output_style: request.output.style }),
+          ...(request.scenario && { scenario: request.scenario }),
           ...(opened.scenario === '' && scenarios.list().some(isDescribed) && { open: ['scenario'] }),
           ...(rules.length > 0 && { rules }),
         },

@@ -24,7 +24,7 @@ export const withOfflineModel = (others: Provider): Provider => ({
     signal.throwIfAborted()
     const { answerOffline } = await import('../offline-model/offline-model.ts')
     const messages = ask.messages.map(
-      ({ content, ...message }) => ({ ...message, content: textOf(content) }) as ModelMessage,
+      ({ content, ...message }) => ({ ...message, content: textOf(content) }) as ModelMessage<string>,
     )
     const { text, tool_calls } = answerOffline({
       role: ask.role as ModelRole,

@@ -1,11 +1,8 @@
-import type { ProvenanceOrigin } from './provenance.ts'
+import type { PromptText, ProvenanceOrigin } from './provenance.ts'
 
-/**
- * One section of a prompt. `origin` says where its words come from; where they are only data, the text is between marks
- * (see `createDataFence`).
- */
+/** One section of a prompt. `origin` says where its words come from. */
 export type PromptPart = {
-  title: string
-  text: string
+  title: PromptText
+  text: PromptText
   origin: ProvenanceOrigin
 }

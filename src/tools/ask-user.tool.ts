@@ -41,6 +41,10 @@ export default defineTool({
     }
     const answer = z.json().parse(reply.answer)
     const text = typeof answer === 'string' ? answer : JSON.stringify(answer)
-    return context.checkpoint(resultDraft(`${asked} and got "${cutText(text, 60)}"`, text, { answer }))
+    // the words of an option are those of the model that asked
+    const label = options.length > 0 ? { provenance: 'agent' } : {}
+    return context.checkpoint(
+      resultDraft(`${asked} and got "${cutText(text, 60)}"`, text, { answer, ...label }),
+    )
   },
 })

@@ -123,8 +123,9 @@ describe('a prompt', () => {
       budget: 9000,
       canOpen: false,
     }).at(-1)
-    expect(last?.content).toBe(
-      '# CURRENT PLAN STATUS\n- [ ] a: do a (processing)\n\n# YOUR CURRENT TASK\na: do a\nDone when: a list',
+    expect(last?.content.replaceAll(/data-\w+/g, 'data')).toBe(
+      '# CURRENT PLAN STATUS\n<data agent>\n- [ ] a: do a (processing)\n</data>\n\n' +
+        '# YOUR CURRENT TASK\n<data agent>\na: do a\nDone when: a list\n</data>',
     )
   })
 })

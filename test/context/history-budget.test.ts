@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { selectHistory } from '../../src/context/history-budget.ts'
 import type { HistoryEntry } from '../../src/context/history-entries.ts'
+import { ownText } from '../../src/state/provenance.ts'
 import { estimateTokens } from '../../src/state/text/tokens.ts'
 
 const piece = fc.record({
@@ -22,6 +23,7 @@ const session = fc
           turn: at + 1,
           id,
           kind,
+          title: ownText`action`,
           heading,
           text: '',
           label: { origin: 'tool', trusted: false },
@@ -34,7 +36,7 @@ const session = fc
 
 const sizeOf = (history: ReturnType<typeof selectHistory>): number =>
   [...history].reduce(
-    (sum, [one, how]) => sum + (how === 'whole' ? one.tokens : estimateTokens(one.heading) + 2),
+    (sum, [one, how]) => sum + (how === 'whole' ? one.tokens : estimateTokens(one.title + one.heading) + 12),
     0,
   )
 
@@ -64,6 +66,7 @@ test('the history keeps important, relevant and latest actions, and the answers 
     turn,
     id: turn,
     kind,
+    title: ownText`action`,
     heading: `action ${turn}`,
     text: '',
     label: { origin: 'tool', trusted: false },

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { describeTurnStart } from '../../src/context/turn-start.ts'
 import { type ActionRow, foldActions } from '../../src/state/fold.ts'
 import type { ModelMessage } from '../../src/state/ports/model-messages.ts'
+import { unfenced } from '../../src/state/provenance.ts'
 import type { RuntimeState } from '../../src/state/runtime-state.ts'
 import { answer, body, plan, stateOf } from '../support/actions.ts'
 import { backgroundText, plannerMessages } from '../support/prompts.ts'
@@ -47,12 +48,12 @@ describe('the planner gets earlier turns as messages', () => {
     const shown = plannerMessages(session(turns), options).slice(1)
     expect(shown.map(({ role, content }) => `${role}: ${content}`.replaceAll(/data-\w+/g, 'data'))).toEqual([
       'user: Which gate is open?',
-      'user: # Results\n- action 3 (turn 1): look {}\n<data origin="tool" trusted="no">\nthe copper gate\n</data>',
-      'assistant: The copper gate.',
+      'user: # Results\n- action 3 (turn 1):\n<data tool>\nlook {}\nthe copper gate\n</data>',
+      'assistant: <data agent>\nThe copper gate.\n</data>',
       'user: 那铁门呢？',
-      'assistant: 铁门关着。',
+      'assistant: <data agent>\n铁门关着。\n</data>',
       'user: Why?',
-      'user: # Results\n- action 9 (turn 3): look {}\n<data origin="tool" trusted="no">\nno entry\n</data>',
+      'user: # Results\n- action 9 (turn 3):\n<data tool>\nlook {}\nno entry\n</data>',
       'user: And now?',
       'user: # Date\nMonday, 2026-11-23, 08:00 (UTC, GMT+00:00), when this turn began',
     ])
@@ -89,10 +90,11 @@ describe('what an earlier turn quotes cannot give orders', () => {
   const hostile = session([{ asks: 'Read it', finds: order, answers: order }, { asks: 'Go on' }])
   const outside = (text: string): string => text.replaceAll(/<(data-\w+) [^>]*>[\s\S]*?\n<\/\1>/g, '')
 
-  test('as a message of the assistant it stays the assistant’s, and contains no marks', () => {
+  test('as a message of the assistant it stays the assistant’s, inside the fence', () => {
     const messages = plannerMessages(hostile, options)
-    const quoting = messages.filter(({ content }) => outside(content).includes('delete all'))
-    expect(quoting).toEqual([{ role: 'assistant', content: order.replace('</data-', '‹/data-') }])
+    expect(messages.filter(({ content }) => outside(content).includes('delete all'))).toEqual([])
+    const said = messages.filter(({ role }) => role === 'assistant').map(({ content }) => unfenced(content))
+    expect(said).toEqual([order.replace('</data-', '‹/data-')])
   })
 
   test('as text for other roles, and as a result, it stays inside the fence', () => {

@@ -165,7 +165,7 @@ describe('with a vision model', () => {
       usage: { prompt_tokens: 20, completion_tokens: 10, total_tokens: 30 },
     })
     // between the marks of what is no instruction
-    const fence = /<(data-[0-9a-f]+) origin=\\"file\\" trusted=\\"no\\">(.*?)<\/\1>/.exec(plannerReads())?.[2]
+    const fence = /<(data-[0-9a-f]+) file>(.*?)<\/\1>/.exec(plannerReads())?.[2]
     expect(fence).toContain('shows: A red barn.')
     expect(fence).toContain(`text on it: ${order}`)
     const read = state.action_history.flat().find(({ node }) => node === 'read_file')?.result

@@ -48,7 +48,7 @@ describe('compaction', () => {
       next: ['planner'],
     })
     const last = promptOf(requests.findLast(({ role }) => role === 'planner'))
-    expect(last).toMatch(/# Session summary\n<data-\w+ origin="agent" trusted="no">\nAll of them were found/)
+    expect(last).toMatch(/# Session summary\n<data-\w+ agent>\nAll of them were found/)
     expect(last).not.toContain('found 1: word')
     expect(last).toContain(`found ${steps}: word`)
     // the log keeps what the prompt no longer shows

@@ -121,7 +121,7 @@ describe("the planner's messages", () => {
       ).at(-1)
     expect(
       judged({ is_sufficient: false, knowledge_gap: 'no price', follow_up_queries: ['price?'] })?.content,
-    ).toBe('# Reflection\nStill missing: no price\n- price?')
+    ).toMatch(/^# Reflection\nStill missing:\n<(data-\w+) agent>\nno price\n- price\?\n<\/\1>$/)
     expect(judged({ is_sufficient: true, knowledge_gap: 'none really' })?.content).toMatch(/^<data-/)
   })
 
@@ -129,9 +129,9 @@ describe("the planner's messages", () => {
     const todos = [todo('a', { status: 'completed' }), todo('b', { dependencies: ['a'] })]
     const closing = plannerMessages(stateOf([[body('load-session'), { todos }]]), options).at(-1)?.content
     expect(closing).toMatch(
-      /# CURRENT PLAN STATUS\n- \[x\] a: do a \(completed\)\n- \[ \] b: do b \(pending after a\)/,
+      /# CURRENT PLAN STATUS\n<data-\w+ agent>\n- \[x\] a: do a \(completed\)\n- \[ \] b: do b \(pending after a\)/,
     )
-    expect(closing).toMatch(/# YOUR CURRENT TASK\nb: do b/)
+    expect(closing).toMatch(/# YOUR CURRENT TASK\n<data-\w+ agent>\nb: do b\n/)
   })
 
   test('show a large result by its start, with what it is and how to read the rest', () => {

@@ -194,7 +194,9 @@ describe('the planner', () => {
   test('is asked for a new plan when a step brought nothing new', async () => {
     const { requests, memory } = await planned([look(), look(), { text: 'Nothing new.' }])
     expect(JSON.stringify(requests[1]?.messages)).not.toMatch(/No progress/)
-    expect(requests[2]?.messages.at(-1)?.content).toMatch(/No progress: look was called.*twice/)
+    expect(requests[2]?.messages.at(-1)?.content).toMatch(
+      /No progress:\n<data-\w+ agent>\nlook was called.*twice\n/,
+    )
     expect(memory.ended?.outcome.reason).toBe('answered')
     expect((await planned([look()])).memory.ended?.outcome.reason).toBe('no_progress')
   })

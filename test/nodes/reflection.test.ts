@@ -273,7 +273,7 @@ describe('the reflection node', () => {
     expect((await ran(true, good, true)).asked).toHaveLength(1)
     const { asked, appended } = await ran(false, good)
     expect(asked[0]?.messages[1]?.content).toMatch(
-      /# Request\nWhat\?\n\n# Results\n## Action 4: look \{\}\n<data-\w+ origin="tool" trusted="no">\nseen\n/,
+      /# Request\nWhat\?\n\n# Results\n## Action 4\n<data-\w+ tool>\nlook \{\}\nseen\n/,
     )
     expect(appended).toMatchObject({
       preparation: 'It fits.',
@@ -312,12 +312,12 @@ describe('the reflection node', () => {
       role === 'reflection' ? (messages[1]?.content ?? '') : [],
     )
     const opening =
-      /^# Conversation\nuser: What did we sell in April\?\nassistant: In April 12\n {2}lamps\.\n\n# Request\nAnd in May\?\n\n/
+      /^# Conversation\nuser: What did we sell in April\?\nassistant:\n<data-\w+ agent>\nIn April 12\nlamps\.\n<\/data-\w+>\n\n# Request\nAnd in May\?\n\n/
     expect(first).toMatch(opening)
     expect(first).not.toContain('# Earlier results')
     expect(second).toMatch(opening)
     expect(second).toMatch(
-      /# Earlier results\n<data-\w+ origin="agent" trusted="no">\n- action \d+: look {"n":1}: .*\n<\/data-\w+>\n\n# Results\n## Action \d+: look {"n":2}\n<data-\w+ origin="tool" trusted="no">\nsecond page\n/,
+      /# Earlier results\n<data-\w+ agent>\n- action \d+: look {"n":1}: .*\n<\/data-\w+>\n\n# Results\n## Action \d+\n<data-\w+ tool>\nlook {"n":2}\nsecond page\n/,
     )
     expect(second).not.toMatch(/^# Request\nSend all/m)
     expect(first).toContain('one when: the figure of May is there')
@@ -349,7 +349,7 @@ describe('the reflection node', () => {
     for (const prompt of prompts) expect(estimateTokens(prompt)).toBeLessThanOrEqual(8000)
     expect(prompts.at(-1)).toContain('message 299')
     expect(prompts.at(-1)).toMatch(/\[\d+ earlier ones left out\]\nuser: message/)
-    expect(prompts.at(-1)).toMatch(/\[\d+ earlier ones left out\]\n- action \d+: look/)
+    expect(prompts.at(-1)).toMatch(/\[\d+ earlier ones left out\]\n<data-\w+ agent>\n- action \d+: look/)
     expect(prompts.at(-1)).toContain('look {"n":38,')
   })
 

@@ -14,7 +14,7 @@ import type { PreparedTable } from '../../src/state/files/prepared-files.ts'
 import { toTableName } from '../../src/state/files/table-names.ts'
 import type { ModelMessage } from '../../src/state/ports/model-messages.ts'
 import type { PromptPart } from '../../src/state/prompt-part.ts'
-import { createDataFence, toLabel } from '../../src/state/provenance.ts'
+import { createDataFence, toLabel, userWords } from '../../src/state/provenance.ts'
 import type { OriginFile, Todo } from '../../src/state/runtime-state.ts'
 import { applyTodoChanges, type TodoChange } from '../../src/state/todos.ts'
 import { evaluateExpression } from '../../src/tools/calculate/expression.ts'
@@ -47,11 +47,11 @@ export const toolsNamed = (names: readonly string[]): OfflineRequest['tools'] =>
 
 /** The parts of a prompt, as the context code makes them. */
 export const partsFor = (prompt: string, { user, memory, structure }: Chat, files = ''): PromptPart[] => [
-  part(titles.user, user ?? '', 'profile'),
-  part(titles.files, files && fence(files, toLabel('file')), 'file'),
-  part(titles.memory, memory ? fence(memory, toLabel('memory')) : '', 'memory'),
-  part(titles.structure, structure ?? '', 'agent'),
-  part(titles.request, prompt, 'user'),
+  part(titles.user, fence(user ?? '', toLabel('profile')), 'profile'),
+  part(titles.files, fence(files, toLabel('file')), 'file'),
+  part(titles.memory, fence(memory ?? '', toLabel('memory')), 'memory'),
+  part(titles.structure, userWords(structure ?? ''), 'agent'),
+  part(titles.request, userWords(prompt), 'user'),
 ]
 
 type Prepared = { shown: string; run(name: string, args: Args): Promise<string> }
@@ -120,12 +120,12 @@ export const play = async (prompt: string, chat: Chat = {}): Promise<Outcome> =>
   try {
     const { shown, run } = await prepare(folder, chat.files ?? {})
     const parts = partsFor(prompt, chat, shown)
-    const messages: ModelMessage[] = [{ role: 'user', content: promptText(parts) }]
+    const messages: ModelMessage<string>[] = [{ role: 'user', content: promptText(parts) }]
     const tools = toolsNamed(chat.tools ?? allTools) ?? []
     const calls: Outcome['calls'] = []
     let todos: Todo[] = []
     for (let round = 0; round < 10; round++) {
-      const shownParts = [...parts, ...renderPlan({ todos: [todos] })]
+      const shownParts = [...parts, ...renderPlan({ todos: [todos] }, 9000, fence)]
       const reply = answerOffline({ role: 'planner', messages, parts: shownParts, tools })
       const made = reply.tool_calls.map((call, i) => ({ id: `c${round}_${i}`, ...call }))
       const changes = made.filter(({ name }) => name === 'update_todos')

@@ -2,10 +2,11 @@ import { describe, expect, test } from 'vitest'
 import { part, promptText, titles } from '../../src/context/sections.ts'
 import type { Provider, ProviderRequest } from '../../src/models/ports/model-ports.ts'
 import { offlineEntry, withOfflineModel } from '../../src/runtime/offline-model.ts'
+import { ownText } from '../../src/state/provenance.ts'
 import { openTestModels } from '../support/models.ts'
 import * as entries from '../support/registry-view.ts'
 
-const parts = [part(titles.request, 'What is 2 + 3?', 'user')]
+const parts = [part(titles.request, ownText`What is 2 + 3?`, 'user')]
 const messages = [{ role: 'user' as const, content: promptText(parts) }]
 const tools = [{ name: 'calculate', description: 'Computes', parameters: { type: 'object' } }]
 const signal = AbortSignal.timeout(20_000)

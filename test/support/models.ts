@@ -2,6 +2,7 @@ import { setTimeout as timer } from 'node:timers/promises'
 import { MasonError } from '../../src/state/errors.ts'
 import type { Clock } from '../../src/state/ports/clock.ts'
 import type { ModelRequest, Models } from '../../src/state/ports/models.ts'
+import { ownText } from '../../src/state/provenance.ts'
 import { type OpenAIOptions, openModels } from './one-server.ts'
 
 /** The real clock, with a count of the sleeps that are not over: what is left after a call is a leak. */
@@ -46,8 +47,8 @@ export const openTestModels = (
 export const ask = (more: Partial<ModelRequest> = {}): ModelRequest => ({
   role: 'planner',
   messages: [
-    { role: 'system', content: 'You plan.' },
-    { role: 'user', content: 'Say hello' },
+    { role: 'system', content: ownText`You plan.` },
+    { role: 'user', content: ownText`Say hello` },
   ],
   ...more,
 })

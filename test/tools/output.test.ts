@@ -44,7 +44,9 @@ describe('answer', () => {
     )
     expect(answer).toBe('O 42!')
     expect(requests).toHaveLength(1)
-    expect(requests[0]?.messages[1]?.content).toMatch(/# Output style\nas a poem.*# Draft\n42/s)
+    expect(requests[0]?.messages[1]?.content).toMatch(
+      /# Output style\nas a poem.*# Draft\n<data-\w+ agent>\n42\n/s,
+    )
   })
 
   test('a model of its own for the output is used', async () => {
@@ -90,7 +92,9 @@ describe('structured answer', () => {
     expect(answer).toBe('{"count":7,"since":"2025-01-03","names":["a"]}')
     expect(properties(requests[0])).toEqual(['count', 'since', 'names'])
     expect(properties(requests[1])).toEqual(['count'])
-    expect(requests[1]?.messages[1]?.content).toMatch(/# Correction\n- count: must be a number/)
+    expect(requests[1]?.messages[1]?.content).toMatch(
+      /# Correction\n<data-\w+ agent>\n- count: must be a number/,
+    )
   })
 
   test('says what is expected of each piece, beside the form of its type', async () => {

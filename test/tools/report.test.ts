@@ -71,7 +71,7 @@ describe('output tools', () => {
       cited: [4],
       unknown_citations: [7],
     })
-    expect(requests[0]?.messages[1]?.content).toMatch(/## Action 4: look/)
+    expect(requests[0]?.messages[1]?.content).toMatch(/## Action 4\n<data-\w+ tool>\nlook/)
     expect(memory.texts.filter(({ node }) => node === 'report')).toEqual([
       { node: 'report', attempt: 1, text: '# Seen\n\nIt is "seen" [^a4][^a7].' },
     ])

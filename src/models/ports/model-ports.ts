@@ -124,7 +124,7 @@ export type ContentPart =
   | { type: 'image_url'; image_url: { url: string; detail?: 'auto' | 'low' | 'high' } }
 /** A message of a conversation. */
 export type CanonicalMessage =
-  | Exclude<ModelMessage, { role: 'user' }>
+  | Exclude<ModelMessage<string>, { role: 'user' }>
   | { role: 'user'; content: string | ContentPart[] }
 
 /** A request to a model of any vendor. Also the data of request templates. */

@@ -12,12 +12,19 @@ import { isMasonError } from '../../state/errors.ts'
 import type { Log } from '../../state/ports/log.ts'
 import { type Models, rulesOnly } from '../../state/ports/models.ts'
 import type { PromptPart } from '../../state/prompt-part.ts'
-import { createDataFence, type DataFence, dataRule, derivedLabel } from '../../state/provenance.ts'
+import {
+  createDataFence,
+  type DataFence,
+  dataRule,
+  derivedLabel,
+  joinTexts,
+  ownText,
+} from '../../state/provenance.ts'
 import type { RuntimeState } from '../../state/runtime-state.ts'
 import { estimateTokens, fitTokens } from '../../state/text/tokens.ts'
 import { noUsage } from '../../state/token-usage.ts'
 
-const instructions = `You sum up what an agent and its user have said and found so far, for the agent's next steps.
+const instructions = ownText`You sum up what an agent and its user have said and found so far, for the agent's next steps.
 Keep what may still be needed: what the user wants and said of themselves, decisions, names, figures with their units, what failed and why, and what is open.
 Name the action a fact comes from as [action 12]. Leave out what leads nowhere, and what is said twice. Keep what the earlier summary says unless it no longer holds.
 Write in the language of the conversation.
@@ -95,11 +102,18 @@ const compactionParts = (
   budget: number,
   fence: DataFence,
 ): PromptPart[] => {
-  const summary = previous ? fence(previous.text, derivedLabel) : ''
+  const summary = fence(previous?.text ?? '', derivedLabel)
   const rendered = entries.map((entry) => ({ rank: entry.rank, text: renderHistoryEntry(entry, fence) }))
   const best = takeBest(rendered, budget - estimateTokens(summary), ({ text }) => estimateTokens(text) + 1)
   return [
     part(titles.summary, summary, 'agent'),
-    part(titles.found, [...best].map(({ text }) => text).join('\n'), 'agent'),
+    part(
+      titles.found,
+      joinTexts(
+        [...best].map(({ text }) => text),
+        '\n',
+      ),
+      'agent',
+    ),
   ]
 }

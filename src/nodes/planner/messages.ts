@@ -5,13 +5,21 @@ import { toHistoryMessages } from '../../context/history.ts'
 import { findLatestCompaction, isCompacted } from '../../context/latest-compaction.ts'
 import type { LargeTexts } from '../../context/result-text.ts'
 import { listRounds } from '../../context/rounds.ts'
-import { fitParts, part, promptText, titles } from '../../context/sections.ts'
+import { noText, part, promptText, titles } from '../../context/sections.ts'
 import { defaultLimits } from '../../graph/limits.ts'
 import { checkProgress } from '../../graph/progress.ts'
 import type { ModelMessage } from '../../state/ports/model-messages.ts'
 import type { ModelRequest } from '../../state/ports/models.ts'
 import type { PromptPart } from '../../state/prompt-part.ts'
-import { dataRule } from '../../state/provenance.ts'
+import {
+  type DataFence,
+  dataRule,
+  derivedLabel,
+  joinTexts,
+  operatorWords,
+  ownText,
+  type PromptText,
+} from '../../state/provenance.ts'
 import type { RunLimits } from '../../state/run-request.ts'
 import type { RuntimeState } from '../../state/runtime-state.ts'
 import { estimateTokens } from '../../state/text/tokens.ts'
@@ -19,7 +27,7 @@ import { turnActions, turnUsage } from '../../state/turn.ts'
 import { createRoundRenderer, fitRounds } from './round-messages.ts'
 
 /** The planner's standing instructions: the same for every run, so that prompt caches hold. */
-export const plannerInstructions = `You are the planner of an agent. You decide the next step for the request of a user; tools do the work.
+export const plannerInstructions = ownText`You are the planner of an agent. You decide the next step for the request of a user; tools do the work.
 
 Each turn, do exactly one of these:
 - Call tools. Independent calls go out together in one reply. Beside the calls, say in one sentence what you are doing and why.
@@ -30,24 +38,24 @@ Rules:
 - A task is done only once you name it: by update_todos beside your next calls, or in finish.
 - Rely on what the tools returned, not on memory; say where a figure comes from. Compute with tools rather than in your head.
 - ${dataRule}
-- A goal is what another step made of the request; where they differ, the request holds.
-- A result that is marked as cut or left out can be read in parts with read_result, where that tool is there.
+- Where a goal and the request differ, the request holds.
+- Read what is marked as cut or left out with read_result, where that tool is there.
 - If a search finds nothing, try other words or read where it should be; then say that it was not found. Never fill the gap from memory.
 - Do not repeat a call that was answered. If a call fails, change it or choose another way.
 - If something essential is missing and only a person can know it, ask with ask_user.
 - Answer in the language of the request, and follow the output style where one is given.`
 
 /** Said when the last steps led nowhere. */
-const replanNote = (why: string): PromptPart =>
+const replanNote = (why: string, fence: DataFence): PromptPart =>
   part(
     titles.reflection,
-    `No progress: ${why}. Make a different plan: another tool, other arguments, or finish with what there is and say what is missing.`,
+    ownText`No progress:\n${fence(why, derivedLabel)}\nMake a different plan: another tool, other arguments, or finish with what there is and say what is missing.`,
     'agent',
   )
 
 /** Another step writes the final text: then wording is wasted here. */
-const writerNote = (tool: string): string =>
-  `${tool} writes the final text: finish with the facts alone, where they come from, and what is open.`
+const writerNote = (tool: string): PromptText =>
+  ownText`${operatorWords(tool)} writes the final text: finish with the facts alone, where they come from, and what is open.`
 
 /** Shares of a limit, and steps, below which what is left is said. */
 const littleShare = 0.2
@@ -63,17 +71,19 @@ const limitsNote = (state: PlannerState, limits: RunLimits): PromptPart => {
   const leftMs = timeout_ms - Number(worked ?? 0)
   const lines = [
     ...(steps <= Math.max(fewSteps, max_steps * (littleShare / 2))
-      ? [`- ${steps} of ${max_steps} steps: calls take one each and two around them, finishing takes three`]
+      ? [
+          ownText`- ${steps} of ${max_steps} steps: calls take one each and two around them, finishing takes three`,
+        ]
       : []),
     ...(tokens <= (limits.max_tokens ?? 0) * littleShare
-      ? [`- ${tokens} of ${limits.max_tokens} tokens`]
+      ? [ownText`- ${tokens} of ${limits.max_tokens ?? 0} tokens`]
       : []),
     ...(leftMs <= timeout_ms * littleShare
-      ? [`- about ${Math.max(0, Math.round(leftMs / 1000))} seconds`]
+      ? [ownText`- about ${Math.max(0, Math.round(leftMs / 1000))} seconds`]
       : []),
   ]
-  const text = ['Little is left; finish before it is used up, and say what is missing:', ...lines].join('\n')
-  return part(titles.limits, lines.length > 0 ? text : '', 'agent')
+  const text = ownText`Little is left; finish before it is used up, and say what is missing:\n${joinTexts(lines, '\n')}`
+  return part(titles.limits, lines.length > 0 ? text : noText, 'agent')
 }
 
 /**
@@ -92,7 +102,11 @@ type PromptOptions = {
 type PlannerState = ContextState & Pick<RuntimeState, 'usage'>
 
 /** The messages, and what those that are neither earlier turns nor rounds were made of. */
-export type Prompt = { messages: ModelMessage[]; parts: NonNullable<ModelRequest['parts']> }
+export type Prompt = {
+  messages: ModelMessage[]
+  parts: NonNullable<ModelRequest['parts']>
+  fence: DataFence
+}
 
 /**
  * The conversation of a planner: its instructions, what stands for all turns, earlier turns as the messages they were, the
@@ -108,16 +122,16 @@ export const plannerPrompt = (
   const beside = [
     history.recalled,
     ...current,
-    part(titles.writer, writer === null ? '' : writerNote(writer), 'agent'),
+    part(titles.writer, writer === null ? noText : writerNote(writer), 'agent'),
   ]
   const opening: ModelMessage[] = [
     { role: 'system', content: plannerInstructions },
     ...toMessage(before),
     ...toHistoryMessages(history.texts),
-    ...toMessage([{ ...request, title: '' }]),
+    ...toMessage([{ ...request, title: noText }]),
     ...toMessage(beside),
   ]
-  const closing = buildClosing(state, limits, Math.floor(budget * partShares.closing))
+  const closing = buildClosing(state, limits, Math.floor(budget * partShares.closing), fence)
   const compacted = findLatestCompaction(state)
   const tell = createRoundRenderer({ budget, canOpen, fence, largeTexts })
   const rounds = listRounds(turnActions(state))
@@ -129,6 +143,7 @@ export const plannerPrompt = (
   return {
     messages: [...opening, ...fitRounds(rounds, room), ...toMessage(closing)],
     parts: [...before, request, ...beside, ...closing],
+    fence,
   }
 }
 
@@ -137,11 +152,16 @@ const toMessage = (parts: readonly PromptPart[]): ModelMessage[] => {
   return content === '' ? [] : [{ role: 'user', content }]
 }
 
-const buildClosing = (state: PlannerState, limits: RunLimits, maxTokens: number): PromptPart[] => {
+const buildClosing = (
+  state: PlannerState,
+  limits: RunLimits,
+  maxTokens: number,
+  fence: DataFence,
+): PromptPart[] => {
   const stalled = checkProgress(state)
   return [
-    ...fitParts(renderPlan(state), maxTokens),
-    ...(stalled.verdict === 'replan' ? [replanNote(stalled.reason)] : []),
+    ...renderPlan(state, maxTokens, fence),
+    ...(stalled.verdict === 'replan' ? [replanNote(stalled.reason, fence)] : []),
     limitsNote(state, limits),
   ]
 }

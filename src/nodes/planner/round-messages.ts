@@ -2,9 +2,16 @@ import { partShares } from '../../context/budget.ts'
 import { compareRanks, type Rank, rankAction } from '../../context/relevance-rank.ts'
 import { type LargeTexts, renderResultText, renderStub } from '../../context/result-text.ts'
 import type { PlanRound } from '../../context/rounds.ts'
-import { promptText, titles } from '../../context/sections.ts'
+import { part, promptText, titles } from '../../context/sections.ts'
 import type { ModelMessage, Reasoning } from '../../state/ports/model-messages.ts'
-import { type DataFence, readActionLabel } from '../../state/provenance.ts'
+import {
+  type DataFence,
+  derivedLabel,
+  modelWords,
+  ownText,
+  type PromptText,
+  readActionLabel,
+} from '../../state/provenance.ts'
 import { estimateTokens } from '../../state/text/tokens.ts'
 import type { ReadonlyAction } from '../../state/turn.ts'
 
@@ -35,7 +42,7 @@ const renderedRounds = new WeakMap<PlanRound, { key: string; round: RoundMessage
 
 /** Renders rounds; how much of a result is whole depends on the budget and its own round only, and so never changes. */
 export const createRoundRenderer = (options: Options): ((round: PlanRound) => RoundMessages) => {
-  const key = `${options.budget} ${options.canOpen} ${options.fence('', { origin: 'tool', trusted: false })}`
+  const key = `${options.budget} ${options.canOpen} ${options.fence('-', derivedLabel)}`
   return (round) => {
     const known = renderedRounds.get(round)
     if (known?.key === key) return known.round
@@ -55,11 +62,11 @@ const renderRound = (
   const maxTokens = Math.floor(budget * Math.min(partShares.result, partShares.step / calls.length))
   const decision: ModelMessage = {
     role: 'assistant',
-    content: plan.preparation,
+    content: fence(plan.preparation, derivedLabel),
     tool_calls: calls.map(({ call: { id, tool, args } }) => ({
       id,
-      name: tool,
-      arguments: JSON.stringify(args),
+      name: modelWords(tool),
+      arguments: modelWords(JSON.stringify(args)),
     })),
     ...readReasoning(plan),
   }
@@ -68,21 +75,21 @@ const renderRound = (
       ? renderResult(
           call.id,
           fence(
-            renderResultText(answer, { maxTokens, canOpen, large: largeTexts?.get(answer) }),
+            renderResultText(answer, { maxTokens, canOpen, large: largeTexts?.get(answer) }) || '[no text]',
             readActionLabel(answer),
           ),
           fence(renderStub(answer, canOpen), readActionLabel(answer)),
           rankAction(answer),
         )
-      : renderResult(call.id, '[no result]', '[no result]', {
+      : renderResult(call.id, noResult, noResult, {
           important: true,
           relevance: 1,
           recency: plan.id,
         }),
   )
-  const notes = reflections.flatMap(renderGap)
+  const notes = reflections.flatMap((action) => renderGap(action, fence))
   const texts = [
-    plan.preparation,
+    decision.content,
     decision.reasoning?.text ?? '',
     ...(decision.tool_calls ?? []).map((call) => call.name + call.arguments),
   ]
@@ -97,12 +104,21 @@ const renderRound = (
 }
 
 /** What was thought before these calls; a vendor that thinks between calls wants it back for as long as the turn lasts. */
-const readReasoning = ({ result: { reasoning, reasoned_by } }: ReadonlyAction): { reasoning?: Reasoning } =>
+const readReasoning = ({
+  result: { reasoning, reasoned_by },
+}: ReadonlyAction): { reasoning?: Reasoning<PromptText> } =>
   typeof reasoning === 'string' && typeof reasoned_by === 'string'
-    ? { reasoning: { text: reasoning, by: reasoned_by } }
+    ? { reasoning: { text: modelWords(reasoning), by: reasoned_by } }
     : {}
 
-const renderResult = (tool_call_id: string, text: string, short: string, rank: Rank): ResultMessage => ({
+const noResult = ownText`[no result]`
+
+const renderResult = (
+  tool_call_id: string,
+  text: PromptText,
+  short: PromptText,
+  rank: Rank,
+): ResultMessage => ({
   message: { role: 'tool', tool_call_id, content: text },
   tokens: estimateTokens(text) + aroundTokens,
   stub: { role: 'tool', tool_call_id, content: short },
@@ -111,17 +127,17 @@ const renderResult = (tool_call_id: string, text: string, short: string, rank: R
 })
 
 /** Only what a plan can use: a gap that was found. Silence means that the results will do. */
-const renderGap = ({ result }: ReadonlyAction): ModelMessage[] => {
+const renderGap = ({ result }: ReadonlyAction, fence: DataFence): ModelMessage[] => {
   if (result.is_sufficient !== false || typeof result.knowledge_gap !== 'string' || !result.knowledge_gap)
     return []
   const queries = Array.isArray(result.follow_up_queries)
     ? result.follow_up_queries.map((query) => `- ${String(query)}`)
     : []
-  const text = [`Still missing: ${result.knowledge_gap}`, ...queries].join('\n')
+  const gap = fence([result.knowledge_gap, ...queries].join('\n'), derivedLabel)
   return [
     {
       role: 'user',
-      content: promptText([{ title: titles.reflection, text, origin: 'agent' }]),
+      content: promptText([part(titles.reflection, ownText`Still missing:\n${gap}`, 'agent')]),
     },
   ]
 }
@@ -131,7 +147,7 @@ const retainedShare = 0.7
 
 const omittedMessage: ModelMessage = {
   role: 'user',
-  content: '[earlier steps of this turn are left out here]',
+  content: ownText`[earlier steps of this turn are left out here]`,
 }
 
 /**

@@ -1,8 +1,9 @@
-import { promptText, titles } from '../../context/sections.ts'
+import { part, promptText, titles } from '../../context/sections.ts'
 import { numberAttempts } from '../../graph/text-streaming.ts'
 import { MasonError } from '../../state/errors.ts'
 import type { ModelMessage, ModelTool } from '../../state/ports/model-messages.ts'
 import type { ModelReply, Models } from '../../state/ports/models.ts'
+import { type DataFence, derivedLabel, modelWords, ownText, type PromptText } from '../../state/provenance.ts'
 import type { Usage } from '../../state/runtime-state.ts'
 import { addUsage, noUsage } from '../../state/token-usage.ts'
 import type { CallError, Interpretation } from './interpret.ts'
@@ -42,7 +43,8 @@ export const requestDecision = async (
   ask: DecisionRequest,
   signal: AbortSignal,
 ): Promise<PlannerDecision> => {
-  const messages = [...ask.prompt.messages]
+  const { fence, messages: asked } = ask.prompt
+  const messages = [...asked]
   const corrections: PlannerDecision['corrections'] = []
   const onText = numberAttempts(ask.onText)
   let usage = noUsage
@@ -56,20 +58,19 @@ export const requestDecision = async (
       corrections.push({ reply: toTranscript(reply), faults })
       if (corrections.length > maxCorrections)
         throw tooManyCorrectionsError(faults.join('; '), usage, corrections)
-      messages.push(
-        ...answerCalls(reply, interpretation.errors, 'Not run: another call of the same reply was refused.'),
-      )
-      messages.push({
-        role: 'user',
-        content: promptText([{ title: titles.correction, text: linesOf(faults), origin: 'agent' }]),
-      })
+      messages.push(...answerCalls(reply, interpretation.errors, notRun, fence))
+      const text = fence(linesOf(faults), derivedLabel)
+      messages.push({ role: 'user', content: promptText([part(titles.correction, text, 'agent')]) })
     } else if (isOnlyPlanning(reply, interpretation, ask.isPlanOpen()) && ++planChanges <= maxPlanChanges)
-      messages.push(...answerCalls(reply, [], 'The plan is updated. Go on: call tools or finish.'))
+      messages.push(...answerCalls(reply, [], planned, fence))
     else if (reply.text.trim() !== '' || !isIdle(interpretation))
       return { reply, interpretation, usage, corrections }
     else throw tooManyCorrectionsError('the model only keeps changing its plan', usage, corrections)
   }
 }
+
+const notRun = ownText`Not run: another call of the same reply was refused.`
+const planned = ownText`The plan is updated. Go on: call tools or finish.`
 
 const linesOf = (faults: readonly string[]): string => faults.map((fault) => `- ${fault}`).join('\n')
 
@@ -135,19 +136,31 @@ const toTranscript = ({ text, tool_calls }: ModelReply): string =>
     .slice(0, 4000)
 
 /** The reply as it was, each of its calls answered, as the chat format demands; an empty reply leaves nothing. */
-const answerCalls = (reply: ModelReply, faults: readonly CallError[], otherwise: string): ModelMessage[] => {
-  if (reply.tool_calls.length === 0)
-    return reply.text.trim() === '' ? [] : [{ role: 'assistant', content: reply.text }]
+const answerCalls = (
+  reply: ModelReply,
+  faults: readonly CallError[],
+  otherwise: PromptText,
+  fence: DataFence,
+): ModelMessage[] => {
+  const content = fence(reply.text.trim(), derivedLabel)
+  if (reply.tool_calls.length === 0) return content === '' ? [] : [{ role: 'assistant', content }]
   return [
     {
       role: 'assistant',
-      content: reply.text,
-      tool_calls: reply.tool_calls,
-      ...(reply.reasoning && { reasoning: { text: reply.reasoning, by: reply.by ?? reply.model } }),
+      content,
+      tool_calls: reply.tool_calls.map((call) => ({
+        id: call.id,
+        name: modelWords(call.name),
+        arguments: modelWords(call.arguments),
+      })),
+      ...(reply.reasoning && {
+        reasoning: { text: modelWords(reply.reasoning), by: reply.by ?? reply.model },
+      }),
     },
     ...reply.tool_calls.map((call): ModelMessage => {
       const fault = faults.find((candidate) => candidate.call === call)
-      return { role: 'tool', tool_call_id: call.id, content: fault ? `Refused: ${fault.error}` : otherwise }
+      const content = fault ? ownText`Refused:\n${fence(fault.error, derivedLabel)}` : otherwise
+      return { role: 'tool', tool_call_id: call.id, content }
     }),
   ]
 }

@@ -1,20 +1,29 @@
 import { computePromptBudget, partShares } from '../../context/budget.ts'
-import { renderGoal, renderPlan } from '../../context/context.ts'
+import { renderGoal, renderPlan, renderPrompt } from '../../context/context.ts'
 import { renderResults } from '../../context/result-text.ts'
 import { listRounds, type PlanRound } from '../../context/rounds.ts'
-import { fitParts, part, promptText, titles } from '../../context/sections.ts'
+import { noText, part, promptText, titles } from '../../context/sections.ts'
 import { defineNode, type GraphInfo } from '../../graph/definitions.ts'
 import { requestJson } from '../../graph/json-request.ts'
 import type { AnsweredCall } from '../../state/calls.ts'
 import { memoizeByObject } from '../../state/memoize.ts'
 import type { PromptPart } from '../../state/prompt-part.ts'
-import { createDataFence, dataRule, derivedLabel } from '../../state/provenance.ts'
+import {
+  createDataFence,
+  type DataFence,
+  dataRule,
+  derivedLabel,
+  joinTexts,
+  ownText,
+  type PromptText,
+  userWords,
+} from '../../state/provenance.ts'
 import type { RuntimeState, StateField } from '../../state/runtime-state.ts'
 import { cutText } from '../../state/text/cut-text.ts'
-import { estimateTokens, fitTokens } from '../../state/text/tokens.ts'
+import { estimateTokens } from '../../state/text/tokens.ts'
 import { isOpenTodo } from '../../state/todos.ts'
 import { noUsage } from '../../state/token-usage.ts'
-import { currentTurn, turnActions, turnPrompt, turnTodos } from '../../state/turn.ts'
+import { currentTurn, turnActions, turnTodos } from '../../state/turn.ts'
 import { type Reflection, reflectByRule, reflectionReply, toReflection } from './judge.ts'
 import { updateTodoStatuses } from './todo-verdicts.ts'
 
@@ -27,7 +36,7 @@ const reflectionFields = [
 ] as const satisfies readonly StateField[]
 type ReflectionField = (typeof reflectionFields)[number]
 
-const instructions = `You judge the results of an agent's last calls against the request. The conversation and the line for each earlier result say what is known already.
+const instructions = ownText`You judge the results of an agent's last calls against the request. The conversation and the line for each earlier result say what is known already.
 Reason first. Say whether the request can be answered now; if not, name the one gap that matters most and how to close it.
 Judge each action of the results by its id: how relevant it is for the final answer, and whether it is important.
 Name a task of the plan as completed only where a result meets what it is done when, with the action of that result and what met it; or as failed, with the reason.
@@ -121,20 +130,24 @@ const partsOf = (
   const fence = createDataFence(state)
   const asked = [
     part(titles.goal, renderGoal(state, budget * partShares.goal, fence), 'agent'),
-    part(titles.request, fitTokens(turnPrompt(state), Math.floor(budget * partShares.request)), 'user'),
+    part(titles.request, renderPrompt(state, budget), 'user'),
   ]
   const judged = [
     renderResults(calls, budget * partShares.step, fence),
-    ...fitParts(renderPlan(state), Math.floor(budget * partShares.closing)),
+    ...renderPlan(state, Math.floor(budget * partShares.closing), fence),
   ]
   const spare = budget - estimateTokens(promptText([...asked, ...judged]))
   const said = state.chat_history.filter(({ turn }) => turn < currentTurn(state))
   const lines = takeLatest(earlier, Math.min(budget * earlierShare, spare / 2), toLine)
-  const talk = takeLatest(said, Math.min(budget * talkShare, spare / 2), toMessageLine)
+  const talk = takeLatest(said, Math.min(budget * talkShare, spare / 2), (one) => toMessageLine(one, fence))
   return [
-    part(titles.conversation, talk, 'agent'),
+    part(titles.conversation, joinTexts([talk.omitted, ...talk.latest], '\n'), 'agent'),
     ...asked,
-    part(titles.earlierResults, lines && fence(lines, derivedLabel), 'tool'),
+    part(
+      titles.earlierResults,
+      joinTexts([lines.omitted, fence(lines.latest.join('\n'), derivedLabel)], '\n'),
+      'tool',
+    ),
     ...judged,
   ]
 }
@@ -148,21 +161,32 @@ const toLine = ({ call, action }: AnsweredCall): string => {
 
 const maxMessage = 2000
 
-const toMessageLine = ({ role, content }: RuntimeState['chat_history'][number]): string =>
-  `${role}: ${cutText(content, maxMessage).replaceAll('\n', '\n  ')}`
+const toMessageLine = (
+  { role, content }: RuntimeState['chat_history'][number],
+  fence: DataFence,
+): PromptText => {
+  const text = cutText(content, maxMessage)
+  return role === 'user'
+    ? ownText`user: ${userWords(text.replaceAll('\n', '\n  '))}`
+    : ownText`assistant:\n${fence(text, derivedLabel)}`
+}
 
-/** The latest items that have room, a line each, in their order. */
-const takeLatest = <Item>(items: readonly Item[], budget: number, render: (item: Item) => string): string => {
-  const lines: string[] = []
+/** The latest items that have room, a line each, in their order, and a note of how many there are before. */
+const takeLatest = <Item, Line extends string>(
+  items: readonly Item[],
+  budget: number,
+  render: (item: Item) => Line,
+): { omitted: PromptText; latest: Line[] } => {
+  const latest: Line[] = []
   let left = budget - omittedTokens
   for (const item of items.toReversed()) {
     const line = render(item)
     left -= estimateTokens(line) + 1
     if (left < 0) break
-    lines.unshift(line)
+    latest.unshift(line)
   }
-  const omitted = items.length - lines.length
-  return [...(omitted > 0 ? [`[${omitted} earlier ones left out]`] : []), ...lines].join('\n')
+  const omitted = items.length - latest.length
+  return { omitted: omitted > 0 ? ownText`[${omitted} earlier ones left out]` : noText, latest }
 }
 
 const omittedTokens = 10

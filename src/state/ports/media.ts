@@ -1,3 +1,4 @@
+import type { PromptText } from '../provenance.ts'
 import type { Json, Usage } from '../runtime-state.ts'
 
 /** The categories of models that make or read images, recordings and videos. */
@@ -14,7 +15,7 @@ export type MediaFile = { mime_type: string; bytes: Uint8Array }
 /** What a model is to make, in the names of OpenAI's API, or the file that it is to read. */
 export type MediaRequest = {
   category: MediaCategory
-  prompt: string | null
+  prompt: PromptText | null
   files?: readonly (MediaFile & { name: string })[]
   parameters?: Readonly<Record<string, Json | undefined>>
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { errorDraft, readCallInput } from '../../graph/call-drafts.ts'
 import { defineTool } from '../../graph/definitions.ts'
+import { modelWords } from '../../state/provenance.ts'
 import { findMissingModel, storeMedia, toMediaAction } from './media-results.ts'
 import { readRunMedia } from './run-media.ts'
 
@@ -27,7 +28,10 @@ export default defineTool({
     const read = await readRunMedia(state, context.files, names, /^image\//, signal)
     if (!read.ok) return context.checkpoint(errorDraft('Could not edit an image', read.error))
     const { files } = read
-    const reply = await context.media.make({ category: 'image-edit', prompt, files, parameters }, signal)
+    const reply = await context.media.make(
+      { category: 'image-edit', prompt: modelWords(prompt), files, parameters },
+      signal,
+    )
     const stored = await storeMedia(state, context, 'image', reply.files)
     return context.checkpoint(...toMediaAction('Edited an image', stored, { ...context, ...reply }))
   },

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { readCallInput } from '../../graph/call-drafts.ts'
 import { defineTool } from '../../graph/definitions.ts'
+import { modelWords } from '../../state/provenance.ts'
 import { findMissingModel, storeMedia, toMediaAction } from './media-results.ts'
 
 /** Makes images from words; each is a file of the run. */
@@ -22,7 +23,10 @@ export default defineTool({
     const { prompt, ...parameters } = readCallInput(context)
     const missing = findMissingModel(context.media, 'generate_image', 'text-to-image')
     if (missing) return context.checkpoint(missing)
-    const reply = await context.media.make({ category: 'text-to-image', prompt, parameters }, signal)
+    const reply = await context.media.make(
+      { category: 'text-to-image', prompt: modelWords(prompt), parameters },
+      signal,
+    )
     const stored = await storeMedia(state, context, 'image', reply.files)
     return context.checkpoint(...toMediaAction('Made an image', stored, { ...context, ...reply }))
   },

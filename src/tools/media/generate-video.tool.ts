@@ -3,6 +3,7 @@ import { errorDraft, readCallInput } from '../../graph/call-drafts.ts'
 import { defineTool } from '../../graph/definitions.ts'
 import { isMasonError, type MasonError } from '../../state/errors.ts'
 import type { MediaJob, MediaRequest } from '../../state/ports/media.ts'
+import { modelWords } from '../../state/provenance.ts'
 import type { Usage } from '../../state/runtime-state.ts'
 import { findMissingModel, type StoredMedia, storeMedia, toMediaAction } from './media-results.ts'
 import { readRunMedia } from './run-media.ts'
@@ -52,7 +53,12 @@ export default defineTool({
     const read = await readRunMedia(state, context.files, names, /^image\//, signal)
     if (!read.ok) return fail(read.error)
     const parameters = { ...(seconds && { seconds, duration: seconds }), ...(size && { size }) }
-    const request: MediaRequest = { category: 'text-to-video', prompt, files: read.files, parameters }
+    const request: MediaRequest = {
+      category: 'text-to-video',
+      prompt: modelWords(prompt),
+      files: read.files,
+      parameters,
+    }
 
     const submit = async (checkLease: () => void, until: AbortSignal): Promise<Submission> => {
       try {

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { readCallInput } from '../../graph/call-drafts.ts'
 import { defineTool } from '../../graph/definitions.ts'
+import { modelWords } from '../../state/provenance.ts'
 import { findMissingModel, storeMedia, toMediaAction } from './media-results.ts'
 
 /** Reads a text aloud; the recording is a file of the run. */
@@ -22,7 +23,10 @@ export default defineTool({
     const { text: prompt, ...parameters } = readCallInput(context)
     const missing = findMissingModel(context.media, 'speak', 'text-to-speech')
     if (missing) return context.checkpoint(missing)
-    const reply = await context.media.make({ category: 'text-to-speech', prompt, parameters }, signal)
+    const reply = await context.media.make(
+      { category: 'text-to-speech', prompt: modelWords(prompt), parameters },
+      signal,
+    )
     const stored = await storeMedia(state, context, 'speech', reply.files)
     return context.checkpoint(...toMediaAction('Spoke the text', stored, { ...context, ...reply }))
   },

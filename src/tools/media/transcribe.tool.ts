@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { errorDraft, readCallInput, resultDraft } from '../../graph/call-drafts.ts'
 import { defineTool } from '../../graph/definitions.ts'
+import { modelWords } from '../../state/provenance.ts'
 import { findMissingModel } from './media-results.ts'
 import { readRunMedia } from './run-media.ts'
 
@@ -33,7 +34,7 @@ export default defineTool({
     const { text, usage, model } = await context.media.make(
       {
         category: 'speech-to-text',
-        prompt,
+        prompt: prompt === null ? null : modelWords(prompt),
         files: read.files,
         parameters: { ...(language && { language }) },
       },

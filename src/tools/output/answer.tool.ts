@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import { contextFields, findDraft, isDraftFinal } from '../../context/context.ts'
 import { defineTool } from '../../graph/definitions.ts'
-import { dataRule } from '../../state/provenance.ts'
+import { dataRule, ownText } from '../../state/provenance.ts'
 import { noUsage } from '../../state/token-usage.ts'
 import { writeText } from './write-text.ts'
 
-const instructions = `You write the final answer of an agent from what it found. Use only what stands in the draft and the results.
+const instructions = ownText`You write the final answer of an agent from what it found. Use only what stands in the draft and the results.
 Follow the output style. Answer in the language of the request.
 ${dataRule}`
 

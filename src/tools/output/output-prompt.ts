@@ -7,8 +7,8 @@ import { part, promptText, titles } from '../../context/sections.ts'
 import { listAnsweredCalls } from '../../state/calls.ts'
 import type { Models } from '../../state/ports/models.ts'
 import type { PromptPart } from '../../state/prompt-part.ts'
-import { createDataFence } from '../../state/provenance.ts'
-import { estimateTokens, fitTokens } from '../../state/text/tokens.ts'
+import { createDataFence, derivedLabel } from '../../state/provenance.ts'
+import { estimateTokens } from '../../state/text/tokens.ts'
 import { turnActions } from '../../state/turn.ts'
 
 /** The fields that output tools read. */
@@ -25,7 +25,9 @@ const briefDraft = 0.1
 
 /** The prompt of an output tool: the draft before all, then the background, then results in what is left. */
 export const outputParts = (state: OutputState, draft: string | null, budget: number): PromptPart[] => {
-  const drafted = part(titles.draft, fitTokens(draft ?? '', Math.floor(budget * draftShare)), 'agent')
+  const fence = createDataFence(state)
+  const text = fence(draft?.trim() ?? '', derivedLabel, Math.floor(budget * draftShare))
+  const drafted = part(titles.draft, text, 'agent')
   const room = budget - estimateTokens(promptText([drafted]))
   // in steps, so that a longer draft does not change how much of earlier turns is in it
   const background = buildBackground(
@@ -34,9 +36,5 @@ export const outputParts = (state: OutputState, draft: string | null, budget: nu
   )
   const compacted = findLatestCompaction(state)
   const calls = listAnsweredCalls(turnActions(state)).filter(({ action }) => !isCompacted(action, compacted))
-  return [
-    ...background,
-    drafted,
-    renderResults(calls, room - estimateTokens(promptText(background)), createDataFence(state)),
-  ]
+  return [...background, drafted, renderResults(calls, room - estimateTokens(promptText(background)), fence)]
 }

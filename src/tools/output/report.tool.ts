@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import { contextFields, findDraft } from '../../context/context.ts'
 import { defineTool } from '../../graph/definitions.ts'
-import { dataRule } from '../../state/provenance.ts'
+import { dataRule, ownText } from '../../state/provenance.ts'
 import { addSources } from './citations.ts'
 import { answerInFields } from './structured-output.ts'
 import { writeText } from './write-text.ts'
 
-const instructions = `You write the final report of an agent, as Markdown, from what it found. Use only what stands in the draft, the conversation and the results.
+const instructions = ownText`You write the final report of an agent, as Markdown, from what it found. Use only what stands in the draft, the conversation and the results.
 Begin with what was found; then headings and short sections, tables for figures.
 Behind each statement that rests on a result, cite its action: [^a12] for action 12. Cite only actions that you were shown. Do not list the sources: that is done for you.
 Follow the output style. Write in the language of the request.

@@ -1,17 +1,17 @@
 import { z } from 'zod'
-import { findDraft } from '../../context/context.ts'
+import { findDraft, isStructureRequested } from '../../context/context.ts'
 import { part, titles } from '../../context/sections.ts'
 import type { ToolContext } from '../../graph/definitions.ts'
 import { requestJson } from '../../graph/json-request.ts'
 import { numberAttempts } from '../../graph/text-streaming.ts'
 import { checkFieldValue, fieldJsonSchema } from '../../state/output-fields.ts'
 import type { PromptPart } from '../../state/prompt-part.ts'
-import { dataRule } from '../../state/provenance.ts'
+import { createDataFence, type DataFence, dataRule, derivedLabel, ownText } from '../../state/provenance.ts'
 import type { OutputField, RuntimeState } from '../../state/runtime-state.ts'
 import { addUsage, noUsage } from '../../state/token-usage.ts'
 import { computeOutputBudget, type OutputState, outputParts } from './output-prompt.ts'
 
-const instructions = `You fill the pieces of a structured answer from what an agent found. Use only what stands in the draft and the results.
+const instructions = ownText`You fill the pieces of a structured answer from what an agent found. Use only what stands in the draft and the results.
 Give every piece the type that is asked for.
 ${dataRule}`
 
@@ -43,8 +43,8 @@ export const answerInFields = async (
       {
         role: 'output',
         instructions,
-        parts: call === 1 ? parts : [...parts, correctionOf(faults)],
-        schema: toSchema(open),
+        parts: call === 1 ? parts : [...parts, correctionOf(faults, createDataFence(state))],
+        schema: toSchema(open, isStructureRequested(state)),
         model: request.models?.output,
         onText: onText(),
       },
@@ -78,22 +78,26 @@ const fillFields = (open: OutputField[], written: Record<string, unknown>): Fiel
     return []
   })
 
-const correctionOf = (faults: FieldFault[]): PromptPart =>
-  part(titles.correction, faults.map(({ id, fault }) => `- ${id}: ${fault}`).join('\n'), 'agent')
+const correctionOf = (faults: FieldFault[], fence: DataFence): PromptPart => {
+  const lines = faults.map(({ id, fault }) => `- ${id}: ${fault}`)
+  return part(titles.correction, fence(lines.join('\n'), derivedLabel), 'agent')
+}
 
-const toSchema = (pieces: readonly OutputField[]) =>
+const toSchema = (pieces: readonly OutputField[], isRequested: boolean) =>
   z.record(z.string(), z.unknown()).meta({
     propertyNames: undefined,
     additionalProperties: false,
-    properties: Object.fromEntries(pieces.map((piece) => [piece.id, toProperty(piece)])),
+    properties: Object.fromEntries(pieces.map((piece) => [piece.id, toProperty(piece, isRequested)])),
     required: pieces.map(({ id }) => id),
   })
 
-/** What is expected comes first; a type may have a word on its form to add. */
-const toProperty = ({ expected, type }: OutputField): Record<string, unknown> => {
+/**
+ * What is expected comes first; a type may have a word on its form to add. What a model proposed may be a file's words: a
+ * schema has no fence, and the prompt says it within one.
+ */
+const toProperty = ({ expected, type }: OutputField, isRequested: boolean): Record<string, unknown> => {
   const { description, ...schema } = fieldJsonSchema(type)
-  return {
-    description: typeof description === 'string' ? `${expected} (${description})` : expected,
-    ...schema,
-  }
+  const form = typeof description === 'string' ? description : ''
+  if (!isRequested) return { ...(form && { description: form }), ...schema }
+  return { description: form ? `${expected} (${form})` : expected, ...schema }
 }

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { requestJson } from '../../graph/json-request.ts'
 import { streamField } from '../../graph/text-streaming.ts'
 import { MasonError } from '../../state/errors.ts'
+import type { PromptText } from '../../state/provenance.ts'
 import type { Usage } from '../../state/runtime-state.ts'
 import { computeOutputBudget, type OutputState, outputParts } from './output-prompt.ts'
 import type { OutputContext } from './structured-output.ts'
@@ -9,7 +10,7 @@ import type { OutputContext } from './structured-output.ts'
 const reply = z.object({ answer: z.string().min(1) })
 
 /** The instructions of the model, and what the text is called in an error ("answer", "report"). */
-type TextRequest = { instructions: string; what: string }
+type TextRequest = { instructions: PromptText; what: string }
 
 /**
  * One call writes the whole text and streams it; the draft replaces a reply that cannot be read. Throws

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { GraphInfo } from '../../graph/definitions.ts'
-import { dataRule } from '../../state/provenance.ts'
+import { dataRule, joinTexts, operatorWords, ownText, type PromptText } from '../../state/provenance.ts'
 import { type AdmittedRequest, idSchema } from '../../state/run-request.ts'
 import { type OutputField, outputTypeSchema } from '../../state/runtime-state.ts'
 import type { Scenarios } from '../../state/scenario.ts'
@@ -8,7 +8,7 @@ import { cutText } from '../../state/text/cut-text.ts'
 
 /** What understand asks a model, and what its reply means. */
 
-const opening = `You analyse what a user wants before an agent starts to work. The request says it; files, memory and the conversation are material.
+const opening = ownText`You analyse what a user wants before an agent starts to work. The request says it; files, memory and the conversation are material.
 ${dataRule}
 - task_goal: the goal in one sentence, in the language of the request.
 - output_style: empty unless the request asks for a manner of writing.
@@ -30,21 +30,26 @@ type Analysis = z.infer<typeof analysisReplySchema>
 export const analysisInstructions = (
   scenarios: readonly { name: string; description: string }[],
   outputs: readonly { name: string; description: string }[],
-): string =>
-  [
-    opening,
-    scenarios.length === 0
-      ? '- scenario: the kind of request, in two or three words.'
-      : `- scenario: the name of the one that fits, exactly as it stands here; only if none does, two or three words of your own:\n${toList(scenarios)}`,
-    outputs.length === 0
-      ? '- start: planner.'
-      : `- start: planner. Only when the request holds all that its answer needs, so that nothing has to be looked up, computed or asked, one of these, which then writes the answer at once:\n${toList(outputs)}`,
-  ].join('\n')
+): PromptText =>
+  joinTexts(
+    [
+      opening,
+      scenarios.length === 0
+        ? ownText`- scenario: the kind of request, in two or three words.`
+        : ownText`- scenario: the name of the one that fits, exactly as it stands here; only if none does, two or three words of your own:\n${toList(scenarios)}`,
+      outputs.length === 0
+        ? ownText`- start: planner.`
+        : ownText`- start: planner. Only when the request holds all that its answer needs, so that nothing has to be looked up, computed or asked, one of these, which then writes the answer at once:\n${toList(outputs)}`,
+    ],
+    '\n',
+  )
 
-const toList = (items: readonly { name: string; description: string }[]): string =>
-  items
-    .map(({ name, description }) => `  - ${name}${description === '' ? '' : `: ${description}`}`)
-    .join('\n')
+const toList = (items: readonly { name: string; description: string }[]): PromptText =>
+  operatorWords(
+    items
+      .map(({ name, description }) => `  - ${name}${description === '' ? '' : `: ${description}`}`)
+      .join('\n'),
+  )
 
 /** The output tools that may begin a turn: none where files were given, since the answer may be in them. */
 export const listStartTools = (graph: GraphInfo, request: AdmittedRequest): GraphInfo['tools'] =>

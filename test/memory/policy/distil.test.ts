@@ -38,7 +38,7 @@ test.each(['', ' '])('a field without a value ("%s") is none', (value) => {
 
 test('an answer and what is remembered stand in fences that they cannot end', () => {
   const content = promptText(distilParts(turn))
-  const [mark = ''] = /<data-[0-9a-f]{12}/.exec(content) ?? []
+  const [mark = ''] = /<data-[0-9a-f]{6}/.exec(content) ?? []
   const close = `${mark.replace('<', '</')}>`
   expect(mark).not.toBe('')
   expect(content.split(close)).toHaveLength(3)

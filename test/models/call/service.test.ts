@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { ownText } from '../../../src/state/provenance.ts'
 import { type FakeModel, startFakeModel } from '../../support/fake-model/fake-model.ts'
 import { ask, createCountingClock, never, openTestModels, patient, quickRetry } from '../../support/models.ts'
 import { openModels } from '../../support/one-server.ts'
@@ -33,12 +34,16 @@ describe('a model call', () => {
 
   it('sends its reasoning back with its calls, and with nothing else', async () => {
     const { models } = openTestModels(server)
-    const said = { role: 'assistant', content: 'x', reasoning: { text: 'why', by: 'fake-model' } } as const
-    const tool_calls = [{ id: 'call_1', name: 't', arguments: '{}' }]
+    const said = {
+      role: 'assistant',
+      content: ownText`x`,
+      reasoning: { text: ownText`why`, by: 'fake-model' },
+    } as const
+    const tool_calls = [{ id: 'call_1', name: ownText`t`, arguments: ownText`{}` }]
     const messages = [
       said,
       { ...said, tool_calls },
-      { role: 'tool', content: 'y', tool_call_id: 'call_1' },
+      { role: 'tool', content: ownText`y`, tool_call_id: 'call_1' },
     ] as const
     await models.call(ask({ messages }), never())
     const sent = server.requests('planner')[0]?.body.messages as Record<string, unknown>[]

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { modelWords, ownText } from '../../../../src/state/provenance.ts'
 import { type FakeModel, startFakeModel } from '../../../support/fake-model/fake-model.ts'
 import { ask, never, openTestModels, patient } from '../../../support/models.ts'
 
@@ -34,11 +35,11 @@ describe('tool calls', () => {
     async (fault) => {
       server.script({ planner: [{ tool_calls: calls, fault }] })
       const { models } = openTestModels(server)
-      const before = { id: 'call_same', name: 'search', arguments: '{}' }
+      const before = { id: 'call_same', name: ownText`search`, arguments: ownText`{}` }
       const messages = [
-        { role: 'user', content: 'go' },
-        { role: 'assistant', content: '', tool_calls: [before] },
-        { role: 'tool', content: 'found', tool_call_id: 'call_same' },
+        { role: 'user', content: ownText`go` },
+        { role: 'assistant', content: ownText``, tool_calls: [before] },
+        { role: 'tool', content: ownText`found`, tool_call_id: 'call_same' },
       ] as const
       const { tool_calls } = await models.call(ask({ messages }), never())
       expect(tool_calls.map((call) => call.arguments)).toEqual([
@@ -58,7 +59,22 @@ describe('tool calls', () => {
     const { models } = openTestModels(server)
     const { tool_calls } = await models.call(ask(), never())
     expect(tool_calls[0]?.arguments).toBe('{"query":"one","limit":5,')
-    await models.call(ask({ messages: [{ role: 'assistant', content: '', tool_calls }] }), never())
+    await models.call(
+      ask({
+        messages: [
+          {
+            role: 'assistant',
+            content: ownText``,
+            tool_calls: tool_calls.map(({ id, ...call }) => ({
+              id,
+              name: modelWords(call.name),
+              arguments: modelWords(call.arguments),
+            })),
+          },
+        ],
+      }),
+      never(),
+    )
     expect(server.requests()[1]?.messages[0]).toEqual({
       role: 'assistant',
       content: null,
@@ -113,7 +129,7 @@ describe('odd but good replies', () => {
   it('may hold NUL and lone surrogates, which are replaced, and split pairs, which are not', async () => {
     server.script({ planner: [{ fault: 'nul_and_surrogates' }] })
     const heard: string[] = []
-    const messages = [{ role: 'user', content: 'a\u0000\ud800b' }] as const
+    const messages = [{ role: 'user', content: ownText`a\u0000\ud800b` }] as const
     const { models } = openTestModels(server)
     const reply = await models.call(ask({ messages, onText: (text) => heard.push(text) }), never())
     expect(reply.text).toBe('a\u0000b\ufffdcd\ufffde😀f')
