@@ -24,18 +24,21 @@ export type ServedMason = {
   stop(): Promise<Ended>
 }
 
-export const startMason = async (): Promise<ServedMason> => {
+export const startMason = async (env: Record<string, string> = {}): Promise<ServedMason> => {
   if (serversMissing !== null) throw new Error(serversMissing)
   const opened = createClosers()
   try {
-    return await start(opened)
+    return await start(opened, env)
   } catch (error) {
     await opened.close().catch(() => {})
     throw error
   }
 }
 
-const start = async (opened: ReturnType<typeof createClosers>): Promise<ServedMason> => {
+const start = async (
+  opened: ReturnType<typeof createClosers>,
+  env: Record<string, string>,
+): Promise<ServedMason> => {
   const name = `mason_fuzz_${randomBytes(6).toString('hex')}`
   const redisUrl = process.env.TEST_REDIS_URL ?? ''
   const token = randomBytes(16).toString('hex')
@@ -53,6 +56,7 @@ const start = async (opened: ReturnType<typeof createClosers>): Promise<ServedMa
       MASON_MASTER_KEY: randomBytes(32).toString('base64'),
       MASON_ADMIN_TOKEN: token,
       LOG_LEVEL: 'error',
+      ...env,
     },
   })
   opened.add(async () => {

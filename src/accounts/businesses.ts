@@ -1,15 +1,15 @@
 import { type Database, queryOne } from '../infra/database/database.ts'
-import { toPage, toPageValues } from '../infra/database/pagination.ts'
+import { readPage } from '../infra/database/pagination.ts'
 import { MasonError } from '../state/errors.ts'
 import type { Sql } from '../state/ports/sql.ts'
 import type { Page } from '../state/run-view.ts'
 import type { BusinessChange, BusinessInput, BusinessView } from './account-schemas.ts'
 
-type BusinessRow = Omit<BusinessView, 'created_at'> & { created_at: Date; at: string }
+type BusinessRow = Omit<BusinessView, 'created_at'> & { created_at: Date }
 
-const columns = 'tenant AS id, learning, created_at, created_at::text AS at'
+const columns = 'tenant AS id, learning, created_at'
 
-const toBusinessView = ({ at: _, created_at, ...row }: BusinessRow): BusinessView => ({
+const toBusinessView = ({ created_at, ...row }: BusinessRow): BusinessView => ({
   ...row,
   created_at: created_at.toISOString(),
 })
@@ -55,14 +55,13 @@ export const createBusinesses = (database: Database) => ({
     )
     return row && toBusinessView(row)
   },
-  async list(filter: { limit: number; cursor?: string }): Promise<Page<BusinessView>> {
-    const { rows } = await database.query<BusinessRow>(
-      `SELECT ${columns} FROM businesses
-       WHERE $1::text IS NULL OR (created_at, tenant) < ($1::timestamptz, $2)
-       ORDER BY created_at DESC, tenant DESC LIMIT $3`,
-      [...toPageValues(filter)],
+  list(filter: { limit: number; cursor?: string }): Promise<Page<BusinessView>> {
+    return readPage(
+      database,
+      { select: columns, from: 'businesses', at: 'created_at', id: 'tenant' },
+      filter,
+      toBusinessView,
     )
-    return toPage(rows, filter.limit, toBusinessView)
   },
 })
 

@@ -1,18 +1,18 @@
 import { randomBytes } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { type Database, queryOne } from '../infra/database/database.ts'
-import { toPage, toPageValues } from '../infra/database/pagination.ts'
+import { readPage } from '../infra/database/pagination.ts'
 import { sha256 } from '../infra/lib/ids.ts'
 import type { Clock } from '../state/ports/clock.ts'
 import type { Page } from '../state/run-view.ts'
 import type { NewToken, TokenChange, TokenInput, TokenView } from './account-schemas.ts'
 import { ensureBusiness } from './businesses.ts'
 
-type TokenRow = Omit<TokenView, 'created_at'> & { created_at: Date; at: string }
+type TokenRow = Omit<TokenView, 'created_at'> & { created_at: Date }
 
-const columns = 'token_id AS id, tenant AS business_id, label, roles, created_at, created_at::text AS at'
+const columns = 'token_id AS id, tenant AS business_id, label, roles, created_at'
 
-const toTokenView = ({ at: _, created_at, ...row }: TokenRow): TokenView => ({
+const toTokenView = ({ created_at, ...row }: TokenRow): TokenView => ({
   ...row,
   created_at: created_at.toISOString(),
 })
@@ -89,14 +89,15 @@ export const createTokens = (database: Database, clock: Clock) => {
       cache.clear()
       return row !== null
     },
-    async list(filter: { business_id?: string; limit: number; cursor?: string }): Promise<Page<TokenView>> {
-      const { rows } = await database.query<TokenRow>(
-        `SELECT ${columns} FROM tokens WHERE revoked_at IS NULL AND ($1::text IS NULL OR tenant = $1)
-         AND ($2::text IS NULL OR (created_at, token_id) < ($2::timestamptz, $3))
-       ORDER BY created_at DESC, token_id DESC LIMIT $4`,
-        [filter.business_id ?? null, ...toPageValues(filter)],
-      )
-      return toPage(rows, filter.limit, toTokenView)
+    list(filter: { business_id?: string; limit: number; cursor?: string }): Promise<Page<TokenView>> {
+      const list = {
+        select: columns,
+        from: 'tokens',
+        where: 'revoked_at IS NULL AND ($1::text IS NULL OR tenant = $1)',
+        values: [filter.business_id ?? null],
+        ...{ at: 'created_at', id: 'token_id' },
+      }
+      return readPage(database, list, filter, toTokenView)
     },
     /** The caller of a bearer token, or null. */
     async authenticate(token: string): Promise<TokenCaller | null> {

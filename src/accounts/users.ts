@@ -1,5 +1,5 @@
 import { type Database, queryOne } from '../infra/database/database.ts'
-import { toPage, toPageValues } from '../infra/database/pagination.ts'
+import { cutJson, isLongJson, readPage, truncatedColumn } from '../infra/database/pagination.ts'
 import { MasonError } from '../state/errors.ts'
 import type { Sql } from '../state/ports/sql.ts'
 import type { UserProfiles } from '../state/ports/user-profiles.ts'
@@ -8,11 +8,12 @@ import type { Json } from '../state/runtime-state.ts'
 import type { UserInput, UserView } from './account-schemas.ts'
 import { ensureBusiness } from './businesses.ts'
 
-type UserRow = Omit<UserView, 'updated_at'> & { updated_at: Date; at: string }
+type UserRow = Omit<UserView, 'updated_at'> & { updated_at: Date }
 
-const columns = 'tenant AS business_id, user_id, user_id AS id, profile, updated_at, updated_at::text AS at'
+const idColumns = 'tenant AS business_id, user_id, user_id AS id, updated_at'
+const columns = `${idColumns}, profile`
 
-const toUserView = ({ at: _, updated_at, ...row }: UserRow): UserView => ({
+const toUserView = ({ updated_at, ...row }: UserRow): UserView => ({
   ...row,
   updated_at: updated_at.toISOString(),
 })
@@ -56,14 +57,15 @@ export const createUserAccounts = (database: Database) => ({
     )
     return row !== null
   },
-  async list(filter: { business_id: string; limit: number; cursor?: string }): Promise<Page<UserView>> {
-    const { rows } = await database.query<UserRow>(
-      `SELECT ${columns} FROM users WHERE tenant = $1
-         AND ($2::text IS NULL OR (updated_at, user_id) < ($2::timestamptz, $3))
-       ORDER BY updated_at DESC, user_id DESC LIMIT $4`,
-      [filter.business_id, ...toPageValues(filter)],
-    )
-    return toPage(rows, filter.limit, toUserView)
+  list(filter: { business_id: string; limit: number; cursor?: string }): Promise<Page<UserView>> {
+    const list = {
+      select: `${idColumns}, ${cutJson('profile')} AS profile, ${truncatedColumn({ profile: isLongJson('profile') })}`,
+      from: 'users',
+      where: 'tenant = $1',
+      values: [filter.business_id],
+      ...{ at: 'updated_at', id: 'user_id' },
+    }
+    return readPage(database, list, filter, toUserView)
   },
 })
 

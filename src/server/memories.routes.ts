@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import { memoryViewSchema, userKnowledgeSchema } from '../memory/policy/memory-view.ts'
 import { MasonError } from '../state/errors.ts'
 import {
@@ -11,6 +12,15 @@ import {
 import { type App, createDocs } from './http/route.ts'
 
 const describe = createDocs('memories')
+
+/** The items of a JSON list, with the commas between them. */
+async function* toJsonItems(items: AsyncIterable<unknown>): AsyncGenerator<string> {
+  let comma = ''
+  for await (const item of items) {
+    yield comma + JSON.stringify(item)
+    comma = ','
+  }
+}
 
 /** Memories of a user: list, search, export, delete. */
 export const memoriesRoutes = (app: App): void => {
@@ -56,11 +66,19 @@ export const memoriesRoutes = (app: App): void => {
         },
       },
     ),
-    handler: async ({ business, query: { user_id } }, reply) => {
-      const { memories } = business
-      const [data, known] = await Promise.all([memories.export(user_id), memories.known(user_id)])
-      reply.header('content-disposition', 'attachment; filename="memories.json"')
-      return { data, next_cursor: null, ...known }
+    handler: async ({ business: { memories }, query: { user_id } }, reply) => {
+      const profile = JSON.stringify(await memories.profile(user_id))
+      async function* writeParts() {
+        yield '{"data":['
+        yield* toJsonItems(memories.export(user_id))
+        yield `],"next_cursor":null,"profile":${profile},"summaries":[`
+        yield* toJsonItems(memories.summaries(user_id))
+        yield ']}'
+      }
+      return reply
+        .header('content-disposition', 'attachment; filename="memories.json"')
+        .type('application/json; charset=utf-8')
+        .send(Readable.from(writeParts()))
     },
   })
 

@@ -27,6 +27,9 @@ export const fieldErrorSchema = z.strictObject({ pointer: z.string(), detail: z.
 /** What is wrong with one field; `pointer` is a JSON Pointer. */
 export type FieldError = z.infer<typeof fieldErrorSchema>
 
+/** So many errors of a request are named. */
+export const maxFieldErrors = 1000
+
 /** RFC 6901. Names are cut to 200 characters. */
 export const toPointer = (path: readonly PropertyKey[]): string =>
   path.map((step) => `/${String(step).slice(0, 200).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')

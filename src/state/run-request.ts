@@ -36,7 +36,11 @@ const fileSchema = z
         (name) => !/[\\/\p{Cc}]/u.test(name) && name.isWellFormed(),
         'must be a plain file name without slashes or control characters',
       ),
-    type: z.string().min(1).max(255),
+    type: z
+      .string()
+      .min(1)
+      .max(255)
+      .regex(/^[^\p{Cc}]*$/u, 'must not have control characters'),
     mapping: mappingSchema.extend({ path: z.string().min(1).max(4096) }).optional(),
     content_base64: z.base64().optional(),
     /** Fetched when the run begins. */
@@ -78,6 +82,22 @@ export const limitsSchema = z.strictObject({
   timeout_ms: z.int().min(1).max(86_400_000).optional(),
 })
 
+const maxMetadataKeys = 50
+const maxMetadataBytes = 16 * 1024
+
+/** Data of the caller's own that comes back with the run. */
+export const metadataSchema = z
+  .record(z.string().max(200), z.json())
+  .refine(
+    (metadata) => Object.keys(metadata).length <= maxMetadataKeys,
+    `has more than ${maxMetadataKeys} keys`,
+  )
+  .refine(
+    (metadata) => Buffer.byteLength(JSON.stringify(metadata)) <= maxMetadataBytes,
+    `is larger than ${maxMetadataBytes} bytes as JSON; keep large data elsewhere and its id here`,
+  )
+  .meta({ maxProperties: maxMetadataKeys, description: `At most ${maxMetadataBytes} bytes as JSON` })
+
 /** The job as products submit it (contract, section 2). */
 export const runRequestSchema = z.strictObject({
   prompt: z.string().min(1).max(1_000_000),
@@ -108,7 +128,7 @@ export const runRequestSchema = z.strictObject({
     .min(0)
     .max(30 * 86_400_000)
     .optional(),
-  metadata: z.record(z.string().max(200), z.json()).optional(),
+  metadata: metadataSchema.optional(),
   webhook_url: z.never(notBuilt('webhooks; follow the run by GET /v1/runs/{id}/events')).optional(),
 })
 

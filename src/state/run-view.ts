@@ -25,6 +25,9 @@ export const inputRequestSchema = z.strictObject({
 
 const retryReasonSchema = z.strictObject({ code: z.string(), message: z.string() })
 
+/** In lists: the names of the fields that are cut. The single resource has the whole. */
+export const truncatedSchema = z.array(z.string()).optional()
+
 /** A run as the API shows it. */
 export const runViewSchema = z.strictObject({
   id: z.string(),
@@ -60,6 +63,7 @@ export const runViewSchema = z.strictObject({
   created_at: z.string(),
   started_at: z.string().nullable(),
   ended_at: z.string().nullable(),
+  truncated: truncatedSchema,
 })
 
 /** A session as the API shows it. */
@@ -77,8 +81,10 @@ export const sessionViewSchema = z.strictObject({
       goal: z.string(),
       answer: z.string().nullable(),
       usage: usageSchema,
+      truncated: truncatedSchema,
     }),
   ),
+  truncated: truncatedSchema,
 })
 
 /** The SSE event `action`. */
@@ -131,8 +137,10 @@ type StatusSnapshot = Pick<RunView, 'turn' | 'status'> & { run_id: string } & Pa
   >
 /** A piece of streamed text. */
 export type TextDelta = z.infer<typeof deltaSchema>
+/** What an item of a list has beside its own fields. */
+export type Listed = { truncated?: z.infer<typeof truncatedSchema> }
 /** One page of a list; `next_cursor` is null on the last one. */
-export type Page<Item> = { data: Item[]; next_cursor: string | null }
+export type Page<Item> = { data: (Item & Listed)[]; next_cursor: string | null }
 
 /**
  * Events as they go out; `id` is the action's, absent where an event has none of its own.

@@ -147,6 +147,37 @@ describe('what is kept of a request', () => {
     expect(admissions).toHaveLength(10)
   })
 
+  test('with metadata over a limit are refused, and rows that are above it are read as ever', async () => {
+    const { api, name } = business()
+    const refused: [Record<string, string>, string][] = [
+      [Object.fromEntries(Array.from({ length: 51 }, (_, at) => [`k${at}`, ''])), '50 keys'],
+      [{ k: 'x'.repeat(16 * 1024) }, '16384 bytes'],
+    ]
+    for (const [metadata, limit] of refused)
+      await expect(api.submit(request({ metadata }))).rejects.toMatchObject({
+        code: 'invalid_request',
+        detail: { errors: [{ pointer: '/metadata', detail: expect.stringContaining(limit) }] },
+      })
+    const { run } = await api.submit(request({ metadata: { k: 'x'.repeat(16_000) } }))
+    await database.query(
+      `UPDATE run_requests SET metadata = json_build_object('k', repeat('x', 100000)) WHERE tenant = $1`,
+      [name],
+    )
+    expect((await api.run(run.id))?.metadata).toEqual({ k: 'x'.repeat(100_000) })
+    expect((await api.runs({ limit: 10 })).data).toMatchObject([{ metadata: {}, truncated: ['metadata'] }])
+  })
+
+  test('may be delayed by 30 days', async () => {
+    const { api, name } = business()
+    const delay_ms = 30 * 86_400_000
+    await api.submit(request({ delay_ms }))
+    const { rows } = await database.query<{ days: number }>(
+      'SELECT extract(day FROM run_at - created_at)::int AS days FROM runs WHERE tenant = $1',
+      [name],
+    )
+    expect(rows).toEqual([{ days: 30 }])
+  })
+
   test('NUL and lone surrogates come back in prompt, metadata, run, list and session as they went in', async () => {
     const { api } = business()
     const odd = 'a\u0000b\ud800c\udfff"task_goals":\\u0000'

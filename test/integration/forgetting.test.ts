@@ -13,7 +13,7 @@ import { unique } from '../support/backend.ts'
 import { deferred } from '../support/deferred.ts'
 import type { TestServer } from '../support/http.ts'
 import { adminToken, runtimeTest } from '../support/integration-test.ts'
-import { hashOnly, lessonOf } from '../support/memory.ts'
+import { collectAll, hashOnly, lessonOf } from '../support/memory.ts'
 import { modelsOf } from '../support/memory-run.ts'
 import { never } from '../support/models.ts'
 import { codeOf, count, until } from '../support/runs.ts'
@@ -97,9 +97,11 @@ const open = async (user_id: string, prompt: string, session_id = unique('ses'))
   }
 }
 const remembered = async (user_id: string) =>
-  (await api().memories.export(user_id)).map(({ content }) => content).sort()
+  (await collectAll(api().memories.export(user_id))).map(({ content }) => content).sort()
 const forget = async (user_id: string, words: string) => {
-  const memory = (await api().memories.export(user_id)).find(({ content }) => content.includes(words))
+  const memory = (await collectAll(api().memories.export(user_id))).find(({ content }) =>
+    content.includes(words),
+  )
   await call('DELETE', `/v1/memories/${memory?.id}`)
 }
 const forgetAll = (user_id: string) => call('DELETE', `/v1/memories?user_id=${user_id}`)
@@ -122,7 +124,7 @@ describe('what was said before it was forgotten does not come back', () => {
     expect((await end()).status).toBe('completed')
     expect(await learnAll()).toBe(0)
     expect([await remembered(user_id), await summaryOf(session)]).toEqual([[], ''])
-    expect((await api().memories.known(user_id)).profile).toEqual([])
+    expect(await api().memories.profile(user_id)).toEqual([])
     await tell(user_id, session, 'I prefer metric units. What is 4 + 4?')
     expect(await remembered(user_id)).toEqual(['I prefer metric units.'])
     expect(await summaryOf(session)).not.toMatch('Danish')

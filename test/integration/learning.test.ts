@@ -10,7 +10,7 @@ import { unique } from '../support/backend.ts'
 import { deferred } from '../support/deferred.ts'
 import type { TestServer } from '../support/http.ts'
 import { adminToken, runtimeTest } from '../support/integration-test.ts'
-import { hashOnly } from '../support/memory.ts'
+import { collectAll, hashOnly } from '../support/memory.ts'
 import { modelsOf } from '../support/memory-run.ts'
 import { never } from '../support/models.ts'
 import { codeOf, count, until } from '../support/runs.ts'
@@ -55,7 +55,7 @@ const userOf = (user_id: string) =>
   queryOne<LearnedProfile>(database, 'SELECT profile, learned FROM users WHERE user_id = $1', [user_id])
 const profileOf = async (user_id: string) => (await userOf(user_id))?.profile
 const remembered = async (user_id: string, business = 'default') =>
-  (await runtime.of(business).memories.export(user_id)).map(({ content }) => content).sort()
+  (await collectAll(runtime.of(business).memories.export(user_id))).map(({ content }) => content).sort()
 const summaryOf = async (session_id: string) =>
   (
     await queryOne<{ summary: string }>(database, 'SELECT summary FROM sessions WHERE session_id = $1', [
@@ -147,6 +147,14 @@ test('the turns of a session are learned from without a pause, and leave no list
   expect(warned).not.toContain('MaxListenersExceededWarning')
 })
 
+test('a turn with NUL in its prompt is learned from like any other', async () => {
+  const user_id = unique('clara')
+  const session = unique('ses')
+  await tell(user_id, session, 'I live in Lyon.\u0000 My name is Clara\u0000 Jensen. What is 2 + 2?')
+  expect((await remembered(user_id)).join(' ')).toContain('Lyon')
+  await tell(user_id, session, 'Where do I\u0000 live?')
+})
+
 describe('what was learned of a user', () => {
   test('goes with the session that taught it; what another one taught before holds again', async () => {
     const user_id = unique('clara')
@@ -174,7 +182,7 @@ describe('what was learned of a user', () => {
     const user_id = unique('clara')
     await tell(user_id, unique('ses'), 'My name is Clara Jensen. I live in Lyon. What is 2 + 2?')
     const { memories } = runtime.of('default')
-    const home = (await memories.export(user_id)).find(({ content }) => content.includes('Lyon'))
+    const home = (await collectAll(memories.export(user_id))).find(({ content }) => content.includes('Lyon'))
     expect(await memories.forget(String(home?.id))).toBe(true)
     expect(await profileOf(user_id)).toEqual({ name: 'Clara Jensen' })
     expect(await remembered(user_id)).toEqual(['My name is Clara Jensen.'])
@@ -185,7 +193,7 @@ describe('what was learned of a user', () => {
     const { memories, fork } = runtime.of('default')
     const prompt = 'I speak Danish. Remember this. What is 2 + 2?'
     const forget = async () => {
-      const [memory] = await memories.export(user_id)
+      const [memory] = await collectAll(memories.export(user_id))
       return call('DELETE', `/v1/memories/${memory?.id}`)
     }
     const run = await runtime.complete({ user_id, prompt })

@@ -21,7 +21,7 @@ import type { RegistryView } from '../../src/models/ports/model-ports.ts'
 import { createApp } from '../../src/server/app.ts'
 import { openBackend, unique } from '../support/backend.ts'
 import { runtimeTest } from '../support/integration-test.ts'
-import { hashOnly, lessonOf } from '../support/memory.ts'
+import { collectAll, hashOnly, lessonOf } from '../support/memory.ts'
 import { modelsOf, planners } from '../support/memory-run.ts'
 import { never } from '../support/models.ts'
 import { codeOf, count, openWithDatabase, until } from '../support/runs.ts'
@@ -129,10 +129,13 @@ describe('what is remembered', () => {
     expect(contents(await mine.search('Where do I live?', 10, never()))).not.toContain('I live in Lyon.')
     const api = runtime.of('default').memories
     expect(contents((await api.list({ user_id, limit: 10 })).data)).toEqual(['I moved to Berlin last month.'])
-    expect((await api.export(user_id)).map(({ superseded_by }) => superseded_by)).toEqual([null, berlin.id])
+    expect((await collectAll(api.export(user_id))).map(({ superseded_by }) => superseded_by)).toEqual([
+      null,
+      berlin.id,
+    ])
     expect(await runtime.of('other').memories.forget(String(berlin.id))).toBe(false)
     expect(await api.forget(String(berlin.id))).toBe(true)
-    expect(await api.export(user_id)).toEqual([])
+    expect(await collectAll(api.export(user_id))).toEqual([])
   })
 
   test('fades: of two alike the one that was used lately comes first', async () => {
@@ -184,7 +187,7 @@ describe('what is remembered', () => {
     await from(b).remember({ content: 'I moved to Rome.', ...own }, '3', never())
     const oslo = await from(a).remember({ content: 'I moved to Oslo.', ...own }, '4', never())
     await database.asBusiness('default', (sql) => forgetSessionMemories(sql, 'default', b))
-    const left = await runtime.of('default').memories.export(user_id)
+    const left = await collectAll(runtime.of('default').memories.export(user_id))
     expect(left.map(({ id, superseded_by }) => [id, superseded_by])).toEqual([
       [oslo.id, null],
       [lyon.id, oslo.id],
@@ -197,7 +200,7 @@ describe('what is remembered', () => {
     expect(await codeOf(late.remember({ content: 'I speak Danish.', ...own }, '1', never()))).toBe(
       'lease_lost',
     )
-    expect(await runtime.of('default').memories.export(user_id)).toEqual([])
+    expect(await collectAll(runtime.of('default').memories.export(user_id))).toEqual([])
   })
 })
 

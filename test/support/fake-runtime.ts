@@ -67,6 +67,10 @@ const sessionOf = (id: string, runs: RunView[]): SessionView => ({
   })),
 })
 
+async function* nothing(): AsyncGenerator<never> {
+  yield* []
+}
+
 export const createFakeRuntime = (): FakeRuntime => {
   const runs = new Map<string, { business: string; view: RunView }>()
   const keys = new Map<string, { body: string; id: string }>()
@@ -188,13 +192,17 @@ export const createFakeRuntime = (): FakeRuntime => {
           note('memories', 'search', search)
           return []
         },
-        export: async (userId) => {
+        export: (userId) => {
           note('memories', 'export', userId)
-          return []
+          return nothing()
         },
-        known: async (userId) => {
-          note('memories', 'known', userId)
-          return { profile: [], summaries: [] }
+        summaries: (userId) => {
+          note('memories', 'summaries', userId)
+          return nothing()
+        },
+        profile: async (userId) => {
+          note('memories', 'profile', userId)
+          return []
         },
         forget: async (id) => {
           note('memories', 'forget', id)

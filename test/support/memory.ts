@@ -13,3 +13,10 @@ export const lessonOf = (kind: string, evidence: string, content: string) => ({
   ...{ evidence, content, kind },
   ...{ is_about_user: true, is_lasting: true, is_new: true },
 })
+
+/** Everything that a generator gives. */
+export const collectAll = async <Item>(items: AsyncIterable<Item>): Promise<Item[]> => {
+  const all: Item[] = []
+  for await (const item of items) all.push(item)
+  return all
+}

@@ -3,7 +3,7 @@ import type { RunEvent, RunView, TextDelta } from '../../state/run-view.ts'
 import type { Todo } from '../../state/runtime-state.ts'
 import type { EventRow, FollowedRun } from '../runs/run-queries.ts'
 import type { Feed } from './feed.ts'
-import { actionPageSize, type EventScope, type Poller } from './polling.ts'
+import type { EventScope, Poller } from './polling.ts'
 
 /**
  * The events of a run (until `done`) or of a session, after an action: subscribe first, then replay, then live; ids only
@@ -28,7 +28,7 @@ export async function* streamRunEvents(
       for (const delta of deltas) yield { event: 'delta', data: delta }
       if (!changed) continue
       for (;;) {
-        const { runs, rows } = await poller.readAfter(source, last)
+        const { runs, rows, more } = await poller.readAfter(source, last)
         await snapshots.addRuns(runs, (run) => poller.readTodos(source.session_id, run))
         if (first) yield* snapshots.changedSnapshots(runs, last)
         first = false
@@ -40,7 +40,7 @@ export async function* streamRunEvents(
           const ended = source.run_id || row.body.node !== 'end' ? null : await poller.readRun(row.run_id)
           if (ended) yield { event: 'done', data: ended }
         }
-        if (rows.length === actionPageSize) continue
+        if (more) continue
         yield* snapshots.changedSnapshots(runs, last)
         const run = runs.at(-1)?.view
         if (!run) return

@@ -13,7 +13,7 @@ import {
 } from '../runs/run-queries.ts'
 
 /** Actions that one poll reads at most. */
-export const actionPageSize = 200
+const actionPageSize = 200
 
 /** A session, or one run of it. */
 export type EventScope = { business_id: string; session_id: string; run_id?: string }
@@ -54,13 +54,16 @@ export const createPoller = (database: Database, businessId: string, permits: Po
     /** A run as `GET /v1/runs/:id` returns it, or null. */
     readRun: (runId: string): Promise<RunView | null> =>
       shareRead(`run ${runId}`, (sql) => readRun(sql, businessId, runId)),
-    /** The followed runs and the actions after an id, at most `actionPageSize`. */
+    /** The followed runs and the next actions after an id; `more`: there are more. */
     readAfter: (source: EventScope, after: number) =>
       shareRead(`at ${source.session_id} ${source.run_id ?? ''} ${after}`, async (sql) => {
         // runs before actions: if a run has ended here, the actions that follow include its last
         const reading = readCurrentRuns(sql, source)
-        const [runs, rows] = await Promise.all([reading, readActions(sql, source, after, actionPageSize)])
-        return { runs, rows: rows.map(toPolledRow) }
+        const [runs, { rows, more }] = await Promise.all([
+          reading,
+          readActions(sql, source, after, actionPageSize),
+        ])
+        return { runs, rows: rows.map(toPolledRow), more }
       }),
     /** The changes of todos in the actions of a run so far. */
     readTodos: (sessionId: string, { view, range }: FollowedRun): Promise<Pick<Patch, 'todos'>[]> =>

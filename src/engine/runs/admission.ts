@@ -3,7 +3,8 @@ import type { Database } from '../../infra/database/database.ts'
 import { contentHash, newRunId, newSessionId, sha256 } from '../../infra/lib/ids.ts'
 import { MasonError } from '../../state/errors.ts'
 import { toUrlPath } from '../../state/files/url-path.ts'
-import type { AdmittedRequest, RunRequest } from '../../state/run-request.ts'
+import { toPointer } from '../../state/resource-schema.ts'
+import { type AdmittedRequest, metadataSchema, type RunRequest } from '../../state/run-request.ts'
 import type { RunStatus } from '../../state/run-view.ts'
 import type { OriginFile } from '../../state/runtime-state.ts'
 import { createSessionFullError, maxSessionQueue } from './queue-caps.ts'
@@ -28,7 +29,7 @@ export type AdmissionRequest = ReturnType<typeof toAdmissionRequest>
  */
 const admitStatement = `
   WITH candidate AS MATERIALIZED (
-    SELECT * FROM json_to_recordset($2::json) AS a(run_id text, session_id text, user_id text, priority int, delay_ms int,
+    SELECT * FROM json_to_recordset($2::json) AS a(run_id text, session_id text, user_id text, priority int, delay_ms bigint,
       request text, metadata text, route text, key text, hash text)
   ), earlier AS MATERIALIZED (
     SELECT a.run_id, i.request_hash, i.response FROM candidate a
@@ -72,8 +73,19 @@ type AdmissionRow = {
   full: boolean
 }
 
-/** Validated request to the rows that admission stores. */
+/** Here once more for callers in this process, whose requests no schema has seen. */
+const checkMetadata = (metadata: RunRequest['metadata'] = {}): void => {
+  const [issue] = metadataSchema.safeParse(metadata).error?.issues ?? []
+  if (!issue) return
+  const error = { pointer: toPointer(['metadata', ...issue.path]), detail: issue.message }
+  throw new MasonError('invalid_request', `${error.pointer}: ${error.detail}`, {
+    detail: { errors: [error] },
+  })
+}
+
+/** Request to the rows that admission stores. Throws `invalid_request` for metadata over its limits. */
 export const toAdmissionRequest = (request: RunRequest, key?: IdempotencyKey) => {
+  checkMetadata(request.metadata)
   const { admitted, uploads } = splitUploads(request)
   return {
     row: {

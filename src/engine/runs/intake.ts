@@ -3,7 +3,7 @@ import type { Database } from '../../infra/database/database.ts'
 import { isDatabaseUnavailable } from '../../infra/database/database-errors.ts'
 import type { IntakeJob } from '../../infra/queue/jobs.ts'
 import { isMasonError, type MasonError, toMasonError } from '../../state/errors.ts'
-import { type FieldError, resolveUnions, toPointer } from '../../state/resource-schema.ts'
+import { type FieldError, maxFieldErrors, resolveUnions, toPointer } from '../../state/resource-schema.ts'
 import type { RunRequest } from '../../state/run-request.ts'
 import { businessIdSchema, runRequestSchema } from '../../state/run-request.ts'
 import type { Admission } from './admission.ts'
@@ -63,13 +63,15 @@ const nestsDeeper = (value: unknown, levels: number): boolean =>
   value !== null &&
   (levels === 0 || Object.values(value).some((item) => nestsDeeper(item, levels - 1)))
 
-/** The errors of a request body, each with a JSON pointer to its field. */
+/** The errors of a request body, each with a JSON pointer to its field; of very many only the first thousand. */
 export const toFieldErrors = (error: z.ZodError): FieldError[] =>
-  resolveUnions(error.issues).flatMap((issue) =>
-    issue.code === 'unrecognized_keys'
-      ? issue.keys.map((key) => ({ pointer: toPointer([...issue.path, key]), detail: 'unknown field' }))
-      : [{ pointer: toPointer(issue.path), detail: issue.message }],
-  )
+  resolveUnions(error.issues)
+    .flatMap((issue) =>
+      issue.code === 'unrecognized_keys'
+        ? issue.keys.map((key) => ({ pointer: toPointer([...issue.path, key]), detail: 'unknown field' }))
+        : [{ pointer: toPointer(issue.path), detail: issue.message }],
+    )
+    .slice(0, maxFieldErrors)
 
 const listFieldErrors = (error: MasonError): FieldError[] => {
   const errors = (error.detail as { errors?: FieldError[] } | undefined)?.errors

@@ -1,4 +1,13 @@
-import { toPage, toPageValues } from '../../infra/database/pagination.ts'
+import {
+  cutJson,
+  headChars,
+  isLongJson,
+  maxPageBytes,
+  type PageRequest,
+  readableJson,
+  readPage,
+  truncatedColumn,
+} from '../../infra/database/pagination.ts'
 import type { ActionRow } from '../../state/fold.ts'
 import type { Patch } from '../../state/patch.ts'
 import type { RunResult } from '../../state/ports/run-log.ts'
@@ -155,42 +164,70 @@ const currentStatement = `
     (SELECT run_id FROM runs WHERE tenant = $1 AND session_id = $2 AND status IN ('queued', 'running', 'input_required')
        ORDER BY turn LIMIT 1)) ORDER BY r.turn`
 
-/** `cursor`: from the page before. */
-export type RunFilter = {
-  user_id?: string
-  session_id?: string
-  status?: RunStatus
-  limit: number
-  cursor?: string
-}
+/** Which runs a list has. */
+export type RunFilter = PageRequest & { user_id?: string; session_id?: string; status?: RunStatus }
 
-/** Runs, newest first. */
-export const listRuns = async (sql: Sql, businessId: string, filter: RunFilter): Promise<Page<RunView>> => {
-  const { rows } = await sql.query<RunRow & { at: string }>(
-    filter.user_id ? listUserStatement : listAllStatement,
-    [
+/** The request of a run for a list; `cut`: its prompt is cut. */
+export const requestHeadSql = (column: string, maxed: string): string => `CASE WHEN ${maxed} THEN (
+    SELECT json_build_object('prompt', left(x.prompt, ${headChars}), 'cut', length(x.prompt) > ${headChars})
+    FROM json_to_record(${readableJson(column)}) AS x (prompt text)) ELSE ${column} END`
+
+const resultHeadSql = `(
+    SELECT json_build_object('answer', left(x.answer, ${headChars}), 'todos', x.todos, 'output_structure', '[]'::json,
+      'error', CASE WHEN octet_length(x.error::text) <= ${headChars} OR json_typeof(x.error) = 'null' THEN x.error ELSE
+        json_build_object('code', x.error ->> 'code', 'message', left(x.error ->> 'message', ${headChars})) END,
+      'open_todos', '[]'::json, 'cut', '["answer", "output_structure", "output_errors", "open_todos", "error"]'::json)
+    FROM json_to_record(${readableJson('l.result')}) AS x (answer text, todos json, error json))`
+
+/** The latest status of each todo of a run, as one patch: what a list counts. */
+const todoStatusesSql = `(SELECT json_build_array(json_build_object('todos', json_agg(json_build_object('id', t.id, 'status', t.status))))
+  FROM (SELECT DISTINCT ON (t.id) t.id, t.status FROM actions a
+    CROSS JOIN LATERAL json_to_record(${readableJson('a.patch')}) AS p (todos json)
+    CROSS JOIN LATERAL json_to_recordset(p.todos) AS t (id text, status text)
+    WHERE a.tenant = l.business_id AND a.session_id = l.session_id AND a.seq >= l.first_seq AND a.seq < l.next_seq
+      AND a.${changesTodosSql} ORDER BY t.id, a.seq DESC) t HAVING count(*) > 0)`
+
+const plainColumns = `id, session_id, business_id, user_id, turn, status, finish_reason, created_at, started_at, ended_at, prompt_tokens,
+  completion_tokens, total_tokens, run_at, retry_reason, input_id, expires_at`
+
+const listedColumns = `l.${plainColumns.replaceAll(/,\s+/g, ', l.')},
+  ${requestHeadSql('l.request', isLongJson('l.request'))} AS request, ${cutJson('l.result', resultHeadSql)} AS result,
+  ${['metadata', 'question', 'schema', 'options'].map((column) => `${cutJson(`l.${column}`)} AS ${column}`).join(', ')},
+  CASE WHEN ${isUncountedSql.replaceAll('o.result', 'l.result')} THEN ${todoStatusesSql} END AS todo_patches,
+  ${truncatedColumn({
+    metadata: isLongJson('l.metadata'),
+    input_request: ['question', 'schema', 'options'].map((column) => isLongJson(`l.${column}`)).join(' OR '),
+  })}`
+
+/** Runs, newest first, with the beginnings of long texts. */
+export const listRuns = (sql: Sql, businessId: string, filter: RunFilter): Promise<Page<RunView>> => {
+  const list = {
+    select: `${runColumns}, q.request, r.first_seq, r.next_seq`,
+    storedBytes: 'pg_column_size(q.request) + coalesce(pg_column_size(o.result), 0)',
+    pageColumns: listedColumns,
+    ...{ from: runTables, at: 'r.created_at', id: 'r.run_id' },
+    where: `r.tenant = $1 AND ($2::text IS NULL OR r.session_id = $2) AND ($3::text IS NULL OR r.status = $3)${ofUserSql(filter)}`,
+    values: [
       businessId,
       filter.session_id ?? null,
       filter.status ?? null,
-      ...toPageValues(filter),
-      ...(filter.user_id ? [filter.user_id] : []),
+      ...(filter.user_id === undefined ? [] : [filter.user_id]),
     ],
-  )
-  const page = toPage(rows, filter.limit, (row) => row)
-  return { ...page, data: page.data.map(toRunView) }
+  }
+  return readPage(sql, list, filter, (row: RunRow & ListedRunRow) => ({
+    ...toRunView(row),
+    truncated: [...(row.request.cut ? ['prompt'] : []), ...(row.result?.cut ?? [])],
+  }))
 }
 
-const listStatement = (filter: string): string => `
-  SELECT ${viewColumns}, r.created_at::text AS at FROM ${runTables} WHERE r.tenant = $1 ${filter}
-    AND ($2::text IS NULL OR r.session_id = $2) AND ($3::text IS NULL OR r.status = $3)
-    AND ($4::text IS NULL OR (r.created_at, r.run_id) < ($4::timestamptz, $5))
-  ORDER BY r.created_at DESC, r.run_id DESC LIMIT $6`
+/** What is cut in a row of a list. */
+type ListedRunRow = { request: { cut?: boolean }; result: { cut?: string[] } | null }
 
-const listAllStatement = listStatement('')
 /** Through the sessions of the user: all runs of a session belong to its user. */
-const listUserStatement = listStatement(
-  'AND r.session_id IN (SELECT session_id FROM sessions WHERE tenant = $1 AND user_id = $7)',
-)
+const ofUserSql = ({ user_id }: RunFilter): string =>
+  user_id === undefined
+    ? ''
+    : ' AND r.session_id IN (SELECT session_id FROM sessions WHERE tenant = $1 AND user_id = $4)'
 
 /** An action as event streams read it; `patch` only where it changes todos. */
 export type EventRow = {
@@ -204,24 +241,30 @@ export type EventRow = {
 /** Ids of the actions of a run: `first_seq` up to, not including, `next_seq`. Both null before its first claim. */
 export type SeqRange = { first_seq: number | null; next_seq: number | null }
 
-/** Actions of a session, or of one of its runs, after an id, at most `limit`. Reads no other rows. */
+/** Actions of a session, or of one of its runs, after an id: at most `limit`, and `maxPageBytes` but for the first. */
 export const readActions = async (
   sql: Sql,
   { business_id, session_id, run_id }: { business_id: string; session_id: string; run_id?: string },
   after: number,
   limit: number,
-): Promise<EventRow[]> => {
+): Promise<{ rows: EventRow[]; more: boolean }> => {
   const statement = buildActionsStatement(run_id ? inRangeSql : 'true')
   const values = [business_id, session_id, after, limit, ...(run_id ? [run_id] : [])]
-  return (await sql.query<EventRow>(statement, values)).rows
+  const { rows } = await sql.query<EventRow & { found: number }>(statement, values)
+  const found = rows[0]?.found ?? 0
+  return { rows: rows.map(({ found: _, ...row }) => row), more: found === limit || found > rows.length }
 }
 
 const inRangeSql = `seq >= (SELECT first_seq FROM runs WHERE tenant = $1 AND run_id = $5)
   AND seq < (SELECT next_seq FROM runs WHERE tenant = $1 AND run_id = $5)`
 
 const buildActionsStatement = (filter: string): string => `
-  SELECT seq, run_id, turn, body, CASE WHEN ${changesTodosSql} THEN patch END AS patch FROM actions
-  WHERE tenant = $1 AND session_id = $2 AND seq > $3::bigint AND ${filter} ORDER BY seq LIMIT $4`
+  SELECT seq, run_id, turn, body, CASE WHEN ${changesTodosSql} THEN patch END AS patch, found FROM (
+    SELECT *, (count(*) OVER ())::int AS found, row_number() OVER (ORDER BY seq) AS place,
+      sum(octet_length(body::text) + octet_length(patch::text)) OVER (ORDER BY seq) AS page_bytes
+    FROM (SELECT * FROM actions
+      WHERE tenant = $1 AND session_id = $2 AND seq > $3::bigint AND ${filter} ORDER BY seq LIMIT $4) a) a
+  WHERE place = 1 OR page_bytes <= ${maxPageBytes} ORDER BY seq`
 
 /** The changes of todos in the actions of a run, in order. */
 export const readTodoPatches = async (

@@ -1,5 +1,5 @@
 import { hasRow, queryOne } from '../../infra/database/database.ts'
-import { toPage, toPageValues } from '../../infra/database/pagination.ts'
+import { headChars, type PageRequest, readableJson, readPage } from '../../infra/database/pagination.ts'
 import type { Patch } from '../../state/patch.ts'
 import type { RunResult } from '../../state/ports/run-log.ts'
 import type { Sql } from '../../state/ports/sql.ts'
@@ -7,8 +7,9 @@ import type { AdmittedRequest } from '../../state/run-request.ts'
 import type { Page, SessionView } from '../../state/run-view.ts'
 import type { Usage } from '../../state/runtime-state.ts'
 import { sumUsage } from '../../state/token-usage.ts'
+import { requestHeadSql } from '../runs/run-queries.ts'
 
-type SessionRow = { id: string; user_id: string; created_at: Date; updated_at: Date; at: string }
+type SessionRow = { id: string; user_id: string; created_at: Date; updated_at: Date }
 
 /** The goal of a turn is set before the planner's first action: within so many actions. */
 const maxPreparingActions = 32
@@ -24,16 +25,13 @@ const goalsSql = `
 
 /** Reads whole documents: see run_requests in the migration. */
 const turnsStatement = `
-  SELECT r.session_id, r.turn, r.run_id, r.status, q.request, o.result, r.prompt_tokens, r.completion_tokens, r.total_tokens,
+  SELECT r.turn, r.run_id, r.status, q.request, o.result, r.prompt_tokens, r.completion_tokens, r.total_tokens,
     ${goalsSql} AS goals
-  FROM json_array_elements_text($2::json) AS listed(session_id) CROSS JOIN LATERAL (
-    SELECT * FROM runs WHERE tenant = $1 AND session_id = listed.session_id ORDER BY turn DESC LIMIT $3) r
-  JOIN run_requests q USING (tenant, run_id) LEFT JOIN run_results o USING (tenant, run_id)
-  ORDER BY r.session_id, r.turn`
+  FROM runs r JOIN run_requests q USING (tenant, run_id) LEFT JOIN run_results o USING (tenant, run_id)
+  WHERE r.tenant = $1 AND r.session_id = $2 ORDER BY r.turn`
 
 type TurnRow = Pick<SessionView['turns'][number], 'turn' | 'run_id' | 'status'> &
   Usage & {
-    session_id: string
     request: AdmittedRequest
     result: RunResult | null
     /** Null: the result has it, or there is none. */
@@ -50,26 +48,18 @@ const toTurnView = ({ turn, run_id, status, request, result, goals, ...row }: Tu
   usage: sumUsage([row]),
 })
 
-const readTurns = async (
-  sql: Sql,
-  businessId: string,
-  rows: readonly SessionRow[],
-  atMost: number | null,
-): Promise<SessionView[]> => {
-  const ids = JSON.stringify(rows.map((row) => row.id))
-  const turns = await sql.query<TurnRow>(turnsStatement, [businessId, ids, atMost])
-  const bySession = new Map(rows.map(({ id }) => [id, [] as TurnRow[]]))
-  for (const turn of turns.rows) bySession.get(turn.session_id)?.push(turn)
-  return rows.map(({ id, user_id, created_at, updated_at }) => ({
-    id,
-    user_id,
-    created_at: created_at.toISOString(),
-    updated_at: updated_at.toISOString(),
-    turns: (bySession.get(id) ?? []).map(toTurnView),
-  }))
-}
+const toSessionView = (
+  { id, user_id, created_at, updated_at }: SessionRow,
+  turns: SessionView['turns'],
+): SessionView => ({
+  id,
+  user_id,
+  created_at: created_at.toISOString(),
+  updated_at: updated_at.toISOString(),
+  turns,
+})
 
-const sessionColumns = 'session_id AS id, user_id, created_at, updated_at, created_at::text AS at'
+const sessionColumns = 'session_id AS id, user_id, created_at, updated_at'
 
 /** A session with all its turns, or null. */
 export const readSession = async (
@@ -82,7 +72,9 @@ export const readSession = async (
     `SELECT ${sessionColumns} FROM sessions WHERE tenant = $1 AND session_id = $2`,
     [businessId, sessionId],
   )
-  return row && ((await readTurns(sql, businessId, [row], null))[0] ?? null)
+  if (!row) return null
+  const turns = await sql.query<TurnRow>(turnsStatement, [businessId, sessionId])
+  return toSessionView(row, turns.rows.map(toTurnView))
 }
 
 /** Whether there is such a session; costs the same however long it is. */
@@ -92,21 +84,52 @@ export const sessionExists = (sql: Sql, businessId: string, sessionId: string): 
     sessionId,
   ])
 
-/** `cursor`: from the page before. */
-export type SessionFilter = { user_id?: string; limit: number; cursor?: string }
+/** Which sessions a list has. */
+export type SessionFilter = PageRequest & { user_id?: string }
+
+/** The latest runs of a session of a list, and their documents. */
+const listedRunsSql = (sessionId: string): string => `
+  (SELECT * FROM runs WHERE tenant = $1 AND session_id = ${sessionId} ORDER BY turn DESC LIMIT ${listedTurns}) r
+  JOIN run_requests q USING (tenant, run_id) LEFT JOIN run_results o USING (tenant, run_id)`
+
+const goalHeadSql = `(SELECT json_build_array(json_build_object('task_goals', left(x.task_goals, ${headChars})))
+  FROM actions a CROSS JOIN LATERAL json_to_record(${readableJson('a.patch')}) AS x (task_goals text)
+  WHERE a.tenant = r.tenant AND a.session_id = r.session_id AND a.seq >= r.first_seq
+    AND a.seq < LEAST(r.next_seq, r.first_seq + ${maxPreparingActions}) AND a.patch::text LIKE '%"task_goals":%'
+  ORDER BY a.seq DESC LIMIT 1)`
+
+/** The turns of a session `l` of a list, with the beginnings of their texts. */
+const turnHeadsSql = `(SELECT json_agg(json_build_object('turn', r.turn, 'run_id', r.run_id, 'status', r.status,
+    'request', ${requestHeadSql('q.request', 'true')},
+    'result', (SELECT json_build_object('answer', left(x.answer, ${headChars}), 'goal', left(x.goal, ${headChars}),
+      'cut', length(x.answer) > ${headChars}) FROM json_to_record(${readableJson('o.result')}) AS x (answer text, goal text)),
+    'goals', CASE WHEN o.result::text LIKE '%"goal":%' THEN NULL ELSE ${goalHeadSql} END,
+    'prompt_tokens', r.prompt_tokens, 'completion_tokens', r.completion_tokens, 'total_tokens', r.total_tokens) ORDER BY r.turn)
+  FROM ${listedRunsSql('l.id')})`
+
+type ListedTurnRow = TurnRow & { request: { cut?: boolean }; result: { cut?: boolean } | null }
+
+const toTurnHead = (row: ListedTurnRow): SessionView['turns'][number] => {
+  const truncated = [...(row.request.cut ? ['prompt'] : []), ...(row.result?.cut ? ['answer'] : [])]
+  return { ...toTurnView(row), ...(truncated.length > 0 && { truncated }) }
+}
 
 /** Sessions, newest first, each with its latest turns. */
-export const listSessions = async (
+export const listSessions = (
   sql: Sql,
   businessId: string,
   filter: SessionFilter,
 ): Promise<Page<SessionView>> => {
-  const { rows } = await sql.query<SessionRow>(
-    `SELECT ${sessionColumns} FROM sessions WHERE tenant = $1 AND ($2::text IS NULL OR user_id = $2)
-       AND ($3::text IS NULL OR (created_at, session_id) < ($3::timestamptz, $4))
-     ORDER BY created_at DESC, session_id DESC LIMIT $5`,
-    [businessId, filter.user_id ?? null, ...toPageValues(filter)],
+  const list = {
+    select: sessionColumns,
+    storedBytes: `(SELECT coalesce(sum(pg_column_size(q.request) + coalesce(pg_column_size(o.result), 0)), 0)
+      FROM ${listedRunsSql('s.session_id')})`,
+    pageColumns: `l.id, l.user_id, l.created_at, l.updated_at, ${turnHeadsSql} AS turns`,
+    ...{ from: 'sessions s', at: 's.created_at', id: 's.session_id' },
+    where: 's.tenant = $1 AND ($2::text IS NULL OR s.user_id = $2)',
+    values: [businessId, filter.user_id ?? null],
+  }
+  return readPage(sql, list, filter, (row: SessionRow & { turns: ListedTurnRow[] | null }) =>
+    toSessionView(row, (row.turns ?? []).map(toTurnHead)),
   )
-  const page = toPage(rows, filter.limit, (row) => row)
-  return { data: await readTurns(sql, businessId, page.data, listedTurns), next_cursor: page.next_cursor }
 }

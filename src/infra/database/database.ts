@@ -20,6 +20,13 @@ export type Database = Sql & {
  */
 export type ScopeOptions = { pipelined?: boolean }
 
+/**
+ * The parameters of a statement as the database can hold them: a text has U+FFFD in place of NUL, as it has for half a
+ * surrogate pair. In JSON both are escapes, which are kept as they are.
+ */
+export const toParameters = (values: readonly unknown[]): unknown[] =>
+  values.map((value) => (typeof value === 'string' ? value.replaceAll('\0', '\ufffd') : value))
+
 /** Starts `work` on the statements of an open transaction. Every driver refuses what a pipelined one sends too late. */
 export const runStatements = <T>(
   sql: Sql,

@@ -4,7 +4,13 @@ import type { PGlite } from '@electric-sql/pglite'
 import type { Log } from '../../state/ports/log.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import { silentLog } from '../lib/silent-log.ts'
-import { type Database, runStatements, type ScopeOptions, toBusinessScopeSql } from './database.ts'
+import {
+  type Database,
+  runStatements,
+  type ScopeOptions,
+  toBusinessScopeSql,
+  toParameters,
+} from './database.ts'
 import { translateErrors } from './database-errors.ts'
 import { lockFolder } from './folder-lock.ts'
 import { migratePglite, startPglite } from './pglite.ts'
@@ -58,7 +64,7 @@ const yieldToEventLoop = (): Promise<void> => new Promise((resolve) => setImmedi
 const toDatabase = (pglite: PGlite, unlock: () => Promise<void>): EmbeddedDatabase => {
   const toSql = (target: Pick<PGlite, 'query'>): Sql => ({
     async query<Row>(text: string, values: readonly unknown[] = []) {
-      const { rows } = await translateErrors(target.query<Row>(text, values as unknown[]))
+      const { rows } = await translateErrors(target.query<Row>(text, toParameters(values)))
       return { rows }
     },
   })

@@ -1,15 +1,14 @@
 import { z } from 'zod'
 import { MasonError } from '../../state/errors.ts'
+import type { Sql } from '../../state/ports/sql.ts'
 import { idSchema } from '../../state/run-request.ts'
-import type { Page } from '../../state/run-view.ts'
+import type { Listed, Page } from '../../state/run-view.ts'
 
 /** The end of a page: the time as the database writes it, with microseconds, and the id. */
-type CursorPosition = { at: string; id: string }
-
 const positionSchema = z.strictObject({
   at: z
     .string()
-    .regex(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,6})?[+-]\d\d(:\d\d){0,2}$/)
+    .regex(/^(?!0000)\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,6})?[+-](0\d|1[0-5])(:[0-5]\d){0,2}$/)
     .refine((at) => isDate(at)),
   id: idSchema,
 })
@@ -24,12 +23,6 @@ const isDate = (at: string): boolean => {
 /** Encodes the position of a page's end as an opaque cursor. */
 export const writeCursor = (position: unknown): string =>
   Buffer.from(JSON.stringify(position)).toString('base64url')
-
-/** The values of a page's statement: the position after which it begins, and one row more than its limit. */
-export const toPageValues = ({ cursor, limit }: { cursor?: string; limit: number }) => {
-  const after = parseCursor(positionSchema, cursor)
-  return [after?.at ?? null, after?.id ?? null, limit + 1] as const
-}
 
 /** Decodes a cursor whose position matches `schema`, or null without one. Throws `invalid_request` for an invalid cursor. */
 export const parseCursor = <Position>(
@@ -47,16 +40,142 @@ export const parseCursor = <Position>(
   }
 }
 
-/** Makes a page of rows that were read with `limit + 1`: the extra row only says that there is a next page. */
-export const toPage = <Row extends CursorPosition, Item>(
-  rows: readonly Row[],
-  limit: number,
-  toView: (row: Row) => Item,
-): Page<Item> => {
-  const page = rows.slice(0, limit)
-  const last = page.at(-1)
+/** A response has at most so many bytes of rows, its first row aside. */
+export const maxPageBytes = 1024 * 1024
+/** What the database reads for a page, as it is stored: of texts that are cut, all is read. */
+const maxReadBytes = 8 * maxPageBytes
+/** A JSON value above this is cut in lists, and has so many characters of a text in it. */
+const maxListedJsonBytes = 16 * 1024
+/** What a list has of a long text. */
+export const headChars = 1000
+
+/** Whether a JSON column is too long for a list. The size as stored comes first: it is known without reading the value. */
+export const isLongJson = (column: string): string =>
+  `(pg_column_size(${column}) > ${maxListedJsonBytes} OR octet_length(${column}::text) > ${maxListedJsonBytes})`
+
+/** A JSON column for the operators of json, which refuse a document with NUL or half a surrogate pair: those are replaced. */
+export const readableJson = (column: string): string =>
+  `(CASE WHEN strpos(${column}::text, '\\u') = 0 THEN ${column}
+    ELSE regexp_replace(${column}::text, '\\\\u(0000|d[89a-f][0-9a-f]{2})', '\\\\ufffd', 'gi')::json END)`
+
+/** A JSON column for a list: a long one is `head`, by default an empty value of its type, or the beginning of a text. */
+export const cutJson = (
+  column: string,
+  head = `(CASE json_typeof(${column}) WHEN 'array' THEN '[]'::json WHEN 'object' THEN '{}'::json
+    ELSE to_json(left(${readableJson(column)} #>> '{}', ${headChars})) END)`,
+): string => `CASE WHEN ${isLongJson(column)} THEN ${head} ELSE ${column} END`
+
+/** The column `truncated`: the names of the fields whose condition holds. */
+export const truncatedColumn = (conditions: Readonly<Record<string, string>>): string => {
+  const names = Object.entries(conditions).map(
+    ([name, condition]) => `CASE WHEN ${condition} THEN '${name}' END`,
+  )
+  return `array_to_json(array_remove(ARRAY[${names.join(', ')}]::text[], NULL)) AS truncated`
+}
+
+/** A list: what one statement selects, newest first. `values` are the parameters of its SQL, from $1 on. */
+export type ListQuery = {
+  /** The selected columns, without `at`. */
+  select: string
+  from: string
+  where?: string
+  values?: readonly unknown[]
+  /** The time and the id that order the list. */
+  at: string
+  id: string
+  /** The bytes that are stored of what `pageColumns` reads. */
+  storedBytes?: string
+  /** The columns of a page in place of those selected, of `l`: for what costs too much to read of a row beyond the page. */
+  pageColumns?: string
+}
+
+/** Which page of a list: `cursor` is from the page before. */
+export type PageRequest = { limit: number; cursor?: string }
+
+/** The columns by which a page is cut, beside the view's own. */
+export type PageRow = {
+  at: string
+  page_row: number
+  found: number
+  stored_bytes: number
+  read_bytes: number
+  page_bytes: number
+}
+
+/** What is left of `at`, `id` and the columns of a page of `listed`, which has a row more than `limit` where there are more. */
+export const limitPageSql = (listed: string, limit: string, pageColumns = 'l.*'): string => `
+  WITH listed AS (${listed}
+  ), numbered AS (
+    SELECT *, (row_number() OVER rows)::int AS page_row, (count(*) OVER ())::int AS found, sum(stored_bytes) OVER rows AS read_bytes
+    FROM listed WINDOW rows AS (ROWS UNBOUNDED PRECEDING)
+  ), page AS (
+    SELECT ${pageColumns}${pageColumns === 'l.*' ? '' : ', l.at, l.page_row, l.found'} FROM numbered l
+    WHERE page_row = 1 OR (page_row <= ${limit}::int AND read_bytes <= ${maxReadBytes})
+  ), sized AS (
+    SELECT p.*, sum(octet_length(p::text)) OVER (ORDER BY page_row) AS page_bytes FROM page p
+  )
+  SELECT * FROM sized WHERE page_row = 1 OR page_bytes <= ${maxPageBytes} ORDER BY page_row`
+
+const buildStatement = (list: ListQuery): string => {
+  const { select, from, where = 'true', values = [], at, id, storedBytes = '0' } = list
+  const [afterAt, afterId, limit = ''] = [1, 2, 3].map((place) => `$${values.length + place}`)
+  const listed = `
+    SELECT ${select}, ${at}::text AS at, ${storedBytes} AS stored_bytes FROM ${from}
+    WHERE (${where}) AND (${afterAt}::text IS NULL OR (${at}, ${id}) < (${afterAt}::timestamptz, ${afterId}))
+    ORDER BY ${at} DESC, ${id} DESC LIMIT ${limit}::int + 1`
+  return limitPageSql(listed, limit, list.pageColumns)
+}
+
+/**
+ * Reads one page of a list: at most `limit` rows and `maxPageBytes` of them, at least one. Every list goes through here, so
+ * that what a process holds of a list has a limit whatever is in its rows.
+ */
+export const readPage = async <Row extends object, Item>(
+  sql: Pick<Sql, 'query'>,
+  list: ListQuery,
+  { cursor, limit }: PageRequest,
+  toView: (row: Row) => Item | (Item & Listed),
+): Promise<Page<Item>> => {
+  const after = parseCursor(positionSchema, cursor)
+  const { rows } = await sql.query<{ id: string } & PageRow & Listed>(buildStatement(list), [
+    ...(list.values ?? []),
+    after?.at ?? null,
+    after?.id ?? null,
+    limit,
+  ])
+  const last = rows.at(-1)
+  const isLast = !last || last.found === rows.length
   return {
-    data: page.map(toView),
-    next_cursor: rows.length > limit && last ? writeCursor({ at: last.at, id: last.id }) : null,
+    data: rows.map((row) => toListedItem(row, toView)),
+    next_cursor: isLast ? null : writeCursor({ at: last.at, id: last.id }),
+  }
+}
+
+/** A row of a page as an item of the list. */
+export const toListedItem = <Row, Item>(row: PageRow & Listed, toView: (row: Row) => Item): Item & Listed => {
+  const {
+    at: _,
+    page_row: __,
+    found: ___,
+    stored_bytes: ____,
+    read_bytes: _____,
+    page_bytes: ______,
+    ...own
+  } = row
+  const { truncated: byRow, ...columns } = own
+  const { truncated: byView, ...view } = toView(columns as Row) as Item & Listed
+  const truncated = [...(byRow ?? []), ...(byView ?? [])]
+  return { ...(view as Item), ...(truncated.length > 0 && { truncated }) }
+}
+
+/** All items of a list, of which one page is in memory at a time. */
+export async function* readAllPages<Item>(
+  read: (page: PageRequest) => Promise<Page<Item>>,
+): AsyncGenerator<Item & Listed> {
+  for (let page: PageRequest = { limit: 200 }; ; ) {
+    const { data, next_cursor } = await read(page)
+    for (const item of data) yield item
+    if (next_cursor === null) return
+    page = { ...page, cursor: next_cursor }
   }
 }

@@ -1,7 +1,13 @@
 import pg from 'pg'
 import { MasonError } from '../../state/errors.ts'
 import type { Sql } from '../../state/ports/sql.ts'
-import { type Database, runStatements, type ScopeOptions, toBusinessScopeSql } from './database.ts'
+import {
+  type Database,
+  runStatements,
+  type ScopeOptions,
+  toBusinessScopeSql,
+  toParameters,
+} from './database.ts'
 import {
   describeUnreachable,
   isDatabaseUnavailable,
@@ -59,7 +65,7 @@ export const openPostgresDatabase = async (options: {
   const toStatementName = createStatementNames()
   const toSql = (client: pg.Pool | pg.PoolClient): Sql => ({
     async query<Row>(text: string, values: readonly unknown[] = []) {
-      const statement = { name: toStatementName(text), text, values: values as unknown[] }
+      const statement = { name: toStatementName(text), text, values: toParameters(values) }
       const { rows } = await translateErrors(client.query(statement))
       return { rows: rows as Row[] }
     },

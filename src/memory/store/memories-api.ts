@@ -1,4 +1,5 @@
 import { type Database, queryOne } from '../../infra/database/database.ts'
+import { type PageRequest, readAllPages, readPage } from '../../infra/database/pagination.ts'
 import type { LearnedProfile } from '../policy/learned-profile.ts'
 import { listProfileFields, type MemoryView, type UserKnowledge } from '../policy/memory-view.ts'
 import { forgetMemory, forgetUser } from './forget.ts'
@@ -14,7 +15,7 @@ export const createMemoriesApi = (parts: MemoryServices, business: string) => {
   const { database } = parts
   return {
     /** Newest first. */
-    list: ({ user_id, ...page }: { user_id: string; limit: number; cursor?: string }) =>
+    list: ({ user_id, ...page }: PageRequest & { user_id: string }) =>
       listMemories(database, { business, user_id }, { ...page, superseded: false }),
     /** Memories related to a text, the best first, with their relevance. */
     async search(
@@ -29,12 +30,19 @@ export const createMemoriesApi = (parts: MemoryServices, business: string) => {
       return views.map((view) => ({ ...view, relevance: relevance.get(view.id) ?? 0 }))
     },
     /** All memories of a user, superseded ones included. */
-    async export(user_id: string): Promise<MemoryView[]> {
-      const all = { limit: 2 ** 32, superseded: true }
-      return (await listMemories(database, { business, user_id }, all)).data
+    export: (user_id: string): AsyncGenerator<MemoryView> =>
+      readAllPages((page) => listMemories(database, { business, user_id }, { ...page, superseded: true })),
+    /** The summaries of a user's sessions. */
+    summaries: (user_id: string): AsyncGenerator<UserKnowledge['summaries'][number]> =>
+      readAllPages((page) => listSummaries(database, { business, user_id }, page)),
+    /** The profile of a user, with the source of each field. */
+    async profile(user_id: string): Promise<UserKnowledge['profile']> {
+      const statement = 'SELECT profile, learned FROM users WHERE tenant = $1 AND user_id = $2'
+      const user = await asUser(database, { business, user_id }, (sql) =>
+        queryOne<LearnedProfile>(sql, statement, [business, user_id]),
+      )
+      return user ? listProfileFields(user) : []
     },
-    /** What else is known of a user: the profile with the source of each field, and the summaries of their sessions. */
-    known: (user_id: string) => readUserKnowledge(database, { business, user_id }),
     /**
      * Deletes a memory for good, with those it superseded, the profile fields that say the same, the summaries that repeat
      * it, and what the user's runs so far were about to teach. False: no memory has this id.
@@ -47,29 +55,16 @@ export const createMemoriesApi = (parts: MemoryServices, business: string) => {
 
 type SummaryRow = Omit<UserKnowledge['summaries'][number], 'updated_at'> & { updated_at: Date }
 
-const readUserKnowledge = (database: Database, owner: MemoryOwner): Promise<UserKnowledge> => {
-  const values = [owner.business, owner.user_id]
-  return asUser(
-    database,
-    owner,
-    async (sql) => {
-      const [user, { rows }] = await Promise.all([
-        queryOne<LearnedProfile>(
-          sql,
-          'SELECT profile, learned FROM users WHERE tenant = $1 AND user_id = $2',
-          values,
-        ),
-        sql.query<SummaryRow>(
-          `SELECT session_id, summary, summary_turn AS turn, updated_at FROM sessions
-           WHERE tenant = $1 AND user_id = $2 AND summary <> '' ORDER BY updated_at DESC, session_id`,
-          values,
-        ),
-      ])
-      return {
-        profile: user ? listProfileFields(user) : [],
-        summaries: rows.map((row) => ({ ...row, updated_at: row.updated_at.toISOString() })),
-      }
-    },
-    { pipelined: true },
-  )
-}
+const listSummaries = (database: Database, owner: MemoryOwner, page: PageRequest) =>
+  asUser(database, owner, (sql) => {
+    const list = {
+      select: 'session_id AS id, session_id, summary, summary_turn AS turn, updated_at',
+      ...{ from: 'sessions', where: "tenant = $1 AND user_id = $2 AND summary <> ''" },
+      values: [owner.business, owner.user_id],
+      ...{ at: 'updated_at', id: 'session_id' },
+    }
+    return readPage(sql, list, page, ({ session_id, summary, turn, updated_at }: SummaryRow) => ({
+      ...{ session_id, summary, turn },
+      updated_at: updated_at.toISOString(),
+    }))
+  })

@@ -1,5 +1,5 @@
 import type { Database } from '../../infra/database/database.ts'
-import { toPage, toPageValues } from '../../infra/database/pagination.ts'
+import { type PageRequest, readPage } from '../../infra/database/pagination.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import type { Page } from '../../state/run-view.ts'
 import type { MemoryView } from '../policy/memory-view.ts'
@@ -8,13 +8,12 @@ import { asUser, type MemoryOwner, showAllUsers } from './user-scope.ts'
 type MemoryViewRow = Omit<MemoryView, 'created_at' | 'last_used_at'> & {
   created_at: Date
   last_used_at: Date
-  at: string
 }
 
 const columns = `memory_id AS id, user_id, kind, content, origin, trusted, session_id, run_id, source_action_ids, strength, uses,
-  last_used_at, superseded_by, created_at, created_at::text AS at`
+  last_used_at, superseded_by, created_at`
 
-const toMemoryView = ({ at: _, ...row }: MemoryViewRow): MemoryView => ({
+const toMemoryView = (row: MemoryViewRow): MemoryView => ({
   ...row,
   last_used_at: row.last_used_at.toISOString(),
   created_at: row.created_at.toISOString(),
@@ -24,24 +23,21 @@ const toMemoryView = ({ at: _, ...row }: MemoryViewRow): MemoryView => ({
 export const listMemories = (
   database: Database,
   owner: MemoryOwner,
-  filter: { limit: number; cursor?: string; superseded: boolean },
-): Promise<Page<MemoryView>> => {
-  const pageValues = toPageValues(filter)
-  return asUser(
+  { superseded, ...page }: PageRequest & { superseded: boolean },
+): Promise<Page<MemoryView>> =>
+  asUser(
     database,
     owner,
-    async (sql) => {
-      const { rows } = await sql.query<MemoryViewRow>(
-        `SELECT ${columns} FROM memories WHERE tenant = $1 AND user_id = $2 AND ($6::boolean OR superseded_by IS NULL)
-           AND ($3::text IS NULL OR (created_at, memory_id) < ($3::timestamptz, $4))
-         ORDER BY created_at DESC, memory_id DESC LIMIT $5`,
-        [owner.business, owner.user_id, ...pageValues, filter.superseded],
-      )
-      return toPage(rows, filter.limit, toMemoryView)
+    (sql) => {
+      const list = {
+        ...{ select: columns, from: 'memories', at: 'created_at', id: 'memory_id' },
+        where: 'tenant = $1 AND user_id = $2 AND ($3::boolean OR superseded_by IS NULL)',
+        values: [owner.business, owner.user_id, superseded],
+      }
+      return readPage(sql, list, page, toMemoryView)
     },
     { pipelined: true },
   )
-}
 
 /** Some memories of a user, in the order of `ids`. */
 export const readMemories = async (

@@ -1,6 +1,13 @@
 import { z } from 'zod'
-import { parseCursor, writeCursor } from '../../infra/database/pagination.ts'
+import {
+  limitPageSql,
+  type PageRow,
+  parseCursor,
+  toListedItem,
+  writeCursor,
+} from '../../infra/database/pagination.ts'
 import type { Sql } from '../../state/ports/sql.ts'
+import { createPlainTextSchema } from '../../state/resource-schema.ts'
 import type { Page } from '../../state/run-view.ts'
 import type { MeteredUsage } from '../ports/model-ports.ts'
 import {
@@ -35,11 +42,11 @@ type GroupKey = [
 ]
 
 type Sums = MeteredUsage & Pick<UsageGroup, 'requests' | 'estimated_requests'>
-type Names = { vendor: string | null; key: string | null; model: string; last_name: string }
-type Row = Sums & Names & { place: GroupKey; cost_micro: string }
+type Names = { vendor: string | null; key: string | null; model: string }
+type Row = Sums & Names & { group_key: GroupKey; cost_micro: string }
 
 // users of two businesses are different users, so a group by user is also one by business
-const statement = `
+const groupsSql = `
   WITH dimensions AS (SELECT string_to_array($1, ',') AS names), entries AS (
     SELECT l.*, ARRAY[
       CASE WHEN 'day' = ANY (names) THEN to_char(l.at AT TIME ZONE 'UTC', 'YYYY-MM-DD') ELSE '' END,
@@ -61,17 +68,20 @@ const statement = `
       sum(reasoning_tokens)::int8 AS reasoning_tokens, sum(cost_micro)::text AS cost_micro, max(model_name) AS last_name
     FROM entries
     WHERE $10::json IS NULL OR place > ARRAY(SELECT json_array_elements_text($10::json)) COLLATE "C"
-    GROUP BY place ORDER BY place LIMIT $11
+    GROUP BY place ORDER BY place LIMIT $11::int + 1
   )
-  SELECT g.*, to_json(g.place) AS place, v.name AS vendor, k.label AS key, coalesce(m.name, g.last_name) AS model
+  SELECT to_json(g.place) AS group_key, requests, estimated_requests, prompt_tokens, completion_tokens, total_tokens, cached_tokens,
+    reasoning_tokens, cost_micro, v.name AS vendor, k.label AS key, coalesce(m.name, g.last_name) AS model, '' AS at, 0 AS stored_bytes
   FROM groups g LEFT JOIN vendors v ON v.vendor_id = g.place[4] LEFT JOIN vendor_keys k ON k.key_id = g.place[5]
     LEFT JOIN models m ON m.model_id = g.place[6]
   ORDER BY g.place`
 
+const statement = limitPageSql(groupsSql, '$11')
+
 /** $4 to $9 of the statement. */
 const filterNames = ['business_id', 'user_id', 'vendor_id', 'key_id', 'model_id', 'run_id'] as const
 
-const cursorSchema = z.strictObject({ by: z.string(), after: z.array(z.string()).length(7) })
+const cursorSchema = z.strictObject({ by: z.string(), after: z.array(createPlainTextSchema(300)).length(7) })
 
 /** Sums of the ledger, a page of groups at a time. */
 export const createUsageReport =
@@ -84,25 +94,24 @@ export const createUsageReport =
       cursorSchema.refine((cursor) => cursor.by === by),
       filter.cursor,
     )
-    const { rows } = await database.query<Row>(statement, [
+    const { rows } = await database.query<Row & PageRow>(statement, [
       by,
       filter.from === undefined ? null : toSpanStart(filter.from),
       filter.to === undefined ? null : toSpanEnd(filter.to),
       ...filterNames.map((name) => filter[name] ?? null),
       after && JSON.stringify(after.after),
-      filter.limit + 1,
+      filter.limit,
     ])
-    const page = rows.slice(0, filter.limit)
-    const last = page.at(-1)
+    const last = rows.at(-1)
     return {
-      data: page.map((row) => toUsageGroup(row, new Set(dimensions))),
-      next_cursor: rows.length > page.length && last ? writeCursor({ by, after: last.place }) : null,
+      data: rows.map((row) => toListedItem(row, (group: Row) => toUsageGroup(group, new Set(dimensions)))),
+      next_cursor: last && last.found > rows.length ? writeCursor({ by, after: last.group_key }) : null,
     }
   }
 
 const toUsageGroup = (row: Row, by: ReadonlySet<UsageDimension>): UsageGroup => {
-  const { place, cost_micro, vendor, key: label, model, last_name: _, ...sums } = row
-  const [day, business_id, user, vendor_id, key, model_id, currency] = place
+  const { group_key, cost_micro, vendor, key: label, model, ...sums } = row
+  const [day, business_id, user, vendor_id, key, model_id, currency] = group_key
   return {
     ...(by.has('day') && { day }),
     ...((by.has('business') || by.has('user')) && {

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { type Database, queryOne } from '../../infra/database/database.ts'
-import { toPage, toPageValues } from '../../infra/database/pagination.ts'
+import { cutJson, isLongJson, readPage, truncatedColumn } from '../../infra/database/pagination.ts'
 import { MasonError } from '../../state/errors.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import type { FieldError } from '../../state/resource-schema.ts'
@@ -20,8 +20,8 @@ export type ResourceStore<Input, Change, View, Created = View> = {
   remove(scope: ResourceScope, id: string): Promise<boolean>
 }
 
-/** The columns of every resource; `at` is created_at as text, for cursors. */
-export type ResourceRow = { id: string; created_at: Date; updated_at: Date; at: string }
+/** The columns of every resource. */
+export type ResourceRow = { id: string; created_at: Date; updated_at: Date }
 
 /** The resource that is written: its id, its scope, and the row before (null for a new one). */
 export type ResourceTarget<Row> = { id: string; scope: ResourceScope; before: Row | null }
@@ -41,6 +41,8 @@ export type ResourceKind<Row extends ResourceRow, Input, Change, View> = {
   merged?: readonly (keyof Input & keyof Change & string)[]
   /** Other selected columns; the table is `t`. */
   columns?: string
+  /** Those of a list, and when which field of the view is cut, where they differ. */
+  listed?: { columns: string; truncated: Readonly<Record<string, string>> }
   joins?: string
   /** It belongs to a vendor, as the first of the columns that filter lists. */
   ofVendor?: true
@@ -150,16 +152,34 @@ export const createResourceStore = <Row extends ResourceRow, Input, Change exten
     ...kind.toValues?.(input, target),
   })
 
-  const selected = [...vendorColumns, ...fields].map((column) => `t.${column}`)
-  const select = `SELECT t.${idColumn} AS id, t.created_at, t.updated_at, t.created_at::text AS at,
-    ${[...selected, ...(kind.columns ? [kind.columns] : [])].join(', ')} FROM ${table} t ${kind.joins ?? ''}`
-  const inScope = scopedBy
-    .map((column, index) => `AND ($${index + 2}::text IS NULL OR t.${column} = $${index + 2})`)
-    .join(' ')
+  const buildSelect = (fieldColumns: readonly string[], more = kind.columns): string =>
+    [
+      `t.${idColumn} AS id, t.created_at, t.updated_at`,
+      ...vendorColumns.map((column) => `t.${column}`),
+      ...fieldColumns,
+      ...(more ? [more] : []),
+    ].join(', ')
+  const from = `${table} t ${kind.joins ?? ''}`
+  const select = `SELECT ${buildSelect(fields.map((field) => `t.${field}`))} FROM ${from}`
+  const listedSelect = buildSelect(
+    fields.map((field) => (json.includes(field) ? `${cutJson(`t.${field}`)} AS ${field}` : `t.${field}`)),
+    kind.listed?.columns,
+  )
+  const truncated = truncatedColumn({
+    ...Object.fromEntries(json.map((field) => [field, isLongJson(`t.${field}`)])),
+    ...kind.listed?.truncated,
+  })
+  const inScope = (first: number) =>
+    scopedBy
+      .map((column, index) => `($${index + first}::text IS NULL OR t.${column} = $${index + first})`)
+      .join(' AND ') || 'true'
   const scopeValues = (scope: ResourceScope) => scopedBy.map((column) => scope[column] ?? null)
 
   const find = (sql: Sql, scope: ResourceScope, id: string, lock = ''): Promise<Row | null> =>
-    queryOne<Row>(sql, `${select} WHERE t.${idColumn} = $1 ${inScope} ${lock}`, [id, ...scopeValues(scope)])
+    queryOne<Row>(sql, `${select} WHERE t.${idColumn} = $1 AND ${inScope(2)} ${lock}`, [
+      id,
+      ...scopeValues(scope),
+    ])
 
   const checkVendor = async (sql: Sql, { vendor_id = '' }: ResourceScope, lock = ''): Promise<void> => {
     if (!ofVendor || (await queryOne(sql, `SELECT 1 FROM vendors WHERE vendor_id = $1 ${lock}`, [vendor_id])))
@@ -193,14 +213,14 @@ export const createResourceStore = <Row extends ResourceRow, Input, Change exten
 
   return {
     async list(scope, page) {
-      const [at, lastId, limit] = toPageValues(page)
-      const count = scopedBy.length
-      const { rows } = await database.query<Row>(
-        `${select} WHERE ($1::text IS NULL OR (t.created_at, t.${idColumn}) < ($1::timestamptz, $${count + 2})) ${inScope} ORDER BY t.created_at DESC, t.${idColumn} DESC LIMIT $${count + 3}`,
-        [at, ...scopeValues(scope), lastId, limit],
-      )
-      if (rows.length === 0) await checkVendor(database, scope)
-      return toPage(rows, page.limit, toView)
+      const list = {
+        select: `${listedSelect}, ${truncated}`,
+        ...{ from, where: inScope(1), values: scopeValues(scope) },
+        ...{ at: 't.created_at', id: `t.${idColumn}` },
+      }
+      const read = await readPage<Row, View>(database, list, page, toView)
+      if (read.data.length === 0) await checkVendor(database, scope)
+      return read
     },
     create: (scope, input) =>
       changeRegistry(context, async (sql) => {

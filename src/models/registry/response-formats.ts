@@ -1,3 +1,4 @@
+import { cutJson, isLongJson } from '../../infra/database/pagination.ts'
 import { MasonError } from '../../state/errors.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import type { FieldError } from '../../state/resource-schema.ts'
@@ -11,9 +12,13 @@ import { findCategoryErrors } from './reference-checks.ts'
 import { toFormatFields } from './registry-rows.ts'
 import { createResourceStore, type ResourceRow, type ResourceStoreContext } from './resource-store.ts'
 
-type Definition = Pick<FormatInput, 'request' | 'paths' | 'stream' | 'poll' | 'schema' | 'samples'>
+type Definition = Pick<FormatInput, (typeof definitionFields)[number]>
 type Row = ResourceRow &
   Pick<FormatView, 'name' | 'category' | 'built_in' | 'status' | 'faults'> & { definition: Definition }
+
+const definitionFields = ['request', 'paths', 'stream', 'poll', 'schema', 'samples'] as const
+const emptyDefinition = `'{"paths":{}}'::json`
+const stateColumns = 't.built_in, t.status, t.faults'
 
 /** How to read responses. Built-in formats can be copied, not changed. */
 export const createFormats = (context: ResourceStoreContext) =>
@@ -23,7 +28,11 @@ export const createFormats = (context: ResourceStoreContext) =>
     table: 'response_formats',
     idColumn: 'format_id',
     fields: ['name', 'category'],
-    columns: 't.definition, t.built_in, t.status, t.faults',
+    columns: `t.definition, ${stateColumns}`,
+    listed: {
+      columns: `${cutJson('t.definition', emptyDefinition)} AS definition, ${stateColumns}`,
+      truncated: Object.fromEntries(definitionFields.map((field) => [field, isLongJson('t.definition')])),
+    },
     toView: ({ built_in, status, faults, ...row }) => ({ ...toFormatFields(row), built_in, status, faults }),
     toInput: toFormatFields,
     findErrors: async (sql, input, { id, before }) => [

@@ -1,6 +1,8 @@
 import { queryOne } from '../../infra/database/database.ts'
+import { type PageRequest, readPage } from '../../infra/database/pagination.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import type { FieldError } from '../../state/resource-schema.ts'
+import type { Page } from '../../state/run-view.ts'
 import type { ModelChange, ModelInput, ModelView, Prices } from '../schemas/catalog.ts'
 import type { UnreadAnswer } from '../schemas/model-probe.ts'
 import { findCategoryErrors } from './reference-checks.ts'
@@ -55,14 +57,18 @@ export const createModels = (context: ResourceStoreContext) => {
   return {
     ...store,
     /** Responses of a model that its format could not read, the latest first. Null: no such model. */
-    async unread(scope: ResourceScope, id: string): Promise<{ data: UnreadAnswer[] } | null> {
+    async unread(scope: ResourceScope, id: string, page: PageRequest): Promise<Page<UnreadAnswer> | null> {
       if (!(await store.get(scope, id))) return null
-      const { rows } = await context.database.query<Omit<UnreadAnswer, 'at'> & { at: Date }>(
-        `SELECT answer_id::text AS id, at, format_id, place, raw FROM unread_answers WHERE model_id = $1
-         ORDER BY answer_id DESC LIMIT 100`,
-        [id],
-      )
-      return { data: rows.map(({ at, ...row }) => ({ ...row, at: at.toISOString() })) }
+      const list = {
+        select: `answer_id::text AS id, a.at AS received_at, format_id, place, raw`,
+        ...{ from: 'unread_answers a', where: 'model_id = $1', values: [id] },
+        ...{ at: 'a.at', id: 'answer_id::text' },
+      }
+      type Row = Omit<UnreadAnswer, 'at'> & { received_at: Date }
+      return readPage(context.database, list, page, ({ received_at, ...row }: Row) => ({
+        ...row,
+        at: received_at.toISOString(),
+      }))
     },
   }
 }

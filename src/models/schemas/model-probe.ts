@@ -69,16 +69,13 @@ export const inferViewSchema = z.strictObject({
 })
 
 /** A response that a format could not read, redacted. */
-const unreadAnswerSchema = z.strictObject({
+export const unreadAnswerSchema = z.strictObject({
   id: z.string(),
   at: z.string(),
   format_id: z.string().nullable(),
   place: z.string(),
   raw: z.string(),
 })
-/** The latest unreadable responses of a model. */
-export const unreadAnswersSchema = z.strictObject({ data: z.array(unreadAnswerSchema) })
-
 /** The body of a test of a model. */
 export type ModelTestInput = z.infer<typeof modelTestInputSchema>
 /** The result of one test call. */

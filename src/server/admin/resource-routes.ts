@@ -12,7 +12,7 @@ type Operation = 'list' | 'create' | 'get' | 'change' | 'remove'
 export type Resource<
   Input extends ZodType = ZodType,
   Change extends ZodType = ZodType,
-  View extends ZodType = ZodType,
+  View extends ZodObject = ZodObject,
   Created extends ZodType = View,
 > = {
   /** The path of the list, with the parameters of its parent: /admin/v1/vendors/:vendor_id/keys. */
@@ -98,7 +98,7 @@ export const describeAdmin = (
 export const resourceRoutes = <
   Input extends ZodType,
   Change extends ZodType,
-  View extends ZodType,
+  View extends ZodObject,
   Created extends ZodType = View,
 >(
   app: App,

@@ -13,8 +13,9 @@ import {
   modelTestInputSchema,
   modelTestViewSchema,
   probeViewSchema,
-  unreadAnswersSchema,
+  unreadAnswerSchema,
 } from '../../models/schemas/model-probe.ts'
+import { pageSchema, plainPageQuery } from '../http/parameters.ts'
 import type { App, ServerContext } from '../http/route.ts'
 import {
   actionRoute,
@@ -138,13 +139,15 @@ const modelsRoutes = (app: App, server: ServerContext): void => {
       (await registry().models.get(scope, id)) && registry().probes.test(id, body, signal),
   })
   app.get(`${models.path}/:id/unread-answers`, {
-    schema: { params: createParams(models.path, 'id') as ZodObject },
+    schema: { params: createParams(models.path, 'id') as ZodObject, querystring: plainPageQuery },
     config: describeAdmin(
       models,
       'listUnreadAnswers',
-      'Lists the latest hundred responses that could not be read, without secrets',
-      { responses: { 200: { description: 'The view', schema: unreadAnswersSchema } } },
+      'Lists the responses that could not be read, without secrets, the latest first',
+      { responses: { 200: { description: 'One page', schema: pageSchema(unreadAnswerSchema) } } },
     ),
-    handler: handleOne(models, (scope, id) => registry().models.unread(scope, id)),
+    handler: handleOne(models, (scope, id, request) =>
+      registry().models.unread(scope, id, readAdminRequest(request).page),
+    ),
   })
 }

@@ -1,6 +1,6 @@
-import { type ZodType, z } from 'zod'
+import { z } from 'zod'
 import { businessIdSchema, idSchema } from '../../state/run-request.ts'
-import { runStatusSchema } from '../../state/run-view.ts'
+import { runStatusSchema, truncatedSchema } from '../../state/run-view.ts'
 
 /** Schemas of paths, queries and headers. Everything arrives as text; all objects reject unknown names. */
 
@@ -88,6 +88,9 @@ export const omitUndefined = <T extends object>(value: T): { [K in keyof T]: Exc
     [K in keyof T]: Exclude<T[K], undefined>
   }
 
-/** The response of every list; `next_cursor` is null on the last page. */
-export const pageSchema = <Item extends ZodType>(item: Item) =>
-  z.strictObject({ data: z.array(item), next_cursor: z.string().nullable() })
+/** The response of every list; `next_cursor` is null on the last page. Its items name what is cut in them. */
+export const pageSchema = <Shape extends z.ZodRawShape>(item: z.ZodObject<Shape>) =>
+  z.strictObject({
+    data: z.array('truncated' in item.shape ? item : item.extend({ truncated: truncatedSchema })),
+    next_cursor: z.string().nullable(),
+  })

@@ -1,11 +1,9 @@
 import type { FastifyRequest } from 'fastify'
 import type { ZodType, z } from 'zod'
 import { MasonError } from '../../state/errors.ts'
-import { type FieldError, resolveUnions, toPointer } from '../../state/resource-schema.ts'
+import { type FieldError, maxFieldErrors, resolveUnions, toPointer } from '../../state/resource-schema.ts'
 
 type Issue = z.core.$ZodIssue
-
-const maxFieldErrors = 1000
 
 /**
  * Validates path, query, headers and body of a request by its route's schemas and sets the parsed values on the request.
@@ -19,8 +17,9 @@ export const validateRequest = (request: FastifyRequest): void => {
     if (!schema) return value
     const parsed = schema.safeParse(value, { reportInput: true })
     if (parsed.success) return parsed.data
+    // one issue may name hundreds of thousands of unknown fields
     for (const issue of resolveUnions(parsed.error.issues))
-      errors.push(...toFieldErrors(issue, part === 'headers' ? 'header ' : ''))
+      for (const error of toFieldErrors(issue, part === 'headers' ? 'header ' : '')) errors.push(error)
     return value
   }
   request.params = validate('params', request.params)

@@ -92,6 +92,7 @@ describe('a body', () => {
     [{ user_id: undefined }, '/user_id'],
     [{ user_id: 'a b' }, '/user_id'],
     [{ user_id: 'a\u0000' }, '/user_id'],
+    [{ files: [{ name: 'a', type: 'text/\u0000', content_base64: '' }] }, '/files/0/type'],
     [{ session_id: '' }, '/session_id'],
     [{ session_id: '\ud800' }, '/session_id'],
     [{ session_id: '__proto__' }, '/session_id'],
@@ -169,7 +170,7 @@ describe('a body', () => {
   })
 
   it('a body with very many errors gets a short response', async () => {
-    const fields = Object.fromEntries(Array.from({ length: 100_000 }, (_, index) => [`field ${index}`, 1]))
+    const fields = Object.fromEntries(Array.from({ length: 300_000 }, (_, index) => [`field ${index}`, 1]))
     const reply = await post({ json: { ...fields, ['long'.repeat(100_000)]: 1 } })
     expect(reply.status).toBe(422)
     expect(reply.body.errors).toHaveLength(1000)
