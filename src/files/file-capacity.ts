@@ -4,7 +4,7 @@ import { locateBytes } from './origins/file-origin.ts'
 
 /** Files from the network, and files from the database: each counts from its first byte until it is off the disk. */
 const maxConcurrentFiles = 16
-/** Files that are whole in the heap on their way into the database or out of it. */
+/** Files that are whole in the heap on their way into the database: texts, and entries of archives. */
 const maxFilesInHeap = 2
 
 /**

@@ -56,7 +56,6 @@ export const createFileService = (options: FilesOptions) => {
         targetPath: string,
         signal: AbortSignal,
       ): Promise<SavedFile> => {
-        await using _heap = locateBytes(file) === 'database' ? await capacity.heap.take(signal) : null
         try {
           return await openOrigin({ sql, run, origins: options }, file, targetPath, signal)
         } catch (error) {

@@ -1,7 +1,9 @@
 import type { Businesses } from '../accounts/businesses.ts'
 import type { Tokens } from '../accounts/tokens.ts'
 import type { UserAccounts } from '../accounts/users.ts'
+import type { Uploads } from '../files/uploads.ts'
 import type { Graph } from '../graph/build.ts'
+import type { BlobContent } from '../infra/blobs/blob-content.ts'
 import type { SpanCounts } from '../infra/telemetry/exporter.ts'
 import type { MemoriesApi } from '../memory/store/memories-api.ts'
 import type { CallCounts } from '../models/call/call-counts.ts'
@@ -49,7 +51,10 @@ export type BusinessApi = {
   }): Promise<Page<RunView>>
   /** The state up to the run's turn; large results inlined unless `inline` is false. Null: no such run. */
   state(runId: string, inline: boolean): Promise<RuntimeState | null>
-  blob(runId: string, sha256: string): Promise<Uint8Array | null>
+  /** Null: no such run, or its state names no such blob. */
+  blob(runId: string, sha256: string): Promise<BlobContent | null>
+  /** Files that are uploaded before a run names them by `file_id`. */
+  files: Uploads
   /** `run_ended` for completed or failed ones; repeating it is fine. */
   cancel(runId: string, reason: string | undefined): Promise<RunView>
   /** `invalid_request` when the answer does not fit the schema, `input_answered`, `not_found`. */

@@ -10,10 +10,11 @@ import { cancelRun } from '../engine/runs/settlement.ts'
 import { deleteSession } from '../engine/sessions/delete-session.ts'
 import { forkSession } from '../engine/sessions/fork-session.ts'
 import { listSessions, readSession, sessionExists } from '../engine/sessions/session-queries.ts'
+import { createUploads, findNamedFiles } from '../files/uploads.ts'
 import type { Graph } from '../graph/build.ts'
 import { checkRequestNames } from '../graph/check-request.ts'
-import { readBlob } from '../infra/blobs/blobs.ts'
-import { type Database, queryOne } from '../infra/database/database.ts'
+import { openBlob, readBlob } from '../infra/blobs/blob-content.ts'
+import { type Database, hasRow } from '../infra/database/database.ts'
 import type { Queues } from '../infra/queue/queues.ts'
 import type { MemoryEmbedder } from '../memory/store/embedder.ts'
 import { createMemoriesApi } from '../memory/store/memories-api.ts'
@@ -48,6 +49,7 @@ const submitRoute = 'POST /v1/runs'
 export const createBusinessApi = (parts: BusinessApiParts, businessId: string): BusinessApi => {
   const { database, queues, feed, graph, models, queueCaps } = parts
   const admissions = createAdmissions(database, businessId)
+  const uploads = createUploads(database, businessId, async () => {})
   const poller = createPoller(database, businessId, parts.pollPermits)
   let businessKnown: Promise<void> | null = null
   const ensureKnown = (): Promise<void> => {
@@ -82,7 +84,11 @@ export const createBusinessApi = (parts: BusinessApiParts, businessId: string): 
       checkRequestNames(request, graph, models)
       await ensureKnown()
       const idempotencyKey = key === undefined ? undefined : { route: submitRoute, key }
-      const admission = await admissions.admit(request, idempotencyKey, () => queueCaps.check(businessId))
+      const admission = await admissions.admit(request, idempotencyKey, async () => {
+        const named = await findNamedFiles(uploads, request)
+        await queueCaps.check(businessId)
+        return named
+      })
       if (!admission.replayed) {
         feed.publishChange(businessId, admission.run.session_id, 'admitted')
         if (!request.delay_ms) wakeRun(queues, businessId, admission.run.id)
@@ -91,6 +97,17 @@ export const createBusinessApi = (parts: BusinessApiParts, businessId: string): 
       const accepted = { run_id: id, business_id: businessId, session_id, turn, replayed: admission.replayed }
       parts.tracer.accepted({ ...accepted, entry })
       return admission
+    },
+    files: {
+      ...uploads,
+      receive: async (input, chunks) => {
+        await ensureKnown()
+        return uploads.receive(input, chunks)
+      },
+      open: async (input) => {
+        await ensureKnown()
+        return uploads.open(input)
+      },
     },
     run: (runId) => poller.readRun(runId),
     memories: createMemoriesApi(parts, businessId),
@@ -124,18 +141,18 @@ export const createBusinessApi = (parts: BusinessApiParts, businessId: string): 
     },
     blob: async (runId, hash) => {
       if (!/^[0-9a-f]{64}$/.test(hash)) return null
-      return database.asBusiness(businessId, async (sql) => {
+      const isMentioned = await queryAsBusiness((sql) =>
         // a run has the blobs that its state mentions, and no others; by the text, since json operators reject some documents
-        const mention = await queryOne(
+        hasRow(
           sql,
           `SELECT 1 AS there FROM runs r WHERE r.tenant = $1 AND r.run_id = $2 AND (
              EXISTS (SELECT FROM actions a WHERE a.tenant = $1 AND a.session_id = r.session_id AND a.turn <= r.turn
                AND (strpos(a.body::text, $3) > 0 OR strpos(a.patch::text, $3) > 0 OR strpos(a.patch::text, $4) > 0))
              OR EXISTS (SELECT FROM run_requests q WHERE q.tenant = $1 AND q.run_id = $2 AND strpos(q.request::text, $4) > 0))`,
           [businessId, runId, `"blob":"${hash}"`, `"local_path":"blob:${hash}"`],
-        )
-        return mention ? readBlob(sql, businessId, hash) : null
-      })
+        ),
+      )
+      return isMentioned ? openBlob(queryAsBusiness, businessId, hash) : null
     },
     async cancel(runId, reason) {
       await cancelRun(database, businessId, runId, reason ?? '')

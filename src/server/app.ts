@@ -7,6 +7,7 @@ import { scenariosRoutes } from './admin/scenarios.routes.ts'
 import { usageRoutes } from './admin/usage.routes.ts'
 import { vendorsRoutes } from './admin/vendors.routes.ts'
 import { docsRoutes } from './docs.routes.ts'
+import { filesRoutes } from './files.routes.ts'
 import { healthRoutes } from './health.routes.ts'
 import { createAuthenticate } from './http/auth.ts'
 import type { BodyMemory } from './http/body-budget.ts'
@@ -79,6 +80,7 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
   healthRoutes(app, server, metrics)
   runsRoutes(app, server)
   runEventsRoutes(app, server)
+  filesRoutes(app)
   sessionsRoutes(app)
   memoriesRoutes(app)
   accountsRoutes(app, server)

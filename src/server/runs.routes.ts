@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { openDeadline } from '../state/deadline.ts'
@@ -173,8 +174,8 @@ export const runsRoutes = (app: App, { open }: ServerContext): void => {
       },
     }),
     handler: async ({ business, params: { id, sha256 }, headers }, reply) => {
-      const bytes = await business.blob(id, sha256)
-      if (!bytes) throw new MasonError('not_found', `run "${id}" has no blob "${sha256}"`)
+      const blob = await business.blob(id, sha256)
+      if (!blob) throw new MasonError('not_found', `run "${id}" has no blob "${sha256}"`)
       const etag = `"${sha256}"`
       reply
         .header('etag', etag)
@@ -182,7 +183,8 @@ export const runsRoutes = (app: App, { open }: ServerContext): void => {
         .header('x-content-type-options', 'nosniff')
         .header('content-disposition', 'attachment')
       if (headers['if-none-match'] === etag) return reply.code(304).send()
-      return reply.type('application/octet-stream').send(Buffer.from(bytes))
+      reply.header('content-length', blob.bytes)
+      return reply.type('application/octet-stream').send(Readable.from(blob.chunks, { objectMode: false }))
     },
   })
 }

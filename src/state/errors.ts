@@ -15,6 +15,8 @@ export const errorCodes = [
   'input_answered',
   'already_exists',
   'in_use',
+  'upload_offset',
+  'quota_exceeded',
   'payload_too_large',
   'too_many_requests',
   // models

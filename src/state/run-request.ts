@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { mappingSchema, type OriginFile, outputTypeSchema } from './runtime-state.ts'
+import { fileIdSchema, fileNameSchema, fileTypeSchema } from './uploaded-file.ts'
 
 /** The one standard shape in which every product submits a job: POST body and queue job alike. CONTRACT section 3. */
 
@@ -26,21 +27,25 @@ export const businessIdSchema = z
 
 const notBuilt = (what: string) => `not built yet: ${what}`
 
+/** Zod skips a refinement where another field is invalid, unless it is told when to run. */
+const isNamed = (field: 'name' | 'type') =>
+  [
+    (file: { file_id?: unknown; name?: unknown; type?: unknown }) =>
+      file[field] !== undefined || file.file_id !== undefined,
+    {
+      path: [field] as string[],
+      error: 'is required',
+      when: ({ value }: { value: unknown }) => typeof value === 'object' && value !== null,
+    },
+  ] as const
+
 const fileSchema = z
   .strictObject({
-    name: z
-      .string()
-      .min(1)
-      .max(255)
-      .refine(
-        (name) => !/[\\/\p{Cc}]/u.test(name) && name.isWellFormed(),
-        'must be a plain file name without slashes or control characters',
-      ),
-    type: z
-      .string()
-      .min(1)
-      .max(255)
-      .regex(/^[^\p{Cc}]*$/u, 'must not have control characters'),
+    /** Beside `file_id`, those of the upload where they are left out. */
+    name: fileNameSchema.optional(),
+    type: fileTypeSchema.optional(),
+    /** Uploaded before by POST /v1/files. */
+    file_id: fileIdSchema.optional(),
     mapping: mappingSchema.extend({ path: z.string().min(1).max(4096) }).optional(),
     content_base64: z.base64().optional(),
     /** Fetched when the run begins. */
@@ -49,11 +54,17 @@ const fileSchema = z
       .max(4096)
       .optional(),
   })
+  .refine(...isNamed('name'))
+  .refine(...isNamed('type'))
   .refine(
-    ({ mapping, content_base64, url }) =>
-      [mapping, content_base64, url].filter((given) => given !== undefined).length === 1,
-    { message: 'needs exactly one of content_base64, mapping and url' },
+    ({ file_id, mapping, content_base64, url }) =>
+      [file_id, mapping, content_base64, url].filter((given) => given !== undefined).length === 1,
+    { message: 'needs exactly one of file_id, content_base64, mapping and url' },
   )
+
+/** Whether no two files have one name. */
+export const haveOwnNames = (files: readonly { name?: string | undefined }[]): boolean =>
+  new Set(files.map((file) => file.name)).size === files.length
 
 const structureSchema = z
   .array(z.strictObject({ id: idSchema, expected: z.string().min(1).max(2000), type: outputTypeSchema }))
@@ -107,7 +118,8 @@ export const runRequestSchema = z.strictObject({
   files: z
     .array(fileSchema)
     .max(100)
-    .refine((files) => new Set(files.map((file) => file.name)).size === files.length, 'names must differ')
+    // those of uploads are compared once they are known
+    .refine((files) => haveOwnNames(files.filter((file) => file.name !== undefined)), 'names must differ')
     .optional(),
   scenario: z.string().max(200).optional(),
   output: outputSchema.optional(),

@@ -6,7 +6,7 @@ import { isMasonError } from '../../src/state/errors.ts'
 import type { RunRequest } from '../../src/state/run-request.ts'
 import { unique } from '../support/backend.ts'
 import { runtimeTest } from '../support/integration-test.ts'
-import { codeOf, count, mustClaim } from '../support/runs.ts'
+import { codeOf, count, mustClaim, readContent } from '../support/runs.ts'
 import type { TestRuntime } from '../support/test-runtime.ts'
 
 let runtime: TestRuntime
@@ -114,7 +114,7 @@ describe('what is kept of a request', () => {
     ])
     expect(rows).toHaveLength(1)
     const hash = String(rows[0]?.sha256)
-    expect(Buffer.from((await api.blob(run.id, hash)) as Uint8Array)).toEqual(bytes)
+    expect(await readContent(await api.blob(run.id, hash))).toEqual(bytes)
     const claimed = await database.query<{ request: { files: unknown } }>(
       'SELECT request FROM run_requests WHERE run_id = $1',
       [run.id],

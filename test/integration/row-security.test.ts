@@ -28,6 +28,8 @@ const rowsOf = (t: string): Record<string, Record<string, unknown>> => ({
     patch: '{}',
   },
   blobs: { tenant: t, sha256: 'h', bytes: Buffer.from('b') },
+  files: { tenant: t, file_id: 'f', name: 'n', type: 't' },
+  file_parts: { tenant: t, file_id: 'f', part: 0, bytes: Buffer.from('b') },
   blob_uses: { tenant: t, sha256: 'h', session_id: 's' },
   input_requests: {
     tenant: t,

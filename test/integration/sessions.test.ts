@@ -8,7 +8,7 @@ import { unique } from '../support/backend.ts'
 import type { FakeModel } from '../support/fake-model/fake-model.ts'
 import { runtimeTest as test } from '../support/integration-test.ts'
 import { checkInvariants } from '../support/invariants.ts'
-import { codeOf, count, entry, until } from '../support/runs.ts'
+import { codeOf, count, entry, readContent, until } from '../support/runs.ts'
 import { deadline, eventsOf, nodesOf, type TestRuntime } from '../support/test-runtime.ts'
 
 let model: FakeModel
@@ -366,7 +366,7 @@ describe('a fork', () => {
     const hash = sha256(bytes)
     await api().deleteSession(session_id)
     const forked = fork?.turns[0]?.run_id ?? ''
-    expect(Buffer.from((await api().blob(forked, hash)) ?? [])).toEqual(bytes)
+    expect(await readContent(await api().blob(forked, hash))).toEqual(bytes)
     expect(await api().blob(run.id, hash)).toBeNull()
     await api().deleteSession(fork?.id ?? '')
     expect(await count(database, 'blobs WHERE sha256 = $1', [hash])).toBe(0)

@@ -62,6 +62,8 @@ describe('/openapi.json', () => {
         'get /metrics',
         'get /openapi.json',
         'get /readyz',
+        'post /v1/files',
+        ...['get', 'patch', 'delete'].map((method) => `${method} /v1/files/{id}`),
         'get /v1/runs',
         'get /v1/runs/{id}',
         'get /v1/runs/{id}/blobs/{sha256}',

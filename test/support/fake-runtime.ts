@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import type { BusinessApi, HealthReport, Runtime } from '../../src/runtime/api.ts'
 import { MasonError } from '../../src/state/errors.ts'
 import type { RunStatus, RunView, SessionView } from '../../src/state/run-view.ts'
@@ -169,7 +170,24 @@ export const createFakeRuntime = (): FakeRuntime => {
       },
       async blob(id, sha256) {
         note('blob', id, sha256)
-        return (find(id) && fake.blobs.get(sha256)) ?? null
+        const bytes = find(id) && fake.blobs.get(sha256)
+        return bytes ? { bytes: bytes.length, chunks: Readable.from([bytes]) } : null
+      },
+      files: {
+        receive: async (input) => {
+          note('files', 'receive', input)
+          throw new MasonError('payload_too_large', 'nothing is stored here')
+        },
+        open: async (input) => {
+          note('files', 'open', input)
+          throw new MasonError('payload_too_large', 'nothing is stored here')
+        },
+        append: async (id) => {
+          note('files', 'append', id)
+          throw new MasonError('not_found', `there is no file "${id}"`)
+        },
+        get: async () => null,
+        remove: async () => false,
       },
       async cancel(id, reason) {
         note('cancel', id, reason)

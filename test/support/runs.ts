@@ -1,7 +1,9 @@
+import { Readable } from 'node:stream'
 import { setTimeout as pause } from 'node:timers/promises'
 import { ensureBusiness } from '../../src/accounts/businesses.ts'
 import { type AdmittedRun, admitRun } from '../../src/engine/runs/admission.ts'
 import { claimNextRun, type RunClaim } from '../../src/engine/runs/claim.ts'
+import type { BlobContent } from '../../src/infra/blobs/blob-content.ts'
 import { type Database, queryOne } from '../../src/infra/database/database.ts'
 import { newAttemptId } from '../../src/infra/lib/ids.ts'
 import { MasonError } from '../../src/state/errors.ts'
@@ -141,6 +143,10 @@ export const rowOf = async (sql: Sql, runId: string): Promise<RunRow> => {
   if (!row) throw new Error(`there is no run ${runId}`)
   return row
 }
+
+/** The bytes of an opened blob. */
+export const readContent = async (content: BlobContent | null): Promise<Buffer | null> =>
+  content && Buffer.concat(await Readable.from(content.chunks).toArray())
 
 export const count = async (sql: Sql, text: string, values: readonly unknown[] = []): Promise<number> =>
   Number((await queryOne<{ n: number }>(sql, `SELECT count(*)::int AS n FROM ${text}`, values))?.n)

@@ -1,3 +1,4 @@
+import type { NamedFiles } from '../../files/uploads.ts'
 import type { Database } from '../../infra/database/database.ts'
 import { createStatementBatches } from '../../infra/database/statement-batches.ts'
 import type { RunRequest } from '../../state/run-request.ts'
@@ -29,23 +30,24 @@ export const createAdmissions = (database: Database, businessId: string) => {
   return {
     /**
      * Once it resolves the run is durable, whatever happens to the queue. The same key and body return the same run, also
-     * when `beforeNew` would refuse a new one. Throws what `beforeNew` throws, `idempotency_conflict`,
-     * `session_of_another_user` and `too_many_requests`.
+     * when `beforeNew` would refuse a new one, which finds the files that the request names. Throws what `beforeNew` throws,
+     * `idempotency_conflict`, `session_of_another_user` and `too_many_requests`.
      */
     async admit(
       request: RunRequest,
       key: IdempotencyKey | undefined,
-      beforeNew: () => Promise<void>,
+      beforeNew: () => Promise<NamedFiles | undefined>,
     ): Promise<Admission> {
-      const candidate = toAdmissionRequest(request, key)
+      let named: NamedFiles | undefined
       try {
-        await beforeNew()
+        named = await beforeNew()
       } catch (refusal) {
-        const earlier = await findEarlierAdmission(database, businessId, candidate)
+        const earlier = await findEarlierAdmission(database, businessId, request, key)
         if (earlier) return earlier
         throw refusal
       }
-      const admitAlone = () => admitRun(database, businessId, request, key)
+      const candidate = toAdmissionRequest(request, key, named)
+      const admitAlone = () => admitRun(database, businessId, request, key, named)
       // files are written first, and no other run should wait for that
       return candidate.uploads.length > 0 ? admitAlone() : admitTogether({ ...candidate, admitAlone })
     },

@@ -1,10 +1,17 @@
+import { invalidFile, type NamedFiles } from '../../files/uploads.ts'
 import { holdSessionBlobs, storeBlobStatement } from '../../infra/blobs/blobs.ts'
-import type { Database } from '../../infra/database/database.ts'
+import { type Database, hasRow } from '../../infra/database/database.ts'
 import { contentHash, newRunId, newSessionId, sha256 } from '../../infra/lib/ids.ts'
 import { MasonError } from '../../state/errors.ts'
 import { toUrlPath } from '../../state/files/url-path.ts'
+import type { Sql } from '../../state/ports/sql.ts'
 import { toPointer } from '../../state/resource-schema.ts'
-import { type AdmittedRequest, metadataSchema, type RunRequest } from '../../state/run-request.ts'
+import {
+  type AdmittedRequest,
+  haveOwnNames,
+  metadataSchema,
+  type RunRequest,
+} from '../../state/run-request.ts'
 import type { RunStatus } from '../../state/run-view.ts'
 import type { OriginFile } from '../../state/runtime-state.ts'
 import { createSessionFullError, maxSessionQueue } from './queue-caps.ts'
@@ -16,7 +23,8 @@ export type Admission = { run: AdmittedRun; replayed: boolean }
 
 /** A key is unique within its business and route. */
 export type IdempotencyKey = { route: string; key: string }
-type Upload = { hash: string; bytes: Buffer }
+/** Bytes that came with the request; null: a file that was uploaded before. */
+type Upload = { hash: string } & ({ bytes: Buffer } | { bytes: null; file_id: string })
 
 /** A run to admit: its row, and the files that came with it. */
 export type AdmissionRequest = ReturnType<typeof toAdmissionRequest>
@@ -84,9 +92,13 @@ const checkMetadata = (metadata: RunRequest['metadata'] = {}): void => {
 }
 
 /** Request to the rows that admission stores. Throws `invalid_request` for metadata over its limits. */
-export const toAdmissionRequest = (request: RunRequest, key?: IdempotencyKey) => {
+export const toAdmissionRequest = (
+  request: RunRequest,
+  key?: IdempotencyKey,
+  named: NamedFiles = new Map(),
+) => {
   checkMetadata(request.metadata)
-  const { admitted, uploads } = splitUploads(request)
+  const { admitted, uploads } = splitUploads(request, named)
   return {
     row: {
       run_id: newRunId(),
@@ -118,7 +130,9 @@ export const admitRuns = async (
   const result = await database.asBusiness(
     businessId,
     async (sql) => {
-      for (const { hash, bytes } of uploads) await sql.query(storeBlobStatement, [businessId, hash, bytes])
+      for (const { hash, ...upload } of uploads)
+        if (upload.bytes) await sql.query(storeBlobStatement, [businessId, hash, upload.bytes])
+        else await holdUploadedFile(sql, businessId, hash, upload.file_id)
       const admitted = await sql.query<AdmissionRow>(admitStatement, [businessId, rows])
       const admittedIds = new Set(
         admitted.rows.filter(({ turn }) => turn !== null).map(({ run_id }) => run_id),
@@ -137,14 +151,35 @@ export const admitRuns = async (
   return candidates.map(({ row }) => toAdmission(row, byId.get(row.run_id)))
 }
 
+/** Renews the age of a file, whose blob is locked first as in every deletion; one that is gone by now fails the request. */
+const holdUploadedFile = async (
+  sql: Sql,
+  businessId: string,
+  hash: string,
+  fileId: string,
+): Promise<void> => {
+  await sql.query('UPDATE blobs SET created_at = clock_timestamp() WHERE tenant = $1 AND sha256 = $2', [
+    businessId,
+    hash,
+  ])
+  const isThere = await hasRow(
+    sql,
+    `UPDATE files SET named = true, touched_at = clock_timestamp()
+     WHERE tenant = $1 AND file_id = $2 AND sha256 = $3 RETURNING file_id`,
+    [businessId, fileId, hash],
+  )
+  if (!isThere) throw invalidFile(0, `the uploaded file "${fileId}" was deleted just now; upload it again`)
+}
+
 /** Admits one run in a commit of its own. Same contract as `Admissions.admit`. */
 export const admitRun = async (
   database: Database,
   businessId: string,
   request: RunRequest,
   key?: IdempotencyKey,
+  named?: NamedFiles,
 ): Promise<Admission> => {
-  const candidate = toAdmissionRequest(request, key)
+  const candidate = toAdmissionRequest(request, key, named)
   const tryOnce = async (): Promise<Admission> => {
     const [admission] = await admitRuns(database, businessId, [candidate])
     if (!admission || admission instanceof MasonError) throw admission
@@ -176,7 +211,7 @@ const toAdmission = (
   })
 }
 
-const createConflictError = ({ key }: AdmissionRequest['row']): MasonError =>
+const createConflictError = ({ key }: { key: string | null }): MasonError =>
   new MasonError('idempotency_conflict', `the key "${key}" was used for another body`, {
     remedy: 'use a new Idempotency-Key for a new request',
   })
@@ -185,28 +220,40 @@ const createConflictError = ({ key }: AdmissionRequest['row']): MasonError =>
 export const findEarlierAdmission = async (
   database: Database,
   businessId: string,
-  { row }: AdmissionRequest,
+  request: RunRequest,
+  key: IdempotencyKey | undefined,
 ): Promise<Admission | null> => {
-  if (row.key === null) return null
+  if (key === undefined) return null
   const { rows } = await database.asBusiness(
     businessId,
     (sql) =>
       sql.query<{ request_hash: string; response: AdmittedRun }>(
         'SELECT request_hash, response FROM idempotency WHERE tenant = $1 AND route = $2 AND key = $3',
-        [businessId, row.route, row.key],
+        [businessId, key.route, key.key],
       ),
     { pipelined: true },
   )
   const [earlier] = rows
-  if (earlier && earlier.request_hash !== row.hash) throw createConflictError(row)
+  if (earlier && earlier.request_hash !== contentHash(request)) throw createConflictError(key)
   return earlier ? { run: earlier.response, replayed: true } : null
 }
 
 /** Uploaded bytes become blobs under their hash; the stored request refers to them by path. */
-const splitUploads = (request: RunRequest): { admitted: AdmittedRequest; uploads: Upload[] } => {
+const splitUploads = (
+  request: RunRequest,
+  named: NamedFiles,
+): { admitted: AdmittedRequest; uploads: Upload[] } => {
   const uploads: Upload[] = []
   const addresses: Record<string, string> = {}
-  const files = (request.files ?? []).map(({ name, type, mapping, content_base64, url }): OriginFile => {
+  const files = (request.files ?? []).map((file, at): OriginFile => {
+    const { file_id, mapping, content_base64, url } = file
+    const upload = file_id === undefined ? undefined : named.get(file_id)
+    const { name = upload?.name ?? '', type = upload?.type ?? '' } = file
+    if (file_id !== undefined) {
+      if (!upload) throw invalidFile(at, `the uploaded file "${file_id}" was not looked up`)
+      uploads.push({ hash: upload.sha256, bytes: null, file_id })
+      return { name, type, local_path: `blob:${upload.sha256}`, mapping: null }
+    }
     if (url !== undefined) {
       const { local_path, hidden } = toUrlPath(url)
       if (hidden) addresses[local_path] = url
@@ -218,6 +265,7 @@ const splitUploads = (request: RunRequest): { admitted: AdmittedRequest; uploads
     uploads.push({ hash, bytes })
     return { name, type, local_path: `blob:${hash}`, mapping: null }
   })
+  if (!haveOwnNames(files)) throw invalidFile(0, 'names must differ; give the uploaded files other names')
   const { session_id: _session, business_id: _business, ...rest } = request
   const hides = Object.keys(addresses).length > 0
   return { admitted: { ...rest, files, ...(hides && { addresses }) }, uploads }

@@ -1,3 +1,4 @@
+import { isFreeBlobSql } from '../../infra/blobs/blobs.ts'
 import type { Database } from '../../infra/database/database.ts'
 
 /** How many days unused data is retained. */
@@ -10,15 +11,17 @@ const batchSize = 500
 type SweepPosition = { at: string; tenant: string; sha256: string } | null
 
 /**
- * Deletes expired data, a bounded batch at each pass: rejected queue jobs, unreadable model responses, and blobs that no
- * session holds (of deleted sessions, of requests that were never admitted). Several processes may sweep at once.
+ * Deletes expired data, a bounded batch at each pass: rejected queue jobs, unreadable model responses, uploaded files that no
+ * run names, and blobs that no session holds (of deleted sessions, of requests that were never admitted). Several processes
+ * may sweep at once.
  */
 export const createRetentionSweep = (database: Database, retention: Retention): (() => Promise<void>) => {
   let position: SweepPosition = null
   return async () => {
     for (const statement of [rejectedStatement, unreadStatement])
       await database.query(statement, [retention.rejectedJobsDays])
-    await database.query(preparedStatement, [retention.blobsDays])
+    for (const statement of [preparedStatement, filesStatement])
+      await database.query(statement, [retention.blobsDays])
     position = await dropBlobs(database, retention.blobsDays, position)
   }
 }
@@ -35,13 +38,21 @@ const preparedStatement = `
   DELETE FROM prepared_files WHERE ctid = ANY(ARRAY(SELECT ctid FROM prepared_files
     WHERE created_at < clock_timestamp() - $1::int * interval '1 day' ORDER BY created_at LIMIT ${batchSize}))`
 
+/** Complete or not. The age is compared again once the row is locked: a run that names it renews it. */
+const filesStatement = `
+  DELETE FROM files WHERE touched_at < clock_timestamp() - $1::int * interval '1 day' AND (tenant, file_id) IN (
+    SELECT tenant, file_id FROM files f WHERE NOT named AND touched_at < clock_timestamp() - $1::int * interval '1 day'
+      AND NOT EXISTS (SELECT FROM blob_uses u WHERE u.tenant = f.tenant AND u.sha256 = f.sha256)
+    ORDER BY touched_at LIMIT 50)`
+
 type BlobRow = { at: string; tenant: string; sha256: string; held: boolean }
 
 /** Scans the blobs by age: most old ones are held, so each pass continues after the one before. */
 const blobsStatement = `
   SELECT b.created_at::text AS at, b.tenant, b.sha256, EXISTS (
     SELECT FROM blob_uses u JOIN sessions s ON s.tenant = u.tenant AND s.session_id = u.session_id
-    WHERE u.tenant = b.tenant AND u.sha256 = b.sha256) AS held
+    WHERE u.tenant = b.tenant AND u.sha256 = b.sha256)
+    OR EXISTS (SELECT FROM files f WHERE f.tenant = b.tenant AND f.sha256 = b.sha256) AS held
   FROM blobs b WHERE b.created_at < clock_timestamp() - $1::int * interval '1 day'
     AND ($2::timestamptz IS NULL OR (b.created_at, b.tenant, b.sha256) > ($2::timestamptz, $3::text, $4::text))
   ORDER BY b.created_at, b.tenant, b.sha256 LIMIT ${batchSize}`
@@ -76,8 +87,7 @@ const dropUnheldBlobs = (database: Database, days: number, free: string): Promis
       [sure],
     )
     await sql.query(
-      `DELETE FROM blobs b WHERE (tenant, sha256) IN (${listedBlobsSql})
-         AND NOT EXISTS (SELECT FROM blob_uses u WHERE u.tenant = b.tenant AND u.sha256 = b.sha256)`,
+      `DELETE FROM blobs b WHERE (tenant, sha256) IN (${listedBlobsSql}) AND ${isFreeBlobSql}`,
       [sure],
     )
   })

@@ -105,7 +105,8 @@ export const measureBytes = async (
   return { bytes, sha256: hash.digest('hex') }
 }
 
-const saveStream = async (
+/** Writes chunks to a path on this machine. Throws `FileError`. */
+export const saveStream = async (
   stream: AsyncIterable<Uint8Array>,
   path: string,
   maxBytes: number,

@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs'
-import { realpath, stat, writeFile } from 'node:fs/promises'
+import { realpath, stat } from 'node:fs/promises'
 import { isAbsolute, join, relative } from 'node:path'
-import { readBlob } from '../../infra/blobs/blobs.ts'
+import { openBlob } from '../../infra/blobs/blob-content.ts'
 import type { StorageLocations } from '../../infra/config/storage.ts'
 import { businessPlaceholder } from '../../infra/config/storage.ts'
 import { queryOne } from '../../infra/database/database.ts'
@@ -10,8 +10,8 @@ import { parseUrlPath } from '../../state/files/url-path.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import { type AdmittedRequest, businessIdSchema } from '../../state/run-request.ts'
 import type { OriginFile } from '../../state/runtime-state.ts'
-import { downloadUrl, measureBytes, type SavedFile } from './download.ts'
-import { FileError, toDiskErrors } from './file-error.ts'
+import { downloadUrl, measureBytes, type SavedFile, saveStream } from './download.ts'
+import { FileError } from './file-error.ts'
 import { downloadObject } from './object-storage.ts'
 
 /** Where the files of all runs of this process come from. `filesRoot`: the folder of local mappings; null: none. */
@@ -46,10 +46,9 @@ export const openOrigin = async (
   const { local_path, mapping } = file
   if (locateBytes(file) === 'database') {
     const hash = local_path.slice('blob:'.length)
-    const bytes = await readBlob(sql, business, hash)
-    if (!bytes) throw new FileError('its bytes are gone; upload the file again')
-    await toDiskErrors(writeFile(targetPath, bytes, { mode: 0o600 }))
-    return { path: targetPath, bytes: bytes.length, sha256: hash }
+    const blob = await openBlob((work) => work(sql), business, hash)
+    if (!blob) throw new FileError('its bytes are gone; upload the file again')
+    return saveStream(blob.chunks, targetPath, maxFileBytes, signal)
   }
   const url = await readFullUrl(sql, run, local_path)
   if (url !== null) return downloadUrl(origins.egress, url, targetPath, signal)

@@ -2,6 +2,7 @@ import type { Blobs } from '../../state/ports/blobs.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import { queryOne } from '../database/database.ts'
 import { sha256 } from '../lib/ids.ts'
+import { readBlob } from './blob-content.ts'
 
 /**
  * Stores bytes under their hash, shared by the sessions of a business. The same statement records which session holds the
@@ -99,39 +100,56 @@ export const copyBlobHolds = async (
   )
 }
 
-/** Releases the blobs of a session and deletes those that no other session holds, with the files prepared from them. Runs inside the caller's transaction. */
+/**
+ * Releases the blobs of a session and deletes those that no other session holds, with the files prepared from them and the
+ * uploaded files that runs have named. Runs inside the caller's transaction.
+ */
 export const releaseSessionBlobs = async (sql: Sql, businessId: string, sessionId: string): Promise<void> => {
   const { rows } = await sql.query<{ sha256: string }>(
     'DELETE FROM blob_uses WHERE tenant = $1 AND session_id = $2 RETURNING sha256',
     [businessId, sessionId],
   )
-  if (rows.length === 0) return
-  const hashes = JSON.stringify(rows.map((row) => row.sha256))
+  const hashes = rows.map((row) => row.sha256)
+  await deleteFreeBlobs(sql, businessId, hashes, (freed) =>
+    sql.query(
+      `DELETE FROM files f WHERE tenant = $1 AND named AND sha256 IN (SELECT json_array_elements_text($2::json))
+         AND NOT EXISTS (SELECT FROM blob_uses u WHERE u.tenant = f.tenant AND u.sha256 = f.sha256)`,
+      [businessId, freed],
+    ),
+  )
+}
+
+/** Where no session and no uploaded file has the bytes of a blob `b`. */
+export const isFreeBlobSql = `NOT EXISTS (SELECT FROM blob_uses u WHERE u.tenant = b.tenant AND u.sha256 = b.sha256)
+  AND NOT EXISTS (SELECT FROM files f WHERE f.tenant = b.tenant AND f.sha256 = b.sha256)`
+
+/**
+ * Of these blobs, deletes those that are free once `release` has deleted what else it wants, with the files prepared from
+ * them. `release` runs while the blobs are locked.
+ */
+export const deleteFreeBlobs = async (
+  sql: Sql,
+  businessId: string,
+  candidates: readonly string[],
+  release: (hashes: string) => Promise<unknown>,
+): Promise<void> => {
+  if (candidates.length === 0) return
+  const hashes = JSON.stringify(candidates)
   const named = 'tenant = $1 AND sha256 IN (SELECT json_array_elements_text($2::json))'
   // locked first and in one order: a concurrent store has then recorded its hold, and the next statement sees it
   await sql.query(`SELECT 1 AS locked FROM blobs WHERE ${named} ORDER BY sha256 FOR UPDATE`, [
     businessId,
     hashes,
   ])
+  await release(hashes)
   await sql.query(
     `WITH gone AS (
-       DELETE FROM blobs b WHERE ${named}
-         AND NOT EXISTS (SELECT FROM blob_uses u WHERE u.tenant = b.tenant AND u.sha256 = b.sha256) RETURNING sha256
+       DELETE FROM blobs b WHERE ${named} AND ${isFreeBlobSql} RETURNING sha256
      )
      DELETE FROM prepared_files p
      WHERE tenant = $1 AND (sha256 IN (SELECT sha256 FROM gone) OR blobs && ARRAY(SELECT sha256 FROM gone))`,
     [businessId, hashes],
   )
-}
-
-/** The bytes of a blob of a business, or null. */
-export const readBlob = async (sql: Sql, businessId: string, hash: string): Promise<Uint8Array | null> => {
-  const row = await queryOne<{ bytes: Uint8Array }>(
-    sql,
-    'SELECT bytes FROM blobs WHERE tenant = $1 AND sha256 = $2',
-    [businessId, hash],
-  )
-  return row?.bytes ?? null
 }
 
 /** The blobs of a run's business. */

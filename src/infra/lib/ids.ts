@@ -13,6 +13,8 @@ const createTimeOrderedId = (): string => {
 export const newRunId = (): string => `run_${createTimeOrderedId()}`
 /** A new session id, sorted by time. */
 export const newSessionId = (): string => `ses_${createTimeOrderedId()}`
+/** A new id of an uploaded file, sorted by time. */
+export const newFileId = (): string => `file_${createTimeOrderedId()}`
 /** A new id of a question to a person, sorted by time. */
 export const newInputRequestId = (): string => `inp_${createTimeOrderedId()}`
 /** A new id of a database. */

@@ -49,7 +49,7 @@ export const openApiDocument = (routes: readonly DocumentedRoute[], auth: 'requi
         'Jobs for agents: submit a run, follow it live, read its state. Errors are RFC 9457 problems.',
     },
     servers: [{ url: '/' }],
-    tags: ['runs', 'events', 'sessions', 'operations'].map((name) => ({ name })),
+    tags: ['runs', 'events', 'files', 'sessions', 'operations'].map((name) => ({ name })),
     paths,
     components: {
       securitySchemes: { bearer: { type: 'http', scheme: 'bearer', description: 'Token of a business' } },
@@ -68,6 +68,9 @@ const buildOperation = (route: DocumentedRoute, components: Components, auth: 'r
     ...(doc.description ? { description: doc.description } : {}),
     security: doc.role && auth === 'required' ? [{ bearer: [] }] : [],
     parameters: buildParameters(schema),
+    ...(doc.streamed && {
+      requestBody: { content: { '*/*': { schema: { type: 'string', format: 'binary' } } } },
+    }),
     ...(schema.body
       ? {
           requestBody: {

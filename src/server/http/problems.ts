@@ -8,6 +8,7 @@ const table = {
   malformed_request: [400, 'The request cannot be read'],
   unauthorized: [401, 'A valid token is needed'],
   forbidden: [403, 'The token does not allow this'],
+  quota_exceeded: [403, 'A quota of the business is used up'],
   not_found: [404, 'Not found'],
   method_not_allowed: [405, 'This path does not take this method'],
   request_timeout: [408, 'The request took too long to arrive'],
@@ -15,6 +16,7 @@ const table = {
   session_of_another_user: [409, 'The session belongs to another user'],
   already_exists: [409, 'There is one already'],
   in_use: [409, 'It is in use'],
+  upload_offset: [409, 'The upload goes on at another offset'],
   input_answered: [409, 'The question was answered already'],
   input_expired: [409, 'The question has expired'],
   expired: [409, 'The run has expired'],
@@ -82,6 +84,7 @@ export const problemSchema = z.strictObject({
   remedy: z.string().optional(),
   errors: z.array(fieldErrorSchema).optional(),
   users: z.array(userSchema).optional(),
+  upload_offset: z.int().optional().meta({ description: 'Where the upload goes on' }),
 })
 type Problem = z.infer<typeof problemSchema>
 
@@ -139,10 +142,11 @@ const readRetryAfter = (detail: unknown): string => {
   return String(Number.isFinite(seconds) ? Math.max(1, Math.ceil(seconds)) : 1)
 }
 
-/** What of an error's detail is sent: the field errors of a request, and the users of a thing. */
+/** What of an error's detail is sent: the field errors of a request, the users of a thing, the offset of an upload. */
 const detailSchema = z.object({
   errors: z.array(fieldErrorSchema.strip()).min(1).optional().catch(undefined),
   users: z.array(userSchema.strip()).min(1).optional().catch(undefined),
+  upload_offset: z.int().optional().catch(undefined),
 })
 
 /** The status of an error that fastify itself made for a bad request, or null. */

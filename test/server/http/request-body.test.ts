@@ -159,6 +159,7 @@ describe('a body', () => {
     })
     expect(reply.body.errors.map((error: { pointer: string }) => error.pointer).sort()).toEqual([
       '/colour',
+      '/files/0',
       '/files/0/name',
       '/files/0/type',
       '/idempotency-key',

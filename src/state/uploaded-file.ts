@@ -1,0 +1,39 @@
+import { z } from 'zod'
+
+/** The name of a file: plain, without a path. */
+export const fileNameSchema = z
+  .string()
+  .min(1)
+  .max(255)
+  .refine(
+    (name) => !/[\\/\p{Cc}]/u.test(name) && name.isWellFormed(),
+    'must be a plain file name without slashes or control characters',
+  )
+/** The media type of a file, as its sender says. */
+export const fileTypeSchema = z
+  .string()
+  .min(1)
+  .max(255)
+  .regex(/^[^\p{Cc}]*$/u, 'must not have control characters')
+/** The id of an uploaded file. */
+export const fileIdSchema = z.string().regex(/^file_[0-9a-f]{32}$/, 'must be the id of an uploaded file')
+
+/** The largest file that is stored. */
+export const maxUploadBytes = 512 * 1024 * 1024
+
+/** An uploaded file as it is returned. */
+export const uploadedFileSchema = z.strictObject({
+  id: z.string(),
+  name: z.string(),
+  type: z.string(),
+  /** Null until all bytes are there. */
+  sha256: z.string().nullable(),
+  /** Received so far. */
+  bytes: z.int().nonnegative(),
+  /** How many it will have; null while the one request that sends it goes on. */
+  length: z.int().nonnegative().nullable(),
+  created_at: z.string(),
+})
+
+/** See `uploadedFileSchema`. */
+export type UploadedFile = z.infer<typeof uploadedFileSchema>
