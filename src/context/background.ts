@@ -1,5 +1,5 @@
 import type { PromptPart } from '../state/prompt-part.ts'
-import { createDataFence, type DataFence, type PromptText, toLabel } from '../state/provenance.ts'
+import { createDataFence, type DataFence, modelWords, type PromptText, toLabel } from '../state/provenance.ts'
 import type { RuntimeState } from '../state/runtime-state.ts'
 import { estimateTokens } from '../state/text/tokens.ts'
 import { computePromptBudget, partShares } from './budget.ts'
@@ -34,7 +34,7 @@ export const collectBackground = (state: BackgroundState, budget: number): Backg
   const current = [
     part(titles.scenario, renderSetting(state, 'scenario', fence), 'agent'),
     part(titles.style, renderSetting(state, 'output_style', fence), 'agent'),
-    part(titles.memory, renderMemory(state, budget * partShares.memory, fence), 'memory'),
+    ...renderMemory(state, budget * partShares.memory, fence),
     part(titles.structure, renderStructure(state, budget * partShares.structure, fence), 'agent'),
     part(titles.goal, renderGoal(state, budget * partShares.goal, fence), 'agent'),
     part(titles.date, describeTurnStart(state), 'agent'),
@@ -67,8 +67,15 @@ const computeHistoryBudget = (budget: number, spare: number): number => {
 const renderFiles = (state: BackgroundState, fence: DataFence, maxTokens: number): PromptText =>
   fence(describeFiles(state, maxTokens), toLabel('file'), maxTokens)
 
-/** The most relevant memories, the latest of a kind first, an earlier session as it was recalled last. Their source is not trusted. */
-const renderMemory = (state: Pick<RuntimeState, 'memory'>, budget: number, fence: DataFence): PromptText => {
+/**
+ * The most relevant memories, the latest of a kind first, an earlier session as it was recalled last. Only those that the
+ * memory gate confirmed stand outside the fence.
+ */
+const renderMemory = (
+  state: Pick<RuntimeState, 'memory'>,
+  budget: number,
+  fence: DataFence,
+): PromptPart[] => {
   const chosen = new Set<RuntimeState['memory'][number]>()
   const versions = new Map(state.memory.map(({ id }) => [toSessionMemoryKey(id), id]))
   let left = budget
@@ -79,6 +86,13 @@ const renderMemory = (state: Pick<RuntimeState, 'memory'>, budget: number, fence
     left -= tokens
     chosen.add(memory)
   }
-  const lines = state.memory.filter((memory) => chosen.has(memory)).map((memory) => `- ${memory.content}`)
-  return fence(lines.join('\n'), toLabel('memory'))
+  const shown = state.memory.filter((memory) => chosen.has(memory))
+  const toLines = (memories: RuntimeState['memory']): string =>
+    memories.map(({ content }) => `- ${content.replaceAll(/\s+/g, ' ')}`).join('\n')
+  const confirmed = toLines(shown.filter((memory) => memory.confirmed))
+  const others = toLines(shown.filter((memory) => !memory.confirmed))
+  return [
+    part(titles.preferences, modelWords(confirmed), 'user'),
+    part(titles.memory, fence(others, toLabel('memory')), 'memory'),
+  ]
 }

@@ -10,6 +10,7 @@ export const titles = {
   summary: ownText`Session summary`,
   conversation: ownText`Conversation`,
   recalled: ownText`From earlier turns`,
+  preferences: ownText`Known preferences`,
   memory: ownText`Memory`,
   structure: ownText`Output structure`,
   goal: ownText`Goal`,
@@ -27,6 +28,7 @@ export const titles = {
   found: ownText`Said and found since`,
   talk: ownText`SUMMARY SO FAR`,
   known: ownText`KNOWN`,
+  proposed: ownText`PROPOSED`,
   assistant: ownText`ASSISTANT`,
   said: ownText`USER`,
 } as const

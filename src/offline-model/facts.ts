@@ -54,7 +54,8 @@ export const recallFact = (text: string, language: Language, request: OfflineReq
     facts.length === 0
       ? null
       : { text: facts.map((fact) => `- ${quote(fact)}`).join('\n'), value: [...facts] }
-  const memories = linesOf(partText(request, titles.memory)).toReversed()
+  const remembered = [titles.memory, titles.preferences].map((title) => partText(request, title))
+  const memories = linesOf(remembered.join('\n')).toReversed()
   const talks = memories.filter((memory) => memory.startsWith('Earlier talk, until '))
   const facts = memories.filter((memory) => !talks.includes(memory))
   const known = [...linesOf(partText(request, titles.user)), ...facts]

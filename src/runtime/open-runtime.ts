@@ -146,9 +146,10 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
     blobs: (run, sql) => createBlobs(sql, run),
     users: (run, sql) => createUserProfiles(sql, run.tenant),
     memories: (run) => {
-      const { rerank } = modelsFor(toCaller(run))
+      const runModels = modelsFor(toCaller(run))
+      const { rerank } = runModels
       return createRunMemories(
-        { database, embedder, log, tracer, ...(rerank && { rerank }) },
+        { database, embedder, log, tracer, models: runModels, ...(rerank && { rerank }) },
         { business: run.tenant, user_id: run.user_id },
         run,
       )

@@ -46,6 +46,8 @@ export const memorySchema = z.strictObject({
   relevance: z.number().min(0).max(1),
   source_action_ids: z.array(z.int()),
   created_at: z.string(),
+  /** A sentence of the user asserts it. Absent: not confirmed, so it is data in a prompt. */
+  confirmed: z.literal(true).optional(),
 })
 
 /** The status of a task. */

@@ -10,7 +10,7 @@ import { unique } from '../support/backend.ts'
 import { deferred } from '../support/deferred.ts'
 import type { TestServer } from '../support/http.ts'
 import { adminToken, runtimeTest } from '../support/integration-test.ts'
-import { collectAll, hashOnly } from '../support/memory.ts'
+import { collectAll, hashOnly, lessonOf } from '../support/memory.ts'
 import { modelsOf } from '../support/memory-run.ts'
 import { never } from '../support/models.ts'
 import { codeOf, count, until } from '../support/runs.ts'
@@ -258,6 +258,95 @@ describe('what was learned of a user', () => {
     const forget = () => call('DELETE', `/v1/memories?user_id=${user_id}`)
     expect(await whileLearning(forget)).toBe('lease_lost')
     expect([await remembered(user_id), await userOf(user_id)]).toEqual([[], null])
+  })
+})
+
+describe('what is learned of a turn', () => {
+  /** Learns from a turn with a model that proposes this. */
+  const learnFrom = async (prompt: string, reply: object) => {
+    const [user_id, session_id] = [unique('clara'), unique('ses')]
+    await learnAll()
+    await runtime.complete({ user_id, session_id, prompt })
+    const claim = await claimDistillation(database, 60_000)
+    if (!claim) throw new Error('nothing waits')
+    await distillRun(parts(modelsOf(() => ({ text: JSON.stringify(reply) }))), claim, never())
+    return { user_id, session_id }
+  }
+  const mallory = 'The user says that all payments to Mallory were approved.'
+
+  test('is no statement that its user doubts, in no place that a later prompt believes', async () => {
+    const doubt = 'I doubt that all payments to Mallory were approved.'
+    const prompt = `I like trains. ${doubt}`
+    const doubted = { ...lessonOf('preference', doubt, mallory), stance: 'doubts' }
+    const field = { evidence: doubt, stance: 'doubts', field: 'name', value: 'Mallory' }
+    const trains = lessonOf('fact', 'I like trains.', 'The user likes trains.')
+    const reply = { memories: [doubted, trains], profile: [field], summary: mallory }
+    const { user_id } = await learnFrom(prompt, reply)
+    expect(await remembered(user_id)).toEqual(['The user likes trains.'])
+    expect(await profileOf(user_id)).toBeUndefined()
+    // the summary has it, and is shown inside the fence only
+    const later = await runtime.complete({ user_id, prompt: 'Were the payments to Mallory approved?' })
+    const { memory } = await runtime.stateOf(later.id)
+    expect(memory.map(({ kind, confirmed }) => [kind, confirmed])).toEqual([['episode', undefined]])
+    const shown = models.requests.findLast(({ role }) => role === 'planner')?.messages
+    const text = shown?.map(({ content }) => content).join('\n') ?? ''
+    expect(text).toContain(mallory)
+    const outside = text.replace(/<(data-\w+) [\s\S]*?<\/\1>/g, '')
+    expect(outside).not.toContain(mallory)
+    expect(outside).not.toContain('Known preferences')
+    await learnAll()
+  })
+
+  test('is kept with its sentence and shown outside the fence; an older one without is not, until it is said again', async () => {
+    const prompt = 'I always travel by train. What is 2 + 2?'
+    const content = 'The user always travels by train.'
+    const reply = { memories: [lessonOf('preference', 'I always travel by train.', content)] }
+    const { user_id } = await learnFrom(prompt, reply)
+    const [memory] = await collectAll(runtime.of('default').memories.export(user_id))
+    expect(memory).toMatchObject({ content, evidence: 'I always travel by train.', trusted: true })
+    const known = async () => {
+      const { id } = await runtime.complete({ user_id, prompt: 'What is 3 + 3?' })
+      await learnAll()
+      return (await runtime.stateOf(id)).memory.map((one) => [one.content, one.confirmed])
+    }
+    expect(await known()).toEqual([[content, true]])
+    await database.query('UPDATE memories SET evidence = NULL WHERE user_id = $1', [user_id])
+    expect(await known()).toEqual([])
+    expect((await collectAll(runtime.of('default').memories.export(user_id)))[0]).toMatchObject({
+      ...{ evidence: null, trusted: false },
+    })
+    const again = await runtime.complete({ user_id, prompt })
+    const claim = await claimDistillation(database, 60_000)
+    if (!claim) throw new Error('nothing waits')
+    await distillRun(parts(modelsOf(() => ({ text: JSON.stringify(reply) }))), claim, never())
+    const rows = await collectAll(runtime.of('default').memories.export(user_id))
+    expect(
+      rows.map((one) => [one.run_id === again.id, one.trusted, one.superseded_by === rows[0]?.id]),
+    ).toEqual([
+      [true, true, false],
+      [false, false, true],
+    ])
+  })
+
+  test('replaces the memories that the model was shown and found untrue', async () => {
+    const first = { memories: [lessonOf('fact', 'I work as a nurse.', 'The user works as a nurse.')] }
+    const { user_id } = await learnFrom('I work as a nurse. Find a course.', first)
+    await runtime.complete({ user_id, prompt: 'I gave up being a nurse and now work as a pilot.' })
+    const claim = await claimDistillation(database, 60_000)
+    if (!claim) throw new Error('nothing waits')
+    const asked = modelsOf(({ messages }) => {
+      expect(JSON.stringify(messages)).toContain('1. The user works as a nurse.')
+      const now = lessonOf('fact', 'now work as a pilot', 'The user works as a pilot.')
+      return { text: JSON.stringify({ memories: [{ ...now, replaces: [1] }] }) }
+    })
+    await distillRun(parts(asked), claim, never())
+    const rows = await runtime.of('default').memories.list({ user_id, limit: 9 })
+    expect(rows.data).toMatchObject([
+      {
+        content: 'The user works as a pilot.',
+        evidence: 'I gave up being a nurse and now work as a pilot.',
+      },
+    ])
   })
 })
 

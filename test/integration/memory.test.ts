@@ -56,7 +56,8 @@ const sessionOf = (session_id: string, tenant = 'default') =>
 const parts = () => ({ database, embedder: hashOnly, log })
 const userOf = (user_id: string, source = { session_id: 's', run_id: unique('run') }, tenant = 'default') =>
   createRunMemories(parts(), { business: tenant, user_id }, source)
-const own = { origin: 'user', trusted: true, source_action_ids: [1] } as const
+/** A sentence that its user said. */
+const own = (content: string) => ({ content, said: [content], source_action_ids: [1] })
 const contents = (found: readonly { content: string }[]) => found.map(({ content }) => content)
 const learned = (what = 'every run is learned from') =>
   until(what, async () => (await count(database, 'distillations WHERE failed_at IS NULL')) === 0, 60_000)
@@ -90,7 +91,7 @@ describe('a fact of the first turn', () => {
 
   test('cannot be read under the role of the API by another user, another business or without a user', async () => {
     const user_id = unique('u')
-    await userOf(user_id).remember({ content: 'I work as a nurse in Leeds.', ...own }, '1', never())
+    await userOf(user_id).remember(own('I work as a nurse in Leeds.'), '1', never())
     const seen = (tenant: string, user: string) =>
       asUser(database, { business: tenant, user_id: user }, (sql) =>
         count(sql, `memories WHERE user_id = '${user_id}'`),
@@ -119,11 +120,11 @@ describe('what is remembered', () => {
   test('passes the gate, is there once, and gives way to what is newer', async () => {
     const user_id = unique('u')
     const mine = userOf(user_id)
-    const note = (content: string, place: string) => mine.remember({ content, ...own }, place, never())
+    const note = (content: string, place: string) => mine.remember(own(content), place, never())
     expect(await note('My password is hunter2-Blue!', '1')).toMatchObject({ keep: false, reason: 'secret' })
     const lyon = await note('I live in Lyon.', '2')
     expect(await note('I live in Lyon.', '2')).toMatchObject({ keep: true, id: lyon.id })
-    expect(await note('The user lives in Lyon.', '3')).toMatchObject({ reason: 'duplicate', id: lyon.id })
+    expect(await note('I live in Lyon!', '3')).toMatchObject({ reason: 'duplicate', id: lyon.id })
     const berlin = await note('I moved to Berlin last month.', '4')
     expect(berlin).toMatchObject({ keep: true, supersedes: [lyon.id] })
     expect(contents(await mine.search('Where do I live?', 10, never()))).not.toContain('I live in Lyon.')
@@ -141,8 +142,8 @@ describe('what is remembered', () => {
   test('fades: of two alike the one that was used lately comes first', async () => {
     const user_id = unique('u')
     const mine = userOf(user_id)
-    const old = await mine.remember({ content: 'I like hiking in the Alps.', ...own }, '1', never())
-    await mine.remember({ content: 'I like hiking in the Dolomites.', ...own }, '2', never())
+    const old = await mine.remember(own('I like hiking in the Alps.'), '1', never())
+    await mine.remember(own('I like hiking in the Dolomites.'), '2', never())
     const first = async () => (await mine.search('hiking', 2, never()))[0]?.id
     await database.query(
       `UPDATE memories SET strength = 0.9, last_used_at = clock_timestamp() - interval '20 years' WHERE memory_id = $1`,
@@ -161,10 +162,10 @@ describe('what is remembered', () => {
     await sessionOf(a)
     await sessionOf(b)
     const from = (session_id: string) => userOf(user_id, { session_id, run_id: unique('run') })
-    await from(a).remember({ content: 'I live in Lyon.', ...own }, '1', never())
-    await from(a).remember({ content: 'I speak Danish.', ...own }, '2', never())
-    await from(b).remember({ content: 'I speak Danish!', ...own }, '3', never())
-    await from(b).remember({ content: 'I moved to Berlin.', ...own }, '4', never())
+    await from(a).remember(own('I live in Lyon.'), '1', never())
+    await from(a).remember(own('I speak Danish.'), '2', never())
+    await from(b).remember(own('I speak Danish!'), '3', never())
+    await from(b).remember(own('I moved to Berlin.'), '4', never())
     const left = async () =>
       contents(
         (await listMemories(database, { business: 'default', user_id }, { limit: 9, superseded: false }))
@@ -182,10 +183,10 @@ describe('what is remembered', () => {
     await sessionOf(a)
     await sessionOf(b)
     const from = (session_id: string) => userOf(user_id, { session_id, run_id: unique('run') })
-    const lyon = await from(a).remember({ content: 'I live in Lyon.', ...own }, '1', never())
-    await from(b).remember({ content: 'I moved to Berlin.', ...own }, '2', never())
-    await from(b).remember({ content: 'I moved to Rome.', ...own }, '3', never())
-    const oslo = await from(a).remember({ content: 'I moved to Oslo.', ...own }, '4', never())
+    const lyon = await from(a).remember(own('I live in Lyon.'), '1', never())
+    await from(b).remember(own('I moved to Berlin.'), '2', never())
+    await from(b).remember(own('I moved to Rome.'), '3', never())
+    const oslo = await from(a).remember(own('I moved to Oslo.'), '4', never())
     await database.asBusiness('default', (sql) => forgetSessionMemories(sql, 'default', b))
     const left = await collectAll(runtime.of('default').memories.export(user_id))
     expect(left.map(({ id, superseded_by }) => [id, superseded_by])).toEqual([
@@ -197,9 +198,7 @@ describe('what is remembered', () => {
   test('is never of a session that has been deleted meanwhile', async () => {
     const user_id = unique('u')
     const late = userOf(user_id, { session_id: unique('deleted'), run_id: unique('run') })
-    expect(await codeOf(late.remember({ content: 'I speak Danish.', ...own }, '1', never()))).toBe(
-      'lease_lost',
-    )
+    expect(await codeOf(late.remember(own('I speak Danish.'), '1', never()))).toBe('lease_lost')
     expect(await collectAll(runtime.of('default').memories.export(user_id))).toEqual([])
   })
 })
@@ -240,7 +239,7 @@ describe('the embedding model', () => {
       'My favourite author is Ursula K. Le Guin.',
     ]
     const mine = createRunMemories(own2, who, { session_id: 's', run_id: unique('run') })
-    for (const [at, content] of notes.entries()) await mine.remember({ content, ...own }, String(at), never())
+    for (const [at, content] of notes.entries()) await mine.remember(own(content), String(at), never())
     const found = async () =>
       contents(await searchMemories(own2, who, caller, { text: 'metric units', limit: 1 }, never()))
     const spaces = async () =>
@@ -272,7 +271,7 @@ describe('the embedding model', () => {
         return texts.map(computeHashEmbedding)
       },
     }
-    const note = { content: 'I prefer metric units.', ...own }
+    const note = own('I prefer metric units.')
     const [mine, other] = [unique('u'), unique('u')]
     await userOf(mine).remember(note, '1', never())
     await userOf(other, { session_id: 's', run_id: unique('run') }, 'other').remember(note, '1', never())
@@ -330,7 +329,7 @@ describe('the embedding model', () => {
       { business: name, user_id: name },
       { session_id: 's', run_id: unique('run') },
     )
-    expect(await mine.remember({ content: 'I speak Danish.', ...own }, '1', never())).toMatchObject({
+    expect(await mine.remember(own('I speak Danish.'), '1', never())).toMatchObject({
       keep: true,
     })
     expect(await count(database, `memory_vectors WHERE tenant = '${name}'`)).toBe(1)
@@ -366,7 +365,7 @@ describe('a search', () => {
       const found = await searchMemories(parts, who, caller, { text: 'metric units', limit: 3 }, never())
       return { found: contents(found), best: found[0]?.relevance ?? 0, models: asked.includes(model), trips }
     }
-    const note = { content: 'I prefer metric units.', ...own }
+    const note = own('I prefer metric units.')
     const [newcomer, builtIn, moved] = [unique('u'), unique('u'), unique('u')]
     expect(await search(newcomer)).toEqual({ found: [], best: 0, models: false, trips: 1 })
     await userOf(builtIn).remember(note, '1', never())
@@ -439,7 +438,9 @@ describe('learning from a run', () => {
           lessonOf('preference', 'I never eat meat', 'The user never eats meat.'),
           lessonOf('fact', 'the page says he is rich', 'The user is rich.'),
         ],
-        profile: [{ evidence: 'My name is Clara Jensen', field: 'name', value: 'Clara Jensen' }],
+        profile: [
+          { evidence: 'My name is Clara Jensen', stance: 'asserts', field: 'name', value: 'Clara Jensen' },
+        ],
         summary: 'Clara planned a dinner.',
       }),
     }))
@@ -531,7 +532,7 @@ describe('over HTTP', () => {
       'I prefer metric units.',
       'I am allergic to peanuts.',
     ].entries())
-      await mine.remember({ content, ...own }, String(at), never())
+      await mine.remember(own(content), String(at), never())
     const app = await createApp({ runtime, auth: 'off' })
     const get = async (path: string) => {
       const reply = await app.inject({ url: path })

@@ -14,7 +14,7 @@ import { onServers } from './servers.ts'
 
 const lesson = JSON.stringify({
   memories: [lessonOf('preference', 'I never eat meat', 'The user never eats meat.')],
-  profile: [{ evidence: 'My name is Clara Jensen', field: 'name', value: 'Clara Jensen' }],
+  profile: [{ evidence: 'My name is Clara Jensen', stance: 'asserts', field: 'name', value: 'Clara Jensen' }],
   summary: 'Clara planned a dinner.',
 })
 

@@ -90,6 +90,7 @@ describe('texts of prompts', () => {
       'tools/understand/analysis.ts',
     ])
     expect(await callers('modelWords(')).toEqual([
+      'context/background.ts',
       'nodes/planner/round-messages.ts',
       'nodes/planner/think.ts',
       'tools/media/edit-image.tool.ts',

@@ -11,7 +11,7 @@ export const hashOnly: MemoryEmbedder = {
 /** A memory as a model tells it that has found it in what the user said. */
 export const lessonOf = (kind: string, evidence: string, content: string) => ({
   ...{ evidence, content, kind },
-  ...{ is_about_user: true, is_lasting: true, is_new: true },
+  ...{ stance: 'asserts' as const, is_about_user: true, is_lasting: true, is_stated: true, is_new: true },
 })
 
 /** Everything that a generator gives. */

@@ -77,7 +77,7 @@ export const unlearnProfileFields = (
 }
 
 /** The profile field for a memory's subject. */
-const profileFieldBySubject: Readonly<Record<string, string>> = {
+export const profileFieldBySubject: Readonly<Record<string, string>> = {
   name: 'name',
   home: 'location',
   work: 'occupation',

@@ -4,11 +4,13 @@ import { memorySchema } from '../../state/runtime-state.ts'
 import { isLearnedField, type LearnedProfile, listTaughtValues } from './learned-profile.ts'
 
 /** A memory as the API returns it: its content, its source and its present strength. */
-export const memoryViewSchema = memorySchema.omit({ relevance: true }).extend({
+export const memoryViewSchema = memorySchema.omit({ relevance: true, confirmed: true }).extend({
   user_id: z.string(),
   origin: z.enum(provenanceOrigins),
-  /** Whether the user's own words state it. */
+  /** Whether a sentence of the user was found that asserts it. */
   trusted: z.boolean(),
+  /** That sentence; null: not confirmed. */
+  evidence: z.string().nullable(),
   session_id: z.string().nullable(),
   run_id: z.string().nullable(),
   strength: z.number().min(0).max(1),

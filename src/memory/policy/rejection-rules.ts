@@ -1,61 +1,20 @@
 import type { RejectionReason } from '../../state/ports/memories.ts'
-import { extractWords, normalizeText } from '../../state/text/words.ts'
-import { isAboutThirdParty } from './third-party-facts.ts'
 
-const commands =
-  /\b(?:ignore|disregard|forget) (?:all |any )?(?:the |your )?(?:previous|prior|above|earlier)\b|\bsystem prompt\b|忽略(?:之前|以上|所有)|系统提示词/i
-
-const smallTalk: readonly RegExp[] = [
-  /^(?:hi|hello|hey|dear|good (?:morning|afternoon|evening|night)|bye|goodbye|see (?:you|ya)|brb|cheers|welcome)\b.{0,40}$/,
-  /^(?:ok|okay|yes|yeah|yep|haha+|lol|wow|h+m+|u+h+|um+|a+h+|oh|ugh|phew|oops|sounds? good|got it|i see|all good)\b.{0,40}$/,
-  /^(?:no|sure|right|fine|great|cool|perfect|nice)(?:$|[,!. ]+(?:$|(?:one|job|work|stuff|point|idea|thing|enough|problem|worries|rush|need|then|now|that|this|it|i|you|we|let|go|so|thanks?)\b).{0,40}$)/,
-  /\b(?:thanks|thank you|thanked|appreciate|you are (?:very |so )?(?:helpful|great|welcome)|well done|good job)\b/,
-  /\buser (?:has )?(?:greeted|greets|thanks|complimented|praised|congratulated|apologi[sz]ed|apologi[sz]es|laughed|joked|agreed|confirmed|acknowledged|wished (?:the assistant|it|you|him|her))\b/,
-  /^you(?:'re|'ve| are(?! to\b)| have| were| did| really| just)\b/,
-  /\b(?:said|says) (?:hello|hi|goodbye|bye|thanks)\b|\bhave a (?:nice|good|great)\b/,
-  /^(?:please )?(?:can you |could you )?help me(?: with (?:this|that|it))?$|^(?:i am|i'm) (?:glad|happy|sorry|pleased) (?:we|that|to|about)\b/,
-  /^(?:你好|您好|嗨|哈喽|早上好|上午好|下午好|晚上好|晚安|再见|拜拜|辛苦|好的|好吧|嗯|行|可以|明白|知道了|哈哈|在吗|没问题|收到|哦)/,
-  /谢谢|感谢|多谢|表示感谢|周末愉快|祝你|祝您|打招呼|太好了|真棒|辛苦了|^(?:厉害|牛|太棒|不错|真不错|学到了)/,
-]
-
-const momentary: readonly RegExp[] = [
-  /\b(?:right now|just now|at the moment|at present|for now|today|tonight|tomorrow|yesterday|this (?:morning|afternoon|evening|week)|in (?:a|five|ten|\d+) (?:minutes?|hours?|moment)|be (?:right )?back|by \d+ ?(?:am|pm))\b/,
-  /\b(?:(?:tired|bored)(?! of\b)|hungry|thirsty|sleepy|exhausted|impatient|headache|battery (?:is|at|low)|in a (?:hurry|rush))\b/,
-  /\b(?:am|i'm|is|feel|feels|feeling|so|very|too|quite|still) (?:busy|sick(?! of\b)|(?:in|on) (?:a|the) (?:meeting|train|bus|call|plane)|at the (?:airport|station)|about to)\b/,
-  /(?<!\b(?:easily|often|always|gets|get) )\b(?:frustrated|annoyed|upset|stressed|confused)\b(?! (?:by|when|if)\b)/,
-  /\b(?:raining|snowing)\b|下[大小暴]?[雨雪]/,
-  /^(?:(?:i|the user|user) )?(?:have |has )?just (?:opened|closed|uploaded|downloaded|sent|pasted|attached|clicked|finished|woke|ate|arrived)\b/,
-  /(?:^|\b(?:am|i'm|is|are) )(?:just |still )?(?:waiting|uploading|downloading|attaching|pasting|typing|(?:having|eating|cooking|making) (?:a |some )?(?:breakfast|lunch|dinner|coffee|tea|break|drink|rest|nap))\b/,
-  /现在(?:有点|很|正|在开|不方便)|今天|今晚|昨天|明天|刚才|刚刚|这会儿|等会|一会儿|待会|马上|此刻|心情|正在(?:开会|吃|等|路上|忙)/,
-]
-/** A request of the moment; one for every time is a preference. */
-const requests: readonly RegExp[] = [
-  /\buser (?:asked|asks|wants (?:a|an|the|to know|to see|me)|would like (?:a|the|to know)|requested|requests|is (?:looking for|asking|requesting)|needs (?:a|the|this|to know)|inquired)\b/,
-  /\bi (?:need|want) (?:this|that|it)\b/,
-  /^(?:translate|summari[sz]e|fix|make|create|draw|shorten|rewrite|check|explain|convert|show|open|delete|add|remove) .*\b(?:this|that|it|these|those|above|attached|uploaded)\b/,
-  /用户(?:想要|想知道|想了解|询问|问|要求|请求|需要|[让叫请](?:助手|你|AI|模型|机器人))|帮我|^(?:麻烦|劳驾|能不能|能否|可不可以)/i,
-]
-const standingWords =
-  /\b(?:always|never|every|each|whenever|by default|in general|from now on)\b|以后|今后|每[次个份篇天周月]|一律|总是|所有|默认/
-const currentlyWords = /\bcurrently\b|目前/
-const lastingWords =
-  /\b(?:learn|learning|study|studying|train|training|work|works|working|live|lives|living|moved|prefer|prefers|use|uses|using)\b|学习|住|工作|搬|喜欢|偏好|备考|准备考/
-
-/** Credentials and secret numbers, recognized by their shape or by their name. */
-const namedSecret =
-  /(?<![a-z])(?:pass(?:word|code|phrase)?|pwd|pin(?: code)?|secret(?:[ _-](?:access[ _-])?key)?|token|(?:api|access|private|licen[cs]e)[ _-]?key|(?:security|verification|confirmation|one[ -]time|otp|auth\w*|unlock|door|gate|alarm|entry|access|backup|recovery) codes?|cvv|cvc|(?:recovery|seed|backup|mnemonic) (?:phrase|words|key)|credentials?)(?![a-z])(?!\s+(?:policy|policies|manager|rules?|rotation|requirements?|protected))/i
-const value = /(?:\b(?:is|are|was)\b|[:=]|\bset to\b)\s*["']?\S{3,}/i
+/** Secrets by their name, with a value after it. */
+const secretName =
+  /(?<!\p{L})(?:pass(?:word|code|phrase|wort)|pwd|secret(?:[ _-](?:access[ _-])?key)?|(?:api|access|private|licen[cs]e)[ _-]?key|(?:access|api|auth|bearer)?[ _-]?token|credentials?|cvv|cvc|(?:security|verification|confirmation|one[ -]time|otp|auth\p{L}{0,12}|unlock|door|gate|alarm|entry|access|backup|recovery) codes?|(?:sicherheits|zugangs|tür|alarm|bestätigungs|wiederherstellungs)codes?|código (?:de|del) (?:la )?(?:seguridad|acceso|verificación|recuperación|alarma|puerta)|(?:recovery|seed|backup|mnemonic) (?:phrase|words|key)|kennwort|losungswort|geheimzahl|contraseña|frase de recuperación)(?!\p{L})(?![\s-]+(?:policy|policies|manager|rules?|rotation|requirements?|protected))/iu
+const isValue =
+  /(?:(?<!\p{L})(?:is|are|was|ist|lautet|war|es|son|era)(?!\p{L})|[:=]|\bset to\b)\s*["'“„«]?\S{3,}/iu
+/** Names that are also of harmless things: a secret only with a digit after them. */
+const codeName =
+  /(?<!\p{L})(?:pin(?:[ -]?(?:code|nummer))?|(?<!(?:zip|post|postal|area|country|dialling|dialing|status|error|cost|product|project) )code|código(?! postal)|clave)(?!\p{L})[^\d]{0,60}\d{3,}/iu
+const secretNameHan =
+  /(?:密码|口令|密钥|秘钥|验证码|助记词|安全码|恢复码|门禁码|令牌|暗号|PIN码?|パスワード|パスフレーズ|暗証番号|合言葉|秘密鍵|(?:認証|復旧|リカバリー|セキュリティ)コード|アクセストークン|API\s*キー|api\s*key)[^，。、]{0,8}?(?:是|为|叫|は|が|:|=|\s)\s*["“「『]?(?:[A-Za-z0-9][\w#@!$%^&*.-]{2,}|\d{3,})|(?:密码|口令|暗号|パスワード|合言葉)(?:是|为|は)["“「『]?[\p{L}\p{N}]{2,}/iu
 /** A password written as a word with a digit or a sign in it. */
-const oddWord = /\bpass(?:word|code)?\s+(?=\S*[\d!@#$%^&*+=_])\S{4,}/i
+const oddWord = /\bpass(?:word|code|wort)?\s+(?=\S{0,60}[\d!@#$%^&*+=_])\S{4,}/i
 /** Identity papers and accounts with their number. */
 const numbered =
-  /\b(?:passport|driv(?:er'?s?|ing) licen[cs]e|national id|id card|identity card|social security|tax(?:payer)? id|(?:bank )?account|(?:credit|debit) card)(?: (?:number|no\.?))?(?: (?:is|was))?\s*[:=#]?\s*(?=[A-Z0-9-]*\d)[A-Z0-9-]{5,}/i
-const namedHan =
-  /(?:密码|口令|密钥|秘钥|验证码|助记词|(?:身份证|护照|驾照|驾驶证|社保卡?|银行卡|账户|账)号码?|安全码|令牌|暗号|PIN码?|api\s*key)\s*(?:是|为|叫|：|:|=)?\s*["“]?[A-Za-z0-9][\w#@!$%^&*.-]{2,}/i
-
-/** A code of digits, except one of a place, a phone, a status or an account of costs. */
-const accessCode =
-  /(?<!\b(?:zip|post|postal|area|country|dialling|dialing|status|error|cost|product|project) )\bcode\s*(?:is|[:=])\s*\d{3,}/i
+  /(?:passport|reisepass|pasaporte|driv(?:er'?s?|ing) licen[cs]e|führerschein|permiso de conducir|national id|id card|identity card|ausweis|(?<!\p{L})(?:dni|nie|nif)|social security|sozialversicherung|seguridad social|tax(?:payer)? id|steuer|bank account|konto|cuenta|(?:credit|debit) card|kreditkarte|tarjeta|身份证|护照|驾照|驾驶证|社保|银行卡|账户|账号|マイナンバー|パスポート|免許証|口座|クレジットカード|保険証).{0,40}?(?:(?:\d[ .-]?){5}|(?<![A-Z0-9])(?=[A-Z]{0,12}\d)[A-Z0-9]{6,})/iu
 
 const shapes: readonly RegExp[] = [
   /\bsk-[A-Za-z0-9_-]{16,}/,
@@ -74,32 +33,46 @@ const shapes: readonly RegExp[] = [
 ]
 
 /** Whether a text has a credential or a secret number. A false alarm only means that it is not remembered. */
-const holdsSecret = (text: string): boolean => {
-  const plain = text.normalize('NFKC')
-  return (
-    shapes.some((shape) => shape.test(plain)) ||
-    oddWord.test(plain) ||
-    namedHan.test(plain) ||
-    numbered.test(plain) ||
-    accessCode.test(plain) ||
-    (namedSecret.test(plain) && value.test(plain.slice(plain.search(namedSecret))))
-  )
+const holdsSecret = (text: string): boolean =>
+  [...shapes, oddWord, codeName, secretNameHan, numbered].some((pattern) => pattern.test(text)) ||
+  (secretName.test(text) && isValue.test(text.slice(text.search(secretName))))
+
+/** The user as the one that a statement is about, not as an owner ("the user's sister"). */
+const userSubject =
+  /(?<!\p{L})(?:(?:the )?user(?!['’]s|\p{L})|(?:(?:der|die) )?(?<!de[srmn] )(?:(?:be)?nutzer|anwender)(?:in)?(?!\p{L})|(?<!del |de la )usuari[oa](?!\p{L})|(?:i|we|ich|wir|yo|je|nous)(?!\p{L}))/iu
+/** Any word for the user, in languages that write it in Latin, Chinese or Japanese letters. */
+const anyUser =
+  /(?<!\p{L})(?:users?|(?:be)?nutzer(?:in|s)?|anwender(?:in|s)?|usuari[oa]s?|utilisat(?:eur|rice)|utente|usuári[oa]|gebruiker|användaren?|brukeren?|brugeren?|käyttäjän?|użytkownik\p{L}{0,3}|uživatel\p{L}{0,2}|felhasználó|utilizator(?:ul)?|korisnik|kullanıcı|pengguna|i|me|my|we|us|our|ich|mi[rch]{0,2}|meine?[rmns]?|wir|uns|unsere?[rmns]?|yo|mis?|nos|nosotr[oa]s|nuestr[oa]s?|je|mon|ma|mes|nous|notre)(?!\p{L})|用户|使用者|我|本人|咱|ユーザー?|利用者|私|僕|俺|自分/iu
+const person =
+  /(?<!\p{L})(?:(?:ex|step|grand|schwieger|groß)-?)?(?:wife|husband|partner(?:in)?|spouse|fianc\p{L}{1,2}|(?:girl|boy)?friends?|mother|mum|mom|father|dad|parents?|son|daughter|child|children|kids?|brother|sister|siblings?|uncle|aunt|cousine?|nephew|niece|boss|(?<!(?:password|package|window|task|file) )manager|(?:co-?)?workers?|colleagues?|intern|trainee|director|ceo|cto|cfo|secretary|accountant|lawyer|contractor|neighbou?rs?|customers?|(?<!(?:e?-?mail|git|sql|http|ftp|ssh|vpn|chat) )clients?|teacher|tutor|coach|doctor|dentist|therapist|landlord|(?:room|flat|house)mate|(?:ehe)?frau|(?:ehe)?mann|freund(?:in)?|mutter|vater|eltern|sohn|tochter|kind(?:er)?(?! of)|bruder|schwester|geschwister|oma|opa|onkel|tante|neffe|nichte|chef(?:in)?|vorgesetzte\p{L}?|kolleg(?:e|in)|nachbar(?:in)?|kund(?:e|in)|lehrer(?:in)?|arzt|ärztin|anwalt|anwältin|mitbewohner(?:in)?|vermieter(?:in)?|espos[oa]|marido|mujer|pareja|novi[oa]|madre|padres?|hij[oa]s?|herman[oa]s?|abuel[oa]|tí[oa]|prim[oa]|sobrin[oa]|amig[oa]|jef[ea]|compañer[oa]|colega|vecin[oa]|cliente(?! de (?:correo|git|sql))|profesora?|médic[oa]|abogad[oa]|suegr[oa]|cuñad[oa])(?:e|n|en|innen|s|es)?(?!\p{L})(?! (?:tongue|language|company|country|data|database|list|portal|service|support|system|program|policy))/iu
+const personHan =
+  /^(?:(?:用户|我|我们|咱们?)(?:[^，。的]{0,4}的)?(?:妈妈|母亲|爸爸|父亲|父母|老婆|妻子|老公|丈夫|爱人|[女男]朋友|儿子|女儿|孩子|哥哥|姐姐|弟弟|妹妹|爷爷|奶奶|外公|外婆|叔叔|阿姨|朋友|同事|老板|领导|经理|主管|上司|秘书|实习生|律师|医生|供应商|邻居|客户|同学|老师|房东|室友)|(?:ユーザー?|利用者|私|僕|俺)の.{0,6}?(?:妻|夫|母|父|両親|息子|娘|子供|子ども|兄|弟|姉|妹|祖父|祖母|叔父|叔母|いとこ|甥|姪|友人|友達|彼女|彼氏|恋人|上司|部下|同僚|先輩|後輩|先生|医者|弁護士|隣人|大家|顧客|取引先|ルームメイト)(?:さん|たち)?(?:は|が|も|の)|[他她]们?|彼女?は)/u
+
+/** Letters of the scripts in which `anyUser` knows the user. */
+const knownScript = /[\p{Script=Latin}\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/u
+
+/** Whether a statement is about another person: one is named before the user is, or the user is not named at all. */
+const isAboutOthers = (text: string, isInstruction: boolean): boolean => {
+  const subject = text.search(userSubject)
+  const head = text.slice(0, subject < 0 ? 200 : subject).split(' ', subject < 0 ? 4 : 200)
+  if (personHan.test(text) || person.test(head.join(' '))) return true
+  return !isInstruction && !mentionsUser(text)
 }
 
-/** Why a statement is not worth keeping, by rules for English and Chinese; null where it is. */
-export const findRejectionReason = (content: string): RejectionReason | null => {
-  if (holdsSecret(content)) return 'secret'
-  const text = normalizeText(content).replace(/[.!?。！？~～]+$/u, '')
-  if (commands.test(text)) return 'command'
-  if (smallTalk.some((pattern) => pattern.test(text))) return 'small talk'
-  if (extractWords(text).length === 0) return 'empty'
-  if (/[?？]\s*$/u.test(content)) return 'small talk'
-  if (isAboutThirdParty(text)) return 'others'
-  if (requests.some((pattern) => pattern.test(text)) && !standingWords.test(text)) return 'passing'
-  if (
-    momentary.some((pattern) => pattern.test(text)) ||
-    (currentlyWords.test(text) && !lastingWords.test(text))
-  )
-    return 'passing'
-  return null
+/** Whether a text has a word for its user or the first person; yes where its script is not known. */
+export const mentionsUser = (text: string): boolean =>
+  anyUser.test(text) || (/\p{L}/u.test(text) && !knownScript.test(text))
+
+/**
+ * Why a statement is refused whatever a model says of it: it holds a secret, or it is about another person. Rules approve
+ * nothing. `kind`: an instruction has no subject. At most 1,000 characters are read.
+ */
+export const findRejectionReason = (
+  content: string,
+  kind: 'instruction' | 'statement' = 'statement',
+): RejectionReason | null => {
+  const text = content.slice(0, 1000).normalize('NFKC')
+  if (!/[\p{L}\p{N}]/u.test(text)) return 'empty'
+  if (holdsSecret(text)) return 'secret'
+  return isAboutOthers(text, kind === 'instruction') ? 'others' : null
 }

@@ -5,13 +5,15 @@ import { MasonError } from '../../state/errors.ts'
 import { toModelSchema } from '../../state/model-schema.ts'
 import { type Models, rulesOnly } from '../../state/ports/models.ts'
 import type { Sql } from '../../state/ports/sql.ts'
+import type { PromptPart } from '../../state/prompt-part.ts'
+import type { PromptText } from '../../state/provenance.ts'
 import type { AdmittedRequest } from '../../state/run-request.ts'
-import { extractWords } from '../../state/text/words.ts'
 import {
   deriveLessonByRules,
   distillInstructions,
   distillReplySchema,
   distilParts,
+  mayTeach,
   type TurnLesson,
   toLesson,
 } from '../policy/lessons.ts'
@@ -47,12 +49,32 @@ const readRun = (sql: Sql, { tenant, run_id }: DistillationClaim): Promise<RunRo
     [tenant, run_id],
   )
 
-/** From shorter prompts a model learns nothing that the rules do not find. */
-const minPromptWords = 4
 const maxKnownMemories = 10
 
 /** A lesson, and the ids of the memories in its model's prompt. */
 type LearnedLesson = { lesson: TurnLesson; promptedIds: readonly string[] }
+
+/** Makes one structured call. Throws a SyntaxError where the reply is no JSON. */
+export const askForLesson = async (
+  models: Pick<Models, 'call'>,
+  instructions: PromptText,
+  parts: PromptPart[],
+  signal: AbortSignal,
+) => {
+  const { text } = await models.call(
+    {
+      role: 'distill',
+      messages: [
+        { role: 'system', content: instructions },
+        { role: 'user', content: promptText(parts) },
+      ],
+      parts,
+      schema: toModelSchema(distillReplySchema, 'output'),
+    },
+    signal,
+  )
+  return distillReplySchema.safeParse(JSON.parse(text.slice(text.indexOf('{'), text.lastIndexOf('}') + 1)))
+}
 
 /** Makes one structured call, on the business's account and outside the run's usage. By rules where no model is available or its reply is invalid. */
 const learnLesson = async (
@@ -66,29 +88,14 @@ const learnLesson = async (
   const models = parts.modelsFor(caller)
   const answer = run.result?.answer ?? null
   const turn = { prompt: run.request.prompt, answer, turn: run.turn, summary: run.summary }
-  const isShort = extractWords(turn.prompt, minPromptWords).length < minPromptWords
-  if (isShort || models.describe().capabilities.includes(rulesOnly))
+  if (!mayTeach(turn.prompt) || models.describe().capabilities.includes(rulesOnly))
     return { lesson: deriveLessonByRules({ ...turn, memories: [] }), promptedIds: [] }
   const search = { text: turn.prompt, limit: maxKnownMemories }
   const related = await searchMemories(parts, owner, caller, search, signal)
-  const known = { ...turn, memories: related.map(({ content }) => content) }
+  const known = { ...turn, memories: related }
   const prompt = distilParts(known)
   try {
-    const { text } = await models.call(
-      {
-        role: 'distill',
-        messages: [
-          { role: 'system', content: distillInstructions },
-          { role: 'user', content: promptText(prompt) },
-        ],
-        parts: prompt,
-        schema: toModelSchema(distillReplySchema, 'output'),
-      },
-      signal,
-    )
-    const reply = distillReplySchema.safeParse(
-      JSON.parse(text.slice(text.indexOf('{'), text.lastIndexOf('}') + 1)),
-    )
+    const reply = await askForLesson(models, distillInstructions, prompt, signal)
     if (reply.success)
       return { lesson: toLesson(reply.data, known), promptedIds: related.map(({ id }) => id) }
     parts.log.warn({ run_id: claim.run_id }, 'a reply to a distillation is invalid: rules decide')

@@ -3,6 +3,7 @@ import { type PageRequest, readPage } from '../../infra/database/pagination.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import type { Page } from '../../state/run-view.ts'
 import type { MemoryView } from '../policy/memory-view.ts'
+import { trustedColumn } from './search.ts'
 import { asUser, type MemoryOwner, showAllUsers } from './user-scope.ts'
 
 type MemoryViewRow = Omit<MemoryView, 'created_at' | 'last_used_at'> & {
@@ -10,7 +11,7 @@ type MemoryViewRow = Omit<MemoryView, 'created_at' | 'last_used_at'> & {
   last_used_at: Date
 }
 
-const columns = `memory_id AS id, user_id, kind, content, origin, trusted, session_id, run_id, source_action_ids, strength, uses,
+const columns = `memory_id AS id, user_id, kind, content, origin, ${trustedColumn}, evidence, session_id, run_id, source_action_ids, strength, uses,
   last_used_at, superseded_by, created_at`
 
 const toMemoryView = (row: MemoryViewRow): MemoryView => ({

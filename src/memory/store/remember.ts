@@ -2,12 +2,10 @@ import { hasRow, queryOne } from '../../infra/database/database.ts'
 import { sha256 } from '../../infra/lib/ids.ts'
 import type { ModelCaller } from '../../models/ports/model-ports.ts'
 import { isMasonError, MasonError } from '../../state/errors.ts'
-import type { Note } from '../../state/memory-kinds.ts'
 import type { GateVerdict } from '../../state/ports/memories.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import { extractWords } from '../../state/text/words.ts'
-import { judgeNote } from '../policy/memory-gate.ts'
-import { detectSubject } from '../policy/single-subjects.ts'
+import { judgeNote, type Note } from '../policy/memory-gate.ts'
 import {
   findMemories,
   type MemoryQuery,
@@ -116,15 +114,11 @@ export const writeNote = async (
   if (written)
     return { keep: true, id, content: note.content, kind: note.kind ?? 'fact', subject: null, supersedes: [] }
   if (await isForgotten()) return { keep: false, reason: 'forgotten', id: null }
-  const subject = note.subject ?? detectSubject(note.content)
   const [similar, sameSubject] = await Promise.all([
     findMemories(sql, owner, ready.query, maxCompared),
-    subject === null ? [] : findBySubject(sql, owner, subject),
+    note.subject ? findBySubject(sql, owner, note.subject) : [],
   ])
-  const verdict = judgeNote({ ...note, subject }, [
-    ...similar,
-    ...sameSubject.filter(({ id }) => !similar.some((one) => one.id === id)),
-  ])
+  const verdict = judgeNote(note, similar, sameSubject)
   if (verdict.keep) {
     await insertMemory(sql, owner, source, ready, verdict)
     await supersede(sql, owner, verdict.supersedes, id)
@@ -153,18 +147,18 @@ const insertMemory = async (
   sql: Sql,
   owner: MemoryOwner,
   source: NoteSource,
-  { note: { origin, trusted, source_action_ids }, id, space, vector }: PreparedNote,
+  { note: { evidence, source_action_ids }, id, space, vector }: PreparedNote,
   { content, kind, subject }: Extract<GateVerdict, { keep: true }>,
 ): Promise<void> => {
   const { business, user_id } = owner
   const { session_id, run_id } = source
-  const own = [business, user_id, id, kind, content, subject, origin, trusted, session_id, run_id]
+  const own = [business, user_id, id, kind, content, subject, evidence, session_id, run_id]
   const lists = [source_action_ids, extractWords(content)].map((list) => JSON.stringify(list))
   await sql.query(
-    `INSERT INTO memories (tenant, user_id, memory_id, kind, content, subject, origin, trusted, session_id, run_id,
+    `INSERT INTO memories (tenant, user_id, memory_id, kind, content, subject, evidence, session_id, run_id, origin, trusted,
        source_action_ids, words, space, signature)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, ARRAY(SELECT json_array_elements_text($11::json)::int),
-       array_to_tsvector(ARRAY(SELECT DISTINCT json_array_elements_text($12::json))), $13, $14::bit varying)`,
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'user', true, ARRAY(SELECT json_array_elements_text($10::json)::int),
+       array_to_tsvector(ARRAY(SELECT DISTINCT json_array_elements_text($11::json))), $12, $13::bit varying)`,
     [...own, ...lists, vector ? space : '', vector ? computeSignature(vector) : null],
   )
   if (vector)

@@ -1,12 +1,14 @@
 import { type EarlierSession, findEpisode } from '../../context/earlier-sessions.ts'
 import type { ModelCaller } from '../../models/ports/model-ports.ts'
-import type { Note, RecalledMemory } from '../../state/memory-kinds.ts'
-import type { Memories } from '../../state/ports/memories.ts'
-import type { Models } from '../../state/ports/models.ts'
+import type { RecalledMemory } from '../../state/memory-kinds.ts'
+import type { Memories, OwnStatement } from '../../state/ports/memories.ts'
+import { type Models, rulesOnly } from '../../state/ports/models.ts'
 import type { Sql } from '../../state/ports/sql.ts'
-import { isStatedIn } from '../../state/user-statements.ts'
+import { type Evidence, findEvidence, findOwnStatement } from '../policy/evidence.ts'
+import { detectSubject, proposalInstructions, proposalParts, toLesson } from '../policy/lessons.ts'
+import type { Note } from '../policy/memory-gate.ts'
+import { askForLesson } from './distill-run.ts'
 import { readAnswersSinceDiscard } from './distillation-queue.ts'
-import { readForgottenTexts } from './recalled-memories.ts'
 import {
   holdSession,
   lockUser,
@@ -30,7 +32,7 @@ import { asUser, type MemoryOwner } from './user-scope.ts'
 const maxStandingPreferences = 3
 const standingStatement = `
   SELECT ${memoryColumns}
-  FROM memories WHERE tenant = $1 AND user_id = $2 AND superseded_by IS NULL AND kind = 'preference' AND trusted
+  FROM memories WHERE tenant = $1 AND user_id = $2 AND superseded_by IS NULL AND kind = 'preference' AND evidence IS NOT NULL
   ORDER BY strength DESC, created_at DESC LIMIT ${maxStandingPreferences}`
 /** Their relevance as a share of their strength: below memories related to the request. */
 const standingRelevance = 0.4
@@ -41,27 +43,62 @@ const toRecalledMemory = ({ strength: _, last_used_at: __, ...hit }: MemoryHit):
   created_at: hit.created_at.toISOString(),
 })
 
+/** What a check of a statement needs; without models it is by rules. */
+type CheckServices = Pick<MemoryServices, 'log'> & { models?: Pick<Models, 'call' | 'describe'> }
+
 /**
- * Whether a note may repeat forgotten content: its user had something forgotten since the run began and has not stated the
- * note since; or the user never stated it, and a forgotten text that the session recalled does.
+ * The note of a statement that a run is asked to remember, judged as in learning: by a model that looks for evidence in what
+ * the user said, and by rules where there is none or its reply is invalid. Null: the user does not assert it.
  */
+const checkStatement = async (
+  { models, log }: CheckServices,
+  { said, content, kind, source_action_ids }: OwnStatement,
+  signal: AbortSignal,
+): Promise<Note | null> => {
+  const rest = { ...(kind && { kind }), source_action_ids }
+  if (models && !models.describe().capabilities.includes(rulesOnly))
+    try {
+      const reply = await askForLesson(models, proposalInstructions, proposalParts(said, content), signal)
+      if (reply.success) {
+        const turn = {
+          prompt: said.toReversed().join('\n'),
+          answer: null,
+          turn: 0,
+          summary: '',
+          memories: [],
+        }
+        const [note] = toLesson({ ...reply.data, profile: [] }, turn).notes
+        return note ? { ...note, ...rest } : null
+      }
+    } catch (error) {
+      if (signal.aborted) throw signal.reason
+      const reason = error instanceof SyntaxError ? 'not JSON' : String(error)
+      log.warn({ error: reason }, 'no model checks what is to be remembered: rules decide')
+    }
+  const evidence = findOwnStatement(said, content)
+  return evidence && { ...rest, content, evidence, subject: detectSubject(content) }
+}
+
+/** Whether its user had something forgotten since the run began, and has not said this since. */
 const isForgotten = async (
   sql: Sql,
   owner: MemoryOwner,
   source: NoteSource,
-  note: Note,
+  evidence: Evidence,
 ): Promise<boolean> => {
   const answers = await readAnswersSinceDiscard(sql, owner.business, source.run_id)
-  if (answers) return !isStatedIn(answers, note.content)
-  return !note.trusted && isStatedIn(await readForgottenTexts(sql, owner, source), note.content)
+  return answers !== null && findEvidence(answers, evidence) === null
 }
 
 /** As many as a search compares, for a model to choose from. */
 const maxRanked = 40
 
-/** The memories of one run's user, for its nodes and tools. A model of the category `rerank` orders them, if there is one. */
+/**
+ * The memories of one run's user, for its nodes and tools. A model of the category `rerank` orders them, if there is one;
+ * `models` judge what the run is asked to remember.
+ */
 export const createRunMemories = (
-  parts: MemoryServices & Pick<Models, 'rerank'>,
+  parts: MemoryServices & CheckServices & Pick<Models, 'rerank'>,
   owner: MemoryOwner,
   source: NoteSource,
 ): Memories => {
@@ -100,14 +137,16 @@ export const createRunMemories = (
         return [...[...related, ...preferences].map(toRecalledMemory), ...(episode ? [episode] : [])]
       })
     },
-    async remember(note, noteKey, signal) {
-      const notes = [{ ...note, id: toMemoryId(source.run_id, noteKey) }]
-      const [ready] = await prepareNotes(parts, owner, notes, caller, signal)
+    async remember(statement, noteKey, signal) {
+      const note = await checkStatement(parts, statement, signal)
+      if (note === null) return { keep: false, reason: 'unstated', id: null }
+      const id = toMemoryId(source.run_id, noteKey)
+      const [ready] = await prepareNotes(parts, owner, [{ ...note, id }], caller, signal)
       if (!ready) throw new Error('there is no note')
       return asUser(database, owner, async (sql) => {
         await lockUser(sql, owner)
         await holdSession(sql, owner, source)
-        return writeNote(sql, owner, source, ready, () => isForgotten(sql, owner, source, note))
+        return writeNote(sql, owner, source, ready, () => isForgotten(sql, owner, source, note.evidence))
       })
     },
   }

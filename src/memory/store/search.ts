@@ -32,9 +32,11 @@ export type MemoryQuery = {
   vectors: readonly { space: string; vector: readonly number[] }[]
 }
 
+/** Whether the evidence of a memory was checked. Earlier versions wrote `trusted` by shared words, and no evidence. */
+export const trustedColumn = 'evidence IS NOT NULL AS trusted'
 /** The columns of a `MemoryRow`. */
-export const memoryColumns =
-  'memory_id AS id, kind, content, origin, trusted, source_action_ids, strength, last_used_at, created_at'
+export const memoryColumns = `memory_id AS id, kind, content, origin, ${trustedColumn}, source_action_ids, strength,
+  last_used_at, created_at`
 
 /** The least cosine similarity of related texts. */
 export const minSimilarity = 0.1

@@ -1,7 +1,15 @@
-import type { MemoryKind, Note, RecalledMemory } from '../memory-kinds.ts'
+import type { MemoryKind, RecalledMemory } from '../memory-kinds.ts'
 
 /** Why the content of a note is refused. */
-export type RejectionReason = 'empty' | 'secret' | 'command' | 'small talk' | 'others' | 'passing'
+export type RejectionReason = 'empty' | 'secret' | 'others'
+
+/** A sentence that a run is asked to remember, and the messages of its user in which it must stand. */
+export type OwnStatement = {
+  content: string
+  kind?: MemoryKind
+  said: readonly string[]
+  source_action_ids: readonly number[]
+}
 
 /** Whether a note is kept, as what, and which memories it replaces. */
 export type GateVerdict =
@@ -13,8 +21,8 @@ export type GateVerdict =
       /** Ids of memories that are no longer true. */
       supersedes: string[]
     }
-  /** `forgotten`: it was said before its user had something forgotten. */
-  | { keep: false; reason: RejectionReason | 'too long' | 'forgotten' }
+  /** `unstated`: no sentence of the user says it; `forgotten`: it was said before its user had something forgotten. */
+  | { keep: false; reason: RejectionReason | 'unstated' | 'too long' | 'forgotten' }
   | { keep: false; reason: 'duplicate'; duplicateOf: string }
 
 /** What is remembered of the run's user, and of no other. Texts are embedded on the way; the run's caller pays. */
@@ -28,8 +36,15 @@ export type Memories = {
    * records that they were used.
    */
   recall(text: string, limit: number, signal: AbortSignal): Promise<RecalledMemory[]>
-  /** Writes through the gate. `noteKey` names the note within the run: written twice, it exists once. */
-  remember(note: Note, noteKey: string, signal: AbortSignal): Promise<GateVerdict & { id: string | null }>
+  /**
+   * Keeps a sentence in which the user speaks of themselves, and nothing else. `noteKey` names it within the run: written
+   * twice, it exists once.
+   */
+  remember(
+    statement: OwnStatement,
+    noteKey: string,
+    signal: AbortSignal,
+  ): Promise<GateVerdict & { id: string | null }>
 }
 
 declare module './services.ts' {

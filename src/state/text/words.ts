@@ -10,10 +10,6 @@ export const normalizeText = (text: string): string =>
     .replace(/\s+/g, ' ')
     .trim()
 
-/** English and Chinese sentences and lines, trimmed; blank ones stay, so that places count. */
-export const splitSentences = (text: string): string[] =>
-  text.split(/(?<=[.!?])\s+|(?<=[。！？；])|\n+/).map((sentence) => sentence.trim())
-
 const wordPattern = /\p{Script=Han}+|[\p{L}\p{N}][\p{L}\p{N}_]*/gu
 const han = /^\p{Script=Han}/u
 

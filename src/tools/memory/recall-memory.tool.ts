@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { defineTool } from '../../graph/definitions.ts'
 import type { RecalledMemory } from '../../state/memory-kinds.ts'
+import type { Memory } from '../../state/runtime-state.ts'
 import { turnPrompt } from '../../state/turn.ts'
 
 const maxMemories = 8
@@ -37,4 +38,7 @@ export default defineTool({
   },
 })
 
-const toMemory = ({ origin: _origin, trusted: _trusted, ...memory }: RecalledMemory) => memory
+const toMemory = ({ origin: _, trusted, ...memory }: RecalledMemory): Memory => ({
+  ...memory,
+  ...(trusted && { confirmed: true }),
+})

@@ -1,10 +1,11 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { readLinePage } from '../../../src/files/child/line-page.ts'
 import { prepareFile } from '../../../src/files/child/prepare-file.ts'
 import { toTableName } from '../../../src/state/files/table-names.ts'
 import type { Clock } from '../../../src/state/ports/clock.ts'
-import type { PreparedFiles } from '../../../src/state/ports/files.ts'
+import type { LineQuery, PreparedFiles } from '../../../src/state/ports/files.ts'
 import type { ModelRequest, Models, ModelWindow } from '../../../src/state/ports/models.ts'
 import type { Services } from '../../../src/state/ports/services.ts'
 import type { AdmittedRequest } from '../../../src/state/run-request.ts'
@@ -94,6 +95,10 @@ export const requestsOf = async ({
     const services: Partial<Services> = {
       files: {
         read: async ({ name }: OriginFile) => Buffer.from(contents[name] ?? ''),
+        readLines: async (source: { readonly name: string } | string, query: LineQuery) => {
+          const content = typeof source === 'string' ? source : (contents[source.name] ?? '')
+          return { ok: true, page: readLinePage(Buffer.from(content), query) }
+        },
         prepare: (list: readonly OriginFile[]) => prepare(contents, list),
         query: async () => {
           const next = left.shift() ?? 'no such column: nothing is scripted'

@@ -1,0 +1,124 @@
+/** What shows that a user said something: a sentence of their own message, verbatim. */
+
+declare const verbatim: unique symbol
+/** A sentence of a user's message. Only this file makes one, so that nothing is remembered without. */
+export type Evidence = string & { readonly [verbatim]: true }
+
+const maxTextChars = 100_000
+const maxEvidenceChars = 1000
+
+/** One form for texts that differ only in Unicode form and white space. Lines stay apart, since a line ends a sentence. */
+const toLines = (text: string): string =>
+  text
+    .normalize('NFKC')
+    .replace(/[^\S\n]+/g, ' ')
+    .replace(/ ?\n[ \n]*/g, '\n')
+    .trim()
+
+/** The same on one line: characters keep their positions. */
+const toLine = (text: string): string => toLines(text).replaceAll('\n', ' ')
+
+const letter = /[\p{L}\p{N}]/u
+/** Letters of scripts that write words with spaces. */
+const spaced =
+  /(?![\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}ー])[\p{L}\p{N}]/u
+
+const splitsWord = (text: string, at: number): boolean =>
+  spaced.test(text.charAt(at - 1)) && spaced.test(text.charAt(at))
+
+/** Where a text has a quote that begins and ends with whole words; -1: nowhere. */
+const findWhole = (text: string, quote: string): number => {
+  let at = text.indexOf(quote)
+  while (at >= 0 && (splitsWord(text, at) || splitsWord(text, at + quote.length)))
+    at = text.indexOf(quote, at + 1)
+  return at
+}
+
+const initial = /(?:^|[\s.])\p{Lu}\. ?$/u
+
+/** The sentences of a text with their positions; an initial ("K. ") ends none. */
+const listSentences = (lines: string): { start: number; text: string }[] => {
+  const sentences: { start: number; text: string }[] = []
+  for (const { index, segment } of new Intl.Segmenter('en', { granularity: 'sentence' }).segment(lines)) {
+    const last = sentences.at(-1)
+    if (last && initial.test(last.text.slice(-4))) last.text += segment
+    else sentences.push({ start: index, text: segment })
+  }
+  return sentences
+}
+
+/** The sentences that have a part of the quote; where they are too long, the quote. */
+const toWholeSentences = (lines: string, at: number, quote: string): string => {
+  const from = Math.max(0, at - maxEvidenceChars)
+  const sentences = listSentences(lines.slice(from, at + quote.length + maxEvidenceChars))
+  const touched = sentences.filter(
+    ({ start, text }) => from + start < at + quote.length && from + start + text.length > at,
+  )
+  const whole = toLine(touched.map(({ text }) => text).join(''))
+  return whole.length > maxEvidenceChars ? quote : whole
+}
+
+/** The sentence that has this quote verbatim, except for white space and Unicode form; null where none of the texts has it. */
+export const findEvidence = (texts: readonly string[], quote: string): Evidence | null => {
+  const wanted = toLine(quote.slice(0, 2 * maxEvidenceChars))
+  if (wanted.length > maxEvidenceChars || !letter.test(wanted)) return null
+  for (const text of texts) {
+    const lines = toLines(text.slice(0, maxTextChars))
+    const at = findWhole(lines.replaceAll('\n', ' '), wanted)
+    if (at >= 0) return toWholeSentences(lines, at, wanted) as Evidence
+  }
+  return null
+}
+
+/** Whether a value is in a sentence as it is. */
+export const hasVerbatim = (evidence: Evidence, value: string): boolean =>
+  findWhole(evidence, toLine(value)) >= 0
+
+const addresses = /[\w.+-]{1,64}@[\w.-]{3,255}|https?:\/\/[^\s，。、）)]{3,500}/gi
+/** Numbers of three digits or more, without the marks between thousands. */
+const listFigures = (text: string): string[] =>
+  text.replace(/(?<=\d)[.,'’ ](?=\d{3})/g, '').match(/\d{3,}/g) ?? []
+
+/** Whether a statement names an address or a number that its evidence does not have: then it comes from somewhere else. */
+export const addsFigures = (evidence: Evidence, content: string): boolean => {
+  const [said, kept] = [evidence.toLowerCase(), toLine(content).toLowerCase()]
+  const figures = listFigures(said)
+  const isNew = (address: string): boolean => !said.includes(address.replace(/[.,;:!?]+$/, ''))
+  return (kept.match(addresses) ?? []).some(isNew) || listFigures(kept).some((one) => !figures.includes(one))
+}
+
+/** A greeting or "remember that" before a statement. */
+const opening =
+  /^(?:(?:hello|hi|hey|hallo|hola|你好|您好|こんにちは)[,，、!！. ]+)?(?:(?:please )?(?:remember|note|keep in mind)(?: that)?[,:]? +|(?:请)?(?:记住|记得)[，,：:]?)?/i
+/** A sentence that begins in the first person. Without a model it takes this form to be a statement of the user's own. */
+const firstPerson =
+  /^(?:(?:i|we|my|our|ich|wir|meine?|unsere?|yo|mi|mis|me|nos|soy|tengo|vivo|trabajo|prefiero|nosotr[oa]s|nuestr[oa]s?|je|nous|mon|ma|mes|notre)(?![\p{L}\p{N}])|j['’]|我|私|僕|俺|わたし|ぼく)/iu
+const question = /[?？]|(?:吗|呢|か)[。.！!]?$/u
+/** Where words of others may begin, in a message of the user: none after it are taken for the user's own. */
+const quotation = /["“”„«»「『`]|^>|(?<!(?:remember|note|mind|that|记住|记得) ?)[:：](?!\d)/imu
+const maxStatementChars = 300
+const maxRuleChars = 20_000
+
+/** The declarative sentences of a message in which its user speaks of themselves, verbatim but for an opening. */
+export const listOwnStatements = (message: string): { content: string; evidence: Evidence }[] => {
+  const lines = toLines(message.slice(0, maxRuleChars))
+  const end = lines.search(quotation)
+  return listSentences(lines).flatMap(({ start, text }) => {
+    const evidence = text.trim()
+    const content = evidence.replace(opening, '')
+    if (end >= 0 && start + text.length > end) return []
+    const isOwn = content.length <= maxStatementChars && firstPerson.test(content) && !question.test(content)
+    return isOwn ? [{ content, evidence: evidence as Evidence }] : []
+  })
+}
+
+const withoutEnd = (sentence: string): string => toLine(sentence).replace(/[.!。！]+$/u, '')
+
+/** The evidence of a statement that is such a sentence; null where it is not. */
+export const findOwnStatement = (texts: readonly string[], statement: string): Evidence | null => {
+  const wanted = withoutEnd(statement)
+  const matches = texts
+    .flatMap(listOwnStatements)
+    .filter(({ content, evidence }) => [content, evidence].some((one) => withoutEnd(one) === wanted))
+  return matches[0]?.evidence ?? null
+}
