@@ -74,6 +74,9 @@ const otherFileSchema = z.strictObject({
   notes,
 })
 
+/** The entries of `preprocessed_files`. */
+export const preparedSchemas = { table: tableSchema, document: documentSchema, other: otherFileSchema }
+
 /** A section of a document: title, level and lines. */
 export type DocumentSection = z.infer<typeof sectionSchema>
 /** What a document contains: its outline, and the blob of its text. */
