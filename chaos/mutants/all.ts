@@ -3,6 +3,7 @@ import { claimMutants } from './claims.ts'
 import { effectMutants } from './effects.ts'
 import { logMutants } from './log.ts'
 import type { Mutant } from './mutant.ts'
+import { promptMutants } from './prompts.ts'
 import { releaseMutants } from './release.ts'
 
 /** Every guard that must be missed when it is gone. */
@@ -12,4 +13,5 @@ export const mutants: readonly Mutant[] = [
   ...claimMutants,
   ...releaseMutants,
   ...effectMutants,
+  ...promptMutants,
 ]
