@@ -39,7 +39,7 @@ export const promptMutants: readonly Mutant[] = [
     "fence(describeFiles(state, maxTokens), toLabel('file'), maxTokens)",
     'describeFiles(state, maxTokens) as never',
   ),
-  drop('memories', background, "fence(lines.join('\\n'), toLabel('memory'))", "lines.join('\\n') as never"),
+  drop('memories', background, "fence(others, toLabel('memory'))", 'others as never'),
   drop(
     'settings that a model proposed',
     context,

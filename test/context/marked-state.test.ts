@@ -127,6 +127,10 @@ const createState = (): RuntimeState => {
   return {
     ...state,
     origin_files,
+    // a preference that the user's own message asserts is the user's
+    memory: state.memory.map(({ confirmed: _confirmed, ...memory }, at) =>
+      at === 0 ? { ...memory, content: marker('said by the user.memory'), confirmed: true } : memory,
+    ),
     preprocessed_files: {
       tables: { t: { ...table, from: file.local_path, file: file.name } },
       documents: { [file.name]: { ...document, from: file.local_path } },
