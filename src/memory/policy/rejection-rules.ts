@@ -7,7 +7,7 @@ const isValue =
   /(?:(?<!\p{L})(?:is|are|was|ist|lautet|war|es|son|era)(?!\p{L})|[:=]|\bset to\b)\s*["'“„«]?\S{3,}/iu
 /** Names that are also of harmless things: a secret only with a digit after them. */
 const codeName =
-  /(?<!\p{L})(?:pin(?:[ -]?(?:code|nummer))?|(?<!(?:zip|post|postal|area|country|dialling|dialing|status|error|cost|product|project) )code|código(?! postal)|clave)(?!\p{L})[^\d]{0,60}\d{3,}/iu
+  /(?<!\p{L})(?:pin(?:[ -]?(?:code|nummer))?|(?<!(?:zip|post|postal|area|country|dialling|dialing|status|error|cost|product|project) )code(?! (?:base|names?|style))|código(?! postal)|clave)(?!\p{L})[^\d]{0,60}\d{3,}/iu
 const secretNameHan =
   /(?:密码|口令|密钥|秘钥|验证码|助记词|安全码|恢复码|门禁码|令牌|暗号|PIN码?|パスワード|パスフレーズ|暗証番号|合言葉|秘密鍵|(?:認証|復旧|リカバリー|セキュリティ)コード|アクセストークン|API\s*キー|api\s*key)[^，。、]{0,8}?(?:是|为|叫|は|が|:|=|\s)\s*["“「『]?(?:[A-Za-z0-9][\w#@!$%^&*.-]{2,}|\d{3,})|(?:密码|口令|暗号|パスワード|合言葉)(?:是|为|は)["“「『]?[\p{L}\p{N}]{2,}/iu
 /** A password written as a word with a digit or a sign in it. */
@@ -44,9 +44,9 @@ const userSubject =
 const anyUser =
   /(?<!\p{L})(?:users?|(?:be)?nutzer(?:in|s)?|anwender(?:in|s)?|usuari[oa]s?|utilisat(?:eur|rice)|utente|usuári[oa]|gebruiker|användaren?|brukeren?|brugeren?|käyttäjän?|użytkownik\p{L}{0,3}|uživatel\p{L}{0,2}|felhasználó|utilizator(?:ul)?|korisnik|kullanıcı|pengguna|i|me|my|we|us|our|ich|mi[rch]{0,2}|meine?[rmns]?|wir|uns|unsere?[rmns]?|yo|mis?|nos|nosotr[oa]s|nuestr[oa]s?|je|mon|ma|mes|nous|notre)(?!\p{L})|用户|使用者|我|本人|咱|ユーザー?|利用者|私|僕|俺|自分/iu
 const person =
-  /(?<!\p{L})(?:(?:ex|step|grand|schwieger|groß)-?)?(?:wife|husband|partner(?:in)?|spouse|fianc\p{L}{1,2}|(?:girl|boy)?friends?|mother|mum|mom|father|dad|parents?|son|daughter|child|children|kids?|brother|sister|siblings?|uncle|aunt|cousine?|nephew|niece|boss|(?<!(?:password|package|window|task|file) )manager|(?:co-?)?workers?|colleagues?|intern|trainee|director|ceo|cto|cfo|secretary|accountant|lawyer|contractor|neighbou?rs?|customers?|(?<!(?:e?-?mail|git|sql|http|ftp|ssh|vpn|chat) )clients?|teacher|tutor|coach|doctor|dentist|therapist|landlord|(?:room|flat|house)mate|(?:ehe)?frau|(?:ehe)?mann|freund(?:in)?|mutter|vater|eltern|sohn|tochter|kind(?:er)?(?! of)|bruder|schwester|geschwister|oma|opa|onkel|tante|neffe|nichte|chef(?:in)?|vorgesetzte\p{L}?|kolleg(?:e|in)|nachbar(?:in)?|kund(?:e|in)|lehrer(?:in)?|arzt|ärztin|anwalt|anwältin|mitbewohner(?:in)?|vermieter(?:in)?|espos[oa]|marido|mujer|pareja|novi[oa]|madre|padres?|hij[oa]s?|herman[oa]s?|abuel[oa]|tí[oa]|prim[oa]|sobrin[oa]|amig[oa]|jef[ea]|compañer[oa]|colega|vecin[oa]|cliente(?! de (?:correo|git|sql))|profesora?|médic[oa]|abogad[oa]|suegr[oa]|cuñad[oa])(?:e|n|en|innen|s|es)?(?!\p{L})(?! (?:tongue|language|company|country|data|database|list|portal|service|support|system|program|policy))/iu
+  /(?<!\p{L})(?:(?:ex|step|grand|schwieger|groß)-?)?(?:wife|husband|partner(?:in)?|spouse|fianc\p{L}{1,2}|(?:girl|boy)?friends?|mother|mum|mom|father|dad|parents?|son|daughter|child|children|kids?|brother|sister|siblings?|uncle|aunt|cousine?|nephew|niece|boss|(?<!(?:password|package|window|task|file) )manager|(?:co-?)?workers?|colleagues?|intern|trainee|director|ceo|cto|cfo|secretary|accountant|lawyer|contractor|neighbou?rs?|customers?|(?<!(?:e?-?mail|git|sql|http|ftp|ssh|vpn|chat) )clients?(?!e)|teacher|tutor|coach|doctor|dentist|therapist|landlord|(?:room|flat|house)mate|(?:ehe)?frau|(?:ehe)?mann|freund(?:in)?|mutter|vater|eltern|sohn|tochter|kind(?:er)?(?! of)|bruder|schwester|geschwister|oma|opa|onkel|tante|neffe|nichte|chef(?:in)?|vorgesetzte\p{L}?|kolleg(?:e|in)|nachbar(?:in)?|kund(?:e|in)|lehrer(?:in)?|arzt|ärztin|anwalt|anwältin|mitbewohner(?:in)?|vermieter(?:in)?|espos[oa]|marido|mujer|pareja|novi[oa]|madre|padres?|hij[oa]s?|herman[oa]s?|abuel[oa]|tí[oa]|prim[oa]|sobrin[oa]|amig[oa]|jef[ea]|compañer[oa]|colega|vecin[oa]|cliente(?! de (?:correo|git|sql))|profesora?|médic[oa]|abogad[oa]|suegr[oa]|cuñad[oa])(?:e|n|en|innen|s|es)?(?!\p{L})(?! (?:tongue|language|company|country|data|database|list|portal|service|support|system|program|policy))/iu
 const personHan =
-  /^(?:(?:用户|我|我们|咱们?)(?:[^，。的]{0,4}的)?(?:妈妈|母亲|爸爸|父亲|父母|老婆|妻子|老公|丈夫|爱人|[女男]朋友|儿子|女儿|孩子|哥哥|姐姐|弟弟|妹妹|爷爷|奶奶|外公|外婆|叔叔|阿姨|朋友|同事|老板|领导|经理|主管|上司|秘书|实习生|律师|医生|供应商|邻居|客户|同学|老师|房东|室友)|(?:ユーザー?|利用者|私|僕|俺)の.{0,6}?(?:妻|夫|母|父|両親|息子|娘|子供|子ども|兄|弟|姉|妹|祖父|祖母|叔父|叔母|いとこ|甥|姪|友人|友達|彼女|彼氏|恋人|上司|部下|同僚|先輩|後輩|先生|医者|弁護士|隣人|大家|顧客|取引先|ルームメイト)(?:さん|たち)?(?:は|が|も|の)|[他她]们?|彼女?は)/u
+  /^(?:(?:用户|我|我们|咱们?)(?:[^，。的]{0,4}的)?(?:妈妈|母亲|爸爸|父亲|父母|老婆|妻子|老公|丈夫|爱人|[女男]朋友|儿子|女儿|孩子|哥哥|姐姐|弟弟|妹妹|爷爷|奶奶|外公|外婆|叔叔|阿姨|朋友|同事|老板|领导|经理|主管|上司|秘书|实习生|律师|医生|供应商|邻居|客户|同学|老师|房东|室友)|(?:ユーザー?|利用者|私|僕|俺)の.{0,6}?(?:妻|夫|母|父|両親|息子|娘|子供|子ども|兄|弟|姉|妹|祖父|祖母|叔父|叔母|いとこ|甥|姪|友人|友達|親友|彼女|彼氏|恋人|上司|部下|同僚|先輩|後輩|先生|医者|弁護士|隣人|大家|顧客|取引先|ルームメイト)(?:さん|たち)?(?:は|が|も|の)|[他她]们?|彼女?は)/u
 
 /** Letters of the scripts in which `anyUser` knows the user. */
 const knownScript = /[\p{Script=Latin}\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/u
@@ -54,8 +54,9 @@ const knownScript = /[\p{Script=Latin}\p{Script=Han}\p{Script=Hiragana}\p{Script
 /** Whether a statement is about another person: one is named before the user is, or the user is not named at all. */
 const isAboutOthers = (text: string, isInstruction: boolean): boolean => {
   const subject = text.search(userSubject)
-  const head = text.slice(0, subject < 0 ? 200 : subject).split(' ', subject < 0 ? 4 : 200)
-  if (personHan.test(text) || person.test(head.join(' '))) return true
+  const head = subject < 0 ? text.split(' ', 4).join(' ').length : subject
+  const other = text.search(person)
+  if (personHan.test(text) || (other >= 0 && other < head)) return true
   return !isInstruction && !mentionsUser(text)
 }
 

@@ -4,6 +4,7 @@ import {
   type DistillReply,
   deriveLessonByRules,
   distilParts,
+  mayTeach,
   toLesson,
 } from '../../../src/memory/policy/lessons.ts'
 import { findRejectionReason } from '../../../src/memory/policy/rejection-rules.ts'
@@ -109,6 +110,31 @@ test.each([
   expect(typeof kept === 'number' ? contents.length : contents).toEqual(kept)
 })
 
+test.each([
+  ['The user works as a project manager.', null],
+  ["The user's favourite kind of music is jazz.", null],
+  ["The user's password manager is Bitwarden.", null],
+  ['Die Nutzerin arbeitet als Lehrerin in Köln.', null],
+  ['Der Nutzer wohnt mit seiner Frau in Bonn.', null],
+  ['El cliente de correo del usuario es Thunderbird.', null],
+  ['El código postal del usuario es 28013.', null],
+  ['用户和父母住在一起。', null],
+  ['ユーザーは両親と暮らしている。', null],
+  ["Tom, the user's colleague, lives in Oslo.", 'others'],
+  ['Der beste Freund des Nutzers lebt in Wien.', 'others'],
+  ['La vecina de la usuaria toca la batería.', 'others'],
+  ['小李住在广州。', 'others'],
+  ['ユーザーの親友はウィーンに住んでいる。', 'others'],
+  ['The alarm code of the user is 2210.', 'secret'],
+  ['Die PIN des Nutzers lautet 4711.', 'secret'],
+  ['El DNI del usuario es 12345678Z.', 'secret'],
+  ['用户的门禁码是8842。', 'secret'],
+  ['ユーザーの口座番号は1234567である。', 'secret'],
+  ['。。。', 'empty'],
+])('rules refuse secrets and statements about others, and nothing else: "%s"', (content, reason) => {
+  expect(findRejectionReason(content)).toBe(reason)
+})
+
 test('what is read of a message is limited, and takes no longer for hostile text', () => {
   const started = performance.now()
   for (const text of [
@@ -121,6 +147,7 @@ test('what is read of a message is limited, and takes no longer for hostile text
     deriveLessonByRules({ ...turn, prompt: text })
     notesOf({ evidence: text, content: text }, text)
     findRejectionReason(text)
+    mayTeach(text)
   }
   expect(performance.now() - started).toBeLessThan(5000)
 })
