@@ -4,7 +4,7 @@ import { openDeadline } from '../../src/state/deadline.ts'
 import type { ServedMason } from './mason.ts'
 import { operationsOf } from './operations.ts'
 import { exchange } from './raw-exchange.ts'
-import { type FuzzRequest, requestsTo } from './requests.ts'
+import { type FuzzRequest, requestsTo, shapedRequestsTo } from './requests.ts'
 import { findViolation } from './verdict.ts'
 
 /** What both halves of the suite are given. */
@@ -49,7 +49,9 @@ export const fuzzHttp = async ({ mason, seed, count, say, signal }: FuzzOptions)
       signal: deadline.signal,
     })
   }
-  const operations = operationsOf(await (await call('/openapi.json')).json(), fuller)
+  const document = (await (await call('/openapi.json')).json()) as Record<string, unknown>
+  const operations = operationsOf(document, fuller)
+  const own = operations.filter(({ isOpenAi }) => !isOpenAi)
   const submit = async (): Promise<{ id: string; session_id: string }> => {
     const reply = await call('/v1/runs', { method: 'POST', body: JSON.stringify(good) })
     if (reply.status !== 202)
@@ -72,8 +74,9 @@ export const fuzzHttp = async ({ mason, seed, count, say, signal }: FuzzOptions)
   }
   for (let from = 0; from < count; from += batch) {
     const numRuns = Math.min(batch, count - from)
-    const small = fc.sample(requestsTo(operations, ids), { seed: seed + from, numRuns })
-    const huge = fc.sample(requestsTo(operations, ids, true), {
+    const either = fc.oneof(requestsTo(own, ids), shapedRequestsTo(operations, ids, document))
+    const small = fc.sample(either, { seed: seed + from, numRuns })
+    const huge = fc.sample(requestsTo(own, ids, true), {
       seed: seed + from,
       numRuns: Math.ceil(numRuns / hugeEvery),
     })

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { sample } from '../../test/support/fake-model/sample.ts'
+import type { Schema } from './shapes.ts'
 
 /** A route of the API as its own document tells of it, with what a valid call would carry. */
 export type Operation = {
@@ -10,16 +11,28 @@ export type Operation = {
   headers: string[]
   /** A valid body, or null where no JSON is taken. */
   body: Record<string, unknown> | null
+  parameters: Parameter[]
+  /** The schema of its body, JSON or a form; null: it takes none. */
+  schema: Schema | null
+  isForm: boolean
+  /** It answers in OpenAI's shape and ignores what it does not know, as its clients expect. */
+  isOpenAi: boolean
 }
+/** What an operation takes beside its body. */
+export type Parameter = { name: string; in: 'path' | 'query' | 'header'; schema: Schema }
 
-/** The door answers in OpenAI's shape and ignores what it does not know, as its clients expect. */
-const door = /^\/v1\/(chat\/completions|embeddings|models|images|audio)/
+const openAiPath = /^\/v1\/(chat\/completions|embeddings|models|images|audio)/
 
 const schema = z.record(z.string(), z.unknown())
 const operationSchema = z.object({
-  parameters: z.array(z.object({ name: z.string(), in: z.enum(['path', 'query', 'header']) })),
+  parameters: z.array(z.object({ name: z.string(), in: z.enum(['path', 'query', 'header']), schema })),
   requestBody: z
-    .object({ content: z.object({ 'application/json': z.object({ schema }).optional() }) })
+    .object({
+      content: z.object({
+        'application/json': z.object({ schema }).optional(),
+        'multipart/form-data': z.object({ schema }).optional(),
+      }),
+    })
     .optional(),
 })
 const documentSchema = z.object({
@@ -34,16 +47,21 @@ export const operationsOf = (
 ): Operation[] => {
   const { paths, components } = documentSchema.parse(document)
   return Object.entries(paths).flatMap(([path, methods]) =>
-    Object.entries(door.test(path) ? {} : methods).map(([method, { parameters, requestBody }]) => {
+    Object.entries(methods).map(([method, { parameters, requestBody }]) => {
       const named = (place: string): string[] =>
         parameters.flatMap((parameter) => (parameter.in === place ? [parameter.name] : []))
       const json = requestBody?.content['application/json']
+      const form = requestBody?.content['multipart/form-data']
       const smallest = json && sample(json.schema, { components } as never)
       return {
         method: method.toUpperCase(),
         path,
         query: named('query'),
         headers: named('header'),
+        parameters,
+        schema: json?.schema ?? form?.schema ?? null,
+        isForm: form !== undefined,
+        isOpenAi: openAiPath.test(path),
         body: json ? { ...(smallest as Record<string, unknown>), ...fuller[path] } : null,
       }
     }),

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { hugeBodies, type MalformedBody, malformedBodies } from './bodies.ts'
 import type { Operation } from './operations.ts'
 import type { RawRequest } from './raw-exchange.ts'
+import { type Schema, shapedBodies, shapesOf } from './shapes.ts'
 import { framed, type Header, type Travel, travel } from './travel.ts'
 
 /** A request of the campaign, and what is known of it beforehand. */
@@ -11,6 +12,8 @@ export type FuzzRequest = RawRequest & {
   method: string
   /** The field that was spoilt; a refusal for its content has to name it. */
   at?: string
+  /** The answer is in OpenAI's shape. */
+  isOpenAi?: boolean
 }
 
 /** Ids that exist, so that what is spoilt gets as far as it can. */
@@ -159,6 +162,19 @@ const headersOf = (operation: Operation, { token }: Known): fc.Arbitrary<Header[
   )
 }
 
+/** A request before it is bytes. */
+type Draft = {
+  operation: Operation
+  method: string
+  path: string
+  query: string
+  headers: readonly Header[]
+  spoilt: MalformedBody
+  travel: Travel
+}
+const whole: Travel = { pieces: 1, until: 1, length: 'right' }
+const noBody: MalformedBody = { what: 'no body', bytes: Buffer.alloc(0) }
+
 /** A request for one of the operations with something spoilt: path, query, headers, method, body, or how it travels. */
 export const requestsTo = (
   operations: readonly Operation[],
@@ -170,37 +186,115 @@ export const requestsTo = (
     .constantFrom(...operations, ...operations.flatMap((one) => (one.body ? [one, one, one] : [])))
     .chain((operation) => {
       const bodies = (huge ? hugeBodies : malformedBodies)(operation.body ?? {})
-      const none: MalformedBody = { what: 'no body', bytes: Buffer.alloc(0) }
-      return fc.record({
+      return fc.record<Draft>({
         operation: fc.constant(operation),
         method: rarely(operation.method, fc.constantFrom(...methods), 20),
         path: pathOf(operation, known),
         query: queryOf(operation),
         headers: headersOf(operation, known),
-        spoilt: operation.body || huge ? bodies : rarely(none, bodies, 5),
-        travel: huge ? fc.constant<Travel>({ pieces: 1, until: 1, length: 'right' }) : travel,
+        spoilt: operation.body || huge ? bodies : rarely(noBody, bodies, 5),
+        travel: huge ? fc.constant(whole) : travel,
       })
     })
-    .map(({ operation, method, path, query, headers, spoilt, travel: { pieces, until, length } }) => {
-      const wire = framed(spoilt.bytes, length)
-      const type: Header[] = spoilt.bytes.length > 0 ? [['content-type', 'application/json']] : []
-      const labels = Object.entries(spoilt.headers ?? {})
-      const lines = [
-        ...headers,
-        ...(labels.some(([name]) => name === 'content-type') ? [] : type),
-        ...labels,
-        ...wire.headers,
-      ]
-      const isRead =
-        operation.body !== null && method === operation.method && length === 'right' && until === 1
-      const head = `${method} ${path}${query} HTTP/1.1\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`
-      return {
-        what: `${method} ${path.slice(0, 80)}${query.slice(0, 80)} with ${spoilt.what}, length ${length}${until < 1 ? ', cut off' : ''}`,
-        method,
-        head: Buffer.from(head, 'latin1'),
-        body: wire.body,
-        pieces,
-        until: spoilt.bytes.length > 0 ? until : 1,
-        ...(isRead && spoilt.at !== undefined && { at: spoilt.at }),
+    .map(toRequest)
+
+/** A value of a shape as it is written in a path, a query, a header or a form. */
+const toText = (value: unknown): string => (typeof value === 'string' ? value : (JSON.stringify(value) ?? ''))
+const maxParameterChars = 20_000
+
+const toForm = (body: unknown): MalformedBody => {
+  const fields = typeof body === 'object' && body !== null ? Object.entries(body) : []
+  const parts = fields.map(
+    ([name, value]) => `--zz\r\ncontent-disposition: form-data; name="${name}"\r\n\r\n${toText(value)}\r\n`,
+  )
+  return {
+    what: 'a form',
+    bytes: Buffer.from(`${parts.join('')}--zz--\r\n`),
+    headers: { 'content-type': 'multipart/form-data; boundary=zz' },
+  }
+}
+
+/** A request for one of the operations with one field, of its body or beside it, at or past what its schema says. */
+export const shapedRequestsTo = (
+  operations: readonly Operation[],
+  known: Known,
+  root: Schema,
+): fc.Arbitrary<FuzzRequest> => {
+  const places = operations.flatMap((operation) => [
+    ...(operation.schema ? [{ operation, schema: operation.schema, parameter: null }] : []),
+    ...operation.parameters.map((parameter) => ({ operation, schema: parameter.schema, parameter })),
+  ])
+  const usual: Header[] = [
+    ['host', '127.0.0.1'],
+    ['authorization', `Bearer ${known.token}`],
+    ['connection', 'close'],
+  ]
+  return fc
+    .constantFrom(...places)
+    .chain(({ operation, schema, parameter }) => {
+      const valid = operation.body ?? {}
+      const [id = ''] = known.ids
+      const plain = {
+        ...{ operation, method: operation.method, query: '', headers: usual, travel: whole },
+        path: operation.path.replaceAll(/\{[^}]+\}/g, id),
+        spoilt: operation.body ? { what: '', bytes: Buffer.from(JSON.stringify(valid)) } : noBody,
       }
+      if (!parameter)
+        return shapedBodies(valid, schema, root).map(({ what, value, at }): Draft => {
+          const { bytes, headers } = operation.isForm
+            ? toForm(value)
+            : { bytes: Buffer.from(JSON.stringify(value)), headers: {} }
+          return {
+            ...plain,
+            spoilt: { what, bytes, headers: headers ?? {}, ...(at !== undefined && { at }) },
+          }
+        })
+      return fc.constantFrom(...shapesOf(schema, root)).map(({ what, value }): Draft => {
+        const text = toText(value).slice(0, maxParameterChars).toWellFormed()
+        const spoilt = { ...plain.spoilt, what: `${what} as ${parameter.in} ${parameter.name}` }
+        const inUrl = encodeURIComponent(text)
+        if (parameter.in === 'path')
+          return {
+            ...plain,
+            spoilt,
+            path: operation.path.replace(`{${parameter.name}}`, () => inUrl).replaceAll(/\{[^}]+\}/g, id),
+          }
+        if (parameter.in === 'query') return { ...plain, spoilt, query: `?${parameter.name}=${inUrl}` }
+        const line = text.replaceAll(/[\0\r\n]/g, '?')
+        return { ...plain, spoilt, headers: [...usual, [parameter.name, line]] }
+      })
     })
+    .map(toRequest)
+}
+
+const toRequest = ({
+  operation,
+  method,
+  path,
+  query,
+  headers,
+  spoilt,
+  travel: { pieces, until, length },
+}: Draft): FuzzRequest => {
+  const wire = framed(spoilt.bytes, length)
+  const type: Header[] = spoilt.bytes.length > 0 ? [['content-type', 'application/json']] : []
+  const labels = Object.entries(spoilt.headers ?? {})
+  const lines = [
+    ...headers,
+    ...(labels.some(([name]) => name === 'content-type') ? [] : type),
+    ...labels,
+    ...wire.headers,
+  ]
+  const isRead = operation.body !== null && method === operation.method && length === 'right' && until === 1
+  const head = `${method} ${path}${query} HTTP/1.1\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`
+  return {
+    what: `${method} ${path.slice(0, 80)}${query.slice(0, 80)} with ${spoilt.what}, length ${length}${until < 1 ? ', cut off' : ''}`,
+    method,
+    head: Buffer.from(head, 'latin1'),
+    body: wire.body,
+    pieces,
+    until: spoilt.bytes.length > 0 ? until : 1,
+    isOpenAi: operation.isOpenAi,
+    ...(isRead && !operation.isOpenAi && spoilt.at !== undefined && { at: spoilt.at }),
+  }
+}

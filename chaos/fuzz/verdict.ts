@@ -12,7 +12,14 @@ const codes: Record<number, readonly string[]> = {
   404: ['not_found'],
   405: ['method_not_allowed'],
   408: ['request_timeout'],
-  409: ['run_ended', 'session_of_another_user', 'already_exists', 'input_answered', 'input_expired'],
+  409: [
+    'run_ended',
+    'session_of_another_user',
+    'already_exists',
+    'input_answered',
+    'input_expired',
+    'in_use',
+  ],
   413: ['payload_too_large'],
   415: ['unsupported_media_type'],
   422: ['invalid_request', 'idempotency_conflict'],
@@ -33,7 +40,7 @@ export const findViolation = (request: FuzzRequest, exchanged: ExchangeOutcome):
   if (reply.status < 400)
     return request.at === undefined ? null : `${reply.status}, though ${request.at} is spoilt`
   // an answer to HEAD has no body
-  return request.method === 'HEAD' ? null : faultOfProblem(request, reply)
+  return request.method === 'HEAD' || request.isOpenAi ? null : faultOfProblem(request, reply)
 }
 
 const faultOfProblem = ({ at }: FuzzRequest, { status, headers, body }: RawReply): string | null => {

@@ -220,7 +220,7 @@ const addEntries = (
     }
   }
   // the tables of a workbook are under the names of its sheets, so its own name has an entry too
-  if (prepared.documents[file.name] === undefined && prepared.tables[file.name] === undefined)
+  if (!Object.hasOwn(prepared.documents, file.name) && !Object.hasOwn(prepared.tables, file.name))
     prepared.other_files[file.name] = {
       ...{ from, format, readable, facts: contents.facts ?? {}, notes },
       ...(contents.isTransient && { tries: 1 }),

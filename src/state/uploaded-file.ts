@@ -9,6 +9,8 @@ export const fileNameSchema = z
     (name) => !/[\\/\p{Cc}]/u.test(name) && name.isWellFormed(),
     'must be a plain file name without slashes or control characters',
   )
+  // the state holds files by their names, and no object takes this one
+  .refine((name) => name !== '__proto__', 'a file cannot have this name')
 /** The media type of a file, as its sender says. */
 export const fileTypeSchema = z
   .string()

@@ -47,6 +47,33 @@ test('nested archives open a bounded number of files in all, and a note says so'
 const text: PreparedContents = { format: 'text', readable: true, facts: {}, notes: [] }
 const file = (name: string, local_path: string) => ({ name, type: '', local_path, mapping: null })
 
+test('files and archive entries with the names of what every object has are prepared like any other', async () => {
+  const odd = ['constructor', 'toString', 'hasOwnProperty', 'valueOf']
+  const packed = {
+    ...text,
+    ...{ format: 'zip', unpacked: ['__proto__', ...odd].map((name) => ({ name, blob: blobOf('c') })) },
+  }
+  const { other_files } = await prepareFiles(
+    {
+      cache: {
+        find: async (_hash, openedAs) => (openedAs.startsWith('.zip') ? packed : text),
+        save: unasked,
+      },
+      process: { run: unasked, [Symbol.asyncDispose]: async () => {} },
+      newPath: () => '/nowhere',
+      openFile: async () => somewhere,
+      storeFile: unasked,
+      reportFailure: unasked,
+    },
+    [...odd, 'a.zip'].map((name) => file(name, `blob:${blobOf('b')}`)),
+    { tables: [], triedFiles: new Set() },
+    signal,
+  )
+  expect(Object.keys(other_files).sort()).toEqual(
+    [...odd, 'a.zip', 'a.zip/__proto__', ...odd.map((name) => `a.zip/${name}`)].sort(),
+  )
+})
+
 test('files that time did not suffice for have a note and can be retried; the others are prepared', async () => {
   const asked: string[] = []
   const preparing: PrepareServices = {

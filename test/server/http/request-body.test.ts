@@ -92,6 +92,7 @@ describe('a body', () => {
     [{ user_id: undefined }, '/user_id'],
     [{ user_id: 'a b' }, '/user_id'],
     [{ user_id: 'a\u0000' }, '/user_id'],
+    [{ files: [{ name: '__proto__', type: 't', content_base64: '' }] }, '/files/0/name'],
     [{ files: [{ name: 'a', type: 'text/\u0000', content_base64: '' }] }, '/files/0/type'],
     [{ session_id: '' }, '/session_id'],
     [{ session_id: '\ud800' }, '/session_id'],
