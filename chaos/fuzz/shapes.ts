@@ -27,7 +27,7 @@ const choicesOf = (schema: unknown, root: Schema): Schema[] => {
 const maxDepth = 4
 
 /** Every field of a body, down to a depth. */
-export const fieldsOf = (schema: unknown, root: Schema, path: Field['path'] = []): Field[] =>
+const fieldsOf = (schema: unknown, root: Schema, path: Field['path'] = []): Field[] =>
   choicesOf(schema, root).flatMap((choice) => {
     if (path.length >= maxDepth) return [{ path, schema: choice }]
     const properties = isSchema(choice.properties) ? Object.entries(choice.properties) : []

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { labelSchema, toChangeSchema } from '../state/resource-schema.ts'
+import { labelSchema, toChangeSchema, truncatedSchema } from '../state/resource-schema.ts'
 import { businessIdSchema, idSchema } from '../state/run-request.ts'
 
 /** Bodies and views of the admin API for businesses, tokens and users: docs/contract.md, section 7. */
@@ -15,6 +15,7 @@ const businessViewSchema = z.strictObject({
   id: z.string(),
   learning: z.boolean(),
   created_at: z.string(),
+  truncated: truncatedSchema,
 })
 /** The bodies and the view of businesses. */
 export const businessSchemas = {
@@ -41,6 +42,7 @@ const tokenViewSchema = z.strictObject({
   label: z.string(),
   roles: z.array(tokenRoleSchema),
   created_at: z.string(),
+  truncated: truncatedSchema,
 })
 /** The bodies and the view of tokens. */
 export const tokenSchemas = { input: tokenInputSchema, change: tokenChangeSchema, view: tokenViewSchema }
@@ -57,7 +59,10 @@ const userInputSchema = z.strictObject({
 /** Body of PATCH; the profile replaces the old one. */
 const userChangeSchema = z.strictObject({ profile: userInputSchema.shape.profile })
 /** A user as the admin API returns it. */
-const userViewSchema = userInputSchema.extend({ id: z.string(), updated_at: z.string() })
+const userViewSchema = userInputSchema.extend({
+  ...{ id: z.string(), updated_at: z.string() },
+  truncated: truncatedSchema,
+})
 /** The bodies and the view of users. */
 export const userSchemas = { input: userInputSchema, change: userChangeSchema, view: userViewSchema }
 

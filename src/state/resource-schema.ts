@@ -18,9 +18,18 @@ export const createPlainTextSchema = (max: number) =>
 /** A name for people: 1 to 200 characters on one line. */
 export const labelSchema = createPlainTextSchema(200).min(1)
 
+/** In lists: the names of the fields that are cut. The single resource has the whole. */
+export const truncatedSchema = z.array(z.string()).optional()
+
 /** What every resource has beside its own fields. Times are ISO 8601 in UTC. */
 export const toViewSchema = <Shape extends z.ZodRawShape>(shape: Shape) =>
-  z.strictObject({ id: z.string(), ...shape, created_at: z.string(), updated_at: z.string() })
+  z.strictObject({
+    id: z.string(),
+    ...shape,
+    created_at: z.string(),
+    updated_at: z.string(),
+    truncated: truncatedSchema,
+  })
 
 /** What is wrong, and where: an RFC 6901 pointer into the body. */
 export const fieldErrorSchema = z.strictObject({ pointer: z.string(), detail: z.string() })

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { truncatedSchema } from './resource-schema.ts'
 import { actionSchema, outputFieldSchema, todoSchema, usageSchema } from './runtime-state.ts'
 
 /** What the API returns of runs, sessions and events. CONTRACT sections 3 and 4. Times are ISO, UTC. */
@@ -24,9 +25,6 @@ export const inputRequestSchema = z.strictObject({
 })
 
 const retryReasonSchema = z.strictObject({ code: z.string(), message: z.string() })
-
-/** In lists: the names of the fields that are cut. The single resource has the whole. */
-export const truncatedSchema = z.array(z.string()).optional()
 
 /** A run as the API shows it. */
 export const runViewSchema = z.strictObject({

@@ -23,10 +23,13 @@ export type KeyRow = Marked &
 /** A row of `endpoints`. */
 export type EndpointRow = Marked & { [Column in keyof SealedColumns]: string | null } & RowOf<
     EndpointView,
-    Exclude<keyof EndpointView, 'headers' | 'health' | 'created_at' | 'updated_at'>
+    Exclude<keyof EndpointView, 'headers' | 'health' | 'created_at' | 'updated_at' | 'truncated'>
   >
 /** A row of `models`. */
-export type ModelRow = RowOf<ModelView, Exclude<keyof ModelView, 'version' | 'created_at' | 'updated_at'>>
+export type ModelRow = RowOf<
+  ModelView,
+  Exclude<keyof ModelView, 'version' | 'created_at' | 'updated_at' | 'truncated'>
+>
 /** A row of `response_formats`. */
 export type FormatRow = Marked &
   Omit<FormatView, keyof FormatInput> &

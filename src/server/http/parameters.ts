@@ -1,6 +1,7 @@
 import { z } from 'zod'
+import { truncatedSchema } from '../../state/resource-schema.ts'
 import { businessIdSchema, idSchema } from '../../state/run-request.ts'
-import { runStatusSchema, truncatedSchema } from '../../state/run-view.ts'
+import { runStatusSchema } from '../../state/run-view.ts'
 
 /** Schemas of paths, queries and headers. Everything arrives as text; all objects reject unknown names. */
 
