@@ -173,7 +173,7 @@ type Draft = {
   travel: Travel
 }
 const whole: Travel = { pieces: 1, until: 1, length: 'right' }
-const noBody: MalformedBody = { what: 'no body', bytes: Buffer.alloc(0) }
+const withoutBody: MalformedBody = { what: 'no body', bytes: Buffer.alloc(0) }
 
 /** A request for one of the operations with something spoilt: path, query, headers, method, body, or how it travels. */
 export const requestsTo = (
@@ -192,7 +192,7 @@ export const requestsTo = (
         path: pathOf(operation, known),
         query: queryOf(operation),
         headers: headersOf(operation, known),
-        spoilt: operation.body || huge ? bodies : rarely(noBody, bodies, 5),
+        spoilt: operation.body || huge ? bodies : rarely(withoutBody, bodies, 5),
         travel: huge ? fc.constant(whole) : travel,
       })
     })
@@ -237,7 +237,7 @@ export const shapedRequestsTo = (
       const plain = {
         ...{ operation, method: operation.method, query: '', headers: usual, travel: whole },
         path: operation.path.replaceAll(/\{[^}]+\}/g, id),
-        spoilt: operation.body ? { what: '', bytes: Buffer.from(JSON.stringify(valid)) } : noBody,
+        spoilt: operation.body ? { what: '', bytes: Buffer.from(JSON.stringify(valid)) } : withoutBody,
       }
       if (!parameter)
         return shapedBodies(valid, schema, root).map(({ what, value, at }): Draft => {
