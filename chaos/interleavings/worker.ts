@@ -120,7 +120,7 @@ const goOn = async (world: World, actor: Actor, claim: RunClaim, run: LiveRun): 
     case 5:
       // a run that has not begun has nothing to wait for
       if (run.actions.length === 0) return true
-      if (run.actions.length % 2 === 0) await run.log.requeue(new Date(Date.now() + leaseMs).toISOString(), 1)
+      if (stage.choose(2) === 0) await run.log.requeue(new Date(Date.now() + leaseMs).toISOString(), 1)
       else await run.log.waitForModel(outage, Number.MAX_SAFE_INTEGER, 1)
       return false
     case 4:

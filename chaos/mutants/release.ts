@@ -6,6 +6,7 @@ const release = 'src/engine/runs/release.ts'
 const outage = 'src/engine/runs/model-outage.ts'
 const settle = 'src/engine/runs/settlement.ts'
 const rows = 'src/engine/runs/relay.ts'
+const cancelled = 'a run that is to be cancelled is neither queued again nor left waiting for a model'
 const epoch = { from: 'AND epoch = $3', to: 'AND $3::int > 0' }
 
 /** Guards of releasing a run, of ending it without a worker, and of what must happen without a wake-up. */
@@ -40,7 +41,7 @@ export const releaseMutants: readonly Mutant[] = [
     file: outage,
     edits: [{ from: 'AND cancel_requested_at IS NULL', to: '' }],
     why: 'a run that was cancelled waits for a model',
-    caughtBy: [interleaved],
+    caughtBy: [interleaved, ...guards(cancelled)],
   },
   {
     name: 'a wait for a model is no stall',
@@ -68,7 +69,7 @@ export const releaseMutants: readonly Mutant[] = [
     file: release,
     edits: [{ after: 'export const requeueRun', from: 'AND cancel_requested_at IS NULL', to: '' }],
     why: 'a run that was cancelled waits until it may retry',
-    caughtBy: [interleaved],
+    caughtBy: [interleaved, ...guards(cancelled)],
   },
   {
     name: 'outbox: wake-up of a run that is handed back',

@@ -187,6 +187,20 @@ describe('a worker that has lost its run', () => {
   })
 })
 
+test('a run that is to be cancelled is neither queued again nor left waiting for a model', async ({
+  database,
+}) => {
+  const run = await start(database)
+  await database.query('UPDATE runs SET cancel_requested_at = clock_timestamp() WHERE run_id = $1', [
+    run.run_id,
+  ])
+  const before = await rowOf(database, run.run_id)
+  const outage = { node: 'planner', code: 'model_unavailable', message: 'down', waitMs: 0 }
+  expect(await requeueRun(database, run, new Date().toISOString(), 1)).toBe(false)
+  expect(await waitForModel(database, run, outage, 5000, 1)).toBe(false)
+  expect(await rowOf(database, run.run_id)).toEqual(before)
+})
+
 describe('a run that its worker does not know how to go on with', () => {
   const begin = async (database: Database, lastActionAt: string) => {
     const run = await start(database)
