@@ -180,6 +180,7 @@ start() {
   cat >"$dir/env" <<-ENV
 	export TEST_DATABASE_URL=postgres://mason_ci@127.0.0.1:$pg_port/mason_test
 	export TEST_REDIS_URL=redis://127.0.0.1:$redis_port
+	export TEST_SUPERUSER_URL=postgres://postgres@127.0.0.1:$pg_port/postgres
 	ENV
   for _ in {1..50}; do
     if answers; then

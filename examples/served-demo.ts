@@ -9,10 +9,13 @@ import { createRenderer } from '../src/cli/renderer.ts'
 import { readRequestFiles } from '../src/cli/request-files.ts'
 import { printRunHeader } from '../src/cli/run.ts'
 import { openTerminal } from '../src/cli/terminal.ts'
-import { type Environment, readConfig } from '../src/infra/config/config.ts'
-import { openPostgresDatabase } from '../src/infra/database/postgres.ts'
+import { type Config, type Environment, readConfig } from '../src/infra/config/config.ts'
+import { queryOne } from '../src/infra/database/database.ts'
+import { openDatabases } from '../src/infra/database/open-database.ts'
 import { toPackagePath } from '../src/infra/lib/package-path.ts'
+import { silentLog } from '../src/infra/lib/silent-log.ts'
 import { MasonError } from '../src/state/errors.ts'
+import type { Sql } from '../src/state/ports/sql.ts'
 import { type Mason, startMason } from './served-demo/processes.ts'
 import { startSlowModel } from './served-demo/slow-model.ts'
 
@@ -24,7 +27,7 @@ const leaseMs = 3000
 const slowness = 700
 
 const demo = async (env: Environment): Promise<number> => {
-  const url = databaseUrlOf(env)
+  const config = readServedConfig(env)
   const terminal = openTerminal(env)
   const { out, colors } = terminal
   const interrupt = listenForInterrupt()
@@ -32,6 +35,8 @@ const demo = async (env: Environment): Promise<number> => {
   try {
     out.write(`${colors.bold('Mason served demo')}: PostgreSQL, Redis, one API process and two workers\n`)
     const given = await settings(env, closers)
+    const databases = await openDatabases(config, silentLog, { schema: 'migrate' })
+    closers.push(() => databases.close())
     const workers = new Map<string, Mason>()
     const start = async (args: string[], ready: RegExp) => {
       const mason = await startMason(args, given, ready)
@@ -54,7 +59,7 @@ const demo = async (env: Environment): Promise<number> => {
     )
     const followed = await gateway.submit({ prompt: question, user_id: 'demo', files })
     printRunHeader(followed.run, gateway, terminal)
-    const story = createStory(url, workers, (line) => renderer.note(line))
+    const story = createStory(databases.worker, workers, (line) => renderer.note(line))
     const code = await followRun(story.watch(followed), { renderer, terminal, gateway }, interrupt.signal)
     out.write(`${await story.moral(followed.run.id)}\n`)
     return code
@@ -78,12 +83,10 @@ const settings = async (env: Environment, closers: (() => unknown)[]): Promise<N
   }
 }
 
-const databaseUrlOf = (env: Environment): string => {
-  const { database, redisUrl } = readConfig(
-    { ...env, MASON_MASTER_KEY: randomBytes(32).toString('base64') },
-    { role: 'run' },
-  )
-  if (database.kind === 'postgres' && redisUrl) return database.url
+/** Its logins are created too, where the settings name some. */
+const readServedConfig = (env: Environment): Config => {
+  const config = readConfig({ ...env, MASON_MASTER_KEY: randomBytes(32).toString('base64') }, { role: 'run' })
+  if (config.database.kind === 'postgres' && config.redisUrl) return config
   throw new MasonError('invalid_settings', 'this demo needs DATABASE_URL and REDIS_URL', {
     remedy:
       'start PostgreSQL with pgvector and Redis, and set both; `npm run demo` needs neither. On Debian: .ci/services.sh install && .ci/services.sh start /tmp/mason-services, then take the two addresses from /tmp/mason-services/env',
@@ -91,12 +94,12 @@ const databaseUrlOf = (env: Environment): string => {
 }
 
 /** Kills the worker that has the run once the plan is made, and tells who did what. */
-const createStory = (url: string, workers: ReadonlyMap<string, Mason>, note: (line: string) => void) => {
+const createStory = (sql: Sql, workers: ReadonlyMap<string, Mason>, note: (line: string) => void) => {
   const seen: number[] = []
   let victim: string | null = null
 
   const kill = async (runId: string): Promise<void> => {
-    const name = await ownerOf(url, runId, workers)
+    const name = await ownerOf(sql, runId, workers)
     if (name === null) return
     victim = name
     workers.get(name)?.kill()
@@ -118,7 +121,7 @@ const createStory = (url: string, workers: ReadonlyMap<string, Mason>, note: (li
       if (victim === null) return 'The run was over before its worker could be killed.'
       if (seen.some((id, index) => id !== index + 1))
         return `Actions are missing or doubled: ${seen.join(', ')}`
-      const by = (await epochsOf(url, runId)).map(
+      const by = (await epochsOf(sql, runId)).map(
         ({ first, last }, index) =>
           `worker ${index === 0 ? victim : victim === 'A' ? 'B' : 'A'} did actions ${first} to ${last}`,
       )
@@ -127,37 +130,29 @@ const createStory = (url: string, workers: ReadonlyMap<string, Mason>, note: (li
   }
 }
 
-const ask = async <Row>(url: string, text: string, runId: string): Promise<Row[]> => {
-  const database = await openPostgresDatabase({ url, migrate: false, max: 1 })
-  try {
-    return (await database.query<Row>(text, [runId])).rows
-  } finally {
-    await database.close()
-  }
-}
-
 /** Which of our workers holds the lease; worker ids carry the process id. */
 const ownerOf = async (
-  url: string,
+  sql: Sql,
   runId: string,
   workers: ReadonlyMap<string, Mason>,
 ): Promise<string | null> => {
-  const [row] = await ask<{ lease_owner: string | null }>(
-    url,
+  const row = await queryOne<{ lease_owner: string | null }>(
+    sql,
     "SELECT lease_owner FROM runs WHERE run_id = $1 AND status = 'running'",
-    runId,
+    [runId],
   )
   const pid = Number(row?.lease_owner?.split('_')[1])
   return [...workers].find(([, worker]) => worker.pid === pid)?.[0] ?? null
 }
 
 /** Every claim has an epoch, and every action the epoch under which it was written. */
-const epochsOf = (url: string, runId: string) =>
-  ask<{ first: number; last: number }>(
-    url,
+const epochsOf = async (sql: Sql, runId: string) => {
+  const { rows } = await sql.query<{ first: number; last: number }>(
     'SELECT min(seq) AS first, max(seq) AS last FROM actions WHERE run_id = $1 GROUP BY epoch ORDER BY epoch',
-    runId,
+    [runId],
   )
+  return rows
+}
 
 await runCommand(async (env) => {
   const code = await demo(env())

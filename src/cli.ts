@@ -5,7 +5,7 @@ import type { DoctorFlags } from './cli/doctor/doctor.ts'
 import { exitCodes } from './cli/errors.ts'
 import { addModelsCommands, collectOption, type StartCommand } from './cli/models/commands.ts'
 import type { RunFlags } from './cli/run.ts'
-import type { ServeFlags } from './cli/serve.ts'
+import type { ServeFlags, WorkerFlags } from './cli/serve.ts'
 import { readMasonVersion } from './infra/lib/package-path.ts'
 
 /** The commands of CONTRACT section 1. Each is loaded when it is called, so that --help is fast. */
@@ -16,6 +16,8 @@ embedded in DATA_DIR (.mason). Without OPENAI_API_KEY and OPENAI_BASE_URL a buil
 "mason doctor" checks all settings.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or settings, 3 input required, 130 cancelled`
+
+const migrateOption = ['--migrate', 'apply missing migrations to the database server first'] as const
 
 const createProgram = (start: StartCommand): Command => {
   const program = new Command('mason')
@@ -34,13 +36,17 @@ const createProgram = (start: StartCommand): Command => {
         .choices(['all', 'api', 'worker'])
         .default('all'),
     )
+    .option(...migrateOption)
     .action((flags: ServeFlags) =>
       start(async (env, scrubber) => (await import('./cli/serve.ts')).runServer(flags, env, scrubber)),
     )
   program
     .command('worker')
     .description('one worker process (needs DATABASE_URL and REDIS_URL)')
-    .action(() => start(async (env, scrubber) => (await import('./cli/serve.ts')).runWorker(env, scrubber)))
+    .option(...migrateOption)
+    .action((flags: WorkerFlags) =>
+      start(async (env, scrubber) => (await import('./cli/serve.ts')).runWorker(flags, env, scrubber)),
+    )
   program
     .command('run')
     .description('submit a run and follow it (Ctrl-C cancels it)')
@@ -58,7 +64,7 @@ const createProgram = (start: StartCommand): Command => {
     )
   program
     .command('migrate')
-    .description('apply missing database migrations')
+    .description('apply missing database migrations and create the logins of API and workers')
     .action(() => start(async (env) => (await import('./cli/migrate.ts')).migrateDatabase(env)))
   program
     .command('keys')

@@ -3,6 +3,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Config } from '../../src/infra/config/config.ts'
+import { databaseSettings, loginsOf } from '../../test/support/served-logins.ts'
 import { openServers, type Servers } from '../faults/servers.ts'
 import { TcpProxy } from '../faults/tcp-proxy.ts'
 import { openHttpClient } from '../fleet/http-client.ts'
@@ -80,10 +81,12 @@ export const openWorld = async (seed: number, parent?: string): Promise<World> =
     const config: Config = {
       bodyMemory: { processBytes: 128 * 1024 * 1024, tokenBytes: 64 * 1024 * 1024 },
       http: { port: 0, host: '127.0.0.1' },
-      database: { kind: 'postgres', url: proxies.postgres.url },
+      database: { kind: 'postgres', url: proxies.postgres.url, ...loginsOf(proxies.postgres.url) },
       redisUrl: proxies.redis.url,
       queuePrefix: 'bull',
       auth: 'off',
+      access: { metrics: 'open', docs: 'open', corsOrigins: [] },
+      queueSecrets: [],
       adminToken: null,
       masterKey: null,
       previousMasterKeys: [],
@@ -128,7 +131,7 @@ export const openWorld = async (seed: number, parent?: string): Promise<World> =
       startApi: () =>
         processes.start('api', [programOf('src/cli.ts'), 'serve', '--role', 'api'], {
           env: {
-            DATABASE_URL: proxies.postgres.url,
+            ...databaseSettings(proxies.postgres.url),
             REDIS_URL: proxies.redis.url,
             PORT: String(port),
             MASON_AUTH: 'off',

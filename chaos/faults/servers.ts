@@ -2,7 +2,7 @@ import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { migratePostgres } from '../../src/infra/database/postgres.ts'
+import { migrateServed } from '../../test/support/served-logins.ts'
 import { PostgresServer } from './postgres-server.ts'
 import { RedisServer } from './redis-server.ts'
 import { run } from './run.ts'
@@ -25,7 +25,7 @@ export const openServers = async (parent = tmpdir()): Promise<Servers> => {
     const settings = await readFile(join(folder, 'env'), 'utf8')
     const setting = (name: string): string => new RegExp(`export ${name}=(.*)`).exec(settings)?.[1] ?? ''
     const postgres = new PostgresServer(join(folder, 'pg'), setting('TEST_DATABASE_URL'))
-    await migratePostgres(postgres.url)
+    await migrateServed(postgres.url)
     const redis = new RedisServer(join(folder, 'redis'), setting('TEST_REDIS_URL'))
     return { folder, postgres, redis, [Symbol.asyncDispose]: close }
   } catch (error) {

@@ -1,9 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { scriptFlags } from '../../test/support/script-flags.ts'
+import { databaseSettings } from '../../test/support/served-logins.ts'
 import type { Probe, ProbeReply, ProbeRequest } from './probe.ts'
 import type { Servers } from './servers.ts'
 
@@ -56,10 +58,11 @@ export const openFleet = (servers: Servers, providerUrl: string, vendorUrl?: str
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
       env: {
         ...process.env,
-        DATABASE_URL: servers.databaseUrl,
+        ...databaseSettings(servers.databaseUrl),
         REDIS_URL: servers.redisUrl,
         MASON_AUTH: 'off',
-        MASON_MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
+        // no random key: all members need the same
+        MASON_MASTER_KEY: createHash('sha256').update('fleet').digest('base64'),
         LOG_LEVEL: 'warn',
         NO_COLOR: '1',
         ...vendor,

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { migratePostgres } from '../../src/infra/database/postgres.ts'
+import { migrateServed } from '../../test/support/served-logins.ts'
 
 const execute = promisify(execFile)
 const script = fileURLToPath(new URL('../../.ci/services.sh', import.meta.url))
@@ -23,7 +23,7 @@ export const openServers = async (): Promise<Servers> => {
     const settings = await readFile(join(folder, 'env'), 'utf8')
     const setting = (name: string): string => new RegExp(`export ${name}=(.*)`).exec(settings)?.[1] ?? ''
     const databaseUrl = setting('TEST_DATABASE_URL')
-    await migratePostgres(databaseUrl)
+    await migrateServed(databaseUrl)
     return { databaseUrl, redisUrl: setting('TEST_REDIS_URL'), [Symbol.asyncDispose]: close }
   } catch (error) {
     await close()

@@ -8,6 +8,7 @@ import { createClosers } from '../../src/runtime/closers.ts'
 import { type Ended, startCli } from '../../test/support/cli.ts'
 import { dropKeys } from '../../test/support/drop-keys.ts'
 import { serversMissing } from '../../test/support/processes.ts'
+import { databaseSettings } from '../../test/support/served-logins.ts'
 import { dropDatabase, runAsAdmin, urlOf } from '../../test/support/setup-served.ts'
 
 /** `mason serve` as users start it, API and worker in one process, on a database and queues of its own. */
@@ -47,10 +48,10 @@ const start = async (
   opened.add(() => dropKeys(redisUrl, name))
   await runAsAdmin(`CREATE DATABASE ${name}`)
   opened.add(() => dropDatabase(name))
-  const mason = startCli(['serve', '--port', '0'], {
+  const mason = startCli(['serve', '--port', '0', '--migrate'], {
     cwd,
     env: {
-      DATABASE_URL: urlOf(name),
+      ...databaseSettings(urlOf(name)),
       REDIS_URL: redisUrl,
       MASON_QUEUE_PREFIX: name,
       MASON_MASTER_KEY: randomBytes(32).toString('base64'),
@@ -64,7 +65,7 @@ const start = async (
     await mason.ended
   })
   const [, port] = await mason.says(/listens on http:\S+:(\d+)/)
-  const database = await openPostgresDatabase({ url: urlOf(name), migrate: false, max: 2 })
+  const database = openPostgresDatabase({ url: urlOf(name), max: 2 })
   opened.add(() => database.close())
   return {
     port: Number(port),

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { openPostgresDatabase } from '../../src/infra/database/postgres.ts'
+import { migratePostgres, openPostgresDatabase } from '../../src/infra/database/postgres.ts'
 import { dropDatabase, runAsAdmin, urlOf } from '../../test/support/setup-served.ts'
 import { playMany } from '../interleavings/campaign.ts'
 import type { Suite } from '../suite.ts'
@@ -13,7 +13,8 @@ const suite: Suite = {
     const name = `mason_interleavings_${randomBytes(6).toString('hex')}`
     await runAsAdmin(`CREATE DATABASE ${name}`)
     try {
-      const database = await openPostgresDatabase({ url: urlOf(name), max: 2 })
+      await migratePostgres(urlOf(name))
+      const database = openPostgresDatabase({ url: urlOf(name), max: 2 })
       try {
         const wanted = Math.max(1, Math.round(sequences * scale))
         const every = Math.max(1, Math.round(wanted / 10))

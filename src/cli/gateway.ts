@@ -29,14 +29,18 @@ export type RunGateway = {
 }
 
 /** The configuration of a command that a server (`url`) or a runtime in this process serves; by default it logs warnings. */
-export const readTargetConfig = (flags: { url?: string; token?: string }, env: Environment): Config => {
+export const readTargetConfig = (
+  flags: { url?: string; token?: string },
+  env: Environment,
+  local: 'run' | 'models' = 'run',
+): Config => {
   const merged = {
     ...env,
     ...(flags.url !== undefined && { MASON_URL: flags.url }),
     ...(flags.token !== undefined && { MASON_TOKEN: flags.token }),
     LOG_LEVEL: env.LOG_LEVEL || 'warn',
   }
-  return readConfig(merged, { role: merged.MASON_URL ? 'client' : 'run' })
+  return readConfig(merged, { role: merged.MASON_URL ? 'client' : local })
 }
 
 /** Opens a runtime; a locked data folder gets a remedy for this command, as `mason serve` often holds the lock. */

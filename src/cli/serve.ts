@@ -6,6 +6,7 @@ import { settlesWithin } from '../infra/lib/timeouts.ts'
 import { watchEventLoop } from '../infra/lib/watchdog.ts'
 import { addAdminToken, type ConfigWithAdminToken } from '../infra/secrets/admin-token.ts'
 import type { Scrubber } from '../infra/secrets/scrubber.ts'
+import { listWeakSecrets } from '../infra/secrets/weak-secrets.ts'
 import type { Runtime } from '../runtime/api.ts'
 import { MasonError } from '../state/errors.ts'
 import { describeDatabase, describeModel, describeQueue, formatBanner } from './banner.ts'
@@ -17,7 +18,10 @@ import { openTerminal } from './terminal.ts'
 /** The processes that run until they are stopped: the server, the worker and the memory worker. */
 
 /** The options of `mason serve`. */
-export type ServeFlags = { port?: string; host?: string; role: 'all' | 'api' | 'worker' }
+export type ServeFlags = WorkerFlags & { port?: string; host?: string; role: 'all' | 'api' | 'worker' }
+
+/** The options of `mason worker`. */
+export type WorkerFlags = { migrate?: boolean }
 
 /** In total less than the 15 s that a supervisor may grant. */
 const stopTimeoutsMs = { drain: 3_000, app: 4_000, runtime: 9_000 }
@@ -26,7 +30,7 @@ const workerStopTimeoutMs = 12_000
 /** By then the leases have expired for certain, and other workers have the runs. */
 const toStallLimitMs = (leaseMs: number): number => Math.max(leaseMs, 10_000)
 
-type ProcessKind = {
+type ProcessKind = WorkerFlags & {
   /** Opens what takes requests; it is closed before the runtime. */
   listen?: (runtime: Runtime, log: Logger) => Promise<{ port: number; close(): Promise<void> }>
   start: (runtime: Runtime) => unknown
@@ -45,9 +49,10 @@ const runUntilStopped = async (
   kind: ProcessKind,
 ): Promise<number> => {
   const log = createLog(config.logLevel, process.stderr, scrubber)
+  for (const { problem, remedy } of listWeakSecrets(config)) log.warn({ remedy }, problem)
   // loaded last, so that wrong settings are reported at once
   const { openRuntime } = await import('../runtime/open-runtime.ts')
-  const runtime = await openRuntime(config, { log, scrubber })
+  const runtime = await openRuntime(config, { log, scrubber, ...(kind.migrate && { migrate: true }) })
   // until here a signal ends the process: it holds no run
   const stopped = waitForStopSignal()
   const { stallLimitMs } = kind
@@ -82,10 +87,11 @@ export const runServer = async (flags: ServeFlags, env: Environment, scrubber: S
     ...(flags.port !== undefined && { PORT: flags.port }),
     ...(flags.host !== undefined && { HOST: flags.host }),
   }
-  if (role === 'worker') return runWorker(merged, scrubber)
+  if (role === 'worker') return runWorker(flags, merged, scrubber)
   const secrets = await addAdminToken(readConfig(merged, { role: role === 'api' ? 'api' : 'serve' }))
   const { config } = secrets
   return runUntilStopped(config, env, scrubber, {
+    ...(flags.migrate && { migrate: true }),
     listen: (runtime, log) => openServer(runtime, config, log),
     start: (runtime) => role === 'all' && runtime.startWorker({ concurrency: config.concurrency }),
     toBanner: (runtime, port) => buildServerBanner(port, role, secrets, runtime),
@@ -95,10 +101,15 @@ export const runServer = async (flags: ServeFlags, env: Environment, scrubber: S
 }
 
 /** `mason worker`: executes runs until SIGTERM or SIGINT, then hands back the unfinished ones. Returns the exit code. */
-export const runWorker = async (env: Environment, scrubber: Scrubber): Promise<number> => {
+export const runWorker = async (
+  { migrate = false }: WorkerFlags,
+  env: Environment,
+  scrubber: Scrubber,
+): Promise<number> => {
   const config = readConfig(env, { role: 'worker' })
   const { concurrency } = config
   return runUntilStopped(config, env, scrubber, {
+    migrate,
     start: (runtime) => runtime.startWorker({ concurrency }),
     toBanner: (runtime) => [
       `Mason worker ${process.pid} takes ${concurrency} runs at once`,
@@ -133,10 +144,11 @@ export const runMemoryWorker = async (env: Environment, scrubber: Scrubber): Pro
 
 const openServer = async (runtime: Runtime, config: Config, logger: Logger) => {
   const { createApp } = await import('../server/app.ts')
-  const { auth, adminToken, http, bodyMemory } = config
+  const { auth, access, adminToken, http, bodyMemory } = config
   const app = await createApp({
     runtime,
     auth,
+    ...access,
     ...(adminToken !== null && { adminToken }),
     logger,
     drainMs: stopTimeoutsMs.drain,

@@ -15,7 +15,7 @@ import { createBlobs } from '../infra/blobs/blobs.ts'
 import type { Config } from '../infra/config/config.ts'
 import { type Database, queryOne } from '../infra/database/database.ts'
 import { ensureDatabaseId } from '../infra/database/database-id.ts'
-import { openDatabase } from '../infra/database/open-database.ts'
+import { openDatabases } from '../infra/database/open-database.ts'
 import { openEgress } from '../infra/egress/egress.ts'
 import { newWorkerId } from '../infra/lib/ids.ts'
 import { silentLog } from '../infra/lib/silent-log.ts'
@@ -52,6 +52,8 @@ export type RuntimeOptions = {
   traceDelays?: Pick<TelemetryOptions, 'everyMs' | 'timeoutMs'>
   toolFolders?: readonly string[]
   loadDataDir?: Blob
+  /** Migrates a database server first, as `--migrate` does; without it, an older or newer one is refused. */
+  migrate?: boolean
   /** How runs are learned from in the background; off in tests of something else. */
   memory?: 'off' | Pick<MemoryWorkerOptions, 'everyMs' | 'leaseMs'>
   onRunReleased?: WorkerOptions['onRunReleased']
@@ -101,10 +103,18 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
   closers.add(() => telemetry.close())
   const { tracer } = telemetry
   const { wrap = {} } = options
-  const openedDatabase = await openDatabase(config, log, { loadDataDir: options.loadDataDir })
-  closers.add(() => openedDatabase.close())
-  const database = wrap.database?.(openedDatabase) ?? openedDatabase
-  const queueOptions = await toQueueOptions(config, openedDatabase)
+  const openedDatabases = await openDatabases(config, log, {
+    loadDataDir: options.loadDataDir,
+    schema: options.migrate ? 'migrate' : 'check',
+  })
+  closers.add(() => openedDatabases.close())
+  // what both parts of the process share works under the login of the API, which may less
+  const database = wrap.database?.(openedDatabases.api) ?? openedDatabases.api
+  const workerDatabase =
+    openedDatabases.worker === openedDatabases.api
+      ? database
+      : (wrap.database?.(openedDatabases.worker) ?? openedDatabases.worker)
+  const queueOptions = await toQueueOptions(config, openedDatabases.api)
   const openedQueues = await openQueues({ log, ...queueOptions })
   closers.add(() => openedQueues.close(2000))
   const queues = wrap.queues?.(openedQueues) ?? openedQueues
@@ -149,7 +159,14 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
       const runModels = modelsFor(toCaller(run))
       const { rerank } = runModels
       return createRunMemories(
-        { database, embedder, log, tracer, models: runModels, ...(rerank && { rerank }) },
+        {
+          database: workerDatabase,
+          embedder,
+          log,
+          tracer,
+          models: runModels,
+          ...(rerank && { rerank }),
+        },
         { business: run.tenant, user_id: run.user_id },
         run,
       )
@@ -173,7 +190,15 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
   const startMemoryWork = (): void => {
     const { memory = {} } = options
     if (memory === 'off') return
-    const work = startMemoryWorker({ database, embedder, modelsFor, clock, log, tracer, ...memory })
+    const work = startMemoryWorker({
+      database: workerDatabase,
+      embedder,
+      modelsFor,
+      clock,
+      log,
+      tracer,
+      ...memory,
+    })
     closers.add(() => work.close())
   }
   return {
@@ -194,9 +219,9 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
     health: () => checkHealth(database, queues),
     stats: () => readStats(database),
     async startWorker({ concurrency = config.concurrency } = {}) {
-      await Promise.all([files.sweep(), warnAboutSharedRoot(database, config.filesRoot, log)])
+      await Promise.all([files.sweep(), warnAboutSharedRoot(workerDatabase, config.filesRoot, log)])
       const worker = await startWorker({
-        database,
+        database: workerDatabase,
         feed,
         queues,
         graph,
@@ -209,6 +234,7 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
         leaseMs: config.leaseMs,
         concurrency,
         retention: config.retention,
+        queueSecrets: config.queueSecrets,
         onRunReleased(run, exit) {
           if (exit === 'no_model') requeues += 1
           options.onRunReleased?.(run, exit)

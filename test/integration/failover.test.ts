@@ -13,7 +13,7 @@ describe.runIf(process.env.MASON_TEST_BACKEND === 'served')('a server that is no
     backend = await openBackend()
     const { database: settings } = backend.config
     if (settings.kind !== 'postgres') throw new Error('this needs a server')
-    database = await openPostgresDatabase({ url: settings.url, migrate: false, max: 1 })
+    database = openPostgresDatabase({ url: settings.url, max: 1 })
   })
   afterAll(async () => {
     await database?.close()

@@ -104,12 +104,21 @@ test.beforeAll(async ({ database }) => {
     }
 })
 
-type Table = { name: string; secured: boolean; forced: boolean; policies: string[]; has_tenant: boolean }
+type Table = {
+  name: string
+  secured: boolean
+  forced: boolean
+  policies: string[]
+  of_business: string[]
+  has_tenant: boolean
+}
 
 const readTables = async (database: Database): Promise<Table[]> => {
   const { rows } = await database.query<Table>(
     `SELECT c.relname AS name, c.relrowsecurity AS secured, c.relforcerowsecurity AS forced,
        (SELECT COALESCE(json_agg(p.polname ORDER BY p.polname), '[]') FROM pg_policy p WHERE p.polrelid = c.oid) AS policies,
+       (SELECT COALESCE(json_agg(r.rolname ORDER BY r.rolname), '[]') FROM pg_policy p JOIN pg_roles r ON r.oid = ANY(p.polroles)
+        WHERE p.polrelid = c.oid AND p.polname = 'business') AS of_business,
        EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attname = 'tenant') AS has_tenant
      FROM pg_class c WHERE c.relnamespace = 'mason'::regnamespace AND c.relkind IN ('r', 'p') ORDER BY c.relname`,
   )
@@ -137,8 +146,23 @@ describe('the catalogue', () => {
     expect(tables.length).toBeGreaterThan(15)
     for (const table of tables.filter(({ name }) => name !== 'migrations')) {
       expect(table).toMatchObject({ secured: true, forced: true })
-      expect(table.policies, table.name).toEqual(table.has_tenant ? ['business', 'worker'] : ['worker'])
+      // what the API needs of it across businesses, and that workers see no tokens
+      const others = table.name === 'tokens' ? ['admin', 'only_the_api'] : ['admin']
+      const policies = table.policies.filter((name) => !others.includes(name))
+      expect(policies, table.name).toEqual(table.has_tenant ? ['business', 'worker'] : ['worker'])
+      if (table.has_tenant) expect(table.of_business, table.name).toEqual(['mason_api', 'mason_business'])
     }
+  })
+
+  test('for one business a worker may what the API may, except the tokens; a new table must say so for both', async ({
+    database,
+  }) => {
+    const { rows } = await database.query(
+      `SELECT c.relname AS name, privilege FROM pg_class c, unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) AS privilege
+       WHERE c.relnamespace = 'mason'::regnamespace AND c.relkind IN ('r', 'p')
+         AND has_table_privilege('mason_api', c.oid, privilege) <> has_table_privilege('mason_business', c.oid, privilege)`,
+    )
+    expect(rows).toEqual([{ name: 'tokens', privilege: 'SELECT' }])
   })
 
   test('every table of a business is tried below', async ({ database }) => {
@@ -146,13 +170,13 @@ describe('the catalogue', () => {
     expect(Object.keys(rowsOf('x')).sort()).toEqual(named)
   })
 
-  test('the two roles can neither bypass row security nor log in nor touch the list of migrations', async ({
+  test('the four roles can neither bypass row security nor log in nor change the list of migrations', async ({
     database,
   }) => {
     const { rows } = await database.query(
       `SELECT rolname, rolsuper, rolbypassrls, rolcanlogin, rolcreaterole,
-         has_table_privilege(oid, 'mason.migrations', 'SELECT, INSERT, UPDATE, DELETE') AS migrates
-       FROM pg_roles WHERE rolname IN ('mason_api', 'mason_worker') ORDER BY rolname`,
+         has_table_privilege(oid, 'mason.migrations', 'INSERT, UPDATE, DELETE') AS migrates
+       FROM pg_roles WHERE rolname IN ('mason_admin', 'mason_api', 'mason_business', 'mason_worker') ORDER BY rolname`,
     )
     const powers = {
       rolsuper: false,
@@ -162,7 +186,9 @@ describe('the catalogue', () => {
       migrates: false,
     }
     expect(rows).toEqual([
+      { rolname: 'mason_admin', ...powers },
       { rolname: 'mason_api', ...powers },
+      { rolname: 'mason_business', ...powers },
       { rolname: 'mason_worker', ...powers },
     ])
   })
@@ -173,7 +199,7 @@ describe('the catalogue', () => {
       const client = new pg.Client({ connectionString: (backend.config.database as { url: string }).url })
       await client.connect()
       try {
-        await client.query('BEGIN; DROP POLICY worker ON mason.runs')
+        await client.query('BEGIN; DROP POLICY worker ON mason.runs; DROP POLICY admin ON mason.runs')
         const { rows } = await client.query('SELECT count(*)::int AS runs FROM mason.runs')
         expect(rows).toEqual([{ runs: 0 }])
         await client.query('ROLLBACK')

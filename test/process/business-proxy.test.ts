@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { jsonLines, type Running, startCli } from '../support/cli.ts'
 import { dropKeys } from '../support/drop-keys.ts'
+import { databaseSettings, migrateServed } from '../support/served-logins.ts'
 import { dropDatabase, runAsAdmin, urlOf } from '../support/setup-served.ts'
 
 const servers = process.env.TEST_DATABASE_URL && process.env.TEST_REDIS_URL
@@ -59,13 +60,16 @@ test("the shop's form becomes a run over HTTP, and its answer a page; a form sen
 
 describe.skipIf(!servers)('with a queue that both share (needs TEST_DATABASE_URL and TEST_REDIS_URL)', () => {
   const name = `mason_proxy_${randomBytes(4).toString('hex')}`
-  beforeAll(() => runAsAdmin(`CREATE DATABASE ${name}`))
+  beforeAll(async () => {
+    await runAsAdmin(`CREATE DATABASE ${name}`)
+    await migrateServed(urlOf(name))
+  })
   afterAll(() => Promise.all([dropDatabase(name), dropKeys(process.env.TEST_REDIS_URL ?? '', name)]))
 
   test("the chat's messages go straight into the queue, and its replies come back in order", async () => {
     const queue = { REDIS_URL: process.env.TEST_REDIS_URL ?? '', MASON_QUEUE_PREFIX: name }
     const MASON_MASTER_KEY = randomBytes(32).toString('base64')
-    const { mason, url } = await startServe({ DATABASE_URL: urlOf(name), ...queue, MASON_MASTER_KEY })
+    const { mason, url } = await startServe({ ...databaseSettings(urlOf(name)), ...queue, MASON_MASTER_KEY })
     const room = `room-${name}`
     const messages = [
       { msg_id: `${name}-1`, room, from: 'ann', text: 'What is 12 * 22.75?' },

@@ -57,7 +57,7 @@ describe.skipIf(serversMissing !== null)(`two Masons on one Redis (${serversMiss
     for (const name of [own, other]) {
       await runAsAdmin(`CREATE DATABASE ${name}`)
       await migratePostgres(urlOf(name))
-      const database = await openPostgresDatabase({ url: urlOf(name), migrate: false, max: 1 })
+      const database = openPostgresDatabase({ url: urlOf(name), max: 1 })
       ids[name] = await ensureDatabaseId(database)
       expect(await ensureDatabaseId(database)).toBe(ids[name])
       await database.close()

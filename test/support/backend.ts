@@ -6,6 +6,7 @@ import type { Database } from '../../src/infra/database/database.ts'
 import { openEmbeddedDatabase } from '../../src/infra/database/embedded.ts'
 import { openPostgresDatabase } from '../../src/infra/database/postgres.ts'
 import { dropKeys } from './drop-keys.ts'
+import { loginsOf } from './served-logins.ts'
 import { dropDatabase, runAsAdmin, urlOf } from './setup-served.ts'
 
 declare module 'vitest' {
@@ -29,6 +30,8 @@ export const baseConfig = {
   http: { port: 0, host: '127.0.0.1' },
   bodyMemory: { processBytes: 128 * 1024 * 1024, tokenBytes: 64 * 1024 * 1024 },
   auth: 'off',
+  access: { metrics: 'open', docs: 'open', corsOrigins: [] },
+  queueSecrets: [],
   adminToken: null,
   masterKey: Buffer.alloc(32, 7).toString('base64'),
   previousMasterKeys: [],
@@ -69,9 +72,14 @@ export const servedOn = (name: string): Backend => {
   const redisUrl = process.env.TEST_REDIS_URL ?? ''
   return {
     kind: 'served',
-    config: { ...baseConfig, database: { kind: 'postgres', url }, redisUrl, queuePrefix: name },
+    config: {
+      ...baseConfig,
+      database: { kind: 'postgres', url, ...loginsOf(url) },
+      redisUrl,
+      queuePrefix: name,
+    },
     loadDataDir: undefined,
-    openDatabase: () => openPostgresDatabase({ url, migrate: false }),
+    openDatabase: async () => openPostgresDatabase({ url }),
     async drop() {
       await dropDatabase(name)
       await dropKeys(redisUrl, name)

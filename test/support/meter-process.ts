@@ -5,7 +5,7 @@ import { openMeter, reservationOf, settlementOf, usageOf } from './meter.ts'
 /** A process that asks models without end, as far as the meter can tell. Prints the id of each request that is in the ledger. */
 
 const { url, keys } = JSON.parse(process.argv[2] ?? '') as { url: string; keys: KeyEntry[] }
-const database = await openPostgresDatabase({ url, migrate: false })
+const database = openPostgresDatabase({ url })
 const meter = openMeter(database)
 
 const lane = async (at: number): Promise<never> => {

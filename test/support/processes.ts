@@ -3,9 +3,9 @@ import { randomBytes } from 'node:crypto'
 import { EventEmitter, once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { migratePostgres } from '../../src/infra/database/postgres.ts'
 import { type Backend, servedOn } from './backend.ts'
 import { scriptFlags } from './script-flags.ts'
+import { migrateServed } from './served-logins.ts'
 import { runAsAdmin, urlOf } from './setup-served.ts'
 import type { WorkerLine, WorkerTask } from './worker-process.ts'
 
@@ -19,7 +19,7 @@ export const serversMissing =
 export const openOwnServers = async (): Promise<Backend> => {
   const name = `mason_process_${randomBytes(6).toString('hex')}`
   await runAsAdmin(`CREATE DATABASE ${name}`)
-  await migratePostgres(urlOf(name))
+  await migrateServed(urlOf(name))
   return servedOn(name)
 }
 

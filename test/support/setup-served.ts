@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 import type { TestProject } from 'vitest/node'
-import { migratePostgres, openPostgresDatabase } from '../../src/infra/database/postgres.ts'
+import { openPostgresDatabase } from '../../src/infra/database/postgres.ts'
 import { seedBuiltInRegistry } from '../../src/runtime/seed-database.ts'
 
 /** The server's own database, in which others are made and dropped. */
@@ -39,8 +39,10 @@ export const dropDatabase = async (name: string, attempts = 100): Promise<void> 
 export default async (project: TestProject) => {
   const name = `mason_template_${randomBytes(4).toString('hex')}`
   await runAsAdmin(`CREATE DATABASE ${name}`)
-  await migratePostgres(urlOf(name))
-  const database = await openPostgresDatabase({ url: urlOf(name), migrate: false })
+  // later: the bench copies this file to earlier versions of the source
+  const { migrateServed } = await import('./served-logins.ts')
+  await migrateServed(urlOf(name))
+  const database = openPostgresDatabase({ url: urlOf(name) })
   await seedBuiltInRegistry(database)
   await database.close()
   project.provide('template', name)

@@ -1,8 +1,9 @@
 import { type Config, type Environment, inspectConfig } from '../../infra/config/config.ts'
-import type { ProcessRole } from '../../infra/config/cross-checks.ts'
+import { databaseSettings, type ProcessRole } from '../../infra/config/cross-checks.ts'
 import { toErrorMessage } from '../../state/errors.ts'
 import { exitCodes } from '../errors.ts'
 import { openTerminal, type Terminal } from '../terminal.ts'
+import { checkAccess } from './access.ts'
 import { type DoctorCheck, type DoctorFinding, fail, pass } from './check.ts'
 import { checkDatabase } from './database.ts'
 import { checkFiles } from './files.ts'
@@ -17,10 +18,11 @@ export type DoctorFlags = { role: Extract<ProcessRole, 'serve' | 'api' | 'worker
 /** All checks; `needs` lists the settings that must be valid. */
 const checks: readonly { name: string; check: DoctorCheck; needs: readonly string[] }[] = [
   { name: 'node', check: checkNode, needs: [] },
-  { name: 'database', check: checkDatabase, needs: ['DATABASE_URL', 'DATA_DIR'] },
+  { name: 'database', check: checkDatabase, needs: [...databaseSettings, 'MASON_MIGRATE_URL'] },
   { name: 'queue', check: checkQueue, needs: ['REDIS_URL'] },
+  { name: 'access', check: checkAccess, needs: ['MASON_ADMIN_TOKEN', 'MASON_MASTER_KEY'] },
   { name: 'model', check: checkModel, needs: ['OPENAI_API_KEY', 'OPENAI_BASE_URL'] },
-  { name: 'data', check: checkDataFolder, needs: ['DATABASE_URL', 'DATA_DIR'] },
+  { name: 'data', check: checkDataFolder, needs: databaseSettings },
   { name: 'disk', check: checkDisk, needs: ['DATA_DIR'] },
 ]
 

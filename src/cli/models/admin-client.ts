@@ -23,7 +23,7 @@ export const withAdminClient = async (
   scrubber: Scrubber,
   work: (client: AdminClient) => Promise<number>,
 ): Promise<number> => {
-  const config = readTargetConfig(flags, env)
+  const config = readTargetConfig(flags, env, 'models')
   const { url, token } = config.client
   if (token) scrubber.add(token)
   const { send, name, close } = url === null ? await openInProcess(config, scrubber) : openRemote(url, token)

@@ -9,7 +9,7 @@ import { readStorageLocations, type StorageLocations } from './storage.ts'
 /** The validated settings. It holds secrets, which must not be logged. */
 export type Config = {
   /** `memory` is for tests: embedded, and lost with the process. */
-  database: { kind: 'embedded'; dataDir: string } | { kind: 'memory' } | { kind: 'postgres'; url: string }
+  database: { kind: 'embedded'; dataDir: string } | { kind: 'memory' } | ServerDatabase
   /** Null: the queue lives in the embedded database. */
   redisUrl: string | null
   /** Begins every key and channel in Redis. */
@@ -18,6 +18,10 @@ export type Config = {
   /** Bytes of request bodies in flight: of all callers of a process, and of one token. */
   bodyMemory: { processBytes: number; tokenBytes: number }
   auth: 'required' | 'off'
+  /** What of the server is open without a token, and to pages of which origins. */
+  access: { metrics: 'open' | 'admin' | 'off'; docs: 'open' | 'off'; corsOrigins: readonly string[] }
+  /** With which jobs of the public queue are signed, the current one first; empty: they are not. */
+  queueSecrets: readonly string[]
   adminToken: string | null
   /** 32 bytes, base64. */
   masterKey: string | null
@@ -36,6 +40,16 @@ export type Config = {
   logLevel: Settings['LOG_LEVEL']
   otlpEndpoint: string | null
   client: { url: string | null; token: string | null }
+}
+
+/** A database server. `url` is for what has no login of its own; a process of one part has the login of that part only. */
+export type ServerDatabase = {
+  kind: 'postgres'
+  url: string
+  apiUrl?: string | undefined
+  workerUrl?: string | undefined
+  /** Who migrates; absent: the user of `url`. */
+  migrateUrl?: string | undefined
 }
 
 /** Environment variables by name. */
@@ -103,7 +117,7 @@ export const inspectConfig = (
   const errors = [...settingErrors, ...checks.flatMap((check) => check(raw))]
   const valid: RawSettings = { ...raw }
   for (const { setting } of settingErrors) delete valid[setting]
-  return { config: toConfig(settingsSchema.parse(valid), valid), errors }
+  return { config: toConfig(settingsSchema.parse(valid), valid, options.role), errors }
 }
 
 const readRawSettings = (env: Environment, names: readonly SettingName[]): RawSettings =>
@@ -122,10 +136,20 @@ export const readSettingErrors = (error: MasonError): SettingError[] =>
 
 const megabyte = 1024 * 1024
 
-const toConfig = (settings: Settings, raw: RawSettings): Config => ({
-  database: settings.DATABASE_URL
-    ? { kind: 'postgres', url: settings.DATABASE_URL }
-    : { kind: 'embedded', dataDir: settings.DATA_DIR },
+const toDatabase = (settings: Settings, role: ProcessRole): Config['database'] => {
+  const { DATABASE_URL, MASON_MIGRATE_URL: migrateUrl } = settings
+  const apiUrl = role === 'worker' ? undefined : settings.MASON_API_DATABASE_URL
+  const workerUrl = role === 'api' ? undefined : settings.MASON_WORKER_DATABASE_URL
+  const own =
+    role === 'migrate' ? migrateUrl : role === 'api' ? apiUrl : role === 'worker' ? workerUrl : undefined
+  const url = own ?? DATABASE_URL ?? apiUrl ?? workerUrl
+  return url === undefined
+    ? { kind: 'embedded', dataDir: settings.DATA_DIR }
+    : { kind: 'postgres', url, apiUrl, workerUrl, migrateUrl: migrateUrl ?? DATABASE_URL }
+}
+
+const toConfig = (settings: Settings, raw: RawSettings, role: ProcessRole): Config => ({
+  database: toDatabase(settings, role),
   redisUrl: settings.REDIS_URL ?? null,
   queuePrefix: settings.MASON_QUEUE_PREFIX,
   http: { port: settings.PORT, host: settings.HOST },
@@ -134,6 +158,14 @@ const toConfig = (settings: Settings, raw: RawSettings): Config => ({
     tokenBytes: settings.MASON_TOKEN_BODY_MEMORY_MB * megabyte,
   },
   auth: settings.MASON_AUTH,
+  access: {
+    metrics: settings.MASON_METRICS,
+    docs: settings.MASON_DOCS,
+    corsOrigins: settings.MASON_CORS_ORIGINS,
+  },
+  queueSecrets: settings.MASON_QUEUE_SECRET
+    ? [settings.MASON_QUEUE_SECRET, ...settings.MASON_PREVIOUS_QUEUE_SECRETS]
+    : [],
   adminToken: settings.MASON_ADMIN_TOKEN ?? null,
   masterKey: settings.MASON_MASTER_KEY ?? null,
   previousMasterKeys: settings.MASON_PREVIOUS_MASTER_KEYS,

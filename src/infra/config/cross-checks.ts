@@ -6,7 +6,16 @@ import { listMissingStorage } from './storage.ts'
 export type SettingError = { setting: SettingName; problem: string; remedy: string }
 
 /** The kind of process, which decides the settings it needs. */
-export type ProcessRole = 'serve' | 'api' | 'worker' | 'run' | 'migrate' | 'keys' | 'queue' | 'client'
+export type ProcessRole =
+  | 'serve'
+  | 'api'
+  | 'worker'
+  | 'run'
+  | 'models'
+  | 'migrate'
+  | 'keys'
+  | 'queue'
+  | 'client'
 
 /** The settings as the environment has them, without the empty ones. */
 export type RawSettings = Partial<Record<SettingName, string>>
@@ -14,16 +23,43 @@ export type RawSettings = Partial<Record<SettingName, string>>
 const isLoopback = (host: string): boolean =>
   host === 'localhost' || host === '::1' || host === '[::1]' || (isIPv4(host) && host.startsWith('127.'))
 
-const serverSettings = ['DATABASE_URL', 'REDIS_URL'] as const
+/** The logins that can stand in for DATABASE_URL, by the parts of the process. */
+type LoginSetting = 'MASON_API_DATABASE_URL' | 'MASON_WORKER_DATABASE_URL'
+const bothLogins: readonly LoginSetting[] = ['MASON_API_DATABASE_URL', 'MASON_WORKER_DATABASE_URL']
 
-const listMissingServers = (raw: RawSettings) => serverSettings.filter((name) => raw[name] === undefined)
+/** Whether the process works on a server, and not on the embedded database. */
+const isServed = (raw: RawSettings): boolean =>
+  raw.DATABASE_URL !== undefined || bothLogins.some((name) => raw[name] !== undefined)
+
+/** The settings of servers that are missing, for a process with these parts. */
+const listMissingServers = (
+  raw: RawSettings,
+  logins: readonly LoginSetting[],
+): ('DATABASE_URL' | 'REDIS_URL' | LoginSetting)[] => {
+  const missing = logins.filter((name) => raw[name] === undefined)
+  const database =
+    raw.DATABASE_URL !== undefined || (logins.length > 0 && missing.length === 0)
+      ? []
+      : [missing.length < logins.length ? (missing[0] as LoginSetting) : ('DATABASE_URL' as const)]
+  return [...database, ...(raw.REDIS_URL === undefined ? ['REDIS_URL' as const] : [])]
+}
 
 /** Embedded or served: both settings or none. */
-const checkServers = (raw: RawSettings): SettingError[] => {
-  const [missing, ...others] = listMissingServers(raw)
+const checkServers = (raw: RawSettings, logins = bothLogins): SettingError[] => {
+  const [missing, ...others] = listMissingServers(raw, logins)
+  if (missing === 'MASON_API_DATABASE_URL' || missing === 'MASON_WORKER_DATABASE_URL')
+    return [
+      {
+        setting: missing,
+        problem: 'is missing: this process is both API and worker, and only one of them has a login',
+        remedy: settingRemedies[missing],
+      },
+    ]
   if (missing === undefined || others.length > 0) return []
   const [present, what] =
-    missing === 'DATABASE_URL' ? ['REDIS_URL', 'the database'] : ['DATABASE_URL', 'the queue']
+    missing === 'DATABASE_URL'
+      ? ['REDIS_URL', 'the database']
+      : [raw.DATABASE_URL === undefined ? logins.join(' and ') : 'DATABASE_URL', 'the queue']
   return [
     {
       setting: missing,
@@ -33,8 +69,26 @@ const checkServers = (raw: RawSettings): SettingError[] => {
   ]
 }
 
+/** Each role works on the database of its own login. */
+const checkApiServers = (raw: RawSettings): SettingError[] => checkServers(raw, ['MASON_API_DATABASE_URL'])
+
+/** For a command that any one login suffices for. */
+const checkAnyServer = (raw: RawSettings): SettingError[] =>
+  checkServers(raw, bothLogins.filter((name) => raw[name] !== undefined).slice(0, 1))
+
+const checkMigrateUser = (raw: RawSettings): SettingError[] =>
+  isServed(raw) && raw.DATABASE_URL === undefined && raw.MASON_MIGRATE_URL === undefined
+    ? [
+        {
+          setting: 'MASON_MIGRATE_URL',
+          problem: 'is missing: the logins of API and workers may not change tables',
+          remedy: settingRemedies.MASON_MIGRATE_URL,
+        },
+      ]
+    : []
+
 const checkWorkerServers = (raw: RawSettings): SettingError[] =>
-  listMissingServers(raw).map((setting) => ({
+  listMissingServers(raw, ['MASON_WORKER_DATABASE_URL']).map((setting) => ({
     setting,
     problem: 'is missing: a worker shares its database and queue with other processes',
     remedy:
@@ -53,18 +107,42 @@ const checkAuth = (raw: RawSettings): SettingError[] => {
         remedy: 'remove MASON_AUTH, or set HOST to 127.0.0.1',
       },
     ]
-  if (open || raw.DATABASE_URL === undefined || raw.MASON_ADMIN_TOKEN !== undefined) return []
+  if (open || !isServed(raw) || raw.MASON_ADMIN_TOKEN !== undefined) return []
   return [
     {
       setting: 'MASON_ADMIN_TOKEN',
-      problem: 'is missing: with DATABASE_URL set, Mason does not create one',
+      problem: 'is missing: on a database server Mason does not create one',
       remedy: `create one and set it for every API process: ${adminTokenCommand}`,
     },
   ]
 }
 
+/** Pages of these origins call without a token then. */
+const checkOrigins = (raw: RawSettings): SettingError[] =>
+  raw.MASON_AUTH === 'off' && raw.MASON_CORS_ORIGINS?.includes('*')
+    ? [
+        {
+          setting: 'MASON_CORS_ORIGINS',
+          problem:
+            'is * while MASON_AUTH is off: every web page that a user of this machine opens would have full access',
+          remedy: 'list the origins of your own pages, or remove MASON_AUTH',
+        },
+      ]
+    : []
+
+const checkQueueSecret = (raw: RawSettings): SettingError[] =>
+  raw.MASON_PREVIOUS_QUEUE_SECRETS !== undefined && raw.MASON_QUEUE_SECRET === undefined
+    ? [
+        {
+          setting: 'MASON_QUEUE_SECRET',
+          problem: 'is missing while MASON_PREVIOUS_QUEUE_SECRETS is set: jobs would not be checked at all',
+          remedy: settingRemedies.MASON_QUEUE_SECRET,
+        },
+      ]
+    : []
+
 const checkMasterKey = (raw: RawSettings): SettingError[] =>
-  raw.DATABASE_URL === undefined || raw.MASON_MASTER_KEY !== undefined
+  !isServed(raw) || raw.MASON_MASTER_KEY !== undefined
     ? []
     : [
         {
@@ -98,22 +176,26 @@ type RoleRules = {
   checks: readonly ((raw: RawSettings) => SettingError[])[]
 }
 
-const apiRules: RoleRules = { checks: [checkServers, checkAuth, checkMasterKey, checkStorage] }
+const serverChecks = [checkAuth, checkOrigins, checkMasterKey, checkStorage, checkQueueSecret]
+
+/** The settings that say which database it is. */
+export const databaseSettings = ['DATABASE_URL', ...bothLogins, 'DATA_DIR'] as const
 
 /** Which settings each role reads, and which errors it checks for in combinations of them. */
 export const roleRules: Record<ProcessRole, RoleRules> = {
-  serve: apiRules,
-  api: apiRules,
-  worker: { checks: [checkWorkerServers, checkMasterKey, checkStorage] },
+  serve: { checks: [checkServers, ...serverChecks] },
+  api: { checks: [checkApiServers, ...serverChecks] },
+  worker: { checks: [checkWorkerServers, checkMasterKey, checkStorage, checkQueueSecret] },
   run: { checks: [checkServers, checkMasterKey, checkStorage] },
-  migrate: { reads: ['DATABASE_URL', 'DATA_DIR', 'LOG_LEVEL'], checks: [] },
+  models: { checks: [checkAnyServer, checkMasterKey, checkStorage] },
+  migrate: { reads: [...databaseSettings, 'MASON_MIGRATE_URL', 'LOG_LEVEL'], checks: [checkMigrateUser] },
   keys: {
-    reads: ['DATABASE_URL', 'DATA_DIR', 'MASON_MASTER_KEY', 'MASON_PREVIOUS_MASTER_KEYS', 'LOG_LEVEL'],
+    reads: [...databaseSettings, 'MASON_MASTER_KEY', 'MASON_PREVIOUS_MASTER_KEYS', 'LOG_LEVEL'],
     checks: [checkMasterKey],
   },
   queue: {
-    reads: ['DATABASE_URL', 'DATA_DIR', 'REDIS_URL', 'MASON_QUEUE_PREFIX', 'LOG_LEVEL'],
-    checks: [checkServers],
+    reads: [...databaseSettings, 'REDIS_URL', 'MASON_QUEUE_PREFIX', 'LOG_LEVEL'],
+    checks: [checkAnyServer],
   },
   client: { reads: ['MASON_URL', 'MASON_TOKEN', 'LOG_LEVEL'], checks: [checkClient] },
 }

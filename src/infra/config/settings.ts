@@ -59,6 +59,17 @@ const is32Bytes = (text: string): boolean =>
 
 const splitList = (text: string): string[] => text.split(',').map((one) => one.trim())
 
+const isOrigin = (text: string): boolean => URL.canParse(text) && new URL(text).origin === text
+
+/** As many characters as 16 random bytes have in hex. */
+const minQueueSecret = 32
+const queueSecret = () =>
+  checkedText((text) =>
+    text.length >= minQueueSecret && !text.includes(',')
+      ? null
+      : `must be at least ${minQueueSecret} characters without a comma`,
+  )
+
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 
 /** What BullMQ's clients use where none is set. */
@@ -66,10 +77,14 @@ export const defaultQueuePrefix = 'bull'
 
 /** Megabytes of request bodies in flight that a process holds, and that the requests of one token may. */
 export const defaultBodyMemoryMb = { process: 128, token: 64 }
+const databaseAddress = () => address(['postgres:', 'postgresql:'], { userInfo: true })
 
 /** All settings with their defaults; parses the texts of the environment. */
 export const settingsSchema = z.object({
-  DATABASE_URL: address(['postgres:', 'postgresql:'], { userInfo: true }).optional(),
+  DATABASE_URL: databaseAddress().optional(),
+  MASON_API_DATABASE_URL: databaseAddress().optional(),
+  MASON_WORKER_DATABASE_URL: databaseAddress().optional(),
+  MASON_MIGRATE_URL: databaseAddress().optional(),
   REDIS_URL: address(['redis:', 'rediss:'], { userInfo: true }).optional(),
   MASON_QUEUE_PREFIX: checkedText((text) =>
     /^[\w.{}-]{1,64}$/.test(text)
@@ -94,6 +109,25 @@ export const settingsSchema = z.object({
     .default([]),
   MASON_ADMIN_TOKEN: headerText().optional(),
   MASON_AUTH: oneOfWords(['required', 'off']).default('required'),
+  MASON_METRICS: oneOfWords(['open', 'admin', 'off']).default('open'),
+  MASON_DOCS: oneOfWords(['open', 'off']).default('open'),
+  MASON_CORS_ORIGINS: checkedText((text) => {
+    const wrong = splitList(text).find((one) => one !== '*' && !isOrigin(one))
+    return wrong === undefined
+      ? null
+      : `must be comma-separated origins such as https://app.example.com, or *; ${quoteText(wrong)} is none`
+  })
+    .transform(splitList)
+    .default([]),
+  MASON_QUEUE_SECRET: queueSecret().optional(),
+  MASON_PREVIOUS_QUEUE_SECRETS: checkedText((text) => {
+    const wrong = splitList(text).findIndex((one) => one.length < minQueueSecret)
+    return wrong === -1
+      ? null
+      : `must be comma-separated secrets of at least ${minQueueSecret} characters; secret ${wrong + 1} is shorter`
+  })
+    .transform(splitList)
+    .default([]),
   OPENAI_API_KEY: headerText().optional(),
   OPENAI_BASE_URL: httpAddress().optional(),
   OPENAI_MODEL: z.string().default('gpt-4.1-mini'),
@@ -133,6 +167,12 @@ export const adminTokenCommand = `node -p "crypto.randomBytes(24).toString('hex'
 export const settingRemedies: Record<SettingName, string> = {
   DATABASE_URL:
     'set it, for example to postgres://user:password@127.0.0.1:5432/mason; %-escape special characters in the password',
+  MASON_API_DATABASE_URL:
+    'set it to a login of its own, for example postgres://mason_http:password@127.0.0.1:5432/mason; `mason migrate` creates it',
+  MASON_WORKER_DATABASE_URL:
+    'set it to a login of its own, for example postgres://mason_runs:password@127.0.0.1:5432/mason; `mason migrate` creates it',
+  MASON_MIGRATE_URL:
+    'set it to the user that owns the tables and may create roles, for example postgres://mason:password@127.0.0.1:5432/mason; only `mason migrate` needs it',
   REDIS_URL: 'set it, for example to redis://127.0.0.1:6379',
   MASON_QUEUE_PREFIX:
     'remove it for the default, bull; two Masons on one Redis need different ones, such as mason-a',
@@ -143,6 +183,11 @@ export const settingRemedies: Record<SettingName, string> = {
   MASON_PREVIOUS_MASTER_KEYS: 'copy the earlier values of MASON_MASTER_KEY again, separated by commas',
   MASON_ADMIN_TOKEN: `create one: ${adminTokenCommand}`,
   MASON_AUTH: 'remove it, so that every call needs a token',
+  MASON_METRICS: 'set admin to ask for the admin token at /metrics, or off for no /metrics',
+  MASON_DOCS: 'set off for no /docs and no /openapi.json, or remove it',
+  MASON_CORS_ORIGINS: 'list scheme, host and port of the pages that may call, without a path',
+  MASON_QUEUE_SECRET: `create one, and set it for workers and producers: ${adminTokenCommand}`,
+  MASON_PREVIOUS_QUEUE_SECRETS: 'copy the earlier values of MASON_QUEUE_SECRET again, separated by commas',
   OPENAI_API_KEY: 'copy the key again, without quotes, spaces or line ends',
   OPENAI_BASE_URL: 'end it with /v1, for example https://api.openai.com/v1; put the key into OPENAI_API_KEY',
   OPENAI_MODEL: "set the name of one of the server's models",

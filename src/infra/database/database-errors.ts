@@ -50,21 +50,26 @@ export const toDatabaseError = (error: unknown): unknown => {
   return new MasonError('database_unavailable', message, { remedy, cause: error })
 }
 
-const connectRemedies: Readonly<Record<string, string>> = {
-  '28P01': 'correct the user or the password in DATABASE_URL',
-  '28000': "correct the user in DATABASE_URL, or allow it in the server's pg_hba.conf",
-  '3D000': 'create the database, or correct its name in DATABASE_URL',
-  ECONNREFUSED: 'start PostgreSQL there, or correct the host and port in DATABASE_URL',
-  ENOTFOUND: 'correct the host in DATABASE_URL',
-}
+const toConnectRemedies = (setting: string): Readonly<Record<string, string>> => ({
+  '28P01': `correct the user or the password in ${setting}`,
+  '28000': `correct the user in ${setting}, or allow it in the server's pg_hba.conf`,
+  '3D000': `create the database, or correct its name in ${setting}`,
+  ECONNREFUSED: `start PostgreSQL there, or correct the host and port in ${setting}`,
+  ENOTFOUND: `correct the host in ${setting}`,
+})
 
-/** What is wrong, and what to do, where the server of DATABASE_URL cannot be connected to. */
-export const describeUnreachable = (url: string, error: unknown): { problem: string; remedy: string } => {
+/** What is wrong, and what to do, where the server of a setting cannot be connected to. */
+export const describeUnreachable = (
+  url: string,
+  error: unknown,
+  setting = 'DATABASE_URL',
+): { problem: string; remedy: string } => {
   const { code, message } = error as { code?: string; message: string }
   return {
     problem: `PostgreSQL at ${stripCredentials(url)} cannot be used: ${message || code}`,
     remedy:
-      connectRemedies[code ?? ''] ?? 'correct DATABASE_URL, or make the server reachable from this machine',
+      toConnectRemedies(setting)[code ?? ''] ??
+      `correct ${setting}, or make the server reachable from this machine`,
   }
 }
 

@@ -2,8 +2,9 @@ import type { Sql } from '../../state/ports/sql.ts'
 
 /**
  * The database, embedded or served. A transient error is `database_unavailable`, any other is the driver's own.
- * Plain statements run under the role `mason_worker`; work on behalf of a business runs under `mason_api`, which
- * row-level security restricts to that business. Neither role can bypass it.
+ * Plain statements run under the role `mason_worker` (of an API process with a login of its own: `mason_admin`); work on
+ * behalf of a business runs under `mason_api` (of a worker with a login of its own: `mason_business`), which row-level
+ * security restricts to that business. No role can bypass it.
  */
 export type Database = Sql & {
   kind: 'embedded' | 'postgres'
@@ -44,9 +45,12 @@ const throwLateStatement = (): never => {
   throw new Error('a pipelined transaction sent a statement after its first wait')
 }
 
+/** What the parts of a process work on; the same database, unless API and workers have logins of their own. */
+export type ProcessDatabases = { api: Database; worker: Database; close(): Promise<void> }
+
 /** The SQL that sets role and business for the rest of the transaction. The id is data, so it is escaped as a literal. */
-export const toBusinessScopeSql = (businessId: string): string =>
-  `SET LOCAL ROLE mason_api; SELECT set_config('mason.business', '${businessId.replaceAll("'", "''")}', true)`
+export const toBusinessScopeSql = (businessId: string, role = 'mason_api'): string =>
+  `SET LOCAL ROLE ${role}; SELECT set_config('mason.business', '${businessId.replaceAll("'", "''")}', true)`
 
 /** The row of a statement that returns at most one, or null. */
 export const queryOne = async <Row>(

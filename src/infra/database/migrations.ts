@@ -41,10 +41,10 @@ export const applyMigrations = async (target: MigrationTarget): Promise<string[]
   for (const { name, text, checksum } of all) {
     const known = applied.get(name)
     if (known === checksum) continue
-    if (known !== undefined)
-      throw new MasonError('invalid_settings', `migration ${name} was changed after it was applied`, {
-        remedy: `restore the original migrations/${name} and put the change into a new file`,
-      })
+    if (known !== undefined) {
+      const { problem, remedy } = describeChanged(name)
+      throw new MasonError('invalid_settings', problem, { remedy })
+    }
     await target
       .run(
         `BEGIN; ${text}; INSERT INTO migrations (name, checksum) VALUES ('${name}', '${checksum}'); COMMIT`,
@@ -56,6 +56,41 @@ export const applyMigrations = async (target: MigrationTarget): Promise<string[]
     done.push(name)
   }
   return done
+}
+
+const describeChanged = (name: string): { problem: string; remedy: string } => ({
+  problem: `migration ${name} was changed after it was applied`,
+  remedy: `restore the original migrations/${name} and put the change into a new file`,
+})
+
+/** A migration as the database has it. */
+export type AppliedMigration = Pick<Migration, 'name' | 'checksum'>
+
+/** What keeps this version from working on a database with these migrations, and the remedy; null: nothing. */
+export const findMigrationGap = async (
+  applied: readonly AppliedMigration[],
+): Promise<{ problem: string; remedy: string } | null> => {
+  const all = await readMigrations()
+  const list = (names: readonly { name: string }[]): string => names.map(({ name }) => name).join(', ')
+  const missing = all.filter(({ name }) => !applied.some((one) => one.name === name))
+  if (missing.length > 0)
+    return {
+      problem:
+        applied.length === 0
+          ? 'the database is not migrated, or this login may not use it'
+          : `the database is older than this version: migrations are missing: ${list(missing)}`,
+      remedy: 'run `mason migrate` with the settings of all processes, or start with --migrate',
+    }
+  const unknown = applied.filter(({ name }) => !all.some((one) => one.name === name))
+  if (unknown.length > 0)
+    return {
+      problem: `the database is newer than this version, which does not know ${list(unknown)}`,
+      remedy: 'start the version that migrated it, or restore a backup of before',
+    }
+  const changed = all.find(
+    ({ name, checksum }) => applied.find((one) => one.name === name)?.checksum !== checksum,
+  )
+  return changed ? describeChanged(changed.name) : null
 }
 
 const readVectorFacts = async (target: MigrationTarget): Promise<VectorFacts> => {

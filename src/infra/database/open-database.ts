@@ -1,26 +1,39 @@
 import type { Log } from '../../state/ports/log.ts'
 import type { Config } from '../config/config.ts'
-import type { Database } from './database.ts'
+import type { Database, ProcessDatabases } from './database.ts'
+
+/** What a server is opened for: `check` refuses one that another version of Mason migrated; `migrate` migrates it before. */
+export type ServerSchema = 'check' | 'migrate' | 'unchecked'
 
 /**
- * Opens the database of the settings. The driver of the other kind is never loaded. A server is migrated unless `migrate`
- * is false; an embedded database always is. `loadDataDir` is what one in memory begins with.
+ * Opens the database of the settings. The driver of the other kind is never loaded. An embedded database is always
+ * migrated; `loadDataDir` is what one in memory begins with. Logs a warning where row-level security does not bind a login.
  */
-export const openDatabase = async (
+export const openDatabases = async (
   { database, concurrency }: Config,
   log: Log,
-  { loadDataDir, migrate = true }: { loadDataDir?: Blob | undefined; migrate?: boolean } = {},
-): Promise<Database> => {
+  { loadDataDir, schema = 'check' }: { loadDataDir?: Blob | undefined; schema?: ServerSchema } = {},
+): Promise<ProcessDatabases> => {
   if (database.kind === 'postgres') {
-    const { openPostgresDatabase } = await import('./postgres.ts')
-    return openPostgresDatabase({
-      url: database.url,
-      max: Math.max(10, concurrency + 4),
-      migrate,
-      onError: (error) => log.warn({ error: error.message }, 'a database connection was lost'),
-    })
+    const { openServerDatabases } = await import('./server-databases.ts')
+    const onError = (error: Error): void =>
+      log.warn({ error: error.message }, 'a database connection was lost')
+    return openServerDatabases(database, { schema, max: Math.max(10, concurrency + 4), onError, log })
   }
   const { openEmbeddedDatabase } = await import('./embedded.ts')
-  if (database.kind === 'embedded') return openEmbeddedDatabase({ dataDir: database.dataDir, log })
-  return openEmbeddedDatabase({ log, ...(loadDataDir && { loadDataDir }) })
+  const opened =
+    database.kind === 'embedded'
+      ? await openEmbeddedDatabase({ dataDir: database.dataDir, log })
+      : await openEmbeddedDatabase({ log, ...(loadDataDir && { loadDataDir }) })
+  return { api: opened, worker: opened, close: () => opened.close() }
+}
+
+/** Like `openDatabases`, for a command that needs one database and not the parts of a process. */
+export const openDatabase = async (
+  config: Config,
+  log: Log,
+  options?: Parameters<typeof openDatabases>[2],
+): Promise<Database> => {
+  const { api, close } = await openDatabases(config, log, options)
+  return { ...api, close }
 }

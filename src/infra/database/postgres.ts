@@ -14,7 +14,9 @@ import {
   toDatabaseError,
   translateErrors,
 } from './database-errors.ts'
-import { applyMigrations } from './migrations.ts'
+import type { ProcessLogin } from './login-roles.ts'
+import { applyMigrations, type MigrationTarget } from './migrations.ts'
+import { ensureLogins } from './process-logins.ts'
 
 const int8 = 20
 const typeParsers = {
@@ -32,15 +34,20 @@ const createStatementNames = (): ((text: string) => string) => {
   }
 }
 
-/** Migrates, unless `migrate` is false, and opens two pools of `max` connections each. A statement may take 30 s, its response 35 s. */
-export const openPostgresDatabase = async (options: {
+/** The database roles of a login: `plain` across businesses, `business` for one of them. */
+export type LoginRoles = { plain: string; business: string }
+
+/** The roles of a login that is all processes: that of DATABASE_URL. */
+const sharedRoles: LoginRoles = { plain: 'mason_worker', business: 'mason_api' }
+
+/** Opens two pools of `max` connections each, at their first statement. A statement may take 30 s, its response 35 s. */
+export const openPostgresDatabase = (options: {
   url: string
   max?: number
-  migrate?: boolean
+  roles?: LoginRoles
   onError?: (error: Error) => void
-}): Promise<Database> => {
-  if (options.migrate !== false) await migratePostgres(options.url)
-  const onError = options.onError ?? (() => {})
+}): Database => {
+  const { roles = sharedRoles, onError = () => {} } = options
   const openPool = (role: string): pg.Pool => {
     const pool = new pg.Pool({
       connectionString: options.url,
@@ -59,9 +66,9 @@ export const openPostgresDatabase = async (options: {
     pool.on('connect', (client) => void client.on('error', onError))
     return pool
   }
-  const pool = openPool('mason_worker')
-  // its connections only ever have the API role, and see no rows until a business is set
-  const businessPool = openPool('mason_api')
+  const pool = openPool(roles.plain)
+  // its connections only ever have this role, and see no rows until a business is set
+  const businessPool = openPool(roles.business)
   const toStatementName = createStatementNames()
   const toSql = (client: pg.Pool | pg.PoolClient): Sql => ({
     async query<Row>(text: string, values: readonly unknown[] = []) {
@@ -95,7 +102,7 @@ export const openPostgresDatabase = async (options: {
     ...toSql(pool),
     transaction: (work, scope) => runScoped(pool, 'BEGIN', work, scope),
     asBusiness: (businessId, work, scope) =>
-      runScoped(businessPool, `BEGIN; ${toBusinessScopeSql(businessId)}`, work, scope),
+      runScoped(businessPool, `BEGIN; ${toBusinessScopeSql(businessId, roles.business)}`, work, scope),
     close: async () => void (await Promise.all([pool.end(), businessPool.end()])),
   }
 }
@@ -129,8 +136,14 @@ const awaitAll = async <T extends readonly unknown[]>(
   return Promise.all(work)
 }
 
-/** Applies missing migrations and returns their names. An advisory lock admits one process at a time. */
-export const migratePostgres = async (url: string): Promise<string[]> => {
+/**
+ * Applies missing migrations and returns their names, then creates `logins` and gives the tables to their owner role. An
+ * advisory lock admits one process at a time.
+ */
+export const migratePostgres = async (
+  url: string,
+  logins: readonly ProcessLogin[] = [],
+): Promise<string[]> => {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5000 })
   client.on('error', () => {})
   await client.connect().catch((error: unknown) => {
@@ -139,10 +152,13 @@ export const migratePostgres = async (url: string): Promise<string[]> => {
   })
   try {
     await client.query("SELECT pg_advisory_lock(hashtext('mason.migrate'))")
-    return await applyMigrations({
+    const target: MigrationTarget = {
       run: async (text) => void (await client.query(text)),
       query: async (text, values) => (await client.query(text, values as unknown[])).rows,
-    })
+    }
+    const applied = await applyMigrations(target)
+    if (logins.length > 0) await ensureLogins(target, logins)
+    return applied
   } finally {
     await client.end()
   }

@@ -6,12 +6,17 @@ export const addSettingSecrets = (config: Config, scrubber: Pick<Scrubber, 'add'
   const { database, redisUrl, masterKey, previousMasterKeys, adminToken, openai, client, storage } = config
   const secrets = [
     masterKey,
+    ...config.queueSecrets,
     ...previousMasterKeys,
     adminToken,
     openai?.apiKey,
     ...Object.values(storage).map(({ secretAccessKey }) => secretAccessKey),
     client.token,
-    ...(database.kind === 'postgres' ? listPasswords(database.url) : []),
+    ...(database.kind === 'postgres'
+      ? [database.url, database.apiUrl, database.workerUrl, database.migrateUrl].flatMap((url) =>
+          url === undefined ? [] : listPasswords(url),
+        )
+      : []),
     ...(redisUrl ? listPasswords(redisUrl) : []),
   ]
   for (const secret of secrets) if (typeof secret === 'string') scrubber.add(secret)

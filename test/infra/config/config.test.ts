@@ -50,6 +50,8 @@ describe('the settings', () => {
       http: { port: 8080, host: '127.0.0.1' },
       bodyMemory: { processBytes: 128 * 1024 * 1024, tokenBytes: 64 * 1024 * 1024 },
       auth: 'required',
+      access: { metrics: 'open', docs: 'open', corsOrigins: [] },
+      queueSecrets: [],
       adminToken: null,
       masterKey: null,
       previousMasterKeys: [],
@@ -92,6 +94,29 @@ describe('the settings', () => {
       previousMasterKeys: [masterKey, masterKey],
       concurrency: 3,
       leaseMs: 500,
+    })
+  })
+
+  test('give each process its login and no other', () => {
+    const [api, worker, owner] = ['api', 'worker', 'owner'].map((name) => `postgres://${name}:pw@db/mason`)
+    const env = {
+      ...served,
+      DATABASE_URL: '',
+      MASON_API_DATABASE_URL: api,
+      MASON_WORKER_DATABASE_URL: worker,
+      MASON_MIGRATE_URL: owner,
+    }
+    const databaseOf = (role: ProcessRole) => readConfig(env, { role }).database
+    const kind = 'postgres'
+    expect(databaseOf('api')).toEqual({ kind, url: api, apiUrl: api, migrateUrl: owner })
+    expect(databaseOf('worker')).toEqual({ kind, url: worker, workerUrl: worker, migrateUrl: owner })
+    expect(databaseOf('serve')).toEqual({ kind, url: api, apiUrl: api, workerUrl: worker, migrateUrl: owner })
+    expect(databaseOf('migrate')).toEqual({
+      kind,
+      url: owner,
+      apiUrl: api,
+      workerUrl: worker,
+      migrateUrl: owner,
     })
   })
 
@@ -156,6 +181,32 @@ describe('settings that go together', () => {
     ],
     ['a worker without servers', {}, 'worker', ['DATABASE_URL', 'REDIS_URL']],
     ['a client that knows no server', {}, 'client', ['MASON_URL']],
+    [
+      'a login for the API only, in a process that is both',
+      { ...served, DATABASE_URL: '', MASON_API_DATABASE_URL: served.DATABASE_URL },
+      'serve',
+      ['MASON_WORKER_DATABASE_URL'],
+    ],
+    [
+      'migrations by logins that may not',
+      { MASON_API_DATABASE_URL: served.DATABASE_URL },
+      'migrate',
+      ['MASON_MIGRATE_URL'],
+    ],
+    [
+      'every page without a token',
+      { MASON_AUTH: 'off', MASON_CORS_ORIGINS: '*' },
+      'serve',
+      ['MASON_CORS_ORIGINS'],
+    ],
+    ['no origin', { MASON_CORS_ORIGINS: 'https://a.example/path' }, 'serve', ['MASON_CORS_ORIGINS']],
+    ['a short queue secret', { MASON_QUEUE_SECRET: 'short' }, 'serve', ['MASON_QUEUE_SECRET']],
+    [
+      'an earlier queue secret alone',
+      { ...served, MASON_PREVIOUS_QUEUE_SECRETS: 'x'.repeat(32) },
+      'worker',
+      ['MASON_QUEUE_SECRET'],
+    ],
   ] as const)('are reported: %s', (_what, env, role, wanted) => {
     expect(faultySettings(env, role)).toEqual(wanted)
   })
@@ -164,6 +215,16 @@ describe('settings that go together', () => {
     ['auth off on this machine only', { MASON_AUTH: 'off', HOST: '127.0.0.2' }, 'serve'],
     ['auth off with a database', { ...served, MASON_ADMIN_TOKEN: '', MASON_AUTH: 'off' }, 'serve'],
     ['a worker without an admin token', { ...served, MASON_ADMIN_TOKEN: '' }, 'worker'],
+    [
+      'a worker with its login alone',
+      { ...served, DATABASE_URL: '', MASON_WORKER_DATABASE_URL: served.DATABASE_URL },
+      'worker',
+    ],
+    [
+      'an API with its login alone',
+      { ...served, DATABASE_URL: '', MASON_API_DATABASE_URL: served.DATABASE_URL },
+      'api',
+    ],
     ['migrations with a database alone', { DATABASE_URL: served.DATABASE_URL }, 'migrate'],
     ['a rotation without a queue', { ...served, REDIS_URL: '' }, 'keys'],
     ['a client beside a broken server setting', { MASON_URL: 'http://h:1', PORT: 'x' }, 'client'],

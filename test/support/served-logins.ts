@@ -1,0 +1,22 @@
+import { listLogins } from '../../src/infra/database/login-roles.ts'
+import { migratePostgres } from '../../src/infra/database/postgres.ts'
+
+/** The logins of processes on a database at this address, which migrating creates; without passwords, as the test servers ask for none. */
+export const loginsOf = (database: string): { apiUrl: string; workerUrl: string } => {
+  const as = (login: string): string => {
+    const url = new URL(database)
+    url.username = login
+    return url.href
+  }
+  return { apiUrl: as('mason_test_api'), workerUrl: as('mason_test_worker') }
+}
+
+/** The settings of a database at this address: a login for the API, one for workers, and the owner's to migrate. */
+export const databaseSettings = (database: string) => {
+  const { apiUrl, workerUrl } = loginsOf(database)
+  return { MASON_API_DATABASE_URL: apiUrl, MASON_WORKER_DATABASE_URL: workerUrl, MASON_MIGRATE_URL: database }
+}
+
+/** Migrates a database at this address and creates its logins. */
+export const migrateServed = (database: string): Promise<string[]> =>
+  migratePostgres(database, listLogins(loginsOf(database)))
