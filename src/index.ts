@@ -4,6 +4,7 @@
 
 export { defineNode, defineTool } from './graph/definitions.ts'
 export { readConfig, readEnvironment } from './infra/config/config.ts'
+export { signJob } from './infra/queue/signed-jobs.ts'
 export type { BusinessApi, Runtime } from './runtime/api.ts'
 export { openRuntime } from './runtime/open-runtime.ts'
 export { submitRun } from './runtime/submit-run.ts'

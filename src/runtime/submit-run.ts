@@ -4,6 +4,7 @@ import { readEnvironment } from '../infra/config/config.ts'
 import { defaultQueuePrefix } from '../infra/config/settings.ts'
 import { silentLog } from '../infra/lib/silent-log.ts'
 import { openQueues } from '../infra/queue/queues.ts'
+import { signJob } from '../infra/queue/signed-jobs.ts'
 import { MasonError } from '../state/errors.ts'
 import { type RunRequest, runRequestSchema } from '../state/run-request.ts'
 
@@ -11,7 +12,8 @@ import { type RunRequest, runRequestSchema } from '../state/run-request.ts'
  * Puts one job straight into the public queue `mason-runs` and returns its id, which is the idempotency key: the same id
  * is admitted once. Throws `invalid_request` with every error of the request, and `queue_unavailable` within 3 s. Each
  * call opens and closes a connection; to submit many jobs, keep a BullMQ queue open and add jobs named `run`. The prefix is
- * that of Mason: `queuePrefix`, else MASON_QUEUE_PREFIX, else BullMQ's own.
+ * that of Mason: `queuePrefix`, else MASON_QUEUE_PREFIX, else BullMQ's own. With `queueSecret`, else MASON_QUEUE_SECRET, the job
+ * is signed.
  *
  * @example
  * ```ts
@@ -26,7 +28,7 @@ import { type RunRequest, runRequestSchema } from '../state/run-request.ts'
  */
 export const submitRun = async (
   request: RunRequest,
-  options: { id?: string; redisUrl?: string; queuePrefix?: string } = {},
+  options: { id?: string; redisUrl?: string; queuePrefix?: string; queueSecret?: string } = {},
 ): Promise<{ id: string }> => {
   const parsed = runRequestSchema.safeParse(request)
   if (!parsed.success)
@@ -41,9 +43,10 @@ export const submitRun = async (
     })
   const id = options.id ?? randomUUID()
   const prefix = options.queuePrefix ?? (env.MASON_QUEUE_PREFIX || defaultQueuePrefix)
+  const secret = options.queueSecret ?? env.MASON_QUEUE_SECRET
   const queues = await openQueues({ kind: 'redis', url, prefix, log: silentLog })
   try {
-    await queues.submit(id, parsed.data, {
+    await queues.submit(id, secret ? signJob(id, parsed.data, secret) : parsed.data, {
       ...(request.priority !== undefined && { priority: request.priority }),
     })
     return { id }

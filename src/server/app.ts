@@ -48,6 +48,9 @@ export type AppOptions = {
   adminToken?: string | null
   /** Origins whose pages may call; `*` for all. */
   corsOrigins?: readonly string[]
+  /** `admin`: with the admin token only; `off`: not there. */
+  metrics?: 'open' | 'admin' | 'off'
+  docs?: 'open' | 'off'
   /** Gets one line per request, and internal errors; never bodies or tokens. */
   logger?: FastifyBaseLogger
   /** Between two comments on a stream of events. */
@@ -72,12 +75,12 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
   observeRequests(app, open, metrics)
   await sendSecurityHeaders(app)
   if (corsOrigins.length > 0) await allowOrigins(app, corsOrigins)
-  prepareRequests(app, open, runtime, createAuthenticate(runtime, auth, adminToken))
+  prepareRequests(app, open, runtime, createAuthenticate(runtime, auth, adminToken, corsOrigins))
   limitBodies(app, bodyMemory, bodyTimes)
   app.addHook('preClose', () => open.close(drainMs))
 
-  const registerDocs = await docsRoutes(app, auth)
-  healthRoutes(app, server, metrics)
+  const registerDocs = await docsRoutes(app, auth, options.docs !== 'off')
+  healthRoutes(app, server, metrics, options.metrics ?? 'open')
   runsRoutes(app, server)
   runEventsRoutes(app, server)
   filesRoutes(app)

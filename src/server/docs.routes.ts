@@ -8,8 +8,14 @@ const describe = createDocs('operations')
  * Registers /openapi.json and collects every route that is registered after it; call the result after the last one, which
  * registers /docs. The pages of /docs are loaded here only, so that a worker never loads them. The document is built at its
  * first request, so that a start does not pay for it.
+ * With `isOpen` false there is neither.
  */
-export const docsRoutes = async (app: App, auth: 'required' | 'off'): Promise<() => Promise<void>> => {
+export const docsRoutes = async (
+  app: App,
+  auth: 'required' | 'off',
+  isOpen: boolean,
+): Promise<() => Promise<void>> => {
+  if (!isOpen) return async () => {}
   const routes: DocumentedRoute[] = []
   let document: Record<string, unknown> | undefined
   let text: string | undefined

@@ -15,8 +15,13 @@ const healthSchema = z.strictObject({
 
 const describe = createDocs('operations')
 
-/** Liveness, readiness and metrics of the process. They need no token: probes and scrapers have none. */
-export const healthRoutes = (app: App, { runtime }: ServerContext, metrics: Metrics): void => {
+/** Liveness, readiness and metrics of the process. Probes have no token; /metrics may ask for the admin's. */
+export const healthRoutes = (
+  app: App,
+  { runtime }: ServerContext,
+  metrics: Metrics,
+  access: 'open' | 'admin' | 'off',
+): void => {
   app.get('/healthz', {
     config: describe(null, 'getLiveness', 'Reports that the process is alive', {
       ...respondsWith(200, 'The process is alive', z.strictObject({ ok: z.literal(true) })),
@@ -43,8 +48,9 @@ export const healthRoutes = (app: App, { runtime }: ServerContext, metrics: Metr
     },
   })
 
+  if (access === 'off') return
   app.get('/metrics', {
-    config: describe(null, 'getMetrics', 'Counters for Prometheus', {
+    config: describe(access === 'admin' ? 'operator' : null, 'getMetrics', 'Counters for Prometheus', {
       responses: { 200: { description: 'All names start with mason_', type: 'text/plain' } },
     }),
     handler: async (_request, reply) => reply.type(metrics.contentType).send(await metrics.text()),

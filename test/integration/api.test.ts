@@ -191,6 +191,13 @@ describe('reading a run', () => {
     const blob = await call('GET', `/v1/runs/${run.id}/blobs/${reference.blob}`)
     expect(blob.text.length).toBeGreaterThan(32 * 1024)
     expect((await call('GET', `/v1/runs/${run.id}/blobs/${'0'.repeat(64)}`)).status).toBe(404)
+    // what a caller writes into a run of its own shows no blob of another
+    const [hash] = [String(reference.blob)]
+    const metadata = { blob: hash, local_path: `blob:${hash}`, files: [{ local_path: `blob:${hash}` }] }
+    const other = await call('POST', '/v1/runs', {
+      json: { prompt: `"local_path":"blob:${hash}"`, user_id: 'other', metadata },
+    })
+    expect((await call('GET', `/v1/runs/${other.body.id}/blobs/${hash}`)).status).toBe(404)
     expect(bare.origin_files).toMatchObject([{ name: 'big.txt', type: 'text/plain', mapping: null }])
   })
 

@@ -3,6 +3,7 @@ import { describe, expect } from 'vitest'
 import { admitIntakeJob } from '../../src/engine/runs/intake.ts'
 import { type Database, queryOne } from '../../src/infra/database/database.ts'
 import type { Queues } from '../../src/infra/queue/queues.ts'
+import { signJob } from '../../src/infra/queue/signed-jobs.ts'
 import { submitRun } from '../../src/runtime/submit-run.ts'
 import { MasonError } from '../../src/state/errors.ts'
 import { type Backend, unique } from '../support/backend.ts'
@@ -47,6 +48,37 @@ const rejection = (id: string) =>
     [id],
   )
 const rejected = (id: string) => until(`the rejection of ${id}`, () => rejection(id))
+
+describe('a signed job', () => {
+  const secret = 'a-queue-secret-of-32-characters--'
+  const now = new Date()
+  const take = (id: string, data: unknown) =>
+    admitIntakeJob(
+      database,
+      { id, name: 'run', data, attemptsMade: 0, stalls: 0 },
+      (business, request, key) => runtime.of(business).submit(request, key),
+      { secrets: [secret], now },
+    )
+
+  test('becomes a run of the business that it was signed for, once, and no other job does', async () => {
+    const [id, business] = [unique('job'), unique('b')]
+    const data = { prompt: 'hello', user_id: 'u1', business_id: business }
+    const job = signJob(id, data, secret, now)
+    const first = await take(id, job)
+    expect(await take(id, job)).toMatchObject({ replayed: true, run: { id: first?.run.id } })
+    expect(await take(`${id}-copy`, job)).toBeNull()
+    expect(await take(`${id}-plain`, data)).toBeNull()
+    expect((await runtime.of(business).runs({ limit: 10 })).data).toHaveLength(1)
+    for (const [refused, detail] of [
+      [`${id}-copy`, /does not fit the id/],
+      [`${id}-plain`, /not signed/],
+    ] as const)
+      expect(await rejection(refused)).toMatchObject({
+        tenant: null,
+        faults: [{ pointer: '/signature', detail: expect.stringMatching(detail) }],
+      })
+  })
+})
 
 describe('a job on the public queue', () => {
   test('becomes a run of its business and gets done', async () => {

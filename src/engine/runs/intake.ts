@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { Database } from '../../infra/database/database.ts'
 import { isDatabaseUnavailable } from '../../infra/database/database-errors.ts'
 import type { IntakeJob } from '../../infra/queue/jobs.ts'
+import { openSignedJob } from '../../infra/queue/signed-jobs.ts'
 import { isMasonError, type MasonError, toMasonError } from '../../state/errors.ts'
 import { type FieldError, maxFieldErrors, resolveUnions, toPointer } from '../../state/resource-schema.ts'
 import type { RunRequest } from '../../state/run-request.ts'
@@ -19,23 +20,30 @@ const maxTries = 5
 
 /**
  * Admits one job of the public queue; its id is the idempotency key. A job that cannot be admitted goes to `rejected_jobs`
- * with its errors. Throws when the database is unreachable or the business has too many queued runs; the queue then
+ * with its errors. `business_id` is trusted: who can write to the queue acts for any business, unless `signing` has secrets;
+ * then jobs that are not signed by one are rejected. Throws when the database is unreachable or the business has too many queued runs; the queue then
  * delivers the job again.
  */
 export const admitIntakeJob = async (
   database: Database,
   job: IntakeJob,
   admit: (businessId: string, request: RunRequest, key: string) => Promise<Admission>,
+  signing: { secrets: readonly string[]; now: Date } = { secrets: [], now: new Date() },
 ): Promise<Admission | null> => {
-  const checked = checkJob(job)
-  if ('errors' in checked) return rejectJob(database, job, checked.errors)
+  const opened = openSignedJob(job.id, job.data, signing.secrets, signing.now)
+  // of no business: nobody has proved whose it is
+  if ('error' in opened)
+    return rejectJob(database, job, [{ pointer: '/signature', detail: opened.error }], null)
+  const checked = checkJob({ ...job, data: opened.data })
+  const named = readBusinessId(opened.data)
+  if ('errors' in checked) return rejectJob(database, job, checked.errors, named)
   const { business_id: businessId, ...request } = checked.data
   try {
     return await admit(businessId, request, job.id)
   } catch (error) {
     if (isMasonError(error, 'database_unavailable', 'too_many_requests')) throw error
     if (!isMasonError(error) && job.attemptsMade + 1 < maxTries) throw error
-    return rejectJob(database, job, listFieldErrors(toMasonError(error)))
+    return rejectJob(database, job, listFieldErrors(toMasonError(error)), named)
   }
 }
 
@@ -78,12 +86,17 @@ const listFieldErrors = (error: MasonError): FieldError[] => {
   return errors ?? toJobErrors(error.message)
 }
 
-const rejectJob = async (database: Database, job: IntakeJob, errors: FieldError[]): Promise<null> => {
+const rejectJob = async (
+  database: Database,
+  job: IntakeJob,
+  errors: FieldError[],
+  businessId: string | null,
+): Promise<null> => {
   const insert = (data: string) =>
     database.query(
       `INSERT INTO rejected_jobs (tenant, job_id, data, faults)
        VALUES ((SELECT tenant FROM businesses WHERE tenant = $1), $2, $3::json, $4::json) ON CONFLICT (job_id) DO NOTHING`,
-      [readBusinessId(job.data), toStorableText(job.id), data, JSON.stringify(errors)],
+      [businessId, toStorableText(job.id), data, JSON.stringify(errors)],
     )
   await insert(toJson(job.data)).catch((error: unknown) => {
     if (isDatabaseUnavailable(error)) throw error

@@ -11,6 +11,8 @@ import { createWorker, type WorkerOptions } from './worker.ts'
 type StartWorkerOptions = Omit<WorkerOptions, 'wake'> & {
   queues: Queues
   retention: Retention
+  /** With which jobs of the public queue must be signed; empty: they need not be. */
+  queueSecrets: readonly string[]
   submit(businessId: string, request: RunRequest, key: string): Promise<Admission>
 }
 
@@ -33,7 +35,8 @@ export const startWorker = async (options: StartWorkerOptions) => {
   const wakeUpConsumer = await queues.onWakeUp(handleWakeUp, { concurrency: options.concurrency })
   const intake = await queues.onIntake(
     async (job) => {
-      if (!(await admitIntakeJob(database, job, options.submit)))
+      const signing = { secrets: options.queueSecrets, now: clock.now() }
+      if (!(await admitIntakeJob(database, job, options.submit, signing)))
         log.warn({ job_id: job.id }, 'a queue job was rejected; see rejected_jobs for its errors')
     },
     { concurrency: 4 },

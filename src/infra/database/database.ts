@@ -48,6 +48,9 @@ const throwLateStatement = (): never => {
 /** What the parts of a process work on; the same database, unless API and workers have logins of their own. */
 export type ProcessDatabases = { api: Database; worker: Database; close(): Promise<void> }
 
+/** What a server is opened for: `check` refuses one that another version of Mason migrated; `migrate` migrates it before. */
+export type ServerSchema = 'check' | 'migrate' | 'unchecked'
+
 /** The SQL that sets role and business for the rest of the transaction. The id is data, so it is escaped as a literal. */
 export const toBusinessScopeSql = (businessId: string, role = 'mason_api'): string =>
   `SET LOCAL ROLE ${role}; SELECT set_config('mason.business', '${businessId.replaceAll("'", "''")}', true)`

@@ -1,9 +1,6 @@
 import type { Log } from '../../state/ports/log.ts'
 import type { Config } from '../config/config.ts'
-import type { Database, ProcessDatabases } from './database.ts'
-
-/** What a server is opened for: `check` refuses one that another version of Mason migrated; `migrate` migrates it before. */
-export type ServerSchema = 'check' | 'migrate' | 'unchecked'
+import type { Database, ProcessDatabases, ServerSchema } from './database.ts'
 
 /**
  * Opens the database of the settings. The driver of the other kind is never loaded. An embedded database is always

@@ -1,11 +1,10 @@
 import { MasonError } from '../../state/errors.ts'
 import type { Log } from '../../state/ports/log.ts'
 import type { ServerDatabase } from '../config/config.ts'
-import type { Database, ProcessDatabases } from './database.ts'
+import type { Database, ProcessDatabases, ServerSchema } from './database.ts'
 import { describeUnreachable, isDatabaseUnavailable } from './database-errors.ts'
 import { listLogins, loginRoles, type ProcessLogin, sharesLogin, superuserWarning } from './login-roles.ts'
 import { type AppliedMigration, findMigrationGap } from './migrations.ts'
-import type { ServerSchema } from './open-database.ts'
 import { migratePostgres, openPostgresDatabase } from './postgres.ts'
 
 /** Opens the pools of a process: of each part under its own login where the settings have one. */

@@ -26,11 +26,13 @@ export const createAuthenticate = (
   runtime: Pick<Runtime, 'authenticate'>,
   auth: 'required' | 'off',
   adminToken: string | null | undefined,
+  corsOrigins: readonly string[] = [],
 ): Authenticate => {
   const isAdmin = createTokenCheck(adminToken)
   return async (request) => {
     if (auth === 'off') {
       checkLocalHost(request)
+      checkForeignPage(request, corsOrigins)
       return { kind: 'anonymous' }
     }
     const token = readBearerToken(request.headers.authorization)
@@ -67,6 +69,24 @@ const checkLocalHost = ({ hostname }: FastifyRequest): void => {
     remedy: 'call 127.0.0.1 or localhost, or set MASON_AUTH=required',
   })
 }
+
+/**
+ * Without auth a page of another origin must not change anything. A browser asks first before such a page sends JSON, and
+ * `corsOrigins` decides; it sends forms, texts and empty bodies unasked.
+ */
+const checkForeignPage = ({ method, headers }: FastifyRequest, corsOrigins: readonly string[]): void => {
+  if (['GET', 'HEAD', 'OPTIONS'].includes(method) || jsonType.test(headers['content-type'] ?? '')) return
+  const { origin, host, 'sec-fetch-site': site = 'none' } = headers
+  if (origin !== undefined && corsOrigins.includes(origin)) return
+  const isOwnOrigin = origin === undefined || (URL.canParse(origin) && new URL(origin).host === host)
+  if (isOwnOrigin && ['same-origin', 'none'].includes(String(site))) return
+  throw new MasonError('forbidden', 'with auth off, pages of other origins may send JSON only', {
+    remedy:
+      'send "content-type: application/json", name the origin in MASON_CORS_ORIGINS, or set MASON_AUTH=required',
+  })
+}
+
+const jsonType = /^\s*application\/([\w.+-]{1,100}\+)?json\s*(;|$)/i
 
 /** Throws `forbidden` when the caller does not have the role. */
 export const checkRole = (principal: Principal, role: Exclude<RequiredRole, null>): void => {

@@ -158,3 +158,80 @@ describe('a server with auth off', () => {
     expect(received).toBe(status)
   })
 })
+
+describe('a web page, with auth off', () => {
+  const page = 'https://evil.example'
+  const form = 'multipart/form-data; boundary=x'
+  it.each([
+    ['a form of another origin', { origin: page, 'content-type': 'application/x-www-form-urlencoded' }],
+    ['a text of another origin', { origin: page, 'content-type': 'text/plain; application/json' }],
+    ['no type', { origin: page }],
+    ['an origin without a name', { origin: 'null', 'content-type': 'text/plain' }],
+    ['another port of this machine', { origin: 'http://localhost:3000', 'sec-fetch-site': 'same-site' }],
+    ['another site without an origin', { 'sec-fetch-site': 'cross-site', 'content-type': 'text/plain' }],
+  ])('is refused when it sends %s, and nothing happens', async (_what, headers) => {
+    const { server, fake } = await serve()
+    const routes = [
+      ['POST', '/v1/runs'],
+      ['POST', '/v1/runs/r/cancel'],
+      ['DELETE', '/v1/sessions/s'],
+      ['POST', '/v1/audio/transcriptions'],
+      ['POST', '/admin/v1/tokens'],
+      ['DELETE', '/v1/memories?user_id=u'],
+    ]
+    for (const [method = '', path = ''] of routes) {
+      const reply = await server.call(method, path, { headers: headers as Record<string, string> })
+      expect([path, reply.status]).toEqual([path, 403])
+      // also where errors have OpenAI's form
+      expect(reply.text).toContain('pages of other origins may send JSON only')
+    }
+    expect(fake.calls).toEqual([])
+  })
+
+  it('that the server itself sent, that is named in MASON_CORS_ORIGINS, or that sends JSON may call', async () => {
+    const { server } = await serve({ corsOrigins: ['https://app.example'] })
+    const own = { origin: server.url, 'sec-fetch-site': 'same-origin' }
+    const named = { origin: 'https://app.example', 'sec-fetch-site': 'cross-site' }
+    for (const headers of [own, named, {}]) {
+      const cancelled = await server.call('POST', '/v1/runs/r/cancel', {
+        headers: headers as Record<string, string>,
+      })
+      expect([headers, cancelled.status]).not.toEqual([headers, 403])
+    }
+    // a browser has asked for the other origin before it sends this
+    expect((await server.call('POST', '/v1/runs', { json: body, headers: { origin: page } })).status).toBe(
+      202,
+    )
+    expect((await server.call('GET', '/v1/runs', { headers: { origin: page } })).status).toBe(200)
+    const upload = await server.call('POST', '/v1/audio/transcriptions', {
+      raw: '--x--',
+      headers: { ...named, 'content-type': form },
+    })
+    expect(upload.status).not.toBe(403)
+  })
+
+  it('is not in question where a token is needed', async () => {
+    const { server } = await serveGuarded()
+    const cancelled = await server.call('POST', '/v1/runs/r/cancel', {
+      token: 'all',
+      headers: { origin: page },
+    })
+    expect(cancelled.status).not.toBe(403)
+  })
+})
+
+describe('/metrics and /docs', () => {
+  it('that are closed do not exist', async () => {
+    const { server } = await serveGuarded({ metrics: 'off', docs: 'off' })
+    for (const path of ['/metrics', '/docs', '/openapi.json', '/'])
+      expect([path, (await server.call('GET', path, { token: 'the-admin' })).status]).toEqual([path, 404])
+    expect((await server.call('GET', '/healthz')).status).toBe(200)
+  })
+
+  it('/metrics for admins takes the admin token and no other', async () => {
+    const { server } = await serveGuarded({ metrics: 'admin' })
+    expect((await server.call('GET', '/metrics')).status).toBe(401)
+    expect((await server.call('GET', '/metrics', { token: 'boss' })).status).toBe(403)
+    expect((await server.call('GET', '/metrics', { token: 'the-admin' })).status).toBe(200)
+  })
+})
