@@ -54,10 +54,9 @@ export const recallFact = (text: string, language: Language, request: OfflineReq
     facts.length === 0
       ? null
       : { text: facts.map((fact) => `- ${quote(fact)}`).join('\n'), value: [...facts] }
-  const remembered = [titles.memory, titles.preferences].map((title) => partText(request, title))
-  const memories = linesOf(remembered.join('\n')).toReversed()
-  const talks = memories.filter((memory) => memory.startsWith('Earlier talk, until '))
-  const facts = memories.filter((memory) => !talks.includes(memory))
+  const memories = [titles.memory, titles.preferences].flatMap((title) => linesOf(partText(request, title)))
+  const talks = memories.filter((memory) => memory.startsWith('Earlier talk, until ')).toReversed()
+  const facts = memories.filter((memory) => !talks.includes(memory)).toReversed()
   const known = [...linesOf(partText(request, titles.user)), ...facts]
   if (earlierTalk.test(text)) return list(talks)
   if (everything.test(text)) return list(known.slice(0, 10))
