@@ -20,6 +20,8 @@ const defaultBudget: PrepareBudget = { fetch: 120_000, open: 300_000, retry: 15_
 
 /** Files out of all archives of one step, archives inside archives included. */
 const maxParts = 200
+/** What one step may add to the state, in characters of JSON: 8 MB. */
+const maxDescribedChars = 8_000_000
 
 /** What a step needs to prepare files. */
 export type PrepareServices = {
@@ -52,11 +54,15 @@ export const prepareFiles = async (
     .map((file) => ({ file, depth: 0, isRetry: before.triedFiles.has(file.name) }))
     .toSorted((a, b) => rank(a.file) - rank(b.file))
   let partsLeft = maxParts
+  let charsLeft = maxDescribedChars
   for (let next = queue.shift(); next; next = queue.shift()) {
     signal.throwIfAborted()
     const { file, depth, isRetry } = next
     try {
-      const { origin, contents } = await prepareOne(services, file, isRetry, budget)
+      const { origin, contents: found } = await prepareOne(services, file, isRetry, budget)
+      const chars = JSON.stringify(found).length
+      const contents = chars > charsLeft ? unreadable(found.format, tooLongNote) : found
+      if (chars <= charsLeft) charsLeft -= chars
       if (origin !== file) prepared.origin_files.push(origin)
       addEntries(prepared, origin, contents, tableNames)
       const parts = toOriginFiles(origin, contents).slice(0, partsLeft)
@@ -185,6 +191,8 @@ const unreadable = (format: string, note: string, isTransient = false): Prepared
   notes: [note],
   ...(isTransient && { isTransient }),
 })
+const tooLongNote =
+  'the files of this turn take more than 8 MB to describe; send fewer files with many columns, tables or pages at once'
 const tooManyNote = (opened: number): string =>
   `only ${opened} of its files are opened, since ${maxParts} come out of archives already; upload the others by themselves`
 const tooDeepEntry = unreadable('zip', `it is inside an archive inside an archive; upload it by itself`)

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { type PrepareServices, prepareFiles } from '../../src/files/prepare-files.ts'
 import type { PreparedContents } from '../../src/files/prepared-cache.ts'
+import { toTableName } from '../../src/state/files/table-names.ts'
 import { openFolder } from '../support/file-samples.ts'
 
 const blobOf = (letter: string): string => letter.repeat(64)
@@ -171,4 +172,42 @@ test('the images of a scanned PDF inside an archive are opened, as they are no a
     readable: true,
     notes: [],
   })
+})
+
+test('what one step adds to the state is limited, also in thousands of tables of one name', async () => {
+  const column = {
+    name: 'x'.repeat(20_000),
+    type: 'text',
+    nulls: 0,
+    distinct: 0,
+    min: null,
+    max: null,
+    mean: null,
+  }
+  const tables = Array.from({ length: 20 }, (_, at) => ({
+    ...{ part: `${'x'.repeat(70)}${at}`, rows: 1, columns: [{ ...column, samples: [] }], notes: [] },
+  })) as NonNullable<PreparedContents['tables']>
+  const preparing: PrepareServices = {
+    cache: { find: async () => ({ ...text, format: 'json', tables }), save: unasked },
+    process: { run: unasked, [Symbol.asyncDispose]: async () => {} },
+    newPath: () => '/nowhere',
+    openFile: async () => somewhere,
+    storeFile: unasked,
+    reportFailure: unasked,
+  }
+  const files = Array.from({ length: 100 }, (_, at) => file(`${at}`, `blob:${blobOf('a')}`))
+  const prepared = await prepareFiles(preparing, files, { tables: [], triedFiles: new Set() }, signal)
+  expect(JSON.stringify(prepared).length).toBeLessThan(9_000_000)
+  expect(Object.keys(prepared.tables).length).toBeGreaterThan(300)
+  expect(prepared.other_files['99']).toMatchObject({
+    readable: false,
+    notes: [expect.stringContaining('take more than 8 MB to describe; send fewer files')],
+  })
+})
+
+test('a name of a table is found in linear time, and is unique', () => {
+  const taken = new Set<string>()
+  for (let count = 0; count < 50_000; count += 1) taken.add(toTableName('a.csv', taken))
+  expect(taken.size).toBe(50_000)
+  expect([...taken].slice(0, 3)).toEqual(['a', 'a_2', 'a_3'])
 })

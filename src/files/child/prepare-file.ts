@@ -23,6 +23,11 @@ export const prepareFile = async (job: PrepareJob): Promise<FileContents> => {
       contents.notes.unshift(
         `it is ${toFormatTitle(format)}, although its name or type says ${toFormatTitle(claimed)}`,
       )
+    // it becomes a part of the state, which every worker of the session holds
+    if (JSON.stringify(contents).length > fileBounds.replyChars)
+      throw new UnreadableFileError(
+        `its names, pages and tables take more than ${formatBytes(fileBounds.replyChars)} to describe; split it`,
+      )
     return contents
   } catch (error) {
     throw Object.assign(error as Error, { format })

@@ -14,7 +14,8 @@ export const toTableName = (file: string, taken: ReadonlySet<string>): string =>
   const plain =
     words === '' ? 'table_1' : /^\p{N}/u.test(words) || reserved.test(words) ? `t_${words}` : words
   for (let count = 1; ; count += 1) {
-    const name = count === 1 ? plain : `${plain}_${count}`
+    // after a hundred of one name, the next free one is behind all names: their search must not be quadratic
+    const name = count === 1 ? plain : `${plain}_${count <= 100 ? count : taken.size + count}`
     if (!taken.has(name)) return name
   }
 }

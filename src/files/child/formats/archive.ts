@@ -27,12 +27,14 @@ export const openArchive = async (path: string) => {
     zip.close()
     throw asDamaged(error)
   }
+  const byName = new Map(entries.toReversed().map((entry) => [entry.fileName, entry]))
   let total = 0
   // an entry that is read again counts once
   const counted = new Map<yauzl.Entry, number>()
   return {
     entries,
-    entry: (name: string): yauzl.Entry | undefined => entries.find(({ fileName }) => fileName === name),
+    /** The first of that name. */
+    entry: (name: string): yauzl.Entry | undefined => byName.get(name),
     async *chunks(entry: yauzl.Entry): AsyncGenerator<Buffer> {
       if ((entry.generalPurposeBitFlag & 1) === 1)
         throw new UnreadableFileError('it is encrypted with a password; pack it without one')

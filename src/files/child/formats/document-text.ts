@@ -41,7 +41,7 @@ export const createDocument = () => {
       return isBlank
     },
     addPage(): void {
-      pageLines.push(lines.length + 1)
+      if (pageLines.length < fileBounds.pages) pageLines.push(lines.length + 1)
     },
     addLine(line: string): void {
       if (chars > fileBounds.textChars) {
@@ -81,13 +81,20 @@ export const createDocument = () => {
 /** See `createDocument`. */
 export type DocumentText = ReturnType<typeof createDocument>
 
+/** A heading without the # that may close it. No pattern: one that finds an end takes quadratic time. */
+const withoutEnd = (heading: string): string => {
+  let end = heading.trimEnd().length
+  while (heading[end - 1] === '#') end -= 1
+  return heading.slice(0, end)
+}
+
 /** Adds lines of Markdown; its headings become sections. */
 export const addMarkdown = (document: DocumentText, markdown: string): void => {
   let inFence = false
   for (const line of markdown.split(/\r?\n/)) {
     if (/^\s{0,3}(```|~~~)/.test(line)) inFence = !inFence
-    const heading = inFence ? null : /^ {0,3}(#{1,6})\s+(.*?)\s*#*$/.exec(line)
-    if (heading) document.addSection(heading[2] ?? '', heading[1]?.length ?? 1)
+    const heading = inFence ? null : /^ {0,3}(#{1,6})\s+(.*)/.exec(line)
+    if (heading) document.addSection(withoutEnd(heading[2] ?? ''), heading[1]?.length ?? 1)
     document.addLine(line)
   }
 }

@@ -11,7 +11,7 @@ export const prepareHtml = async (job: PrepareJob, bytes: number): Promise<FileC
   const html = await readTextFile(job.path, bytes)
   const document = createDocument()
   addMarkdown(document, toMarkdown(html))
-  const title = /<title[^>]*>([^<]{0,500})/i.exec(html)?.[1]
+  const title = /<title[^<>]*>([^<]{0,500})/i.exec(html)?.[1]
   return document.write(
     job,
     { format: 'html', title },
@@ -41,11 +41,19 @@ export const toMarkdown = (html: string): string => {
       ` ${content
         .trim()
         .replaceAll('|', '\\|')
-        .replace(/\s*\n\s*/g, ' ')} |`,
+        .split('\n')
+        .map((line) => line.trim())
+        .filter((line) => line !== '')
+        .join(' ')} |`,
   })
+  const isHeader = createHeaderRows()
   turndown.addRule('row', {
     filter: 'tr',
-    replacement: (content, node) => `\n|${content}${toHeaderRule(node as unknown as HtmlNode)}`,
+    replacement: (content, node) => {
+      const row = node as unknown as HtmlNode
+      const rule = isHeader(row) ? `\n|${' --- |'.repeat(listChildren(row, 'TD', 'TH').length)}` : ''
+      return `\n|${content}${rule}`
+    },
   })
   turndown.addRule('part', {
     filter: ['thead', 'tbody', 'tfoot'],
@@ -56,11 +64,16 @@ export const toMarkdown = (html: string): string => {
     replacement: (content) => `\n\n${content.trim().replace(/\n{2,}/g, '\n')}\n\n`,
   })
   return turndown
-    .turndown(html)
-    .replace(/[^\S\n]+$/gm, '')
+    .turndown(html.replace(longSpace, (space) => (space.includes('\n') ? '\n' : ' ')))
+    .split('\n')
+    .map((line) => line.trimEnd())
+    .join('\n')
     .replace(/\n{3,}/g, '\n\n')
     .trim()
 }
+
+/** turndown looks for the end of each space from every character of it. */
+const longSpace = /\s{200,}/g
 
 type HtmlNode = {
   nodeName: string
@@ -69,16 +82,27 @@ type HtmlNode = {
   getAttribute(name: string): string | null
 }
 
-const listChildren = (node: HtmlNode | null, ...names: string[]): HtmlNode[] =>
-  Array.from(node?.childNodes ?? []).filter(({ nodeName }) => names.includes(nodeName))
+const listChildren = (node: HtmlNode, ...names: string[]): HtmlNode[] =>
+  Array.from(node.childNodes).filter(({ nodeName }) => names.includes(nodeName))
 
-/** The rule under the header row, which Markdown tables need. */
-const toHeaderRule = (row: HtmlNode): string => {
-  const { parentNode: body } = row
-  const hasHead = body?.nodeName === 'TBODY' && listChildren(body.parentNode, 'THEAD').length > 0
-  const isHeader = listChildren(body, 'TR')[0] === row && !hasHead
-  return isHeader ? `\n|${' --- |'.repeat(listChildren(row, 'TD', 'TH').length)}` : ''
+/** Whether a row is the header of its table. Looks through the children of a table once, not once for each row. */
+const createHeaderRows = (): ((row: HtmlNode) => boolean) => {
+  const firstChildren = new WeakMap<HtmlNode, Map<string, HtmlNode>>()
+  const findFirst = (parent: HtmlNode | null, name: string): HtmlNode | undefined => {
+    if (parent === null) return undefined
+    const found = firstChildren.get(parent) ?? new Map(listNamed(parent).reverse())
+    firstChildren.set(parent, found)
+    return found.get(name)
+  }
+  return (row) => {
+    const { parentNode: body } = row
+    if (findFirst(body, 'TR') !== row) return false
+    return body?.nodeName !== 'TBODY' || findFirst(body.parentNode, 'THEAD') === undefined
+  }
 }
+
+const listNamed = (node: HtmlNode): [name: string, child: HtmlNode][] =>
+  Array.from(node.childNodes, (child) => [child.nodeName, child])
 
 const voidElements = /^(area|base|br|col|embed|hr|img|input|link|meta|source|track|wbr|p|li|td|th|tr|option)$/
 
@@ -86,7 +110,7 @@ const voidElements = /^(area|base|br|col|embed|hr|img|input|link|meta|source|tra
 const measureDepth = (html: string): number => {
   let depth = 0
   let deepest = 0
-  for (const [whole, close, name = ''] of html.matchAll(/<(\/?)([a-z][a-z0-9]*)[^<>]*>/gi)) {
+  for (const [whole, close, name = ''] of html.matchAll(/<(\/?)([a-z][a-z0-9]*)(?![a-z0-9])[^<>]*>/gi)) {
     if (voidElements.test(name.toLowerCase()) || whole.endsWith('/>')) continue
     depth = close ? Math.max(0, depth - 1) : depth + 1
     deepest = Math.max(deepest, depth)

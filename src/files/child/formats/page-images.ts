@@ -29,7 +29,7 @@ export const readPageImages = async (page: PDFPageProxy): Promise<{ count: numbe
       bitmaps.set(key, typeof key === 'string' ? await loadBitmap(page, key) : (image as Bitmap))
   }
   const decoded = [...bitmaps.values()].filter((bitmap) => bitmap !== null)
-  const largest = Math.max(...decoded.map(({ width, height }) => width * height))
+  const largest = decoded.reduce((most, { width, height }) => Math.max(most, width * height), 0)
   const parts = decoded.filter(({ width, height }) => width * height >= largest * minShare)
   return { count: bitmaps.size, pngs: parts.slice(0, maxImages).flatMap((bitmap) => toPng(bitmap) ?? []) }
 }

@@ -1,11 +1,13 @@
-import type { FileContents, PrepareJob } from '../../protocol/child-protocol.ts'
+import { type FileContents, fileBounds, type PrepareJob } from '../../protocol/child-protocol.ts'
 import { type Archive, listRelatedParts, openArchive, readRelations, readXml } from './archive.ts'
 import { createDocument } from './document-text.ts'
 
 /** Reads the text of each slide and of its notes, in the order of the presentation. A slide's title is its section. */
 export const preparePptx = async (job: PrepareJob): Promise<FileContents> => {
   using archive = await openArchive(job.path)
-  const slides = await listRelatedParts(archive, 'ppt/presentation.xml', 'sldId')
+  const all = await listRelatedParts(archive, 'ppt/presentation.xml', 'sldId')
+  // a slide may be named any number of times
+  const slides = all.slice(0, fileBounds.pages)
   const document = createDocument()
   for (const [index, { path }] of slides.entries()) {
     const { title, lines } = await readSlide(archive, path)
@@ -17,7 +19,10 @@ export const preparePptx = async (job: PrepareJob): Promise<FileContents> => {
     for (const line of await readNotes(archive, path)) document.addLine(`Notes: ${line}`)
     document.addLine('')
   }
-  return await document.write(job, { format: 'pptx', pages: slides.length }, 'it has no slides')
+  const contents = await document.write(job, { format: 'pptx', pages: all.length }, 'it has no slides')
+  if (all.length > slides.length)
+    contents.notes.push(`only the first ${slides.length} of its ${all.length} slides are read`)
+  return contents
 }
 
 const readSlide = async (archive: Archive, path: string): Promise<{ title: string; lines: string[] }> => {

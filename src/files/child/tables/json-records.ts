@@ -62,11 +62,13 @@ const createRecordSource = (
   part,
   header: toColumnNames(names),
   async *batches() {
+    // each row has every column, and records may have a million different fields
+    const read = names.slice(0, fileBounds.columns)
     let batch: string[][] = []
     for await (const record of readAll()) {
       if (record === null) continue
       const fields = flattenFields(record)
-      batch.push(names.map((name) => fields.get(name) ?? ''))
+      batch.push(read.map((name) => fields.get(name) ?? ''))
       if (batch.length < batchRows) continue
       yield batch
       batch = []

@@ -40,12 +40,18 @@ export const prepareTables = async (
   format: TableFormat,
   bytes: number,
 ): Promise<FileContents> => {
+  const notes: string[] = []
   const tables = await withTables(job.path, job.name, format, bytes, async (sources) => {
+    const named = sources.filter(({ part }) => part === null || part.length <= fileBounds.partChars)
+    if (named.length < sources.length)
+      notes.push(`tables with names of more than ${fileBounds.partChars} characters are not read`)
+    if (named.length > fileBounds.tables)
+      notes.push(`only the first ${fileBounds.tables} of its ${named.length} tables are read`)
     const described: TableContents[] = []
-    for (const source of sources) described.push(await describeSource(source))
+    for (const source of named.slice(0, fileBounds.tables)) described.push(await describeSource(source))
     return described
   })
-  if (tables.length > 0) return { format, tables, notes: [] }
+  if (tables.length > 0) return { format, tables, notes }
   // JSON without a list of objects is read as text
   if (format === 'json') return { ...(await prepareText(job, 'text', bytes)), format }
   if (format === 'ndjson')

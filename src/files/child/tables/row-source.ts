@@ -12,10 +12,16 @@ export type RowSource = {
 /** Names for columns: trimmed, not empty, unique regardless of case. */
 export const toColumnNames = (cells: readonly string[]): string[] => {
   const taken = new Set<string>()
+  const lastCounts = new Map<string, number>()
   return cells.map((cell, index) => {
     const base = cell.replace(/\s+/g, ' ').trim().slice(0, 120) || `column_${index + 1}`
     let name = base
-    for (let count = 2; taken.has(name.toLowerCase()); count += 1) name = `${base}_${count}`
+    let count = lastCounts.get(base.toLowerCase()) ?? 1
+    while (taken.has(name.toLowerCase())) {
+      count += 1
+      name = `${base}_${count}`
+    }
+    lastCounts.set(base.toLowerCase(), count)
     taken.add(name.toLowerCase())
     return name
   })

@@ -2,7 +2,6 @@ import { fileBounds, UnreadableFileError } from '../../protocol/child-protocol.t
 import { type Archive, listRelatedParts, parseXml, readXml } from '../formats/archive.ts'
 import { openRowSource, type RowSource } from './row-source.ts'
 
-const maxSheets = 50
 const maxStrings = 2_000_000
 
 /** The sheets of a workbook. Their rows stream out of the archive's XML. */
@@ -11,7 +10,7 @@ export const openWorkbook = async (archive: Archive): Promise<RowSource[]> => {
   const strings = await readSharedStrings(archive)
   const isDate = await readDateStyles(archive)
   const sources: RowSource[] = []
-  for (const { path, attributes } of sheets.slice(0, maxSheets)) {
+  for (const { path, attributes } of sheets.slice(0, fileBounds.tables)) {
     const openRows = () => readRowBatches(archive, path, strings, isDate)
     const source = await openRowSource(attributes.name ?? path, openRows)
     if (source) sources.push(source)
