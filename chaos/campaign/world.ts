@@ -84,6 +84,7 @@ export const openWorld = async (seed: number, parent?: string): Promise<World> =
       database: { kind: 'postgres', url: proxies.postgres.url, ...loginsOf(proxies.postgres.url) },
       redisUrl: proxies.redis.url,
       queuePrefix: 'bull',
+      quotas: { storageBytes: 20_480 * 1024 * 1024, queuedRuns: 10_000, requestsPerMinute: null },
       auth: 'off',
       access: { metrics: 'open', docs: 'open', corsOrigins: [] },
       queueSecrets: [],

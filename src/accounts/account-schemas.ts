@@ -2,18 +2,33 @@ import { z } from 'zod'
 import { labelSchema, toChangeSchema, truncatedSchema } from '../state/resource-schema.ts'
 import { businessIdSchema, idSchema } from '../state/run-request.ts'
 
+const quota = z.int().min(1)
+/** What a business may use at once or a minute; null: the default of the settings, and for `running_runs` no limit. */
+const quotasSchema = z.strictObject({
+  /** Uploaded files, files of requests, and results over 32 KB. */
+  storage_bytes: quota.max(Number.MAX_SAFE_INTEGER).nullable(),
+  /** Runs that wait for a worker. */
+  queued_runs: quota.max(2_147_483_647).nullable(),
+  /** Runs that workers execute at once. */
+  running_runs: quota.max(2_147_483_647).nullable(),
+  /** Requests with tokens of the business. */
+  requests_per_minute: quota.max(2_147_483_647).nullable(),
+})
+
 /** Bodies and views of the admin API for businesses, tokens and users: docs/contract.md, section 7. */
 const businessInputSchema = z.strictObject({
   id: businessIdSchema,
   /** Whether Mason learns from its runs: memories, profile fields, session summaries. */
   learning: z.boolean().default(true),
+  quotas: quotasSchema.partial().default({}),
 })
-/** Body of PATCH; an absent field stays. */
-const businessChangeSchema = toChangeSchema(businessInputSchema.pick({ learning: true }))
+/** Body of PATCH; an absent field stays, also one of `quotas`. */
+const businessChangeSchema = toChangeSchema(businessInputSchema.pick({ learning: true, quotas: true }))
 /** A business as the admin API returns it. */
 const businessViewSchema = z.strictObject({
   id: z.string(),
   learning: z.boolean(),
+  quotas: quotasSchema,
   created_at: z.string(),
   truncated: truncatedSchema,
 })
@@ -66,6 +81,8 @@ const userViewSchema = userInputSchema.extend({
 /** The bodies and the view of users. */
 export const userSchemas = { input: userInputSchema, change: userChangeSchema, view: userViewSchema }
 
+/** See `quotasSchema`. */
+export type QuotaChanges = Partial<z.infer<typeof quotasSchema>>
 /** See `businessInputSchema`. */
 export type BusinessInput = z.infer<typeof businessInputSchema>
 /** See `businessChangeSchema`. */

@@ -94,7 +94,7 @@ export const createUploads = (
     let at = Number(row.received)
     for await (const part of toParts(chunks, at)) {
       if (at + part.length > max) throw row.length === null ? tooLarge() : beyondLength(max)
-      if (row.length === null) await checkStorage(at + part.length)
+      if (row.length === null) await checkStorage(part.length)
       if (!(await appendPart(id, at, part))) throw toOffsetError(await need(id))
       at += part.length
     }

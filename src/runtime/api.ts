@@ -109,6 +109,8 @@ export type Runtime = {
   of(businessId: string): BusinessApi
   /** The caller of a bearer token, or null. */
   authenticate(token: string): Promise<{ business_id: string; roles: string[] } | null>
+  /** Counts a request of a business; throws `too_many_requests` (detail.retry_after_s) beyond its quota. */
+  countRequest(businessId: string): Promise<void>
   /** What admins manage, for all businesses. */
   admin: {
     businesses: Businesses

@@ -1,4 +1,5 @@
 import { ensureBusiness } from '../accounts/businesses.ts'
+import type { Quotas } from '../accounts/quotas.ts'
 import { streamRunEvents, waitForRun } from '../engine/events/event-stream.ts'
 import type { Feed } from '../engine/events/feed.ts'
 import { createPoller, type EventScope, type PollPermits } from '../engine/events/polling.ts'
@@ -37,6 +38,7 @@ export type BusinessApiParts = {
   graph: Graph
   models: Models
   queueCaps: QueueCaps
+  quotas: Quotas
   embedder: MemoryEmbedder
   /** Shared by all businesses of this process. */
   pollPermits: PollPermits
@@ -48,9 +50,9 @@ const submitRoute = 'POST /v1/runs'
 
 /** Everything that can be done with runs on behalf of one business. */
 export const createBusinessApi = (parts: BusinessApiParts, businessId: string): BusinessApi => {
-  const { database, queues, feed, graph, models, queueCaps } = parts
+  const { database, queues, feed, graph, models, queueCaps, quotas } = parts
   const admissions = createAdmissions(database, businessId)
-  const uploads = createUploads(database, businessId, async () => {})
+  const uploads = createUploads(database, businessId, (bytes) => quotas.checkStorage(businessId, bytes))
   const poller = createPoller(database, businessId, parts.pollPermits)
   let businessKnown: Promise<void> | null = null
   const ensureKnown = (): Promise<void> => {
@@ -88,6 +90,12 @@ export const createBusinessApi = (parts: BusinessApiParts, businessId: string): 
       const admission = await admissions.admit(request, idempotencyKey, async () => {
         const named = await findNamedFiles(uploads, request)
         await queueCaps.check(businessId)
+        // base64 has four characters for three bytes
+        const characters = (request.files ?? []).reduce(
+          (sum, file) => sum + (file.content_base64?.length ?? 0),
+          0,
+        )
+        if (characters > 0) await quotas.checkStorage(businessId, characters * 0.75)
         return named
       })
       if (!admission.replayed) {

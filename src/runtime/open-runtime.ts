@@ -1,4 +1,5 @@
 import { createBusinesses, ensureBusiness } from '../accounts/businesses.ts'
+import { createQuotas } from '../accounts/quotas.ts'
 import { createTokens } from '../accounts/tokens.ts'
 import { createUserAccounts, createUserProfiles } from '../accounts/users.ts'
 import { openFeed } from '../engine/events/feed.ts'
@@ -173,14 +174,15 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
     },
   }
   const graph = buildGraph(parts, Object.keys(services))
-  const queueCaps = createQueueCaps(database, clock)
+  const queueCaps = createQueueCaps(database, clock, config.quotas.queuedRuns)
+  const quotas = createQuotas(database, config.quotas, clock)
   const pollPermits = createPollPermits()
   const apis = new Map<string, BusinessApi>()
   const of = (businessId: string): BusinessApi => {
     const api =
       apis.get(businessId) ??
       createBusinessApi(
-        { database, queues, feed, graph, models, queueCaps, pollPermits, embedder, log, tracer },
+        { database, queues, feed, graph, models, queueCaps, quotas, pollPermits, embedder, log, tracer },
         businessId,
       )
     apis.set(businessId, api)
@@ -206,6 +208,7 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
     graph,
     models,
     authenticate: (token) => tokens.authenticate(token),
+    countRequest: (businessId) => quotas.checkRequest(businessId),
     modelService: layer.service,
     modelStats: () => ({ ...layer.stats(), requeues }),
     spanCounts: telemetry.counts,

@@ -362,7 +362,10 @@ describe('learning of a business', () => {
     const made = await call('POST', '/admin/v1/businesses', { id: business, learning: false })
     expect([made.status, made.body]).toEqual([
       201,
-      { id: business, learning: false, created_at: expect.any(String) },
+      {
+        ...{ id: business, learning: false, created_at: expect.any(String) },
+        quotas: { storage_bytes: null, queued_runs: null, running_runs: null, requests_per_minute: null },
+      },
     ])
     const quiet = await runtime.complete({ user_id, prompt }, { business })
     expect([quiet.status, await waiting(quiet.id)]).toEqual(['completed', 0])

@@ -167,7 +167,7 @@ describe.runIf(isServed)(`the logins of processes${onServers}`, () => {
     await using runtime = { ...(await openRuntime(config)), [Symbol.asyncDispose]: () => opened.close() }
     const opened = runtime
     const { businesses, tokens, users, usage } = runtime.admin
-    await businesses.create({ id: 'shop', learning: true })
+    await businesses.create({ id: 'shop', learning: true, quotas: {} })
     await businesses.change('shop', { learning: false })
     const { id, token } = await tokens.create({
       business_id: 'shop',

@@ -30,6 +30,7 @@ const rowsOf = (t: string): Record<string, Record<string, unknown>> => ({
   blobs: { tenant: t, sha256: 'h', bytes: Buffer.from('b') },
   files: { tenant: t, file_id: 'f', name: 'n', type: 't' },
   file_parts: { tenant: t, file_id: 'f', part: 0, bytes: Buffer.from('b') },
+  request_counts: { tenant: t, minute: new Date(0), requests: 1 },
   blob_uses: { tenant: t, sha256: 'h', session_id: 's' },
   input_requests: {
     tenant: t,

@@ -267,6 +267,7 @@ export const createFakeRuntime = (): FakeRuntime => {
       failIf('authenticate')
       return fake.tokens.get(token) ?? null
     },
+    countRequest: async () => undefined,
     async health() {
       failIf('health')
       return fake.health

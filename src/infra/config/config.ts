@@ -17,6 +17,8 @@ export type Config = {
   http: { port: number; host: string }
   /** Bytes of request bodies in flight: of all callers of a process, and of one token. */
   bodyMemory: { processBytes: number; tokenBytes: number }
+  /** What a business may use where it has no quota of its own; null: no limit. */
+  quotas: { storageBytes: number; queuedRuns: number; requestsPerMinute: number | null }
   auth: 'required' | 'off'
   /** What of the server is open without a token, and to pages of which origins. */
   access: { metrics: 'open' | 'admin' | 'off'; docs: 'open' | 'off'; corsOrigins: readonly string[] }
@@ -156,6 +158,11 @@ const toConfig = (settings: Settings, raw: RawSettings, role: ProcessRole): Conf
   bodyMemory: {
     processBytes: settings.MASON_BODY_MEMORY_MB * megabyte,
     tokenBytes: settings.MASON_TOKEN_BODY_MEMORY_MB * megabyte,
+  },
+  quotas: {
+    storageBytes: settings.MASON_QUOTA_STORAGE_MB * megabyte,
+    queuedRuns: settings.MASON_QUOTA_QUEUED_RUNS,
+    requestsPerMinute: settings.MASON_QUOTA_REQUESTS_PER_MINUTE ?? null,
   },
   auth: settings.MASON_AUTH,
   access: {

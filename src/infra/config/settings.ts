@@ -144,6 +144,9 @@ export const settingsSchema = z.object({
   // a body has 32 MB at most, and one must fit
   MASON_BODY_MEMORY_MB: wholeNumber(32, 1_000_000).default(defaultBodyMemoryMb.process),
   MASON_TOKEN_BODY_MEMORY_MB: wholeNumber(32, 1_000_000).default(defaultBodyMemoryMb.token),
+  MASON_QUOTA_STORAGE_MB: wholeNumber(1, 1_000_000_000).default(20_480),
+  MASON_QUOTA_QUEUED_RUNS: wholeNumber(1, 1_000_000_000).default(10_000),
+  MASON_QUOTA_REQUESTS_PER_MINUTE: wholeNumber(1, 1_000_000_000).optional(),
   WORKER_CONCURRENCY: wholeNumber(1, 1000).default(8),
   LOG_LEVEL: oneOfWords(logLevels).default('info'),
   OTEL_EXPORTER_OTLP_ENDPOINT: httpAddress().optional(),
@@ -203,6 +206,10 @@ export const settingRemedies: Record<SettingName, string> = {
     'remove it for the default: request bodies in flight take at most 128 MB of a process',
   MASON_TOKEN_BODY_MEMORY_MB:
     'remove it for the default: those of one token take at most 64 MB, and never more than is free besides',
+  MASON_QUOTA_STORAGE_MB: 'remove it for the default: a business may store 20480 MB (20 GB)',
+  MASON_QUOTA_QUEUED_RUNS: 'remove it for the default: 10000 runs of a business may wait for a worker',
+  MASON_QUOTA_REQUESTS_PER_MINUTE:
+    'remove it for no limit; set a number for every business without a quota of its own',
   WORKER_CONCURRENCY: 'set how many runs one worker may execute at once, for example 8',
   LOG_LEVEL: 'remove it for the default, info',
   OTEL_EXPORTER_OTLP_ENDPOINT: 'set it, for example to http://127.0.0.1:4318',

@@ -56,6 +56,7 @@ export const prepareRequests = (
     if (!role) return
     request.principal = await authenticate(request)
     checkRole(request.principal, role)
+    if (request.principal.kind === 'token') await runtime.countRequest(request.principal.business_id)
   })
   app.addHook('preValidation', async (request) => {
     const { schema, config } = request.routeOptions

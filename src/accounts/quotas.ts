@@ -1,0 +1,133 @@
+import type { Config } from '../infra/config/config.ts'
+import { type Database, queryOne } from '../infra/database/database.ts'
+import { MasonError } from '../state/errors.ts'
+import type { Clock } from '../state/ports/clock.ts'
+
+const recountEveryMs = 1000
+
+/** What all processes counted, and what this one has since. */
+type Count = { max: number | null; used: number; left_s: number; own: number; at: number }
+
+/**
+ * The quotas of businesses on storage and on requests. Each process reads the count of all once a second and adds what it
+ * admits itself: with n processes a quota may be exceeded by what n - 1 of them admit in a second.
+ */
+export const createQuotas = (database: Database, defaults: Config['quotas'], clock: Clock) => {
+  /** Adds `more` where the quota allows it; the count is null then. */
+  const createCounter = (
+    recount: (businessId: string, own: number) => Promise<Omit<Count, 'own' | 'at'> | null>,
+  ) => {
+    const counts = new Map<string, Count>()
+    const recounts = new Map<string, Promise<void>>()
+    const refresh = async (businessId: string): Promise<void> => {
+      const known = counts.get(businessId)
+      const own = known?.own ?? 0
+      if (known) known.own = 0
+      try {
+        const counted = await recount(businessId, own)
+        const admitted = counts.get(businessId)?.own ?? 0
+        if (counted) counts.set(businessId, { ...counted, own: admitted, at: clock.monotonicMs() })
+        else counts.delete(businessId)
+      } catch (error) {
+        if (known) known.own += own
+        throw error
+      }
+    }
+    return async (businessId: string, more: number): Promise<Count | null> => {
+      const known = counts.get(businessId)
+      if (!known || clock.monotonicMs() - known.at >= recountEveryMs) {
+        const recounting =
+          recounts.get(businessId) ?? refresh(businessId).finally(() => recounts.delete(businessId))
+        recounts.set(businessId, recounting)
+        await recounting
+      }
+      const count = counts.get(businessId)
+      if (!count) return null
+      if (count.max !== null && count.used + count.own + more > count.max) return count
+      count.own += more
+      return null
+    }
+  }
+
+  const addStorage = createCounter((businessId) =>
+    database.asBusiness(
+      businessId,
+      (sql) => queryOne<CountRow>(sql, storageStatement, [businessId, defaults.storageBytes]).then(toNumbers),
+      { pipelined: true },
+    ),
+  )
+  const addRequests = createCounter((businessId, own) =>
+    database.asBusiness(
+      businessId,
+      (sql) =>
+        queryOne<CountRow>(sql, requestsStatement, [businessId, defaults.requestsPerMinute, own]).then(
+          toNumbers,
+        ),
+      { pipelined: true },
+    ),
+  )
+
+  return {
+    /** Counts bytes that a business is about to store. Throws `quota_exceeded`. */
+    async checkStorage(businessId: string, bytes: number): Promise<void> {
+      const full = await addStorage(businessId, bytes)
+      if (!full) return
+      throw new MasonError(
+        'quota_exceeded',
+        `the business may store ${full.max} bytes, and has ${full.used + full.own}`,
+        {
+          remedy:
+            'delete files and sessions that are not needed; an operator raises quotas.storage_bytes of the business, or MASON_QUOTA_STORAGE_MB',
+        },
+      )
+    },
+    /** Counts one request. Throws `too_many_requests` until the minute is over. */
+    async checkRequest(businessId: string): Promise<void> {
+      const full = await addRequests(businessId, 1)
+      if (!full) return
+      const passed = (clock.monotonicMs() - full.at) / 1000
+      throw new MasonError(
+        'too_many_requests',
+        `the business may send ${full.max} requests a minute, and has sent them`,
+        {
+          remedy:
+            'send fewer requests; an operator raises quotas.requests_per_minute of the business, or MASON_QUOTA_REQUESTS_PER_MINUTE',
+          detail: { retry_after_s: Math.max(1, full.left_s - passed) },
+        },
+      )
+    },
+  }
+}
+
+/** See `createQuotas`. */
+export type Quotas = ReturnType<typeof createQuotas>
+
+type CountRow = { max: string | number | null; used: string | number; left_s: string | number }
+
+const toNumbers = (row: CountRow | null): Omit<Count, 'own' | 'at'> | null =>
+  row && {
+    max: row.max === null ? null : Number(row.max),
+    used: Number(row.used),
+    left_s: Number(row.left_s),
+  }
+
+/** Uploads that are open count with the bytes they announced. */
+const storageStatement = `
+  SELECT COALESCE(quota_storage_bytes, $2::bigint) AS max, 0 AS left_s,
+    (SELECT COALESCE(sum(COALESCE(b.size, octet_length(b.bytes))), 0) FROM blobs b WHERE b.tenant = $1)
+    + (SELECT COALESCE(sum(GREATEST(f.length, f.received)), 0) FROM files f WHERE f.tenant = $1 AND f.sha256 IS NULL) AS used
+  FROM businesses WHERE tenant = $1`
+
+/** Minutes are those of the database's clock. A business without a limit is not counted. */
+const requestsStatement = `
+  WITH business AS (
+    SELECT tenant, COALESCE(quota_requests_per_minute, $2::int) AS max FROM businesses WHERE tenant = $1
+  ), counted AS (
+    INSERT INTO request_counts AS c (tenant, minute, requests)
+    SELECT tenant, date_trunc('minute', clock_timestamp()), $3::bigint FROM business WHERE max IS NOT NULL
+    ON CONFLICT (tenant) DO UPDATE SET minute = EXCLUDED.minute,
+      requests = CASE WHEN c.minute = EXCLUDED.minute THEN c.requests ELSE 0 END + EXCLUDED.requests
+    RETURNING requests
+  )
+  SELECT max, COALESCE((SELECT requests FROM counted), 0) AS used, 60 - extract(second FROM clock_timestamp()) AS left_s
+  FROM business`
