@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { cp, mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -90,7 +91,7 @@ describe('the command line', () => {
       const env = {
         DATABASE_URL: 'postgres://u:hunter2@127.0.0.1:1/x',
         REDIS_URL: 'redis://127.0.0.1:1',
-        MASON_MASTER_KEY: Buffer.alloc(32).toString('base64'),
+        MASON_MASTER_KEY: randomBytes(32).toString('base64'),
         MASON_AUTH: 'off',
       }
       const { code, stderr } = await runCli(args, { cwd, env })
@@ -110,7 +111,7 @@ describe('the command line', () => {
     const env = {
       DATABASE_URL: 'postgres://u:hunter2@127.0.0.1:1/x',
       REDIS_URL: 'redis://127.0.0.1:1',
-      MASON_MASTER_KEY: Buffer.alloc(32).toString('base64'),
+      MASON_MASTER_KEY: randomBytes(32).toString('base64'),
       MASON_AUTH: 'off',
       ...withModel(),
       OPENAI_MODEL: 'another-model',
