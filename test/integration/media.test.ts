@@ -7,6 +7,7 @@ import type { FakeModel } from '../support/fake-model/fake-model.ts'
 import type { TestServer } from '../support/http.ts'
 import { adminToken, closing, runtimeTest } from '../support/integration-test.ts'
 import { type MediaVendor, mp3, mp4, png, startMediaVendor, wav } from '../support/media-vendor.ts'
+import { lessonOf } from '../support/memory.ts'
 import { until } from '../support/runs.ts'
 import { calling, say } from '../support/script.ts'
 import type { TestRuntime } from '../support/test-runtime.ts'
@@ -67,11 +68,16 @@ const addModel = (name: string, category: string, more: object = {}): Promise<st
   make(`${path}/models`, { name, upstream_name: `up-${name}`, category, endpoint_id: endpoint, ...more })
 
 /** A run whose planner makes these calls, one a step, and then finishes. */
-const runWith = async (calls: readonly [tool: string, args: object][], more: object = {}) => {
+const runWith = async (
+  calls: readonly [tool: string, args: object][],
+  more: object = {},
+  script: Parameters<typeof say>[1] = {},
+) => {
   const sufficient = { text: JSON.stringify({ is_sufficient: true, feedback: '', judged: [] }) }
   say(fake, {
     planner: [...calls.map((one) => calling(one)), { text: 'Done.' }],
     reflection: [sufficient],
+    ...script,
   })
   const run = await runtime.complete({ prompt: 'Go on', ...more })
   expect(run.status).toBe('completed')
@@ -352,9 +358,15 @@ describe('a rerank model', () => {
     )
   const inOrder = lines.map((_, at) => at + 1)
   const remember = async (user_id: string): Promise<void> => {
+    const said = notes.map((note) => `I like ${note}.`)
     await runWith(
-      notes.map((note) => ['remember', { content: `I like ${note}.` }] as [string, object]),
-      { user_id, prompt: notes.map((note) => `I like ${note}.`).join(' ') },
+      said.map((content) => ['remember', { content }]),
+      { user_id, prompt: said.join(' ') },
+      {
+        distill: said.map((one) => ({
+          text: JSON.stringify({ memories: [lessonOf('preference', one, one)] }),
+        })),
+      },
     )
   }
   const recall = async (user_id: string): Promise<string[]> => {
