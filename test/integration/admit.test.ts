@@ -172,7 +172,7 @@ describe('what is kept of a request', () => {
     const delay_ms = 30 * 86_400_000
     await api.submit(request({ delay_ms }))
     const { rows } = await database.query<{ days: number }>(
-      'SELECT extract(day FROM run_at - created_at)::int AS days FROM runs WHERE tenant = $1',
+      `SELECT round(extract(epoch FROM run_at - created_at) / 86400)::int AS days FROM runs WHERE tenant = $1`,
       [name],
     )
     expect(rows).toEqual([{ days: 30 }])
