@@ -21,7 +21,7 @@ type ServerTarget = { url: string; token: string | null }
 
 /** `fetch` from the server at `url`; `token` becomes the bearer token. Throws where no response comes. */
 export const createServerFetch = ({ url, token }: ServerTarget) => {
-  const base = url.replace(/\/+$/, '')
+  const base = url.replace(/(?<!\/)\/+$/, '')
   const authorization = token ? { Authorization: `Bearer ${token}` } : {}
   const send = (path: string, init: RequestInit & { headers: Record<string, string> }): Promise<Response> =>
     fetch(base + path, { ...init, headers: { ...authorization, ...init.headers } }).catch(

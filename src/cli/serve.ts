@@ -38,7 +38,7 @@ type ProcessKind = WorkerFlags & {
   stopMessage: string
   stopTimeoutMs: number
   /** Ends the process when its event loop stalls for longer, so that a supervisor starts another one. */
-  stallLimitMs?: number
+  stallLimitMs: number
 }
 
 /** Opens a runtime and works with it until SIGTERM or SIGINT. */
@@ -57,7 +57,7 @@ const runUntilStopped = async (
   const stopped = waitForStopSignal()
   const { stallLimitMs } = kind
   // a debugger stalls the process for longer
-  using _watchdog = stallLimitMs && debuggerUrl() === undefined ? watchEventLoop(stallLimitMs) : undefined
+  using _watchdog = debuggerUrl() === undefined ? watchEventLoop(stallLimitMs) : undefined
   try {
     const app = await kind.listen?.(runtime, log)
     try {
@@ -97,6 +97,7 @@ export const runServer = async (flags: ServeFlags, env: Environment, scrubber: S
     toBanner: (runtime, port) => buildServerBanner(port, role, secrets, runtime),
     stopMessage: 'stopping: no new requests are accepted; unfinished runs are handed back',
     stopTimeoutMs: stopTimeoutsMs.runtime,
+    stallLimitMs: toStallLimitMs(config.leaseMs),
   })
 }
 
@@ -139,6 +140,7 @@ export const runMemoryWorker = async (env: Environment, scrubber: Scrubber): Pro
     ],
     stopMessage: 'stopping: other workers learn from the remaining runs',
     stopTimeoutMs: workerStopTimeoutMs,
+    stallLimitMs: toStallLimitMs(config.leaseMs),
   })
 }
 

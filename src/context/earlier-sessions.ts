@@ -53,7 +53,7 @@ export const findEpisode = (request: string, sessions: readonly EarlierSession[]
 
 /** The end of a summary, on one line: what came last is what is gone on from. */
 const cutToEnd = (summary: string): string => {
-  const line = summary.trim().replaceAll(/\s*\n\s*/g, ' / ')
+  const line = summary.trim().replaceAll(/(?<!\s)\s*\n\s*/g, ' / ')
   return line.length <= maxSummaryChars
     ? line
     : `…${line.slice(1 - maxSummaryChars).replace(/^[\uDC00-\uDFFF]/, '')}`

@@ -68,7 +68,7 @@ const documentLines = (document: PreparedDocument, mostShown: number): string[] 
   const { pages, lines, sections } = document
   // on one line, so that it cannot look like the description of another file
   const head = cutText(
-    document.head.trim().replaceAll(/\s*\n\s*/g, ' / '),
+    document.head.trim().replaceAll(/(?<!\s)\s*\n\s*/g, ' / '),
     Math.max(1, Math.min(maxHead, mostShown)),
   )
   const notes = [

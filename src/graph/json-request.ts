@@ -9,6 +9,7 @@ import type { ModelRole, Models } from '../state/ports/models.ts'
 import type { PromptPart } from '../state/prompt-part.ts'
 import type { PromptText } from '../state/provenance.ts'
 import type { Usage } from '../state/runtime-state.ts'
+import { parseLimitedJson } from '../state/text/json-size.ts'
 import { noUsage } from '../state/token-usage.ts'
 
 type JsonRequest<Schema extends z.ZodType> = {
@@ -74,11 +75,12 @@ const unread = 'a model reply could not be read'
 
 /** The JSON in a reply, also where the model put it into a code fence or beside words. */
 const readJson = (text: string): unknown => {
-  const fenced = /```(?:json)?\s*([\s\S]*?)```/.exec(text)?.[1]
+  const [, fence = ''] = text.split('```', 3)
+  const fenced = fence.startsWith('json') ? fence.slice(4) : fence
   for (const candidate of [text, fenced, text.slice(text.indexOf('{'), text.lastIndexOf('}') + 1)]) {
     if (!candidate) continue
     try {
-      return JSON.parse(candidate)
+      return parseLimitedJson(candidate)
     } catch {}
   }
   return undefined

@@ -29,20 +29,27 @@ const lists: readonly Rule[] = [
 
 const opening =
   /^(?:please |can you )*(?:what(?:'s| is| are)|calculate|compute|work out|how much is|tell me|请问|请?(?:帮我)?(?:计算一下|计算|算一下|求)|请)\s*/
-const closing = /\s*(?:=|等于(?:多少|几)?|是(?:多少|几)|为多少|多少)?\s*[?？.。!！=]*\s*$/
+const closing = /(?<![?？.。!！=\s])[?？.。!！=\s]+$/
+const closingWords = /(?:等于(?:多少|几)?|是(?:多少|几)|为多少|多少)$/
 
 const withoutCommas = (text: string): string => text.replace(/(?<=\d),(?=\d{3})/g, '')
 
 const numbersIn = (text = ''): string[] | null => {
-  const parts = text.split(/\s*(?:,? and |, ?(?!\d{3}\b)|，|、|和|与)\s*/)
-  const areNumbers = parts.length > 1 && parts.every((part) => /^-?[\d,]*\.?\d+$/.test(part))
+  const parts = text.split(/(?<!\s)\s*(?:,? and |, ?(?!\d{3}\b)|，|、|和|与)\s*/)
+  const areNumbers = parts.length > 1 && parts.every((part) => /^-?(?:[\d,]*\.\d+|[\d,]*\d)$/.test(part))
   return areNumbers ? parts.map(withoutCommas) : null
 }
 
 /** The expression that a question asks for when it is nothing but a sum, else null. */
 export const readArithmetic = (question: string): string | null => {
   if (question.length > 1000 || !/\d/.test(question)) return null
-  const text = question.trim().toLowerCase().replace(closing, '').replace(opening, '')
+  const text = question
+    .trim()
+    .toLowerCase()
+    .replace(closing, '')
+    .replace(closingWords, '')
+    .replace(closing, '')
+    .replace(opening, '')
   for (const [pattern, name] of lists) {
     const match = pattern.exec(text)
     const numbers = match && numbersIn(match[1] ?? match[2])

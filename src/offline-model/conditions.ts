@@ -22,7 +22,7 @@ export const valuesQuery = (question: string, { sql: table, columns }: Table): s
 }
 
 const negation = /(?:\b(?:not|isn't|aren't|no|except|without|excluding)\s+(?:\w+\s+)?|没有?|不是?|未|非)$/i
-const explicitPattern = /([\p{L}_]+)\s*(?:==?|等于)\s*["“']?([\p{L}_][\p{L}\p{N}_-]*)/u
+const explicitPattern = /(?<![\p{L}_])([\p{L}_]+)\s*(?:==?|等于)\s*["“']?([\p{L}_][\p{L}\p{N}_-]*)/u
 /** Where a Chinese question names a value in its own words. */
 const hanValue = /退货|退款|完成|取消|发货|付款|支付/
 

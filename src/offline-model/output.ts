@@ -9,7 +9,7 @@ export type Piece = { id: string; type: string; expected: string }
 
 /** The lines `- id (type): expected` of a prompt. */
 export const readPieces = (text: string): Piece[] =>
-  [...text.matchAll(/^- ([^\s(]+) \(([^)]*)\): (.*)$/gm)].map((match) => {
+  [...text.matchAll(/^- ([^\s(]+) \(([^)\n]*)\): (.*)$/gm)].map((match) => {
     const [, id = '', type = '', expected = ''] = match
     return { id, type, expected }
   })

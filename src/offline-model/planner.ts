@@ -133,7 +133,7 @@ const makeTodos = (language: Language, calls: readonly ToolUse[]): ToolUse => {
 
 /** Names what became of the open tasks of a plan: of all, or of the one with this id. */
 const closeTodos = (plan: string, reason: string, only?: string): ToolUse[] => {
-  const open = [...plan.matchAll(/^- \[ \] ([^:]+): .*$/gm)].filter(([, id]) => !only || id === only)
+  const open = [...plan.matchAll(/^- \[ \] ([^:\n]+): .*$/gm)].filter(([, id]) => !only || id === only)
   const todos = open.map(([line, id = '']) => {
     return { id, status: /, try \d+ of \d+ failed/.test(line) ? 'failed' : 'completed', reason }
   })

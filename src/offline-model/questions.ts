@@ -3,7 +3,7 @@
 const starters = "what(?:'s)?|which|who|how|when|where|list|show|give|count|find|calculate|compute|tell"
 const figures = 'total|average|highest|lowest|largest|smallest|best|top \\d|most |number of'
 const joints = new RegExp(
-  `\\s*[,;]?\\s+(?:and|then|also)\\s+(?:the )?(?=(?:${starters}|${figures})\\b)|[,;]\\s*(?=(?:${starters})\\b)|[，,；;](?:以及|并且|还有)?(?=[^，,；;]*(?:哪|多少|几|列出|平均|最|总))`,
+  `(?<!\\s)(?:\\s*[,;])?\\s+(?:and|then|also)\\s+(?:the )?(?=(?:${starters}|${figures})\\b)|[,;]\\s*(?=(?:${starters})\\b)|[，,；;](?:以及|并且|还有)?(?=[^，,；;]*(?:哪|多少|几|列出|平均|最|总))`,
   'gi',
 )
 const sentenceEnd = /(?<=[?？!！。；])\s*|(?<=[^\d\s][.;])\s+(?=[A-Z\p{Script=Han}])|\n+/gu

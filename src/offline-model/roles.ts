@@ -29,9 +29,15 @@ export const understand = (request: OfflineRequest): Record<string, Json> => {
 
 /** Failed calls are the gap; the planner reads all results itself. */
 export const reflect = (request: OfflineRequest): Record<string, Json> => {
-  // what stands between marks is data, also where it looks like a heading
-  const text = partText(request, titles.results).replace(/^<(data-\w+) [\s\S]*?^<\/\1>$/gm, '')
-  const failed = text.split('\n').filter((line) => line.startsWith('## Action ') && line.endsWith(' (error)'))
+  let mark: string | null = null
+  const failed = partText(request, titles.results)
+    .split('\n')
+    .filter((line) => {
+      // what stands between marks is data, also where it looks like a heading
+      const isInside = mark !== null
+      mark = isInside ? (line === `</${mark}>` ? null : mark) : (/^<(data-\w+) /.exec(line)?.[1] ?? null)
+      return !isInside && line.startsWith('## Action ') && line.endsWith(' (error)')
+    })
   return {
     reasoning: failed.length === 0 ? 'All results came without error.' : `${failed.length} calls failed.`,
     is_sufficient: failed.length === 0,

@@ -10,7 +10,7 @@ type Terms = { words: readonly string[]; pattern: string }
 
 /** What is in quotation marks or in capitals stands as it is; of other words the stem, in any case. */
 const readTerms = (question: string, files: readonly string[]): Terms | null => {
-  const quoted = /["“「]([^"”」]+)["”」]/.exec(question)?.[1]
+  const quoted = /["“「]([^"“「”」]+)["”」]/.exec(question)?.[1]
   if (quoted) return { words: [quoted], pattern: escapePattern(quoted) }
   const named = new Set(files.flatMap(contentWords))
   const words = contentWords(question).filter((word) => !named.has(word))
@@ -21,7 +21,8 @@ const readTerms = (question: string, files: readonly string[]): Terms | null => 
 }
 
 type Line = { line: string | undefined; text: string }
-const linePattern = /\[Line (\d+)[^:\]]*: (.*?)\](?=, \[Line|$| \()/gm
+const lineEnd = /(?<=\]), (?=\[Line )|\n/
+const linePattern = /^\[Line (\d+)(?!\d)[^:\]]*: (.*)\](?= \(|$)/
 
 /** How many lines a result speaks of, also where it shows fewer. */
 const countIn = (result: string, shown: number): number =>
@@ -53,7 +54,10 @@ export function* searchTexts(question: string, language: Language, files: readon
   const found = results.map((result, at) => {
     const file = files[at] ?? ''
     if (isFailure(result)) return { text: `${file}: ${result}`, total: 0 }
-    const lines = [...result.matchAll(linePattern)].map(([, line, text = '']) => ({ line, text }))
+    const lines = result.split(lineEnd).flatMap((part) => {
+      const [whole, line, text = ''] = linePattern.exec(part.slice(part.indexOf('[Line '))) ?? []
+      return whole === undefined ? [] : [{ line, text }]
+    })
     const total = countIn(result, lines.length)
     return { text: describe(file, lines, total), total }
   })

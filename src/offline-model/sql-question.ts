@@ -40,7 +40,7 @@ const groupPatterns: readonly RegExp[] = [
 const rankPatterns: readonly RegExp[] = [
   new RegExp(`\\b(?:top|bottom)[ -]${counted}\\s+([\\p{L}_ -]{1,30})`, 'iu'),
   /\b(?:(?:most|least) (?:common|frequent|popular)|(?:best|worst)(?:[- ]selling)?)\s+([\p{L}_ -]{1,30})/iu,
-  /\b([\p{L}_]+) with (?:the )?(?:highest|lowest|most|fewest)\b/iu,
+  /(?<![\p{L}_])([\p{L}_]+) with (?:the )?(?:highest|lowest|most|fewest)\b/iu,
   /\b(?:which|what)\s+(?!is\b|are\b|was\b|the\b)([\p{L}_-]{1,20}(?: [\p{L}_-]+)?)/iu,
   /\b(who)\b|(谁)/i,
   new RegExp(`(?:[前后]\\s*${counted}[个名位大家款]?|哪一?[个位家种款些])([\\p{L}_]{1,8})`, 'u'),

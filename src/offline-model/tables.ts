@@ -8,8 +8,8 @@ export type Table = { sql: string; file: string; columns: readonly Column[] }
 /** What the files of a run hold: tables for query_table, and texts to search. */
 export type FileContent = { tables: readonly Table[]; texts: readonly string[] }
 
-const tableLine = /^ {2}table for query_table: (.+?), \d+ rows; columns: (.*)$/
-const columnPattern = /("(?:[^"]|"")*"|[^\s,"]+) (integer|number|boolean|date|text|empty)(?=,|$)/g
+const tableLine = /^ {2}table for query_table: (.+?), \d+ rows; columns: (.*)/
+const columnPattern = /(?:^|, )("(?:[^"]|"")*"|[^\s,"]+) (integer|number|boolean|date|text|empty)(?=,|$)/g
 
 const readColumns = (text: string): Column[] =>
   [...text.matchAll(columnPattern)].map(([, sql = '', type = '']) => {

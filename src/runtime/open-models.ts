@@ -28,6 +28,7 @@ import { openRegistry } from '../models/registry/live-registry.ts'
 import { createRegistryAdmin } from '../models/registry/registry-admin.ts'
 import { createModelChooser } from '../models/routing/model-chooser.ts'
 import type { FormatView } from '../models/schemas/response-format.ts'
+import { createJsonParser } from '../models/transport/json-parser.ts'
 import type { RetryPolicy } from '../models/transport/retry-policy.ts'
 import type { Clock } from '../state/ports/clock.ts'
 import type { Log } from '../state/ports/log.ts'
@@ -99,7 +100,13 @@ export const openModels = async (parts: ModelLayerParts) => {
   const requests = { providers, meter, health, clock, log, registry, redact }
   const counts = createCallCounts()
   const chooser = createModelChooser(health)
-  const transport = { egress, clock, maxBytes: maxMediaBytes, maxEvent: maxMediaBytes }
+  const transport = {
+    egress,
+    clock,
+    maxBytes: maxMediaBytes,
+    maxEvent: maxMediaBytes,
+    parseJson: createJsonParser(),
+  }
   const service = createModelGateway({
     ...requests,
     chooser,

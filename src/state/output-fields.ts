@@ -37,7 +37,7 @@ const toShortText = (value: unknown): string => cutText(JSON.stringify(value) ??
 const mustBe = (expected: string, value: unknown): FieldCheck =>
   invalid(`must be ${expected}, not ${toShortText(value)}`)
 
-const numeric = /^[+-]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/
+const numeric = /^[+-]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/
 
 /** A finite number, or its text ("1,234.50"). Refuses whole numbers that a double would change. */
 const checkNumber = (value: unknown): FieldCheck => {

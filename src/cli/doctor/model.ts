@@ -15,7 +15,7 @@ export const checkModel: DoctorCheck = async ({ openai, database }, signal) => {
     return [pass('built-in offline model: rules, no AI (neither OPENAI_API_KEY nor OPENAI_BASE_URL is set)')]
   const base = openai.baseUrl ?? 'https://api.openai.com/v1'
   const url = new URL(base)
-  url.pathname = `${url.pathname.replace(/\/+$/, '')}/models`
+  url.pathname = `${url.pathname.replace(/(?<!\/)\/+$/, '')}/models`
   const origin = url.origin
   using deadline = openDeadline(responseTimeoutMs, signal)
   try {

@@ -29,7 +29,7 @@ export const downloadObject = async (
     throw new FileError(
       `it is mapped to ${provider}, and no storage of ${provider} is set up; set ${setting}_URL, ${setting}_ACCESS_KEY_ID and ${setting}_SECRET_ACCESS_KEY`,
     )
-  const url = `${bucket.url.replaceAll(businessPlaceholder, encodeURIComponent(business)).replace(/\/+$/, '')}/${toKeyPath(key)}`
+  const url = `${bucket.url.replaceAll(businessPlaceholder, encodeURIComponent(business)).replace(/(?<!\/)\/+$/, '')}/${toKeyPath(key)}`
   const signer = new AwsV4Signer({
     url,
     accessKeyId: bucket.accessKeyId,

@@ -2,7 +2,7 @@ import { Worker } from 'node:worker_threads'
 
 /**
  * Ends this process (SIGKILL, after a line on stderr) once its event loop has been blocked for `limitMs`: a tool that
- * computes for ever blocks every other run of its worker, and no timer of the process can notice. Use it only under a
+ * computes for ever blocks every other run and request of its process, and no timer of the process can notice. Use it only under a
  * supervisor that restarts the process. Time in which the whole process was stopped does not count.
  */
 export const watchEventLoop = (limitMs: number): Disposable => {
@@ -37,6 +37,6 @@ const watchScript = `
     last = now
     if (missed < checks) return
     writeSync(2, 'mason: the event loop was blocked for ' + limitMs + ' ms, most likely by a tool that computes without a pause; ' +
-      'this worker ends, and other workers take its runs when the leases expire\\n')
+      'this process ends, so that its supervisor starts it again, and other workers take its runs when the leases expire\\n')
     process.kill(process.pid, 'SIGKILL')
   }, checkMs)`

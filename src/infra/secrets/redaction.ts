@@ -63,6 +63,6 @@ const authScheme = /^(bearer|basic|token|key|apikey|api-key) +/i
 export const listHeaderSecrets = (headers: Readonly<Record<string, string>>): string[] =>
   Object.entries(headers)
     .filter(([name]) => !isPublicHeader(name))
-    .flatMap(([, value]) => value.replace(authScheme, '').split(/\{\{.*?\}\}/))
+    .flatMap(([, value]) => value.replace(authScheme, '').split(/\{\{[^{}]*\}\}/))
     .map((part) => part.trim())
     .filter((part) => part !== '')

@@ -132,7 +132,7 @@ const lowerCaseEscapes = (text: string): string => text.replace(/%[0-9A-F]{2}/g,
  */
 const listBase64Forms = (secret: string): string[] => {
   const bytes = Buffer.from(secret)
-  const alone = bytes.toString('base64').replace(/=+$/, '')
+  const alone = bytes.toString('base64').replace(/(?<!=)=+$/, '')
   const shifted = [0, 1, 2].map((shift) => {
     const text = Buffer.concat([Buffer.alloc(shift), bytes]).toString('base64')
     const first = Math.ceil((shift * 8) / 6)

@@ -33,7 +33,7 @@ type CandidateDetail = { model: string; key_label?: string | null; code: string 
 /** A URL without password and query, for messages. */
 export const toPublicUrl = (baseUrl: string): string => {
   const url = new URL(baseUrl)
-  return `${url.origin}${url.pathname}`.replace(/\/+$/, '')
+  return `${url.origin}${url.pathname}`.replace(/(?<!\/)\/+$/, '')
 }
 
 /** Removes the key from a text, also when a server echoes it. Keys of under 4 characters are not secrets. */

@@ -29,6 +29,8 @@ export type ToolCallChunk = {
 
 type ToolCallDraft = { key: number; id: string; name: string; arguments: string[] }
 
+/** More than any model calls at once, and as much as is handled without a pause. */
+const maxCalls = 1000
 /** The longest id that OpenAI accepts. */
 const maxIdLength = 40
 
@@ -53,17 +55,21 @@ export type ToolCallCollector = { take(chunk: ToolCallChunk): void; all(): ToolC
  */
 export const createToolCallCollector = (usedIds: Iterable<string>): ToolCallCollector => {
   const drafts: ToolCallDraft[] = []
+  /** The last one of each index. */
+  const byKey = new Map<number, ToolCallDraft>()
   const last = (): ToolCallDraft | undefined => drafts.at(-1)
 
   const open = (key: number): ToolCallDraft => {
+    if (drafts.length === maxCalls) throw new Error(`the answer has more than ${maxCalls} tool calls`)
     const draft = { key, id: '', name: '', arguments: [] }
     drafts.push(draft)
+    byKey.set(key, draft)
     return draft
   }
   /** A chunk without index belongs to the last call, unless it has a new id or a second name. */
   const find = (chunk: ToolCallChunk): ToolCallDraft => {
     const { id, name } = chunk
-    const current = chunk.index === null ? last() : drafts.findLast((draft) => draft.key === chunk.index)
+    const current = chunk.index === null ? last() : byKey.get(chunk.index)
     if (current === undefined) return open(chunk.index ?? drafts.length)
     const newCall = name !== '' && current.name !== '' && current.id !== '' && id !== '' && id !== current.id
     // Gemini's OpenAI-compatible endpoint numbers all parallel calls 0; only their ids differ

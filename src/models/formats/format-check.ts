@@ -106,7 +106,7 @@ const findPollErrors = ({ poll, paths }: FormatInput): FieldError[] => {
         detail: `a response that is polled needs a path for ${name}`,
       })),
     ...(['path', 'content'] as const).flatMap((name) =>
-      [...(poll[name] ?? '').matchAll(/\{\{(.*?)\}\}/g)]
+      [...(poll[name] ?? '').matchAll(/\{\{([^{}]*)\}\}/g)]
         .map(([, text = '']) => text.trim())
         .filter((text) => !fields.includes(text))
         .map((text) => ({

@@ -68,7 +68,7 @@ export const readCallChunks = (value: unknown): (ToolCallChunk & { skip: boolean
     })
 
 const dataAddress = /^data:([^;,]*)(?:;[^;,]*)*;base64,/i
-const base64 = /^[A-Za-z0-9+/_-][A-Za-z0-9+/_\r\n-]*={0,2}\s*$/
+const base64 = /^[A-Za-z0-9+/_-](?:[A-Za-z0-9+/_\r\n-]*[A-Za-z0-9+/_-])?={0,2}\s*$/
 
 const readAddress = (text: string, mimeType: unknown): Media | null => {
   if (/^(https?|gs|s3|oss):\/\//i.test(text)) return { url: text }

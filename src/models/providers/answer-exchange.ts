@@ -1,8 +1,17 @@
 import type { CanonicalResult, MeteredUsage, ProviderOutcome, ProviderRequest } from '../ports/model-ports.ts'
 import { UnreadableResponseError, VendorReportedError } from '../ports/unreadable-response.ts'
-import { type HttpExchangeRequest, runHttpExchange, type Transport } from '../transport/http-exchange.ts'
-import { createBadReplyError, type ProviderError, readErrorObject } from '../transport/provider-errors.ts'
-import type { ResponseChunk } from '../transport/response-splitter.ts'
+import {
+  type HttpExchangeRequest,
+  type ParsedChunk,
+  runHttpExchange,
+  type Transport,
+} from '../transport/http-exchange.ts'
+import {
+  createBadReplyError,
+  ProtocolError,
+  type ProviderError,
+  readErrorObject,
+} from '../transport/provider-errors.ts'
 import { excerpt } from '../transport/upstream-error.ts'
 
 /** An answer that is being received. */
@@ -17,18 +26,6 @@ export type AnswerDraft = {
   usage(): MeteredUsage | null
   /** The answer so far. Call it once. Throws UnreadableResponseError. */
   end(): CanonicalResult
-}
-
-/** Thrown for an answer outside the protocol. The message follows "the model server sent". */
-export class ProtocolError extends Error {}
-
-/** Raw line breaks in texts are allowed. */
-const parseJson = (text: string): unknown => {
-  try {
-    return JSON.parse(/[\r\n]/.test(text) ? text.replace(/[\r\n]+/g, ' ') : text)
-  } catch {
-    throw new ProtocolError(`what is not JSON: ${excerpt(text)}`)
-  }
 }
 
 /** The error of an answer that could not be read: an error object in it, no JSON, or another shape. */
@@ -52,6 +49,17 @@ const isWithheld = ({ finish, text, video, ...lists }: CanonicalResult): boolean
   [lists.tool_calls, lists.images, lists.embeddings, lists.ranking].every(({ length }) => length === 0)
 
 const maxRawLength = 64 * 1024
+/** More than any model writes, in characters. */
+const maxTextLength = 16 * 1024 * 1024
+const maxImages = 1000
+
+/** What is more in an answer than anything that reads it takes. */
+const findExcess = ({ text, reasoning, tool_calls, images }: CanonicalResult): string | null => {
+  const ofCalls = tool_calls.reduce((sum, { name, arguments: json }) => sum + name.length + json.length, 0)
+  if (text.length + reasoning.length + ofCalls > maxTextLength)
+    return `sent more than ${maxTextLength} characters of text`
+  return images.length > maxImages ? `sent more than ${maxImages} images` : null
+}
 
 /** Sends one HTTP request and reads its answer into the draft. Rejects only when the caller aborts. */
 export const exchangeAnswer = async (
@@ -63,11 +71,10 @@ export const exchangeAnswer = async (
 ): Promise<ProviderOutcome> => {
   const { model, endsAtMs, onUsage, onRaw } = request
   let raw = ''
-  const take = ({ kind, text }: ResponseChunk): void => {
+  const take = ({ kind, text, value }: ParsedChunk): void => {
     raw += `${raw === '' ? '' : '\n'}${text}`.slice(0, maxRawLength - raw.length)
-    const chunk = parseJson(text)
-    onRaw?.(chunk)
-    draft.take(chunk, kind === 'whole')
+    onRaw?.(value)
+    draft.take(value, kind === 'whole')
     const usage = draft.usage()
     if (usage !== null) onUsage?.(usage)
   }
@@ -89,6 +96,8 @@ export const exchangeAnswer = async (
     const failure = error?.interrupted && draft.finished() ? undefined : (error ?? draft.findEndError(ended))
     if (failure !== undefined) return { ok: false, error: failure, usage: draft.usage() }
     const result = draft.end()
+    const excess = findExcess(result)
+    if (excess !== null) return { ok: false, error: createBadReplyError(excess, false), usage: result.usage }
     if (!isWithheld(result)) return { ok: true, result }
     const what = 'withheld its whole reply'
     return { ok: false, error: { code: 'model_content_filtered', what, retry: false }, usage: result.usage }

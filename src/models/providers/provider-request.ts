@@ -5,7 +5,7 @@ import type { ProviderHttpRequest } from '../transport/http-exchange.ts'
 export const joinUrl = (base: string, path: string): string => {
   const url = new URL(base)
   const [segments = '', ...query] = path.split('?')
-  url.pathname = `${url.pathname.replace(/\/+$/, '')}${segments}`
+  url.pathname = `${url.pathname.replace(/(?<!\/)\/+$/, '')}${segments}`
   for (const [name, value] of new URLSearchParams(query.join('?'))) url.searchParams.append(name, value)
   url.hash = ''
   return url.href

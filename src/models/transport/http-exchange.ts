@@ -1,10 +1,14 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Egress, EgressBody, EgressResponse } from '../../infra/egress/egress-port.ts'
 import type { Clock } from '../../state/ports/clock.ts'
+import { cutText } from '../../state/text/cut-text.ts'
 import { type ExchangeControl, openExchangeControl, type RequestTimeouts } from './exchange-control.ts'
+import type { JsonParser } from './json-parser.ts'
 import {
   createBadReplyError,
   createConnectionError,
   createStatusError,
+  maxErrorLength,
   type ProviderError,
 } from './provider-errors.ts'
 import { createResponseSplitter, type ResponseChunk, type ResponseSplitter } from './response-splitter.ts'
@@ -22,7 +26,16 @@ export type ProviderHttpRequest = {
 }
 
 /** How requests are sent, and the limits of answers: `maxBytes` after decompression, `maxEvent` in characters. */
-export type Transport = { egress: Egress; clock: Clock; maxBytes: number; maxEvent: number }
+export type Transport = {
+  egress: Egress
+  clock: Clock
+  maxBytes: number
+  maxEvent: number
+  parseJson: JsonParser
+}
+
+/** A chunk of an answer with its JSON. */
+export type ParsedChunk = ResponseChunk & { value: unknown }
 
 /** One exchange. `done` is the event that ends the stream. */
 export type HttpExchangeRequest = {
@@ -35,16 +48,20 @@ export type HttpExchangeRequest = {
   /** Called in the moment before the first byte; nothing is sent when it throws. */
   beforeSend?: (() => void) | undefined
   /** Gets the chunks in order. An error that it throws ends the exchange. */
-  take(chunk: ResponseChunk): void
+  take(chunk: ParsedChunk): void
 }
 
 /** How an exchange ended: its error, what `take` threw, and whether the vendor sent the closing event. */
 export type HttpExchangeResult = { error: ProviderError | undefined; thrown: unknown; ended: boolean }
 
 /** An exchange under way. Its functions throw what `exchange.fail` returns. */
-type OpenExchange = Transport & HttpExchangeRequest & { exchange: ExchangeControl }
+type OpenExchange = Transport &
+  Omit<HttpExchangeRequest, 'take'> & {
+    exchange: ExchangeControl
+    take(chunk: ResponseChunk): void | Promise<void>
+    takeValue(chunk: ParsedChunk): void
+  }
 
-const maxErrorBytes = 64 * 1024
 const maxErrorMs = 2000
 
 /** Reads an error body for a limited time: a 401 with a stalled body is still a 401. */
@@ -55,7 +72,7 @@ const readError = async (body: EgressBody, { exchange, clock, endpoint }: OpenEx
   const read = async (): Promise<void> => {
     for (let bytes = await body.read(); bytes !== null; bytes = await body.read()) {
       text += decoder.decode(bytes, { stream: true })
-      if (text.length >= maxErrorBytes) return
+      if (text.length >= maxErrorLength) return
     }
   }
   const over = new AbortController()
@@ -64,7 +81,7 @@ const readError = async (body: EgressBody, { exchange, clock, endpoint }: OpenEx
   await Promise.race([read(), wait]).catch(() => {})
   over.abort()
   body.cancel()
-  return text.slice(0, maxErrorBytes)
+  return text.slice(0, maxErrorLength)
 }
 
 /** Sends the request and returns a 2xx answer. */
@@ -104,6 +121,9 @@ const createByteCounter = (body: EgressBody, { exchange, maxBytes }: OpenExchang
 }
 
 const maxHeadLength = 1000
+/** Other work of the process gets a turn after so many milliseconds, and between so many characters. */
+const maxTurnMs = 25
+const maxFeedLength = 16 * 1024
 
 /** Splits a body into its events, up to the one that ends the stream, or takes its one JSON value. */
 const receiveBody = async (body: EgressBody, open: OpenExchange): Promise<void> => {
@@ -121,24 +141,40 @@ const receiveBody = async (body: EgressBody, open: OpenExchange): Promise<void> 
     exchange.end()
     return true
   }
-  const feed = (text: string): boolean => {
+  let turnEndsAtMs = performance.now() + maxTurnMs
+  /** A vendor that sends faster than its answer is read must not keep the process from all else. */
+  const giveWay = async (): Promise<void> => {
+    await nextTurn()
+    turnEndsAtMs = performance.now() + maxTurnMs
+  }
+  /** Whether the answer is at its end. */
+  const feed = async (text: string): Promise<boolean> => {
     const fresh = splitter === null ? `${head}${text}`.trimStart() : text
     if (head.length < maxHeadLength)
       head = splitter === null ? fresh : `${head}${text.slice(0, maxHeadLength)}`
     if (fresh === '') return false
     splitter ??= createResponseSplitter(fresh, open)
     for (const event of splitter.feed(fresh)) {
+      if (performance.now() > turnEndsAtMs) await giveWay()
       if (exchange.signal.aborted || isEnd(event)) return true
-      take({ kind: 'event', text: event })
+      const taken = take({ kind: 'event', text: event })
+      if (taken) await taken
+    }
+    return false
+  }
+  const feedParts = async (text: string): Promise<boolean> => {
+    for (let at = 0; at < text.length; at += maxFeedLength) {
+      if (performance.now() > turnEndsAtMs) await giveWay()
+      if (await feed(text.slice(at, at + maxFeedLength))) return true
     }
     return false
   }
   for (let bytes = await next(); bytes !== null; bytes = await next())
-    if (feed(decoder.decode(bytes, { stream: true }))) return
-  if (feed(decoder.decode())) return
+    if (await feedParts(decoder.decode(bytes, { stream: true }))) return
+  if (await feedParts(decoder.decode())) return
   for (const last of (splitter as ResponseSplitter | null)?.last() ?? []) {
     if (exchange.signal.aborted || isEnd(last.text)) return
-    take(last)
+    await take(last)
   }
   if (events > 0) return
   const format = open.expects === 'whole' || open.expects === 'bytes' ? 'not JSON' : 'neither events nor JSON'
@@ -153,7 +189,9 @@ const receiveBytes = async (body: EgressBody, mimeType: string, open: OpenExchan
   for (let bytes = await next(); bytes !== null; bytes = await next()) chunks.push(bytes)
   const base64 = Buffer.concat(chunks).toString('base64')
   if (base64 === '') throw open.exchange.fail(createBadReplyError('sent an empty reply'))
-  open.take({ kind: 'whole', text: JSON.stringify({ base64, mime_type: mimeType || null }) })
+  const value = { base64, mime_type: mimeType || null }
+  const text = JSON.stringify({ ...value, base64: cutText(base64, maxHeadLength) })
+  open.takeValue({ kind: 'whole', text, value })
 }
 
 /** Runs one HTTP exchange with three timeouts. Rejects only when the caller aborts, with the signal's reason. */
@@ -168,16 +206,28 @@ export const runHttpExchange = async (
     signal,
   )
   let thrown: unknown
-  const take = (chunk: ResponseChunk): void => {
+  const orThrown = <Result>(work: () => Result): Result => {
     try {
-      exchangeRequest.take(chunk)
+      return work()
     } catch (error) {
       thrown = error
       throw error
     }
   }
+  const takeValue = (chunk: ParsedChunk): void => orThrown(() => exchangeRequest.take(chunk))
+  const take = (chunk: ResponseChunk): void | Promise<void> => {
+    const value = orThrown(() => transport.parseJson(chunk.text, exchange.signal))
+    if (!(value instanceof Promise)) return takeValue({ ...chunk, value })
+    const failed = (error: unknown): never => {
+      if (exchange.signal.aborted) throw error
+      return orThrown(() => {
+        throw error
+      })
+    }
+    return value.catch(failed).then((parsed: unknown) => takeValue({ ...chunk, value: parsed }))
+  }
   const sendAndReceive = async (): Promise<void> => {
-    const open = { ...transport, ...exchangeRequest, exchange, take }
+    const open = { ...transport, ...exchangeRequest, exchange, take, takeValue }
     const { body, headers } = await sendHttpRequest(open)
     const mimeType = headers.get('content-type')?.split(';')[0]?.trim() ?? ''
     try {

@@ -30,8 +30,8 @@ export const downloadMedia = async (
       endsAtMs,
       expects: 'bytes',
       done: null,
-      take: ({ text }) => {
-        body = JSON.parse(text)
+      take: ({ value }) => {
+        body = value as typeof body
       },
     },
     signal,

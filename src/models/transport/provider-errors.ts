@@ -1,5 +1,9 @@
+import { parseJsonOrText } from '../../infra/lib/json-text.ts'
 import { type ErrorCode, isMasonError } from '../../state/errors.ts'
-import { classifyUpstreamError, excerpt, readUpstreamError } from './upstream-error.ts'
+import { classifyUpstreamError, excerpt, readUpstreamError, toJsonHead } from './upstream-error.ts'
+
+/** The longest body of an error that is read, in characters. */
+export const maxErrorLength = 64 * 1024
 
 /** The code of a failed model call. */
 export type ModelErrorCode = Extract<ErrorCode, `model_${string}`>
@@ -48,7 +52,7 @@ const findStatusRemedy = (status: number): string | undefined => {
 
 /** The error of an answer outside 2xx. `text` is the body, or the part of it that was read. */
 export const createStatusError = (status: number, text: string, retryAfterMs?: number): ProviderError => {
-  const upstream = readUpstreamError(text)
+  const upstream = readUpstreamError(parseJsonOrText(text))
   const known = classifyUpstreamError(upstream)
   const message = excerpt(upstream.message ?? text)
   const what = `answered ${status}${message === '' ? '' : `: ${message}`}`
@@ -72,8 +76,8 @@ export const createStatusError = (status: number, text: string, retryAfterMs?: n
 
 /** The error of an `error` object inside a 200, as a body or as an event of the stream. */
 export const readErrorObject = (error: unknown): ProviderError => {
-  const text = JSON.stringify({ error }) ?? ''
-  const upstream = readUpstreamError(text)
+  const text = toJsonHead({ error }, maxErrorLength)
+  const upstream = readUpstreamError({ error })
   if (upstream.status !== undefined) return createStatusError(upstream.status, text)
   const known = classifyUpstreamError(upstream)
   const what = `sent an error in its reply: ${excerpt(upstream.message ?? text)}`
@@ -83,6 +87,9 @@ export const readErrorObject = (error: unknown): ProviderError => {
   if (known !== undefined) return { code: known, what, retry: false, reported: true }
   return { code: 'model_unavailable', what, retry: true, reported: true }
 }
+
+/** Thrown for an answer outside the protocol. The message follows "the model server sent". */
+export class ProtocolError extends Error {}
 
 /** Answers of gateways between us and the vendor, which may have acted all the same. */
 const gatewayStatuses = new Set([408, 502, 504])

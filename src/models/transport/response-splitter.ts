@@ -1,5 +1,6 @@
 import { createParser } from 'eventsource-parser'
 import type { ExchangeControl } from './exchange-control.ts'
+import { maxBlockingLength } from './json-parser.ts'
 import { createBadReplyError } from './provider-errors.ts'
 
 /** A chunk of an answer: one event of a stream, or the one body. */
@@ -17,7 +18,9 @@ export type ResponseSplitOptions = {
   expects: 'sse' | 'ndjson' | 'whole' | 'bytes'
 }
 
+/** Whether a line is JSON of its own. A long one is judged by its ends, as parsing it would block the process. */
 const isJson = (text: string): boolean => {
+  if (text.length > maxBlockingLength) return text.endsWith(text.startsWith('{') ? '}' : ']')
   try {
     JSON.parse(text)
     return true

@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { parseJsonOrText } from '../../infra/lib/json-text.ts'
 
 /** A server's description of its error. `names`: its codes and types, joined. */
 export type UpstreamError = { message?: string; names: string; status?: number }
@@ -22,28 +21,48 @@ const httpStatus = (value: unknown): number | undefined => {
   return Number.isInteger(status) && status >= 400 && status <= 599 ? status : undefined
 }
 
-/** Reads an error body: `{error: {message, code, type}}`, `{error: "…"}`, `{message}`, `{detail}`, or plain text. */
-export const readUpstreamError = (text: string): UpstreamError => {
-  const json = parseJsonOrText(text)
+const maxMessageLength = 4000
+const maxNamesLength = 1000
+
+/** The start of a value's JSON; empty where it is nested too deeply. */
+export const toJsonHead = (value: unknown, maxLength: number): string => {
+  try {
+    const cut = (_: string, item: unknown) => (typeof item === 'string' ? item.slice(0, maxLength) : item)
+    return (JSON.stringify(value, cut) ?? '').slice(0, maxLength)
+  } catch {
+    return ''
+  }
+}
+
+/** The start of a server's description of its error. */
+const describe = (names: string, message: string | undefined, status: number | undefined): UpstreamError => ({
+  names: names.slice(0, maxNamesLength),
+  ...(message !== undefined && { message: message.slice(0, maxMessageLength) }),
+  ...(status !== undefined && { status }),
+})
+
+/** Reads an error body: `{error: {message, code, type}}`, `{error: "…"}`, `{message}`, `{detail}`; nothing in another one. */
+export const readUpstreamError = (json: unknown): UpstreamError => {
   // Gemini's OpenAI-compatible endpoint wraps the object into a list
   const root = bodySchema.safeParse(Array.isArray(json) ? json[0] : json)
   if (!root.success) return { names: '' }
   const { error, detail } = root.data
-  if (typeof error === 'string') return { message: error, names: error }
+  if (typeof error === 'string') return describe(error, error, undefined)
   const description = error ?? detailSchema.safeParse(Array.isArray(json) ? json[0] : json).data
   const names = [description?.code, description?.type, description?.innererror?.code]
     .filter((name) => name != null)
     .join(' ')
   const status = httpStatus(description?.code) ?? httpStatus(description?.status)
-  const message = description?.message ?? (detail === undefined ? undefined : JSON.stringify(detail))
-  return { names, ...(message === undefined ? {} : { message }), ...(status === undefined ? {} : { status }) }
+  const message =
+    description?.message ?? (detail === undefined ? undefined : toJsonHead(detail, maxMessageLength))
+  return describe(names, message, status)
 }
 
 const filteredPattern = /content_?filter|content_policy|content_management|ResponsibleAI|moderation/i
 const tooLongPattern =
   /context_length|context_window|exceed_context|context_too_long|string_above_max_length/i
 const tooLongMessagePattern =
-  /maximum context length|context (?:window|size|length)\b.*exceed|exceed.*context (?:window|size|length)|prompt is too long|input tokens exceed/i
+  /maximum context length|context (?:window|size|length)\b.{0,200}exceed|exceed.{0,200}context (?:window|size|length)|prompt is too long|input tokens exceed/i
 
 /**
  * The kinds of refusal that a status alone does not show. Names come first; the context limit is also detected by the
@@ -69,7 +88,7 @@ export const classifyUpstreamError = ({
 export const excerpt = (text: string): string => {
   const plain = text
     .slice(0, 4000)
-    .replace(/<[^>]*>/g, ' ')
+    .replace(/<[^<>]*>/g, ' ')
     // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is to be removed
     .replace(/[\s\u0000-\u001f\u007f]+/g, ' ')
     .trim()

@@ -3,6 +3,7 @@ import type { AnyTool } from '../../graph/definitions.ts'
 import type { CallBlock, PlannedCall } from '../../state/calls.ts'
 import type { ToolCallRequest } from '../../state/ports/model-messages.ts'
 import type { ModelReply } from '../../state/ports/models.ts'
+import { parseLimitedJson } from '../../state/text/json-size.ts'
 import { type TodoChange, type TodoClosing, updateTodosInputSchema } from '../../state/todos.ts'
 
 /** The planner's control call: it changes the plan inside the planner's own action and is no tool. */
@@ -139,7 +140,7 @@ const argumentsSchema = z.record(z.string(), z.json())
 
 const readArguments = (text: string): PlannedCall['args'] | null => {
   try {
-    const parsed = argumentsSchema.safeParse(text.trim() === '' ? {} : JSON.parse(text))
+    const parsed = argumentsSchema.safeParse(text.trim() === '' ? {} : parseLimitedJson(text))
     return parsed.success ? parsed.data : null
   } catch {
     return null

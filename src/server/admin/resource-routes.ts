@@ -145,7 +145,7 @@ export const resourceRoutes = <
       const { id, ...fields } = created as { id: string; [name: string]: unknown }
       const search = new URLSearchParams()
       for (const name of Object.keys(resource.query?.shape ?? {})) search.set(name, String(fields[name]))
-      const location = `${request.url.replace(/\/?(\?.*)?$/, '')}/${encodeURIComponent(id)}`
+      const location = `${request.url.split('?', 1)[0]?.replace(/\/$/, '')}/${encodeURIComponent(id)}`
       return reply
         .code(201)
         .header('location', search.size > 0 ? `${location}?${search}` : location)

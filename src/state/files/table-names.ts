@@ -9,7 +9,7 @@ export const toTableName = (file: string, taken: ReadonlySet<string>): string =>
     .replace(/\.(csv|tsv|tab|psv|xlsx|json|jsonl|ndjson|txt)(?=$|\/)/gi, '')
     .toLowerCase()
     .replace(/[^\p{L}\p{N}]+/gu, '_')
-    .replace(/^_+|_+$/g, '')
+    .replace(/^_+|(?<!_)_+$/g, '')
     .slice(0, 60)
   const plain =
     words === '' ? 'table_1' : /^\p{N}/u.test(words) || reserved.test(words) ? `t_${words}` : words

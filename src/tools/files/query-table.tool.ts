@@ -34,7 +34,7 @@ const cell = (value: Json): string =>
     ? ''
     : String(value)
         .replaceAll('|', '\\|')
-        .replace(/\s*\n\s*/g, ' ')
+        .replace(/(?<!\s)\s*\n\s*/g, ' ')
 
 const line = (cells: readonly Json[]): string => `| ${cells.map(cell).join(' | ')} |`
 

@@ -25,7 +25,7 @@ const readPastedResponse = (raw: unknown): PastedResponse | null => {
   const whole = typeof raw === 'string' ? tryParseJson(raw) : { value: raw }
   if (typeof raw !== 'string' || typeof whole?.value === 'object')
     return { raw: whole?.value, documents: [whole?.value], stream: null }
-  const format = /^\s*(data|event|id|retry|):/m.test(raw) ? 'sse' : 'ndjson'
+  const format = /^[ \t]*(?:data|event|id|retry|):/m.test(raw) ? 'sse' : 'ndjson'
   const frames = splitFrames(raw, format)
   const last = frames.at(-1)
   if (last === undefined) return null

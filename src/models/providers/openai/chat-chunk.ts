@@ -2,7 +2,7 @@ import { isJsonObject } from '../../../infra/lib/json-text.ts'
 import type { ToolCallChunk } from '../../chat/reply-chunks.ts'
 import { readTokenCounts, toMeteredUsage } from '../../formats/token-counts.ts'
 import type { MeteredUsage } from '../../ports/model-ports.ts'
-import { ProtocolError } from '../answer-exchange.ts'
+import { ProtocolError } from '../../transport/provider-errors.ts'
 
 /** `place`: the JSON pointer of the first difference. */
 const outOfProtocol = (place: string, expected: string): ProtocolError =>

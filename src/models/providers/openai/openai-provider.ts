@@ -19,6 +19,7 @@ import {
   toServerModelKey,
 } from '../../ports/model-ports.ts'
 import type { Transport } from '../../transport/http-exchange.ts'
+import { createJsonParser } from '../../transport/json-parser.ts'
 import { createUnsentOutcome } from '../../transport/provider-errors.ts'
 import { openHttpProvider } from '../template/template-provider.ts'
 import { createCategoryFormats } from './category-formats.ts'
@@ -50,7 +51,7 @@ const loadChat = async (): Promise<ChatClient> => {
 /** Servers that speak OpenAI's protocol, through LangChain's clients: any endpoint, any key. */
 export const createOpenAIProvider = (options: OpenAIProviderOptions): Provider => {
   const { egress, getReader, clock, log, maxBytes = defaultMaxBytes } = options
-  const transport: Transport = { egress, clock, maxBytes, maxEvent: maxBytes }
+  const transport: Transport = { egress, clock, maxBytes, maxEvent: maxBytes, parseJson: createJsonParser() }
   /** How a role of a model requests JSON from its server: the mode that was not refused. */
   const modes = new LRUCache<string, SchemaMode>({ max: maxModes })
   let chat: Promise<ChatClient> | undefined

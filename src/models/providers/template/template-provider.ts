@@ -15,6 +15,7 @@ import { type CompiledTemplate, compileTemplate } from '../../templates/request-
 import { toTemplateData } from '../../templates/template-data.ts'
 import { TemplateError } from '../../templates/template-rendering.ts'
 import type { Transport } from '../../transport/http-exchange.ts'
+import { createJsonParser } from '../../transport/json-parser.ts'
 import { createUnsentOutcome, type ProviderError } from '../../transport/provider-errors.ts'
 import { exchangeAnswer } from '../answer-exchange.ts'
 import { createFormatDraft } from '../format-draft.ts'
@@ -73,7 +74,7 @@ const compileTemplateFormat = (format: FormatView, { compile }: HttpProviderOpti
 /** The `http` protocol: any vendor, with a request template and a response format. */
 export const openHttpProvider = (options: HttpProviderOptions): Required<Provider> => {
   const { egress, clock, maxBytes = defaultMaxBytes, maxEvent = defaultMaxEvent } = options
-  const transport: Transport = { egress, clock, maxBytes, maxEvent }
+  const transport: Transport = { egress, clock, maxBytes, maxEvent, parseJson: createJsonParser() }
   const compiled = new WeakMap<FormatView, Compiled>()
   /** Models that refuse schemas: the prompt describes the schema. */
   const inWordsOnly = new LRUCache<string, true>({ max: maxSchemaRefusals })

@@ -1,0 +1,115 @@
+import { Worker } from 'node:worker_threads'
+import { createPermits } from '../../infra/lib/permits.ts'
+import { maxJsonDepth, measureJson } from '../../state/text/json-size.ts'
+import { ProtocolError } from './provider-errors.ts'
+import { excerpt } from './upstream-error.ts'
+
+/** The longest text, in characters, that is parsed at once: a longer one would block all else that the process does. */
+export const maxBlockingLength = 1024 * 1024
+const maxBlockingValues = 50_000
+/** What a longer text may hold: copying its value back from the thread blocks too. */
+const limits = { values: 400_000, numbers: 4_000_000, depth: maxJsonDepth }
+/** Memory of a thread. */
+const maxThreadMb = 1024
+const maxThreads = 2
+
+/** Raw line breaks in texts are allowed. */
+const parse = (text: string): unknown =>
+  JSON.parse(/[\r\n]/.test(text) ? text.replace(/[\r\n]+/g, ' ') : text)
+
+type Container = Record<string, unknown>
+
+/** Replaces the lists and objects within a value for which `replace` gives another one. */
+const replaceWithin = (root: Container, replace: (item: object) => object): void => {
+  const open: Container[] = [root]
+  for (let one = open.pop(); one !== undefined; one = open.pop())
+    for (const key of Object.keys(one)) {
+      const item = one[key]
+      if (typeof item !== 'object' || item === null) continue
+      const replaced = replace(item)
+      if (replaced === item) open.push(item as Container)
+      else one[key] = replaced
+    }
+}
+
+/** Runs in its own thread. Long lists of numbers come back as arrays whose memory is handed over, not copied. Its reply has `value`, or the `fault` of the text, which follows "the model server sent". */
+const threadScript = `
+  const { parentPort, workerData: { text, limits } } = require('node:worker_threads')
+  const parse = ${parse}
+  const measure = ${measureJson}
+  const read = () => {
+    const size = measure(text)
+    const over = Object.keys(limits).find((name) => size[name] > limits[name])
+    if (over === 'depth') return { fault: 'an answer that is nested more than ' + limits.depth + ' deep' }
+    if (over !== undefined) return { fault: 'an answer of more than ' + limits[over] + ' ' + over }
+    try {
+      return { value: parse(text) }
+    } catch {
+      return { fault: 'what is not JSON' }
+    }
+  }
+  const reply = read()
+  const buffers = []
+  const replaceWithin = ${replaceWithin}
+  replaceWithin(reply, (item) => {
+    if (!Array.isArray(item) || item.length < 32 || !item.every(Number.isFinite)) return item
+    const numbers = Float64Array.from(item)
+    buffers.push(numbers.buffer)
+    return numbers
+  })
+  parentPort.postMessage(reply, buffers)`
+
+type ThreadReply = { value: unknown; fault?: undefined } | { fault: string }
+
+const parseInThread = (text: string, signal: AbortSignal): Promise<ThreadReply> =>
+  new Promise((resolve, reject) => {
+    const thread = new Worker(threadScript, {
+      eval: true,
+      execArgv: [],
+      env: {},
+      workerData: { text, limits },
+      resourceLimits: { maxOldGenerationSizeMb: maxThreadMb },
+    })
+    const abort = (): void => {
+      void thread.terminate()
+      reject(signal.reason)
+    }
+    signal.addEventListener('abort', abort, { once: true })
+    thread.once('message', resolve)
+    thread.once('error', (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ERR_WORKER_OUT_OF_MEMORY') return reject(error)
+      resolve({ fault: `an answer that takes more than ${maxThreadMb} MB of memory to read` })
+    })
+    thread.once('exit', () => {
+      signal.removeEventListener('abort', abort)
+      reject(new Error('the thread that parses an answer ended without a reply'))
+    })
+  })
+
+/**
+ * The value of a JSON text: at once, or from a thread where the text is long. Throws ProtocolError where it is not JSON,
+ * or more than the process can take without a pause. The thread ends with the call.
+ */
+export type JsonParser = (text: string, signal: AbortSignal) => unknown
+
+/** At most two threads parse at a time; further texts wait. */
+export const createJsonParser = (): JsonParser => {
+  const threads = createPermits(maxThreads)
+  const parseLong = async (text: string, signal: AbortSignal): Promise<unknown> => {
+    await using _thread = await threads.take(signal)
+    const reply = await parseInThread(text, signal)
+    replaceWithin(reply, (item) => (item instanceof Float64Array ? Array.from(item) : item))
+    if (reply.fault === undefined) return reply.value
+    throw new ProtocolError(`${reply.fault}: ${excerpt(text)}`)
+  }
+  return (text, signal) => {
+    if (text.length > maxBlockingLength) return parseLong(text, signal)
+    const { values, depth } = measureJson(text)
+    if (values > maxBlockingValues || depth > maxJsonDepth) return parseLong(text, signal)
+    try {
+      return parse(text)
+    } catch {
+      throw new ProtocolError(`what is not JSON: ${excerpt(text)}`)
+    }
+  }
+}

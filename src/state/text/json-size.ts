@@ -1,0 +1,46 @@
+/** What a JSON text holds: `numbers` are those in lists, `values` all else. An estimate where the text is not JSON. */
+export type JsonSize = { values: number; numbers: number; depth: number }
+
+/** Counts without parsing. It uses nothing outside itself, so that a thread can be given its source. */
+export const measureJson = (text: string): JsonSize => {
+  let values = 1
+  let numbers = 0
+  let depth = 0
+  let open = 0
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code === 0x22) {
+      // to the end of the string
+      do {
+        at = text.indexOf('"', at + 1)
+        if (at === -1) return { values, numbers, depth }
+        let start = at
+        while (text.charCodeAt(start - 1) === 0x5c) start--
+        if ((at - start) % 2 === 0) break
+      } while (at < text.length)
+    } else if (code === 0x5b || code === 0x7b) {
+      values++
+      open++
+      if (open > depth) depth = open
+    } else if (code === 0x5d || code === 0x7d) open--
+    else if (code === 0x2c) {
+      const next = text.charCodeAt(at + 1)
+      if (next <= 0x39 && next >= 0x2d) numbers++
+      else values++
+    }
+  }
+  return { values, numbers, depth }
+}
+
+/** More than what a model writes ever has, and little enough to be read without a pause. */
+const maxValues = 50_000
+/** Deeper values end a function that walks through them with an overflow of the stack. */
+export const maxJsonDepth = 500
+
+/** The value of a JSON text of limited size. Throws for any other text. */
+export const parseLimitedJson = (text: string): unknown => {
+  const { values, numbers, depth } = measureJson(text)
+  if (values + numbers > maxValues || depth > maxJsonDepth)
+    throw new Error(`this JSON has more than ${maxValues} values, or is more than ${maxJsonDepth} deep`)
+  return JSON.parse(text)
+}

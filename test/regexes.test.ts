@@ -1,0 +1,157 @@
+import { join } from 'node:path'
+import vm from 'node:vm'
+import { parseSync, Visitor } from 'oxc-parser'
+import { afterAll, describe, expect, test, vi } from 'vitest'
+import { readSources, root } from '../scripts/source-tree.ts'
+import { listAttacks, toAttackText } from './support/regex-attacks.ts'
+
+/** Files whose patterns are being replaced. */
+const exempt = ['memory/policy/', 'files/child/']
+
+/** What functions make patterns of, by the code that makes them: an example of each. */
+const examples: Readonly<Record<string, readonly RegExp[]>> = {
+  "cli/doctor/queue.ts new RegExp(`^${name}:(\\\\S+)`, 'm')": [/^redis_version:(\S+)/m],
+  "cli/renderer.ts new RegExp(`.{1,${width}}`, 'gu')": [/.{1,80}/gu],
+  'graph/text-streaming.ts new RegExp(`"${field}"\\\\s*:\\\\s*"`)': [/"answer"\s*:\s*"/],
+  "offline-model/conditions.ts new RegExp(whole, 'iu')": [
+    /(?<![\p{L}\p{N}])new york(?![\p{L}\p{N}])/iu,
+    /完成/iu,
+  ],
+  "offline-model/conditions.ts new RegExp(`(?:${pattern})\\\\s*${figure}`, 'i')": [
+    /(?:>=|≥|\bat least|至少)\s*[$€£¥]?\s?(-?\d[\d,]*(?:\.\d+)?)(?![\d/年月-])/i,
+  ],
+  "server/http/error-responses.ts new RegExp(`^${escaped.replace(/:[A-Za-z0-9_]+/g, '[^/]+').replace(/\\*/g, '.*')}/?$`)":
+    [/^\/v1\/sessions\/[^/]+\/runs\/[^/]+\/?$/, /^\/docs\/.*\/?$/],
+}
+
+type Pattern = { from: string; source: string; flags: string }
+type Site = { from: string; code: string; isAtTop: boolean }
+
+/** Every literal of `src`, and every place that makes a pattern of text. */
+const listPatterns = (): { literals: Pattern[]; sites: Site[] } => {
+  const literals: Pattern[] = []
+  const sites: Site[] = []
+  for (const { path, text } of readSources()) {
+    let depth = 0
+    const enter = (): void => void depth++
+    const leave = (): void => void depth--
+    const take = (node: { callee: { type: string; name?: string }; start: number; end: number }): void => {
+      if (node.callee.name !== 'RegExp') return
+      const code = text.slice(node.start, node.end).replaceAll(/\s+/g, ' ')
+      sites.push({ from: path, code, isAtTop: depth === 0 })
+    }
+    new Visitor({
+      Literal: (node) => {
+        if (!('regex' in node)) return
+        const { pattern: source, flags } = node.regex as { pattern: string; flags: string }
+        literals.push({ from: path, source, flags })
+      },
+      NewExpression: (node) => take(node as never),
+      CallExpression: (node) => take(node as never),
+      FunctionDeclaration: enter,
+      'FunctionDeclaration:exit': leave,
+      FunctionExpression: enter,
+      'FunctionExpression:exit': leave,
+      ArrowFunctionExpression: enter,
+      'ArrowFunctionExpression:exit': leave,
+    }).visit(parseSync(path, text).program)
+  }
+  return { literals, sites }
+}
+
+const { literals, sites } = listPatterns()
+const native = globalThis.RegExp
+afterAll(() => {
+  globalThis.RegExp = native
+})
+
+/** The patterns that modules make of text when they are loaded. */
+const recordPatterns = async (paths: readonly string[]): Promise<Pattern[]> => {
+  const made: Pattern[] = []
+  let from = ''
+  const record = (pattern: RegExp): RegExp => {
+    made.push({ from, source: pattern.source, flags: pattern.flags })
+    return pattern
+  }
+  vi.resetModules()
+  globalThis.RegExp = new Proxy(native, {
+    construct: (target, args) => record(Reflect.construct(target, args) as RegExp),
+    apply: (target, self, args) => record(Reflect.apply(target, self, args) as RegExp),
+  })
+  for (const path of paths) {
+    from = path
+    await import(join(root, 'src', path))
+  }
+  globalThis.RegExp = native
+  vi.resetModules()
+  return made
+}
+
+const context = vm.createContext({}) as { pattern?: RegExp; text?: string }
+const script = new vm.Script('pattern.global ? text.replace(pattern, "") : pattern.test(text)')
+
+/** Milliseconds of processor time for one text; infinite beyond the time that no noise explains. */
+const measure = (pattern: RegExp, text: string, maxMs: number): number => {
+  Object.assign(context, { pattern, text })
+  const before = process.cpuUsage()
+  try {
+    script.runInContext(context as vm.Context, { timeout: maxMs })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error
+    return Number.POSITIVE_INFINITY
+  }
+  const { user, system } = process.cpuUsage(before)
+  return (user + system) / 1000
+}
+
+const maxMs = 500
+/** A quadratic scan of 1 MB takes minutes, a linear one milliseconds: a busy machine changes neither. */
+const findSlowText = ({ source, flags }: Pick<Pattern, 'source' | 'flags'>): string | null => {
+  const pattern = new RegExp(source, flags)
+  const worst = listAttacks(source, flags)
+    .map((attack) => ({ attack, ms: measure(pattern, toAttackText(attack, 8 * 1024), 500) }))
+    .sort((a, b) => b.ms - a.ms)
+    .slice(0, 2)
+  const slow = worst.find(({ attack }) => measure(pattern, toAttackText(attack, 1024 * 1024), 1500) > maxMs)
+  return slow === undefined ? null : JSON.stringify(slow.attack)
+}
+
+const listSlow = (patterns: readonly Pattern[]): string[] =>
+  patterns
+    .filter(({ from }) => !exempt.some((start) => from.startsWith(start)))
+    .map((pattern) => ({ ...pattern, attack: findSlowText(pattern) }))
+    .filter(({ attack }) => attack !== null)
+    .map(({ from, source, flags, attack }) => `${from}: /${source}/${flags} is slow with ${attack}`)
+
+describe('a regular expression', () => {
+  test('in src is linear in 1 MB of text made against it', () => {
+    expect(literals.length).toBeGreaterThan(300)
+    expect(listSlow(literals)).toEqual([])
+  }, 240_000)
+
+  test('that src makes of text is linear in 1 MB of text made against it', async () => {
+    const inFunctions = sites.filter(({ isAtTop }) => !isAtTop).map(({ from, code }) => `${from} ${code}`)
+    expect(Object.keys(examples).sort()).toEqual(inFunctions.sort())
+    const loaded = [...new Set(sites.filter(({ isAtTop }) => isAtTop).map(({ from }) => from))]
+    const made = await recordPatterns(loaded)
+    for (const path of loaded)
+      expect(made.filter(({ from }) => from === path).length).toBeGreaterThanOrEqual(
+        sites.filter(({ from, isAtTop }) => isAtTop && from === path).length,
+      )
+    const ofFunctions = Object.entries(examples).flatMap(([from, patterns]) =>
+      patterns.map(({ source, flags }) => ({ from, source, flags })),
+    )
+    expect(listSlow([...made, ...ofFunctions])).toEqual([])
+  }, 60_000)
+
+  test.each([
+    String.raw`\s+$`,
+    String.raw`(a+)+$`,
+    String.raw`exceed.*context length`,
+    String.raw`^<(data-\w+) [\s\S]*?^<\/\1>$`,
+    String.raw`\b[a-z][a-z0-9+.-]*:\/\/[^\s/:@]+@`,
+    String.raw`^[\d,]*\.?\d+$`,
+  ])('that is not linear is found: %s', (source) => {
+    expect(findSlowText({ source, flags: 'm' })).not.toBeNull()
+  })
+})
