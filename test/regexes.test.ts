@@ -6,7 +6,7 @@ import { readSources, root } from '../scripts/source-tree.ts'
 import { listAttacks, toAttackText } from './support/regex-attacks.ts'
 
 /** Files whose patterns are being replaced. */
-const exempt = ['memory/policy/', 'files/child/']
+const exempt = ['files/child/']
 
 /** What functions make patterns of, by the code that makes them: an example of each. */
 const examples: Readonly<Record<string, readonly RegExp[]>> = {
@@ -68,9 +68,12 @@ afterAll(() => {
 /** The patterns that modules make of text when they are loaded. */
 const recordPatterns = async (paths: readonly string[]): Promise<Pattern[]> => {
   const made: Pattern[] = []
-  let from = ''
   const record = (pattern: RegExp): RegExp => {
-    made.push({ from, source: pattern.source, flags: pattern.flags })
+    const [, maker = ''] = (new Error().stack ?? '')
+      .split('\n')
+      .filter((line) => !line.includes('regexes.test'))
+    const from = maker.split('/src/')[1]?.split(':')[0]
+    if (from !== undefined) made.push({ from, source: pattern.source, flags: pattern.flags })
     return pattern
   }
   vi.resetModules()
@@ -78,10 +81,7 @@ const recordPatterns = async (paths: readonly string[]): Promise<Pattern[]> => {
     construct: (target, args) => record(Reflect.construct(target, args) as RegExp),
     apply: (target, self, args) => record(Reflect.apply(target, self, args) as RegExp),
   })
-  for (const path of paths) {
-    from = path
-    await import(join(root, 'src', path))
-  }
+  for (const path of paths) await import(join(root, 'src', path))
   globalThis.RegExp = native
   vi.resetModules()
   return made

@@ -74,7 +74,7 @@ export const findEvidence = (texts: readonly string[], quote: string): Evidence 
 export const hasVerbatim = (evidence: Evidence, value: string): boolean =>
   findWhole(evidence, toLine(value)) >= 0
 
-const addresses = /[\w.+-]{1,64}@[\w.-]{3,255}|https?:\/\/[^\s，。、）)]{3,500}/gi
+const addresses = /(?<![\w.+-])[\w.+-]+@[\w.-]{3,255}|https?:\/\/[^\s，。、）)]{3,500}/gi
 /** Numbers of three digits or more, without the marks between thousands. */
 const listFigures = (text: string): string[] =>
   text.replace(/(?<=\d)[.,'’ ](?=\d{3})/g, '').match(/\d{3,}/g) ?? []
@@ -83,7 +83,7 @@ const listFigures = (text: string): string[] =>
 export const addsFigures = (evidence: Evidence, content: string): boolean => {
   const [said, kept] = [evidence.toLowerCase(), toLine(content).toLowerCase()]
   const figures = listFigures(said)
-  const isNew = (address: string): boolean => !said.includes(address.replace(/[.,;:!?]+$/, ''))
+  const isNew = (address: string): boolean => !said.includes(address.replace(/(?<![.,;:!?])[.,;:!?]+$/, ''))
   return (kept.match(addresses) ?? []).some(isNew) || listFigures(kept).some((one) => !figures.includes(one))
 }
 
@@ -112,7 +112,7 @@ export const listOwnStatements = (message: string): { content: string; evidence:
   })
 }
 
-const withoutEnd = (sentence: string): string => toLine(sentence).replace(/[.!。！]+$/u, '')
+const withoutEnd = (sentence: string): string => toLine(sentence).replace(/(?<![.!。！])[.!。！]+$/u, '')
 
 /** The evidence of a statement that is such a sentence; null where it is not. */
 export const findOwnStatement = (texts: readonly string[], statement: string): Evidence | null => {
