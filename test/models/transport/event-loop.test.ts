@@ -176,9 +176,9 @@ const bodies: Record<string, Body> = {
     chunks: () => repeatText('data: {"choices":[{}', ',{}', 2.2 * MiB, ']}\n\n'),
   },
   'one line that never ends, 30 MiB': { type: sse, chunks: () => repeatText('data: ', 'a', 30 * MiB, '') },
-  'lines of JSON, 7 MiB': {
+  'lines of JSON, 200,000': {
     type: 'application/x-ndjson',
-    chunks: () => repeatText('{}\n', '{}\n', 2.3 * MiB, ''),
+    chunks: () => repeatText('{}\n', '{}\n', 200_000, ''),
   },
   'blank lines, 30 MiB': { type: sse, chunks: () => repeatText('', '\n', 30 * MiB, '') },
 }
