@@ -21,7 +21,7 @@ const shapes: readonly RegExp[] = [
   /\b(?:AKIA|ASIA)[A-Z0-9]{16}\b/,
   /\bgh[pousr]_[A-Za-z0-9]{30,}/,
   /\bxox[abprs]-[A-Za-z0-9-]{10,}/,
-  /\beyJ[A-Za-z0-9_-]{8,300}\.[A-Za-z0-9_-]{8,}/,
+  /\beyJ[A-Za-z0-9_-]{8,100}\.[A-Za-z0-9_-]{8,}/,
   /\bbearer\s+[A-Za-z0-9._~+/-]{16,}/i,
   /-----BEGIN [A-Z ]*(?:PRIVATE KEY|CERTIFICATE)/,
   /\b[a-z][a-z0-9+.-]{0,30}:\/\/[^\s/:@]{1,500}:[^\s/@]{1,500}@/i,

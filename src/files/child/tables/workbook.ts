@@ -46,7 +46,7 @@ const readDateStyles = async (archive: Archive): Promise<readonly boolean[]> => 
   await readXml(archive, 'xl/styles.xml', {
     open: (tag, attributes, parent) => {
       if (tag === 'numFmt') {
-        const code = (attributes.formatCode ?? '').replace(/"[^"]*"|\[[^\]]*\]|\\./g, '')
+        const code = (attributes.formatCode ?? '').replace(/"[^"]*"|\[[^[\]]*\]|\\./g, '')
         own.set(attributes.numFmtId ?? '', /[dmyhs]/i.test(code) && !/general/i.test(code))
       }
       if (tag !== 'xf' || parent !== 'cellXfs') return
