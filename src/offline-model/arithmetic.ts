@@ -43,13 +43,10 @@ const numbersIn = (text = ''): string[] | null => {
 /** The expression that a question asks for when it is nothing but a sum, else null. */
 export const readArithmetic = (question: string): string | null => {
   if (question.length > 1000 || !/\d/.test(question)) return null
-  const text = question
-    .trim()
-    .toLowerCase()
-    .replace(closing, '')
-    .replace(closingWords, '')
-    .replace(closing, '')
-    .replace(opening, '')
+  const text = [closing, closingWords, closing, opening].reduce(
+    (rest, pattern) => rest.replace(pattern, ''),
+    question.trim().toLowerCase(),
+  )
   for (const [pattern, name] of lists) {
     const match = pattern.exec(text)
     const numbers = match && numbersIn(match[1] ?? match[2])

@@ -62,10 +62,7 @@ export const recallFact = (text: string, language: Language, request: OfflineReq
   if (everything.test(text)) return list(known.slice(0, 10))
   for (const { asks, says } of aspects)
     for (const fact of asks.test(text) ? known : []) {
-      const value = says
-        .exec(fact)
-        ?.slice(1)
-        .find((group) => group !== undefined)
+      const value = says.exec(fact)?.slice(1).find(Boolean)
       if (value) return { text: `**${value}** (${quote(fact)})`, value }
     }
   const words = contentWords(text).filter((word) => !asking.has(word.toLowerCase()))

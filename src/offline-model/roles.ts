@@ -29,15 +29,10 @@ export const understand = (request: OfflineRequest): Record<string, Json> => {
 
 /** Failed calls are the gap; the planner reads all results itself. */
 export const reflect = (request: OfflineRequest): Record<string, Json> => {
-  let mark: string | null = null
-  const failed = partText(request, titles.results)
-    .split('\n')
-    .filter((line) => {
-      // what stands between marks is data, also where it looks like a heading
-      const isInside = mark !== null
-      mark = isInside ? (line === `</${mark}>` ? null : mark) : (/^<(data-\w+) /.exec(line)?.[1] ?? null)
-      return !isInside && line.startsWith('## Action ') && line.endsWith(' (error)')
-    })
+  // text between marks is data, also where it looks like a heading
+  const parts = partText(request, titles.results).split(/^<\/data-\w+>$/m)
+  const lines = parts.flatMap((part) => part.split(/^<data-\w+ /m)[0]?.split('\n') ?? [])
+  const failed = lines.filter((line) => line.startsWith('## Action ') && line.endsWith(' (error)'))
   return {
     reasoning: failed.length === 0 ? 'All results came without error.' : `${failed.length} calls failed.`,
     is_sufficient: failed.length === 0,

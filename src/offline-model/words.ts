@@ -4,11 +4,9 @@ export type Language = 'en' | 'zh'
 
 export const hasHan = (text: string): boolean => /\p{Script=Han}/u.test(text)
 
+const english = /\b(?:what|how|which|who|the|of|is|are|list|show|total|average)\b/i
 /** Chinese when the sentence is; Chinese names in an English sentence leave it English. */
-export const languageOf = (text: string): Language =>
-  hasHan(text) && !/\b(?:what|how|which|who|the|of|is|are|list|show|total|average)\b/i.test(text)
-    ? 'zh'
-    : 'en'
+export const languageOf = (text: string): Language => (hasHan(text) && !english.test(text) ? 'zh' : 'en')
 
 /** Pairs of a word and what it stands for. */
 const pairs = (text: string): ReadonlyMap<string, string> =>
@@ -58,8 +56,6 @@ age old oldest young youngest 年龄`
     .split('\n')
     .map((line) => line.split(' ').map(stem))
 
-const general = /^(?:id|no|number|code|name|of|the|usd|eur|cny)$/i
-
 /** How surely a text speaks of a name (3 in full, 2 by one of its words, 1 by meaning) and where; null: not at all. */
 export const findName = (text: string, name: string): { score: number; at: number } | null => {
   const stems = stemsOf(text)
@@ -69,16 +65,14 @@ export const findName = (text: string, name: string): { score: number; at: numbe
     ? text.indexOf(name)
     : stems.findIndex((_, at) => own.every((word, next) => stems[at + next] === stem(word)))
   if (own.length > 0 && full >= 0) return { score: 3, at: full }
-  const telling = own.filter((word) => word.length > 1 && !general.test(word)).toReversed()
+  const isGeneral = (word: string): boolean => /^(?:id|no|number|code|name|of|the|usd|eur|cny)$/i.test(word)
+  const telling = own.filter((word) => word.length > 1 && !isGeneral(word)).toReversed()
   const part = telling.map(placeOf).find((at) => at >= 0)
   if (part !== undefined) return { score: 2, at: part }
   const shared = meanings.filter((meaning) =>
     own.some((word) => meaning.some((one) => one === stem(word) || (hasHan(one) && word.includes(one)))),
   )
-  const meant = shared
-    .flat()
-    .map(placeOf)
-    .find((at) => at >= 0)
+  const meant = shared.flatMap((words) => words.map(placeOf)).find((at) => at >= 0)
   return meant === undefined ? null : { score: 1, at: meant }
 }
 
