@@ -154,7 +154,7 @@ const listsOf = ({ paths, components }: Document): { id: string; path: string }[
 describe('every list of the API', () => {
   test('has no more rows than asked for and no more bytes than a page, and its cursor leads to the rest', async ({
     server,
-    database,
+    elsewhere,
   }) => {
     const get = (path: string) => server.call('GET', path, { token: adminToken })
     const lists = listsOf((await get('/openapi.json')).body).filter(({ id }) => !wholes.includes(id))
@@ -162,7 +162,7 @@ describe('every list of the API', () => {
     for (const [name, { sql }] of Object.entries(seeds))
       for (let n = 1; n <= rows; n++)
         for (const statement of sql)
-          await database
+          await elsewhere
             .query(statement.replaceAll('$1', `'${n}'::text`))
             .catch((error: Error) => Promise.reject(new Error(`${name}: ${error.message}`)))
     for (const { id, path } of lists) {
