@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { type AddressInfo, createServer, type Server } from 'node:net'
@@ -15,7 +16,7 @@ const silent = async (): Promise<Server> => {
   return server
 }
 const addressOf = (server: Server): string => `127.0.0.1:${(server.address() as AddressInfo).port}`
-const masterKey = Buffer.alloc(32, 7).toString('base64')
+const masterKey = randomBytes(32).toString('base64')
 
 beforeAll(async () => {
   cwd = await mkdtemp(join(tmpdir(), 'mason-signals-'))
