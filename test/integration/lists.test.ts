@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { maxPageBytes } from '../../src/infra/database/pagination.ts'
 import { adminToken, runtimeTest } from '../support/integration-test.ts'
 
-const test = runtimeTest.override('runtimeOptions', { worker: false })
+const test = runtimeTest.extend('runtimeOptions', { scope: 'file' }, { worker: false })
 
 /** Rows of every list, each above what a page may have beside others; `$1` is the number of a row, as text. */
 const rows = 4
