@@ -41,7 +41,12 @@ const cli = local('../../src/cli.ts')
  * Starts real processes on the servers, `mason serve --role api` and workers; kills those that are left in the end. With
  * the address of a vendor the workers are `mason worker` and call it; otherwise their models are scripted.
  */
-export const openFleet = (servers: Servers, providerUrl: string, vendorUrl?: string): Fleet => {
+export const openFleet = (
+  servers: Servers,
+  providerUrl: string,
+  vendorUrl?: string,
+  settings: Record<string, string> = {},
+): Fleet => {
   const vendor = vendorUrl && { OPENAI_BASE_URL: vendorUrl, OPENAI_API_KEY: 'test', OPENAI_MODEL: 'fake' }
   const children = new Set<ChildProcess>()
   let started = 0
@@ -66,6 +71,7 @@ export const openFleet = (servers: Servers, providerUrl: string, vendorUrl?: str
         LOG_LEVEL: 'warn',
         NO_COLOR: '1',
         ...vendor,
+        ...settings,
         ...env,
       },
     })

@@ -10,6 +10,8 @@ export type Probe = {
   handles: Record<string, number>
   /** Queries sent to the database since the start. */
   queries: number
+  /** The longest that one turn of the event loop took since the last probe; `cpu`: of that, what the process computed. */
+  turn_ms: { wall: number; cpu: number }
 }
 
 export type ProbeRequest = { probe: number; collect: boolean }
@@ -24,6 +26,24 @@ Object.assign(pg.Client.prototype, {
   },
 })
 
+const tickMs = 20
+let longest = { wall: 0, cpu: 0 }
+let last = { at: performance.now(), cpu: process.cpuUsage() }
+setInterval(() => {
+  const used = process.cpuUsage(last.cpu)
+  const wall = performance.now() - last.at - tickMs
+  // a machine that gives the process no time is no error of the process
+  const turn = { wall: Math.round(wall), cpu: Math.round(Math.min(wall, (used.user + used.system) / 1000)) }
+  if (turn.cpu > longest.cpu || (turn.cpu === longest.cpu && turn.wall > longest.wall)) longest = turn
+  last = { at: performance.now(), cpu: process.cpuUsage() }
+}, tickMs).unref()
+
+const takeLongest = (): Probe['turn_ms'] => {
+  const found = longest
+  longest = { wall: 0, cpu: 0 }
+  return found
+}
+
 const megabytes = (bytes: number): number => Math.round(bytes / 1024 / 10.24) / 100
 
 const look = (): Probe => {
@@ -36,6 +56,7 @@ const look = (): Probe => {
     rss_mb: megabytes(rss),
     handles,
     queries,
+    turn_ms: takeLongest(),
   }
 }
 

@@ -1,0 +1,209 @@
+import { randomBytes } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
+import { openPostgresDatabase } from '../../src/infra/database/postgres.ts'
+import { firstOf } from '../fleet/audit.ts'
+import { openFleet } from '../fleet/members.ts'
+import { quantile } from '../fleet/quantile.ts'
+import { openServers } from '../fleet/servers.ts'
+import { seededShare } from '../seeded-choice.ts'
+import type { Figures, Findings, SuiteOptions } from '../suite.ts'
+import { deliverRun, deliverSocket, openDelivery, type RunDelivery } from './deliver.ts'
+import { bodies } from './families/bodies.ts'
+import { businesses } from './families/businesses.ts'
+import { files } from './families/files.ts'
+import { memory } from './families/memory.ts'
+import { patterns } from './families/patterns.ts'
+import { prompts } from './families/prompts.ts'
+import { queue } from './families/queue.ts'
+import { settings } from './families/settings.ts'
+import { vendors } from './families/vendors.ts'
+import {
+  countOf,
+  type Family,
+  families,
+  type HttpInput,
+  type Input,
+  type JobInput,
+  type RunInput,
+  type SocketInput,
+  type Target,
+} from './input.ts'
+import { deliverJobs } from './jobs.ts'
+import { openHostileVendors, readVictim, setStage, startVendors } from './stage.ts'
+import { bystandersWhile, limits, p95, watchProcesses } from './watch.ts'
+
+const generators: Record<Family, (target: Target) => Input[] | Promise<Input[]>> = {
+  businesses,
+  bodies,
+  vendors,
+  files,
+  patterns,
+  prompts,
+  memory,
+  queue,
+  settings,
+}
+
+/** Below this scale what waits for long time limits is left out. */
+const wholeScale = 0.5
+const sliceSocketMs = 50_000
+const calmMsOf = (scale: number): number => (scale < wholeScale ? 6000 : 20_000)
+const lanesOf = { http: 6, run: 8 }
+
+/** Attacks a served Mason with every input, while another business works; `only`: these families. */
+export const attack = async (
+  { seed, scale, say, signal }: SuiteOptions,
+  only: readonly Family[] = families,
+): Promise<Findings> => {
+  await using servers = await openServers()
+  await using outside = await startVendors()
+  const adminToken = randomBytes(24).toString('hex')
+  await using fleet = openFleet(servers, '', outside.modelUrl, {
+    MASON_AUTH: 'required',
+    MASON_ADMIN_TOKEN: adminToken,
+  })
+  const api = await fleet.startApi()
+  const members = [api, await fleet.startWorker(), await fleet.startWorker()]
+  const { target, call, bystander } = await setStage(api.url, adminToken, outside)
+  await using database = {
+    sql: await openPostgresDatabase({ url: servers.databaseUrl, max: 2 }),
+    [Symbol.asyncDispose]: () => database.sql.close(),
+  }
+  using delivery = openDelivery(target)
+  const isLearning = async (user: string): Promise<boolean> => {
+    const { rows } = await database.sql.query(
+      `SELECT FROM distillations d JOIN runs r USING (tenant, run_id) JOIN sessions s USING (tenant, session_id)
+       WHERE s.user_id = $1 AND d.failed_at IS NULL LIMIT 1`,
+      [user],
+    )
+    return rows.length > 0
+  }
+  while (await isLearning(target.victim.user)) await pause(200, undefined, { signal })
+  const before = await readVictim(call, target)
+  const warm = await bystandersWhile(call, bystander, 'warm', pause(3000))
+  const calm = await bystandersWhile(call, bystander, 'calm', pause(calmMsOf(scale)))
+  say(`alone, the bystander's p95 is ${p95(calm.ms)} ms`)
+
+  const failures = [...warm.failures, ...calm.failures]
+  const figures: Figures = {}
+  const underWay = new Set<string>()
+  const watch = watchProcesses(members, () => [...underWay].slice(0, 12).join(' | ').slice(0, 600))
+  const runs: RunDelivery = {
+    call,
+    controlUrl: outside.controlUrl,
+    token: target.tokens.mallory,
+    isLearning,
+  }
+  const deliver = async (input: HttpInput | RunInput | SocketInput): Promise<string[]> => {
+    const judged =
+      input.kind === 'http'
+        ? [await delivery.http(input)]
+        : input.kind === 'run'
+          ? await deliverRun(runs, input)
+          : [await deliverSocket(target, input, signal)]
+    const names = input.kind === 'run' ? input.parts.map(({ name }) => name) : [input.name]
+    return judged.flatMap((fault, at) => (fault === null ? [] : [`${names[at]}: ${fault}`]))
+  }
+  const inLanes = async (
+    inputs: readonly (HttpInput | RunInput | SocketInput)[],
+    lanes: number,
+  ): Promise<string[]> => {
+    const waiting = [...inputs]
+    const found: string[] = []
+    await Promise.all(
+      Array.from({ length: lanes }, async () => {
+        for (let input = waiting.shift(); input && !signal.aborted; input = waiting.shift()) {
+          underWay.add(input.name)
+          found.push(...(await deliver(input)))
+          underWay.delete(input.name)
+        }
+      }),
+    )
+    return found
+  }
+  const campaign = async (): Promise<void> => {
+    const late: Promise<void>[] = []
+    for (const family of only) {
+      const since = performance.now()
+      const inputs = slice(await generators[family](target), scale, seed)
+      const of = <Kind extends Input['kind']>(kind: Kind) =>
+        inputs.filter((input): input is Extract<Input, { kind: Kind }> => input.kind === kind)
+      const keep = (found: readonly string[]): void => {
+        figures[`${family}: did not hold`] = Number(figures[`${family}: did not hold`] ?? 0) + found.length
+        failures.push(...firstOf(found, 40).map((one) => `${family}: ${one}`))
+      }
+      const answers = [...of('http'), ...of('run')].flatMap(({ answer }) => answer ?? [])
+      await openHostileVendors(call, target, new Set(answers))
+      const sockets = of('socket')
+      figures[`${family}: inputs`] = inputs.reduce((sum, input) => sum + countOf(input), 0)
+      if (sockets.length > 0) late.push(inLanes(sockets, sockets.length).then(keep))
+      const [http, run, jobs] = await Promise.all([
+        inLanes(of('http'), lanesOf.http),
+        inLanes(of('run'), lanesOf.run),
+        deliverJobs(
+          { redisUrl: servers.redisUrl, database: database.sql, seed, signal },
+          of('job') as JobInput[],
+        ),
+      ])
+      keep([...http, ...run, ...jobs])
+      say(
+        `${family}: ${figures[`${family}: inputs`]} inputs in ${Math.round((performance.now() - since) / 1000)} s, ${figures[`${family}: did not hold`]} did not hold`,
+      )
+    }
+    await Promise.all(late)
+  }
+  const hit = await bystandersWhile(call, bystander, 'hit', campaign())
+  failures.push(...firstOf(hit.failures), ...firstOf(await watch.stop()))
+  const ratio = p95(hit.ms) / p95(calm.ms)
+  // the few runs of a slice say little
+  if (scale >= wholeScale && ratio > limits.p95Ratio)
+    failures.push(`the bystander's p95 is ${ratio.toFixed(2)} times that alone`)
+  const apiMb = watch.ends.length > 0 ? 0 : api.peakRssMb()
+  if (apiMb > limits.apiMb) failures.push(`the API had ${apiMb} MB`)
+  if ((await readVictim(call, target)) !== before) failures.push('what the victim has is not what it was')
+  const { caught } = (await (await fetch(`${outside.hostileUrl}/count`)).json()) as { caught: number }
+  if (caught > 0) failures.push(`${caught} requests went to an address of this machine`)
+  return {
+    figures: {
+      inputs: Object.entries(figures).reduce(
+        (sum, [name, n]) => sum + (name.endsWith(': inputs') ? Number(n) : 0),
+        0,
+      ),
+      ...figures,
+      "bystander's runs alone and meanwhile": `${calm.ms.length}, ${hit.ms.length}`,
+      'their p50 alone and meanwhile, ms': `${quantile(calm.ms, 0.5)}, ${quantile(hit.ms, 0.5)}`,
+      'their p95 alone and meanwhile, ms': `${p95(calm.ms)}, ${p95(hit.ms)}`,
+      'ratio of the p95': ratio.toFixed(2),
+      'their longest meanwhile, ms': quantile(hit.ms, 1),
+      ...Object.fromEntries(
+        Object.entries(watch.longest).map(([name, { cpu, wall }]) => [
+          `${name}: longest turn of the event loop, ms (by the clock)`,
+          `${cpu} (${wall})`,
+        ]),
+      ),
+      'API peak RSS, MB': apiMb,
+      'workers peak RSS, MB':
+        watch.ends.length > 0
+          ? 0
+          : members
+              .slice(1)
+              .map((member) => member.peakRssMb())
+              .join(', '),
+      'processes that died': watch.ends.length,
+    },
+    failures,
+  }
+}
+
+const fewest = 5
+
+/** A part of the inputs that its seed alone decides, and a few of each family at least. */
+const slice = (inputs: readonly Input[], scale: number, seed: number): Input[] => {
+  if (scale >= 1) return [...inputs]
+  const some = inputs.filter(
+    (input) =>
+      seededShare(seed, input.name) < scale &&
+      !(scale < wholeScale && input.kind === 'socket' && input.withinMs > sliceSocketMs),
+  )
+  return some.length >= fewest ? some : inputs.slice(0, fewest)
+}

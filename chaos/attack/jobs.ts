@@ -1,0 +1,48 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { Queue } from 'bullmq'
+import { Redis } from 'ioredis'
+import type { Database } from '../../src/infra/database/database.ts'
+import { checkJobs, type SentJob } from '../fuzz/settled-jobs.ts'
+import type { JobInput } from './input.ts'
+
+const patienceMs = 60_000
+
+/** Puts jobs into both queues as any client of Redis can, and says by the database which did not become what they must. */
+export const deliverJobs = async (
+  {
+    redisUrl,
+    database,
+    seed,
+    signal,
+  }: { redisUrl: string; database: Database; seed: number; signal: AbortSignal },
+  inputs: readonly JobInput[],
+): Promise<string[]> => {
+  if (inputs.length === 0) return []
+  const redis = new Redis(redisUrl)
+  const connection = { connection: { url: redisUrl } }
+  const queues = {
+    'mason-runs': new Queue('mason-runs', connection),
+    'mason-bells': new Queue('mason-bells', connection),
+  }
+  try {
+    const sent: SentJob[] = []
+    for (const [at, { job }] of inputs.entries()) {
+      signal.throwIfAborted()
+      const queue = queues[job.queue]
+      const id = `attack-${seed}${job.idTail}`
+      sent.push({ job, id, at })
+      const held = await queue.add(job.name, {}, { ...job.options, jobId: id, delay: 3_600_000 })
+      await redis.hset(queue.toKey(id), 'data', job.data)
+      await held.promote()
+    }
+    const until = performance.now() + patienceMs
+    for (;;) {
+      const { failures } = await checkJobs(database, sent)
+      if (failures.length === 0 || performance.now() > until) return failures
+      await pause(300, undefined, { signal })
+    }
+  } finally {
+    await Promise.all(Object.values(queues).map((queue) => queue.close()))
+    await redis.quit()
+  }
+}
