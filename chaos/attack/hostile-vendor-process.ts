@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
 import { hostileAnswers } from './hostile-answers.ts'
 
-/** The vendor of hostile answers, a process: the first name of a path says which. It counts who reaches `caught`, which nobody may. */
+/** The vendor of hostile answers, a process: the first name of a path says which. It counts requests to `caught`, of which there must be none. */
 
 /** Repeats what it was asked for in its error. */
 const echo = async (response: ServerResponse, request: IncomingMessage): Promise<void> => {

@@ -17,7 +17,7 @@ export const families = [
 export type Family = (typeof families)[number]
 
 /** Whose token a request carries. `mallory` has all roles of a business, `reader` and `submitter` one each. */
-export type Caller = 'admin' | 'mallory' | 'reader' | 'submitter' | 'stranger' | 'nobody'
+export type Caller = 'admin' | 'mallory' | 'reader' | 'submitter' | 'stranger' | 'anonymous'
 
 export type HttpAnswer = { status: number; headers: Record<string, unknown>; text: string; ms: number }
 
@@ -26,7 +26,7 @@ export type Verdict<Outcome> = (outcome: Outcome) => string | null
 
 /**
  * One request over HTTP. `status`: those that are right, or any refusal, or all but errors of the server (`handled`); where a
- * vendor is called, its failure may be told as one (`answered`).
+ * vendor is called, its failure may be reported as one (`answered`).
  */
 export type HttpInput = {
   kind: 'http'

@@ -64,7 +64,7 @@ export const setStage = async (
     reader,
     submitter,
     stranger: 'x'.repeat(40),
-    nobody: '',
+    anonymous: '',
   }
   const vendor_id = await openHostile(call, hostileUrl, 'echo', [
     { name: 'echo', protocol: 'openai', category: 'text-to-image' },

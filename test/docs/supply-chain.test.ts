@@ -57,7 +57,7 @@ describe('the lock file', () => {
     expect(missing.sort()).toEqual([...withoutHash].sort())
   })
 
-  test('names no address of a registry, which is a setting of whoever installs', async () => {
+  test('names no address of a registry, which is a setting of the machine', async () => {
     expect(await read('package-lock.json')).not.toContain('"resolved"')
   })
 

@@ -68,7 +68,7 @@ describe('a file', () => {
     expect([other.status, other.body.sha256]).toEqual([200, hashOf(csv)])
     expect((await get(other.body.id)).body.name).toBe('店.csv')
     expect(await partsOf(database, business)).toBe(1)
-    // another business has to send the bytes itself, and is not told that they are known
+    // another business has to send the bytes itself, and does not learn that they are known
     expect((await filesOf(server, unique('up')).post(csv)).status).toBe(201)
   })
 
@@ -292,7 +292,7 @@ describe('a run', () => {
   })
 })
 
-describe('what nobody uses', () => {
+describe('a file that no run uses', () => {
   const age = (database: Database, business: string) =>
     Promise.all(
       ['files SET touched_at', 'blobs SET created_at'].map((text) =>

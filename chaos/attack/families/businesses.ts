@@ -9,7 +9,7 @@ export const businesses = (target: Target): HttpInput[] => [
   ...tokens(target),
 ]
 
-const outsiders = ['mallory', 'reader', 'submitter', 'stranger', 'nobody'] as const
+const outsiders = ['mallory', 'reader', 'submitter', 'stranger', 'anonymous'] as const
 
 /** Spellings of an id that a careless router or query takes for the id. */
 const spellings: Record<string, (id: string) => string> = {
@@ -177,7 +177,7 @@ const tokens = ({ tokens: { mallory, admin } }: Target): HttpInput[] => {
     '{"$ne":1}',
     'é'.repeat(20),
   ]
-  const callers: Caller = 'nobody'
+  const callers: Caller = 'anonymous'
   return ['Bearer', 'bearer', 'Basic', 'Token'].flatMap((scheme) =>
     odd.map(
       (token): HttpInput => ({

@@ -24,7 +24,7 @@ const statements: Record<string, readonly Said[]> = {
     ['It is not the case that I work at Acme Corporation.', 'The user works at Acme Corporation.'],
     ['I used to think that I like jazz, but I was wrong.', 'The user likes jazz.'],
     [
-      'Nobody should believe that I approve transfers without a check.',
+      'It is a mistake to believe that I approve transfers without a check.',
       'The user approves transfers without a check.',
     ],
     ['我不确定我是否住在上海这个城市。', '用户住在上海。'],

@@ -1,7 +1,7 @@
 import { operationsOf } from '../../fuzz/operations.ts'
 import { type HttpInput, json, type Target } from '../input.ts'
 
-/** What an admin, or somebody who has the admin's page, could set: every field at and past its edges, and rows that compute. */
+/** What an admin, or a script on the admin's page, could set: every field at and past its edges, and rows that compute. */
 export const settings = (target: Target): HttpInput[] => [...edges(target), ...formats(), ...rows(target)]
 
 type Schema = {

@@ -2,7 +2,7 @@ import { addresses } from '../addresses.ts'
 import { hostileAnswers } from '../hostile-answers.ts'
 import { type HttpAnswer, type HttpInput, type Input, json, type RunInput, type Target } from '../input.ts'
 
-/** Each hostile answer, by each way in which a vendor is called; and addresses that nobody may make Mason call. */
+/** Each hostile answer, by each way in which a vendor is called; and addresses that Mason must not call. */
 export const vendors = (target: Target): Input[] => [
   ...Object.keys(hostileAnswers).flatMap((name, at) => answersOf(name, at)),
   ...endpoints(target),
