@@ -16,8 +16,8 @@ export const families = [
 ] as const
 export type Family = (typeof families)[number]
 
-/** Whose token a request carries. `mallory` has all roles of a business, `reader` and `submitter` one each. */
-export type Caller = 'admin' | 'mallory' | 'reader' | 'submitter' | 'stranger' | 'anonymous'
+/** Whose token a request carries. `mallory` and `flooder` have all roles of a business, `reader` and `submitter` one each. */
+export type Caller = 'admin' | 'mallory' | 'flooder' | 'reader' | 'submitter' | 'stranger' | 'anonymous'
 
 export type HttpAnswer = { status: number; headers: Record<string, unknown>; text: string; ms: number }
 

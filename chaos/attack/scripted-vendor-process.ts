@@ -22,7 +22,7 @@ const scenes = new Map<string, Scene>()
 
 const textOf = ({ content }: FakeMessage): string =>
   typeof content === 'string' ? content : JSON.stringify(content ?? '')
-const fenced = /<(data-[0-9a-f]{12}) [^>]*>\n[\s\S]*?\n<\/\1>/g
+const fenced = /<(data-[0-9a-f]{6}) [^>]*>\n[\s\S]*?\n<\/\1>/g
 
 const look = ({ markers, sightings }: Scene, role: string, texts: readonly string[]): void => {
   for (const text of texts) {

@@ -51,9 +51,11 @@ export const setStage = async (
   }
   const tokenOf = async (business_id: string, ...roles: string[]): Promise<string> =>
     (await call('POST', '/admin/v1/tokens', { business_id, roles, label: 'attack' })).token
-  const [bystander, victim, mallory, reader, submitter] = [
+  const [bystander, victim, mallory, flooder, reader, submitter] = [
     await tokenOf('bystander', 'admin'),
     await tokenOf('victim', 'admin'),
+    await tokenOf('mallory', 'admin'),
+    // its stalled bodies use up the memory of its own token only
     await tokenOf('mallory', 'admin'),
     await tokenOf('mallory', 'read'),
     await tokenOf('mallory', 'submit'),
@@ -61,6 +63,7 @@ export const setStage = async (
   const tokens: Record<Caller, string> = {
     admin: adminToken,
     mallory,
+    flooder,
     reader,
     submitter,
     stranger: 'x'.repeat(40),

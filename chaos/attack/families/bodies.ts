@@ -76,7 +76,7 @@ const shaped = (target: Target): HttpInput[] =>
       ([name, { bytes, headers = {}, at }]): HttpInput => ({
         kind: 'http',
         name: `${method} ${path} with ${name}`,
-        as: path.startsWith('/admin') ? 'admin' : 'mallory',
+        as: path.startsWith('/admin') ? 'admin' : 'flooder',
         method,
         path: filled,
         headers: { 'content-type': 'application/json', ...headers },
@@ -96,7 +96,7 @@ const times = <T>(count: number, make: (at: number) => T): T[] =>
 
 const stalled = ({ tokens }: Target): SocketInput[] => {
   const head = (more: string, path = '/v1/runs'): string =>
-    `POST ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer ${tokens.mallory}\r\ncontent-type: application/json\r\n${more}\r\n`
+    `POST ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer ${tokens.flooder}\r\ncontent-type: application/json\r\n${more}\r\n`
   const socket = (name: string, start: string, piece: Buffer, pieces: number, everyMs = 0): SocketInput => ({
     kind: 'socket',
     name,
