@@ -73,7 +73,7 @@ const raw =
     const options = { removeOnComplete: true, removeOnFail: true, ...(priority && { priority }) }
     const found = await measure(
       place,
-      (n) => queue.add('bell', { run_id: `run_${n}`, business_id: 'default' }, options),
+      (n) => queue.add('wake-up', { run_id: `run_${n}`, business_id: 'default' }, options),
       async (concurrency, handled) => {
         const worker = new Worker(name, async () => handled(), { connection, prefix, concurrency })
         await worker.waitUntilReady()

@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Queue } from 'bullmq'
 import { Redis } from 'ioredis'
 import type { Database } from '../../src/infra/database/database.ts'
+import { wakeUpQueueName } from '../../src/infra/queue/queues.ts'
 import { checkJobs, type SentJob } from '../fuzz/settled-jobs.ts'
 import type { JobInput } from './input.ts'
 
@@ -22,7 +23,7 @@ export const deliverJobs = async (
   const connection = { connection: { url: redisUrl } }
   const queues = {
     'mason-runs': new Queue('mason-runs', connection),
-    'mason-bells': new Queue('mason-bells', connection),
+    [wakeUpQueueName]: new Queue(wakeUpQueueName, connection),
   }
   try {
     const sent: SentJob[] = []

@@ -1,5 +1,6 @@
 import { Queue } from 'bullmq'
 import { Redis } from 'ioredis'
+import { wakeUpQueueName } from '../../src/infra/queue/queues.ts'
 
 /** A product that puts its jobs straight into the public queue, as any BullMQ client may. */
 export type QueueClient = AsyncDisposable & {
@@ -18,7 +19,8 @@ export const openQueueClient = (redisUrl: string): QueueClient => {
     add: async (id, data) => void (await queue.add('run', data, { jobId: id })),
     memory: async () => Number(/^used_memory:(\d+)/m.exec(await redis.info('memory'))?.[1]),
     countWakeUps: async () =>
-      (await redis.llen('bull:mason-bells:wait')) + (await redis.zcard('bull:mason-bells:prioritized')),
+      (await redis.llen(`bull:${wakeUpQueueName}:wait`)) +
+      (await redis.zcard(`bull:${wakeUpQueueName}:prioritized`)),
     async [Symbol.asyncDispose]() {
       await queue.close()
       await redis.quit()

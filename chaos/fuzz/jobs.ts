@@ -1,10 +1,11 @@
 import type { JobsOptions } from 'bullmq'
 import fc from 'fast-check'
+import { wakeUpJobName, wakeUpQueueName } from '../../src/infra/queue/queues.ts'
 import { type MalformedBody, malformedBodies } from './bodies.ts'
 
 /** A job as its bytes lie in Redis, and what has to become of it; `either`: what is spoilt may do no harm. */
 export type FuzzJob = {
-  queue: 'mason-runs' | 'mason-bells'
+  queue: 'mason-runs' | typeof wakeUpQueueName
   what: string
   name: string
   /** Follows the number of the job. */
@@ -82,16 +83,16 @@ const good = fc.record({ options: optionsOf, business: fc.nat({ max: 20 }) }).ma
   }),
 )
 
-const spoiltBell = fc
+const spoiltWakeUp = fc
   .record({
     spoilt: spoiltOf(wakeUp),
-    name: fc.oneof(fc.constant('bell'), oddName),
+    name: fc.oneof(fc.constant(wakeUpJobName), oddName),
     idTail: tail,
     options: optionsOf,
   })
   .map(
     ({ spoilt: { what, bytes }, ...odd }): FuzzJob => ({
-      queue: 'mason-bells',
+      queue: wakeUpQueueName,
       what: `a wake-up: ${what}`,
       data: bytes,
       fate: 'either',
@@ -103,5 +104,5 @@ export const jobs: fc.Arbitrary<FuzzJob> = fc.oneof(
   { weight: 12, arbitrary: spoiltRun },
   { weight: 1, arbitrary: misnamed },
   { weight: 3, arbitrary: good },
-  { weight: 4, arbitrary: spoiltBell },
+  { weight: 4, arbitrary: spoiltWakeUp },
 )

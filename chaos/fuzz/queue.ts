@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Queue } from 'bullmq'
 import fc from 'fast-check'
 import { Redis } from 'ioredis'
+import { wakeUpQueueName } from '../../src/infra/queue/queues.ts'
 import type { FuzzFindings, FuzzOptions } from './http.ts'
 import { type FuzzJob, jobs } from './jobs.ts'
 import { checkJobs, type SentJob } from './settled-jobs.ts'
@@ -18,7 +19,7 @@ export const fuzzQueue = async ({ mason, seed, count, say, signal }: FuzzOptions
   const options = { connection: { url: mason.redisUrl }, prefix: mason.queuePrefix }
   const queues = {
     'mason-runs': new Queue('mason-runs', options),
-    'mason-bells': new Queue('mason-bells', options),
+    [wakeUpQueueName]: new Queue(wakeUpQueueName, options),
   }
   const sent: SentJob[] = []
 

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Database } from '../../src/infra/database/database.ts'
+import { wakeUpQueueName } from '../../src/infra/queue/queues.ts'
 import type { FuzzFindings } from './http.ts'
 import type { FuzzJob } from './jobs.ts'
 
@@ -28,7 +29,7 @@ export const checkJobs = async (database: Database, sent: readonly SentJob[]): P
     'valid jobs in between': 0,
   }
   for (const { job, id, at } of sent) {
-    if (job.queue === 'mason-bells') {
+    if (job.queue === wakeUpQueueName) {
       figures.wakeUps++
       continue
     }

@@ -231,7 +231,7 @@ export const moves = {
     })
   },
 
-  /** Bells the queue has taken. */
+  /** Wake-ups that the queue has taken. */
   relayed: (state: ProtocolState, wakeUps: readonly number[]): Next =>
     change(state, (next) => {
       next.wakeUps = next.wakeUps.filter(({ id }) => !wakeUps.includes(id))

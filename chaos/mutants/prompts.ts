@@ -72,7 +72,7 @@ export const promptMutants: readonly Mutant[] = [
   ),
   drop('earlier answers', history, 'fence(entry.text.trim(), entry.label)', 'entry.text.trim() as never'),
   drop(
-    'told results and calls',
+    'results and calls written as text',
     'src/context/result-text.ts',
     'label.trusted\n    ? joinTexts([fence(called, derivedLabel), userWords(text)]',
     'true\n    ? joinTexts([called as never, userWords(text)]',

@@ -33,7 +33,7 @@ export const startSampling = (
     )
     sample.pg_connections = rows[0]?.n ?? 0
     sample.redis_mb = Math.round((await queue.memory()) / 1024 / 10.24) / 100
-    sample.bells_waiting = await queue.countWakeUps()
+    sample.wake_ups_waiting = await queue.countWakeUps()
     samples.push(sample)
   }
   const run = async (): Promise<void> => {

@@ -27,7 +27,7 @@ export const businessIdSchema = z
 
 const notBuilt = (what: string) => `not built yet: ${what}`
 
-/** Zod skips a refinement where another field is invalid, unless it is told when to run. */
+/** Zod skips a refinement where another field is invalid, unless `when` says that it runs. */
 const isNamed = (field: 'name' | 'type') =>
   [
     (file: { file_id?: unknown; name?: unknown; type?: unknown }) =>

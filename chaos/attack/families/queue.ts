@@ -1,3 +1,4 @@
+import { wakeUpJobName, wakeUpQueueName } from '../../../src/infra/queue/queues.ts'
 import type { FuzzJob } from '../../fuzz/jobs.ts'
 import type { JobInput, Target } from '../input.ts'
 
@@ -107,14 +108,14 @@ const forged = ({ victim }: Target): FuzzJob[] => {
   ]
   return [
     ...wakeUps.flatMap((data) =>
-      ['bell', 'run', '__proto__'].map((name) =>
+      [wakeUpJobName, 'run', '__proto__'].map((name) =>
         job(`a wake-up ${JSON.stringify(data).slice(0, 60)} as ${name}`, data, 'either', {
-          queue: 'mason-bells',
+          queue: wakeUpQueueName,
           name,
         }),
       ),
     ),
-    ...['', 'Run', 'run ', '__proto__', 'bell', 'x'.repeat(10_000)].map((name) =>
+    ...['', 'Run', 'run ', '__proto__', wakeUpJobName, 'x'.repeat(10_000)].map((name) =>
       job(`named ${name.slice(0, 10)}`, valid, 'rejected', { name }),
     ),
     ...[

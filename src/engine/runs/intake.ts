@@ -31,7 +31,7 @@ export const admitIntakeJob = async (
   signing: { secrets: readonly string[]; now: Date } = { secrets: [], now: new Date() },
 ): Promise<Admission | null> => {
   const opened = openSignedJob(job.id, job.data, signing.secrets, signing.now)
-  // of no business: nobody has proved whose it is
+  // of no business, since its signature proves none
   if ('error' in opened)
     return rejectJob(database, job, [{ pointer: '/signature', detail: opened.error }], null)
   const checked = checkJob({ ...job, data: opened.data })

@@ -24,7 +24,8 @@ export const wakeUpQueueName = 'mason-bells'
 /** The public intake queue: any BullMQ client may add jobs named `run`. CONTRACT section 3. */
 export const intakeQueueName = 'mason-runs'
 const intakeJobName = 'run'
-const wakeUpJobName = 'bell'
+/** The name of its jobs, as old as its own. */
+export const wakeUpJobName = 'bell'
 
 /** Both queues. Every method that sends rejects with `queue_unavailable` within a second when the queue is down. */
 export type Queues = {

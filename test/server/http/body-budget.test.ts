@@ -122,7 +122,7 @@ it('every route that takes a body is within the budget', async () => {
 
 it('a body that is sent with a wrong token is not read', async () => {
   const { server } = await serveGuarded({ bodyMemory: memory, bodyTimes: slow })
-  const socket = stall(server, 'nobody', { length: 60 * kilobyte, sent: 10 })
+  const socket = stall(server, 'no-such-token', { length: 60 * kilobyte, sent: 10 })
   await once(socket, 'data')
   expect((await submit(server, 'all', 'x'.repeat(50 * kilobyte))).status).toBe(202)
 })
