@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type RunRequest, submitRun } from 'mason'
+import { type RunRequest, submitRun } from 'mason-runtime'
 import { answersIn, type MasonServer } from './answers.ts'
 
 /** A chat mini-app: messages come in as JSON lines and are put straight into the queue; replies go out the same way. */

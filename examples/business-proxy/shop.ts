@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { RunRequest } from 'mason'
+import type { RunRequest } from 'mason-runtime'
 import { answerTo, call, type MasonServer } from './answers.ts'
 
 /** A shop's web form: customers ask about their orders. In goes a form, out comes a page. */

@@ -1,5 +1,6 @@
 import { type Environment, readSettingErrors } from '../infra/config/config.ts'
 import { isMasonError, MasonError } from '../state/errors.ts'
+import { withCommandName } from './command-name.ts'
 
 /** The exit codes of every command. CONTRACT section 1. */
 export const exitCodes = { done: 0, failed: 1, usage: 2, inputRequired: 3, cancelled: 130 } as const
@@ -26,7 +27,10 @@ const listFieldErrors = ({ detail }: MasonError): string[] => {
 
 const listSettingErrors = (errors: ReturnType<typeof readSettingErrors>): string[] => [
   `mason: ${errors.length === 1 ? 'one setting is wrong' : `${errors.length} settings are wrong`}`,
-  ...errors.flatMap(({ setting, problem, remedy }) => [`  ${setting} ${problem}`, `    -> ${remedy}`]),
+  ...errors.flatMap(({ setting, problem, remedy }) => [
+    `  ${setting} ${problem}`,
+    `    -> ${withCommandName(remedy)}`,
+  ]),
 ]
 
 /** An error and its remedy as lines for people. The stack is included at LOG_LEVEL debug and trace only. */
@@ -39,7 +43,7 @@ export const formatCliError = (error: unknown, env: Environment): string => {
       : [
           `mason: ${error instanceof Error ? error.message || error.name : String(error)}`,
           ...(error instanceof MasonError ? listFieldErrors(error) : []),
-          ...(remedy ? [`  -> ${remedy}`] : []),
+          ...(remedy ? [`  -> ${withCommandName(remedy)}`] : []),
         ]
   if (env.LOG_LEVEL === 'debug' || env.LOG_LEVEL === 'trace') lines.push(formatStack(error))
   return lines.join('\n')

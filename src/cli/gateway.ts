@@ -1,4 +1,3 @@
-import { basename } from 'node:path'
 import { type Config, type Environment, readConfig } from '../infra/config/config.ts'
 import { isMasonError, MasonError } from '../state/errors.ts'
 import type { RunRequest } from '../state/run-request.ts'
@@ -49,7 +48,3 @@ export const withLockRemedy = <Value>(opening: Promise<Value>, remedy: string): 
     if (!isMasonError(error, 'data_dir_locked')) throw error
     throw new MasonError('data_dir_locked', error.message, { remedy, detail: error.detail, cause: error })
   })
-
-/** The program name for suggested commands, so that they can be pasted: `mason` where it is installed globally. */
-export const resolveCommandName = (script = process.argv[1] ?? ''): string =>
-  basename(script) === 'mason' && !script.includes('node_modules') ? 'mason' : 'npx mason'

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isMasonError } from '../state/errors.ts'
+import { resolveCommandName } from './command-name.ts'
 import type { RunGateway, RunHandle } from './gateway.ts'
-import { resolveCommandName } from './gateway.ts'
 import { createHttpClient, type HttpClient } from './http-client.ts'
 import { streamHttpEvents } from './http-events.ts'
 

@@ -3,8 +3,8 @@ import { createScrubber, type Scrubber } from '../infra/secrets/scrubber.ts'
 import { isMasonError } from '../state/errors.ts'
 import type { Log } from '../state/ports/log.ts'
 import { rulesOnly } from '../state/ports/models.ts'
-import type { RunGateway } from './gateway.ts'
-import { resolveCommandName, withLockRemedy } from './gateway.ts'
+import { resolveCommandName } from './command-name.ts'
+import { type RunGateway, withLockRemedy } from './gateway.ts'
 
 /** A runtime in this process, with a worker. */
 export const openLocalGateway = async (

@@ -12,6 +12,7 @@ import {
 import type { Scrubber } from '../infra/secrets/scrubber.ts'
 import { addSettingSecrets } from '../infra/secrets/setting-secrets.ts'
 import { describeDatabase } from './banner.ts'
+import { resolveCommandName } from './command-name.ts'
 import { exitCodes } from './errors.ts'
 import { listenForInterrupt } from './interrupts.ts'
 import { createLog } from './log.ts'
@@ -75,7 +76,7 @@ const listNextSteps = ({ previousMasterKeys }: Config): string[] =>
         'to change the master key:',
         `  1. create one (${masterKeyCommand}); for every process set MASON_MASTER_KEY to it and`,
         '     MASON_PREVIOUS_MASTER_KEYS to the old one; both can decrypt, only the first encrypts',
-        '  2. run mason keys rotate with the same settings',
+        `  2. run ${resolveCommandName()} keys rotate with the same settings`,
         '  3. remove MASON_PREVIOUS_MASTER_KEYS again',
       ]
 

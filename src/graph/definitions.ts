@@ -109,7 +109,7 @@ export type AnyNode = NodeDefinition<any, any, any>
  *
  * @example
  * ```ts
- * import { defineNode } from 'mason'
+ * import { defineNode } from 'mason-runtime'
  *
  * export default defineNode({
  *   name: 'tally',
@@ -180,7 +180,7 @@ export type AnyTool = ToolDefinition<any, any, any, any>
  *
  * @example
  * ```ts
- * import { defineTool } from 'mason'
+ * import { defineTool } from 'mason-runtime'
  * import { z } from 'zod'
  *
  * export default defineTool({

@@ -21,7 +21,7 @@ import type { Json, RuntimeState } from '../state/runtime-state.ts'
  *
  * @example
  * ```ts
- * import type { BusinessApi } from 'mason'
+ * import type { BusinessApi } from 'mason-runtime'
  *
  * const follow = async (api: BusinessApi, runId: string, signal: AbortSignal): Promise<void> => {
  *   for await (const event of api.events({ run_id: runId }, 0, signal))
@@ -100,7 +100,7 @@ export type HealthReport = {
  *
  * @example
  * ```ts
- * import type { Runtime } from 'mason'
+ * import type { Runtime } from 'mason-runtime'
  *
  * const isReady = async (runtime: Runtime): Promise<boolean> => (await runtime.health()).ok
  * ```

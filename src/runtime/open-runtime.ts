@@ -72,7 +72,7 @@ export type RuntimeOptions = {
  *
  * @example
  * ```ts
- * import { openRuntime, readConfig, readEnvironment } from 'mason'
+ * import { openRuntime, readConfig, readEnvironment } from 'mason-runtime'
  *
  * const runtime = await openRuntime(readConfig(readEnvironment(), { role: 'run' }))
  * await runtime.startWorker()

@@ -17,7 +17,7 @@ import { type RunRequest, runRequestSchema } from '../state/run-request.ts'
  *
  * @example
  * ```ts
- * import { submitRun } from 'mason'
+ * import { submitRun } from 'mason-runtime'
  *
  * const { id } = await submitRun(
  *   { prompt: 'What is 10% of 300?', user_id: 'ann', session_id: 'chat-7' },

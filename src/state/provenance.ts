@@ -37,7 +37,7 @@ const toPromptText = (text: string): PromptText => text as PromptText
  *
  * @example
  * ```ts
- * import { ownText } from 'mason'
+ * import { ownText } from 'mason-runtime'
  *
  * const instructions = ownText`Translate into French. At most ${200} words.`
  * ```
@@ -87,7 +87,7 @@ export type DataFence = (text: string, label: ProvenanceLabel, maxTokens?: numbe
  *
  * @example
  * ```ts
- * import { createDataFence, ownText } from 'mason'
+ * import { createDataFence, ownText } from 'mason-runtime'
  *
  * const fence = createDataFence({ prompts: ['What does the page say?'] })
  * const page = fence('Text of a page', { origin: 'web', trusted: false })

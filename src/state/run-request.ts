@@ -149,7 +149,7 @@ export const runRequestSchema = z.strictObject({
  *
  * @example
  * ```ts
- * import type { RunRequest } from 'mason'
+ * import type { RunRequest } from 'mason-runtime'
  *
  * const request: RunRequest = {
  *   prompt: 'Which orders were returned?',

@@ -109,7 +109,7 @@ export type RunStatus = z.infer<typeof runStatusSchema>
  *
  * @example
  * ```ts
- * import type { RunView } from 'mason'
+ * import type { RunView } from 'mason-runtime'
  *
  * const describe = (run: RunView): string =>
  *   run.status === 'failed' ? `failed: ${run.error?.message}` : (run.answer ?? run.status)
@@ -121,7 +121,7 @@ export type RunView = z.infer<typeof runViewSchema>
  *
  * @example
  * ```ts
- * import type { SessionView } from 'mason'
+ * import type { SessionView } from 'mason-runtime'
  *
  * const lastAnswer = (session: SessionView): string | null => session.turns.at(-1)?.answer ?? null
  * ```
@@ -145,7 +145,7 @@ export type Page<Item> = { data: (Item & Listed)[]; next_cursor: string | null }
  *
  * @example
  * ```ts
- * import type { RunEvent } from 'mason'
+ * import type { RunEvent } from 'mason-runtime'
  *
  * const print = (event: RunEvent): void => {
  *   if (event.event === 'delta') process.stdout.write(event.data.text)

@@ -193,7 +193,7 @@ export type PreprocessedFiles = z.infer<typeof preprocessedFilesSchema>
  *
  * @example
  * ```ts
- * import type { RuntimeState } from 'mason'
+ * import type { RuntimeState } from 'mason-runtime'
  *
  * const openTodos = (state: RuntimeState): string[] =>
  *   (state.todos.at(-1) ?? []).filter((todo) => todo.status !== 'completed').map((todo) => todo.task)
@@ -228,7 +228,7 @@ export const emptyState: RuntimeState = {
  * @example
  * ```ts
  * import { writeFile } from 'node:fs/promises'
- * import { runtimeStateJsonSchema } from 'mason'
+ * import { runtimeStateJsonSchema } from 'mason-runtime'
  *
  * await writeFile('runtime-state.schema.json', JSON.stringify(runtimeStateJsonSchema(), null, 2))
  * ```

@@ -39,7 +39,7 @@ describe('every export of the package', () => {
     try {
       await symlink(join(root, 'node_modules'), join(folder, 'node_modules'))
       await writeFile(join(folder, 'package.json'), '{"type": "module"}')
-      const options = { noEmit: true, rootDir: '/', paths: { mason: [join(root, 'src/index.ts')] } }
+      const options = { noEmit: true, rootDir: '/', paths: { 'mason-runtime': [join(root, 'src/index.ts')] } }
       const unused = { noUnusedLocals: false, noUnusedParameters: false }
       const config = {
         extends: join(root, 'tsconfig.json'),

@@ -1,6 +1,7 @@
 import { type Config, type Environment, inspectConfig } from '../../infra/config/config.ts'
 import { databaseSettings, type ProcessRole } from '../../infra/config/cross-checks.ts'
 import { toErrorMessage } from '../../state/errors.ts'
+import { withCommandName } from '../command-name.ts'
 import { exitCodes } from '../errors.ts'
 import { openTerminal, type Terminal } from '../terminal.ts'
 import { checkAccess } from './access.ts'
@@ -84,5 +85,7 @@ const formatFinding = (name: string, finding: DoctorFinding, { colors }: Termina
   const okMark = finding.remedy === undefined ? colors.green('ok   ') : colors.yellow('warn ')
   const mark = finding.ok ? okMark : colors.red('ERROR')
   const line = `${mark}  ${name.padEnd(8)}  ${finding.text}\n`
-  return finding.remedy === undefined ? line : `${line}                 -> ${finding.remedy}\n`
+  return finding.remedy === undefined
+    ? line
+    : `${line}                 -> ${withCommandName(finding.remedy)}\n`
 }

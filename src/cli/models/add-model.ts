@@ -4,6 +4,7 @@ import type { Environment } from '../../infra/config/config.ts'
 import type { Scrubber } from '../../infra/secrets/scrubber.ts'
 import type { EndpointView, KeyMatch, KeyView, VendorView } from '../../models/schemas/catalog.ts'
 import type { FormatView } from '../../models/schemas/response-format.ts'
+import { resolveCommandName } from '../command-name.ts'
 import { exitCodes, UsageError } from '../errors.ts'
 import {
   type AdminClient,
@@ -69,7 +70,7 @@ export const addModel = async (
         )
       throw error
     }
-    print(`\nto test it: mason models test ${flags.name}`)
+    print(`\nto test it: ${resolveCommandName()} models test ${flags.name}`)
     return exitCodes.done
   })
 }

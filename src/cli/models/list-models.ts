@@ -2,6 +2,7 @@ import type { Environment } from '../../infra/config/config.ts'
 import type { Scrubber } from '../../infra/secrets/scrubber.ts'
 import type { KeyView } from '../../models/schemas/catalog.ts'
 import type { RouteView } from '../../models/schemas/routing.ts'
+import { resolveCommandName } from '../command-name.ts'
 import { exitCodes } from '../errors.ts'
 import { toOneLine } from '../terminal.ts'
 import { type AdminTarget, fetchRoutes, fetchVendorListings, withAdminClient } from './admin-client.ts'
@@ -47,7 +48,7 @@ export const listModels = (
     const text = flags.json
       ? JSON.stringify({ models }, null, 2)
       : rows.length === 0
-        ? 'no models; add one with mason models add'
+        ? `no models; add one with ${resolveCommandName()} models add`
         : formatTable([['ALIAS', 'VENDOR', 'CATEGORY', 'ROUTES', 'KEYS'], ...rows])
     process.stdout.write(`${scrubber.text(text)}\n`)
     return exitCodes.done

@@ -62,7 +62,7 @@ export type Environment = Readonly<Record<string, string | undefined>>
  *
  * @example
  * ```ts
- * import { readEnvironment } from 'mason'
+ * import { readEnvironment } from 'mason-runtime'
  *
  * const env = { ...readEnvironment(), LOG_LEVEL: 'warn' }
  * ```
@@ -86,7 +86,7 @@ export const readEnvironment = (folder = process.cwd()): Environment => {
  *
  * @example
  * ```ts
- * import { readConfig, readEnvironment } from 'mason'
+ * import { readConfig, readEnvironment } from 'mason-runtime'
  *
  * const config = readConfig(readEnvironment(), { role: 'serve' })
  * console.log(config.http.port)

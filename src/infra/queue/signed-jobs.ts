@@ -16,7 +16,7 @@ const maxSkewS = 300
  *
  * @example
  * ```ts
- * import { signJob } from 'mason'
+ * import { signJob } from 'mason-runtime'
  *
  * const id = 'message-4711'
  * const job = signJob(id, { prompt: 'What is 10% of 300?', user_id: 'ann', business_id: 'shop' }, 'the-queue-secret')

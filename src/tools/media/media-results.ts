@@ -21,7 +21,7 @@ export const findMissingModel = (
     : errorDraft(
         `${tool} has no model`,
         `Error: no model of the category ${category} is set up, so ${tool} cannot be used. An admin can add one ` +
-          `(npx mason models add --vendor … --base-url … --name … --category ${category}) or a route ` +
+          `(mason models add --vendor … --base-url … --name … --category ${category}) or a route ` +
           `(POST /admin/v1/routes with "category": "${category}"). Go on without it, and say what is missing.`,
       )
 
