@@ -1,42 +1,7 @@
 import { isJsonObject, parseJsonOrText } from '../../infra/lib/json-text.ts'
 import type { ModelTool, ToolCallRequest } from '../../state/ports/model-messages.ts'
 import type { CanonicalMessage, CanonicalRequest } from '../ports/model-ports.ts'
-
-type Schema = Record<string, unknown>
-
-/** Keywords that OpenAI's strict mode accepts; any other one makes it answer 400. */
-const strictKeywords = new Set(
-  (
-    '$schema $defs $ref $id title description type enum const properties required additionalProperties items ' +
-    'anyOf pattern format minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minItems maxItems'
-  ).split(' '),
-)
-
-const isClosedObject = (schema: Schema): boolean => {
-  if (schema.type !== 'object' && schema.properties === undefined) return true
-  if (schema.additionalProperties !== false || !isJsonObject(schema.properties)) return false
-  const required = Array.isArray(schema.required) ? schema.required : []
-  return Object.keys(schema.properties).every((name) => required.includes(name))
-}
-
-const listSubschemas = (schema: Schema): unknown[] => [
-  ...(isJsonObject(schema.properties) ? Object.values(schema.properties) : []),
-  ...(isJsonObject(schema.$defs) ? Object.values(schema.$defs) : []),
-  ...(Array.isArray(schema.anyOf) ? schema.anyOf : []),
-  ...(schema.items === undefined ? [] : [schema.items]),
-]
-
-const isStrictWithin = (schema: unknown): boolean =>
-  isJsonObject(schema) &&
-  Object.keys(schema).every((keyword) => strictKeywords.has(keyword)) &&
-  isClosedObject(schema) &&
-  listSubschemas(schema).every(isStrictWithin)
-
-/**
- * Whether a schema fits `strict: true`: all objects closed and complete, no unusual keyword.
- * Source: OpenAI's guide "Structured outputs", supported schemas.
- */
-export const isStrictSchema = (schema: Schema): boolean => schema.type === 'object' && isStrictWithin(schema)
+import { isStrictSchema } from './strict-schema.ts'
 
 /** How to request a JSON answer, from the best way down to the one that every server supports. */
 const schemaModes = ['json_schema', 'json_object', 'prompt'] as const

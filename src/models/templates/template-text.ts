@@ -1,7 +1,7 @@
 import { isJsonObject } from '../../infra/lib/json-text.ts'
 import { toErrorMessage } from '../../state/errors.ts'
 import type { Json } from '../../state/runtime-state.ts'
-import { isStrictSchema } from '../chat/chat-request.ts'
+import { isStrictSchema } from '../chat/strict-schema.ts'
 import {
   type CompiledExpression,
   compileExpression,
