@@ -1,5 +1,5 @@
 import { holdStoredBlobs, storeRunBlob } from '../infra/blobs/blobs.ts'
-import { queryOne } from '../infra/database/database.ts'
+import { queryOne, type RunKey } from '../infra/database/database.ts'
 import { imageDescriptionSchema } from '../state/files/image-description.ts'
 import type { Files } from '../state/ports/files.ts'
 import type { Sql } from '../state/ports/sql.ts'
@@ -22,10 +22,7 @@ export type PreparedContents = Omit<FileContents, 'document' | 'unpacked'> & {
   isTransient?: boolean
 }
 
-/** The run on whose behalf the cache is used, as its row names it: its session holds what is read or stored. */
-type RunKey = { tenant: string; run_id: string }
-
-/** Contents by business, hash of the bytes, and the name and type they were opened under. */
+/** The session of the run holds what is read or stored. Contents by business, hash of the bytes, and the name and type they were opened under. */
 export const createPreparedCache = (sql: Sql, run: RunKey) => ({
   /** The contents that an earlier run stored; null: none, or their blobs are gone. */
   async find(sha256: string, openedAs: string): Promise<PreparedContents | null> {

@@ -1,5 +1,6 @@
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { storeRunBlob } from '../infra/blobs/blobs.ts'
+import type { RunKey } from '../infra/database/database.ts'
 import { silentLog } from '../infra/lib/silent-log.ts'
 import { MasonError } from '../state/errors.ts'
 import type { Files, LineQueryResult } from '../state/ports/files.ts'
@@ -49,7 +50,7 @@ export const createFileService = (options: FilesOptions) => {
   const limits = { ...defaultLimits, ...options.limits }
   return {
     /** The files of one run: uploads by their hash, mappings inside their folder or bucket, URLs through egress. */
-    openRunFiles(sql: Sql, run: { tenant: string; run_id: string }): Files {
+    openRunFiles(sql: Sql, run: RunKey): Files {
       const { tenant: business } = run
       const openFile = async (
         file: Readonly<OriginFile>,

@@ -51,7 +51,7 @@ export type BusinessApi = {
   }): Promise<Page<RunView>>
   /** The state up to the run's turn; large results inlined unless `inline` is false. Null: no such run. */
   state(runId: string, inline: boolean): Promise<RuntimeState | null>
-  /** Null: no such run, or its state names no such blob. */
+  /** Null: no such run, or its session holds no such blob. */
   blob(runId: string, sha256: string): Promise<BlobContent | null>
   /** Files that are uploaded before a run names them by `file_id`. */
   files: Uploads

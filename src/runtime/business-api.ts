@@ -15,7 +15,7 @@ import { createUploads, findNamedFiles } from '../files/uploads.ts'
 import type { Graph } from '../graph/build.ts'
 import { checkRequestNames } from '../graph/check-request.ts'
 import { openBlob, readBlob } from '../infra/blobs/blob-content.ts'
-import { type Database, queryOne } from '../infra/database/database.ts'
+import type { Database } from '../infra/database/database.ts'
 import type { Queues } from '../infra/queue/queues.ts'
 import type { MemoryEmbedder } from '../memory/store/embedder.ts'
 import { createMemoriesApi } from '../memory/store/memories-api.ts'
@@ -26,7 +26,6 @@ import type { Log } from '../state/ports/log.ts'
 import type { Models } from '../state/ports/models.ts'
 import type { Sql } from '../state/ports/sql.ts'
 import type { Tracer } from '../state/ports/tracer.ts'
-import type { AdmittedRequest } from '../state/run-request.ts'
 import type { RunView } from '../state/run-view.ts'
 import type { BusinessApi } from './api.ts'
 
@@ -145,27 +144,10 @@ export const createBusinessApi = (parts: BusinessApiParts, businessId: string): 
       const state = foldActions(rows)
       if (!inline) return state
       return inlineBlobs(state, (hash) =>
-        database.asBusiness(businessId, (sql) => readBlob(sql, businessId, hash)),
+        database.asBusiness(businessId, (sql) => readBlob(sql, { tenant: businessId, run_id: runId }, hash)),
       )
     },
-    blob: async (runId, hash) => {
-      if (!/^[0-9a-f]{64}$/.test(hash)) return null
-      const run = await queryAsBusiness((sql) =>
-        // a run has the blobs that its state mentions, and no others; by the text, since json operators reject some documents
-        queryOne<{ request: AdmittedRequest; is_named: boolean }>(
-          sql,
-          `SELECT q.request, EXISTS (
-             SELECT FROM actions a WHERE a.tenant = $1 AND a.session_id = r.session_id AND a.turn <= r.turn
-               AND (strpos(a.body::text, $3) > 0 OR strpos(a.patch::text, $3) > 0 OR strpos(a.patch::text, $4) > 0)) AS is_named
-           FROM runs r JOIN run_requests q USING (tenant, run_id) WHERE r.tenant = $1 AND r.run_id = $2`,
-          [businessId, runId, `"blob":"${hash}"`, `"local_path":"blob:${hash}"`],
-        ),
-      )
-      // of the request, its files alone name blobs: what a caller writes into metadata shows none
-      const isMentioned =
-        run?.is_named || run?.request.files.some(({ local_path }) => local_path === `blob:${hash}`)
-      return isMentioned ? openBlob(queryAsBusiness, businessId, hash) : null
-    },
+    blob: (runId, hash) => openBlob(queryAsBusiness, { tenant: businessId, run_id: runId }, hash),
     async cancel(runId, reason) {
       await cancelRun(database, businessId, runId, reason ?? '')
       const run = await readExistingRun(runId)

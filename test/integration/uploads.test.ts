@@ -3,7 +3,6 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { describe, expect } from 'vitest'
 import { createRetentionSweep } from '../../src/engine/sessions/retention-sweep.ts'
-import { openBlob } from '../../src/infra/blobs/blob-content.ts'
 import type { Database } from '../../src/infra/database/database.ts'
 import { unique } from '../support/backend.ts'
 import type { Call, TestServer } from '../support/http.ts'
@@ -75,6 +74,7 @@ describe('a file', () => {
   test('of several parts keeps every byte, and none of it is whole in memory', async ({
     server,
     database,
+    runtime,
   }) => {
     const business = unique('up')
     const bytes = randomBytes(3 * megabyte + 5)
@@ -85,7 +85,10 @@ describe('a file', () => {
       [business],
     )
     expect(rows.map(({ size }) => size)).toEqual([megabyte, megabyte, megabyte, 5])
-    const content = await openBlob((work) => work(database), business, body.sha256)
+    const { run } = await runtime
+      .of(business)
+      .submit({ prompt: 'p', user_id: 'u', delay_ms: 1_000_000, files: [{ file_id: body.id }] })
+    const content = await runtime.of(business).blob(run.id, body.sha256)
     const sizes: number[] = []
     for await (const chunk of content?.chunks ?? []) sizes.push(chunk.length)
     expect(sizes).toEqual([megabyte, megabyte, megabyte, 5])

@@ -1,9 +1,9 @@
 import type { ClaimedRun } from '../../graph/live-run.ts'
-import { type Database, queryOne } from '../../infra/database/database.ts'
+import { type Database, queryOne, type RunKey } from '../../infra/database/database.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 
 /** Every write of a worker names the run and the epoch under which it was claimed. */
-export type RunFence = { tenant: string; run_id: string; epoch: number }
+export type RunFence = RunKey & { epoch: number }
 
 /** The first three values of every fenced statement. */
 export const toFenceValues = ({ tenant, run_id, epoch }: RunFence) => [tenant, run_id, epoch] as const

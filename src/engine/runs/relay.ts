@@ -1,12 +1,12 @@
-import type { Database } from '../../infra/database/database.ts'
+import type { Database, RunKey } from '../../infra/database/database.ts'
 import type { Queues } from '../../infra/queue/queues.ts'
 import type { Log } from '../../state/ports/log.ts'
 import { expireInputs } from './input-answers.ts'
 import { settleRun } from './settlement.ts'
 
-type OutboxRow = { outbox_id: number; tenant: string; run_id: string }
+type OutboxRow = RunKey & { outbox_id: number }
 
-const toWakeUp = ({ tenant, run_id }: RunRef) => ({ run_id, business_id: tenant })
+const toWakeUp = ({ tenant, run_id }: RunKey) => ({ run_id, business_id: tenant })
 
 /** Queues the wake-ups that are due in the outbox, and deletes those that the queue has; returns how many. */
 export const relayWakeUps = async (database: Database, queues: Queues): Promise<number> => {
@@ -34,8 +34,6 @@ const runnableStatement = `
 
 const expiredStatement = `
   SELECT tenant, run_id FROM runs WHERE status = 'queued' AND started_at IS NULL AND expires_at <= clock_timestamp() LIMIT 100`
-
-type RunRef = { tenant: string; run_id: string }
 
 /**
  * Does what must happen even if every wake-up was lost: wakes workers for runnable runs, settles overdue questions and
@@ -65,13 +63,13 @@ export const reconcileRuns = async (
 }
 
 const wakeRunnableRuns = async (database: Database, queues: Queues): Promise<void> => {
-  const { rows } = await database.query<RunRef>(runnableStatement)
+  const { rows } = await database.query<RunKey>(runnableStatement)
   if (rows.length > 0) await queues.wakeMany(rows.map(toWakeUp), { coalesce: true })
 }
 
 /** A run that cannot be settled does not stop the others. */
 const expireRuns = async (database: Database, log: Log): Promise<void> => {
-  const expired = await database.query<RunRef>(expiredStatement)
+  const expired = await database.query<RunKey>(expiredStatement)
   const error = { code: 'expired', message: 'the run waited longer in the queue than its business allows' }
   for (const { tenant, run_id } of expired.rows)
     await database

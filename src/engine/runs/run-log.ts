@@ -1,4 +1,4 @@
-import { holdStoredBlobs, listBlobHashes, storeRunBlob } from '../../infra/blobs/blobs.ts'
+import { storeRunBlob } from '../../infra/blobs/blobs.ts'
 import { queryOne } from '../../infra/database/database.ts'
 import { MasonError } from '../../state/errors.ts'
 import type { Outcome } from '../../state/outcome.ts'
@@ -111,23 +111,9 @@ export const createRunLog = (sql: Sql, fence: RunFence, checkLease?: () => void)
     await checkOwnership()
     throw createLeaseLostError()
   }
-  const heldHashes = new Set<string>()
-  /** Before the action: the blobs it names must not be deleted while it is committed. Most actions name none. */
-  const holdBlobs = async ({ body, patch }: LogEntry): Promise<void> => {
-    const hashes = listBlobHashes(body, patch).filter((hash) => !heldHashes.has(hash))
-    if (hashes.length === 0) return
-    await holdStoredBlobs(sql, fence, hashes)
-    for (const hash of hashes) heldHashes.add(hash)
-  }
   return {
-    async append(entry) {
-      await holdBlobs(entry)
-      await appendAction(sql, fence, entry)
-    },
-    async finish(entry, outcome, result) {
-      await holdBlobs(entry)
-      await finishRun(sql, fence, { ...entry, outcome, result })
-    },
+    append: (entry) => appendAction(sql, fence, entry),
+    finish: (entry, outcome, result) => finishRun(sql, fence, { ...entry, outcome, result }),
     park: (question, call, workedMs) => releaseRun(parkRun(sql, fence, question, call, workedMs)),
     requeue: (runAt, workedMs) => releaseRun(requeueRun(sql, fence, runAt, workedMs)),
     waitForModel: (outage, maxMs, workedMs) => releaseRun(waitForModel(sql, fence, outage, maxMs, workedMs)),
@@ -147,10 +133,6 @@ export const createRunLog = (sql: Sql, fence: RunFence, checkLease?: () => void)
       )
       return row?.answer ?? null
     },
-    async storeBlob(bytes) {
-      const hash = await storeRunBlob(sql, fence, bytes)
-      heldHashes.add(hash)
-      return hash
-    },
+    storeBlob: (bytes) => storeRunBlob(sql, fence, bytes),
   }
 }

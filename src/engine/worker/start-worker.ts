@@ -1,3 +1,4 @@
+import type { RunKey } from '../../infra/database/database.ts'
 import { repeatWork } from '../../infra/lib/repeat-work.ts'
 import type { WakeUp } from '../../infra/queue/jobs.ts'
 import type { Queues } from '../../infra/queue/queues.ts'
@@ -25,7 +26,7 @@ const wakeUpPatienceMs = 100
 /** Starts a worker with its consumers of wake-ups and of the public queue, the relay of the outbox, and the reconciler. */
 export const startWorker = async (options: StartWorkerOptions) => {
   const { database, queues, clock, log, leaseMs } = options
-  const wake = ({ run_id, tenant }: { run_id: string; tenant: string }): void =>
+  const wake = ({ run_id, tenant }: RunKey): void =>
     void queues.wake({ run_id, business_id: tenant }).catch(() => {})
   const worker = createWorker({ ...options, wake })
   // a worker that polled until it was full passes wake-ups on to an idle one

@@ -2,7 +2,7 @@ import type { Graph } from '../../graph/build.ts'
 import { executeRun, type RunExit, toFailedOutcome } from '../../graph/execute.ts'
 import { createLiveRun, type LiveRun } from '../../graph/live-run.ts'
 import { currentOutcome } from '../../graph/visit.ts'
-import type { Database } from '../../infra/database/database.ts'
+import type { Database, RunKey } from '../../infra/database/database.ts'
 import { newAttemptId } from '../../infra/lib/ids.ts'
 import { createPermits } from '../../infra/lib/permits.ts'
 import { settlesWithin } from '../../infra/lib/timeouts.ts'
@@ -41,7 +41,7 @@ export type WorkerOptions = {
   /** Called with every run that this process releases and its state; tests compare that with the stored rows. */
   onRunReleased?: (run: LiveRun, exit: RunExit) => void
   /** Wakes another worker for a run that this process cannot take. */
-  wake(run: { run_id: string; tenant: string }): void
+  wake(run: RunKey): void
 }
 
 /** Executes runs in this process: claims them in turn, renews their leases, and releases them cleanly. */

@@ -4,7 +4,7 @@ import { isAbsolute, join, relative } from 'node:path'
 import { openBlob } from '../../infra/blobs/blob-content.ts'
 import type { StorageLocations } from '../../infra/config/storage.ts'
 import { businessPlaceholder } from '../../infra/config/storage.ts'
-import { queryOne } from '../../infra/database/database.ts'
+import { queryOne, type RunKey } from '../../infra/database/database.ts'
 import type { Egress } from '../../infra/egress/egress-port.ts'
 import { parseUrlPath } from '../../state/files/url-path.ts'
 import type { Sql } from '../../state/ports/sql.ts'
@@ -18,9 +18,6 @@ import { downloadObject } from './object-storage.ts'
 export type FileOrigins = { egress: Egress; storage: StorageLocations; filesRoot: string | null }
 
 const maxFileBytes = 256 * 1024 * 1024
-
-/** The run that asks for a file, as its row names it. */
-type RunKey = { tenant: string; run_id: string }
 
 /** Where the bytes of a file are: behind the network, in our database, or on this machine (or nowhere). */
 export const locateBytes = ({
@@ -46,7 +43,7 @@ export const openOrigin = async (
   const { local_path, mapping } = file
   if (locateBytes(file) === 'database') {
     const hash = local_path.slice('blob:'.length)
-    const blob = await openBlob((work) => work(sql), business, hash)
+    const blob = await openBlob((work) => work(sql), run, hash)
     if (!blob) throw new FileError('its bytes are gone; upload the file again')
     return saveStream(blob.chunks, targetPath, maxFileBytes, signal)
   }

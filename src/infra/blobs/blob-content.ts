@@ -1,5 +1,5 @@
 import type { Sql } from '../../state/ports/sql.ts'
-import { queryOne } from '../database/database.ts'
+import { queryOne, type RunKey } from '../database/database.ts'
 
 /** The bytes of a part of a file, and of a slice of any other blob. */
 export const partBytes = 1024 * 1024
@@ -13,17 +13,22 @@ type QueryScope = <Result>(work: (sql: Sql) => Promise<Result>) => Promise<Resul
 const sliceStatement = `
   SELECT COALESCE(b.size, octet_length(b.bytes))::int AS size, COALESCE(substring(b.bytes FROM $3::int * ${partBytes} + 1 FOR ${partBytes}),
     (SELECT p.bytes FROM file_parts p WHERE p.tenant = b.tenant AND p.file_id = b.file_id AND p.part = $3::int)) AS bytes
-  FROM blobs b WHERE b.tenant = $1 AND b.sha256 = $2`
+  FROM runs r JOIN blob_uses u ON u.tenant = r.tenant AND u.session_id = r.session_id
+  JOIN blobs b ON b.tenant = u.tenant AND b.sha256 = u.sha256
+  WHERE r.tenant = $1 AND r.run_id = $2 AND u.sha256 = $4`
 
-/** Opens a blob of a business; null: there is none. Never more than a slice of it is in memory. */
+/**
+ * Opens a blob for a run; null: its session holds none with this hash. That a text names a hash opens nothing. Never more
+ * than a slice of the blob is in memory.
+ */
 export const openBlob = async (
   scope: QueryScope,
-  businessId: string,
+  { tenant, run_id }: RunKey,
   hash: string,
 ): Promise<BlobContent | null> => {
   const readSlice = (at: number) =>
     scope((sql) =>
-      queryOne<{ size: number; bytes: Uint8Array | null }>(sql, sliceStatement, [businessId, hash, at]),
+      queryOne<{ size: number; bytes: Uint8Array | null }>(sql, sliceStatement, [tenant, run_id, at, hash]),
     )
   const first = await readSlice(0)
   if (!first) return null
@@ -39,8 +44,8 @@ export const openBlob = async (
 }
 
 /** The bytes of a blob at once, or null. For what is small by its origin: results, texts, descriptions. */
-export const readBlob = async (sql: Sql, businessId: string, hash: string): Promise<Uint8Array | null> => {
-  const content = await openBlob((work) => work(sql), businessId, hash)
+export const readBlob = async (sql: Sql, run: RunKey, hash: string): Promise<Uint8Array | null> => {
+  const content = await openBlob((work) => work(sql), run, hash)
   if (!content) return null
   const slices: Uint8Array[] = []
   for await (const slice of content.chunks) slices.push(slice)

@@ -1,6 +1,6 @@
 import type { Blobs } from '../../state/ports/blobs.ts'
 import type { Sql } from '../../state/ports/sql.ts'
-import { queryOne } from '../database/database.ts'
+import { queryOne, type RunKey } from '../database/database.ts'
 import { sha256 } from '../lib/ids.ts'
 import { readBlob } from './blob-content.ts'
 
@@ -16,7 +16,7 @@ export const storeBlobStatement = `
 /** Stores bytes for the session of a run and returns their SHA-256 hash in hexadecimal. */
 export const storeRunBlob = async (
   sql: Sql,
-  { tenant, run_id }: { tenant: string; run_id: string },
+  { tenant, run_id }: RunKey,
   bytes: Uint8Array,
 ): Promise<string> => {
   const hash = sha256(bytes)
@@ -47,23 +47,13 @@ export const holdSessionBlobs = async (
   )
 }
 
-/** The hashes of the blobs that the texts of an action name: its large result and files. */
-export const listBlobHashes = (...texts: readonly string[]): string[] =>
-  texts.flatMap((text) =>
-    text.includes('blob')
-      ? [...text.matchAll(/"(?:blob":"|local_path":"blob:)([0-9a-f]{64})"/g)].map(readHash)
-      : [],
-  )
-
-const readHash = ([, hash = '']: RegExpExecArray): string => hash
-
 /**
  * Renews the age of existing blobs and records that a run's session holds them; returns how many exist. The row locks keep
  * a concurrent deletion of another session from deleting them.
  */
 export const holdStoredBlobs = async (
   sql: Sql,
-  { tenant, run_id }: { tenant: string; run_id: string },
+  { tenant, run_id }: RunKey,
   hashes: readonly string[],
 ): Promise<number> => {
   const row = await queryOne<{ count: number }>(
@@ -152,8 +142,8 @@ export const deleteFreeBlobs = async (
   )
 }
 
-/** The blobs of a run's business. */
-export const createBlobs = (sql: Sql, run: { tenant: string; run_id: string }): Blobs => ({
-  read: (hash) => readBlob(sql, run.tenant, hash),
+/** The blobs of a run's session. */
+export const createBlobs = (sql: Sql, run: RunKey): Blobs => ({
+  read: (hash) => readBlob(sql, run, hash),
   store: (bytes) => storeRunBlob(sql, run, bytes),
 })

@@ -55,6 +55,9 @@ export type ServerSchema = 'check' | 'migrate' | 'unchecked'
 export const toBusinessScopeSql = (businessId: string, role = 'mason_api'): string =>
   `SET LOCAL ROLE ${role}; SELECT set_config('mason.business', '${businessId.replaceAll("'", "''")}', true)`
 
+/** A run, as its row names it. */
+export type RunKey = { tenant: string; run_id: string }
+
 /** The row of a statement that returns at most one, or null. */
 export const queryOne = async <Row>(
   sql: Sql,

@@ -1,10 +1,10 @@
-import { hasRow, queryOne } from '../../infra/database/database.ts'
+import { hasRow, queryOne, type RunKey } from '../../infra/database/database.ts'
 import type { PersonAnswer } from '../../state/ports/questions.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import type { MemoryOwner } from './user-scope.ts'
 
 /** A claim to learn from one run, as its row names it. `tries` is its fence: the number of claims so far. */
-export type DistillationClaim = { tenant: string; run_id: string; tries: number }
+export type DistillationClaim = RunKey & { tries: number }
 
 /** Claims of one run before it is given up. */
 export const maxDistillationTries = 4
