@@ -49,7 +49,7 @@ export const admissionMutants: readonly Mutant[] = [
   {
     name: 'request hash compared',
     file,
-    edits: [{ from: 'row.request_hash === candidate.hash', to: 'row.request_hash !== null' }],
+    edits: [{ from: 'earlier.request_hash === hash &&', to: 'earlier.request_hash !== null &&' }],
     why: 'another request under the same key is answered with the wrong run',
     caughtBy: [...admit('one key and another body is a conflict, and leaves nothing'), interleaved],
   },

@@ -12,7 +12,7 @@ import type { RegistryAdmin } from '../models/registry/registry-admin.ts'
 import type { UsageReports } from '../models/schemas/usage-report.ts'
 import type { Models } from '../state/ports/models.ts'
 import type { RunEntry } from '../state/ports/tracer.ts'
-import type { RunRequest } from '../state/run-request.ts'
+import type { JobData } from '../state/run-request.ts'
 import type { Page, RunEvent, RunStatus, RunView, SessionView } from '../state/run-view.ts'
 import type { Json, RuntimeState } from '../state/runtime-state.ts'
 
@@ -30,9 +30,9 @@ import type { Json, RuntimeState } from '../state/runtime-state.ts'
  * ```
  */
 export type BusinessApi = {
-  /** Durable once it resolves, also while the queue is down. `invalid_request` (detail.errors), `idempotency_conflict`, `session_of_another_user`, `too_many_requests` (detail.retry_after_s). `entry`: where it came from, for its trace. */
+  /** Durable once it resolves, also while the queue is down. `invalid_request` (detail.errors), `idempotency_conflict`, `session_of_another_user`, `too_many_requests` (detail.retry_after_s). `entry`: where it came from, for its trace. `run_id` only from queue jobs. */
   submit(
-    request: RunRequest,
+    request: JobData,
     key?: string,
     entry?: RunEntry,
   ): Promise<{ run: { id: string; session_id: string; turn: number; status: RunStatus }; replayed: boolean }>

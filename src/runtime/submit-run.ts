@@ -6,7 +6,7 @@ import { silentLog } from '../infra/lib/silent-log.ts'
 import { openQueues } from '../infra/queue/queues.ts'
 import { signJob } from '../infra/queue/signed-jobs.ts'
 import { MasonError } from '../state/errors.ts'
-import { type RunRequest, runRequestSchema } from '../state/run-request.ts'
+import { type JobData, jobDataSchema } from '../state/run-request.ts'
 
 /**
  * Puts one job straight into the public queue `mason-runs` and returns its id, which is the idempotency key: the same id
@@ -27,10 +27,10 @@ import { type RunRequest, runRequestSchema } from '../state/run-request.ts'
  * ```
  */
 export const submitRun = async (
-  request: RunRequest,
+  request: JobData,
   options: { id?: string; redisUrl?: string; queuePrefix?: string; queueSecret?: string } = {},
 ): Promise<{ id: string }> => {
-  const parsed = runRequestSchema.safeParse(request)
+  const parsed = jobDataSchema.safeParse(request)
   if (!parsed.success)
     throw new MasonError('invalid_request', 'the job is invalid', {
       detail: { errors: toFieldErrors(parsed.error) },

@@ -164,6 +164,20 @@ export type RunRequest = z.infer<typeof runRequestSchema>
 /** The limits of a run; absent ones have defaults. */
 export type RunLimits = z.infer<typeof limitsSchema>
 
+/** An id of a run that a producer of queue jobs chooses: `run_` and a UUID v7 (RFC 9562) without dashes. */
+const runIdSchema = z
+  .string()
+  .regex(
+    /^run_[0-9a-f]{12}7[0-9a-f]{3}[89ab][0-9a-f]{15}$/,
+    'must be "run_" and a UUID v7 in 32 hexadecimal digits, in lower case',
+  )
+
+/** The data of a job of the public queue: a request, and the id of its run where the producer chooses one. */
+export const jobDataSchema = runRequestSchema.extend({ run_id: runIdSchema.optional() })
+
+/** The data of a job of the public queue. */
+export type JobData = z.infer<typeof jobDataSchema>
+
 /** A request as the database keeps it: uploads are blobs, every file is an origin file. */
 export type AdmittedRequest = Omit<RunRequest, 'files' | 'session_id' | 'business_id'> & {
   files: OriginFile[]

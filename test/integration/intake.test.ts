@@ -1,7 +1,8 @@
-import { Queue } from 'bullmq'
+import { Queue, QueueEvents } from 'bullmq'
 import { describe, expect } from 'vitest'
 import { admitIntakeJob } from '../../src/engine/runs/intake.ts'
 import { type Database, queryOne } from '../../src/infra/database/database.ts'
+import { newRunId } from '../../src/infra/lib/ids.ts'
 import type { Queues } from '../../src/infra/queue/queues.ts'
 import { signJob } from '../../src/infra/queue/signed-jobs.ts'
 import { submitRun } from '../../src/runtime/submit-run.ts'
@@ -65,9 +66,9 @@ describe('a signed job', () => {
     const data = { prompt: 'hello', user_id: 'u1', business_id: business }
     const job = signJob(id, data, secret, now)
     const first = await take(id, job)
-    expect(await take(id, job)).toMatchObject({ replayed: true, run: { id: first?.run.id } })
-    expect(await take(`${id}-copy`, job)).toBeNull()
-    expect(await take(`${id}-plain`, data)).toBeNull()
+    expect(await take(id, job)).toEqual({ ...first, replayed: true })
+    expect(await take(`${id}-copy`, job)).toHaveProperty('errors')
+    expect(await take(`${id}-plain`, data)).toHaveProperty('errors')
     expect((await runtime.of(business).runs({ limit: 10 })).data).toHaveLength(1)
     for (const [refused, detail] of [
       [`${id}-copy`, /does not fit the id/],
@@ -159,6 +160,7 @@ const malformed: Record<string, [data: unknown, pointer: string]> = {
     { ...good, files: [{ ...file, content_base64: '***' }] },
     '/files/0/content_base64',
   ],
+  'a run id that is no UUID v7': [{ ...good, run_id: `run_${'0'.repeat(32)}` }, '/run_id'],
   'a tool that is not there': [{ ...good, tools: ['calculate', 'nothing'] }, '/tools/1'],
   'a model that is not there': [{ ...good, models: { planner: 'nothing' } }, '/models/planner'],
   'a webhook, not built yet': [{ ...good, webhook_url: 'http://x' }, '/webhook_url'],
@@ -205,6 +207,86 @@ describe('a job that cannot be admitted', () => {
   })
 })
 
+describe('the id of a run that its producer chooses', () => {
+  const taken = { errors: [{ pointer: '/run_id', detail: expect.stringMatching(/^is taken; make/) }] }
+  const deliver = (id: string, data: object) =>
+    admitIntakeJob(
+      database,
+      { id, name: 'run', data, attemptsMade: 0, stalls: 0 },
+      (business, request, key) => runtime.of(business).submit(request, key),
+    )
+
+  test('is the id of that run, also when the job comes again, before and after its key has expired', async () => {
+    const [business, id, run_id] = [unique('b'), unique('job'), newRunId()]
+    const data = { ...good, business_id: business, run_id, metadata: { order: 7 }, delay_ms: 60_000 }
+    const first = await deliver(id, data)
+    expect(first).toMatchObject({ run: { id: run_id, status: 'queued' }, replayed: false })
+    expect(await deliver(id, data)).toEqual({ ...first, replayed: true })
+    await database.query('DELETE FROM idempotency WHERE tenant = $1', [business])
+    expect(await deliver(id, data)).toEqual({ ...first, replayed: true })
+    expect(await deliver(id, { ...data, prompt: 'other' })).toEqual(taken)
+    expect((await runtime.of(business).runs({ limit: 10 })).data).toHaveLength(1)
+  })
+
+  test('is refused where another run has it, of this business or of another, in the same words', async () => {
+    const [business, other, run_id] = [unique('b'), unique('b'), newRunId()]
+    const data = { ...good, business_id: business, run_id, delay_ms: 60_000 }
+    await deliver(unique('job'), data)
+    const [own, foreign] = [unique('job'), unique('job')]
+    expect(await deliver(own, data)).toEqual(taken)
+    expect(await deliver(foreign, { ...data, business_id: other })).toEqual(taken)
+    expect((await rejection(own))?.faults).toEqual((await rejection(foreign))?.faults)
+    expect((await runtime.of(other).runs({ limit: 10 })).data).toEqual([])
+  })
+
+  test('is refused twenty times at once but for one', async () => {
+    const [business, run_id] = [unique('b'), newRunId()]
+    const data = { ...good, business_id: business, run_id, delay_ms: 60_000 }
+    const outcomes = await Promise.all(Array.from({ length: 20 }, () => deliver(unique('job'), data)))
+    expect(outcomes.filter((outcome) => 'run' in outcome)).toHaveLength(1)
+    expect(await count(database, 'runs WHERE tenant = $1', [business])).toBe(1)
+  })
+
+  test('is part of what its key stands for: another id under it is a conflict, none is the same run', async () => {
+    const [business, id] = [unique('b'), unique('job')]
+    const data = { ...good, business_id: business, delay_ms: 60_000 }
+    const first = await deliver(id, { ...data, run_id: newRunId() })
+    expect(await deliver(id, data)).toEqual({ ...first, replayed: true })
+    expect(await deliver(id, { ...data, run_id: newRunId() })).toEqual({
+      errors: [{ pointer: '', detail: expect.stringContaining('was used for another body') }],
+    })
+  })
+})
+
+const onRedis = describe.runIf(process.env.MASON_TEST_BACKEND === 'served')
+onRedis('the result of a job, for any BullMQ client', () => {
+  test('is the id and the status of its run, and of a refused job its errors', async () => {
+    const settings = {
+      connection: { url: backend.config.redisUrl ?? '' },
+      prefix: backend.config.queuePrefix,
+    }
+    const [queue, events] = [new Queue('mason-runs', settings), new QueueEvents('mason-runs', settings)]
+    try {
+      await events.waitUntilReady()
+      const run_id = newRunId()
+      const [id, bad] = [unique('job'), unique('bad')]
+      const result = new Promise((resolve) =>
+        events.on('completed', ({ jobId, returnvalue }) => jobId === id && resolve(returnvalue)),
+      )
+      await queue.add('run', { ...good, business_id: unique('b'), run_id }, { jobId: id })
+      expect(await result).toEqual({ run_id, status: 'queued' })
+      expect(await queue.getJob(id)).toBeUndefined()
+
+      const refused = await queue.add('run', { user_id: 'u1' }, { jobId: bad, attempts: 3 })
+      const reason = await refused.waitUntilFinished(events, 30_000).catch((error: Error) => error.message)
+      expect(JSON.parse(String(reason))).toEqual((await rejected(bad)).faults)
+      expect(await refused.getState()).toBe('failed')
+    } finally {
+      await Promise.all([queue.close(), events.close()])
+    }
+  })
+})
+
 describe('the intake', () => {
   const job = (more: object = {}) => ({
     id: unique('job'),
@@ -231,22 +313,38 @@ describe('the intake', () => {
     const early = job({ attemptsMade: 3 })
     await expect(admitIntakeJob(database, early, failing(bug))).rejects.toBe(bug)
     const late = job({ attemptsMade: 4 })
-    expect(await admitIntakeJob(database, late, failing(bug))).toBeNull()
+    expect(await admitIntakeJob(database, late, failing(bug))).toHaveProperty('errors')
     expect((await rejected(late.id)).faults).toEqual([{ pointer: '', detail: 'a bug' }])
   })
 
   test('gives a job up that five workers were lost to, without touching it again', async () => {
     const killer = job({ stalls: 5 })
     const mustNotRun = () => Promise.reject(new Error('it was admitted all the same'))
-    expect(await admitIntakeJob(database, killer, mustNotRun)).toBeNull()
+    expect(await admitIntakeJob(database, killer, mustNotRun)).toHaveProperty('errors')
     expect((await rejected(killer.id)).faults[0]?.detail).toContain('5 workers were lost')
+  })
+
+  test('refuses a refused job again, though it could be admitted now, and judges another content on its own', async () => {
+    const refused = job({ data: { ...good, tools: ['nothing'] } })
+    const errors = [{ pointer: '/tools/0', detail: 'no such tool' }]
+    const unknownTool = new MasonError('invalid_request', 'no such tool', { detail: { errors } })
+    expect(await admitIntakeJob(database, refused, failing(unknownTool))).toEqual({ errors })
+    expect(await admitIntakeJob(database, refused, failing(new Error('is admitted')))).toEqual({ errors })
+    const admitted = {
+      run: { id: 'r', session_id: 's', turn: 1, status: 'queued' as const },
+      replayed: false,
+    }
+    expect(await admitIntakeJob(database, { ...refused, data: good }, async () => admitted)).toBe(admitted)
+    const again = { ...refused, data: { ...good, tools: ['neither'] } }
+    expect(await admitIntakeJob(database, again, failing(unknownTool))).toEqual({ errors })
+    expect(await kept(refused.id)).toBe(2)
   })
 
   test('keeps jobs whose id no text column can hold', async () => {
     const id = `${unique('bad')}\u0000`
-    expect(await admitIntakeJob(database, job({ id }), refuseAll)).toBeNull()
+    expect(await admitIntakeJob(database, job({ id }), refuseAll)).toHaveProperty('errors')
     expect((await rejected(id.replace('\u0000', '\ufffd'))).faults[0]?.detail).toContain('NUL')
     const long = unique('x').repeat(300)
-    expect(await admitIntakeJob(database, job({ id: long }), refuseAll)).toBeNull()
+    expect(await admitIntakeJob(database, job({ id: long }), refuseAll)).toHaveProperty('errors')
   })
 })

@@ -1,7 +1,7 @@
 import type { NamedFiles } from '../../files/uploads.ts'
 import type { Database } from '../../infra/database/database.ts'
 import { createStatementBatches } from '../../infra/database/statement-batches.ts'
-import type { RunRequest } from '../../state/run-request.ts'
+import type { JobData } from '../../state/run-request.ts'
 import {
   type Admission,
   admitRun,
@@ -21,8 +21,12 @@ export const createAdmissions = (database: Database, businessId: string) => {
     maxSize: 64,
     // two, so that one is prepared and read while the other is being flushed
     maxInFlight: 2,
-    // the row of a session changes once in a statement, and a key is inserted once
-    listNames: ({ row }) => [`session ${row.session_id}`, ...(row.key === null ? [] : [`key ${row.key}`])],
+    // the row of a session changes once in a statement, and an id and a key are inserted once
+    listNames: ({ row }) => [
+      `session ${row.session_id}`,
+      `run ${row.run_id}`,
+      ...(row.key === null ? [] : [`key ${row.key}`]),
+    ],
     write: (candidates) => admitRuns(database, businessId, candidates),
     writeAlone: ({ admitAlone }) => admitAlone(),
   })
@@ -34,7 +38,7 @@ export const createAdmissions = (database: Database, businessId: string) => {
      * `idempotency_conflict`, `session_of_another_user` and `too_many_requests`.
      */
     async admit(
-      request: RunRequest,
+      request: JobData,
       key: IdempotencyKey | undefined,
       beforeNew: () => Promise<NamedFiles | undefined>,
     ): Promise<Admission> {

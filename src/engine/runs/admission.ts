@@ -1,6 +1,6 @@
 import { invalidFile, type NamedFiles } from '../../files/uploads.ts'
 import { holdSessionBlobs, storeBlobStatement } from '../../infra/blobs/blobs.ts'
-import { type Database, hasRow } from '../../infra/database/database.ts'
+import { type Database, hasRow, queryOne } from '../../infra/database/database.ts'
 import { contentHash, newRunId, newSessionId, sha256 } from '../../infra/lib/ids.ts'
 import { MasonError } from '../../state/errors.ts'
 import { toUrlPath } from '../../state/files/url-path.ts'
@@ -9,6 +9,7 @@ import { toPointer } from '../../state/resource-schema.ts'
 import {
   type AdmittedRequest,
   haveOwnNames,
+  type JobData,
   metadataSchema,
   type RunRequest,
 } from '../../state/run-request.ts'
@@ -60,8 +61,8 @@ const admitStatement = `
       clock_timestamp() + a.delay_ms * interval '1 millisecond' + (SELECT queue_ttl FROM businesses WHERE tenant = $1)
     FROM session JOIN fresh a USING (session_id) RETURNING run_id, turn, run_at
   ), request AS (
-    INSERT INTO run_requests (tenant, run_id, user_id, request, metadata)
-    SELECT $1, a.run_id, a.user_id, a.request::json, a.metadata::json FROM run JOIN fresh a USING (run_id)
+    INSERT INTO run_requests (tenant, run_id, user_id, request, metadata, idempotency_key)
+    SELECT $1, a.run_id, a.user_id, a.request::json, a.metadata::json, a.key FROM run JOIN fresh a USING (run_id)
   ), wake_up AS (
     INSERT INTO outbox (tenant, run_id, ring_at) SELECT $1, run_id, run_at FROM run
   ), key AS (
@@ -93,7 +94,7 @@ const checkMetadata = (metadata: RunRequest['metadata'] = {}): void => {
 
 /** Request to the rows that admission stores. Throws `invalid_request` for metadata over its limits. */
 export const toAdmissionRequest = (
-  request: RunRequest,
+  { run_id, ...request }: JobData,
   key?: IdempotencyKey,
   named: NamedFiles = new Map(),
 ) => {
@@ -101,7 +102,9 @@ export const toAdmissionRequest = (
   const { admitted, uploads } = splitUploads(request, named)
   return {
     row: {
-      run_id: newRunId(),
+      run_id: run_id ?? newRunId(),
+      /** Whether the producer chose the id; its key then belongs to a run of that id. */
+      has_own_id: run_id !== undefined,
       session_id: request.session_id ?? newSessionId(),
       user_id: request.user_id,
       priority: request.priority ?? 0,
@@ -175,7 +178,7 @@ const holdUploadedFile = async (
 export const admitRun = async (
   database: Database,
   businessId: string,
-  request: RunRequest,
+  request: JobData,
   key?: IdempotencyKey,
   named?: NamedFiles,
 ): Promise<Admission> => {
@@ -186,13 +189,42 @@ export const admitRun = async (
     return admission
   }
   return tryOnce().catch((error: unknown) => {
+    const { code, constraint } = error as { code?: unknown; constraint?: string }
+    if (code !== uniqueViolation) throw error
+    if (constraint?.startsWith('runs_')) return findRedelivered(database, businessId, candidate.row)
     // another request with this key committed first; the second try finds its run
-    if ((error as { code?: unknown }).code !== uniqueViolation) throw error
     return tryOnce()
   })
 }
 
 const uniqueViolation = '23505'
+
+/** The run of a job that comes again after its key has expired. Throws `invalid_request` where the id is another run's. */
+const findRedelivered = async (
+  database: Database,
+  businessId: string,
+  row: AdmissionRequest['row'],
+): Promise<Admission> => {
+  const run = await database.asBusiness(
+    businessId,
+    (sql) =>
+      queryOne<Omit<AdmittedRun, 'status'>>(
+        sql,
+        `SELECT r.run_id AS id, r.session_id, r.turn FROM runs r JOIN run_requests q USING (tenant, run_id)
+         WHERE r.tenant = $1 AND r.run_id = $2 AND q.idempotency_key = $3 AND q.request::text = $4 AND q.metadata::text = $5`,
+        [businessId, row.run_id, row.key, row.request, row.metadata],
+      ),
+    { pipelined: true },
+  )
+  if (run) return { run: { ...run, status: 'queued' }, replayed: true }
+  const error = {
+    pointer: '/run_id',
+    detail: 'is taken; make a new UUID v7, or leave it out and Mason chooses one',
+  }
+  throw new MasonError('invalid_request', `${error.pointer}: ${error.detail}`, {
+    detail: { errors: [error] },
+  })
+}
 
 const toAdmission = (
   candidate: AdmissionRequest['row'],
@@ -200,7 +232,7 @@ const toAdmission = (
 ): Admission | MasonError => {
   const { run_id: id, session_id } = candidate
   if (row?.response)
-    return row.request_hash === candidate.hash
+    return isSameRequest(candidate, { request_hash: row.request_hash, response: row.response })
       ? { run: row.response, replayed: true }
       : createConflictError(candidate)
   if (row?.full) return createSessionFullError(session_id)
@@ -211,6 +243,12 @@ const toAdmission = (
   })
 }
 
+/** `response`: that of the request which used the key before. */
+const isSameRequest = (
+  { hash, has_own_id, run_id }: Pick<AdmissionRequest['row'], 'hash' | 'has_own_id' | 'run_id'>,
+  earlier: { request_hash: string | null; response: AdmittedRun },
+): boolean => earlier.request_hash === hash && (!has_own_id || earlier.response.id === run_id)
+
 const createConflictError = ({ key }: { key: string | null }): MasonError =>
   new MasonError('idempotency_conflict', `the key "${key}" was used for another body`, {
     remedy: 'use a new Idempotency-Key for a new request',
@@ -220,7 +258,7 @@ const createConflictError = ({ key }: { key: string | null }): MasonError =>
 export const findEarlierAdmission = async (
   database: Database,
   businessId: string,
-  request: RunRequest,
+  { run_id = '', ...request }: JobData,
   key: IdempotencyKey | undefined,
 ): Promise<Admission | null> => {
   if (key === undefined) return null
@@ -234,7 +272,8 @@ export const findEarlierAdmission = async (
     { pipelined: true },
   )
   const [earlier] = rows
-  if (earlier && earlier.request_hash !== contentHash(request)) throw createConflictError(key)
+  const candidate = { hash: contentHash(request), has_own_id: run_id !== '', run_id }
+  if (earlier && !isSameRequest(candidate, earlier)) throw createConflictError(key)
   return earlier ? { run: earlier.response, replayed: true } : null
 }
 

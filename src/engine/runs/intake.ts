@@ -1,35 +1,40 @@
 import { z } from 'zod'
-import type { Database } from '../../infra/database/database.ts'
+import { type Database, queryOne } from '../../infra/database/database.ts'
 import { isDatabaseUnavailable } from '../../infra/database/database-errors.ts'
+import { sha256 } from '../../infra/lib/ids.ts'
 import type { IntakeJob } from '../../infra/queue/jobs.ts'
 import { openSignedJob } from '../../infra/queue/signed-jobs.ts'
 import { isMasonError, type MasonError, toMasonError } from '../../state/errors.ts'
 import { type FieldError, maxFieldErrors, resolveUnions, toPointer } from '../../state/resource-schema.ts'
-import type { RunRequest } from '../../state/run-request.ts'
-import { businessIdSchema, runRequestSchema } from '../../state/run-request.ts'
+import { businessIdSchema, type JobData, jobDataSchema } from '../../state/run-request.ts'
 import type { Admission } from './admission.ts'
 
 const maxIdLength = 255
 /** As in HTTP bodies. */
 const maxDepth = 100
 
-const jobSchema = runRequestSchema.extend({ business_id: businessIdSchema.default('default') })
+const jobSchema = jobDataSchema.extend({ business_id: businessIdSchema.default('default') })
 
 /** An unexpected error may pass: after so many tries, or as many lost workers, the job is rejected. */
 const maxTries = 5
 
+/** Why a job was refused, as `rejected_jobs` has it. */
+export type Rejection = { errors: FieldError[] }
+
 /**
  * Admits one job of the public queue; its id is the idempotency key. A job that cannot be admitted goes to `rejected_jobs`
- * with its errors. `business_id` is trusted: who can write to the queue acts for any business, unless `signing` has secrets;
+ * with its errors, and stays refused when it comes again. `business_id` is trusted: who can write to the queue acts for any business, unless `signing` has secrets;
  * then jobs that are not signed by one are rejected. Throws when the database is unreachable or the business has too many queued runs; the queue then
  * delivers the job again.
  */
 export const admitIntakeJob = async (
   database: Database,
   job: IntakeJob,
-  admit: (businessId: string, request: RunRequest, key: string) => Promise<Admission>,
+  admit: (businessId: string, request: JobData, key: string) => Promise<Admission>,
   signing: { secrets: readonly string[]; now: Date } = { secrets: [], now: new Date() },
-): Promise<Admission | null> => {
+): Promise<Admission | Rejection> => {
+  const earlier = await findRejection(database, job)
+  if (earlier) return earlier
   const opened = openSignedJob(job.id, job.data, signing.secrets, signing.now)
   // of no business, since its signature proves none
   if ('error' in opened)
@@ -91,19 +96,28 @@ const rejectJob = async (
   job: IntakeJob,
   errors: FieldError[],
   businessId: string | null,
-): Promise<null> => {
+): Promise<Rejection> => {
+  const hash = sha256(toJson(job.data))
   const insert = (data: string) =>
     database.query(
-      `INSERT INTO rejected_jobs (tenant, job_id, data, faults)
-       VALUES ((SELECT tenant FROM businesses WHERE tenant = $1), $2, $3::json, $4::json) ON CONFLICT (job_id) DO NOTHING`,
-      [businessId, toStorableText(job.id), data, JSON.stringify(errors)],
+      `INSERT INTO rejected_jobs (tenant, job_id, data, faults, data_hash)
+       VALUES ((SELECT tenant FROM businesses WHERE tenant = $1), $2, $3::json, $4::json, $5) ON CONFLICT DO NOTHING`,
+      [businessId, toStorableText(job.id), data, JSON.stringify(errors), hash],
     )
   await insert(toJson(job.data)).catch((error: unknown) => {
     if (isDatabaseUnavailable(error)) throw error
     return insert(JSON.stringify('[this data cannot be stored]'))
   })
-  return null
+  return { errors }
 }
+
+/** Why this job was refused before, unless it has become a run since. */
+const findRejection = async (database: Database, { id, data }: IntakeJob): Promise<Rejection | null> =>
+  queryOne<Rejection>(
+    database,
+    'SELECT faults AS errors FROM rejected_jobs WHERE job_id = $1 AND data_hash = $2 AND run_id IS NULL',
+    [toStorableText(id), sha256(toJson(data))],
+  )
 
 /** Postgres texts cannot contain NUL. */
 const toStorableText = (text: string): string => text.replaceAll('\u0000', '\ufffd').slice(0, 2000)

@@ -1,8 +1,8 @@
 import type { RunKey } from '../../infra/database/database.ts'
 import { repeatWork } from '../../infra/lib/repeat-work.ts'
-import type { WakeUp } from '../../infra/queue/jobs.ts'
+import { RefusedJobError, type WakeUp } from '../../infra/queue/jobs.ts'
 import type { Queues } from '../../infra/queue/queues.ts'
-import type { RunRequest } from '../../state/run-request.ts'
+import type { JobData } from '../../state/run-request.ts'
 import type { Admission } from '../runs/admission.ts'
 import { admitIntakeJob } from '../runs/intake.ts'
 import { reconcileRuns, relayWakeUps } from '../runs/relay.ts'
@@ -14,7 +14,7 @@ type StartWorkerOptions = Omit<WorkerOptions, 'wake'> & {
   retention: Retention
   /** With which jobs of the public queue must be signed; empty: they need not be. */
   queueSecrets: readonly string[]
-  submit(businessId: string, request: RunRequest, key: string): Promise<Admission>
+  submit(businessId: string, request: JobData, key: string): Promise<Admission>
 }
 
 const relayEveryMs = 500
@@ -37,8 +37,10 @@ export const startWorker = async (options: StartWorkerOptions) => {
   const intake = await queues.onIntake(
     async (job) => {
       const signing = { secrets: options.queueSecrets, now: clock.now() }
-      if (!(await admitIntakeJob(database, job, options.submit, signing)))
-        log.warn({ job_id: job.id }, 'a queue job was rejected; see rejected_jobs for its errors')
+      const outcome = await admitIntakeJob(database, job, options.submit, signing)
+      if ('run' in outcome) return { run_id: outcome.run.id, status: outcome.run.status }
+      log.warn({ job_id: job.id }, 'a queue job was rejected; GET /admin/v1/rejected-jobs has its errors')
+      throw new RefusedJobError(outcome.errors)
     },
     { concurrency: 4 },
   )

@@ -54,13 +54,12 @@ const workerSettings = {
   // With the default of 1 the second crash during a job would fail it for ever.
   maxStalledCount: 1_000_000,
   removeOnComplete: { count: 0 },
-  removeOnFail: { count: 0 },
   runRetryDelay: 1_000,
   settings: { backoffStrategy: calculateIntakeBackoffMs },
 } satisfies Partial<WorkerOptions>
 
 /** A worker that pauses after a failed claim and accepts data that is not JSON. */
-class PatientWorker extends Worker<unknown, void, string, IQueueBackend> {
+class PatientWorker extends Worker<unknown, unknown, string, IQueueBackend> {
   protected override async moveToActive(token: string, name?: string) {
     try {
       return await super.moveToActive(token, name)
@@ -107,11 +106,11 @@ export function startConsumer(
   handle: JobHandler,
   report: ErrorReporter,
 ): QueueConsumer {
-  const running = new Map<AbortController, Promise<void>>()
+  const running = new Map<AbortController, Promise<unknown>>()
   let stopping = false
   let closing: Promise<void> | undefined
 
-  const handleJob = async (job: Job, token = ''): Promise<void> => {
+  const handleJob = async (job: Job, token = ''): Promise<unknown> => {
     overrideJobOptions(job)
     if (!(await engine.isOurs())) void pause()
     if (stopping) {
@@ -122,7 +121,7 @@ export function startConsumer(
     const work = handle(job, controller.signal)
     running.set(controller, work)
     try {
-      await work
+      return await work
     } finally {
       running.delete(controller)
     }

@@ -1,7 +1,8 @@
-import type { Job, JobsOptions } from 'bullmq'
+import { type Job, type JobsOptions, UnrecoverableError } from 'bullmq'
 import { z } from 'zod'
 import { MasonError } from '../../state/errors.ts'
 import type { Log } from '../../state/ports/log.ts'
+import type { FieldError } from '../../state/resource-schema.ts'
 import type { QueueDriver } from './queue-driver.ts'
 
 /** Our side of BullMQ's jobs: ids, priorities, options, and the handlers that get them. */
@@ -36,8 +37,30 @@ export type IntakeJob = {
 
 /** Handles one wake-up. The signal aborts when the consumer closes. */
 export type WakeUpHandler = (wakeUp: WakeUp, signal: AbortSignal) => Promise<void>
-/** Handles one intake job; a rejection repeats the job. The signal aborts when the consumer closes. */
-export type IntakeHandler = (job: IntakeJob, signal: AbortSignal) => Promise<void>
+/** Handles one intake job and returns its return value; an error repeats the job, but for `RefusedJobError`. The signal aborts when the consumer closes. */
+export type IntakeHandler = (job: IntakeJob, signal: AbortSignal) => Promise<unknown>
+
+/** A job that is refused for good: it fails in BullMQ's sense. */
+export class RefusedJobError extends Error {
+  readonly errors: readonly FieldError[]
+  constructor(errors: readonly FieldError[]) {
+    super('the job is refused')
+    this.name = 'RefusedJobError'
+    this.errors = errors
+  }
+}
+
+const maxReasonErrors = 100
+const maxReasonLength = 1_000
+
+/** What BullMQ stores and sends to every listener as `failedReason`: JSON of the errors, the first 100 of 1,000 characters each. */
+const toFailedReason = (errors: readonly FieldError[]): string =>
+  JSON.stringify(
+    errors.slice(0, maxReasonErrors).map(({ pointer, detail }) => ({
+      pointer: pointer.slice(0, maxReasonLength),
+      detail: detail.slice(0, maxReasonLength),
+    })),
+  )
 
 const maxPriority = 100
 
@@ -82,19 +105,22 @@ export const toWakeUpData = ({ run_id, business_id }: WakeUp): WakeUp => ({ run_
 export const calculateIntakeBackoffMs = (attemptsMade: number): number =>
   Math.min(500 * 2 ** (attemptsMade - 1), 30_000)
 
-/** Replaces a sender's options by ours: a job is never lost and never kept. Changes memory only, so it is called at each try. */
+/** For so long, in seconds, and so many: what a producer can still read of refused jobs. */
+const refusedJobs = { age: 24 * 60 * 60, count: 1_000 }
+
+/** Replaces a sender's options by ours: a job is never lost, and only a refused one is kept for a while. Changes memory only, so it is called at each try. */
 export function overrideJobOptions(job: Job): void {
   Object.assign(job.opts, {
     attempts: Number.MAX_SAFE_INTEGER,
     backoff: { type: 'intake' },
     stackTraceLimit: 1,
     removeOnComplete: true,
-    removeOnFail: true,
+    removeOnFail: refusedJobs,
   } satisfies JobsOptions)
 }
 
 /** Handles a job of BullMQ. */
-export type JobHandler = (job: Job, signal: AbortSignal) => Promise<void>
+export type JobHandler = (job: Job, signal: AbortSignal) => Promise<unknown>
 
 /** A failed wake-up is not repeated, because the reconciler wakes workers for every run that is still due. */
 export const createWakeUpHandler =
@@ -117,8 +143,9 @@ export const createIntakeHandler =
     const priority = fromBullPriority(job.priority)
     try {
       const data = engine.decode(job.data)
-      await handler({ id, name, data, attemptsMade, stalls, ...(priority && { priority }) }, signal)
+      return await handler({ id, name, data, attemptsMade, stalls, ...(priority && { priority }) }, signal)
     } catch (error) {
+      if (error instanceof RefusedJobError) throw new UnrecoverableError(toFailedReason(error.errors))
       log.error({ error, job_id: id, attempts_made: attemptsMade }, 'queue: intake failed, trying again')
       throw new Error('intake failed', { cause: error })
     }

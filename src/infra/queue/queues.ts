@@ -37,7 +37,10 @@ export type Queues = {
   onWakeUp(handler: WakeUpHandler, options: { concurrency: number }): Promise<QueueConsumer>
   /** Adds a job to the intake queue unless its id already waits there. Throws `invalid_request` for an invalid id. */
   submit(id: string, data: unknown, options?: SendOptions): Promise<void>
-  /** Calls `handler` for each job until it resolves: a rejection is retried after 0.5 s, doubling up to 30 s, for ever. */
+  /**
+   * Calls `handler` for each job until it resolves; the value is the job's return value. An error is retried after 0.5 s,
+   * doubling up to 30 s, for ever; after `RefusedJobError` the job has failed.
+   */
   onIntake(handler: IntakeHandler, options: { concurrency: number }): Promise<QueueConsumer>
   /** The milliseconds of a round trip, or what is wrong; resolves within a second. */
   ping(): Promise<{ ok: true; ms: number } | { ok: false; error: string }>

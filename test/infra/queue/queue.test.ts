@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { IntakeJob, WakeUp } from '../../../src/infra/queue/jobs.ts'
+import { type IntakeJob, RefusedJobError, type WakeUp } from '../../../src/infra/queue/jobs.ts'
 import { intakeQueueName, wakeUpQueueName } from '../../../src/infra/queue/queues.ts'
 import { embedded, gate, type Harness, redisUrl, scope, served, until, wakeUp } from './harness.ts'
 
@@ -191,6 +191,27 @@ function portSuite(harness: Harness) {
     const [first = 0, second = 0, third = 0] = tries.map((one) => one.at)
     expect(second - first).toBeGreaterThanOrEqual(500)
     expect(third - second).toBeGreaterThanOrEqual(1_000)
+  })
+
+  it('fails a refused job at once, and keeps it with its errors whatever its sender wants', async () => {
+    const queues = await open()
+    const client = plainClient(intakeQueueName)
+    const errors = [{ pointer: '/a\u0000b', detail: 'half a pair \ud83d'.padEnd(2_000) }]
+    let tries = 0
+    await queues.onIntake(
+      async () => {
+        tries++
+        throw new RefusedJobError(errors)
+      },
+      { concurrency: 1 },
+    )
+    await client.add('run', {}, { jobId: 'refused', attempts: 5, removeOnFail: true })
+    await until(async () => (await client.getJobState('refused')) === 'failed', 'the failure')
+    const { failedReason = '' } = (await client.getJob('refused')) ?? {}
+    expect(JSON.parse(failedReason)).toEqual([
+      { pointer: '/a\u0000b', detail: errors[0]?.detail.slice(0, 1_000) },
+    ])
+    expect(tries).toBe(1)
   })
 
   it('hands data over exactly as it was submitted', async () => {
