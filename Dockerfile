@@ -4,7 +4,8 @@ WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --ignore-scripts
 COPY . .
-RUN npm run build && npm prune --omit=dev
+# traces need OpenTelemetry, an optional dependency without dependencies of others
+RUN npm run build && cp -a node_modules/@opentelemetry /opentelemetry && npm prune --omit=dev
 
 FROM node:24.21.0-bookworm-slim
 # Node writes only to /data: the program stays root's, the process is not root.
@@ -13,6 +14,7 @@ RUN install -d -o node -g node /data
 WORKDIR /app
 COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules ./node_modules
+COPY --from=build /opentelemetry ./node_modules/@opentelemetry
 COPY --from=build /app/migrations ./migrations
 COPY --from=build /app/dist ./dist
 USER node

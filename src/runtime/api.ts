@@ -81,7 +81,7 @@ export type BusinessApi = {
   ): AsyncIterable<RunEvent>
 }
 
-/** Model calls of this process since its start, and the health of its keys. */
+/** Model calls of this process since its start, and the health of its keys. @internal */
 export type ModelStats = ReturnType<CallCounts['read']> & {
   /** By vendor: healthy keys, and whether they are too few. */
   pools: { vendor: string; healthy: number; isLow: boolean }[]
@@ -125,10 +125,11 @@ export type Runtime = {
   graph: Graph
   /** The models of the default business. */
   models: Models
-  /** All models of the registry, on behalf of any caller. */
+  /** All models of the registry, on behalf of any caller. @internal */
   modelService: ModelGateway
+  /** @internal */
   modelStats(): ModelStats
-  /** Null while nothing is traced. */
+  /** Null while nothing is traced. @internal */
   spanCounts(): SpanCounts | null
   /** Starts to claim and execute runs in this process, with its relay, reconciler and intake. */
   startWorker(options?: { concurrency?: number }): Promise<void>

@@ -49,16 +49,20 @@ export type RuntimeOptions = {
   /** For tests: another clock, a fake model instead of the registry's, own tools. */
   clock?: Clock
   models?: Models
+  /** @internal */
   modelRetryDelays?: ModelRetryDelays
+  /** @internal */
   traceDelays?: Pick<TelemetryOptions, 'everyMs' | 'timeoutMs'>
   toolFolders?: readonly string[]
+  /** @internal */
   loadDataDir?: Blob
   /** Migrates a database server first, as `--migrate` does; without it, an older or newer one is refused. */
   migrate?: boolean
   /** How runs are learned from in the background; off in tests of something else. */
   memory?: 'off' | Pick<MemoryWorkerOptions, 'everyMs' | 'leaseMs'>
+  /** @internal */
   onRunReleased?: WorkerOptions['onRunReleased']
-  /** For tests: wraps a driver, to watch it or to make it fail. */
+  /** For tests: wraps a driver, to watch it or to make it fail. @internal */
   wrap?: {
     database?(database: Database): Database
     queues?(queues: Queues): Queues

@@ -12,5 +12,14 @@ const findPackageRoot = (): string => {
 export const toPackagePath = (...parts: string[]): string => join(findPackageRoot(), ...parts)
 
 /** The version of this package. */
-export const readMasonVersion = (): string =>
-  (JSON.parse(readFileSync(toPackagePath('package.json'), 'utf8')) as { version: string }).version
+export const readMasonVersion = (): string => readManifest().version
+
+/** The packages that are installed only where they are used, with the versions that fit. */
+export const listOptionalPackages = (): string[] =>
+  Object.entries(readManifest().peerDependencies).map(([name, version]) => `'${name}@${version}'`)
+
+const readManifest = () =>
+  JSON.parse(readFileSync(toPackagePath('package.json'), 'utf8')) as {
+    version: string
+    peerDependencies: Record<string, string>
+  }

@@ -16,6 +16,7 @@ export class Secret {
   toJSON(): string {
     return '[secret]'
   }
+  /** @internal */
   [inspect.custom](): string {
     return '[secret]'
   }

@@ -1,5 +1,6 @@
+import { MasonError } from '../../state/errors.ts'
 import { noTracer } from '../../state/ports/tracer.ts'
-import { readMasonVersion } from '../lib/package-path.ts'
+import { listOptionalPackages, readMasonVersion } from '../lib/package-path.ts'
 import { settlesWithin } from '../lib/timeouts.ts'
 import type { SpanCounts, SpanExportOptions } from './exporter.ts'
 
@@ -18,7 +19,7 @@ export const openTelemetry = async ({ endpoint, ...rest }: TelemetryOptions) => 
   const [{ createSpanExport }, { createOtlpTracer }] = await Promise.all([
     import('./exporter.ts'),
     import('./otlp-tracer.ts'),
-  ])
+  ]).catch(throwMissingPackages)
   const { processor, counts } = createSpanExport({ endpoint, ...rest })
   const { tracer, shutdown } = createOtlpTracer(processor, readMasonVersion())
   return {
@@ -27,4 +28,18 @@ export const openTelemetry = async ({ endpoint, ...rest }: TelemetryOptions) => 
     /** Sends the remaining spans, for two seconds at most. */
     close: async () => void (await settlesWithin(shutdown(), flushTimeoutMs)),
   }
+}
+
+/** Traces are rare and OpenTelemetry is large, so it is an optional dependency. */
+const throwMissingPackages = (error: unknown): never => {
+  const { code, message } = error as NodeJS.ErrnoException
+  if (code !== 'ERR_MODULE_NOT_FOUND' || !message.includes('@opentelemetry/')) throw error
+  throw new MasonError(
+    'invalid_settings',
+    'OTEL_EXPORTER_OTLP_ENDPOINT is set, but OpenTelemetry is not installed',
+    {
+      remedy: `remove the setting, or run npm install ${listOptionalPackages().join(' ')}`,
+      cause: error,
+    },
+  )
 }

@@ -111,7 +111,7 @@ export type RegistryView = {
   scenarios: ReadonlyMap<string, Scenario>
 }
 
-/** A view that follows the database: at once after a hint, and within a second by polling the version. */
+/** A view that follows the database: at once after a hint, and within a second by polling the version. @internal */
 export type Registry = AsyncDisposable & {
   readonly view: RegistryView
   /** Reads changes now and notifies the other processes; called after a change by this process. Never rejects. */
@@ -273,7 +273,7 @@ export type Settlement = {
   ms: number
 }
 
-/** The ledger. A reservation of a key without limits costs the caller no round trip. */
+/** The ledger. A reservation of a key without limits costs the caller no round trip. @internal */
 export type Meter = AsyncDisposable & {
   reserve(reservation: Reservation): Promise<ReservationResult>
   /** Never throws and does not block; it is retried until the database has it. Once per request_id. */

@@ -16,7 +16,9 @@ import { createVendors } from './vendors.ts'
 /** What the operations of admins need. */
 export type RegistryAdminOptions = {
   database: Database
+  /** @internal */
   masterKeys: MasterKeys
+  /** @internal */
   registry: Pick<Registry, 'refresh' | 'view'>
   hints: Pick<Hints, 'publish'>
   /** Makes real calls. */
