@@ -57,5 +57,5 @@ describe('every export of the package', () => {
     } finally {
       await rm(folder, { recursive: true, force: true })
     }
-  })
+  }, 300_000)
 })
