@@ -19,6 +19,7 @@ const arrows: Record<string, readonly string[]> = {
   state: [],
   context: ['state'],
   dialogue: ['state', 'context'],
+  client: ['state', 'memory'],
   'offline-model': ['state', 'context'],
   'payments/mandates': ['state'],
   graph: ['state', 'context'],
@@ -43,7 +44,7 @@ const arrows: Record<string, readonly string[]> = {
     'offline-model',
   ],
   server: ['state', 'context', 'graph', 'infra', 'accounts', 'models', 'memory', 'runtime'],
-  cli: ['state', 'infra', 'accounts', 'models', 'files', 'engine', 'runtime', 'server'],
+  cli: ['state', 'client', 'infra', 'accounts', 'models', 'files', 'engine', 'runtime', 'server'],
   'cli.ts': ['cli', 'state', 'infra'],
   'index.ts': ['state', 'graph', 'infra', 'runtime'],
 }

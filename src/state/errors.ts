@@ -46,6 +46,7 @@ export const errorCodes = [
   'invalid_graph',
   'database_unavailable',
   'queue_unavailable',
+  'server_unreachable',
   'data_dir_locked',
   'internal',
 ] as const

@@ -1,27 +1,46 @@
 import { execFile } from 'node:child_process'
 import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
 
 const root = join(import.meta.dirname, '..', '..')
 
-/** Exported names of src/index.ts, each with the doc comment of its declaration (empty without one). */
+const { exports: entries } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as {
+  exports: Record<string, { default: string }>
+}
+/** The source of each entry of the package, by what programs import. */
+const sourceOf = Object.fromEntries(
+  Object.entries(entries).map(([path, target]) => [
+    join('mason-runtime', path).replace(/\/$/, ''),
+    join(root, target.default.replace('dist/', '').replace(/js$/, 'ts')),
+  ]),
+)
+
+/** Exported names of all entries, each with the doc comment of its declaration (empty without one). */
 const readExports = async (): Promise<{ name: string; comment: string }[]> => {
-  const index = await readFile(join(root, 'src/index.ts'), 'utf8')
-  const found = [...index.matchAll(/^export (?:type )?\{([^}]*)\} from '([^']+)'/gm)].map(
-    async ([, names = '', path = '']) => {
-      const source = await readFile(join(root, 'src', path), 'utf8')
-      return names.split(',').map((text) => {
-        const name = text.replace(/\btype\b/, '').trim()
-        const at = source.search(new RegExp(`^export (?:const|type) ${name}\\b`, 'm'))
-        const before = source.slice(0, Math.max(at, 0))
-        return { name, comment: before.endsWith('*/\n') ? before.slice(before.lastIndexOf('/**')) : '' }
-      })
-    },
-  )
-  return (await Promise.all(found)).flat()
+  const found = Object.values(sourceOf).map(async (file) => {
+    const index = await readFile(file, 'utf8')
+    const statements = index.matchAll(/^export (?:type )?\{([^}]*)\} from '([^']+)'/gm)
+    return Promise.all(
+      [...statements].map(async ([, names = '', path = '']) => {
+        const source = await readFile(join(dirname(file), path), 'utf8')
+        return names
+          .split(',')
+          .map((text) => text.replace(/\btype\b/, '').trim())
+          .filter((name) => name !== '')
+          .map((name) => {
+            const at = source.search(
+              new RegExp(`^export (?:const|type|class|interface|async function) ${name}\\b`, 'm'),
+            )
+            const before = source.slice(0, Math.max(at, 0))
+            return { name, comment: before.endsWith('*/\n') ? before.slice(before.lastIndexOf('/**')) : '' }
+          })
+      }),
+    )
+  })
+  return (await Promise.all(found)).flat(2)
 }
 
 const exampleIn = (comment: string): string =>
@@ -39,7 +58,11 @@ describe('every export of the package', () => {
     try {
       await symlink(join(root, 'node_modules'), join(folder, 'node_modules'))
       await writeFile(join(folder, 'package.json'), '{"type": "module"}')
-      const options = { noEmit: true, rootDir: '/', paths: { 'mason-runtime': [join(root, 'src/index.ts')] } }
+      const options = {
+        noEmit: true,
+        rootDir: '/',
+        paths: Object.fromEntries(Object.entries(sourceOf).map(([name, file]) => [name, [file]])),
+      }
       const unused = { noUnusedLocals: false, noUnusedParameters: false }
       const config = {
         extends: join(root, 'tsconfig.json'),

@@ -1,3 +1,4 @@
+import { createHttp, type Http, type HttpQuery } from '../../client/http.ts'
 import type { Config, Environment } from '../../infra/config/config.ts'
 import type { Scrubber } from '../../infra/secrets/scrubber.ts'
 import type { EndpointView, KeyView, ModelView, VendorView } from '../../models/schemas/catalog.ts'
@@ -5,14 +6,13 @@ import type { RouteView } from '../../models/schemas/routing.ts'
 
 import { UsageError } from '../errors.ts'
 import { readTargetConfig, withLockRemedy } from '../gateway.ts'
-import { createServerFetch, readProblem } from '../http-client.ts'
+import { serverRemedies } from '../http-gateway.ts'
 import { createNoteLog } from '../log.ts'
 
 /** The options that choose a server; without `url` the command uses a runtime in this process. */
 export type AdminTarget = { url?: string; token?: string }
 
-type SendRequest = (method: string, path: string, body: string | null) => Promise<Response>
-type AdminConnection = { send: SendRequest; name: string; close(): Promise<void> }
+type AdminConnection = { http: Http; close(): Promise<void> }
 
 const tokenRemedy = 'pass the admin token of that server (its MASON_ADMIN_TOKEN) with --token or MASON_TOKEN'
 
@@ -26,32 +26,37 @@ export const withAdminClient = async (
   const config = readTargetConfig(flags, env, 'models')
   const { url, token } = config.client
   if (token) scrubber.add(token)
-  const { send, name, close } = url === null ? await openInProcess(config, scrubber) : openRemote(url, token)
+  const { http, close } = url === null ? await openInProcess(config, scrubber) : openRemote(url, token)
   try {
-    return await work(createAdminClient(send, name))
+    return await work(createAdminClient(http))
   } finally {
     await close()
   }
 }
 
-const createAdminClient = (send: SendRequest, name: string) => {
-  const call = async (method: 'GET' | 'POST' | 'PATCH', path: string, body?: unknown): Promise<unknown> => {
-    const response = await send(method, path, body === undefined ? null : JSON.stringify(body))
-    if (!response.ok) throw await readProblem(response, name, tokenRemedy)
-    return response.json()
-  }
+const createAdminClient = (http: Http) => {
+  const call = (
+    method: 'GET' | 'POST' | 'PATCH',
+    path: string,
+    json?: unknown,
+    query: HttpQuery = {},
+  ): Promise<unknown> => http.json(method, path, { json, query, timeoutMs: requestTimeoutMs })
   return {
     call,
     /** All pages of a list. */
     async listAll<Item>(path: string): Promise<Item[]> {
       const items: Item[] = []
-      const query = new URLSearchParams({ limit: '200' })
-      for (;;) {
-        const page = (await call('GET', `${path}?${query}`)) as { data: Item[]; next_cursor: string | null }
+      let cursor: string | null | undefined
+      while (cursor !== null) {
+        const query = { limit: 200, cursor }
+        const page = (await call('GET', path, undefined, query)) as {
+          data: Item[]
+          next_cursor: string | null
+        }
         items.push(...page.data)
-        if (page.next_cursor === null) return items
-        query.set('cursor', page.next_cursor)
+        cursor = page.next_cursor
       }
+      return items
     },
   }
 }
@@ -59,21 +64,13 @@ const createAdminClient = (send: SendRequest, name: string) => {
 /** The admin API of a server or of a runtime in this process, with the same paths, checks and errors. */
 export type AdminClient = ReturnType<typeof createAdminClient>
 
-const jsonHeaders = { 'Content-Type': 'application/json' }
 /** A test of a model may take as long as its endpoint allows. */
 const requestTimeoutMs = 3_700_000
 
-const openRemote = (url: string, token: string | null): AdminConnection => {
-  const { base, send } = createServerFetch({ url, token })
-  return {
-    name: base,
-    send: (method, path, body) => {
-      const signal = AbortSignal.timeout(requestTimeoutMs)
-      return send(path, { method, headers: body === null ? {} : jsonHeaders, body, signal })
-    },
-    close: async () => {},
-  }
-}
+const openRemote = (url: string, token: string | null): AdminConnection => ({
+  http: createHttp({ url, token, remedies: serverRemedies(tokenRemedy) }),
+  close: async () => {},
+})
 
 /** The routes of the server, called without a port. */
 const openInProcess = async (config: Config, scrubber: Scrubber): Promise<AdminConnection> => {
@@ -87,16 +84,24 @@ const openInProcess = async (config: Config, scrubber: Scrubber): Promise<AdminC
     'if that is `mason serve`, add --url http://127.0.0.1:8080 and --token with the admin token from DATA_DIR; else stop that process',
   )
   const app = await createApp({ runtime, auth: 'off' })
-  return {
-    name: 'the runtime in this process',
-    async send(method, path, body) {
+  const http = createHttp({
+    url: 'http://in-this-process',
+    async fetch(url, { method, headers, body } = {}) {
+      const { pathname, search } = new URL(url as string)
       const response = await app.inject({
         method: method as 'GET',
-        url: path,
-        ...(body !== null && { headers: jsonHeaders, payload: body }),
+        url: pathname + search,
+        headers: headers as Record<string, string>,
+        ...(typeof body === 'string' && { payload: body }),
       })
-      return new Response(response.payload, { status: response.statusCode })
+      return new Response(response.payload, {
+        status: response.statusCode,
+        headers: response.headers as Record<string, string>,
+      })
     },
+  })
+  return {
+    http,
     async close() {
       await app.close()
       await runtime.close(10_000)
