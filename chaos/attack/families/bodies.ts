@@ -17,6 +17,15 @@ const shapes: Record<string, Shape> = {
   '200,000 unknown fields': {
     bytes: (valid) => added(valid, Array.from({ length: 200_000 }, (_, n) => `"k${n}":1`).join()),
   },
+  '200,000 fields of metadata': {
+    bytes: (valid) =>
+      added(valid, `"metadata":{${Array.from({ length: 200_000 }, (_, n) => `"k${n}":1`).join()}}`),
+  },
+  '49,000 empty objects': { bytes: (valid) => added(valid, `"metadata":{"a":[${'{},'.repeat(48_990)}{}]}`) },
+  '40,000 broken messages': {
+    bytes: (valid) =>
+      added(valid, `"messages":[${'{"role":"user","content":[{"type":"x"}]},'.repeat(40_000)}{}]`),
+  },
   'a field of 1 MB name': { bytes: (valid) => added(valid, `"${'k'.repeat(1_000_000)}":1`) },
   'a list of 400,000': { bytes: (valid) => added(valid, `"zz":[${'0,'.repeat(400_000)}0]`), at: '/zz' },
   'lists in lists': { bytes: (valid) => added(valid, `"zz":${'['.repeat(50_000)}${']'.repeat(50_000)}`) },

@@ -5,9 +5,11 @@ import { parse as parseSecurely } from 'secure-json-parse'
 import { settlesWithin } from '../../infra/lib/timeouts.ts'
 import { MasonError } from '../../state/errors.ts'
 import { type FieldError, toPointer } from '../../state/resource-schema.ts'
+import { maxJsonValues, measureJson } from '../../state/text/json-size.ts'
 import { type BodyMemory, type BodyReservation, createBodyBudget } from './body-budget.ts'
+import type { Step } from './large-bodies.ts'
 import { HttpError } from './problems.ts'
-import type { App } from './route.ts'
+import type { App, RouteDoc } from './route.ts'
 
 const maxBytes = 32 * 1024 * 1024
 /** How much of a body that is too large is still read, so that its sender receives the response. */
@@ -40,7 +42,7 @@ export const limitBodies = (app: App, memory: BodyMemory, times: BodyTimes): voi
 }
 
 /** One name for each token. */
-const nameCaller = ({ principal, headers }: FastifyRequest): string =>
+export const nameCaller = ({ principal, headers }: FastifyRequest): string =>
   (principal?.kind === 'token' && headers.authorization) || (principal?.kind ?? 'unknown')
 
 /**
@@ -116,15 +118,27 @@ const tooLarge = (): MasonError =>
     remedy: 'send large files by POST /v1/files, or by a mapping, in place of content_base64',
   })
 
-/** The JSON of a request's body; `{}` for an empty one where that is allowed. Throws 400, 415, or 422 for excessive JSON. */
-export const parseJsonBody = (request: FastifyRequest, optional: boolean): unknown => {
+/**
+ * The JSON of a request's body; `{}` for an empty one where that is allowed. A large one is read in two steps. Throws 400,
+ * 415, or 422 for excessive JSON.
+ */
+export const parseJsonBody = async (
+  request: FastifyRequest,
+  { bodyOptional = false, maxValues = maxJsonValues }: Pick<RouteDoc, 'bodyOptional' | 'maxValues'>,
+  step: Step,
+): Promise<unknown> => {
   const bytes = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)
-  if (bytes.length === 0 && optional) return {}
+  if (bytes.length === 0 && bodyOptional) return {}
   if (bytes.length === 0) throw malformed('the body is empty')
   checkContentType(request.headers)
-  const excess = findExcess(bytes)
-  if (excess) throw invalid([{ pointer: '', detail: excess }])
-  return parse(decode(bytes))
+  const text = await step(() => {
+    const decoded = decode(bytes)
+    const excess = findExcess(decoded, maxValues)
+    if (excess)
+      throw invalid([{ pointer: '', detail: `${excess}, a fixed limit; send large data as a file` }])
+    return decoded
+  })
+  return step(() => parse(text))
 }
 
 const malformed = (message: string): MasonError =>
@@ -184,45 +198,14 @@ const findPrototypeKeys = (value: unknown, pointer = '', errors: FieldError[] = 
   return errors
 }
 
-const maxDepth = 100
-const maxValues = 500_000
+const max = { depth: 100, names: 10_000 }
 
-const [quote, backslash, comma, openList, closeList, openObject, closeObject] = [
-  0x22, 0x5c, 0x2c, 0x5b, 0x5d, 0x7b, 0x7d,
-]
-
-/**
- * Names what makes JSON too costly to parse and validate, in one pass over its bytes before anything is built from it, or
- * returns null. (32 MiB of opening brackets take JSON.parse six seconds; deep values overflow every recursion. No JSON
- * library at hand limits both: decision record 34.)
- */
-const findExcess = (bytes: Buffer): string | null => {
-  let depth = 0
-  let values = 1
-  for (let at = 0; at < bytes.length; at++) {
-    const byte = bytes[at]
-    if (byte === quote) {
-      at = findEndOfString(bytes, at + 1)
-    } else if (byte === openList || byte === openObject) {
-      values++
-      if (++depth > maxDepth) return `nested deeper than ${maxDepth} levels`
-    } else if (byte === closeList || byte === closeObject) {
-      depth--
-    } else if (byte === comma && ++values > maxValues) {
-      return `more than ${maxValues} values`
-    }
-  }
-  return null
-}
-
-/** The index of the quote that ends a string; the number of bytes when none does. */
-const findEndOfString = (bytes: Buffer, start: number): number => {
-  for (let at = bytes.indexOf(quote, start); at >= 0; at = bytes.indexOf(quote, at + 1)) {
-    let escapes = 0
-    while (at - escapes > start && bytes[at - escapes - 1] === backslash) escapes++
-    if (escapes % 2 === 0) return at
-  }
-  return bytes.length
+/** Names what makes JSON too costly to parse and validate, before anything is built from it, or returns null. */
+const findExcess = (text: string, maxValues: number): string | null => {
+  const { values, numbers, depth, names } = measureJson(text, { ...max, values: maxValues })
+  if (depth > max.depth) return `nested deeper than ${max.depth} levels`
+  if (names > max.names) return `more than ${max.names} different field names`
+  return values + numbers > maxValues ? `more than ${maxValues} values` : null
 }
 
 const maxDiscardMs = 500

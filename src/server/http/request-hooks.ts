@@ -3,10 +3,11 @@ import { MasonError } from '../../state/errors.ts'
 import { type Authenticate, checkRole, resolveBusinessId } from './auth.ts'
 import { requestPath } from './error-responses.ts'
 import { parseFormBody } from './form-body.ts'
+import { createLargeBodies, largeBytes, type Step, stepAtOnce } from './large-bodies.ts'
 import type { Metrics } from './metrics.ts'
 import type { OpenResponses } from './open-responses.ts'
 import { HttpError } from './problems.ts'
-import { discardUnreadBody, parseJsonBody } from './request-body.ts'
+import { discardUnreadBody, nameCaller, parseJsonBody } from './request-body.ts'
 import { validateRequest } from './request-validation.ts'
 import type { App } from './route.ts'
 
@@ -43,6 +44,7 @@ export const prepareRequests = (
   runtime: Runtime,
   authenticate: Authenticate,
 ): void => {
+  const readLargeBody = createLargeBodies()
   app.decorateRequest('principal', null)
   app.decorateRequest('business')
   app.addHook('onRoute', ({ url, config }) => {
@@ -60,10 +62,15 @@ export const prepareRequests = (
   })
   app.addHook('preValidation', async (request) => {
     const { schema, config } = request.routeOptions
-    const { form = false, bodyOptional = false } = config.doc ?? {}
-    if (schema?.body)
-      request.body = form ? await parseFormBody(request) : parseJsonBody(request, bodyOptional)
-    if (schema) validateRequest(request)
+    const read = async (step: Step): Promise<void> => {
+      if (schema?.body)
+        request.body = config.doc?.form
+          ? await parseFormBody(request)
+          : await parseJsonBody(request, config.doc ?? {}, step)
+      if (schema) await validateRequest(request, step)
+    }
+    const isLarge = Buffer.isBuffer(request.body) && request.body.length > largeBytes
+    await (isLarge ? readLargeBody(nameCaller(request), read) : read(stepAtOnce))
     if (request.principal && config.doc?.role !== 'operator')
       request.business = runtime.of(resolveBusinessId(request.principal, request.query, request.body))
   })

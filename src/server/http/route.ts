@@ -40,6 +40,8 @@ export type RouteDoc = {
   errorBody?: ZodType
   /** An absent body means `{}`. */
   bodyOptional?: boolean
+  /** So many values its body may have; absent: 50,000. */
+  maxValues?: number
   /** The body is a form with files, in place of JSON. */
   form?: boolean
   /** The body is bytes of any type, which the handler reads in chunks; `request.body` is undefined where there is none. */

@@ -7,6 +7,12 @@ import { emptyGatewayRequest, type GatewayMessage, type GatewayRequest } from '.
  * dropped, as OpenAI-compatible servers do; the vendor checks ranges.
  */
 
+/** Of parts, of tools, of the calls of one message. */
+const maxItems = 2048
+
+/** Whatever a body has is JSON: to check as many values as it may have would block the process. */
+const parsedJson = z.unknown() as unknown as ReturnType<typeof z.json>
+
 const textPart = z.object({ type: z.literal('text'), text: z.string() })
 const refusalPart = z.object({ type: z.literal('refusal'), refusal: z.string() })
 const imagePart = z.object({
@@ -20,9 +26,18 @@ const notDataUrl =
 
 /** Text and images. Images are data only: fetching an address could reach hosts that the caller cannot. */
 const userContent = z
-  .union([z.string(), z.array(z.discriminatedUnion('type', [textPart, imagePart])).min(1)], {
-    error: 'must be a text or a list of text and image_url parts',
-  })
+  .union(
+    [
+      z.string(),
+      z
+        .array(z.discriminatedUnion('type', [textPart, imagePart]))
+        .min(1)
+        .max(maxItems),
+    ],
+    {
+      error: `must be a text or a list of text and image_url parts, at most ${maxItems}`,
+    },
+  )
   .superRefine((content, context) => {
     if (typeof content === 'string') return
     for (const [at, part] of content.entries())
@@ -35,8 +50,8 @@ const userContent = z
         })
   })
 
-const textContent = z.union([z.string(), z.array(textPart).min(1)], {
-  error: 'must be a text or a list of text parts',
+const textContent = z.union([z.string(), z.array(textPart).min(1).max(maxItems)], {
+  error: `must be a text or a list of text parts, at most ${maxItems}`,
 })
 
 const toolCall = z.object({
@@ -51,11 +66,11 @@ const message = z.discriminatedUnion('role', [
   z.object({
     role: z.literal('assistant'),
     content: z
-      .union([z.string(), z.array(z.discriminatedUnion('type', [textPart, refusalPart]))], {
-        error: 'must be a text, a list of text parts, or null',
+      .union([z.string(), z.array(z.discriminatedUnion('type', [textPart, refusalPart])).max(maxItems)], {
+        error: `must be a text, a list of at most ${maxItems} text parts, or null`,
       })
       .nullish(),
-    tool_calls: z.array(toolCall).nullish(),
+    tool_calls: z.array(toolCall).max(maxItems).nullish(),
     /** As our responses have it; vendors that reason between calls need it back. */
     reasoning_content: z.string().nullish(),
   }),
@@ -67,7 +82,7 @@ const tool = z.object({
   function: z.object({
     name: z.string().min(1).max(200),
     description: z.string().nullish(),
-    parameters: z.record(z.string(), z.json()).nullish(),
+    parameters: z.record(z.string(), parsedJson).nullish(),
   }),
 })
 
@@ -79,7 +94,7 @@ const responseFormat = z.discriminatedUnion('type', [
     json_schema: z.object({
       name: z.string().min(1),
       description: z.string().optional(),
-      schema: z.record(z.string(), z.json()),
+      schema: z.record(z.string(), parsedJson),
       strict: z.boolean().nullish(),
     }),
   }),
@@ -91,7 +106,9 @@ const parameters = z.object({
   top_p: z.number().nullish(),
   max_tokens: z.int().min(1).nullish(),
   max_completion_tokens: z.int().min(1).nullish(),
-  stop: z.union([z.string(), z.array(z.string())], { error: 'must be a text or a list of texts' }).nullish(),
+  stop: z
+    .union([z.string(), z.array(z.string()).max(maxItems)], { error: 'must be a text or a list of texts' })
+    .nullish(),
   seed: z.int().nullish(),
   presence_penalty: z.number().nullish(),
   frequency_penalty: z.number().nullish(),
@@ -121,7 +138,7 @@ export const chatRequestSchema = z.object({
   model: z.string().min(1).max(200),
   messages: z.array(message).min(1),
   ...parameters.shape,
-  tools: z.array(tool).nullish(),
+  tools: z.array(tool).max(maxItems).nullish(),
   ...toolParameters.shape,
   n: z.literal(1, 'only one choice is supported').nullish(),
   stream: z.boolean().nullish(),

@@ -28,6 +28,8 @@ export const chatRoutes = (app: App, server: ServerContext): void => {
       role: 'submit',
       responses: { 200: { description: 'A chat completion', type: 'application/json' } },
       problems: ['not_found'],
+      // a history of 50,000 messages with a few parts each
+      maxValues: 400_000,
     }),
     schema: { querystring: openAIQuery, body: chatRequestSchema },
     handler: (request, reply) => {

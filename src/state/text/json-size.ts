@@ -1,23 +1,37 @@
-/** What a JSON text holds: `numbers` are those in lists, `values` all else. An estimate where the text is not JSON. */
-export type JsonSize = { values: number; numbers: number; depth: number }
+/**
+ * What a JSON text holds: `numbers` are those in lists, `values` all else, `names` the different names of fields. An estimate
+ * where the text is not JSON.
+ */
+export type JsonSize = { values: number; numbers: number; depth: number; names: number }
 
-/** Counts without parsing. It uses nothing outside itself, so that a thread can be given its source. */
-export const measureJson = (text: string): JsonSize => {
+/**
+ * Counts without parsing, until there is more than `max` of something; names only where `max` has them. It uses nothing
+ * outside itself, so that a thread can be given its source.
+ */
+export const measureJson = (text: string, max: Partial<JsonSize> = {}): JsonSize => {
+  const { values: maxValues = Infinity, depth: maxDepth = Infinity, names: maxNames = Infinity } = max
+  const names = new Set<string>()
   let values = 1
   let numbers = 0
   let depth = 0
   let open = 0
   for (let at = 0; at < text.length; at++) {
+    if (values + numbers > maxValues || depth > maxDepth || names.size > maxNames) break
     const code = text.charCodeAt(at)
     if (code === 0x22) {
+      const begin = at
       // to the end of the string
       do {
         at = text.indexOf('"', at + 1)
-        if (at === -1) return { values, numbers, depth }
+        if (at === -1) return { values, numbers, depth, names: names.size }
         let start = at
         while (text.charCodeAt(start - 1) === 0x5c) start--
         if ((at - start) % 2 === 0) break
       } while (at < text.length)
+      if (max.names === undefined) continue
+      let next = at + 1
+      while (text.charCodeAt(next) <= 0x20) next++
+      if (text.charCodeAt(next) === 0x3a) names.add(text.slice(begin, at))
     } else if (code === 0x5b || code === 0x7b) {
       values++
       open++
@@ -29,18 +43,18 @@ export const measureJson = (text: string): JsonSize => {
       else values++
     }
   }
-  return { values, numbers, depth }
+  return { values, numbers, depth, names: names.size }
 }
 
-/** More than what a model writes ever has, and little enough to be read without a pause. */
-const maxValues = 50_000
+/** More than what a model or a request ever has, and little enough to be read and validated without a pause. */
+export const maxJsonValues = 50_000
 /** Deeper values end a function that walks through them with an overflow of the stack. */
 export const maxJsonDepth = 500
 
 /** The value of a JSON text of limited size. Throws for any other text. */
 export const parseLimitedJson = (text: string): unknown => {
   const { values, numbers, depth } = measureJson(text)
-  if (values + numbers > maxValues || depth > maxJsonDepth)
-    throw new Error(`this JSON has more than ${maxValues} values, or is more than ${maxJsonDepth} deep`)
+  if (values + numbers > maxJsonValues || depth > maxJsonDepth)
+    throw new Error(`this JSON has more than ${maxJsonValues} values, or is more than ${maxJsonDepth} deep`)
   return JSON.parse(text)
 }

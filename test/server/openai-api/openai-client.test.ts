@@ -33,6 +33,28 @@ const calls = [
 ]
 
 describe('chat', () => {
+  const history = (broken: number) =>
+    Array.from({ length: 50_000 }, (_, at) => ({
+      role: 'user' as const,
+      content: [
+        { type: at < broken ? 'text' : 'sound', text: `message ${at}` } as { type: 'text'; text: string },
+      ],
+    }))
+
+  test('a history of 50,000 messages with parts is answered', async () => {
+    endpoint.vendor.script({ '*': [{ text: 'Read.' }] })
+    const answer = await client.chat.completions.create({ model: 'chatty', messages: history(50_000) })
+    expect(answer.choices[0]?.message.content).toBe('Read.')
+  })
+
+  test('of a long history with errors the first are named', async () => {
+    const answer = client.chat.completions.create({ model: 'chatty', messages: history(30_000) })
+    await expect(answer).rejects.toMatchObject({
+      status: 400,
+      message: expect.stringContaining('messages[30000].content'),
+    })
+  })
+
   test('chat returns a whole completion, metered for the business and the user', async () => {
     endpoint.vendor.script({ '*': [{ text: 'Hello there', reasoning: 'a greeting' }] })
     const answer = await client.chat.completions.create({
