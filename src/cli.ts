@@ -6,6 +6,7 @@ import { exitCodes } from './cli/errors.ts'
 import { addModelsCommands, collectOption, type StartCommand } from './cli/models/commands.ts'
 import type { RunFlags } from './cli/run.ts'
 import type { ServeFlags, WorkerFlags } from './cli/serve.ts'
+import { addWebhooksCommands } from './cli/webhooks/commands.ts'
 import { readMasonVersion } from './infra/lib/package-path.ts'
 
 /** The commands of CONTRACT section 1. Each is loaded when it is called, so that --help is fast. */
@@ -81,6 +82,7 @@ const createProgram = (start: StartCommand): Command => {
     .description('take the queue prefix over for this database, which replaces the one it belongs to')
     .action(() => start(async (env) => (await import('./cli/claim-queue.ts')).claimQueue(env)))
   addModelsCommands(program, start)
+  addWebhooksCommands(program, start)
   program
     .command('doctor')
     .description('check settings, database, queue, models and disk, and say how to fix problems')

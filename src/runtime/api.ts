@@ -1,6 +1,8 @@
 import type { Businesses } from '../accounts/businesses.ts'
 import type { Tokens } from '../accounts/tokens.ts'
 import type { UserAccounts } from '../accounts/users.ts'
+import type { WebhookDeliveries } from '../engine/webhooks/webhook-deliveries.ts'
+import type { WebhookSettings } from '../engine/webhooks/webhook-settings.ts'
 import type { Uploads } from '../files/uploads.ts'
 import type { Graph } from '../graph/build.ts'
 import type { BlobContent } from '../infra/blobs/blob-content.ts'
@@ -89,6 +91,9 @@ export type ModelStats = ReturnType<CallCounts['read']> & {
   requeues: number
 }
 
+/** Webhooks of this process since its start: `failed` attempts are tried again, unless the webhook is `dead` too. */
+export type WebhookCounts = Readonly<Record<'delivered' | 'failed' | 'dead', number>>
+
 /** `ok` follows from the database alone; `checks` has every service. */
 export type HealthReport = {
   ok: boolean
@@ -118,6 +123,7 @@ export type Runtime = {
     users: UserAccounts
     registry: RegistryAdmin
     usage: UsageReports
+    webhooks: WebhookDeliveries & { settings: WebhookSettings }
   }
   health(): Promise<HealthReport>
   /** Counters for /metrics. */
@@ -129,6 +135,8 @@ export type Runtime = {
   modelService: ModelGateway
   /** @internal */
   modelStats(): ModelStats
+  /** @internal */
+  webhookCounts(): WebhookCounts
   /** Null while nothing is traced. @internal */
   spanCounts(): SpanCounts | null
   /** Starts to claim and execute runs in this process, with its relay, reconciler and intake. */

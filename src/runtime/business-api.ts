@@ -11,6 +11,7 @@ import { cancelRun } from '../engine/runs/settlement.ts'
 import { deleteSession } from '../engine/sessions/delete-session.ts'
 import { forkSession } from '../engine/sessions/fork-session.ts'
 import { listSessions, readSession, sessionExists } from '../engine/sessions/session-queries.ts'
+import { checkRunWebhook } from '../engine/webhooks/webhook-settings.ts'
 import { createUploads, findNamedFiles } from '../files/uploads.ts'
 import type { Graph } from '../graph/build.ts'
 import { checkRequestNames } from '../graph/check-request.ts'
@@ -88,6 +89,7 @@ export const createBusinessApi = (parts: BusinessApiParts, businessId: string): 
       const idempotencyKey = key === undefined ? undefined : { route: submitRoute, key }
       const admission = await admissions.admit(request, idempotencyKey, async () => {
         const named = await findNamedFiles(uploads, request)
+        await checkRunWebhook(database, businessId, request.webhook_url)
         await queueCaps.check(businessId)
         // base64 has four characters for three bytes
         const characters = (request.files ?? []).reduce(

@@ -125,6 +125,7 @@ export const openModels = async (parts: ModelLayerParts) => {
   })
   return {
     service,
+    masterKeys,
     registryAdmin,
     scenarios: {
       list: () => [...registry.view.scenarios.values()],

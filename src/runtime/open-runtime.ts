@@ -6,6 +6,8 @@ import { openFeed } from '../engine/events/feed.ts'
 import { createPollPermits } from '../engine/events/polling.ts'
 import type { RunClaim } from '../engine/runs/claim.ts'
 import { createQueueCaps } from '../engine/runs/queue-caps.ts'
+import { createWebhookDeliveries } from '../engine/webhooks/webhook-deliveries.ts'
+import { createWebhookSettings } from '../engine/webhooks/webhook-settings.ts'
 import { startWorker } from '../engine/worker/start-worker.ts'
 import type { ServiceFactories, WorkerOptions } from '../engine/worker/worker.ts'
 import { createFileService } from '../files/run-files.ts'
@@ -36,7 +38,7 @@ import type { ModelCaller } from '../models/ports/model-ports.ts'
 import type { Clock } from '../state/ports/clock.ts'
 import type { Log } from '../state/ports/log.ts'
 import type { Models } from '../state/ports/models.ts'
-import type { BusinessApi, HealthReport, Runtime } from './api.ts'
+import type { BusinessApi, HealthReport, Runtime, WebhookCounts } from './api.ts'
 import { createBusinessApi } from './business-api.ts'
 import { type Closers, createClosers } from './closers.ts'
 import { type ModelRetryDelays, openModels } from './open-models.ts'
@@ -193,6 +195,7 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
     return api
   }
   let requeues = 0
+  let webhookCounts = (): WebhookCounts => ({ delivered: 0, failed: 0, dead: 0 })
   const startMemoryWork = (): void => {
     const { memory = {} } = options
     if (memory === 'off') return
@@ -214,6 +217,7 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
     authenticate: (token) => tokens.authenticate(token),
     countRequest: (businessId) => quotas.checkRequest(businessId),
     modelService: layer.service,
+    webhookCounts: () => webhookCounts(),
     modelStats: () => ({ ...layer.stats(), requeues }),
     spanCounts: telemetry.counts,
     admin: {
@@ -222,6 +226,10 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
       users: createUserAccounts(database),
       registry: layer.registryAdmin,
       usage: createUsageReports(database),
+      webhooks: {
+        ...createWebhookDeliveries(database, scrubber),
+        settings: createWebhookSettings(database, layer.masterKeys, scrubber),
+      },
     },
     health: () => checkHealth(database, queues),
     stats: () => readStats(database),
@@ -231,6 +239,9 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
         database: workerDatabase,
         feed,
         queues,
+        egress,
+        scrubber,
+        masterKeys: layer.masterKeys,
         graph,
         services,
         scenarios: layer.scenarios,
@@ -250,6 +261,7 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
           of(businessId).submit(request, key, { by: 'queue', beganAtMs: Date.now() }),
       })
       closers.add(() => worker.close())
+      webhookCounts = worker.webhookCounts
       startMemoryWork()
     },
     startMemoryWork,

@@ -6,6 +6,7 @@ import { registryRoutes } from './admin/registry.routes.ts'
 import { scenariosRoutes } from './admin/scenarios.routes.ts'
 import { usageRoutes } from './admin/usage.routes.ts'
 import { vendorsRoutes } from './admin/vendors.routes.ts'
+import { webhooksRoutes } from './admin/webhooks.routes.ts'
 import { docsRoutes } from './docs.routes.ts'
 import { filesRoutes } from './files.routes.ts'
 import { healthRoutes } from './health.routes.ts'
@@ -91,6 +92,7 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
   registryRoutes(app, server)
   scenariosRoutes(app, server)
   usageRoutes(app, server)
+  webhooksRoutes(app, server)
   chatRoutes(app, server)
   embeddingsRoutes(app, server)
   mediaRoutes(app, server)

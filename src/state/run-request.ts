@@ -25,7 +25,12 @@ export const businessIdSchema = z
     'must be 1 to 200 letters, digits or . _ : @ - and start with a letter or a digit',
   )
 
-const notBuilt = (what: string) => `not built yet: ${what}`
+/** Where webhooks are sent: an address as the egress accepts it, but for whether it is private. */
+export const webhookUrlSchema = z
+  .string()
+  .max(2000)
+  .regex(/^https?:\/\/[\x21-\x7e]+$/, 'must be an http or https address in ASCII, without spaces')
+  .refine((url) => URL.canParse(url), 'is not an address')
 
 /** Zod skips a refinement where another field is invalid, unless `when` says that it runs. */
 const isNamed = (field: 'name' | 'type') =>
@@ -141,7 +146,8 @@ export const runRequestSchema = z.strictObject({
     .max(30 * 86_400_000)
     .optional(),
   metadata: metadataSchema.optional(),
-  webhook_url: z.never(notBuilt('webhooks; follow the run by GET /v1/runs/{id}/events')).optional(),
+  /** Where the run's webhooks are sent, in place of the address of its business. */
+  webhook_url: webhookUrlSchema.optional(),
 })
 
 /**

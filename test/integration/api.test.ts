@@ -96,7 +96,7 @@ describe('POST /v1/runs', () => {
     const unbuilt = await call(
       'POST',
       '/v1/runs',
-      body({ webhook_url: 'https://example.com', limits: { max_cost: -1 }, nonsense: 1 }),
+      body({ webhook_url: 'example.com', limits: { max_cost: -1 }, nonsense: 1 }),
     )
     expect(unbuilt.status).toBe(422)
     expect(unbuilt.body.errors.map((error: { pointer: string }) => error.pointer).sort()).toEqual([

@@ -163,7 +163,7 @@ const malformed: Record<string, [data: unknown, pointer: string]> = {
   'a run id that is no UUID v7': [{ ...good, run_id: `run_${'0'.repeat(32)}` }, '/run_id'],
   'a tool that is not there': [{ ...good, tools: ['calculate', 'nothing'] }, '/tools/1'],
   'a model that is not there': [{ ...good, models: { planner: 'nothing' } }, '/models/planner'],
-  'a webhook, not built yet': [{ ...good, webhook_url: 'http://x' }, '/webhook_url'],
+  'a webhook to a private address': [{ ...good, webhook_url: 'http://127.0.0.1/' }, '/webhook_url'],
   'metadata nested very deeply': [{ ...good, metadata: { a: deep(3000) } }, ''],
 }
 

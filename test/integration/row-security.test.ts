@@ -74,6 +74,22 @@ const rowsOf = (t: string): Record<string, Record<string, unknown>> => ({
   },
   prepared_files: { tenant: t, sha256: 'h', opened_as: '1:.csv', found: '{}', blobs: [] },
   run_outages: { tenant: t, run_id: 'r', seq: 1, tries: 1, reason: '{}', record: '{}' },
+  webhook_settings: { tenant: t },
+  webhook_secrets: {
+    tenant: t,
+    secret_id: `of ${t}`,
+    master_key: 'm',
+    wrapped_key: Buffer.from('b'),
+    sealed_secret: Buffer.from('b'),
+    last_four: 'four',
+  },
+  webhook_deliveries: {
+    tenant: t,
+    webhook_id: `of ${t}`,
+    type: 'run.completed',
+    url: 'https://x/',
+    host: 'https://x',
+  },
   rejected_jobs: { tenant: t, job_id: `of ${t}`, data: '{}', faults: '[]' },
   memories: {
     tenant: t,

@@ -31,6 +31,8 @@ export type World = {
   }
   /** As if the lease of a run whose worker is dead had expired, and another worker had noticed. */
   lapse(runId: string): Promise<void>
+  /** As if the time had passed after which another worker sends a webhook again. */
+  lapseWebhooks(): Promise<void>
   /** Waits until the lease of a run has run out by itself; then the same. */
   lapsed(runId: string): Promise<void>
   /** Waits for the end and checks all that must hold of every run. */
@@ -82,6 +84,9 @@ export const useWorld = (leaseMs = 30_000): World => {
   world.lapse = async (runId) => {
     await endLease(database, runId)
     await ring(runId)
+  }
+  world.lapseWebhooks = async () => {
+    await database.query(`UPDATE webhook_deliveries SET due_at = clock_timestamp() WHERE status = 'sending'`)
   }
   world.lapsed = async (runId) => {
     const over = 'runs WHERE run_id = $1 AND lease_until <= clock_timestamp()'

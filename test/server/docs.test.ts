@@ -53,6 +53,13 @@ describe('/openapi.json', () => {
         'post /admin/v1/businesses',
         'get /admin/v1/businesses/{id}',
         'patch /admin/v1/businesses/{id}',
+        'get /admin/v1/businesses/{id}/webhook',
+        'patch /admin/v1/businesses/{id}/webhook',
+        'post /admin/v1/businesses/{id}/webhook/ping',
+        'post /admin/v1/businesses/{id}/webhook/rotate',
+        'get /admin/v1/webhooks',
+        'get /admin/v1/webhooks/{id}',
+        'post /admin/v1/webhooks/{id}/replay',
         'delete /v1/memories',
         'delete /v1/memories/{id}',
         'get /v1/memories',
@@ -131,7 +138,6 @@ describe('/openapi.json', () => {
     const { body: document } = await server.call('GET', '/openapi.json')
     const { RunRequest, Run, RuntimeState } = document.components.schemas
     expect(RunRequest.required).toEqual(['prompt', 'user_id'])
-    expect(RunRequest.properties).not.toHaveProperty('webhook_url')
     expect(Run.properties.usage).toEqual({ $ref: '#/components/schemas/Usage' })
     expect(Object.keys(RuntimeState.properties)).toHaveLength(13)
   })

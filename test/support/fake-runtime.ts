@@ -281,6 +281,7 @@ export const createFakeRuntime = (): FakeRuntime => {
     models: null as unknown as Runtime['models'],
     modelService: null as unknown as Runtime['modelService'],
     modelStats: () => ({ requests: [], tokens: [], fallbacks: 0, pools: [], requeues: 0 }),
+    webhookCounts: () => ({ delivered: 0, failed: 0, dead: 0 }),
     spanCounts: () => null,
     startWorker: async () => undefined,
     startMemoryWork: () => undefined,

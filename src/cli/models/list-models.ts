@@ -66,7 +66,8 @@ const formatKeyHealth = (keys: readonly { health: KeyView['health']['state'] }[]
   return [...counts].map(([state, count]) => `${count} ${state}`).join(', ') || 'none'
 }
 
-const formatTable = (rows: readonly (readonly string[])[]): string => {
+/** Rows of texts in columns that are as wide as their longest cell. */
+export const formatTable = (rows: readonly (readonly string[])[]): string => {
   const clean = rows.map((row) => row.map(toOneLine))
   const widths = (clean[0] ?? []).map((_, column) =>
     Math.max(...clean.map((row) => (row[column] ?? '').length)),

@@ -18,7 +18,7 @@ type SweepPosition = { at: string; tenant: string; sha256: string } | null
 export const createRetentionSweep = (database: Database, retention: Retention): (() => Promise<void>) => {
   let position: SweepPosition = null
   return async () => {
-    for (const statement of [rejectedStatement, unreadStatement])
+    for (const statement of [rejectedStatement, unreadStatement, webhooksStatement])
       await database.query(statement, [retention.rejectedJobsDays])
     for (const statement of [preparedStatement, filesStatement])
       await database.query(statement, [retention.blobsDays])
@@ -29,6 +29,11 @@ export const createRetentionSweep = (database: Database, retention: Retention): 
 const rejectedStatement = `
   DELETE FROM rejected_jobs WHERE rejected_id = ANY(ARRAY(SELECT rejected_id FROM rejected_jobs
     WHERE received_at < clock_timestamp() - $1::int * interval '1 day' ORDER BY received_at LIMIT ${batchSize}))`
+
+/** Delivered and dead ones; those that are still sent end within about a day. */
+const webhooksStatement = `
+  DELETE FROM webhook_deliveries WHERE webhook_id = ANY(ARRAY(SELECT webhook_id FROM webhook_deliveries
+    WHERE created_at < clock_timestamp() - $1::int * interval '1 day' AND ended_at IS NOT NULL ORDER BY created_at LIMIT ${batchSize}))`
 
 /** They may quote a user, but name no user or run. At most a hundred of each model exist. */
 const unreadStatement = `DELETE FROM unread_answers WHERE at < clock_timestamp() - $1::int * interval '1 day'`

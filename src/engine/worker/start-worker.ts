@@ -1,16 +1,24 @@
 import type { RunKey } from '../../infra/database/database.ts'
+import type { Egress } from '../../infra/egress/egress-port.ts'
 import { repeatWork } from '../../infra/lib/repeat-work.ts'
 import { RefusedJobError, type WakeUp } from '../../infra/queue/jobs.ts'
 import type { Queues } from '../../infra/queue/queues.ts'
+import type { MasterKeys } from '../../infra/secrets/master-keys.ts'
+import type { Scrubber } from '../../infra/secrets/scrubber.ts'
 import type { JobData } from '../../state/run-request.ts'
 import type { Admission } from '../runs/admission.ts'
 import { admitIntakeJob } from '../runs/intake.ts'
 import { reconcileRuns, relayWakeUps } from '../runs/relay.ts'
 import { createRetentionSweep, type Retention } from '../sessions/retention-sweep.ts'
+import { startWebhookSender } from '../webhooks/webhook-sender.ts'
 import { createWorker, type WorkerOptions } from './worker.ts'
 
 type StartWorkerOptions = Omit<WorkerOptions, 'wake'> & {
   queues: Queues
+  /** Sends webhooks. */
+  egress: Egress
+  masterKeys: MasterKeys
+  scrubber: Scrubber
   retention: Retention
   /** With which jobs of the public queue must be signed; empty: they need not be. */
   queueSecrets: readonly string[]
@@ -57,10 +65,13 @@ export const startWorker = async (options: StartWorkerOptions) => {
     repeat(checkRuns, Math.min(reconcileEveryMs, leaseMs), 'reconciling'),
     repeat(createRetentionSweep(database, options.retention), sweepEveryMs, 'sweeping'),
   ]
+  const webhooks = startWebhookSender(options)
   return {
+    /** What this process sent of webhooks. */
+    webhookCounts: webhooks.counts,
     async close(): Promise<void> {
       await Promise.all([...loops.map((loop) => loop.stop()), intake.close(1000), wakeUpConsumer.pause()])
-      await worker.close()
+      await Promise.all([worker.close(), webhooks.close()])
       await wakeUpConsumer.close(1000)
     },
   }

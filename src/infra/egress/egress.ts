@@ -67,7 +67,6 @@ export const openEgress = (options: EgressOptions = {}): Egress => {
     prepare: load,
     async request(url, init) {
       const { signal = null, maxRedirects = redirectLimit, beforeSend = () => {} } = init
-      signal?.throwIfAborted()
       if (closed) throw new Error('egress is closed')
       const loaded = await load()
       const limit = Math.min(maxRedirects, redirectLimit)
@@ -79,6 +78,8 @@ export const openEgress = (options: EgressOptions = {}): Egress => {
         allowPrivate: init.allowPrivate ?? false,
       }
       for (let followed = 0; ; followed += 1) {
+        // it may have come while the modules were loaded or the hop before was answered
+        signal?.throwIfAborted()
         const response = await sendOnce(loaded, hop, beforeSend, signal)
         const next =
           limit === 0 ? null : resolveRedirect(hop, response.status, response.headers.get('location'))

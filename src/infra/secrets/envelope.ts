@@ -14,9 +14,10 @@ export type SealedText = { master_key: string; wrapped_key: Uint8Array; sealed: 
 
 /** Which row the text belongs to. */
 export type SealBinding = {
-  purpose: 'secret' | 'headers'
+  purpose: 'secret' | 'headers' | 'webhook'
+  /** Empty where it is of no vendor. */
   vendor_id: string
-  /** The id of the key or the endpoint. */
+  /** The id of the key, the endpoint or the webhook secret. */
   row_id: string
   /** The owner; absent for the shared registry. */
   business_id?: string
@@ -111,10 +112,12 @@ const createDamagedError = (binding: SealBinding): MasonError =>
     },
   )
 
-const describeSealed = ({ purpose, row_id }: SealBinding): string =>
-  purpose === 'secret' ? `secret of key ${row_id}` : `headers of endpoint ${row_id}`
+const sealedNames = { secret: 'secret of key', headers: 'headers of endpoint', webhook: 'webhook secret' }
+const describeSealed = ({ purpose, row_id }: SealBinding): string => `${sealedNames[purpose]} ${row_id}`
 
-const toReentryRemedy = ({ purpose, vendor_id, row_id }: SealBinding): string =>
-  purpose === 'secret'
-    ? `enter the secret again: POST /admin/v1/vendors/${vendor_id}/keys/${row_id}/rotate`
-    : `enter the headers again: PATCH /admin/v1/vendors/${vendor_id}/endpoints/${row_id}`
+const toReentryRemedy = ({ purpose, vendor_id, row_id, business_id }: SealBinding): string =>
+  ({
+    secret: `enter the secret again: POST /admin/v1/vendors/${vendor_id}/keys/${row_id}/rotate`,
+    headers: `enter the headers again: PATCH /admin/v1/vendors/${vendor_id}/endpoints/${row_id}`,
+    webhook: `make a new secret: POST /admin/v1/businesses/${business_id}/webhook/rotate`,
+  })[purpose]

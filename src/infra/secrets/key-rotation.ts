@@ -14,12 +14,24 @@ export type KeyRotation = {
 
 type RotationPass = Omit<KeyRotation, 'settled'> & { overtaken: number }
 
-type SealedRow = { row_id: string; vendor_id: string; master_key: string; wrapped_key: Uint8Array }
+type SealedRow = {
+  row_id: string
+  vendor_id: string
+  business_id: string | null
+  master_key: string
+  wrapped_key: Uint8Array
+}
 
 const sealedTables = [
-  { name: 'vendor_keys', id: 'key_id', purpose: 'secret' },
-  { name: 'endpoints', id: 'endpoint_id', purpose: 'headers' },
-] as const satisfies readonly { name: string; id: string; purpose: SealBinding['purpose'] }[]
+  { name: 'vendor_keys', id: 'key_id', owner: 'vendor_id, NULL AS business_id', purpose: 'secret' },
+  { name: 'endpoints', id: 'endpoint_id', owner: 'vendor_id, NULL AS business_id', purpose: 'headers' },
+  {
+    name: 'webhook_secrets',
+    id: 'secret_id',
+    owner: "'' AS vendor_id, tenant AS business_id",
+    purpose: 'webhook',
+  },
+] as const satisfies readonly { name: string; id: string; owner: string; purpose: SealBinding['purpose'] }[]
 
 const pageSize = 100
 const maxPasses = 20
@@ -51,15 +63,16 @@ const rewrapTable = async (
   for (let after = '', full = true; full; ) {
     signal.throwIfAborted()
     const { rows } = await sql.query<SealedRow>(
-      `SELECT ${table.id} AS row_id, vendor_id, master_key, wrapped_key FROM ${table.name}
+      `SELECT ${table.id} AS row_id, ${table.owner}, master_key, wrapped_key FROM ${table.name}
        WHERE master_key <> $1 AND ${table.id} > $2 ORDER BY ${table.id} LIMIT ${pageSize}`,
       [keys.current().name, after],
     )
     for (const row of rows) {
       signal.throwIfAborted()
-      const { row_id, vendor_id } = row
+      const { row_id, vendor_id, business_id } = row
+      const binding = { purpose: table.purpose, vendor_id, row_id, ...(business_id && { business_id }) }
       try {
-        const to = rewrapKey(row, { purpose: table.purpose, vendor_id, row_id }, keys)
+        const to = rewrapKey(row, binding, keys)
         // the secret may have been replaced meanwhile under the same master key, with another data key
         const { rows: done } = await sql.query(
           `UPDATE ${table.name} SET master_key = $1, wrapped_key = $2

@@ -191,6 +191,8 @@ export const actionRoute = <
   resource: NamedResource,
   action: {
     name: string
+    /** The operation id, where it is not name and resource. */
+    id?: string
     summary: string
     body?: Body
     bodyOptional?: boolean
@@ -205,10 +207,10 @@ export const actionRoute = <
     ): Promise<z.output<Response> | null>
   },
 ): void => {
-  const { name, summary, body, bodyOptional, response, problems } = action
+  const { name, id, summary, body, bodyOptional, response, problems } = action
   app.post(`${resource.path}/:id/${name}`, {
     schema: { params: createParams(resource.path, 'id') as ZodObject, ...(body && { body }) },
-    config: describeAdmin(resource, `${name}${resource.ids[0]}`, summary, {
+    config: describeAdmin(resource, id ?? `${name}${resource.ids[0]}`, summary, {
       responses: { 200: { description: 'The result', schema: response } },
       ...(problems && { problems }),
       ...(bodyOptional && { bodyOptional }),

@@ -7,12 +7,12 @@ export type Metrics = ReturnType<typeof createMetrics>
 
 /** Metrics of one server, in a registry of its own. */
 export const createMetrics = (
-  runtime: Pick<Runtime, 'stats' | 'modelStats' | 'spanCounts'>,
+  runtime: Pick<Runtime, 'stats' | 'modelStats' | 'webhookCounts' | 'spanCounts'>,
   open: OpenResponses,
 ) => {
   const registry = new Registry()
   const instruments = createInstruments(registry)
-  const { requests, runs, workers, outbox, streams, up, spans } = instruments
+  const { requests, runs, workers, outbox, streams, up, spans, webhooks } = instruments
 
   const readStats = async (): Promise<void> => {
     const stats = await runtime.stats()
@@ -32,6 +32,8 @@ export const createMetrics = (
       updateModelMetrics(instruments, runtime.modelStats())
       spans.reset()
       for (const [result, count] of Object.entries(runtime.spanCounts() ?? {})) spans.inc({ result }, count)
+      webhooks.reset()
+      for (const [result, count] of Object.entries(runtime.webhookCounts())) webhooks.inc({ result }, count)
       const isRead = await readStats().then(
         () => true,
         () => false,
@@ -66,6 +68,11 @@ const createInstruments = (registry: Registry) => {
     spans: counter(
       'mason_trace_spans_total',
       'Spans by result: exported, failed (no collector took them), dropped (the queue was full)',
+      'result',
+    ),
+    webhooks: counter(
+      'mason_webhooks_total',
+      'Webhooks of this process by result: delivered, failed (an attempt), dead (given up)',
       'result',
     ),
     modelRequests: counter(

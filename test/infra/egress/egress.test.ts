@@ -435,6 +435,11 @@ describe('stopping', () => {
     await expect(egress.request(url, { signal: AbortSignal.abort(reason), allowPrivate: true })).rejects.toBe(
       reason,
     )
+    // while the modules of a first request are loaded
+    const early = new AbortController()
+    const loading = open().request(`${url}/headers`, { signal: early.signal, allowPrivate: true })
+    early.abort(reason)
+    await expect(loading).rejects.toBe(reason)
     for (const stage of stages) {
       const controller = new AbortController()
       const outcome = stage(controller.signal).catch((error: unknown) => error)

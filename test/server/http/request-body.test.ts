@@ -156,7 +156,7 @@ describe('a body', () => {
     [{ priority: 1.5 }, '/priority'],
     [{ delay_ms: -1 }, '/delay_ms'],
     [{ metadata: [] }, '/metadata'],
-    [{ webhook_url: 'https://x' }, '/webhook_url'],
+    [{ webhook_url: 'ftp://example.com/hooks' }, '/webhook_url'],
   ])('the body %j has its error at %s', async (change, pointer) => {
     const reply = await post({ json: { ...body, ...change } })
     expect([reply.status, reply.body.code]).toEqual([422, 'invalid_request'])
