@@ -164,9 +164,12 @@ export const createUploads = (
       ? (await complete(row)).file
       : toUploadedFile(row)
 
-  const create = async ({ name, type, length, sha256 }: UploadInput): Promise<FileRow> => {
-    if ((length ?? 0) > maxUploadBytes) throw tooLarge()
-    await checkStorage(length ?? 0)
+  const create = async (
+    { name, type, length, sha256 }: UploadInput,
+    announced = length ?? 0,
+  ): Promise<FileRow> => {
+    if (announced > maxUploadBytes) throw tooLarge()
+    await checkStorage(announced)
     const row = await query<FileRow>(
       `INSERT INTO files (tenant, file_id, name, type, length, expected_sha256) VALUES ($1, $2, $3, $4, $5, $6)
        RETURNING ${columns}`,
@@ -176,12 +179,16 @@ export const createUploads = (
   }
 
   return {
-    /** Receives a file whose bytes end with `chunks`. Nothing is left of one that breaks off. Throws `payload_too_large`, `invalid_request`, `quota_exceeded`. */
+    /**
+     * Receives a file whose bytes end with `chunks`; `announced`: how many its sender says there are, or 0. Nothing is left of
+     * one that breaks off. Throws `payload_too_large`, `invalid_request`, `quota_exceeded`, before the first byte where it can.
+     */
     async receive(
       input: Omit<UploadInput, 'length'>,
       chunks: AsyncIterable<Uint8Array>,
+      announced = 0,
     ): Promise<{ file: UploadedFile; isKnown: boolean }> {
-      const row = await create({ ...input, length: null })
+      const row = await create({ ...input, length: null }, announced)
       try {
         return await complete(await append(row, chunks), { reuse: true })
       } catch (error) {
@@ -204,6 +211,14 @@ export const createUploads = (
       const row = await readRow(id)
       return row && settle(row)
     },
+    /** As `get`. Its age begins anew, so that a job which must wait for its admission does not lose it. */
+    async renew(id: string): Promise<UploadedFile | null> {
+      const row = await query<FileRow>(
+        `UPDATE files SET touched_at = clock_timestamp() WHERE tenant = $1 AND file_id = $2 RETURNING ${columns}`,
+        [id],
+      )
+      return row && settle(row)
+    },
     /** Deletes the id, and the bytes unless a session or another upload has them. False: there is none. */
     remove,
   }
@@ -214,13 +229,13 @@ export type Uploads = ReturnType<typeof createUploads>
 
 /** The files that a request names by their ids. Throws `invalid_request` for those that are unknown or incomplete. */
 export const findNamedFiles = async (
-  uploads: Pick<Uploads, 'get'>,
+  uploads: Pick<Uploads, 'renew'>,
   { files = [] }: Pick<RunRequest, 'files'>,
 ): Promise<NamedFiles> => {
   const named = new Map<string, NamedFile>()
   for (const [at, { file_id: id }] of files.entries()) {
     if (id === undefined || named.has(id)) continue
-    const file = await uploads.get(id)
+    const file = await uploads.renew(id)
     if (!file) throw invalidFile(at, `there is no uploaded file "${id}"; upload it by POST /v1/files`)
     const { sha256, bytes, length, name, type } = file
     if (sha256 === null)

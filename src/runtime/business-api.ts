@@ -110,9 +110,9 @@ export const createBusinessApi = (parts: BusinessApiParts, businessId: string): 
     },
     files: {
       ...uploads,
-      receive: async (input, chunks) => {
+      receive: async (...file) => {
         await ensureKnown()
-        return uploads.receive(input, chunks)
+        return uploads.receive(...file)
       },
       open: async (input) => {
         await ensureKnown()

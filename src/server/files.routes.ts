@@ -15,7 +15,10 @@ import { type App, createDocs, respondsWith } from './http/route.ts'
 
 const byteCount = z.preprocess(
   (value) => (typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : value),
-  z.int('must be a number of bytes').min(0).max(maxUploadBytes),
+  z
+    .int('must be a number of bytes')
+    .min(0, 'must be 0 or more')
+    .max(maxUploadBytes, `must be at most ${maxUploadBytes}, which is 512 MB; split the file`),
 )
 const uploadHeaders = z.looseObject({
   'x-file-name': z.preprocess(
@@ -72,7 +75,8 @@ export const filesRoutes = (app: App): void => {
         sha256: input['x-sha256']?.toLowerCase() ?? null,
       }
       if (length === undefined) {
-        const { file, isKnown } = await business.files.receive(upload, toChunks(body))
+        const announced = Number(headers['content-length'] ?? 0)
+        const { file, isKnown } = await business.files.receive(upload, toChunks(body), announced)
         return sendFile(reply.code(isKnown ? 200 : 201), file)
       }
       const { id } = await business.files.open({ ...upload, length })

@@ -1,6 +1,7 @@
 import { Queue, QueueEvents } from 'bullmq'
 import { describe, expect } from 'vitest'
 import { admitIntakeJob } from '../../src/engine/runs/intake.ts'
+import { createRetentionSweep } from '../../src/engine/sessions/retention-sweep.ts'
 import { type Database, queryOne } from '../../src/infra/database/database.ts'
 import { newRunId } from '../../src/infra/lib/ids.ts'
 import type { Queues } from '../../src/infra/queue/queues.ts'
@@ -127,6 +128,67 @@ describe('a job on the public queue', () => {
   test('by submitRun is checked before it is sent', async () => {
     const redisUrl = 'redis://127.0.0.1:1'
     expect(await codeOf(submitRun({ prompt: '', user_id: 'u1' }, { redisUrl }))).toBe('invalid_request')
+  })
+})
+
+describe('a job that names an uploaded file', () => {
+  const upload = async (business: string, text: string, length = text.length) => {
+    const { files } = runtime.of(business)
+    const { id } = await files.open({ name: 'a.csv', type: 'text/csv', length, sha256: null })
+    async function* chunks() {
+      yield Buffer.from(text)
+    }
+    await files.append(id, 0, chunks())
+    return id
+  }
+  const age = (business: string) =>
+    database.query(
+      `WITH b AS (UPDATE blobs SET created_at = clock_timestamp() - interval '8 days' WHERE tenant = $1)
+       UPDATE files SET touched_at = clock_timestamp() - interval '8 days' WHERE tenant = $1`,
+      [business],
+    )
+  const sweep = () => createRetentionSweep(database, { blobsDays: 7, rejectedJobsDays: 30 })()
+
+  test('becomes a run that reads it, also after more than seven days in the queue', async () => {
+    const business = unique('b')
+    const file_id = await upload(business, 'city,price\nUlm,3\n')
+    const data = { ...good, business_id: business, files: [{ file_id }], delay_ms: 86_400_000 }
+    await send(unique('job'), data)
+    const { id } = await runOf(business)
+    await age(business)
+    await sweep()
+    await database.query('UPDATE runs SET run_at = clock_timestamp() WHERE run_id = $1', [id])
+    await queues.wake({ run_id: id, business_id: business })
+    expect(await runtime.of(business).wait(id, deadline())).toMatchObject({ status: 'completed' })
+    expect(JSON.stringify(await runtime.stateOf(id, business))).toContain('"name":"city"')
+  })
+
+  test('keeps it while its business has too many queued runs', async () => {
+    const business = unique('b')
+    const file_id = await upload(business, 'x')
+    await database.query('UPDATE businesses SET quota_queued_runs = 1 WHERE tenant = $1', [business])
+    const { submit, files } = runtime.of(business)
+    await submit({ ...good, delay_ms: 86_400_000 })
+    await age(business)
+    const late = submit({ ...good, files: [{ file_id }] }, unique('job'))
+    expect(await codeOf(late)).toBe('too_many_requests')
+    await sweep()
+    expect(await files.get(file_id)).toMatchObject({ id: file_id })
+  })
+
+  test('is rejected where the file is of another business, unknown or incomplete', async () => {
+    const business = unique('b')
+    for (const [file_id, says] of [
+      ['file_0123456789abcdef0123456789abcdef', 'there is no uploaded file'],
+      [await upload(unique('b'), 'x'), 'there is no uploaded file'],
+      [await upload(business, 'x', 9), 'has 1 of 9 bytes; continue it by PATCH'],
+    ] as const) {
+      const id = unique('bad')
+      await send(id, { ...good, business_id: business, files: [{ file_id }] })
+      expect((await rejected(id)).faults).toEqual([
+        { pointer: '/files/0/file_id', detail: expect.stringContaining(says) },
+      ])
+    }
   })
 })
 

@@ -187,6 +187,7 @@ export const createFakeRuntime = (): FakeRuntime => {
           throw new MasonError('not_found', `there is no file "${id}"`)
         },
         get: async () => null,
+        renew: async () => null,
         remove: async () => false,
       },
       async cancel(id, reason) {

@@ -69,7 +69,7 @@ const startEmbedder = async () => {
   }
 }
 
-const viewOf = (chatUrl: string, embeddingsUrl: string): RegistryView => {
+const viewOf = (chatUrl: string, embeddingsUrl: string, others: readonly string[]): RegistryView => {
   const vendor = { id: 'ven_1', name: 'acme-ai', active: true }
   const endpoint = (name: string, base_url: string): EndpointEntry => ({
     id: `end_${name}`,
@@ -103,6 +103,7 @@ const viewOf = (chatUrl: string, embeddingsUrl: string): RegistryView => {
     model('chatty', 'text', chat),
     model('seeing/eye:1', 'multimodal', chat),
     model('embedder', 'embedding', endpoint('embeddings', embeddingsUrl)),
+    ...others.map((name) => model(name, 'text', chat)),
   ]
   const key = {
     id: 'key_1',
@@ -124,7 +125,11 @@ const viewOf = (chatUrl: string, embeddingsUrl: string): RegistryView => {
   }
 }
 
-export const startOpenAIServer = async (options: Partial<AppOptions> = {}): Promise<OpenAIServer> => {
+/** `others`: the aliases of more models. */
+export const startOpenAIServer = async (
+  options: Partial<AppOptions> = {},
+  others: readonly string[] = [],
+): Promise<OpenAIServer> => {
   const vendor = await startFakeModel()
   const embedder = await startEmbedder()
   const egress = openEgress()
@@ -140,7 +145,7 @@ export const startOpenAIServer = async (options: Partial<AppOptions> = {}): Prom
   }
   const fake = createFakeRuntime()
   fake.runtime.modelService = createModelGateway({
-    registry: { view: viewOf(vendor.baseUrl, embedder.baseUrl) },
+    registry: { view: viewOf(vendor.baseUrl, embedder.baseUrl, others) },
     chooser: createModelChooser(health),
     providers: {
       openai: createOpenAIProvider({ egress, getReader: () => null, clock, log }),

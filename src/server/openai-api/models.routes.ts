@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
+import { maxPageBytes } from '../../infra/database/pagination.ts'
 import type { ModelGateway } from '../../models/ports/call-ports.ts'
 import { MasonError } from '../../state/errors.ts'
 import { createPlainTextSchema } from '../../state/resource-schema.ts'
@@ -25,8 +26,26 @@ const toModel = ({ name, vendor, category, capabilities }: ReturnType<ModelGatew
   capabilities: [...capabilities],
 })
 
+type ListedModel = z.infer<typeof modelSchema>
+
+/** A page by alias. OpenAI's clients read the first one only, which has more models than vendors offer. */
+const toPage = (models: ReturnType<ModelGateway['list']>, after: string) => {
+  const rest = models.filter(({ name }) => name > after).sort((a, b) => (a.name < b.name ? -1 : 1))
+  const data: ListedModel[] = []
+  let bytes = 0
+  for (const model of rest) {
+    const item = toModel(model)
+    bytes += Buffer.byteLength(JSON.stringify(item))
+    if (bytes > maxPageBytes && data.length > 0) break
+    data.push(item)
+  }
+  return { object: 'list' as const, data, has_more: data.length < rest.length }
+}
+
 /** `user`: on behalf of a user, who may have grants of their own. */
-const listQuery = openAIQuery.extend({ user: createPlainTextSchema(200).min(1).optional() })
+const modelQuery = openAIQuery.extend({ user: createPlainTextSchema(200).min(1).optional() })
+/** `after`: the last alias of the page before. */
+const listQuery = modelQuery.extend({ after: z.string().max(200).default('') })
 
 /** GET /v1/models and GET /v1/models/{id}: the models that the caller can call, by alias. */
 export const modelsRoutes = (app: App, { runtime }: ServerContext): void => {
@@ -38,20 +57,21 @@ export const modelsRoutes = (app: App, { runtime }: ServerContext): void => {
       id: 'listModels',
       summary: 'Lists the models that the caller can call, as in the OpenAI API',
       description:
-        'A model is listed while it, its vendor and its endpoint are active and a key of its vendor is open to the caller; `user` lists on behalf of a user.',
+        'A model is listed while it, its vendor and its endpoint are active and a key of its vendor is open to the caller; `user` lists on behalf of a user. At most 1 MiB; where `has_more` is true, `after` the last id gives the next page.',
       role: 'read',
       responses: {
         200: {
-          description: 'All models',
-          schema: z.strictObject({ object: z.literal('list'), data: z.array(modelSchema) }),
+          description: 'Models in the order of their aliases',
+          schema: z.strictObject({
+            object: z.literal('list'),
+            data: z.array(modelSchema),
+            has_more: z.boolean(),
+          }),
         },
       },
     }),
     schema: { querystring: listQuery },
-    handler: async (request) => ({
-      object: 'list',
-      data: listOpenTo(request, request.query.user).map(toModel),
-    }),
+    handler: async (request) => toPage(listOpenTo(request, request.query.user), request.query.after),
   })
 
   app.get('/v1/models/:id', {
@@ -61,7 +81,7 @@ export const modelsRoutes = (app: App, { runtime }: ServerContext): void => {
       role: 'read',
       responses: { 200: { description: 'The model', schema: modelSchema } },
     }),
-    schema: { params: z.object({ id: z.string().max(200) }), querystring: listQuery },
+    schema: { params: z.object({ id: z.string().max(200) }), querystring: modelQuery },
     handler: async (request) => {
       const { id } = request.params
       const model = listOpenTo(request, request.query.user).find(({ name }) => name === id)

@@ -338,7 +338,7 @@ describe('models', () => {
   test('models are listed and found by alias', async () => {
     const models: OpenAI.Model[] = []
     for await (const model of client.models.list()) models.push(model)
-    expect(models.map(({ id }) => id)).toEqual(['chatty', 'seeing/eye:1', 'embedder'])
+    expect(models.map(({ id }) => id)).toEqual(['chatty', 'embedder', 'seeing/eye:1'])
     expect(await client.models.retrieve('seeing/eye:1')).toEqual({
       id: 'seeing/eye:1',
       object: 'model',
@@ -348,6 +348,24 @@ describe('models', () => {
       capabilities: ['chat'],
     })
     await expect(client.models.retrieve('none')).rejects.toBeInstanceOf(OpenAI.NotFoundError)
+  })
+
+  test('20,000 models come as pages of 1 MiB, each model once', async () => {
+    const names = Array.from({ length: 20_000 }, (_, at) => `m${at}-${'x'.repeat(150)}`)
+    await using own = await startOpenAIServer({}, names)
+    const listed: string[] = []
+    for (let after = ''; ; after = listed.at(-1) ?? '') {
+      const query = after === '' ? '' : `?after=${encodeURIComponent(after)}`
+      const { body, text } = await own.server.call('GET', `/v1/models${query}`, { token: 'all' })
+      expect(text.length).toBeLessThan(1.1 * 1024 * 1024)
+      listed.push(...body.data.map(({ id }: { id: string }) => id))
+      if (!body.has_more) break
+    }
+    expect(listed).toEqual([...names, 'chatty', 'embedder', 'seeing/eye:1'].sort())
+    // the client reads one page, and any model by its alias
+    const first = await own.client().models.list()
+    expect(first.data.length).toBeLessThan(names.length)
+    expect((await own.client().models.retrieve(names.at(-1) ?? '')).id).toBe(names.at(-1))
   })
 })
 
