@@ -43,6 +43,8 @@ export default defineConfig({
     expect: { poll: { timeout: 30_000 } },
     // two cores: more files at once only make each other late
     maxWorkers: 2,
+    // what `mason-runtime` means inside this package: the build, as it is
+    server: { deps: { external: [/\/dist\/src\//] } },
     projects: [
       {
         extends: true,

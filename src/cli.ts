@@ -39,14 +39,18 @@ const createProgram = (start: StartCommand): Command => {
     )
     .option(...migrateOption)
     .action((flags: ServeFlags) =>
-      start(async (env, scrubber) => (await import('./cli/serve.ts')).runServer(flags, env, scrubber)),
+      start(async (env, scrubber, setup) =>
+        (await import('./cli/serve.ts')).runServer(flags, env, scrubber, setup),
+      ),
     )
   program
     .command('worker')
     .description('one worker process (needs DATABASE_URL and REDIS_URL)')
     .option(...migrateOption)
     .action((flags: WorkerFlags) =>
-      start(async (env, scrubber) => (await import('./cli/serve.ts')).runWorker(flags, env, scrubber)),
+      start(async (env, scrubber, setup) =>
+        (await import('./cli/serve.ts')).runWorker(flags, env, scrubber, setup),
+      ),
     )
   program
     .command('run')
@@ -59,8 +63,8 @@ const createProgram = (start: StartCommand): Command => {
     .option('--token <token>', 'token for that server (MASON_TOKEN)')
     .option('--json', 'print one JSON object per event and nothing else')
     .action((prompt: string, flags: RunFlags) =>
-      start(async (env, scrubber) =>
-        (await import('./cli/run.ts')).submitAndFollowRun(prompt, flags, env, scrubber),
+      start(async (env, scrubber, setup) =>
+        (await import('./cli/run.ts')).submitAndFollowRun(prompt, flags, env, scrubber, setup),
       ),
     )
   program
@@ -84,6 +88,13 @@ const createProgram = (start: StartCommand): Command => {
   addModelsCommands(program, start)
   addWebhooksCommands(program, start)
   program
+    .command('tools')
+    .description('list the nodes and tools, with those of mason.config.ts and MASON_TOOLS')
+    .option('--json', 'print one JSON object a line')
+    .action((flags: { json?: boolean }) =>
+      start(async (env) => (await import('./cli/tools.ts')).listTools(flags, env)),
+    )
+  program
     .command('doctor')
     .description('check settings, database, queue, models and disk, and say how to fix problems')
     .addOption(
@@ -100,7 +111,9 @@ const createProgram = (start: StartCommand): Command => {
 await runCommand(async (env, scrubber) => {
   let code: number = exitCodes.done
   const program = createProgram(async (command) => {
-    code = await command(env(), scrubber)
+    const { loadProject } = await import('./project/load-project.ts')
+    const { environment, setup } = await loadProject(env())
+    code = await command(environment, scrubber, setup)
   })
   try {
     await program.parseAsync()

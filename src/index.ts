@@ -5,6 +5,8 @@
 export { defineNode, defineTool } from './graph/definitions.ts'
 export { readConfig, readEnvironment } from './infra/config/config.ts'
 export { signJob } from './infra/queue/signed-jobs.ts'
+export { loadProject, type Project } from './project/load-project.ts'
+export { defineConfig, type ProjectConfig } from './project/project-config.ts'
 export type { BusinessApi, Runtime } from './runtime/api.ts'
 export { openRuntime } from './runtime/open-runtime.ts'
 export { submitRun } from './runtime/submit-run.ts'

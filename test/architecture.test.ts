@@ -31,6 +31,7 @@ const arrows: Record<string, readonly string[]> = {
   files: ['state', 'infra', 'accounts'],
   memory: ['state', 'context', 'infra', 'accounts', 'models', 'files'],
   engine: ['state', 'context', 'graph', 'infra', 'accounts', 'models', 'files', 'memory'],
+  project: ['state', 'graph', 'infra'],
   runtime: [
     'state',
     'context',
@@ -42,11 +43,24 @@ const arrows: Record<string, readonly string[]> = {
     'memory',
     'engine',
     'offline-model',
+    'project',
   ],
   server: ['state', 'context', 'graph', 'infra', 'accounts', 'models', 'memory', 'runtime'],
-  cli: ['state', 'client', 'infra', 'accounts', 'models', 'files', 'engine', 'runtime', 'server'],
-  'cli.ts': ['cli', 'state', 'infra'],
-  'index.ts': ['state', 'graph', 'infra', 'runtime'],
+  cli: [
+    'state',
+    'client',
+    'graph',
+    'infra',
+    'accounts',
+    'models',
+    'files',
+    'engine',
+    'project',
+    'runtime',
+    'server',
+  ],
+  'cli.ts': ['cli', 'state', 'infra', 'project'],
+  'index.ts': ['state', 'graph', 'infra', 'project', 'runtime'],
 }
 const rows = Object.keys(arrows).sort((a, b) => b.length - a.length)
 const rowOf = (path: string): string =>

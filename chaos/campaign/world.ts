@@ -99,6 +99,7 @@ export const openWorld = async (seed: number, parent?: string): Promise<World> =
       concurrency: 4,
       logLevel: 'warn',
       otlpEndpoint: null,
+      toolFolders: [],
       client: { url: null, token: null },
     }
     const port = await freePort()

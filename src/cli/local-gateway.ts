@@ -1,5 +1,6 @@
 import type { Config } from '../infra/config/config.ts'
 import { createScrubber, type Scrubber } from '../infra/secrets/scrubber.ts'
+import type { Project } from '../project/load-project.ts'
 import { isMasonError } from '../state/errors.ts'
 import type { Log } from '../state/ports/log.ts'
 import { rulesOnly } from '../state/ports/models.ts'
@@ -11,10 +12,11 @@ export const openLocalGateway = async (
   config: Config,
   log: Log,
   scrubber: Scrubber = createScrubber(),
+  setup?: Project['setup'],
 ): Promise<RunGateway> => {
   const { openRuntime } = await import('../runtime/open-runtime.ts')
   const runtime = await withLockRemedy(
-    openRuntime(config, { log, scrubber }),
+    openRuntime(config, { log, scrubber, ...(setup && { setup }) }),
     'if that is `mason serve`, submit the run to it with --url http://127.0.0.1:8080; else stop that process or choose another DATA_DIR',
   )
   await runtime.startWorker({ concurrency: config.concurrency })

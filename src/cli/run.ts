@@ -1,6 +1,7 @@
 import type { Config, Environment } from '../infra/config/config.ts'
 import type { Scrubber } from '../infra/secrets/scrubber.ts'
 import { addSettingSecrets } from '../infra/secrets/setting-secrets.ts'
+import type { Project } from '../project/load-project.ts'
 import { idPattern, type RunRequest } from '../state/run-request.ts'
 import { exitCodes, UsageError } from './errors.ts'
 import { followRun } from './follow-run.ts'
@@ -26,6 +27,7 @@ export const submitAndFollowRun = async (
   flags: RunFlags,
   env: Environment,
   scrubber: Scrubber,
+  setup: Project['setup'],
 ): Promise<number> => {
   const config = readTargetConfig(flags, env)
   addSettingSecrets(config, scrubber)
@@ -37,7 +39,7 @@ export const submitAndFollowRun = async (
   try {
     if (!flags.json && config.client.url === null && config.database.kind === 'embedded')
       renderer.note('starting the embedded database (takes a few seconds) …')
-    gateway = await openGateway(config, renderer, scrubber)
+    gateway = await openGateway(config, renderer, scrubber, setup)
     // until here a signal ends the process: there is no run to cancel
     interrupt = listenForInterrupt()
     const handle = await gateway.submit(request)
@@ -57,7 +59,12 @@ export const submitAndFollowRun = async (
   }
 }
 
-const openGateway = async (config: Config, renderer: Renderer, scrubber: Scrubber): Promise<RunGateway> => {
+const openGateway = async (
+  config: Config,
+  renderer: Renderer,
+  scrubber: Scrubber,
+  setup: Project['setup'],
+): Promise<RunGateway> => {
   const note = (line: string): void => renderer.note(line)
   const { url, token } = config.client
   if (url !== null) return (await import('./http-gateway.ts')).openHttpGateway({ url, token }, note)
@@ -65,7 +72,7 @@ const openGateway = async (config: Config, renderer: Renderer, scrubber: Scrubbe
     import('./local-gateway.ts'),
     import('./log.ts'),
   ])
-  return openLocalGateway(config, createNoteLog(config.logLevel, note, scrubber), scrubber)
+  return openLocalGateway(config, createNoteLog(config.logLevel, note, scrubber), scrubber, setup)
 }
 
 const buildRunRequest = async (prompt: string, flags: RunFlags): Promise<RunRequest> => {

@@ -7,6 +7,7 @@ import { watchEventLoop } from '../infra/lib/watchdog.ts'
 import { addAdminToken, type ConfigWithAdminToken } from '../infra/secrets/admin-token.ts'
 import type { Scrubber } from '../infra/secrets/scrubber.ts'
 import { listWeakSecrets } from '../infra/secrets/weak-secrets.ts'
+import type { Project } from '../project/load-project.ts'
 import type { Runtime } from '../runtime/api.ts'
 import { MasonError } from '../state/errors.ts'
 import { describeDatabase, describeModel, describeQueue, formatBanner } from './banner.ts'
@@ -31,6 +32,7 @@ const workerStopTimeoutMs = 12_000
 const toStallLimitMs = (leaseMs: number): number => Math.max(leaseMs, 10_000)
 
 type ProcessKind = WorkerFlags & {
+  setup: Project['setup']
   /** Opens what takes requests; it is closed before the runtime. */
   listen?: (runtime: Runtime, log: Logger) => Promise<{ port: number; close(): Promise<void> }>
   start: (runtime: Runtime) => unknown
@@ -52,7 +54,12 @@ const runUntilStopped = async (
   for (const { problem, remedy } of listWeakSecrets(config)) log.warn({ remedy }, problem)
   // loaded last, so that wrong settings are reported at once
   const { openRuntime } = await import('../runtime/open-runtime.ts')
-  const runtime = await openRuntime(config, { log, scrubber, ...(kind.migrate && { migrate: true }) })
+  const runtime = await openRuntime(config, {
+    log,
+    scrubber,
+    ...(kind.migrate && { migrate: true }),
+    ...(kind.setup && { setup: kind.setup }),
+  })
   // until here a signal ends the process: it holds no run
   const stopped = waitForStopSignal()
   const { stallLimitMs } = kind
@@ -80,17 +87,23 @@ const runUntilStopped = async (
 }
 
 /** `mason serve`: runs the API, a worker or both until SIGTERM or SIGINT. Returns the exit code. */
-export const runServer = async (flags: ServeFlags, env: Environment, scrubber: Scrubber): Promise<number> => {
+export const runServer = async (
+  flags: ServeFlags,
+  env: Environment,
+  scrubber: Scrubber,
+  setup: Project['setup'],
+): Promise<number> => {
   const { role } = flags
   const merged = {
     ...env,
     ...(flags.port !== undefined && { PORT: flags.port }),
     ...(flags.host !== undefined && { HOST: flags.host }),
   }
-  if (role === 'worker') return runWorker(flags, merged, scrubber)
+  if (role === 'worker') return runWorker(flags, merged, scrubber, setup)
   const secrets = await addAdminToken(readConfig(merged, { role: role === 'api' ? 'api' : 'serve' }))
   const { config } = secrets
   return runUntilStopped(config, env, scrubber, {
+    setup,
     ...(flags.migrate && { migrate: true }),
     listen: (runtime, log) => openServer(runtime, config, log),
     start: (runtime) => role === 'all' && runtime.startWorker({ concurrency: config.concurrency }),
@@ -106,10 +119,12 @@ export const runWorker = async (
   { migrate = false }: WorkerFlags,
   env: Environment,
   scrubber: Scrubber,
+  setup: Project['setup'],
 ): Promise<number> => {
   const config = readConfig(env, { role: 'worker' })
   const { concurrency } = config
   return runUntilStopped(config, env, scrubber, {
+    setup,
     migrate,
     start: (runtime) => runtime.startWorker({ concurrency }),
     toBanner: (runtime) => [
@@ -127,9 +142,14 @@ export const runWorker = async (
 }
 
 /** Learns from ended runs until SIGTERM or SIGINT; every worker does so too. Returns the exit code. */
-export const runMemoryWorker = async (env: Environment, scrubber: Scrubber): Promise<number> => {
+export const runMemoryWorker = async (
+  env: Environment,
+  scrubber: Scrubber,
+  setup: Project['setup'],
+): Promise<number> => {
   const config = readConfig(env, { role: 'worker' })
   return runUntilStopped(config, env, scrubber, {
+    setup,
     start: (runtime) => runtime.startMemoryWork(),
     toBanner: (runtime) => [
       `Mason memory worker ${process.pid} learns from ended runs`,

@@ -14,13 +14,21 @@ const kinds = ['prepare', 'call', 'output']
 const fields: readonly string[] = stateFields
 const patchFields = Object.keys(patchSchema.shape)
 
-/** Why these parts make no graph, each error with the part and what to do; empty when they do. */
-export const findPartErrors = ({ nodes, tools }: GraphParts): string[] => {
-  const names = [...nodes, ...tools].map((part) => part.name)
+/** Why these parts make no graph, each error with the part and what to do; empty when they do. `files`: where each is. */
+export const findPartErrors = (
+  { nodes, tools }: GraphParts,
+  files: ReadonlyMap<AnyNode | AnyTool, string> = new Map(),
+): string[] => {
+  const parts = [...nodes, ...tools]
+  const names = parts.map((part) => part.name)
   const known = new Set(names)
   const twice = new Set(names.filter((name, at) => names.indexOf(name) !== at))
+  const describeFiles = (name: string): string => {
+    const paths = parts.filter((part) => part.name === name).flatMap((part) => files.get(part) ?? [])
+    return paths.length === 0 ? '' : `, in ${paths.join(' and ')}`
+  }
   return [
-    ...[...twice].map((name) => `"${name}" is defined twice; rename one of them`),
+    ...[...twice].map((name) => `"${name}" is defined twice${describeFiles(name)}; rename one of them`),
     ...requiredNodes
       .filter((name) => !nodes.some((node) => node.name === name))
       .map((name) => `the node "${name}" is missing; restore src/nodes/**/${name}.node.ts`),

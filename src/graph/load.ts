@@ -1,28 +1,55 @@
 import { readdir } from 'node:fs/promises'
-import { basename, join } from 'node:path'
+import { basename, join, sep } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { openDeadline, unlessAborted } from '../state/deadline.ts'
 import { MasonError, toErrorMessage } from '../state/errors.ts'
 import type { AnyNode, AnyTool } from './definitions.ts'
 import { findNeedErrors, findPartErrors, type GraphParts } from './graph-parts.ts'
 
 const resolveSource = (path: string): string => fileURLToPath(new URL(path, import.meta.url))
 
+/** A folder with nodes and tools of a product, and how its files are loaded. */
+export type PartSource = { folder: string; load(path: string): Promise<PartModule> }
+
+/** What a file of a node or tool exports. */
+type PartModule = Record<string, unknown>
+
+/** The nodes and tools, each with the file that defines it. */
+export type LoadedParts = GraphParts & { files: ReadonlyMap<AnyNode | AnyTool, string> }
+
+/** How long one file may take to load. */
+export const loadTimeoutMs = 5_000
+
+const loadInTime =
+  ({ load }: PartSource): PartSource['load'] =>
+  async (path) => {
+    using deadline = openDeadline(loadTimeoutMs, new AbortController().signal)
+    return await unlessAborted(load(path), deadline.signal)
+  }
+
+const importNatively = (path: string): Promise<PartModule> => import(pathToFileURL(path).href)
+
 /**
- * Finds every `*.node.ts` and `*.tool.ts` by its suffix (`.js` once built) under src/nodes, src/tools and `folders`,
+ * Finds every `*.node.ts` and `*.tool.ts` by its suffix (`.js` once built) under src/nodes, src/tools and `sources`,
  * and checks each: the file is named after what it defines. Throws one `invalid_graph` with every error of every file.
  */
-export const loadParts = async (folders: readonly string[] = []): Promise<GraphParts> => {
+export const loadParts = async (sources: readonly (string | PartSource)[] = []): Promise<LoadedParts> => {
   const errors: string[] = []
-  const nodes: AnyNode[] = []
-  const tools: AnyTool[] = []
-  for (const folder of [resolveSource('../nodes'), resolveSource('../tools'), ...folders])
+  const files = new Map<AnyNode | AnyTool, string>()
+  for (const source of [resolveSource('../nodes'), resolveSource('../tools'), ...sources]) {
+    const own = typeof source !== 'string'
+    const folder = own ? source.folder : source
+    const load = own ? loadInTime(source) : importNatively
     for (const path of await listPartFiles(folder, errors)) {
-      const part = await loadPart(path, errors)
-      if (part?.kind === 'node') nodes.push(part)
-      else if (part) tools.push(part)
+      const part = await loadPart(path, load, errors)
+      if (part) files.set(part, path)
     }
-  throwOnErrors([...errors, ...findPartErrors({ nodes, tools })])
-  return { nodes, tools }
+  }
+  const parts = [...files.keys()]
+  const nodes = parts.filter((part) => part.kind === 'node')
+  const tools = parts.filter((part) => part.kind === 'tool')
+  throwOnErrors([...errors, ...findPartErrors({ nodes, tools }, files)])
+  return { nodes, tools, files }
 }
 
 /** Throws `invalid_graph` with every error of the parts, and of the services that they need. */
@@ -37,14 +64,17 @@ const throwOnErrors = (errors: readonly string[]): void => {
     })
 }
 
-const suffix = /\.(node|tool)\.[jt]s$/
+const suffix = /\.(node|tool)\.m?[jt]s$/
 
 const listPartFiles = async (folder: string, errors: string[]): Promise<string[]> => {
   try {
     const files = await readdir(folder, { recursive: true })
+    const isPackage = folder.split(sep).includes('node_modules')
     return (
       files
-        .filter((file) => suffix.test(file))
+        .filter((file) => suffix.test(file) && !file.split(sep).includes('node_modules'))
+        // a package may ship its sources beside what was built from them
+        .filter((file) => !isPackage || file.endsWith('js'))
         // by name: a file that moves to another folder leaves prompts, and so the caches of vendors, as they are
         .sort((a, b) => (basename(a) < basename(b) ? -1 : 1))
         .map((file) => join(folder, file))
@@ -55,27 +85,74 @@ const listPartFiles = async (folder: string, errors: string[]): Promise<string[]
   }
 }
 
+const isPart = (value: unknown): value is AnyNode | AnyTool =>
+  typeof value === 'object' && value !== null && 'kind' in value && ['node', 'tool'].includes(`${value.kind}`)
+
 /** What a file defines; null, with the error added to `errors`, when that is nothing of its kind. */
-const loadPart = async (path: string, errors: string[]): Promise<AnyNode | AnyTool | null> => {
+const loadPart = async (
+  path: string,
+  load: PartSource['load'],
+  errors: string[],
+): Promise<AnyNode | AnyTool | null> => {
   const kind = suffix.exec(path)?.[1] as 'node' | 'tool'
   const maker = kind === 'node' ? 'defineNode' : 'defineTool'
-  let defined: AnyNode | AnyTool | undefined
+  const reject = (problem: string): null => {
+    errors.push(`${path}: ${problem}`)
+    return null
+  }
+  let module: PartModule
   try {
-    defined = (await import(pathToFileURL(path).href)).default
+    module = await load(path)
   } catch (error) {
-    errors.push(`${path}: cannot be loaded: ${toErrorMessage(error)}`)
+    const isLate = (error as Error | undefined)?.name === 'TimeoutError'
+    reject(isLate ? describeSlowFile : `cannot be loaded: ${describeError(error)}`)
+    // the others would be waited for as long
+    if (isLate) throwOnErrors(errors)
     return null
   }
-  if (defined?.kind !== kind) {
-    errors.push(`${path}: has no ${kind} as its default export; write: export default ${maker}({ … })`)
-    return null
-  }
+  const { default: defined, ...others } = module
+  if (!isPart(defined) || defined.kind !== kind)
+    return reject(`has no ${kind} as its default export; write: export default ${maker}({ … })`)
+  const other = Object.entries(others).find(([, value]) => value !== defined && isPart(value))
+  if (other) return reject(`also exports "${other[0]}", a second part; give it a file of its own`)
+  const shapeError = findShapeError(defined)
+  if (shapeError) return reject(shapeError)
   const { name } = defined
   const expected = name.replaceAll('_', '-')
   const found = basename(path).replace(suffix, '')
   if (found !== expected)
-    errors.push(
-      `${path}: defines "${name}"; name the file ${expected}.${kind}.ts, or the ${kind} "${found.replaceAll('-', '_')}"`,
+    reject(
+      `defines "${name}"; name the file ${expected}.${kind}.ts, or the ${kind} "${found.replaceAll('-', '_')}"`,
     )
   return defined
+}
+
+/** What is wrong with a file that takes too long. */
+export const describeSlowFile = `takes more than ${loadTimeoutMs / 1000} s to load; open connections in \`setup\` of mason.config.ts, or in \`run\``
+
+/** What a file of JavaScript, which no compiler has checked, leaves out. */
+const findShapeError = (part: AnyNode | AnyTool): string | null => {
+  const isList = (value: unknown): boolean => Array.isArray(value)
+  const lists = ['reads', 'writes', part.kind === 'node' ? 'next' : 'kinds']
+  const missing = [
+    ...['name', 'description'].filter((field) => typeof Reflect.get(part, field) !== 'string'),
+    ...lists.filter((field) => !isList(Reflect.get(part, field))),
+    ...(typeof part.run === 'function' ? [] : ['run']),
+  ]
+  if (missing.length > 0) return `its ${part.kind} has no ${missing.join(', no ')}; add what is missing`
+  // by what zod 4 itself goes by: the schema may come from another copy of it
+  if (part.kind === 'tool' && !(typeof part.input === 'object' && part.input && '_zod' in part.input))
+    return 'its input is no schema of zod 4; install zod 4 and write: input: z.strictObject({ … })'
+  return null
+}
+
+/** The message of an error, and the first line of a file that it comes from. */
+export const describeError = (error: unknown): string => {
+  const message = toErrorMessage(error)
+  const stack = error instanceof Error ? (error.stack ?? '') : ''
+  const place = stack
+    .split('\n')
+    .map((line) => /^\s+at (?:.*\()?(?:file:\/\/)?(\/[^()]+:\d+:\d+)\)?$/.exec(line)?.[1])
+    .find((one) => one !== undefined && !one.includes('/node_modules/'))
+  return place === undefined || message.includes(place) ? message : `${message} (${place})`
 }

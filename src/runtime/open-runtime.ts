@@ -13,7 +13,6 @@ import type { ServiceFactories, WorkerOptions } from '../engine/worker/worker.ts
 import { createFileService } from '../files/run-files.ts'
 import { warnAboutSharedRoot } from '../files/shared-files-root.ts'
 import { buildGraph } from '../graph/build.ts'
-import { loadParts } from '../graph/load.ts'
 import { createBlobs } from '../infra/blobs/blobs.ts'
 import type { Config } from '../infra/config/config.ts'
 import { type Database, queryOne } from '../infra/database/database.ts'
@@ -35,6 +34,8 @@ import { createRunMemories } from '../memory/store/run-memories.ts'
 import { createTextSimilarity } from '../memory/store/text-similarity.ts'
 import { createUsageReports } from '../models/metering/reconciliation.ts'
 import type { ModelCaller } from '../models/ports/model-ports.ts'
+import { loadOwnParts } from '../project/load-project.ts'
+import { type OpenServices, openOwnServices } from '../project/own-services.ts'
 import type { Clock } from '../state/ports/clock.ts'
 import type { Log } from '../state/ports/log.ts'
 import type { Models } from '../state/ports/models.ts'
@@ -48,7 +49,9 @@ export type RuntimeOptions = {
   log?: Log
   /** Redacts secrets; every secret that is opened is added to it. */
   scrubber?: Scrubber
-  /** For tests: another clock, a fake model instead of the registry's, own tools. */
+  /** Opens the services that own tools and nodes use; `loadProject` has it from mason.config.ts. */
+  setup?: OpenServices
+  /** For tests: another clock, a fake model instead of the registry's, tools that this process can import as they are. */
   clock?: Clock
   models?: Models
   /** @internal */
@@ -104,7 +107,7 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
   addSettingSecrets(config, scrubber)
   const log = createScrubbedLog(options.log ?? silentLog, scrubber)
   const clock = options.clock ?? systemClock
-  const parts = await loadParts(options.toolFolders)
+  const parts = await loadOwnParts(config.toolFolders, options.toolFolders)
   const telemetry = await openTelemetry({ endpoint: config.otlpEndpoint, clock, log, ...options.traceDelays })
   // closed last, since everything else still ends its spans
   closers.add(() => telemetry.close())
@@ -153,7 +156,7 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
   const { embedder } = layer
   const similarityFor = createTextSimilarity(embedder)
   /** The services of nodes and tools, made for each run; a new one is a line here. */
-  const services: ServiceFactories = {
+  const builtIn: ServiceFactories = {
     models: (run) => modelsFor(toCaller(run)),
     embeddings: (run) => similarityFor(toCaller(run)),
     clock: () => clock,
@@ -179,6 +182,9 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
       )
     },
   }
+  const own = await openOwnServices(options.setup, log, Object.keys(builtIn))
+  closers.add(own.close)
+  const services = { ...builtIn, ...own.factories }
   const graph = buildGraph(parts, Object.keys(services))
   const queueCaps = createQueueCaps(database, clock, config.quotas.queuedRuns)
   const quotas = createQuotas(database, config.quotas, clock)

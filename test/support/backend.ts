@@ -44,6 +44,7 @@ export const baseConfig = {
   concurrency: 4,
   logLevel: 'error',
   otlpEndpoint: null,
+  toolFolders: [],
   client: { url: null, token: null },
 } satisfies Partial<Config>
 

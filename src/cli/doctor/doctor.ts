@@ -12,6 +12,7 @@ import { checkDataFolder, checkDisk, checkNode } from './machine.ts'
 import { checkModel } from './model.ts'
 import { checkQueue, checkQueueOwner } from './queue.ts'
 import { checkRegistry } from './registry.ts'
+import { checkTools } from './tools.ts'
 
 /** The options of `mason doctor`. */
 export type DoctorFlags = { role: Extract<ProcessRole, 'serve' | 'api' | 'worker'> }
@@ -23,6 +24,7 @@ const checks: readonly { name: string; check: DoctorCheck; needs: readonly strin
   { name: 'queue', check: checkQueue, needs: ['REDIS_URL'] },
   { name: 'access', check: checkAccess, needs: ['MASON_ADMIN_TOKEN', 'MASON_MASTER_KEY'] },
   { name: 'model', check: checkModel, needs: ['OPENAI_API_KEY', 'OPENAI_BASE_URL'] },
+  { name: 'tools', check: checkTools, needs: ['MASON_TOOLS'] },
   { name: 'data', check: checkDataFolder, needs: databaseSettings },
   { name: 'disk', check: checkDisk, needs: ['DATA_DIR'] },
 ]

@@ -1,12 +1,13 @@
 import type { Command } from 'commander'
 import type { Environment } from '../../infra/config/config.ts'
 import type { Scrubber } from '../../infra/secrets/scrubber.ts'
+import type { Project } from '../../project/load-project.ts'
 import type { AddModelFlags } from './add-model.ts'
 import type { AdminTarget } from './admin-client.ts'
 
-/** Runs a command with the environment and the scrubber of its output. */
+/** Runs a command with the settings, the scrubber of its output, and what mason.config.ts opens. */
 export type StartCommand = (
-  command: (env: Environment, scrubber: Scrubber) => Promise<number>,
+  command: (env: Environment, scrubber: Scrubber, setup: Project['setup']) => Promise<number>,
 ) => Promise<void>
 
 /** Collects the values of an option that can be repeated. */

@@ -41,6 +41,8 @@ export type Config = {
   concurrency: number
   logLevel: Settings['LOG_LEVEL']
   otlpEndpoint: string | null
+  /** Folders with nodes and tools of a product. */
+  toolFolders: readonly string[]
   client: { url: string | null; token: string | null }
 }
 
@@ -187,6 +189,7 @@ const toConfig = (settings: Settings, raw: RawSettings, role: ProcessRole): Conf
   concurrency: settings.WORKER_CONCURRENCY,
   logLevel: settings.LOG_LEVEL,
   otlpEndpoint: settings.OTEL_EXPORTER_OTLP_ENDPOINT ?? null,
+  toolFolders: settings.MASON_TOOLS,
   client: { url: settings.MASON_URL ?? null, token: settings.MASON_TOKEN ?? null },
 })
 

@@ -15,6 +15,7 @@ export type ProcessRole =
   | 'migrate'
   | 'keys'
   | 'queue'
+  | 'tools'
   | 'client'
 
 /** The settings as the environment has them, without the empty ones. */
@@ -197,5 +198,6 @@ export const roleRules: Record<ProcessRole, RoleRules> = {
     reads: [...databaseSettings, 'REDIS_URL', 'MASON_QUEUE_PREFIX', 'LOG_LEVEL'],
     checks: [checkAnyServer],
   },
+  tools: { reads: ['MASON_TOOLS', 'LOG_LEVEL'], checks: [] },
   client: { reads: ['MASON_URL', 'MASON_TOKEN', 'LOG_LEVEL'], checks: [checkClient] },
 }

@@ -149,6 +149,12 @@ export const settingsSchema = z.object({
   MASON_QUOTA_REQUESTS_PER_MINUTE: wholeNumber(1, 1_000_000_000).optional(),
   WORKER_CONCURRENCY: wholeNumber(1, 1000).default(8),
   LOG_LEVEL: oneOfWords(logLevels).default('info'),
+  MASON_TOOLS: checkedText((text) => {
+    const wrong = splitList(text).find((one) => isFolder(one) !== true)
+    return wrong === undefined ? null : `must be comma-separated folders; ${quoteText(wrong)} is none`
+  })
+    .transform((text) => splitList(text).map((path) => resolve(path)))
+    .default([]),
   OTEL_EXPORTER_OTLP_ENDPOINT: httpAddress().optional(),
   MASON_URL: httpAddress().optional(),
   MASON_TOKEN: headerText().optional(),
@@ -211,6 +217,7 @@ export const settingRemedies: Record<SettingName, string> = {
   MASON_QUOTA_REQUESTS_PER_MINUTE:
     'remove it for no limit; set a number for every business without a quota of its own',
   WORKER_CONCURRENCY: 'set how many runs one worker may execute at once, for example 8',
+  MASON_TOOLS: 'list folders with *.tool.ts and *.node.ts files, or name them in mason.config.ts',
   LOG_LEVEL: 'remove it for the default, info',
   OTEL_EXPORTER_OTLP_ENDPOINT: 'set it, for example to http://127.0.0.1:4318',
   MASON_URL: 'set it, for example to http://127.0.0.1:8080',

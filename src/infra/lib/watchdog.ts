@@ -3,9 +3,10 @@ import { Worker } from 'node:worker_threads'
 /**
  * Ends this process (SIGKILL, after a line on stderr) once its event loop has been blocked for `limitMs`: a tool that
  * computes for ever blocks every other run and request of its process, and no timer of the process can notice. Use it only under a
- * supervisor that restarts the process. Time in which the whole process was stopped does not count.
+ * supervisor that restarts the process. Time in which the whole process was stopped does not count. `say`: what it writes
+ * from now on instead.
  */
-export const watchEventLoop = (limitMs: number): Disposable => {
+export const watchEventLoop = (limitMs: number): { say(message: string): void } & Disposable => {
   const beats = new Int32Array(new SharedArrayBuffer(4))
   const checkMs = limitMs / checksPerLimit
   const beating = setInterval(() => Atomics.add(beats, 0, 1), checkMs / 2).unref()
@@ -16,6 +17,7 @@ export const watchEventLoop = (limitMs: number): Disposable => {
   })
   thread.unref()
   return {
+    say: (message) => thread.postMessage(message),
     [Symbol.dispose]() {
       clearInterval(beating)
       void thread.terminate()
@@ -27,8 +29,11 @@ const checksPerLimit = 10
 
 /** Runs in its own thread. It counts its own checks instead of reading the clock, which goes on while the process is stopped. */
 const watchScript = `
-  const { workerData: { beats, checkMs, checks, limitMs } } = require('node:worker_threads')
+  const { parentPort, workerData: { beats, checkMs, checks, limitMs } } = require('node:worker_threads')
   const { writeSync } = require('node:fs')
+  let message = 'mason: the event loop was blocked for ' + limitMs + ' ms, most likely by a tool that computes without a pause; ' +
+    'this process ends, so that its supervisor starts it again, and other workers take its runs when the leases expire'
+  parentPort.on('message', (said) => { message = said }).unref()
   let last = -1
   let missed = 0
   setInterval(() => {
@@ -36,7 +41,6 @@ const watchScript = `
     missed = now === last ? missed + 1 : 0
     last = now
     if (missed < checks) return
-    writeSync(2, 'mason: the event loop was blocked for ' + limitMs + ' ms, most likely by a tool that computes without a pause; ' +
-      'this process ends, so that its supervisor starts it again, and other workers take its runs when the leases expire\\n')
+    writeSync(2, message + '\\n')
     process.kill(process.pid, 'SIGKILL')
   }, checkMs)`

@@ -64,6 +64,7 @@ describe('the settings', () => {
       concurrency: 8,
       logLevel: 'info',
       otlpEndpoint: null,
+      toolFolders: [],
       client: { url: null, token: null },
     })
   })
