@@ -51,7 +51,8 @@ type Wrapper = {
 
 const maxDepth = 64
 const maxCharacters = 256 * 1024
-const maxTexts = 2000
+/** To compile so many blocks the process for 0.2 s. */
+const maxExpressions = 1000
 const [wrapperSchema] = requestTemplateSchema.options
 /** Headers of the connection itself, which data must not set. */
 const reservedHeaders =
@@ -86,11 +87,15 @@ type Compiler = {
 const createCompiler = (fields: ReadonlySet<string>): Compiler => {
   const errors: FieldError[] = []
   const uses = new Set<string>()
-  let texts = 0
+  const none: TemplateText = { parts: [], uses: new Set() }
+  let expressions = 0
   const text = (source: string, pointer: string, allowsKey = false): TemplateText => {
-    texts += 1
-    if (texts === maxTexts + 1)
-      errors.push({ pointer, detail: `the template has more than ${maxTexts} texts` })
+    if (expressions > maxExpressions) return none
+    expressions += source.split('{{').length - 1
+    if (expressions > maxExpressions) {
+      errors.push({ pointer, detail: `the template has more than ${maxExpressions} expressions` })
+      return none
+    }
     try {
       const compiled = compileTemplateText(source, { fields, allowsKey })
       for (const name of compiled.uses) uses.add(name)
@@ -98,7 +103,7 @@ const createCompiler = (fields: ReadonlySet<string>): Compiler => {
     } catch (error) {
       if (!(error instanceof TemplateTextError)) throw error
       errors.push({ pointer, detail: error.message })
-      return { parts: [], uses: new Set() }
+      return none
     }
   }
   return { errors, uses, text }

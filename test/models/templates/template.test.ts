@@ -145,6 +145,7 @@ describe('an error in a template', () => {
     [/no field nope/, '/a~1b~0c', { 'a/b~c': '{{nope}}' }],
     [/longer than 4000/, '/a', { a: `{{${'x'.repeat(5000)}}}` }],
     [/longer than/, '', { a: 'x'.repeat(300_000) }],
+    [/more than 1000 expressions/, '/b', { a: '{{prompt}}'.repeat(1000), b: '{{prompt}}', c: '{{prompt}}' }],
     [/nested deeper/, expect.stringMatching(/^(\/0)+$/), deep(100)],
   ] as [RegExp, string, RequestTemplate][])('%s at %s', (detail, pointer, template) => {
     const errors = findTemplateErrors(template)
