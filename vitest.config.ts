@@ -15,7 +15,7 @@ const integration = (name: 'embedded' | 'served') => ({
 })
 
 /** These put the machine under load, or watch how long it takes: nothing else may run beside them. */
-const loadSensitive = ['chaos', 'outage', 'poison', 'rolling', 'storm'].map(
+const loadSensitive = ['attack', 'chaos', 'outage', 'poison', 'rolling', 'storm'].map(
   (name) => `test/process/${name}.test.ts`,
 )
 /** Project after project: those that start processes of their own come after all others. */

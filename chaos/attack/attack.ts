@@ -30,7 +30,7 @@ import {
 } from './input.ts'
 import { deliverJobs } from './jobs.ts'
 import { openHostileVendors, readVictim, setStage, startVendors } from './stage.ts'
-import { bystandersWhile, limits, p95, watchProcesses } from './watch.ts'
+import { bystandersWhile, cpuSecondsOf, limits, p95, watchProcesses } from './watch.ts'
 
 const generators: Record<Family, (target: Target) => Input[] | Promise<Input[]>> = {
   businesses,
@@ -44,17 +44,22 @@ const generators: Record<Family, (target: Target) => Input[] | Promise<Input[]>>
   settings,
 }
 
-/** Below this scale what waits for long time limits is left out. */
+/** Below this scale what waits for long time limits is left out; below the next one all that waits, and the families attack at once. */
 const wholeScale = 0.5
-const sliceSocketMs = 50_000
-const calmMsOf = (scale: number): number => (scale < wholeScale ? 6000 : 20_000)
+const sliceScale = 0.05
+const socketMsOf = (scale: number): number =>
+  scale < sliceScale ? 0 : scale < wholeScale ? 50_000 : Number.POSITIVE_INFINITY
+const calmMsOf = (scale: number): number => Math.min(20_000, Math.max(1000, scale * 60_000))
+/** It ends by then; a tenth of it takes a minute and a half on a quiet machine of two cores. */
+const longestMs = 40 * 60_000
 const lanesOf = { http: 6, run: 8 }
 
 /** Attacks a served Mason with every input, while another business works; `only`: these families. */
 export const attack = async (
-  { seed, scale, say, signal }: SuiteOptions,
+  { seed, scale, say, signal: stopped }: SuiteOptions,
   only: readonly Family[] = families,
 ): Promise<Findings> => {
+  const signal = AbortSignal.any([stopped, AbortSignal.timeout(longestMs)])
   await using servers = await openServers()
   await using outside = await startVendors()
   const adminToken = randomBytes(24).toString('hex')
@@ -63,7 +68,7 @@ export const attack = async (
     MASON_ADMIN_TOKEN: adminToken,
   })
   const api = await fleet.startApi()
-  const members = [api, await fleet.startWorker(), await fleet.startWorker()]
+  const members = [api, ...(await Promise.all([fleet.startWorker(), fleet.startWorker()]))]
   const { target, call, bystander } = await setStage(api.url, adminToken, outside)
   await using database = {
     sql: await openPostgresDatabase({ url: servers.databaseUrl, max: 2 }),
@@ -80,7 +85,7 @@ export const attack = async (
   }
   while (await isLearning(target.victim.user)) await pause(200, undefined, { signal })
   const before = await readVictim(call, target)
-  const warm = await bystandersWhile(call, bystander, 'warm', pause(3000))
+  const warm = await bystandersWhile(call, bystander, 'warm', pause(calmMsOf(scale) / 2))
   const calm = await bystandersWhile(call, bystander, 'calm', pause(calmMsOf(scale)))
   say(`alone, the bystander's p95 is ${p95(calm.ms)} ms`)
 
@@ -121,10 +126,12 @@ export const attack = async (
     )
     return found
   }
+  const meanwhile: number[] = []
   const campaign = async (): Promise<void> => {
     const late: Promise<void>[] = []
-    for (const family of only) {
+    const attackWith = async (family: Family): Promise<void> => {
       const since = performance.now()
+      const runsBefore = meanwhile.length
       const inputs = slice(await generators[family](target), scale, seed)
       const of = <Kind extends Input['kind']>(kind: Kind) =>
         inputs.filter((input): input is Extract<Input, { kind: Kind }> => input.kind === kind)
@@ -146,14 +153,30 @@ export const attack = async (
         ),
       ])
       keep([...http, ...run, ...jobs])
+      figures[`${family}: bystander's p95, ms`] = p95(meanwhile.slice(runsBefore))
       say(
         `${family}: ${figures[`${family}: inputs`]} inputs in ${Math.round((performance.now() - since) / 1000)} s, ${figures[`${family}: did not hold`]} did not hold`,
       )
     }
+    if (scale < sliceScale) await Promise.all(only.map(attackWith))
+    else for (const family of only) await attackWith(family)
     await Promise.all(late)
   }
-  const hit = await bystandersWhile(call, bystander, 'hit', campaign())
+  const processes: [name: string, pid: number][] = [
+    ...members.map(({ name, pid }): [string, number] => [name, pid]),
+    ...[process.pid, ...outside.pids].map((pid): [string, number] => ['attackers', pid]),
+  ]
+  const cpuOf = (): number[] => processes.map(([, pid]) => cpuSecondsOf(pid))
+  const cpuBefore = cpuOf()
+  const hit = await bystandersWhile(call, bystander, 'hit', campaign(), meanwhile)
+  const cpu: Record<string, number> = {}
+  if (watch.ends.length === 0)
+    for (const [at, after] of cpuOf().entries()) {
+      const name = processes[at]?.[0] ?? ''
+      cpu[name] = (cpu[name] ?? 0) + after - (cpuBefore[at] ?? 0)
+    }
   failures.push(...firstOf(hit.failures), ...firstOf(await watch.stop()))
+  if (signal.aborted) failures.push(`it was stopped: ${String(signal.reason)}`)
   const ratio = p95(hit.ms) / p95(calm.ms)
   // the few runs of a slice say little
   if (scale >= wholeScale && ratio > limits.p95Ratio)
@@ -173,15 +196,24 @@ export const attack = async (
       "bystander's runs alone and meanwhile": `${calm.ms.length}, ${hit.ms.length}`,
       'their p50 alone and meanwhile, ms': `${quantile(calm.ms, 0.5)}, ${quantile(hit.ms, 0.5)}`,
       'their p95 alone and meanwhile, ms': `${p95(calm.ms)}, ${p95(hit.ms)}`,
-      'ratio of the p95': ratio.toFixed(2),
+      [`ratio of the p95 (at most ${limits.p95Ratio})`]: ratio.toFixed(2),
       'their longest meanwhile, ms': quantile(hit.ms, 1),
       ...Object.fromEntries(
         Object.entries(watch.longest).map(([name, { cpu, wall }]) => [
-          `${name}: longest turn of the event loop, ms (by the clock)`,
+          `${name}: longest turn of the event loop, ms (at most ${limits.turnMs}; by the clock)`,
           `${cpu} (${wall})`,
         ]),
       ),
-      'API peak RSS, MB': apiMb,
+      'processor time, s': Object.entries(cpu)
+        .map(([name, seconds]) => `${name} ${Math.round(seconds)}`)
+        .join(', '),
+      [`API peak RSS, MB (at most ${limits.apiMb})`]: apiMb,
+      ...Object.fromEntries(
+        Object.entries(watch.largest).map(([name, { rss_mb, heap_mb, external_mb }]) => [
+          `${name}: largest RSS seen, MB (heap, external)`,
+          `${rss_mb} (${heap_mb}, ${external_mb})`,
+        ]),
+      ),
       'workers peak RSS, MB':
         watch.ends.length > 0
           ? 0
@@ -203,7 +235,7 @@ const slice = (inputs: readonly Input[], scale: number, seed: number): Input[] =
   const some = inputs.filter(
     (input) =>
       seededShare(seed, input.name) < scale &&
-      !(scale < wholeScale && input.kind === 'socket' && input.withinMs > sliceSocketMs),
+      !(input.kind === 'socket' && input.withinMs > socketMsOf(scale)),
   )
   return some.length >= fewest ? some : inputs.slice(0, fewest)
 }

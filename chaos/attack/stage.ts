@@ -15,6 +15,7 @@ export const startVendors = async () => {
   const hostile: HostileVendor = startChild(script('./hostile-vendor-process.ts'), {})
   const [ready, { port }] = await Promise.all([scripted.next('ready'), hostile.next('ready')])
   return {
+    pids: [scripted.pid, hostile.pid],
     modelUrl: `http://127.0.0.1:${ready.port}/v1`,
     controlUrl: `http://127.0.0.1:${ready.control}`,
     hostileUrl: `http://127.0.0.1:${port}`,

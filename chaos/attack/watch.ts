@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { promptOf } from '../fleet/job.ts'
 import type { Member } from '../fleet/members.ts'
@@ -9,10 +10,11 @@ export const limits = { turnMs: 500, apiMb: 512, p95Ratio: 3 }
 
 const everyMs = 400
 
-/** Asks every process once in a while how long its event loop stood still; `doing` says what was under way meanwhile. */
+/** Asks every process once in a while how long its event loop was blocked, and for its memory; `doing`: what was under way. */
 export const watchProcesses = (members: readonly Member[], doing: () => string) => {
   const over = new AbortController()
   const longest: Record<string, { cpu: number; wall: number; while: string }> = {}
+  const largest: Record<string, { rss_mb: number; heap_mb: number; external_mb: number; while: string }> = {}
   const blocked: string[] = []
   const ends: string[] = []
   const gone = members.map(async (member) => {
@@ -32,6 +34,8 @@ export const watchProcesses = (members: readonly Member[], doing: () => string) 
       const { cpu, wall } = probe.turn_ms
       const known = longest[member.name]
       if (!known || cpu > known.cpu) longest[member.name] = { cpu, wall, while: before }
+      if (probe.rss_mb > (largest[member.name]?.rss_mb ?? 0))
+        largest[member.name] = { ...probe, while: before }
       if (cpu > limits.turnMs)
         blocked.push(
           `the event loop of ${member.name} stood still for ${cpu} ms (${wall} ms by the clock) during ${before}; ${doing()}`,
@@ -40,6 +44,7 @@ export const watchProcesses = (members: readonly Member[], doing: () => string) 
   })
   return {
     longest,
+    largest,
     ends,
     async stop(): Promise<string[]> {
       over.abort()
@@ -61,12 +66,13 @@ export const bystandersWhile = async (
   token: string,
   name: string,
   work: Promise<unknown>,
+  ms: number[] = [],
 ): Promise<{ ms: number[]; failures: string[] }> => {
   let isOver = false
   const ended = work.finally(() => {
     isOver = true
   })
-  const [ms, failures] = [[] as number[], [] as string[]]
+  const failures: string[] = []
   const one = async (job: string): Promise<void> => {
     const since = performance.now()
     const body = { prompt: promptOf(job, ['calculate']), user_id: 'bystander' }
@@ -90,3 +96,10 @@ export const bystandersWhile = async (
 }
 
 export const p95 = (ms: readonly number[]): number => quantile(ms, 0.95)
+
+/** Seconds of processor time that a process of this machine used so far. */
+export const cpuSecondsOf = (pid: number): number => {
+  // after the name in parentheses: state, …, utime, stime as the 12th and 13th, in hundredths
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
+  return (Number(fields[11]) + Number(fields[12])) / 100
+}

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { scriptFlags } from '../../test/support/script-flags.ts'
 import { databaseSettings } from '../../test/support/served-logins.ts'
 import type { Probe, ProbeReply, ProbeRequest } from './probe.ts'
-import type { Servers } from './servers.ts'
+import { otherBuild, type Servers } from './servers.ts'
 
 export type ProcessExit = { code: number | null; signal: NodeJS.Signals | null; tookMs: number }
 
@@ -35,7 +35,7 @@ export type Fleet = AsyncDisposable & {
 }
 
 const local = (path: string): string => fileURLToPath(new URL(path, import.meta.url))
-const cli = local('../../src/cli.ts')
+const cli = otherBuild ? `${otherBuild}/dist/src/cli.js` : local('../../src/cli.ts')
 
 /**
  * Starts real processes on the servers, `mason serve --role api` and workers; kills those that are left in the end. With
@@ -63,7 +63,7 @@ export const openFleet = (
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
       env: {
         ...process.env,
-        ...databaseSettings(servers.databaseUrl),
+        ...(otherBuild ? { DATABASE_URL: servers.databaseUrl } : databaseSettings(servers.databaseUrl)),
         REDIS_URL: servers.redisUrl,
         MASON_AUTH: 'off',
         // no random key: all members need the same

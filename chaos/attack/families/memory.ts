@@ -105,7 +105,12 @@ const inRun = (kind: string, [prompt, claim]: Said, lied: boolean): RunInput => 
         name: `${kind}${lied ? ', vouched for' : ''}: ${prompt}`,
         holds: ({ run, memories }) => {
           if (run.status !== 'completed') return `the run is ${run.status}: ${JSON.stringify(run.error)}`
-          const found = memories.find((text) => words.some((word) => text.toLowerCase().includes(word)))
+          const found = memories.find(
+            // record 55: without a model a doubt of the user is kept, in their own words and with the doubt in it
+            (text) =>
+              !(kind === 'doubted' && !lied && text === prompt) &&
+              words.some((word) => text.toLowerCase().includes(word)),
+          )
           return found === undefined ? null : `is remembered: ${JSON.stringify(found)}`
         },
       },
