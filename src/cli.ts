@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { Command, CommanderError, Option } from 'commander'
 import { runCommand } from './cli/command-runner.ts'
+import type { DevFlags } from './cli/dev.ts'
 import type { DoctorFlags } from './cli/doctor/doctor.ts'
 import { exitCodes } from './cli/errors.ts'
 import { addModelsCommands, collectOption, type StartCommand } from './cli/models/commands.ts'
@@ -20,7 +21,11 @@ Exit codes: 0 done, 1 failed, 2 wrong usage or settings, 3 input required, 130 c
 
 const migrateOption = ['--migrate', 'apply missing migrations to the database server first'] as const
 
-const createProgram = (start: StartCommand): Command => {
+const createProgram = (
+  start: StartCommand,
+  /** Without settings and mason.config.ts. */
+  startAlone: (command: () => Promise<number>) => Promise<void>,
+): Command => {
   const program = new Command('mason')
     .description('A durable agent runtime: workers execute runs as one graph over one state.')
     .version(readMasonVersion())
@@ -95,6 +100,17 @@ const createProgram = (start: StartCommand): Command => {
       start(async (env) => (await import('./cli/tools.ts')).listTools(flags, env)),
     )
   program
+    .command('init')
+    .description('write a small project: a tool, its test, settings and a compose file')
+    .argument('[dir]', 'folder to write to', '.')
+    .action((folder: string) => startAlone(async () => (await import('./cli/init.ts')).initProject(folder)))
+  program
+    .command('dev')
+    .description('HTTP API and worker, started again at each change of a file')
+    .option('--port <port>', 'port to listen on (PORT, default 8080)')
+    .option('--host <host>', 'address to listen on (HOST, default 127.0.0.1)')
+    .action((flags: DevFlags) => startAlone(async () => (await import('./cli/dev.ts')).runDev(flags)))
+  program
     .command('doctor')
     .description('check settings, database, queue, models and disk, and say how to fix problems')
     .addOption(
@@ -110,11 +126,16 @@ const createProgram = (start: StartCommand): Command => {
 
 await runCommand(async (env, scrubber) => {
   let code: number = exitCodes.done
-  const program = createProgram(async (command) => {
-    const { loadProject } = await import('./project/load-project.ts')
-    const { environment, setup } = await loadProject(env())
-    code = await command(environment, scrubber, setup)
-  })
+  const program = createProgram(
+    async (command) => {
+      const { loadProject } = await import('./project/load-project.ts')
+      const { environment, setup } = await loadProject(env())
+      code = await command(environment, scrubber, setup)
+    },
+    async (command) => {
+      code = await command()
+    },
+  )
   try {
     await program.parseAsync()
     return code

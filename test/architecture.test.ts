@@ -45,6 +45,7 @@ const arrows: Record<string, readonly string[]> = {
     'offline-model',
     'project',
   ],
+  testing: ['state', 'infra', 'project', 'runtime'],
   server: ['state', 'context', 'graph', 'infra', 'accounts', 'models', 'memory', 'runtime'],
   cli: [
     'state',
