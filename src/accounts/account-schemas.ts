@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { labelSchema, toChangeSchema, truncatedSchema } from '../state/resource-schema.ts'
 import { businessIdSchema, idSchema } from '../state/run-request.ts'
+import { httpHostsSchema, secretChangesSchema, secretsSchema } from './http-hosts.ts'
 
 const quota = z.int().min(1)
 /** What a business may use at once or a minute; null: the default of the settings, and for `running_runs` no limit. */
@@ -21,14 +22,23 @@ const businessInputSchema = z.strictObject({
   /** Whether Mason learns from its runs: memories, profile fields, session summaries. */
   learning: z.boolean().default(true),
   quotas: quotasSchema.partial().default({}),
+  /** What `http_request` may call. */
+  http_hosts: httpHostsSchema.default([]),
+  /** For the headers of requests to these hosts; never returned. */
+  secrets: secretsSchema.default({}),
 })
 /** Body of PATCH; an absent field stays, also one of `quotas`. */
-const businessChangeSchema = toChangeSchema(businessInputSchema.pick({ learning: true, quotas: true }))
+const businessChangeSchema = toChangeSchema(
+  businessInputSchema.omit({ id: true }).extend({ secrets: secretChangesSchema }),
+)
 /** A business as the admin API returns it. */
 const businessViewSchema = z.strictObject({
   id: z.string(),
   learning: z.boolean(),
   quotas: quotasSchema,
+  http_hosts: httpHostsSchema,
+  /** Their names. */
+  secrets: z.array(z.string()),
   created_at: z.string(),
   truncated: truncatedSchema,
 })

@@ -1,9 +1,13 @@
 import { type Database, queryOne } from '../infra/database/database.ts'
 import { readPage } from '../infra/database/pagination.ts'
+import type { MasterKeys } from '../infra/secrets/master-keys.ts'
 import { MasonError } from '../state/errors.ts'
 import type { Sql } from '../state/ports/sql.ts'
+import { toPointer } from '../state/resource-schema.ts'
 import type { Page } from '../state/run-view.ts'
 import type { BusinessChange, BusinessInput, BusinessView, QuotaChanges } from './account-schemas.ts'
+import { changeBusinessSecrets } from './business-secrets.ts'
+import { listSecretNames } from './http-hosts.ts'
 
 type BusinessRow = Omit<BusinessView, 'created_at'> & { created_at: Date }
 
@@ -20,7 +24,8 @@ const joinQuotas = (toSql: (name: string, column: string) => string): string =>
     .map(([name, column]) => toSql(name, column))
     .join(', ')
 
-const columns = `tenant AS id, learning, created_at, json_build_object(${joinQuotas((name, column) => `'${name}', ${column}`)}) AS quotas`
+const columns = `b.tenant AS id, learning, created_at, json_build_object(${joinQuotas((name, column) => `'${name}', ${column}`)}) AS quotas,
+  http_hosts, COALESCE((SELECT names FROM business_secrets s WHERE s.tenant = b.tenant), '{}') AS secrets`
 
 /** Sets the quotas that the JSON of $3 has; null is the default. */
 const setQuotasSql = joinQuotas(
@@ -33,55 +38,84 @@ const toBusinessView = ({ created_at, ...row }: BusinessRow): BusinessView => ({
   created_at: created_at.toISOString(),
 })
 
+const readBusiness = async (sql: Sql, id: string): Promise<BusinessView | null> => {
+  const row = await queryOne<BusinessRow>(sql, `SELECT ${columns} FROM businesses b WHERE b.tenant = $1`, [
+    id,
+  ])
+  return row && toBusinessView(row)
+}
+
+/** The business as it was just written. Throws `invalid_request` where a header names a secret that it does not have. */
+const readChecked = async (sql: Sql, id: string): Promise<BusinessView> => {
+  const business = await readBusiness(sql, id)
+  if (!business) throw new MasonError('internal', `business "${id}" was written and cannot be read`)
+  const errors = business.http_hosts.flatMap(({ headers }, index) =>
+    Object.entries(headers).flatMap(([header, value]) =>
+      listSecretNames(value)
+        .filter((name) => !business.secrets.includes(name))
+        .map((name) => ({
+          pointer: toPointer(['http_hosts', index, 'headers', header]),
+          detail: `names the secret "${name}", which the business does not have; set it in \`secrets\` first`,
+        })),
+    ),
+  )
+  if (errors.length > 0)
+    throw new MasonError('invalid_request', `${errors[0]?.pointer}: ${errors[0]?.detail}`, {
+      detail: { errors },
+    })
+  return business
+}
+
 /** Inserts the row of a business that a token, a user, a grant or a trusted producer named, unless it exists. */
 export const ensureBusiness = async (sql: Sql, businessId: string): Promise<void> => {
   await sql.query('INSERT INTO businesses (tenant) VALUES ($1) ON CONFLICT (tenant) DO NOTHING', [businessId])
 }
 
 /** The businesses, with the settings of all their runs. A business exists from its first token, user or run on. */
-export const createBusinesses = (database: Database) => ({
-  async create({ id, learning, quotas }: BusinessInput): Promise<BusinessView> {
-    const row = await queryOne<BusinessRow>(
-      database,
-      `INSERT INTO businesses (tenant, learning, ${Object.values(quotaColumns).join(', ')})
-       SELECT $1, $2, ${Object.keys(quotaColumns).join(', ')}
-       FROM json_to_record($3::json) AS q(storage_bytes bigint, queued_runs int, running_runs int, requests_per_minute int)
-       ON CONFLICT (tenant) DO NOTHING RETURNING ${columns}`,
-      [id, learning, JSON.stringify(quotas)],
-    )
-    if (row) return toBusinessView(row)
-    throw new MasonError('already_exists', `business "${id}" already exists`, {
-      remedy: 'change it with PATCH',
-    })
-  },
-  async get(id: string): Promise<BusinessView | null> {
-    const statement = `SELECT ${columns} FROM businesses WHERE tenant = $1`
-    const row = await queryOne<BusinessRow>(database, statement, [id])
-    return row && toBusinessView(row)
-  },
+export const createBusinesses = (database: Database, masterKeys: MasterKeys) => ({
+  create: ({ id, learning, quotas, http_hosts, secrets }: BusinessInput): Promise<BusinessView> =>
+    database.transaction(async (sql) => {
+      const { rows } = await sql.query(
+        `INSERT INTO businesses (tenant, learning, http_hosts, ${Object.values(quotaColumns).join(', ')})
+         SELECT $1, $2, $4::json, ${Object.keys(quotaColumns).join(', ')}
+         FROM json_to_record($3::json) AS q(storage_bytes bigint, queued_runs int, running_runs int, requests_per_minute int)
+         ON CONFLICT (tenant) DO NOTHING RETURNING 1`,
+        [id, learning, JSON.stringify(quotas), JSON.stringify(http_hosts)],
+      )
+      if (rows.length === 0)
+        throw new MasonError('already_exists', `business "${id}" already exists`, {
+          remedy: 'change it with PATCH',
+        })
+      if (Object.keys(secrets).length > 0) await changeBusinessSecrets(sql, masterKeys, id, secrets)
+      return readChecked(sql, id)
+    }),
+  get: (id: string): Promise<BusinessView | null> => readBusiness(database, id),
   /**
    * Switching learning off also deletes pending distillations, locked in the order that every deletion uses: a process
    * that learns just now finds its claim deleted and writes nothing.
    */
-  async change(id: string, { learning, quotas = {} }: BusinessChange): Promise<BusinessView | null> {
-    const row = await queryOne<BusinessRow>(
-      database,
-      `WITH changed AS (
-         UPDATE businesses SET learning = COALESCE($2::boolean, learning), ${setQuotasSql}
-         WHERE tenant = $1 RETURNING *
-       ), dropped AS (
-         DELETE FROM distillations WHERE tenant = $1 AND run_id IN (
-           SELECT run_id FROM distillations WHERE tenant = $1 AND failed_at IS NULL AND NOT COALESCE($2::boolean, true)
-             ORDER BY run_id FOR UPDATE)
-       ) SELECT ${columns} FROM changed`,
-      [id, learning ?? null, JSON.stringify(quotas)],
-    )
-    return row && toBusinessView(row)
-  },
+  change: (id: string, change: BusinessChange): Promise<BusinessView | null> =>
+    database.transaction(async (sql) => {
+      const { learning = null, quotas = {}, http_hosts, secrets } = change
+      const { rows } = await sql.query(
+        `WITH dropped AS (
+           DELETE FROM distillations WHERE tenant = $1 AND run_id IN (
+             SELECT run_id FROM distillations WHERE tenant = $1 AND failed_at IS NULL AND NOT COALESCE($2::boolean, true)
+               ORDER BY run_id FOR UPDATE)
+         )
+         UPDATE businesses SET learning = COALESCE($2::boolean, learning), ${setQuotasSql},
+           http_hosts = COALESCE($4::json, http_hosts)
+         WHERE tenant = $1 RETURNING 1`,
+        [id, learning, JSON.stringify(quotas), http_hosts ? JSON.stringify(http_hosts) : null],
+      )
+      if (rows.length === 0) return null
+      if (secrets) await changeBusinessSecrets(sql, masterKeys, id, secrets)
+      return readChecked(sql, id)
+    }),
   list(filter: { limit: number; cursor?: string }): Promise<Page<BusinessView>> {
     return readPage(
       database,
-      { select: columns, from: 'businesses', at: 'created_at', id: 'tenant' },
+      { select: columns, from: 'businesses b', at: 'created_at', id: 'b.tenant' },
       filter,
       toBusinessView,
     )

@@ -125,6 +125,8 @@ const describeGraph = ({ nodes, tools }: GraphParts, serviceNames: readonly stri
       !skips(tool, state) &&
       (tool.hasWork === undefined ||
         (await tool.hasWork(serviceViewerFor(tool)(services), viewerFor(tool)(state) as RuntimeState))),
+    isAvailable: async (tool, services) =>
+      tool.isAvailable === undefined || (await tool.isAvailable(serviceViewerFor(tool)(services))),
     serviceNames,
   }
 }

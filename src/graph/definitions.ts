@@ -3,7 +3,6 @@ import type { ActionDraft } from '../state/checkpoint.ts'
 import type { Outcome } from '../state/outcome.ts'
 import type { Patch, PatchField } from '../state/patch.ts'
 import type { EffectRequest } from '../state/ports/effects.ts'
-import type { MediaCategory } from '../state/ports/media.ts'
 import type { PersonAnswer, Question } from '../state/ports/questions.ts'
 import type { DefaultNeed, ServiceName, Services, VisitServices } from '../state/ports/services.ts'
 import type { ProvenanceOrigin } from '../state/provenance.ts'
@@ -48,6 +47,8 @@ export type NodeContext<
   graph: GraphInfo
   /** Whether a prepare tool has work in this state; for `load-session` only. */
   hasWork(tool: AnyTool, state: RuntimeState): Promise<boolean>
+  /** Whether a call tool can do its work in this run; for `planner` only. */
+  isAvailable(tool: AnyTool): Promise<boolean>
   /** How the run ends; for `end` only. */
   outcome: Outcome
 }
@@ -61,6 +62,8 @@ export type GraphInfo = {
   skips(tool: AnyTool, state: RuntimeState): boolean
   /** The same, and whether the services that the tool needs have anything for it. */
   hasWork(tool: AnyTool, state: RuntimeState, services: Services): Promise<boolean>
+  /** Whether the services that a call tool needs can serve it. */
+  isAvailable(tool: AnyTool, services: Services): Promise<boolean>
   /** The names of all services that a run has. */
   serviceNames: readonly string[]
 }
@@ -154,8 +157,8 @@ export type ToolDefinition<
   pure?: boolean
   /** Where what it answers comes from; `tool` when left out, which is not trusted. A result may say so itself. */
   provenance?: ProvenanceOrigin
-  /** The category of models that it calls: offered to the planner where there is one, or where the request names the tool. */
-  category?: MediaCategory
+  /** Call tools: false where it is not offered to the planner, unless the request names the tool. */
+  isAvailable?(services: VisitServices<Needs>): boolean | Promise<boolean>
   input: Schema
   /** Prepare tools: true when there is nothing to do. Pure; costs no model call and leaves no action. */
   skip?(state: StateView<Reads>): boolean

@@ -79,6 +79,7 @@ export const createVisit = (
       workedMs: () => Math.round(run.workedMs),
       graph: info,
       hasWork: (tool, state) => info.hasWork(tool, state, ownServices),
+      isAvailable: (tool) => info.isAvailable(tool, ownServices),
       outcome: currentOutcome(run),
       call: null as ToolContext<never, unknown>['call'],
       stream: (text, attempt) => run.events.onText({ node: part.name, call: callIndex, attempt, text }),

@@ -39,6 +39,7 @@ import { type OpenServices, openOwnServices } from '../project/own-services.ts'
 import type { Clock } from '../state/ports/clock.ts'
 import type { Log } from '../state/ports/log.ts'
 import type { Models } from '../state/ports/models.ts'
+import { createHttpAccess } from '../toolservers/http/http-access.ts'
 import type { BusinessApi, HealthReport, Runtime, WebhookCounts } from './api.ts'
 import { createBusinessApi } from './business-api.ts'
 import { type Closers, createClosers } from './closers.ts'
@@ -165,6 +166,7 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
     media: (run) => layer.media(toCaller(run)),
     blobs: (run, sql) => createBlobs(sql, run),
     users: (run, sql) => createUserProfiles(sql, run.tenant),
+    http: (run, sql) => createHttpAccess({ egress, masterKeys: layer.masterKeys, scrubber }, sql, run.tenant),
     memories: (run) => {
       const runModels = modelsFor(toCaller(run))
       const { rerank } = runModels
@@ -227,7 +229,7 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
     modelStats: () => ({ ...layer.stats(), requeues }),
     spanCounts: telemetry.counts,
     admin: {
-      businesses: createBusinesses(database),
+      businesses: createBusinesses(database, layer.masterKeys),
       tokens,
       users: createUserAccounts(database),
       registry: layer.registryAdmin,

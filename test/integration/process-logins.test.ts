@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import { describe, expect, onTestFinished } from 'vitest'
+import { businessSchemas } from '../../src/accounts/account-schemas.ts'
 import { openDatabases } from '../../src/infra/database/open-database.ts'
 import { migratePostgres, openPostgresDatabase } from '../../src/infra/database/postgres.ts'
 import { silentLog } from '../../src/infra/lib/silent-log.ts'
@@ -167,7 +168,7 @@ describe.runIf(isServed)(`the logins of processes${onServers}`, () => {
     await using runtime = { ...(await openRuntime(config)), [Symbol.asyncDispose]: () => opened.close() }
     const opened = runtime
     const { businesses, tokens, users, usage } = runtime.admin
-    await businesses.create({ id: 'shop', learning: true, quotas: {} })
+    await businesses.create(businessSchemas.input.parse({ id: 'shop' }))
     await businesses.change('shop', { learning: false })
     const { id, token } = await tokens.create({
       business_id: 'shop',

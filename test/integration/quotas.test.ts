@@ -1,5 +1,6 @@
 import { expect } from 'vitest'
-import { createBusinesses, ensureBusiness } from '../../src/accounts/businesses.ts'
+import { businessSchemas } from '../../src/accounts/account-schemas.ts'
+import { ensureBusiness } from '../../src/accounts/businesses.ts'
 import { createQuotas } from '../../src/accounts/quotas.ts'
 import type { Database } from '../../src/infra/database/database.ts'
 import type { Clock } from '../../src/state/ports/clock.ts'
@@ -106,7 +107,7 @@ test('a business stores no more than its quota; what it deletes makes room', asy
   database,
 }) => {
   const id = unique('quota')
-  await createBusinesses(database).create({ id, learning: true, quotas: { storage_bytes: 100 } })
+  await runtime.admin.businesses.create(businessSchemas.input.parse({ id, quotas: { storage_bytes: 100 } }))
   const post = (raw: string, headers: Record<string, string> = {}) =>
     server.call('POST', `/v1/files?business_id=${id}`, {
       token: adminToken,
@@ -130,9 +131,9 @@ test('a business stores no more than its quota; what it deletes makes room', asy
   expect(await codeOf(one.checkStorage(id, 1))).toBe('quota_exceeded')
 })
 
-test('a business queues no more runs than its quota', async ({ database, runtime }) => {
+test('a business queues no more runs than its quota', async ({ runtime }) => {
   const id = unique('quota')
-  await createBusinesses(database).create({ id, learning: true, quotas: { queued_runs: 2 } })
+  await runtime.admin.businesses.create(businessSchemas.input.parse({ id, quotas: { queued_runs: 2 } }))
   const submit = () => runtime.of(id).submit({ prompt: 'p', user_id: 'u', delay_ms: 1_000_000 })
   expect(await codeOf(Promise.all([submit(), submit()]))).toBe('no error')
   expect(await codeOf(submit())).toBe('too_many_requests')

@@ -1,5 +1,6 @@
 import type { ServiceFactories } from '../../src/engine/worker/worker.ts'
 import type { GraphParts } from '../../src/graph/graph-parts.ts'
+import type { HttpAccess } from '../../src/state/ports/http.ts'
 import type { MediaModels } from '../../src/state/ports/media.ts'
 import type { Memories } from '../../src/state/ports/memories.ts'
 import type { Models } from '../../src/state/ports/models.ts'
@@ -29,6 +30,13 @@ const noMedia: MediaModels = {
   collect: () => Promise.reject(new Error('the test expected no job')),
 }
 
+/** No host is allowed. */
+const noHttp: HttpAccess = {
+  hasHosts: async () => false,
+  check: async () => ({ ok: false, error: 'no host is allowed' }),
+  send: async () => ({ ok: false, error: 'no host is allowed' }),
+}
+
 /** Services in memory, those of the test in place of empty ones. A service that is not here is undefined. */
 export const fakeServices = (own: Partial<Services> & Pick<Services, 'clock'>): Services =>
   ({
@@ -43,6 +51,7 @@ export const fakeServices = (own: Partial<Services> & Pick<Services, 'clock'>): 
     },
     blobs: { read: async () => null, store: async () => '' },
     media: noMedia,
+    http: noHttp,
     users: { profile: async () => ({}) },
     embeddings: { compare: async () => null },
     memories: noMemories,

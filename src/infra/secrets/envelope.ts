@@ -14,10 +14,10 @@ export type SealedText = { master_key: string; wrapped_key: Uint8Array; sealed: 
 
 /** Which row the text belongs to. */
 export type SealBinding = {
-  purpose: 'secret' | 'headers' | 'webhook'
+  purpose: 'secret' | 'headers' | 'webhook' | 'business'
   /** Empty where it is of no vendor. */
   vendor_id: string
-  /** The id of the key, the endpoint or the webhook secret. */
+  /** The id of the key, the endpoint, the webhook secret or the business. */
   row_id: string
   /** The owner; absent for the shared registry. */
   business_id?: string
@@ -112,7 +112,12 @@ const createDamagedError = (binding: SealBinding): MasonError =>
     },
   )
 
-const sealedNames = { secret: 'secret of key', headers: 'headers of endpoint', webhook: 'webhook secret' }
+const sealedNames = {
+  secret: 'secret of key',
+  headers: 'headers of endpoint',
+  webhook: 'webhook secret',
+  business: 'secrets of business',
+}
 const describeSealed = ({ purpose, row_id }: SealBinding): string => `${sealedNames[purpose]} ${row_id}`
 
 const toReentryRemedy = ({ purpose, vendor_id, row_id, business_id }: SealBinding): string =>
@@ -120,4 +125,5 @@ const toReentryRemedy = ({ purpose, vendor_id, row_id, business_id }: SealBindin
     secret: `enter the secret again: POST /admin/v1/vendors/${vendor_id}/keys/${row_id}/rotate`,
     headers: `enter the headers again: PATCH /admin/v1/vendors/${vendor_id}/endpoints/${row_id}`,
     webhook: `make a new secret: POST /admin/v1/businesses/${business_id}/webhook/rotate`,
+    business: `enter the secrets again: PATCH /admin/v1/businesses/${row_id}`,
   })[purpose]

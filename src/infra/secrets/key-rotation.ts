@@ -31,6 +31,12 @@ const sealedTables = [
     owner: "'' AS vendor_id, tenant AS business_id",
     purpose: 'webhook',
   },
+  {
+    name: 'business_secrets',
+    id: 'tenant',
+    owner: "'' AS vendor_id, tenant AS business_id",
+    purpose: 'business',
+  },
 ] as const satisfies readonly { name: string; id: string; owner: string; purpose: SealBinding['purpose'] }[]
 
 const pageSize = 100

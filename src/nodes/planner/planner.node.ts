@@ -40,16 +40,18 @@ export default defineNode({
   description: 'Keeps the plan and decides: call tools, or finish through an output tool',
   reads: [...contextFields, 'usage'],
   writes: ['todos'],
-  needs: ['blobs', 'media'],
+  needs: ['blobs'],
   next: [{ tools: 'call' }, { tools: 'output' }, compactionNodeName],
   async run(
     state,
-    { checkpoint, models, blobs, media, request, scenario, graph, clock, workedMs, stream },
+    { checkpoint, models, blobs, request, scenario, graph, isAvailable, clock, workedMs, stream },
     signal,
   ) {
     const tools = callTools(graph, request)
-    const isNamed = (tool: AnyTool): boolean => request.tools?.includes(tool.name) === true
-    const usable = tools.filter((tool) => !tool.category || isNamed(tool) || media.has(tool.category))
+    const isUsable = await Promise.all(
+      tools.map((tool) => request.tools?.includes(tool.name) || isAvailable(tool)),
+    )
+    const usable = tools.filter((_, index) => isUsable[index])
     const offered = [...[...usable, planTool].map(offerTool), offerFinish(graph.tools)]
     const toolsTokens = offered.reduce((sum, { tokens }) => sum + tokens, 0)
     const budget = computePromptBudget('planner', models.window?.('planner', request.models?.planner))

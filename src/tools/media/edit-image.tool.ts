@@ -11,7 +11,6 @@ export default defineTool({
   description:
     "Changes one of the run's images, or combines several, by a description. The result is a new file.",
   kinds: ['call'],
-  category: 'image-edit',
   input: z.strictObject({
     files: z.array(z.string().min(1).max(4096)).min(1).max(16).describe("Names of the run's images"),
     prompt: z.string().min(1).max(32_000).describe('What to change, and what to leave'),
@@ -21,6 +20,7 @@ export default defineTool({
   reads: ['prompts', 'action_history', 'origin_files'],
   writes: ['origin_files', 'preprocessed_files'],
   needs: ['media', 'blobs', 'files'],
+  isAvailable: ({ media }) => media.has('image-edit'),
   async run(state, context, signal) {
     const { prompt, files: names, ...parameters } = readCallInput(context)
     const missing = findMissingModel(context.media, 'edit_image', 'image-edit')

@@ -9,7 +9,6 @@ export default defineTool({
   name: 'generate_image',
   description: 'Makes images from a description. Each becomes a file of the run that edit_image can change.',
   kinds: ['call'],
-  category: 'text-to-image',
   input: z.strictObject({
     prompt: z.string().min(1).max(32_000).describe('What the image shows, with its style'),
     n: z.int().min(1).max(4).optional().describe('How many images; 1 when left out'),
@@ -19,6 +18,7 @@ export default defineTool({
   reads: ['prompts', 'action_history'],
   writes: ['origin_files', 'preprocessed_files'],
   needs: ['media', 'blobs'],
+  isAvailable: ({ media }) => media.has('text-to-image'),
   async run(state, context, signal) {
     const { prompt, ...parameters } = readCallInput(context)
     const missing = findMissingModel(context.media, 'generate_image', 'text-to-image')

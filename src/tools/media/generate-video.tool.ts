@@ -33,7 +33,6 @@ export default defineTool({
   name: 'generate_video',
   description: 'Makes a short video from a description; this takes minutes. It becomes a file of the run.',
   kinds: ['call'],
-  category: 'text-to-video',
   input: z.strictObject({
     prompt: z.string().min(1).max(32_000).describe('What happens in the video, with its style'),
     seconds: z.int().min(1).max(60).optional().describe('How long it is, as the model allows'),
@@ -43,6 +42,7 @@ export default defineTool({
   reads: ['prompts', 'action_history', 'origin_files'],
   writes: ['origin_files', 'preprocessed_files'],
   needs: ['media', 'blobs', 'files'],
+  isAvailable: ({ media }) => media.has('text-to-video'),
   async run(state, context, signal) {
     const { media, checkpoint } = context
     const { prompt, seconds, size, image } = readCallInput(context)

@@ -9,7 +9,6 @@ export default defineTool({
   name: 'speak',
   description: 'Reads a text aloud. The recording becomes a file of the run.',
   kinds: ['call'],
-  category: 'text-to-speech',
   input: z.strictObject({
     text: z.string().min(1).max(4096).describe('What is said, word for word'),
     voice: z.string().max(100).optional().describe('A voice of the model'),
@@ -19,6 +18,7 @@ export default defineTool({
   reads: ['prompts', 'action_history'],
   writes: ['origin_files', 'preprocessed_files'],
   needs: ['media', 'blobs'],
+  isAvailable: ({ media }) => media.has('text-to-speech'),
   async run(state, context, signal) {
     const { text: prompt, ...parameters } = readCallInput(context)
     const missing = findMissingModel(context.media, 'speak', 'text-to-speech')

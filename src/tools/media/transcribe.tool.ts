@@ -10,7 +10,6 @@ export default defineTool({
   name: 'transcribe',
   description: "Writes down what is said in one of the run's recordings (audio, or a video with sound).",
   kinds: ['call'],
-  category: 'speech-to-text',
   pure: true,
   provenance: 'file',
   input: z.strictObject({
@@ -25,6 +24,7 @@ export default defineTool({
   reads: ['origin_files'],
   writes: [],
   needs: ['media', 'files'],
+  isAvailable: ({ media }) => media.has('speech-to-text'),
   async run(state, context, signal) {
     const { file: name, language, prompt = null } = readCallInput(context)
     const missing = findMissingModel(context.media, 'transcribe', 'speech-to-text')
