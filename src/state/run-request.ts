@@ -29,7 +29,10 @@ export const businessIdSchema = z
 export const webhookUrlSchema = z
   .string()
   .max(2000)
-  .regex(/^https?:\/\/[\x21-\x7e]+$/, 'must be an http or https address in ASCII, without spaces')
+  .regex(/^https?:\/\/[\x21-\x7e]+$/, {
+    error: 'must be an http or https address in ASCII, without spaces',
+    abort: true,
+  })
   .refine((url) => URL.canParse(url), 'is not an address')
 
 /** Zod skips a refinement where another field is invalid, unless `when` says that it runs. */
