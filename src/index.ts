@@ -1,16 +1,40 @@
 // biome-ignore-all lint/performance/noBarrelFile: this file is the public face of the package
 
-/** What products and agent developers import from `mason`. */
+/** What products and agent developers import from `mason-runtime`. */
 
-export { defineNode, defineTool } from './graph/definitions.ts'
-export { readConfig, readEnvironment } from './infra/config/config.ts'
+export { errorDraft, readCallInput, resultDraft } from './graph/call-drafts.ts'
+export {
+  defineNode,
+  defineTool,
+  type NodeContext,
+  type ToolContext,
+  type ToolDefinition,
+} from './graph/definitions.ts'
+export { requestJson } from './graph/json-request.ts'
+export { type Config, readConfig, readEnvironment } from './infra/config/config.ts'
 export { signJob } from './infra/queue/signed-jobs.ts'
 export { loadProject, type Project } from './project/load-project.ts'
 export { defineConfig, type ProjectConfig } from './project/project-config.ts'
 export type { BusinessApi, Runtime } from './runtime/api.ts'
-export { openRuntime } from './runtime/open-runtime.ts'
+export { openRuntime, type RuntimeOptions } from './runtime/open-runtime.ts'
+export { startWorker } from './runtime/start-worker.ts'
 export { submitRun } from './runtime/submit-run.ts'
-export { createDataFence, ownText } from './state/provenance.ts'
-export type { RunRequest } from './state/run-request.ts'
+export { serveHttp } from './server/serve-http.ts'
+export type { ActionDraft } from './state/checkpoint.ts'
+export { isMasonError, MasonError } from './state/errors.ts'
+export type { EffectRequest } from './state/ports/effects.ts'
+export type { PersonAnswer, Question } from './state/ports/questions.ts'
+export type { Services } from './state/ports/services.ts'
+export { createDataFence, ownText, type PromptText } from './state/provenance.ts'
+export type { AdmittedRequest, RunRequest } from './state/run-request.ts'
 export type { RunEvent, RunView, SessionView } from './state/run-view.ts'
-export { type RuntimeState, runtimeStateJsonSchema } from './state/runtime-state.ts'
+export {
+  type Json,
+  type OriginFile,
+  type RuntimeState,
+  runtimeStateJsonSchema,
+  type Usage,
+} from './state/runtime-state.ts'
+export type { Scenario } from './state/scenario.ts'
+export { cutText } from './state/text/cut-text.ts'
+export { noUsage } from './state/token-usage.ts'

@@ -63,7 +63,7 @@ const arrows: Record<string, readonly string[]> = {
     'server',
   ],
   'cli.ts': ['cli', 'state', 'infra', 'project'],
-  'index.ts': ['state', 'graph', 'infra', 'project', 'runtime'],
+  'index.ts': ['state', 'graph', 'infra', 'project', 'runtime', 'server'],
 }
 const rows = Object.keys(arrows).sort((a, b) => b.length - a.length)
 const rowOf = (path: string): string =>

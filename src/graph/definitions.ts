@@ -19,7 +19,16 @@ export type DeclaredPatch<Writes extends PatchField> = Pick<Patch, Writes>
 /** When a tool runs: before the planner, as a call of the planner, or to write the answer. */
 export type ToolKind = 'prepare' | 'call' | 'output'
 
-/** Everything a node has beside the state: its services, and what belongs to this visit. */
+/**
+ * Everything a node has beside the state: its services, and what belongs to this visit.
+ *
+ * @example
+ * ```ts
+ * import type { NodeContext } from 'mason-runtime'
+ *
+ * const whose = ({ run }: NodeContext<never>): string => run.user_id
+ * ```
+ */
 export type NodeContext<
   Writes extends PatchField,
   Needs extends ServiceName = never,
@@ -133,7 +142,16 @@ export const defineNode = <
   definition: Omit<NodeDefinition<Reads, Writes, Needs>, 'kind'>,
 ): NodeDefinition<Reads, Writes, Needs> => ({ kind: 'node', ...definition })
 
-/** Everything a tool has beside the state. */
+/**
+ * Everything a tool has beside the state.
+ *
+ * @example
+ * ```ts
+ * import type { ToolContext } from 'mason-runtime'
+ *
+ * const say = ({ stream }: ToolContext<never, unknown>): void => stream('one moment …', 1)
+ * ```
+ */
 export type ToolContext<Writes extends PatchField, Input, Needs extends ServiceName = never> = NodeContext<
   Writes,
   Needs
@@ -142,7 +160,17 @@ export type ToolContext<Writes extends PatchField, Input, Needs extends ServiceN
   call: { index: number; id: string; input: Input } | null
 }
 
-/** A tool as its file declares it. */
+/**
+ * A tool as its file declares it.
+ *
+ * @example
+ * ```ts
+ * import type { ToolDefinition } from 'mason-runtime'
+ * import type { z } from 'zod'
+ *
+ * const nameOf = (tool: ToolDefinition<never, never, z.ZodType>): string => tool.name
+ * ```
+ */
 export type ToolDefinition<
   Reads extends StateField,
   Writes extends PatchField,

@@ -35,6 +35,18 @@ const ruledRoles: ReadonlySet<ModelRole> = new Set(['understand', 'reflection', 
 /**
  * One structured call of a role. A reply that cannot be read is null, and so is that of a role with rules where no model
  * is available; any other error of a model is thrown.
+ *
+ * @example
+ * ```ts
+ * import { ownText, requestJson, type ToolContext } from 'mason-runtime'
+ * import { z } from 'zod'
+ *
+ * const guess = async ({ models, log }: ToolContext<never, unknown>, signal: AbortSignal) => {
+ *   const instructions = ownText`Name the language of the text.`
+ *   const schema = z.strictObject({ language: z.string() })
+ *   return (await requestJson(models, { role: 'output', instructions, parts: [], schema }, signal, log)).value
+ * }
+ * ```
  */
 export const requestJson = async <Schema extends z.ZodType>(
   models: Models,

@@ -8,7 +8,7 @@ import type { RunClaim } from '../engine/runs/claim.ts'
 import { createQueueCaps } from '../engine/runs/queue-caps.ts'
 import { createWebhookDeliveries } from '../engine/webhooks/webhook-deliveries.ts'
 import { createWebhookSettings } from '../engine/webhooks/webhook-settings.ts'
-import { startWorker } from '../engine/worker/start-worker.ts'
+import { startRunWorker } from '../engine/worker/start-worker.ts'
 import type { ServiceFactories, WorkerOptions } from '../engine/worker/worker.ts'
 import { createFileService } from '../files/run-files.ts'
 import { warnAboutSharedRoot } from '../files/shared-files-root.ts'
@@ -45,7 +45,16 @@ import { createBusinessApi } from './business-api.ts'
 import { type Closers, createClosers } from './closers.ts'
 import { type ModelRetryDelays, openModels } from './open-models.ts'
 
-/** What an embedding program or a test sets beside the settings. */
+/**
+ * What an embedding program or a test sets beside the settings.
+ *
+ * @example
+ * ```ts
+ * import type { RuntimeOptions } from 'mason-runtime'
+ *
+ * const options: RuntimeOptions = { toolFolders: ['/srv/shop/tools'] }
+ * ```
+ */
 export type RuntimeOptions = {
   log?: Log
   /** Redacts secrets; every secret that is opened is added to it. */
@@ -243,7 +252,7 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
     stats: () => readStats(database),
     async startWorker({ concurrency = config.concurrency } = {}) {
       await Promise.all([files.sweep(), warnAboutSharedRoot(workerDatabase, config.filesRoot, log)])
-      const worker = await startWorker({
+      const worker = await startRunWorker({
         database: workerDatabase,
         feed,
         queues,

@@ -10,7 +10,16 @@ const headChars = 2000
 /** What one unit of a string's length takes in UTF-8 at the most. */
 const maxBytesPerUnit = 3
 
-/** What a node writes down of its work; the rest has defaults. `node` is the node's own name, always. */
+/**
+ * What a node writes down of its work; the rest has defaults. `node` is the node's own name, always.
+ *
+ * @example
+ * ```ts
+ * import type { ActionDraft } from 'mason-runtime'
+ *
+ * const draft: ActionDraft = { summary: 'Counted 3 words', result: { text: '3 words' } }
+ * ```
+ */
 export type ActionDraft = Partial<Omit<ActionBody, 'node' | 'summary'>> & { summary: string }
 
 /** An action made ready for the log: the JSON texts that are stored, and what they read back as. */

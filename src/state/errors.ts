@@ -54,7 +54,16 @@ export const errorCodes = [
 /** One of `errorCodes`. */
 export type ErrorCode = (typeof errorCodes)[number]
 
-/** An error with a code, a message that says what is wrong and a remedy that says what to do. */
+/**
+ * An error with a code, a message that says what is wrong and a remedy that says what to do.
+ *
+ * @example
+ * ```ts
+ * import { MasonError } from 'mason-runtime'
+ *
+ * throw new MasonError('invalid_settings', 'SHOP_URL is not set', { remedy: 'set it to the address of the shop' })
+ * ```
+ */
 export class MasonError extends Error {
   readonly code: ErrorCode
   readonly remedy: string | undefined
@@ -73,7 +82,16 @@ export class MasonError extends Error {
   }
 }
 
-/** Whether this is a MasonError, of one of the codes where any are named. */
+/**
+ * Whether this is a MasonError, of one of the codes where any are named.
+ *
+ * @example
+ * ```ts
+ * import { isMasonError } from 'mason-runtime'
+ *
+ * const isGone = (error: unknown): boolean => isMasonError(error, 'not_found')
+ * ```
+ */
 export const isMasonError = (error: unknown, ...codes: ErrorCode[]): error is MasonError =>
   error instanceof MasonError && (codes.length === 0 || codes.includes(error.code))
 

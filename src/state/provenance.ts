@@ -27,6 +27,13 @@ declare const promptBrand: unique symbol
 /**
  * A text that may be part of a prompt. Only the functions of this file make one: of our own words, of words that are taken
  * at their word, or of any other text between marks. A plain string does not compile where a prompt is made.
+ *
+ * @example
+ * ```ts
+ * import { ownText, type PromptText } from 'mason-runtime'
+ *
+ * const instructions: PromptText = ownText`Answer in one sentence.`
+ * ```
  */
 export type PromptText = string & { readonly [promptBrand]: true }
 

@@ -187,7 +187,16 @@ export const jobDataSchema = runRequestSchema.extend({ run_id: runIdSchema.optio
 /** The data of a job of the public queue. */
 export type JobData = z.infer<typeof jobDataSchema>
 
-/** A request as the database keeps it: uploads are blobs, every file is an origin file. */
+/**
+ * A request as the database keeps it: uploads are blobs, every file is an origin file.
+ *
+ * @example
+ * ```ts
+ * import type { AdmittedRequest } from 'mason-runtime'
+ *
+ * const orderOf = ({ metadata }: AdmittedRequest): unknown => metadata?.order
+ * ```
+ */
 export type AdmittedRequest = Omit<RunRequest, 'files' | 'session_id' | 'business_id'> & {
   files: OriginFile[]
   /** The whole addresses of files whose `local_path` hides what may be a key, by that path. Never returned. */

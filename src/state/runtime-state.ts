@@ -159,11 +159,38 @@ type DeepReadonly<T> = T extends (infer Item)[]
     ? { readonly [Key in keyof T]: DeepReadonly<T[Key]> }
     : T
 
-/** A JSON value. */
+/**
+ * A JSON value.
+ *
+ * @example
+ * ```ts
+ * import type { Json } from 'mason-runtime'
+ *
+ * const order: Json = { id: 'SO-1', items: [1, 2] }
+ * ```
+ */
 export type Json = z.infer<ReturnType<typeof z.json>>
-/** Tokens of model calls. */
+/**
+ * Tokens of model calls.
+ *
+ * @example
+ * ```ts
+ * import type { Usage } from 'mason-runtime'
+ *
+ * const count = (usage: Usage): number => usage.total_tokens
+ * ```
+ */
 export type Usage = z.infer<typeof usageSchema>
-/** A file as the request named it. */
+/**
+ * A file as the request named it.
+ *
+ * @example
+ * ```ts
+ * import type { OriginFile } from 'mason-runtime'
+ *
+ * const isTable = (file: OriginFile): boolean => file.type === 'text/csv'
+ * ```
+ */
 export type OriginFile = z.infer<typeof originFileSchema>
 /** One field of the output structure. */
 export type OutputField = z.infer<typeof outputFieldSchema>

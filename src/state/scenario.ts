@@ -99,7 +99,16 @@ export type ScenarioChange = z.infer<typeof scenarioChangeSchema>
 /** A scenario as the admin API shows it. */
 export type ScenarioView = z.infer<typeof scenarioViewSchema>
 
-/** A scenario as the graph works by it. */
+/**
+ * A scenario as the graph works by it.
+ *
+ * @example
+ * ```ts
+ * import type { Scenario } from 'mason-runtime'
+ *
+ * const nameOf = (scenario: Scenario): string => scenario.name
+ * ```
+ */
 export type Scenario = Pick<
   ScenarioView,
   'name' | 'description' | 'examples' | 'prompts' | 'tools' | 'output_tool' | 'limits' | 'models' | 'rules'

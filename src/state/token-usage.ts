@@ -1,6 +1,15 @@
 import type { Usage } from './runtime-state.ts'
 
-/** Zero tokens. */
+/**
+ * Zero tokens.
+ *
+ * @example
+ * ```ts
+ * import { noUsage, type Usage } from 'mason-runtime'
+ *
+ * const usage: Usage = { ...noUsage, total_tokens: 12 }
+ * ```
+ */
 export const noUsage: Usage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }
 
 /** Sum of two counts, in tokens. */

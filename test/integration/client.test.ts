@@ -3,6 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect } from 'vitest'
 import { ClientError, createClient } from '../../src/client/index.ts'
+import { serveHttp } from '../../src/server/serve-http.ts'
 import type { RunEvent } from '../../src/state/run-view.ts'
 import { unique } from '../support/backend.ts'
 import { adminToken, runtimeTest as test } from '../support/integration-test.ts'
@@ -168,5 +169,16 @@ describe('the client', () => {
     const rest = await (await fetch(url, { headers: { 'last-event-id': '1' } })).text()
     expect(rest).not.toMatch(/^id: 1\nevent: action/m)
     expect(rest).toMatch(/^id: 2\nevent: action\n/m)
+  })
+  test('reaches a runtime that serveHttp serves, until that is closed', async ({ runtime }) => {
+    const served = await serveHttp(runtime, { auth: 'required', adminToken })
+    const url = `http://127.0.0.1:${served.port}`
+    const businessId = unique('client')
+    expect((await createClient({ url, token: adminToken, businessId }).runs.list()).data).toEqual([])
+    await expect(createClient({ url }).runs.list()).rejects.toMatchObject({ code: 'unauthorized' })
+    await served.close()
+    await expect(createClient({ url }).cancel('run_none')).rejects.toMatchObject({
+      code: 'server_unreachable',
+    })
   })
 })

@@ -32,7 +32,7 @@ const sweepEveryMs = 60_000
 const wakeUpPatienceMs = 100
 
 /** Starts a worker with its consumers of wake-ups and of the public queue, the relay of the outbox, and the reconciler. */
-export const startWorker = async (options: StartWorkerOptions) => {
+export const startRunWorker = async (options: StartWorkerOptions) => {
   const { database, queues, clock, log, leaseMs } = options
   const wake = ({ run_id, tenant }: RunKey): void =>
     void queues.wake({ run_id, business_id: tenant }).catch(() => {})

@@ -6,7 +6,16 @@ import { type ProcessRole, type RawSettings, roleRules, type SettingError } from
 import { type SettingName, type Settings, settingNames, settingRemedies, settingsSchema } from './settings.ts'
 import { readStorageLocations, type StorageLocations } from './storage.ts'
 
-/** The validated settings. It holds secrets, which must not be logged. */
+/**
+ * The validated settings. It holds secrets, which must not be logged.
+ *
+ * @example
+ * ```ts
+ * import type { Config } from 'mason-runtime'
+ *
+ * const isEmbedded = ({ database }: Config): boolean => database.kind === 'embedded'
+ * ```
+ */
 export type Config = {
   /** `memory` is for tests: embedded, and lost with the process. */
   database: { kind: 'embedded'; dataDir: string } | { kind: 'memory' } | ServerDatabase

@@ -3,7 +3,11 @@ import { MasonError } from '../../state/errors.ts'
 import { sha256 } from '../lib/ids.ts'
 
 /** A key that wraps the data keys of rows. Its name is not a secret; every row that it wraps stores the name. */
-type MasterKey = { readonly name: string; readonly key: KeyObject }
+type MasterKey = {
+  readonly name: string
+  /** @internal */
+  readonly key: KeyObject
+}
 
 /** The keys of this process: all of them decrypt, the current one encrypts. */
 export type MasterKeys = ReturnType<typeof createMasterKeys>

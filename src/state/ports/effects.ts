@@ -1,4 +1,22 @@
-/** What a side effect needs: bytes fixed before the first send, and how to find out what became of them. */
+/**
+ * What a side effect needs: bytes fixed before the first send, and how to find out what became of them.
+ *
+ * @example
+ * ```ts
+ * import type { EffectRequest } from 'mason-runtime'
+ *
+ * const refund: EffectRequest = {
+ *   class: 'keyed',
+ *   request: JSON.stringify({ order: 'SO-1' }),
+ *   async send(body, key, checkLease, signal) {
+ *     checkLease()
+ *     const headers = { 'Idempotency-Key': key }
+ *     const response = await fetch('https://pay.example/refunds', { method: 'POST', body, headers, signal })
+ *     return response.text()
+ *   },
+ * }
+ * ```
+ */
 export type EffectRequest = {
   /** keyed: the provider dedupes by our key within `windowMs`; queryable: `lookup` knows; manual: neither. */
   class: 'keyed' | 'queryable' | 'manual'

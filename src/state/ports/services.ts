@@ -5,6 +5,13 @@ import type { Models } from './models.ts'
 /**
  * The services of a run, injected beside its state. These three are there in every visit. Each further port adds its own
  * in its file (`declare module './services.ts'`), and a node or tool that uses it names it in `needs`.
+ *
+ * @example
+ * ```ts
+ * import type { Services } from 'mason-runtime'
+ *
+ * const now = ({ clock }: Pick<Services, 'clock'>): Date => clock.now()
+ * ```
  */
 export interface Services {
   models: Models
