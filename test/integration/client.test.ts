@@ -39,6 +39,8 @@ const createBadFetch = (lost: number, cutStreams = 0) => {
 const idsOf = (events: RunEvent[]): number[] =>
   events.flatMap((event) => (event.event === 'action' ? [event.id] : []))
 
+/** The runtime opens here, where a busy machine has time for it. */
+test.beforeAll(({ server }) => void server)
 let close: (() => void) | undefined
 afterEach(() => close?.())
 
