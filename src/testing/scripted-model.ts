@@ -1,10 +1,28 @@
 import { type ModelRequest, type ModelRole, type Models, rulesOnly } from '../state/ports/models.ts'
 import { noUsage } from '../state/token-usage.ts'
 
-/** What a scripted model replies: a text, or calls of tools. */
+/**
+ * What a scripted model replies: a text, or calls of tools.
+ *
+ * @example
+ * ```ts
+ * import type { ScriptedReply } from 'mason-runtime/testing'
+ *
+ * const reply: ScriptedReply = { calls: [['refund_order', { order_id: '7', amount: 12.5 }]] }
+ * ```
+ */
 export type ScriptedReply = string | { text?: string; calls: readonly [tool: string, args: object][] }
 
-/** Replies by role, in order, the last one again and again; or what gives the reply to the nth request of a role (from 1). */
+/**
+ * Replies by role, in order, the last one again and again; or what gives the reply to the nth request of a role (from 1).
+ *
+ * @example
+ * ```ts
+ * import type { Script } from 'mason-runtime/testing'
+ *
+ * const script: Script = (request, nth) => (request.role === 'planner' && nth === 1 ? 'Done.' : undefined)
+ * ```
+ */
 export type Script =
   | Partial<Record<ModelRole, readonly ScriptedReply[]>>
   | ((request: ModelRequest, nth: number) => ScriptedReply | undefined)
