@@ -1,5 +1,6 @@
 import { readResultText } from '../context/result-text.ts'
 import { type AnsweredCall, listAnsweredCalls, type PlannedCall, readPlannedCalls } from '../state/calls.ts'
+import { memoizeByObject } from '../state/memoize.ts'
 import type { Todo } from '../state/runtime-state.ts'
 import { type FindEvidence, listWorkableTodos, startTodo, type TodoChange } from '../state/todos.ts'
 import type { ReadonlyAction } from '../state/turn.ts'
@@ -41,6 +42,10 @@ export const startTodos = (todos: readonly Todo[], calls: readonly PlannedCall[]
   }
 }
 
+const listPlans = memoizeByObject((actions: readonly ReadonlyAction[]) =>
+  actions.filter((action) => readPlannedCalls(action).length > 0),
+)
+
 /** Milliseconds of work since the first, or the `latest`, calls that were made for a task; 0 where there are none. */
 export const measureTodoWork = (
   actions: readonly ReadonlyAction[],
@@ -50,7 +55,8 @@ export const measureTodoWork = (
 ): number => {
   const isFor = (action: ReadonlyAction): boolean =>
     readPlannedCalls(action).some((call) => isCallFor(call, id))
-  const since = (which === 'first' ? actions.find(isFor) : actions.findLast(isFor))?.result.worked_ms
+  const plans = listPlans(actions)
+  const since = (which === 'first' ? plans.find(isFor) : plans.findLast(isFor))?.result.worked_ms
   return typeof since === 'number' ? workedMs - since : 0
 }
 

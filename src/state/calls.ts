@@ -87,15 +87,17 @@ export const findLastFanOut = (actions: readonly ReadonlyAction[]): FanOut | nul
   const opener = actions[at]
   if (!opener) return null
   const calls = readPlannedCalls(opener)
-  const later = actions.slice(at + 1)
+  const answered = new Map<number | string, ReadonlyAction>()
+  for (const action of actions.slice(at + 1)) {
+    const key = calls.length > 0 ? readAnsweredCall(action)?.index : action.node
+    if (key !== undefined && !answered.has(key)) answered.set(key, action)
+  }
   const branches: Branch[] =
     calls.length > 0
       ? calls.map((call) => ({ node: call.tool, call }))
       : opener.next.map((node) => ({ node, call: null }))
   const block = opener.result.block === 'sequential' ? 'sequential' : 'parallel'
-  const answers = branches.map(({ node, call }) =>
-    later.find((action) => (call ? readAnsweredCall(action)?.index === call.index : action.node === node)),
-  )
+  const answers = branches.map(({ node, call }) => answered.get(call ? call.index : node))
   return { id: opener.id, block, branches, answers }
 }
 
@@ -103,15 +105,17 @@ export const findLastFanOut = (actions: readonly ReadonlyAction[]): FanOut | nul
 export type AnsweredCall = { call: PlannedCall; action: ReadonlyAction }
 
 /** Every call of the turn that has its action, in order of their actions. */
-export const listAnsweredCalls = (actions: readonly ReadonlyAction[]): AnsweredCall[] => {
-  let calls: readonly PlannedCall[] = []
-  const answered: AnsweredCall[] = []
-  for (const action of actions) {
-    const planned = readPlannedCalls(action)
-    if (planned.length > 0) calls = planned
-    const answer = readAnsweredCall(action)
-    const call = answer && calls.find((candidate) => candidate.index === answer.index)
-    if (call) answered.push({ call, action })
-  }
-  return answered
-}
+export const listAnsweredCalls = memoizeByObject(
+  (actions: readonly ReadonlyAction[]): readonly AnsweredCall[] => {
+    let calls = new Map<number, PlannedCall>()
+    const answered: AnsweredCall[] = []
+    for (const action of actions) {
+      const planned = readPlannedCalls(action)
+      if (planned.length > 0) calls = new Map(planned.map((call) => [call.index, call]))
+      const answer = readAnsweredCall(action)
+      const call = answer && calls.get(answer.index)
+      if (call) answered.push({ call, action })
+    }
+    return answered
+  },
+)

@@ -5,6 +5,9 @@ import { cutText } from './text/cut-text.ts'
 
 /** The todos of one turn: planned, moved and asked, all without a clock of their own. */
 
+/** The most todos of one turn. */
+const maxTodos = 1000
+
 /** The arguments of `update_todos`. */
 export const updateTodosInputSchema = z.strictObject({
   todos: z
@@ -33,7 +36,7 @@ export const updateTodosInputSchema = z.strictObject({
       }),
     )
     .min(1)
-    .max(1000)
+    .max(maxTodos)
     .describe('New todos, and known ones that change; those not named stay as they are.'),
 })
 
@@ -159,6 +162,8 @@ export const applyTodoChanges = (
   if (nameless.length > 0) return refuse(`${describeUnknown(nameless, existing)} A new todo needs its task.`)
   for (const change of changes) merged.set(change.id, mergeTodo(merged.get(change.id), change, evidence))
   const nodes = [...merged.values()]
+  if (nodes.length > maxTodos)
+    return refuse(`A plan has at most ${maxTodos} todos; change existing ones instead of adding more.`)
   const unknown = nodes.flatMap(({ id, dependencies }) =>
     dependencies.filter((one) => !merged.has(one)).map((one) => `'${id}' depends on '${one}'`),
   )

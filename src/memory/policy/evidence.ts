@@ -58,16 +58,21 @@ const toWholeSentences = (lines: string, at: number, quote: string): string => {
   return whole.length > maxEvidenceChars ? quote : whole
 }
 
-/** The sentence that has this quote verbatim, except for white space and Unicode form; null where none of the texts has it. */
-export const findEvidence = (texts: readonly string[], quote: string): Evidence | null => {
-  const wanted = toLine(quote.slice(0, 2 * maxEvidenceChars))
-  if (wanted.length > maxEvidenceChars || !letter.test(wanted)) return null
-  for (const text of texts) {
+/** Reads texts once; a call gives the sentence that has a quote verbatim, except for white space and Unicode form, or null. */
+export const createEvidenceSearch = (texts: readonly string[]): ((quote: string) => Evidence | null) => {
+  const read = texts.map((text) => {
     const lines = toLines(text.slice(0, maxTextChars))
-    const at = findWhole(lines.replaceAll('\n', ' '), wanted)
-    if (at >= 0) return toWholeSentences(lines, at, wanted) as Evidence
+    return { lines, line: lines.replaceAll('\n', ' ') }
+  })
+  return (quote) => {
+    const wanted = toLine(quote.slice(0, 2 * maxEvidenceChars))
+    if (wanted.length > maxEvidenceChars || !letter.test(wanted)) return null
+    for (const { lines, line } of read) {
+      const at = findWhole(line, wanted)
+      if (at >= 0) return toWholeSentences(lines, at, wanted) as Evidence
+    }
+    return null
   }
-  return null
 }
 
 /** Whether a value is in a sentence as it is. */

@@ -12,7 +12,7 @@ import {
 import type { Json } from '../../state/runtime-state.ts'
 import { cutText } from '../../state/text/cut-text.ts'
 import { extractWords } from '../../state/text/words.ts'
-import { addsFigures, findEvidence, hasVerbatim, listOwnStatements } from './evidence.ts'
+import { addsFigures, createEvidenceSearch, hasVerbatim, listOwnStatements } from './evidence.ts'
 import { profileFieldBySubject } from './learned-profile.ts'
 import type { Note } from './memory-gate.ts'
 import { findRejectionReason, mentionsUser } from './rejection-rules.ts'
@@ -109,6 +109,10 @@ export const proposalParts = (said: readonly string[], proposed: string): Prompt
 const fields = ['name', 'location', 'timezone', 'language', 'occupation'] as const
 const isField = (name: string): boolean => (fields as readonly string[]).includes(name)
 const maxNotes = 20
+/** How many entries of a reply are looked at: each is searched for in the user's message. */
+const maxProposals = 100
+/** A longer statement is none of a single sentence. */
+const maxContentChars = 1000
 const maxSummaryChars = 2000
 
 /** See `distillReplySchema`. */
@@ -126,17 +130,21 @@ export const mayTeach = (prompt: string): boolean =>
 
 /** The lesson of a model's reply: only what the user asserts in a sentence of this turn's message. */
 export const toLesson = (reply: DistillReply, turn: EndedTurn): TurnLesson => {
-  const profile = (reply.profile ?? []).flatMap(({ field, value, evidence: quote, stance }) => {
-    const evidence = findEvidence([turn.prompt], quote)
-    if (!isField(field) || stance !== 'asserts' || !evidence || value.length > 200) return []
-    const isOwn =
-      findRejectionReason(evidence) === null && value.trim() !== '' && hasVerbatim(evidence, value)
-    return isOwn ? [{ field, value, evidence }] : []
-  })
-  const notes = (reply.memories ?? []).flatMap((one): TurnLesson['notes'] => {
+  const findEvidence = createEvidenceSearch([turn.prompt])
+  const profile = (reply.profile ?? [])
+    .slice(0, maxProposals)
+    .flatMap(({ field, value, evidence: quote, stance }) => {
+      const evidence = findEvidence(quote)
+      if (!isField(field) || stance !== 'asserts' || !evidence || value.length > 200) return []
+      const isOwn =
+        findRejectionReason(evidence) === null && value.trim() !== '' && hasVerbatim(evidence, value)
+      return isOwn ? [{ field, value, evidence }] : []
+    })
+  const notes = (reply.memories ?? []).slice(0, maxProposals).flatMap((one): TurnLesson['notes'] => {
     const { kind, content, replaces } = one
-    const evidence = findEvidence([turn.prompt], one.evidence)
-    if (!isAccepted(one) || !evidence || addsFigures(evidence, content)) return []
+    const evidence = findEvidence(one.evidence)
+    if (!isAccepted(one) || content.length > maxContentChars || !evidence) return []
+    if (addsFigures(evidence, content)) return []
     const field = profile.find((other) => other.evidence === evidence && content.includes(other.value))?.field
     return [
       {

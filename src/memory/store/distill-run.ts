@@ -8,6 +8,7 @@ import type { Sql } from '../../state/ports/sql.ts'
 import type { PromptPart } from '../../state/prompt-part.ts'
 import type { PromptText } from '../../state/provenance.ts'
 import type { AdmittedRequest } from '../../state/run-request.ts'
+import { parseLimitedJson } from '../../state/text/json-size.ts'
 import {
   deriveLessonByRules,
   distillInstructions,
@@ -73,7 +74,9 @@ export const askForLesson = async (
     },
     signal,
   )
-  return distillReplySchema.safeParse(JSON.parse(text.slice(text.indexOf('{'), text.lastIndexOf('}') + 1)))
+  return distillReplySchema.safeParse(
+    parseLimitedJson(text.slice(text.indexOf('{'), text.lastIndexOf('}') + 1)),
+  )
 }
 
 /** Makes one structured call, on the business's account and outside the run's usage. By rules where no model is available or its reply is invalid. */

@@ -4,7 +4,7 @@ import type { RecalledMemory } from '../../state/memory-kinds.ts'
 import type { Memories, OwnStatement } from '../../state/ports/memories.ts'
 import { type Models, rulesOnly } from '../../state/ports/models.ts'
 import type { Sql } from '../../state/ports/sql.ts'
-import { type Evidence, findEvidence, findOwnStatement } from '../policy/evidence.ts'
+import { createEvidenceSearch, type Evidence, findOwnStatement } from '../policy/evidence.ts'
 import { detectSubject, proposalInstructions, proposalParts, toLesson } from '../policy/lessons.ts'
 import type { Note } from '../policy/memory-gate.ts'
 import { askForLesson } from './distill-run.ts'
@@ -87,7 +87,7 @@ const isForgotten = async (
   evidence: Evidence,
 ): Promise<boolean> => {
   const answers = await readAnswersSinceDiscard(sql, owner.business, source.run_id)
-  return answers !== null && findEvidence(answers, evidence) === null
+  return answers !== null && createEvidenceSearch(answers)(evidence) === null
 }
 
 /** As many as a search compares, for a model to choose from. */

@@ -1,11 +1,26 @@
 import { randomUUID } from 'node:crypto'
 import type { ToolCallRequest } from '../../state/ports/model-messages.ts'
+import { ReplyLimitError } from '../ports/unreadable-response.ts'
+
+/** More than any model writes, in characters, and as much as each later step handles without a pause. */
+const maxLength = 4 * 1024 * 1024
+
+/** Counts the characters of one answer: its text, reasoning and calls. Throws ReplyLimitError beyond the limit. */
+export const createLengthLimit = () => {
+  let length = 0
+  return (chunk: string): void => {
+    length += chunk.length
+    if (length > maxLength) throw new ReplyLimitError(`more than ${maxLength} characters of text`)
+  }
+}
+type LengthLimit = ReturnType<typeof createLengthLimit>
 
 /** Joins chunks of text. A surrogate pair may be split between two chunks, so its first half waits for the next. */
-export const createTextJoiner = (): { push(chunk: string): string; rest(): string } => {
+export const createTextJoiner = (count: LengthLimit): { push(chunk: string): string; rest(): string } => {
   let half = ''
   return {
     push: (chunk) => {
+      count(chunk)
       const text = half + chunk
       const code = text.charCodeAt(text.length - 1)
       half = code >= 0xd800 && code <= 0xdbff ? text.slice(-1) : ''
@@ -53,14 +68,14 @@ export type ToolCallCollector = { take(chunk: ToolCallChunk): void; all(): ToolC
  * Joins the chunks of tool calls by index. `usedIds` are the ids of the conversation so far: every id of the reply is
  * made unique among them and within the reply, whatever the server sends.
  */
-export const createToolCallCollector = (usedIds: Iterable<string>): ToolCallCollector => {
+export const createToolCallCollector = (usedIds: Iterable<string>, count: LengthLimit): ToolCallCollector => {
   const drafts: ToolCallDraft[] = []
   /** The last one of each index. */
   const byKey = new Map<number, ToolCallDraft>()
   const last = (): ToolCallDraft | undefined => drafts.at(-1)
 
   const open = (key: number): ToolCallDraft => {
-    if (drafts.length === maxCalls) throw new Error(`the answer has more than ${maxCalls} tool calls`)
+    if (drafts.length === maxCalls) throw new ReplyLimitError(`more than ${maxCalls} tool calls`)
     const draft = { key, id: '', name: '', arguments: [] }
     drafts.push(draft)
     byKey.set(key, draft)
@@ -82,6 +97,8 @@ export const createToolCallCollector = (usedIds: Iterable<string>): ToolCallColl
     take: (chunk) => {
       const draft = find(chunk)
       const { name, arguments: text } = chunk
+      count(name)
+      count(text)
       if (draft.id === '') draft.id = chunk.id
       // some servers repeat the whole name in each chunk, others send it in parts
       if (name !== draft.name) draft.name += name

@@ -1,6 +1,6 @@
 import { toErrorMessage } from '../../state/errors.ts'
 import type { ModelReply } from '../../state/ports/models.ts'
-import { createTextJoiner, createToolCallCollector } from '../chat/reply-chunks.ts'
+import { createLengthLimit, createTextJoiner, createToolCallCollector } from '../chat/reply-chunks.ts'
 import { readStep } from '../expressions/expression.ts'
 import type { CanonicalResult, Media, StreamReader } from '../ports/model-ports.ts'
 import { UnreadableResponseError, VendorReportedError } from '../ports/unreadable-response.ts'
@@ -54,8 +54,12 @@ const toFinish = (reason: string | null, hasCalls: boolean): ModelReply['finish'
   return hasCalls ? 'tool_calls' : 'stop'
 }
 
-const createTextDraft = (name: 'text' | 'reasoning', finder: CompiledPaths) => {
-  const joiner = createTextJoiner()
+const createTextDraft = (
+  name: 'text' | 'reasoning',
+  finder: CompiledPaths,
+  count: ReturnType<typeof createLengthLimit>,
+) => {
+  const joiner = createTextJoiner(count)
   let text = ''
   let isPresent = false
   return {
@@ -89,9 +93,10 @@ export const createResultDraft = ({
   usedIds,
   checkWhole,
 }: ResultDraftOptions): StreamReader => {
-  const text = createTextDraft('text', finder)
-  const reasoning = createTextDraft('reasoning', finder)
-  const calls = createToolCallCollector(usedIds)
+  const count = createLengthLimit()
+  const text = createTextDraft('text', finder, count)
+  const reasoning = createTextDraft('reasoning', finder, count)
+  const calls = createToolCallCollector(usedIds, count)
   /** The vendor's own tools: calls by index that are none of ours. */
   const skipped = new Set<number>()
   const needed = listRequiredPaths(format.category)

@@ -12,6 +12,14 @@ export class UnreadableResponseError extends Error {
   }
 }
 
+/** An answer of more than its readers take. The message follows "the model server sent". */
+export class ReplyLimitError extends UnreadableResponseError {
+  constructor(message: string) {
+    super('', message)
+    this.name = 'ReplyLimitError'
+  }
+}
+
 /** An error that the vendor sent with a 2xx status: `error` is its text or object. */
 export class VendorReportedError extends UnreadableResponseError {
   readonly error: unknown

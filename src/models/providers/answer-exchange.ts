@@ -1,5 +1,9 @@
 import type { CanonicalResult, MeteredUsage, ProviderOutcome, ProviderRequest } from '../ports/model-ports.ts'
-import { UnreadableResponseError, VendorReportedError } from '../ports/unreadable-response.ts'
+import {
+  ReplyLimitError,
+  UnreadableResponseError,
+  VendorReportedError,
+} from '../ports/unreadable-response.ts'
 import {
   type HttpExchangeRequest,
   type ParsedChunk,
@@ -31,6 +35,7 @@ export type AnswerDraft = {
 /** The error of an answer that could not be read: an error object in it, no JSON, or another shape. */
 const toProviderError = (thrown: unknown, { format }: ProviderRequest['model']): ProviderError => {
   if (thrown instanceof VendorReportedError) return readErrorObject(thrown.error)
+  if (thrown instanceof ReplyLimitError) return createBadReplyError(`sent ${thrown.message}`, false)
   if (thrown instanceof UnreadableResponseError) {
     const what = `sent an answer that the response format ${format?.name} cannot read: ${thrown.message}`
     return { code: 'model_unreadable_answer', what, retry: false }
@@ -49,17 +54,8 @@ const isWithheld = ({ finish, text, video, ...lists }: CanonicalResult): boolean
   [lists.tool_calls, lists.images, lists.embeddings, lists.ranking].every(({ length }) => length === 0)
 
 const maxRawLength = 64 * 1024
-/** More than any model writes, in characters. */
-const maxTextLength = 16 * 1024 * 1024
+/** More than any model makes at once. */
 const maxImages = 1000
-
-/** What is more in an answer than anything that reads it takes. */
-const findExcess = ({ text, reasoning, tool_calls, images }: CanonicalResult): string | null => {
-  const ofCalls = tool_calls.reduce((sum, { name, arguments: json }) => sum + name.length + json.length, 0)
-  if (text.length + reasoning.length + ofCalls > maxTextLength)
-    return `sent more than ${maxTextLength} characters of text`
-  return images.length > maxImages ? `sent more than ${maxImages} images` : null
-}
 
 /** Sends one HTTP request and reads its answer into the draft. Rejects only when the caller aborts. */
 export const exchangeAnswer = async (
@@ -82,7 +78,7 @@ export const exchangeAnswer = async (
     const isUnreadable = thrown instanceof UnreadableResponseError
     const usage = (isUnreadable ? thrown.usage : null) ?? draft.usage()
     const outcome = { ok: false as const, error: toProviderError(thrown, model), usage }
-    return isUnreadable && !(thrown instanceof VendorReportedError)
+    return isUnreadable && !(thrown instanceof VendorReportedError || thrown instanceof ReplyLimitError)
       ? { ...outcome, place: thrown.place, raw: raw.toWellFormed() }
       : outcome
   }
@@ -96,8 +92,10 @@ export const exchangeAnswer = async (
     const failure = error?.interrupted && draft.finished() ? undefined : (error ?? draft.findEndError(ended))
     if (failure !== undefined) return { ok: false, error: failure, usage: draft.usage() }
     const result = draft.end()
-    const excess = findExcess(result)
-    if (excess !== null) return { ok: false, error: createBadReplyError(excess, false), usage: result.usage }
+    if (result.images.length > maxImages) {
+      const error = createBadReplyError(`sent more than ${maxImages} images`, false)
+      return { ok: false, error, usage: result.usage }
+    }
     if (!isWithheld(result)) return { ok: true, result }
     const what = 'withheld its whole reply'
     return { ok: false, error: { code: 'model_content_filtered', what, retry: false }, usage: result.usage }

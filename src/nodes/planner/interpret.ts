@@ -3,7 +3,7 @@ import type { AnyTool } from '../../graph/definitions.ts'
 import type { CallBlock, PlannedCall } from '../../state/calls.ts'
 import type { ToolCallRequest } from '../../state/ports/model-messages.ts'
 import type { ModelReply } from '../../state/ports/models.ts'
-import { parseLimitedJson } from '../../state/text/json-size.ts'
+import { countJsonValues, maxJsonValues, parseLimitedJson } from '../../state/text/json-size.ts'
 import { type TodoChange, type TodoClosing, updateTodosInputSchema } from '../../state/todos.ts'
 
 /** The planner's control call: it changes the plan inside the planner's own action and is no tool. */
@@ -36,6 +36,9 @@ export const createFinishSchema = (outputs: readonly AnyTool[]) => {
   })
 }
 
+/** How often one reply can change the plan: one call can hold all changes. */
+const maxPlanCalls = 20
+
 /** An invalid call, and the message to the model about it. */
 export type CallError = { call: ToolCallRequest; error: string }
 
@@ -63,6 +66,11 @@ export const interpretReply = (
     todos: [],
     errors: [],
     notes: [],
+  }
+  const values = reply.tool_calls.reduce((sum, call) => sum + countJsonValues(call.arguments), 0)
+  if (values > maxJsonValues) {
+    const error = `the arguments of all calls have more than ${maxJsonValues} values; send fewer calls, or smaller ones`
+    return { ...found, errors: reply.tool_calls.map((call) => ({ call, error })) }
   }
   for (const call of reply.tool_calls) readCall(found, call, reply.text, tools, outputs)
   if (found.output && (found.calls.length > 0 || found.errors.length > 0)) {
@@ -109,7 +117,11 @@ const readCall = (
     const wanted = parse(updateTodosInputSchema)?.todos
     const known = new Set([...tools, ...outputs].map(({ name }) => name).concat(finishTool))
     const unknown = wanted?.flatMap((todo) => todo.suggested_tools ?? []).find((name) => !known.has(name))
-    if (unknown !== undefined) refuse(`suggested_tools: ${describeUnknownTool(unknown, tools)}`)
+    if (found.todos.length === maxPlanCalls)
+      refuse(
+        `update_todos was called more than ${maxPlanCalls} times in one reply; put all changes into one call`,
+      )
+    else if (unknown !== undefined) refuse(`suggested_tools: ${describeUnknownTool(unknown, tools)}`)
     else if (wanted) found.todos.push({ call, wanted })
   } else if (call.name === finishTool) {
     const wanted = parse(createFinishSchema(outputs))

@@ -5,6 +5,7 @@ import type { ModelMessage, ModelTool } from '../../state/ports/model-messages.t
 import type { ModelReply, Models } from '../../state/ports/models.ts'
 import { type DataFence, derivedLabel, modelWords, ownText, type PromptText } from '../../state/provenance.ts'
 import type { Usage } from '../../state/runtime-state.ts'
+import { cutText } from '../../state/text/cut-text.ts'
 import { addUsage, noUsage } from '../../state/token-usage.ts'
 import type { CallError, Interpretation } from './interpret.ts'
 import type { Prompt } from './messages.ts'
@@ -13,6 +14,12 @@ import type { Prompt } from './messages.ts'
 const maxCorrections = 3
 /** How often the model may do nothing but change its plan within one action. */
 const maxPlanChanges = 3
+
+/** What is said of refused calls: of so many, in so many characters each. */
+const maxErrors = 20
+const maxError = 1000
+/** A longer reply that is refused, in characters, does not go back to the model; what was wrong with it does. */
+const maxReturned = 200_000
 
 /** A usable reply of the planner, and what it took to get it. */
 export type PlannerDecision = {
@@ -79,7 +86,9 @@ const isIdle = (read: Interpretation): boolean => read.calls.length === 0 && !re
 const findReplyErrors = (reply: ModelReply, read: Interpretation): string[] => {
   const empty = isIdle(read) && read.todos.length === 0 && reply.text.trim() === ''
   if (empty && read.errors.length === 0) return ['the reply was empty: call a tool, or answer as text']
-  return read.errors.map(({ error }) => error)
+  const errors = read.errors.slice(0, maxErrors).map(({ error }) => cutText(error, maxError))
+  const more = read.errors.length - errors.length
+  return more > 0 ? [...errors, `${more} more calls were refused`] : errors
 }
 
 /** A reply that did nothing but plan. Text beside an open plan announces work; it is not the answer yet. */
@@ -142,24 +151,29 @@ const answerCalls = (
   otherwise: PromptText,
   fence: DataFence,
 ): ModelMessage[] => {
-  const content = fence(reply.text.trim(), derivedLabel)
-  if (reply.tool_calls.length === 0) return content === '' ? [] : [{ role: 'assistant', content }]
+  const { text, reasoning, tool_calls } = reply
+  const length = tool_calls.reduce((sum, call) => sum + call.name.length + call.arguments.length, 0)
+  if (text.length + reasoning.length + length > maxReturned) return []
+  const content = fence(text.trim(), derivedLabel)
+  if (tool_calls.length === 0) return content === '' ? [] : [{ role: 'assistant', content }]
   return [
     {
       role: 'assistant',
       content,
-      tool_calls: reply.tool_calls.map((call) => ({
+      tool_calls: tool_calls.map((call) => ({
         id: call.id,
         name: modelWords(call.name),
         arguments: modelWords(call.arguments),
       })),
-      ...(reply.reasoning && {
-        reasoning: { text: modelWords(reply.reasoning), by: reply.by ?? reply.model },
+      ...(reasoning && {
+        reasoning: { text: modelWords(reasoning), by: reply.by ?? reply.model },
       }),
     },
-    ...reply.tool_calls.map((call): ModelMessage => {
+    ...tool_calls.map((call): ModelMessage => {
       const fault = faults.find((candidate) => candidate.call === call)
-      const content = fault ? ownText`Refused:\n${fence(fault.error, derivedLabel)}` : otherwise
+      const content = fault
+        ? ownText`Refused:\n${fence(cutText(fault.error, maxError), derivedLabel)}`
+        : otherwise
       return { role: 'tool', tool_call_id: call.id, content }
     }),
   ]

@@ -51,10 +51,16 @@ export const maxJsonValues = 50_000
 /** Deeper values end a function that walks through them with an overflow of the stack. */
 export const maxJsonDepth = 500
 
-/** The value of a JSON text of limited size. Throws for any other text. */
+/** How many values a JSON text has, numbers in lists too. */
+export const countJsonValues = (text: string): number => {
+  const { values, numbers } = measureJson(text)
+  return values + numbers
+}
+
+/** The value of a JSON text of limited size. Throws a SyntaxError for any other text. */
 export const parseLimitedJson = (text: string): unknown => {
   const { values, numbers, depth } = measureJson(text)
   if (values + numbers > maxJsonValues || depth > maxJsonDepth)
-    throw new Error(`this JSON has more than ${maxJsonValues} values, or is more than ${maxJsonDepth} deep`)
+    throw new SyntaxError(`more than ${maxJsonValues} values, or more than ${maxJsonDepth} deep`)
   return JSON.parse(text)
 }

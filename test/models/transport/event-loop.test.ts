@@ -1,5 +1,3 @@
-import { readFileSync } from 'node:fs'
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { Egress } from '../../../src/infra/egress/egress-port.ts'
 import { silentLog } from '../../../src/infra/lib/silent-log.ts'
@@ -9,36 +7,8 @@ import { createOpenAIProvider } from '../../../src/models/providers/openai/opena
 import { openHttpProvider } from '../../../src/models/providers/template/template-provider.ts'
 import type { FormatInput } from '../../../src/models/schemas/response-format.ts'
 import { askOf, keyOf, modelOf } from '../../support/http-call.ts'
+import { measureLongestTurn } from '../../support/longest-turn.ts'
 import { createCountingClock, never } from '../../support/models.ts'
-
-/**
- * Nanoseconds that this thread alone has computed. A busy machine, and the thread that parses, do not count: a turn of the
- * event loop is as long as what it computed.
- */
-const readThreadNs = (): number =>
-  Number(readFileSync(`/proc/self/task/${process.pid}/schedstat`, 'latin1').split(' ', 1)[0])
-
-/** The processor time of the longest turn of the event loop while `work` goes on, in milliseconds. */
-const measureLongestTurn = async (work: () => Promise<unknown>): Promise<number> => {
-  let isOver = false
-  let longest = 0
-  const watch = async (): Promise<void> => {
-    let since = readThreadNs()
-    while (!isOver) {
-      await nextTurn()
-      const now = readThreadNs()
-      longest = Math.max(longest, now - since)
-      since = now
-    }
-  }
-  const watching = watch()
-  await nextTurn()
-  await work().finally(() => {
-    isOver = true
-  })
-  await watching
-  return longest / 1e6
-}
 
 /** `isRead`: its formats differ in what they make of it; any other body is the same for all. */
 type Body = { type: string; status?: number; isRead?: true; chunks(): Iterable<string> }

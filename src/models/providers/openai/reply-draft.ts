@@ -1,4 +1,4 @@
-import { createTextJoiner, createToolCallCollector } from '../../chat/reply-chunks.ts'
+import { createLengthLimit, createTextJoiner, createToolCallCollector } from '../../chat/reply-chunks.ts'
 import {
   type CanonicalResult,
   emptyResult,
@@ -20,9 +20,10 @@ export const createReplyDraft = ({
   usedIds,
   onDelta,
 }: Pick<ProviderRequest, 'usedIds' | 'onDelta'>): AnswerDraft => {
-  const calls = createToolCallCollector(usedIds)
-  const joiner = createTextJoiner()
-  const reasoningJoiner = createTextJoiner()
+  const count = createLengthLimit()
+  const calls = createToolCallCollector(usedIds, count)
+  const joiner = createTextJoiner(count)
+  const reasoningJoiner = createTextJoiner(count)
   const texts: string[] = []
   const reasonings: string[] = []
   let usage: MeteredUsage | null = null
