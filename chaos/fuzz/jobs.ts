@@ -1,7 +1,11 @@
 import type { JobsOptions } from 'bullmq'
 import fc from 'fast-check'
+import { z } from 'zod'
 import { wakeUpJobName, wakeUpQueueName } from '../../src/infra/queue/queues.ts'
+import { signJob } from '../../src/infra/queue/signed-jobs.ts'
+import { runRequestSchema } from '../../src/state/run-request.ts'
 import { type MalformedBody, malformedBodies } from './bodies.ts'
+import { shapedBodies } from './shapes.ts'
 
 /** A job as its bytes lie in Redis, and what has to become of it; `either`: what is spoilt may do no harm. */
 export type FuzzJob = {
@@ -51,8 +55,21 @@ const veryDeep: MalformedBody = {
 const spoiltOf = (body: Record<string, unknown>): fc.Arbitrary<MalformedBody> =>
   fc.oneof({ weight: 60, arbitrary: malformedBodies(body) }, { weight: 1, arbitrary: fc.constant(veryDeep) })
 
+const { $defs = {}, ...jobSchema } = z.toJSONSchema(runRequestSchema, { io: 'input' })
+/** A request with one field at or past a limit of its schema, plain or signed; no secret is set, so any signature will do. */
+const shapedOf: fc.Arbitrary<MalformedBody> = fc
+  .record({
+    shaped: shapedBodies(valid, jobSchema, { components: { schemas: $defs } }),
+    isSigned: fc.boolean(),
+  })
+  .map(({ shaped: { what, value, at }, isSigned }) => ({
+    what: isSigned ? `signed: ${what}` : what,
+    bytes: Buffer.from(JSON.stringify(isSigned ? signJob('any id', value, 'any secret') : value)),
+    ...(at !== undefined && { at }),
+  }))
+
 const spoiltRun = fc
-  .record({ spoilt: spoiltOf(valid), idTail: tail, options: optionsOf })
+  .record({ spoilt: fc.oneof(spoiltOf(valid), shapedOf), idTail: tail, options: optionsOf })
   .map(({ spoilt: { what, bytes, at }, idTail, options }): FuzzJob => {
     // an id that cannot be kept is the one error that is reported
     const named = at !== undefined && /^[^\0]{0,200}$/.test(idTail) ? { at } : {}

@@ -1,6 +1,7 @@
 import { admissionMutants } from './admission.ts'
 import { claimMutants } from './claims.ts'
 import { effectMutants } from './effects.ts'
+import { limitMutants } from './limits.ts'
 import { logMutants } from './log.ts'
 import type { Mutant } from './mutant.ts'
 import { promptMutants } from './prompts.ts'
@@ -14,4 +15,5 @@ export const mutants: readonly Mutant[] = [
   ...releaseMutants,
   ...effectMutants,
   ...promptMutants,
+  ...limitMutants,
 ]

@@ -6,6 +6,9 @@ const marked = testsOf('test/context/marked-state.test.ts')(
 const injected = testsOf('test/context/injections.test.ts')(
   '300 injections by every path into a prompt: none is outside its fence, and each was in a prompt',
 )
+const beside = testsOf('test/context/injections.test.ts')(
+  'no injection is outside its fence in what learning sends, nor in what a model of images is sent',
+)
 const both = [...marked, ...injected]
 const why = 'words of a file, a page or a model that read them give orders in a prompt'
 
@@ -23,6 +26,7 @@ const context = 'src/context/context.ts'
 const history = 'src/context/history.ts'
 const rounds = 'src/nodes/planner/round-messages.ts'
 const think = 'src/nodes/planner/think.ts'
+const lessons = 'src/memory/policy/lessons.ts'
 const reflection = 'src/nodes/reflection/reflection.node.ts'
 
 /** Fences around untrusted text in prompts, one dropped each. */
@@ -124,6 +128,28 @@ export const promptMutants: readonly Mutant[] = [
     "claimed === 'user' && declared !== 'user' ? 'tool' : claimed",
     'claimed',
     injected,
+  ),
+  drop(
+    'the session that is learned from',
+    lessons,
+    'fence(summary, derivedLabel)',
+    'summary as never',
+    beside,
+  ),
+  drop(
+    'the answer that is learned from',
+    lessons,
+    "fence(cutText(answer ?? '', maxTextChars), derivedLabel)",
+    "cutText(answer ?? '', maxTextChars) as never",
+    beside,
+  ),
+  drop('the memories that learning knows', lessons, "toLabel('memory')", "toLabel('user')", beside),
+  drop(
+    'a proposed statement',
+    lessons,
+    'createDataFence({ prompts: [...said] })(proposed, derivedLabel)',
+    'proposed as never',
+    beside,
   ),
   {
     name: 'marks inside a fence',

@@ -29,7 +29,9 @@ describe('every mutant', () => {
       for (const { file, test } of caughtBy) {
         const text = await readFile(toPackagePath(file), 'utf8')
         const titles = [
-          ...text.matchAll(/^\s*test(?:\.(?:each|for)(?:<.*>)?\(.*\)|\.runIf\(.*\))?\(\s*(['"`])(.*?)\1,/gm),
+          ...text.matchAll(
+            /^\s*(?:test|it)(?:\.(?:each|for)(?:<.*>)?\(.*\)|\.runIf\(.*\))?\(\s*(['"`])(.*?)\1,/gm,
+          ),
         ].map((match) => match[2] ?? '')
         if (!titles.some((title) => endsWith(test, title))) errors.push(`${name}: ${test}`)
       }

@@ -1,9 +1,18 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { type AnyTool, defineTool } from '../../src/graph/definitions.ts'
+import { silentLog } from '../../src/infra/lib/silent-log.ts'
+import {
+  distillInstructions,
+  distilParts,
+  proposalInstructions,
+  proposalParts,
+} from '../../src/memory/policy/lessons.ts'
+import { askForLesson } from '../../src/memory/store/distill-run.ts'
 import type { ModelRequest } from '../../src/state/ports/models.ts'
 import type { Services } from '../../src/state/ports/services.ts'
 import type { OriginFile } from '../../src/state/runtime-state.ts'
+import { createImageDescriber } from '../../src/tools/files/image-describer.ts'
 import { fieldsOf, markOf, splitFences, textsOf } from '../support/fences.ts'
 import { memoryRun, modelsOf, type Said, workOn } from '../support/memory-run.ts'
 import { callTool, graphWith } from '../support/parts.ts'
@@ -306,3 +315,38 @@ test('300 injections by every path into a prompt: none is outside its fence, and
   expect(counted).toMatchObject({ outside: [], unseen: [], marked: [] })
   expect(counted.injections).toBeGreaterThanOrEqual(300)
 }, 120_000)
+
+/** What learning, the check of a statement, and the description of an image send. */
+const playBeside = async (at: At): Promise<ModelRequest[]> => {
+  const models = modelsOf(() => ({ text: '{"memories":[]}' }))
+  const learned = {
+    ...{ prompt: firstPrompt, turn: 2, answer: at('an answer that is learned from') },
+    summary: at('the summary of a session'),
+    memories: [{ id: 'm1', content: at('a known memory') }],
+  }
+  const signal = new AbortController().signal
+  await askForLesson(models, distillInstructions, distilParts(learned), signal)
+  const proposed = proposalParts([firstPrompt], at('a statement that a model proposes'))
+  await askForLesson(models, proposalInstructions, proposed, signal)
+  const descriptions = { find: async () => null, keep: async () => {} }
+  const files = { read: async () => Buffer.from(''), descriptions } as never
+  const image = { ...file('shot.png', 'image/png'), name: at('the name of an image') }
+  await createImageDescriber({ files, models, log: silentLog }, signal, signal)(image, 'image/png')
+  return models.requests
+}
+
+test('no injection is outside its fence in what learning sends, nor in what a model of images is sent', async () => {
+  const outside: string[] = []
+  let inFences = 0
+  for (const [nth, [payload, wrap]] of payloads.entries()) {
+    const at: At = (path) => wrap(`zq${nth}x${path.replaceAll(' ', '')}y`)
+    const requests = await playBeside(at)
+    expect(requests.map(({ role }) => role)).toEqual(['distill', 'distill', 'vision'])
+    for (const split of requests.flatMap(textsOf).map((text) => splitFences(text, mark))) {
+      if (split.outside.includes(`zq${nth}x`)) outside.push(`${payload}: ${split.outside.slice(0, 200)}`)
+      inFences += split.inside.filter(({ text }) => text.includes(`zq${nth}x`)).length
+    }
+  }
+  expect(outside).toEqual([])
+  expect(inFences).toBe(payloads.length * 4)
+})

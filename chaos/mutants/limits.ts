@@ -1,0 +1,56 @@
+import { type Mutant, testsOf } from './mutant.ts'
+
+/** What keeps one business, token, job or pattern from taking what all others need. */
+export const limitMutants: readonly Mutant[] = [
+  {
+    name: "a token's share of request bodies",
+    file: 'src/server/http/body-budget.ts',
+    edits: [{ from: 'share > tokenBytes', to: 'false' }],
+    why: 'the stalled uploads of one token take the memory of all',
+    caughtBy: testsOf('test/server/http/body-budget.test.ts')(
+      'stalled bodies of one token take no more than its share: it gets 429, other tokens are answered',
+    ),
+  },
+  {
+    name: 'the bytes of a page of a list',
+    file: 'src/infra/database/pagination.ts',
+    edits: [{ from: 'OR page_bytes <= ', to: 'OR true OR page_bytes <= ' }],
+    why: 'one list of long rows exhausts the heap of an API process',
+    caughtBy: testsOf('test/integration/lists.test.ts')(
+      'every list of the API has no more rows than asked for and no more bytes than a page, and its cursor leads to the rest',
+    ),
+  },
+  {
+    name: 'the quota on storage and requests',
+    file: 'src/accounts/quotas.ts',
+    edits: [{ from: 'count.used + count.own + more > count.max', to: 'false' }],
+    why: 'a business fills the disk of all',
+    caughtBy: testsOf('test/integration/quotas.test.ts')(
+      'a business stores no more than its quota; what it deletes makes room',
+      'a business above its requests a minute gets 429 with Retry-After, others do not',
+    ),
+  },
+  {
+    name: 'the time of a pattern',
+    file: 'src/files/run-files.ts',
+    edits: [{ from: 'maxMs: 1500', to: 'maxMs: 600_000' }],
+    why: 'one pattern keeps a run, and a process, for ever',
+    caughtBy: testsOf('test/integration/line-searches.test.ts')(
+      'a pattern that takes too long is refused with what to do, and the worker goes on meanwhile',
+    ),
+  },
+  {
+    name: 'the signature of a queue job',
+    file: 'src/infra/queue/signed-jobs.ts',
+    edits: [
+      {
+        from: '!secrets.some((secret) => timingSafeEqual(toMac(secret, time, id, payload), given))',
+        to: 'false',
+      },
+    ],
+    why: 'a producer without the secret who can write to Redis acts for any business',
+    caughtBy: testsOf('test/integration/intake.test.ts')(
+      'a signed job becomes a run of the business that it was signed for, once, and no other job does',
+    ),
+  },
+]
