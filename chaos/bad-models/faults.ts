@@ -33,7 +33,7 @@ export const badModels: readonly BadModel[] = [
   named('duplicate_tool_ids', null),
   named('missing_tool_ids', null),
   named('bad_json_arguments', 'bad_tool_call'),
-  named('huge_line', null),
+  named('huge_line', 'model_bad_reply'),
   named('nul_and_surrogates', null),
   named('plain_json', null),
   named('never_closes', null),

@@ -26,13 +26,9 @@ export type BilledRequest = {
 }
 
 /** The last usage that a vendor reported; null where it reported none, or where its answer was given up before. */
-export const readReportedUsage = ({
-  protocol,
-  fault,
-  request: { reportedUsage },
-}: BilledRequest): Usage | null => {
-  // its one event is longer than the http protocol takes, and the usage stands behind it
-  if (reportedUsage === null || (protocol === 'http' && fault?.name === 'huge_line')) return null
+export const readReportedUsage = ({ fault, request: { reportedUsage } }: BilledRequest): Usage | null => {
+  // its one text is longer than an answer may have, and the usage follows it
+  if (reportedUsage === null || fault?.name === 'huge_line') return null
   const count = (tokens: number | undefined): number => Math.max(0, tokens ?? 0)
   const [prompt_tokens, completion_tokens] = [
     count(reportedUsage.prompt_tokens),
