@@ -1,9 +1,7 @@
 import { z } from 'zod'
 
 /** The methods that a request to an allowed host may have. */
-export const httpMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
-/** See `httpMethods`. */
-export type HttpMethod = (typeof httpMethods)[number]
+const httpMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
 
 /** RFC 9110, 5.6.2: a token, of a sane length. */
 const headerName = z
