@@ -89,7 +89,7 @@ const giveUp = ({ stage }: World, actor: Actor, claim: RunClaim): Promise<boolea
     'gives up',
     (state) => [moves.giveUp(state, claim)],
     async (database, operation) => {
-      const isGivenUp = await failPoisonedRun(database, claim, failed)
+      const isGivenUp = (await failPoisonedRun(database, claim, failed)) !== null
       if (isGivenUp !== operation.moved > 0)
         stage.fail(`${actor.name} was answered otherwise than it gave up`)
       return isGivenUp

@@ -31,10 +31,12 @@ const workerStopTimeoutMs = 12_000
 /** By then the leases have expired for certain, and other workers have the runs. */
 const toStallLimitMs = (leaseMs: number): number => Math.max(leaseMs, 10_000)
 
+type Listener = { port: number; close(): Promise<void> }
+
 type ProcessKind = WorkerFlags & {
   setup: Project['setup']
   /** Opens what takes requests; it is closed before the runtime. */
-  listen?: (runtime: Runtime, log: Logger) => Promise<{ port: number; close(): Promise<void> }>
+  listen?: (runtime: Runtime, log: Logger) => Promise<Listener>
   start: (runtime: Runtime) => unknown
   toBanner: (runtime: Runtime, port: number) => [title: string, rows: (readonly [string, string])[]]
   stopMessage: string
@@ -66,20 +68,22 @@ const runUntilStopped = async (
   // a debugger stalls the process for longer
   using _watchdog = debuggerUrl() === undefined ? watchEventLoop(stallLimitMs) : undefined
   try {
+    let isWorking = false
+    await using metrics = await openMetrics(config, runtime, () => isWorking)
     const app = await kind.listen?.(runtime, log)
-    try {
-      const start = async (): Promise<NodeJS.Signals> => {
-        await kind.start(runtime)
-        const terminal = openTerminal(env)
-        terminal.out.write(formatBanner(...kind.toBanner(runtime, app?.port ?? 0), terminal))
-        return stopped
-      }
-      const signal = await Promise.race([start(), stopped])
-      log.info({ signal }, kind.stopMessage)
-    } finally {
-      const closing = app?.close()
-      if (closing && (await settlesWithin(closing, stopTimeoutsMs.app))) await closing
+    await using _closing = app && closeInTime(app)
+    const start = async (): Promise<NodeJS.Signals> => {
+      await kind.start(runtime)
+      isWorking = true
+      const terminal = openTerminal(env)
+      const [title, rows] = kind.toBanner(runtime, app?.port ?? 0)
+      const metricsRow = metrics ? [['metrics', `${toLocalUrl(config, metrics.port)}/metrics`] as const] : []
+      terminal.out.write(formatBanner(title, [...rows, ...metricsRow], terminal))
+      return stopped
     }
+    const signal = await Promise.race([start(), stopped])
+    isWorking = false
+    log.info({ signal }, kind.stopMessage)
   } finally {
     await runtime.close(kind.stopTimeoutMs)
   }
@@ -164,6 +168,27 @@ export const runMemoryWorker = async (
   })
 }
 
+const closeInTime = (app: Listener): AsyncDisposable => ({
+  async [Symbol.asyncDispose]() {
+    const closing = app.close()
+    if (await settlesWithin(closing, stopTimeoutsMs.app)) await closing
+  },
+})
+
+/** The port for probes and Prometheus, where the settings name one. */
+const openMetrics = async (
+  { http: { host }, metricsPort }: Config,
+  runtime: Runtime,
+  isReady: () => boolean,
+) => {
+  if (metricsPort === undefined) return
+  const { openMetricsServer } = await import('../server/metrics-server.ts')
+  const address = { host, port: metricsPort }
+  return openMetricsServer(runtime, address, isReady).catch((error: unknown) => {
+    throw toListenError(error, address, 'MASON_METRICS_PORT')
+  })
+}
+
 const openServer = async (runtime: Runtime, config: Config, logger: Logger) => {
   const { createApp } = await import('../server/app.ts')
   const { auth, access, adminToken, http, bodyMemory } = config
@@ -185,11 +210,14 @@ const openServer = async (runtime: Runtime, config: Config, logger: Logger) => {
   return { port: (app.server.address() as AddressInfo).port, close: () => app.close() }
 }
 
-const toListenError = (error: unknown, { host, port }: Config['http']): unknown => {
+const toListenError = (
+  error: unknown,
+  { host, port }: Config['http'],
+  setting = '--port or PORT',
+): unknown => {
   const remedies: Record<string, string> = {
-    EADDRINUSE:
-      'stop the process on that port, or choose another port with --port or PORT (0 picks a free one)',
-    EACCES: 'choose a port above 1023 with --port or PORT',
+    EADDRINUSE: `stop the process on that port, or choose another port with ${setting} (0 picks a free one)`,
+    EACCES: `choose a port above 1023 with ${setting}`,
     EADDRNOTAVAIL: 'set --host or HOST to an address of this machine',
     ENOTFOUND: 'set --host or HOST to an address of this machine',
   }

@@ -6,9 +6,8 @@ import type { WebhookSettings } from '../engine/webhooks/webhook-settings.ts'
 import type { Uploads } from '../files/uploads.ts'
 import type { Graph } from '../graph/build.ts'
 import type { BlobContent } from '../infra/blobs/blob-content.ts'
-import type { SpanCounts } from '../infra/telemetry/exporter.ts'
+import type { Metrics } from '../infra/telemetry/metrics.ts'
 import type { MemoriesApi } from '../memory/store/memories-api.ts'
-import type { CallCounts } from '../models/call/call-counts.ts'
 import type { ModelGateway } from '../models/ports/call-ports.ts'
 import type { RegistryAdmin } from '../models/registry/registry-admin.ts'
 import type { UsageReports } from '../models/schemas/usage-report.ts'
@@ -83,14 +82,6 @@ export type BusinessApi = {
   ): AsyncIterable<RunEvent>
 }
 
-/** Model calls of this process since its start, and the health of its keys. @internal */
-export type ModelStats = ReturnType<CallCounts['read']> & {
-  /** By vendor: healthy keys, and whether they are too few. */
-  pools: { vendor: string; healthy: number; isLow: boolean }[]
-  /** How often a run was queued again in this process, because no model was available. */
-  requeues: number
-}
-
 /** Webhooks of this process since its start: `failed` attempts are tried again, unless the webhook is `dead` too. */
 export type WebhookCounts = Readonly<Record<'delivered' | 'failed' | 'dead', number>>
 
@@ -126,19 +117,13 @@ export type Runtime = {
     webhooks: WebhookDeliveries & { settings: WebhookSettings }
   }
   health(): Promise<HealthReport>
-  /** Counters for /metrics. */
-  stats(): Promise<Record<'queued' | 'running' | 'input_required' | 'workers' | 'outbox', number>>
+  /** What this process counts, and what waits in the database, for /metrics. @internal */
+  metrics: Metrics
   graph: Graph
   /** The models of the default business. */
   models: Models
   /** All models of the registry, on behalf of any caller. @internal */
   modelService: ModelGateway
-  /** @internal */
-  modelStats(): ModelStats
-  /** @internal */
-  webhookCounts(): WebhookCounts
-  /** Null while nothing is traced. @internal */
-  spanCounts(): SpanCounts | null
   /** Starts to claim and execute runs in this process, with its relay, reconciler and intake. */
   startWorker(options?: { concurrency?: number }): Promise<void>
   /** Starts to learn from ended runs in this process; `startWorker` includes it. */

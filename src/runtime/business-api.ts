@@ -7,7 +7,7 @@ import { createAdmissions } from '../engine/runs/admission-batches.ts'
 import { answerInput } from '../engine/runs/input-answers.ts'
 import type { QueueCaps } from '../engine/runs/queue-caps.ts'
 import { listRuns, readActionRows, readRun } from '../engine/runs/run-queries.ts'
-import { cancelRun } from '../engine/runs/settlement.ts'
+import { cancelRun, type ReportRunEnd } from '../engine/runs/settlement.ts'
 import { deleteSession } from '../engine/sessions/delete-session.ts'
 import { forkSession } from '../engine/sessions/fork-session.ts'
 import { listSessions, readSession, sessionExists } from '../engine/sessions/session-queries.ts'
@@ -44,6 +44,8 @@ export type BusinessApiParts = {
   pollPermits: PollPermits
   log: Log
   tracer: Tracer
+  /** Is called for a run that a cancel ended at once. */
+  onRunEnded: ReportRunEnd
 }
 
 const submitRoute = 'POST /v1/runs'
@@ -151,7 +153,8 @@ export const createBusinessApi = (parts: BusinessApiParts, businessId: string): 
     },
     blob: (runId, hash) => openBlob(queryAsBusiness, { tenant: businessId, run_id: runId }, hash),
     async cancel(runId, reason) {
-      await cancelRun(database, businessId, runId, reason ?? '')
+      const settled = await cancelRun(database, businessId, runId, reason ?? '')
+      if (settled) parts.onRunEnded(settled)
       const run = await readExistingRun(runId)
       feed.publishCancel(businessId, run.session_id)
       feed.publishChange(businessId, run.session_id)

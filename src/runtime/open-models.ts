@@ -5,7 +5,7 @@ import type { Hints } from '../infra/queue/hints.ts'
 import { openMasterKeys } from '../infra/secrets/master-key-files.ts'
 import type { Scrubber } from '../infra/secrets/scrubber.ts'
 import { createMemoryEmbedder } from '../memory/store/embedder.ts'
-import { createCallCounts } from '../models/call/call-counts.ts'
+import type { CallCounts } from '../models/call/call-counts.ts'
 import { createMediaPort } from '../models/call/media-port.ts'
 import { createModelGateway } from '../models/call/model-gateway.ts'
 import { createModelAdmin } from '../models/call/model-probe.ts'
@@ -34,7 +34,6 @@ import type { Clock } from '../state/ports/clock.ts'
 import type { Log } from '../state/ports/log.ts'
 import type { Tracer } from '../state/ports/tracer.ts'
 import type { Scenarios } from '../state/scenario.ts'
-import type { ModelStats } from './api.ts'
 import type { Closers } from './closers.ts'
 import { offlineEntry, withOfflineModel } from './offline-model.ts'
 
@@ -59,6 +58,7 @@ type ModelLayerParts = {
   scrubber: Scrubber
   closers: Closers
   tracer: Tracer
+  counts: CallCounts
 }
 
 /** Opens everything between the port of the graph and the vendors: registry, health, ledger, providers, and the gateway. */
@@ -98,7 +98,6 @@ export const openModels = async (parts: ModelLayerParts) => {
   }
   const redact = (text: string): string => scrubber.text(text)
   const requests = { providers, meter, health, clock, log, registry, redact }
-  const counts = createCallCounts()
   const chooser = createModelChooser(health)
   const transport = {
     egress,
@@ -113,7 +112,7 @@ export const openModels = async (parts: ModelLayerParts) => {
     retry: retryDelays.retry ?? defaultRetry,
     unread: createUnreadAnswers(database, redact, log),
     readRunCost: createRunCostReader(database, meter),
-    counts,
+    counts: parts.counts,
     tracer: parts.tracer,
   })
   const registryAdmin = createRegistryAdmin({
@@ -134,10 +133,7 @@ export const openModels = async (parts: ModelLayerParts) => {
     media: (caller: ModelCaller) =>
       createMediaPort({ ...requests, ask: service.ask, chooser, transport }, caller),
     embedder: createMemoryEmbedder({ sql: database, ask: service.ask, view: () => registry.view }),
-    stats: (): Omit<ModelStats, 'requeues'> => ({
-      ...counts.read(),
-      pools: listKeyPools(registry.view, health),
-    }),
+    keyPools: () => listKeyPools(registry.view, health),
   }
 }
 
@@ -151,8 +147,11 @@ const createReaderCache = (): ((format: FormatView) => ResponseReader) => {
   }
 }
 
-/** How many keys of each vendor are healthy now. */
-const listKeyPools = ({ models, keysByVendor }: RegistryView, health: ModelHealth): ModelStats['pools'] => {
+/** How many keys of each vendor are healthy now, and whether they are too few. */
+const listKeyPools = (
+  { models, keysByVendor }: RegistryView,
+  health: ModelHealth,
+): { vendor: string; healthy: number; isLow: boolean }[] => {
   const vendors = new Map([...models.values()].map(({ vendor }) => [vendor.id, vendor]))
   return [...vendors.values()].flatMap((vendor) => {
     const keys = (keysByVendor.get(vendor.id) ?? []).filter(({ active }) => active)

@@ -4,8 +4,10 @@ import { createTokens } from '../accounts/tokens.ts'
 import { createUserAccounts, createUserProfiles } from '../accounts/users.ts'
 import { openFeed } from '../engine/events/feed.ts'
 import { createPollPermits } from '../engine/events/polling.ts'
+import { createBacklogReader } from '../engine/runs/backlog.ts'
 import type { RunClaim } from '../engine/runs/claim.ts'
 import { createQueueCaps } from '../engine/runs/queue-caps.ts'
+import type { RunEnd } from '../engine/runs/settlement.ts'
 import { createWebhookDeliveries } from '../engine/webhooks/webhook-deliveries.ts'
 import { createWebhookSettings } from '../engine/webhooks/webhook-settings.ts'
 import { startRunWorker } from '../engine/worker/start-worker.ts'
@@ -15,7 +17,7 @@ import { warnAboutSharedRoot } from '../files/shared-files-root.ts'
 import { buildGraph } from '../graph/build.ts'
 import { createBlobs } from '../infra/blobs/blobs.ts'
 import type { Config } from '../infra/config/config.ts'
-import { type Database, queryOne } from '../infra/database/database.ts'
+import type { Database } from '../infra/database/database.ts'
 import { ensureDatabaseId } from '../infra/database/database-id.ts'
 import { openDatabases } from '../infra/database/open-database.ts'
 import { openEgress } from '../infra/egress/egress.ts'
@@ -28,6 +30,8 @@ import { openQueues, type Queues } from '../infra/queue/queues.ts'
 import { createScrubbedLog } from '../infra/secrets/scrubbed-log.ts'
 import { createScrubber, type Scrubber } from '../infra/secrets/scrubber.ts'
 import { addSettingSecrets } from '../infra/secrets/setting-secrets.ts'
+import { withToolMetrics } from '../infra/telemetry/measured-tracer.ts'
+import { createMetrics } from '../infra/telemetry/metrics.ts'
 import { openTelemetry, type TelemetryOptions } from '../infra/telemetry/telemetry.ts'
 import { type MemoryWorkerOptions, startMemoryWorker } from '../memory/store/memory-worker.ts'
 import { createRunMemories } from '../memory/store/run-memories.ts'
@@ -121,7 +125,6 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
   const telemetry = await openTelemetry({ endpoint: config.otlpEndpoint, clock, log, ...options.traceDelays })
   // closed last, since everything else still ends its spans
   closers.add(() => telemetry.close())
-  const { tracer } = telemetry
   const { wrap = {} } = options
   const openedDatabases = await openDatabases(config, log, {
     loadDataDir: options.loadDataDir,
@@ -134,6 +137,13 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
     openedDatabases.worker === openedDatabases.api
       ? database
       : (wrap.database?.(openedDatabases.worker) ?? openedDatabases.worker)
+  const metrics = createMetrics(createBacklogReader(database, clock))
+  const tracer = withToolMetrics(telemetry.tracer, metrics, clock)
+  const onRunEnded = ({ outcome, ...end }: RunEnd): void => {
+    metrics.runEnded(outcome, end.ms)
+    const reason = outcome.status === 'cancelled' ? {} : { reason: outcome.reason }
+    log.info({ ...end, status: outcome.status, ...reason }, 'a run ended')
+  }
   const queueOptions = await toQueueOptions(config, openedDatabases.api)
   const openedQueues = await openQueues({ log, ...queueOptions })
   closers.add(() => openedQueues.close(2000))
@@ -154,6 +164,12 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
     closers,
     retryDelays: options.modelRetryDelays ?? {},
     tracer,
+    counts: metrics,
+  })
+  metrics.onScrape(() => {
+    for (const pool of layer.keyPools()) metrics.keyPool(pool)
+    const spans = telemetry.counts()
+    if (spans) metrics.spans(spans)
   })
   const modelsFor = (caller: ModelCaller): Models => options.models ?? layer.service.for(caller)
   const models = modelsFor({ business_id: 'default', user_id: null, run_id: null })
@@ -205,14 +221,25 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
     const api =
       apis.get(businessId) ??
       createBusinessApi(
-        { database, queues, feed, graph, models, queueCaps, quotas, pollPermits, embedder, log, tracer },
+        {
+          database,
+          queues,
+          feed,
+          graph,
+          models,
+          queueCaps,
+          quotas,
+          pollPermits,
+          embedder,
+          log,
+          tracer,
+          onRunEnded,
+        },
         businessId,
       )
     apis.set(businessId, api)
     return api
   }
-  let requeues = 0
-  let webhookCounts = (): WebhookCounts => ({ delivered: 0, failed: 0, dead: 0 })
   const startMemoryWork = (): void => {
     const { memory = {} } = options
     if (memory === 'off') return
@@ -234,9 +261,7 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
     authenticate: (token) => tokens.authenticate(token),
     countRequest: (businessId) => quotas.checkRequest(businessId),
     modelService: layer.service,
-    webhookCounts: () => webhookCounts(),
-    modelStats: () => ({ ...layer.stats(), requeues }),
-    spanCounts: telemetry.counts,
+    metrics,
     admin: {
       businesses: createBusinesses(database, layer.masterKeys),
       tokens,
@@ -249,7 +274,6 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
       },
     },
     health: () => checkHealth(database, queues),
-    stats: () => readStats(database),
     async startWorker({ concurrency = config.concurrency } = {}) {
       await Promise.all([files.sweep(), warnAboutSharedRoot(workerDatabase, config.filesRoot, log)])
       const worker = await startRunWorker({
@@ -270,15 +294,16 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
         concurrency,
         retention: config.retention,
         queueSecrets: config.queueSecrets,
+        reports: { ...metrics, ended: onRunEnded },
         onRunReleased(run, exit) {
-          if (exit === 'no_model') requeues += 1
+          if (exit === 'no_model') metrics.requeued()
           options.onRunReleased?.(run, exit)
         },
         submit: (businessId, request, key) =>
           of(businessId).submit(request, key, { by: 'queue', beganAtMs: Date.now() }),
       })
       closers.add(() => worker.close())
-      webhookCounts = worker.webhookCounts
+      metrics.onScrape(() => metrics.webhooks(worker.webhookCounts() satisfies WebhookCounts))
       startMemoryWork()
     },
     startMemoryWork,
@@ -318,18 +343,4 @@ const checkHealth = async (database: Database, queues: Queues): Promise<HealthRe
   ])
   // without the queue runs are still admitted and executed, so a load balancer need not know
   return { ok: databaseCheck.ok, checks: { database: databaseCheck, queue } }
-}
-
-type Stats = Awaited<ReturnType<Runtime['stats']>>
-
-const readStats = async (database: Database): Promise<Stats> => {
-  const row = await queryOne<Stats>(
-    database,
-    `SELECT count(*) FILTER (WHERE status = 'queued')::int AS queued, count(*) FILTER (WHERE status = 'running')::int AS running,
-       (SELECT count(*)::int FROM input_requests WHERE answered_at IS NULL) AS input_required,
-       (SELECT count(*)::int FROM workers) AS workers, (SELECT count(*)::int FROM outbox) AS outbox
-     FROM runs WHERE status IN ('queued', 'running')`,
-    [],
-  )
-  return row ?? { queued: 0, running: 0, input_required: 0, workers: 0, outbox: 0 }
 }

@@ -18,7 +18,6 @@ import {
   sendFrameworkProblem,
   sendProblem,
 } from './http/error-responses.ts'
-import { createMetrics } from './http/metrics.ts'
 import { createOpenResponses } from './http/open-responses.ts'
 import { type BodyTimes, limitBodies } from './http/request-body.ts'
 import { observeRequests, prepareRequests } from './http/request-hooks.ts'
@@ -68,7 +67,8 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
   const { runtime, auth, adminToken, corsOrigins = [], keepAliveMs = 15_000, drainMs = 5_000 } = options
   const { bodyMemory = defaultBodyMemory, bodyTimes = { idleMs: 30_000, wholeMs: 300_000 } } = options
   const open = createOpenResponses()
-  const metrics = createMetrics(runtime, open)
+  const { metrics } = runtime
+  metrics.onScrape(() => metrics.streams(open.streams))
   const server: ServerContext = { runtime, open, keepAliveMs }
   const app = createServer(options.logger)
 
@@ -81,7 +81,7 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
   app.addHook('preClose', () => open.close(drainMs))
 
   const registerDocs = await docsRoutes(app, auth, options.docs !== 'off')
-  healthRoutes(app, server, metrics, options.metrics ?? 'open')
+  healthRoutes(app, server, options.metrics ?? 'open')
   runsRoutes(app, server)
   runEventsRoutes(app, server)
   filesRoutes(app)

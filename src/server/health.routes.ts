@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import type { Metrics } from './http/metrics.ts'
 import { type App, createDocs, respondsWith, type ServerContext } from './http/route.ts'
 
 const healthSchema = z.strictObject({
@@ -19,7 +18,6 @@ const describe = createDocs('operations')
 export const healthRoutes = (
   app: App,
   { runtime }: ServerContext,
-  metrics: Metrics,
   access: 'open' | 'admin' | 'off',
 ): void => {
   app.get('/healthz', {
@@ -53,6 +51,9 @@ export const healthRoutes = (
     config: describe(access === 'admin' ? 'operator' : null, 'getMetrics', 'Counters for Prometheus', {
       responses: { 200: { description: 'All names start with mason_', type: 'text/plain' } },
     }),
-    handler: async (_request, reply) => reply.type(metrics.contentType).send(await metrics.text()),
+    handler: async (_request, reply) => {
+      const { metrics } = runtime
+      return reply.type(metrics.contentType).send(await metrics.text())
+    },
   })
 }

@@ -1,4 +1,5 @@
 import { describe, expect } from 'vitest'
+import { createBacklogReader } from '../../src/engine/runs/backlog.ts'
 import type { RunClaim } from '../../src/engine/runs/claim.ts'
 import { handBackRun } from '../../src/engine/runs/release.ts'
 import { appendAction } from '../../src/engine/runs/run-log.ts'
@@ -188,5 +189,56 @@ describe('claims without an action', () => {
     await cancelRun(database, 'a', id, 'enough')
     expect(await handBackRun(database, claimed, 5)).toBe(true)
     expect(await rowOf(database, id)).toMatchObject({ status: 'cancelled', next_seq: 3 })
+  })
+})
+
+describe('the backlog', () => {
+  const clock = { monotonicMs: () => 0 }
+
+  test('counts as ready what a claim would find, and not what waits for an earlier turn, for later or for a worker', async ({
+    database,
+  }) => {
+    const read = () => createBacklogReader(database, clock)()
+    expect(await read()).toMatchObject({ queued: 0, ready: 0, oldest_ready_s: 0, unlearned: 0 })
+    const first = await submitTo(database, 'a')
+    await submitTo(database, 'a', { session_id: first.session_id })
+    await submitTo(database, 'a', { delay_ms: 60_000 })
+    expect(await read()).toMatchObject({ queued: 3, running: 0, ready: 1 })
+    const claimed = await mustClaim(database)
+    expect(claimed).toMatchObject({ run_id: first.id, waited_ms: expect.any(Number) })
+    expect(await read()).toMatchObject({ queued: 2, running: 1, ready: 0, oldest_ready_s: 0 })
+    await endLease(database, first.id)
+    expect(await read()).toMatchObject({ queued: 2, running: 1, ready: 1 })
+    expect((await mustClaim(database)).waited_ms).toBeNull()
+    // the second turn waits from now on, not from when it was submitted
+    await database.query(`UPDATE runs SET run_at = run_at - interval '1 hour' WHERE session_id = $1`, [
+      first.session_id,
+    ])
+    await database.query(
+      `UPDATE runs SET status = 'failed', lease_until = NULL, ended_at = clock_timestamp() WHERE run_id = $1`,
+      [first.id],
+    )
+    const { ready, oldest_ready_s } = await read()
+    expect([ready, oldest_ready_s < 600]).toEqual([1, true])
+    const { waited_ms } = await mustClaim(database)
+    expect(waited_ms).toBeLessThan(600_000)
+  })
+
+  test('is read once for all scrapes within five seconds', async ({ database }) => {
+    let ms = 0
+    let queries = 0
+    const counting = {
+      query: <Row>(text: string, values?: readonly unknown[]) => {
+        queries += 1
+        return database.query<Row>(text, values)
+      },
+    }
+    const read = createBacklogReader(counting, { monotonicMs: () => ms })
+    await Promise.all([read(), read()])
+    await read()
+    expect(queries).toBe(1)
+    ms = 5_000
+    await read()
+    expect(queries).toBe(2)
   })
 })

@@ -182,7 +182,7 @@ describe('a worker that has lost its run', () => {
     expect(await waitForModel(database, lost, outage, 5000, 1)).toBe(false)
     expect(await handBackRun(database, lost, 1)).toBe(false)
     expect(await leaveToOtherVersion(database, lost, 1)).toBe(false)
-    expect(await failPoisonedRun(database, lost, failed)).toBe(false)
+    expect(await failPoisonedRun(database, lost, failed)).toBeNull()
     expect(await rowOf(database, lost.run_id)).toEqual(before)
   })
 })

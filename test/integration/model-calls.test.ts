@@ -6,6 +6,7 @@ import { formatInputSchema } from '../../src/models/schemas/response-format.ts'
 import type { MasonError } from '../../src/state/errors.ts'
 import { type FakeModel, startFakeModel } from '../support/fake-model/fake-model.ts'
 import { closing, runtimeTest } from '../support/integration-test.ts'
+import { parseMetrics } from '../support/metrics.ts'
 import { failureOf, wholeOf } from '../support/models.ts'
 import { until } from '../support/runs.ts'
 import type { TestRuntime } from '../support/test-runtime.ts'
@@ -70,7 +71,10 @@ const unwell = async (): Promise<unknown[]> => {
     "UPDATE model_health SET state = 'healthy', failures = 0, until = NULL WHERE state <> 'healthy'",
   )
   hints.publish('model-health', '')
-  return runtime.modelStats().pools.filter(({ healthy, vendor }) => healthy < (vendor === 'North' ? 2 : 1))
+  const healthy = [...parseMetrics(await runtime.metrics.text())].filter(([name]) =>
+    name.startsWith('mason_model_keys_healthy'),
+  )
+  return healthy.filter(([name, keys]) => keys < (name.includes('"North"') ? 2 : 1))
 }
 type Standing = { state: string; left_ms: number | null; last_error: { code: string } }
 const healthOf = async (label: string): Promise<Standing | undefined> =>

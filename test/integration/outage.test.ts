@@ -6,6 +6,7 @@ import type { RunView } from '../../src/state/run-view.ts'
 import { openBackend } from '../support/backend.ts'
 import { type FakeReply, startFakeModel } from '../support/fake-model/fake-model.ts'
 import { adminToken, runtimeTest as test } from '../support/integration-test.ts'
+import { readMetric } from '../support/metrics.ts'
 import { count, endLease, openWithDatabase, rowOf, until } from '../support/runs.ts'
 import { calling, say } from '../support/script.ts'
 import { deadline, eventsOf, fakeModels, nodesOf, type TestRuntime } from '../support/test-runtime.ts'
@@ -73,7 +74,7 @@ describe('a run whose vendor is down', () => {
     expect(statuses.at(-1)?.data).toMatchObject({ status: 'completed' })
     const lefts = runtime.held.filter(({ run: { claimed } }) => claimed.run_id === id).map(({ left }) => left)
     expect(lefts).toContain('no_model')
-    expect(runtime.modelStats().requeues).toBeGreaterThan(0)
+    expect(await readMetric(runtime, 'mason_model_outage_requeues_total')).toBeGreaterThan(0)
   })
 
   test('shows its followers until when and why it waits', async ({ model, runtime }) => {

@@ -8,6 +8,7 @@ import { silentLog } from '../../src/infra/lib/silent-log.ts'
 import { openRuntime } from '../../src/runtime/open-runtime.ts'
 import { type Backend, baseConfig } from '../support/backend.ts'
 import { test } from '../support/integration-test.ts'
+import { parseMetrics } from '../support/metrics.ts'
 import { codeOf, submitTo } from '../support/runs.ts'
 import { loginsOf, migrateServed } from '../support/served-logins.ts'
 import { dropDatabase, runAsAdmin, urlOf } from '../support/setup-served.ts'
@@ -185,7 +186,10 @@ describe.runIf(isServed)(`the logins of processes${onServers}`, () => {
     const { run } = await api.submit({ prompt: 'hello', user_id: 'ann' })
     expect(await api.cancel(run.id, undefined)).toMatchObject({ status: 'cancelled' })
     await api.deleteSession(run.session_id)
-    expect(await runtime.stats()).toMatchObject({ running: 0, workers: 0 })
+    const metrics = parseMetrics(await runtime.metrics.text())
+    const names = ['mason_stats_up', 'mason_workers', 'mason_runs{status="running"}']
+    expect(names.map((name) => metrics.get(name))).toEqual([1, 0, 0])
+    expect(metrics.get('mason_runs_ready_oldest_seconds')).toBeGreaterThanOrEqual(0)
     expect(await runtime.health()).toMatchObject({ ok: true })
     expect(
       await usage.report({ from: '2026-01-01', to: '2026-12-31', group_by: 'model', limit: 10 } as never),

@@ -251,7 +251,9 @@ describe('poison', () => {
     })
     const failed = { status: 'failed', reason: 'x', error: { code: 'x', message: 'x' } } as const
     await submitTo(database, 'default', { session_id: 'huge' })
-    expect(await failPoisonedRun(database, await mustClaim(database), failed)).toBe(true)
+    expect(await failPoisonedRun(database, await mustClaim(database), failed)).toMatchObject({
+      outcome: failed,
+    })
     const bad = await submitTo(database, 'default', {
       ...{ session_id: 'huge', prompt: 'again', output: { style: 'short' } },
     })

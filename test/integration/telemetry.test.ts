@@ -8,6 +8,7 @@ import type { FakeModel } from '../support/fake-model/fake-model.ts'
 import { startServer, type TestServer } from '../support/http.ts'
 import { closing, runtimeTest } from '../support/integration-test.ts'
 import { lessonOf } from '../support/memory.ts'
+import { readMetric } from '../support/metrics.ts'
 import { endLease, rowOf, until } from '../support/runs.ts'
 import { calling, say } from '../support/script.ts'
 import { deadline, openTestRuntime, type TestRuntime } from '../support/test-runtime.ts'
@@ -301,8 +302,9 @@ test.for(['refused', 500, 'hang'] as const)(
         status: 'completed',
         answer: 'Here.',
       })
-      await until('spans have failed', () => (quiet.spanCounts()?.failed ?? 0) > 0)
-      expect(quiet.spanCounts()?.exported).toBe(0)
+      const spans = (result: string) => readMetric(quiet, `mason_trace_spans_total{result="${result}"}`)
+      await until('spans have failed', async () => (await spans('failed')) > 0)
+      expect(await spans('exported')).toBe(0)
     } finally {
       await quiet.close()
       if (how !== 'refused') await dead[Symbol.asyncDispose]()

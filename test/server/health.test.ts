@@ -36,6 +36,8 @@ describe('metrics', () => {
     )
     for (const line of [
       'mason_runs{status="queued"} 3',
+      'mason_runs_ready 7',
+      'mason_runs_ready_oldest_seconds 8.5',
       'mason_workers 4',
       'mason_outbox 5',
       'mason_stats_up 1',

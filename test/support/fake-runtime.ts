@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream'
+import { createMetrics } from '../../src/infra/telemetry/metrics.ts'
 import type { BusinessApi, HealthReport, Runtime } from '../../src/runtime/api.ts'
 import { MasonError } from '../../src/state/errors.ts'
 import type { RunStatus, RunView, SessionView } from '../../src/state/run-view.ts'
@@ -273,17 +274,15 @@ export const createFakeRuntime = (): FakeRuntime => {
       failIf('health')
       return fake.health
     },
-    async stats() {
+    metrics: createMetrics(async () => {
       failIf('stats')
-      return { queued: 3, running: 2, input_required: 1, workers: 4, outbox: 5 }
-    },
+      const waiting = { ready: 7, oldest_ready_s: 8.5, unlearned: 0, oldest_unlearned_s: 0 }
+      return { queued: 3, running: 2, input_required: 1, workers: 4, outbox: 5, ...waiting }
+    }),
     admin: { tokens: {}, users: {} } as unknown as Runtime['admin'],
     graph: null as unknown as Runtime['graph'],
     models: null as unknown as Runtime['models'],
     modelService: null as unknown as Runtime['modelService'],
-    modelStats: () => ({ requests: [], tokens: [], fallbacks: 0, pools: [], requeues: 0 }),
-    webhookCounts: () => ({ delivered: 0, failed: 0, dead: 0 }),
-    spanCounts: () => null,
     startWorker: async () => undefined,
     startMemoryWork: () => undefined,
     close: async () => undefined,

@@ -2,7 +2,6 @@ import { openEgress } from '../../src/infra/egress/egress.ts'
 import type { Egress, EgressResponse } from '../../src/infra/egress/egress-port.ts'
 import { silentLog } from '../../src/infra/lib/silent-log.ts'
 import { Secret } from '../../src/infra/secrets/secret.ts'
-import { createCallCounts } from '../../src/models/call/call-counts.ts'
 import { createModelGateway } from '../../src/models/call/model-gateway.ts'
 import { createModelHealth } from '../../src/models/health/model-health.ts'
 import type { EndpointEntry, Meter, Provider } from '../../src/models/ports/model-ports.ts'
@@ -119,6 +118,5 @@ export const openModels = (options: OpenAIOptions): Models => {
     ...(random && { random }),
     redact: (text) => text,
     unread: { keep: () => {} },
-    counts: createCallCounts(),
   }).for({ business_id: 'default', user_id: null, run_id: null })
 }

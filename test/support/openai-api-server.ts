@@ -7,7 +7,6 @@ import { openEgress } from '../../src/infra/egress/egress.ts'
 import { silentLog } from '../../src/infra/lib/silent-log.ts'
 import { systemClock } from '../../src/infra/lib/system-clock.ts'
 import { Secret } from '../../src/infra/secrets/secret.ts'
-import { createCallCounts } from '../../src/models/call/call-counts.ts'
 import { createModelGateway } from '../../src/models/call/model-gateway.ts'
 import { createModelHealth } from '../../src/models/health/model-health.ts'
 import type {
@@ -158,7 +157,6 @@ export const startOpenAIServer = async (
     log,
     retry: { attempts: 2, ...waits },
     unread: { keep: () => undefined },
-    counts: createCallCounts(),
   })
   const tokens: [token: string, ...roles: string[]][] = [
     ['all', 'submit', 'read'],

@@ -13,6 +13,8 @@ export type RunClaim = RunFence &
   Omit<ClaimedRun, 'business_id' | 'state'> & {
     /** Claims without one new action, this one included. */
     stalls: number
+    /** Milliseconds from when it was due, and the turn before it had ended, to its first claim; null at later ones. */
+    waited_ms: number | null
     cancel_requested: boolean
     cancel_reason: string | null
   }
@@ -74,6 +76,8 @@ const claimStatement = `
   )
   SELECT c.tenant, c.run_id, c.session_id, c.turn, q.user_id, c.epoch, c.next_seq, c.stalls, c.worked_ms,
     c.cancel_requested_at IS NOT NULL AS cancel_requested, c.cancel_reason, q.request,
+    CASE WHEN c.epoch = 1 THEN round(extract(epoch FROM c.started_at - GREATEST(c.run_at, (SELECT p.ended_at FROM runs p
+      WHERE p.tenant = c.tenant AND p.session_id = c.session_id AND p.turn = c.turn - 1))) * 1000)::int8 END AS waited_ms,
     EXISTS (SELECT FROM candidate) AS contended
   FROM (SELECT) always LEFT JOIN claimed c ON true LEFT JOIN run_requests q ON q.tenant = c.tenant AND q.run_id = c.run_id`
 

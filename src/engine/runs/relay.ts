@@ -2,7 +2,7 @@ import type { Database, RunKey } from '../../infra/database/database.ts'
 import type { Queues } from '../../infra/queue/queues.ts'
 import type { Log } from '../../state/ports/log.ts'
 import { expireInputs } from './input-answers.ts'
-import { settleRun } from './settlement.ts'
+import { type ReportRunEnd, settleRun } from './settlement.ts'
 
 type OutboxRow = RunKey & { outbox_id: number }
 
@@ -44,11 +44,12 @@ export const reconcileRuns = async (
   queues: Queues,
   log: Log,
   silentMs: number,
+  onEnded?: ReportRunEnd,
 ): Promise<void> => {
   const steps: Record<string, () => Promise<unknown>> = {
     'waking workers for runnable runs': () => wakeRunnableRuns(database, queues),
     'expiring questions': () => expireInputs(database),
-    'expiring runs': () => expireRuns(database, log),
+    'expiring runs': () => expireRuns(database, log, onEnded),
     'reporting silent workers': () => reportSilentWorkers(database, log, silentMs),
     'deleting old idempotency keys': () =>
       database.query(
@@ -68,7 +69,7 @@ const wakeRunnableRuns = async (database: Database, queues: Queues): Promise<voi
 }
 
 /** A run that cannot be settled does not stop the others. */
-const expireRuns = async (database: Database, log: Log): Promise<void> => {
+const expireRuns = async (database: Database, log: Log, onEnded?: ReportRunEnd): Promise<void> => {
   const expired = await database.query<RunKey>(expiredStatement)
   const error = { code: 'expired', message: 'the run waited longer in the queue than its business allows' }
   for (const { tenant, run_id } of expired.rows)
@@ -76,6 +77,7 @@ const expireRuns = async (database: Database, log: Log): Promise<void> => {
       .transaction((sql) =>
         settleRun(sql, tenant, run_id, { status: 'failed', reason: 'expired', error }, { onlyExpired: true }),
       )
+      .then((settled) => settled && onEnded?.(settled))
       .catch((cause: unknown) => log.warn({ run_id, error: String(cause) }, 'a run could not be expired'))
 }
 

@@ -7,7 +7,7 @@ import type { CallRef } from '../../state/ports/run-log.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import type { AdmittedRequest } from '../../state/run-request.ts'
 import { type RunFence, toFenceValues } from './claim.ts'
-import { appendUnclaimedAction, settleRun } from './settlement.ts'
+import { appendUnclaimedAction, type ReportRunEnd, type SettledRun, settleRun } from './settlement.ts'
 
 /**
  * Ways in which a worker releases a run that has not ended. Each is one fenced statement. False: the worker no longer has
@@ -62,10 +62,15 @@ export const requeueRun = (sql: Sql, fence: RunFence, runAt: string, workedMs: n
 
 /**
  * Queues the run again unchanged, for a worker that is stopping: this claim does not count towards `poison`. A run with a
- * cancel request is settled here, since no other worker may claim it soon.
+ * cancel request is settled here, since no other worker may claim it soon; `onEnded` is then called.
  */
-export const handBackRun = async (database: Database, fence: RunFence, workedMs: number): Promise<boolean> =>
-  database.transaction(async (sql) => {
+export const handBackRun = async (
+  database: Database,
+  fence: RunFence,
+  workedMs: number,
+  onEnded?: ReportRunEnd,
+): Promise<boolean> => {
+  const { isMine, settled } = await database.transaction(async (sql) => {
     const row = await queryOne<{ cancel_requested: boolean; reason: string | null }>(
       sql,
       `WITH mine AS (
@@ -76,10 +81,13 @@ export const handBackRun = async (database: Database, fence: RunFence, workedMs:
        SELECT cancel_requested, reason FROM mine`,
       [...toFenceValues(fence), Math.round(workedMs)],
     )
-    if (row?.cancel_requested)
-      await settleRun(sql, fence.tenant, fence.run_id, { status: 'cancelled', reason: row.reason ?? '' })
-    return row !== null
+    const end = { status: 'cancelled' as const, reason: row?.reason ?? '' }
+    const settled = row?.cancel_requested ? await settleRun(sql, fence.tenant, fence.run_id, end) : null
+    return { isMine: row !== null, settled }
   })
+  if (settled) onEnded?.(settled)
+  return isMine
+}
 
 /** How long a run waits for a worker that knows its next node, and how often workers try. */
 const unknownNodeWait = { patienceMs: 15 * 60_000, everyMs: 5000 }
@@ -108,13 +116,13 @@ type PoisonedRun = { session_id: string; turn: number; next_seq: number; is_open
 
 /**
  * Ends a run that keeps killing its workers, without reading its session, which may be what kills them. Opens its turn
- * first if no worker got that far. False: the worker no longer has the run.
+ * first if no worker got that far. Null: the worker no longer has the run.
  */
 export const failPoisonedRun = async (
   database: Database,
   claim: RunFence & { request: AdmittedRequest },
   outcome: Outcome,
-): Promise<boolean> =>
+): Promise<SettledRun | null> =>
   database.transaction(async (sql) => {
     const { tenant, run_id, epoch } = claim
     const mine = await queryOne<PoisonedRun>(
@@ -123,14 +131,14 @@ export const failPoisonedRun = async (
        WHERE tenant = $1 AND run_id = $2 AND epoch = $3 AND status = 'running' FOR UPDATE`,
       [tenant, run_id, epoch],
     )
-    if (!mine) return false
+    if (!mine) return null
     if (!mine.is_open) await openTurn(sql, claim, mine)
     await sql.query(
       `UPDATE runs SET status = 'queued', lease_owner = NULL, lease_until = NULL, next_seq = next_seq + $3::int
        WHERE tenant = $1 AND run_id = $2`,
       [tenant, run_id, mine.is_open ? 0 : 1],
     )
-    return (await settleRun(sql, tenant, run_id, outcome)) !== null
+    return settleRun(sql, tenant, run_id, outcome)
   })
 
 /** Appends what `load-session` would, as far as the request alone determines it; under the epoch of the settlement. */

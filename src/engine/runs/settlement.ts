@@ -12,8 +12,21 @@ import { noUsage } from '../../state/token-usage.ts'
 import { type RunFence, toFenceValues } from './claim.ts'
 import { readRunTodos } from './run-queries.ts'
 
+/** A run that ended, as the log and the metrics report it: its actions and tokens, and the milliseconds of work on it. */
+export type RunEnd = {
+  run_id: string
+  business_id: string
+  outcome: Outcome
+  actions: number
+  tokens: number
+  ms: number
+}
+
+/** Is called once a run has ended, after the commit. */
+export type ReportRunEnd = (end: RunEnd) => void
+
 /** A run that ended without a worker. `end_seq`: the id of its `end` action, null when it was never claimed. */
-export type SettledRun = { session_id: string; end_seq: number | null }
+export type SettledRun = RunEnd & { session_id: string; end_seq: number | null }
 
 /**
  * Ends a run that no worker has; its epoch rises, so that a late worker is fenced off. A run that was claimed and handed
@@ -26,7 +39,8 @@ const settleStatement = `
   WHERE tenant = $1 AND run_id = $2 AND status IN ('queued', 'input_required')
     AND (NOT $5::boolean OR (status = 'queued' AND started_at IS NULL AND expires_at <= clock_timestamp()))
     AND (next_seq IS NULL OR next_seq > first_seq)
-  RETURNING session_id, turn, epoch, next_seq - 1 AS seq`
+  RETURNING session_id, turn, epoch, next_seq - 1 AS seq, COALESCE(next_seq - first_seq, 0) AS actions,
+    total_tokens AS tokens, worked_ms AS ms`
 
 /**
  * Ends a queued or waiting run without a worker, with its `end` action if it was ever claimed. Inside the caller's
@@ -39,7 +53,7 @@ export const settleRun = async (
   outcome: Outcome,
   options: { onlyExpired: boolean } = { onlyExpired: false },
 ): Promise<SettledRun | null> => {
-  const taken = await queryOne<Omit<EndedRun, 'tenant' | 'run_id'>>(sql, settleStatement, [
+  const taken = await queryOne<SettledRow>(sql, settleStatement, [
     businessId,
     runId,
     outcome.status,
@@ -47,7 +61,8 @@ export const settleRun = async (
     options.onlyExpired,
   ])
   if (!taken) return null
-  await writeRunEnd(sql, { tenant: businessId, run_id: runId, ...taken }, outcome)
+  const { actions, tokens, ms, ...ended } = taken
+  await writeRunEnd(sql, { tenant: businessId, run_id: runId, ...ended }, outcome)
   await sql.query(
     'UPDATE input_requests SET answered_at = clock_timestamp() WHERE tenant = $1 AND run_id = $2 AND answered_at IS NULL',
     [businessId, runId],
@@ -57,11 +72,13 @@ export const settleRun = async (
      WHERE tenant = $1 AND session_id = $2 AND turn > $3 AND status = 'queued' ORDER BY turn LIMIT 1`,
     [businessId, taken.session_id, taken.turn],
   )
-  return { session_id: taken.session_id, end_seq: taken.seq }
+  const end = { run_id: runId, business_id: businessId, outcome, actions, tokens, ms }
+  return { ...end, session_id: taken.session_id, end_seq: taken.seq }
 }
 
 /** A run that has ended in its row; `seq` is the id of its `end` action, null for one that was never claimed. */
 type EndedRun = Omit<ActionPosition, 'seq'> & { seq: number | null }
+type SettledRow = Omit<EndedRun, 'tenant' | 'run_id'> & Pick<RunEnd, 'actions' | 'tokens' | 'ms'>
 
 /** Appends the `end` action and stores the result of a run that ends without a worker. */
 export const writeRunEnd = async (sql: Sql, ended: EndedRun, outcome: Outcome): Promise<void> => {

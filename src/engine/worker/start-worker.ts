@@ -56,7 +56,7 @@ export const startRunWorker = async (options: StartWorkerOptions) => {
     // also without a queue: a worker with a free permit polls
     if (worker.idle)
       worker.offer(0).catch((error: unknown) => log.warn({ error: String(error) }, 'a claim failed'))
-    await reconcileRuns(database, queues, log, leaseMs * 3)
+    await reconcileRuns(database, queues, log, leaseMs * 3, options.reports?.ended)
   }
   const repeat = (work: () => Promise<unknown>, everyMs: number, title: string) =>
     repeatWork(work, everyMs, clock, log, title)

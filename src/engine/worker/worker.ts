@@ -6,14 +6,17 @@ import type { Database, RunKey } from '../../infra/database/database.ts'
 import { newAttemptId } from '../../infra/lib/ids.ts'
 import { createPermits } from '../../infra/lib/permits.ts'
 import { settlesWithin } from '../../infra/lib/timeouts.ts'
+import type { Outcome } from '../../state/outcome.ts'
 import type { Clock } from '../../state/ports/clock.ts'
 import type { Log } from '../../state/ports/log.ts'
+import type { RunLog } from '../../state/ports/run-log.ts'
 import type { Services } from '../../state/ports/services.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import { noTracer, type RunFacts, type RunWork, type Tracer } from '../../state/ports/tracer.ts'
 import { RunStoppedError } from '../../state/run-stop.ts'
 import { emptyState } from '../../state/runtime-state.ts'
 import type { Scenarios } from '../../state/scenario.ts'
+import { turnUsage } from '../../state/turn.ts'
 import type { Feed } from '../events/feed.ts'
 import { claimNextRun, maxStalls, type RunClaim } from '../runs/claim.ts'
 import { guardEffects } from '../runs/effects.ts'
@@ -21,9 +24,18 @@ import { createLatestPositions } from '../runs/latest-positions.ts'
 import { createRetryingSql, type LeaseGuard, startLeaseRenewal } from '../runs/leases.ts'
 import { failPoisonedRun, handBackRun } from '../runs/release.ts'
 import { createRunLog } from '../runs/run-log.ts'
+import type { ReportRunEnd, RunEnd } from '../runs/settlement.ts'
 
 /** How each service is made for a claimed run; once a claim. */
 export type ServiceFactories = { [Name in keyof Services]: (run: RunClaim, sql: Sql) => Services[Name] }
+
+/** What a worker reports of its runs, for the log and the metrics. Times in milliseconds. */
+export type WorkerReports = {
+  runClaimed(waitedMs: number): void
+  appended(ms: number): void
+  leaseLost(): void
+  ended: ReportRunEnd
+}
 
 /** What a worker needs; see `createWorker`. */
 export type WorkerOptions = {
@@ -38,6 +50,7 @@ export type WorkerOptions = {
   leaseMs: number
   concurrency: number
   tracer?: Tracer
+  reports?: WorkerReports
   /** Called with every run that this process releases and its state; tests compare that with the stored rows. */
   onRunReleased?: (run: LiveRun, exit: RunExit) => void
   /** Wakes another worker for a run that this process cannot take. */
@@ -46,7 +59,7 @@ export type WorkerOptions = {
 
 /** Executes runs in this process: claims them in turn, renews their leases, and releases them cleanly. */
 export const createWorker = (options: WorkerOptions) => {
-  const { database, feed, graph, clock, log, workerId, leaseMs, tracer = noTracer } = options
+  const { database, feed, graph, clock, log, workerId, leaseMs, reports, tracer = noTracer } = options
   const permits = createPermits(options.concurrency)
   const leases = startLeaseRenewal({ sql: database, clock, log, workerId, leaseMs })
   const stopHints = feed.onCancel(() => void leases.pollCancels())
@@ -82,17 +95,22 @@ export const createWorker = (options: WorkerOptions) => {
     // claimed while this process was stopping
     if (closing) control.abort(new RunStoppedError({ kind: 'hand_back' }))
     const worked = { ms: claim.worked_ms }
+    if (claim.waited_ms !== null) reports?.runClaimed(claim.waited_ms)
+    let isLost = false
     try {
       const fence = { signal: lease.signal, check: heldLease.check }
       const exit = await tracer.run(toRunWork(claim, workerId), (note) =>
         run(claim, control, fence, worked, note),
       )
-      if (exit === 'handed_back' && (await handBackRun(database, claim, worked.ms))) options.wake(claim)
+      isLost = exit === 'lost'
+      if (exit === 'handed_back' && (await handBackRun(database, claim, worked.ms, reports?.ended)))
+        options.wake(claim)
       log.debug({ run_id: claim.run_id, exit }, 'released a run')
     } catch (error) {
       // the lease expires and another worker continues after the last action
       log.error({ run_id: claim.run_id, error: String(error) }, 'the work on a run failed')
     } finally {
+      if (isLost || lease.signal.aborted) reports?.leaseLost()
       heldLease.release()
       controls.delete(control)
       feed.publishChange(claim.tenant, claim.session_id)
@@ -108,8 +126,10 @@ export const createWorker = (options: WorkerOptions) => {
   ): Promise<RunExit> => {
     const poison = claim.stalls > maxStalls ? createPoisonOutcome(claim) : null
     if (poison) {
-      const exit = (await failPoisonedRun(database, claim, poison)) ? 'ended' : 'lost'
-      note({ exit, outcome: exit === 'ended' ? poison : null })
+      const settled = await failPoisonedRun(database, claim, poison)
+      if (settled) reports?.ended(settled)
+      const exit = settled ? 'ended' : 'lost'
+      note({ exit, outcome: settled && poison })
       return exit
     }
     const sql = createRetryingSql(database, clock, lease)
@@ -118,7 +138,9 @@ export const createWorker = (options: WorkerOptions) => {
     const state = isNew
       ? emptyState
       : await latestPositions.load(sql, claim.tenant, claim.session_id, claim.turn)
-    const { log: runLog, whenRecorded } = guardEffects(createRunLog(sql, claim, lease.check))
+    const { log: runLog, whenRecorded } = guardEffects(
+      timeAppends(createRunLog(sql, claim, lease.check), clock, reports),
+    )
     controls.set(control, whenRecorded)
     const live = createLiveRun(
       { ...claim, business_id: claim.tenant, state },
@@ -144,7 +166,9 @@ export const createWorker = (options: WorkerOptions) => {
       control.abort(new RunStoppedError({ kind: 'cancel', reason: claim.cancel_reason ?? '' }))
     try {
       const exit = await executeRun(graph, live, createServices(options.services, claim, sql), control)
-      note({ exit, outcome: exit === 'ended' ? currentOutcome(live) : null })
+      const outcome = exit === 'ended' ? currentOutcome(live) : null
+      note({ exit, outcome })
+      if (outcome) reports?.ended(toRunEnd(live, outcome))
       options.onRunReleased?.(live, exit)
       return exit
     } finally {
@@ -182,6 +206,26 @@ export const createWorker = (options: WorkerOptions) => {
     },
   }
 }
+
+const timeAppends = (log: RunLog, clock: Clock, reports: WorkerReports | undefined): RunLog => {
+  const timed =
+    <Args extends unknown[]>(write: (...args: Args) => Promise<void>) =>
+    async (...args: Args): Promise<void> => {
+      const since = clock.monotonicMs()
+      await write(...args)
+      reports?.appended(clock.monotonicMs() - since)
+    }
+  return { ...log, append: timed(log.append), finish: timed(log.finish) }
+}
+
+const toRunEnd = ({ claimed, actions, state, workedMs }: LiveRun, outcome: Outcome): RunEnd => ({
+  run_id: claimed.run_id,
+  business_id: claimed.business_id,
+  outcome,
+  actions: actions.length,
+  tokens: turnUsage(state).total_tokens,
+  ms: Math.round(workedMs),
+})
 
 const createServices = (factories: ServiceFactories, claim: RunClaim, sql: Sql): Services =>
   Object.fromEntries(Object.entries(factories).map(([name, create]) => [name, create(claim, sql)])) as never

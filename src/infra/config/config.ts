@@ -24,6 +24,8 @@ export type Config = {
   /** Begins every key and channel in Redis. */
   queuePrefix: string
   http: { port: number; host: string }
+  /** Where this process serves metrics and probes beside the API; absent: nowhere. */
+  metricsPort?: number | undefined
   /** Bytes of request bodies in flight: of all callers of a process, and of one token. */
   bodyMemory: { processBytes: number; tokenBytes: number }
   /** What a business may use where it has no quota of its own; null: no limit. */
@@ -166,6 +168,7 @@ const toConfig = (settings: Settings, raw: RawSettings, role: ProcessRole): Conf
   redisUrl: settings.REDIS_URL ?? null,
   queuePrefix: settings.MASON_QUEUE_PREFIX,
   http: { port: settings.PORT, host: settings.HOST },
+  metricsPort: settings.MASON_METRICS_PORT,
   bodyMemory: {
     processBytes: settings.MASON_BODY_MEMORY_MB * megabyte,
     tokenBytes: settings.MASON_TOKEN_BODY_MEMORY_MB * megabyte,

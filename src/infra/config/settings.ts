@@ -98,6 +98,7 @@ export const settingsSchema = z.object({
   HOST: checkedText((text) =>
     /[\s/]/.test(text) ? `must be a host name or an IP address, not ${quoteText(text)}` : null,
   ).default('127.0.0.1'),
+  MASON_METRICS_PORT: wholeNumber(0, 65_535).optional(),
   MASON_MASTER_KEY: checkedText((text) =>
     is32Bytes(text) ? null : 'must be 32 bytes in base64 (44 characters)',
   ).optional(),
@@ -188,6 +189,8 @@ export const settingRemedies: Record<SettingName, string> = {
   DATA_DIR: 'name a separate folder for the embedded database; Mason creates it',
   PORT: 'set a free port such as 8080, or 0 for any free one',
   HOST: 'set 127.0.0.1 for this machine only, or 0.0.0.0 for every network it is in',
+  MASON_METRICS_PORT:
+    'set a free port such as 9464, another one for each process on this machine, or remove it',
   MASON_MASTER_KEY: `create one and keep it safe: ${masterKeyCommand}`,
   MASON_PREVIOUS_MASTER_KEYS: 'copy the earlier values of MASON_MASTER_KEY again, separated by commas',
   MASON_ADMIN_TOKEN: `create one: ${adminTokenCommand}`,

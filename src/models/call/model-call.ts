@@ -52,7 +52,7 @@ const keepVendorReasoning = (
 export type CallServices = RequestServices & {
   chooser: ModelChooser
   unread: UnreadAnswers
-  counts: CallCounts
+  counts?: CallCounts
   log: Log
 }
 
@@ -154,9 +154,14 @@ export const startCall = (
       requests = attempt
       const { outcome } = sent
       usage = addMeteredUsage(usage, sent.usage ?? noMeteredUsage)
-      counts.request(model, outcome.ok ? 'ok' : outcome.error.code, sent.usage ?? noMeteredUsage)
+      const code = outcome.ok ? 'ok' : outcome.error.code
+      counts?.modelRequest(
+        { vendor: model.vendor.name, model: model.name, code },
+        sent.usage ?? noMeteredUsage,
+        sent.ms,
+      )
       if (outcome.ok) {
-        if (tried.size > 0 && !tried.has(toCandidateKey(candidate))) counts.fallback()
+        if (tried.size > 0 && !tried.has(toCandidateKey(candidate))) counts?.fallback()
         const key_id = candidate.key?.id ?? null
         return { result: outcome.result, model: model.name, key_id, usage, attempts }
       }

@@ -1,10 +1,10 @@
+import type { Metrics } from '../../infra/telemetry/metrics.ts'
 import type { Runtime } from '../../runtime/api.ts'
 import { MasonError } from '../../state/errors.ts'
 import { type Authenticate, checkRole, resolveBusinessId } from './auth.ts'
 import { requestPath } from './error-responses.ts'
 import { parseFormBody } from './form-body.ts'
 import { createLargeBodies, largeBytes, type Step, stepAtOnce } from './large-bodies.ts'
-import type { Metrics } from './metrics.ts'
 import type { OpenResponses } from './open-responses.ts'
 import { HttpError } from './problems.ts'
 import { discardUnreadBody, nameCaller, parseJsonBody } from './request-body.ts'
@@ -12,7 +12,7 @@ import { validateRequest } from './request-validation.ts'
 import type { App } from './route.ts'
 
 /** Adds the request id to every response, reads what is left of its body, and counts and logs every request. */
-export const observeRequests = (app: App, open: OpenResponses, metrics: Metrics): void => {
+export const observeRequests = (app: App, open: OpenResponses, metrics: Pick<Metrics, 'request'>): void => {
   app.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id)
     open.track(reply.raw)
@@ -24,9 +24,8 @@ export const observeRequests = (app: App, open: OpenResponses, metrics: Metrics)
   })
   app.addHook('onResponse', async (request, reply) => {
     const { url: route = 'unknown', config } = request.routeOptions
-    const seconds = reply.elapsedTime / 1000
     if (config?.doc?.tag !== 'events')
-      metrics.observeRequest(route, request.method, reply.statusCode, seconds)
+      metrics.request(route, request.method, reply.statusCode, reply.elapsedTime)
     request.log.info(
       { method: request.method, path: requestPath(request), status: reply.statusCode, ms: reply.elapsedTime },
       'answered',

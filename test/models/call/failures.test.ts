@@ -2,7 +2,6 @@ import { describe, expect, test } from 'vitest'
 import { silentLog } from '../../../src/infra/lib/silent-log.ts'
 import { systemClock } from '../../../src/infra/lib/system-clock.ts'
 import { Secret } from '../../../src/infra/secrets/secret.ts'
-import { createCallCounts } from '../../../src/models/call/call-counts.ts'
 import type { ModelErrorDetail } from '../../../src/models/call/call-errors.ts'
 import { createModelGateway } from '../../../src/models/call/model-gateway.ts'
 import { createModelHealth } from '../../../src/models/health/model-health.ts'
@@ -80,7 +79,6 @@ const open = (
     retry: { attempts: 3, ...waits },
     redact: (text) => text,
     unread: { keep: () => {} },
-    counts: createCallCounts(),
   })
   return { registry, settled, health, modelService }
 }

@@ -1,0 +1,226 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { errorCodes } from '../../state/errors.ts'
+import type { Outcome } from '../../state/outcome.ts'
+import type { SpanCounts } from './exporter.ts'
+
+/**
+ * What one process counts, for Prometheus. Labels are words of the program, HTTP routes, and names that admins chose
+ * (vendors, models) or that tools have: never text or ids of users.
+ */
+export type Metrics = ReturnType<typeof createMetrics>
+
+/** The work that is waiting in the database, for all processes. Ages in seconds; 0 where nothing waits. */
+export type Backlog = {
+  queued: number
+  running: number
+  input_required: number
+  workers: number
+  outbox: number
+  /** Runs that a worker could claim now. */
+  ready: number
+  oldest_ready_s: number
+  /** Ended runs that nothing was learned from yet. */
+  unlearned: number
+  oldest_unlearned_s: number
+}
+
+type TokenCounts = Record<(typeof tokenKinds)[number], number>
+const tokenKinds = ['prompt_tokens', 'completion_tokens', 'cached_tokens', 'reasoning_tokens'] as const
+
+const seconds = {
+  http: [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60],
+  append: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5],
+  tool: [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300],
+  model: [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 60, 120, 300],
+  wait: [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800],
+  run: [0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600],
+}
+
+/** The metrics of one process, in a registry of its own. `readBacklog` is called at each scrape. */
+export const createMetrics = (readBacklog: () => Promise<Backlog>) => {
+  const registry = new Registry()
+  const instruments = createInstruments(registry)
+  const { runs, workers, outbox, ready, oldestReady, unlearned, oldestUnlearned, up } = instruments
+  const scrapes: (() => void)[] = []
+  let hasProcess = false
+
+  const showBacklog = (backlog: Backlog): void => {
+    for (const status of ['queued', 'running', 'input_required'] as const)
+      runs.set({ status }, backlog[status])
+    workers.set(backlog.workers)
+    outbox.set(backlog.outbox)
+    ready.set(backlog.ready)
+    oldestReady.set(backlog.oldest_ready_s)
+    unlearned.set(backlog.unlearned)
+    oldestUnlearned.set(backlog.oldest_unlearned_s)
+  }
+
+  return {
+    contentType: registry.contentType,
+    /** Counts one response; `route` is the template and never the path, so that labels stay few. */
+    request: (route: string, method: string, status: number, ms: number): void =>
+      instruments.requests.observe({ route, method, status: String(status) }, ms / 1000),
+    /** Counts a run that ended. The reason of a cancel is a text of the caller: it is no label. */
+    runEnded(outcome: Outcome, ms: number): void {
+      const { status, reason } = outcome
+      instruments.ended.inc({ status, reason: toReasonLabel(status, reason) })
+      instruments.runTime.observe({ status }, ms / 1000)
+    },
+    /** How long a run was due before a worker claimed it for the first time. */
+    runClaimed: (waitedMs: number): void => instruments.queueWait.observe(Math.max(0, waitedMs) / 1000),
+    appended: (ms: number): void => instruments.appends.observe(ms / 1000),
+    leaseLost: (): void => instruments.leasesLost.inc(),
+    requeued: (): void => instruments.requeues.inc(),
+    /** Counts one call of a tool; `code` is that of its error, or null. */
+    toolCalled(tool: string, ms: number, code: string | null): void {
+      instruments.toolTime.observe({ tool }, ms / 1000)
+      if (code !== null) instruments.toolErrors.inc({ tool, code })
+    },
+    /** Counts one request to a vendor; `code` is `ok` or that of its error. */
+    modelRequest(
+      { vendor, model, code }: { vendor: string; model: string; code: string },
+      usage: TokenCounts,
+      ms: number,
+    ): void {
+      instruments.modelRequests.inc({ vendor, model, code })
+      instruments.modelTime.observe({ model }, ms / 1000)
+      for (const kind of tokenKinds)
+        instruments.tokens.inc({ vendor, model, kind: kind.replace('_tokens', '') }, usage[kind])
+    },
+    fallback: (): void => instruments.fallbacks.inc(),
+    keyPool({ vendor, healthy, isLow }: { vendor: string; healthy: number; isLow: boolean }): void {
+      instruments.healthy.set({ vendor }, healthy)
+      instruments.low.set({ vendor }, isLow ? 1 : 0)
+    },
+    streams: (open: number): void => instruments.streams.set(open),
+    spans(counts: SpanCounts): void {
+      instruments.spans.reset()
+      for (const [result, count] of Object.entries(counts)) instruments.spans.inc({ result }, count)
+    },
+    /** Webhooks since the process began, by result. */
+    webhooks(counts: Readonly<Record<'delivered' | 'failed' | 'dead', number>>): void {
+      instruments.webhooks.reset()
+      for (const [result, count] of Object.entries(counts)) instruments.webhooks.inc({ result }, count)
+    },
+    /** Calls `set` before each scrape, to set what is not counted as it happens. */
+    onScrape: (set: () => void): void => void scrapes.push(set),
+    /** The text for Prometheus. Without the backlog, and `mason_stats_up 0`, while it cannot be read. */
+    async text(): Promise<string> {
+      if (!hasProcess) collectDefaultMetrics({ register: registry, prefix: 'mason_' })
+      hasProcess = true
+      for (const gauge of [instruments.healthy, instruments.low, runs]) gauge.reset()
+      for (const set of scrapes) set()
+      const backlog = await readBacklog().catch(() => null)
+      up.set(backlog ? 1 : 0)
+      if (backlog) showBacklog(backlog)
+      else
+        for (const stale of [workers, outbox, ready, oldestReady, unlearned, oldestUnlearned])
+          stale.remove({})
+      return registry.metrics()
+    },
+  }
+}
+
+const knownReasons: ReadonlySet<string> = new Set(errorCodes)
+
+const toReasonLabel = (status: Outcome['status'], reason: string): string => {
+  if (status === 'cancelled') return ''
+  return status === 'completed' || knownReasons.has(reason) ? reason : 'other'
+}
+
+const createInstruments = (registry: Registry) => {
+  const registers = [registry]
+  const counter = <Label extends string>(name: string, help: string, ...labelNames: Label[]) =>
+    new Counter({ name, help, labelNames, registers })
+  const gauge = <Label extends string>(name: string, help: string, ...labelNames: Label[]) =>
+    new Gauge({ name, help, labelNames, registers })
+  const histogram = <Label extends string>(
+    name: string,
+    help: string,
+    buckets: number[],
+    ...labelNames: Label[]
+  ) => new Histogram({ name, help, buckets, labelNames, registers })
+  const everywhere = 'the same on all processes: take the max, not the sum'
+  return {
+    requests: histogram(
+      'mason_http_request_duration_seconds',
+      'Time to respond, by route; streams of events are not counted',
+      seconds.http,
+      ...(['route', 'method', 'status'] as const),
+    ),
+    ended: counter('mason_runs_ended_total', 'Runs that ended, by status and reason', 'status', 'reason'),
+    runTime: histogram(
+      'mason_run_duration_seconds',
+      'Work on a run that ended, over all claims; without queueing and waiting for people',
+      seconds.run,
+      'status',
+    ),
+    queueWait: histogram(
+      'mason_queue_wait_seconds',
+      'From when a run was due, and the turn before it had ended, to its first claim',
+      seconds.wait,
+    ),
+    appends: histogram('mason_append_duration_seconds', 'Time to commit one action', seconds.append),
+    leasesLost: counter('mason_leases_lost_total', 'Runs that this process lost while it worked on them'),
+    toolTime: histogram('mason_tool_duration_seconds', 'Time of one call of a tool', seconds.tool, 'tool'),
+    toolErrors: counter('mason_tool_errors_total', 'Calls of a tool that failed', 'tool', 'code'),
+    modelTime: histogram(
+      'mason_model_request_duration_seconds',
+      'Time of one request to a model vendor, by the alias of the model',
+      seconds.model,
+      'model',
+    ),
+    runs: gauge('mason_runs', `Runs that have not ended, by status; ${everywhere}`, 'status'),
+    ready: gauge(
+      'mason_runs_ready',
+      `Runs that a worker could claim now: due, no worker has them, and no earlier turn is open; ${everywhere}`,
+    ),
+    oldestReady: gauge(
+      'mason_runs_ready_oldest_seconds',
+      `How long the oldest of them has waited; ${everywhere}`,
+    ),
+    unlearned: gauge('mason_learning_waiting', `Ended runs that nothing was learned from yet; ${everywhere}`),
+    oldestUnlearned: gauge(
+      'mason_learning_lag_seconds',
+      `How long the oldest of them has waited; ${everywhere}`,
+    ),
+    workers: gauge('mason_workers', `Workers that run or claim runs; ${everywhere}`),
+    outbox: gauge('mason_outbox', `Wake-ups not sent yet; ${everywhere}`),
+    streams: gauge('mason_event_streams', 'Streams of events open on this process'),
+    up: gauge('mason_stats_up', '1 when the backlog in the database could be read'),
+    spans: counter(
+      'mason_trace_spans_total',
+      'Spans by result: exported, failed (no collector took them), dropped (the queue was full)',
+      'result',
+    ),
+    webhooks: counter(
+      'mason_webhooks_total',
+      'Webhooks of this process by result: delivered, failed (an attempt), dead (given up)',
+      'result',
+    ),
+    modelRequests: counter(
+      'mason_model_requests_total',
+      'Requests to model vendors, by the alias of the model; code is ok or that of the error',
+      ...(['vendor', 'model', 'code'] as const),
+    ),
+    tokens: counter(
+      'mason_model_tokens_total',
+      'Tokens that vendors counted; cached ones are part of the prompt, reasoning ones of the completion',
+      ...(['vendor', 'model', 'kind'] as const),
+    ),
+    fallbacks: counter(
+      'mason_model_fallbacks_total',
+      'Calls answered by another model or key than the first candidate',
+    ),
+    requeues: counter(
+      'mason_model_outage_requeues_total',
+      'Times a run was queued again by this process, because no model was available',
+    ),
+    healthy: gauge('mason_model_keys_healthy', 'Keys of a vendor that can be used now', 'vendor'),
+    low: gauge(
+      'mason_model_pool_low',
+      '1 while a vendor has fewer healthy keys than its floor: alert on it',
+      'vendor',
+    ),
+  }
+}
