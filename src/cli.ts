@@ -4,7 +4,13 @@ import { runCommand } from './cli/command-runner.ts'
 import type { DevFlags } from './cli/dev.ts'
 import type { DoctorFlags } from './cli/doctor/doctor.ts'
 import { exitCodes } from './cli/errors.ts'
-import { addModelsCommands, collectOption, type StartCommand } from './cli/models/commands.ts'
+import {
+  addModelsCommands,
+  addTargetOptions,
+  collectOption,
+  type StartCommand,
+} from './cli/models/commands.ts'
+import type { CreateTokenFlags } from './cli/models/create-token.ts'
 import type { RunFlags } from './cli/run.ts'
 import type { ServeFlags, WorkerFlags } from './cli/serve.ts'
 import { addWebhooksCommands } from './cli/webhooks/commands.ts'
@@ -90,6 +96,16 @@ const createProgram = (
     .command('claim')
     .description('take the queue prefix over for this database, which replaces the one it belongs to')
     .action(() => start(async (env) => (await import('./cli/claim-queue.ts')).claimQueue(env)))
+  addTargetOptions(program.command('tokens').description('manage API tokens of businesses').command('create'))
+    .description('create a token and print it, once')
+    .option('--business <id>', 'business that the token acts for', 'default')
+    .requiredOption('--name <text>', 'what the token is for, such as the product that uses it')
+    .option('--role <role>', 'submit, read or admin (repeatable; default submit and read)', collectOption)
+    .action((flags: CreateTokenFlags) =>
+      start(async (env, scrubber) =>
+        (await import('./cli/models/create-token.ts')).createToken(flags, env, scrubber),
+      ),
+    )
   addModelsCommands(program, start)
   addWebhooksCommands(program, start)
   program

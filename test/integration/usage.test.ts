@@ -16,6 +16,7 @@ import {
   settlementOf,
   usageOf,
 } from '../support/meter.ts'
+import { submitTo } from '../support/runs.ts'
 
 let database: Database
 let server: TestServer
@@ -133,6 +134,25 @@ describe('GET /admin/v1/usage', () => {
     )
     expect(await all('?group_by=business&to=2021-03-31')).toMatchObject([
       { business_id: 'initech', requests: 6, completion_tokens: 3, cost: 0.740736 },
+    ])
+  })
+
+  test('groups by run, session and role; the session of a run that is gone is null', async ({ database }) => {
+    expect(await all('?group_by=run,session,role&run_id=run_1')).toMatchObject([
+      { business_id: 'acme', run_id: 'run_1', session_id: null, role: expect.any(String), requests: 1 },
+    ])
+    const { id, session_id } = await submitTo(database, 'hooli')
+    await database.query(
+      `INSERT INTO usage_ledger (request_id, tenant, user_id, run_id, role, vendor_id, endpoint_id, model_id, model_name, upstream_name,
+         status, prompt_tokens, completion_tokens, total_tokens, cost_micro, currency, ms)
+       SELECT 'hooli ' || role, 'hooli', 'u1', $1, role, 'v', 'e', 'm', 'm', 'm', 'succeeded', 10, 1, 11, 0, 'XXX', 1
+       FROM (VALUES ('planner'), ('vision')) roles (role)`,
+      [id],
+    )
+    const groups = await all('?group_by=role,session&business_id=hooli')
+    expect(groups.map((group) => [group.session_id, group.role, group.total_tokens])).toEqual([
+      [session_id, 'planner', 11],
+      [session_id, 'vision', 11],
     ])
   })
 

@@ -24,6 +24,18 @@ const add = (...more: string[]): string[] => [
   ...more,
 ]
 
+test('mason tokens create prints a token alone, and refuses one without a name or with an unknown role', async () => {
+  const create = (...more: string[]) => runCli(['tokens', 'create', '--business', 'shop', ...more], { cwd })
+  const made = await create('--name', 'web')
+  expect([made.code, made.stdout]).toEqual([0, expect.stringMatching(/^mason_[\w-]{43}\n$/)])
+  expect(made.stderr).toMatch(/^tok_\w+ may submit and read for shop; .*only this once\n$/)
+  expect(made.stderr).not.toContain(made.stdout.trim())
+  expect((await create()).code).toBe(2)
+  const wrong = await create('--name', 'web', '--role', 'boss')
+  expect([wrong.code, wrong.stdout]).toEqual([1, ''])
+  expect(wrong.stderr).toContain('roles')
+})
+
 test('mason models adds a model in one command, lists it, tests it, and shows its key nowhere', async () => {
   const wrong = await runCli(add('--key-env', secret), { cwd })
   expect([wrong.code, wrong.stdout]).toEqual([2, ''])

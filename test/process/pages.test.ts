@@ -5,11 +5,14 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { servedOn } from '../support/backend.ts'
 import { dropKeys } from '../support/drop-keys.ts'
+import { checkInvariants } from '../support/invariants.ts'
 import { readPage } from '../support/pages.ts'
 import { serversMissing } from '../support/processes.ts'
 import { commandLine } from '../support/script-flags.ts'
 import { dropDatabase, runAsAdmin, urlOf } from '../support/setup-served.ts'
+import { openTestRuntime } from '../support/test-runtime.ts'
 
 /** Executes the blocks marked `sh run` of the guides as they are on the page. */
 
@@ -181,5 +184,18 @@ describe.skipIf(missing !== null)(`the guides on servers${missing ? ` (skipped: 
     expect(counts).toEqual([expect.stringMatching(/^1 \| +1 \| +8$/), counts[0]])
     expect(figures).toMatch(/all is well/)
     expect(open).toBe('')
+
+    const { config, ...copy } = servedOn(restored)
+    const database = { kind: 'postgres' as const, url: urlOf(restored) }
+    const own = { ...copy, config: { ...config, database, masterKey: env.MASON_MASTER_KEY } }
+    const runtime = await openTestRuntime(own, { worker: false })
+    try {
+      const { data } = await runtime.of('shop').runs({ limit: 200 })
+      expect(data).toHaveLength(1)
+      for (const { id } of data) checkInvariants(await runtime.stateOf(id, 'shop'))
+    } finally {
+      await runtime.close()
+      await dropKeys(env.REDIS_URL, restored)
+    }
   })
 })

@@ -13,14 +13,16 @@ export type StartCommand = (
 /** Collects the values of an option that can be repeated. */
 export const collectOption = (value: string, before: string[] = []): string[] => [...before, value]
 
+/** Adds the options that choose a server, or without them the database of the local settings. */
+export const addTargetOptions = (command: Command): Command =>
+  command
+    .option('--url <url>', 'server to manage (MASON_URL); without it, the database of the local settings')
+    .option('--token <token>', 'admin token of that server (MASON_TOKEN)')
+
 /** Adds `mason models` with its subcommands for the model registry. */
 export const addModelsCommands = (program: Command, start: StartCommand): void => {
   const models = program.command('models').description('add, list and test models of the registry')
-  const withTarget = (command: Command): Command =>
-    command
-      .option('--url <url>', 'server to manage (MASON_URL); without it, the database of the local settings')
-      .option('--token <token>', 'admin token of that server (MASON_TOKEN)')
-  withTarget(models.command('add'))
+  addTargetOptions(models.command('add'))
     .description('add a model with its vendor, key and endpoint, reusing existing ones')
     .requiredOption('--vendor <name>', 'vendor that serves the model')
     .requiredOption('--base-url <url>', 'base URL of its API, such as https://host/v1')
@@ -34,13 +36,13 @@ export const addModelsCommands = (program: Command, start: StartCommand): void =
     .action((flags: AddModelFlags) =>
       start(async (env, scrubber) => (await import('./add-model.ts')).addModel(flags, env, scrubber)),
     )
-  withTarget(models.command('list'))
+  addTargetOptions(models.command('list'))
     .description('list aliases, vendors, categories, routes and key health')
     .option('--json', 'print one JSON object')
     .action((flags: AdminTarget & { json?: boolean }) =>
       start(async (env, scrubber) => (await import('./list-models.ts')).listModels(flags, env, scrubber)),
     )
-  withTarget(models.command('test'))
+  addTargetOptions(models.command('test'))
     .description('send one small real request and show the raw and the parsed response')
     .argument('<alias>', 'alias of the model')
     .option('--prompt <text>', 'prompt to send')

@@ -35,6 +35,9 @@ type GroupKey = [
   day: string,
   business: string,
   user: string,
+  session: string,
+  run: string,
+  role: string,
   vendor: string,
   key: string,
   model: string,
@@ -45,13 +48,17 @@ type Sums = MeteredUsage & Pick<UsageGroup, 'requests' | 'estimated_requests'>
 type Names = { vendor: string | null; key: string | null; model: string }
 type Row = Sums & Names & { group_key: GroupKey; cost_micro: string }
 
-// users of two businesses are different users, so a group by user is also one by business
+// ids of users and sessions are unique within a business, so a group by them is also one by business
 const groupsSql = `
   WITH dimensions AS (SELECT string_to_array($1, ',') AS names), entries AS (
     SELECT l.*, ARRAY[
       CASE WHEN 'day' = ANY (names) THEN to_char(l.at AT TIME ZONE 'UTC', 'YYYY-MM-DD') ELSE '' END,
-      CASE WHEN names && '{business,user}' THEN l.tenant ELSE '' END,
+      CASE WHEN names && '{business,user,session,run}' THEN l.tenant ELSE '' END,
       CASE WHEN 'user' = ANY (names) THEN coalesce(l.user_id, '') ELSE '' END,
+      CASE WHEN 'session' = ANY (names) THEN coalesce((
+        SELECT r.session_id FROM runs r WHERE r.tenant = l.tenant AND r.run_id = l.run_id), '') ELSE '' END,
+      CASE WHEN 'run' = ANY (names) THEN coalesce(l.run_id, '') ELSE '' END,
+      CASE WHEN 'role' = ANY (names) THEN l.role ELSE '' END,
       CASE WHEN 'vendor' = ANY (names) THEN l.vendor_id ELSE '' END,
       CASE WHEN 'key' = ANY (names) THEN coalesce(l.key_id, '') ELSE '' END,
       CASE WHEN 'model' = ANY (names) THEN l.model_id ELSE '' END,
@@ -72,8 +79,8 @@ const groupsSql = `
   )
   SELECT to_json(g.place) AS group_key, requests, estimated_requests, prompt_tokens, completion_tokens, total_tokens, cached_tokens,
     reasoning_tokens, cost_micro, v.name AS vendor, k.label AS key, coalesce(m.name, g.last_name) AS model, '' AS at, 0 AS stored_bytes
-  FROM groups g LEFT JOIN vendors v ON v.vendor_id = g.place[4] LEFT JOIN vendor_keys k ON k.key_id = g.place[5]
-    LEFT JOIN models m ON m.model_id = g.place[6]
+  FROM groups g LEFT JOIN vendors v ON v.vendor_id = g.place[7] LEFT JOIN vendor_keys k ON k.key_id = g.place[8]
+    LEFT JOIN models m ON m.model_id = g.place[9]
   ORDER BY g.place`
 
 const statement = limitPageSql(groupsSql, '$11')
@@ -81,7 +88,7 @@ const statement = limitPageSql(groupsSql, '$11')
 /** $4 to $9 of the statement. */
 const filterNames = ['business_id', 'user_id', 'vendor_id', 'key_id', 'model_id', 'run_id'] as const
 
-const cursorSchema = z.strictObject({ by: z.string(), after: z.array(createPlainTextSchema(300)).length(7) })
+const cursorSchema = z.strictObject({ by: z.string(), after: z.array(createPlainTextSchema(300)).length(10) })
 
 /** Sums of the ledger, a page of groups at a time. */
 export const createUsageReport =
@@ -111,13 +118,17 @@ export const createUsageReport =
 
 const toUsageGroup = (row: Row, by: ReadonlySet<UsageDimension>): UsageGroup => {
   const { group_key, cost_micro, vendor, key: label, model, ...sums } = row
-  const [day, business_id, user, vendor_id, key, model_id, currency] = group_key
+  const [day, business_id, user, session, run, role, vendor_id, key, model_id, currency] = group_key
+  const inBusiness = (['business', 'user', 'session', 'run'] as const).some((name) => by.has(name))
   return {
     ...(by.has('day') && { day }),
-    ...((by.has('business') || by.has('user')) && {
+    ...(inBusiness && {
       business_id: business_id === adminProbeBusinessId ? null : business_id,
     }),
     ...(by.has('user') && { user_id: user || null }),
+    ...(by.has('session') && { session_id: session || null }),
+    ...(by.has('run') && { run_id: run || null }),
+    ...(by.has('role') && { role }),
     ...(by.has('vendor') && { vendor_id, vendor }),
     ...(by.has('key') && { key_id: key || null, key: label }),
     ...(by.has('model') && { model_id, model }),

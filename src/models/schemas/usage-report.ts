@@ -12,7 +12,10 @@ import type { Page } from '../../state/run-view.ts'
 export const adminProbeBusinessId = '_admin'
 
 /** What a report can be grouped by. */
-export const usageDimensions = ['vendor', 'key', 'model', 'user', 'business', 'day'] as const
+export const usageDimensions = [
+  ...(['vendor', 'key', 'model', 'role'] as const),
+  ...(['run', 'session', 'user', 'business', 'day'] as const),
+] as const
 /** One dimension of a report. */
 export type UsageDimension = (typeof usageDimensions)[number]
 
@@ -67,6 +70,12 @@ export const usageGroupSchema = z.strictObject({
   business_id: z.string().nullish(),
   /** Null: without a user. User ids are unique within `business_id`. */
   user_id: z.string().nullish(),
+  /** Null: of no run, or of a session that was deleted. */
+  session_id: z.string().nullish(),
+  /** Null: of no run, such as calls of the OpenAI-compatible endpoint. */
+  run_id: z.string().nullish(),
+  /** What the call was for: planner, output, vision, distill … */
+  role: z.string().optional(),
   vendor_id: z.string().optional(),
   /** Names are null once the resource is deleted. */
   vendor: z.string().nullish(),
