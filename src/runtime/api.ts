@@ -1,6 +1,7 @@
 import type { Businesses } from '../accounts/businesses.ts'
 import type { Tokens } from '../accounts/tokens.ts'
 import type { UserAccounts } from '../accounts/users.ts'
+import type { Schedules } from '../engine/schedules/schedules.ts'
 import type { WebhookDeliveries } from '../engine/webhooks/webhook-deliveries.ts'
 import type { WebhookSettings } from '../engine/webhooks/webhook-settings.ts'
 import type { Uploads } from '../files/uploads.ts'
@@ -114,6 +115,7 @@ export type Runtime = {
     users: UserAccounts
     registry: RegistryAdmin
     usage: UsageReports
+    schedules: Schedules
     webhooks: WebhookDeliveries & { settings: WebhookSettings }
   }
   health(): Promise<HealthReport>

@@ -8,13 +8,15 @@ import { createBacklogReader } from '../engine/runs/backlog.ts'
 import type { RunClaim } from '../engine/runs/claim.ts'
 import { createQueueCaps } from '../engine/runs/queue-caps.ts'
 import type { RunEnd } from '../engine/runs/settlement.ts'
+import { createSchedules } from '../engine/schedules/schedules.ts'
 import { createWebhookDeliveries } from '../engine/webhooks/webhook-deliveries.ts'
-import { createWebhookSettings } from '../engine/webhooks/webhook-settings.ts'
+import { checkRunWebhook, createWebhookSettings } from '../engine/webhooks/webhook-settings.ts'
 import { startRunWorker } from '../engine/worker/start-worker.ts'
 import type { ServiceFactories, WorkerOptions } from '../engine/worker/worker.ts'
 import { createFileService } from '../files/run-files.ts'
 import { warnAboutSharedRoot } from '../files/shared-files-root.ts'
 import { buildGraph } from '../graph/build.ts'
+import { checkRequestNames } from '../graph/check-request.ts'
 import { createBlobs } from '../infra/blobs/blobs.ts'
 import type { Config } from '../infra/config/config.ts'
 import type { Database } from '../infra/database/database.ts'
@@ -268,6 +270,14 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
       users: createUserAccounts(database),
       registry: layer.registryAdmin,
       usage: createUsageReports(database),
+      schedules: createSchedules({
+        database,
+        async checkRequest(businessId, request) {
+          checkRequestNames(request, graph, models)
+          await checkRunWebhook(database, businessId, request.webhook_url)
+        },
+        submit: async (businessId, request) => (await of(businessId).submit(request)).run,
+      }),
       webhooks: {
         ...createWebhookDeliveries(database, scrubber),
         settings: createWebhookSettings(database, layer.masterKeys, scrubber),
@@ -303,7 +313,10 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
           of(businessId).submit(request, key, { by: 'queue', beganAtMs: Date.now() }),
       })
       closers.add(() => worker.close())
-      metrics.onScrape(() => metrics.webhooks(worker.webhookCounts() satisfies WebhookCounts))
+      metrics.onScrape(() => {
+        metrics.webhooks(worker.webhookCounts() satisfies WebhookCounts)
+        metrics.schedules(worker.scheduleCounts())
+      })
       startMemoryWork()
     },
     startMemoryWork,

@@ -4,6 +4,7 @@ import type { Runtime } from '../runtime/api.ts'
 import { accountsRoutes } from './admin/accounts.routes.ts'
 import { registryRoutes } from './admin/registry.routes.ts'
 import { scenariosRoutes } from './admin/scenarios.routes.ts'
+import { schedulesRoutes } from './admin/schedules.routes.ts'
 import { usageRoutes } from './admin/usage.routes.ts'
 import { vendorsRoutes } from './admin/vendors.routes.ts'
 import { webhooksRoutes } from './admin/webhooks.routes.ts'
@@ -93,6 +94,7 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
   scenariosRoutes(app, server)
   usageRoutes(app, server)
   webhooksRoutes(app, server)
+  schedulesRoutes(app, server)
   chatRoutes(app, server)
   embeddingsRoutes(app, server)
   mediaRoutes(app, server)

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { openDeadline } from '../state/deadline.ts'
 import { MasonError } from '../state/errors.ts'
 import { type RunRequest, runRequestSchema } from '../state/run-request.ts'
-import { runStatusSchema, runViewSchema } from '../state/run-view.ts'
+import { admittedRunSchema, runViewSchema } from '../state/run-view.ts'
 import { runtimeStateSchema } from '../state/runtime-state.ts'
 import {
   blobParams,
@@ -18,13 +18,6 @@ import {
 } from './http/parameters.ts'
 import { HttpError, type ProblemCode } from './http/problems.ts'
 import { type App, createDocs, respondsWith, type ServerContext } from './http/route.ts'
-
-const submittedSchema = z.strictObject({
-  id: z.string(),
-  session_id: z.string(),
-  turn: z.int(),
-  status: runStatusSchema,
-})
 
 /** How long `/wait` waits at most, and where the body says nothing. */
 const maxWaitMs = 60_000
@@ -55,10 +48,10 @@ export const runsRoutes = (app: App, { open }: ServerContext): void => {
       description:
         'The run is durable once this call responds, also while the queue is down. The same Idempotency-Key and body return the same run.',
       responses: {
-        202: { description: 'The run is accepted', schema: submittedSchema, headers: location },
+        202: { description: 'The run is accepted', schema: admittedRunSchema, headers: location },
         200: {
           description: 'The run that this key created before',
-          schema: submittedSchema,
+          schema: admittedRunSchema,
           headers: { ...location, 'idempotent-replayed': 'true' },
         },
       },

@@ -14,6 +14,14 @@ export const runStatusSchema = z.enum([
   'cancelled',
 ])
 
+/** A run as submitting it answers. */
+export const admittedRunSchema = z.strictObject({
+  id: z.string(),
+  session_id: z.string(),
+  turn: z.int(),
+  status: runStatusSchema,
+})
+
 /** An open question to a person. */
 export const inputRequestSchema = z.strictObject({
   id: z.string(),

@@ -74,6 +74,16 @@ const rowsOf = (t: string): Record<string, Record<string, unknown>> => ({
   },
   prepared_files: { tenant: t, sha256: 'h', opened_as: '1:.csv', found: '{}', blobs: [] },
   run_outages: { tenant: t, run_id: 'r', seq: 1, tries: 1, reason: '{}', record: '{}' },
+  schedules: {
+    tenant: t,
+    schedule_id: 's',
+    name: 'n',
+    cron: '* * * * *',
+    time_zone: 'UTC',
+    catch_up: 'last',
+    status: 'paused',
+    request: '{}',
+  },
   webhook_settings: { tenant: t },
   webhook_secrets: {
     tenant: t,

@@ -14,6 +14,7 @@ const managed = [
   'routes',
   'grants',
   'scenarios',
+  'schedules',
 ].flatMap((path) => [
   `get /admin/v1/${path}`,
   `post /admin/v1/${path}`,
@@ -57,6 +58,7 @@ describe('/openapi.json', () => {
         'patch /admin/v1/businesses/{id}/webhook',
         'post /admin/v1/businesses/{id}/webhook/ping',
         'post /admin/v1/businesses/{id}/webhook/rotate',
+        ...['pause', 'resume', 'run'].map((action) => `post /admin/v1/schedules/{id}/${action}`),
         'get /admin/v1/webhooks',
         'get /admin/v1/webhooks/{id}',
         'post /admin/v1/webhooks/{id}/replay',

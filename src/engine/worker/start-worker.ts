@@ -9,6 +9,7 @@ import type { JobData } from '../../state/run-request.ts'
 import type { Admission } from '../runs/admission.ts'
 import { admitIntakeJob } from '../runs/intake.ts'
 import { reconcileRuns, relayWakeUps } from '../runs/relay.ts'
+import { fireSchedules } from '../schedules/schedule-firing.ts'
 import { createRetentionSweep, type Retention } from '../sessions/retention-sweep.ts'
 import { startWebhookSender } from '../webhooks/webhook-sender.ts'
 import { createWorker, type WorkerOptions } from './worker.ts'
@@ -28,6 +29,7 @@ type StartWorkerOptions = Omit<WorkerOptions, 'wake'> & {
 const relayEveryMs = 500
 const reconcileEveryMs = 10_000
 const sweepEveryMs = 60_000
+const scheduleEveryMs = 1000
 /** How long a wake-up waits for a permit here before another worker may have it. Also limits how fast a backlog is passed on. */
 const wakeUpPatienceMs = 100
 
@@ -60,7 +62,14 @@ export const startRunWorker = async (options: StartWorkerOptions) => {
   }
   const repeat = (work: () => Promise<unknown>, everyMs: number, title: string) =>
     repeatWork(work, everyMs, clock, log, title)
+  const schedules = { fired: 0, failed: 0 }
+  const fireDueSchedules = async (): Promise<void> => {
+    const { fired, failed } = await fireSchedules(database, options.submit, log)
+    schedules.fired += fired
+    schedules.failed += failed
+  }
   const loops = [
+    repeat(fireDueSchedules, scheduleEveryMs, 'firing schedules'),
     repeat(() => relayWakeUps(database, queues), relayEveryMs, 'relaying wake-ups'),
     repeat(checkRuns, Math.min(reconcileEveryMs, leaseMs), 'reconciling'),
     repeat(createRetentionSweep(database, options.retention), sweepEveryMs, 'sweeping'),
@@ -69,6 +78,8 @@ export const startRunWorker = async (options: StartWorkerOptions) => {
   return {
     /** What this process sent of webhooks. */
     webhookCounts: webhooks.counts,
+    /** What this process fired of schedules. */
+    scheduleCounts: () => schedules,
     async close(): Promise<void> {
       await Promise.all([...loops.map((loop) => loop.stop()), intake.close(1000), wakeUpConsumer.pause()])
       await Promise.all([worker.close(), webhooks.close()])

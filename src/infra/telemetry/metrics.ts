@@ -102,6 +102,11 @@ export const createMetrics = (readBacklog: () => Promise<Backlog>) => {
       instruments.webhooks.reset()
       for (const [result, count] of Object.entries(counts)) instruments.webhooks.inc({ result }, count)
     },
+    /** What schedules did since the process began: runs that they submitted, and planned times without a run. */
+    schedules(counts: Readonly<Record<'fired' | 'failed', number>>): void {
+      instruments.schedules.reset()
+      for (const [result, count] of Object.entries(counts)) instruments.schedules.inc({ result }, count)
+    },
     /** Calls `set` before each scrape, to set what is not counted as it happens. */
     onScrape: (set: () => void): void => void scrapes.push(set),
     /** The text for Prometheus. Without the backlog, and `mason_stats_up 0`, while it cannot be read. */
@@ -196,6 +201,11 @@ const createInstruments = (registry: Registry) => {
     webhooks: counter(
       'mason_webhooks_total',
       'Webhooks of this process by result: delivered, failed (an attempt), dead (given up)',
+      'result',
+    ),
+    schedules: counter(
+      'mason_schedules_total',
+      'Planned times of schedules by result: fired (a run was submitted), failed (last_error of the schedule says why)',
       'result',
     ),
     modelRequests: counter(

@@ -63,7 +63,7 @@ export const createParams = (path: string, ...more: string[]): ZodObject | null 
   return names.length === 0 ? null : z.strictObject(Object.fromEntries(names.map((name) => [name, idSchema])))
 }
 
-type NamedResource = Pick<Resource, 'path' | 'one' | 'many' | 'ids' | 'remedy'>
+type NamedResource = Pick<Resource, 'path' | 'one' | 'many' | 'ids' | 'remedy' | 'query'>
 
 /** The value; throws `not_found` when it is null. */
 const orNotFound = <Value>(resource: NamedResource, request: AdminRequest, value: Value | null): Value => {
@@ -209,7 +209,11 @@ export const actionRoute = <
 ): void => {
   const { name, id, summary, body, bodyOptional, response, problems } = action
   app.post(`${resource.path}/:id/${name}`, {
-    schema: { params: createParams(resource.path, 'id') as ZodObject, ...(body && { body }) },
+    schema: {
+      params: createParams(resource.path, 'id') as ZodObject,
+      ...(resource.query && { querystring: resource.query }),
+      ...(body && { body }),
+    },
     config: describeAdmin(resource, id ?? `${name}${resource.ids[0]}`, summary, {
       responses: { 200: { description: 'The result', schema: response } },
       ...(problems && { problems }),
