@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { createPermits } from '../../infra/lib/permits.ts'
 import { maxJsonDepth, measureJson } from '../../state/text/json-size.ts'
@@ -86,6 +87,19 @@ const parseInThread = (text: string, signal: AbortSignal): Promise<ThreadReply> 
     })
   })
 
+const numbersPerTurn = 250_000
+
+/** Copies lists of numbers in steps, each in its own turn of the event loop. */
+const copyNumbers = async (lists: readonly [from: Float64Array, to: number[]][]): Promise<void> => {
+  let copied = 0
+  for (const [from, to] of lists)
+    for (const number of from) {
+      to.push(number)
+      copied += 1
+      if (copied % numbersPerTurn === 0) await setImmediate()
+    }
+}
+
 /**
  * The value of a JSON text: at once, or from a thread where the text is long. Throws ProtocolError where it is not JSON,
  * or more than the process can take without a pause. The thread ends with the call.
@@ -98,7 +112,14 @@ export const createJsonParser = (): JsonParser => {
   const parseLong = async (text: string, signal: AbortSignal): Promise<unknown> => {
     await using _thread = await threads.take(signal)
     const reply = await parseInThread(text, signal)
-    replaceWithin(reply, (item) => (item instanceof Float64Array ? Array.from(item) : item))
+    const lists: [from: Float64Array, to: number[]][] = []
+    replaceWithin(reply, (item) => {
+      if (!(item instanceof Float64Array)) return item
+      const list: number[] = []
+      lists.push([item, list])
+      return list
+    })
+    await copyNumbers(lists)
     if (reply.fault === undefined) return reply.value
     throw new ProtocolError(`${reply.fault}: ${excerpt(text)}`)
   }
