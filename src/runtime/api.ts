@@ -48,6 +48,9 @@ export type BusinessApi = {
     user_id?: string
     session_id?: string
     status?: RunStatus
+    idempotency_key?: string
+    /** Of several all must match; numbers, true, false and null by their JSON. */
+    metadata?: Record<string, string>
     limit: number
     cursor?: string
   }): Promise<Page<RunView>>

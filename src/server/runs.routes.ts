@@ -10,8 +10,8 @@ import {
   blobParams,
   businessQuery,
   idParams,
-  omitUndefined,
   pageSchema,
+  readRunFilter,
   runsQuery,
   stateQuery,
   submitHeaders,
@@ -105,13 +105,12 @@ export const runsRoutes = (app: App, { open }: ServerContext): void => {
 
   app.get('/v1/runs', {
     schema: { querystring: runsQuery },
-    config: describe(
-      'read',
-      'listRuns',
-      'Lists runs, the latest first',
-      respondsWith(200, 'One page', pageSchema(runViewSchema)),
-    ),
-    handler: ({ business, query: { business_id: _, ...filter } }) => business.runs(omitUndefined(filter)),
+    config: describe('read', 'listRuns', 'Lists runs, the latest first', {
+      description:
+        'Also by members of the metadata: `?metadata.order=4711`. Of several all must match; numbers, true, false and null are found by their JSON, objects and lists are not.',
+      ...respondsWith(200, 'One page', pageSchema(runViewSchema)),
+    }),
+    handler: ({ business, query }) => business.runs(readRunFilter(query)),
   })
 
   app.get('/v1/runs/:id', {

@@ -101,8 +101,10 @@ export const limitsSchema = z.strictObject({
   timeout_ms: z.int().min(1).max(86_400_000).optional(),
 })
 
-const maxMetadataKeys = 50
-const maxMetadataBytes = 16 * 1024
+/** Of the metadata of a run. */
+export const maxMetadataKeys = 50
+/** Of the metadata of a run, as JSON. */
+export const maxMetadataBytes = 16 * 1024
 
 /** Data of the caller's own that comes back with the run. */
 export const metadataSchema = z

@@ -3,6 +3,7 @@ import { PGlite } from '@electric-sql/pglite'
 import { vector } from '@electric-sql/pglite-pgvector'
 import pg from 'pg'
 import { describe, expect } from 'vitest'
+import { toMetadataEntries } from '../../src/engine/runs/metadata-entries.ts'
 import { applyMigrations, type MigrationTarget } from '../../src/infra/database/migrations.ts'
 import { migratePostgres } from '../../src/infra/database/postgres.ts'
 import type { Backend } from '../support/backend.ts'
@@ -73,6 +74,32 @@ describe('migrations', () => {
     await owner.run(
       `DELETE FROM blob_uses; DELETE FROM actions; DELETE FROM sessions; DELETE FROM businesses WHERE tenant = 'old'`,
     )
+  })
+
+  test('0017 finds the metadata of existing runs as admission does', async ({ owner }) => {
+    const metadata = {
+      a: 'é',
+      b: 1e21,
+      c: true,
+      d: null,
+      e: [1],
+      f: {},
+      'n\u0000': 'half \ud83d',
+      g: 'x'.repeat(9_000),
+    }
+    await owner.run(`
+      INSERT INTO businesses (tenant) VALUES ('old');
+      INSERT INTO sessions (tenant, session_id, user_id) VALUES ('old', 's', 'u');
+      INSERT INTO runs (tenant, run_id, session_id, turn, status, expires_at) VALUES ('old', 'r', 's', 1, 'queued', now());
+      DROP TABLE run_metadata; DELETE FROM migrations WHERE name = '0017_run_metadata.sql'`)
+    await owner.query(
+      `INSERT INTO run_requests (tenant, run_id, user_id, request, metadata) VALUES ('old', 'r', 'u', '{}', $1)`,
+      [JSON.stringify(metadata)],
+    )
+    expect(await applyMigrations(owner)).toEqual(['0017_run_metadata.sql'])
+    const stored = await owner.query(`SELECT replace(entry::text, '-', '') AS entry FROM run_metadata`)
+    expect(stored.map(({ entry }) => entry).sort()).toEqual(toMetadataEntries(metadata).sort())
+    await owner.run(`DELETE FROM sessions; DELETE FROM businesses WHERE tenant = 'old'`)
   })
 
   test('one that was changed after it was applied is refused, and nothing is done', async ({ owner }) => {

@@ -15,6 +15,7 @@ const rowsOf = (t: string): Record<string, Record<string, unknown>> => ({
   sessions: { tenant: t, session_id: 's', user_id: 'u' },
   runs: { tenant: t, run_id: 'r', session_id: 's', turn: 1, status: 'queued', expires_at: new Date(0) },
   run_requests: { tenant: t, run_id: 'r', user_id: 'u', request: '{}', metadata: '{}' },
+  run_metadata: { tenant: t, run_id: 'r', entry: '0'.repeat(32), created_at: new Date(0) },
   run_results: { tenant: t, run_id: 'r', result: '{}' },
   actions: {
     tenant: t,

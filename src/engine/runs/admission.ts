@@ -15,6 +15,7 @@ import {
 } from '../../state/run-request.ts'
 import type { RunStatus } from '../../state/run-view.ts'
 import type { OriginFile } from '../../state/runtime-state.ts'
+import { toMetadataEntries } from './metadata-entries.ts'
 import { createSessionFullError, maxSessionQueue } from './queue-caps.ts'
 
 /** A run that was admitted, as `POST /v1/runs` returns it. */
@@ -39,7 +40,7 @@ export type AdmissionRequest = ReturnType<typeof toAdmissionRequest>
 const admitStatement = `
   WITH candidate AS MATERIALIZED (
     SELECT * FROM json_to_recordset($2::json) AS a(run_id text, session_id text, user_id text, priority int, delay_ms bigint,
-      request text, metadata text, webhook_url text, route text, key text, hash text)
+      request text, metadata text, webhook_url text, entries json, route text, key text, hash text)
   ), earlier AS MATERIALIZED (
     SELECT a.run_id, i.request_hash, i.response FROM candidate a
     JOIN idempotency i ON i.tenant = $1 AND i.route = a.route AND i.key = a.key
@@ -59,10 +60,13 @@ const admitStatement = `
     SELECT $1, a.run_id, a.session_id, session.turns, 'queued', a.priority,
       clock_timestamp() + a.delay_ms * interval '1 millisecond',
       clock_timestamp() + a.delay_ms * interval '1 millisecond' + (SELECT queue_ttl FROM businesses WHERE tenant = $1)
-    FROM session JOIN fresh a USING (session_id) RETURNING run_id, turn, run_at
+    FROM session JOIN fresh a USING (session_id) RETURNING run_id, turn, run_at, created_at
   ), request AS (
     INSERT INTO run_requests (tenant, run_id, user_id, request, metadata, idempotency_key, webhook_url)
     SELECT $1, a.run_id, a.user_id, a.request::json, a.metadata::json, a.key, a.webhook_url FROM run JOIN fresh a USING (run_id)
+  ), entry AS (
+    INSERT INTO run_metadata (tenant, run_id, entry, created_at)
+    SELECT $1, a.run_id, e::uuid, run.created_at FROM run JOIN fresh a USING (run_id), json_array_elements_text(a.entries) AS e
   ), wake_up AS (
     INSERT INTO outbox (tenant, run_id, ring_at) SELECT $1, run_id, run_at FROM run
   ), key AS (
@@ -112,6 +116,7 @@ export const toAdmissionRequest = (
       request: JSON.stringify(admitted),
       metadata: JSON.stringify(request.metadata ?? {}),
       webhook_url: request.webhook_url ?? null,
+      entries: toMetadataEntries(request.metadata),
       route: key?.route ?? null,
       key: key?.key ?? null,
       hash: contentHash(request),

@@ -17,6 +17,7 @@ import type { Page, RunStatus, RunView } from '../../state/run-view.ts'
 import type { ActionBody, Todo, Usage } from '../../state/runtime-state.ts'
 import { countTodos, listOpenTodos } from '../../state/todos.ts'
 import { sumUsage } from '../../state/token-usage.ts'
+import { toMetadataEntries } from './metadata-entries.ts'
 
 type RunRow = Pick<
   RunView,
@@ -165,7 +166,14 @@ const currentStatement = `
        ORDER BY turn LIMIT 1)) ORDER BY r.turn`
 
 /** Which runs a list has. */
-export type RunFilter = PageRequest & { user_id?: string; session_id?: string; status?: RunStatus }
+export type RunFilter = PageRequest & {
+  user_id?: string
+  session_id?: string
+  status?: RunStatus
+  idempotency_key?: string
+  /** Of several all must match. */
+  metadata?: Record<string, string>
+}
 
 /** The request of a run for a list; `cut`: its prompt is cut. */
 export const requestHeadSql = (column: string, maxed: string): string => `CASE WHEN ${maxed} THEN (
@@ -205,14 +213,7 @@ export const listRuns = (sql: Sql, businessId: string, filter: RunFilter): Promi
     select: `${runColumns}, q.request, r.first_seq, r.next_seq`,
     storedBytes: 'pg_column_size(q.request) + coalesce(pg_column_size(o.result), 0)',
     pageColumns: listedColumns,
-    ...{ from: runTables, at: 'r.created_at', id: 'r.run_id' },
-    where: `r.tenant = $1 AND ($2::text IS NULL OR r.session_id = $2) AND ($3::text IS NULL OR r.status = $3)${ofUserSql(filter)}`,
-    values: [
-      businessId,
-      filter.session_id ?? null,
-      filter.status ?? null,
-      ...(filter.user_id === undefined ? [] : [filter.user_id]),
-    ],
+    ...buildRunFilter(businessId, filter),
   }
   return readPage(sql, list, filter, (row: RunRow & ListedRunRow) => ({
     ...toRunView(row),
@@ -223,11 +224,50 @@ export const listRuns = (sql: Sql, businessId: string, filter: RunFilter): Promi
 /** What is cut in a row of a list. */
 type ListedRunRow = { request: { cut?: boolean }; result: { cut?: string[] } | null }
 
-/** Through the sessions of the user: all runs of a session belong to its user. */
-const ofUserSql = ({ user_id }: RunFilter): string =>
-  user_id === undefined
-    ? ''
-    : ' AND r.session_id IN (SELECT session_id FROM sessions WHERE tenant = $1 AND user_id = $4)'
+/** More runs than these make two entries equally frequent. */
+const maxCountedRuns = 10_000
+
+/** The runs `m` that have all entries, by the rarest, which is counted: no statistics know two entries together. */
+const matchEntriesSql = (entries: string, count: number): string =>
+  count === 1
+    ? `m.tenant = $1 AND m.entry = (${entries}::uuid[])[1]`
+    : `m.tenant = $1 AND m.entry = (SELECT e FROM unnest(${entries}::uuid[]) AS e ORDER BY (SELECT count(*) FROM (
+     SELECT FROM run_metadata c WHERE c.tenant = $1 AND c.entry = e LIMIT ${maxCountedRuns}) c) LIMIT 1)
+   AND (SELECT count(*) FROM run_metadata x WHERE x.tenant = $1 AND x.run_id = m.run_id AND x.entry = ANY(${entries}::uuid[])) = ${count}`
+
+/**
+ * The SQL of a filter. An entry of metadata comes with the runs' order, so that the index gives a page of a frequent one; an
+ * idempotency key is of few runs, which are looked up by their ids.
+ */
+const buildRunFilter = (businessId: string, filter: RunFilter) => {
+  const values: unknown[] = [businessId]
+  const bind = (value: unknown): string => `$${values.push(value)}`
+  const entries = toMetadataEntries(filter.metadata)
+  const conditions = ['r.tenant = $1']
+  if (filter.session_id !== undefined) conditions.push(`r.session_id = ${bind(filter.session_id)}`)
+  if (filter.status !== undefined) conditions.push(`r.status = ${bind(filter.status)}`)
+  // through the sessions of the user: all runs of a session belong to its user
+  if (filter.user_id !== undefined)
+    conditions.push(
+      `r.session_id IN (SELECT session_id FROM sessions WHERE tenant = $1 AND user_id = ${bind(filter.user_id)})`,
+    )
+  if (filter.idempotency_key !== undefined)
+    conditions.push(
+      `r.run_id = ANY(ARRAY(SELECT run_id FROM run_requests WHERE tenant = $1 AND idempotency_key = ${bind(filter.idempotency_key)}))`,
+    )
+  if (entries.length > 0) conditions.push(matchEntriesSql(bind(entries), entries.length))
+  return {
+    ...(entries.length === 0
+      ? { from: runTables, at: 'r.created_at', id: 'r.run_id' }
+      : {
+          from: `run_metadata m JOIN ${runTables.replace('runs r JOIN', 'runs r ON r.tenant = m.tenant AND r.run_id = m.run_id JOIN')}`,
+          at: 'm.created_at',
+          id: 'm.run_id',
+        }),
+    where: conditions.join(' AND '),
+    values,
+  }
+}
 
 /** An action as event streams read it; `patch` only where it changes todos. */
 export type EventRow = {

@@ -48,6 +48,7 @@ export const forkSession = (
     await sql.query(copySession, [businessId, sessionId, forkId, at.turn, cut ? at.turn - 1 : at.turn])
     await sql.query(copyRuns, [businessId, sessionId, forkId, json, actionId])
     await sql.query(copyRequests, [businessId, json])
+    await sql.query(copyMetadata, [businessId, json])
     await sql.query(copyResults, [businessId, json])
     await sql.query(copyActions, [businessId, sessionId, forkId, actionId, newAttemptId(), json])
     await copyBlobHolds(sql, businessId, sessionId, forkId)
@@ -134,6 +135,10 @@ const copyRuns = `
 const copyRequests = `
   INSERT INTO run_requests (tenant, run_id, user_id, request, metadata)
   SELECT q.tenant, p.new_id, q.user_id, q.request, q.metadata FROM run_requests q JOIN ${forkedRunsSql} ON p.old_id = q.run_id WHERE q.tenant = $1`
+
+const copyMetadata = `
+  INSERT INTO run_metadata (tenant, run_id, entry, created_at)
+  SELECT m.tenant, p.new_id, m.entry, m.created_at FROM run_metadata m JOIN ${forkedRunsSql} ON p.old_id = m.run_id WHERE m.tenant = $1`
 
 const copyResults = `
   INSERT INTO run_results (tenant, run_id, result)

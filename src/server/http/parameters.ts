@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { truncatedSchema } from '../../state/resource-schema.ts'
-import { businessIdSchema, idSchema } from '../../state/run-request.ts'
+import { businessIdSchema, idSchema, maxMetadataBytes, maxMetadataKeys } from '../../state/run-request.ts'
 import { runStatusSchema } from '../../state/run-view.ts'
 
 /** Schemas of paths, queries and headers. Everything arrives as text; all objects reject unknown names. */
@@ -50,11 +50,40 @@ export const memoriesQuery = pageQuery.extend({
   user_id: idSchema,
   query: z.string().min(1).max(2000).optional(),
 })
-/** A page of runs, filtered by user, session and status. */
-export const runsQuery = sessionsQuery.extend({
-  session_id: idSchema.optional(),
-  status: runStatusSchema.optional(),
-})
+const idempotencyKeySchema = z
+  .string()
+  .regex(/^[\x20-\x7e]{1,255}$/, 'must be 1 to 255 printable ASCII characters')
+
+const metadataPrefix = 'metadata.'
+
+/** A page of runs, filtered by user, session, status, idempotency key and members of their metadata. */
+export const runsQuery = sessionsQuery
+  .extend({
+    session_id: idSchema.optional(),
+    status: runStatusSchema.optional(),
+    idempotency_key: idempotencyKeySchema.optional(),
+  })
+  .catchall(z.string().max(maxMetadataBytes))
+  .superRefine((query, context) => {
+    const keys = Object.keys(query).filter((name) => !(name in runsQuery.shape))
+    const unknown = keys.filter((name) => !name.startsWith(metadataPrefix))
+    if (unknown.length > 0) context.addIssue({ code: 'unrecognized_keys', keys: unknown })
+    if (keys.length > maxMetadataKeys)
+      context.addIssue({ code: 'custom', message: `has more than ${maxMetadataKeys} members of metadata` })
+  })
+
+/** The filter that a query describes: what begins with `metadata.` is a member of the metadata. */
+export const readRunFilter = ({ business_id: _, ...query }: z.output<typeof runsQuery>) => {
+  const names = Object.keys(query).filter((name) => name.startsWith(metadataPrefix))
+  const metadata = Object.fromEntries(
+    names.map((name) => [name.slice(metadataPrefix.length), String(query[name])]),
+  )
+  const { limit, cursor, user_id, session_id, status, idempotency_key } = query
+  return omitUndefined({
+    ...{ limit, cursor, user_id, session_id, status, idempotency_key },
+    ...(names.length > 0 && { metadata }),
+  })
+}
 /** Whether large results are part of a state; true unless it is set. */
 export const stateQuery = businessQuery.extend({
   inline: z
@@ -77,10 +106,7 @@ export const readPosition = (
 
 /** The headers of submitting a run. */
 export const submitHeaders = z.looseObject({
-  'idempotency-key': z
-    .string()
-    .regex(/^[\x20-\x7e]{1,255}$/, 'must be 1 to 255 printable ASCII characters')
-    .optional(),
+  'idempotency-key': idempotencyKeySchema.optional(),
 })
 
 /** The object without undefined fields, as `exactOptionalPropertyTypes` requires. */
