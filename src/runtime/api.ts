@@ -4,6 +4,7 @@ import type { UserAccounts } from '../accounts/users.ts'
 import type { Schedules } from '../engine/schedules/schedules.ts'
 import type { WebhookDeliveries } from '../engine/webhooks/webhook-deliveries.ts'
 import type { WebhookSettings } from '../engine/webhooks/webhook-settings.ts'
+import type { RejectedJobs } from '../engine/runs/rejected-jobs.ts'
 import type { Uploads } from '../files/uploads.ts'
 import type { Graph } from '../graph/build.ts'
 import type { BlobContent } from '../infra/blobs/blob-content.ts'
@@ -38,6 +39,8 @@ export type BusinessApi = {
     key?: string,
     entry?: RunEntry,
   ): Promise<{ run: { id: string; session_id: string; turn: number; status: RunStatus }; replayed: boolean }>
+  /** Admits a failed run again, as its session's next turn with the same request. `not_found`, `run_not_failed`, and what `submit` throws. */
+  retry(runId: string, key?: string, entry?: RunEntry): ReturnType<BusinessApi['submit']>
   /** Resolves once the run is completed, failed, cancelled or waits for input. Accepts a run as `submit` returned it. */
   wait(run: string | { id: string; session_id: string }, signal: AbortSignal): Promise<RunView>
   /** Whether there is such a run or session; costs the same however long it is. */
@@ -120,6 +123,7 @@ export type Runtime = {
     usage: UsageReports
     schedules: Schedules
     webhooks: WebhookDeliveries & { settings: WebhookSettings }
+    rejectedJobs: RejectedJobs
   }
   health(): Promise<HealthReport>
   /** What this process counts, and what waits in the database, for /metrics. @internal */

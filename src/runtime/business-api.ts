@@ -3,6 +3,7 @@ import type { Quotas } from '../accounts/quotas.ts'
 import { streamRunEvents, waitForRun } from '../engine/events/event-stream.ts'
 import type { Feed } from '../engine/events/feed.ts'
 import { createPoller, type EventScope, type PollPermits } from '../engine/events/polling.ts'
+import { type Admission, admitRetry } from '../engine/runs/admission.ts'
 import { createAdmissions } from '../engine/runs/admission-batches.ts'
 import { answerInput } from '../engine/runs/input-answers.ts'
 import type { QueueCaps } from '../engine/runs/queue-caps.ts'
@@ -26,7 +27,7 @@ import { inlineBlobs } from '../state/inline-blobs.ts'
 import type { Log } from '../state/ports/log.ts'
 import type { Models } from '../state/ports/models.ts'
 import type { Sql } from '../state/ports/sql.ts'
-import type { Tracer } from '../state/ports/tracer.ts'
+import type { RunEntry, Tracer } from '../state/ports/tracer.ts'
 import type { RunView } from '../state/run-view.ts'
 import type { BusinessApi } from './api.ts'
 
@@ -49,6 +50,7 @@ export type BusinessApiParts = {
 }
 
 const submitRoute = 'POST /v1/runs'
+const retryRoute = 'POST /v1/runs/{id}/retry'
 
 /** Everything that can be done with runs on behalf of one business. */
 export const createBusinessApi = (parts: BusinessApiParts, businessId: string): BusinessApi => {
@@ -84,6 +86,18 @@ export const createBusinessApi = (parts: BusinessApiParts, businessId: string): 
     return run && { ...scope, session_id: run.session_id }
   }
 
+  /** Tells followers, workers and the tracer of an admitted run. */
+  const announce = (admission: Admission, entry: RunEntry, delayMs = 0): Admission => {
+    const { id, session_id, turn } = admission.run
+    if (!admission.replayed) {
+      feed.publishChange(businessId, session_id, 'admitted')
+      if (delayMs === 0) wakeRun(queues, businessId, id)
+    }
+    const accepted = { run_id: id, business_id: businessId, session_id, turn, replayed: admission.replayed }
+    parts.tracer.accepted({ ...accepted, entry })
+    return admission
+  }
+
   return {
     async submit(request, key, entry = { by: 'call', beganAtMs: Date.now() }) {
       checkRequestNames(request, graph, models)
@@ -101,14 +115,12 @@ export const createBusinessApi = (parts: BusinessApiParts, businessId: string): 
         if (characters > 0) await quotas.checkStorage(businessId, characters * 0.75)
         return named
       })
-      if (!admission.replayed) {
-        feed.publishChange(businessId, admission.run.session_id, 'admitted')
-        if (!request.delay_ms) wakeRun(queues, businessId, admission.run.id)
-      }
-      const { id, session_id, turn } = admission.run
-      const accepted = { run_id: id, business_id: businessId, session_id, turn, replayed: admission.replayed }
-      parts.tracer.accepted({ ...accepted, entry })
-      return admission
+      return announce(admission, entry, request.delay_ms)
+    },
+    async retry(runId, key, entry = { by: 'call', beganAtMs: Date.now() }) {
+      await queueCaps.check(businessId)
+      const idempotencyKey = key === undefined ? undefined : { route: retryRoute, key }
+      return announce(await admitRetry(database, businessId, runId, idempotencyKey), entry)
     },
     files: {
       ...uploads,

@@ -7,6 +7,7 @@ import { createPollPermits } from '../engine/events/polling.ts'
 import { createBacklogReader } from '../engine/runs/backlog.ts'
 import type { RunClaim } from '../engine/runs/claim.ts'
 import { createQueueCaps } from '../engine/runs/queue-caps.ts'
+import { createRejectedJobs } from '../engine/runs/rejected-jobs.ts'
 import type { RunEnd } from '../engine/runs/settlement.ts'
 import { createSchedules } from '../engine/schedules/schedules.ts'
 import { createWebhookDeliveries } from '../engine/webhooks/webhook-deliveries.ts'
@@ -282,6 +283,9 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
         ...createWebhookDeliveries(database, scrubber),
         settings: createWebhookSettings(database, layer.masterKeys, scrubber),
       },
+      rejectedJobs: createRejectedJobs(database, (businessId, request, key) =>
+        of(businessId).submit(request, key, { by: 'queue', beganAtMs: Date.now() }),
+      ),
     },
     health: () => checkHealth(database, queues),
     async startWorker({ concurrency = config.concurrency } = {}) {

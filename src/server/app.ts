@@ -3,6 +3,7 @@ import { defaultBodyMemoryMb } from '../infra/config/settings.ts'
 import type { Runtime } from '../runtime/api.ts'
 import { accountsRoutes } from './admin/accounts.routes.ts'
 import { registryRoutes } from './admin/registry.routes.ts'
+import { rejectedJobsRoutes } from './admin/rejected-jobs.routes.ts'
 import { scenariosRoutes } from './admin/scenarios.routes.ts'
 import { schedulesRoutes } from './admin/schedules.routes.ts'
 import { usageRoutes } from './admin/usage.routes.ts'
@@ -89,6 +90,7 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
   sessionsRoutes(app)
   memoriesRoutes(app)
   accountsRoutes(app, server)
+  rejectedJobsRoutes(app, server)
   vendorsRoutes(app, server)
   registryRoutes(app, server)
   scenariosRoutes(app, server)

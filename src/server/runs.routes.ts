@@ -1,8 +1,10 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
+import type { BusinessApi } from '../runtime/api.ts'
 import { openDeadline } from '../state/deadline.ts'
 import { MasonError } from '../state/errors.ts'
+import type { RunEntry } from '../state/ports/tracer.ts'
 import { type RunRequest, runRequestSchema } from '../state/run-request.ts'
 import { admittedRunSchema, runViewSchema } from '../state/run-view.ts'
 import { runtimeStateSchema } from '../state/runtime-state.ts'
@@ -131,6 +133,31 @@ export const runsRoutes = (app: App, { open }: ServerContext): void => {
       reply.code(202).send(await business.cancel(params.id, body.reason)),
   })
 
+  app.post('/v1/runs/:id/retry', {
+    schema: { params: idParams, querystring: businessQuery, headers: submitHeaders },
+    config: describe('submit', 'retryRun', 'Runs the request of a failed run again', {
+      description:
+        "A new run, as the session's next turn, which names the failed one in retry_of and sees its results. The failed run stays as it is. The same Idempotency-Key returns the same run.",
+      responses: {
+        202: { description: 'The new run is accepted', schema: submittedSchema, headers: location },
+        200: {
+          description: 'The run that this key created before',
+          schema: submittedSchema,
+          headers: { ...location, 'idempotent-replayed': 'true' },
+        },
+      },
+      problems: ['run_not_failed', 'idempotency_conflict'],
+    }),
+    handler: async (request, reply) => {
+      const key = request.headers['idempotency-key']
+      const { run, replayed } = answerSubmission(
+        reply,
+        await request.business.retry(request.params.id, key, toEntry(request, reply)),
+      )
+      return reply.code(replayed ? 200 : 202).send(run)
+    },
+  })
+
   app.post('/v1/runs/:id/input', {
     schema: { params: idParams, querystring: businessQuery, body: inputBodySchema },
     config: describe('submit', 'answerInputRequest', 'Answers the question a run waits for', {
@@ -188,13 +215,26 @@ type SubmitRequest = Pick<FastifyRequest, 'business' | 'routeOptions' | 'raw'> &
 
 /** Submits the run and sets the headers of the response. Its trace gets the start of the request and its sender's trace. */
 const submitRequest = async (request: SubmitRequest, reply: FastifyReply, body = request.body) => {
-  const { traceparent } = request.raw.headers
-  const submitted = await request.business.submit(body, request.headers['idempotency-key'], {
+  const key = request.headers['idempotency-key']
+  return answerSubmission(reply, await request.business.submit(body, key, toEntry(request, reply)))
+}
+
+const toEntry = (
+  { raw, routeOptions }: Pick<FastifyRequest, 'routeOptions' | 'raw'>,
+  { elapsedTime }: FastifyReply,
+): RunEntry => {
+  const { traceparent } = raw.headers
+  return {
     by: 'http',
-    route: request.routeOptions.url ?? 'unknown',
-    beganAtMs: Date.now() - reply.elapsedTime,
+    route: routeOptions.url ?? 'unknown',
+    beganAtMs: Date.now() - elapsedTime,
     traceparent: typeof traceparent === 'string' ? traceparent : undefined,
-  })
+  }
+}
+
+type Submission = Awaited<ReturnType<BusinessApi['submit']>>
+
+const answerSubmission = (reply: FastifyReply, submitted: Submission): Submission => {
   reply.header('location', `/v1/runs/${encodeURIComponent(submitted.run.id)}`)
   if (submitted.replayed) reply.header('idempotent-replayed', 'true')
   return submitted

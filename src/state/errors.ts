@@ -12,6 +12,7 @@ export const errorCodes = [
   'idempotency_conflict',
   'session_of_another_user',
   'run_ended',
+  'run_not_failed',
   'input_answered',
   'already_exists',
   'in_use',

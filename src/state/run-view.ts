@@ -65,6 +65,8 @@ export const runViewSchema = z.strictObject({
   /** When a run that waits for a model is tried again, and the error of its last try; null when it does not wait. */
   retry_at: z.string().nullable(),
   retry_reason: retryReasonSchema.nullable(),
+  /** The failed run that this one repeats. */
+  retry_of: z.string().nullable(),
   metadata: z.record(z.string(), z.json()),
   created_at: z.string(),
   started_at: z.string().nullable(),

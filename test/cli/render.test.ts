@@ -53,6 +53,7 @@ const done = (more: Partial<RunView> = {}): RunEvent => ({
     input_request: null,
     retry_at: null,
     retry_reason: null,
+    retry_of: null,
     metadata: {},
     created_at: '',
     started_at: null,

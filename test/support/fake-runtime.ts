@@ -47,6 +47,7 @@ const newRun = (id: string, session_id: string, metadata: Record<string, Json>):
   input_request: null,
   retry_at: null,
   retry_reason: null,
+  retry_of: null,
   metadata,
   created_at: someTime,
   started_at: null,
@@ -117,6 +118,7 @@ export const createFakeRuntime = (): FakeRuntime => {
         .map((run) => run.view)
 
     return {
+      retry: () => Promise.reject(new MasonError('run_not_failed', 'no run has failed here')),
       async submit(request, key) {
         note('submit', request, key)
         await fake.gate

@@ -40,7 +40,7 @@ export type AdmissionRequest = ReturnType<typeof toAdmissionRequest>
 const admitStatement = `
   WITH candidate AS MATERIALIZED (
     SELECT * FROM json_to_recordset($2::json) AS a(run_id text, session_id text, user_id text, priority int, delay_ms bigint,
-      request text, metadata text, webhook_url text, entries json, route text, key text, hash text)
+      request text, metadata text, webhook_url text, entries json, retry_of text, route text, key text, hash text)
   ), earlier AS MATERIALIZED (
     SELECT a.run_id, i.request_hash, i.response FROM candidate a
     JOIN idempotency i ON i.tenant = $1 AND i.route = a.route AND i.key = a.key
@@ -62,8 +62,8 @@ const admitStatement = `
       clock_timestamp() + a.delay_ms * interval '1 millisecond' + (SELECT queue_ttl FROM businesses WHERE tenant = $1)
     FROM session JOIN fresh a USING (session_id) RETURNING run_id, turn, run_at, created_at
   ), request AS (
-    INSERT INTO run_requests (tenant, run_id, user_id, request, metadata, idempotency_key, webhook_url)
-    SELECT $1, a.run_id, a.user_id, a.request::json, a.metadata::json, a.key, a.webhook_url FROM run JOIN fresh a USING (run_id)
+    INSERT INTO run_requests (tenant, run_id, user_id, request, metadata, idempotency_key, webhook_url, retry_of)
+    SELECT $1, a.run_id, a.user_id, a.request::json, a.metadata::json, a.key, a.webhook_url, a.retry_of FROM run JOIN fresh a USING (run_id)
   ), entry AS (
     INSERT INTO run_metadata (tenant, run_id, entry, created_at)
     SELECT $1, a.run_id, e::uuid, run.created_at FROM run JOIN fresh a USING (run_id), json_array_elements_text(a.entries) AS e
@@ -117,6 +117,7 @@ export const toAdmissionRequest = (
       metadata: JSON.stringify(request.metadata ?? {}),
       webhook_url: request.webhook_url ?? null,
       entries: toMetadataEntries(request.metadata),
+      retry_of: null as string | null,
       route: key?.route ?? null,
       key: key?.key ?? null,
       hash: contentHash(request),
@@ -189,21 +190,79 @@ export const admitRun = async (
   named?: NamedFiles,
 ): Promise<Admission> => {
   const candidate = toAdmissionRequest(request, key, named)
+  return admitTwice(
+    async () => (await admitRuns(database, businessId, [candidate]))[0],
+    () => findRedelivered(database, businessId, candidate.row),
+  )
+}
+
+const uniqueViolation = '23505'
+
+/** Where another request with this key committed first, the second try finds its run. */
+const admitTwice = async (
+  admit: () => Promise<Admission | MasonError | undefined>,
+  onTakenId?: () => Promise<Admission>,
+): Promise<Admission> => {
   const tryOnce = async (): Promise<Admission> => {
-    const [admission] = await admitRuns(database, businessId, [candidate])
+    const admission = await admit()
     if (!admission || admission instanceof MasonError) throw admission
     return admission
   }
   return tryOnce().catch((error: unknown) => {
     const { code, constraint } = error as { code?: unknown; constraint?: string }
     if (code !== uniqueViolation) throw error
-    if (constraint?.startsWith('runs_')) return findRedelivered(database, businessId, candidate.row)
-    // another request with this key committed first; the second try finds its run
-    return tryOnce()
+    return onTakenId && constraint?.startsWith('runs_') ? onTakenId() : tryOnce()
   })
 }
 
-const uniqueViolation = '23505'
+/**
+ * Admits a failed run again, as the next turn of its session: with the same request, whose files the session holds. The lock on
+ * the session keeps a deletion from coming between. Throws `not_found`, `run_not_failed`, and what `Admissions.admit` throws.
+ */
+export const admitRetry = (
+  database: Database,
+  businessId: string,
+  runId: string,
+  key?: IdempotencyKey,
+): Promise<Admission> =>
+  admitTwice(() =>
+    database.asBusiness(businessId, async (sql) => {
+      const run = await queryOne<
+        Pick<AdmissionRequest['row'], 'session_id' | 'user_id' | 'priority' | 'request' | 'metadata' | 'webhook_url'> & {
+          status: RunStatus
+        }
+      >(
+        sql,
+        `SELECT r.session_id, r.status, r.priority, q.user_id, q.request::text AS request, q.metadata::text AS metadata, q.webhook_url
+         FROM sessions s JOIN runs r USING (tenant, session_id) JOIN run_requests q USING (tenant, run_id)
+         WHERE r.tenant = $1 AND r.run_id = $2 FOR UPDATE OF s`,
+        [businessId, runId],
+      )
+      if (!run) throw new MasonError('not_found', `there is no run "${runId}"`)
+      const { status, ...same } = run
+      if (status !== 'failed')
+        throw new MasonError(
+          'run_not_failed',
+          `run "${runId}" is ${status}; only failed runs can be retried`,
+          {
+            remedy: 'submit a new run to its session with POST /v1/runs',
+          },
+        )
+      const row: AdmissionRequest['row'] = {
+        ...same,
+        run_id: newRunId(),
+        has_own_id: false,
+        delay_ms: 0,
+        entries: toMetadataEntries(JSON.parse(same.metadata)),
+        retry_of: runId,
+        route: key?.route ?? null,
+        key: key?.key ?? null,
+        hash: contentHash({ retry_of: runId }),
+      }
+      const admitted = await sql.query<AdmissionRow>(admitStatement, [businessId, JSON.stringify([row])])
+      return toAdmission(row, admitted.rows[0])
+    }),
+  )
 
 /** The run of a job that comes again after its key has expired. Throws `invalid_request` where the id is another run's. */
 const findRedelivered = async (

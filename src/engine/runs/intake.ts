@@ -61,6 +61,10 @@ const checkJob = (job: IntakeJob): { data: z.infer<typeof jobSchema> } | { error
   return parsed.success ? parsed : { errors: toFieldErrors(parsed.error) }
 }
 
+/** The data of a job that an admin submits again, or its errors. */
+export const checkJobData = (id: string, data: unknown): ReturnType<typeof checkJob> =>
+  checkJob({ id, name: 'run', data, attemptsMade: 0, stalls: 0 })
+
 const findJobError = ({ stalls, name, id, data }: IntakeJob): string | null => {
   if (stalls >= maxTries)
     return `${stalls} workers were lost while they took this job; read their logs before you send it again`

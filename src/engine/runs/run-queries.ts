@@ -29,6 +29,7 @@ type RunRow = Pick<
   | 'status'
   | 'finish_reason'
   | 'retry_reason'
+  | 'retry_of'
   | 'metadata'
 > &
   Usage & {
@@ -53,7 +54,7 @@ type StoredResult = Omit<RunResult, 'output_structure' | 'error'> &
   Pick<RunView, 'output_structure' | 'error'>
 
 const runColumns = `r.run_id AS id, r.session_id, r.tenant AS business_id, q.user_id, r.turn, r.status, r.finish_reason, r.created_at, r.started_at, r.ended_at,
-  r.prompt_tokens, r.completion_tokens, r.total_tokens, q.metadata, o.result,
+  r.prompt_tokens, r.completion_tokens, r.total_tokens, q.metadata, q.retry_of, o.result,
   r.run_at, w.reason AS retry_reason, i.request_id AS input_id, i.question, i.schema, i.options, i.expires_at`
 
 const runTables = `runs r JOIN run_requests q ON q.tenant = r.tenant AND q.run_id = r.run_id
@@ -93,6 +94,7 @@ const toRunView = (row: RunRow): RunView => {
       : null,
     retry_at: row.retry_reason ? row.run_at.toISOString() : null,
     retry_reason: row.retry_reason,
+    retry_of: row.retry_of,
     metadata: row.metadata,
     created_at: row.created_at.toISOString(),
     started_at: row.started_at?.toISOString() ?? null,
@@ -196,7 +198,7 @@ const todoStatusesSql = `(SELECT json_build_array(json_build_object('todos', jso
       AND a.${changesTodosSql} ORDER BY t.id, a.seq DESC) t HAVING count(*) > 0)`
 
 const plainColumns = `id, session_id, business_id, user_id, turn, status, finish_reason, created_at, started_at, ended_at, prompt_tokens,
-  completion_tokens, total_tokens, run_at, retry_reason, input_id, expires_at`
+  completion_tokens, total_tokens, run_at, retry_reason, retry_of, input_id, expires_at`
 
 const listedColumns = `l.${plainColumns.replaceAll(/,\s+/g, ', l.')},
   ${requestHeadSql('l.request', isLongJson('l.request'))} AS request, ${cutJson('l.result', resultHeadSql)} AS result,

@@ -13,6 +13,7 @@ const table = {
   method_not_allowed: [405, 'This path does not take this method'],
   request_timeout: [408, 'The request took too long to arrive'],
   run_ended: [409, 'The run has ended'],
+  run_not_failed: [409, 'The run has not failed'],
   session_of_another_user: [409, 'The session belongs to another user'],
   already_exists: [409, 'There is one already'],
   in_use: [409, 'It is in use'],

@@ -1,0 +1,79 @@
+import { z } from 'zod'
+import { rejectedJobDataSchema, rejectedJobSchema } from '../../engine/runs/rejected-jobs.ts'
+import { idParams, pageSchema, plainPageQuery } from '../http/parameters.ts'
+import { type App, respondsWith, type ServerContext } from '../http/route.ts'
+import { submittedSchema } from '../runs.routes.ts'
+import { describeAdmin, handleOne } from './resource-routes.ts'
+
+const resource = {
+  path: '/admin/v1/rejected-jobs',
+  one: 'a rejected job',
+  many: 'rejected jobs',
+  ids: ['RejectedJob', 'RejectedJobs'],
+} as const
+
+/** Jobs of the public queue that were refused: list, read, submit again, delete. */
+export const rejectedJobsRoutes = (app: App, { runtime }: ServerContext): void => {
+  const jobs = () => runtime.admin.rejectedJobs
+
+  app.get(resource.path, {
+    schema: { querystring: plainPageQuery },
+    config: describeAdmin(
+      resource,
+      'listRejectedJobs',
+      'Lists rejected jobs, the latest first',
+      respondsWith(200, 'One page', pageSchema(rejectedJobSchema)),
+    ),
+    handler: ({ query: { limit, cursor } }) =>
+      jobs().list({ limit, ...(cursor !== undefined && { cursor }) }),
+  })
+
+  app.get(`${resource.path}/:id`, {
+    schema: { params: idParams },
+    config: describeAdmin(
+      resource,
+      'getRejectedJob',
+      'Returns a rejected job with its data',
+      respondsWith(200, 'a rejected job', rejectedJobDataSchema),
+    ),
+    handler: handleOne(resource, (_, id) => jobs().get(id)),
+  })
+
+  app.post(`${resource.path}/:id/resubmit`, {
+    schema: { params: idParams, body: z.strictObject({ data: z.json().optional() }) },
+    config: describeAdmin(
+      resource,
+      'resubmitRejectedJob',
+      'Submits a rejected job again, as it was sent or with corrected data; repeated it returns the same run',
+      {
+        bodyOptional: true,
+        responses: {
+          202: {
+            description: 'The run',
+            schema: submittedSchema,
+            headers: { location: 'Path of the run' },
+          },
+        },
+        problems: ['session_of_another_user', 'idempotency_conflict', 'quota_exceeded'],
+      },
+    ),
+    handler: async (request, reply) => {
+      const run = await handleOne(resource, (_, id) => jobs().resubmit(id, request.body.data))(request)
+      return reply
+        .code(202)
+        .header('location', `/v1/runs/${encodeURIComponent(run.id)}`)
+        .send(run)
+    },
+  })
+
+  app.delete(`${resource.path}/:id`, {
+    schema: { params: idParams },
+    config: describeAdmin(resource, 'deleteRejectedJob', 'Deletes a rejected job', {
+      responses: { 204: { description: 'It is deleted' } },
+    }),
+    handler: async (request, reply) => {
+      await handleOne(resource, async (_, id) => (await jobs().remove(id)) || null)(request)
+      return reply.code(204).send()
+    },
+  })
+}

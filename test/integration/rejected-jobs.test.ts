@@ -1,0 +1,87 @@
+import { expect } from 'vitest'
+import { admitIntakeJob } from '../../src/engine/runs/intake.ts'
+import { signJob } from '../../src/infra/queue/signed-jobs.ts'
+import { unique } from '../support/backend.ts'
+import { adminToken, runtimeTest as test } from '../support/integration-test.ts'
+
+const path = '/admin/v1/rejected-jobs'
+
+test('a rejected job is listed, read, submitted again with or without a correction, and deleted', async ({
+  runtime,
+  database,
+  server,
+}) => {
+  const call = (method: string, at: string, json?: unknown, token = adminToken) =>
+    server.call(method, `${path}${at}`, { token, ...(json !== undefined && { json }) })
+  const deliver = (id: string, data: unknown, secrets: string[] = []) =>
+    admitIntakeJob(
+      database,
+      { id, name: 'run', data, attemptsMade: 0, stalls: 0 },
+      (business, request, key) => runtime.of(business).submit(request, key),
+      { secrets, now: new Date() },
+    )
+  const business = unique('b')
+  const good = { prompt: 'x', user_id: 'u', business_id: business, delay_ms: 60_000 }
+  await runtime.of(business).submit({ prompt: 'x', user_id: 'u', delay_ms: 60_000 })
+  const ids = ['typo', 'unsigned', 'forged', 'of-none'].map((name) => unique(name))
+  const [typo = '', unsigned = '', forged = '', ofNone = ''] = ids
+  await deliver(typo, { ...good, promt: 'y' })
+  await deliver(unsigned, good, ['a-queue-secret-of-32-characters--'])
+  await deliver(forged, signJob(forged, good, 'another'), ['a-queue-secret-of-32-characters--'])
+  await deliver(ofNone, { prompt: '', user_id: 'u', business_id: unique('b') })
+
+  const listed: { id: string; job_id: string; business_id: string | null; run_id: string | null }[] = []
+  for (let cursor = ''; ; ) {
+    const { body } = await call('GET', `?limit=3${cursor}`)
+    listed.push(...body.data)
+    if (body.next_cursor === null) break
+    cursor = `&cursor=${body.next_cursor}`
+  }
+  expect(listed.map(({ job_id }) => job_id)).toEqual(ids.toReversed())
+  expect(listed.map(({ business_id }) => business_id)).toEqual([null, null, null, business])
+  expect(Object.keys(listed[0] ?? {})).not.toContain('data')
+  const rowOf = (job: string) => listed.find(({ job_id }) => job_id === job)?.id ?? ''
+
+  expect(await call('GET', `/${rowOf(typo)}`)).toMatchObject({
+    status: 200,
+    body: { errors: [{ pointer: '/promt', detail: 'unknown field' }], data: { promt: 'y' }, run_id: null },
+  })
+  expect(await call('GET', `/${rowOf(ofNone)}`)).toMatchObject({
+    status: 200,
+    body: { data: { prompt: '' } },
+  })
+
+  // as it was sent it is refused again; corrected it is a run, once
+  expect(await call('POST', `/${rowOf(typo)}/resubmit`)).toMatchObject({
+    status: 422,
+    body: { errors: [{ pointer: '/data/promt' }] },
+  })
+  const corrected = await call('POST', `/${rowOf(typo)}/resubmit`, { data: good })
+  expect(corrected).toMatchObject({ status: 202, body: { status: 'queued' } })
+  expect((await call('POST', `/${rowOf(typo)}/resubmit`, { data: good })).body).toEqual(corrected.body)
+  expect((await call('GET', `/${rowOf(typo)}`)).body.run_id).toBe(corrected.body.id)
+  expect(await runtime.of(business).run(corrected.body.id)).toMatchObject({ status: 'queued' })
+
+  // an admin vouches for what no signature proved; the job that comes again is that run
+  for (const job of [unsigned, forged])
+    expect(await call('POST', `/${rowOf(job)}/resubmit`)).toMatchObject({ status: 202 })
+  expect(await deliver(unsigned, good)).toMatchObject({
+    replayed: true,
+    run: { id: (await call('GET', `/${rowOf(unsigned)}`)).body.run_id },
+  })
+
+  expect((await call('DELETE', `/${rowOf(ofNone)}`)).status).toBe(204)
+  for (const [method, at] of [
+    ['DELETE', `/${rowOf(ofNone)}`],
+    ['GET', `/${rowOf(ofNone)}`],
+    ['POST', '/1x/resubmit'],
+    ['GET', `/${'9'.repeat(30)}`],
+  ] as const)
+    expect((await call(method, at)).status).toBe(404)
+  const { token } = await runtime.admin.tokens.create({
+    business_id: business,
+    label: 'x',
+    roles: ['submit', 'read', 'admin'],
+  })
+  expect((await call('GET', '', undefined, token)).status).toBe(403)
+})
