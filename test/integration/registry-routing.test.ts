@@ -249,6 +249,8 @@ describe('routes', () => {
     [{ models: [{ model: 'alias' }] }, '/role'],
     [{ role: 'x', category: 'text', models: [{ model: 'alias' }] }, '/role'],
     [{ role: 'x', models: [] }, '/models'],
+    [{ role: 'Planer', models: [{ model: 'alias' }] }, '/role'],
+    [{ role: 'embeddings', models: [{ model: 'alias' }] }, '/role'],
     [{ role: 'x', models: [{ model: 'alias' }, { model: 'none' }] }, '/models/1/model'],
     [{ role: 'x', models: [{ model: 'alias' }, { model: 'alias' }] }, '/models/1/model'],
     [{ role: 'x', models: [{ model: 'alias', weight: 0 }] }, '/models/0/weight'],

@@ -18,9 +18,40 @@ const weightedModel = z.strictObject({
 
 const strategySchema = z.enum(['priority', 'weighted', 'least-busy', 'cheapest'])
 
+/** The roles that Mason calls models for. */
+const ownRoles = 'planner understand reflection output compaction distill vision embedding'.split(' ')
+
+/** Insertions, deletions and replacements of a letter that lead from one text to the other (Levenshtein). */
+const countEdits = (from: string, to: string): number => {
+  let row = Array.from({ length: to.length + 1 }, (_, at) => at)
+  for (const [at, letter] of [...from].entries()) {
+    const next = [at + 1]
+    for (let column = 1; column <= to.length; column++)
+      next.push(
+        Math.min(
+          (row[column] ?? 0) + 1,
+          (next[column - 1] ?? 0) + 1,
+          (row[column - 1] ?? 0) + (letter === to[column - 1] ? 0 : 1),
+        ),
+      )
+    row = next
+  }
+  return row.at(-1) ?? 0
+}
+
+/** The role of Mason's own that a name is a slip of; no call would ever use a route of the slip. */
+const findMeantRole = (role: string): string | undefined =>
+  ownRoles.includes(role) ? undefined : ownRoles.find((own) => countEdits(role.toLowerCase(), own) <= 2)
+
+const roleSchema = aliasSchema.superRefine((role, context) => {
+  const meant = findMeantRole(role)
+  if (meant !== undefined)
+    context.addIssue({ code: 'custom', message: `"${role}" is no role; did you mean "${meant}"?` })
+})
+
 const routeFields = z.strictObject({
-  /** planner, understand, reflection, output, embedding, vision, compaction, or any other name. */
-  role: aliasSchema.nullish(),
+  /** planner, understand, reflection, output, embedding, vision, compaction, distill, or a name that is unlike these. */
+  role: roleSchema.nullish(),
   category: aliasSchema.nullish(),
   models: z.array(weightedModel).min(1).max(100),
   strategy: strategySchema.default('priority'),
