@@ -228,7 +228,10 @@ export const admitRetry = (
   admitTwice(() =>
     database.asBusiness(businessId, async (sql) => {
       const run = await queryOne<
-        Pick<AdmissionRequest['row'], 'session_id' | 'user_id' | 'priority' | 'request' | 'metadata' | 'webhook_url'> & {
+        Pick<
+          AdmissionRequest['row'],
+          'session_id' | 'user_id' | 'priority' | 'request' | 'metadata' | 'webhook_url'
+        > & {
           status: RunStatus
         }
       >(
