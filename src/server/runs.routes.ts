@@ -139,10 +139,10 @@ export const runsRoutes = (app: App, { open }: ServerContext): void => {
       description:
         "A new run, as the session's next turn, which names the failed one in retry_of and sees its results. The failed run stays as it is. The same Idempotency-Key returns the same run.",
       responses: {
-        202: { description: 'The new run is accepted', schema: submittedSchema, headers: location },
+        202: { description: 'The new run is accepted', schema: admittedRunSchema, headers: location },
         200: {
           description: 'The run that this key created before',
-          schema: submittedSchema,
+          schema: admittedRunSchema,
           headers: { ...location, 'idempotent-replayed': 'true' },
         },
       },

@@ -91,12 +91,12 @@ describe('migrations', () => {
       INSERT INTO businesses (tenant) VALUES ('old');
       INSERT INTO sessions (tenant, session_id, user_id) VALUES ('old', 's', 'u');
       INSERT INTO runs (tenant, run_id, session_id, turn, status, expires_at) VALUES ('old', 'r', 's', 1, 'queued', now());
-      DROP TABLE run_metadata; DELETE FROM migrations WHERE name = '0018_run_metadata.sql'`)
+      DROP TABLE run_metadata; DELETE FROM migrations WHERE name = '0021_run_metadata.sql'`)
     await owner.query(
       `INSERT INTO run_requests (tenant, run_id, user_id, request, metadata) VALUES ('old', 'r', 'u', '{}', $1)`,
       [JSON.stringify(metadata)],
     )
-    expect(await applyMigrations(owner)).toEqual(['0018_run_metadata.sql'])
+    expect(await applyMigrations(owner)).toEqual(['0021_run_metadata.sql'])
     const stored = await owner.query(`SELECT replace(entry::text, '-', '') AS entry FROM run_metadata`)
     expect(stored.map(({ entry }) => entry).sort()).toEqual(toMetadataEntries(metadata).sort())
     await owner.run(`DELETE FROM sessions; DELETE FROM businesses WHERE tenant = 'old'`)

@@ -1,28 +1,14 @@
-import { z } from 'zod'
+import type { z } from 'zod'
 import { type Database, queryOne } from '../../infra/database/database.ts'
 import { type PageRequest, readPage } from '../../infra/database/pagination.ts'
 import { openSignedJob } from '../../infra/queue/signed-jobs.ts'
 import { MasonError } from '../../state/errors.ts'
-import { type FieldError, fieldErrorSchema } from '../../state/resource-schema.ts'
+import type { rejectedJobDataSchema, rejectedJobSchema } from '../../state/rejected-job.ts'
+import type { FieldError } from '../../state/resource-schema.ts'
 import type { JobData } from '../../state/run-request.ts'
 import type { Page } from '../../state/run-view.ts'
 import type { Admission, AdmittedRun } from './admission.ts'
 import { checkJobData } from './intake.ts'
-
-/** A job of the public queue that was refused. */
-export const rejectedJobSchema = z.strictObject({
-  id: z.string(),
-  job_id: z.string(),
-  /** Null where the job names no business that is known. */
-  business_id: z.string().nullable(),
-  errors: z.array(fieldErrorSchema),
-  received_at: z.string(),
-  /** The run that it became since. */
-  run_id: z.string().nullable(),
-})
-
-/** A refused job with what was sent. */
-export const rejectedJobDataSchema = rejectedJobSchema.extend({ data: z.json() })
 
 type RejectedJob = z.infer<typeof rejectedJobSchema>
 type RejectedJobData = z.infer<typeof rejectedJobDataSchema>

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { rejectedJobDataSchema, rejectedJobSchema } from '../../engine/runs/rejected-jobs.ts'
+import { rejectedJobDataSchema, rejectedJobSchema } from '../../state/rejected-job.ts'
+import { admittedRunSchema } from '../../state/run-view.ts'
 import { idParams, pageSchema, plainPageQuery } from '../http/parameters.ts'
 import { type App, respondsWith, type ServerContext } from '../http/route.ts'
-import { submittedSchema } from '../runs.routes.ts'
 import { describeAdmin, handleOne } from './resource-routes.ts'
 
 const resource = {
@@ -50,7 +50,7 @@ export const rejectedJobsRoutes = (app: App, { runtime }: ServerContext): void =
         responses: {
           202: {
             description: 'The run',
-            schema: submittedSchema,
+            schema: admittedRunSchema,
             headers: { location: 'Path of the run' },
           },
         },
