@@ -76,7 +76,7 @@ describe('migrations', () => {
     )
   })
 
-  test('0018 finds the metadata of existing runs as admission does', async ({ owner }) => {
+  test('0021 finds the metadata of existing runs as admission does', async ({ owner }) => {
     const metadata = {
       a: 'é',
       b: 1e21,

@@ -49,7 +49,7 @@ export const startRunWorker = async (options: StartWorkerOptions) => {
       const signing = { secrets: options.queueSecrets, now: clock.now() }
       const outcome = await admitIntakeJob(database, job, options.submit, signing)
       if ('run' in outcome) return { run_id: outcome.run.id, status: outcome.run.status }
-      log.warn({ job_id: job.id }, 'a queue job was rejected; its failedReason has the errors')
+      log.warn({ job_id: job.id }, 'a queue job was rejected; GET /admin/v1/rejected-jobs has its errors')
       throw new RefusedJobError(outcome.errors)
     },
     { concurrency: 4 },
