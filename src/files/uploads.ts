@@ -88,13 +88,18 @@ export const createUploads = (
       { pipelined: true },
     )
 
-  const append = async (row: FileRow, chunks: AsyncIterable<Uint8Array>): Promise<FileRow> => {
+  /** `counted`: how many bytes are counted as storage already. */
+  const append = async (
+    row: FileRow,
+    chunks: AsyncIterable<Uint8Array>,
+    counted = Number(row.length ?? 0),
+  ): Promise<FileRow> => {
     const { file_id: id } = row
     const max = row.length === null ? maxUploadBytes : Number(row.length)
     let at = Number(row.received)
     for await (const part of toParts(chunks, at)) {
       if (at + part.length > max) throw row.length === null ? tooLarge() : beyondLength(max)
-      if (row.length === null) await checkStorage(part.length)
+      if (at + part.length > counted) await checkStorage(at + part.length - Math.max(at, counted))
       if (!(await appendPart(id, at, part))) throw toOffsetError(await need(id))
       at += part.length
     }
@@ -190,7 +195,7 @@ export const createUploads = (
     ): Promise<{ file: UploadedFile; isKnown: boolean }> {
       const row = await create({ ...input, length: null }, announced)
       try {
-        return await complete(await append(row, chunks), { reuse: true })
+        return await complete(await append(row, chunks, announced), { reuse: true })
       } catch (error) {
         await remove(row.file_id).catch(() => {})
         throw error

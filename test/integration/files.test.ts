@@ -220,7 +220,15 @@ describe('where files come from', () => {
   let egress: Egress
   beforeAll(async () => {
     database = await backend.openDatabase()
-    await Promise.all(['b1', 'b2'].map((id) => ensureBusiness(database, id)))
+    for (const id of ['b1', 'b2']) {
+      await ensureBusiness(database, id)
+      await database.query("INSERT INTO sessions (tenant, session_id, user_id) VALUES ($1, 'ses', 'u')", [id])
+      await database.query(
+        `INSERT INTO runs (tenant, run_id, session_id, turn, status, expires_at)
+         VALUES ($1, 'run', 'ses', 1, 'completed', now())`,
+        [id],
+      )
+    }
     const real = openEgress()
     // the servers of these tests stand on loopback, which no address of a business may name
     egress = {
@@ -493,6 +501,10 @@ describe('where files come from', () => {
     await database.query(
       'INSERT INTO blobs (tenant, sha256, bytes) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING',
       [tenant, hash, bytes],
+    )
+    await database.query(
+      "INSERT INTO blob_uses (tenant, sha256, session_id) VALUES ($1, $2, 'ses') ON CONFLICT DO NOTHING",
+      [tenant, hash],
     )
     return hash
   }

@@ -365,6 +365,7 @@ describe('learning of a business', () => {
       {
         ...{ id: business, learning: false, created_at: expect.any(String) },
         quotas: { storage_bytes: null, queued_runs: null, running_runs: null, requests_per_minute: null },
+        ...{ http_hosts: [], secrets: [] },
       },
     ])
     const quiet = await runtime.complete({ user_id, prompt }, { business })

@@ -116,6 +116,26 @@ const seeds: Record<string, { sql: string[]; query?: string; cut?: string[]; own
     ],
     cut: ['prompts'],
   },
+  listRejectedJobs: {
+    sql: [
+      `INSERT INTO rejected_jobs (tenant, job_id, data, faults) VALUES ('default', 'job_' || $1, '{}',
+        json_build_array(json_build_object('pointer', '', 'detail', ${long})))`,
+    ],
+  },
+  listSchedules: {
+    sql: [
+      `INSERT INTO schedules (tenant, schedule_id, name, cron, time_zone, catch_up, status, request) VALUES ('default', 'sch_' || $1, 'n',
+        '* * * * *', 'UTC', 'last', 'paused', json_build_object('prompt', ${long}, 'user_id', 'ann'))`,
+    ],
+    query: 'business_id=default',
+    cut: ['request'],
+  },
+  listWebhooks: {
+    sql: [
+      `INSERT INTO webhook_deliveries (tenant, webhook_id, type, url, host, last_error)
+       VALUES ('default', 'msg_' || $1, 'run.completed', 'https://x/', 'https://x', ${long})`,
+    ],
+  },
   reportUsage: {
     sql: [
       `INSERT INTO usage_ledger (request_id, tenant, role, vendor_id, endpoint_id, model_id, model_name, upstream_name, status,

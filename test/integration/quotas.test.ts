@@ -115,7 +115,7 @@ test('a business stores no more than its quota; what it deletes makes room', asy
       headers: { 'x-file-name': 'a', 'content-type': 'text/plain', ...headers },
     })
   const first = await post('x'.repeat(60))
-  expect(first.status).toBe(201)
+  expect(first.status, first.text).toBe(201)
   for (const refused of [await post('y'.repeat(60)), await post('', { 'upload-length': '60' })])
     expect([refused.status, refused.body.code, refused.body.detail]).toEqual([
       403,

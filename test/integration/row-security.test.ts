@@ -85,6 +85,13 @@ const rowsOf = (t: string): Record<string, Record<string, unknown>> => ({
     status: 'paused',
     request: '{}',
   },
+  business_secrets: {
+    tenant: t,
+    names: [],
+    master_key: 'm',
+    wrapped_key: Buffer.from('b'),
+    sealed_secrets: Buffer.from('b'),
+  },
   webhook_settings: { tenant: t },
   webhook_secrets: {
     tenant: t,
