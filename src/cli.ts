@@ -12,6 +12,7 @@ import {
 } from './cli/models/commands.ts'
 import type { CreateTokenFlags } from './cli/models/create-token.ts'
 import type { RunFlags } from './cli/run.ts'
+import { addRunsCommands } from './cli/runs/commands.ts'
 import type { ServeFlags, WorkerFlags } from './cli/serve.ts'
 import { addWebhooksCommands } from './cli/webhooks/commands.ts'
 import { readMasonVersion } from './infra/lib/package-path.ts'
@@ -107,6 +108,7 @@ const createProgram = (
       ),
     )
   addModelsCommands(program, start)
+  addRunsCommands(program, start)
   addWebhooksCommands(program, start)
   program
     .command('tools')

@@ -2,6 +2,7 @@ import { url as debuggerUrl } from 'node:inspector'
 import type { AddressInfo } from 'node:net'
 import type { Logger } from 'pino'
 import { type Config, type Environment, readConfig } from '../infra/config/config.ts'
+import { announceServer } from '../infra/database/folder-lock.ts'
 import { settlesWithin } from '../infra/lib/timeouts.ts'
 import { watchEventLoop } from '../infra/lib/watchdog.ts'
 import { addAdminToken, type ConfigWithAdminToken } from '../infra/secrets/admin-token.ts'
@@ -207,7 +208,10 @@ const openServer = async (runtime: Runtime, config: Config, logger: Logger) => {
     await app.close()
     throw toListenError(error, http)
   }
-  return { port: (app.server.address() as AddressInfo).port, close: () => app.close() }
+  const { port } = app.server.address() as AddressInfo
+  if (config.database.kind === 'embedded')
+    await announceServer(config.database.dataDir, toLocalUrl(config, port))
+  return { port, close: () => app.close() }
 }
 
 const toListenError = (

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { link, readFile, rm, writeFile } from 'node:fs/promises'
+import { link, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { MasonError } from '../../state/errors.ts'
 import { createDataFolder } from '../lib/data-folder.ts'
@@ -46,6 +46,20 @@ export const lockFolder = async (folder: string): Promise<() => Promise<void>> =
         'stop that process, choose another DATA_DIR, or set DATABASE_URL and REDIS_URL to run several processes',
     },
   )
+}
+
+/** Adds the address of the server of this process, which has the lock, to the lock of its data folder. */
+export const announceServer = async (folder: string, url: string): Promise<void> => {
+  const draft = join(folder, `lock.${process.pid}`)
+  await writeFile(draft, `${process.pid} ${readProcessStat(process.pid).start} ${url}\n`, { mode: 0o600 })
+  // at once: a lock that is read half written looks like that of a dead process
+  await rename(draft, join(folder, 'lock'))
+}
+
+/** The address of the server that has the lock on a data folder; null where none is running. */
+export const findServer = async (folder: string): Promise<string | null> => {
+  const owner = await readFile(join(folder, 'lock'), 'utf8').catch(() => '')
+  return isAlive(owner) ? (owner.trim().split(' ')[2] ?? null) : null
 }
 
 /** Creates the lock file and returns null, or returns the live owner of the existing one. */

@@ -1,0 +1,42 @@
+import type { Command } from 'commander'
+import { addTargetOptions, type StartCommand } from '../models/commands.ts'
+import type { ListRunsFlags, RunTarget } from './manage-runs.ts'
+
+/** Adds `mason runs` with its subcommands. */
+export const addRunsCommands = (program: Command, start: StartCommand): void => {
+  const runs = program.command('runs').description('list, show, answer, cancel and retry runs')
+  const add = (usage: string, description: string): Command =>
+    addTargetOptions(runs.command(usage))
+      .description(description)
+      .option('--business <id>', 'business of the runs', 'default')
+      .option('--json', 'print JSON')
+  const load = () => import('./manage-runs.ts')
+
+  add('list', 'list runs, the latest first')
+    .option('--status <status>', 'only queued, running, input_required, completed, failed or cancelled ones')
+    .option('--user <id>', 'only of this user')
+    .option('--session <id>', 'only of this session')
+    .option('--limit <count>', 'how many, at most 200', '50')
+    .action((flags: ListRunsFlags) =>
+      start(async (env, scrubber) => (await load()).listRuns(flags, env, scrubber)),
+    )
+  add('show <run>', 'show a run with its answer, error or question').action((id: string, flags: RunTarget) =>
+    start(async (env, scrubber) => (await load()).showRun(id, flags, env, scrubber)),
+  )
+  add('logs <run>', 'show the actions of a run').action((id: string, flags: RunTarget) =>
+    start(async (env, scrubber) => (await load()).showActions(id, flags, env, scrubber)),
+  )
+  add('answer <run> <answer>', 'answer the question that a run waits for').action(
+    (id: string, answer: string, flags: RunTarget) =>
+      start(async (env, scrubber) => (await load()).answerRun(id, answer, flags, env, scrubber)),
+  )
+  add('cancel <run>', 'cancel a run')
+    .option('--reason <text>', 'why')
+    .action((id: string, flags: RunTarget & { reason?: string }) =>
+      start(async (env, scrubber) => (await load()).cancelRun(id, flags, env, scrubber)),
+    )
+  add('retry <run>', "submit a failed run again, as its session's next turn").action(
+    (id: string, flags: RunTarget) =>
+      start(async (env, scrubber) => (await load()).retryRun(id, flags, env, scrubber)),
+  )
+}

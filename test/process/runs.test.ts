@@ -1,0 +1,84 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Running, runCli, startCli } from '../support/cli.ts'
+import { type FakeModel, startFakeModel } from '../support/fake-model/fake-model.ts'
+import { calling, say } from '../support/script.ts'
+
+let cwd: string
+let model: FakeModel
+let server: Running
+
+beforeAll(async () => {
+  cwd = await mkdtemp(join(tmpdir(), 'mason-runs-'))
+  model = await startFakeModel()
+  server = startCli(['serve', '--port', '0'], {
+    cwd,
+    env: { OPENAI_BASE_URL: model.baseUrl, OPENAI_API_KEY: 'k', OPENAI_MODEL: 'fake' },
+  })
+  await server.says(/http:\/\/127\.0\.0\.1:\d+/)
+})
+afterAll(async () => {
+  server?.kill('SIGTERM')
+  await server?.ended
+  await model?.close()
+  await rm(cwd, { recursive: true, force: true })
+})
+
+const runs = (...args: string[]) => runCli(['runs', ...args], { cwd })
+
+test('mason runs finds the running server by its data folder, and lists, shows, answers, cancels and retries', async () => {
+  const [url] = await server.says(/http:\/\/127\.0\.0\.1:\d+/)
+  const [token] = await server.says(/mason_admin_[\w-]+/)
+  const submit = async (prompt: string): Promise<string> => {
+    const response = await fetch(`${url}/v1/runs/wait`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ prompt, user_id: 'ann' }),
+    })
+    return ((await response.json()) as { id: string }).id
+  }
+  expect((await runs('list')).stdout).toBe('no runs\n')
+
+  say(model, {
+    planner: [
+      calling(['ask_user', { question: 'Which color?', options: ['red', 'blue'] }]),
+      { text: 'Blue it is.' },
+    ],
+  })
+  const asking = await submit('Paint it')
+  const listed = await runs('list', '--status', 'input_required')
+  expect(listed.stdout).toMatch(new RegExp(`^${asking} +input_required +ann .*Paint it$`, 'm'))
+  expect((await runs('show', asking)).stdout).toContain('question:\nWhich color?\n  1) red\n  2) blue')
+  const wrong = await runs('answer', asking, 'green')
+  expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('does not fit the question')])
+  expect((await runs('answer', asking, '2')).stdout).toBe(`${asking} is answered and goes on\n`)
+  await fetch(`${url}/v1/runs/${asking}/events`, { headers: { authorization: `Bearer ${token}` } }).then(
+    (response) => response.text(),
+  )
+  expect((await runs('show', asking)).stdout).toContain('answer: Blue it is.')
+  expect((await runs('logs', asking)).stdout).toMatch(/planner[\s\S]*ask_user[\s\S]*end/)
+  const refused = await runs('retry', asking)
+  expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('failed')])
+
+  say(model, { planner: [calling(['ask_user', { question: 'Sure?' }])] })
+  const cancelled = await submit('Ask me')
+  expect((await runs('cancel', cancelled, '--reason', 'no need')).stdout).toBe(`${cancelled} is cancelled\n`)
+  const gone = await runs('answer', cancelled, 'yes')
+  expect([gone.code, gone.stderr]).toEqual([1, expect.stringContaining('no open question')])
+
+  model.script(() => ({ fault: { status: 400 } }))
+  const failed = await submit('Fail')
+  expect((await runs('show', failed)).stdout).toMatch(/failed.*\n[\s\S]*error: model_/)
+  model.reset()
+  say(model, { planner: [{ text: 'Done now.' }] })
+  const retried = /^(run_\w+) repeats/.exec((await runs('retry', failed)).stdout)?.[1] ?? 'none'
+  const json = JSON.parse((await runs('show', retried, '--json')).stdout)
+  expect(json).toMatchObject({ id: retried, retry_of: failed, turn: 2 })
+})
+
+test('mason runs says what is wrong with a run that is not there', async () => {
+  const { code, stderr } = await runs('show', 'run_none')
+  expect([code, stderr]).toEqual([1, expect.stringContaining('run_none')])
+})
