@@ -41,9 +41,13 @@ export const fuzzQueue = async ({ mason, seed, count, say, signal }: FuzzOptions
     sent.push({ job: neighbour, id: neighbourId, at })
     await push(neighbour, neighbourId)
   }
+  /** Refused jobs stay in the queue as failed ones. */
   const left = async (): Promise<number> => {
     const counts = await Promise.all(Object.values(queues).map((queue) => queue.getJobCounts()))
-    return counts.flatMap((each) => Object.values(each)).reduce((sum, n) => sum + n, 0)
+    return counts.reduce(
+      (sum, { failed = 0, ...open }) => Object.values(open).reduce((a, b) => a + b, sum),
+      0,
+    )
   }
 
   try {

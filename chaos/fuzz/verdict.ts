@@ -14,6 +14,7 @@ const codes: Record<number, readonly string[]> = {
   408: ['request_timeout'],
   409: [
     'run_ended',
+    'run_not_failed',
     'session_of_another_user',
     'already_exists',
     'input_answered',

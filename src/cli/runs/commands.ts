@@ -18,25 +18,25 @@ export const addRunsCommands = (program: Command, start: StartCommand): void => 
     .option('--session <id>', 'only of this session')
     .option('--limit <count>', 'how many, at most 200', '50')
     .action((flags: ListRunsFlags) =>
-      start(async (env, scrubber) => (await load()).listRuns(flags, env, scrubber)),
+      start(async (env, scrubber) => (await load()).printRuns(flags, env, scrubber)),
     )
   add('show <run>', 'show a run with its answer, error or question').action((id: string, flags: RunTarget) =>
-    start(async (env, scrubber) => (await load()).showRun(id, flags, env, scrubber)),
+    start(async (env, scrubber) => (await load()).printRun(id, flags, env, scrubber)),
   )
   add('logs <run>', 'show the actions of a run').action((id: string, flags: RunTarget) =>
-    start(async (env, scrubber) => (await load()).showActions(id, flags, env, scrubber)),
+    start(async (env, scrubber) => (await load()).printActions(id, flags, env, scrubber)),
   )
   add('answer <run> <answer>', 'answer the question that a run waits for').action(
     (id: string, answer: string, flags: RunTarget) =>
-      start(async (env, scrubber) => (await load()).answerRun(id, answer, flags, env, scrubber)),
+      start(async (env, scrubber) => (await load()).sendAnswer(id, answer, flags, env, scrubber)),
   )
   add('cancel <run>', 'cancel a run')
     .option('--reason <text>', 'why')
     .action((id: string, flags: RunTarget & { reason?: string }) =>
-      start(async (env, scrubber) => (await load()).cancelRun(id, flags, env, scrubber)),
+      start(async (env, scrubber) => (await load()).sendCancel(id, flags, env, scrubber)),
     )
   add('retry <run>', "submit a failed run again, as its session's next turn").action(
     (id: string, flags: RunTarget) =>
-      start(async (env, scrubber) => (await load()).retryRun(id, flags, env, scrubber)),
+      start(async (env, scrubber) => (await load()).sendRetry(id, flags, env, scrubber)),
   )
 }

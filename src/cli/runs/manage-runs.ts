@@ -46,7 +46,7 @@ const withRuns = (
 const toPath = (id: string, rest = ''): string => `/v1/runs/${encodeURIComponent(id)}${rest}`
 
 /** `mason runs list`. Returns the exit code, as all of these do. */
-export const listRuns = (flags: ListRunsFlags, env: Environment, scrubber: Scrubber): Promise<number> =>
+export const printRuns = (flags: ListRunsFlags, env: Environment, scrubber: Scrubber): Promise<number> =>
   withRuns(flags, env, scrubber, async ({ get }) => {
     const { status, user, session, limit } = flags
     const { data } = await get<{ data: RunView[] }>('/v1/runs', {
@@ -61,7 +61,7 @@ export const listRuns = (flags: ListRunsFlags, env: Environment, scrubber: Scrub
   })
 
 /** `mason runs show`. */
-export const showRun = (
+export const printRun = (
   id: string,
   flags: RunTarget,
   env: Environment,
@@ -83,7 +83,7 @@ export const showRun = (
   })
 
 /** `mason runs logs`: the actions of the run's turn. */
-export const showActions = (
+export const printActions = (
   id: string,
   flags: RunTarget,
   env: Environment,
@@ -101,7 +101,7 @@ export const showActions = (
   })
 
 /** `mason runs answer`: options by their text or number, other answers as the schema of the question wants them. */
-export const answerRun = (
+export const sendAnswer = (
   id: string,
   text: string,
   flags: RunTarget,
@@ -124,7 +124,7 @@ export const answerRun = (
   })
 
 /** `mason runs cancel`. */
-export const cancelRun = (
+export const sendCancel = (
   id: string,
   flags: RunTarget & { reason?: string },
   env: Environment,
@@ -137,7 +137,7 @@ export const cancelRun = (
   })
 
 /** `mason runs retry`. */
-export const retryRun = (
+export const sendRetry = (
   id: string,
   flags: RunTarget,
   env: Environment,

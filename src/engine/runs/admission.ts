@@ -26,7 +26,7 @@ export type Admission = { run: AdmittedRun; replayed: boolean }
 /** A key is unique within its business and route. */
 export type IdempotencyKey = { route: string; key: string }
 /** Bytes that came with the request; null: a file that was uploaded before. */
-type Upload = { hash: string } & ({ bytes: Buffer } | { bytes: null; file_id: string })
+type Upload = { hash: string } & ({ bytes: Uint8Array } | { bytes: null; file_id: string })
 
 /** A run to admit: its row, and the files that came with it. */
 export type AdmissionRequest = ReturnType<typeof toAdmissionRequest>

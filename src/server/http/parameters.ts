@@ -64,13 +64,17 @@ export const runsQuery = sessionsQuery
     idempotency_key: idempotencyKeySchema.optional(),
   })
   .catchall(z.string().max(maxMetadataBytes))
-  .superRefine((query, context) => {
-    const keys = Object.keys(query).filter((name) => !(name in runsQuery.shape))
-    const unknown = keys.filter((name) => !name.startsWith(metadataPrefix))
-    if (unknown.length > 0) context.addIssue({ code: 'unrecognized_keys', keys: unknown })
-    if (keys.length > maxMetadataKeys)
-      context.addIssue({ code: 'custom', message: `has more than ${maxMetadataKeys} members of metadata` })
-  })
+  .superRefine(
+    (query, context) => {
+      const keys = Object.keys(query).filter((name) => !Object.hasOwn(runsQuery.shape, name))
+      const unknown = keys.filter((name) => !name.startsWith(metadataPrefix))
+      if (unknown.length > 0) context.addIssue({ code: 'unrecognized_keys', keys: unknown })
+      if (keys.length > maxMetadataKeys)
+        context.addIssue({ code: 'custom', message: `has more than ${maxMetadataKeys} members of metadata` })
+    },
+    // beside the errors of the known ones
+    { when: () => true },
+  )
 
 /** The filter that a query describes: what begins with `metadata.` is a member of the metadata. */
 export const readRunFilter = ({ business_id: _, ...query }: z.output<typeof runsQuery>) => {

@@ -59,7 +59,13 @@ const validateParts = (request: FastifyRequest, schemas: Partial<Record<string, 
     return value
   }
   request.params = validate('params', request.params)
-  request.query = validate('querystring', { ...(request.query as object) })
+  const query: Record<string, unknown> = { ...(request.query as object) }
+  // where other names are allowed, zod would drop it silently
+  if (Object.hasOwn(query, '__proto__')) errors.push({ pointer: '/__proto__', detail: 'unknown field' })
+  request.query = validate(
+    'querystring',
+    Object.fromEntries(Object.entries(query).filter(([name]) => name !== '__proto__')),
+  )
   validate('headers', request.headers)
   request.body = validate('body', request.body)
   if (errors.length > 0) throw invalidRequest(errors)
