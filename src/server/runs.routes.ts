@@ -19,7 +19,7 @@ import {
   submitHeaders,
 } from './http/parameters.ts'
 import { HttpError, type ProblemCode } from './http/problems.ts'
-import { type App, createDocs, respondsWith, type ServerContext } from './http/route.ts'
+import { type App, createDocs, type RouteDoc, respondsWith, type ServerContext } from './http/route.ts'
 
 /** How long `/wait` waits at most, and where the body says nothing. */
 const maxWaitMs = 60_000
@@ -30,6 +30,15 @@ const waitBodySchema = runRequestSchema.extend({
 const describe = createDocs('runs')
 const submitProblems: ProblemCode[] = ['session_of_another_user', 'idempotency_conflict']
 const location = { location: 'Path of the run' }
+/** The responses of a submission: a new run, or the one that its key created before. */
+const describeAdmission = (accepted: string): RouteDoc['responses'] => ({
+  202: { description: accepted, schema: admittedRunSchema, headers: location },
+  200: {
+    description: 'The run that this key created before',
+    schema: admittedRunSchema,
+    headers: { ...location, 'idempotent-replayed': 'true' },
+  },
+})
 
 const cancelBodySchema = z.strictObject({ reason: z.string().max(2000).optional() })
 const inputBodySchema = z.strictObject({
@@ -49,14 +58,7 @@ export const runsRoutes = (app: App, { open }: ServerContext): void => {
     config: describe('submit', 'submitRun', 'Submits a run', {
       description:
         'The run is durable once this call responds, also while the queue is down. The same Idempotency-Key and body return the same run.',
-      responses: {
-        202: { description: 'The run is accepted', schema: admittedRunSchema, headers: location },
-        200: {
-          description: 'The run that this key created before',
-          schema: admittedRunSchema,
-          headers: { ...location, 'idempotent-replayed': 'true' },
-        },
-      },
+      responses: describeAdmission('The run is accepted'),
       problems: submitProblems,
     }),
     handler: async (request, reply) => {
@@ -138,14 +140,7 @@ export const runsRoutes = (app: App, { open }: ServerContext): void => {
     config: describe('submit', 'retryRun', 'Runs the request of a failed run again', {
       description:
         "A new run, as the session's next turn, which names the failed one in retry_of and sees its results. The failed run stays as it is. The same Idempotency-Key returns the same run.",
-      responses: {
-        202: { description: 'The new run is accepted', schema: admittedRunSchema, headers: location },
-        200: {
-          description: 'The run that this key created before',
-          schema: admittedRunSchema,
-          headers: { ...location, 'idempotent-replayed': 'true' },
-        },
-      },
+      responses: describeAdmission('The new run is accepted'),
       problems: ['run_not_failed', 'idempotency_conflict'],
     }),
     handler: async (request, reply) => {

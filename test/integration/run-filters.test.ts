@@ -34,7 +34,7 @@ describe('the list of runs', () => {
     expect(await find({ metadata: { shop: 'north' }, idempotency_key: 'key b', status: 'queued' })).toEqual([
       b,
     ])
-    expect(await find({ metadata: { shop: 'north' }, user_id: 'nobody' })).toEqual([])
+    expect(await find({ metadata: { shop: 'north' }, user_id: 'stranger' })).toEqual([])
     expect(await find({ metadata: { lines: '1' } })).toEqual([])
     expect(await find({ metadata: { 'a.b&=': 'é ☃', long: 'x'.repeat(9_000) } })).toEqual([c])
     expect(await find({ metadata: { 'n\ufffd': 'half \ufffd' } })).toEqual([c])

@@ -5,7 +5,7 @@ import type { RunView } from '../../state/run-view.ts'
 import type { RuntimeState } from '../../state/runtime-state.ts'
 import { exitCodes, UsageError } from '../errors.ts'
 import { formatQuestion, parseAnswer } from '../input-prompt.ts'
-import { type AdminClient, type AdminTarget, withAdminClient } from '../models/admin-client.ts'
+import { type AdminTarget, withAdminClient } from '../models/admin-client.ts'
 import { formatTable } from '../models/list-models.ts'
 import { toOneLine, toPrintable } from '../terminal.ts'
 
@@ -16,28 +16,28 @@ export type ListRunsFlags = RunTarget & { status?: string; user?: string; sessio
 
 /** A value, and the text that shows it to a person. */
 type Output = { value: unknown; text: string }
+/** Calls of the API on behalf of one business. */
 type RunsClient = {
   get<Value>(path: string, query?: Record<string, string | undefined>): Promise<Value>
   post<Value>(path: string, json?: unknown): Promise<Value>
 }
+/** One command of `mason runs`. */
+type RunsCommand = (client: RunsClient) => Promise<Output>
 
-const toRunsClient = ({ call }: AdminClient, { business }: RunTarget): RunsClient => {
-  const scope = { business_id: business }
-  return {
-    get: async <Value>(path: string, query = {}) =>
-      (await call('GET', path, undefined, { ...query, ...scope })) as Value,
-    post: async <Value>(path: string, json?: unknown) => (await call('POST', path, json, scope)) as Value,
-  }
-}
-
-const withRuns = (
+/** Runs a command against the server or database of the flags and prints what it gives. Returns the exit code. */
+export const runRunsCommand = (
+  command: RunsCommand,
   flags: RunTarget,
   env: Environment,
   scrubber: Scrubber,
-  work: (client: RunsClient) => Promise<Output>,
 ): Promise<number> =>
-  withAdminClient(flags, env, scrubber, async (client) => {
-    const { value, text } = await work(toRunsClient(client, flags))
+  withAdminClient(flags, env, scrubber, async ({ call }) => {
+    const scope = { business_id: flags.business }
+    const { value, text } = await command({
+      get: async <Value>(path: string, query = {}) =>
+        (await call('GET', path, undefined, { ...query, ...scope })) as Value,
+      post: async <Value>(path: string, json?: unknown) => (await call('POST', path, json, scope)) as Value,
+    })
     const printed = flags.json ? JSON.stringify(value, null, 2) : text
     process.stdout.write(`${scrubber.text(printed)}\n`)
     return exitCodes.done
@@ -45,10 +45,10 @@ const withRuns = (
 
 const toPath = (id: string, rest = ''): string => `/v1/runs/${encodeURIComponent(id)}${rest}`
 
-/** `mason runs list`. Returns the exit code, as all of these do. */
-export const printRuns = (flags: ListRunsFlags, env: Environment, scrubber: Scrubber): Promise<number> =>
-  withRuns(flags, env, scrubber, async ({ get }) => {
-    const { status, user, session, limit } = flags
+/** `mason runs list`. */
+export const printRuns =
+  ({ status, limit, user, session }: ListRunsFlags): RunsCommand =>
+  async ({ get }) => {
     const { data } = await get<{ data: RunView[] }>('/v1/runs', {
       ...{ status, limit, user_id: user, session_id: session },
     })
@@ -58,16 +58,12 @@ export const printRuns = (flags: ListRunsFlags, env: Environment, scrubber: Scru
     ])
     const head = ['ID', 'STATUS', 'USER', 'SESSION', 'TURN', 'CREATED', 'PROMPT']
     return { value: { runs: data }, text: rows.length === 0 ? 'no runs' : formatTable([head, ...rows]) }
-  })
+  }
 
 /** `mason runs show`. */
-export const printRun = (
-  id: string,
-  flags: RunTarget,
-  env: Environment,
-  scrubber: Scrubber,
-): Promise<number> =>
-  withRuns(flags, env, scrubber, async ({ get }) => {
+export const printRun =
+  (id: string): RunsCommand =>
+  async ({ get }) => {
     const run = await get<RunView>(toPath(id))
     const { error, answer, input_request } = run
     const lines = [
@@ -80,16 +76,12 @@ export const printRun = (
       ...(input_request === null ? [] : ['question:', ...formatQuestion(input_request)]),
     ]
     return { value: run, text: lines.join('\n') }
-  })
+  }
 
 /** `mason runs logs`: the actions of the run's turn. */
-export const printActions = (
-  id: string,
-  flags: RunTarget,
-  env: Environment,
-  scrubber: Scrubber,
-): Promise<number> =>
-  withRuns(flags, env, scrubber, async ({ get }) => {
+export const printActions =
+  (id: string): RunsCommand =>
+  async ({ get }) => {
     const { turn } = await get<RunView>(toPath(id))
     const { action_history } = await get<RuntimeState>(toPath(id, '/state'))
     const actions = action_history[turn - 1] ?? []
@@ -98,17 +90,12 @@ export const printActions = (
       value: { actions },
       text: rows.length === 0 ? 'no actions yet' : formatTable([['ACTION', 'NODE', 'SUMMARY'], ...rows]),
     }
-  })
+  }
 
 /** `mason runs answer`: options by their text or number, other answers as the schema of the question wants them. */
-export const sendAnswer = (
-  id: string,
-  text: string,
-  flags: RunTarget,
-  env: Environment,
-  scrubber: Scrubber,
-): Promise<number> =>
-  withRuns(flags, env, scrubber, async ({ get, post }) => {
+export const sendAnswer =
+  (id: string, text: string): RunsCommand =>
+  async ({ get, post }) => {
     const { input_request, status } = await get<RunView>(toPath(id))
     if (!input_request)
       throw new MasonError('not_found', `run "${id}" is ${status} and has no open question`, {
@@ -121,29 +108,20 @@ export const sendAnswer = (
       )
     const run = await post<RunView>(toPath(id, '/input'), { request_id: input_request.id, answer })
     return { value: run, text: `${id} is answered and goes on` }
-  })
+  }
 
 /** `mason runs cancel`. */
-export const sendCancel = (
-  id: string,
-  flags: RunTarget & { reason?: string },
-  env: Environment,
-  scrubber: Scrubber,
-): Promise<number> =>
-  withRuns(flags, env, scrubber, async ({ post }) => {
-    const { reason } = flags
+export const sendCancel =
+  (id: string, reason: string | undefined): RunsCommand =>
+  async ({ post }) => {
     const run = await post<RunView>(toPath(id, '/cancel'), { ...(reason !== undefined && { reason }) })
     return { value: run, text: `${id} is ${run.status}` }
-  })
+  }
 
 /** `mason runs retry`. */
-export const sendRetry = (
-  id: string,
-  flags: RunTarget,
-  env: Environment,
-  scrubber: Scrubber,
-): Promise<number> =>
-  withRuns(flags, env, scrubber, async ({ post }) => {
+export const sendRetry =
+  (id: string): RunsCommand =>
+  async ({ post }) => {
     const run = await post<{ id: string; turn: number }>(toPath(id, '/retry'))
     return { value: run, text: `${run.id} repeats ${id} as turn ${run.turn}` }
-  })
+  }
