@@ -4,6 +4,8 @@ import type { OnText } from './text-streaming.ts'
 
 /** A mark, or its beginning, at the end of a text, with the line end beside it, as text or in JSON. */
 const openEnd = /(?:<data-\w{6} \w+>)?(?:\n|\\n?)?(?:<[/\w -]{0,24}(?:>\\?)?)?$/
+/** Longer than any mark with its line ends. */
+const maxOpenLength = 256
 
 /** The models of a run. They see fences in their prompts, and where one imitates them, its words go on without. */
 export const withUnfencedReplies = (models: Models): Models => ({
@@ -29,7 +31,7 @@ const streamUnfenced = (onText: OnText): { write: OnText; flush(): void } => {
     write(chunk, attempt) {
       const text = attempt === current ? held + chunk : chunk
       current = attempt
-      held = openEnd.exec(text)?.[0] ?? ''
+      held = openEnd.exec(text.slice(-maxOpenLength))?.[0] ?? ''
       pass(text.slice(0, text.length - held.length))
     },
     flush: () => pass(held),

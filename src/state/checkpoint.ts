@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { z } from 'zod'
 import { MasonError } from './errors.ts'
 import { type Patch, patchSchema } from './patch.ts'
@@ -7,6 +8,8 @@ import { noUsage } from './token-usage.ts'
 /** Results and contexts larger than this, in bytes of JSON, leave the action for a blob. */
 const maxInlineBytes = 32 * 1024
 const headChars = 2000
+/** Reading, checking or writing this much JSON takes milliseconds. */
+const largeLength = 256 * 1024
 /** What one unit of a string's length takes in UTF-8 at the most. */
 const maxBytesPerUnit = 3
 
@@ -46,17 +49,25 @@ export const prepareAction = async (
     next: draft.next,
   }
   const text = JSON.stringify(filled)
+  await afterLarge(text)
   const body = check(node, actionBodySchema, JSON.parse(text))
   if (text.length * maxBytesPerUnit > maxInlineBytes) {
+    await afterLarge(text)
     body.result = await moveToBlob(body.result, keepBlob)
     if (body.context) body.context.content = shorten(body.context.content)
   }
-  const checked = isEmpty(patch) ? {} : check(node, patchSchema, JSON.parse(JSON.stringify(patch)))
+  const given = JSON.stringify(patch)
+  await afterLarge(given)
+  const checked = given === '{}' ? {} : check(node, patchSchema, JSON.parse(given))
+  await afterLarge(given)
   // what was checked is what is stored: the check leaves out what no object may hold, such as `__proto__`
   return { body, bodyText: JSON.stringify(body), patch: checked, patchText: JSON.stringify(checked) }
 }
 
-const isEmpty = (patch: Patch): boolean => Object.keys(patch).length === 0
+/** Ends the turn of the event loop after work on a large text: the next step on it has a turn of its own. */
+const afterLarge = async (text: string): Promise<void> => {
+  if (text.length > largeLength) await nextTurn()
+}
 
 const check = <Schema extends z.ZodType>(node: string, schema: Schema, value: unknown): z.infer<Schema> => {
   const parsed = schema.safeParse(value)

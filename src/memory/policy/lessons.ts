@@ -199,7 +199,10 @@ export const detectSubject = (statement: string): string | null =>
 
 /** The summary with one line more, question and answer; drops the oldest lines beyond the limit. */
 const summarizeTurn = ({ summary, turn, prompt, answer }: EndedTurn): string => {
-  const toLine = (text: string, maxChars: number) => cutText(text.replace(/\s+/g, ' ').trim(), maxChars)
+  const toLine = (text: string, maxChars: number) => {
+    const head = text.slice(0, 10 * maxChars)
+    return cutText(head.replace(/\s+/g, ' ').trim(), maxChars)
+  }
   const lines = [...summary.split('\n'), `${turn}. ${toLine(prompt, 120)} -> ${toLine(answer ?? '', 160)}`]
   while (lines.join('\n').length > maxSummaryChars) lines.shift()
   return lines.filter((one) => one !== '').join('\n')

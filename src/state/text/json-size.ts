@@ -51,15 +51,17 @@ export const maxJsonValues = 50_000
 /** Deeper values end a function that walks through them with an overflow of the stack. */
 export const maxJsonDepth = 500
 
-/** How many values a JSON text has, numbers in lists too. */
+const limits = { values: maxJsonValues, depth: maxJsonDepth }
+
+/** How many values a JSON text has, numbers in lists too; one that is too large or too deep is not counted to its end. */
 export const countJsonValues = (text: string): number => {
-  const { values, numbers } = measureJson(text)
+  const { values, numbers } = measureJson(text, limits)
   return values + numbers
 }
 
 /** The value of a JSON text of limited size. Throws a SyntaxError for any other text. */
 export const parseLimitedJson = (text: string): unknown => {
-  const { values, numbers, depth } = measureJson(text)
+  const { values, numbers, depth } = measureJson(text, limits)
   if (values + numbers > maxJsonValues || depth > maxJsonDepth)
     throw new SyntaxError(`more than ${maxJsonValues} values, or more than ${maxJsonDepth} deep`)
   return JSON.parse(text)

@@ -41,10 +41,13 @@ const toPairs = (text: string): string[] => {
   return letters.slice(1).map((letter, at) => `${letters[at]}${letter}`)
 }
 
+/** What is behind these characters of a text is not looked at. */
+const maxReadChars = 128 * 1024
+
 /** Words, and pairs of neighbours of Chinese; empty words left out. In order, with repeats; at most `most`. */
 export const extractWords = (text: string, most = 2000): string[] => {
   const found: string[] = []
-  for (const [word] of normalizeText(text).matchAll(wordPattern)) {
+  for (const [word] of normalizeText(text.slice(0, maxReadChars)).matchAll(wordPattern)) {
     if (found.length >= most) break
     if (han.test(word)) found.push(...toPairs(word.replace(stopWordsHan, '')))
     else if (!stopWords.has(word)) found.push(stem(word).slice(0, 64))
