@@ -80,6 +80,7 @@ export const openWorld = async (seed: number, parent?: string): Promise<World> =
     const held: Held[] = []
     const config: Config = {
       bodyMemory: { processBytes: 128 * 1024 * 1024, tokenBytes: 64 * 1024 * 1024 },
+      maxWaitMs: 2000,
       http: { port: 0, host: '127.0.0.1' },
       database: { kind: 'postgres', url: proxies.postgres.url, ...loginsOf(proxies.postgres.url) },
       redisUrl: proxies.redis.url,

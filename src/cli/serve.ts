@@ -192,7 +192,7 @@ const openMetrics = async (
 
 const openServer = async (runtime: Runtime, config: Config, logger: Logger) => {
   const { createApp } = await import('../server/app.ts')
-  const { auth, access, adminToken, http, bodyMemory } = config
+  const { auth, access, adminToken, http, bodyMemory, maxWaitMs } = config
   const app = await createApp({
     runtime,
     auth,
@@ -201,6 +201,7 @@ const openServer = async (runtime: Runtime, config: Config, logger: Logger) => {
     logger,
     drainMs: stopTimeoutsMs.drain,
     bodyMemory,
+    maxWaitMs,
   })
   try {
     await app.listen(http)

@@ -57,6 +57,8 @@ export type AppOptions = {
   logger?: FastifyBaseLogger
   /** Between two comments on a stream of events. */
   keepAliveMs?: number
+  /** How long a call of the OpenAI-compatible endpoint waits between its tries, in all. Default 2 s. */
+  maxWaitMs?: number
   /** How long closing waits for responses in progress. */
   drainMs?: number
   /** The memory of request bodies in flight, and how long they may take. */
@@ -67,11 +69,15 @@ export type AppOptions = {
 /** The HTTP server, not listening yet. `close()` ends streams and waits at once and lets short requests finish. */
 export const createApp = async (options: AppOptions): Promise<FastifyInstance> => {
   const { runtime, auth, adminToken, corsOrigins = [], keepAliveMs = 15_000, drainMs = 5_000 } = options
-  const { bodyMemory = defaultBodyMemory, bodyTimes = { idleMs: 30_000, wholeMs: 300_000 } } = options
+  const {
+    maxWaitMs = 2_000,
+    bodyMemory = defaultBodyMemory,
+    bodyTimes = { idleMs: 30_000, wholeMs: 300_000 },
+  } = options
   const open = createOpenResponses()
   const { metrics } = runtime
   metrics.onScrape(() => metrics.streams(open.streams))
-  const server: ServerContext = { runtime, open, keepAliveMs }
+  const server: ServerContext = { runtime, open, keepAliveMs, maxWaitMs }
   const app = createServer(options.logger)
 
   replyToUnknownPaths(app)

@@ -29,6 +29,7 @@ export const baseConfig = {
   queuePrefix: 'bull',
   http: { port: 0, host: '127.0.0.1' },
   bodyMemory: { processBytes: 128 * 1024 * 1024, tokenBytes: 64 * 1024 * 1024 },
+  maxWaitMs: 2000,
   quotas: { storageBytes: 20_480 * 1024 * 1024, queuedRuns: 10_000, requestsPerMinute: null },
   auth: 'off',
   access: { metrics: 'open', docs: 'open', corsOrigins: [] },

@@ -37,6 +37,8 @@ export type OpenAIServer = AsyncDisposable & {
   settled: (Settlement & Pick<Reservation, 'caller' | 'role'>)[]
   /** What the meter says to the next reservations; null: granted. */
   limit: Extract<ReservationResult, { granted: false }> | null
+  /** How often the meter was called. */
+  reservations: number
   /** The official client, with the token of a business. */
   client(options?: ConstructorParameters<typeof OpenAI>[0]): OpenAI
 }
@@ -137,7 +139,10 @@ export const startOpenAIServer = async (
   const waits = { baseMs: 1, maxMs: 5 }
   const health = createModelHealth({ sql: null, hints: null, clock, log, cooling: waits, disabled: waits })
   const meter: Meter = {
-    reserve: async () => endpoint.limit ?? { granted: true },
+    reserve: async () => {
+      endpoint.reservations += 1
+      return endpoint.limit ?? { granted: true }
+    },
     settle: ({ caller, role }, settlement) => void endpoint.settled.push({ ...settlement, caller, role }),
     flush: async () => undefined,
     [Symbol.asyncDispose]: async () => undefined,
@@ -177,6 +182,7 @@ export const startOpenAIServer = async (
     embedded: embedder.requests,
     settled: [],
     limit: null,
+    reservations: 0,
     client: (more = {}) => new OpenAI({ baseURL: `${server.url}/v1`, apiKey: 'all', maxRetries: 0, ...more }),
     async [Symbol.asyncDispose]() {
       await server.close()

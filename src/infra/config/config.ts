@@ -28,6 +28,8 @@ export type Config = {
   metricsPort?: number | undefined
   /** Bytes of request bodies in flight: of all callers of a process, and of one token. */
   bodyMemory: { processBytes: number; tokenBytes: number }
+  /** How long a call of the OpenAI-compatible endpoint waits between its tries, in all. */
+  maxWaitMs: number
   /** What a business may use where it has no quota of its own; null: no limit. */
   quotas: { storageBytes: number; queuedRuns: number; requestsPerMinute: number | null }
   auth: 'required' | 'off'
@@ -173,6 +175,7 @@ const toConfig = (settings: Settings, raw: RawSettings, role: ProcessRole): Conf
     processBytes: settings.MASON_BODY_MEMORY_MB * megabyte,
     tokenBytes: settings.MASON_TOKEN_BODY_MEMORY_MB * megabyte,
   },
+  maxWaitMs: settings.MASON_MAX_WAIT_MS,
   quotas: {
     storageBytes: settings.MASON_QUOTA_STORAGE_MB * megabyte,
     queuedRuns: settings.MASON_QUOTA_QUEUED_RUNS,

@@ -145,6 +145,7 @@ export const settingsSchema = z.object({
   // a body has 32 MB at most, and one must fit
   MASON_BODY_MEMORY_MB: wholeNumber(32, 1_000_000).default(defaultBodyMemoryMb.process),
   MASON_TOKEN_BODY_MEMORY_MB: wholeNumber(32, 1_000_000).default(defaultBodyMemoryMb.token),
+  MASON_MAX_WAIT_MS: wholeNumber(0, 600_000).default(2_000),
   MASON_QUOTA_STORAGE_MB: wholeNumber(1, 1_000_000_000).default(20_480),
   MASON_QUOTA_QUEUED_RUNS: wholeNumber(1, 1_000_000_000).default(10_000),
   MASON_QUOTA_REQUESTS_PER_MINUTE: wholeNumber(1, 1_000_000_000).optional(),
@@ -215,6 +216,8 @@ export const settingRemedies: Record<SettingName, string> = {
     'remove it for the default: request bodies in flight take at most 128 MB of a process',
   MASON_TOKEN_BODY_MEMORY_MB:
     'remove it for the default: those of one token take at most 64 MB, and never more than is free besides',
+  MASON_MAX_WAIT_MS:
+    'remove it for the default: a call of the OpenAI-compatible endpoint waits at most 2000 ms for a limit to open',
   MASON_QUOTA_STORAGE_MB: 'remove it for the default: a business may store 20480 MB (20 GB)',
   MASON_QUOTA_QUEUED_RUNS: 'remove it for the default: 10000 runs of a business may wait for a worker',
   MASON_QUOTA_REQUESTS_PER_MINUTE:

@@ -19,7 +19,7 @@ export type ModelErrorDetail = {
   retry_after_ms?: number
   /** A call after so many milliseconds may be answered; absent: waiting does not help. */
   wait_ms?: number
-  /** No request was sent, because keys have reached their limits. */
+  /** All that was left are keys at their limits, ours or the vendor's. */
   limited?: boolean
   /** Of `no_model_available`: each candidate and why it did not answer. `code` null: no request was sent to it. */
   candidates?: CandidateDetail[]

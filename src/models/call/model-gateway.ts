@@ -73,9 +73,9 @@ const isOnlyCandidate = (
 const createFinalError = (
   selector: ModelSelector,
   tried: readonly FailedRequest[],
-  { passedOver, refused }: CallRound,
+  { passedOver }: CallRound,
   spent: { attempts: number; usage: Parameters<typeof createCallError>[1]['usage'] },
-  { earliestMs, outageMs }: RetryWait,
+  { earliestMs, outageMs, isLimited }: RetryWait,
 ): MasonError => {
   const [first] = tried
   const waitMs = outageMs === null ? undefined : Math.ceil(outageMs)
@@ -88,7 +88,7 @@ const createFinalError = (
         ...spent,
         retryAfterMs: earliestMs,
         waitMs,
-        limited: refused.length > 0 && tried.length === 0,
+        limited: isLimited && tried.every(({ error: { code } }) => code === 'model_rate_limited'),
       })
 }
 
@@ -97,9 +97,6 @@ const withImages = (selector: ModelSelector, ask: CanonicalRequest): ModelSelect
 
 /** Milliseconds between two rounds in which no request was sent. */
 const minWaitMs = 20
-
-/** A call of little patience waits no longer for vendors that are known to be closed: it would hold a worker. */
-const closedPatienceMs = 250
 
 /** Opens the call path; its contract is at the type `ModelGateway`. */
 export const createModelGateway = (options: ModelGatewayOptions): ModelGateway => {
@@ -110,6 +107,7 @@ export const createModelGateway = (options: ModelGatewayOptions): ModelGateway =
     const { selector, caller } = request
     const call = startCall(options, request, signal)
     let { patienceMs = Infinity } = selector
+    const { closedPatienceMs = patienceMs } = selector
     for (let round = 1; ; ) {
       signal.throwIfAborted()
       const { view } = registry
@@ -120,8 +118,7 @@ export const createModelGateway = (options: ModelGatewayOptions): ModelGateway =
       const wait = planRetryWait(end, progress, { health, clock, retry, random })
       const isSent = end.tried.length > 0
       const isHasty = selector.oneShot === true && !isSent
-      const mayWaitMs =
-        isSent || patienceMs === Infinity ? patienceMs : Math.min(patienceMs, closedPatienceMs)
+      const mayWaitMs = isSent ? patienceMs : Math.min(patienceMs, closedPatienceMs)
       if (wait.ms === null || wait.ms > mayWaitMs || isHasty || (round >= retry.attempts && isSent))
         throw createFinalError(selector, [...call.tried.values()], end, call.spent(), wait)
       patienceMs -= wait.ms

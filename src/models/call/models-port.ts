@@ -59,7 +59,8 @@ const impatientRoles: ReadonlySet<string> = new Set<ModelRole>([
   'reflection',
   'compaction',
 ])
-const patienceMs = 2000
+/** They wait no longer for vendors that are known to be closed: it would hold a worker. */
+const patience = { patienceMs: 2000, closedPatienceMs: 250 }
 
 const findSmallest = (values: readonly (number | null)[]): number | null => {
   const known = values.filter((value) => value !== null)
@@ -74,7 +75,7 @@ export const createModelsPort = (
   async call(request, signal) {
     const { role, model, onText } = request
     const response = await ask(
-      { role, ...(model !== undefined && { model }), ...(impatientRoles.has(role) && { patienceMs }) },
+      { role, ...(model !== undefined && { model }), ...(impatientRoles.has(role) && patience) },
       toCanonicalRequest(request),
       caller,
       ({ text }, attempt) => {

@@ -33,12 +33,20 @@ export type RetryWait = {
   earliestMs: number | null
   /** When a new call may be answered: no vendor is known to be closed after that. Null: waiting does not help. */
   outageMs: number | null
+  /** A key has reached a limit, ours or the vendor's. */
+  isLimited: boolean
 }
 
 /** How often the probe of another process is polled. */
 const pollMs = 1000
 
-type ClosedCandidate = { model: ModelEntry; state: 'cooling' | 'probing'; ms: number }
+/** `subject`: what is closed the longest. A key cools only at a limit of its vendor. */
+type ClosedCandidate = {
+  model: ModelEntry
+  subject: 'endpoint' | 'key'
+  state: 'cooling' | 'probing'
+  ms: number
+}
 
 /** Skipped keys and endpoints that recover by themselves soon. Disabled ones do not. */
 const listClosed = (
@@ -53,13 +61,11 @@ const listClosed = (
     const subjects = [['endpoint', model.endpoint.id] as const, ...(key ? [['key', key.id] as const] : [])]
     const statuses = subjects.flatMap(([subject, id]) => {
       const status = health.stateOf(subject, id)
-      return status === null ? [] : [{ state: status.state, ms: health.dueInMs(subject, id) ?? 0 }]
+      return status === null ? [] : [{ subject, state: status.state, ms: health.dueInMs(subject, id) ?? 0 }]
     })
     const worst =
       statuses.find(({ state }) => state === 'disabled') ?? statuses.toSorted((a, b) => b.ms - a.ms)[0]
-    return worst === undefined || worst.state === 'disabled'
-      ? []
-      : [{ model, state: worst.state, ms: worst.ms }]
+    return worst === undefined || worst.state === 'disabled' ? [] : [{ model, ...worst, state: worst.state }]
   })
 
 /**
@@ -118,5 +124,9 @@ export const planRetryWait = (
       ...limited,
       ...closed.map(({ state, ms: dueMs }) => ({ ms: state === 'probing' ? 0 : dueMs })),
     ]),
+    isLimited:
+      refused.length > 0 ||
+      tried.some(({ error }) => error.code === 'model_rate_limited') ||
+      closed.some(({ subject }) => subject === 'key'),
   }
 }

@@ -46,6 +46,8 @@ export type ModelSelector = {
   images?: boolean
   /** How long the call may wait between its tries, in all; absent: as long as its models have for an answer. */
   patienceMs?: number
+  /** How long it may wait of that while no request was sent, because all its models are known to be closed. */
+  closedPatienceMs?: number
   /** Sent text cannot be withdrawn: no new attempt after the first delta, and no wait for keys that cool. */
   oneShot?: boolean
   /** The request makes a job: no new attempt after one that the vendor may have taken. Called before the first byte. */

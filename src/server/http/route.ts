@@ -85,4 +85,6 @@ export type ServerContext = {
   runtime: Runtime
   open: OpenResponses
   keepAliveMs: number
+  /** How long a call of the OpenAI-compatible endpoint waits between its tries, in all. */
+  maxWaitMs: number
 }

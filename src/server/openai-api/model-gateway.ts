@@ -52,7 +52,7 @@ export const readGatewayCaller = (
 
 /** Prepares a call of the model that a request names, on behalf of its caller and user. Call `release` in any case. */
 export const openGatewayCall = (
-  { open, runtime: { modelService } }: ServerContext,
+  { open, runtime: { modelService }, maxWaitMs }: ServerContext,
   request: Pick<FastifyRequest, 'principal' | 'query'> & {
     body: { model: string; user?: string | null | undefined }
   },
@@ -61,7 +61,7 @@ export const openGatewayCall = (
 ) => {
   const { signal, release } = open.abortSignal(reply.raw)
   const { model, user } = request.body
-  const target = { role: endpointRole, model, ...options }
+  const target = { role: endpointRole, model, patienceMs: maxWaitMs, ...options }
   const toError = (error: unknown): unknown =>
     signal.aborted ? new HttpError('shutting_down', 'this server is about to stop') : error
   return {

@@ -60,7 +60,7 @@ test('a stream sends reasoning, text and finish reason, chunk by chunk', async (
 
 test('a stream asks for one attempt, and ends with an error where the call starts again', async () => {
   const server = await serveAsk(async (target, _ask, _caller, onDelta) => {
-    expect(target).toEqual({ role: 'door', model: 'm', category: 'text', oneShot: true })
+    expect(target).toEqual({ role: 'door', model: 'm', category: 'text', oneShot: true, patienceMs: 2000 })
     onDelta({ text: 'first', reasoning: '' }, 2)
     onDelta({ text: 'second', reasoning: '' }, 3)
     return createResponse('second')

@@ -469,4 +469,37 @@ describe('limits and health', () => {
     own.limit = { granted: false, limit: 'rpm', retryAfterMs: 40_000 }
     await expectRateLimit(own, '40')
   })
+
+  test('a limit that opens later than MASON_MAX_WAIT_MS is not waited for', async () => {
+    await using own = await startOpenAIServer({ maxWaitMs: 500 })
+    const startedAt = performance.now()
+    own.limit = { granted: false, limit: 'rpm', retryAfterMs: 20_000 }
+    await expectRateLimit(own, '20')
+    own.limit = null
+    own.vendor.script({ '*': [{ fault: { status: 429, headers: { 'retry-after': '20' } } }] })
+    await expectRateLimit(own, '20')
+    // the key cools now, and no request is sent
+    const sent = own.vendor.requests().length
+    await expectRateLimit(own, '20')
+    await own
+      .client()
+      .chat.completions.create({ model: 'chatty', messages: user('Hi'), stream: true })
+      .then(
+        () => expect.unreachable('the key cools'),
+        (error: unknown) => expect(error).toBeInstanceOf(OpenAI.RateLimitError),
+      )
+    expect(own.vendor.requests()).toHaveLength(sent)
+    expect(performance.now() - startedAt).toBeLessThan(10_000)
+  })
+
+  test('a limit that opens within MASON_MAX_WAIT_MS is waited for, and no longer in all', async () => {
+    await using own = await startOpenAIServer({ maxWaitMs: 500 })
+    own.limit = { granted: false, limit: 'rpm', retryAfterMs: 200 }
+    await expectRateLimit(own, '1')
+    expect(own.reservations).toBe(3)
+    const answer = own.client().chat.completions.create({ model: 'chatty', messages: user('Hi') })
+    await expect.poll(() => own.reservations).toBe(4)
+    own.limit = null
+    expect((await answer).choices[0]?.finish_reason).toBe('stop')
+  })
 })
