@@ -6,30 +6,33 @@ import { httpHostsSchema, secretChangesSchema, secretsSchema } from './http-host
 const quota = z.int().min(1)
 /** What a business may use at once or a minute; null: the default of the settings, and for `running_runs` no limit. */
 const quotasSchema = z.strictObject({
-  /** Uploaded files, files of requests, and results over 32 KB. */
-  storage_bytes: quota.max(Number.MAX_SAFE_INTEGER).nullable(),
-  /** Runs that wait for a worker. */
-  queued_runs: quota.max(2_147_483_647).nullable(),
-  /** Runs that workers execute at once. */
-  running_runs: quota.max(2_147_483_647).nullable(),
-  /** Requests with tokens of the business. */
-  requests_per_minute: quota.max(2_147_483_647).nullable(),
+  storage_bytes: quota
+    .max(Number.MAX_SAFE_INTEGER)
+    .nullable()
+    .describe('Uploaded files, files of requests, and results over 32 KB'),
+  queued_runs: quota.max(2_147_483_647).nullable().describe('Runs that wait for a worker'),
+  running_runs: quota.max(2_147_483_647).nullable().describe('Runs that workers execute at once'),
+  requests_per_minute: quota.max(2_147_483_647).nullable().describe('Requests with tokens of the business'),
 })
 
 /** Bodies and views of the admin API for businesses, tokens and users: docs/contract.md, section 7. */
 const businessInputSchema = z.strictObject({
-  id: businessIdSchema,
-  /** Whether Mason learns from its runs: memories, profile fields, session summaries. */
-  learning: z.boolean().default(true),
-  quotas: quotasSchema.partial().default({}),
-  /** What `http_request` may call. */
-  http_hosts: httpHostsSchema.default([]),
-  /** For the headers of requests to these hosts; never returned. */
-  secrets: secretsSchema.default({}),
+  id: businessIdSchema.describe('Its id'),
+  learning: z
+    .boolean()
+    .describe('Whether Mason learns from its runs: memories, profile fields, session summaries')
+    .default(true),
+  quotas: quotasSchema.partial().describe('What it may use; null: the default of the settings').default({}),
+  http_hosts: httpHostsSchema.describe('The hosts that `http_request` may call').default([]),
+  secrets: secretsSchema
+    .describe('Values for the headers of these hosts, by name; never returned')
+    .default({}),
 })
 /** Body of PATCH; an absent field stays, also one of `quotas`. */
 const businessChangeSchema = toChangeSchema(
-  businessInputSchema.omit({ id: true }).extend({ secrets: secretChangesSchema }),
+  businessInputSchema
+    .omit({ id: true })
+    .extend({ secrets: secretChangesSchema.describe('Set one by one; null deletes one') }),
 )
 /** A business as the admin API returns it. */
 const businessViewSchema = z.strictObject({
@@ -44,8 +47,19 @@ const businessViewSchema = z.strictObject({
 })
 /** The bodies and the view of businesses. */
 export const businessSchemas = {
-  input: businessInputSchema,
-  change: businessChangeSchema,
+  input: businessInputSchema.meta({
+    examples: [
+      {
+        id: 'acme',
+        quotas: { queued_runs: 500, requests_per_minute: 600 },
+        http_hosts: [
+          { host: 'api.acme.example', headers: { Authorization: 'Bearer {secrets.ACME_API_KEY}' } },
+        ],
+        secrets: { ACME_API_KEY: 'the-key-of-this-api' },
+      },
+    ],
+  }),
+  change: businessChangeSchema.meta({ examples: [{ learning: false, quotas: { queued_runs: null } }] }),
   view: businessViewSchema,
 }
 
@@ -53,9 +67,9 @@ const tokenRoleSchema = z.enum(['submit', 'read', 'admin'])
 
 /** Body of POST for a token. */
 const tokenInputSchema = z.strictObject({
-  business_id: businessIdSchema.default('default'),
-  label: labelSchema,
-  roles: z.array(tokenRoleSchema).min(1).default(['submit', 'read']),
+  business_id: businessIdSchema.describe('The business it belongs to').default('default'),
+  label: labelSchema.describe('A name for people'),
+  roles: z.array(tokenRoleSchema).min(1).describe('What it may do').default(['submit', 'read']),
 })
 /** Body of PATCH; an absent field stays. */
 const tokenChangeSchema = toChangeSchema(tokenInputSchema.pick({ label: true, roles: true }))
@@ -70,16 +84,21 @@ const tokenViewSchema = z.strictObject({
   truncated: truncatedSchema,
 })
 /** The bodies and the view of tokens. */
-export const tokenSchemas = { input: tokenInputSchema, change: tokenChangeSchema, view: tokenViewSchema }
+export const tokenSchemas = {
+  input: tokenInputSchema.meta({ examples: [{ label: 'shop', roles: ['submit', 'read'] }] }),
+  change: tokenChangeSchema.meta({ examples: [{ roles: ['read'] }] }),
+  view: tokenViewSchema,
+}
 /** Returned once, when the token is created. */
 export const newTokenSchema = tokenViewSchema.extend({ token: z.string() })
 
 /** Body of POST for a user. */
 const userInputSchema = z.strictObject({
-  business_id: businessIdSchema.default('default'),
-  user_id: idSchema,
-  /** Goes into `user_context`, without empty values. */
-  profile: z.record(z.string().max(200), z.json()),
+  business_id: businessIdSchema.describe('The business of the user').default('default'),
+  user_id: idSchema.describe('The id of the user, as runs name it'),
+  profile: z
+    .record(z.string().max(200), z.json())
+    .describe('What prompts say of the user (`user_context`), without empty values'),
 })
 /** Body of PATCH; the profile replaces the old one. */
 const userChangeSchema = z.strictObject({ profile: userInputSchema.shape.profile })
@@ -89,7 +108,11 @@ const userViewSchema = userInputSchema.extend({
   truncated: truncatedSchema,
 })
 /** The bodies and the view of users. */
-export const userSchemas = { input: userInputSchema, change: userChangeSchema, view: userViewSchema }
+export const userSchemas = {
+  input: userInputSchema.meta({ examples: [{ user_id: 'ann', profile: { language: 'English' } }] }),
+  change: userChangeSchema.meta({ examples: [{ profile: { timezone: 'Europe/Berlin' } }] }),
+  view: userViewSchema,
+}
 
 /** See `quotasSchema`. */
 export type QuotaChanges = Partial<z.infer<typeof quotasSchema>>

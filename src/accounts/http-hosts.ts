@@ -34,24 +34,27 @@ export const httpHeadersSchema = createNamed(
 )
 
 const httpHostSchema = z.strictObject({
-  /** `api.example.com`, with a port where it is not the usual one; `*.example.com` allows every subdomain. */
   host: z
     .string()
     .max(300)
     .regex(
       /^(?:(?:\*\.)?[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\])(?::\d{1,5})?$/,
       'must be a host in lower case without scheme and path, such as api.example.com, *.example.com or localhost:8080',
-    ),
+    )
+    .describe('The host, with a port where it is not the usual one; `*.example.com` allows every subdomain'),
   methods: z
     .array(z.enum(httpMethods))
     .min(1)
+    .describe('The methods that a request may have')
     .default([...httpMethods]),
-  /** Sent with every request; `{secrets.NAME}` in a value is the secret of that name. The model sees none of them. */
-  headers: httpHeadersSchema.default({}),
-  /** The header in which this host takes an idempotency key; without one, a request that may have arrived is never repeated. */
-  idempotency_header: headerName.nullable().default(null),
-  /** Allows private addresses, and http beside https. */
-  allow_private: z.boolean().default(false),
+  headers: httpHeadersSchema
+    .describe('Sent with every request, not seen by the model; `{secrets.NAME}` is the secret of that name')
+    .default({}),
+  idempotency_header: headerName
+    .nullable()
+    .describe('The header for an idempotency key; null: a request that may have arrived is never repeated')
+    .default(null),
+  allow_private: z.boolean().describe('Allows private addresses, and http beside https').default(false),
 })
 
 /** A host that the runs of a business may call, as it is stored. */

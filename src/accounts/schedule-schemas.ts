@@ -11,18 +11,21 @@ const cronSchema = z.string().superRefine((cron, context) => {
 })
 
 const timingSchema = z.strictObject({
-  /** Five fields: minute, hour, day of the month, month, day of the week. */
-  cron: cronSchema.nullable().default(null),
-  /** Once, at this time. */
-  at: z.iso.datetime({ offset: true }).nullable().default(null),
-  /** By whose clocks `cron` is read. */
+  cron: cronSchema
+    .nullable()
+    .describe('Five fields: minute, hour, day of the month, month, day of the week; either this or `at`')
+    .default(null),
+  at: z.iso.datetime({ offset: true }).nullable().describe('Once, at this time').default(null),
   time_zone: z
     .string()
     .max(100)
     .refine(isTimeZone, 'is not a time zone of the IANA database, such as Europe/Berlin')
+    .describe('The time zone of `cron`, a name of the IANA database')
     .default('UTC'),
-  /** Which planned times are fired that have passed: none, the last one, or all (the last 100). */
-  catch_up: z.enum(['none', 'last', 'all']).default('last'),
+  catch_up: z
+    .enum(['none', 'last', 'all'])
+    .describe('Which planned times are fired that have passed: none, the last one, or all (the last 100)')
+    .default('last'),
 })
 
 /** What is submitted: a run without a business, which the schedule has. */
@@ -34,10 +37,10 @@ const requestSchema = runRequestSchema
   })
 
 const scheduleInputSchema = z.strictObject({
-  business_id: businessIdSchema.default('default'),
-  name: labelSchema,
+  business_id: businessIdSchema.describe('The business of its runs').default('default'),
+  name: labelSchema.describe('A name for people'),
   ...timingSchema.shape,
-  request: requestSchema,
+  request: requestSchema.describe('What is submitted: a body of POST /v1/runs'),
 })
 
 const errorSchema = z.strictObject({
@@ -72,9 +75,20 @@ const scheduleViewSchema = z.strictObject({
 
 /** The bodies and the view of schedules. */
 export const scheduleSchemas = {
-  input: scheduleInputSchema,
+  input: scheduleInputSchema.meta({
+    examples: [
+      {
+        name: 'the report of the morning',
+        cron: '0 8 * * 1-5',
+        time_zone: 'Europe/Berlin',
+        request: { prompt: 'Which orders of yesterday are open?', user_id: 'ann' },
+      },
+    ],
+  }),
   /** An absent field stays; null clears `cron` and `at`. */
-  change: toChangeSchema(scheduleInputSchema.omit({ business_id: true })),
+  change: toChangeSchema(scheduleInputSchema.omit({ business_id: true })).meta({
+    examples: [{ cron: '30 7 * * *', catch_up: 'none' }],
+  }),
   view: scheduleViewSchema,
 }
 

@@ -41,13 +41,17 @@ export const deliveryViewSchema = z.strictObject({
 
 /** The settings of a business for webhooks. */
 const settingsSchema = z.strictObject({
-  /** Where the messages of its runs are sent; null: only those of runs with an address of their own. */
-  url: webhookUrlSchema.nullable(),
-  /** Whether its addresses, and those of its runs, may be private ones. */
-  allow_private: z.boolean(),
+  url: webhookUrlSchema
+    .nullable()
+    .describe(
+      'Where the messages of its runs are sent; null: only those of runs with an address of their own',
+    ),
+  allow_private: z.boolean().describe('Whether its addresses, and those of its runs, may be private ones'),
 })
 /** Body of PATCH; an absent field stays. */
-export const webhookSettingsChangeSchema = toChangeSchema(settingsSchema)
+export const webhookSettingsChangeSchema = toChangeSchema(settingsSchema).meta({
+  examples: [{ url: 'https://shop.example/webhooks/mason' }],
+})
 /** The settings with what messages are signed with: the newest secret, and for a day the one before. */
 export const webhookSettingsViewSchema = settingsSchema.extend({
   business_id: z.string(),

@@ -1,5 +1,5 @@
 import type { ZodType } from 'zod'
-import { type DocumentedRoute, openApiDocument } from './http/openapi.ts'
+import { apiTitle, type DocumentedRoute, openApiDocument } from './http/openapi.ts'
 import { type App, createDocs } from './http/route.ts'
 
 const describe = createDocs('operations')
@@ -55,6 +55,7 @@ export const docsRoutes = async (
     await app.register(swagger.default, { openapi: {}, transformObject: readDocument as never })
     await app.register(swaggerUi.default, {
       routePrefix: '/docs',
+      theme: { title: apiTitle },
       uiConfig: { url: '/openapi.json', persistAuthorization: false },
     })
   }

@@ -23,17 +23,22 @@ const byteCount = z.preprocess(
 const uploadHeaders = z.looseObject({
   'x-file-name': z.preprocess(
     (value) => (typeof value === 'string' ? decodeName(value) : value),
-    fileNameSchema,
+    fileNameSchema.describe('A plain file name; percent-encoded where it is not ASCII'),
   ),
-  'content-type': fileTypeSchema.optional(),
+  'content-type': fileTypeSchema.describe('Its media type; absent: application/octet-stream').optional(),
   'x-sha256': z
     .string()
     .regex(/^[0-9a-f]{64}$/i, 'must be 64 hexadecimal digits')
+    .describe('The hash of the bytes: others are refused')
     .optional(),
-  'upload-length': byteCount.optional(),
+  'upload-length': byteCount
+    .describe('Bytes that the file will have, for an upload that can be resumed')
+    .optional(),
 })
-const appendHeaders = z.looseObject({ 'upload-offset': byteCount })
-const fileParams = z.strictObject({ id: fileIdSchema })
+const appendHeaders = z.looseObject({
+  'upload-offset': byteCount.describe('Bytes that the upload has'),
+})
+const fileParams = z.strictObject({ id: fileIdSchema.describe('The id of the file') })
 const receivedSchema = uploadedFileSchema.pick({ id: true, sha256: true, bytes: true })
 
 /** Headers are ASCII: other characters of a name are percent-encoded. A name that cannot be decoded is meant as it is. */

@@ -3,7 +3,7 @@ import { memoryViewSchema, userKnowledgeSchema } from '../memory/policy/memory-v
 import { MasonError } from '../state/errors.ts'
 import {
   businessQuery,
-  idParams,
+  createIdParams,
   memoriesQuery,
   omitUndefined,
   pageSchema,
@@ -97,7 +97,7 @@ export const memoriesRoutes = (app: App): void => {
   })
 
   app.delete('/v1/memories/:id', {
-    schema: { params: idParams, querystring: businessQuery },
+    schema: { params: createIdParams('memory'), querystring: businessQuery },
     config: describe(
       'submit',
       'deleteMemory',

@@ -1,4 +1,5 @@
-import { eventsHeaders, eventsQuery, idParams, readPosition } from './http/parameters.ts'
+import { runEventSchema } from '../state/run-view.ts'
+import { eventsHeaders, eventsQuery, readPosition, runParams, sessionParams } from './http/parameters.ts'
 import { type App, createDocs, type ServerContext } from './http/route.ts'
 import { sendEvents } from './http/sse.ts'
 import { throwNoSuchRun } from './runs.routes.ts'
@@ -7,16 +8,8 @@ import { throwNoSuchSession } from './sessions.routes.ts'
 const description = `Server-sent events. The current snapshots come first, then every action after the requested position,
 then live events. Reconnect with \`Last-Event-ID: n\` and get action n+1 onward, none lost, none twice.
 
-| event | data | id |
-|---|---|---|
-| \`action\` | the action as committed, with \`run_id\` and \`turn\` (schema ActionEvent) | its own |
-| \`status\` | \`{run_id, turn, status}\` | of the latest action |
-| \`todos\` | \`{run_id, turn, todos}\` (schema TodosEvent) | of the latest action |
-| \`input_required\` | the input request, with \`run_id\` (schema InputRequest) | of the latest action |
-| \`delta\` | \`{run_id, node, call, attempt, text}\` (schema Delta); best effort, a new attempt voids earlier ones | none |
-| \`done\` | the run (schema Run) | none |
-
-A comment line every 15 seconds keeps proxies open.`
+The schema is that of one event (RunEvent). Each name of \`event\` has its \`data\`, sent as JSON; \`delta\` is best effort, and a
+new attempt voids earlier ones. A comment line every 15 seconds keeps proxies open.`
 
 const describe = createDocs('events')
 
@@ -24,6 +17,7 @@ const describe = createDocs('events')
 export const runEventsRoutes = (app: App, { open, keepAliveMs }: ServerContext): void => {
   const streamRoute = (
     path: string,
+    params: typeof runParams,
     id: string,
     summary: string,
     toSource: (id: string) => { run_id: string } | { session_id: string },
@@ -31,10 +25,10 @@ export const runEventsRoutes = (app: App, { open, keepAliveMs }: ServerContext):
   ) =>
     app.get(path, {
       exposeHeadRoute: false,
-      schema: { params: idParams, querystring: eventsQuery, headers: eventsHeaders },
+      schema: { params, querystring: eventsQuery, headers: eventsHeaders },
       config: describe('read', id, summary, {
         description,
-        responses: { 200: { description: 'The stream', type: 'text/event-stream' } },
+        responses: { 200: { description: 'The stream', type: 'text/event-stream', schema: runEventSchema } },
       }),
       handler: async ({ business, params, query, headers }, reply) => {
         const source = toSource(params.id)
@@ -45,6 +39,7 @@ export const runEventsRoutes = (app: App, { open, keepAliveMs }: ServerContext):
     })
   streamRoute(
     '/v1/runs/:id/events',
+    runParams,
     'followRun',
     'Follows a run until its `done`',
     (run_id) => ({ run_id }),
@@ -52,6 +47,7 @@ export const runEventsRoutes = (app: App, { open, keepAliveMs }: ServerContext):
   )
   streamRoute(
     '/v1/sessions/:id/events',
+    sessionParams,
     'followSession',
     'Follows a whole conversation over its runs',
     (session_id) => ({ session_id }),

@@ -5,15 +5,15 @@ import type { BusinessApi } from '../runtime/api.ts'
 import { openDeadline } from '../state/deadline.ts'
 import { MasonError } from '../state/errors.ts'
 import type { RunEntry } from '../state/ports/tracer.ts'
-import { type RunRequest, runRequestSchema } from '../state/run-request.ts'
+import { type RunRequest, runRequestExample, runRequestSchema } from '../state/run-request.ts'
 import { admittedRunSchema, runViewSchema } from '../state/run-view.ts'
 import { runtimeStateSchema } from '../state/runtime-state.ts'
 import {
   blobParams,
   businessQuery,
-  idParams,
   pageSchema,
   readRunFilter,
+  runParams,
   runsQuery,
   stateQuery,
   submitHeaders,
@@ -23,9 +23,11 @@ import { type App, createDocs, type RouteDoc, respondsWith, type ServerContext }
 
 /** How long `/wait` waits at most, and where the body says nothing. */
 const maxWaitMs = 60_000
-const waitBodySchema = runRequestSchema.extend({
-  wait_ms: z.int().min(0).max(maxWaitMs).default(maxWaitMs),
-})
+const waitBodySchema = runRequestSchema
+  .extend({
+    wait_ms: z.int().min(0).max(maxWaitMs).describe('Milliseconds to wait').default(maxWaitMs),
+  })
+  .meta({ examples: [{ ...runRequestExample, wait_ms: 20_000 }] })
 
 const describe = createDocs('runs')
 const submitProblems: ProblemCode[] = ['session_of_another_user', 'idempotency_conflict']
@@ -40,11 +42,20 @@ const describeAdmission = (accepted: string): RouteDoc['responses'] => ({
   },
 })
 
-const cancelBodySchema = z.strictObject({ reason: z.string().max(2000).optional() })
-const inputBodySchema = z.strictObject({
-  request_id: z.string().regex(/^[A-Za-z0-9._:@-]{1,200}$/, 'must be the id of an input request'),
-  answer: z.json(),
-})
+const cancelBodySchema = z
+  .strictObject({
+    reason: z.string().max(2000).describe('Why, shown with the run').optional(),
+  })
+  .meta({ examples: [{ reason: 'the customer has left' }] })
+const inputBodySchema = z
+  .strictObject({
+    request_id: z
+      .string()
+      .regex(/^[A-Za-z0-9._:@-]{1,200}$/, 'must be the id of an input request')
+      .describe('The id of `input_request`'),
+    answer: z.json().describe('Valid by the schema of the input request'),
+  })
+  .meta({ examples: [{ request_id: 'input_1', answer: 'yes' }] })
 
 /** Throws the `not_found` of a run that does not exist or belongs to another business: callers cannot tell which. */
 export const throwNoSuchRun = (id: string): never => {
@@ -118,13 +129,13 @@ export const runsRoutes = (app: App, { open }: ServerContext): void => {
   })
 
   app.get('/v1/runs/:id', {
-    schema: { params: idParams, querystring: businessQuery },
+    schema: { params: runParams, querystring: businessQuery },
     config: describe('read', 'getRun', 'Returns a run', respondsWith(200, 'The run', runViewSchema)),
     handler: async ({ business, params: { id } }) => (await business.run(id)) ?? throwNoSuchRun(id),
   })
 
   app.post('/v1/runs/:id/cancel', {
-    schema: { params: idParams, querystring: businessQuery, body: cancelBodySchema },
+    schema: { params: runParams, querystring: businessQuery, body: cancelBodySchema },
     config: describe('submit', 'cancelRun', 'Cancels a run', {
       description: 'Safe to repeat. A queued or waiting run ends at once, a running one within two seconds.',
       bodyOptional: true,
@@ -136,7 +147,7 @@ export const runsRoutes = (app: App, { open }: ServerContext): void => {
   })
 
   app.post('/v1/runs/:id/retry', {
-    schema: { params: idParams, querystring: businessQuery, headers: submitHeaders },
+    schema: { params: runParams, querystring: businessQuery, headers: submitHeaders },
     config: describe('submit', 'retryRun', 'Runs the request of a failed run again', {
       description:
         "A new run, as the session's next turn, which names the failed one in retry_of and sees its results. The failed run stays as it is. The same Idempotency-Key returns the same run.",
@@ -154,7 +165,7 @@ export const runsRoutes = (app: App, { open }: ServerContext): void => {
   })
 
   app.post('/v1/runs/:id/input', {
-    schema: { params: idParams, querystring: businessQuery, body: inputBodySchema },
+    schema: { params: runParams, querystring: businessQuery, body: inputBodySchema },
     config: describe('submit', 'answerInputRequest', 'Answers the question a run waits for', {
       description:
         'The answer must fit the schema of the input request; if it does not, the question stays open.',
@@ -166,7 +177,7 @@ export const runsRoutes = (app: App, { open }: ServerContext): void => {
   })
 
   app.get('/v1/runs/:id/state', {
-    schema: { params: idParams, querystring: stateQuery },
+    schema: { params: runParams, querystring: stateQuery },
     config: describe('read', 'getRunState', "The RuntimeState up to the run's turn", {
       description: 'Large results are part of it in full, or with inline=false as {blob, bytes, head}.',
       responses: { 200: { description: 'The state', schema: runtimeStateSchema } },

@@ -4,16 +4,18 @@ import { sessionViewSchema } from '../state/run-view.ts'
 import {
   actionIdSchema,
   businessQuery,
-  idParams,
   omitUndefined,
   pageSchema,
+  sessionParams,
   sessionsQuery,
 } from './http/parameters.ts'
 import { type App, createDocs, respondsWith } from './http/route.ts'
 
 const describe = createDocs('sessions')
 
-const forkBodySchema = z.strictObject({ action_id: actionIdSchema })
+const forkBodySchema = z
+  .strictObject({ action_id: actionIdSchema.describe('The last action that the new session has') })
+  .meta({ examples: [{ action_id: 3 }] })
 
 /** Throws the `not_found` of a session that does not exist, or belongs to another business. */
 export const throwNoSuchSession = (id: string): never => {
@@ -36,7 +38,7 @@ export const sessionsRoutes = (app: App): void => {
   })
 
   app.get('/v1/sessions/:id', {
-    schema: { params: idParams, querystring: businessQuery },
+    schema: { params: sessionParams, querystring: businessQuery },
     config: describe(
       'read',
       'getSession',
@@ -47,7 +49,7 @@ export const sessionsRoutes = (app: App): void => {
   })
 
   app.delete('/v1/sessions/:id', {
-    schema: { params: idParams, querystring: businessQuery },
+    schema: { params: sessionParams, querystring: businessQuery },
     config: describe(
       'submit',
       'deleteSession',
@@ -59,7 +61,7 @@ export const sessionsRoutes = (app: App): void => {
   })
 
   app.post('/v1/sessions/:id/fork', {
-    schema: { params: idParams, querystring: businessQuery, body: forkBodySchema },
+    schema: { params: sessionParams, querystring: businessQuery, body: forkBodySchema },
     config: describe(
       'submit',
       'forkSession',

@@ -47,19 +47,24 @@ const isNamed = (field: 'name' | 'type') =>
     },
   ] as const
 
-const fileSchema = z
+/** A file of a request. */
+export const fileSchema = z
   .strictObject({
-    /** Beside `file_id`, those of the upload where they are left out. */
-    name: fileNameSchema.optional(),
-    type: fileTypeSchema.optional(),
-    /** Uploaded before by POST /v1/files. */
-    file_id: fileIdSchema.optional(),
-    mapping: mappingSchema.extend({ path: z.string().min(1).max(4096) }).optional(),
-    content_base64: z.base64().optional(),
-    /** Fetched when the run begins. */
+    name: fileNameSchema.describe('Its name in the run; of an upload: its own where left out').optional(),
+    type: fileTypeSchema.describe('Its media type; of an upload: its own where left out').optional(),
+    file_id: fileIdSchema.describe('An upload of POST /v1/files').optional(),
+    mapping: z
+      .strictObject({
+        provider: mappingSchema.shape.provider.describe('The store'),
+        path: z.string().min(1).max(4096).describe('The path in the store'),
+      })
+      .describe('A file in a store of the business')
+      .optional(),
+    content_base64: z.base64().describe('The bytes themselves').optional(),
     url: z
       .url({ protocol: /^https?$/, error: 'must be an http or https address' })
       .max(4096)
+      .describe('Fetched when the run begins')
       .optional(),
   })
   .refine(...isNamed('name'))
@@ -74,31 +79,56 @@ const fileSchema = z
 export const haveOwnNames = (files: readonly { name?: string | undefined }[]): boolean =>
   new Set(files.map((file) => file.name)).size === files.length
 
+/** One entry of the structure that a request wants its answer in. */
+export const structureEntrySchema = z.strictObject({
+  id: idSchema.describe('Its name in the answer'),
+  expected: z.string().min(1).max(2000).describe('What belongs here'),
+  type: outputTypeSchema.describe('The type of its content'),
+})
+
 const structureSchema = z
-  .array(z.strictObject({ id: idSchema, expected: z.string().min(1).max(2000), type: outputTypeSchema }))
+  .array(structureEntrySchema)
   .max(50)
   .refine((pieces) => new Set(pieces.map((piece) => piece.id)).size === pieces.length, 'ids must differ')
 
 const outputSchema = z.strictObject({
-  style: z.string().max(2000).optional(),
-  /** For this turn only; `session`: that of the session's latest request that named one. */
+  style: z.string().max(2000).describe('How the answer is written').optional(),
   structure: z
     .union([structureSchema, z.literal('session')], {
       error: ({ input }) => (Array.isArray(input) ? '' : 'must be a list of entries or "session"'),
     })
+    .describe(
+      "The fields of the answer, for this turn; `session`: those of the session's latest request with some",
+    )
     .optional(),
-  tool: z.string().min(1).max(100).optional(),
+  tool: z.string().min(1).max(100).describe('The output tool, such as `answer`').optional(),
 })
 
 /** The limits of a run (contract, section 2). */
 export const limitsSchema = z.strictObject({
-  /** Actions; the two that open and close a run are among them. */
-  max_steps: z.int().min(2).max(100_000).optional(),
-  max_tokens: z.int().min(1).optional(),
-  /** Money, in the currency of the models' prices; of several currencies each by itself. Models without prices are not limited by it. */
-  max_cost: z.number().positive().max(1_000_000_000).optional(),
-  /** Milliseconds of work and of waiting for a model; queueing for a worker and waiting for people do not count. */
-  timeout_ms: z.int().min(1).max(86_400_000).optional(),
+  max_steps: z
+    .int()
+    .min(2)
+    .max(100_000)
+    .describe('Actions; the two that open and close a run are among them. Absent: 200')
+    .optional(),
+  max_tokens: z.int().min(1).describe('Tokens of all model calls together').optional(),
+  max_cost: z
+    .number()
+    .positive()
+    .max(1_000_000_000)
+    .describe(
+      "Money in the currency of the models' prices, each currency by itself; models without prices are free",
+    )
+    .optional(),
+  timeout_ms: z
+    .int()
+    .min(1)
+    .max(86_400_000)
+    .describe(
+      'Milliseconds of work and of waiting for a model; not those in the queue or of waiting for people. Absent: 15 minutes',
+    )
+    .optional(),
 })
 
 /** Of the metadata of a run. */
@@ -117,43 +147,77 @@ export const metadataSchema = z
     (metadata) => Buffer.byteLength(JSON.stringify(metadata)) <= maxMetadataBytes,
     `is larger than ${maxMetadataBytes} bytes as JSON; keep large data elsewhere and its id here`,
   )
-  .meta({ maxProperties: maxMetadataKeys, description: `At most ${maxMetadataBytes} bytes as JSON` })
+  .meta({
+    maxProperties: maxMetadataKeys,
+    description: `Data of your own that comes back with the run, at most ${maxMetadataBytes} bytes as JSON`,
+  })
 
-/** The job as products submit it (contract, section 2). */
-export const runRequestSchema = z.strictObject({
-  prompt: z.string().min(1).max(1_000_000),
-  user_id: idSchema,
-  session_id: idSchema.optional(),
-  business_id: businessIdSchema.optional(),
+/** The id of a business in a request. */
+export const requestBusinessSchema = businessIdSchema.describe('The business; absent: that of the token')
+
+const modelAlias = (role: string) =>
+  z.string().min(1).describe(`The alias of the model for ${role}`).optional()
+
+const runRequestFields = z.strictObject({
+  prompt: z.string().min(1).max(1_000_000).describe('What the user wants'),
+  user_id: idSchema.describe('The person the run is for; memories belong to them'),
+  session_id: idSchema.describe('The conversation that the run continues; absent: a new one').optional(),
+  business_id: requestBusinessSchema.optional(),
   files: z
     .array(fileSchema)
     .max(100)
     // those of uploads are compared once they are known
     .refine((files) => haveOwnNames(files.filter((file) => file.name !== undefined)), 'names must differ')
+    .describe('What the run works with, each from exactly one of file_id, mapping, content_base64 and url')
     .optional(),
-  scenario: z.string().max(200).optional(),
-  output: outputSchema.optional(),
-  /** Names of the tools this run may call; absent: all. */
-  tools: z.array(z.string().min(1).max(100)).max(200).optional(),
+  scenario: z
+    .string()
+    .max(200)
+    .describe('The kind of request: the name of a scenario, or free text')
+    .optional(),
+  output: outputSchema.describe('How the answer looks').optional(),
+  tools: z
+    .array(z.string().min(1).max(100))
+    .max(200)
+    .describe('Names of the tools that the run may call; absent: all')
+    .optional(),
   models: z
     .strictObject({
-      planner: z.string().min(1).optional(),
-      reflection: z.string().min(1).optional(),
-      output: z.string().min(1).optional(),
+      planner: modelAlias('planning'),
+      reflection: modelAlias('judging results'),
+      output: modelAlias('the final answer'),
     })
+    .describe('Models in place of those of the routes')
     .optional(),
-  limits: limitsSchema.optional(),
-  /** Higher first. */
-  priority: z.int().min(0).max(100).optional(),
+  limits: limitsSchema.describe('Where the run ends with what there is').optional(),
+  priority: z.int().min(0).max(100).describe('Runs of a higher one begin first. Absent: 0').optional(),
   delay_ms: z
     .int()
     .min(0)
     .max(30 * 86_400_000)
+    .describe('Milliseconds before the run may begin')
     .optional(),
   metadata: metadataSchema.optional(),
-  /** Where the run's webhooks are sent, in place of the address of its business. */
-  webhook_url: webhookUrlSchema.optional(),
+  webhook_url: webhookUrlSchema
+    .describe("Where the run's webhooks are sent, in place of the address of its business")
+    .optional(),
 })
+
+/** A body of POST /v1/runs for the documentation. */
+export const runRequestExample: z.input<typeof runRequestFields> = {
+  prompt: 'Which orders were returned, and why?',
+  user_id: 'ann',
+  session_id: 'support-1041',
+  files: [
+    { name: 'orders.csv', type: 'text/csv', content_base64: 'b3JkZXIscmV0dXJuZWQKU08tMTA0MSx0b28gc21hbGwK' },
+  ],
+  output: { style: 'friendly and short' },
+  limits: { max_steps: 50 },
+  metadata: { order: 'SO-1041' },
+}
+
+/** The job as products submit it (contract, section 2). */
+export const runRequestSchema = runRequestFields.meta({ examples: [runRequestExample] })
 
 /**
  * A job as a product submits it: the body of `POST /v1/runs`. `docs/contract.md` describes each field.
@@ -182,6 +246,7 @@ const runIdSchema = z
     /^run_[0-9a-f]{12}7[0-9a-f]{3}[89ab][0-9a-f]{15}$/,
     'must be "run_" and a UUID v7 in 32 hexadecimal digits, in lower case',
   )
+  .describe('The id that the run gets')
 
 /** The data of a job of the public queue: a request, and the id of its run where the producer chooses one. */
 export const jobDataSchema = runRequestSchema.extend({ run_id: runIdSchema.optional() })

@@ -95,15 +95,25 @@ export const sessionViewSchema = z.strictObject({
   truncated: truncatedSchema,
 })
 
-/** The SSE event `action`. */
+/** The data of the SSE event `action`. */
 export const actionEventSchema = actionSchema.extend({ run_id: z.string(), turn: z.int() })
-/** The SSE event `todos`. */
+/** The data of the SSE event `status`. The last two are there while the run waits for a model. */
+export const statusEventSchema = z.strictObject({
+  run_id: z.string(),
+  turn: z.int(),
+  status: runStatusSchema,
+  retry_at: z.string().nullable().exactOptional(),
+  retry_reason: retryReasonSchema.nullable().exactOptional(),
+})
+/** The data of the SSE event `todos`. */
 export const todosEventSchema = z.strictObject({
   run_id: z.string(),
   turn: z.int(),
   todos: z.array(todoSchema),
 })
-/** The SSE event `delta`. */
+/** The data of the SSE event `input_required`. */
+export const inputEventSchema = inputRequestSchema.extend({ run_id: z.string() })
+/** The data of the SSE event `delta`. */
 export const deltaSchema = z.strictObject({
   run_id: z.string(),
   node: z.string(),
@@ -111,6 +121,21 @@ export const deltaSchema = z.strictObject({
   attempt: z.int().positive(),
   text: z.string(),
 })
+
+const actionId = z.int().describe('The id of the action')
+const latestId = z.int().describe('The id of the latest action, 0 before any')
+
+/** An event of a stream; `id` is the action's, absent where an event has none of its own. */
+export const runEventSchema = z
+  .discriminatedUnion('event', [
+    z.strictObject({ event: z.literal('action'), id: actionId, data: actionEventSchema }),
+    z.strictObject({ event: z.literal('status'), id: latestId, data: statusEventSchema }),
+    z.strictObject({ event: z.literal('todos'), id: latestId, data: todosEventSchema }),
+    z.strictObject({ event: z.literal('input_required'), id: latestId, data: inputEventSchema }),
+    z.strictObject({ event: z.literal('delta'), data: deltaSchema }),
+    z.strictObject({ event: z.literal('done'), data: runViewSchema }),
+  ])
+  .describe('One server-sent event: its name, its id, and its data, which is sent as JSON')
 
 /** The status of a run. */
 export type RunStatus = z.infer<typeof runStatusSchema>
@@ -137,12 +162,8 @@ export type RunView = z.infer<typeof runViewSchema>
  * ```
  */
 export type SessionView = z.infer<typeof sessionViewSchema>
-/** The SSE event `action`. */
+/** The data of the SSE event `action`. */
 export type ActionEvent = z.infer<typeof actionEventSchema>
-/** The SSE event `status`. The last two are there while the run waits for a model. */
-type StatusSnapshot = Pick<RunView, 'turn' | 'status'> & { run_id: string } & Partial<
-    Pick<RunView, 'retry_at' | 'retry_reason'>
-  >
 /** A piece of streamed text. */
 export type TextDelta = z.infer<typeof deltaSchema>
 /** What an item of a list has beside its own fields. */
@@ -163,10 +184,4 @@ export type Page<Item> = { data: (Item & Listed)[]; next_cursor: string | null }
  * }
  * ```
  */
-export type RunEvent =
-  | { event: 'action'; id: number; data: ActionEvent }
-  | { event: 'status'; id: number; data: StatusSnapshot }
-  | { event: 'todos'; id: number; data: z.infer<typeof todosEventSchema> }
-  | { event: 'input_required'; id: number; data: z.infer<typeof inputRequestSchema> & { run_id: string } }
-  | { event: 'delta'; data: TextDelta }
-  | { event: 'done'; data: RunView }
+export type RunEvent = z.infer<typeof runEventSchema>

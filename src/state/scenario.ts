@@ -24,12 +24,11 @@ const promptSchema = z
   .max(20_000)
   .refine((text) => text.isWellFormed() && !text.includes('\0'), 'has a NUL or half a surrogate pair')
 
-const byRole = <Value extends z.ZodType>(value: Value) =>
+const byRole = <Value extends z.ZodType>(value: Value, what: string) =>
   z.strictObject(
-    Object.fromEntries(scenarioRoles.map((role) => [role, value.nullish()])) as Record<
-      ScenarioRole,
-      z.ZodOptional<z.ZodNullable<Value>>
-    >,
+    Object.fromEntries(
+      scenarioRoles.map((role) => [role, value.describe(`${what} ${role}`).nullish()]),
+    ) as Record<ScenarioRole, z.ZodOptional<z.ZodNullable<Value>>>,
   )
 
 const uniqueNames = <Item extends z.ZodType<string>>(item: Item) =>
@@ -43,23 +42,26 @@ const statusSchema = z.enum(['active', 'disabled'])
 
 /** A scenario as an admin writes it. */
 const scenarioInputSchema = z.strictObject({
-  /** What a request says as `scenario`, and what understand chooses by. */
-  name: labelSchema,
-  /** When it fits: understand chooses by it and by the examples. */
-  description: createPlainTextSchema(2000).default(''),
-  /** Requests it fits, in the languages of its users. */
-  examples: z.array(createPlainTextSchema(500).min(1)).max(100).default([]),
-  /** Added to the instructions of a role. */
-  prompts: byRole(promptSchema).default({}),
-  /** Tools that may be called; null: all. */
-  tools: uniqueNames(toolName).nullish(),
-  /** The output tool, where neither the request nor the planner names one. */
-  output_tool: toolName.nullish(),
-  limits: limitsSchema.default({}),
-  /** By role: the alias of a model. */
-  models: byRole(aliasSchema).default({}),
-  rules: uniqueNames(rulesRoleSchema).default([]),
-  status: statusSchema.default('active'),
+  name: labelSchema.describe('What a request names as `scenario`'),
+  description: createPlainTextSchema(2000)
+    .describe('When it fits: understand chooses by it and by the examples')
+    .default(''),
+  examples: z
+    .array(createPlainTextSchema(500).min(1))
+    .max(100)
+    .describe('Requests that it fits, in the languages of its users')
+    .default([]),
+  prompts: byRole(promptSchema, 'Added to the instructions of')
+    .describe('Added to the instructions, by role')
+    .default({}),
+  tools: uniqueNames(toolName).describe('Tools that may be called; null: all').nullish(),
+  output_tool: toolName
+    .describe('The output tool, where neither the request nor the planner names one')
+    .nullish(),
+  limits: limitsSchema.describe('Limits, where the request sets none').default({}),
+  models: byRole(aliasSchema, 'The alias of the model for').describe('Models by role').default({}),
+  rules: uniqueNames(rulesRoleSchema).describe('Roles that rules replace: they call no model').default([]),
+  status: statusSchema.describe('`disabled`: as if it were not there').default('active'),
 })
 
 type LimitShape = typeof limitsSchema.shape
@@ -70,7 +72,9 @@ const limitChanges = z.strictObject(
 )
 
 /** `prompts`, `limits` and `models` merge by member: null takes one away. */
-const scenarioChangeSchema = toChangeSchema(scenarioInputSchema.extend({ limits: limitChanges }))
+const scenarioChangeSchema = toChangeSchema(
+  scenarioInputSchema.extend({ limits: limitChanges.describe('Set one by one; null removes one') }),
+)
 
 /** A scenario as the admin API shows it. */
 export const scenarioViewSchema = toViewSchema({
@@ -87,8 +91,18 @@ export const scenarioViewSchema = toViewSchema({
 })
 /** The bodies and the view of scenarios. */
 export const scenarioSchemas = {
-  input: scenarioInputSchema,
-  change: scenarioChangeSchema,
+  input: scenarioInputSchema.meta({
+    examples: [
+      {
+        name: 'returns',
+        description: 'Questions about returned orders',
+        examples: ['Why was my parcel sent back?'],
+        prompts: { planner: 'Look an order up before you answer.' },
+        limits: { max_steps: 40 },
+      },
+    ],
+  }),
+  change: scenarioChangeSchema.meta({ examples: [{ limits: { max_steps: 60 }, status: 'disabled' }] }),
   view: scenarioViewSchema,
 }
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { listBodies, listUndescribedFields } from '../support/openapi.ts'
 import { serve, serveGuarded } from './test-server.ts'
 
 /** The operations of every resource of admins. */
@@ -115,7 +116,7 @@ describe('/openapi.json', () => {
     const { output } = (request.$ref ? document.components.schemas.RunRequest : request).properties
     expect(output.properties.structure).toMatchObject({
       anyOf: [
-        { type: 'array', maxItems: 50, items: { required: ['id', 'expected', 'type'] } },
+        { type: 'array', maxItems: 50, items: { $ref: '#/components/schemas/StructureEntry' } },
         { type: 'string', const: 'session' },
       ],
     })
@@ -130,7 +131,7 @@ describe('/openapi.json', () => {
     const { text, body: document } = await server.call('GET', '/openapi.json')
     const references = new Set([...text.matchAll(/"\$ref":"([^"]*)"/g)].map((match) => match[1] as string))
     for (const reference of references) {
-      expect(reference).toMatch(/^#\/components\/(schemas|responses|headers)\/\w+$/)
+      expect(reference).toMatch(/^#\/components\/(schemas|parameters|responses|headers)\/\w+$/)
       const [, , kind = '', name = ''] = reference.split('/')
       expect(document.components[kind]).toHaveProperty(name)
     }
@@ -138,6 +139,39 @@ describe('/openapi.json', () => {
     expect(text.length).toBeLessThan(300_000)
     const ids = [...text.matchAll(/"operationId":"(\w+)"/g)].map((match) => match[1])
     expect(new Set(ids).size).toBe(ids.length)
+  })
+
+  it('every request field of the OpenAPI document has a description, every JSON body an example', async () => {
+    const { server } = await serve()
+    const { body: document } = await server.call('GET', '/openapi.json')
+    expect(document.info.title).toBe('Mason API')
+    expect(listUndescribedFields(document)).toEqual([])
+    const bodies = listBodies(document).filter(({ type }) => type === 'application/json')
+    expect(bodies.length).toBeGreaterThan(40)
+    expect(bodies.filter(({ examples }) => examples.length === 0)).toEqual([])
+  })
+
+  it('the streams of events refer to the schema of an event, which has one for the data of each name', async () => {
+    const { server } = await serve()
+    const { body: document } = await server.call('GET', '/openapi.json')
+    for (const path of ['/v1/runs/{id}/events', '/v1/sessions/{id}/events'])
+      expect(document.paths[path].get.responses['200'].content['text/event-stream'].schema).toEqual({
+        $ref: '#/components/schemas/RunEvent',
+      })
+    const data = document.components.schemas.RunEvent.oneOf.map(
+      ({ properties }: { properties: Record<string, { const: string; $ref: string }> }) => [
+        properties.event?.const,
+        properties.data?.$ref.split('/').at(-1),
+      ],
+    )
+    expect(Object.fromEntries(data)).toEqual({
+      action: 'ActionEvent',
+      status: 'StatusEvent',
+      todos: 'TodosEvent',
+      input_required: 'InputEvent',
+      delta: 'Delta',
+      done: 'Run',
+    })
   })
 
   it('the OpenAPI document describes the body that is validated', async () => {
@@ -154,6 +188,7 @@ it('GET /docs shows the document and loads nothing from other hosts', async () =
   const { server } = await serve()
   const page = await server.call('GET', '/docs')
   expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8')
+  expect(page.text).toContain('<title>Mason API</title>')
   expect(page.headers.get('content-security-policy')).toContain("script-src 'self'")
   expect(page.text).not.toMatch(/(src|href)="https?:/)
   for (const path of ['/docs/static/swagger-ui-bundle.js', '/docs/static/swagger-ui.css'])

@@ -13,19 +13,24 @@ const statusSchema = z.enum(['active', 'disabled'])
 
 /** The body of a new vendor. */
 export const vendorInputSchema = z.strictObject({
-  name: labelSchema,
+  name: labelSchema.describe('Its name, unique'),
   homepage: z
     .url({ protocol: /^https?$/, error: 'must be an http or https address' })
     .max(2000)
+    .describe('Its page, for people')
     .nullish(),
-  status: statusSchema.default('active'),
+  status: statusSchema.describe('`disabled`: nothing of it is called').default('active'),
 })
 /** The body of PATCH. */
 const vendorChangeSchema = toChangeSchema(vendorInputSchema)
 /** A vendor as admins see it. */
 export const vendorViewSchema = toViewSchema({ ...vendorInputSchema.shape, status: statusSchema })
 /** The bodies and the view of vendors. */
-export const vendorSchemas = { input: vendorInputSchema, change: vendorChangeSchema, view: vendorViewSchema }
+export const vendorSchemas = {
+  input: vendorInputSchema.meta({ examples: [{ name: 'OpenAI', homepage: 'https://openai.com' }] }),
+  change: vendorChangeSchema.meta({ examples: [{ status: 'disabled' }] }),
+  view: vendorViewSchema,
+}
 
 const count = z.int().min(1).max(2_000_000_000)
 /** An amount in the currency of the prices; stored as whole millionths. */
@@ -33,35 +38,35 @@ const money = z.number().nonnegative().max(1_000_000_000)
 
 /** Null or absent: no such limit. They apply to all processes together. */
 const keyLimitsSchema = z.strictObject({
-  /** Requests in any 60 seconds. */
-  rpm: count.nullish(),
-  /** Tokens in any 60 seconds. */
-  tpm: count.nullish(),
-  /** Tokens in a day of UTC. */
-  daily_tokens: count.nullish(),
-  /** Cost in a month of UTC. */
-  monthly_cost: money.nullish(),
+  rpm: count.describe('Requests in any 60 seconds').nullish(),
+  tpm: count.describe('Tokens in any 60 seconds').nullish(),
+  daily_tokens: count.describe('Tokens in a day of UTC').nullish(),
+  monthly_cost: money.describe('Cost in a month of UTC').nullish(),
 })
 
 /** The body of a new key. */
 export const keyInputSchema = z.strictObject({
-  label: labelSchema,
-  /** Write-only. Part of an HTTP header. */
+  label: labelSchema.describe('A name for people'),
   secret: z
     .string()
     .min(1)
     .max(10_000)
-    .regex(/^[\x21-\x7e]+$/, 'has spaces or characters that are not allowed in an HTTP header'),
-  limits: keyLimitsSchema.default({}),
-  status: statusSchema.default('active'),
+    .regex(/^[\x21-\x7e]+$/, 'has spaces or characters that are not allowed in an HTTP header')
+    .describe('The key itself, never returned'),
+  limits: keyLimitsSchema.describe('Limits over all processes; null: none').default({}),
+  status: statusSchema.describe('`disabled`: it is not used').default('active'),
 })
 /** Limits are merged one by one: null removes one. `rotate` sets a new secret. */
 const keyChangeSchema = toChangeSchema(keyInputSchema.omit({ secret: true }))
 /** The new secret of a key. */
-export const keyRotationSchema = keyInputSchema.pick({ secret: true })
+export const keyRotationSchema = keyInputSchema
+  .pick({ secret: true })
+  .meta({ examples: [{ secret: 'sk-another-key-of-the-vendor' }] })
 
 /** Searches the key of a vendor that has this secret. */
-export const keySearchSchema = keyInputSchema.pick({ secret: true })
+export const keySearchSchema = keyInputSchema
+  .pick({ secret: true })
+  .meta({ examples: [{ secret: 'sk-the-key-of-the-vendor' }] })
 
 const healthSchema = z.strictObject({
   /** `disabled`: the vendor refused the key; it is retried from time to time. */
@@ -86,17 +91,24 @@ export const keyViewSchema = toViewSchema({
   }),
 })
 /** The bodies and the view of keys. */
-export const keySchemas = { input: keyInputSchema, change: keyChangeSchema, view: keyViewSchema }
+export const keySchemas = {
+  input: keyInputSchema.meta({
+    examples: [{ label: 'production', secret: 'sk-the-key-of-the-vendor', limits: { rpm: 600 } }],
+  }),
+  change: keyChangeSchema.meta({ examples: [{ limits: { rpm: null, monthly_cost: 500 } }] }),
+  view: keyViewSchema,
+}
 
 /** Null: none of the vendor's keys has this secret. */
 export const keyMatchSchema = z.strictObject({ key: keyViewSchema.nullable() })
 
 const timeoutMs = z.int().min(1).max(3_600_000)
-const timeoutsSchema = z.strictObject({
-  first_byte_ms: timeoutMs.optional(),
-  idle_ms: timeoutMs.optional(),
-  total_ms: timeoutMs.optional(),
-})
+const timeouts = {
+  first_byte_ms: timeoutMs.describe('Until the first byte of a response'),
+  idle_ms: timeoutMs.describe('Between two parts of a response'),
+  total_ms: timeoutMs.describe('Until the end of a response'),
+}
+const timeoutsSchema = z.strictObject(timeouts).partial()
 
 /** Headers of the connection, which data must not set. */
 const ownHeaders =
@@ -113,28 +125,40 @@ const headerValue = z
 
 /** The body of a new endpoint. */
 export const endpointInputSchema = z.strictObject({
-  name: labelSchema,
-  /** The URL before the paths of the API, for example https://api.openai.com/v1. */
-  base_url: z.string().min(1).max(2000),
-  protocol: z.enum(['openai', 'http']),
-  /** Categories of its models; empty: any. */
-  categories: z.array(createPlainTextSchema(200).min(1)).max(50).default([]),
-  /** Sent with every request; `{{key}}` becomes the secret. Views hide values that may contain it. */
-  headers: z.record(headerName, headerValue).default({}),
-  timeouts: timeoutsSchema.default({}),
-  /** Whether private addresses are allowed. The default is true for a plain loopback or private address in `base_url`. */
-  allow_private: z.boolean().optional(),
-  status: statusSchema.default('active'),
+  name: labelSchema.describe('A name for people, unique for its vendor'),
+  base_url: z
+    .string()
+    .min(1)
+    .max(2000)
+    .describe('The URL before the paths of the API, such as https://api.openai.com/v1'),
+  protocol: z.enum(['openai', 'http']).describe("`openai`: OpenAI's API; `http`: as a response format says"),
+  categories: z
+    .array(createPlainTextSchema(200).min(1))
+    .max(50)
+    .describe('Categories of its models; empty: any')
+    .default([]),
+  headers: z
+    .record(headerName, headerValue)
+    .describe('Sent with every request; `{{key}}` becomes the secret. Views hide values that may contain it')
+    .default({}),
+  timeouts: timeoutsSchema.describe('In milliseconds').default({}),
+  allow_private: z
+    .boolean()
+    .describe('Whether private addresses are allowed; absent: where `base_url` plainly has one')
+    .optional(),
+  status: statusSchema.describe('`disabled`: its models are not called').default('active'),
 })
 /** Headers and timeouts are merged one by one: null removes one. */
 const endpointChangeSchema = toChangeSchema(
   endpointInputSchema.extend({
-    headers: z.record(headerName, headerValue.nullable()),
-    timeouts: z.strictObject({
-      first_byte_ms: timeoutMs.nullish(),
-      idle_ms: timeoutMs.nullish(),
-      total_ms: timeoutMs.nullish(),
-    }),
+    headers: z.record(headerName, headerValue.nullable()).describe('Set one by one; null removes one'),
+    timeouts: z
+      .strictObject({
+        first_byte_ms: timeouts.first_byte_ms.nullish(),
+        idle_ms: timeouts.idle_ms.nullish(),
+        total_ms: timeouts.total_ms.nullish(),
+      })
+      .describe('In milliseconds; null removes one'),
   }),
 )
 /** An endpoint as admins see it. */
@@ -150,44 +174,60 @@ export const endpointViewSchema = toViewSchema({
 })
 /** The bodies and the view of endpoints. */
 export const endpointSchemas = {
-  input: endpointInputSchema,
-  change: endpointChangeSchema,
+  input: endpointInputSchema.meta({
+    examples: [
+      {
+        name: 'api',
+        base_url: 'https://api.openai.com/v1',
+        protocol: 'openai',
+        timeouts: { first_byte_ms: 30_000 },
+      },
+    ],
+  }),
+  change: endpointChangeSchema.meta({ examples: [{ timeouts: { first_byte_ms: null, total_ms: 120_000 } }] }),
   view: endpointViewSchema,
 }
 
 const pricesSchema = z.strictObject({
-  /** For a million tokens. */
-  input: money,
-  output: money,
-  cached_input: money.optional(),
+  input: money.describe('For a million tokens of prompts'),
+  output: money.describe('For a million tokens of replies'),
+  cached_input: money
+    .describe('For a million tokens of prompts from the cache; absent: as `input`')
+    .optional(),
   currency: z
     .string()
     .regex(/^[A-Z]{3}$/, 'must be three capital letters such as USD')
+    .describe('The currency, three capital letters')
     .default('USD'),
 })
 
 /** The body of a new model. */
 export const modelInputSchema = z.strictObject({
-  /** The alias that callers use; unique across vendors. */
-  name: aliasSchema,
-  upstream_name: createPlainTextSchema(200).min(1),
-  version: createPlainTextSchema(100).nullish(),
-  category: createPlainTextSchema(200).min(1).default('text'),
-  endpoint_id: createPlainTextSchema(200).min(1),
-  /** How it calls tools: by the protocol, or in the XML of the dialogue. */
+  name: aliasSchema.describe('The alias that callers use, unique across vendors'),
+  upstream_name: createPlainTextSchema(200).min(1).describe("The vendor's name of it"),
+  version: createPlainTextSchema(100).describe('A version, for people').nullish(),
+  category: createPlainTextSchema(200).min(1).describe('The name of a category').default('text'),
+  endpoint_id: createPlainTextSchema(200).min(1).describe('The endpoint of the vendor that serves it'),
   dialect: z
     .enum(['tools'], {
       error: ({ input }) =>
         input === 'xml' ? 'is not built yet: xml; leave it out, or send tools' : undefined,
     })
+    .describe('How it calls tools: by the protocol')
     .default('tools'),
-  context_window: count.nullish(),
-  max_output: count.nullish(),
-  prices: pricesSchema.nullish(),
-  /** How to read its responses; required when the endpoint's protocol is `http`. */
-  response_format_id: createPlainTextSchema(200).min(1).nullish(),
-  capabilities: z.array(createPlainTextSchema(100).min(1)).max(50).default([]),
-  status: statusSchema.default('active'),
+  context_window: count.describe('Tokens of prompt and reply together').nullish(),
+  max_output: count.describe('Tokens of a reply, at most').nullish(),
+  prices: pricesSchema.describe('What it costs; null: nothing is counted').nullish(),
+  response_format_id: createPlainTextSchema(200)
+    .min(1)
+    .describe('How to read its responses; required where the endpoint has protocol `http`')
+    .nullish(),
+  capabilities: z
+    .array(createPlainTextSchema(100).min(1))
+    .max(50)
+    .describe('What it can do, such as `tools` or `vision`')
+    .default([]),
+  status: statusSchema.describe('`disabled`: it is not called').default('active'),
 })
 /** The body of PATCH. */
 const modelChangeSchema = toChangeSchema(modelInputSchema)
@@ -201,7 +241,21 @@ export const modelViewSchema = toViewSchema({
   status: statusSchema,
 })
 /** The bodies and the view of models. */
-export const modelSchemas = { input: modelInputSchema, change: modelChangeSchema, view: modelViewSchema }
+export const modelSchemas = {
+  input: modelInputSchema.meta({
+    examples: [
+      {
+        name: 'gpt-mini',
+        upstream_name: 'gpt-5-mini',
+        endpoint_id: 'endpoint_1',
+        context_window: 400_000,
+        prices: { input: 0.25, output: 2, currency: 'USD' },
+      },
+    ],
+  }),
+  change: modelChangeSchema.meta({ examples: [{ max_output: 16_000 }] }),
+  view: modelViewSchema,
+}
 
 /** The categories that every registry has. */
 export const builtInCategories = [
@@ -219,8 +273,8 @@ export const builtInCategories = [
 
 /** The body of a new category. */
 const categoryInputSchema = z.strictObject({
-  name: aliasSchema,
-  description: createPlainTextSchema(1000).default(''),
+  name: aliasSchema.describe('What models and routes name it by'),
+  description: createPlainTextSchema(1000).describe('What its models do').default(''),
 })
 /** The body of PATCH. */
 const categoryChangeSchema = toChangeSchema(categoryInputSchema)
@@ -232,8 +286,10 @@ export const categoryViewSchema = toViewSchema({
 })
 /** The bodies and the view of categories. */
 export const categorySchemas = {
-  input: categoryInputSchema,
-  change: categoryChangeSchema,
+  input: categoryInputSchema.meta({
+    examples: [{ name: 'translation', description: 'Translates texts' }],
+  }),
+  change: categoryChangeSchema.meta({ examples: [{ description: 'Translates texts and pages' }] }),
   view: categoryViewSchema,
 }
 

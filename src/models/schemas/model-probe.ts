@@ -11,10 +11,16 @@ const errorSchema = z.strictObject({
 })
 
 /** The body of a test of a model. */
-export const modelTestInputSchema = z.strictObject({
-  /** A short question (or text to embed) when absent. */
-  prompt: z.string().min(1).max(100_000).optional(),
-})
+export const modelTestInputSchema = z
+  .strictObject({
+    prompt: z
+      .string()
+      .min(1)
+      .max(100_000)
+      .describe('What is sent; absent: a short question, or text to embed')
+      .optional(),
+  })
+  .meta({ examples: [{ prompt: 'Say hello.' }] })
 
 /** One real call. `raw` is the vendor's response and `parsed` the canonical result, both without secrets. */
 export const modelTestViewSchema = z.strictObject({
@@ -41,8 +47,13 @@ export const probeViewSchema = z.strictObject({
   error: errorSchema.nullable(),
 })
 
-/** `raw`: a whole response as JSON, or the text of a stream. */
-export const formatTestInputSchema = z.strictObject({ raw: z.json() })
+const rawSchema = z.json().describe('A whole response of the vendor as JSON, or the text of a stream')
+const rawExample = { output: { text: 'Hello!' }, usage: { in: 12, out: 3 } }
+
+/** A response that a format is tested with. */
+export const formatTestInputSchema = z
+  .strictObject({ raw: rawSchema })
+  .meta({ examples: [{ raw: rawExample }] })
 /** The result of a test of a format. `place` and `detail` describe what cannot be read. */
 export const formatTestViewSchema = z.strictObject({
   ok: z.boolean(),
@@ -52,10 +63,12 @@ export const formatTestViewSchema = z.strictObject({
 })
 
 /** A pasted response, and its category if known. */
-export const inferInputSchema = z.strictObject({
-  raw: z.json(),
-  category: z.string().min(1).max(100).optional(),
-})
+export const inferInputSchema = z
+  .strictObject({
+    raw: rawSchema,
+    category: z.string().min(1).max(100).describe('The category of the model, if known').optional(),
+  })
+  .meta({ examples: [{ raw: rawExample, category: 'text' }] })
 /** A proposed format. */
 export const inferViewSchema = z.strictObject({
   /** A body for POST /admin/v1/response-formats; null when nothing could be read. */

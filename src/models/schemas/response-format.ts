@@ -14,41 +14,38 @@ const path = z.string().min(1).max(4000)
 
 /** Paths to the parts of the canonical result. Null: the response has no such part. */
 const pathsSchema = z.strictObject({
-  text: path.optional(),
-  reasoning: path.optional(),
-  /**
-   * A list of `{id?, index?, name?, arguments, whole?, skip?}`; arguments are an object or JSON text. Of a stream: `whole`
-   * arguments replace those before; `skip` marks one of the vendor's own tools, which is passed over with its later chunks.
-   */
-  tool_calls: path.optional(),
-  /** A list of `{url}` or `{base64, mime_type?}`, or of texts: URLs, data: URLs or base64. */
-  images: path.optional(),
-  /** The same, one. */
-  video: path.optional(),
-  audio: path.optional(),
-  /** A list of vectors, in the order of the inputs. */
-  embedding: path.optional(),
-  /** A list of `{index, score}`. */
-  ranking: path.optional(),
-  /** For responses that are polled: the job and its status. */
-  job_id: path.optional(),
-  status: path.optional(),
-  finish: path.optional(),
-  model: path.optional(),
-  /** An error inside a response with status 200: a text or `{message, code?}`. */
-  error: path.optional(),
-  /** One expression for an object of the names below, or one each. */
+  text: path.describe('The text of the reply').optional(),
+  reasoning: path.describe('The reasoning before it').optional(),
+  tool_calls: path
+    .describe(
+      'A list of `{id?, index?, name?, arguments, whole?, skip?}`; arguments are an object or JSON text. Of a stream: `whole` ' +
+        "arguments replace those before; `skip` marks one of the vendor's own tools, which is passed over with its later chunks",
+    )
+    .optional(),
+  images: path
+    .describe('A list of `{url}` or `{base64, mime_type?}`, or of texts: URLs, data: URLs or base64')
+    .optional(),
+  video: path.describe('One video, as an image is described').optional(),
+  audio: path.describe('One recording, as an image is described').optional(),
+  embedding: path.describe('A list of vectors, in the order of the inputs').optional(),
+  ranking: path.describe('A list of `{index, score}`').optional(),
+  job_id: path.describe('The id of a job that is polled').optional(),
+  status: path.describe('The status of a job that is polled').optional(),
+  finish: path.describe('Why the reply ended').optional(),
+  model: path.describe('The model that answered').optional(),
+  error: path.describe('An error inside a response with status 200: a text or `{message, code?}`').optional(),
   usage: z
     .union([
       path,
       z.strictObject({
-        prompt_tokens: path.optional(),
-        completion_tokens: path.optional(),
-        total_tokens: path.optional(),
-        cached_tokens: path.optional(),
-        reasoning_tokens: path.optional(),
+        prompt_tokens: path.describe('Tokens of the prompt').optional(),
+        completion_tokens: path.describe('Tokens of the reply').optional(),
+        total_tokens: path.describe('Tokens of both').optional(),
+        cached_tokens: path.describe('Tokens of the prompt that came from a cache').optional(),
+        reasoning_tokens: path.describe('Tokens of the reasoning').optional(),
       }),
     ])
+    .describe('One expression for an object of these names, or one each')
     .optional(),
 })
 
@@ -58,59 +55,70 @@ const templateSchema = z.json()
 /** `{body}` alone may also be given as the template itself, without the other fields. */
 export const requestTemplateSchema = z.union([
   z.strictObject({
-    method: z.enum(['POST', 'PUT', 'GET']).default('POST'),
-    /** Added to the endpoint's base_url; a template too. */
-    path: z.string().max(2000).default(''),
-    /** Replaces `path` for a streamed response. */
-    stream_path: z.string().max(2000).optional(),
-    headers: z.record(z.string(), z.string()).default({}),
-    /** `multipart`: the members of `body` are form fields; `{base64, mime_type, name}` is a file, a list repeats its field. */
-    encoding: z.enum(['json', 'multipart']).optional(),
-    /** `bytes`: paths read `{base64, mime_type}` of a body that is not JSON. */
-    receives: z.enum(['json', 'bytes']).optional(),
-    body: templateSchema,
+    method: z.enum(['POST', 'PUT', 'GET']).describe('The method').default('POST'),
+    path: z.string().max(2000).describe("Added to the endpoint's base_url; a template too").default(''),
+    stream_path: z.string().max(2000).describe('Replaces `path` for a streamed response').optional(),
+    headers: z.record(z.string(), z.string()).describe('Headers of its own').default({}),
+    encoding: z
+      .enum(['json', 'multipart'])
+      .describe(
+        '`multipart`: the members of `body` are form fields; `{base64, mime_type, name}` is a file, a list repeats its field',
+      )
+      .optional(),
+    receives: z
+      .enum(['json', 'bytes'])
+      .describe('`bytes`: paths read `{base64, mime_type}` of a body that is not JSON')
+      .optional(),
+    body: templateSchema.describe('Any JSON; texts may contain `{{expression}}` over the canonical request'),
   }),
   templateSchema,
 ])
 
 const streamSchema = z.strictObject({
-  format: z.enum(['sse', 'ndjson']),
-  /** The text of the event that ends the stream, for example [DONE]. */
-  done: z.string().max(200).optional(),
-  /** Over each event. Texts are joined, tool calls are joined by index, the last usage of each kind counts. */
-  paths: pathsSchema,
+  format: z.enum(['sse', 'ndjson']).describe('Server-sent events, or a line of JSON each'),
+  done: z.string().max(200).describe('The text of the event that ends the stream, such as [DONE]').optional(),
+  paths: pathsSchema.describe(
+    'Over each event. Texts are joined, tool calls are joined by index, the last usage of each kind counts',
+  ),
 })
 
 const pollSchema = z.strictObject({
-  /** A template over `{job_id, model}`, added to base_url. */
-  path: z.string().min(1).max(2000),
-  /** The same, where the bytes of a finished job are; absent: the result has them, or their address. */
-  content: z.string().min(1).max(2000).optional(),
-  method: z.enum(['GET', 'POST']).default('GET'),
-  interval_ms: z.int().min(1).max(600_000).default(2000),
-  /** The values of `paths.status` for a job that is done or failed; any other value means pending. */
-  done: z.array(z.string()).min(1),
-  failed: z.array(z.string()).default([]),
+  path: z.string().min(1).max(2000).describe('A template over `{job_id, model}`, added to base_url'),
+  content: z
+    .string()
+    .min(1)
+    .max(2000)
+    .describe(
+      'The same, where the bytes of a finished job are; absent: the result has them, or their address',
+    )
+    .optional(),
+  method: z.enum(['GET', 'POST']).describe('The method of a poll').default('GET'),
+  interval_ms: z.int().min(1).max(600_000).describe('Milliseconds between two polls').default(2000),
+  done: z.array(z.string()).min(1).describe('Values of `paths.status` for a finished job'),
+  failed: z.array(z.string()).describe('Those for a failed job; any other means pending').default([]),
 })
 
 const sampleSchema = z.strictObject({
-  /** A whole response as JSON, or the text of a stream. */
-  raw: z.json(),
-  /** The expected parts of the canonical result; parts that are not named may have any value. */
-  expected: z.record(z.string(), z.json()),
+  raw: z.json().describe('A whole response as JSON, or the text of a stream'),
+  expected: z
+    .record(z.string(), z.json())
+    .describe('The expected parts of the canonical result; parts that are not named may have any value'),
 })
 
 /** The body of a new response format. */
 export const formatInputSchema = z.strictObject({
-  name: labelSchema,
-  category: createPlainTextSchema(200).min(1).default('text'),
-  request: requestTemplateSchema.nullish(),
-  paths: pathsSchema,
-  stream: streamSchema.nullish(),
-  poll: pollSchema.nullish(),
-  /** JSON Schema of a whole raw response. */
-  schema: z.record(z.string(), z.json()).nullish(),
-  samples: z.array(sampleSchema).max(100).default([]),
+  name: labelSchema.describe('A name for people, unique'),
+  category: createPlainTextSchema(200).min(1).describe('The category of its models').default('text'),
+  request: requestTemplateSchema
+    .describe('How a request is written; the template of the body alone will do')
+    .nullish(),
+  paths: pathsSchema.describe(
+    'JMESPath expressions over the response, for each part of the canonical result',
+  ),
+  stream: streamSchema.describe('How a stream is read; null: nothing is streamed').nullish(),
+  poll: pollSchema.describe('How a job is polled; null: responses are complete').nullish(),
+  schema: z.record(z.string(), z.json()).describe('JSON Schema of a whole raw response').nullish(),
+  samples: z.array(sampleSchema).max(100).describe('Responses that it must read').default([]),
 })
 
 /** The body of PATCH. */
@@ -127,7 +135,20 @@ export const formatViewSchema = toViewSchema({
   faults: z.array(fieldErrorSchema),
 })
 /** The bodies and the view of formats. */
-export const formatSchemas = { input: formatInputSchema, change: formatChangeSchema, view: formatViewSchema }
+export const formatSchemas = {
+  input: formatInputSchema.meta({
+    examples: [
+      {
+        name: 'acme-text',
+        request: { path: '/generate', body: { model: '{{model}}', prompt: '{{prompt}}' } },
+        paths: { text: 'output.text', usage: { prompt_tokens: 'usage.in', completion_tokens: 'usage.out' } },
+        samples: [{ raw: { output: { text: 'Hi' }, usage: { in: 5, out: 1 } }, expected: { text: 'Hi' } }],
+      },
+    ],
+  }),
+  change: formatChangeSchema.meta({ examples: [{ paths: { text: 'output.text' } }] }),
+  view: formatViewSchema,
+}
 
 /** The paths of a format. */
 export type FormatPaths = z.infer<typeof pathsSchema>

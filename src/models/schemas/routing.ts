@@ -10,10 +10,8 @@ import { businessIdSchema, idSchema } from '../../state/run-request.ts'
 /** Routes from roles and categories to models, and grants of keys. See docs/contract.md. */
 
 const weightedModel = z.strictObject({
-  /** The alias of a model. */
-  model: aliasSchema,
-  /** For `weighted`: its share. */
-  weight: z.number().positive().max(1_000_000).optional(),
+  model: aliasSchema.describe('The alias of a model'),
+  weight: z.number().positive().max(1_000_000).describe('For `weighted`: its share').optional(),
 })
 
 const strategySchema = z.enum(['priority', 'weighted', 'least-busy', 'cheapest'])
@@ -50,11 +48,14 @@ const roleSchema = aliasSchema.superRefine((role, context) => {
 })
 
 const routeFields = z.strictObject({
-  /** planner, understand, reflection, output, embedding, vision, compaction, distill, or a name that is unlike these. */
-  role: roleSchema.nullish(),
-  category: aliasSchema.nullish(),
-  models: z.array(weightedModel).min(1).max(100),
-  strategy: strategySchema.default('priority'),
+  role: roleSchema
+    .describe(
+      'planner, understand, reflection, output, embedding, vision, compaction, distill, or one of your own',
+    )
+    .nullish(),
+  category: aliasSchema.describe('In place of a role: a category').nullish(),
+  models: z.array(weightedModel).min(1).max(100).describe('The models, in order'),
+  strategy: strategySchema.describe('How one of them is chosen').default('priority'),
 })
 /** The body of a new route: for a role or a category. */
 export const routeInputSchema = routeFields.refine(
@@ -71,12 +72,18 @@ export const routeViewSchema = toViewSchema({
   strategy: strategySchema,
 })
 /** The bodies and the view of routes. */
-export const routeSchemas = { input: routeInputSchema, change: routeChangeSchema, view: routeViewSchema }
+export const routeSchemas = {
+  input: routeInputSchema.meta({ examples: [{ role: 'planner', models: [{ model: 'gpt-mini' }] }] }),
+  change: routeChangeSchema.meta({
+    examples: [{ models: [{ model: 'gpt-mini', weight: 1 }], strategy: 'weighted' }],
+  }),
+  view: routeViewSchema,
+}
 
 const grantFields = z.strictObject({
-  key_id: createPlainTextSchema(200).min(1),
-  business_id: businessIdSchema.nullish(),
-  user_id: idSchema.nullish(),
+  key_id: createPlainTextSchema(200).min(1).describe('The key that is reserved'),
+  business_id: businessIdSchema.describe('For this business').nullish(),
+  user_id: idSchema.describe('For this user of it; without a business: of `default`').nullish(),
 })
 /** Both given: that user of that business; a user alone is one of `default`. A key without grants is in the shared pool. */
 const grantInputSchema = grantFields.refine(
@@ -92,7 +99,11 @@ export const grantViewSchema = toViewSchema({
   user_id: z.string().nullable(),
 })
 /** The bodies and the view of grants. */
-export const grantSchemas = { input: grantInputSchema, change: grantChangeSchema, view: grantViewSchema }
+export const grantSchemas = {
+  input: grantInputSchema.meta({ examples: [{ key_id: 'key_1', business_id: 'acme' }] }),
+  change: grantChangeSchema.meta({ examples: [{ user_id: 'ann' }] }),
+  view: grantViewSchema,
+}
 
 /** How a route chooses among its models. */
 export type RoutingStrategy = z.infer<typeof strategySchema>

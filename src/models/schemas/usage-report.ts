@@ -46,19 +46,20 @@ const groupBySchema = z
       context.issues.push({ code: 'custom', input: context.value, message })
     }),
   )
+  .describe(`Names out of ${usageDimensions.join(', ')}, separated by commas; none: everything together`)
   .default('')
 
 /** Query of the report, beside limit and cursor. Days are those of UTC; a day as `to` counts as a whole, a time does not. */
 export const usageFilterSchema = z.strictObject({
   group_by: groupBySchema,
-  from: momentSchema.optional(),
-  to: momentSchema.optional(),
-  business_id: businessIdSchema.optional(),
-  user_id: idSchema.optional(),
-  vendor_id: idSchema.optional(),
-  key_id: idSchema.optional(),
-  model_id: idSchema.optional(),
-  run_id: idSchema.optional(),
+  from: momentSchema.describe('A day of UTC or a time, included').optional(),
+  to: momentSchema.describe('A day of UTC, which counts as a whole, or a time, which does not').optional(),
+  business_id: businessIdSchema.describe('Of this business only').optional(),
+  user_id: idSchema.describe('Of this user only').optional(),
+  vendor_id: idSchema.describe('Of this vendor only').optional(),
+  key_id: idSchema.describe('Of this key only').optional(),
+  model_id: idSchema.describe('Of this model only').optional(),
+  run_id: idSchema.describe('Of this run only').optional(),
 })
 
 const count = z.int()
@@ -102,23 +103,26 @@ export const usageGroupSchema = z.strictObject({
 const figure = z.int().min(0).max(1_000_000_000_000)
 
 const exportRowSchema = z.strictObject({
-  day: daySchema,
-  /** The vendor's name of the model, or its alias. */
-  model: createPlainTextSchema(200).min(1),
-  requests: figure.optional(),
-  prompt_tokens: figure.optional(),
-  completion_tokens: figure.optional(),
-  /** In the currency of the vendor's prices. Below zero: refunded. */
-  cost: z.number().min(-1_000_000_000).max(1_000_000_000).optional(),
+  day: daySchema.describe('A day of UTC'),
+  model: createPlainTextSchema(200).min(1).describe("The vendor's name of the model, or its alias"),
+  requests: figure.describe('How many requests').optional(),
+  prompt_tokens: figure.describe('Tokens of prompts').optional(),
+  completion_tokens: figure.describe('Tokens of replies').optional(),
+  cost: z
+    .number()
+    .min(-1_000_000_000)
+    .max(1_000_000_000)
+    .describe("In the currency of the vendor's prices. Below zero: refunded")
+    .optional(),
 })
 
 /** A vendor's export: days of UTC, `to` the last of them. Rows of one day and model are added up. */
 export const reconcileInputSchema = z
   .strictObject({
-    vendor_id: idSchema,
-    from: daySchema,
-    to: daySchema,
-    rows: z.array(exportRowSchema).max(50_000),
+    vendor_id: idSchema.describe('The vendor'),
+    from: daySchema.describe('The first day of the export'),
+    to: daySchema.describe('The last day of the export'),
+    rows: z.array(exportRowSchema).max(50_000).describe('Rows of one day and model are added up'),
   })
   .check((context) => {
     const { from, to, rows } = context.value
@@ -132,6 +136,16 @@ export const reconcileInputSchema = z
           input: day,
           message: 'must be within `from` and `to`',
         })
+  })
+  .meta({
+    examples: [
+      {
+        vendor_id: 'vendor_1',
+        from: '2026-01-01',
+        to: '2026-01-31',
+        rows: [{ day: '2026-01-05', model: 'gpt-5-mini', requests: 120, cost: 1.25 }],
+      },
+    ],
   })
 
 const figures = z.strictObject({

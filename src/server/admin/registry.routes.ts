@@ -31,8 +31,8 @@ export const registryRoutes = (app: App, server: ServerContext): void => {
     ids: ['Route', 'Routes'],
     ...routeSchemas,
     filter: z.strictObject({
-      role: z.string().max(200).optional(),
-      category: z.string().max(200).optional(),
+      role: z.string().max(200).describe('Of this role only').optional(),
+      category: z.string().max(200).describe('Of this category only').optional(),
     }),
     problems: { create: ['already_exists'] },
     summaries: { remove: 'Deletes a route' },
@@ -45,9 +45,9 @@ export const registryRoutes = (app: App, server: ServerContext): void => {
     ids: ['Grant', 'Grants'],
     ...grantSchemas,
     filter: z.strictObject({
-      key_id: idSchema.optional(),
-      business_id: businessIdSchema.optional(),
-      user_id: idSchema.optional(),
+      key_id: idSchema.describe('Of this key only').optional(),
+      business_id: businessIdSchema.describe('Of this business only').optional(),
+      user_id: idSchema.describe('Of this user only').optional(),
     }),
     problems: { create: ['already_exists'], change: ['already_exists'] },
     summaries: { remove: 'Deletes a grant; a key without grants is open to all' },

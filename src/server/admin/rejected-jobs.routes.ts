@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { rejectedJobDataSchema, rejectedJobSchema } from '../../state/rejected-job.ts'
 import { admittedRunSchema } from '../../state/run-view.ts'
-import { idParams, pageSchema, plainPageQuery } from '../http/parameters.ts'
+import { createIdParams, pageSchema, plainPageQuery } from '../http/parameters.ts'
 import { type App, respondsWith, type ServerContext } from '../http/route.ts'
 import { describeAdmin, handleOne } from './resource-routes.ts'
 
@@ -11,6 +11,11 @@ const resource = {
   many: 'rejected jobs',
   ids: ['RejectedJob', 'RejectedJobs'],
 } as const
+
+const jobParams = createIdParams('rejected job')
+const resubmitBodySchema = z
+  .strictObject({ data: z.json().describe('Corrected data of the job; absent: as it was sent').optional() })
+  .meta({ examples: [{ data: { prompt: 'Which orders were returned?', user_id: 'ann' } }] })
 
 /** Jobs of the public queue that were refused: list, read, submit again, delete. */
 export const rejectedJobsRoutes = (app: App, { runtime }: ServerContext): void => {
@@ -29,7 +34,7 @@ export const rejectedJobsRoutes = (app: App, { runtime }: ServerContext): void =
   })
 
   app.get(`${resource.path}/:id`, {
-    schema: { params: idParams },
+    schema: { params: jobParams },
     config: describeAdmin(
       resource,
       'getRejectedJob',
@@ -40,7 +45,7 @@ export const rejectedJobsRoutes = (app: App, { runtime }: ServerContext): void =
   })
 
   app.post(`${resource.path}/:id/resubmit`, {
-    schema: { params: idParams, body: z.strictObject({ data: z.json().optional() }) },
+    schema: { params: jobParams, body: resubmitBodySchema },
     config: describeAdmin(
       resource,
       'resubmitRejectedJob',
@@ -67,7 +72,7 @@ export const rejectedJobsRoutes = (app: App, { runtime }: ServerContext): void =
   })
 
   app.delete(`${resource.path}/:id`, {
-    schema: { params: idParams },
+    schema: { params: jobParams },
     config: describeAdmin(resource, 'deleteRejectedJob', 'Deletes a rejected job', {
       responses: { 204: { description: 'It is deleted' } },
     }),

@@ -57,10 +57,12 @@ export const readAdminRequest = ({
   return { scope: { ...parent, ...rest }, id, page: { limit, ...(cursor !== undefined && { cursor }) } }
 }
 
-/** The schema of a path's parameters and these; null when there are none. */
-export const createParams = (path: string, ...more: string[]): ZodObject | null => {
-  const names = [...[...path.matchAll(/:(\w+)/g)].map(([, name]) => name as string), ...more]
-  return names.length === 0 ? null : z.strictObject(Object.fromEntries(names.map((name) => [name, idSchema])))
+/** The schema of the parameters of a path, with `id` where it is that of one; null when there are none. */
+export const createParams = (path: string, one?: string): ZodObject | null => {
+  const parents = [...path.matchAll(/:(\w+)_id/g)].map(([, parent = '']) => [`${parent}_id`, parent])
+  const names = [...parents, ...(one === undefined ? [] : [['id', one.replace(/^an? /, '')]])]
+  const fields = names.map(([name, of]) => [name, idSchema.describe(`The id of the ${of}`)])
+  return names.length === 0 ? null : z.strictObject(Object.fromEntries(fields))
 }
 
 type NamedResource = Pick<Resource, 'path' | 'one' | 'many' | 'ids' | 'remedy' | 'query'>
@@ -110,7 +112,7 @@ export const resourceRoutes = <
     ...(parent && { params: parent }),
     querystring: plainPageQuery.extend(resource.filter?.shape ?? {}),
   }
-  const params = createParams(path, 'id') as ZodObject
+  const params = createParams(path, one) as ZodObject
   const itemSchema = { params, ...(resource.query && { querystring: resource.query }) }
   const item = `${path}/:id`
   const oneResponse = { 200: { description: one, schema: view } }
@@ -210,7 +212,7 @@ export const actionRoute = <
   const { name, id, summary, body, bodyOptional, response, problems } = action
   app.post(`${resource.path}/:id/${name}`, {
     schema: {
-      params: createParams(resource.path, 'id') as ZodObject,
+      params: createParams(resource.path, resource.one) as ZodObject,
       ...(resource.query && { querystring: resource.query }),
       ...(body && { body }),
     },

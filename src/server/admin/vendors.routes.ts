@@ -139,7 +139,7 @@ const modelsRoutes = (app: App, server: ServerContext): void => {
       (await registry().models.get(scope, id)) && registry().probes.test(id, body, signal),
   })
   app.get(`${models.path}/:id/unread-answers`, {
-    schema: { params: createParams(models.path, 'id') as ZodObject, querystring: plainPageQuery },
+    schema: { params: createParams(models.path, models.one) as ZodObject, querystring: plainPageQuery },
     config: describeAdmin(
       models,
       'listUnreadAnswers',

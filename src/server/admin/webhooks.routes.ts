@@ -7,7 +7,13 @@ import {
   webhookTypeSchema,
 } from '../../accounts/webhook-schemas.ts'
 import { idSchema } from '../../state/run-request.ts'
-import { businessQuery, idParams, omitUndefined, pageSchema, plainPageQuery } from '../http/parameters.ts'
+import {
+  businessQuery,
+  createIdParams,
+  omitUndefined,
+  pageSchema,
+  plainPageQuery,
+} from '../http/parameters.ts'
 import { type App, respondsWith, type ServerContext } from '../http/route.ts'
 import { actionRoute, describeAdmin, handleOne } from './resource-routes.ts'
 
@@ -27,9 +33,9 @@ const businesses = {
 } as const
 
 const listQuery = plainPageQuery.extend(businessQuery.shape).extend({
-  run_id: idSchema.optional(),
-  type: webhookTypeSchema.optional(),
-  status: deliveryStatusSchema.optional(),
+  run_id: idSchema.describe('Of this run only').optional(),
+  type: webhookTypeSchema.describe('Of this type only').optional(),
+  status: deliveryStatusSchema.describe('Of this status only').optional(),
 })
 
 /** Webhooks with what became of them, and the address and secrets of each business. */
@@ -44,7 +50,7 @@ export const webhooksRoutes = (app: App, server: ServerContext): void => {
       runtime.admin.webhooks.list(filter, omitUndefined({ limit, cursor })),
   })
   app.get(`${webhooks.path}/:id`, {
-    schema: { params: idParams },
+    schema: { params: createIdParams('webhook') },
     config: describeAdmin(webhooks, 'getWebhook', 'Returns a webhook', {
       ...respondsWith(200, 'A webhook', deliveryViewSchema),
     }),
@@ -62,15 +68,16 @@ export const webhooksRoutes = (app: App, server: ServerContext): void => {
 const businessRoutes = (app: App, server: ServerContext): void => {
   const { runtime } = server
   const path = `${businesses.path}/:id/webhook`
+  const params = createIdParams('business')
   app.get(path, {
-    schema: { params: idParams },
+    schema: { params },
     config: describeAdmin(webhooks, 'getBusinessWebhook', 'Returns the settings of a business for webhooks', {
       ...respondsWith(200, 'The settings', webhookSettingsViewSchema),
     }),
     handler: handleOne(businesses, (_, id) => runtime.admin.webhooks.settings.get(id)),
   })
   app.patch(path, {
-    schema: { params: idParams, body: webhookSettingsChangeSchema },
+    schema: { params, body: webhookSettingsChangeSchema },
     config: describeAdmin(
       webhooks,
       'changeBusinessWebhook',

@@ -1,11 +1,14 @@
 import { type ZodType, z } from 'zod'
-import { runRequestSchema } from '../../state/run-request.ts'
+import { fileSchema, limitsSchema, runRequestSchema, structureEntrySchema } from '../../state/run-request.ts'
 import {
   actionEventSchema,
   deltaSchema,
+  inputEventSchema,
   inputRequestSchema,
+  runEventSchema,
   runViewSchema,
   sessionViewSchema,
+  statusEventSchema,
   todosEventSchema,
 } from '../../state/run-view.ts'
 import {
@@ -29,6 +32,9 @@ export type DocumentedRoute = {
   schema: Partial<Record<Part, ZodType>>
 }
 
+/** The title of the document, and of the page that shows it. */
+export const apiTitle = 'Mason API'
+
 /**
  * OpenAPI 3.1 of these routes, made by zod from the same schemas that validate their requests. Schemas, error
  * responses and headers are components that operations share.
@@ -43,7 +49,7 @@ export const openApiDocument = (routes: readonly DocumentedRoute[], auth: 'requi
   return {
     openapi: '3.1.0',
     info: {
-      title: 'Mason',
+      title: apiTitle,
       version: '1',
       description:
         'Jobs for agents: submit a run, follow it live, read its state. Errors are RFC 9457 problems.',
@@ -67,7 +73,7 @@ const buildOperation = (route: DocumentedRoute, components: Components, auth: 'r
     summary: doc.summary,
     ...(doc.description ? { description: doc.description } : {}),
     security: doc.role && auth === 'required' ? [{ bearer: [] }] : [],
-    parameters: buildParameters(schema),
+    parameters: buildParameters(schema, components),
     ...(doc.streamed && {
       requestBody: { content: { '*/*': { schema: { type: 'string', format: 'binary' } } } },
     }),
@@ -92,17 +98,17 @@ const buildOperation = (route: DocumentedRoute, components: Components, auth: 'r
 
 const locations = { params: 'path', querystring: 'query', headers: 'header' } as const
 
-const buildParameters = (schema: DocumentedRoute['schema']): Json[] =>
+const buildParameters = (schema: DocumentedRoute['schema'], components: Components): Json[] =>
   Object.entries(locations).flatMap(([part, location]) => {
     const object = schema[part as keyof typeof locations]
     if (!(object instanceof z.ZodObject)) return []
-    return Object.entries(object.shape as Record<string, ZodType>).map(([name, item]) => ({
-      name,
-      in: location,
-      required: !item.safeParse(undefined).success,
+    return Object.entries(object.shape as Record<string, ZodType>).map(([name, item]) => {
       // parameters are text that is parsed, so the parsed value is described
-      schema: tidy(z.toJSONSchema(item, { io: 'output' })),
-    }))
+      const { description, ...rest } = tidy(z.toJSONSchema(item, { io: 'output' })) as Json
+      const required = !item.safeParse(undefined).success
+      const parameter = { name, in: location, required, description, schema: rest }
+      return components.shared('parameters', name.replaceAll('-', '_'), parameter)
+    })
   })
 
 const buildSuccesses = (doc: RouteDoc, name: string, components: Components): Json => {
@@ -187,10 +193,21 @@ const namedSchemas: readonly [string, ZodType][] = [
   ['Usage', usageSchema],
   ['OutputPiece', outputFieldSchema],
   ['InputRequest', inputRequestSchema],
+  ['RunEvent', runEventSchema],
   ['ActionEvent', actionEventSchema],
+  ['StatusEvent', statusEventSchema],
   ['TodosEvent', todosEventSchema],
+  ['InputEvent', inputEventSchema],
   ['Delta', deltaSchema],
   ['Problem', problemSchema],
+]
+
+/** Those of request bodies. */
+const namedInputs: readonly [string, ZodType][] = [
+  ['RunRequest', runRequestSchema],
+  ['RequestFile', fileSchema],
+  ['StructureEntry', structureEntrySchema],
+  ['RunLimits', limitsSchema],
 ]
 
 type Components = ReturnType<typeof createComponents>
@@ -199,8 +216,12 @@ type Components = ReturnType<typeof createComponents>
 const createComponents = () => {
   const registries = { input: z.registry<{ id: string }>(), output: z.registry<{ id: string }>() }
   for (const [id, schema] of namedSchemas) registries.output.add(schema, { id })
-  registries.input.add(runRequestSchema, { id: 'RunRequest' })
-  const shared = { responses: new Map<string, string>(), headers: new Map<string, string>() }
+  for (const [id, schema] of namedInputs) registries.input.add(schema, { id })
+  const shared = {
+    parameters: new Map<string, string>(),
+    responses: new Map<string, string>(),
+    headers: new Map<string, string>(),
+  }
   return {
     /** A reference to a schema of what a caller sends (`input`) or receives; `name` is for a schema that has none yet. */
     schema(schema: ZodType, name: string, io: 'input' | 'output'): Json {
@@ -241,6 +262,14 @@ const mapValues = <Value>(
   map: (value: Value, name: string) => unknown,
 ): Json => Object.fromEntries(Object.entries(values).map(([name, value]) => [name, map(value, name)]))
 
+/** Zod describes the member of `anyOf` beside null; readers look for the description of the whole. */
+const describeNullable = (schema: Json): Json => {
+  const [member, other, ...more] = Array.isArray(schema.anyOf) ? schema.anyOf : []
+  if (other?.type !== 'null' || more.length > 0 || schema.description !== undefined) return schema
+  const { description, ...rest } = member
+  return { ...schema, anyOf: [rest, other], ...(description && { description }) }
+}
+
 const isNever = (schema: unknown): boolean => JSON.stringify((schema as Json | undefined)?.not) === '{}'
 
 /**
@@ -250,9 +279,8 @@ const isNever = (schema: unknown): boolean => JSON.stringify((schema as Json | u
 const tidy = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(tidy)
   if (value === null || typeof value !== 'object') return value
-  const { $schema: _, $id: __, ...schema } = value as Json
-  if (typeof schema.$ref === 'string' && schema.$ref.includes('__shared'))
-    return { $ref: `${schemaPath}Json` }
+  const { $schema: _, $id: __, ...schema } = describeNullable(value as Json)
+  if (typeof schema.$ref === 'string' && schema.$ref.includes('__shared')) schema.$ref = `${schemaPath}Json`
   if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum
   if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum
   const fields = Object.entries(schema).filter(([, item]) => !isNever(item))

@@ -1,6 +1,11 @@
 import { z } from 'zod'
 import { truncatedSchema } from '../../state/resource-schema.ts'
-import { businessIdSchema, idSchema, maxMetadataBytes, maxMetadataKeys } from '../../state/run-request.ts'
+import {
+  idSchema,
+  maxMetadataBytes,
+  maxMetadataKeys,
+  requestBusinessSchema,
+} from '../../state/run-request.ts'
 import { runStatusSchema } from '../../state/run-view.ts'
 
 /** Schemas of paths, queries and headers. Everything arrives as text; all objects reject unknown names. */
@@ -17,38 +22,49 @@ const afterSchema = z.preprocess(
   parsePosition,
   z.int('must be the id of an action, or 0 or -1 for the start').min(0).max(maxActionId),
 )
+const position = 'The action after which the stream starts; absent, 0 or -1: the first'
 const limitSchema = z
   .preprocess(parseDigits, z.int('must be an integer from 1 to 200').min(1).max(200))
+  .describe('Items of a page, at most')
   .default(50)
 const cursorSchema = z
   .string()
   .regex(/^[\x21-\x7e]{1,1000}$/, 'must be the next_cursor of an earlier response')
+  .describe('`next_cursor` of the page before')
 
 /** The id of an action: a positive 32-bit integer. */
 export const actionIdSchema = z.int().min(1).max(maxActionId)
 
-/** The path `/{id}`. */
-export const idParams = z.strictObject({ id: idSchema })
+/** The path `/{id}`: of a run, a session, a webhook … */
+export const createIdParams = (one: string) =>
+  z.strictObject({ id: idSchema.describe(`The id of the ${one}`) })
+/** The path of a run. */
+export const runParams = createIdParams('run')
+/** The path of a session. */
+export const sessionParams = createIdParams('session')
 /** The path `/{id}/blobs/{sha256}`. */
-export const blobParams = z.strictObject({
-  id: idSchema,
-  sha256: z.string().regex(/^[0-9a-f]{64}$/, 'must be 64 lower-case hexadecimal digits'),
+export const blobParams = runParams.extend({
+  sha256: z
+    .string()
+    .regex(/^[0-9a-f]{64}$/, 'must be 64 lower-case hexadecimal digits')
+    .describe('The hash of the bytes, as a result names it'),
 })
 
 /** Every call may name its business: the admin token acts for it, any other token must belong to it. */
-export const businessQuery = z.strictObject({ business_id: businessIdSchema.optional() })
+export const businessQuery = z.strictObject({ business_id: requestBusinessSchema.optional() })
 /** A page of things that belong to no business. */
 export const plainPageQuery = z.strictObject({ limit: limitSchema, cursor: cursorSchema.optional() })
 const pageQuery = businessQuery.extend(plainPageQuery.shape)
 
 /** A page of sessions, of one user where `user_id` is set. */
-export const sessionsQuery = pageQuery.extend({ user_id: idSchema.optional() })
+export const sessionsQuery = pageQuery.extend({ user_id: idSchema.describe('Of this user only').optional() })
+const userIdSchema = idSchema.describe('The user')
 /** Everything of one user. */
-export const userQuery = businessQuery.extend({ user_id: idSchema })
+export const userQuery = businessQuery.extend({ user_id: userIdSchema })
 /** A page of memories of a user, or the best matches for `query`. */
 export const memoriesQuery = pageQuery.extend({
-  user_id: idSchema,
-  query: z.string().min(1).max(2000).optional(),
+  user_id: userIdSchema,
+  query: z.string().min(1).max(2000).describe('Words that are searched for, by meaning too').optional(),
 })
 const idempotencyKeySchema = z
   .string()
@@ -59,9 +75,11 @@ const metadataPrefix = 'metadata.'
 /** A page of runs, filtered by user, session, status, idempotency key and members of their metadata. */
 export const runsQuery = sessionsQuery
   .extend({
-    session_id: idSchema.optional(),
-    status: runStatusSchema.optional(),
-    idempotency_key: idempotencyKeySchema.optional(),
+    session_id: idSchema.describe('Of this session only').optional(),
+    status: runStatusSchema.describe('Of this status only').optional(),
+    idempotency_key: idempotencyKeySchema
+      .describe('The run that this key created; of a queue job: its id')
+      .optional(),
   })
   .catchall(z.string().max(maxMetadataBytes))
   .superRefine(
@@ -92,14 +110,18 @@ export const readRunFilter = ({ business_id: _, ...query }: z.output<typeof runs
 export const stateQuery = businessQuery.extend({
   inline: z
     .preprocess((value) => (value === 'true' ? true : value === 'false' ? false : value), z.boolean())
+    .describe('`false`: large results as {blob, bytes, head}')
     .default(true),
 })
 
 /** The position after which a stream starts. */
-export const eventsQuery = businessQuery.extend({ after: afterSchema.optional() })
+export const eventsQuery = businessQuery.extend({ after: afterSchema.describe(position).optional() })
 /** The position at which a client reconnects. */
 export const eventsHeaders = z.looseObject({
-  'last-event-id': z.preprocess((value) => (value === '' ? '0' : value), afterSchema).optional(),
+  'last-event-id': z
+    .preprocess((value) => (value === '' ? '0' : value), afterSchema)
+    .describe(position)
+    .optional(),
 })
 
 /** The action after which a stream continues: the header wins over the query, neither means from the start. */
@@ -110,7 +132,9 @@ export const readPosition = (
 
 /** The headers of submitting a run. */
 export const submitHeaders = z.looseObject({
-  'idempotency-key': idempotencyKeySchema.optional(),
+  'idempotency-key': idempotencyKeySchema
+    .describe('A key of your own: the same key and body are the same run')
+    .optional(),
 })
 
 /** The object without undefined fields, as `exactOptionalPropertyTypes` requires. */

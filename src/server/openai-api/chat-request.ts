@@ -1,6 +1,11 @@
 import { z } from 'zod'
-import { createPlainTextSchema } from '../../state/resource-schema.ts'
-import { emptyGatewayRequest, type GatewayMessage, type GatewayRequest } from './model-gateway.ts'
+import {
+  emptyGatewayRequest,
+  type GatewayMessage,
+  type GatewayRequest,
+  modelAliasSchema,
+  userSchema,
+} from './model-gateway.ts'
 
 /**
  * The body of POST /v1/chat/completions, https://platform.openai.com/docs/api-reference/chat/create. Unknown fields are
@@ -13,11 +18,20 @@ const maxItems = 2048
 /** Whatever a body has is JSON: to check as many values as it may have would block the process. */
 const parsedJson = z.unknown() as unknown as ReturnType<typeof z.json>
 
-const textPart = z.object({ type: z.literal('text'), text: z.string() })
-const refusalPart = z.object({ type: z.literal('refusal'), refusal: z.string() })
+const partType = <Name extends string>(name: Name) => z.literal(name).describe('The kind of this part')
+const textPart = z.object({ type: partType('text'), text: z.string().describe('The text') })
+const refusalPart = z.object({
+  type: partType('refusal'),
+  refusal: z.string().describe('Why it was refused'),
+})
 const imagePart = z.object({
-  type: z.literal('image_url'),
-  image_url: z.object({ url: z.string().min(1), detail: z.enum(['auto', 'low', 'high']).nullish() }),
+  type: partType('image_url'),
+  image_url: z
+    .object({
+      url: z.string().min(1).describe('A data: URL'),
+      detail: z.enum(['auto', 'low', 'high']).describe('How closely the model looks').nullish(),
+    })
+    .describe('The image'),
 })
 
 const imageAddress = /^data:image\/[\w.+-]+;base64,/i
@@ -55,68 +69,92 @@ const textContent = z.union([z.string(), z.array(textPart).min(1).max(maxItems)]
 })
 
 const toolCall = z.object({
-  id: z.string().min(1),
-  type: z.literal('function').default('function'),
-  function: z.object({ name: z.string().min(1), arguments: z.string() }),
+  id: z.string().min(1).describe('Its id, which the result names'),
+  type: z.literal('function').describe('Always `function`').default('function'),
+  function: z
+    .object({
+      name: z.string().min(1).describe('The name of the tool'),
+      arguments: z.string().describe('Its arguments as JSON'),
+    })
+    .describe('What is called'),
 })
 
+const role = <Names extends z.ZodType>(names: Names) => names.describe('Who says it')
+
 const message = z.discriminatedUnion('role', [
-  z.object({ role: z.enum(['system', 'developer']), content: textContent }),
-  z.object({ role: z.literal('user'), content: userContent }),
   z.object({
-    role: z.literal('assistant'),
+    role: role(z.enum(['system', 'developer'])),
+    content: textContent.describe('The instructions'),
+  }),
+  z.object({ role: role(z.literal('user')), content: userContent.describe('The text, or texts and images') }),
+  z.object({
+    role: role(z.literal('assistant')),
     content: z
       .union([z.string(), z.array(z.discriminatedUnion('type', [textPart, refusalPart])).max(maxItems)], {
         error: `must be a text, a list of at most ${maxItems} text parts, or null`,
       })
+      .describe('The reply')
       .nullish(),
-    tool_calls: z.array(toolCall).max(maxItems).nullish(),
-    /** As our responses have it; vendors that reason between calls need it back. */
-    reasoning_content: z.string().nullish(),
+    tool_calls: z.array(toolCall).max(maxItems).describe('The tools that it called').nullish(),
+    reasoning_content: z
+      .string()
+      .describe('Its reasoning, as responses have it; vendors that reason between calls need it back')
+      .nullish(),
   }),
-  z.object({ role: z.literal('tool'), content: textContent, tool_call_id: z.string().min(1) }),
+  z.object({
+    role: role(z.literal('tool')),
+    content: textContent.describe('The result of the call'),
+    tool_call_id: z.string().min(1).describe('The id of the call'),
+  }),
 ])
 
 const tool = z.object({
-  type: z.literal('function'),
-  function: z.object({
-    name: z.string().min(1).max(200),
-    description: z.string().nullish(),
-    parameters: z.record(z.string(), parsedJson).nullish(),
-  }),
+  type: z.literal('function').describe('Always `function`'),
+  function: z
+    .object({
+      name: z.string().min(1).max(200).describe('Its name'),
+      description: z.string().describe('What it does').nullish(),
+      parameters: z.record(z.string(), parsedJson).describe('JSON Schema of its arguments').nullish(),
+    })
+    .describe('The function'),
 })
 
+const answerType = <Name extends string>(name: Name) => z.literal(name).describe('The kind of the answer')
+
 const responseFormat = z.discriminatedUnion('type', [
-  z.object({ type: z.literal('text') }),
-  z.object({ type: z.literal('json_object') }),
+  z.object({ type: answerType('text') }),
+  z.object({ type: answerType('json_object') }),
   z.object({
-    type: z.literal('json_schema'),
-    json_schema: z.object({
-      name: z.string().min(1),
-      description: z.string().optional(),
-      schema: z.record(z.string(), parsedJson),
-      strict: z.boolean().nullish(),
-    }),
+    type: answerType('json_schema'),
+    json_schema: z
+      .object({
+        name: z.string().min(1).describe('Its name'),
+        description: z.string().describe('What it is for').optional(),
+        schema: z.record(z.string(), parsedJson).describe('The JSON Schema'),
+        strict: z.boolean().describe('Whether the vendor enforces it').nullish(),
+      })
+      .describe('The schema of the answer'),
   }),
 ])
 
 /** Sent to the vendor unchanged. */
 const parameters = z.object({
-  temperature: z.number().nullish(),
-  top_p: z.number().nullish(),
-  max_tokens: z.int().min(1).nullish(),
-  max_completion_tokens: z.int().min(1).nullish(),
+  temperature: z.number().describe('How much chance there is in the choice of tokens').nullish(),
+  top_p: z.number().describe('The share of likely tokens that is chosen from').nullish(),
+  max_tokens: z.int().min(1).describe('Tokens of the reply, at most; the older name').nullish(),
+  max_completion_tokens: z.int().min(1).describe('Tokens of the reply, at most').nullish(),
   stop: z
     .union([z.string(), z.array(z.string()).max(maxItems)], { error: 'must be a text or a list of texts' })
+    .describe('Texts that end the reply')
     .nullish(),
-  seed: z.int().nullish(),
-  presence_penalty: z.number().nullish(),
-  frequency_penalty: z.number().nullish(),
-  logit_bias: z.record(z.string(), z.number()).nullish(),
-  reasoning_effort: z.string().nullish(),
-  verbosity: z.string().nullish(),
-  user: createPlainTextSchema(200).min(1).nullish(),
-  response_format: responseFormat.nullish(),
+  seed: z.int().describe('For replies that repeat, where the vendor can').nullish(),
+  presence_penalty: z.number().describe('Against tokens that occurred').nullish(),
+  frequency_penalty: z.number().describe('Against tokens that occurred often').nullish(),
+  logit_bias: z.record(z.string(), z.number()).describe('For or against tokens, by their id').nullish(),
+  reasoning_effort: z.string().describe('How much the model reasons, such as `low`').nullish(),
+  verbosity: z.string().describe('How long replies are, such as `low`').nullish(),
+  user: userSchema.nullish(),
+  response_format: responseFormat.describe('What the answer looks like').nullish(),
 })
 
 /** Sent to the vendor only with tools. */
@@ -125,25 +163,40 @@ const toolParameters = z.object({
     .union(
       [
         z.enum(['none', 'auto', 'required']),
-        z.object({ type: z.literal('function'), function: z.object({ name: z.string().min(1) }) }),
+        z.object({
+          type: z.literal('function').describe('Always `function`'),
+          function: z
+            .object({ name: z.string().min(1).describe('The name of the tool') })
+            .describe('The tool that must be called'),
+        }),
       ],
       { error: 'must be none, auto, required, or {type: "function", function: {name}}' },
     )
+    .describe('Whether tools are called, or which')
     .nullish(),
-  parallel_tool_calls: z.boolean().nullish(),
+  parallel_tool_calls: z.boolean().describe('Whether several tools may be called at once').nullish(),
 })
 
 /** The body of a chat completion request. */
-export const chatRequestSchema = z.object({
-  model: z.string().min(1).max(200),
-  messages: z.array(message).min(1),
-  ...parameters.shape,
-  tools: z.array(tool).max(maxItems).nullish(),
-  ...toolParameters.shape,
-  n: z.literal(1, 'only one choice is supported').nullish(),
-  stream: z.boolean().nullish(),
-  stream_options: z.object({ include_usage: z.boolean().nullish() }).nullish(),
-})
+export const chatRequestSchema = z
+  .object({
+    model: modelAliasSchema,
+    messages: z.array(message).min(1).describe('The conversation, the oldest first'),
+    ...parameters.shape,
+    tools: z.array(tool).max(maxItems).describe('What the model may call').nullish(),
+    ...toolParameters.shape,
+    n: z.literal(1, 'only one choice is supported').describe('How many replies').nullish(),
+    stream: z.boolean().describe('Whether the reply comes as server-sent events').nullish(),
+    stream_options: z
+      .object({ include_usage: z.boolean().describe('Whether the last chunk has the usage').nullish() })
+      .describe('Options of the stream')
+      .nullish(),
+  })
+  .meta({
+    examples: [
+      { model: 'gpt-mini', messages: [{ role: 'user', content: 'Say hello.' }], max_completion_tokens: 100 },
+    ],
+  })
 
 /** A validated chat completion request. */
 export type ChatRequest = z.infer<typeof chatRequestSchema>

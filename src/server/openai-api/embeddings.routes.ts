@@ -1,30 +1,42 @@
 import { z } from 'zod'
 import { MasonError } from '../../state/errors.ts'
-import { createPlainTextSchema } from '../../state/resource-schema.ts'
 import type { App, ServerContext } from '../http/route.ts'
 import {
   answerByGateway,
   emptyGatewayRequest,
   type GatewayRequest,
   type GatewayResponse,
+  modelAliasSchema,
   openAIQuery,
   openAIRoute,
   openGatewayCall,
+  userSchema,
 } from './model-gateway.ts'
 
 const text = z.string().min(1, 'must not be empty')
 
 /** The body: https://platform.openai.com/docs/api-reference/embeddings/create */
-const embeddingsRequestSchema = z.object({
-  model: z.string().min(1).max(200),
-  input: z.union([text, z.array(text).min(1).max(2048)], {
-    error:
-      'must be a text or a list of 1 to 2048 texts, none of them empty; lists of tokens are not supported',
-  }),
-  encoding_format: z.enum(['float', 'base64']).nullish(),
-  dimensions: z.int().min(1).nullish(),
-  user: createPlainTextSchema(200).min(1).nullish(),
-})
+const embeddingsRequestSchema = z
+  .object({
+    model: modelAliasSchema,
+    input: z
+      .union([text, z.array(text).min(1).max(2048)], {
+        error:
+          'must be a text or a list of 1 to 2048 texts, none of them empty; lists of tokens are not supported',
+      })
+      .describe('A text, or up to 2048'),
+    encoding_format: z
+      .enum(['float', 'base64'])
+      .describe('Lists of numbers, or 32-bit floats in base64')
+      .nullish(),
+    dimensions: z
+      .int()
+      .min(1)
+      .describe('How many numbers a vector has, where the vendor can choose')
+      .nullish(),
+    user: userSchema.nullish(),
+  })
+  .meta({ examples: [{ model: 'embedder', input: ['Which orders were returned?'] }] })
 type EmbeddingsRequest = z.infer<typeof embeddingsRequestSchema>
 
 const toGatewayRequest = ({ input, dimensions, user }: EmbeddingsRequest): GatewayRequest => ({

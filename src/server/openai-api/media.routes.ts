@@ -8,51 +8,71 @@ import {
   emptyGatewayRequest,
   type GatewayRequest,
   type GatewayResponse,
+  modelAliasSchema,
   openAIQuery,
   openAIRoute,
   openGatewayCall,
+  userSchema,
 } from './model-gateway.ts'
 
-const alias = z.string().min(1).max(200)
-const user = createPlainTextSchema(200).min(1).nullish()
-const word = createPlainTextSchema(100).min(1).nullish()
+const createWord = (description: string) =>
+  createPlainTextSchema(100).min(1).describe(`${description}, as the vendor names it`).nullish()
+const user = userSchema.nullish()
 
 /** https://platform.openai.com/docs/api-reference/images/create */
-const imagesBody = z.object({
-  model: alias,
-  prompt: z.string().min(1).max(32_000),
-  n: z.int().min(1).max(10).nullish(),
-  size: word,
-  quality: word,
-  style: word,
-  background: word,
-  output_format: word,
-  response_format: z.enum(['url', 'b64_json']).nullish(),
-  stream: z.literal(false, 'images are not streamed').nullish(),
-  user,
-})
+const imagesBody = z
+  .object({
+    model: modelAliasSchema,
+    prompt: z.string().min(1).max(32_000).describe('What the image shows'),
+    n: z.int().min(1).max(10).describe('How many images').nullish(),
+    size: createWord('Width and height'),
+    quality: createWord('The quality'),
+    style: createWord('The style'),
+    background: createWord('The background'),
+    output_format: createWord('The file type'),
+    response_format: z.enum(['url', 'b64_json']).describe('Addresses or base64').nullish(),
+    stream: z.literal(false, 'images are not streamed').describe('Images are not streamed').nullish(),
+    user,
+  })
+  .meta({ examples: [{ model: 'painter', prompt: 'a cat', n: 1, size: '1024x1024' }] })
 
 /** https://platform.openai.com/docs/api-reference/audio/createSpeech */
-const speechBody = z.object({
-  model: alias,
-  input: z.string().min(1).max(32_000),
-  voice: word,
-  instructions: z.string().max(32_000).nullish(),
-  response_format: word,
-  speed: z.number().min(0.25).max(4).nullish(),
-  stream_format: z.literal('audio', 'only whole recordings are sent').nullish(),
-  user,
-})
+const speechBody = z
+  .object({
+    model: modelAliasSchema,
+    input: z.string().min(1).max(32_000).describe('The text that is read'),
+    voice: createWord('The voice'),
+    instructions: z.string().max(32_000).describe('How it is read').nullish(),
+    response_format: createWord('The file type'),
+    speed: z.number().min(0.25).max(4).describe('The speed; 1 is usual').nullish(),
+    stream_format: z
+      .literal('audio', 'only whole recordings are sent')
+      .describe('Only whole recordings are sent')
+      .nullish(),
+    user,
+  })
+  .meta({ examples: [{ model: 'speaker', input: 'Good morning', voice: 'nova' }] })
 
 /** https://platform.openai.com/docs/api-reference/audio/createTranscription, a form: all but the file is text */
 const transcriptionBody = z.object({
-  model: alias,
-  file: z.file('must be a file').min(1, 'must not be empty'),
-  language: word,
-  prompt: z.string().max(32_000).optional(),
-  temperature: z.coerce.number().min(0).max(1).optional(),
-  response_format: z.enum(['json', 'text'], 'must be json or text: no others are made here').optional(),
-  stream: z.literal('false', 'transcriptions are not streamed').optional(),
+  model: modelAliasSchema,
+  file: z.file('must be a file').min(1, 'must not be empty').describe('The recording'),
+  language: createWord('The language'),
+  prompt: z.string().max(32_000).describe('Names and words that occur').optional(),
+  temperature: z.coerce
+    .number()
+    .min(0)
+    .max(1)
+    .describe('How much chance there is in the choice of words')
+    .optional(),
+  response_format: z
+    .enum(['json', 'text'], 'must be json or text: no others are made here')
+    .describe('JSON, or the text alone')
+    .optional(),
+  stream: z
+    .literal('false', 'transcriptions are not streamed')
+    .describe('Transcriptions are not streamed')
+    .optional(),
   user,
 })
 

@@ -3,7 +3,8 @@ import { z } from 'zod'
 import { emptyCanonicalRequest } from '../../models/call/models-port.ts'
 import type { ModelGateway } from '../../models/ports/call-ports.ts'
 import { isMasonError } from '../../state/errors.ts'
-import { businessIdSchema } from '../../state/run-request.ts'
+import { createPlainTextSchema } from '../../state/resource-schema.ts'
+import { requestBusinessSchema } from '../../state/run-request.ts'
 import { resolveBusinessId } from '../http/auth.ts'
 import { HttpError } from '../http/problems.ts'
 import { invalidRequest } from '../http/request-validation.ts'
@@ -32,7 +33,14 @@ export const emptyGatewayRequest: GatewayRequest = {
 }
 
 /** The query of every route. Unknown parameters are ignored: clients for other clouds add some, such as `api-version`. */
-export const openAIQuery = z.object({ business_id: businessIdSchema.optional() })
+export const openAIQuery = z.object({ business_id: requestBusinessSchema.optional() })
+
+/** The model of a request. */
+export const modelAliasSchema = z.string().min(1).max(200).describe('The alias of a model of the registry')
+/** The user of a request. */
+export const userSchema = createPlainTextSchema(200)
+  .min(1)
+  .describe('On behalf of this user, whose grants count')
 
 /** The options of every route. Errors have OpenAI's shape, also those before the handler. Contract section 8. */
 export const openAIRoute = (doc: Omit<RouteDoc, 'tag'>) => ({

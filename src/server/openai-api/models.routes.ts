@@ -3,9 +3,8 @@ import { z } from 'zod'
 import { maxPageBytes } from '../../infra/database/pagination.ts'
 import type { ModelGateway } from '../../models/ports/call-ports.ts'
 import { MasonError } from '../../state/errors.ts'
-import { createPlainTextSchema } from '../../state/resource-schema.ts'
 import type { App, ServerContext } from '../http/route.ts'
-import { openAIQuery, openAIRoute, readGatewayCaller } from './model-gateway.ts'
+import { openAIQuery, openAIRoute, readGatewayCaller, userSchema } from './model-gateway.ts'
 
 const modelSchema = z.strictObject({
   id: z.string(),
@@ -42,10 +41,10 @@ const toPage = (models: ReturnType<ModelGateway['list']>, after: string) => {
   return { object: 'list' as const, data, has_more: data.length < rest.length }
 }
 
-/** `user`: on behalf of a user, who may have grants of their own. */
-const modelQuery = openAIQuery.extend({ user: createPlainTextSchema(200).min(1).optional() })
-/** `after`: the last alias of the page before. */
-const listQuery = modelQuery.extend({ after: z.string().max(200).default('') })
+const modelQuery = openAIQuery.extend({ user: userSchema.optional() })
+const listQuery = modelQuery.extend({
+  after: z.string().max(200).describe('The last alias of the page before').default(''),
+})
 
 /** GET /v1/models and GET /v1/models/{id}: the models that the caller can call, by alias. */
 export const modelsRoutes = (app: App, { runtime }: ServerContext): void => {
@@ -81,7 +80,10 @@ export const modelsRoutes = (app: App, { runtime }: ServerContext): void => {
       role: 'read',
       responses: { 200: { description: 'The model', schema: modelSchema } },
     }),
-    schema: { params: z.object({ id: z.string().max(200) }), querystring: modelQuery },
+    schema: {
+      params: z.object({ id: z.string().max(200).describe('The alias of the model') }),
+      querystring: modelQuery,
+    },
     handler: async (request) => {
       const { id } = request.params
       const model = listOpenTo(request, request.query.user).find(({ name }) => name === id)

@@ -1,0 +1,133 @@
+import { expect } from 'vitest'
+import { admitIntakeJob } from '../../src/engine/runs/intake.ts'
+import { unique } from '../support/backend.ts'
+import { adminToken, closing, runtimeTest } from '../support/integration-test.ts'
+import { startMediaVendor } from '../support/media-vendor.ts'
+import { listBodies } from '../support/openapi.ts'
+import { deadline } from '../support/test-runtime.ts'
+import { addVendor } from '../support/vendors.ts'
+
+const test = runtimeTest.extend('vendor', { scope: 'file' }, closing(startMediaVendor))
+
+/** Ids in the path, and fields of the example that name what this test has made. */
+type Step = { path?: Record<string, string>; fields?: Record<string, unknown> }
+type Made = { id: string }
+
+test('every example of the OpenAPI document is a request that the server takes', async ({
+  runtime,
+  database,
+  server,
+  model,
+  vendor,
+}) => {
+  const api = runtime.of('default')
+  vendor.fail
+    .set('/v1/chat/completions', {
+      status: 200,
+      body: { choices: [{ message: { role: 'assistant', content: 'Hello!' }, finish_reason: 'stop' }] },
+    })
+    .set('/v1/embeddings', { status: 200, body: { data: [{ index: 0, embedding: [1, 2] }] } })
+  const categories = {
+    painter: 'text-to-image',
+    speaker: 'text-to-speech',
+    embedder: 'embedding',
+  }
+  const studios = Object.entries(categories).map(([name, category]) =>
+    addVendor(runtime, unique(name), vendor.baseUrl, { keys: [name], models: [name], model: { category } }),
+  )
+  const own = await addVendor(runtime, unique('own'), vendor.baseUrl, { keys: ['own'], models: [] })
+  await Promise.all(studios)
+  const ownVendor = { vendor_id: own.vendor ?? '' }
+  const admitJob = (data: object) =>
+    admitIntakeJob(
+      database,
+      { id: unique('job'), name: 'run', data, attemptsMade: 0, stalls: 0 },
+      (business, request, key) => runtime.of(business).submit(request, key),
+      { secrets: [], now: new Date() },
+    )
+  const listRejected = async (): Promise<Made[]> =>
+    (await server.call('GET', '/admin/v1/rejected-jobs', { token: adminToken })).body.data
+
+  const made = new Map<string, Made>()
+  const idOf = (operation: string): string => made.get(operation)?.id ?? ''
+  const ofNew = (operation: string) => (): Step => ({ path: { id: idOf(operation) } })
+  const inNewVendor = (operation?: string) => (): Step => ({
+    path: { vendor_id: idOf('POST /admin/v1/vendors'), ...(operation && { id: idOf(operation) }) },
+  })
+  const newKey = 'POST /admin/v1/vendors/{vendor_id}/keys'
+  const newEndpoint = 'POST /admin/v1/vendors/{vendor_id}/endpoints'
+  const newModel = 'POST /admin/v1/vendors/{vendor_id}/models'
+  const ofNewModel = (): Step => ({ path: { ...ownVendor, id: idOf(newModel) } })
+  const newFormat = 'POST /admin/v1/response-formats'
+  const resource = (name: string) => ({
+    [`POST /admin/v1/${name}`]: (): Step => ({}),
+    [`PATCH /admin/v1/${name}/{id}`]: ofNew(`POST /admin/v1/${name}`),
+  })
+
+  /** In this order: later ones use what earlier ones made, and the first run finds the script. */
+  const steps: Record<string, () => Step | Promise<Step>> = {
+    'POST /v1/runs/{id}/input': async () => {
+      const question = { name: 'ask_user', arguments: { question: 'Shall I?' } }
+      model.script({ planner: [{ tool_calls: [question] }, { text: 'Thank you.' }] } as never)
+      const { id, input_request } = await runtime.complete({ prompt: 'Ask me', session_id: unique('s') })
+      return { path: { id }, fields: { request_id: input_request?.id } }
+    },
+    ...resource('businesses'),
+    'PATCH /admin/v1/businesses/{id}/webhook': ofNew('POST /admin/v1/businesses'),
+    ...resource('tokens'),
+    ...resource('users'),
+    ...resource('vendors'),
+    [newEndpoint]: inNewVendor(),
+    [`PATCH ${newEndpoint.slice(5)}/{id}`]: inNewVendor(newEndpoint),
+    [newKey]: inNewVendor(),
+    [`PATCH ${newKey.slice(5)}/{id}`]: inNewVendor(newKey),
+    [`${newKey}/find`]: inNewVendor(),
+    [`${newKey}/{id}/rotate`]: inNewVendor(newKey),
+    [newModel]: () => ({ path: ownVendor, fields: { endpoint_id: own.endpoint } }),
+    [`PATCH ${newModel.slice(5)}/{id}`]: ofNewModel,
+    [`${newModel}/{id}/test`]: ofNewModel,
+    ...resource('categories'),
+    ...resource('routes'),
+    'POST /admin/v1/grants': () => ({ fields: { key_id: idOf(newKey) } }),
+    'PATCH /admin/v1/grants/{id}': ofNew('POST /admin/v1/grants'),
+    ...resource('response-formats'),
+    [`${newFormat}/{id}/test`]: ofNew(newFormat),
+    [`${newFormat}/infer`]: () => ({}),
+    ...resource('scenarios'),
+    ...resource('schedules'),
+    'POST /admin/v1/usage/reconcile': () => ({ fields: ownVendor }),
+    'POST /admin/v1/rejected-jobs/{id}/resubmit': async () => {
+      await admitJob({ prompt: '', user_id: 'ann' })
+      return { path: { id: (await listRejected())[0]?.id ?? '' } }
+    },
+    'POST /v1/chat/completions': () => ({}),
+    'POST /v1/embeddings': () => ({}),
+    'POST /v1/images/generations': () => ({}),
+    'POST /v1/audio/speech': () => ({}),
+    'POST /v1/runs': () => ({}),
+    'POST /v1/runs/wait': () => ({}),
+    'POST /v1/sessions/{id}/fork': async () => {
+      const { session_id } = await api.wait(idOf('POST /v1/runs'), deadline())
+      return { path: { id: session_id } }
+    },
+    'POST /v1/runs/{id}/cancel': async () => {
+      const { run } = await api.submit({ prompt: 'Later', user_id: 'ann', delay_ms: 60_000 })
+      return { path: { id: run.id } }
+    },
+  }
+
+  const { body: document } = await server.call('GET', '/openapi.json')
+  const bodies = listBodies(document).filter(({ type }) => type === 'application/json')
+  expect(Object.keys(steps).sort()).toEqual(bodies.map(({ operation }) => operation).sort())
+  for (const [operation, prepare] of Object.entries(steps)) {
+    const { path = {}, fields = {} } = await prepare()
+    const [method = '', pattern = ''] = operation.split(' ')
+    const url = pattern.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(path[name] ?? ''))
+    for (const example of bodies.find((body) => body.operation === operation)?.examples ?? []) {
+      const json = { ...example, ...fields }
+      const { status, body, text } = await server.call(method, url, { token: adminToken, json })
+      expect(Math.floor(status / 100), `${operation}: ${text}`).toBe(2)
+      made.set(operation, body)
+    }
+  }
+})
