@@ -25,7 +25,9 @@ export const initProject = async (folder: string): Promise<number> => {
       `${root} already has ${present.map(({ to }) => relative(root, to)).join(', ')}; nothing was written`,
       'name a new folder: mason init my-project',
     )
-  const words = { __NAME__: toPackageName(root), __VERSION__: readMasonVersion() }
+  const hasManifest = existsSync(join(root, 'package.json'))
+  const installed = await readInstalledSpec()
+  const words = { __NAME__: toPackageName(root), __MASON__: toSpecIn(root, installed) }
   for (const { path, to } of files) {
     if (existsSync(to)) continue
     let text = await readFile(join(source, path), 'utf8')
@@ -35,10 +37,25 @@ export const initProject = async (folder: string): Promise<number> => {
     process.stdout.write(`wrote ${relative(process.cwd(), to)}\n`)
   }
   const shown = relative(process.cwd(), root)
-  process.stdout.write(
-    `\n${shown === '' ? '' : `cd ${shown}\n`}npm install\nnpm test\nnpx mason-runtime dev\n`,
-  )
+  // a package.json that was there has its own scripts and dependencies
+  const missing = installed === undefined ? 'mason-runtime zod' : 'zod'
+  const steps = hasManifest ? [`npm install ${missing}`, 'node --test'] : ['npm install', 'npm test']
+  const lines = [...(shown === '' ? [] : [`cd ${shown}`]), ...steps, 'npx mason-runtime dev']
+  process.stdout.write(`\n${lines.join('\n')}\n`)
   return exitCodes.done
+}
+
+/** What the project in the current folder, if there is one, asks npm for. */
+const readInstalledSpec = async (): Promise<string | undefined> => {
+  const text = await readFile('package.json', 'utf8').catch(() => '{}')
+  return (JSON.parse(text) as { dependencies?: Record<string, string> }).dependencies?.['mason-runtime']
+}
+
+/** The same for a project in `root`: a tarball, folder or address that is not the registry's, or else this version. */
+const toSpecIn = (root: string, installed = ''): string => {
+  const path = /^file:(.*)$/.exec(installed)?.[1]
+  if (path !== undefined) return `file:${relative(root, resolve(path))}`
+  return installed.includes(':') ? installed : `^${readMasonVersion()}`
 }
 
 const toPackageName = (root: string): string =>

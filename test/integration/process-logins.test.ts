@@ -279,6 +279,17 @@ describe.runIf(isServed)(`the logins of processes${onServers}`, () => {
     await owner.query(`DELETE FROM migrations WHERE name LIKE '9999%'`)
   })
 
+  test('a user that does not own the database cannot migrate it, and the error has the statement', async () => {
+    const url = urlOf(await newDatabase())
+    await migrateServed(urlOf(await newDatabase()))
+    await expect(migratePostgres(loginsOf(url).apiUrl)).rejects.toMatchObject({
+      code: 'invalid_settings',
+      remedy: expect.stringMatching(
+        /^let it own the database: ALTER DATABASE mason_test_\w+ OWNER TO mason_test_api$/,
+      ),
+    })
+  })
+
   test.runIf(process.env.TEST_SUPERUSER_URL)('the start warns of a superuser', async ({ backend }) => {
     const url = new URL(process.env.TEST_SUPERUSER_URL ?? '')
     url.pathname = new URL(serverOf(backend).url).pathname

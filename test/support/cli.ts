@@ -5,7 +5,13 @@ import { commandLine, scriptFlags } from './script-flags.ts'
 const root = join(import.meta.dirname, '..', '..')
 
 export type Ended = { code: number | null; signal: NodeJS.Signals | null; stdout: string; stderr: string }
-export type CliOptions = { cwd: string; env?: Record<string, string>; script?: string; input?: string }
+export type CliOptions = {
+  cwd: string
+  env?: Record<string, string>
+  script?: string
+  bin?: string
+  input?: string
+}
 export type Running = {
   pid: number
   ended: Promise<Ended>
@@ -17,7 +23,8 @@ export type Running = {
 /** The real command line in a process of its own, with no settings but those given. */
 export const startCli = (args: readonly string[], options: CliOptions): Running => {
   const { PATH = '', HOME = '' } = process.env
-  const script = options.script === undefined ? commandLine() : [...scriptFlags(), join(root, options.script)]
+  const script =
+    options.script === undefined ? commandLine(options.bin) : [...scriptFlags(), join(root, options.script)]
   const child = spawn(process.execPath, [...script, ...args], {
     cwd: options.cwd,
     env: { PATH, HOME, ...options.env },

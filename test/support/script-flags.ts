@@ -12,9 +12,13 @@ export const scriptFlags = (): string[] =>
     ? ['--import', new URL('./on-build.mjs', import.meta.url).href]
     : ['--import', import.meta.resolve('tsx')]
 
-/** The command line and what stands before it: the built one where that is known to be new. */
-export const commandLine = (): string[] =>
-  onBuild() ? [join(root, 'dist/src/cli.js')] : [...scriptFlags(), join(root, 'src/cli.ts')]
+/** The command line and what stands before it: `bin`, or the built one where that is known to be new. */
+export const commandLine = (bin?: string): string[] =>
+  bin !== undefined
+    ? [bin]
+    : onBuild()
+      ? [join(root, 'dist/src/cli.js')]
+      : [...scriptFlags(), join(root, 'src/cli.ts')]
 
 const onBuild = (): boolean => process.env[setting] === '1'
 

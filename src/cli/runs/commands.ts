@@ -11,7 +11,7 @@ export const addRunsCommands = (program: Command, start: StartCommand): void => 
   const add = (usage: string, description: string): Command =>
     addTargetOptions(runs.command(usage))
       .description(description)
-      .option('--business <id>', 'business of the runs', 'default')
+      .option('--business <id>', 'business of the runs (with an admin token; absent: default)')
       .option('--json', 'print JSON')
   const run = (flags: RunTarget, choose: (module: Module) => RunsCommand): Promise<void> =>
     start(async (env, scrubber) => {

@@ -10,7 +10,7 @@ import { formatTable } from '../models/list-models.ts'
 import { toOneLine, toPrintable } from '../terminal.ts'
 
 /** Options of all commands of `mason runs`. */
-export type RunTarget = AdminTarget & { business: string; json?: boolean }
+export type RunTarget = AdminTarget & { business?: string; json?: boolean }
 /** The options of `mason runs list`. */
 export type ListRunsFlags = RunTarget & { status?: string; user?: string; session?: string; limit: string }
 

@@ -103,7 +103,8 @@ const checkVector = async (target: MigrationTarget): Promise<void> => {
   if (problem) throw new MasonError('invalid_settings', problem.text, { remedy: problem.remedy })
 }
 
-const insufficientPrivilege = '42501'
+/** Postgres refuses a statement that the user has no right to. */
+export const insufficientPrivilege = '42501'
 
 /** Which users may enable the extension differs between servers, so it is tried. */
 const isVectorRefusal = async (target: MigrationTarget, script: string, error: unknown): Promise<boolean> =>

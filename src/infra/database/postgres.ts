@@ -15,7 +15,7 @@ import {
   translateErrors,
 } from './database-errors.ts'
 import type { ProcessLogin } from './login-roles.ts'
-import { applyMigrations, type MigrationTarget } from './migrations.ts'
+import { applyMigrations, insufficientPrivilege, type MigrationTarget } from './migrations.ts'
 import { ensureLogins } from './process-logins.ts'
 
 const int8 = 20
@@ -156,7 +156,14 @@ export const migratePostgres = async (
       run: async (text) => void (await client.query(text)),
       query: async (text, values) => (await client.query(text, values as unknown[])).rows,
     }
-    const applied = await applyMigrations(target)
+    const applied = await applyMigrations(target).catch((error: unknown) => {
+      const { code, message } = error as { code?: unknown; message: string }
+      if (code !== insufficientPrivilege) throw error
+      throw new MasonError('invalid_settings', `${client.user} may not create the tables: ${message}`, {
+        remedy: `let it own the database: ALTER DATABASE ${client.database} OWNER TO ${client.user}`,
+        cause: error,
+      })
+    })
     if (logins.length > 0) await ensureLogins(target, logins)
     return applied
   } finally {

@@ -3,7 +3,7 @@ import pg from 'pg'
 import { MasonError } from '../../state/errors.ts'
 import { describeUnreachable } from './database-errors.ts'
 import { loginRoles, type ProcessLogin } from './login-roles.ts'
-import type { MigrationTarget } from './migrations.ts'
+import { insufficientPrivilege, type MigrationTarget } from './migrations.ts'
 
 /** Gives what Mason made to a role that no process logs in as. What an extension brought stays where it is. */
 const reassignStatement = `DO $$
@@ -55,7 +55,6 @@ export const ensureLogins = async (
   }
 }
 
-const insufficientPrivilege = '42501'
 /** duplicate_object, unique_violation, and "tuple concurrently updated". */
 const raceCodes: readonly unknown[] = ['42710', '23505', 'XX000']
 

@@ -3,7 +3,7 @@ import { defineTool } from 'mason-runtime'
 import { z } from 'zod'
 
 /** Stands for the API of your payment provider: a file with one line for each refund. */
-const ledger = 'refunds.jsonl'
+const ledger = process.env.REFUNDS_FILE ?? 'refunds.jsonl'
 
 const findRefund = async (key: string): Promise<string | null> => {
   const text = await readFile(ledger, 'utf8').catch(() => '')

@@ -1,12 +1,15 @@
 import assert from 'node:assert/strict'
-import { readFile, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { openTestRuntime, scriptedModel } from 'mason-runtime/testing'
 
-const ledger = 'refunds.jsonl'
-
 test('refund_order asks, and refunds once after a yes', async (context) => {
-  await rm(ledger, { force: true })
+  const folder = await mkdtemp(join(tmpdir(), 'refunds-'))
+  context.after(() => rm(folder, { recursive: true }))
+  const ledger = join(folder, 'refunds.jsonl')
+  process.env.REFUNDS_FILE = ledger
   const models = scriptedModel({
     planner: [{ calls: [['refund_order', { order_id: '7', amount: 12.5 }]] }, 'Refunded.'],
   })
