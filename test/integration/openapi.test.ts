@@ -1,6 +1,13 @@
+import { execFile } from 'node:child_process'
+import { writeFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { generate, HttpClient } from 'openapi-typescript-codegen'
 import { expect } from 'vitest'
 import { admitIntakeJob } from '../../src/engine/runs/intake.ts'
 import { unique } from '../support/backend.ts'
+import { openFolder } from '../support/file-samples.ts'
 import { adminToken, closing, runtimeTest } from '../support/integration-test.ts'
 import { startMediaVendor } from '../support/media-vendor.ts'
 import { listBodies } from '../support/openapi.ts'
@@ -131,3 +138,59 @@ test('every example of the OpenAPI document is a request that the server takes',
     }
   }
 })
+
+/** A program of a user of the generated client. */
+const program = `
+import { ApiError, OpenAPI, RunsService, StructureEntry, type Delta, type Run, type RunEvent, type RunRequest } from './client'
+
+export const toText = (event: RunEvent): string => (event.event === 'delta' ? (event.data as Delta).text : '')
+
+export const run = async (url: string, token: string, businessId: string): Promise<[string, Run, Run[], number]> => {
+  Object.assign(OpenAPI, { BASE: url, TOKEN: token })
+  const requestBody: RunRequest = {
+    prompt: 'Say hello',
+    user_id: 'ann',
+    output: { structure: [{ id: 'greeting', expected: 'what you say', type: StructureEntry.type.TEXT }], tool: 'answer' },
+    metadata: { order: 'SO-1041' },
+  }
+  const submitted = await RunsService.submitRun({ requestBody, businessId, idempotencyKey: 'form-1' })
+  const { id } = await RunsService.submitRunAndWait({ requestBody, businessId, idempotencyKey: 'form-1' })
+  const { data } = await RunsService.listRuns({ businessId, status: 'completed' })
+  const error: unknown = await RunsService.getRun({ id: 'none', businessId }).catch((thrown: unknown) => thrown)
+  return [submitted.id, await RunsService.getRun({ id, businessId }), data, (error as ApiError).status]
+}
+`
+
+// the document is the same on servers
+const onServers = process.env.MASON_TEST_BACKEND === 'served'
+
+test.skipIf(onServers)(
+  'a client that another tool generates from the OpenAPI document compiles, submits and reads',
+  async ({ server }) => {
+    await using folder = await openFolder()
+    const { body: document } = await server.call('GET', '/openapi.json')
+    const output = join(folder.path, 'client')
+    await generate({ input: document, output, httpClient: HttpClient.FETCH, useOptions: true })
+    await writeFile(join(folder.path, 'program.ts'), program)
+    const compilerOptions = {
+      strict: true,
+      module: 'node16',
+      target: 'es2022',
+      lib: ['es2023', 'dom'],
+      types: [],
+    }
+    await writeFile(
+      join(folder.path, 'tsconfig.json'),
+      JSON.stringify({ compilerOptions, files: ['program.ts'] }),
+    )
+    const tsc = join(import.meta.dirname, '..', '..', 'node_modules', '.bin', 'tsc')
+    const { stdout } = await promisify(execFile)(tsc, ['-p', folder.path]).catch(
+      (error: { stdout: string }) => error,
+    )
+    expect(stdout).toBe('')
+    const { run } = createRequire(import.meta.url)(join(folder.path, 'program.js'))
+    const [id, read, listed, missing] = await run(server.url, adminToken, unique('acme'))
+    expect(read).toMatchObject({ id, status: 'completed', metadata: { order: 'SO-1041' } })
+    expect([listed, missing]).toEqual([[read], 404])
+  },
+)
