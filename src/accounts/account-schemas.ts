@@ -32,7 +32,8 @@ const businessInputSchema = z.strictObject({
 const businessChangeSchema = toChangeSchema(
   businessInputSchema
     .omit({ id: true })
-    .extend({ secrets: secretChangesSchema.describe('Set one by one; null deletes one') }),
+    .extend({ secrets: secretChangesSchema.describe('Set one by one; null deletes one').default({}) }),
+  ['quotas', 'secrets'],
 )
 /** A business as the admin API returns it. */
 const businessViewSchema = z.strictObject({
@@ -98,10 +99,11 @@ const userInputSchema = z.strictObject({
   user_id: idSchema.describe('The id of the user, as runs name it'),
   profile: z
     .record(z.string().max(200), z.json())
-    .describe('What prompts say of the user (`user_context`), without empty values'),
+    .describe('What prompts say of the user (`user_context`), without empty values')
+    .default({}),
 })
 /** Body of PATCH; the profile replaces the old one. */
-const userChangeSchema = z.strictObject({ profile: userInputSchema.shape.profile })
+const userChangeSchema = toChangeSchema(userInputSchema.pick({ profile: true })).required()
 /** A user as the admin API returns it. */
 const userViewSchema = userInputSchema.extend({
   ...{ id: z.string(), updated_at: z.string() },

@@ -26,15 +26,15 @@ export const readBusinessSecrets = async (
   return row ? JSON.parse(openSealedText(row, toBinding(businessId), keys).reveal()) : {}
 }
 
-/** Sets and deletes secrets; the caller has locked the row of the business. Throws `secret_unreadable`. */
+/** Sets and deletes secrets, with null all of them; the caller has locked the row of the business. Throws `secret_unreadable`. */
 export const changeBusinessSecrets = async (
   sql: Sql,
   keys: MasterKeys,
   businessId: string,
-  changes: SecretChanges,
+  changes: SecretChanges | null,
 ): Promise<void> => {
-  const merged = { ...(await readBusinessSecrets(sql, keys, businessId)), ...changes }
-  const secrets = Object.fromEntries(Object.entries(merged).filter(([, value]) => value !== null))
+  const merged = changes && { ...(await readBusinessSecrets(sql, keys, businessId)), ...changes }
+  const secrets = Object.fromEntries(Object.entries(merged ?? {}).filter(([, value]) => value !== null))
   const sealed = sealText(JSON.stringify(secrets), toBinding(businessId), keys)
   await sql.query(
     `INSERT INTO business_secrets (tenant, names, master_key, wrapped_key, sealed_secrets) VALUES ($1, $2, $3, $4, $5)

@@ -27,6 +27,9 @@ const joinQuotas = (toSql: (name: string, column: string) => string): string =>
 const columns = `b.tenant AS id, learning, created_at, json_build_object(${joinQuotas((name, column) => `'${name}', ${column}`)}) AS quotas,
   http_hosts, COALESCE((SELECT names FROM business_secrets s WHERE s.tenant = b.tenant), '{}') AS secrets`
 
+/** Null for each: the defaults. */
+const noQuotas = Object.fromEntries(Object.keys(quotaColumns).map((name) => [name, null]))
+
 /** Sets the quotas that the JSON of $3 has; null is the default. */
 const setQuotasSql = joinQuotas(
   (name, column) =>
@@ -97,6 +100,7 @@ export const createBusinesses = (database: Database, masterKeys: MasterKeys) => 
   change: (id: string, change: BusinessChange): Promise<BusinessView | null> =>
     database.transaction(async (sql) => {
       const { learning = null, quotas = {}, http_hosts, secrets } = change
+      const quotaChanges = quotas ?? noQuotas
       const { rows } = await sql.query(
         `WITH dropped AS (
            DELETE FROM distillations WHERE tenant = $1 AND run_id IN (
@@ -106,10 +110,10 @@ export const createBusinesses = (database: Database, masterKeys: MasterKeys) => 
          UPDATE businesses SET learning = COALESCE($2::boolean, learning), ${setQuotasSql},
            http_hosts = COALESCE($4::json, http_hosts)
          WHERE tenant = $1 RETURNING 1`,
-        [id, learning, JSON.stringify(quotas), http_hosts ? JSON.stringify(http_hosts) : null],
+        [id, learning, JSON.stringify(quotaChanges), http_hosts ? JSON.stringify(http_hosts) : null],
       )
       if (rows.length === 0) return null
-      if (secrets) await changeBusinessSecrets(sql, masterKeys, id, secrets)
+      if (secrets !== undefined) await changeBusinessSecrets(sql, masterKeys, id, secrets)
       return readChecked(sql, id)
     }),
   list(filter: { limit: number; cursor?: string }): Promise<Page<BusinessView>> {

@@ -48,10 +48,10 @@ const settingsSchema = z.strictObject({
     ),
   allow_private: z.boolean().describe('Whether its addresses, and those of its runs, may be private ones'),
 })
-/** Body of PATCH; an absent field stays. */
-export const webhookSettingsChangeSchema = toChangeSchema(settingsSchema).meta({
-  examples: [{ url: 'https://shop.example/webhooks/mason' }],
-})
+/** Body of PATCH; an absent field stays, null clears. */
+export const webhookSettingsChangeSchema = toChangeSchema(
+  settingsSchema.extend({ allow_private: settingsSchema.shape.allow_private.default(false) }),
+).meta({ examples: [{ url: 'https://shop.example/webhooks/mason' }] })
 /** The settings with what messages are signed with: the newest secret, and for a day the one before. */
 export const webhookSettingsViewSchema = settingsSchema.extend({
   business_id: z.string(),

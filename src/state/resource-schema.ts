@@ -51,18 +51,48 @@ export const resolveUnions = (issues: readonly z.core.$ZodIssue[]): z.core.$ZodI
     return resolveUnions(member.map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] })))
   })
 
-type WithoutDefault<Field> = Field extends z.ZodDefault<infer Inner> ? Inner : Field
-type OptionalFields<Shape extends z.ZodRawShape> = {
-  [Name in keyof Shape]: z.ZodOptional<WithoutDefault<Shape[Name]>>
+type Changed<Field, IsMerged> =
+  Field extends z.ZodDefault<infer Inner>
+    ? IsMerged extends true
+      ? z.ZodNullable<Inner>
+      : z.ZodType<z.output<Inner>, z.input<Inner> | null>
+    : Field extends z.ZodOptional<infer Inner>
+      ? z.ZodNullable<Inner>
+      : Field
+type ChangeShape<Shape extends z.ZodRawShape, Merged> = {
+  [Name in keyof Shape]: z.ZodOptional<Changed<Shape[Name], Name extends Merged ? true : false>>
 }
 
-/** What PATCH takes: any of the fields. Absent means unchanged, so defaults do not fill in (`partial()` alone would let them). */
-export const toChangeSchema = <Shape extends z.ZodRawShape>(schema: z.ZodObject<Shape>) =>
+/** Null is its default. */
+const toChangeField = (field: unknown, isMerged: boolean): z.ZodType => {
+  if (!(field instanceof z.ZodDefault || field instanceof z.ZodOptional)) return field as z.ZodType
+  const inner = field.unwrap() as z.ZodType
+  if (field instanceof z.ZodOptional && inner instanceof z.ZodNullable) return field
+  const value = z.nullable(inner)
+  const isDefault = field instanceof z.ZodDefault && !isMerged
+  const cleared = isDefault ? value.overwrite((sent) => sent ?? field.def.defaultValue) : value
+  const description = field.description ?? inner.description
+  return description === undefined ? cleared : cleared.describe(description)
+}
+
+/**
+ * What PATCH takes: any of the fields. Absent means unchanged, so defaults do not fill in (`partial()` alone would let
+ * them). Null clears: it becomes the default, and stays null where a field has none or is `merged` by member.
+ */
+export const toChangeSchema = <Shape extends z.ZodRawShape, Merged extends keyof Shape & string = never>(
+  schema: z.ZodObject<Shape>,
+  merged: readonly Merged[] = [],
+) =>
   z.strictObject(
     Object.fromEntries(
       Object.entries(schema.shape).map(([name, field]) => [
         name,
-        z.optional(field instanceof z.ZodDefault ? field.unwrap() : field),
+        z.optional(
+          toChangeField(
+            field,
+            merged.some((one) => one === name),
+          ),
+        ),
       ]),
-    ) as OptionalFields<Shape>,
+    ) as ChangeShape<Shape, Merged>,
   )

@@ -71,9 +71,12 @@ const limitChanges = z.strictObject(
   },
 )
 
-/** `prompts`, `limits` and `models` merge by member: null takes one away. */
+/** `prompts`, `limits` and `models` merge by member: null takes one away, or all. */
 const scenarioChangeSchema = toChangeSchema(
-  scenarioInputSchema.extend({ limits: limitChanges.describe('Set one by one; null removes one') }),
+  scenarioInputSchema.extend({
+    limits: limitChanges.describe('Set one by one; null removes one').default({}),
+  }),
+  ['prompts', 'limits', 'models'],
 )
 
 /** A scenario as the admin API shows it. */

@@ -41,7 +41,9 @@ export const createEndpoints = (context: ResourceStoreContext & { masterKeys: Ma
     toInput: (row) => ({ headers: readHeadersOrNull(row, masterKeys) }),
     // a permission for one host does not hold for another
     complete: (merged, before, { allow_private }) =>
-      readHost(merged) === readHost(before) ? merged : { ...merged, allow_private },
+      readHost(merged) === readHost(before)
+        ? merged
+        : { ...merged, allow_private: allow_private ?? undefined },
     findErrors: async (sql, input, { id, before }) => [
       ...(isMoved(before, input) ? findUrlErrors(input) : []),
       ...(await findCategoryErrors(sql, input.categories, (index) => `/categories/${index}`)),

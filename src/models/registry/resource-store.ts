@@ -37,7 +37,7 @@ export type ResourceKind<Row extends ResourceRow, Input, Change, View> = {
   fields: readonly (keyof Input & string)[]
   /** The fields that are stored as JSON, without null members. */
   json?: readonly (keyof Input & string)[]
-  /** The fields that a change merges by member: null removes one. */
+  /** The fields that a change merges by member: null removes one, or all. */
   merged?: readonly (keyof Input & keyof Change & string)[]
   /** Other selected columns; the table is `t`. */
   columns?: string
@@ -138,7 +138,10 @@ export const createResourceStore = <Row extends ResourceRow, Input, Change exten
   const merge = (before: Input, change: Change): Input => {
     const members = merged
       .filter((field) => change[field] !== undefined)
-      .map((field) => [field, dropNulls({ ...before[field], ...change[field] } as object)])
+      .map((field) => [
+        field,
+        change[field] === null ? {} : dropNulls({ ...before[field], ...change[field] } as object),
+      ])
     const after = { ...before, ...change, ...Object.fromEntries(members) }
     return kind.complete?.(after, before, change) ?? after
   }

@@ -56,8 +56,8 @@ export const keyInputSchema = z.strictObject({
   limits: keyLimitsSchema.describe('Limits over all processes; null: none').default({}),
   status: statusSchema.describe('`disabled`: it is not used').default('active'),
 })
-/** Limits are merged one by one: null removes one. `rotate` sets a new secret. */
-const keyChangeSchema = toChangeSchema(keyInputSchema.omit({ secret: true }))
+/** Limits are merged one by one: null removes one, or all. `rotate` sets a new secret. */
+const keyChangeSchema = toChangeSchema(keyInputSchema.omit({ secret: true }), ['limits'])
 /** The new secret of a key. */
 export const keyRotationSchema = keyInputSchema
   .pick({ secret: true })
@@ -148,18 +148,23 @@ export const endpointInputSchema = z.strictObject({
     .optional(),
   status: statusSchema.describe('`disabled`: its models are not called').default('active'),
 })
-/** Headers and timeouts are merged one by one: null removes one. */
+/** Headers and timeouts are merged one by one: null removes one, or all. */
 const endpointChangeSchema = toChangeSchema(
   endpointInputSchema.extend({
-    headers: z.record(headerName, headerValue.nullable()).describe('Set one by one; null removes one'),
+    headers: z
+      .record(headerName, headerValue.nullable())
+      .describe('Set one by one; null removes one')
+      .default({}),
     timeouts: z
       .strictObject({
         first_byte_ms: timeouts.first_byte_ms.nullish(),
         idle_ms: timeouts.idle_ms.nullish(),
         total_ms: timeouts.total_ms.nullish(),
       })
-      .describe('In milliseconds; null removes one'),
+      .describe('In milliseconds; null removes one')
+      .default({}),
   }),
+  ['headers', 'timeouts'],
 )
 /** An endpoint as admins see it. */
 export const endpointViewSchema = toViewSchema({
