@@ -1,9 +1,9 @@
 import { mkdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { LRUCache } from 'lru-cache'
-import { contentHash } from '../infra/lib/ids.ts'
 import type { TableQuery, TableQueryResult } from '../state/ports/files.ts'
 import type { OriginFile } from '../state/runtime-state.ts'
+import { contentHash } from '../state/text/content-hash.ts'
 import type { FileProcess, ProcessFailure } from './file-process.ts'
 import type { SavedFile } from './origins/download.ts'
 

@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto'
-import { type AnsweredCall, findNextPlan, listAnsweredCalls, type PlannedCall } from '../state/calls.ts'
+import { type AnsweredCall, findNextPlan, listAnsweredCalls } from '../state/calls.ts'
 import { memoizeByObject } from '../state/memoize.ts'
 import type { RuntimeState } from '../state/runtime-state.ts'
+import { contentHash } from '../state/text/content-hash.ts'
 import { type ReadonlyAction, turnActions } from '../state/turn.ts'
 
 /** `replan`: the same thing came back twice, `stop`: a third time. `why` is for the planner and for people. */
@@ -61,7 +61,9 @@ const observe = (plan: ReadonlyAction, since: readonly ReadonlyAction[]): Observ
     // a retry that a todo grants is no lack of progress
     .filter(({ action }) => !(isRetried && action.result.is_error === true))
     .map(toObservation)
-  const made = hashText([...new Set(answered.map(({ call }) => toCallText(call)))].sort().join('\n'))
+  const made = contentHash(
+    [...new Set(answered.map(({ call }) => contentHash([call.tool, call.args])))].sort(),
+  )
   const gaps = since.filter((action) => !grantsRetries(action)).flatMap((action) => findGap(action, made))
   // the same call several times in one block is one step
   return [...new Map(calls), ...gaps]
@@ -80,19 +82,7 @@ const findGap = ({ node, result }: ReadonlyAction, made: string): Observation[] 
 const toObservation = ({ call, action }: AnsweredCall): Observation => {
   const { call: _own, ...result } = action.result
   return [
-    hashText(`${toCallText(call)} ${toSortedJson(result)}`),
+    contentHash([call.tool, call.args, result]),
     `${call.tool} was called with the same arguments and gave the same result`,
   ]
 }
-
-const hashText = (text: string): string => createHash('sha256').update(text).digest('base64')
-
-const toCallText = ({ tool, args }: PlannedCall): string => `${tool} ${toSortedJson(args)}`
-
-/** The same whatever the order of the fields. */
-const toSortedJson = (json: unknown): string =>
-  JSON.stringify(json, (_key, value: unknown) =>
-    typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : value,
-  )

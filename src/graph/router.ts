@@ -35,12 +35,16 @@ export const createRouter = <Walk>(names: readonly string[], step: VisitStep<Wal
     await engine.invoke(new Command({ goto: from.map(toSend) }), {
       configurable: { [walkKey]: walk },
       recursionLimit: 1_000_000,
+      maxConcurrency: maxBranches,
       // the one that streams only what a node asks for: nothing
       streamMode: 'custom',
       signal,
     })
   }
 }
+
+/** Branches of a fan-out that are under way together: a thousand that start at once would block the event loop. */
+const maxBranches = 100
 
 const input = 'input'
 const walkKey = 'mason_walk'

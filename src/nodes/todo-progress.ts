@@ -15,16 +15,32 @@ export const assignCalls = (
   changes: readonly TodoChange[],
 ): PlannedCall[] => {
   const workable = listWorkableTodos(todos)
+  const named = new Map<number, string[]>()
+  for (const { id, calls: numbers = [] } of changes) for (const nth of numbers) append(named, nth - 1, id)
+  const suggested = new Map<string, Todo>()
+  for (const todo of workable.toReversed()) for (const tool of todo.suggested_tools) suggested.set(tool, todo)
   return calls.map((call) => {
-    const named = changes.filter((change) => change.calls?.includes(call.index + 1)).map(({ id }) => id)
-    const usual = workable.find((todo) => todo.suggested_tools.includes(call.tool)) ?? workable[0]
-    if (named.length > 0) return { ...call, todos: named }
-    return usual ? { ...call, todos: [usual.id] } : call
+    const usual = suggested.get(call.tool) ?? workable[0]
+    const ids = named.get(call.index) ?? (usual && [usual.id])
+    return ids ? { ...call, todos: ids } : call
   })
 }
 
-/** Whether a call is for a task. */
-export const isCallFor = ({ todos = [] }: PlannedCall, id: string): boolean => todos.includes(id)
+const append = <Key, Item>(lists: Map<Key, Item[]>, key: Key, item: Item): void => {
+  const list = lists.get(key)
+  if (!list) lists.set(key, [item])
+  else if (list.at(-1) !== item) list.push(item)
+}
+
+const groupByTodo = memoizeByObject((calls: readonly AnsweredCall[]) => {
+  const byTodo = new Map<string, AnsweredCall[]>()
+  for (const one of calls) for (const id of one.call.todos ?? []) append(byTodo, id, one)
+  return byTodo
+})
+
+/** The calls that are for a task. Reads all of them once. */
+export const listCallsFor = (id: string, calls: readonly AnsweredCall[]): readonly AnsweredCall[] =>
+  groupByTodo(calls).get(id) ?? []
 
 /**
  * The tasks that these calls work on, in work. One that waits for its retry stays as it is: `notBefore` is the time at
@@ -42,9 +58,13 @@ export const startTodos = (todos: readonly Todo[], calls: readonly PlannedCall[]
   }
 }
 
-const listPlans = memoizeByObject((actions: readonly ReadonlyAction[]) =>
-  actions.filter((action) => readPlannedCalls(action).length > 0),
-)
+/** The actions that decided on calls for each task, by its id. */
+const groupPlansByTodo = memoizeByObject((actions: readonly ReadonlyAction[]) => {
+  const byTodo = new Map<string, ReadonlyAction[]>()
+  for (const action of actions)
+    for (const { todos = [] } of readPlannedCalls(action)) for (const id of todos) append(byTodo, id, action)
+  return byTodo
+})
 
 /** Milliseconds of work since the first, or the `latest`, calls that were made for a task; 0 where there are none. */
 export const measureTodoWork = (
@@ -53,10 +73,9 @@ export const measureTodoWork = (
   workedMs: number,
   which: 'first' | 'latest' = 'first',
 ): number => {
-  const isFor = (action: ReadonlyAction): boolean =>
-    readPlannedCalls(action).some((call) => isCallFor(call, id))
-  const plans = listPlans(actions)
-  const since = (which === 'first' ? plans.find(isFor) : plans.findLast(isFor))?.result.worked_ms
+  const since = groupPlansByTodo(actions)
+    .get(id)
+    ?.at(which === 'first' ? 0 : -1)?.result.worked_ms
   return typeof since === 'number' ? workedMs - since : 0
 }
 
@@ -64,7 +83,7 @@ export const measureTodoWork = (
 export const createFindEvidence =
   (actions: readonly ReadonlyAction[], time: { now: Date; workedMs: number }): FindEvidence =>
   (id) => {
-    const result = findLastGood(listAnsweredCalls(actions).filter(({ call }) => isCallFor(call, id)))
+    const result = findLastGood(listCallsFor(id, listAnsweredCalls(actions)))
     return {
       now: time.now,
       execution_time: measureTodoWork(actions, id, time.workedMs),

@@ -40,6 +40,26 @@ describe('the router on the engine of LangGraph', () => {
     expect(waiting).toHaveLength(3)
   })
 
+  test('runs at most 100 targets at the same time, and all of them in the end', async () => {
+    const open: (() => void)[] = []
+    let visits = 0
+    let most = 0
+    const walk = createRouter<null>(['a'], async () => {
+      visits++
+      await new Promise<void>((resolve) => {
+        most = Math.max(most, open.push(resolve))
+        setImmediate(() => open.shift()?.())
+      })
+      return []
+    })
+    await walk(
+      null,
+      Array.from({ length: 250 }, (_, call) => ({ node: 'a', call })),
+      never,
+    )
+    expect([visits, most]).toEqual([250, 100])
+  })
+
   test('takes as many steps as there are', async () => {
     let steps = 0
     const walk = createRouter<null>(['a'], async () => (++steps < 1000 ? to('a') : []))

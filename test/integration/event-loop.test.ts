@@ -105,14 +105,14 @@ const cases: Record<string, Case> = {
       planner: [complete({ reasoning_content: words(longest), tool_calls: [sum(1)] }), sayText('Done.')],
     },
   },
-  '200 calls and 500 todos, each named as done': {
+  '900 calls and 999 todos, each named as done': {
     says: {
       planner: [
-        makeCalls(call('update_todos', { todos: list(500, toTodo) }, 'u'), ...list(200, sum)),
+        makeCalls(call('update_todos', { todos: list(999, toTodo) }, 'u'), ...list(900, sum)),
         makeCalls(
           call('finish', {
             answer: 'Done.',
-            todos: list(500, (at) => ({ id: `t${at}`, status: 'completed', reason: 'r' })),
+            todos: list(999, (at) => ({ id: `t${at}`, status: 'completed', reason: 'r' })),
           }),
         ),
       ],

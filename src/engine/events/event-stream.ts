@@ -166,7 +166,7 @@ export const createSnapshotFilter = () => {
     /** Applies the next action, and yields the todos if it changed them. Replayed actions change nothing. */
     *applyAction({ seq, run_id, turn, patch }: EventRow): Generator<RunEvent> {
       const run = followed.get(run_id)
-      if (!patch || !run || seq < run.readUpTo) return
+      if (!patch?.todos?.length || !run || seq < run.readUpTo) return
       mergeTodos(run.todos, patch)
       const todos = [...run.todos.values()]
       if (isNew(run, 'todos', todos)) yield { event: 'todos', id: seq, data: { run_id, turn, todos } }
@@ -186,7 +186,8 @@ export const createSnapshotFilter = () => {
         const snapshot = { run_id, turn, status, ...(retry_at && { retry_at, retry_reason }) }
         if (isNew(run, 'status', snapshot)) yield { event: 'status', id, data: snapshot }
         const todos = [...run.todos.values()]
-        if (todos.length > 0 && isNew(run, 'todos', todos))
+        // after the first time, what changes them sends them
+        if (todos.length > 0 && !run.sent.has('todos') && isNew(run, 'todos', todos))
           yield { event: 'todos', id, data: { run_id, turn, todos } }
         if (input_request && isNew(run, 'input', input_request.id))
           yield { event: 'input_required', id, data: { run_id, ...input_request } }

@@ -1,7 +1,7 @@
 import { invalidFile, type NamedFiles } from '../../files/uploads.ts'
 import { holdSessionBlobs, storeBlobStatement } from '../../infra/blobs/blobs.ts'
 import { type Database, hasRow, queryOne } from '../../infra/database/database.ts'
-import { contentHash, newRunId, newSessionId, sha256 } from '../../infra/lib/ids.ts'
+import { newRunId, newSessionId, sha256 } from '../../infra/lib/ids.ts'
 import { MasonError } from '../../state/errors.ts'
 import { toUrlPath } from '../../state/files/url-path.ts'
 import type { Sql } from '../../state/ports/sql.ts'
@@ -15,6 +15,7 @@ import {
 } from '../../state/run-request.ts'
 import type { RunStatus } from '../../state/run-view.ts'
 import type { OriginFile } from '../../state/runtime-state.ts'
+import { contentHash } from '../../state/text/content-hash.ts'
 import { toMetadataEntries } from './metadata-entries.ts'
 import { createSessionFullError, maxSessionQueue } from './queue-caps.ts'
 

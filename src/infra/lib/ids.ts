@@ -26,16 +26,3 @@ export const newAttemptId = (): string => createTimeOrderedId()
 
 /** The SHA-256 hash in hexadecimal. */
 export const sha256 = (data: string | Uint8Array): string => createHash('sha256').update(data).digest('hex')
-
-const sortKeys = (value: unknown): unknown => {
-  if (Array.isArray(value)) return value.map(sortKeys)
-  if (value === null || typeof value !== 'object') return value
-  return Object.fromEntries(
-    Object.entries(value)
-      .sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
-      .map(([key, item]) => [key, sortKeys(item)]),
-  )
-}
-
-/** A hash of a JSON value that does not depend on the order of its keys. */
-export const contentHash = (value: unknown): string => sha256(JSON.stringify(sortKeys(value)))

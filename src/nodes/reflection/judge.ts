@@ -1,8 +1,10 @@
-import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
-import type { AnsweredCall } from '../../state/calls.ts'
+import type { AnsweredCall, PlannedCall } from '../../state/calls.ts'
+import { memoizeByObject } from '../../state/memoize.ts'
 import { todoStatusSchema } from '../../state/runtime-state.ts'
+import { contentHash } from '../../state/text/content-hash.ts'
 import { cutText } from '../../state/text/cut-text.ts'
+import type { ReadonlyAction } from '../../state/turn.ts'
 
 /** Characters of a gap; what routing and progress read of a reflection must stay small. */
 const maxGap = 4000
@@ -64,17 +66,29 @@ const ruleJudgements = {
   result: { relevance: 0.7, important: true },
 } as const
 
-const classify = (
-  { call, action: { result } }: AnsweredCall,
-  before: readonly AnsweredCall[],
-): keyof typeof ruleJudgements => {
-  if (result.is_error === true) return 'error'
-  const isSame = (other: AnsweredCall): boolean =>
-    other.call.tool === call.tool &&
-    isDeepStrictEqual(other.call.args, call.args) &&
-    isDeepStrictEqual({ ...other.action.result, call: null }, { ...result, call: null })
-  if (before.some(isSame)) return 'repeat'
-  return result.found === 0 ? 'nothing' : 'result'
+const hashCall = memoizeByObject(({ tool, args }: PlannedCall): string => contentHash([tool, args]))
+const hashResult = memoizeByObject(({ result }: ReadonlyAction): string =>
+  contentHash({ ...result, call: null }),
+)
+
+/** Classifies calls in their order; one that says the same as an `earlier` one repeats it. */
+const createClassifier = (earlier: readonly AnsweredCall[]) => {
+  const seen = new Map<string, AnsweredCall[]>()
+  const remember = (one: AnsweredCall): void => {
+    const same = seen.get(hashCall(one.call))
+    if (same) same.push(one)
+    else seen.set(hashCall(one.call), [one])
+  }
+  const isRepeat = ({ call, action }: AnsweredCall): boolean =>
+    seen.get(hashCall(call))?.some((other) => hashResult(other.action) === hashResult(action)) === true
+  for (const one of earlier) remember(one)
+  return (one: AnsweredCall): keyof typeof ruleJudgements => {
+    const { result } = one.action
+    if (result.is_error === true) return 'error'
+    if (isRepeat(one)) return 'repeat'
+    remember(one)
+    return result.found === 0 ? 'nothing' : 'result'
+  }
 }
 
 /** What was looked for in vain is said in the planner's own words: those of a result are data. */
@@ -92,6 +106,7 @@ export const reflectByRule = (
   earlier: readonly AnsweredCall[] = [],
 ): Reflection => {
   const failed = calls.filter(({ action }) => action.result.is_error === true)
+  const classify = createClassifier(earlier)
   const isEmpty = failed.length === 0 && calls.every(({ action }) => action.result.found === 0)
   return {
     reasoning: isEmpty
@@ -102,10 +117,7 @@ export const reflectByRule = (
     is_sufficient: failed.length === 0 && !isEmpty,
     knowledge_gap: cutText((isEmpty ? calls : failed).map(toGap).join('\n'), maxGap),
     follow_up_queries: [],
-    judged: calls.map((one, at) => ({
-      id: one.action.id,
-      ...ruleJudgements[classify(one, [...earlier, ...calls.slice(0, at)])],
-    })),
+    judged: calls.map((one) => ({ id: one.action.id, ...ruleJudgements[classify(one)] })),
     todos: [],
   }
 }

@@ -3,7 +3,7 @@ import { type AnsweredCall, listAnsweredCalls } from '../../state/calls.ts'
 import type { Todo } from '../../state/runtime-state.ts'
 import { addTodoError, completeTodo, failTodo, isOpenTodo, startTodo } from '../../state/todos.ts'
 import type { ReadonlyAction } from '../../state/turn.ts'
-import { findLastGood, isCallFor, measureTodoWork } from '../todo-progress.ts'
+import { findLastGood, listCallsFor, measureTodoWork } from '../todo-progress.ts'
 import type { Reflection } from './judge.ts'
 
 /** What a reflection says of a task. */
@@ -26,12 +26,9 @@ export const updateTodoStatuses = (
 ): Todo[] => {
   const byId = new Map(verdicts.map((verdict) => [verdict.id, verdict]))
   return todos
-    .map((todo) => updateTodo(todo, listCallsFor(todo, calls), byId.get(todo.id), progress, isPure))
+    .map((todo) => updateTodo(todo, listCallsFor(todo.id, calls), byId.get(todo.id), progress, isPure))
     .filter((todo, index) => todo !== todos[index])
 }
-
-const listCallsFor = ({ id }: Todo, calls: readonly AnsweredCall[]): AnsweredCall[] =>
-  calls.filter(({ call }) => isCallFor(call, id))
 
 const updateTodo = (
   todo: Todo,
@@ -86,7 +83,7 @@ const findCompletion = (
 ): { tool_used: string; output: string } | null => {
   const answered = listAnsweredCalls(actions)
   const named = answered.filter((one) => one.action.id === action)
-  const result = findLastGood(named) ?? findLastGood(listCallsFor(todo, answered))
+  const result = findLastGood(named) ?? findLastGood(listCallsFor(todo.id, answered))
   if (result) return { tool_used: result.call.tool, output: readResultText(result.action) }
   return reason === '' ? null : { tool_used: '', output: reason }
 }
