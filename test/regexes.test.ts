@@ -101,9 +101,12 @@ const measure = (pattern: RegExp, text: string, maxMs: number): number => {
   return (user + system) / 1000
 }
 
-const maxMs = 2000
+const patientMs = 2000
 /** A quadratic scan of 1 MB takes minutes, a linear one milliseconds: a busy machine changes neither. */
-const findSlowText = ({ source, flags }: Pick<Pattern, 'source' | 'flags'>): string | null => {
+const findSlowText = (
+  { source, flags }: Pick<Pattern, 'source' | 'flags'>,
+  maxMs = patientMs,
+): string | null => {
   const pattern = new RegExp(source, flags)
   const worst = listAttacks(source, flags)
     .map((attack) => ({ attack, ms: measure(pattern, toAttackText(attack, 8 * 1024), 500) }))
@@ -150,6 +153,6 @@ describe('a regular expression', () => {
     String.raw`\b[a-z][a-z0-9+.-]*:\/\/[^\s/:@]+@`,
     String.raw`^[\d,]*\.?\d+$`,
   ])('that is not linear is found: %s', (source) => {
-    expect(findSlowText({ source, flags: 'm' })).not.toBeNull()
+    expect(findSlowText({ source, flags: 'm' }, 500)).not.toBeNull()
   })
 })

@@ -57,13 +57,14 @@ const runColumns = `r.run_id AS id, r.session_id, r.tenant AS business_id, q.use
   r.prompt_tokens, r.completion_tokens, r.total_tokens, q.metadata, q.retry_of, o.result,
   r.run_at, w.reason AS retry_reason, i.request_id AS input_id, i.question, i.schema, i.options, i.expires_at`
 
-const runTables = `runs r JOIN run_requests q ON q.tenant = r.tenant AND q.run_id = r.run_id
+const runJoins = `JOIN run_requests q ON q.tenant = r.tenant AND q.run_id = r.run_id
   LEFT JOIN run_results o ON o.tenant = r.tenant AND o.run_id = r.run_id
   LEFT JOIN LATERAL (
     SELECT * FROM input_requests i WHERE i.tenant = r.tenant AND i.run_id = r.run_id AND i.answered_at IS NULL
       AND r.status = 'input_required' ORDER BY i.created_at LIMIT 1
   ) i ON true
   LEFT JOIN run_outages w ON w.tenant = r.tenant AND w.run_id = r.run_id AND w.seq = r.next_seq AND r.status = 'queued'`
+const runTables = `runs r ${runJoins}`
 
 const toRunView = (row: RunRow): RunView => {
   const todos = mergeTodos(row.todo_patches ?? [])
@@ -262,7 +263,7 @@ const buildRunFilter = (businessId: string, filter: RunFilter) => {
     ...(entries.length === 0
       ? { from: runTables, at: 'r.created_at', id: 'r.run_id' }
       : {
-          from: `run_metadata m JOIN ${runTables.replace('runs r JOIN', 'runs r ON r.tenant = m.tenant AND r.run_id = m.run_id JOIN')}`,
+          from: `run_metadata m JOIN runs r ON r.tenant = m.tenant AND r.run_id = m.run_id ${runJoins}`,
           at: 'm.created_at',
           id: 'm.run_id',
         }),

@@ -204,7 +204,7 @@ describe.skipIf(process.platform !== 'linux')(
       async (_, body) => {
         const turns: string[] = []
         const answer = toAnswer(body)
-        for (const reader of body.isRead ? readers : readers.slice(0, 3)) {
+        for (const reader of body.isRead ? readers : [...readers.slice(0, 1), ...readers.slice(2, 3)]) {
           const ms = await measureLongestTurn(() => send(answer, reader))
           if (ms > maxTurnMs) turns.push(`${reader.name}: ${Math.round(ms)} ms`)
         }
