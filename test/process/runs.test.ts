@@ -1,4 +1,7 @@
+import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -76,6 +79,35 @@ test('mason runs finds the running server by its data folder, and lists, shows, 
   const retried = /^(run_\w+) repeats/.exec((await runs('retry', failed)).stdout)?.[1] ?? 'none'
   const json = JSON.parse((await runs('show', retried, '--json')).stdout)
   expect(json).toMatchObject({ id: retried, retry_of: failed, turn: 2 })
+})
+
+test('mason webhooks lists what became of them, and sends one again under its id', async () => {
+  const ids: unknown[] = []
+  const receiver = createServer((request, response) => {
+    ids.push(request.headers['webhook-id'])
+    response.writeHead(ids.length === 1 ? 410 : 204).end()
+  }).listen(0, '127.0.0.1')
+  await once(receiver, 'listening')
+  const [url] = await server.says(/http:\/\/127\.0\.0\.1:\d+/)
+  const [token] = await server.says(/mason_admin_[\w-]+/)
+  const call = (method: string, path: string, json: object): Promise<Response> =>
+    fetch(url + path, {
+      method,
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body: JSON.stringify(json),
+    })
+  await call('PATCH', '/admin/v1/businesses/default/webhook', { allow_private: true })
+  say(model, { planner: [{ text: 'Done.' }] })
+  const webhook_url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hook`
+  await call('POST', '/v1/runs/wait', { prompt: 'Tell me', user_id: 'ann', webhook_url })
+  const webhooks = (...args: string[]) => runCli(['webhooks', ...args], { cwd })
+  await expect.poll(async () => (await webhooks('list', '--status', 'dead')).stdout).toMatch(/410 Gone/)
+  const [id] = /^msg_\w+/m.exec((await webhooks('list')).stdout) ?? ['none']
+  expect((await webhooks('replay', id)).stdout).toBe(`${id} will be sent again\n`)
+  await expect.poll(() => ids).toEqual([id, id])
+  const missing = await webhooks('replay', 'msg_none')
+  expect([missing.code, missing.stderr]).toEqual([1, expect.stringContaining('msg_none')])
+  receiver.close()
 })
 
 test('mason runs says what is wrong with a run that is not there', async () => {

@@ -31,13 +31,9 @@ export const addWebhooksCommands = (program: Command, start: StartCommand): void
       start((env, scrubber) =>
         withAdminClient(flags, env, scrubber, async ({ call }) => {
           const { business, run, status, limit } = flags
-          const query = new URLSearchParams({
-            limit,
-            ...(business && { business_id: business }),
-            ...(run && { run_id: run }),
-            ...(status && { status }),
-          })
-          const { data } = (await call('GET', `/admin/v1/webhooks?${query}`)) as { data: DeliveryView[] }
+          const { data } = (await call('GET', '/admin/v1/webhooks', undefined, {
+            ...{ limit, status, business_id: business, run_id: run },
+          })) as { data: DeliveryView[] }
           const text = flags.json ? JSON.stringify({ webhooks: data }, null, 2) : formatWebhooks(data)
           process.stdout.write(`${scrubber.text(text)}\n`)
           return exitCodes.done
