@@ -50,6 +50,7 @@ const arrows: Record<string, readonly string[]> = {
   testing: ['state', 'infra', 'project', 'runtime'],
   server: ['state', 'context', 'graph', 'infra', 'accounts', 'models', 'memory', 'runtime'],
   cli: [
+    'testing',
     'state',
     'client',
     'graph',

@@ -11,21 +11,34 @@ export type DevFlags = { port?: string; host?: string }
 
 /** How long a change is waited for to be complete: an editor writes several files, or one in steps. */
 const settleMs = 100
+/** When the next server is loaded: not while this one starts. */
+const standbyDelayMs = 3_000
 
 /**
  * `mason dev`: `mason serve` in a process that starts again at each change below the current folder. A stop hands runs back,
- * so they go on in the next process. Where a start fails, the next change is waited for. Returns the exit code.
+ * so they go on in the next process, which is loaded already. Where a start fails, the next change is waited for. Returns the
+ * exit code.
  */
 export const runDev = async (flags: DevFlags, script = process.argv[1] ?? ''): Promise<number> => {
   const args = Object.entries(flags).flatMap(([name, value]) => [`--${name}`, value])
   const note = (text: string): void => void process.stderr.write(`mason dev: ${text}\n`)
   const stopping = new AbortController()
   void waitForStopSignal().then((signal) => stopping.abort(signal))
-  while (!stopping.signal.aborted) {
-    const child = spawn(process.execPath, [...process.execArgv, script, 'serve', ...args], {
-      stdio: 'inherit',
+  const start = (preload: string[] = []) => {
+    const child = spawn(process.execPath, [...process.execArgv, ...preload, script, 'serve', ...args], {
+      stdio: ['inherit', 'inherit', 'inherit', ...(preload.length > 0 ? (['ipc'] as const) : [])],
     })
-    const exited = once(child, 'exit')
+    return { child, exited: once(child, 'exit') }
+  }
+  const standby = new URL(import.meta.url.replace(/dev(\.\w+)$/, 'standby-process$1')).href
+  let next: ReturnType<typeof start> | undefined
+  while (!stopping.signal.aborted) {
+    const { child, exited } = next ?? start()
+    next = undefined
+    child.send?.('start', () => {})
+    const loading = setTimeout(() => {
+      next = start(['--import', standby])
+    }, standbyDelayMs)
     const change = waitForChange(process.cwd(), stopping.signal)
     const exitedFirst = await Promise.race([exited.then(() => true), change.then(() => false)])
     if (exitedFirst && !stopping.signal.aborted) note('the server ended; it starts again at the next change')
@@ -33,8 +46,11 @@ export const runDev = async (flags: DevFlags, script = process.argv[1] ?? ''): P
     if (path !== null) note(`${path} changed`)
     // Ctrl-C reaches all processes of the terminal, and a second signal would end the child at once
     if (stopping.signal.reason !== 'SIGINT') child.kill('SIGTERM')
+    clearTimeout(loading)
     await exited
   }
+  next?.child.kill()
+  await next?.exited
   return exitCodes.done
 }
 

@@ -11,6 +11,8 @@ export type CliOptions = {
   script?: string
   bin?: string
   input?: string
+  /** A process group of its own: a signal reaches all of it, as Ctrl-C in a terminal does. */
+  group?: boolean
 }
 export type Running = {
   pid: number
@@ -28,6 +30,7 @@ export const startCli = (args: readonly string[], options: CliOptions): Running 
   const child = spawn(process.execPath, [...script, ...args], {
     cwd: options.cwd,
     env: { PATH, HOME, ...options.env },
+    detached: options.group === true,
     stdio: [options.input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
   })
   // one that ends without reading its input
@@ -43,7 +46,7 @@ export const startCli = (args: readonly string[], options: CliOptions): Running 
   return {
     pid: child.pid ?? 0,
     ended,
-    kill: (signal) => void child.kill(signal),
+    kill: (signal) => void (options.group ? process.kill(-(child.pid ?? 0), signal) : child.kill(signal)),
     says: (pattern) =>
       new Promise((resolve, reject) => {
         const look = (): void => {
