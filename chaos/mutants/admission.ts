@@ -91,7 +91,10 @@ export const admissionMutants: readonly Mutant[] = [
     name: 'intake: a job that met a fault that passes comes again',
     file: 'src/engine/runs/intake.ts',
     edits: [
-      { from: "if (isMasonError(error, 'database_unavailable', 'too_many_requests')) throw error", to: '' },
+      {
+        from: "if (isMasonError(error, 'database_unavailable', 'too_many_requests') || passesSoon(error)) throw error",
+        to: '',
+      },
     ],
     why: 'a job is rejected because the database was away for a moment',
     caughtBy: intake(

@@ -21,8 +21,18 @@ export const limitMutants: readonly Mutant[] = [
     ),
   },
   {
+    name: 'the budget of a business, a user or a token',
+    file: 'src/accounts/budget-checks.ts',
+    edits: [{ from: 'max !== null && BigInt(spent) >= BigInt(max)', to: 'false' }],
+    why: 'a business spends more than it may',
+    caughtBy: testsOf('test/integration/budgets.test.ts')(
+      'refuses runs and calls with 429 until it resets or is raised',
+      'ends a running run as `cost`',
+    ),
+  },
+  {
     name: 'the quota on storage and requests',
-    file: 'src/accounts/quotas.ts',
+    file: 'src/accounts/shared-counter.ts',
     edits: [{ from: 'count.used + count.own + more > count.max', to: 'false' }],
     why: 'a business fills the disk of all',
     caughtBy: testsOf('test/integration/quotas.test.ts')(

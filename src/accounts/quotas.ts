@@ -2,61 +2,18 @@ import type { Config } from '../infra/config/config.ts'
 import { type Database, queryOne } from '../infra/database/database.ts'
 import { MasonError } from '../state/errors.ts'
 import type { Clock } from '../state/ports/clock.ts'
+import { createSharedCounter, type SharedCount } from './shared-counter.ts'
 
-const recountEveryMs = 1000
-
-/** What all processes counted, and what this one has since. */
-type Count = { max: number | null; used: number; left_s: number; own: number; at: number }
-
-/**
- * The quotas of businesses on storage and on requests. Each process reads the count of all once a second and adds what it
- * admits itself: with n processes a quota may be exceeded by what n - 1 of them admit in a second.
- */
+/** The quotas of businesses on storage and on requests, which all processes count together. */
 export const createQuotas = (database: Database, defaults: Config['quotas'], clock: Clock) => {
-  /** Adds `more` where the quota allows it; the count is null then. */
-  const createCounter = (
-    recount: (businessId: string, own: number) => Promise<Omit<Count, 'own' | 'at'> | null>,
-  ) => {
-    const counts = new Map<string, Count>()
-    const recounts = new Map<string, Promise<void>>()
-    const refresh = async (businessId: string): Promise<void> => {
-      const known = counts.get(businessId)
-      const own = known?.own ?? 0
-      if (known) known.own = 0
-      try {
-        const counted = await recount(businessId, own)
-        const admitted = counts.get(businessId)?.own ?? 0
-        if (counted) counts.set(businessId, { ...counted, own: admitted, at: clock.monotonicMs() })
-        else counts.delete(businessId)
-      } catch (error) {
-        if (known) known.own += own
-        throw error
-      }
-    }
-    return async (businessId: string, more: number): Promise<Count | null> => {
-      const known = counts.get(businessId)
-      if (!known || clock.monotonicMs() - known.at >= recountEveryMs) {
-        const recounting =
-          recounts.get(businessId) ?? refresh(businessId).finally(() => recounts.delete(businessId))
-        recounts.set(businessId, recounting)
-        await recounting
-      }
-      const count = counts.get(businessId)
-      if (!count) return null
-      if (count.max !== null && count.used + count.own + more > count.max) return count
-      count.own += more
-      return null
-    }
-  }
-
-  const addStorage = createCounter((businessId) =>
+  const addStorage = createSharedCounter(clock, (businessId) =>
     database.asBusiness(
       businessId,
       (sql) => queryOne<CountRow>(sql, storageStatement, [businessId, defaults.storageBytes]).then(toNumbers),
       { pipelined: true },
     ),
   )
-  const addRequests = createCounter((businessId, own) =>
+  const addRequests = createSharedCounter(clock, (businessId, own) =>
     database.asBusiness(
       businessId,
       (sql) =>
@@ -104,7 +61,7 @@ export type Quotas = ReturnType<typeof createQuotas>
 
 type CountRow = { max: string | number | null; used: string | number; left_s: string | number }
 
-const toNumbers = (row: CountRow | null): Omit<Count, 'own' | 'at'> | null =>
+const toNumbers = (row: CountRow | null): SharedCount | null =>
   row && {
     max: row.max === null ? null : Number(row.max),
     used: Number(row.used),

@@ -21,7 +21,7 @@ const toTokenView = ({ created_at, ...row }: TokenRow): TokenView => ({
 const cacheMs = 1000
 const maxCachedTokens = 10_000
 
-type TokenCaller = { business_id: string; roles: string[] }
+type TokenCaller = { business_id: string; token_id: string; roles: string[] }
 
 /**
  * API tokens of businesses: stored as a hash, returned once. The caller of a token is cached for a second, so that a flood
@@ -35,7 +35,7 @@ export const createTokens = (database: Database, clock: Clock) => {
   const readCaller = (hash: string): Promise<TokenCaller | null> => {
     const caller = queryOne<TokenCaller>(
       database,
-      'SELECT tenant AS business_id, roles FROM tokens WHERE token_hash = $1 AND revoked_at IS NULL',
+      'SELECT tenant AS business_id, token_id, roles FROM tokens WHERE token_hash = $1 AND revoked_at IS NULL',
       [hash],
     )
     const cachedEntry = { at: clock.monotonicMs(), caller }

@@ -93,7 +93,7 @@ const findTargets = async (
   const limits = run.request.limits ?? {}
   run.outcome ??=
     findReachedLimit(run.state, limits, targets.length, run.workedMs) ??
-    (limits.max_cost === undefined ? null : await findReachedCost(models, limits))
+    (await findReachedCost(models, limits))
   if (run.outcome) return [{ node: 'end', call: null }]
   const now = clock.now()
   run.waitsUntil =

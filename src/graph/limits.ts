@@ -34,10 +34,10 @@ export const findReachedLimit = (
 
 /** Asked after all other limits, for it costs a look at the ledger. */
 export const findReachedCost = async (
-  { cost }: Pick<Models, 'cost'>,
+  { cost, isOverBudget }: Pick<Models, 'cost' | 'isOverBudget'>,
   { max_cost }: RunLimits,
 ): Promise<Outcome | null> =>
-  max_cost !== undefined && cost !== undefined && (await cost()) >= max_cost
+  (max_cost !== undefined && cost !== undefined && (await cost()) >= max_cost) || (await isOverBudget?.())
     ? { status: 'completed', reason: 'cost' }
     : null
 

@@ -1,3 +1,5 @@
+import type { Spender } from '../accounts/budget-checks.ts'
+import type { Budgets } from '../accounts/budgets.ts'
 import type { Businesses } from '../accounts/businesses.ts'
 import type { Tokens } from '../accounts/tokens.ts'
 import type { UserAccounts } from '../accounts/users.ts'
@@ -33,7 +35,7 @@ import type { Json, RuntimeState } from '../state/runtime-state.ts'
  * ```
  */
 export type BusinessApi = {
-  /** Durable once it resolves, also while the queue is down. `invalid_request` (detail.errors), `idempotency_conflict`, `session_of_another_user`, `too_many_requests` (detail.retry_after_s). `entry`: where it came from, for its trace. `run_id` only from queue jobs. */
+  /** Durable once it resolves, also while the queue is down. `invalid_request` (detail.errors), `idempotency_conflict`, `session_of_another_user`, `too_many_requests` and `budget_exhausted` (detail.retry_after_s). `entry`: where it came from, for its trace. `run_id` only from queue jobs. */
   submit(
     request: JobData,
     key?: string,
@@ -111,13 +113,16 @@ export type HealthReport = {
 export type Runtime = {
   of(businessId: string): BusinessApi
   /** The caller of a bearer token, or null. */
-  authenticate(token: string): Promise<{ business_id: string; roles: string[] } | null>
+  authenticate(token: string): Promise<{ business_id: string; token_id?: string; roles: string[] } | null>
   /** Counts a request of a business; throws `too_many_requests` (detail.retry_after_s) beyond its quota. */
   countRequest(businessId: string): Promise<void>
+  /** Counts what is about to start; throws `budget_exhausted` (detail.retry_after_s). Runs are checked by `submit`. @internal */
+  checkBudgets(spender: Spender): Promise<void>
   /** What admins manage, for all businesses. */
   admin: {
     businesses: Businesses
     tokens: Tokens
+    budgets: Budgets
     users: UserAccounts
     registry: RegistryAdmin
     usage: UsageReports

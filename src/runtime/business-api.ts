@@ -1,3 +1,4 @@
+import type { BudgetChecks } from '../accounts/budget-checks.ts'
 import { ensureBusiness } from '../accounts/businesses.ts'
 import type { Quotas } from '../accounts/quotas.ts'
 import { streamRunEvents, waitForRun } from '../engine/events/event-stream.ts'
@@ -40,6 +41,7 @@ export type BusinessApiParts = {
   models: Models
   queueCaps: QueueCaps
   quotas: Quotas
+  budgets: Pick<BudgetChecks, 'check'>
   embedder: MemoryEmbedder
   /** Shared by all businesses of this process. */
   pollPermits: PollPermits
@@ -55,6 +57,9 @@ const retryRoute = 'POST /v1/runs/{id}/retry'
 /** Everything that can be done with runs on behalf of one business. */
 export const createBusinessApi = (parts: BusinessApiParts, businessId: string): BusinessApi => {
   const { database, queues, feed, graph, models, queueCaps, quotas } = parts
+  const readToken = (entry: RunEntry): string | null => (entry.by === 'http' && entry.token_id) || null
+  const checkBudgets = (user_id: string, entry: RunEntry): Promise<void> =>
+    parts.budgets.check({ business_id: businessId, user_id, token_id: readToken(entry) })
   const admissions = createAdmissions(database, businessId)
   const uploads = createUploads(database, businessId, (bytes) => quotas.checkStorage(businessId, bytes))
   const poller = createPoller(database, businessId, parts.pollPermits)
@@ -103,10 +108,11 @@ export const createBusinessApi = (parts: BusinessApiParts, businessId: string): 
       checkRequestNames(request, graph, models)
       await ensureKnown()
       const idempotencyKey = key === undefined ? undefined : { route: submitRoute, key }
-      const admission = await admissions.admit(request, idempotencyKey, async () => {
+      const beforeNew = async () => {
         const named = await findNamedFiles(uploads, request)
         await checkRunWebhook(database, businessId, request.webhook_url)
         await queueCaps.check(businessId)
+        await checkBudgets(request.user_id, entry)
         // base64 has four characters for three bytes
         const characters = (request.files ?? []).reduce(
           (sum, file) => sum + (file.content_base64?.length ?? 0),
@@ -114,13 +120,17 @@ export const createBusinessApi = (parts: BusinessApiParts, businessId: string): 
         )
         if (characters > 0) await quotas.checkStorage(businessId, characters * 0.75)
         return named
-      })
+      }
+      const admission = await admissions.admit(request, idempotencyKey, beforeNew, readToken(entry))
       return announce(admission, entry, request.delay_ms)
     },
     async retry(runId, key, entry = { by: 'call', beganAtMs: Date.now() }) {
       await queueCaps.check(businessId)
+      const run = await poller.readRun(runId)
+      if (run) await checkBudgets(run.user_id, entry)
       const idempotencyKey = key === undefined ? undefined : { route: retryRoute, key }
-      return announce(await admitRetry(database, businessId, runId, idempotencyKey), entry)
+      const admission = await admitRetry(database, businessId, runId, idempotencyKey, readToken(entry))
+      return announce(admission, entry)
     },
     files: {
       ...uploads,

@@ -1,3 +1,4 @@
+import { createBudgetChecks } from '../accounts/budget-checks.ts'
 import type { Config } from '../infra/config/config.ts'
 import type { Database } from '../infra/database/database.ts'
 import { openEgress } from '../infra/egress/egress.ts'
@@ -84,6 +85,8 @@ export const openModels = async (parts: ModelLayerParts) => {
   const egress = openEgress()
   closers.use(egress)
 
+  const budgets = createBudgetChecks(database, clock, () => meter.flush())
+
   const readerOf = createReaderCache()
   const openai = createOpenAIProvider({
     egress,
@@ -112,6 +115,7 @@ export const openModels = async (parts: ModelLayerParts) => {
     retry: retryDelays.retry ?? defaultRetry,
     unread: createUnreadAnswers(database, redact, log),
     readRunCost: createRunCostReader(database, meter),
+    findReachedBudget: budgets.findReached,
     counts: parts.counts,
     tracer: parts.tracer,
   })
@@ -124,6 +128,7 @@ export const openModels = async (parts: ModelLayerParts) => {
   })
   return {
     service,
+    budgets,
     masterKeys,
     registryAdmin,
     scenarios: {

@@ -1,3 +1,4 @@
+import { createBudgets } from '../accounts/budgets.ts'
 import { createBusinesses, ensureBusiness } from '../accounts/businesses.ts'
 import { createQuotas } from '../accounts/quotas.ts'
 import { createTokens } from '../accounts/tokens.ts'
@@ -232,6 +233,7 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
           models,
           queueCaps,
           quotas,
+          budgets: layer.budgets,
           pollPermits,
           embedder,
           log,
@@ -263,11 +265,13 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
     models,
     authenticate: (token) => tokens.authenticate(token),
     countRequest: (businessId) => quotas.checkRequest(businessId),
+    checkBudgets: (spender) => layer.budgets.check(spender),
     modelService: layer.service,
     metrics,
     admin: {
       businesses: createBusinesses(database, layer.masterKeys),
       tokens,
+      budgets: createBudgets(database, layer.budgets.forget),
       users: createUserAccounts(database),
       registry: layer.registryAdmin,
       usage: createUsageReports(database),

@@ -30,7 +30,7 @@ const waitBodySchema = runRequestSchema
   .meta({ examples: [{ ...runRequestExample, wait_ms: 20_000 }] })
 
 const describe = createDocs('runs')
-const submitProblems: ProblemCode[] = ['session_of_another_user', 'idempotency_conflict']
+const submitProblems: ProblemCode[] = ['session_of_another_user', 'idempotency_conflict', 'budget_exhausted']
 const location = { location: 'Path of the run' }
 /** The responses of a submission: a new run, or the one that its key created before. */
 const describeAdmission = (accepted: string): RouteDoc['responses'] => ({
@@ -152,7 +152,7 @@ export const runsRoutes = (app: App, { open }: ServerContext): void => {
       description:
         "A new run, as the session's next turn, which names the failed one in retry_of and sees its results. The failed run stays as it is. The same Idempotency-Key returns the same run.",
       responses: describeAdmission('The new run is accepted'),
-      problems: ['run_not_failed', 'idempotency_conflict'],
+      problems: ['run_not_failed', 'idempotency_conflict', 'budget_exhausted'],
     }),
     handler: async (request, reply) => {
       const key = request.headers['idempotency-key']
@@ -214,7 +214,7 @@ export const runsRoutes = (app: App, { open }: ServerContext): void => {
   })
 }
 
-type SubmitRequest = Pick<FastifyRequest, 'business' | 'routeOptions' | 'raw'> & {
+type SubmitRequest = Pick<FastifyRequest, 'business' | 'routeOptions' | 'raw' | 'principal'> & {
   body: RunRequest
   headers: z.output<typeof submitHeaders>
 }
@@ -226,7 +226,7 @@ const submitRequest = async (request: SubmitRequest, reply: FastifyReply, body =
 }
 
 const toEntry = (
-  { raw, routeOptions }: Pick<FastifyRequest, 'routeOptions' | 'raw'>,
+  { raw, routeOptions, principal }: Pick<FastifyRequest, 'routeOptions' | 'raw' | 'principal'>,
   { elapsedTime }: FastifyReply,
 ): RunEntry => {
   const { traceparent } = raw.headers
@@ -235,6 +235,7 @@ const toEntry = (
     route: routeOptions.url ?? 'unknown',
     beganAtMs: Date.now() - elapsedTime,
     traceparent: typeof traceparent === 'string' ? traceparent : undefined,
+    token_id: principal?.kind === 'token' ? principal.token_id : undefined,
   }
 }
 

@@ -18,6 +18,7 @@ export const errorCodes = [
   'in_use',
   'upload_offset',
   'quota_exceeded',
+  'budget_exhausted',
   'payload_too_large',
   'too_many_requests',
   // models

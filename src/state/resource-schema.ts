@@ -67,7 +67,7 @@ type ChangeShape<Shape extends z.ZodRawShape, Merged> = {
 const toChangeField = (field: unknown, isMerged: boolean): z.ZodType => {
   if (!(field instanceof z.ZodDefault || field instanceof z.ZodOptional)) return field as z.ZodType
   const inner = field.unwrap() as z.ZodType
-  if (field instanceof z.ZodOptional && inner instanceof z.ZodNullable) return field
+  if (inner instanceof z.ZodNullable) return field instanceof z.ZodOptional ? field : inner
   const value = z.nullable(inner)
   const isDefault = field instanceof z.ZodDefault && !isMerged
   const cleared = isDefault ? value.overwrite((sent) => sent ?? field.def.defaultValue) : value

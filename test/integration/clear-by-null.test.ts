@@ -44,6 +44,9 @@ const rows: Record<string, Row> = {
   '/admin/v1/tokens/{id}': {
     body: () => ({ business_id: business, label: 'x', roles: ['admin'] }),
   },
+  '/admin/v1/budgets/{id}': {
+    body: () => ({ business_id: unique('firm'), daily_cost: 1, monthly_cost: 1, requests_per_minute: 1 }),
+  },
   '/admin/v1/users/{id}': {
     body: () => ({ user_id: unique('ann'), profile: { name: 'Ann' } }),
   },

@@ -176,7 +176,11 @@ describe.runIf(isServed)(`the logins of processes${onServers}`, () => {
       label: 'web',
       roles: ['submit', 'read'],
     })
-    expect(await runtime.authenticate(token)).toEqual({ business_id: 'shop', roles: ['submit', 'read'] })
+    expect(await runtime.authenticate(token)).toEqual({
+      business_id: 'shop',
+      token_id: id,
+      roles: ['submit', 'read'],
+    })
     await tokens.change(id, { label: 'shop' })
     expect(await tokens.revoke(id)).toBe(true)
     await users.create({ business_id: 'shop', user_id: 'ann', profile: { name: 'Ann' } })

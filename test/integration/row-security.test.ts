@@ -31,6 +31,9 @@ const rowsOf = (t: string): Record<string, Record<string, unknown>> => ({
   blobs: { tenant: t, sha256: 'h', bytes: Buffer.from('b') },
   files: { tenant: t, file_id: 'f', name: 'n', type: 't' },
   file_parts: { tenant: t, file_id: 'f', part: 0, bytes: Buffer.from('b') },
+  budgets: { tenant: t, budget_id: `of ${t}`, currency: 'USD' },
+  budget_requests: { tenant: t, budget_id: `of ${t}`, minute: new Date(0), requests: 1 },
+  spending: { tenant: t, subject: 'business', currency: 'USD', day: '2026-01-01', cost_micro: 1 },
   request_counts: { tenant: t, minute: new Date(0), requests: 1 },
   blob_uses: { tenant: t, sha256: 'h', session_id: 's' },
   input_requests: {

@@ -272,6 +272,7 @@ export const createFakeRuntime = (): FakeRuntime => {
       return fake.tokens.get(token) ?? null
     },
     countRequest: async () => undefined,
+    checkBudgets: async () => undefined,
     async health() {
       failIf('health')
       return fake.health

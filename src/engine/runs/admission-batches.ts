@@ -41,6 +41,7 @@ export const createAdmissions = (database: Database, businessId: string) => {
       request: JobData,
       key: IdempotencyKey | undefined,
       beforeNew: () => Promise<NamedFiles | undefined>,
+      tokenId: string | null = null,
     ): Promise<Admission> {
       let named: NamedFiles | undefined
       try {
@@ -50,8 +51,8 @@ export const createAdmissions = (database: Database, businessId: string) => {
         if (earlier) return earlier
         throw refusal
       }
-      const candidate = toAdmissionRequest(request, key, named)
-      const admitAlone = () => admitRun(database, businessId, request, key, named)
+      const candidate = toAdmissionRequest(request, key, named, tokenId)
+      const admitAlone = () => admitRun(database, businessId, request, key, named, tokenId)
       // files are written first, and no other run should wait for that
       return candidate.uploads.length > 0 ? admitAlone() : admitTogether({ ...candidate, admitAlone })
     },

@@ -41,7 +41,7 @@ export type AdmissionRequest = ReturnType<typeof toAdmissionRequest>
 const admitStatement = `
   WITH candidate AS MATERIALIZED (
     SELECT * FROM json_to_recordset($2::json) AS a(run_id text, session_id text, user_id text, priority int, delay_ms bigint,
-      request text, metadata text, webhook_url text, entries json, retry_of text, route text, key text, hash text)
+      request text, metadata text, webhook_url text, entries json, retry_of text, token_id text, route text, key text, hash text)
   ), earlier AS MATERIALIZED (
     SELECT a.run_id, i.request_hash, i.response FROM candidate a
     JOIN idempotency i ON i.tenant = $1 AND i.route = a.route AND i.key = a.key
@@ -63,8 +63,8 @@ const admitStatement = `
       clock_timestamp() + a.delay_ms * interval '1 millisecond' + (SELECT queue_ttl FROM businesses WHERE tenant = $1)
     FROM session JOIN fresh a USING (session_id) RETURNING run_id, turn, run_at, created_at
   ), request AS (
-    INSERT INTO run_requests (tenant, run_id, user_id, request, metadata, idempotency_key, webhook_url, retry_of)
-    SELECT $1, a.run_id, a.user_id, a.request::json, a.metadata::json, a.key, a.webhook_url, a.retry_of FROM run JOIN fresh a USING (run_id)
+    INSERT INTO run_requests (tenant, run_id, user_id, request, metadata, idempotency_key, webhook_url, retry_of, token_id)
+    SELECT $1, a.run_id, a.user_id, a.request::json, a.metadata::json, a.key, a.webhook_url, a.retry_of, a.token_id FROM run JOIN fresh a USING (run_id)
   ), entry AS (
     INSERT INTO run_metadata (tenant, run_id, entry, created_at)
     SELECT $1, a.run_id, e::uuid, run.created_at FROM run JOIN fresh a USING (run_id), json_array_elements_text(a.entries) AS e
@@ -102,6 +102,7 @@ export const toAdmissionRequest = (
   { run_id, ...request }: JobData,
   key?: IdempotencyKey,
   named: NamedFiles = new Map(),
+  tokenId: string | null = null,
 ) => {
   checkMetadata(request.metadata)
   const { admitted, uploads } = splitUploads(request, named)
@@ -119,6 +120,8 @@ export const toAdmissionRequest = (
       webhook_url: request.webhook_url ?? null,
       entries: toMetadataEntries(request.metadata),
       retry_of: null as string | null,
+      /** The token that submits it. */
+      token_id: tokenId,
       route: key?.route ?? null,
       key: key?.key ?? null,
       hash: contentHash(request),
@@ -189,8 +192,9 @@ export const admitRun = async (
   request: JobData,
   key?: IdempotencyKey,
   named?: NamedFiles,
+  tokenId?: string | null,
 ): Promise<Admission> => {
-  const candidate = toAdmissionRequest(request, key, named)
+  const candidate = toAdmissionRequest(request, key, named, tokenId)
   return admitTwice(
     async () => (await admitRuns(database, businessId, [candidate]))[0],
     () => findRedelivered(database, businessId, candidate.row),
@@ -225,6 +229,7 @@ export const admitRetry = (
   businessId: string,
   runId: string,
   key?: IdempotencyKey,
+  tokenId: string | null = null,
 ): Promise<Admission> =>
   admitTwice(() =>
     database.asBusiness(businessId, async (sql) => {
@@ -259,6 +264,7 @@ export const admitRetry = (
         delay_ms: 0,
         entries: toMetadataEntries(JSON.parse(same.metadata)),
         retry_of: runId,
+        token_id: tokenId,
         route: key?.route ?? null,
         key: key?.key ?? null,
         hash: contentHash({ retry_of: runId }),

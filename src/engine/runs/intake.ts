@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { passesSoon } from '../../accounts/budget-checks.ts'
 import { type Database, queryOne } from '../../infra/database/database.ts'
 import { isDatabaseUnavailable } from '../../infra/database/database-errors.ts'
 import { sha256 } from '../../infra/lib/ids.ts'
@@ -46,9 +47,10 @@ export const admitIntakeJob = async (
   try {
     return await admit(businessId, request, job.id)
   } catch (error) {
-    if (isMasonError(error, 'database_unavailable', 'too_many_requests')) throw error
+    if (isMasonError(error, 'database_unavailable', 'too_many_requests') || passesSoon(error)) throw error
     if (!isMasonError(error) && job.attemptsMade + 1 < maxTries) throw error
-    return rejectJob(database, job, listFieldErrors(toMasonError(error)), named)
+    const mayPass = isMasonError(error, 'budget_exhausted')
+    return rejectJob(database, job, listFieldErrors(toMasonError(error)), named, mayPass)
   }
 }
 
@@ -100,13 +102,14 @@ const rejectJob = async (
   job: IntakeJob,
   errors: FieldError[],
   businessId: string | null,
+  mayPass = false,
 ): Promise<Rejection> => {
   const hash = sha256(toJson(job.data))
   const insert = (data: string) =>
     database.query(
-      `INSERT INTO rejected_jobs (tenant, job_id, data, faults, data_hash)
-       VALUES ((SELECT tenant FROM businesses WHERE tenant = $1), $2, $3::json, $4::json, $5) ON CONFLICT DO NOTHING`,
-      [businessId, toStorableText(job.id), data, JSON.stringify(errors), hash],
+      `INSERT INTO rejected_jobs (tenant, job_id, data, faults, data_hash, may_pass)
+       VALUES ((SELECT tenant FROM businesses WHERE tenant = $1), $2, $3::json, $4::json, $5, $6) ON CONFLICT DO NOTHING`,
+      [businessId, toStorableText(job.id), data, JSON.stringify(errors), hash, mayPass],
     )
   await insert(toJson(job.data)).catch((error: unknown) => {
     if (isDatabaseUnavailable(error)) throw error
@@ -115,11 +118,11 @@ const rejectJob = async (
   return { errors }
 }
 
-/** Why this job was refused before, unless it has become a run since. */
+/** Why this job was refused before, unless it has become a run since or the reason may have passed. */
 const findRejection = async (database: Database, { id, data }: IntakeJob): Promise<Rejection | null> =>
   queryOne<Rejection>(
     database,
-    'SELECT faults AS errors FROM rejected_jobs WHERE job_id = $1 AND data_hash = $2 AND run_id IS NULL',
+    'SELECT faults AS errors FROM rejected_jobs WHERE job_id = $1 AND data_hash = $2 AND run_id IS NULL AND NOT may_pass',
     [toStorableText(id), sha256(toJson(data))],
   )
 

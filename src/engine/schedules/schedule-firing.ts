@@ -1,3 +1,4 @@
+import { passesSoon } from '../../accounts/budget-checks.ts'
 import type { ScheduledRequest, ScheduleError, ScheduleView } from '../../accounts/schedule-schemas.ts'
 import type { Database } from '../../infra/database/database.ts'
 import { findNextTime, listPlannedTimes } from '../../infra/lib/planned-times.ts'
@@ -99,7 +100,7 @@ const fireSchedule = async (claim: ScheduleClaim, submit: SubmitRun): Promise<Fi
       if (isMasonError(error, 'idempotency_conflict')) continue
       const { code, message } = toMasonError(error)
       firing.error = toError(planned, code, message)
-      if (isMasonError(error, 'too_many_requests', 'database_unavailable', 'internal'))
+      if (isMasonError(error, 'too_many_requests', 'database_unavailable', 'internal') || passesSoon(error))
         return { ...firing, next: planned, retryAt: now.getTime() + retryMs }
     }
   }

@@ -56,6 +56,8 @@ export type ModelGatewayOptions = CallServices & {
   random?: () => number
   /** What a run has cost so far; absent: costs are not read. */
   readRunCost?: (runId: string) => Promise<number>
+  /** Which budget a caller has used up; absent: there are none. */
+  findReachedBudget?: (caller: ModelCaller) => Promise<object | null>
   tracer?: Tracer
 }
 
@@ -148,7 +150,14 @@ export const createModelGateway = (options: ModelGatewayOptions): ModelGateway =
   return {
     ask,
     for: (caller) => ({
-      ...createModelsPort({ ask, registry, chooser, costOf: options.readRunCost }, caller),
+      ...createModelsPort(
+        {
+          ...{ ask, registry, chooser, log },
+          costOf: options.readRunCost,
+          findReachedBudget: options.findReachedBudget,
+        },
+        caller,
+      ),
       rerank: createReranker({ ask, registry, chooser, log }, caller),
     }),
     list: (caller) =>

@@ -1,3 +1,4 @@
+import type { Log } from '../../state/ports/log.ts'
 import type { ModelMessage } from '../../state/ports/model-messages.ts'
 import { type ModelRequest, type ModelRole, type Models, rulesOnly } from '../../state/ports/models.ts'
 import type { ModelGateway } from '../ports/call-ports.ts'
@@ -18,6 +19,9 @@ type ModelsPortServices = {
   registry: Pick<Registry, 'view'>
   chooser: ModelChooser
   costOf: ((runId: string) => Promise<number>) | undefined
+  /** Which budget the caller has used up; null: none. */
+  findReachedBudget: ((caller: ModelCaller) => Promise<object | null>) | undefined
+  log: Log
 }
 
 /** A request with empty fields; add the role. */
@@ -69,7 +73,7 @@ const findSmallest = (values: readonly (number | null)[]): number | null => {
 
 /** The models as nodes and tools see them, on behalf of one caller. */
 export const createModelsPort = (
-  { ask, registry, chooser, costOf }: ModelsPortServices,
+  { ask, registry, chooser, costOf, findReachedBudget, log }: ModelsPortServices,
   caller: ModelCaller,
 ): Models => ({
   async call(request, signal) {
@@ -95,6 +99,17 @@ export const createModelsPort = (
     }
   },
   cost: async () => (caller.run_id === null ? 0 : ((await costOf?.(caller.run_id)) ?? 0)),
+  async isOverBudget() {
+    try {
+      const reached = (await findReachedBudget?.(caller)) ?? null
+      if (reached) log.info({ ...caller, ...reached }, 'a run ends, because its budget is used up')
+      return reached !== null
+    } catch (error) {
+      // the next step asks again
+      log.warn({ ...caller, error: String(error) }, 'the budgets of a run could not be read')
+      return false
+    }
+  },
   hasVision: () =>
     chooser
       .listActive(registry.view, { role: 'vision', images: true })

@@ -83,6 +83,7 @@ const toEntry = ({ caller, role, model, estimate }: Reservation) => ({
   tenant: caller.business_id,
   user_id: caller.user_id,
   run_id: caller.run_id,
+  token_id: caller.token_id ?? null,
   role,
   vendor_id: model.vendor.id,
   endpoint_id: model.endpoint.id,

@@ -31,7 +31,13 @@ export const toServerModelKey = ({ endpoint, upstream_name }: ModelEntry): strin
   `${endpoint.id} ${upstream_name}`
 
 /** The caller that a model call is made and paid for. */
-export type ModelCaller = { business_id: string; user_id: string | null; run_id: string | null }
+export type ModelCaller = {
+  business_id: string
+  user_id: string | null
+  run_id: string | null
+  /** Of a call without a run; a run has the token that submitted it. */
+  token_id?: string | null
+}
 
 /** Whole tokens. `cached_tokens` are part of the prompt's, `reasoning_tokens` of the completion's. */
 export type MeteredUsage = Usage & { cached_tokens: number; reasoning_tokens: number }

@@ -1,11 +1,14 @@
 import { businessSchemas, newTokenSchema, tokenSchemas, userSchemas } from '../../accounts/account-schemas.ts'
+import { budgetSchemas } from '../../accounts/budget-schemas.ts'
 import type { ResourceScope } from '../../models/registry/resource-store.ts'
 import { businessQuery } from '../http/parameters.ts'
 import type { App, ServerContext } from '../http/route.ts'
 import { resourceRoutes } from './resource-routes.ts'
 
-/** Businesses, their API tokens and their users. */
-export const accountsRoutes = (app: App, { runtime }: ServerContext): void => {
+/** Businesses, their API tokens, their users and their budgets. */
+export const accountsRoutes = (app: App, server: ServerContext): void => {
+  budgetRoutes(app, server)
+  const { runtime } = server
   // a business that is not created here is created with its first token, user or run
   resourceRoutes(app, {
     path: '/admin/v1/businesses',
@@ -86,5 +89,33 @@ export const accountsRoutes = (app: App, { runtime }: ServerContext): void => {
     },
   })
 }
+
+/** Budgets: what a business, a user or a token may spend. */
+const budgetRoutes = (app: App, { runtime }: ServerContext): void =>
+  resourceRoutes(app, {
+    path: '/admin/v1/budgets',
+    one: 'a budget',
+    many: 'budgets',
+    ids: ['Budget', 'Budgets'],
+    ...budgetSchemas,
+    filter: businessQuery,
+    summaries: {
+      create: 'Adds a budget of a business, or of one of its users or tokens',
+      get: 'Returns a budget, with what is spent and when it resets',
+      change: 'Changes the limits of a budget; null takes one away',
+      remove: 'Deletes a budget; what is spent still counts for a new one',
+    },
+    problems: { create: ['already_exists'] },
+    store: () => {
+      const { budgets } = runtime.admin
+      return {
+        list: (scope, page) => budgets.list({ ...scope, ...page }),
+        create: (_, input) => budgets.create(input),
+        get: (_, id) => budgets.get(id),
+        change: (_, id, change) => budgets.change(id, change),
+        remove: (_, id) => budgets.remove(id),
+      }
+    },
+  })
 
 const readBusinessId = ({ business_id = 'default' }: ResourceScope): string => business_id

@@ -59,7 +59,7 @@ export const rejectedJobsRoutes = (app: App, { runtime }: ServerContext): void =
             headers: { location: 'Path of the run' },
           },
         },
-        problems: ['session_of_another_user', 'idempotency_conflict', 'quota_exceeded'],
+        problems: ['session_of_another_user', 'idempotency_conflict', 'quota_exceeded', 'budget_exhausted'],
       },
     ),
     handler: async (request, reply) => {

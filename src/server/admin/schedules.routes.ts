@@ -51,7 +51,7 @@ export const schedulesRoutes = (app: App, server: ServerContext): void => {
     name: 'run',
     summary: 'Submits the request of a schedule now, whatever is planned',
     response: admittedRunSchema,
-    problems: ['invalid_request', 'too_many_requests', 'session_of_another_user'],
+    problems: ['invalid_request', 'too_many_requests', 'budget_exhausted', 'session_of_another_user'],
     run: (scope, id) => store().run(readBusinessId(scope), id),
   })
 }

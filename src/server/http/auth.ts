@@ -7,7 +7,7 @@ import { invalidRequest } from './request-validation.ts'
 /** The authenticated caller. The admin acts for any business, a token for its own; with auth off all are `default`. */
 export type Principal =
   | { kind: 'admin' }
-  | { kind: 'token'; business_id: string; roles: readonly string[] }
+  | { kind: 'token'; business_id: string; token_id?: string; roles: readonly string[] }
   | { kind: 'anonymous' }
 
 /**

@@ -28,6 +28,7 @@ const table = {
   invalid_request: [422, 'The request is not valid'],
   idempotency_conflict: [422, 'The idempotency key was used for another request'],
   too_many_requests: [429, 'Too many requests'],
+  budget_exhausted: [429, 'A budget is used up'],
   headers_too_large: [431, 'The headers are too large'],
   internal: [500, 'Something went wrong on our side'],
   database_unavailable: [503, 'The database cannot be reached'],

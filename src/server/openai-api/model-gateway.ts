@@ -56,17 +56,19 @@ export const readGatewayCaller = (
   business_id: principal === null ? 'default' : resolveBusinessId(principal, query, body),
   user_id: user ?? null,
   run_id: null,
+  token_id: principal?.kind === 'token' ? (principal.token_id ?? null) : null,
 })
 
 /** Prepares a call of the model that a request names, on behalf of its caller and user. Call `release` in any case. */
 export const openGatewayCall = (
-  { open, runtime: { modelService }, maxWaitMs }: ServerContext,
+  { open, runtime, maxWaitMs }: ServerContext,
   request: Pick<FastifyRequest, 'principal' | 'query'> & {
     body: { model: string; user?: string | null | undefined }
   },
   reply: FastifyReply,
   options: { category: string; oneShot?: true },
 ) => {
+  const { modelService } = runtime
   const { signal, release } = open.abortSignal(reply.raw)
   const { model, user } = request.body
   const target = { role: endpointRole, model, patienceMs: maxWaitMs, ...options }
@@ -74,8 +76,11 @@ export const openGatewayCall = (
     signal.aborted ? new HttpError('shutting_down', 'this server is about to stop') : error
   return {
     /** Its signal aborts when the client disconnects or the server closes. */
-    ask: (gatewayRequest: GatewayRequest, onDelta: GatewayArguments[3] = () => undefined) =>
-      modelService.ask(target, gatewayRequest, readGatewayCaller(request, user), onDelta, signal),
+    async ask(gatewayRequest: GatewayRequest, onDelta: GatewayArguments[3] = () => undefined) {
+      const caller = readGatewayCaller(request, user)
+      await runtime.checkBudgets(caller)
+      return modelService.ask(target, gatewayRequest, caller, onDelta, signal)
+    },
     /** The error to send for this one: an abort is sent as `shutting_down`. */
     toError,
     /** Throws the error to send, or sends nothing when the client has disconnected. */

@@ -26,6 +26,7 @@ const rows: Partial<Record<string, Row>> = {
   not_found: [404, request, 'model_not_found'],
   payload_too_large: [413, request, 'payload_too_large'],
   too_many_requests: [429, 'rate_limit_error', 'rate_limit_exceeded'],
+  budget_exhausted: [429, 'insufficient_quota', 'budget_exhausted'],
   model_rate_limited: [429, 'rate_limit_error', 'rate_limit_exceeded'],
   model_bad_request: [400, request, 'model_bad_request'],
   model_content_filtered: [400, request, 'content_filter'],

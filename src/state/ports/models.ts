@@ -54,6 +54,8 @@ export type Models = {
   call(request: ModelRequest, signal: AbortSignal): Promise<ModelReply>
   /** What its run has cost so far, in units of money (2.5, not cents); the highest of several currencies. Absent: unknown. */
   cost?(): Promise<number>
+  /** Whether its run must end, because a budget that it spends is used up. Absent: there are no budgets. */
+  isOverBudget?(): Promise<boolean>
   /** Whether a model with vision is set up for the caller. Absent: none is. */
   hasVision?(): boolean
   /**

@@ -25,7 +25,14 @@ export type TracedWork<Facts, T> = (note: (facts: Facts) => void) => Promise<T>
 
 /** The way a run came in. `traceparent` as W3C writes it: the trace of its sender. */
 export type RunEntry =
-  | { by: 'http'; route: string; beganAtMs: number; traceparent?: string | undefined }
+  | {
+      by: 'http'
+      route: string
+      beganAtMs: number
+      traceparent?: string | undefined
+      /** The token that was sent. */
+      token_id?: string | undefined
+    }
   | { by: 'queue'; beganAtMs: number }
   | { by: 'call'; beganAtMs: number }
 

@@ -80,7 +80,7 @@ describe('chat', () => {
       expect.objectContaining({
         status: 'succeeded',
         role: 'door',
-        caller: { business_id: 'acme', user_id: 'ann', run_id: null },
+        caller: { business_id: 'acme', user_id: 'ann', run_id: null, token_id: null },
         usage: expect.objectContaining({ total_tokens: 15 }),
       }),
     ])

@@ -1,0 +1,161 @@
+import { LRUCache } from 'lru-cache'
+import { type Database, queryOne } from '../infra/database/database.ts'
+import { isMasonError, MasonError } from '../state/errors.ts'
+import type { Clock } from '../state/ports/clock.ts'
+import { type BudgetRow, budgetColumns, budgetTables, findResets, toUnits } from './budgets.ts'
+import { createSharedCounter, type SharedCount } from './shared-counter.ts'
+
+/** Who spends. The token of a run is the one that submitted it. */
+export type Spender = {
+  business_id: string
+  user_id: string | null
+  token_id?: string | null
+  run_id?: string | null
+}
+
+/** A limit on costs that is reached. */
+type ReachedBudget = { budget: BudgetRow; limit: 'daily_cost' | 'monthly_cost'; resetsAt: Date }
+
+/** What is spent is read once a second at admission. */
+const cacheMs = 1000
+
+const listStatement = `
+  SELECT ${budgetColumns} FROM ${budgetTables} WHERE b.tenant = $1 AND b.subject = ANY (ARRAY['business', 'user:' || $2::text,
+    'token:' || COALESCE($3::text, (SELECT q.token_id FROM run_requests q WHERE q.tenant = $1 AND q.run_id = $4::text))])`
+
+/** Minutes are those of the database's clock. */
+const countStatement = `
+  WITH budget AS (
+    SELECT budget_id, tenant, requests_per_minute AS max FROM budgets WHERE tenant = $1 AND budget_id = $2
+  ), counted AS (
+    INSERT INTO budget_requests AS c (budget_id, tenant, minute, requests)
+    SELECT budget_id, tenant, date_trunc('minute', clock_timestamp()), $3::bigint FROM budget WHERE max IS NOT NULL
+    ON CONFLICT (budget_id) DO UPDATE SET minute = EXCLUDED.minute,
+      requests = CASE WHEN c.minute = EXCLUDED.minute THEN c.requests ELSE 0 END + EXCLUDED.requests
+    RETURNING requests
+  )
+  SELECT max, COALESCE((SELECT requests FROM counted), 0)::int8 AS used,
+    (60 - extract(second FROM clock_timestamp()))::float8 AS left_s FROM budget`
+
+/** The limit on costs that is reached and opens last, or null. */
+const findReached = (budgets: readonly BudgetRow[]): ReachedBudget | null => {
+  const reached = budgets.flatMap((budget): ReachedBudget[] => {
+    const { daily, monthly } = findResets(budget.now)
+    const isReached = (spent: string, max: string | null): boolean =>
+      max !== null && BigInt(spent) >= BigInt(max)
+    return [
+      ...(isReached(budget.this_month, budget.monthly_cost)
+        ? [{ budget, limit: 'monthly_cost' as const, resetsAt: monthly }]
+        : []),
+      ...(isReached(budget.today, budget.daily_cost)
+        ? [{ budget, limit: 'daily_cost' as const, resetsAt: daily }]
+        : []),
+    ]
+  })
+  return reached.toSorted((a, b) => b.resetsAt.getTime() - a.resetsAt.getTime())[0] ?? null
+}
+
+/** Checks budgets before something is started, and while a run goes on. `flush` enters in the ledger what this process settled. */
+export const createBudgetChecks = (database: Database, clock: Clock, flush: () => Promise<void>) => {
+  const list = ({ business_id, user_id, token_id = null, run_id = null }: Spender): Promise<BudgetRow[]> =>
+    database.asBusiness(
+      business_id,
+      async (sql) =>
+        (await sql.query<BudgetRow>(listStatement, [business_id, user_id, token_id, run_id])).rows,
+      { pipelined: true },
+    )
+  const cache = <Value extends object>(read: (name: string) => Promise<Value>) =>
+    new LRUCache<string, Value>({ max: 10_000, ttl: cacheMs, fetchMethod: (name) => read(name) })
+  /** Most businesses have no budgets, and their runs should cost nothing more. */
+  const presence = cache(async (business) => ({
+    any: await database.asBusiness(
+      business,
+      async (sql) =>
+        (await queryOne(sql, 'SELECT 1 FROM budgets WHERE tenant = $1 LIMIT 1', [business])) !== null,
+      { pipelined: true },
+    ),
+  }))
+  const lists = cache((spender) => list(JSON.parse(spender)))
+  const addRequest = createSharedCounter(clock, (name, own) => {
+    const [business, id] = JSON.parse(name) as [string, string]
+    return database.asBusiness(
+      business,
+      async (sql) => {
+        const row = await queryOne<SharedCount>(sql, countStatement, [business, id, own])
+        return row && { ...row, used: Number(row.used) }
+      },
+      { pipelined: true },
+    )
+  })
+  const hasBudgets = async (business: string): Promise<boolean> =>
+    (await presence.fetch(business))?.any === true
+
+  return {
+    /** A change by an admin counts here at once. */
+    forget(): void {
+      presence.clear()
+      lists.clear()
+    },
+    /** Counts a run or a call that is about to start. Throws `budget_exhausted`. */
+    async check({ business_id, user_id, token_id = null }: Spender): Promise<void> {
+      if (!(await hasBudgets(business_id))) return
+      const spender = JSON.stringify({ business_id, user_id, token_id })
+      const budgets = (await lists.fetch(spender)) ?? []
+      const reached = findReached(budgets)
+      if (reached) throw createBudgetError(reached)
+      for (const budget of budgets) {
+        if (budget.requests_per_minute === null) continue
+        const full = await addRequest(JSON.stringify([business_id, budget.id]), 1)
+        if (full) throw createRequestsError(budget, full.left_s - (clock.monotonicMs() - full.at) / 1000)
+      }
+    },
+    /** Which limit on costs the spender of a run has reached by now; null: none. */
+    async findReached(spender: Spender): Promise<{ budget_id: string; limit: string } | null> {
+      if (!(await hasBudgets(spender.business_id))) return null
+      await flush()
+      const reached = findReached(await list(spender))
+      return reached && { budget_id: reached.budget.id, limit: reached.limit }
+    },
+  }
+}
+
+/** See `createBudgetChecks`. */
+export type BudgetChecks = ReturnType<typeof createBudgetChecks>
+
+/** A refusal by a budget that ends so soon that a job or a schedule waits for it. */
+export const passesSoon = (error: unknown): boolean =>
+  isMasonError(error, 'budget_exhausted') && (error.detail as { retry_after_s: number }).retry_after_s <= 60
+
+const describeSubject = ({ user_id, token_id, business_id }: BudgetRow): string =>
+  user_id !== null
+    ? `user "${user_id}"`
+    : token_id !== null
+      ? `token "${token_id}"`
+      : `business "${business_id}"`
+
+const createError = (budget: BudgetRow, limit: string, what: string, retry_after_s: number): MasonError =>
+  new MasonError(
+    'budget_exhausted',
+    `the budget of ${describeSubject(budget)} ${what}; an operator raises ${limit} with PATCH /admin/v1/budgets/${budget.id}`,
+    {
+      remedy: 'try again after Retry-After, or ask an operator to raise the budget',
+      detail: { retry_after_s: Math.max(1, retry_after_s), budget_id: budget.id, limit },
+    },
+  )
+
+const createBudgetError = ({ budget, limit, resetsAt }: ReachedBudget): MasonError => {
+  const { currency, now, today, this_month } = budget
+  const spent = toUnits(limit === 'daily_cost' ? today : this_month)
+  const span = limit === 'daily_cost' ? 'day' : 'month'
+  const max = toUnits(budget[limit] ?? '0')
+  const what = `allows ${max} ${currency} a ${span}, ${spent} are spent, and it resets at ${resetsAt.toISOString()}`
+  return createError(budget, limit, what, (resetsAt.getTime() - now.getTime()) / 1000)
+}
+
+const createRequestsError = (budget: BudgetRow, leftS: number): MasonError =>
+  createError(
+    budget,
+    'requests_per_minute',
+    `allows ${budget.requests_per_minute} runs and calls a minute, they were started, and it resets in ${Math.max(1, Math.ceil(leftS))} s`,
+    leftS,
+  )
