@@ -32,6 +32,7 @@ const arrows: Record<string, readonly string[]> = {
   toolservers: ['state', 'infra', 'accounts'],
   memory: ['state', 'context', 'infra', 'accounts', 'models', 'files'],
   engine: ['state', 'context', 'graph', 'infra', 'accounts', 'models', 'files', 'memory'],
+  producer: ['state', 'client', 'infra'],
   project: ['state', 'graph', 'infra'],
   runtime: [
     'state',
@@ -64,7 +65,7 @@ const arrows: Record<string, readonly string[]> = {
     'server',
   ],
   'cli.ts': ['cli', 'state', 'infra', 'project'],
-  'index.ts': ['state', 'graph', 'infra', 'project', 'runtime', 'server'],
+  'index.ts': ['state', 'graph', 'infra', 'producer', 'project', 'runtime', 'server'],
 }
 const rows = Object.keys(arrows).sort((a, b) => b.length - a.length)
 const rowOf = (path: string): string =>

@@ -113,7 +113,13 @@ export const createClient = ({ businessId, ...target }: ClientOptions) => {
       get: (runId: string, options?: CallOptions): Promise<RunView> =>
         read(toPath('runs', runId), {}, options),
       list: (
-        filter: PageFilter & { user_id?: string; session_id?: string; status?: RunStatus } = {},
+        filter: PageFilter & {
+          user_id?: string
+          session_id?: string
+          status?: RunStatus
+          /** The run that this key created; of a queue job: its id. */
+          idempotency_key?: string
+        } = {},
         options?: CallOptions,
       ): Promise<Page<RunView>> => read('/v1/runs', filter, options),
       state: (runId: string, options?: CallOptions): Promise<RuntimeState> =>

@@ -51,6 +51,16 @@ export const resolveUnions = (issues: readonly z.core.$ZodIssue[]): z.core.$ZodI
     return resolveUnions(member.map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] })))
   })
 
+/** The errors of a request body, each with a JSON pointer to its field; of very many only the first thousand. */
+export const toFieldErrors = (error: z.ZodError): FieldError[] =>
+  resolveUnions(error.issues)
+    .flatMap((issue) =>
+      issue.code === 'unrecognized_keys'
+        ? issue.keys.map((key) => ({ pointer: toPointer([...issue.path, key]), detail: 'unknown field' }))
+        : [{ pointer: toPointer(issue.path), detail: issue.message }],
+    )
+    .slice(0, maxFieldErrors)
+
 type Changed<Field, IsMerged> =
   Field extends z.ZodDefault<infer Inner>
     ? IsMerged extends true

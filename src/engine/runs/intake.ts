@@ -6,7 +6,7 @@ import { sha256 } from '../../infra/lib/ids.ts'
 import type { IntakeJob } from '../../infra/queue/jobs.ts'
 import { openSignedJob } from '../../infra/queue/signed-jobs.ts'
 import { isMasonError, type MasonError, toMasonError } from '../../state/errors.ts'
-import { type FieldError, maxFieldErrors, resolveUnions, toPointer } from '../../state/resource-schema.ts'
+import { type FieldError, toFieldErrors } from '../../state/resource-schema.ts'
 import { businessIdSchema, type JobData, jobDataSchema } from '../../state/run-request.ts'
 import type { Admission } from './admission.ts'
 
@@ -81,16 +81,6 @@ const nestsDeeper = (value: unknown, levels: number): boolean =>
   typeof value === 'object' &&
   value !== null &&
   (levels === 0 || Object.values(value).some((item) => nestsDeeper(item, levels - 1)))
-
-/** The errors of a request body, each with a JSON pointer to its field; of very many only the first thousand. */
-export const toFieldErrors = (error: z.ZodError): FieldError[] =>
-  resolveUnions(error.issues)
-    .flatMap((issue) =>
-      issue.code === 'unrecognized_keys'
-        ? issue.keys.map((key) => ({ pointer: toPointer([...issue.path, key]), detail: 'unknown field' }))
-        : [{ pointer: toPointer(issue.path), detail: issue.message }],
-    )
-    .slice(0, maxFieldErrors)
 
 const listFieldErrors = (error: MasonError): FieldError[] => {
   const errors = (error.detail as { errors?: FieldError[] } | undefined)?.errors

@@ -60,7 +60,7 @@ export const connectRedisSubscriber = (url: string): Redis =>
   connect(url, { ...connectionSettings, maxRetriesPerRequest: null })
 
 /** The receiving connection. BullMQ duplicates it for its blocking calls; `all` gets those copies too. */
-function connectReceiver(url: string, all: Redis[]): Redis {
+export function connectRedisReceiver(url: string, all: Redis[]): Redis {
   const receiver = connect(url, receiverSettings)
   receiver.duplicate = (override) => {
     const copy = new Redis({ ...receiver.options, ...override, replyMapping: 'legacy' })
@@ -147,7 +147,7 @@ export async function openRedisQueue(
   return {
     backend: (name, queueOptions, flags = {}) => {
       const receives = flags.withBlockingConnection === true
-      if (receives) receiver ??= connectReceiver(options.url, connections)
+      if (receives) receiver ??= connectRedisReceiver(options.url, connections)
       const redisOptions = {
         ...queueOptions,
         prefix: options.prefix,

@@ -1,0 +1,176 @@
+import { Queue, QueueEvents } from 'bullmq'
+import { describe, expect } from 'vitest'
+import { TcpProxy } from '../../chaos/faults/tcp-proxy.ts'
+import { newRunId } from '../../src/infra/lib/ids.ts'
+import { createProducer, type Producer } from '../../src/producer/create-producer.ts'
+import { unique } from '../support/backend.ts'
+import { adminToken, runtimeTest } from '../support/integration-test.ts'
+import { deadline } from '../support/test-runtime.ts'
+
+/** Producers over a connection to Redis that drops, delays and is gone for a while, and that send every job twice. */
+
+const jobs = Number(process.env.MASON_TEST_JOBS ?? 12)
+/** Rarely enough that connections come back between two cuts. */
+const cutEvery = Math.ceil(jobs / 8)
+const queueSecret = 'a-queue-secret-of-32-characters--'
+const test = runtimeTest
+  .extend('runtimeOptions', { scope: 'file' }, () => ({ config: { queueSecrets: [queueSecret] } }))
+  .extend('redis', { scope: 'file' }, async ({ backend }, { onCleanup }) => {
+    const redis = new TcpProxy(backend.config.redisUrl ?? '')
+    await redis.open()
+    redis.delayMs = 1
+    onCleanup(() => redis.down())
+    return redis
+  })
+
+const namesIn = (business: string): string[] => Array.from({ length: jobs }, (_, n) => `${business}-${n}`)
+const requestOf = (business_id: string) => ({
+  prompt: 'Say hello',
+  user_id: 'ann',
+  business_id,
+  delay_ms: 600_000,
+})
+/** Calls `work` for each job, 20 at once. */
+const forEachJob = async (business: string, work: (id: string, index: number) => Promise<void>) => {
+  const names = [...namesIn(business).entries()]
+  const next = async (): Promise<void> => {
+    for (let job = names.shift(); job; job = names.shift()) await work(job[1], job[0])
+  }
+  await Promise.all(Array.from({ length: 20 }, next))
+}
+const runIdOf = async (producer: Producer, job: Parameters<Producer['outcome']>[0]): Promise<string> => {
+  const outcome = await producer.outcome(job, { signal: deadline() })
+  if ('errors' in outcome) throw new Error(JSON.stringify(outcome.errors))
+  return outcome.run_id
+}
+const listRuns = async (
+  runtime: { of(business: string): { runs(filter: object): Promise<unknown> } },
+  business: string,
+) => {
+  const ids: string[] = []
+  for (let cursor: string | null = ''; cursor !== null; ) {
+    const page = (await runtime.of(business).runs({ limit: 200, ...(cursor && { cursor }) })) as {
+      data: { id: string }[]
+      next_cursor: string | null
+    }
+    ids.push(...page.data.map(({ id }) => id))
+    cursor = page.next_cursor
+  }
+  return ids.sort()
+}
+
+describe.runIf(process.env.MASON_TEST_BACKEND === 'served')(
+  'jobs over a Redis that drops connections',
+  () => {
+    test('become one run each, and the producer knows it; over HTTP while Redis is down', async ({
+      server,
+      runtime,
+      backend,
+      redis,
+    }) => {
+      const business = unique('producer')
+      const { queuePrefix } = backend.config
+      const http = { url: server.url, token: adminToken }
+      const producer = await createProducer({ redisUrl: redis.url, queuePrefix, queueSecret, http })
+      const known: string[] = []
+      const ways = new Set<string>()
+      await forEachJob(business, async (id, index) => {
+        if (index % cutEvery === 1) redis.cut()
+        if (index === Math.floor(jobs / 3)) await redis.down()
+        if (index === Math.floor(jobs / 2)) await redis.open()
+        const sent = [
+          await producer.submit(requestOf(business), { id }),
+          await producer.submit(requestOf(business), { id }),
+        ]
+        for (const { by } of sent) ways.add(by)
+        const ids = await Promise.all(sent.map((job) => runIdOf(producer, job)))
+        expect(new Set(ids).size).toBe(1)
+        known.push(...ids.slice(0, 1))
+      })
+      await producer.close()
+      expect(new Set(known).size).toBe(jobs)
+      expect([...ways].sort()).toEqual(['http', 'queue'])
+      expect(await listRuns(runtime, business)).toEqual(known.sort())
+    })
+
+    test('become one run each also when any BullMQ client sends them', async ({
+      runtime,
+      backend,
+      redis,
+    }) => {
+      const { signJob } = await import('../../src/producer/index.ts')
+      const business = unique('bull')
+      const options = {
+        connection: { url: redis.url, maxRetriesPerRequest: null },
+        prefix: backend.config.queuePrefix,
+      }
+      const [queue, events] = [new Queue('mason-runs', options), new QueueEvents('mason-runs', options)]
+      queue.on('error', () => {})
+      events.on('error', () => {})
+      await events.waitUntilReady()
+      const known = new Map<string, string>()
+      const all = new Promise<void>((resolve) =>
+        events.on('completed', ({ jobId, returnvalue }) => {
+          known.set(jobId, (returnvalue as unknown as { run_id: string }).run_id)
+          if (known.size === jobs) resolve()
+        }),
+      )
+      await forEachJob(business, async (id, index) => {
+        if (index % cutEvery === 1) redis.cut()
+        const job = signJob(id, requestOf(business), queueSecret)
+        for (let time = 0; time < 2; time++) await queue.add('run', job, { jobId: id })
+      })
+      await all
+      await Promise.all([queue.close(), events.close()])
+      expect(await listRuns(runtime, business)).toEqual([...known.values()].sort())
+    })
+
+    test('carry the errors of their refusal, by either way', async ({ server, backend, redis }) => {
+      const business = unique('refused')
+      const { queuePrefix } = backend.config
+      const http = { url: server.url, token: adminToken }
+      const target = { redisUrl: redis.url, queuePrefix, queueSecret, businessId: business }
+      const producer = await createProducer({ ...target, http })
+      await expect(producer.submit({ prompt: '', user_id: 'ann' })).rejects.toMatchObject({
+        code: 'invalid_request',
+        detail: { errors: [{ pointer: '/prompt' }] },
+      })
+      // another user of its session: only the admission sees that
+      const session = { prompt: 'Say hello', session_id: unique('session') }
+      await runIdOf(producer, await producer.submit({ ...session, user_id: 'ann' }))
+      const refusal = { errors: [{ pointer: '', detail: expect.stringContaining('user') }] }
+      const refused = await producer.submit({ ...session, user_id: 'bob' })
+      expect(await producer.outcome(refused, { signal: deadline() })).toEqual(refusal)
+      const run_id = newRunId()
+      const own = await producer.submit({ prompt: 'Say hello', user_id: 'ann', run_id })
+      expect(await runIdOf(producer, own)).toBe(run_id)
+
+      const unsigned = await createProducer({ ...target, queueSecret: '' })
+      const job = await unsigned.submit({ prompt: 'Say hello', user_id: 'ann' })
+      expect(await unsigned.outcome(job, { signal: deadline() })).toMatchObject({
+        errors: [{ pointer: '/signature' }],
+      })
+      await unsigned.close()
+
+      await redis.down()
+      const again = await producer.submit({ ...session, user_id: 'bob' })
+      expect([again.by, await producer.outcome(again)]).toEqual(['http', refusal])
+      // HTTP takes no id
+      const withId = { prompt: 'Say hello', user_id: 'ann', run_id: newRunId() }
+      await expect(producer.submit(withId)).rejects.toMatchObject({ code: 'queue_unavailable' })
+      await redis.open()
+      await producer.close()
+    })
+
+    test('end with an error where Redis has lost them and there is no other way', async ({
+      backend,
+      redis,
+    }) => {
+      const { queuePrefix } = backend.config
+      const producer = await createProducer({ redisUrl: redis.url, queuePrefix })
+      const lost = { id: unique('lost'), data: { prompt: 'Say hello', user_id: 'ann' }, by: 'queue' } as const
+      await expect(producer.outcome(lost)).rejects.toMatchObject({ code: 'not_found' })
+      await producer.close()
+    })
+  },
+)
