@@ -23,7 +23,7 @@ describe.skipIf(serversMissing !== null)(onServers('in chaos'), () => {
     const seed = randomInt(2 ** 31)
     const lines: string[] = [`seed ${seed}`]
     const { failures } = await campaign.run({
-      ...{ seed, scale: 0.015, say: (line) => void lines.push(line) },
+      ...{ seed, scale: 0.01, say: (line) => void lines.push(line) },
       signal: AbortSignal.timeout(280_000),
     })
     expect(failures, lines.join('\n')).toEqual([])
