@@ -59,6 +59,8 @@ type ModelLayerParts = {
   scrubber: Scrubber
   closers: Closers
   tracer: Tracer
+  /** The tool whose visit goes on; null: none. */
+  readTool(): string | null
   counts: CallCounts
 }
 
@@ -100,7 +102,7 @@ export const openModels = async (parts: ModelLayerParts) => {
     http: openHttpProvider({ egress, clock, compile: readerOf }),
   }
   const redact = (text: string): string => scrubber.text(text)
-  const requests = { providers, meter, health, clock, log, registry, redact }
+  const requests = { providers, meter, health, clock, log, registry, redact, readTool: parts.readTool }
   const chooser = createModelChooser(health)
   const transport = {
     egress,

@@ -37,6 +37,7 @@ import { addSettingSecrets } from '../infra/secrets/setting-secrets.ts'
 import { withToolMetrics } from '../infra/telemetry/measured-tracer.ts'
 import { createMetrics } from '../infra/telemetry/metrics.ts'
 import { openTelemetry, type TelemetryOptions } from '../infra/telemetry/telemetry.ts'
+import { createToolScope } from '../infra/telemetry/tool-scope.ts'
 import { type MemoryWorkerOptions, startMemoryWorker } from '../memory/store/memory-worker.ts'
 import { createRunMemories } from '../memory/store/run-memories.ts'
 import { createTextSimilarity } from '../memory/store/text-similarity.ts'
@@ -142,7 +143,8 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
       ? database
       : (wrap.database?.(openedDatabases.worker) ?? openedDatabases.worker)
   const metrics = createMetrics(createBacklogReader(database, clock))
-  const tracer = withToolMetrics(telemetry.tracer, metrics, clock)
+  const { readTool, withTools } = createToolScope()
+  const tracer = withTools(withToolMetrics(telemetry.tracer, metrics, clock))
   const onRunEnded = ({ outcome, ...end }: RunEnd): void => {
     metrics.runEnded(outcome, end.ms)
     const reason = outcome.status === 'cancelled' ? {} : { reason: outcome.reason }
@@ -168,6 +170,7 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
     closers,
     retryDelays: options.modelRetryDelays ?? {},
     tracer,
+    readTool,
     counts: metrics,
   })
   metrics.onScrape(() => {

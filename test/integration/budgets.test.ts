@@ -146,6 +146,31 @@ describe('a budget on costs', () => {
     ])
   })
 
+  test('charges the calls of a tool to it, in the usage', async () => {
+    const business_id = unique('firm')
+    const { token } = await addToken(business_id)
+    const structured = { id: 'total', expected: 'the sum', type: 'number' }
+    say(fake, {
+      planner: [{ text: 'It is 42.' }],
+      output: [{ text: '{"entries":[{"id":"total","value":42}]}' }],
+    })
+    const json = { prompt: 'p', user_id: 'ann', output: { structure: [structured] } }
+    const { body } = await server.call('POST', '/v1/runs/wait', { token, json })
+    expect(body.status).toBe('completed')
+    const path = `/usage?group_by=tool,role&business_id=${business_id}`
+    const { data } = await until('the usage of a tool', async () => {
+      const reply = await admin('GET', path)
+      return reply.body.data.length > 1 && reply.body
+    })
+    const byRole = data.map(({ role, tool }: Record<string, string>) => [role, tool])
+    expect(byRole).toEqual(
+      expect.arrayContaining([
+        ['planner', null],
+        ['output', 'structured_answer'],
+      ]),
+    )
+  })
+
   test('ends a running run as `cost`', async () => {
     const business_id = unique('firm')
     const { token } = await addToken(business_id)

@@ -92,6 +92,7 @@ export const reservationOf = (
   return {
     request_id: newId('req'),
     caller: { business_id: business, user_id: 'u', run_id: null },
+    tool: null,
     role: 'planner',
     model: modelOf(key?.vendor_id ?? 'ven_none'),
     key,

@@ -31,6 +31,8 @@ export type RequestServices = {
   registry: Pick<Registry, 'view'>
   /** Removes known secrets from the words of vendors. */
   redact(text: string): string
+  /** The tool on whose behalf a request is sent; absent: always none. */
+  readTool?(): string | null
 }
 
 /** One provider request: its candidate, its content and who pays. */
@@ -54,10 +56,12 @@ const settlingMs = 60_000
 const toReservation = (
   { candidate, ask, role, caller, endsAtMs }: MeteredRequest,
   nowMs: number,
+  tool: string | null = null,
 ): Reservation => ({
   request_id: `req_${randomBytes(12).toString('hex')}`,
   caller,
   role,
+  tool,
   model: candidate.model,
   key: candidate.key,
   estimate: estimateRequest(ask, candidate),
@@ -202,14 +206,14 @@ export const sendMeteredRequest = async (
   request: MeteredRequest,
   signal: AbortSignal,
 ): Promise<Extract<ReservationResult, { granted: false }> | MeteredOutcome> => {
-  const { providers, meter, health, clock } = services
+  const { providers, meter, health, clock, readTool } = services
   const { candidate, ask, usedIds, endsAtMs, onDelta, onRaw, beforeSubmit, anyway = false } = request
   const { model, key } = candidate
   const provider = providers[model.endpoint.protocol]
   const begin = async () => {
     // before the reservation, or the request would be sent later than it counts
     if (key !== null) await provider.prepare?.()
-    const reservation = toReservation(request, clock.monotonicMs())
+    const reservation = toReservation(request, clock.monotonicMs(), readTool?.())
     return { reservation, reserved: await reserve(meter, reservation, signal) }
   }
   const { reservation, reserved } = await begin().catch((error: unknown) => {
@@ -274,7 +278,7 @@ export const collectJob = async (
   jobId: string,
   signal: AbortSignal,
 ): Promise<ProviderOutcome> => {
-  const { providers, meter, clock } = services
+  const { providers, meter, clock, readTool } = services
   const { candidate, ask, usedIds, endsAtMs, onDelta } = request
   const { model, key } = candidate
   const provider = providers[model.endpoint.protocol]
@@ -289,7 +293,7 @@ export const collectJob = async (
     .digest('hex')
   if (usage !== null)
     meter.settle(
-      { ...toReservation(request, startedAtMs), request_id: `req_job_${hash.slice(0, 24)}` },
+      { ...toReservation(request, startedAtMs, readTool?.()), request_id: `req_job_${hash.slice(0, 24)}` },
       { status: 'succeeded', error_code: null, usage, estimate: null, ms: clock.monotonicMs() - startedAtMs },
     )
   return sent

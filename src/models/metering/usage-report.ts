@@ -41,6 +41,7 @@ type GroupKey = [
   vendor: string,
   key: string,
   model: string,
+  tool: string,
   currency: string,
 ]
 
@@ -62,6 +63,7 @@ const groupsSql = `
       CASE WHEN 'vendor' = ANY (names) THEN l.vendor_id ELSE '' END,
       CASE WHEN 'key' = ANY (names) THEN coalesce(l.key_id, '') ELSE '' END,
       CASE WHEN 'model' = ANY (names) THEN l.model_id ELSE '' END,
+      CASE WHEN 'tool' = ANY (names) THEN coalesce(l.tool, '') ELSE '' END,
       l.currency] COLLATE "C" AS place
     FROM usage_ledger l, dimensions
     WHERE ($2::timestamptz IS NULL OR l.at >= $2::timestamptz) AND ($3::timestamptz IS NULL OR l.at < $3::timestamptz)
@@ -88,7 +90,7 @@ const statement = limitPageSql(groupsSql, '$11')
 /** $4 to $9 of the statement. */
 const filterNames = ['business_id', 'user_id', 'vendor_id', 'key_id', 'model_id', 'run_id'] as const
 
-const cursorSchema = z.strictObject({ by: z.string(), after: z.array(createPlainTextSchema(300)).length(10) })
+const cursorSchema = z.strictObject({ by: z.string(), after: z.array(createPlainTextSchema(300)).length(11) })
 
 /** Sums of the ledger, a page of groups at a time. */
 export const createUsageReport =
@@ -118,7 +120,7 @@ export const createUsageReport =
 
 const toUsageGroup = (row: Row, by: ReadonlySet<UsageDimension>): UsageGroup => {
   const { group_key, cost_micro, vendor, key: label, model, ...sums } = row
-  const [day, business_id, user, session, run, role, vendor_id, key, model_id, currency] = group_key
+  const [day, business_id, user, session, run, role, vendor_id, key, model_id, tool, currency] = group_key
   const inBusiness = (['business', 'user', 'session', 'run'] as const).some((name) => by.has(name))
   return {
     ...(by.has('day') && { day }),
@@ -129,6 +131,7 @@ const toUsageGroup = (row: Row, by: ReadonlySet<UsageDimension>): UsageGroup => 
     ...(by.has('session') && { session_id: session || null }),
     ...(by.has('run') && { run_id: run || null }),
     ...(by.has('role') && { role }),
+    ...(by.has('tool') && { tool: tool || null }),
     ...(by.has('vendor') && { vendor_id, vendor }),
     ...(by.has('key') && { key_id: key || null, key: label }),
     ...(by.has('model') && { model_id, model }),

@@ -258,6 +258,8 @@ export type Reservation = {
   request_id: string
   caller: ModelCaller
   role: string
+  /** The tool that made the call; null: a node, or no run. */
+  tool: string | null
   model: ModelEntry
   key: KeyEntry | null
   /** Estimated maximum: tokens of the prompt and of the longest answer. */

@@ -14,7 +14,7 @@ export const adminProbeBusinessId = '_admin'
 /** What a report can be grouped by. */
 export const usageDimensions = [
   ...(['vendor', 'key', 'model', 'role'] as const),
-  ...(['run', 'session', 'user', 'business', 'day'] as const),
+  ...(['tool', 'run', 'session', 'user', 'business', 'day'] as const),
 ] as const
 /** One dimension of a report. */
 export type UsageDimension = (typeof usageDimensions)[number]
@@ -77,6 +77,8 @@ export const usageGroupSchema = z.strictObject({
   run_id: z.string().nullish(),
   /** What the call was for: planner, output, vision, distill … */
   role: z.string().optional(),
+  /** The tool that made the call; null: a node, or no run. */
+  tool: z.string().nullish(),
   vendor_id: z.string().optional(),
   /** Names are null once the resource is deleted. */
   vendor: z.string().nullish(),
