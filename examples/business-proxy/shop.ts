@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { RunRequest } from 'mason-runtime'
-import { answerTo, call, type MasonServer } from './answers.ts'
+import { type Client, createClient } from 'mason-runtime/client'
 
 /** A shop's web form: customers ask about their orders. In goes a form, out comes a page. */
 
@@ -28,13 +28,12 @@ export const toRunRequest = ({ order, email, question, orders_csv }: ShopForm): 
   }),
 })
 
-const ask = async (mason: MasonServer, form: ShopForm, signal: AbortSignal): Promise<string> => {
-  const body = JSON.stringify(toRunRequest(form))
+const ask = async (mason: Client, form: ShopForm, signal: AbortSignal): Promise<string> => {
   // every page has an id of its own, so that a form sent twice is one run
-  const headers = form.form_id ? { 'Idempotency-Key': `shop-${form.form_id}` } : {}
-  const response = await call(mason, '/v1/runs', { method: 'POST', body, headers, signal })
-  const { id } = (await response.json()) as { id: string }
-  return (await answerTo(mason, id, signal)).text
+  const key = form.form_id && { idempotencyKey: `shop-${form.form_id}` }
+  const { id } = await mason.submit(toRunRequest(form), { ...key, signal })
+  const { status, answer, error } = await mason.wait(id, { signal })
+  return answer ?? error?.message ?? `The run was ${status}.`
 }
 
 const page =
@@ -51,11 +50,7 @@ const readForm = async (request: IncomingMessage): Promise<ShopForm> => {
   return { order: '', email: '', question: '', ...fields }
 }
 
-const handle = async (
-  mason: MasonServer,
-  request: IncomingMessage,
-  response: ServerResponse,
-): Promise<void> => {
+const handle = async (mason: Client, request: IncomingMessage, response: ServerResponse): Promise<void> => {
   response.setHeader('Content-Type', 'text/html; charset=utf-8')
   if (request.method !== 'POST') return void response.end(page())
   const gone = new AbortController()
@@ -68,7 +63,7 @@ const handle = async (
   }
 }
 
-export const startShop = (mason: MasonServer, port: number): Promise<Server> =>
+export const startShop = (mason: Client, port: number): Promise<Server> =>
   new Promise((resolve) => {
     const server = createServer((request, response) => void handle(mason, request, response))
     server.listen(port, '127.0.0.1', () => resolve(server))
@@ -76,6 +71,6 @@ export const startShop = (mason: MasonServer, port: number): Promise<Server> =>
 
 if (process.argv[1] === import.meta.filename) {
   const { MASON_URL: url = 'http://127.0.0.1:8080', MASON_TOKEN: token, SHOP_PORT = '8090' } = process.env
-  const { port } = (await startShop({ url, token }, Number(SHOP_PORT))).address() as AddressInfo
+  const { port } = (await startShop(createClient({ url, token }), Number(SHOP_PORT))).address() as AddressInfo
   console.log(`the shop's form: http://127.0.0.1:${port}`)
 }

@@ -20,6 +20,9 @@ export type CallOptions = { signal?: AbortSignal | undefined }
 /** A run as it was accepted. */
 export type SubmittedRun = { id: string; session_id: string; turn: number; status: RunStatus }
 
+/** What a call under an idempotency key takes. */
+type KeyedOptions = CallOptions & { idempotencyKey?: string | undefined }
+
 /** One page of a list: `limit` items at most (absent: 50), from `cursor` on. */
 type PageFilter = { limit?: number; cursor?: string }
 
@@ -27,7 +30,7 @@ const unfinished: ReadonlySet<RunStatus> = new Set<RunStatus>(['queued', 'runnin
 
 /**
  * A client of the HTTP API, for Node, browsers, Deno and Bun. Reads are repeated where no response comes; of the rest only
- * `submit`, under its idempotency key. Failed calls throw a `ClientError`.
+ * `submit` and `retry`, under their idempotency keys. Failed calls throw a `ClientError`.
  *
  * @example
  * ```ts
@@ -51,6 +54,18 @@ export const createClient = ({ businessId, ...target }: ClientOptions) => {
   const remove = async (path: string, { signal }: CallOptions = {}, query: object = {}): Promise<void> => {
     await http.call('DELETE', path, { query: { ...query, ...scope }, signal })
   }
+  const postOnce = (
+    path: string,
+    json: unknown,
+    { idempotencyKey = crypto.randomUUID(), signal }: KeyedOptions = {},
+  ): Promise<SubmittedRun> =>
+    http.json<SubmittedRun>('POST', path, {
+      query: scope,
+      json,
+      headers: { 'Idempotency-Key': idempotencyKey },
+      repeatable: true,
+      signal,
+    })
   const toPath = (kind: 'runs' | 'sessions' | 'memories' | 'files', id: string, rest = ''): string =>
     `/v1/${kind}/${encodeURIComponent(id)}${rest}`
   const events = (source: EventSource, options?: FollowOptions): AsyncGenerator<RunEvent> =>
@@ -61,17 +76,11 @@ export const createClient = ({ businessId, ...target }: ClientOptions) => {
      * Submits a run, once: the request is repeated under its key until there is a response. A key of your own makes it one run
      * also over restarts of your program (24 h).
      */
-    submit: (
-      request: RunRequest,
-      { idempotencyKey = crypto.randomUUID(), signal }: CallOptions & { idempotencyKey?: string } = {},
-    ): Promise<SubmittedRun> =>
-      http.json<SubmittedRun>('POST', '/v1/runs', {
-        query: scope,
-        json: request,
-        headers: { 'Idempotency-Key': idempotencyKey },
-        repeatable: true,
-        signal,
-      }),
+    submit: (request: RunRequest, options?: KeyedOptions): Promise<SubmittedRun> =>
+      postOnce('/v1/runs', request, options),
+    /** Submits the request of a failed run again, once, as the next turn of its session; `run_not_failed` for others. */
+    retry: (runId: string, options?: KeyedOptions): Promise<SubmittedRun> =>
+      postOnce(toPath('runs', runId, '/retry'), undefined, options),
     /** The run once it is completed, failed, cancelled or waits for input. */
     async wait(runId: string, { signal }: CallOptions = {}): Promise<RunView> {
       for await (const { event, data } of events({ run_id: runId }, { signal })) {
@@ -119,9 +128,15 @@ export const createClient = ({ businessId, ...target }: ClientOptions) => {
           status?: RunStatus
           /** The run that this key created; of a queue job: its id. */
           idempotency_key?: string
+          /** Members of the metadata that all match: texts whole, other values by their JSON. */
+          metadata?: Record<string, string | number | boolean | null>
         } = {},
         options?: CallOptions,
-      ): Promise<Page<RunView>> => read('/v1/runs', filter, options),
+      ): Promise<Page<RunView>> => {
+        const { metadata = {}, ...query } = filter
+        const members = Object.entries(metadata).map(([name, value]) => [`metadata.${name}`, String(value)])
+        return read('/v1/runs', { ...query, ...Object.fromEntries(members) }, options)
+      },
       state: (runId: string, options?: CallOptions): Promise<RuntimeState> =>
         read(toPath('runs', runId, '/state'), {}, options),
     },

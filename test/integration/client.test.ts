@@ -99,6 +99,35 @@ describe('the client', () => {
     await expect(client.cancel(run.id)).rejects.toMatchObject({ code: 'run_ended' })
   })
 
+  test('finds runs by key and metadata, and retries a failed one once, while answers are lost', async ({
+    server,
+    model,
+  }) => {
+    say(model, { planner: [{ fault: { status: 401 } }, { text: 'Now it works.' }] })
+    const { bad, sent } = createBadFetch(1)
+    const client = createClient({
+      url: server.url,
+      token: adminToken,
+      businessId: unique('client'),
+      fetch: bad,
+    })
+    const request = { prompt: 'Hello', user_id: 'ann', metadata: { order: 'SO 1041', urgent: true } }
+    const run = await client.submit(request, { idempotencyKey: 'form-1' })
+    expect(await client.wait(run.id, { signal: deadline() })).toMatchObject({ status: 'failed' })
+    const idsBy = async (filter: object) => (await client.runs.list(filter)).data.map(({ id }) => id)
+    expect(await idsBy({ idempotency_key: 'form-1' })).toEqual([run.id])
+    expect(await idsBy({ idempotency_key: 'form-2' })).toEqual([])
+    const again = await client.retry(run.id)
+    expect(sent.filter((line) => line.endsWith('/retry'))).toHaveLength(2)
+    expect(await client.wait(again.id, { signal: deadline() })).toMatchObject({
+      answer: 'Now it works.',
+      retry_of: run.id,
+    })
+    expect(await idsBy({ metadata: request.metadata })).toEqual([again.id, run.id])
+    expect(await idsBy({ metadata: { order: 'SO 1042' } })).toEqual([])
+    await expect(client.retry(again.id)).rejects.toMatchObject({ code: 'run_not_failed' })
+  })
+
   test('repeats no request without a key, and an abort ends any wait', async ({ server }) => {
     const { bad, sent } = createBadFetch(Number.POSITIVE_INFINITY)
     const client = createClient({ url: server.url, token: adminToken, fetch: bad })
