@@ -22,24 +22,30 @@ export const openMetricsServer = async (
   { host, port }: { host: string; port: number },
   isReady: () => boolean,
 ): Promise<MetricsServer> => {
-  const routes: Record<string, (response: ServerResponse) => Promise<unknown> | void> = {
-    '/healthz': (response) => send(response, 200, { ok: true }),
-    '/readyz': async (response) => {
-      const { ok, checks } = await health()
-      const isWorking = isReady()
-      send(response, ok && isWorking ? 200 : 503, { ok: ok && isWorking, is_working: isWorking, checks })
-    },
-    '/metrics': async (response) => {
-      const text = await metrics.text()
-      response.writeHead(200, { 'content-type': metrics.contentType }).end(text)
-    },
-  }
+  const routes = new Map<string, (response: ServerResponse) => Promise<void>>([
+    ['/healthz', async (response) => send(response, 200, { ok: true })],
+    [
+      '/readyz',
+      async (response) => {
+        const { ok, checks } = await health()
+        const isWorking = isReady()
+        send(response, ok && isWorking ? 200 : 503, { ok: ok && isWorking, is_working: isWorking, checks })
+      },
+    ],
+    [
+      '/metrics',
+      async (response) => {
+        const text = await metrics.text()
+        response.writeHead(200, { 'content-type': metrics.contentType }).end(text)
+      },
+    ],
+  ])
   const server = createServer({ requestTimeout: requestTimeoutMs }, (request, response) => {
-    const route = routes[(request.url ?? '').split('?', 1)[0] ?? '']
-    if (!route) return send(response, 404, { error: `there are ${Object.keys(routes).join(', ')}` })
+    const route = routes.get((request.url ?? '').split('?', 1)[0] ?? '')
+    if (!route) return send(response, 404, { error: `there are ${[...routes.keys()].join(', ')}` })
     if (request.method !== 'GET' && request.method !== 'HEAD')
       return send(response, 405, { error: 'use GET' })
-    Promise.resolve(route(response)).catch(() => send(response, 503, { ok: false }))
+    route(response).catch(() => send(response, 503, { ok: false }))
   })
   server.listen(port, host)
   await once(server, 'listening')

@@ -68,7 +68,7 @@ const call = (name: string, args: unknown, id = 'c') => ({
 })
 const makeCalls = (...tool_calls: object[]): string => complete({ content: '', tool_calls })
 const stream = (delta: object, times: number): string =>
-  `data: ${JSON.stringify({ choices: [{ index: 0, delta }] })}\n\n`.repeat(times) + 'data: [DONE]\n\n'
+  `${`data: ${JSON.stringify({ choices: [{ index: 0, delta }] })}\n\n`.repeat(times)}data: [DONE]\n\n`
 
 const list = <Item>(length: number, toItem: (at: number) => Item): Item[] =>
   Array.from({ length }, (_, at) => toItem(at))

@@ -22,7 +22,7 @@ type RunsClient = {
   post<Value>(path: string, json?: unknown): Promise<Value>
 }
 /** One command of `mason runs`. */
-type RunsCommand = (client: RunsClient) => Promise<Output>
+export type RunsCommand = (client: RunsClient) => Promise<Output>
 
 /** Runs a command against the server or database of the flags and prints what it gives. Returns the exit code. */
 export const runRunsCommand = (
