@@ -18,6 +18,7 @@ type ReachedBudget = { budget: BudgetRow; limit: 'daily_cost' | 'monthly_cost'; 
 
 /** What is spent is read once a second at admission. */
 const cacheMs = 1000
+const maxSubjects = 1000
 
 const listStatement = `
   SELECT ${budgetColumns} FROM ${budgetTables} WHERE b.tenant = $1 AND b.subject = ANY (ARRAY['business', 'user:' || $2::text,
@@ -66,15 +67,17 @@ export const createBudgetChecks = (database: Database, clock: Clock, flush: () =
     )
   const cache = <Value extends object>(read: (name: string) => Promise<Value>) =>
     new LRUCache<string, Value>({ max: 10_000, ttl: cacheMs, fetchMethod: (name) => read(name) })
-  /** Most businesses have no budgets, and their runs should cost nothing more. */
-  const presence = cache(async (business) => ({
-    any: await database.asBusiness(
+  /** Whose budgets a business has; of very many all are read. Most have none, and most users have none of their own. */
+  const subjects = cache(async (business) => {
+    const text = `SELECT subject FROM budgets WHERE tenant = $1 LIMIT ${maxSubjects + 1}`
+    const { rows } = await database.asBusiness(
       business,
-      async (sql) =>
-        (await queryOne(sql, 'SELECT 1 FROM budgets WHERE tenant = $1 LIMIT 1', [business])) !== null,
+      (sql) => sql.query<{ subject: string }>(text, [business]),
       { pipelined: true },
-    ),
-  }))
+    )
+    const names = new Set(rows.map(({ subject }) => subject))
+    return { any: rows.length > 0, has: (name: string) => rows.length > maxSubjects || names.has(name) }
+  })
   const lists = cache((spender) => list(JSON.parse(spender)))
   const addRequest = createSharedCounter(clock, (name, own) => {
     const [business, id] = JSON.parse(name) as [string, string]
@@ -87,20 +90,22 @@ export const createBudgetChecks = (database: Database, clock: Clock, flush: () =
       { pipelined: true },
     )
   })
-  const hasBudgets = async (business: string): Promise<boolean> =>
-    (await presence.fetch(business))?.any === true
-
   return {
     /** A change by an admin counts here at once. */
     forget(): void {
-      presence.clear()
+      subjects.clear()
       lists.clear()
     },
     /** Counts a run or a call that is about to start. Throws `budget_exhausted`. */
     async check({ business_id, user_id, token_id = null }: Spender): Promise<void> {
-      if (!(await hasBudgets(business_id))) return
-      const spender = JSON.stringify({ business_id, user_id, token_id })
-      const budgets = (await lists.fetch(spender)) ?? []
+      const known = await subjects.fetch(business_id)
+      if (!known?.any) return
+      const spender: Spender = {
+        business_id,
+        user_id: known.has(`user:${user_id}`) ? user_id : null,
+        token_id: known.has(`token:${token_id}`) ? token_id : null,
+      }
+      const budgets = (await lists.fetch(JSON.stringify(spender))) ?? []
       const reached = findReached(budgets)
       if (reached) throw createBudgetError(reached)
       for (const budget of budgets) {
@@ -111,7 +116,7 @@ export const createBudgetChecks = (database: Database, clock: Clock, flush: () =
     },
     /** Which limit on costs the spender of a run has reached by now; null: none. */
     async findReached(spender: Spender): Promise<{ budget_id: string; limit: string } | null> {
-      if (!(await hasBudgets(spender.business_id))) return null
+      if (!(await subjects.fetch(spender.business_id))?.any) return null
       await flush()
       const reached = findReached(await list(spender))
       return reached && { budget_id: reached.budget.id, limit: reached.limit }
