@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { readPage } from '../support/pages.ts'
 
 /** A project outside that has installed the package with its dependencies, and nothing else. */
 
@@ -62,4 +63,40 @@ test('traces without OpenTelemetry end the start, with what to install', async (
 test('a hint names the command that this package has on npm', async () => {
   const { code, output } = await runMason(['run', 'hello', '--url', 'http://127.0.0.1:1'], {})
   expect([code, output]).toEqual([1, expect.stringContaining('start `npx mason-runtime serve` there')])
+})
+
+test('the worked example of an own repository compiles with its own service, and its test passes', async () => {
+  const { blocks } = await readPage('docs/write-a-tool.md')
+  const files = blocks.flatMap(({ info, code }) => {
+    const name = /^\/\/ (\S+)\n/.exec(code)?.[1]
+    return info.endsWith(' repository') && name !== undefined ? [{ name, code }] : []
+  })
+  const shop = join(project, 'shop')
+  for (const { name, code } of files) {
+    await mkdir(dirname(join(shop, name)), { recursive: true })
+    await writeFile(join(shop, name), code)
+  }
+  const compilerOptions = {
+    ...{ strict: true, module: 'nodenext', target: 'es2022', noEmit: true, types: [] },
+    ...{ lib: ['es2022', 'dom'], allowImportingTsExtensions: true },
+  }
+  const sources = files.map(({ name }) => name).filter((name) => name.endsWith('.ts'))
+  expect(sources).toHaveLength(3)
+  await writeFile(join(shop, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: sources }))
+  expect(await run(join(root, 'node_modules', '.bin', 'tsc'), ['-p', 'shop'])).toEqual({
+    code: 0,
+    output: '',
+  })
+  await promisify(execFile)(process.execPath, ['--test'], { cwd: shop })
+})
+
+test('a tool file that computes without end ends the start, which names it', async () => {
+  const folder = join(project, 'endless')
+  await mkdir(folder)
+  await writeFile(join(folder, 'wait.tool.ts'), 'for (;;);\n')
+  const { code, output } = await runMason(['tools'], { MASON_TOOLS: folder })
+  expect([code, output]).toEqual([
+    null,
+    expect.stringContaining(`mason: ${join(folder, 'wait.tool.ts')} takes more than 5 s`),
+  ])
 })
