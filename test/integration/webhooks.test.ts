@@ -18,6 +18,11 @@ const test = runtimeTest
       (method: string, path: string, json?: object) =>
         server.call(method, `/admin/v1/${path}`, { token: adminToken, ...(json && { json }) }),
   )
+  .extend('business', async ({ admin }) => {
+    const id = unique('hooks')
+    await admin('POST', 'businesses', { id })
+    return id
+  })
 
 const ask = calling(['ask_user', { question: 'Which year?' }])
 
@@ -27,9 +32,8 @@ describe('webhooks of runs', () => {
     model,
     receiver,
     admin,
+    business,
   }) => {
-    const business = unique('hooks')
-    await admin('POST', 'businesses', { id: business })
     await admin('PATCH', `businesses/${business}/webhook`, { allow_private: true })
     const { secret } = (await admin('POST', `businesses/${business}/webhook/rotate`)).body
     say(model, { planner: [ask, { text: 'It was 1984.' }] })
@@ -81,10 +85,9 @@ describe('webhooks of runs', () => {
     model,
     receiver,
     admin,
+    business,
   }) => {
-    const business = unique('hooks')
     const path = `/${business}`
-    await admin('POST', 'businesses', { id: business })
     const url = `${receiver.url}${path}?key=a-key-of-theirs`
     const refused = await admin('PATCH', `businesses/${business}/webhook`, { url })
     expect(refused.body).toMatchObject({ code: 'invalid_request', errors: [{ pointer: '/url' }] })
@@ -119,8 +122,8 @@ describe('webhooks of runs', () => {
     runtime,
     server,
     admin,
+    business,
   }) => {
-    const business = unique('hooks')
     const { token } = (await admin('POST', 'tokens', { business_id: business, label: 'l' })).body
     const submit = (webhook_url: string) =>
       server.call('POST', '/v1/runs', { token, json: { prompt: 'p', user_id: 'u', webhook_url } })
@@ -144,10 +147,9 @@ describe('the secret of a business', () => {
   test('is replaced while the one before signs beside it; of three, two are valid', async ({
     receiver,
     admin,
+    business,
   }) => {
-    const business = unique('hooks')
     const path = `/${business}`
-    await admin('POST', 'businesses', { id: business })
     const noAddress = await admin('POST', `businesses/${business}/webhook/ping`)
     expect([noAddress.status, noAddress.body.code]).toEqual([422, 'invalid_request'])
     await admin('PATCH', `businesses/${business}/webhook`, { url: receiver.url + path, allow_private: true })
@@ -170,10 +172,12 @@ describe('the secret of a business', () => {
 })
 
 describe('an address that answers 410', () => {
-  test('gets nothing else, visibly, until one of its webhooks is replayed', async ({ receiver, admin }) => {
-    const business = unique('hooks')
+  test('gets nothing else, visibly, until one of its webhooks is replayed', async ({
+    receiver,
+    admin,
+    business,
+  }) => {
     const path = `/gone/${business}`
-    await admin('POST', 'businesses', { id: business })
     await admin('PATCH', `businesses/${business}/webhook`, { url: receiver.url + path, allow_private: true })
     const ping = async () => (await admin('POST', `businesses/${business}/webhook/ping`)).body.id
     const id = await ping()
