@@ -37,9 +37,16 @@ const countEdits = (from: string, to: string): number => {
   return row.at(-1) ?? 0
 }
 
+const maxEdits = 2
 /** The role of Mason's own that a name is a slip of; no call would ever use a route of the slip. */
-const findMeantRole = (role: string): string | undefined =>
-  ownRoles.includes(role) ? undefined : ownRoles.find((own) => countEdits(role.toLowerCase(), own) <= 2)
+const findMeantRole = (role: string): string | undefined => {
+  if (ownRoles.includes(role)) return undefined
+  // the edits of a role of 3 MB would be counted for seconds
+  return ownRoles.find(
+    (own) =>
+      Math.abs(own.length - role.length) <= maxEdits && countEdits(role.toLowerCase(), own) <= maxEdits,
+  )
+}
 
 const roleSchema = aliasSchema.superRefine((role, context) => {
   const meant = findMeantRole(role)
