@@ -35,18 +35,20 @@ export type Fleet = AsyncDisposable & {
 }
 
 const local = (path: string): string => fileURLToPath(new URL(path, import.meta.url))
-const cli = otherBuild ? `${otherBuild}/dist/src/cli.js` : local('../../src/cli.ts')
 
 /**
  * Starts real processes on the servers, `mason serve --role api` and workers; kills those that are left in the end. With
- * the address of a vendor the workers are `mason worker` and call it; otherwise their models are scripted.
+ * the address of a vendor the workers are `mason worker` and call it; otherwise their models are scripted. `build`: a checkout
+ * whose build runs, with one login for all.
  */
 export const openFleet = (
   servers: Servers,
   providerUrl: string,
   vendorUrl?: string,
   settings: Record<string, string> = {},
+  build: string | undefined = otherBuild,
 ): Fleet => {
+  const cli = build ? `${build}/dist/src/cli.js` : local('../../src/cli.ts')
   const vendor = vendorUrl && { OPENAI_BASE_URL: vendorUrl, OPENAI_API_KEY: 'test', OPENAI_MODEL: 'fake' }
   const children = new Set<ChildProcess>()
   let started = 0
@@ -63,7 +65,7 @@ export const openFleet = (
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
       env: {
         ...process.env,
-        ...(otherBuild ? { DATABASE_URL: servers.databaseUrl } : databaseSettings(servers.databaseUrl)),
+        ...(build ? { DATABASE_URL: servers.databaseUrl } : databaseSettings(servers.databaseUrl)),
         REDIS_URL: servers.redisUrl,
         MASON_AUTH: 'off',
         // no random key: all members need the same

@@ -20,9 +20,10 @@ const root = join(import.meta.dirname, '..', '..')
 let folder: string
 let count = 0
 
+const mason = (): string => [process.execPath, ...commandLine()].map((word) => `'${word}'`).join(' ')
 /** `npx mason` is the command line of this repository; any other `npx` is the real one. */
 const npx = (): string => `#!/usr/bin/env bash
-if [ "$1" = mason ]; then shift; exec ${[process.execPath, ...commandLine()].map((word) => `'${word}'`).join(' ')} "$@"; fi
+if [ "$1" = mason ]; then shift; exec ${mason()} "$@"; fi
 PATH=\${PATH#*:} exec npx "$@"
 `
 
@@ -163,6 +164,9 @@ describe.skipIf(missing !== null)(`the guides on servers${missing ? ` (skipped: 
 
   test('are followed from deployment over an upgrade to a restored backup', async () => {
     const [cwd, env] = [await makeFolder(), await settings()]
+    const programs = join(cwd, 'node_modules', '.bin')
+    await mkdir(programs, { recursive: true })
+    await writeFile(join(programs, 'mason'), `#!/usr/bin/env bash\nexec ${mason()} "$@"\n`, { mode: 0o755 })
     const deployed = await execute('docs/deploy.md', { cwd, env })
     expect(deployed[0]).toMatch(/applied 0001[\s\S]*all is well/)
     expect(JSON.parse(deployed[2] ?? '')).toMatchObject({
