@@ -24,8 +24,9 @@ export type Parameter = { name: string; in: 'path' | 'query' | 'header'; schema:
 const openAiPath = /^\/v1\/(chat\/completions|embeddings|models|images|audio)/
 
 const schema = z.record(z.string(), z.unknown())
+const parameterSchema = z.object({ name: z.string(), in: z.enum(['path', 'query', 'header']), schema })
 const operationSchema = z.object({
-  parameters: z.array(z.object({ name: z.string(), in: z.enum(['path', 'query', 'header']), schema })),
+  parameters: z.array(z.object({ $ref: z.string() }).or(parameterSchema)),
   requestBody: z
     .object({
       content: z.object({
@@ -37,7 +38,10 @@ const operationSchema = z.object({
 })
 const documentSchema = z.object({
   paths: z.record(z.string(), z.record(z.string(), operationSchema)),
-  components: z.object({ schemas: z.record(z.string(), schema) }),
+  components: z.object({
+    schemas: z.record(z.string(), schema),
+    parameters: z.record(z.string(), parameterSchema).default({}),
+  }),
 })
 
 /** Every operation of `/openapi.json`; `fuller` fills in what the smallest body leaves out, by path. */
@@ -47,7 +51,10 @@ export const operationsOf = (
 ): Operation[] => {
   const { paths, components } = documentSchema.parse(document)
   return Object.entries(paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, { parameters, requestBody }]) => {
+    Object.entries(methods).map(([method, { requestBody, ...operation }]) => {
+      const parameters = operation.parameters.flatMap(
+        (one) => ('$ref' in one ? components.parameters[one.$ref.split('/').at(-1) ?? ''] : one) ?? [],
+      )
       const named = (place: string): string[] =>
         parameters.flatMap((parameter) => (parameter.in === place ? [parameter.name] : []))
       const json = requestBody?.content['application/json']

@@ -24,7 +24,7 @@ const codes: Record<number, readonly string[]> = {
   413: ['payload_too_large'],
   415: ['unsupported_media_type'],
   422: ['invalid_request', 'idempotency_conflict'],
-  429: ['too_many_requests'],
+  429: ['too_many_requests', 'budget_exhausted'],
   431: ['headers_too_large'],
 }
 

@@ -47,6 +47,11 @@ const seeds: Record<string, { sql: string[]; query?: string; cut?: string[]; own
       `INSERT INTO tokens (tenant, token_id, token_hash, label, roles) VALUES ('default', 'tok_' || $1, $1, ${long}, '{read}')`,
     ],
   },
+  listBudgets: {
+    sql: [
+      `INSERT INTO budgets (budget_id, tenant, user_id, currency) VALUES ('bud_' || $1, 'default', 'u' || $1, 'USD')`,
+    ],
+  },
   listUsers: {
     sql: [
       `INSERT INTO users (tenant, user_id, profile) VALUES ('default', 'user' || $1, json_build_object('about', ${long}))`,

@@ -66,9 +66,9 @@ const toList = (unit: string, length: number): string =>
 
 const bodies: Record<string, Body> = {
   'small objects, 32 MiB': { type: json, chunks: () => repeatText('[{}', ',{}', 10 * MiB, ']') },
-  'numbers, 30 MiB': {
+  'numbers, 10 MiB': {
     type: json,
-    chunks: () => repeatText('{"data":[{"index":0,"embedding":[0.5', ',0.123456', 3.3 * MiB, ']}]}'),
+    chunks: () => repeatText('{"data":[{"index":0,"embedding":[0.5', ',0.123456', 1.1 * MiB, ']}]}'),
   },
   'small objects where parts are, 2 MiB': {
     type: json,
@@ -98,15 +98,15 @@ const bodies: Record<string, Body> = {
     type: json,
     chunks: () => repeatText('{"data":[{"b64_json":"', 'QUJD', MiB, '\\u0000"}]}'),
   },
-  'nested lists, 30 MiB': { type: json, chunks: () => repeatText('', '[', 30 * MiB, '') },
+  'nested lists, 10 MiB': { type: json, chunks: () => repeatText('', '[', 10 * MiB, '') },
   'nested lists, 500,000 and closed': {
     type: json,
     chunks: () => cut(`{"error":${'['.repeat(500_000)}${']'.repeat(500_000)}}`),
   },
-  'line breaks, 30 MiB': { type: json, chunks: () => repeatText('{', '\r\n', 15 * MiB, '"a":1}') },
-  'an error of 30 MiB': {
+  'line breaks, 10 MiB': { type: json, chunks: () => repeatText('{', '\r\n', 5 * MiB, '"a":1}') },
+  'an error of 10 MiB': {
     type: json,
-    chunks: () => repeatText('{"error":{"message":"', 'exceed ', 4 * MiB, '"}}'),
+    chunks: () => repeatText('{"error":{"message":"', 'exceed ', 1.4 * MiB, '"}}'),
   },
   'an error of small objects, 2 MiB': {
     type: json,
@@ -118,23 +118,23 @@ const bodies: Record<string, Body> = {
     chunks: () => repeatText('{"error":{"message":"', 'context length ', 2 * MiB, '"}}'),
   },
   'bytes, 30 MiB': { type: 'audio/mpeg', chunks: () => repeatText('', 'ID3\0', 7.5 * MiB, '') },
-  'events, 100,000 small ones': {
+  'events, 30,000 small ones': {
     type: sse,
     chunks: () =>
-      repeatText('', 'data: {"choices":[{"delta":{"content":"a"}}]}\n\n', 100_000, 'data: [DONE]\n\n'),
+      repeatText('', 'data: {"choices":[{"delta":{"content":"a"}}]}\n\n', 30_000, 'data: [DONE]\n\n'),
   },
   'events that have all members, 1000': {
     type: sse,
     isRead: true,
     chunks: () => repeatText('', `data: ${inAllMembers(`[${call.slice(0, -1)}]`)}\n\n`, 1000, ''),
   },
-  'events of tool calls, 100,000 deltas': {
+  'events of tool calls, 30,000 deltas': {
     type: sse,
     chunks: () =>
       repeatText(
         '',
         'data: {"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":"1"}}]}}]}\n\n',
-        100_000,
+        30_000,
         'data: [DONE]\n\n',
       ),
   },
