@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config'
+import { LongestFirst } from './test/support/longest-first.ts'
 import { createStepTimes } from './test/support/step-times.ts'
 
 const servers = process.env.TEST_DATABASE_URL && process.env.TEST_REDIS_URL
@@ -35,6 +36,7 @@ const { CI_STEPS: steps, CI_TESTS_SINCE: since } = process.env
 export default defineConfig({
   test: {
     ...(steps && { reporters: [createStepTimes(steps, Number(since)), 'default'] }),
+    sequence: { sequencer: LongestFirst },
     testTimeout: 60_000,
     hookTimeout: 120_000,
     // facts are waited for: the second that is usual is too short for a busy machine
