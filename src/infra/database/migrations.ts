@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
+import { setTimeout as pause } from 'node:timers/promises'
 import { MasonError } from '../../state/errors.ts'
 import { toPackagePath } from '../lib/package-path.ts'
 
@@ -24,6 +25,11 @@ export const readMigrations = async (): Promise<Migration[]> => {
   )
 }
 
+/** Processes at work lock tables in another order than a migration: Postgres may refuse it, and it is tried again. */
+const deadlock = '40P01'
+const maxTries = 20
+const retryMs = 250
+
 /**
  * Applies missing migrations in order, each in its own transaction, and returns their names. Refuses a migration that was
  * changed after it was applied, and, before it does anything, a server without the pgvector version that is needed.
@@ -45,14 +51,17 @@ export const applyMigrations = async (target: MigrationTarget): Promise<string[]
       const { problem, remedy } = describeChanged(name)
       throw new MasonError('invalid_settings', problem, { remedy })
     }
-    await target
-      .run(
-        `BEGIN; ${text}; INSERT INTO migrations (name, checksum) VALUES ('${name}', '${checksum}'); COMMIT`,
-      )
-      .catch(async (error: unknown) => {
+    const script = `BEGIN; ${text}; INSERT INTO migrations (name, checksum) VALUES ('${name}', '${checksum}'); COMMIT`
+    const apply = (tries: number): Promise<void> =>
+      target.run(script).catch(async (error: unknown) => {
         await target.run('ROLLBACK')
+        if ((error as { code?: unknown }).code === deadlock && tries < maxTries) {
+          await pause(retryMs * (1 + Math.random()))
+          return apply(tries + 1)
+        }
         throw (await isVectorRefusal(target, text, error)) ? createVectorRefusedError(error) : error
       })
+    await apply(1)
     done.push(name)
   }
   return done
