@@ -1,4 +1,4 @@
-import { type AnsweredCall, findNextPlan, listAnsweredCalls } from '../state/calls.ts'
+import { type AnsweredCall, findNextPlan, hashCall, hashResult, listAnsweredCalls } from '../state/calls.ts'
 import { memoizeByObject } from '../state/memoize.ts'
 import type { RuntimeState } from '../state/runtime-state.ts'
 import { contentHash } from '../state/text/content-hash.ts'
@@ -61,9 +61,7 @@ const observe = (plan: ReadonlyAction, since: readonly ReadonlyAction[]): Observ
     // a retry that a todo grants is no lack of progress
     .filter(({ action }) => !(isRetried && action.result.is_error === true))
     .map(toObservation)
-  const made = contentHash(
-    [...new Set(answered.map(({ call }) => contentHash([call.tool, call.args])))].sort(),
-  )
+  const made = contentHash([...new Set(answered.map(({ call }) => hashCall(call)))].sort())
   const gaps = since.filter((action) => !grantsRetries(action)).flatMap((action) => findGap(action, made))
   // the same call several times in one block is one step
   return [...new Map(calls), ...gaps]
@@ -79,10 +77,7 @@ const findGap = ({ node, result }: ReadonlyAction, made: string): Observation[] 
   return gap === '' ? [] : [[`gap ${made} ${gap}`, 'the same gap was found after the same calls']]
 }
 
-const toObservation = ({ call, action }: AnsweredCall): Observation => {
-  const { call: _own, ...result } = action.result
-  return [
-    contentHash([call.tool, call.args, result]),
-    `${call.tool} was called with the same arguments and gave the same result`,
-  ]
-}
+const toObservation = ({ call, action }: AnsweredCall): Observation => [
+  `${hashCall(call)} ${hashResult(action)}`,
+  `${call.tool} was called with the same arguments and gave the same result`,
+]

@@ -1,5 +1,6 @@
 import { memoizeByObject } from './memoize.ts'
 import type { Json } from './runtime-state.ts'
+import { contentHash } from './text/content-hash.ts'
 import type { ReadonlyAction } from './turn.ts'
 
 /**
@@ -118,4 +119,12 @@ export const listAnsweredCalls = memoizeByObject(
     }
     return answered
   },
+)
+
+/** The same for calls of one tool with the same arguments. Made once for each call. */
+export const hashCall = memoizeByObject(({ tool, args }: PlannedCall): string => contentHash([tool, args]))
+
+/** The same for actions with the same result, whichever call they answer. Made once for each action. */
+export const hashResult = memoizeByObject(({ result }: ReadonlyAction): string =>
+  contentHash({ ...result, call: null }),
 )

@@ -1,10 +1,7 @@
 import { z } from 'zod'
-import type { AnsweredCall, PlannedCall } from '../../state/calls.ts'
-import { memoizeByObject } from '../../state/memoize.ts'
+import { type AnsweredCall, hashCall, hashResult } from '../../state/calls.ts'
 import { todoStatusSchema } from '../../state/runtime-state.ts'
-import { contentHash } from '../../state/text/content-hash.ts'
 import { cutText } from '../../state/text/cut-text.ts'
-import type { ReadonlyAction } from '../../state/turn.ts'
 
 /** Characters of a gap; what routing and progress read of a reflection must stay small. */
 const maxGap = 4000
@@ -65,11 +62,6 @@ const ruleJudgements = {
   /** New: it may be what the answer needs. */
   result: { relevance: 0.7, important: true },
 } as const
-
-const hashCall = memoizeByObject(({ tool, args }: PlannedCall): string => contentHash([tool, args]))
-const hashResult = memoizeByObject(({ result }: ReadonlyAction): string =>
-  contentHash({ ...result, call: null }),
-)
 
 /** Classifies calls in their order; one that says the same as an `earlier` one repeats it. */
 const createClassifier = (earlier: readonly AnsweredCall[]) => {
