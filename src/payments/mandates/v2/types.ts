@@ -1,0 +1,198 @@
+import { z } from 'zod'
+import { parseMinor, parseMoney } from '../money.ts'
+import { toMoneyOrIssue } from '../violations.ts'
+
+/** The types of AP2 0.2 (code/sdk/schemas of tag v0.2.0). Unknown members stay: presets must reappear unchanged. */
+
+const text = z.string().min(1)
+const seconds = z.int().nonnegative()
+const currency = z.string()
+
+/** An entry of a list whose disclosure was not sent: it allows nothing, and is no error. */
+export const undisclosedSchema = z.strictObject({ '...': z.string() })
+const orUndisclosed = <Schema extends z.ZodType>(schema: Schema) => z.union([undisclosedSchema, schema])
+
+/** Who receives a payment. */
+export const merchantSchema = z.looseObject({ id: text, name: text, website: z.string().nullish() })
+/** A merchant of a list of allowed ones: by id, or by name and website. */
+const allowedMerchantSchema = merchantSchema.partial()
+/** What pays. */
+export const paymentInstrumentSchema = z.looseObject({
+  id: text,
+  type: text,
+  description: z.string().nullish(),
+})
+/** A payment initiation service provider. */
+export const pispSchema = z.looseObject({ legal_name: text, brand_name: text, domain_name: text })
+/** An amount in minor units. */
+export const amountSchema = z
+  .looseObject({ amount: z.unknown(), currency })
+  .superRefine((value, ctx) => {
+    toMoneyOrIssue(parseMinor(value.amount, value.currency), 'amount', ctx)
+  })
+  .transform((value) => ({ ...value, amount: value.amount as number }))
+const cnfSchema = z.looseObject({
+  jwk: z.looseObject({ kty: z.literal('EC'), crv: z.literal('P-256'), x: text, y: text }),
+})
+const times = { iat: seconds.nullish(), exp: seconds.nullish() }
+
+/** The checkout that a merchant signed, approved. */
+export const checkoutMandateSchema = z.looseObject({
+  vct: z.literal('mandate.checkout.1'),
+  checkout_jwt: text,
+  checkout_hash: text,
+  ...times,
+})
+/** Closed: approves one checkout. */
+export type CheckoutMandate = z.output<typeof checkoutMandateSchema>
+
+const paymentFields = {
+  payee: merchantSchema,
+  payment_amount: amountSchema,
+  payment_instrument: paymentInstrumentSchema,
+  pisp: pispSchema.nullish(),
+  execution_date: text.nullish(),
+  risk_data: z.record(z.string(), z.unknown()).nullish(),
+}
+/** One payment, approved. */
+export const paymentMandateSchema = z.looseObject({
+  vct: z.literal('mandate.payment.1'),
+  transaction_id: text,
+  ...paymentFields,
+  ...times,
+})
+/** Closed: approves one payment. */
+export type PaymentMandateV2 = z.output<typeof paymentMandateSchema>
+
+/** Constraints are read one by one, so that an unknown one is a violation of its own. */
+const constraints = z.array(z.looseObject({ type: z.string().nullish() }))
+/** Checkouts that an agent may complete. */
+export const openCheckoutMandateSchema = z.looseObject({
+  vct: z.literal('mandate.checkout.open.1'),
+  constraints,
+  cnf: cnfSchema,
+  ...times,
+})
+/** Open: its constraints bind later checkouts. */
+export type OpenCheckoutMandate = z.output<typeof openCheckoutMandateSchema>
+/** Payments that an agent may make. */
+export const openPaymentMandateSchema = z.looseObject({
+  vct: z.literal('mandate.payment.open.1'),
+  constraints,
+  cnf: cnfSchema,
+  ...paymentFields,
+  payee: merchantSchema.nullish(),
+  payment_amount: amountSchema.nullish(),
+  payment_instrument: paymentInstrumentSchema.nullish(),
+  ...times,
+})
+/** Open: its constraints bind later payments. */
+export type OpenPaymentMandate = z.output<typeof openPaymentMandateSchema>
+
+/** The mandates by their `vct`, which must match exactly. */
+export const mandateSchemas = {
+  'mandate.checkout.1': checkoutMandateSchema,
+  'mandate.checkout.open.1': openCheckoutMandateSchema,
+  'mandate.payment.1': paymentMandateSchema,
+  'mandate.payment.open.1': openPaymentMandateSchema,
+} as const
+
+/** So often an agent may pay under one mandate. */
+export const frequencies = [
+  'ON_DEMAND',
+  'DAILY',
+  'WEEKLY',
+  'BIWEEKLY',
+  'MONTHLY',
+  'QUARTERLY',
+  'ANNUALLY',
+] as const
+/** One of `frequencies`. */
+export type Frequency = (typeof frequencies)[number]
+
+const lineItemRequirementSchema = z.looseObject({
+  id: text,
+  acceptable_items: z.array(orUndisclosed(z.looseObject({ id: text, title: z.string().nullish() }))),
+  quantity: z.int().positive(),
+})
+/** What limits a checkout, by type. */
+export const checkoutConstraintSchemas = {
+  'checkout.allowed_merchants': z.looseObject({ allowed: z.array(orUndisclosed(allowedMerchantSchema)) }),
+  'checkout.line_items': z.looseObject({ items: z.array(orUndisclosed(lineItemRequirementSchema)).min(1) }),
+} as const
+/** What limits a payment, by type. `amount_range` is in minor units, `budget` in major units. */
+export const paymentConstraintSchemas = {
+  'payment.amount_range': z
+    .looseObject({ currency, max: z.unknown(), min: z.unknown().optional() })
+    .transform((value, ctx) => ({
+      ...value,
+      max: toMoneyOrIssue(parseMinor(value.max, value.currency), 'max', ctx).minor,
+      min: value.min == null ? 0 : toMoneyOrIssue(parseMinor(value.min, value.currency), 'min', ctx).minor,
+    })),
+  'payment.allowed_payees': z.looseObject({ allowed: z.array(orUndisclosed(allowedMerchantSchema)) }),
+  'payment.allowed_payment_instruments': z.looseObject({
+    allowed: z.array(orUndisclosed(paymentInstrumentSchema.partial({ type: true }))),
+  }),
+  'payment.allowed_pisps': z.looseObject({ allowed: z.array(orUndisclosed(pispSchema)) }),
+  'payment.reference': z.looseObject({ conditional_transaction_id: text }),
+  'payment.agent_recurrence': z.looseObject({
+    frequency: z.enum(frequencies),
+    max_occurrences: z.int().nonnegative().nullish(),
+  }),
+  'payment.budget': z.looseObject({ currency, max: z.unknown() }).transform((value, ctx) => ({
+    ...value,
+    max: toMoneyOrIssue(parseMoney(value.max, value.currency), 'max', ctx).minor,
+  })),
+  'payment.execution_date': z.looseObject({ not_before: text.nullish(), not_after: text.nullish() }),
+} as const
+
+/** UCP's checkout, the payload of `checkout_jwt`: what constraints look at. */
+export const checkoutSchema = z.looseObject({
+  id: text.nullish(),
+  merchant: allowedMerchantSchema.nullish(),
+  currency: currency.nullish(),
+  line_items: z.array(z.looseObject({ item: z.looseObject({ id: text }), quantity: z.int().nonnegative() })),
+})
+/** What a merchant offers. */
+export type Checkout = z.output<typeof checkoutSchema>
+
+/** `result: success|error` of agent_authorization.md is `status: Success|Error` of the schemas. */
+const readStatus = (value: unknown): unknown => {
+  if (typeof value !== 'object' || value === null || !('result' in value) || 'status' in value) return value
+  const { result, ...rest } = value
+  return { ...rest, status: result === 'success' ? 'Success' : result === 'error' ? 'Error' : result }
+}
+const receiptFields = { iss: z.string(), iat: seconds, reference: text }
+const errorFields = {
+  status: z.literal('Error'),
+  ...receiptFields,
+  error: text,
+  error_description: z.string().nullish(),
+}
+
+/** What became of a checkout. */
+export const checkoutReceiptSchema = z.preprocess(
+  readStatus,
+  z.discriminatedUnion('status', [
+    z.looseObject({ status: z.literal('Success'), ...receiptFields, order_id: text }),
+    z.looseObject(errorFields),
+  ]),
+)
+/** Signed by the merchant. */
+export type CheckoutReceipt = z.output<typeof checkoutReceiptSchema>
+/** What became of a payment. */
+export const paymentReceiptSchema = z.preprocess(
+  readStatus,
+  z.discriminatedUnion('status', [
+    z.looseObject({
+      status: z.literal('Success'),
+      ...receiptFields,
+      payment_id: text,
+      psp_confirmation_id: text,
+      network_confirmation_id: text,
+    }),
+    z.looseObject({ ...errorFields, payment_id: text }),
+  ]),
+)
+/** Signed by the party that processed the payment. */
+export type PaymentReceiptV2 = z.output<typeof paymentReceiptSchema>

@@ -1,0 +1,110 @@
+import { z } from 'zod'
+import { readJson } from './json.ts'
+import type { Money, MoneyError } from './money.ts'
+
+/** The errors of AP2, agent_authorization.md: only `unresolved_constraint` lets the agent ask the person instead. */
+export type MandateErrorCode =
+  | 'invalid_credential'
+  | 'unresolved_constraint'
+  | 'invalid_mandate'
+  | 'mandates_not_supported'
+
+/**
+ * One reason why a mandate is refused. `code` is what a program distinguishes, `error` the code of the protocol, `field` the path
+ * (`constraints[0].max`), `message` what is wrong and what to do.
+ */
+export type Violation = { code: string; error: MandateErrorCode; field: string; message: string }
+
+/** What was received and read: the value, and the JSON text that hashes are made from. */
+export type Received<Value> = { ok: true; value: Value; raw: string }
+/** What reading leads to: the value, or every reason against it. */
+export type ReadResult<Value> = Received<Value> | { ok: false; violations: Violation[] }
+
+/** A JSON text of more bytes is refused before it is parsed. */
+export const maxMandateBytes = 256 * 1024
+/** So many violations are named. */
+const maxViolations = 100
+
+/** `constraints[0].max`. Names are cut to 200 characters. */
+export const toFieldPath = (path: readonly PropertyKey[]): string =>
+  path
+    .map((step) => (typeof step === 'number' ? `[${step}]` : `.${String(step).slice(0, 200)}`))
+    .join('')
+    .replace(/^\./, '')
+
+/** The one code of the protocol for a list of violations: what is terminal comes first. */
+export const toMandateErrorCode = (violations: readonly Violation[]): MandateErrorCode | null =>
+  (
+    ['mandates_not_supported', 'invalid_credential', 'invalid_mandate', 'unresolved_constraint'] as const
+  ).find((error) => violations.some((violation) => violation.error === error)) ?? null
+
+const toViolation = (issue: z.core.$ZodIssue, error: MandateErrorCode): Violation => {
+  const field = toFieldPath(issue.path)
+  if (issue.code === 'custom')
+    return {
+      code: String(issue.params?.code ?? 'invalid_field'),
+      error,
+      field,
+      message: `${field} ${issue.message}`,
+    }
+  const isMissing = issue.code.startsWith('invalid_') && issue.input === undefined
+  return isMissing
+    ? { code: 'missing_field', error, field, message: `${field} is missing: add it` }
+    : { code: 'invalid_field', error, field, message: `${field || 'the value'} is invalid: ${issue.message}` }
+}
+
+/** The issues of a schema as violations. */
+export const toViolations = (
+  { issues }: z.ZodError,
+  error: MandateErrorCode = 'invalid_mandate',
+): Violation[] => issues.slice(0, maxViolations).map((issue) => toViolation(issue, error))
+
+/** The value of a schema, or all violations. */
+export const parseBy = <Schema extends z.ZodType>(
+  schema: Schema,
+  value: unknown,
+): { ok: true; value: z.output<Schema> } | { ok: false; violations: Violation[] } => {
+  const parsed = schema.safeParse(value, { reportInput: true })
+  return parsed.success
+    ? { ok: true, value: parsed.data }
+    : { ok: false, violations: toViolations(parsed.error) }
+}
+
+const refuse = (code: string, message: string): { ok: false; violations: Violation[] } => ({
+  ok: false,
+  violations: [{ code, error: 'invalid_mandate', field: '', message }],
+})
+
+/** Reads a JSON text by a schema. The text stays with the value. */
+export const readBy = <Schema extends z.ZodType>(
+  schema: Schema,
+  raw: string,
+): ReadResult<z.output<Schema>> => {
+  const bytes = Buffer.byteLength(raw)
+  if (bytes > maxMandateBytes)
+    return refuse('too_large', `the text has ${bytes} bytes: send at most ${maxMandateBytes}`)
+  let json: unknown
+  try {
+    json = readJson(raw)
+  } catch (error) {
+    return refuse(
+      'malformed_json',
+      `the text is no JSON: correct it (${(error as Error).message.slice(0, 200)})`,
+    )
+  }
+  const parsed = parseBy(schema, json)
+  return parsed.ok ? { ...parsed, raw } : parsed
+}
+
+/** In a transform: the money, or an issue at `field` that names code and remedy. */
+export const toMoneyOrIssue = (money: Money | MoneyError, field: string, ctx: z.RefinementCtx): Money => {
+  if (!('code' in money)) return money
+  const { code, message } = money
+  ctx.addIssue({
+    code: 'custom',
+    path: [code === 'unknown_currency' ? 'currency' : field],
+    message,
+    params: { code },
+  })
+  return z.NEVER
+}
