@@ -93,13 +93,19 @@ export const tokenSchemas = {
 /** Returned once, when the token is created. */
 export const newTokenSchema = tokenViewSchema.extend({ token: z.string() })
 
+const maxProfileBytes = 64 * 1024
+
 /** Body of POST for a user. */
 const userInputSchema = z.strictObject({
   business_id: businessIdSchema.describe('The business of the user').default('default'),
   user_id: idSchema.describe('The id of the user, as runs name it'),
   profile: z
     .record(z.string().max(200), z.json())
-    .describe('What prompts say of the user (`user_context`), without empty values')
+    .refine(
+      (profile) => Buffer.byteLength(JSON.stringify(profile)) <= maxProfileBytes,
+      `is larger than ${maxProfileBytes} bytes as JSON; every prompt of the user's runs holds it, so keep large data elsewhere`,
+    )
+    .describe('What prompts say of the user (`user_context`), without empty values; at most 64 KiB as JSON')
     .default({}),
 })
 /** Body of PATCH; the profile replaces the old one. */

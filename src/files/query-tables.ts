@@ -53,7 +53,7 @@ export const queryTables = async (
 
 const failureReasons: Record<ProcessFailure['kind'], string> = {
   memory: 'it takes more memory than a statement may; select fewer rows or columns',
-  time: 'it takes longer than a statement may; select less, or avoid joins of large tables',
+  time: 'it takes more than 30 s of processor time; select less, or avoid joins of large tables',
   crashed: 'the program that runs statements ended; try a simpler statement',
   starved: 'this machine has no time or memory for it at present; try again later, or select less',
 }

@@ -41,7 +41,7 @@ export type FilesOptions = FileOrigins & { limits?: Partial<typeof defaultLimits
 /** The files of the runs of this process. Disposal leaves nothing on the disk. */
 export const createFileService = (options: FilesOptions) => {
   const processes = createFileProcessPool(maxProcesses)
-  // their own, since a file or a statement may take twenty times as long
+  // their own, since a file or a statement may take much longer
   const lineProcesses = createFileProcessPool(maxProcesses)
   const capacity = createFileCapacity()
   const temporary = openTemporaryRoot()

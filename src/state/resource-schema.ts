@@ -43,11 +43,19 @@ export const maxFieldErrors = 1000
 export const toPointer = (path: readonly PropertyKey[]): string =>
   path.map((step) => `/${String(step).slice(0, 200).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
 
-/** The issues of a request. Those of a union whose message is empty are those of its member that has the type of the input. */
+/** Whether an issue says that the whole input has another type than the schema. */
+const isOfOtherType = ({ code, path }: z.core.$ZodIssue): boolean =>
+  path.length === 0 && (code === 'invalid_type' || code === 'invalid_value')
+
+/**
+ * The issues of a request, at least one. Those of a union whose message is empty are those of its member that has the type
+ * of the input.
+ */
 export const resolveUnions = (issues: readonly z.core.$ZodIssue[]): z.core.$ZodIssue[] =>
   issues.flatMap((issue) => {
     if (issue.code !== 'invalid_union' || issue.message !== '') return [issue]
-    const member = issue.errors.find((inner) => inner.every(({ path }) => path.length > 0)) ?? []
+    const member = issue.errors.find((inner) => !inner.some(isOfOtherType))
+    if (!member) return [{ ...issue, message: 'Invalid input' }]
     return resolveUnions(member.map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] })))
   })
 

@@ -2,6 +2,9 @@ import { z } from 'zod'
 import { mappingSchema, type OriginFile, outputTypeSchema } from './runtime-state.ts'
 import { fileIdSchema, fileNameSchema, fileTypeSchema } from './uploaded-file.ts'
 
+/** The largest request, by HTTP or the queue. */
+export const maxRequestBytes = 32 * 1024 * 1024
+
 /** The one standard shape in which every product submits a job: POST body and queue job alike. CONTRACT section 3. */
 
 /**

@@ -16,7 +16,7 @@ export const fileTypeSchema = z
   .string()
   .min(1)
   .max(255)
-  .regex(/^[^\p{Cc}]*$/u, 'must not have control characters')
+  .regex(/^[^\p{Cc}\p{Cs}]*$/u, 'must not have control characters or half a surrogate pair')
 /** The id of an uploaded file. */
 export const fileIdSchema = z.string().regex(/^file_[0-9a-f]{32}$/, 'must be the id of an uploaded file')
 

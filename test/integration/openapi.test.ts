@@ -10,7 +10,7 @@ import { unique } from '../support/backend.ts'
 import { openFolder } from '../support/file-samples.ts'
 import { adminToken, closing, runtimeTest } from '../support/integration-test.ts'
 import { startMediaVendor } from '../support/media-vendor.ts'
-import { listBodies } from '../support/openapi.ts'
+import { listBodies, responseSchema } from '../support/openapi.ts'
 import { deadline } from '../support/test-runtime.ts'
 import { addVendor } from '../support/vendors.ts'
 
@@ -20,7 +20,7 @@ const test = runtimeTest.extend('vendor', { scope: 'file' }, closing(startMediaV
 type Step = { path?: Record<string, string>; fields?: Record<string, unknown> }
 type Made = { id: string }
 
-test('every example of the OpenAPI document is a request that the server takes', async ({
+test('every example of the OpenAPI document is a request that the server takes, with a response as documented', async ({
   runtime,
   database,
   server,
@@ -135,6 +135,8 @@ test('every example of the OpenAPI document is a request that the server takes',
       const json = { ...example, ...fields }
       const { status, body, text } = await server.call(method, url, { token: adminToken, json })
       expect(Math.floor(status / 100), `${operation}: ${text}`).toBe(2)
+      const documented = responseSchema(document, operation, status)?.safeParse(body)
+      expect(documented?.error?.issues ?? [], `${operation}: ${text}`).toEqual([])
       made.set(operation, body)
     }
   }

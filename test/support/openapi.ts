@@ -1,5 +1,7 @@
 /** Reads an OpenAPI document as a client generator does: references resolved, fields of every level. */
 
+import { z } from 'zod'
+
 // biome-ignore lint/suspicious/noExplicitAny: JSON of every shape
 type Json = any
 
@@ -65,3 +67,16 @@ export const listUndescribedFields = (document: Json): string[] => [
     .filter(({ type }) => type !== '*/*')
     .flatMap(({ operation, schema }) => listUndescribed(document, schema, operation)),
 ]
+
+/** The schema of a successful JSON response of an operation, or null where it has none. */
+export const responseSchema = (document: Json, operation: string, status: number): z.ZodType | null => {
+  const [, { responses }] = listOperations(document).find(([name]) => name === operation) ?? ['', {}]
+  const schema = responses?.[status]?.content?.['application/json']?.schema
+  if (!schema) return null
+  const text = JSON.stringify({ ...schema, $defs: document.components.schemas })
+  // zod reads patterns without the flag u, which ours need
+  const read = JSON.parse(text.replaceAll('#/components/schemas/', '#/$defs/'), (name, value) =>
+    name === 'pattern' && typeof value === 'string' ? undefined : value,
+  )
+  return z.fromJSONSchema(read)
+}

@@ -28,8 +28,8 @@ const lines: Record<string, string> = {
   'odd.txt': `${'ſ\u0130é\u0301😀'.repeat(60_000)}\n${'x'.repeat(200_000)}y`,
 }
 
-/** A search may take 1.5 s of processor time, and four times that by the clock. */
-const callMs = 8000
+/** A search may take 1.5 s of processor time, a statement 30 s: on a busy machine that is much longer by the clock. */
+const callMs = { search_file_content: 8000, query_table: 60_000 }
 /** The reader's start, and a machine that does other things. */
 const slackMs = 45_000
 const perRun = 6
@@ -39,7 +39,7 @@ type Call = { name: string; args: { [name: string]: string } }
 /** Runs whose planner makes these calls, one after another; each is answered, or its action names the limit. */
 const inRuns = (
   title: string,
-  tool: string,
+  tool: keyof typeof callMs,
   calls: readonly Call[],
   files: Record<string, string>,
 ): RunInput[] =>
@@ -55,7 +55,7 @@ const inRuns = (
       turns: [
         {
           prompt: 'Search.',
-          limits: { timeout_ms: some.length * callMs + slackMs },
+          limits: { timeout_ms: some.length * callMs[tool] + slackMs },
           files: Object.entries(files).map(([name, text]) => ({
             name,
             type: 'text/plain',
@@ -64,7 +64,7 @@ const inRuns = (
         },
       ],
       play: { planner, reflection: [{ text: '{"is_sufficient":true}' }] },
-      withinMs: some.length * callMs + 2 * slackMs,
+      withinMs: some.length * callMs[tool] + 2 * slackMs,
       parts: some.map(({ name }, nr) => ({
         name,
         holds: ({ run, state }) => {

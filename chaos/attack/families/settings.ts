@@ -96,6 +96,8 @@ const edges = (target: Target): HttpInput[] => {
           ),
           body: json(withField(body, field, value)),
           status: isPast ? 'refused' : 'handled',
+          // it waits a minute for a run
+          ...(path === '/v1/runs/wait' && { withinMs: 70_000 }),
         }),
       ),
     )

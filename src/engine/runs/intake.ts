@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { z } from 'zod'
 import { passesSoon } from '../../accounts/budget-checks.ts'
 import { type Database, queryOne } from '../../infra/database/database.ts'
@@ -7,7 +8,7 @@ import type { IntakeJob } from '../../infra/queue/jobs.ts'
 import { openSignedJob } from '../../infra/queue/signed-jobs.ts'
 import { isMasonError, type MasonError, toMasonError } from '../../state/errors.ts'
 import { type FieldError, toFieldErrors } from '../../state/resource-schema.ts'
-import { businessIdSchema, type JobData, jobDataSchema } from '../../state/run-request.ts'
+import { businessIdSchema, type JobData, jobDataSchema, maxRequestBytes } from '../../state/run-request.ts'
 import type { Admission } from './admission.ts'
 
 const maxIdLength = 255
@@ -34,23 +35,34 @@ export const admitIntakeJob = async (
   admit: (businessId: string, request: JobData, key: string) => Promise<Admission>,
   signing: { secrets: readonly string[]; now: Date } = { secrets: [], now: new Date() },
 ): Promise<Admission | Rejection> => {
-  const earlier = await findRejection(database, job)
+  if (isTooLarge(job.data)) {
+    const errors = toJobErrors(
+      `the data is larger than ${maxRequestBytes} bytes; upload its files with POST /v1/files and name them by file_id`,
+    )
+    const named = signing.secrets.length === 0 ? readBusinessId(job.data) : null
+    return rejectJob(database, job, '"[this data is too large to be kept]"', errors, named)
+  }
+  // of large data each step takes a tenth of a second: others get turns between them
+  const json = toJson(job.data)
+  await nextTurn()
+  const earlier = await findRejection(database, job.id, json)
   if (earlier) return earlier
   const opened = openSignedJob(job.id, job.data, signing.secrets, signing.now)
   // of no business, since its signature proves none
   if ('error' in opened)
-    return rejectJob(database, job, [{ pointer: '/signature', detail: opened.error }], null)
+    return rejectJob(database, job, json, [{ pointer: '/signature', detail: opened.error }], null)
   const checked = checkJob({ ...job, data: opened.data })
   const named = readBusinessId(opened.data)
-  if ('errors' in checked) return rejectJob(database, job, checked.errors, named)
+  if ('errors' in checked) return rejectJob(database, job, json, checked.errors, named)
   const { business_id: businessId, ...request } = checked.data
+  await nextTurn()
   try {
     return await admit(businessId, request, job.id)
   } catch (error) {
     if (isMasonError(error, 'database_unavailable', 'too_many_requests') || passesSoon(error)) throw error
     if (!isMasonError(error) && job.attemptsMade + 1 < maxTries) throw error
     const mayPass = isMasonError(error, 'budget_exhausted')
-    return rejectJob(database, job, listFieldErrors(toMasonError(error)), named, mayPass)
+    return rejectJob(database, job, json, listFieldErrors(toMasonError(error)), named, mayPass)
   }
 }
 
@@ -82,6 +94,16 @@ const nestsDeeper = (value: unknown, levels: number): boolean =>
   value !== null &&
   (levels === 0 || Object.values(value).some((item) => nestsDeeper(item, levels - 1)))
 
+/** By its texts alone, which are read without copying. What is nested too deeply is small, and has an error of its own. */
+const isTooLarge = (data: unknown): boolean => {
+  let left = maxRequestBytes
+  const isOver = (value: unknown): boolean => {
+    if (typeof value === 'string') left -= value.length
+    return left < 0 || (typeof value === 'object' && value !== null && Object.values(value).some(isOver))
+  }
+  return !nestsDeeper(data, maxDepth) && isOver(data)
+}
+
 const listFieldErrors = (error: MasonError): FieldError[] => {
   const errors = (error.detail as { errors?: FieldError[] } | undefined)?.errors
   return errors ?? toJobErrors(error.message)
@@ -90,18 +112,19 @@ const listFieldErrors = (error: MasonError): FieldError[] => {
 const rejectJob = async (
   database: Database,
   job: IntakeJob,
+  json: string,
   errors: FieldError[],
   businessId: string | null,
   mayPass = false,
 ): Promise<Rejection> => {
-  const hash = sha256(toJson(job.data))
+  const hash = sha256(json)
   const insert = (data: string) =>
     database.query(
       `INSERT INTO rejected_jobs (tenant, job_id, data, faults, data_hash, may_pass)
        VALUES ((SELECT tenant FROM businesses WHERE tenant = $1), $2, $3::json, $4::json, $5, $6) ON CONFLICT DO NOTHING`,
       [businessId, toStorableText(job.id), data, JSON.stringify(errors), hash, mayPass],
     )
-  await insert(toJson(job.data)).catch((error: unknown) => {
+  await insert(json).catch((error: unknown) => {
     if (isDatabaseUnavailable(error)) throw error
     return insert(JSON.stringify('[this data cannot be stored]'))
   })
@@ -109,11 +132,11 @@ const rejectJob = async (
 }
 
 /** Why this job was refused before, unless it has become a run since or the reason may have passed. */
-const findRejection = async (database: Database, { id, data }: IntakeJob): Promise<Rejection | null> =>
+const findRejection = async (database: Database, id: string, json: string): Promise<Rejection | null> =>
   queryOne<Rejection>(
     database,
     'SELECT faults AS errors FROM rejected_jobs WHERE job_id = $1 AND data_hash = $2 AND run_id IS NULL AND NOT may_pass',
-    [toStorableText(id), sha256(toJson(data))],
+    [toStorableText(id), sha256(json)],
   )
 
 /** Postgres texts cannot contain NUL. */

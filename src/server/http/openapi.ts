@@ -129,10 +129,19 @@ const requestIdHeader = (components: Components): Json => ({
   'x-request-id': components.shared('headers', 'RequestId', describeHeader('Id of the request')),
 })
 
-const buildContent = ({ schema, type }: SuccessResponse, name: string, components: Components): Json => {
+const buildContent = (
+  { schema, type, events }: SuccessResponse,
+  name: string,
+  components: Components,
+): Json => {
   if (schema)
     return {
-      content: { [type ?? 'application/json']: { schema: components.schema(schema, name, 'output') } },
+      content: {
+        [type ?? 'application/json']: { schema: components.schema(schema, name, 'output') },
+        ...(events && {
+          'text/event-stream': { schema: components.schema(events, `${name}Event`, 'output') },
+        }),
+      },
     }
   if (!type) return {}
   const bytes = type === 'application/octet-stream'

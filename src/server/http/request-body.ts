@@ -5,15 +5,15 @@ import { parse as parseSecurely } from 'secure-json-parse'
 import { settlesWithin } from '../../infra/lib/timeouts.ts'
 import { MasonError } from '../../state/errors.ts'
 import { type FieldError, toPointer } from '../../state/resource-schema.ts'
+import { maxRequestBytes } from '../../state/run-request.ts'
 import { maxJsonValues, measureJson } from '../../state/text/json-size.ts'
 import { type BodyMemory, type BodyReservation, createBodyBudget } from './body-budget.ts'
 import type { Step } from './large-bodies.ts'
 import { HttpError } from './problems.ts'
 import type { App, RouteDoc } from './route.ts'
 
-const maxBytes = 32 * 1024 * 1024
 /** How much of a body that is too large is still read, so that its sender receives the response. */
-const maxReadBytes = 4 * maxBytes
+const maxReadBytes = 4 * maxRequestBytes
 /** What a body that is passed on in chunks takes: a part of 1 MiB and its copy on the way to the database. */
 const streamedBytes = 2 * 1024 * 1024
 
@@ -56,7 +56,7 @@ const readBody = async (
   times: BodyTimes,
 ): Promise<Buffer> => {
   if (length > maxReadBytes) throw tooLarge()
-  const isStored = !(length > maxBytes)
+  const isStored = !(length > maxRequestBytes)
   if (isStored && length > 0) budget.raiseTo(length)
   // memory that no byte was written to yet takes none
   const whole = isStored && length > 0 ? Buffer.allocUnsafeSlow(length) : null
@@ -67,13 +67,13 @@ const readBody = async (
     bytes += chunk.length
     if (bytes > maxReadBytes) throw tooLarge()
     if (whole) continue
-    if (bytes > maxBytes) chunks.length = 0
+    if (bytes > maxRequestBytes) chunks.length = 0
     else if (isStored) {
       budget.raiseTo(bytes)
       chunks.push(chunk)
     }
   }
-  if (bytes > maxBytes) throw tooLarge()
+  if (bytes > maxRequestBytes) throw tooLarge()
   return whole?.subarray(0, bytes) ?? Buffer.concat(chunks)
 }
 

@@ -13,6 +13,8 @@ export type SuccessResponse = {
   description: string
   schema?: ZodType
   type?: string
+  /** What each event holds where the client asks for a stream instead. */
+  events?: ZodType
   /** Descriptions of headers, by name. */
   headers?: Record<string, string>
 }

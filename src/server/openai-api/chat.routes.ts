@@ -4,6 +4,8 @@ import type { App, ServerContext } from '../http/route.ts'
 import { startStream } from '../http/sse.ts'
 import {
   type ChunkFormat,
+  chatChunkSchema,
+  chatCompletionSchema,
   createChunkFormat,
   createCompletionHead,
   toChatCompletion,
@@ -26,7 +28,9 @@ export const chatRoutes = (app: App, server: ServerContext): void => {
       summary: 'Calls a model of the registry, as in the OpenAI API',
       description: 'With `stream: true` the response is server-sent events and ends with `[DONE]`.',
       role: 'submit',
-      responses: { 200: { description: 'A chat completion', type: 'application/json' } },
+      responses: {
+        200: { description: 'A chat completion', schema: chatCompletionSchema, events: chatChunkSchema },
+      },
       problems: ['not_found'],
       // a history of 50,000 messages with a few parts each
       maxValues: 400_000,
@@ -115,7 +119,7 @@ const openChatStream = (reply: FastifyReply, format: ChunkFormat, keepAliveMs: n
   const flush = (): void => {
     if (text === '' && reasoning === '') return
     const delta = {
-      ...(!hasRole && { role: 'assistant' }),
+      ...(!hasRole && { role: 'assistant' as const }),
       ...(reasoning !== '' && { reasoning_content: reasoning }),
       ...(text !== '' && { content: text }),
     }
