@@ -15,6 +15,7 @@ import type { MemoriesApi } from '../memory/store/memories-api.ts'
 import type { ModelGateway } from '../models/ports/call-ports.ts'
 import type { RegistryAdmin } from '../models/registry/registry-admin.ts'
 import type { UsageReports } from '../models/schemas/usage-report.ts'
+import type { TrustedKeys } from '../payments/trust/trusted-keys.ts'
 import type { Models } from '../state/ports/models.ts'
 import type { RunEntry } from '../state/ports/tracer.ts'
 import type { JobData } from '../state/run-request.ts'
@@ -129,6 +130,7 @@ export type Runtime = {
     schedules: Schedules
     webhooks: WebhookDeliveries & { settings: WebhookSettings }
     rejectedJobs: RejectedJobs
+    trustedKeys: TrustedKeys
   }
   health(): Promise<HealthReport>
   /** What this process counts, and what waits in the database, for /metrics. @internal */

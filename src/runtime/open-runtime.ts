@@ -43,6 +43,7 @@ import { createRunMemories } from '../memory/store/run-memories.ts'
 import { createTextSimilarity } from '../memory/store/text-similarity.ts'
 import { createUsageReports } from '../models/metering/reconciliation.ts'
 import type { ModelCaller } from '../models/ports/model-ports.ts'
+import { createTrustedKeys } from '../payments/trust/trusted-keys.ts'
 import { loadOwnParts } from '../project/load-project.ts'
 import { type OpenServices, openOwnServices } from '../project/own-services.ts'
 import type { Clock } from '../state/ports/clock.ts'
@@ -290,6 +291,7 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
         ...createWebhookDeliveries(database, scrubber),
         settings: createWebhookSettings(database, layer.masterKeys, scrubber),
       },
+      trustedKeys: createTrustedKeys(database),
       rejectedJobs: createRejectedJobs(database, (businessId, request, key) =>
         of(businessId).submit(request, key, { by: 'queue', beganAtMs: Date.now() }),
       ),

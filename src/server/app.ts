@@ -6,6 +6,7 @@ import { registryRoutes } from './admin/registry.routes.ts'
 import { rejectedJobsRoutes } from './admin/rejected-jobs.routes.ts'
 import { scenariosRoutes } from './admin/scenarios.routes.ts'
 import { schedulesRoutes } from './admin/schedules.routes.ts'
+import { trustRoutes } from './admin/trust.routes.ts'
 import { usageRoutes } from './admin/usage.routes.ts'
 import { vendorsRoutes } from './admin/vendors.routes.ts'
 import { webhooksRoutes } from './admin/webhooks.routes.ts'
@@ -102,6 +103,7 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
   scenariosRoutes(app, server)
   usageRoutes(app, server)
   webhooksRoutes(app, server)
+  trustRoutes(app, server)
   schedulesRoutes(app, server)
   chatRoutes(app, server)
   embeddingsRoutes(app, server)

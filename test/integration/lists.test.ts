@@ -127,6 +127,11 @@ const seeds: Record<string, { sql: string[]; query?: string; cut?: string[]; own
         json_build_array(json_build_object('pointer', '', 'detail', ${long})))`,
     ],
   },
+  listTrustedKeys: {
+    sql: [
+      `INSERT INTO trusted_keys (key_id, issuer, kid, roles, x, y) VALUES ('trk_' || $1, 'i', $1, '{merchant}', 'x', ${long})`,
+    ],
+  },
   listSchedules: {
     sql: [
       `INSERT INTO schedules (tenant, schedule_id, name, cron, time_zone, catch_up, status, request) VALUES ('default', 'sch_' || $1, 'n',

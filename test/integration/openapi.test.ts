@@ -103,6 +103,7 @@ test('every example of the OpenAPI document is a request that the server takes, 
     ...resource('scenarios'),
     ...resource('schedules'),
     ...resource('budgets'),
+    'POST /admin/v1/trust': () => ({}),
     'POST /admin/v1/usage/reconcile': () => ({ fields: ownVendor }),
     'POST /admin/v1/rejected-jobs/{id}/resubmit': async () => {
       await admitJob({ prompt: '', user_id: 'ann' })

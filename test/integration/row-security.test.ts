@@ -111,6 +111,7 @@ const rowsOf = (t: string): Record<string, Record<string, unknown>> => ({
     url: 'https://x/',
     host: 'https://x',
   },
+  trusted_keys: { tenant: t, key_id: `of ${t}`, issuer: 'i', kid: 'k', roles: ['merchant'], x: 'x', y: 'y' },
   rejected_jobs: { tenant: t, job_id: `of ${t}`, data: '{}', faults: '[]' },
   memories: {
     tenant: t,
@@ -184,8 +185,8 @@ describe('the catalogue', () => {
     expect(tables.length).toBeGreaterThan(15)
     for (const table of tables.filter(({ name }) => name !== 'migrations')) {
       expect(table).toMatchObject({ secured: true, forced: true })
-      // what the API needs of it across businesses, and that workers see no tokens
-      const others = table.name === 'tokens' ? ['admin', 'only_the_api'] : ['admin']
+      // what the API needs of it across businesses, and what workers see or write nothing of
+      const others = ['tokens', 'trusted_keys'].includes(table.name) ? ['admin', 'only_the_api'] : ['admin']
       const policies = table.policies.filter((name) => !others.includes(name))
       expect(policies, table.name).toEqual(table.has_tenant ? ['business', 'worker'] : ['worker'])
       if (table.has_tenant) expect(table.of_business, table.name).toEqual(['mason_api', 'mason_business'])

@@ -23,7 +23,8 @@ export type Resource<
   /** Singular and plural in operation ids. */
   ids: readonly [one: string, many: string]
   input: Input
-  change: Change
+  /** Absent: one never changes, and is never deleted. */
+  change?: Change
   view: View
   /** The response of creating one, with what is sent only once; `view` where absent. */
   created?: Created
@@ -41,8 +42,11 @@ export type Resource<
   remedy?: string
   store(): Omit<
     ResourceStore<z.output<Input>, z.output<Change>, z.output<View>, z.output<Created>>,
-    'remove'
-  > & { remove?(scope: ResourceScope, id: string): Promise<boolean> }
+    'change' | 'remove'
+  > & {
+    change?(scope: ResourceScope, id: string, change: z.output<Change>): Promise<z.output<View> | null>
+    remove?(scope: ResourceScope, id: string): Promise<boolean>
+  }
 }
 
 type AdminRequest = { params: unknown; query: unknown; body: unknown }
@@ -161,11 +165,15 @@ export const resourceRoutes = <
     handler: handleOne(resource, (scope, id) => store().get(scope, id)),
   })
 
+  if (!change) return
   app.patch(item, {
     schema: { ...itemSchema, body: change },
     config: config('change', `change${ids[0]}`, `Changes ${one}; absent fields stay unchanged`, oneResponse),
-    handler: handleOne(resource, (scope, id, { body }) =>
-      store().change(scope, id, omitUndefined(body as object) as z.output<Change>),
+    handler: handleOne(
+      resource,
+      (scope, id, { body }) =>
+        store().change?.(scope, id, omitUndefined(body as object) as z.output<Change>) ??
+        Promise.resolve(null),
     ),
   })
 
