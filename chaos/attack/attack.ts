@@ -182,7 +182,8 @@ export const attack = async (
   if (scale >= wholeScale && ratio > limits.p95Ratio)
     failures.push(`the bystander's p95 is ${ratio.toFixed(2)} times that alone`)
   const apiMb = watch.ends.length > 0 ? 0 : api.peakRssMb()
-  if (apiMb > limits.apiMb) failures.push(`the API had ${apiMb} MB; at its largest: ${watch.largest[api.name]?.while}`)
+  if (apiMb > limits.apiMb)
+    failures.push(`the API had ${apiMb} MB; at its largest: ${watch.largest[api.name]?.while}`)
   if ((await readVictim(call, target)) !== before) failures.push('what the victim has is not what it was')
   const { caught } = (await (await fetch(`${outside.hostileUrl}/count`)).json()) as { caught: number }
   if (caught > 0) failures.push(`${caught} requests went to an address of this machine`)
