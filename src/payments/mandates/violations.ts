@@ -22,7 +22,7 @@ export type ReadResult<Value> = Received<Value> | { ok: false; violations: Viola
 
 /** A JSON text of more bytes is refused before it is parsed. */
 export const maxMandateBytes = 256 * 1024
-/** So many violations are named. */
+/** So many violations of one value are named. */
 const maxViolations = 100
 
 /** `constraints[0].max`. Names are cut to 200 characters. */
@@ -38,36 +38,39 @@ export const toMandateErrorCode = (violations: readonly Violation[]): MandateErr
     ['mandates_not_supported', 'invalid_credential', 'invalid_mandate', 'unresolved_constraint'] as const
   ).find((error) => violations.some((violation) => violation.error === error)) ?? null
 
-const toViolation = (issue: z.core.$ZodIssue, error: MandateErrorCode): Violation => {
-  const field = toFieldPath(issue.path)
+type Place = { error?: MandateErrorCode; path?: readonly PropertyKey[] }
+
+const toViolation = (issue: z.core.$ZodIssue, { error = 'invalid_mandate', path = [] }: Place): Violation => {
+  const field = toFieldPath([...path, ...issue.path])
+  const name = field || 'the value'
   if (issue.code === 'custom')
     return {
       code: String(issue.params?.code ?? 'invalid_field'),
       error,
       field,
-      message: `${field} ${issue.message}`,
+      message: `${name} ${issue.message}`,
     }
-  const isMissing = issue.code.startsWith('invalid_') && issue.input === undefined
-  return isMissing
-    ? { code: 'missing_field', error, field, message: `${field} is missing: add it` }
-    : { code: 'invalid_field', error, field, message: `${field || 'the value'} is invalid: ${issue.message}` }
+  return issue.code.startsWith('invalid_') && issue.input === undefined
+    ? { code: 'missing_field', error, field, message: `${name} is missing: add it` }
+    : { code: 'invalid_field', error, field, message: `${name} is invalid: ${issue.message}` }
 }
 
-/** The issues of a schema as violations. */
-export const toViolations = (
-  { issues }: z.ZodError,
-  error: MandateErrorCode = 'invalid_mandate',
-): Violation[] => issues.slice(0, maxViolations).map((issue) => toViolation(issue, error))
-
-/** The value of a schema, or all violations. */
+/**
+ * The value of a schema, or a violation for every issue: with `error` as the protocol's code (`invalid_mandate`), and fields below
+ * `path`.
+ */
 export const parseBy = <Schema extends z.ZodType>(
   schema: Schema,
   value: unknown,
+  place: Place = {},
 ): { ok: true; value: z.output<Schema> } | { ok: false; violations: Violation[] } => {
   const parsed = schema.safeParse(value, { reportInput: true })
   return parsed.success
     ? { ok: true, value: parsed.data }
-    : { ok: false, violations: toViolations(parsed.error) }
+    : {
+        ok: false,
+        violations: parsed.error.issues.slice(0, maxViolations).map((issue) => toViolation(issue, place)),
+      }
 }
 
 const refuse = (code: string, message: string): { ok: false; violations: Violation[] } => ({

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { frequencies } from '../calendar.ts'
 import { parseMinor, parseMoney } from '../money.ts'
 import { toMoneyOrIssue } from '../violations.ts'
 
@@ -7,15 +8,19 @@ import { toMoneyOrIssue } from '../violations.ts'
 const text = z.string().min(1)
 const seconds = z.int().nonnegative()
 const currency = z.string()
+/** Sums of 10,000 stay exact. */
+const quantity = z.int().max(1_000_000_000)
 
-/** An entry of a list whose disclosure was not sent: it allows nothing, and is no error. */
-export const undisclosedSchema = z.strictObject({ '...': z.string() })
-const orUndisclosed = <Schema extends z.ZodType>(schema: Schema) => z.union([undisclosedSchema, schema])
+/**
+ * An entry of a list of what is allowed. One whose disclosure was not sent (`{"...": digest}`) has no members to match: it allows
+ * nothing, and is no error.
+ */
+const createEntriesSchema = <Shape extends z.core.$ZodLooseShape>(
+  schema: z.ZodObject<Shape, z.core.$loose>,
+) => z.array(schema.partial())
 
 /** Who receives a payment. */
 export const merchantSchema = z.looseObject({ id: text, name: text, website: z.string().nullish() })
-/** A merchant of a list of allowed ones: by id, or by name and website. */
-const allowedMerchantSchema = merchantSchema.partial()
 /** What pays. */
 export const paymentInstrumentSchema = z.looseObject({
   id: text,
@@ -97,28 +102,17 @@ export const mandateSchemas = {
   'mandate.payment.open.1': openPaymentMandateSchema,
 } as const
 
-/** So often an agent may pay under one mandate. */
-export const frequencies = [
-  'ON_DEMAND',
-  'DAILY',
-  'WEEKLY',
-  'BIWEEKLY',
-  'MONTHLY',
-  'QUARTERLY',
-  'ANNUALLY',
-] as const
-/** One of `frequencies`. */
-export type Frequency = (typeof frequencies)[number]
-
 const lineItemRequirementSchema = z.looseObject({
   id: text,
-  acceptable_items: z.array(orUndisclosed(z.looseObject({ id: text, title: z.string().nullish() }))),
-  quantity: z.int().positive(),
+  acceptable_items: createEntriesSchema(z.looseObject({ id: text, title: z.string().nullish() })),
+  quantity: quantity.positive(),
 })
+/** So many of a kind of item a checkout may have. */
+export type LineItemRequirement = z.output<typeof lineItemRequirementSchema>
 /** What limits a checkout, by type. */
 export const checkoutConstraintSchemas = {
-  'checkout.allowed_merchants': z.looseObject({ allowed: z.array(orUndisclosed(allowedMerchantSchema)) }),
-  'checkout.line_items': z.looseObject({ items: z.array(orUndisclosed(lineItemRequirementSchema)).min(1) }),
+  'checkout.allowed_merchants': z.looseObject({ allowed: createEntriesSchema(merchantSchema) }),
+  'checkout.line_items': z.looseObject({ items: z.array(lineItemRequirementSchema).min(1).max(200) }),
 } as const
 /** What limits a payment, by type. `amount_range` is in minor units, `budget` in major units. */
 export const paymentConstraintSchemas = {
@@ -129,11 +123,11 @@ export const paymentConstraintSchemas = {
       max: toMoneyOrIssue(parseMinor(value.max, value.currency), 'max', ctx).minor,
       min: value.min == null ? 0 : toMoneyOrIssue(parseMinor(value.min, value.currency), 'min', ctx).minor,
     })),
-  'payment.allowed_payees': z.looseObject({ allowed: z.array(orUndisclosed(allowedMerchantSchema)) }),
+  'payment.allowed_payees': z.looseObject({ allowed: createEntriesSchema(merchantSchema) }),
   'payment.allowed_payment_instruments': z.looseObject({
-    allowed: z.array(orUndisclosed(paymentInstrumentSchema.partial({ type: true }))),
+    allowed: createEntriesSchema(paymentInstrumentSchema),
   }),
-  'payment.allowed_pisps': z.looseObject({ allowed: z.array(orUndisclosed(pispSchema)) }),
+  'payment.allowed_pisps': z.looseObject({ allowed: createEntriesSchema(pispSchema) }),
   'payment.reference': z.looseObject({ conditional_transaction_id: text }),
   'payment.agent_recurrence': z.looseObject({
     frequency: z.enum(frequencies),
@@ -146,12 +140,22 @@ export const paymentConstraintSchemas = {
   'payment.execution_date': z.looseObject({ not_before: text.nullish(), not_after: text.nullish() }),
 } as const
 
+/** The documents' own example names the item of a line `product`. */
+const readItem = (value: unknown): unknown =>
+  typeof value === 'object' && value !== null && 'product' in value && !('item' in value)
+    ? { ...value, item: value.product }
+    : value
 /** UCP's checkout, the payload of `checkout_jwt`: what constraints look at. */
 export const checkoutSchema = z.looseObject({
   id: text.nullish(),
-  merchant: allowedMerchantSchema.nullish(),
+  merchant: merchantSchema.partial().nullish(),
   currency: currency.nullish(),
-  line_items: z.array(z.looseObject({ item: z.looseObject({ id: text }), quantity: z.int().nonnegative() })),
+  line_items: z.array(
+    z.preprocess(
+      readItem,
+      z.looseObject({ item: z.looseObject({ id: text }), quantity: quantity.nonnegative() }),
+    ),
+  ),
 })
 /** What a merchant offers. */
 export type Checkout = z.output<typeof checkoutSchema>
@@ -196,3 +200,12 @@ export const paymentReceiptSchema = z.preprocess(
 )
 /** Signed by the party that processed the payment. */
 export type PaymentReceiptV2 = z.output<typeof paymentReceiptSchema>
+
+/** What was paid under an open payment mandate so far: in minor units, and when last, in epoch seconds. */
+export const spentSchema = z.object({
+  amount_minor: z.int().nonnegative(),
+  uses: z.int().nonnegative(),
+  last_used_at: z.number().nonnegative().nullish(),
+})
+/** The payments under an open mandate so far. */
+export type Spent = z.output<typeof spentSchema>
