@@ -110,6 +110,21 @@ const createProgram = (
   addModelsCommands(program, start)
   addRunsCommands(program, start)
   addWebhooksCommands(program, start)
+  const ap2 = program.command('ap2').description('verify and read mandates of the Agent Payments Protocol')
+  ap2
+    .command('verify')
+    .description('verify chains of mandates, one JSON object a line, and print a verdict on each')
+    .argument('[file]', 'JSON lines; - is standard input', '-')
+    .action((path: string) =>
+      startAlone(async () => (await import('./cli/ap2/verify.ts')).verifyMandates(path)),
+    )
+  ap2
+    .command('inspect')
+    .description('print a token for people, without verifying it')
+    .argument('<token>', 'a chain of mandates, an SD-JWT or a JWT')
+    .action((token: string) =>
+      startAlone(async () => (await import('./cli/ap2/inspect.ts')).inspectToken(token)),
+    )
   program
     .command('tools')
     .description('list the nodes and tools, with those of mason.config.ts and MASON_TOOLS')

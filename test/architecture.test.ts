@@ -63,6 +63,7 @@ const arrows: Record<string, readonly string[]> = {
     'files',
     'engine',
     'project',
+    'payments/mandates',
     'runtime',
     'server',
   ],
