@@ -67,7 +67,7 @@ export const attack = async (
     MASON_AUTH: 'required',
     MASON_ADMIN_TOKEN: adminToken,
   })
-  const api = await fleet.startApi()
+  const api = await fleet.startApi({ heapMb: limits.heapMb })
   const members = [api, ...(await Promise.all([fleet.startWorker(), fleet.startWorker()]))]
   const { target, call, bystander } = await setStage(api.url, adminToken, outside)
   await using database = {

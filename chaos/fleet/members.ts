@@ -30,7 +30,8 @@ export type Member = {
 }
 
 export type Fleet = AsyncDisposable & {
-  startApi(options?: { port?: number }): Promise<Member>
+  /** `heapMb`: what its old generation may have at most. */
+  startApi(options?: { port?: number; heapMb?: number }): Promise<Member>
   startWorker(options?: { concurrency?: number; leakBytes?: number }): Promise<Member>
 }
 
@@ -116,8 +117,10 @@ export const openFleet = (
   }
 
   return {
-    startApi: ({ port = 0 } = {}) =>
-      start('api', cli, ['serve', '--role', 'api', '--port', String(port)], /listens on (http:\S+)/, {}),
+    startApi: ({ port = 0, heapMb } = {}) =>
+      start('api', cli, ['serve', '--role', 'api', '--port', String(port)], /listens on (http:\S+)/, {
+        ...(heapMb !== undefined && { NODE_OPTIONS: `--max-old-space-size=${heapMb}` }),
+      }),
     startWorker: ({ concurrency = 8, leakBytes = 0 } = {}) =>
       vendor
         ? start('worker', cli, ['worker'], /takes (\d+) runs at once/, {

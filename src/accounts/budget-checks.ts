@@ -3,7 +3,7 @@ import { type Database, queryOne } from '../infra/database/database.ts'
 import { isMasonError, MasonError } from '../state/errors.ts'
 import type { Clock } from '../state/ports/clock.ts'
 import { type BudgetRow, budgetColumns, budgetTables, findResets, toUnits } from './budgets.ts'
-import { createSharedCounter, type SharedCount } from './shared-counter.ts'
+import { createSharedCounter, type SharedCount, toMinuteStatement } from './shared-counter.ts'
 
 /** Who spends. The token of a run is the one that submitted it. */
 export type Spender = {
@@ -24,19 +24,12 @@ const listStatement = `
   SELECT ${budgetColumns} FROM ${budgetTables} WHERE b.tenant = $1 AND b.subject = ANY (ARRAY['business', 'user:' || $2::text,
     'token:' || COALESCE($3::text, (SELECT q.token_id FROM run_requests q WHERE q.tenant = $1 AND q.run_id = $4::text))])`
 
-/** Minutes are those of the database's clock. */
-const countStatement = `
-  WITH budget AS (
-    SELECT budget_id, tenant, requests_per_minute AS max FROM budgets WHERE tenant = $1 AND budget_id = $2
-  ), counted AS (
-    INSERT INTO budget_requests AS c (budget_id, tenant, minute, requests)
-    SELECT budget_id, tenant, date_trunc('minute', clock_timestamp()), $3::bigint FROM budget WHERE max IS NOT NULL
-    ON CONFLICT (budget_id) DO UPDATE SET minute = EXCLUDED.minute,
-      requests = CASE WHEN c.minute = EXCLUDED.minute THEN c.requests ELSE 0 END + EXCLUDED.requests
-    RETURNING requests
-  )
-  SELECT max, COALESCE((SELECT requests FROM counted), 0)::int8 AS used,
-    (60 - extract(second FROM clock_timestamp()))::float8 AS left_s FROM budget`
+const countStatement = toMinuteStatement(
+  'budget_requests',
+  'budget_id',
+  'budget_id, tenant',
+  'SELECT budget_id, tenant, requests_per_minute AS max FROM budgets WHERE tenant = $1 AND budget_id = $2',
+)
 
 /** The limit on costs that is reached and opens last, or null. */
 const findReached = (budgets: readonly BudgetRow[]): ReachedBudget | null => {
@@ -83,10 +76,7 @@ export const createBudgetChecks = (database: Database, clock: Clock, flush: () =
     const [business, id] = JSON.parse(name) as [string, string]
     return database.asBusiness(
       business,
-      async (sql) => {
-        const row = await queryOne<SharedCount>(sql, countStatement, [business, id, own])
-        return row && { ...row, used: Number(row.used) }
-      },
+      (sql) => queryOne<SharedCount>(sql, countStatement, [business, id, own]),
       { pipelined: true },
     )
   })

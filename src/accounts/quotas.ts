@@ -2,24 +2,21 @@ import type { Config } from '../infra/config/config.ts'
 import { type Database, queryOne } from '../infra/database/database.ts'
 import { MasonError } from '../state/errors.ts'
 import type { Clock } from '../state/ports/clock.ts'
-import { createSharedCounter, type SharedCount } from './shared-counter.ts'
+import { createSharedCounter, type SharedCount, toMinuteStatement } from './shared-counter.ts'
 
 /** The quotas of businesses on storage and on requests, which all processes count together. */
 export const createQuotas = (database: Database, defaults: Config['quotas'], clock: Clock) => {
   const addStorage = createSharedCounter(clock, (businessId) =>
     database.asBusiness(
       businessId,
-      (sql) => queryOne<CountRow>(sql, storageStatement, [businessId, defaults.storageBytes]).then(toNumbers),
+      (sql) => queryOne<SharedCount>(sql, storageStatement, [businessId, defaults.storageBytes]),
       { pipelined: true },
     ),
   )
   const addRequests = createSharedCounter(clock, (businessId, own) =>
     database.asBusiness(
       businessId,
-      (sql) =>
-        queryOne<CountRow>(sql, requestsStatement, [businessId, defaults.requestsPerMinute, own]).then(
-          toNumbers,
-        ),
+      (sql) => queryOne<SharedCount>(sql, requestsStatement, [businessId, defaults.requestsPerMinute, own]),
       { pipelined: true },
     ),
   )
@@ -59,32 +56,16 @@ export const createQuotas = (database: Database, defaults: Config['quotas'], clo
 /** See `createQuotas`. */
 export type Quotas = ReturnType<typeof createQuotas>
 
-type CountRow = { max: string | number | null; used: string | number; left_s: string | number }
-
-const toNumbers = (row: CountRow | null): SharedCount | null =>
-  row && {
-    max: row.max === null ? null : Number(row.max),
-    used: Number(row.used),
-    left_s: Number(row.left_s),
-  }
-
 /** Uploads that are open count with the bytes they announced. */
 const storageStatement = `
-  SELECT COALESCE(quota_storage_bytes, $2::bigint) AS max, 0 AS left_s,
-    (SELECT COALESCE(sum(COALESCE(b.size, octet_length(b.bytes))), 0) FROM blobs b WHERE b.tenant = $1)
-    + (SELECT COALESCE(sum(GREATEST(f.length, f.received)), 0) FROM files f WHERE f.tenant = $1 AND f.sha256 IS NULL) AS used
+  SELECT COALESCE(quota_storage_bytes, $2::bigint)::float8 AS max, 0 AS left_s,
+    ((SELECT COALESCE(sum(COALESCE(b.size, octet_length(b.bytes))), 0) FROM blobs b WHERE b.tenant = $1)
+    + (SELECT COALESCE(sum(GREATEST(f.length, f.received)), 0) FROM files f WHERE f.tenant = $1 AND f.sha256 IS NULL))::float8 AS used
   FROM businesses WHERE tenant = $1`
 
-/** Minutes are those of the database's clock. A business without a limit is not counted. */
-const requestsStatement = `
-  WITH business AS (
-    SELECT tenant, COALESCE(quota_requests_per_minute, $2::int) AS max FROM businesses WHERE tenant = $1
-  ), counted AS (
-    INSERT INTO request_counts AS c (tenant, minute, requests)
-    SELECT tenant, date_trunc('minute', clock_timestamp()), $3::bigint FROM business WHERE max IS NOT NULL
-    ON CONFLICT (tenant) DO UPDATE SET minute = EXCLUDED.minute,
-      requests = CASE WHEN c.minute = EXCLUDED.minute THEN c.requests ELSE 0 END + EXCLUDED.requests
-    RETURNING requests
-  )
-  SELECT max, COALESCE((SELECT requests FROM counted), 0) AS used, 60 - extract(second FROM clock_timestamp()) AS left_s
-  FROM business`
+const requestsStatement = toMinuteStatement(
+  'request_counts',
+  'tenant',
+  'tenant',
+  'SELECT tenant, COALESCE(quota_requests_per_minute, $2::int) AS max FROM businesses WHERE tenant = $1',
+)

@@ -46,3 +46,18 @@ export const createSharedCounter = (
     return null
   }
 }
+
+/**
+ * Counts $3 more requests in this minute of the database's clock, for `limits`: a query of the key's columns and `max`, its
+ * limit a minute. What has no limit is not counted.
+ */
+export const toMinuteStatement = (table: string, key: string, columns: string, limits: string): string => `
+  WITH limits AS (${limits}), counted AS (
+    INSERT INTO ${table} AS c (${columns}, minute, requests)
+    SELECT ${columns}, date_trunc('minute', clock_timestamp()), $3::bigint FROM limits WHERE max IS NOT NULL
+    ON CONFLICT (${key}) DO UPDATE SET minute = EXCLUDED.minute,
+      requests = CASE WHEN c.minute = EXCLUDED.minute THEN c.requests ELSE 0 END + EXCLUDED.requests
+    RETURNING requests
+  )
+  SELECT max::float8, COALESCE((SELECT requests FROM counted), 0)::float8 AS used,
+    (60 - extract(second FROM clock_timestamp()))::float8 AS left_s FROM limits`

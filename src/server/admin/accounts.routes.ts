@@ -7,7 +7,6 @@ import { resourceRoutes } from './resource-routes.ts'
 
 /** Businesses, their API tokens, their users and their budgets. */
 export const accountsRoutes = (app: App, server: ServerContext): void => {
-  budgetRoutes(app, server)
   const { runtime } = server
   // a business that is not created here is created with its first token, user or run
   resourceRoutes(app, {
@@ -88,6 +87,7 @@ export const accountsRoutes = (app: App, server: ServerContext): void => {
       }
     },
   })
+  budgetRoutes(app, server)
 }
 
 /** Budgets: what a business, a user or a token may spend. */
