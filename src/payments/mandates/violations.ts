@@ -55,10 +55,11 @@ const toViolation = (issue: z.core.$ZodIssue, { error = 'invalid_mandate', path 
     : { code: 'invalid_field', error, field, message: `${name} is invalid: ${issue.message}` }
 }
 
-/**
- * The value of a schema, or a violation for every issue: with `error` as the protocol's code (`invalid_mandate`), and fields below
- * `path`.
- */
+/** A violation for every issue of a schema, `invalid_mandate` where no other error is named, with fields below `path`. */
+export const toViolations = (error: z.ZodError, place: Place = {}): Violation[] =>
+  error.issues.slice(0, maxViolations).map((issue) => toViolation(issue, place))
+
+/** The value of a schema, or all violations. */
 export const parseBy = <Schema extends z.ZodType>(
   schema: Schema,
   value: unknown,
@@ -67,10 +68,7 @@ export const parseBy = <Schema extends z.ZodType>(
   const parsed = schema.safeParse(value, { reportInput: true })
   return parsed.success
     ? { ok: true, value: parsed.data }
-    : {
-        ok: false,
-        violations: parsed.error.issues.slice(0, maxViolations).map((issue) => toViolation(issue, place)),
-      }
+    : { ok: false, violations: toViolations(parsed.error, place) }
 }
 
 const refuse = (code: string, message: string): { ok: false; violations: Violation[] } => ({
@@ -99,15 +97,15 @@ export const readBy = <Schema extends z.ZodType>(
   return parsed.ok ? { ...parsed, raw } : parsed
 }
 
-/** In a transform: the money, or an issue at `field` that names code and remedy. */
-export const toMoneyOrIssue = (money: Money | MoneyError, field: string, ctx: z.RefinementCtx): Money => {
+/** In a transform or codec: the money, or an issue at `field` that names code and remedy. */
+export const toMoneyOrIssue = (
+  money: Money | MoneyError,
+  field: string,
+  { issues, value }: z.core.ParsePayload,
+): Money => {
   if (!('code' in money)) return money
   const { code, message } = money
-  ctx.addIssue({
-    code: 'custom',
-    path: [code === 'unknown_currency' ? 'currency' : field],
-    message,
-    params: { code },
-  })
+  const path = [code === 'unknown_currency' ? 'currency' : field]
+  issues.push({ code: 'custom', input: value, path, message, params: { code }, continue: false })
   return z.NEVER
 }

@@ -1,6 +1,6 @@
-import { isDeepStrictEqual } from 'node:util'
 import type { z } from 'zod'
 import { computeNextUse, readTimeSpan } from '../calendar.ts'
+import { isSameJson } from '../json.ts'
 import { formatMoney } from '../money.ts'
 import { type MandateErrorCode, parseBy, toFieldPath, type Violation } from '../violations.ts'
 import { checkLineItems } from './line-items.ts'
@@ -223,23 +223,15 @@ const ownClaims = new Set([
   'status',
   '_sd',
   '_sd_alg',
+  'sd_hash',
+  'issuer_jwt_hash',
 ])
-
-/** The value without members that are null: null and absent are the same (AP2.md 1.5, row 11). */
-const dropNulls = (value: unknown): unknown => {
-  if (Array.isArray(value)) return value.map(dropNulls)
-  if (typeof value !== 'object' || value === null || Object.getPrototypeOf(value) !== Object.prototype)
-    return value ?? null
-  return Object.fromEntries(
-    Object.entries(value).flatMap(([name, member]) => (member == null ? [] : [[name, dropNulls(member)]])),
-  )
-}
 
 /** A violation for every value of the open mandate that the closed one lacks or changes (agent_authorization.md, rule 2). */
 const checkPresets = (open: Record<string, unknown>, closed: Record<string, unknown>): Violation[] =>
   Object.entries(open)
     .filter(([name, preset]) => preset != null && !ownClaims.has(name))
-    .filter(([name, preset]) => !isDeepStrictEqual(dropNulls(preset), dropNulls(closed[name])))
+    .filter(([name, preset]) => !isSameJson(preset, closed[name]))
     .map(([name]) => ({
       code: 'preset_changed',
       error: 'invalid_mandate',

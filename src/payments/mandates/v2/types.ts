@@ -31,11 +31,10 @@ export const paymentInstrumentSchema = z.looseObject({
 export const pispSchema = z.looseObject({ legal_name: text, brand_name: text, domain_name: text })
 /** An amount in minor units. */
 export const amountSchema = z
-  .looseObject({ amount: z.unknown(), currency })
-  .superRefine((value, ctx) => {
-    toMoneyOrIssue(parseMinor(value.amount, value.currency), 'amount', ctx)
+  .looseObject({ amount: z.custom<number>(), currency })
+  .superRefine((value, payload) => {
+    toMoneyOrIssue(parseMinor(value.amount, value.currency), 'amount', payload)
   })
-  .transform((value) => ({ ...value, amount: value.amount as number }))
 const cnfSchema = z.looseObject({
   jwk: z.looseObject({ kty: z.literal('EC'), crv: z.literal('P-256'), x: text, y: text }),
 })
@@ -160,12 +159,20 @@ export const checkoutSchema = z.looseObject({
 /** What a merchant offers. */
 export type Checkout = z.output<typeof checkoutSchema>
 
-/** `result: success|error` of agent_authorization.md is `status: Success|Error` of the schemas. */
-const readStatus = (value: unknown): unknown => {
-  if (typeof value !== 'object' || value === null || !('result' in value) || 'status' in value) return value
-  const { result, ...rest } = value
-  return { ...rest, status: result === 'success' ? 'Success' : result === 'error' ? 'Error' : result }
-}
+/** `result: success|error` of agent_authorization.md is read as `status: Success|Error` of the schemas, which is what is written. */
+const createReceiptSchema = <Schema extends z.ZodType>(schema: Schema) =>
+  z.codec(z.unknown(), schema, {
+    decode: (value) => {
+      if (typeof value !== 'object' || value === null || !('result' in value) || 'status' in value)
+        return value as never
+      const { result, ...rest } = value
+      return {
+        ...rest,
+        status: result === 'success' ? 'Success' : result === 'error' ? 'Error' : result,
+      } as never
+    },
+    encode: (value) => value,
+  })
 const receiptFields = { iss: z.string(), iat: seconds, reference: text }
 const errorFields = {
   status: z.literal('Error'),
@@ -175,8 +182,7 @@ const errorFields = {
 }
 
 /** What became of a checkout. */
-export const checkoutReceiptSchema = z.preprocess(
-  readStatus,
+export const checkoutReceiptSchema = createReceiptSchema(
   z.discriminatedUnion('status', [
     z.looseObject({ status: z.literal('Success'), ...receiptFields, order_id: text }),
     z.looseObject(errorFields),
@@ -185,8 +191,7 @@ export const checkoutReceiptSchema = z.preprocess(
 /** Signed by the merchant. */
 export type CheckoutReceipt = z.output<typeof checkoutReceiptSchema>
 /** What became of a payment. */
-export const paymentReceiptSchema = z.preprocess(
-  readStatus,
+export const paymentReceiptSchema = createReceiptSchema(
   z.discriminatedUnion('status', [
     z.looseObject({
       status: z.literal('Success'),
