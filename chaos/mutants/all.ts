@@ -4,6 +4,7 @@ import { effectMutants } from './effects.ts'
 import { limitMutants } from './limits.ts'
 import { logMutants } from './log.ts'
 import type { Mutant } from './mutant.ts'
+import { paymentMutants } from './payments.ts'
 import { promptMutants } from './prompts.ts'
 import { releaseMutants } from './release.ts'
 
@@ -16,4 +17,5 @@ export const mutants: readonly Mutant[] = [
   ...effectMutants,
   ...promptMutants,
   ...limitMutants,
+  ...paymentMutants,
 ]

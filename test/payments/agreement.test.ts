@@ -1,0 +1,35 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { verifyLines } from '../../src/cli/ap2/verify.ts'
+import { checkIndependently } from './independent-checker.ts'
+import { randomLines } from './random-mandates.ts'
+
+/** `MASON_TEST_MANDATES=10000` for the full count. */
+const count = Number(process.env.MASON_TEST_MANDATES ?? 1000)
+
+test('mason ap2 verify and a checker written apart from it agree on random mandates, valid ones and others', {
+  timeout: 60_000 + 60 * count,
+}, async () => {
+  const lines: string[] = []
+  const input = async function* () {
+    for (;;) yield Buffer.from(`${lines.shift()}\n`)
+  }
+  const verdicts = verifyLines(input(), () => Number.NaN)
+  const outcomes: Record<string, number> = {}
+  await fc.assert(
+    fc.asyncProperty(randomLines, async ({ line, change }) => {
+      const { why, ...expected } = checkIndependently(line)
+      lines.push(JSON.stringify(line))
+      const { ok, stage, violations } = (await verdicts.next()).value
+      const outcome = `${line.kind} ${ok ? 'ok' : stage}`
+      outcomes[outcome] = (outcomes[outcome] ?? 0) + 1
+      if (ok === expected.ok && stage === expected.stage) return
+      expect({ change, ok, stage, violations }).toEqual({ change, ...expected, violations: why })
+    }),
+    { numRuns: count },
+  )
+  // enough of each that agreeing says something
+  for (const kind of ['payment', 'checkout'])
+    for (const outcome of ['ok', 'crypto', 'constraints'])
+      expect(outcomes[`${kind} ${outcome}`] ?? 0, `${kind} ${outcome}`).toBeGreaterThan(count / 50)
+})
