@@ -3,6 +3,7 @@ import { claimMutants } from './claims.ts'
 import { effectMutants } from './effects.ts'
 import { limitMutants } from './limits.ts'
 import { logMutants } from './log.ts'
+import { mandateMutants } from './mandates.ts'
 import type { Mutant } from './mutant.ts'
 import { paymentMutants } from './payments.ts'
 import { promptMutants } from './prompts.ts'
@@ -18,4 +19,5 @@ export const mutants: readonly Mutant[] = [
   ...promptMutants,
   ...limitMutants,
   ...paymentMutants,
+  ...mandateMutants,
 ]

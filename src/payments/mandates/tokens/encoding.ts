@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
+import { parseLimitedJson } from '../../../state/text/json-size.ts'
 import { readJson } from '../json.ts'
 import { TokenError } from './token-error.ts'
 
@@ -10,7 +11,7 @@ export const maxTokenLength = 256 * 1024
 export type JsonObject = Record<string, unknown>
 
 /** The SHA-256 of a text in UTF-8, in base64url: every hash of AP2. */
-export const hashText = (text: string): string => createHash('sha256').update(text).digest('base64url')
+export const hashText = (text: string): string => hash('sha256', text, 'base64url')
 
 /** The bytes of a base64url text. Texts that two readers could read differently (padding, loose bits) are refused. */
 export const decodeBase64Url = (text: string, field: string): Buffer => {
@@ -20,12 +21,20 @@ export const decodeBase64Url = (text: string, field: string): Buffer => {
   return bytes
 }
 
+/** A number that `readJson` may keep as text: with a sign, a fraction or an exponent, or long. Without one it reads as JSON.parse. */
+const inexactNumber = /(?:^|[:,[])\s*(?:-|\d+[.eE]|\d{15})/
+
+/** A shorter text can neither be deep nor hold many values: it needs no count. */
+const shortJson = 1000
+
 /** The JSON value of a base64url text in UTF-8. */
 export const decodeJson = (text: string, field: string): unknown => {
   const bytes = decodeBase64Url(text, field)
   if (!isUtf8(bytes)) throw new TokenError('malformed_utf8', field, 'is not UTF-8: encode it again')
   try {
-    return readJson(bytes.toString())
+    const json = bytes.toString()
+    if (inexactNumber.test(json)) return readJson(json)
+    return json.length < shortJson ? JSON.parse(json) : parseLimitedJson(json)
   } catch (error) {
     const reason = (error as Error).message.slice(0, 200)
     throw new TokenError('malformed_json', field, `is no JSON that can be read: correct it (${reason})`)

@@ -39,7 +39,12 @@ export const parseSdJwt = (text: string, field: string): SdJwt => {
 }
 
 const isConcealedEntry = (value: unknown): value is { '...': string } =>
-  isObject(value) && typeof value['...'] === 'string' && Object.keys(value).length === 1
+  isObject(value) && '...' in value && typeof value['...'] === 'string' && Object.keys(value).length === 1
+
+const setClaim = (claims: JsonObject, name: string, value: unknown): void => {
+  if (name !== '__proto__') claims[name] = value
+  else Object.defineProperty(claims, name, { value, enumerable: true, configurable: true, writable: true })
+}
 
 /** Puts the disclosures into the claims. Throws a `TokenError` for every disclosure that is not in exactly one place. */
 export const discloseClaims = ({ jws, disclosures }: SdJwt): DisclosedClaims => {
@@ -86,27 +91,31 @@ export const discloseClaims = ({ jws, disclosures }: SdJwt): DisclosedClaims => 
     const found = take(item['...'], 2, field)
     return found ? resolve(found.parts[1], field, depth) : item
   }
-  const resolveObject = ({ _sd: digests = [], ...members }: JsonObject, field: string, depth: number) => {
+  const resolveObject = (value: JsonObject, field: string, depth: number): JsonObject => {
+    const claims: JsonObject = {}
+    for (const name of Object.keys(value)) {
+      if (name === '_sd') continue
+      if (name === '...') throw new TokenError('reserved_name', field, 'has a member "..." beside others')
+      setClaim(claims, name, resolve(value[name], `${field}.${name}`, depth + 1))
+    }
+    const { _sd: digests } = value
+    if (digests === undefined) return claims
     if (!Array.isArray(digests)) throw new TokenError('malformed_digest', field, 'has an _sd that is no list')
-    if ('...' in members) throw new TokenError('reserved_name', field, 'has a member "..." beside others')
-    const claims = new Map(
-      Object.entries(members).map(([name, value]) => [name, resolve(value, `${field}.${name}`, depth + 1)]),
-    )
     for (const digest of digests) {
       const found = take(digest, 3, field)
       const name = found?.parts[1]
       if (!found) concealed.push(field)
       else if (typeof name !== 'string' || name === '_sd' || name === '...')
         throw new TokenError('reserved_name', found.field, 'discloses a claim named _sd or "..."')
-      else if (claims.has(name))
+      else if (Object.hasOwn(claims, name))
         throw new TokenError(
           'duplicate_claim',
           found.field,
           `discloses ${name.slice(0, 50)}, which is there already`,
         )
-      else claims.set(name, resolve(found.parts[2], `${field}.${name}`, depth + 1))
+      else setClaim(claims, name, resolve(found.parts[2], `${field}.${name}`, depth + 1))
     }
-    return Object.fromEntries(claims)
+    return claims
   }
   const claims = resolveObject(payload, at('payload'), 0)
   for (const { field } of left.values())
