@@ -20,7 +20,7 @@ const untilRejected = async (witness: Witness, count: number, signal: AbortSigna
     await pause(200, undefined, { signal })
 }
 
-/** All crash points on all sides, at a smaller scale each on one; then what the database and the ledger say of the runs that went through them. */
+/** The chosen crash points; then what the database and the ledger say of the runs that went through them. */
 export const runSweep = async ({ seed, scale, say, signal }: SuiteOptions): Promise<Findings> => {
   await using world = await openWorld(seed)
   const witness = new Witness(world.servers.postgres.url)
@@ -30,7 +30,7 @@ export const runSweep = async ({ seed, scale, say, signal }: SuiteOptions): Prom
   const clients = openClients(world, witness, planOf(seed, 0), new Progress(), both)
   try {
     const api = keepApiUp(world, both, 2 ** 30)
-    const swept = await sweepPoints(world, witness, clients, seed, choosePoints(seed, scale >= 1), say, both)
+    const swept = await sweepPoints(world, witness, clients, seed, choosePoints(seed, scale), say, both)
     const survivors = [world.startWorker(), world.startWorker()]
     const ids = [...clients.book.accepted.values()].map(({ run_id }) => run_id)
     const isDrained = await Promise.race([

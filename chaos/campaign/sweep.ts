@@ -69,11 +69,12 @@ export const points: readonly Point[] = [
 
 export type ChosenPoint = { write: Write; side: Side; way: Way }
 
-/** All points on all their sides, or, for a quick look, each on one side that the seed picks. */
-export const choosePoints = (seed: number, isWhole: boolean): ChosenPoint[] =>
-  points.flatMap(({ write, sides, way }, nth) =>
-    (isWhole ? sides : [seededPick(sides, seed, 'side', nth)]).map((side) => ({ write, side, way })),
-  )
+/** All points on all their sides; at a smaller scale each on one side that the seed picks, at less than a hundredth every other point. */
+export const choosePoints = (seed: number, scale: number): ChosenPoint[] =>
+  points.flatMap(({ write, sides, way }, nth) => {
+    if (scale < 0.01 && (nth + seed) % 2 === 1) return []
+    return (scale >= 1 ? sides : [seededPick(sides, seed, 'side', nth)]).map((side) => ({ write, side, way }))
+  })
 
 const reachMs = 40_000
 

@@ -11,7 +11,7 @@ const startParams = [...PGlite.defaultStartParams, '-c', 'shared_buffers=32MB']
  * more costs a command of a few seconds a third of its processor time.
  */
 export const startPglite = (options: Pick<PGliteOptions, 'dataDir' | 'loadDataDir'>): Promise<PGlite> => {
-  setFlagsFromString('--wasm-tiering-budget=100000000')
+  setFlagsFromString('--wasm-tiering-budget=2000000000')
   return PGlite.create({ ...options, startParams, extensions: { vector }, parsers: { [types.INT8]: Number } })
 }
 
