@@ -150,7 +150,9 @@ export const paymentMutants: readonly Mutant[] = [
       },
     ],
     why: 'a hop that was made for nobody in particular is passed on',
-    caughtBy: agreement,
+    caughtBy: testsOf('test/payments/mandates/tokens/chain.test.ts')(
+      'a chain whose intermediate hop has no audience or nonce, or no key for the next, is refused',
+    ),
   },
   {
     name: 'the end of a token',

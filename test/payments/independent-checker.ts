@@ -181,7 +181,7 @@ const checkCrypto = (line: CheckedLine): { mandates: Json[]; checkout: Json } =>
         must(isText(signed.payload[name]), `no ${name}`)
         if (isLast) must(signed.payload[name] === expected, name)
       }
-    const items = i === 0 ? (claims.delegate_payload ?? [claims]) : claims.delegate_payload
+    const items = i === 0 && !('delegate_payload' in claims) ? [claims] : claims.delegate_payload
     must(Array.isArray(items) && items.length === 1 && isRecord(items[0]), 'one mandate')
     const [mandate] = items
     checkTimes(claims, now)
@@ -253,6 +253,8 @@ const claimsOfTokens = [
   'exp',
   'jti',
   'status',
+  'sd_hash',
+  'issuer_jwt_hash',
 ]
 const checkPresets = (open: Json, closed: Json): void => {
   for (const name of Object.keys(open))
@@ -287,15 +289,15 @@ const nextUse = (last: number, frequency: string): number => {
   return date.getTime() / 1000
 }
 
-/** The first and last second of a date, or a time, by its text. */
+/** The first and last second of a date, or a time with an offset, by its text (ISO 8601). */
 const spanOf = (text: Json): [number, number] => {
-  must(
-    typeof text === 'string' && /^\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d))?$/.test(text),
-    'no time',
-  )
+  const [, year, month, day, time] =
+    /^(\d{4})-(\d\d)-(\d\d)(T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d))?$/.exec(String(text)) ?? []
+  const days = new Date(Date.UTC(Number(year), Number(month), 0)).getUTCDate()
+  must(Number(month) >= 1 && Number(month) <= 12 && Number(day) >= 1 && Number(day) <= days, 'no date')
   const first = Date.parse(text) / 1000
   must(!Number.isNaN(first), 'no time')
-  return [first, text.includes('T') ? first : first + 86_400 - 0.001]
+  return [first, time === undefined ? first + 86_400 - 0.001 : first]
 }
 
 const checkPayment = (opens: Json[], closed: Json, line: CheckedLine): void => {
@@ -308,6 +310,7 @@ const checkPayment = (opens: Json[], closed: Json, line: CheckedLine): void => {
   checkMinor(paid.amount, paid.currency)
   const names = ['legal_name', 'brand_name', 'domain_name']
   if (pisp != null) must(isRecord(pisp) && names.every((name) => isText(pisp[name])), 'pisp')
+  if (closed.execution_date != null) must(isText(closed.execution_date), 'execution_date')
   if (line.transaction_id !== undefined) must(transaction_id === line.transaction_id, 'transaction_id')
   for (const open of opens) {
     must(Array.isArray(open.constraints), 'constraints')
@@ -397,8 +400,8 @@ const checkCheckout = (opens: Json[], closed: Json, checkout: Json, line: Checke
   if (line.checkout_hash !== undefined) must(closed.checkout_hash === line.checkout_hash, 'checkout_hash')
   const { merchant, line_items: lines } = checkout
   must(Array.isArray(lines), 'line_items')
-  for (const { item, quantity } of lines)
-    must(isText(item?.id) && Number.isSafeInteger(quantity), 'line_items')
+  for (const one of lines)
+    must(isText(one?.item?.id) && Number.isSafeInteger(one.quantity) && one.quantity >= 0, 'line_items')
   const cart = lines.flatMap(({ item, quantity }: Json) => Array(quantity).fill(item.id))
   for (const open of opens) {
     must(Array.isArray(open.constraints), 'constraints')

@@ -30,31 +30,34 @@ const signJwt = (header: Json, payload: Json, { kid, key }: Party): string =>
 /** Becomes a digest, with a disclosure of its own. */
 class Hidden {
   readonly value: Json
-  constructor(value: Json) {
+  /** Makes another disclosure of its parts. */
+  readonly reshape: (parts: Json[]) => Json
+  constructor(value: Json, reshape = (parts: Json[]): Json => parts) {
     this.value = value
+    this.reshape = reshape
   }
 }
 const hide = (value: Json): Hidden => new Hidden(value)
 
 /** Replaces what is hidden by digests; disclosures of what is inside come before. */
 const conceal = (value: Json, disclosures: string[]): Json => {
-  const add = (...parts: Json[]): string => {
-    const text = toBase64([
-      `salt-${disclosures.length}-${digestOf(JSON.stringify(parts)).slice(0, 8)}`,
-      ...parts,
-    ])
+  const add = ({ reshape }: Hidden, ...parts: Json[]): string => {
+    const salt = `salt-${disclosures.length}-${digestOf(JSON.stringify(parts)).slice(0, 8)}`
+    const text = toBase64(reshape([salt, ...parts]))
     disclosures.push(text)
     return digestOf(text)
   }
   if (Array.isArray(value))
     return value.map((item) =>
-      item instanceof Hidden ? { '...': add(conceal(item.value, disclosures)) } : conceal(item, disclosures),
+      item instanceof Hidden
+        ? { '...': add(item, conceal(item.value, disclosures)) }
+        : conceal(item, disclosures),
     )
   if (typeof value !== 'object' || value === null) return value
   const digests: string[] = []
   const members = Object.entries(value).flatMap(([name, item]): [string, Json][] => {
     if (!(item instanceof Hidden)) return [[name, conceal(item, disclosures)]]
-    digests.push(add(name, conceal(item.value, disclosures)))
+    digests.push(add(item, name, conceal(item.value, disclosures)))
     return []
   })
   return { ...Object.fromEntries(members), ...(digests.length > 0 && { _sd: digests }) }
@@ -101,11 +104,11 @@ const build = (draft: Draft): CheckedLine => {
     const disclosures: string[] = []
     const content =
       shape === 'claims' ? mandate : { delegate_payload: [shape === 'plain' ? mandate : hide(mandate)] }
-    const payload = conceal({ ...claims, ...content }, disclosures)
+    const payload = conceal({ ...claims, ...content, _sd_alg: 'sha-256' }, disclosures)
     if (before !== undefined)
       payload[binding] = digestOf(binding === 'sd_hash' ? before : (before.split('~')[0] ?? ''))
     beforeSigning?.(payload)
-    const jwt = signJwt(header, { ...payload, _sd_alg: 'sha-256' }, signer)
+    const jwt = signJwt(header, payload, signer)
     const sent = disclosures.filter((_, i) => !drops.includes(disclosures.length - 1 - i))
     texts.push([jwt, ...sent, ''].join('~'))
   }
@@ -571,6 +574,59 @@ const changes: Record<string, (draft: Draft, choice: Choice) => void> = {
     hop.mandate.risk_data = hide({ score: 1 })
     hop.drops = other % 2 ? [1] : []
   },
+  'a signed disclosure that is none': onMandate((mandate, n) => {
+    const reshape = pick<(parts: Json[]) => Json>(
+      [
+        ([salt]) => [salt],
+        (parts) => [...parts, 'more'],
+        ([, ...parts]) => [1, ...parts],
+        ([salt, , value]) => [salt, value],
+        ([salt, , value]) => [salt, 5, value],
+        ([salt]) => [salt, '_sd', []],
+        ([salt]) => [salt, '...', 'x'],
+        ([salt]) => [salt, 'vct', 'mandate'],
+        () => 'text',
+        (parts) => parts,
+      ],
+      n,
+    )
+    mandate.more = new Hidden('more', reshape)
+  }),
+  'an entry in the place of a claim': onConstraint((constraint) => {
+    if (constraint.allowed)
+      constraint.allowed = [...constraint.allowed, new Hidden({}, ([salt]) => [salt, 'id', 'x'])]
+  }),
+  'another digest algorithm': onPayload((payload, n) => {
+    payload._sd_alg = pick(['sha-512', 'md5', null, 'sha-256', undefined], n)
+  }),
+  'another delegate_payload': onPayload((payload, n) => {
+    payload.delegate_payload = pick([[], {}, ['text'], [[]], [null], [{ '...': digestOf('x') }], null], n)
+  }),
+  'another encoding': onText((text, n) =>
+    editJwt(text, (parts) => {
+      parts[2] += pick(['=', '==', ' ', '+', '\n', '.'], n)
+    }),
+  ),
+  'another date': onClosed((mandate, n) => {
+    mandate.execution_date = pick(
+      [
+        ...[
+          '2026-04-28',
+          '2026-04-28T10:00Z',
+          '2026-04-28T10:00:00+02:00',
+          '2026-04-28T10:00:00.5Z',
+          '2026-02-30',
+        ],
+        ...['2026-04-28T10:00:00', 'tomorrow', '20260428', '2026-13-01', 5, ''],
+      ],
+      n,
+    )
+  }),
+  'a line of the checkout': ({ checkout }, { other }) => {
+    const line = checkout?.line_items[other % 2]
+    if (line) spoil(line, pick(['quantity', 'quantity', 'item'], other), Math.floor(other / 3))
+    if (line?.quantity === 2 ** 53) line.quantity = 0
+  },
   'null members': onClosed((mandate, n) => {
     mandate[pick(['pisp', 'execution_date', 'risk_data', 'more'], n)] = null
   }),
@@ -658,7 +714,7 @@ export const randomLines: fc.Arbitrary<{ line: CheckedLine; change: string }> = 
 
 /** A copy, so that what is changed of one hop stays in it. */
 const structuredCloneHidden = (value: Json): Json => {
-  if (value instanceof Hidden) return hide(structuredCloneHidden(value.value))
+  if (value instanceof Hidden) return new Hidden(structuredCloneHidden(value.value), value.reshape)
   if (Array.isArray(value)) return value.map(structuredCloneHidden)
   if (typeof value !== 'object' || value === null) return value
   return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, structuredCloneHidden(item)]))
