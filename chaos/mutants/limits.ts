@@ -26,8 +26,8 @@ export const limitMutants: readonly Mutant[] = [
     edits: [{ from: 'max !== null && BigInt(spent) >= BigInt(max)', to: 'false' }],
     why: 'a business spends more than it may',
     caughtBy: testsOf('test/integration/budgets.test.ts')(
-      'refuses runs and calls with 429 until it resets or is raised',
-      'ends a running run as `cost`',
+      'a budget on costs refuses runs and calls with 429 until it resets or is raised',
+      'a budget on costs ends a running run as `cost`',
     ),
   },
   {
