@@ -109,3 +109,34 @@ export const toMoneyOrIssue = (
   issues.push({ code: 'custom', input: value, path, message, params: { code }, continue: false })
   return z.NEVER
 }
+
+/**
+ * A list that is read entry by entry until there are too many violations to name: a list of 49,000 zeros costs what one of 100
+ * does, where `z.array` would make an issue of each.
+ */
+export const createListSchema = <Entry extends z.ZodType>(entry: Entry, most = Infinity) =>
+  z.codec(z.array(z.unknown()), z.custom<z.output<Entry>[]>(), {
+    decode: (entries, { issues }) => {
+      if (entries.length > most) {
+        const message = `has ${entries.length} entries: send at most ${most}`
+        issues.push({
+          code: 'custom',
+          input: entries,
+          path: [],
+          message,
+          params: { code: 'too_many_entries' },
+        })
+        return z.NEVER
+      }
+      const values: z.output<Entry>[] = []
+      for (const [i, value] of entries.entries()) {
+        const read = entry.safeParse(value, { reportInput: true })
+        if (read.success) values.push(read.data)
+        else
+          for (const issue of read.error.issues) issues.push({ ...issue, path: [i, ...issue.path] } as never)
+        if (issues.length > maxViolations) break
+      }
+      return values
+    },
+    encode: (values) => values.map((value) => z.encode(entry, value)),
+  })

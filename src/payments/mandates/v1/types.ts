@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { readTimeSpan } from '../calendar.ts'
 import { JsonNumber } from '../json.ts'
 import { formatMoney, parseMoney } from '../money.ts'
-import { toMoneyOrIssue } from '../violations.ts'
+import { createListSchema, toMoneyOrIssue } from '../violations.ts'
 import { createNamedSchema } from './names.ts'
 
 /** The types of AP2 0.1 (src/ap2/types/*.py). Amounts are decimals on the wire and minor units here. */
@@ -50,30 +50,26 @@ export const paymentMethodDataSchema = createNamedSchema({ supported_methods: te
 
 /** What is to be paid, and how it can be. */
 const paymentRequestSchema = createNamedSchema({
-  method_data: z.array(paymentMethodDataSchema),
+  method_data: createListSchema(paymentMethodDataSchema),
   details: createNamedSchema({
     id: text,
-    display_items: z.array(itemSchema),
-    shipping_options: z
-      .array(
-        createNamedSchema({
-          id: text,
-          label: text,
-          amount: moneySchema,
-          selected: z.boolean().default(false),
-        }),
-      )
-      .optional(),
-    modifiers: z
-      .array(
-        createNamedSchema({
-          supported_methods: text,
-          total: itemSchema.optional(),
-          additional_display_items: z.array(itemSchema).optional(),
-          data: opaque.optional(),
-        }),
-      )
-      .optional(),
+    display_items: createListSchema(itemSchema),
+    shipping_options: createListSchema(
+      createNamedSchema({
+        id: text,
+        label: text,
+        amount: moneySchema,
+        selected: z.boolean().default(false),
+      }),
+    ).optional(),
+    modifiers: createListSchema(
+      createNamedSchema({
+        supported_methods: text,
+        total: itemSchema.optional(),
+        additional_display_items: createListSchema(itemSchema).optional(),
+        data: opaque.optional(),
+      }),
+    ).optional(),
     total: itemSchema,
   }),
   options: createNamedSchema({

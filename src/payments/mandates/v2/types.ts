@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { frequencies } from '../calendar.ts'
 import { parseMinor, parseMoney } from '../money.ts'
-import { toMoneyOrIssue } from '../violations.ts'
+import { createListSchema, toMoneyOrIssue } from '../violations.ts'
 
 /** The types of AP2 0.2 (code/sdk/schemas of tag v0.2.0). Unknown members stay: presets must reappear unchanged. */
 
@@ -20,21 +20,19 @@ const createEntriesSchema = <Shape extends z.core.$ZodLooseShape>(
 ) => z.array(schema.partial())
 
 /** Who receives a payment. */
-export const merchantSchema = z.looseObject({ id: text, name: text, website: z.string().nullish() })
+const merchantSchema = z.looseObject({ id: text, name: text, website: z.string().nullish() })
 /** What pays. */
-export const paymentInstrumentSchema = z.looseObject({
+const paymentInstrumentSchema = z.looseObject({
   id: text,
   type: text,
   description: z.string().nullish(),
 })
 /** A payment initiation service provider. */
-export const pispSchema = z.looseObject({ legal_name: text, brand_name: text, domain_name: text })
+const pispSchema = z.looseObject({ legal_name: text, brand_name: text, domain_name: text })
 /** An amount in minor units. */
-export const amountSchema = z
-  .looseObject({ amount: z.custom<number>(), currency })
-  .superRefine((value, payload) => {
-    toMoneyOrIssue(parseMinor(value.amount, value.currency), 'amount', payload)
-  })
+const amountSchema = z.looseObject({ amount: z.custom<number>(), currency }).superRefine((value, payload) => {
+  toMoneyOrIssue(parseMinor(value.amount, value.currency), 'amount', payload)
+})
 const cnfSchema = z.looseObject({
   jwk: z.looseObject({ kty: z.literal('EC'), crv: z.literal('P-256'), x: text, y: text }),
 })
@@ -69,7 +67,7 @@ export const paymentMandateSchema = z.looseObject({
 export type PaymentMandateV2 = z.output<typeof paymentMandateSchema>
 
 /** Constraints are read one by one, so that an unknown one is a violation of its own. */
-const constraints = z.array(z.looseObject({ type: z.string().nullish() }))
+const constraints = createListSchema(z.looseObject({ type: z.string().nullish() }), 200)
 /** Checkouts that an agent may complete. */
 export const openCheckoutMandateSchema = z.looseObject({
   vct: z.literal('mandate.checkout.open.1'),
@@ -93,14 +91,6 @@ export const openPaymentMandateSchema = z.looseObject({
 /** Open: its constraints bind later payments. */
 export type OpenPaymentMandate = z.output<typeof openPaymentMandateSchema>
 
-/** The mandates by their `vct`, which must match exactly. */
-export const mandateSchemas = {
-  'mandate.checkout.1': checkoutMandateSchema,
-  'mandate.checkout.open.1': openCheckoutMandateSchema,
-  'mandate.payment.1': paymentMandateSchema,
-  'mandate.payment.open.1': openPaymentMandateSchema,
-} as const
-
 const lineItemRequirementSchema = z.looseObject({
   id: text,
   acceptable_items: createEntriesSchema(z.looseObject({ id: text, title: z.string().nullish() })),
@@ -111,7 +101,7 @@ export type LineItemRequirement = z.output<typeof lineItemRequirementSchema>
 /** What limits a checkout, by type. */
 export const checkoutConstraintSchemas = {
   'checkout.allowed_merchants': z.looseObject({ allowed: createEntriesSchema(merchantSchema) }),
-  'checkout.line_items': z.looseObject({ items: z.array(lineItemRequirementSchema).min(1).max(200) }),
+  'checkout.line_items': z.looseObject({ items: createListSchema(lineItemRequirementSchema, 200) }),
 } as const
 /** What limits a payment, by type. `amount_range` is in minor units, `budget` in major units. */
 export const paymentConstraintSchemas = {
@@ -149,7 +139,7 @@ export const checkoutSchema = z.looseObject({
   id: text.nullish(),
   merchant: merchantSchema.partial().nullish(),
   currency: currency.nullish(),
-  line_items: z.array(
+  line_items: createListSchema(
     z.preprocess(
       readItem,
       z.looseObject({ item: z.looseObject({ id: text }), quantity: quantity.nonnegative() }),

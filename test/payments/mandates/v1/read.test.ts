@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import type { z } from 'zod'
-import { isSameJson } from '../../../../src/payments/mandates/json.ts'
+import { isSameJson, readJson } from '../../../../src/payments/mandates/json.ts'
 import { readDataParts } from '../../../../src/payments/mandates/v1/data-parts.ts'
 import { checkCartSum, joinCartAndPayment } from '../../../../src/payments/mandates/v1/payment.ts'
 import {
@@ -258,6 +258,33 @@ describe('a mandate of AP2 0.1', () => {
     expect(findRefusal(cartMandateSchema, raw)).toEqual([
       'pending_total contents.payment_request.details.total.pending',
     ])
+  })
+
+  test('of nothing but errors is refused with the first of them, in little more time than its JSON takes', () => {
+    const fill = (entry: string, count: number) => Array.from({ length: count }, () => entry).join(',')
+    const toCart = (items: string) =>
+      `{"contents":{"payment_request":{"details":{"display_items":[${items}]}}}}`
+    const texts = [
+      fill('0', 49_000),
+      fill('{}', 20_000),
+      fill('{"amount":{"currency":"X","value":-1}}', 6_000),
+    ].map(toCart)
+    const measure = (work: () => unknown): number =>
+      Math.min(
+        ...Array.from({ length: 4 }, () => {
+          const start = process.cpuUsage()
+          work()
+          const { user, system } = process.cpuUsage(start)
+          return (user + system) / 1000
+        }),
+      )
+    for (const raw of texts) {
+      expect(findRefusal(cartMandateSchema, raw).length).toBeGreaterThan(90)
+      expect(findRefusal(cartMandateSchema, raw).length).toBeLessThan(110)
+      expect(measure(() => readBy(cartMandateSchema, raw))).toBeLessThan(
+        4 * measure(() => readJson(raw)) + 10,
+      )
+    }
   })
 
   test('has a receipt with exactly one outcome', () => {
