@@ -119,7 +119,7 @@ export const paymentMutants: readonly Mutant[] = [
     file: `${tokens}/chain.ts`,
     edits: [
       {
-        from: "if (!types[isLast ? 'terminal' : 'intermediate'].includes(String(jws.header.typ)))",
+        from: "if (!types[isLast ? 'terminal' : 'intermediate'].includes(jws.header.typ as string))",
         to: 'if (!jws.header.typ)',
       },
     ],

@@ -1,5 +1,5 @@
 import { parseChain, readContent } from '../../payments/mandates/tokens/chain.ts'
-import { decodeJson, hashText, isObject } from '../../payments/mandates/tokens/encoding.ts'
+import { decodeJson, hashText, isObject, toShortText } from '../../payments/mandates/tokens/encoding.ts'
 import { parseJws } from '../../payments/mandates/tokens/jws.ts'
 import { unwrapToken } from '../../payments/mandates/tokens/key-binding.ts'
 import { discloseClaims, type SdJwt } from '../../payments/mandates/tokens/sd-jwt.ts'
@@ -37,10 +37,10 @@ const formatHop = (hop: SdJwt, i: number, count: number): string[] => {
   const checkout = content.checkout_jwt
   const names = disclosures.map((disclosure, n) => {
     const parts = decodeJson(disclosure, `${jws.field}.disclosures[${n}]`) as unknown[]
-    return parts.length === 3 ? String(parts[1]) : 'an entry of a list'
+    return parts.length === 3 ? toShortText(parts[1]) : 'an entry of a list'
   })
   return [
-    `hop ${i + 1} of ${count}: ${String(content.vct ?? 'no vct')}`,
+    `hop ${i + 1} of ${count}: ${toShortText(content.vct ?? 'no vct')}`,
     `  header: ${formatJson(jws.header)}`,
     `  payload: ${formatJson(claims)}`,
     ...formatTimes(claims),

@@ -1,3 +1,5 @@
+import { JsonNumber } from '../json.ts'
+
 /** JSON is nested no deeper than this where it is walked. */
 export const maxTokenDepth = 100
 
@@ -10,7 +12,7 @@ export const toCanonicalJson = (value: unknown, { withoutNulls = false } = {}, d
   if (depth > maxTokenDepth) throw new TypeError(`is nested deeper than ${maxTokenDepth} levels`)
   const write = (part: unknown): string => toCanonicalJson(part, { withoutNulls }, depth + 1)
   if (Array.isArray(value)) return `[${value.map(write).join(',')}]`
-  if (typeof value === 'object' && value !== null && !('toJSON' in value)) {
+  if (typeof value === 'object' && value !== null && !(value instanceof JsonNumber)) {
     const names = Object.keys(value).sort() as (keyof typeof value)[]
     const kept = names.filter((name) => value[name] !== undefined && !(withoutNulls && value[name] === null))
     return `{${kept.map((name) => `${write(name)}:${write(value[name])}`).join(',')}}`

@@ -1,6 +1,6 @@
 import type { Violation } from '../violations.ts'
 import { checkAudience, checkTimes } from './claims.ts'
-import { checkLength, hashText, isObject, type JsonObject } from './encoding.ts'
+import { checkLength, hashText, isObject, type JsonObject, toShortText } from './encoding.ts'
 import { type Jws, verifyJws } from './jws.ts'
 import type { FindKeys, KeyImporter, PublicKey, SignerRole } from './keys.ts'
 import { discloseClaims, maxDisclosures, parseSdJwt, type SdJwt } from './sd-jwt.ts'
@@ -149,7 +149,7 @@ const verifyHop = (
   if (before) {
     checkBinding(sdJwt, before.sdJwt, refuse)
     if (jws.payload.iat === undefined) refuse('missing_iat', 'payload.iat', 'is missing: add it')
-    if (!types[isLast ? 'terminal' : 'intermediate'].includes(String(jws.header.typ)))
+    if (!types[isLast ? 'terminal' : 'intermediate'].includes(jws.header.typ as string))
       refuse('wrong_typ', 'header.typ', `is not ${types[isLast ? 'terminal' : 'intermediate'][0]}`)
   }
   if (before || isLast) checkAudience(jws.payload, isLast ? known : undefined, refuse)
@@ -192,5 +192,5 @@ const checkType = (
   const isOther =
     typeof vct === 'string' && vct !== '' && !/^mandate\b/i.test(vct) && !('constraints' in content)
   if (isCredential && !isLast && isOther) return
-  refuse('wrong_vct', 'vct', `is ${String(vct).slice(0, 100)} in place of ${expected}`)
+  refuse('wrong_vct', 'vct', `is ${toShortText(vct)} in place of ${expected}`)
 }

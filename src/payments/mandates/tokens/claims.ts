@@ -1,3 +1,4 @@
+import { JsonNumber } from '../json.ts'
 import type { JsonObject } from './encoding.ts'
 import type { Refuse } from './token-error.ts'
 
@@ -13,7 +14,7 @@ export const checkTimes = (claims: JsonObject, now: number, refuse: Refuse): voi
     const value = claims[name]
     if (value === undefined) continue
     // a fraction may be an object that keeps its text
-    const time = typeof value === 'object' && value !== null ? Number(value) : value
+    const time = value instanceof JsonNumber ? Number(value.source) : value
     if (typeof time !== 'number' || !Number.isFinite(time))
       refuse('malformed_time', name, 'is no number of seconds since 1970')
     else if (name === 'exp' ? time + clockSkewSeconds < now : time > now + clockSkewSeconds)

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { hash } from 'node:crypto'
 import { parseLimitedJson } from '../../../state/text/json-size.ts'
-import { readJson } from '../json.ts'
+import { JsonNumber, readJson } from '../json.ts'
 import { TokenError } from './token-error.ts'
 
 /** A token of more characters is refused before it is read. */
@@ -41,9 +41,13 @@ export const decodeJson = (text: string, field: string): unknown => {
   }
 }
 
+/** A JSON value as a message may show it. Members such as `toString` make String() throw. */
+export const toShortText = (value: unknown): string =>
+  (typeof value === 'string' ? value : (JSON.stringify(value) ?? 'missing')).slice(0, 100)
+
 /** Whether a JSON value is an object. */
 export const isObject = (value: unknown): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) && !('toJSON' in value)
+  typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof JsonNumber)
 
 /** Refuses a token that is too long to be read. */
 export const checkLength = (text: string, field: string): void => {

@@ -1,6 +1,13 @@
 import { verify } from 'node:crypto'
 import { CompactSign } from 'jose'
-import { checkLength, decodeBase64Url, decodeJson, isObject, type JsonObject } from './encoding.ts'
+import {
+  checkLength,
+  decodeBase64Url,
+  decodeJson,
+  isObject,
+  type JsonObject,
+  toShortText,
+} from './encoding.ts'
 import type { PublicKey, SigningKey } from './keys.ts'
 import { TokenError } from './token-error.ts'
 
@@ -41,7 +48,7 @@ export const parseJws = (text: string, field: string): Jws => {
   if (alg === 'none')
     throw new TokenError('algorithm_none', `${field}.header.alg`, 'is "none": sign it with ES256')
   if (alg !== 'ES256') {
-    const name = String(alg).slice(0, 20)
+    const name = toShortText(alg)
     const code = /^HS/.test(name) ? 'algorithm_symmetric' : 'algorithm_not_es256'
     throw new TokenError(code, `${field}.header.alg`, `is ${name}: sign it with ES256`)
   }

@@ -44,7 +44,7 @@ export const verifyReceipt = <Kind extends MandateKind>(
     return jws.payload
   })
   const references = attempt(violations, () => toReferences(chain))
-  if (payload && references && !Object.values(references).includes(String(payload.reference)))
+  if (payload && references && !Object.values(references).includes(payload.reference as string))
     refuse('wrong_reference', 'receipt.reference', 'is not the hash of the closed mandate')
   if (violations.length > 0) return refuseAt('crypto', violations)
   const parsed = parseBy(kind === 'checkout' ? checkoutReceiptSchema : paymentReceiptSchema, payload)

@@ -50,6 +50,7 @@ describe('canonical JSON', () => {
     let deep: unknown = 1
     for (let i = 0; i < 200; i += 1) deep = [deep]
     expect(() => toCanonicalJson(deep)).toThrow('nested deeper')
+    expect(toCanonicalJson({ toJSON: 1, a: 2 })).toBe('{"a":2,"toJSON":1}')
     const value = { b: null, a: [null, { c: null }], d: undefined }
     expect(toCanonicalJson(value)).toBe('{"a":[null,{"c":null}],"b":null}')
     expect(toCanonicalJson(value, { withoutNulls: true })).toBe('{"a":[null,{}]}')

@@ -82,6 +82,9 @@ describe('a chain', () => {
     ['missing_nonce', (claims) => ({ ...claims, nonce: '' })],
     ['missing_iat', ({ iat: _, ...rest }) => rest],
     ['malformed_time', (claims) => ({ ...claims, exp: 'tomorrow' })],
+    ['malformed_time', (claims) => ({ ...claims, exp: [mandateTime + 60] })],
+    ['malformed_time', (claims) => ({ ...claims, exp: { toString: 1, valueOf: 1, toJSON: 1 } })],
+    ['wrong_vct', (claims) => ({ ...claims, delegate_payload: [closedPayment({ vct: { toString: 1 } })] })],
     ['not_yet_valid', (claims) => ({ ...claims, nbf: mandateTime + 301 })],
     ['sd_hash', (claims) => ({ ...claims, sd_hash: hashText('another') })],
     ['missing_binding', ({ sd_hash: _, ...rest }) => rest],
@@ -111,6 +114,7 @@ describe('a chain', () => {
       codesOf(await append(root, (claims) => ({ ...claims, issuer_jwt_hash: hashText(jws.text) }))),
     ).toEqual(['missing_binding'])
     expect(codesOf(await append(root, (claims) => claims, 'kb+sd-jwt+kb'))).toEqual(['wrong_typ'])
+    expect(codesOf(await append(root, (claims) => claims, { toString: 1 } as never))).toEqual(['wrong_typ'])
     expect(codesOf(await append(root, (claims) => claims, 'kb-sd-jwt'))).toEqual([])
   })
 

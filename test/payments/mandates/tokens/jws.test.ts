@@ -39,6 +39,7 @@ describe('a token', () => {
     ['algorithm_not_es256', { alg: 'RS256' }],
     ['algorithm_not_es256', { alg: 'ES384' }],
     ['algorithm_not_es256', { alg: ['ES256'] }],
+    ['algorithm_not_es256', { alg: { toString: 1 } }],
     ['algorithm_not_es256', {}],
     ['header_jku', { alg: 'ES256', jku: 'https://keys.example/jwks' }],
     ['header_x5u', { alg: 'ES256', x5u: 'https://keys.example/cert' }],
