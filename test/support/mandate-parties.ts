@@ -86,7 +86,7 @@ export const checkout = {
   currency: 'USD',
   line_items: [{ id: 'li_0', item: { id: 'shoe', title: 'Shoe', price: 19900 }, quantity: 1 }],
 }
-export const openCheckout = (jwk: JsonObject, changes: JsonObject = {}): JsonObject => ({
+const openCheckout = (jwk: JsonObject, changes: JsonObject = {}): JsonObject => ({
   vct: 'mandate.checkout.open.1',
   constraints: [
     {

@@ -3,7 +3,7 @@ import type { JsonObject } from './encoding.ts'
 import type { Refuse } from './token-error.ts'
 
 /** Clocks of signers may be ahead by so much, and tokens are taken so much after their end. In seconds, as in AP2's SDK. */
-export const clockSkewSeconds = 300
+const clockSkewSeconds = 300
 
 const toTime = (value: unknown): string =>
   Number.isFinite(value) ? `${new Date((value as number) * 1000).toJSON() ?? value}` : String(value)

@@ -5,7 +5,7 @@ import { JsonNumber, readJson } from '../json.ts'
 import { TokenError } from './token-error.ts'
 
 /** A token of more characters is refused before it is read. */
-export const maxTokenLength = 256 * 1024
+const maxTokenLength = 256 * 1024
 
 /** A JSON object as it was read; nothing is known of its members. */
 export type JsonObject = Record<string, unknown>
