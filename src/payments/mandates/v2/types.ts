@@ -17,7 +17,7 @@ const quantity = z.int().max(1_000_000_000)
  */
 const createEntriesSchema = <Shape extends z.core.$ZodLooseShape>(
   schema: z.ZodObject<Shape, z.core.$loose>,
-) => z.array(schema.partial())
+) => createListSchema(schema.partial())
 
 /** Who receives a payment. */
 const merchantSchema = z.looseObject({ id: text, name: text, website: z.string().nullish() })

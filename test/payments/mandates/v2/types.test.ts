@@ -68,6 +68,14 @@ describe('an open payment mandate of AP2 0.2', () => {
     })
   })
 
+  test('is refused at the first hundred errors of a list', () => {
+    const raw = `{"allowed":[${Array.from({ length: 49_000 }, () => '0').join(',')}]}`
+    const read = readBy(paymentConstraintSchemas['payment.allowed_payees'], raw)
+    expect(read.ok ? 0 : read.violations.length).toBe(100)
+    const refused = paymentConstraintSchemas['payment.allowed_payees'].safeParse(JSON.parse(raw))
+    expect(refused.error?.issues.length).toBe(101)
+  })
+
   test('takes the parts of the closed one as presets', () => {
     const cnf = { jwk: { kty: 'EC', crv: 'P-256', x: 'a', y: 'b' } }
     const { transaction_id: _, ...presets } = payment
