@@ -151,7 +151,7 @@ export const paymentMutants: readonly Mutant[] = [
     ],
     why: 'a hop that was made for nobody in particular is passed on',
     caughtBy: testsOf('test/payments/mandates/tokens/chain.test.ts')(
-      'a chain whose intermediate hop has no audience or nonce, or no key for the next, is refused',
+      'a chain whose intermediate hop has no audience or nonce, or no key for the next, is refused (row 21)',
     ),
   },
   {

@@ -1,12 +1,19 @@
 import { Readable } from 'node:stream'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { formatToken } from '../../../src/cli/ap2/inspect.ts'
 import { verifyLines } from '../../../src/cli/ap2/verify.ts'
+import type { JsonObject } from '../../../src/payments/mandates/tokens/encoding.ts'
+import { appendMandate, issueMandate } from '../../../src/payments/mandates/tokens/issue.ts'
+import type { Verdict } from '../../../src/payments/mandates/verify/verdict.ts'
 import ap2 from '../../payments/ap2-tokens.json' with { type: 'json' }
 import {
+  closedPayment,
+  hop,
   issueCheckoutChain,
   issuePaymentChain,
   mandateTime,
+  openPayment,
+  parties,
   trustedJwks,
 } from '../../support/mandate-parties.ts'
 
@@ -63,6 +70,80 @@ test('mason ap2 verify prints a verdict for each line, also for one that cannot 
       'hops[0].constraints already_used',
     ],
   ])
+})
+
+describe('mason ap2 verify refuses by name within 50 ms', () => {
+  const facts = { transaction_id: 'checkout-1', open_checkout_hash: 'open-checkout' }
+  const { agent, surface } = parties
+  const reference = { type: 'payment.reference', conditional_transaction_id: 'open-checkout' }
+  const pay = (payment_amount: unknown) => issuePaymentChain({ payment_amount })
+  const limit = async (...constraints: JsonObject[]) => {
+    const open = openPayment(agent.jwk, { constraints: [...constraints, reference] })
+    return appendMandate(await issueMandate(open, surface.signing), closedPayment(), agent.signing, hop)
+  }
+  const toJwt = (payload: string) =>
+    ['{"alg":"ES256","kid":"surface-1"}', payload, 'x'.repeat(64)]
+      .map((text) => Buffer.from(text).toString('base64url'))
+      .join('.')
+  const amount = 'hops[1].payment_amount.amount'
+  const first = 'hops[0].constraints[0]'
+
+  test.for<[what: string, violation: string, token: () => Promise<string> | string]>([
+    ['a fraction of a cent', `${amount} invalid_amount`, () => pay({ amount: 199.5, currency: 'USD' })],
+    ['less than zero', `${amount} negative_amount`, () => pay({ amount: -1, currency: 'USD' })],
+    ['2^53', `${amount} amount_too_large`, () => pay({ amount: 2 ** 53, currency: 'USD' })],
+    [
+      'an unknown currency',
+      'hops[1].payment_amount.currency unknown_currency',
+      () => pay({ amount: 1, currency: 'XXA' }),
+    ],
+    ['another currency', `${first}.currency currency_mismatch`, () => pay({ amount: 1, currency: 'EUR' })],
+    [
+      'a budget with too many decimals',
+      `${first}.max too_many_decimals`,
+      () => limit({ type: 'payment.budget', currency: 'USD', max: 250.555 }),
+    ],
+    [
+      'a budget of less than zero',
+      `${first}.max negative_amount`,
+      () => limit({ type: 'payment.budget', currency: 'USD', max: -1 }),
+    ],
+    [
+      'a budget of 2^53 cents',
+      `${first}.max amount_too_large`,
+      () => limit({ type: 'payment.budget', currency: 'USD', max: 2 ** 53 / 100 }),
+    ],
+    [
+      'a range that is beyond 2^53',
+      `${first}.max amount_too_large`,
+      () => limit({ type: 'payment.amount_range', currency: 'USD', max: 2 ** 53 }),
+    ],
+    ['over 256 KB', 'token token_too_large', async () => (await issuePaymentChain()) + 'A'.repeat(262_144)],
+    ['201 disclosures', 'token too_many_disclosures', () => `${toJwt('{}')}~${'A~'.repeat(201)}`],
+    [
+      '201 disclosures of two hops',
+      'token too_many_disclosures',
+      async () => (await issuePaymentChain()) + 'A~'.repeat(201),
+    ],
+    ['a payload that is no JSON', 'hops[0].payload malformed_json', () => `${toJwt('{"a"')}~`],
+    [
+      'a payload of brackets',
+      'hops[0].payload malformed_json',
+      () => `${toJwt(`{"a":${'['.repeat(150_000)}`)}~`,
+    ],
+  ])('%s: %s', async ([, violation, make]) => {
+    const line = JSON.stringify({ kind: 'payment', token: await make(), ...request, ...facts })
+    const times: number[] = []
+    for (let i = 0; i < 3; i++) {
+      const start = performance.now()
+      const lines = verifyLines(Readable.from([Buffer.from(line)]), now)
+      const { violations }: Verdict<unknown> = (await lines.next()).value
+      times.push(performance.now() - start)
+      expect(violations.map(({ field, code }) => `${field} ${code}`)).toContain(violation)
+    }
+    // the others may have waited for the processor
+    expect(Math.min(...times)).toBeLessThan(50)
+  })
 })
 
 test('mason ap2 inspect prints the hops of a chain with times, hashes and what is disclosed', () => {

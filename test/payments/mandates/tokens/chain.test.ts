@@ -118,7 +118,7 @@ describe('a chain', () => {
     expect(codesOf(await append(root, (claims) => claims, 'kb-sd-jwt'))).toEqual([])
   })
 
-  test('whose intermediate hop has no audience or nonce, or no key for the next, is refused', async () => {
+  test('whose intermediate hop has no audience or nonce, or no key for the next, is refused (row 21)', async () => {
     const second = await append(
       root,
       ({ aud: _, ...rest }) => ({ ...rest, nonce: '', delegate_payload: [openPayment(helper.jwk)] }),
@@ -131,7 +131,7 @@ describe('a chain', () => {
     expect(codesOf(await leaf(third))).toEqual(['missing_cnf'])
   })
 
-  test('whose intermediate hop is for another audience is verified', async () => {
+  test('whose intermediate hop is for another audience is verified (row 21)', async () => {
     const second = await appendMandate(root, openPayment(helper.jwk), agent.signing, {
       ...hop,
       audience: 'helper',
@@ -225,7 +225,7 @@ describe('the encoded tokens of the AP2 documents', () => {
   }
 
   test.for(['checkout', 'payment'] as const)(
-    'verify as a %s but for the root, whose key is not published',
+    'verify as a %s but for the root, whose key is not published (row 23)',
     (kind) => {
       const { hops, violations } = verify(ap2[kind].chain, { now, ...golden[kind] }, kind)
       expect(violations.map(({ field, code }) => `${field} ${code}`)).toEqual([

@@ -105,6 +105,16 @@ describe('the listings of the extension document', () => {
   })
 })
 
+test('the data parts of a message may have a key each, or one of them all keys (row 9)', () => {
+  const members = { 'ap2.mandates.CartMandate': { total: 1 }, risk_data: { score: 'low' } }
+  const separate = Object.entries(members).map(([key, value]) => ({ kind: 'data', data: { [key]: value } }))
+  for (const parts of [[{ kind: 'text', text: 'the cart' }, ...separate], [{ data: members }]])
+    expect(readDataParts(JSON.stringify({ parts }))).toMatchObject({
+      ok: true,
+      value: Object.entries(members).map(([key, value]) => ({ key, raw: JSON.stringify(value) })),
+    })
+})
+
 describe('the mandates of the walk-through', () => {
   test('have an offer without a signature, which is never paid (row 8)', () => {
     const raw = readSample('walkthrough-offer')

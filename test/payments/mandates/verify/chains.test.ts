@@ -178,13 +178,13 @@ describe('a checkout chain', () => {
     expect(verdict.value).toMatchObject({ checkout: { id: 'order-1' }, openCheckoutHash: hashText(open) })
   })
 
-  test('with another checkout under an old hash is refused', async () => {
+  test('with another checkout under an old hash is refused (row 20)', async () => {
     const other = await signJws({ ...checkout, id: 'order-2' }, merchant.signing)
     const { chain } = await issueCheckoutChain({ checkout_jwt: other })
     expect(buy(chain)).toEqual(['crypto', 'invalid_credential', 'hops[1].checkout_hash checkout_hash'])
   })
 
-  test('whose checkout a stranger signed in the name of the merchant is refused', async () => {
+  test('whose checkout a stranger signed in the name of the merchant is refused (row 20)', async () => {
     const forged = await signJws(checkout, createParty('merchant-1').signing)
     const { chain } = await issueCheckoutChain({}, forged)
     expect(buy(chain)).toEqual([
@@ -197,6 +197,19 @@ describe('a checkout chain', () => {
       ...['crypto', 'invalid_credential', 'hops[1].checkout_jwt.header.kid unknown_key'],
     ])
   })
+
+  test.for(['none', 'HS256', 'RS256', 'ES384'])(
+    'whose checkout is signed with %s in place of ES256 is refused (row 22)',
+    async (alg) => {
+      const [, payload, signature] = (await signJws(checkout, merchant.signing)).split('.')
+      const header = Buffer.from(JSON.stringify({ alg, kid: 'merchant-1' })).toString('base64url')
+      const { chain } = await issueCheckoutChain({}, [header, payload, signature].join('.'))
+      expect(buy(chain)).toEqual([
+        ...['crypto', 'invalid_credential'],
+        expect.stringMatching(/^hops\[1\]\.checkout_jwt\.header\.alg algorithm_/),
+      ])
+    },
+  )
 
   test('whose checkout is over, not disclosed, or not the expected one is refused', async () => {
     const old = await signJws({ ...checkout, exp: mandateTime - 301 }, merchant.signing)
