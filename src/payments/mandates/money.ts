@@ -57,7 +57,7 @@ export const parseMoney = (amount: unknown, currency: string): Money | MoneyErro
   if (matched === undefined)
     return { code: 'invalid_amount', message: 'must be a decimal without an exponent, such as 603.49' }
   if (sign) return negative
-  const significant = decimals.replace(/0+$/, '')
+  const significant = decimals.replace(/(?<!0)0+$/, '')
   if (significant.length > exponent)
     return {
       code: 'too_many_decimals',
