@@ -16,7 +16,7 @@ const integration = (name: 'embedded' | 'served') => ({
 })
 
 /** These put the machine under load, or watch how long it takes: nothing else may run beside them. */
-const loadSensitive = ['campaign', 'storm'].map((name) => `test/process/${name}.test.ts`)
+const loadSensitive = ['attack', 'campaign', 'storm'].map((name) => `test/process/${name}.test.ts`)
 /** Project after project: those that start processes of their own come after all others. */
 const processes = (name: string, files: { include: string[]; exclude?: string[] }, maxWorkers: number) => ({
   extends: true as const,

@@ -90,8 +90,9 @@ async function* readChunks(stream: Readable, idleMs: number, endsAt: number): As
   try {
     for (;;) {
       const next = chunks.next()
-      isStalled = !(await settlesWithin(next, Math.min(idleMs, endsAt - Date.now())))
-      if (isStalled) throw tooSlow(idleMs, endsAt)
+      const leftMs = endsAt - Date.now()
+      isStalled = !(await settlesWithin(next, Math.min(idleMs, leftMs)))
+      if (isStalled) throw tooSlow(idleMs, leftMs)
       const { done, value } = await next.catch(() => {
         throw new HttpError('malformed_request', 'the body did not arrive whole')
       })
@@ -104,8 +105,8 @@ async function* readChunks(stream: Readable, idleMs: number, endsAt: number): As
   }
 }
 
-const tooSlow = (idleMs: number, endsAt: number): HttpError =>
-  Date.now() < endsAt
+const tooSlow = (idleMs: number, leftMs: number): HttpError =>
+  idleMs < leftMs
     ? new HttpError('request_timeout', `no byte of the body arrived for ${idleMs / 1000} s`, {
         remedy: 'send the body without pauses; a large file by POST /v1/files with upload-length',
       })
