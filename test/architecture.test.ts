@@ -21,7 +21,7 @@ const arrows: Record<string, readonly string[]> = {
   dialogue: ['state', 'context'],
   client: ['state', 'memory'],
   'offline-model': ['state', 'context'],
-  'payments/trust': ['state', 'infra'],
+  'payments/trust': ['state', 'infra', 'payments/mandates'],
   'payments/mandates': ['state'],
   graph: ['state', 'context'],
   nodes: ['state', 'context', 'graph', 'dialogue'],

@@ -51,6 +51,21 @@ const rejection = (id: string) =>
   )
 const rejected = (id: string) => until(`the rejection of ${id}`, () => rejection(id))
 
+test('a job of more than 32 MiB is refused without its data, also where it is nested too deeply', async () => {
+  const prompt = 'x'.repeat(32 * 1024 * 1024)
+  const deep = Array.from({ length: 200 }).reduce<unknown>((inner) => [inner], prompt)
+  for (const data of [
+    { prompt, user_id: 'u1' },
+    { prompt, user_id: 'u1', metadata: deep },
+  ]) {
+    const id = unique('large')
+    const job = { id, name: 'run', data, attemptsMade: 0, stalls: 0 }
+    const { errors } = (await admitIntakeJob(database, job, refuseAll)) as { errors: unknown }
+    expect(errors).toEqual([{ pointer: '', detail: expect.stringContaining('POST /v1/files') }])
+    expect((await rejection(id))?.data).toBe('[this data is too large to be kept]')
+  }
+})
+
 describe('a signed job', () => {
   const secret = 'a-queue-secret-of-32-characters--'
   const now = new Date()

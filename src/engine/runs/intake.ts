@@ -94,14 +94,15 @@ const nestsDeeper = (value: unknown, levels: number): boolean =>
   value !== null &&
   (levels === 0 || Object.values(value).some((item) => nestsDeeper(item, levels - 1)))
 
-/** By its texts alone, which are read without copying. What is nested too deeply is small, and has an error of its own. */
+/** By its texts alone, which are read without copying; those deeper than it may be have an error of their own. */
 const isTooLarge = (data: unknown): boolean => {
   let left = maxRequestBytes
-  const isOver = (value: unknown): boolean => {
+  const isOver = (value: unknown, levels: number): boolean => {
     if (typeof value === 'string') left -= value.length
-    return left < 0 || (typeof value === 'object' && value !== null && Object.values(value).some(isOver))
+    const isParent = typeof value === 'object' && value !== null && levels > 0
+    return left < 0 || (isParent && Object.values(value).some((item) => isOver(item, levels - 1)))
   }
-  return !nestsDeeper(data, maxDepth) && isOver(data)
+  return isOver(data, maxDepth)
 }
 
 const listFieldErrors = (error: MasonError): FieldError[] => {

@@ -1,7 +1,8 @@
-import { createPublicKey } from 'node:crypto'
 import { z } from 'zod'
 import { createPlainTextSchema, truncatedSchema } from '../../state/resource-schema.ts'
 import { businessIdSchema } from '../../state/run-request.ts'
+import { importPoint } from '../mandates/tokens/keys.ts'
+import { attempt } from '../mandates/tokens/token-error.ts'
 
 /** Bodies and views of the admin API for trusted keys: docs/contract.md, section 7. */
 
@@ -16,31 +17,16 @@ const trustRoleSchema = z.enum([
 
 const coordinate = z.string().regex(/^[\w-]{43}$/, 'must be 32 bytes in base64url: 43 characters')
 
-const jwkFields = {
-  kty: z.literal('EC', 'must be EC'),
-  crv: z.literal('P-256', 'must be P-256: AP2 signs with ES256 alone'),
+const publicJwkSchema = z.strictObject({
+  kty: z.literal('EC', 'must be EC').describe('EC'),
+  crv: z.literal('P-256', 'must be P-256: AP2 signs with ES256 alone').describe('P-256'),
   x: coordinate.describe('The x coordinate, base64url'),
   y: coordinate.describe('The y coordinate, base64url'),
-}
-const publicJwkSchema = z.strictObject({
-  kty: jwkFields.kty.describe('EC'),
-  crv: jwkFields.crv.describe('P-256'),
-  x: jwkFields.x,
-  y: jwkFields.y,
 })
 
 /** Members of a JWK that say nothing of its point. Those with an address or a certificate (x5u, x5c) are refused: neither is read. */
 const otherMembers = ['kid', 'use', 'alg', 'key_ops', 'ext']
 const privateMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']
-
-const isOnCurve = (jwk: { x: string; y: string }): boolean => {
-  try {
-    createPublicKey({ key: { kty: 'EC', crv: 'P-256', x: jwk.x, y: jwk.y }, format: 'jwk' })
-    return true
-  } catch {
-    return false
-  }
-}
 
 /** No message repeats a value: it may be a private key. */
 const jwkInputSchema = z.looseObject(publicJwkSchema.shape).superRefine(
@@ -53,8 +39,8 @@ const jwkInputSchema = z.looseObject(publicJwkSchema.shape).superRefine(
       else if (!(name in publicJwkSchema.shape) && !otherMembers.includes(name)) report('unknown field')
     }
     const point = publicJwkSchema.pick({ x: true, y: true }).strip().safeParse(jwk)
-    if (point.success && !isOnCurve(point.data))
-      context.addIssue({ code: 'custom', path: ['x'], message: 'is with y no point of P-256' })
+    if (point.success && !attempt([], () => importPoint(point.data.x, point.data.y, 'jwk')))
+      context.addIssue({ code: 'custom', path: ['x'], message: 'is with y no point of P-256 in base64url' })
   },
   { when: () => true },
 )

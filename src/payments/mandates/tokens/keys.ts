@@ -32,18 +32,19 @@ export const createKeyImporter = (): KeyImporter => {
     const point = `${x}.${y}`
     const known = imported.get(point)
     if (known) return known
-    for (const part of [x, y])
-      if (decodeBase64Url(part, field).length !== 32)
-        throw new TokenError('key_not_p256', field, 'has an x or y that is not 32 bytes long')
-    const key = { object: importPoint({ kty, crv, x, y }, field), thumbprint: toThumbprint(x, y) }
+    const key = { object: importPoint(x, y, field), thumbprint: toThumbprint(x, y) }
     imported.set(point, key)
     return key
   }
 }
 
-const importPoint = (key: JWK, field: string): KeyObject => {
+/** The key of a point on P-256, each coordinate 32 bytes in base64url. Throws a `TokenError` for what is none. */
+export const importPoint = (x: string, y: string, field: string): KeyObject => {
+  for (const part of [x, y])
+    if (decodeBase64Url(part, field).length !== 32)
+      throw new TokenError('key_not_p256', field, 'has an x or y that is not 32 bytes long')
   try {
-    return createPublicKey({ key: { ...key }, format: 'jwk' })
+    return createPublicKey({ key: { kty: 'EC', crv: 'P-256', x, y }, format: 'jwk' })
   } catch {
     throw new TokenError('key_not_p256', field, 'has x and y that are no point on P-256')
   }
