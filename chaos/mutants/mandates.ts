@@ -45,7 +45,7 @@ export const mandateMutants: readonly Mutant[] = [
   {
     name: 'the mandate that a receipt is about',
     file: `${folder}/verify/receipts.ts`,
-    edits: [{ from: '!Object.values(references).includes(payload.reference as string)', to: 'false' }],
+    edits: [{ from: '!isReceiptOf(payload, references)', to: 'false' }],
     why: 'the receipt of one payment passes for that of another',
     caughtBy: receiptTests('a receipt about another mandate, of another key or not of its time is refused'),
   },

@@ -149,7 +149,7 @@ export const paymentMutants: readonly Mutant[] = [
         to: "if (expected && (typeof claim !== 'string' || claim === ''))",
       },
     ],
-    why: 'a hop that was made for nobody in particular is passed on',
+    why: 'a hop without an audience is passed on',
     caughtBy: testsOf('test/payments/mandates/tokens/chain.test.ts')(
       'a chain whose intermediate hop has no audience or nonce, or no key for the next, is refused (row 21)',
     ),
@@ -184,7 +184,7 @@ export const paymentMutants: readonly Mutant[] = [
         to: 'for (const { field } of [] as { field: string }[])',
       },
     ],
-    why: 'claims that nobody signed travel with a token',
+    why: 'claims without a signature travel with a token',
     caughtBy: agreement,
   },
   {

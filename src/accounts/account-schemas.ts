@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { labelSchema, toChangeSchema, truncatedSchema } from '../state/resource-schema.ts'
+import { isJsonWithin, labelSchema, toChangeSchema, truncatedSchema } from '../state/resource-schema.ts'
 import { businessIdSchema, idSchema } from '../state/run-request.ts'
 import { httpHostsSchema, secretChangesSchema, secretsSchema } from './http-hosts.ts'
 
@@ -102,7 +102,7 @@ const userInputSchema = z.strictObject({
   profile: z
     .record(z.string().max(200), z.json())
     .refine(
-      (profile) => Buffer.byteLength(JSON.stringify(profile)) <= maxProfileBytes,
+      isJsonWithin(maxProfileBytes),
       `is larger than ${maxProfileBytes} bytes as JSON; every prompt of the user's runs holds it, so keep large data elsewhere`,
     )
     .describe('What prompts say of the user (`user_context`), without empty values; at most 64 KiB as JSON')

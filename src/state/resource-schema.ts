@@ -15,6 +15,12 @@ export const createPlainTextSchema = (max: number) =>
     .max(max)
     .regex(/^[^\p{Cc}\p{Cs}]*$/u, 'has control characters or half a surrogate pair')
 
+/** Whether a JSON value has at most so many bytes as text. */
+export const isJsonWithin =
+  (maxBytes: number) =>
+  (value: unknown): boolean =>
+    Buffer.byteLength(JSON.stringify(value)) <= maxBytes
+
 /** A name for people: 1 to 200 characters on one line. */
 export const labelSchema = createPlainTextSchema(200).min(1)
 

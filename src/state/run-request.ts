@@ -1,11 +1,12 @@
 import { z } from 'zod'
+import { isJsonWithin } from './resource-schema.ts'
 import { mappingSchema, type OriginFile, outputTypeSchema } from './runtime-state.ts'
 import { fileIdSchema, fileNameSchema, fileTypeSchema } from './uploaded-file.ts'
 
+/** The one standard shape in which every product submits a job: POST body and queue job alike. CONTRACT section 3. */
+
 /** The largest request, by HTTP or the queue. */
 export const maxRequestBytes = 32 * 1024 * 1024
-
-/** The one standard shape in which every product submits a job: POST body and queue job alike. CONTRACT section 3. */
 
 /**
  * Ids people choose: no spaces, no control characters, so that they are safe in URLs, logs and keys. They may start as
@@ -147,7 +148,7 @@ export const metadataSchema = z
     `has more than ${maxMetadataKeys} keys`,
   )
   .refine(
-    (metadata) => Buffer.byteLength(JSON.stringify(metadata)) <= maxMetadataBytes,
+    isJsonWithin(maxMetadataBytes),
     `is larger than ${maxMetadataBytes} bytes as JSON; keep large data elsewhere and its id here`,
   )
   .meta({

@@ -1,6 +1,9 @@
 import { isMasonError, MasonError } from '../../state/errors.ts'
 import { stripCredentials } from '../lib/strip-credentials.ts'
 
+/** The code by which Postgres refuses a statement that waits for one which waits for it. */
+export const deadlockDetected = '40P01'
+
 /** Transient errors: the server was unreachable or full, or cancelled this statement for the sake of others. */
 const transientCodes = new Set([
   'ECONNREFUSED',
@@ -25,9 +28,9 @@ const transientCodes = new Set([
   '53100',
   '53200',
   '53300',
-  // serialization_failure, deadlock_detected
+  // serialization_failure
   '40001',
-  '40P01',
+  deadlockDetected,
 ])
 
 const isTransient = (error: unknown): boolean => {

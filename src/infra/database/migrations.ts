@@ -3,6 +3,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { setTimeout as pause } from 'node:timers/promises'
 import { MasonError } from '../../state/errors.ts'
 import { toPackagePath } from '../lib/package-path.ts'
+import { deadlockDetected } from './database-errors.ts'
 
 /** A connection that migrations are applied to: whole scripts and single statements. The caller holds the lock. */
 export type MigrationTarget = {
@@ -26,7 +27,6 @@ export const readMigrations = async (): Promise<Migration[]> => {
 }
 
 /** Processes at work lock tables in another order than a migration: Postgres may refuse it, and it is tried again. */
-const deadlock = '40P01'
 const maxTries = 20
 const retryMs = 250
 
@@ -55,7 +55,7 @@ export const applyMigrations = async (target: MigrationTarget): Promise<string[]
     const apply = (tries: number): Promise<void> =>
       target.run(script).catch(async (error: unknown) => {
         await target.run('ROLLBACK')
-        if ((error as { code?: unknown }).code === deadlock && tries < maxTries) {
+        if ((error as { code?: unknown }).code === deadlockDetected && tries < maxTries) {
           await pause(retryMs * (1 + Math.random()))
           return apply(tries + 1)
         }

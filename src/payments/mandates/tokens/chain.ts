@@ -156,7 +156,7 @@ const verifyHop = (
   const disclosed = attempt(violations, () => discloseClaims(sdJwt))
   const content = disclosed && attempt(violations, () => readContent(disclosed.claims, field, !before))
   if (!disclosed || !content) return undefined
-  checkTimes(disclosed.claims, known.now, (code, name, message) => refuse(code, `payload.${name}`, message))
+  checkTimes(disclosed.claims, known.now, toRefuse(violations, `${field}.payload`))
   if (content !== disclosed.claims) checkTimes(content, known.now, refuse)
   if (before && isLast && 'cnf' in content)
     refuse('unexpected_cnf', 'cnf', 'is in a closed mandate: leave it out')

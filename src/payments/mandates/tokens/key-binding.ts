@@ -39,6 +39,6 @@ export const bindToTransaction = async (
   return credential + (await signJws(claims, key, { typ: 'kb+jwt' }))
 }
 
-/** A credential of a user: whoever has this key speaks for them. */
+/** Issues a credential of a user: the holder's key signs for the user. */
 export const issueCredential = (claims: JsonObject, holder: JsonObject, key: SigningKey): Promise<string> =>
   issueSdJwt({ ...claims, cnf: { jwk: holder } }, key)

@@ -31,6 +31,12 @@ const itemShape = {
   refund_period: z.int().nonnegative().default(30),
 }
 const itemSchema = createNamedSchema(itemShape)
+const shippingOptionSchema = createNamedSchema({
+  id: text,
+  label: text,
+  amount: moneySchema,
+  selected: z.boolean().default(false),
+})
 
 /** An address, as the W3C's contact picker has it. */
 export const contactAddressSchema = createNamedSchema({
@@ -54,14 +60,7 @@ const paymentRequestSchema = createNamedSchema({
   details: createNamedSchema({
     id: text,
     display_items: createListSchema(itemSchema),
-    shipping_options: createListSchema(
-      createNamedSchema({
-        id: text,
-        label: text,
-        amount: moneySchema,
-        selected: z.boolean().default(false),
-      }),
-    ).optional(),
+    shipping_options: createListSchema(shippingOptionSchema).optional(),
     modifiers: createListSchema(
       createNamedSchema({
         supported_methods: text,
@@ -87,12 +86,7 @@ const paymentResponseSchema = createNamedSchema({
   method_name: text,
   details: opaque.optional(),
   shipping_address: contactAddressSchema.optional(),
-  shipping_option: createNamedSchema({
-    id: text,
-    label: text,
-    amount: moneySchema,
-    selected: z.boolean().default(false),
-  }).optional(),
+  shipping_option: shippingOptionSchema.optional(),
   payer_name: z.string().optional(),
   payer_email: z.string().optional(),
   payer_phone: z.string().optional(),

@@ -17,6 +17,6 @@ export const toMandatedPayment = (mandate: PaymentMandateV2): MandatedPayment =>
  * Whether a receipt is of a mandate: AP2's text hashes the last hop with its disclosures, its SDK the JWT alone (AP2.md 1.5, row 17).
  */
 export const isReceiptOf = (
-  { reference }: { reference: string },
+  { reference }: { reference?: unknown },
   { sdHash, jwtHash }: { sdHash: string; jwtHash: string },
 ): boolean => reference === jwtHash || reference === sdHash

@@ -99,7 +99,7 @@ const verifyCheckoutJwt = (
   return attempt(violations, () => {
     const jws = parseJws(text, `${field}.checkout_jwt`)
     findSigner(jws, 'merchant', findKeys)
-    checkTimes(jws.payload, now, (code, name, message) => refuse(code, `checkout_jwt.${name}`, message))
+    checkTimes(jws.payload, now, toRefuse(violations, jws.field))
     return jws.payload
   })
 }

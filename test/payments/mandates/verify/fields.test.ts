@@ -298,7 +298,7 @@ describe('every field, changed and not signed again, is refused', () => {
 describe('every field of a receipt', async () => {
   const chains = { payment: await issuePaymentChain(), checkout: (await issueCheckoutChain()).chain }
   const toReceipt = (kind: MandateKind, more: JsonObject) => ({
-    ...{ iss: 'https://psp.example', iat: mandateTime - 5, reference: toReferences(chains[kind]).jwt },
+    ...{ iss: 'https://psp.example', iat: mandateTime - 5, reference: toReferences(chains[kind]).jwtHash },
     ...more,
   })
   const failed = { status: 'Error', error: 'invalid_mandate', error_description: 'too much' }

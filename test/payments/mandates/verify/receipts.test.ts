@@ -20,13 +20,13 @@ const chain = await issuePaymentChain()
 const { chain: checkoutChain } = await issueCheckoutChain()
 const base = { iss: 'https://psp.example', iat: mandateTime }
 const paid = {
-  ...{ status: 'Success' as const, ...base, reference: toReferences(chain).jwt, payment_id: 'pay-1' },
+  ...{ status: 'Success' as const, ...base, reference: toReferences(chain).jwtHash, payment_id: 'pay-1' },
   ...{ psp_confirmation_id: 'psp-1', network_confirmation_id: 'net-1' },
 }
 const ordered = {
   status: 'Success' as const,
   ...base,
-  reference: toReferences(checkoutChain).jwt,
+  reference: toReferences(checkoutChain).jwtHash,
   order_id: 'o-1',
 }
 const failed = { status: 'Error' as const, ...base, error: 'invalid_mandate', error_description: 'too much' }
@@ -46,7 +46,7 @@ describe('a receipt', () => {
 
   test('may refer to the text of the mandate with its disclosures, and say `result: success`', async () => {
     const { status: _, ...rest } = paid
-    const other = { ...rest, result: 'success', reference: toReferences(chain).text }
+    const other = { ...rest, result: 'success', reference: toReferences(chain).sdHash }
     expect(codesOf(await signJws(other, processor.signing))).toEqual([])
   })
 
