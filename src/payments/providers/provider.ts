@@ -1,0 +1,108 @@
+import type { Money } from '../mandates/money.ts'
+
+/** What an operation does: an `authorize` with `capture` takes the money at once. */
+export type OperationKind = 'authorize' | 'capture' | 'void' | 'refund'
+
+/**
+ * What an operation asks of a provider. `amount` is in minor units. `provider_ref` names the payment at the provider; null
+ * for authorize alone. `credential` is the opened token of the instrument; only authorize has one.
+ */
+export type ProviderOperation = {
+  kind: OperationKind
+  payment_id: string
+  amount: Money
+  payee: { id: string | null; name: string }
+  provider_ref: string | null
+  credential: string | null
+  capture: boolean
+}
+
+/**
+ * What became of an operation. `declined`: it did not act and will not, for a reason in plain words. `pending`: a webhook or
+ * a look-up says more later. `challenge`: the person must answer first; `text` is what they are asked, or the address of a redirect.
+ */
+export type ProviderAnswer =
+  | {
+      status: 'succeeded' | 'authorized' | 'voided' | 'refunded'
+      provider_ref: string
+      network_ref: string | null
+      amount: Money
+    }
+  | { status: 'declined'; provider_ref: string | null; reason: string }
+  | { status: 'pending'; provider_ref: string }
+  | { status: 'challenge'; provider_ref: string; challenge: { type: 'otp' | 'redirect'; text: string } }
+
+/** A genuine webhook. `event_id` comes again with each delivery of it; `key` is that of the operation, null where unknown. */
+export type ProviderEvent = {
+  event_id: string
+  key: string | null
+  provider_ref: string
+  answer: ProviderAnswer
+}
+
+/**
+ * A payment provider. Every error that its functions throw means that it is not known whether the provider acted, also one of
+ * `checkLease`, of a time limit, and of an answer that makes no sense: only an answer settles an operation.
+ */
+export type PaymentProvider = {
+  /** Milliseconds within which it deduplicates a key. */
+  windowMs: number
+  /** The bytes to store and send; pure, the same for the same operation. They hold the credential. */
+  toRequest(operation: ProviderOperation): string
+  /**
+   * Sends bytes of `toRequest`. Resolves with an answer, a refusal too; throws only when it is not known whether it acted.
+   * `checkLease` runs at the first byte; where it throws, nothing is sent.
+   */
+  send(request: string, key: string, checkLease: () => void, signal: AbortSignal): Promise<ProviderAnswer>
+  /** What became of a key, null when the provider never saw it. Compare the answer with `findAnswerError`. */
+  lookup(key: string, signal: AbortSignal): Promise<ProviderAnswer | null>
+  /**
+   * Sends the answer of a challenge (an OTP): its own key, as any operation. Another `challenge` means a wrong answer and a
+   * further try. Compare the answer with `findAnswerError`.
+   */
+  answerChallenge(
+    providerRef: string,
+    answer: string,
+    key: string,
+    checkLease: () => void,
+    signal: AbortSignal,
+  ): Promise<ProviderAnswer>
+  /** Verifies signature and time of a webhook; null: not genuine. Header names are in lower case. */
+  readWebhook(headers: Record<string, string>, body: Uint8Array, now: Date): ProviderEvent | null
+}
+
+/** How a provider is reached. `window_ms`: how long it deduplicates a key; `timeout_ms`: how long one exchange may take. */
+export type ProviderSettings = {
+  kind: 'card'
+  base_url: string
+  allow_private: boolean
+  window_ms: number
+  timeout_ms: number
+}
+
+/** What only the executor can open: the key of the provider's API, and the secret of its webhooks (`whsec_` and base64). */
+export type ProviderSecrets = { api_key: string; webhook_secret: string }
+
+/**
+ * What is wrong with an answer to an operation, or null: another amount, another currency, or a status that this operation
+ * cannot have. Such a payment becomes `unknown`, never `succeeded`.
+ */
+export const findAnswerError = (
+  { kind, amount, capture }: Pick<ProviderOperation, 'kind' | 'amount' | 'capture'>,
+  answer: ProviderAnswer,
+): string | null => {
+  if (answer.status === 'declined' || answer.status === 'pending') return null
+  if (answer.status === 'challenge')
+    return kind === 'authorize' ? null : `a challenge answers authorize alone, not ${kind}`
+  const done = {
+    authorize: capture ? 'succeeded' : 'authorized',
+    capture: 'succeeded',
+    void: 'voided',
+    refund: 'refunded',
+  }
+  if (answer.status !== done[kind]) return `the status is ${answer.status}, not ${done[kind]}`
+  const { currency, minor } = answer.amount
+  return currency === amount.currency && minor === amount.minor
+    ? null
+    : `the amount is ${minor} ${currency}, not ${amount.minor} ${amount.currency}`
+}
