@@ -7,6 +7,7 @@ import { mandateMutants } from './mandates.ts'
 import type { Mutant } from './mutant.ts'
 import { paymentMutants } from './payments.ts'
 import { promptMutants } from './prompts.ts'
+import { providerMutants } from './providers.ts'
 import { releaseMutants } from './release.ts'
 
 /** Every guard that must be missed when it is gone. */
@@ -20,4 +21,5 @@ export const mutants: readonly Mutant[] = [
   ...limitMutants,
   ...paymentMutants,
   ...mandateMutants,
+  ...providerMutants,
 ]

@@ -10,6 +10,7 @@ const parts = [
   'src',
   'test',
   'chaos',
+  'examples',
   'migrations',
   'package.json',
   'tsconfig.json',

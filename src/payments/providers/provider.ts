@@ -67,7 +67,10 @@ export type PaymentProvider = {
     checkLease: () => void,
     signal: AbortSignal,
   ): Promise<ProviderAnswer>
-  /** Verifies signature and time of a webhook; null: not genuine. Header names are in lower case. */
+  /**
+   * Verifies signature and time of a webhook that arrived at `now`; null: not genuine, or no event of an operation. Header
+   * names are in lower case.
+   */
   readWebhook(headers: Record<string, string>, body: Uint8Array, now: Date): ProviderEvent | null
 }
 

@@ -1,0 +1,165 @@
+import { randomUUID } from 'node:crypto'
+import type { Books, Operation, Payment } from './books.ts'
+
+/** The one-time password of every challenge. */
+const otp = '123456'
+const maxTries = 3
+/** By what follows `tok_` in a credential. */
+const declineCodes: Record<string, string> = {
+  declined: 'card_declined',
+  insufficient: 'insufficient_funds',
+  expired: 'expired_card',
+}
+
+/** A request that was refused before anything was written. */
+export class RefusalError extends Error {
+  readonly status: number
+  readonly code: string
+  constructor(status: number, code: string, message: string) {
+    super(message)
+    this.status = status
+    this.code = code
+  }
+}
+
+export type PaymentRequest = {
+  payment_id: string
+  amount: number
+  currency: string
+  payee: { name: string }
+  credential: string
+  capture: boolean
+  answer: string
+}
+type Asked = {
+  key: string
+  hash: string
+  kind: string
+  payment: string | null
+  at: number
+  body: Partial<PaymentRequest>
+}
+
+const newId = (prefix: string): string => `${prefix}_${randomUUID().replaceAll('-', '')}`
+
+/** Does one operation and writes it down. Returns every operation that it changed, its own first. */
+export const perform = (books: Books, asked: Asked): Operation[] => {
+  const { body, kind } = asked
+  if (asked.payment === null) return authorize(books, asked)
+  const payment = books.payments.get(asked.payment)
+  if (!payment) throw new RefusalError(404, 'unknown_payment', `there is no payment ${asked.payment}`)
+  if (kind === 'challenge') return answerChallenge(books, asked, payment)
+  const amount = checkAmount(body.amount)
+  if (body.currency !== payment.currency)
+    throw new RefusalError(400, 'invalid_request', `currency: send ${payment.currency}`)
+  const rule = rules[kind]
+  if (!rule) throw new RefusalError(404, 'unknown_route', `there is no operation ${kind}`)
+  const { from, status, max, change } = rule
+  const code = payment.status !== from ? 'invalid_state' : amount > max(payment) ? 'amount_too_large' : null
+  const operation = {
+    ...toOperation(asked, payment, amount),
+    status: code ? 'declined' : status,
+    code,
+  } as const
+  books.write(code ? payment : { ...payment, ...change(amount, payment) }, operation)
+  return [operation]
+}
+
+type Rule = {
+  from: Payment['status']
+  status: Operation['status']
+  max(payment: Payment): number
+  change(amount: number, payment: Payment): Partial<Payment>
+}
+const rules: Record<string, Rule> = {
+  capture: {
+    ...{ from: 'authorized', status: 'succeeded', max: ({ amount }) => amount },
+    change: (amount) => ({ status: 'succeeded', captured: amount }),
+  },
+  void: {
+    ...{ from: 'authorized', status: 'voided', max: ({ amount }) => amount },
+    change: () => ({ status: 'voided' }),
+  },
+  refund: {
+    ...{ from: 'succeeded', status: 'refunded', max: ({ captured, refunded }) => captured - refunded },
+    change: (amount, { refunded }) => ({ refunded: refunded + amount }),
+  },
+}
+
+/** An authorization that was pending comes to its end. */
+export const finishPending = (books: Books, key: string): Operation[] => {
+  const operation = books.operations.get(key)
+  const payment = operation && books.payments.get(operation.payment)
+  if (operation?.status !== 'pending' || !payment) return []
+  return settle(books, payment, operation)
+}
+
+const checkAmount = (amount: unknown): number => {
+  if (!Number.isSafeInteger(amount) || Number(amount) < 1)
+    throw new RefusalError(400, 'invalid_request', 'amount: send a whole number of minor units, 1 or more')
+  return Number(amount)
+}
+
+const toOperation = (
+  { key, hash, kind, at }: Asked,
+  { id, currency }: Payment,
+  amount: number,
+): Operation => ({
+  ...{ key, hash, kind, at, payment: id, amount, currency },
+  ...{ status: 'pending', network_ref: newId('net'), code: null, challenge: null },
+})
+
+const authorize = (books: Books, asked: Asked): Operation[] => {
+  const { payment_id, currency, payee, credential = '', capture = true } = asked.body
+  const amount = checkAmount(asked.body.amount)
+  if (!payment_id || !payee?.name || !/^[A-Z]{3}$/.test(currency ?? ''))
+    throw new RefusalError(
+      400,
+      'invalid_request',
+      'send payment_id, payee.name, amount and currency (ISO 4217)',
+    )
+  const payment: Payment = {
+    ...{ id: newId('ch'), payment_id, payee: payee.name, currency: currency ?? '', amount, capture },
+    ...{ captured: 0, refunded: 0, tries: 0, status: 'open' },
+  }
+  const operation = toOperation(asked, payment, amount)
+  const [prefix, kind = ''] = credential.split('_')
+  const code = prefix === 'tok' ? declineCodes[kind] : 'invalid_card'
+  if (code) books.write({ ...payment, status: 'declined' }, { ...operation, status: 'declined', code })
+  else if (kind === 'challenge') {
+    const challenge = { type: 'otp', text: 'Enter the code that your bank has sent you.' } as const
+    books.write(payment, { ...operation, status: 'requires_action', challenge })
+  } else if (kind === 'pending') books.write(payment, operation)
+  else settle(books, payment, operation)
+  return [books.operations.get(asked.key) ?? operation]
+}
+
+const settle = (books: Books, payment: Payment, ...changed: Operation[]): Operation[] => {
+  const status = payment.capture ? 'succeeded' : 'authorized'
+  const done = changed.map((operation) => ({ ...operation, status, challenge: null }) satisfies Operation)
+  books.write({ ...payment, status, captured: payment.capture ? payment.amount : 0 }, ...done)
+  return done
+}
+
+const answerChallenge = (books: Books, asked: Asked, payment: Payment): Operation[] => {
+  const first = [...books.operations.values()].find(
+    ({ payment: id, kind }) => id === payment.id && kind === 'authorize',
+  )
+  const operation = toOperation(asked, payment, payment.amount)
+  if (first?.status !== 'requires_action') {
+    books.write(payment, { ...operation, status: 'declined', code: 'invalid_state' })
+  } else if (asked.body.answer === otp) return settle(books, payment, operation, first)
+  else if (payment.tries + 1 < maxTries) {
+    const { challenge } = first
+    books.write(
+      { ...payment, tries: payment.tries + 1 },
+      { ...operation, status: 'requires_action', challenge },
+    )
+  } else {
+    const end = { status: 'declined', code: 'challenge_failed', challenge: null } as const
+    const changed = [operation, first].map((one) => ({ ...one, ...end }))
+    books.write({ ...payment, tries: maxTries, status: 'declined' }, ...changed)
+    return changed
+  }
+  return [books.operations.get(asked.key) ?? operation]
+}
