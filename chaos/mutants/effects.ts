@@ -8,6 +8,7 @@ const walk = testsOf('test/graph/walk.test.ts')
 const route = testsOf('test/graph/route.test.ts')
 const stops = testsOf('test/graph/stops.test.ts')
 const file = 'src/engine/runs/effects.ts'
+const protocol = 'src/state/effect-protocol.ts'
 
 /** Guards of what a run does: decide before acting, and each side effect at most once. */
 export const effectMutants: readonly Mutant[] = [
@@ -37,7 +38,7 @@ export const effectMutants: readonly Mutant[] = [
   {
     name: 'stored bytes are sent',
     file,
-    edits: [{ from: 'Buffer.from(effect.request)', to: 'Buffer.from(request.request)' }],
+    edits: [{ from: 'request: effect.request', to: 'request: Buffer.from(request.request)' }],
     why: 'other bytes go out under the key of the first ones',
     caughtBy: [
       interleaved,
@@ -70,8 +71,8 @@ export const effectMutants: readonly Mutant[] = [
   },
   {
     name: 'idempotency window of a keyed provider',
-    file,
-    edits: [{ from: 'safeWindowShare * (request.windowMs ?? 0)', to: 'Number.POSITIVE_INFINITY' }],
+    file: protocol,
+    edits: [{ from: 'safeWindowShare * (target.windowMs ?? 0)', to: 'Number.POSITIVE_INFINITY' }],
     why: 'the provider has forgotten the key and acts a second time',
     caughtBy: effects(
       'a worker that takes over and finds it sent does not once four fifths of the time the provider keeps keys are over',
@@ -79,11 +80,11 @@ export const effectMutants: readonly Mutant[] = [
   },
   {
     name: 'look up before sending again',
-    file,
+    file: protocol,
     edits: [
       {
-        from: 'const response = await decision.lookup(effectId, signal)',
-        to: 'const response: string | null = null as string | null',
+        from: 'const response = await decision.lookup(effect.key, signal)',
+        to: 'const response = null as Response | null',
       },
     ],
     why: 'a provider without keys acts a second time',
@@ -96,7 +97,7 @@ export const effectMutants: readonly Mutant[] = [
   },
   {
     name: 'the lease is looked at between look-up and send',
-    file,
+    file: protocol,
     edits: [{ from: '    checkLease()\n', to: '' }],
     why: 'a process that was frozen during the look-up sends beside its successor',
     caughtBy: effects(
@@ -105,9 +106,12 @@ export const effectMutants: readonly Mutant[] = [
   },
   {
     name: 'the lease is looked at before the first byte',
-    file,
+    file: protocol,
     edits: [
-      { from: 'send(stored, effectId, checkLease, signal)', to: 'send(stored, effectId, () => {}, signal)' },
+      {
+        from: 'send(stored, effect.key, checkLease, signal)',
+        to: 'send(stored, effect.key, () => {}, signal)',
+      },
     ],
     why: 'a process that was frozen while it connected sends beside its successor',
     caughtBy: effects(
@@ -125,8 +129,8 @@ export const effectMutants: readonly Mutant[] = [
   },
   {
     name: 'unknown is for a person',
-    file,
-    edits: [{ from: "!request.lookup) return 'unknown'", to: "!request.lookup) return 'send'" }],
+    file: protocol,
+    edits: [{ from: "!target.lookup) return 'unknown'", to: "!target.lookup) return 'send'" }],
     why: 'a provider that can neither dedupe nor tell acts a second time',
     caughtBy: [
       interleaved,

@@ -1,5 +1,6 @@
 import { queryOne } from '../../infra/database/database.ts'
 import { sha256 } from '../../infra/lib/ids.ts'
+import { sendEffect } from '../../state/effect-protocol.ts'
 import { MasonError } from '../../state/errors.ts'
 import type { EffectRequest, EffectResult } from '../../state/ports/effects.ts'
 import type { CallRef, RunLog } from '../../state/ports/run-log.ts'
@@ -52,15 +53,10 @@ const resendStatement = `
   WITH ${fencedRunSql}
   UPDATE effects e SET status = 'intent', first_sent_at = NULL FROM mine WHERE e.tenant = $1 AND e.effect_id = $4 AND e.status = 'unknown' RETURNING e.effect_id`
 
-/** Share of a provider's idempotency window within which the same key is used again. */
-const safeWindowShare = 0.8
-
 /**
  * Performs the side effect of a call as exactly once as its provider allows. The stored bytes are sent, never new ones,
- * under a key that names run, plan and call. A worker that takes over an effect in status `sent`: a keyed one within its
- * window is sent again, a queryable one is looked up first, any other becomes `unknown` for a person to settle; `resend` is
- * their answer that it did not take place. `checkLease` throws when the process was frozen too long: it runs after a
- * look-up and before the first byte.
+ * under a key that names run, plan and call, by `sendEffect`. One that is unknown is for a person to settle; `resend` is
+ * their answer that it did not take place.
  * The response becomes durable with the action that records it, or at once where the request says so.
  */
 export const performEffect = async (
@@ -89,32 +85,21 @@ export const performEffect = async (
     }
     return { effect_id: effectId, response }
   }
-  const decision = effect.status === 'sent' ? decideResend(effect, request) : 'send'
-  if (decision === 'unknown') {
-    await sql.query(unknownStatement, [...key, call.plan_seq, call.index])
-    throw createUnknownEffectError(effectId)
+  const stored = {
+    key: effectId,
+    request: effect.request,
+    status: effect.status === 'sent' ? effect.status : ('intent' as const),
+    age_ms: effect.age_ms,
   }
-  signal.throwIfAborted()
-  if (!(await queryOne(sql, sentStatement, key))) throw createLeaseLostError()
-  if (decision !== 'send') {
-    // last before the send: it still sees what another worker sent while the database was slow
-    const response = await decision.lookup(effectId, signal)
-    if (response !== null) return toResult(response)
-    signal.throwIfAborted()
-    checkLease()
+  const store = {
+    markSent: async () => {
+      if (!(await queryOne(sql, sentStatement, key))) throw createLeaseLostError()
+    },
+    markUnknown: async () => void (await sql.query(unknownStatement, [...key, call.plan_seq, call.index])),
   }
-  const stored = Buffer.from(effect.request).toString('utf8')
-  return toResult(await request.send(stored, effectId, checkLease, signal))
-}
-
-type ResendDecision = 'send' | 'unknown' | { lookup: NonNullable<EffectRequest['lookup']> }
-
-/** What a worker may do that takes over an effect in status `sent`. */
-const decideResend = (effect: EffectRow, request: EffectRequest): ResendDecision => {
-  if (request.class === 'keyed')
-    return (effect.age_ms ?? 0) < safeWindowShare * (request.windowMs ?? 0) ? 'send' : 'unknown'
-  if (request.class !== 'queryable' || !request.lookup) return 'unknown'
-  return { lookup: request.lookup.bind(request) }
+  const response = await sendEffect(stored, request, store, checkLease, signal)
+  if (response === null) throw createUnknownEffectError(effectId)
+  return toResult(response)
 }
 
 const createUnknownEffectError = (effectId: string): MasonError =>
