@@ -117,34 +117,48 @@ export const verifyHops = (
   const parsed = attempt(violations, () => parseChain(token)) ?? []
   const hops: Hop[] = []
   for (const [i, sdJwt] of parsed.entries()) {
-    const before = hops[i - 1]
-    const hop = verifyHop(sdJwt, before, { kind, isLast: i === parsed.length - 1, ...known }, violations)
+    const hop = readHop(sdJwt, i === 0, violations)
     if (!hop) break
     hops.push(hop)
   }
+  // one after another, so that the tables of the curve stay in the processor's cache; the first that cannot be read too
+  for (const [i, { jws }] of parsed.slice(0, hops.length + 1).entries()) {
+    const signer = attempt(violations, () => verifySigner(jws, hops[i - 1], known))
+    if (signer && hops[i]) hops[i].identity = identify(jws, signer)
+  }
+  for (const [i, hop] of hops.entries())
+    checkHop(hop, hops[i - 1], { kind, isLast: i === parsed.length - 1, ...known }, violations)
   return { hops, violations }
 }
 
-const verifyHop = (
-  sdJwt: SdJwt,
+const readHop = (sdJwt: SdJwt, isRoot: boolean, violations: Violation[]): Hop | undefined =>
+  attempt(violations, () => {
+    const { claims, concealed } = discloseClaims(sdJwt)
+    const content = readContent(claims, sdJwt.jws.field, isRoot)
+    return { sdJwt, claims, content, concealed, identity: '' }
+  })
+
+const verifySigner = (jws: Jws, before: Hop | undefined, known: Verification): PublicKey => {
+  if (!before) return findSigner(jws, 'trusted-surface', known.findKeys)
+  const { cnf } = before.content
+  const place = `${before.sdJwt.jws.field}.cnf`
+  if (!isObject(cnf))
+    throw new TokenError('missing_cnf', place, 'is missing: it must name the key of the next hop')
+  const key = known.importKey(cnf.jwk, `${place}.jwk`)
+  if (!verifyJws(jws, key))
+    throw new TokenError('wrong_signature', `${jws.field}.signature`, `was not made by the key of ${place}`)
+  return key
+}
+
+const checkHop = (
+  { sdJwt, claims, content }: Hop,
   before: Hop | undefined,
   { kind, isLast, ...known }: Verification & { kind: MandateKind; isLast: boolean },
   violations: Violation[],
-): Hop | undefined => {
+): void => {
   const { jws } = sdJwt
   const { field } = jws
   const refuse = toRefuse(violations, field)
-  const signer = attempt(violations, () => {
-    if (!before) return findSigner(jws, 'trusted-surface', known.findKeys)
-    const { cnf } = before.content
-    const place = `${before.sdJwt.jws.field}.cnf`
-    if (!isObject(cnf))
-      throw new TokenError('missing_cnf', place, 'is missing: it must name the key of the next hop')
-    const key = known.importKey(cnf.jwk, `${place}.jwk`)
-    if (!verifyJws(jws, key))
-      throw new TokenError('wrong_signature', `${field}.signature`, `was not made by the key of ${place}`)
-    return key
-  })
   if (sdJwt.keyBinding) refuse('trailing_key_binding', 'text', 'ends with a key-binding JWT: end it with "~"')
   if (before) {
     checkBinding(sdJwt, before.sdJwt, refuse)
@@ -153,21 +167,11 @@ const verifyHop = (
       refuse('wrong_typ', 'header.typ', `is not ${types[isLast ? 'terminal' : 'intermediate'][0]}`)
   }
   if (before || isLast) checkAudience(jws.payload, isLast ? known : undefined, refuse)
-  const disclosed = attempt(violations, () => discloseClaims(sdJwt))
-  const content = disclosed && attempt(violations, () => readContent(disclosed.claims, field, !before))
-  if (!disclosed || !content) return undefined
-  checkTimes(disclosed.claims, known.now, toRefuse(violations, `${field}.payload`))
-  if (content !== disclosed.claims) checkTimes(content, known.now, refuse)
+  checkTimes(claims, known.now, toRefuse(violations, `${field}.payload`))
+  if (content !== claims) checkTimes(content, known.now, refuse)
   if (before && isLast && 'cnf' in content)
     refuse('unexpected_cnf', 'cnf', 'is in a closed mandate: leave it out')
-  checkType(content, { kind, isLast, isCredential: !before && content === disclosed.claims }, refuse)
-  return {
-    sdJwt,
-    claims: disclosed.claims,
-    content,
-    concealed: disclosed.concealed,
-    identity: signer ? identify(jws, signer) : '',
-  }
+  checkType(content, { kind, isLast, isCredential: !before && content === claims }, refuse)
 }
 
 const checkBinding = ({ jws }: SdJwt, before: SdJwt, refuse: Refuse): void => {

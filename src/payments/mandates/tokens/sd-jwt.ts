@@ -59,7 +59,7 @@ export const discloseClaims = ({ jws, disclosures }: SdJwt): DisclosedClaims => 
     if (left.has(digest)) throw new TokenError('duplicate_disclosure', field, 'is there twice: send it once')
     left.set(digest, { field, parts })
   }
-  const { _sd_alg: algorithm = 'sha-256', ...payload } = jws.payload
+  const { _sd_alg: algorithm = 'sha-256' } = jws.payload
   if (algorithm !== 'sha-256')
     throw new TokenError('digest_algorithm', at('payload._sd_alg'), 'is not sha-256, the one of AP2')
 
@@ -94,7 +94,7 @@ export const discloseClaims = ({ jws, disclosures }: SdJwt): DisclosedClaims => 
   const resolveObject = (value: JsonObject, field: string, depth: number): JsonObject => {
     const claims: JsonObject = {}
     for (const name of Object.keys(value)) {
-      if (name === '_sd') continue
+      if (name === '_sd' || (name === '_sd_alg' && depth === 0)) continue
       if (name === '...') throw new TokenError('reserved_name', field, 'has a member "..." beside others')
       setClaim(claims, name, resolve(value[name], `${field}.${name}`, depth + 1))
     }
@@ -117,7 +117,7 @@ export const discloseClaims = ({ jws, disclosures }: SdJwt): DisclosedClaims => 
     }
     return claims
   }
-  const claims = resolveObject(payload, at('payload'), 0)
+  const claims = resolveObject(jws.payload, at('payload'), 0)
   for (const { field } of left.values())
     throw new TokenError('unused_disclosure', field, 'belongs to no digest of the token: leave it out')
   return { claims, concealed }
