@@ -11,6 +11,7 @@ import {
   type StartCommand,
 } from './cli/models/commands.ts'
 import type { CreateTokenFlags } from './cli/models/create-token.ts'
+import type { RotateFlags } from './cli/rotate-keys.ts'
 import type { RunFlags } from './cli/run.ts'
 import { addRunsCommands } from './cli/runs/commands.ts'
 import type { ServeFlags, WorkerFlags } from './cli/serve.ts'
@@ -81,15 +82,16 @@ const createProgram = (
     )
   program
     .command('migrate')
-    .description('apply missing database migrations and create the logins of API and workers')
+    .description('apply missing database migrations and create the logins of API, workers and executor')
     .action(() => start(async (env) => (await import('./cli/migrate.ts')).migrateDatabase(env)))
   program
     .command('keys')
-    .description('manage the master key that encrypts stored secrets')
+    .description('manage the keys that encrypt stored secrets')
     .command('rotate')
     .description('encrypt stored vendor keys under a new master key, without downtime')
-    .action(() =>
-      start(async (env, scrubber) => (await import('./cli/rotate-keys.ts')).rotateKeys(env, scrubber)),
+    .option('--payments', "the executor's private keys under a new payment key instead")
+    .action((flags: RotateFlags) =>
+      start(async (env, scrubber) => (await import('./cli/rotate-keys.ts')).rotateKeys(flags, env, scrubber)),
     )
   program
     .command('queue')
@@ -148,7 +150,7 @@ const createProgram = (
     .description('check settings, database, queue, models and disk, and say how to fix problems')
     .addOption(
       new Option('--role <role>', 'kind of process to check the settings for')
-        .choices(['serve', 'api', 'worker'])
+        .choices(['serve', 'api', 'worker', 'payments'])
         .default('serve'),
     )
     .action((flags: DoctorFlags) =>

@@ -92,6 +92,8 @@ export const openWorld = async (seed: number, parent?: string): Promise<World> =
       adminToken: null,
       masterKey: null,
       previousMasterKeys: [],
+      paymentKey: null,
+      previousPaymentKeys: [],
       openai: null,
       leaseMs,
       filesRoot: null,

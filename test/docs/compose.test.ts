@@ -10,8 +10,10 @@ type Compose = { services: Record<string, { environment?: Record<string, string 
 const absent = ['DATABASE_URL', 'DATA_DIR', 'PORT', 'MASON_AUTH', 'MASON_URL', 'MASON_TOKEN']
 /** The settings that only some of the processes get. */
 const logins = ['MASON_API_DATABASE_URL', 'MASON_WORKER_DATABASE_URL', 'MASON_MIGRATE_URL']
+/** What the executor of payments has alone. */
+const executors = ['MASON_PAYMENT_DATABASE_URL', 'MASON_PAYMENT_KEY', 'MASON_PREVIOUS_PAYMENT_KEYS']
 
-test('compose.yaml passes every setting to API, worker and migrate, and nothing that is no setting', async () => {
+test('compose.yaml passes every setting to the process that reads it, and nothing that is no setting', async () => {
   const text = await readFile(join(import.meta.dirname, '..', '..', 'compose.yaml'), 'utf8')
   const { services } = parse(text, { merge: true }) as Compose
   const expected = settingNames.filter((name) => !absent.includes(name))
@@ -19,7 +21,13 @@ test('compose.yaml passes every setting to API, worker and migrate, and nothing 
   delete services.api?.environment?.NODE_OPTIONS
   const passed = (...names: string[]) =>
     new Set(names.flatMap((name) => Object.keys(services[name]?.environment ?? {})))
-  expect([...passed('api', 'worker', 'migrate')].toSorted()).toEqual(expected.toSorted())
+  expect([...passed('api', 'worker', 'payments', 'migrate')].toSorted()).toEqual(expected.toSorted())
   for (const name of ['api', 'worker'])
-    expect(expected.filter((setting) => !logins.includes(setting) && !passed(name).has(setting))).toEqual([])
+    expect(
+      expected.filter(
+        (setting) => ![...logins, ...executors].includes(setting) && !passed(name).has(setting),
+      ),
+    ).toEqual([])
+  expect(executors.filter((setting) => passed('api', 'worker').has(setting))).toEqual([])
+  expect(executors.filter((setting) => !passed('payments').has(setting))).toEqual([])
 })

@@ -2,15 +2,17 @@ import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import { describe, expect, onTestFinished } from 'vitest'
 import { businessSchemas } from '../../src/accounts/account-schemas.ts'
+import type { Database } from '../../src/infra/database/database.ts'
 import { openDatabases } from '../../src/infra/database/open-database.ts'
 import { migratePostgres, openPostgresDatabase } from '../../src/infra/database/postgres.ts'
+import { checkPaymentLogin } from '../../src/infra/database/server-databases.ts'
 import { silentLog } from '../../src/infra/lib/silent-log.ts'
 import { openRuntime } from '../../src/runtime/open-runtime.ts'
 import { type Backend, baseConfig } from '../support/backend.ts'
 import { test } from '../support/integration-test.ts'
 import { parseMetrics } from '../support/metrics.ts'
 import { codeOf, submitTo } from '../support/runs.ts'
-import { loginsOf, migrateServed } from '../support/served-logins.ts'
+import { loginsOf, migrateServed, paymentUrlOf } from '../support/served-logins.ts'
 import { dropDatabase, runAsAdmin, urlOf } from '../support/setup-served.ts'
 
 const isServed = process.env.MASON_TEST_BACKEND === 'served'
@@ -19,7 +21,7 @@ const onServers = isServed ? '' : ' (on servers only: PGlite is one session of o
 const serverOf = ({ config }: Backend) => {
   if (config.database.kind !== 'postgres') throw new Error('not served')
   const { url, apiUrl = '', workerUrl = '' } = config.database
-  return { url, apiUrl, workerUrl }
+  return { url, apiUrl, workerUrl, paymentUrl: paymentUrlOf(url) }
 }
 
 /** A connection of a login until the test is over; `role` is what it asks for. */
@@ -74,6 +76,7 @@ describe.runIf(isServed)(`the logins of processes${onServers}`, () => {
   test.for([
     ['API', 'apiUrl', ['mason_admin', 'mason_api']],
     ['worker', 'workerUrl', ['mason_worker', 'mason_business']],
+    ['executor of payments', 'paymentUrl', ['mason_payments']],
   ] as const)(
     'the one of the %s owns nothing and can become nothing else',
     async ([, address, roles], { backend }) => {
@@ -84,6 +87,7 @@ describe.runIf(isServed)(`the logins of processes${onServers}`, () => {
         'mason_api',
         'mason_worker',
         'mason_business',
+        'mason_payments',
         'mason_owner',
         new URL(server.url).username,
       ]
@@ -281,6 +285,69 @@ describe.runIf(isServed)(`the logins of processes${onServers}`, () => {
     await owner.query(`INSERT INTO migrations (name, checksum) VALUES ('9999_of_tomorrow.sql', 'x')`)
     await expectRefused(/newer than this version.*9999_of_tomorrow/, /start the version that migrated it/)
     await owner.query(`DELETE FROM migrations WHERE name LIKE '9999%'`)
+  })
+
+  test('the executor does not start with the login of a worker', async ({ backend }) => {
+    const { paymentUrl, workerUrl } = serverOf(backend)
+    const start = async (paymentUrl: string) =>
+      (
+        await openDatabases(
+          { ...backend.config, database: { kind: 'postgres', url: paymentUrl, paymentUrl } },
+          silentLog,
+        )
+      ).close()
+    await start(paymentUrl)
+    await expect(start(workerUrl)).rejects.toMatchObject({ code: 'invalid_settings' })
+  })
+
+  test.runIf(process.env.TEST_SUPERUSER_URL)(
+    'the executor does not start while its login can become another, or that of a worker can become the executor',
+    async () => {
+      // never committed: roles belong to the whole server, and other executors start on it
+      const client = await connect(process.env.TEST_SUPERUSER_URL ?? '')
+      const login = `mason_test_${randomBytes(4).toString('hex')}`
+      const check = (me: string, grant: string) => async () => {
+        await client.query(`BEGIN; CREATE ROLE ${login} LOGIN NOINHERIT; ${grant};
+          SET LOCAL SESSION AUTHORIZATION ${me}`)
+        const sql = { query: (text: string) => client.query(text) } as unknown as Database
+        await checkPaymentLogin(sql).finally(() => client.query('ROLLBACK'))
+      }
+      const refused = (message: RegExp, remedy: RegExp) => ({
+        code: 'invalid_settings',
+        message: expect.stringMatching(message),
+        remedy: expect.stringMatching(remedy),
+      })
+      await check(login, `GRANT mason_payments TO ${login}`)()
+      await expect(check(login, `GRANT mason_payments, mason_worker TO ${login}`)()).rejects.toMatchObject(
+        refused(/which can become mason_worker/, /another name.*mason migrate/),
+      )
+      await expect(check(login, `ALTER ROLE ${login} BYPASSRLS`)()).rejects.toMatchObject(
+        refused(/row-level security does not bind/, /another name/),
+      )
+      await expect(
+        check('mason_test_payments', `GRANT mason_payments, mason_worker TO ${login}`)(),
+      ).rejects.toMatchObject(
+        refused(
+          new RegExp(`but "${login}", a login of API or workers`),
+          new RegExp(`REVOKE mason_payments FROM "${login}"`),
+        ),
+      )
+    },
+  )
+
+  test('`mason migrate` makes no other login a member of the executor', async () => {
+    const name = await newDatabase()
+    await migrateServed(urlOf(name))
+    const owners = await connect(urlOf(name))
+    const { rows } = await owners.query(
+      `SELECT rolname FROM pg_roles WHERE rolname LIKE 'mason_test_%' AND pg_has_role(oid, 'mason_payments', 'MEMBER')
+       AND rolname IN ('mason_test_api', 'mason_test_worker', 'mason_test_payments')`,
+    )
+    expect(rows).toEqual([{ rolname: 'mason_test_payments' }])
+    const error = await migratePostgres(urlOf(name), [
+      { setting: 'MASON_WORKER_DATABASE_URL', url: paymentUrlOf(urlOf(name)) },
+    ]).catch((thrown: unknown) => thrown)
+    expect(error).toMatchObject({ message: expect.stringContaining('which can become mason_payments') })
   })
 
   test('a user that does not own the database cannot migrate it, and the error has the statement', async () => {

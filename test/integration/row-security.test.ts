@@ -170,6 +170,7 @@ const ofPayments: Record<string, string[]> = {
   mandates: ['business', 'executor'],
   payment_events: ['business', 'executor'],
   payment_inbox: ['executor', 'webhooks'],
+  payment_keys: ['admin', 'executor', 'worker'],
   payment_nonces: ['business', 'executor', 'worker'],
   payment_operations: ['business', 'executor'],
   payment_orders: ['admin', 'business', 'executor', 'only_admins', 'worker'],

@@ -37,6 +37,8 @@ export const baseConfig = {
   adminToken: null,
   masterKey: Buffer.alloc(32, 7).toString('base64'),
   previousMasterKeys: [],
+  paymentKey: Buffer.alloc(32, 9).toString('base64'),
+  previousPaymentKeys: [],
   openai: null,
   leaseMs: 30_000,
   filesRoot: null,

@@ -10,17 +10,22 @@ import { checkDatabase } from './database.ts'
 import { checkFiles } from './files.ts'
 import { checkDataFolder, checkDisk, checkNode } from './machine.ts'
 import { checkModel } from './model.ts'
+import { checkPayments } from './payments.ts'
 import { checkQueue, checkQueueOwner } from './queue.ts'
 import { checkRegistry } from './registry.ts'
 import { checkTools } from './tools.ts'
 
 /** The options of `mason doctor`. */
-export type DoctorFlags = { role: Extract<ProcessRole, 'serve' | 'api' | 'worker'> }
+export type DoctorFlags = { role: Extract<ProcessRole, 'serve' | 'api' | 'worker' | 'payments'> }
 
 /** All checks; `needs` lists the settings that must be valid. */
 const checks: readonly { name: string; check: DoctorCheck; needs: readonly string[] }[] = [
   { name: 'node', check: checkNode, needs: [] },
-  { name: 'database', check: checkDatabase, needs: [...databaseSettings, 'MASON_MIGRATE_URL'] },
+  {
+    name: 'database',
+    check: checkDatabase,
+    needs: [...databaseSettings, 'MASON_PAYMENT_DATABASE_URL', 'MASON_MIGRATE_URL'],
+  },
   { name: 'queue', check: checkQueue, needs: ['REDIS_URL'] },
   { name: 'access', check: checkAccess, needs: ['MASON_ADMIN_TOKEN', 'MASON_MASTER_KEY'] },
   { name: 'model', check: checkModel, needs: ['OPENAI_API_KEY', 'OPENAI_BASE_URL'] },
@@ -31,10 +36,14 @@ const checks: readonly { name: string; check: DoctorCheck; needs: readonly strin
 
 /** Checks that run only when the database is fine. */
 const databaseChecks: typeof checks = [
+  { name: 'payments', check: checkPayments, needs: ['MASON_PAYMENT_KEY', 'MASON_PREVIOUS_PAYMENT_KEYS'] },
   { name: 'queue', check: checkQueueOwner, needs: ['REDIS_URL', 'MASON_QUEUE_PREFIX'] },
   { name: 'registry', check: checkRegistry, needs: [] },
   { name: 'files', check: checkFiles, needs: [] },
 ]
+
+/** What an executor of payments does not do, or has no right to look at. */
+const notOfPayments = [checkAccess, checkModel, checkTools, checkRegistry, checkFiles, checkQueueOwner]
 
 const doctorTimeoutMs = 10_000
 
@@ -45,11 +54,19 @@ export const runDoctor = async ({ role }: DoctorFlags, env: Environment): Promis
   const invalidSettings = new Set<string>(errors.map(({ setting }) => setting))
   const settings: DoctorFinding[] =
     errors.length === 0
-      ? [pass(`complete for "mason ${role === 'worker' ? 'worker' : 'serve'}"`)]
+      ? [pass(`complete for "mason ${role === 'worker' || role === 'payments' ? role : 'serve'}"`)]
       : errors.map(({ setting, problem, remedy }) => fail(`${setting} ${problem}`, remedy))
   const signal = AbortSignal.timeout(doctorTimeoutMs)
-  const canRun = ({ needs }: (typeof checks)[number]): boolean =>
-    !needs.some((setting) => invalidSettings.has(setting))
+  if (role !== 'payments' && config.database.kind === 'postgres' && env.MASON_PAYMENT_KEY)
+    settings.push(
+      pass(
+        'MASON_PAYMENT_KEY is set for a process that is not the executor of payments',
+        'remove it here: who can read it and the database can read the secrets of payment providers',
+      ),
+    )
+  const canRun = ({ needs, check }: (typeof checks)[number]): boolean =>
+    !needs.some((setting) => invalidSettings.has(setting)) &&
+    !(role === 'payments' && notOfPayments.includes(check))
   const pendingFindings = checks
     .filter(canRun)
     .map(async ({ name, check }) => ({ name, findings: await runCheck(check, config, signal) }))

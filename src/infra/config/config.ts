@@ -42,6 +42,9 @@ export type Config = {
   masterKey: string | null
   /** Earlier master keys in the same form; secrets under them stay readable. */
   previousMasterKeys: readonly string[]
+  /** The keys of the executor of payments, in the same form; no other process of a server has them. */
+  paymentKey: string | null
+  previousPaymentKeys: readonly string[]
   /** Null: the built-in offline model serves. */
   openai: { apiKey: string | null; baseUrl: string | null; model: string; embeddingModel: string } | null
   leaseMs: number
@@ -65,6 +68,8 @@ export type ServerDatabase = {
   url: string
   apiUrl?: string | undefined
   workerUrl?: string | undefined
+  /** The executor of payments; only that process and `mason migrate` have it. */
+  paymentUrl?: string | undefined
   /** Who migrates; absent: the user of `url`. */
   migrateUrl?: string | undefined
 }
@@ -157,16 +162,21 @@ const toDatabase = (settings: Settings, role: ProcessRole): Config['database'] =
   const { DATABASE_URL, MASON_MIGRATE_URL: migrateUrl } = settings
   const apiUrl = role === 'worker' ? undefined : settings.MASON_API_DATABASE_URL
   const workerUrl = role === 'api' ? undefined : settings.MASON_WORKER_DATABASE_URL
+  const paymentUrl =
+    role === 'payments' || role === 'migrate' ? settings.MASON_PAYMENT_DATABASE_URL : undefined
+  if (role === 'payments' && paymentUrl !== undefined)
+    return { kind: 'postgres', url: paymentUrl, paymentUrl }
   const own =
     role === 'migrate' ? migrateUrl : role === 'api' ? apiUrl : role === 'worker' ? workerUrl : undefined
-  const url = own ?? DATABASE_URL ?? apiUrl ?? workerUrl
+  const url = own ?? DATABASE_URL ?? apiUrl ?? workerUrl ?? paymentUrl
   return url === undefined
     ? { kind: 'embedded', dataDir: settings.DATA_DIR }
-    : { kind: 'postgres', url, apiUrl, workerUrl, migrateUrl: migrateUrl ?? DATABASE_URL }
+    : { kind: 'postgres', url, apiUrl, workerUrl, paymentUrl, migrateUrl: migrateUrl ?? DATABASE_URL }
 }
 
 const toConfig = (settings: Settings, raw: RawSettings, role: ProcessRole): Config => ({
   database: toDatabase(settings, role),
+  ...toPaymentKeys(settings, role),
   redisUrl: settings.REDIS_URL ?? null,
   queuePrefix: settings.MASON_QUEUE_PREFIX,
   http: { port: settings.PORT, host: settings.HOST },
@@ -207,6 +217,18 @@ const toConfig = (settings: Settings, raw: RawSettings, role: ProcessRole): Conf
   toolFolders: settings.MASON_TOOLS,
   client: { url: settings.MASON_URL ?? null, token: settings.MASON_TOKEN ?? null },
 })
+
+/** A process of a server that is not the executor must not hold its key, whatever its environment has. */
+const toPaymentKeys = (
+  settings: Settings,
+  role: ProcessRole,
+): Pick<Config, 'paymentKey' | 'previousPaymentKeys'> =>
+  role === 'payments' || toDatabase(settings, role).kind === 'embedded'
+    ? {
+        paymentKey: settings.MASON_PAYMENT_KEY ?? null,
+        previousPaymentKeys: settings.MASON_PREVIOUS_PAYMENT_KEYS,
+      }
+    : { paymentKey: null, previousPaymentKeys: [] }
 
 const toOpenAIConfig = (settings: Settings): NonNullable<Config['openai']> => ({
   apiKey: settings.OPENAI_API_KEY ?? null,

@@ -10,6 +10,7 @@ export type ProcessRole =
   | 'serve'
   | 'api'
   | 'worker'
+  | 'payments'
   | 'run'
   | 'models'
   | 'migrate'
@@ -153,6 +154,58 @@ const checkMasterKey = (raw: RawSettings): SettingError[] =>
         },
       ]
 
+/** The executor works with a login and a key that no other process has. */
+const checkPayments = (raw: RawSettings): SettingError[] => {
+  const url = raw.MASON_PAYMENT_DATABASE_URL
+  if (url === undefined)
+    return [
+      {
+        setting: 'MASON_PAYMENT_DATABASE_URL',
+        problem: isServed(raw)
+          ? 'is missing: the executor of payments never uses the login of another process'
+          : 'is missing: without a database server the executor runs inside `mason serve`, not in a process of its own',
+        remedy: settingRemedies.MASON_PAYMENT_DATABASE_URL,
+      },
+    ]
+  const shared = [...bothLogins, 'MASON_MIGRATE_URL', 'DATABASE_URL'] as const
+  const same = shared.find((name) => readUser(raw[name]) === readUser(url))
+  return [
+    ...(same === undefined
+      ? []
+      : [
+          {
+            setting: 'MASON_PAYMENT_DATABASE_URL' as const,
+            problem: `names the user of ${same}: the executor needs a login that no other process has`,
+            remedy: settingRemedies.MASON_PAYMENT_DATABASE_URL,
+          },
+        ]),
+    ...(raw.MASON_PAYMENT_KEY === undefined
+      ? [
+          {
+            setting: 'MASON_PAYMENT_KEY' as const,
+            problem: 'is missing: it encrypts the private keys of the executor in the database',
+            remedy: settingRemedies.MASON_PAYMENT_KEY,
+          },
+        ]
+      : []),
+  ]
+}
+
+/** Null where there is none to compare. */
+const readUser = (url: string | undefined): string | null =>
+  url !== undefined && URL.canParse(url) ? new URL(url).username || null : null
+
+const checkPaymentKey = (raw: RawSettings): SettingError[] =>
+  raw.MASON_PAYMENT_KEY !== undefined && raw.MASON_PAYMENT_KEY === raw.MASON_MASTER_KEY
+    ? [
+        {
+          setting: 'MASON_PAYMENT_KEY',
+          problem: 'is the same as MASON_MASTER_KEY, which API and workers have',
+          remedy: settingRemedies.MASON_PAYMENT_KEY,
+        },
+      ]
+    : []
+
 const checkStorage = (raw: RawSettings): SettingError[] =>
   listMissingStorage(raw).map((setting) => ({
     setting,
@@ -177,22 +230,59 @@ type RoleRules = {
   checks: readonly ((raw: RawSettings) => SettingError[])[]
 }
 
-const serverChecks = [checkAuth, checkOrigins, checkMasterKey, checkStorage, checkQueueSecret]
+const serverChecks = [
+  checkAuth,
+  checkOrigins,
+  checkMasterKey,
+  checkPaymentKey,
+  checkStorage,
+  checkQueueSecret,
+]
 
 /** The settings that say which database it is. */
 export const databaseSettings = ['DATABASE_URL', ...bothLogins, 'DATA_DIR'] as const
+
+/** What only the executor of payments has. */
+const paymentSettings = [
+  'MASON_PAYMENT_DATABASE_URL',
+  'MASON_PAYMENT_KEY',
+  'MASON_PREVIOUS_PAYMENT_KEYS',
+] as const
 
 /** Which settings each role reads, and which errors it checks for in combinations of them. */
 export const roleRules: Record<ProcessRole, RoleRules> = {
   serve: { checks: [checkServers, ...serverChecks] },
   api: { checks: [checkApiServers, ...serverChecks] },
+  payments: {
+    reads: [
+      ...databaseSettings,
+      ...paymentSettings,
+      'MASON_MIGRATE_URL',
+      'MASON_MASTER_KEY',
+      'REDIS_URL',
+      'MASON_QUEUE_PREFIX',
+      'MASON_METRICS_PORT',
+      'HOST',
+      'LOG_LEVEL',
+    ],
+    checks: [checkPayments, checkPaymentKey],
+  },
   worker: { checks: [checkWorkerServers, checkMasterKey, checkStorage, checkQueueSecret] },
   run: { checks: [checkServers, checkMasterKey, checkStorage] },
   models: { checks: [checkAnyServer, checkMasterKey, checkStorage] },
-  migrate: { reads: [...databaseSettings, 'MASON_MIGRATE_URL', 'LOG_LEVEL'], checks: [checkMigrateUser] },
+  migrate: {
+    reads: [...databaseSettings, 'MASON_PAYMENT_DATABASE_URL', 'MASON_MIGRATE_URL', 'LOG_LEVEL'],
+    checks: [checkMigrateUser],
+  },
   keys: {
-    reads: [...databaseSettings, 'MASON_MASTER_KEY', 'MASON_PREVIOUS_MASTER_KEYS', 'LOG_LEVEL'],
-    checks: [checkMasterKey],
+    reads: [
+      ...databaseSettings,
+      ...paymentSettings,
+      'MASON_MASTER_KEY',
+      'MASON_PREVIOUS_MASTER_KEYS',
+      'LOG_LEVEL',
+    ],
+    checks: [checkMasterKey, checkPaymentKey],
   },
   queue: {
     reads: [...databaseSettings, 'REDIS_URL', 'MASON_QUEUE_PREFIX', 'LOG_LEVEL'],

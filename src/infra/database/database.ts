@@ -46,7 +46,13 @@ const throwLateStatement = (): never => {
 }
 
 /** What the parts of a process work on; the same database, unless API and workers have logins of their own. */
-export type ProcessDatabases = { api: Database; worker: Database; close(): Promise<void> }
+export type ProcessDatabases = {
+  api: Database
+  worker: Database
+  /** That of the executor of payments; null in the other processes of a server. */
+  payments: Database | null
+  close(): Promise<void>
+}
 
 /** What a server is opened for: `check` refuses one that another version of Mason migrated; `migrate` migrates it before. */
 export type ServerSchema = 'check' | 'migrate' | 'unchecked'

@@ -1,26 +1,30 @@
 import type { ServerDatabase } from '../config/config.ts'
 
 /** The login of one kind of process, as its setting names it. */
-export type ProcessLogin = { setting: 'MASON_API_DATABASE_URL' | 'MASON_WORKER_DATABASE_URL'; url: string }
+export type ProcessLogin = { setting: keyof typeof loginRoles; url: string }
 
 /** The only roles that each login is a member of: across businesses, and for one. */
 export const loginRoles = {
   MASON_API_DATABASE_URL: { plain: 'mason_admin', business: 'mason_api' },
   MASON_WORKER_DATABASE_URL: { plain: 'mason_worker', business: 'mason_business' },
+  MASON_PAYMENT_DATABASE_URL: { plain: 'mason_payments', business: 'mason_payments' },
 } as const
 
 /** The logins of settings, for those that are set. */
-export const listLogins = (settings: Pick<ServerDatabase, 'apiUrl' | 'workerUrl'>): ProcessLogin[] =>
+export const listLogins = (
+  settings: Pick<ServerDatabase, 'apiUrl' | 'workerUrl' | 'paymentUrl'>,
+): ProcessLogin[] =>
   (
     [
       ['MASON_API_DATABASE_URL', settings.apiUrl],
       ['MASON_WORKER_DATABASE_URL', settings.workerUrl],
+      ['MASON_PAYMENT_DATABASE_URL', settings.paymentUrl],
     ] as const
   ).flatMap(([setting, url]) => (url === undefined ? [] : [{ setting, url }]))
 
 /** Whether a part of the process has no login of its own. A process of one part has that part's as its `url`. */
-export const sharesLogin = ({ url, apiUrl, workerUrl }: ServerDatabase): boolean =>
-  (apiUrl === undefined || workerUrl === undefined) && url !== apiUrl && url !== workerUrl
+export const sharesLogin = ({ url, apiUrl, workerUrl, paymentUrl }: ServerDatabase): boolean =>
+  (apiUrl === undefined || workerUrl === undefined) && ![apiUrl, workerUrl, paymentUrl].includes(url)
 
 /** What is wrong with a superuser's login, and what to do. */
 export const superuserWarning = {

@@ -1,6 +1,8 @@
 import type { Log } from '../../state/ports/log.ts'
 import type { Config } from '../config/config.ts'
 import type { Database, ProcessDatabases, ServerSchema } from './database.ts'
+import { loginRoles } from './login-roles.ts'
+import { toRoleDatabase } from './role-database.ts'
 
 /**
  * Opens the database of the settings. The driver of the other kind is never loaded. An embedded database is always
@@ -22,7 +24,13 @@ export const openDatabases = async (
     database.kind === 'embedded'
       ? await openEmbeddedDatabase({ dataDir: database.dataDir, log })
       : await openEmbeddedDatabase({ log, ...(loadDataDir && { loadDataDir }) })
-  return { api: opened, worker: opened, close: () => opened.close() }
+  const { plain } = loginRoles.MASON_PAYMENT_DATABASE_URL
+  return {
+    api: opened,
+    worker: opened,
+    payments: toRoleDatabase(opened, plain),
+    close: () => opened.close(),
+  }
 }
 
 /** Like `openDatabases`, for a command that needs one database and not the parts of a process. */

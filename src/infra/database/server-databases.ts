@@ -31,9 +31,11 @@ export const openServerDatabases = async (
     if (schema !== 'unchecked')
       for (const each of opened) {
         await checkSchema(each)
-        await warnAboutSuperuser(each.database, log)
+        if (each.setting === 'MASON_PAYMENT_DATABASE_URL') await checkPaymentLogin(each.database)
+        else await warnAboutSuperuser(each.database, log)
       }
-    return { api: find('MASON_API_DATABASE_URL'), worker: find('MASON_WORKER_DATABASE_URL'), close }
+    const payments = config.paymentUrl === undefined ? null : find('MASON_PAYMENT_DATABASE_URL')
+    return { api: find('MASON_API_DATABASE_URL'), worker: find('MASON_WORKER_DATABASE_URL'), payments, close }
   } catch (error) {
     await close()
     throw error
@@ -71,6 +73,39 @@ const isSuperuser = async (sql: Pick<Database, 'query'>): Promise<boolean> => {
     'SELECT rolsuper OR rolbypassrls AS strong FROM pg_roles WHERE rolname = session_user',
   )
   return rows[0]?.strong === true
+}
+
+type PaymentLoginFacts = { me: string; strong: boolean; others: string[]; intruders: string[] }
+
+/** Superusers, and the user that migrates and so owns the tables, are members of what they like. */
+const paymentLoginStatement = `SELECT r.rolname::text AS me, r.rolsuper OR r.rolbypassrls AS strong,
+  ARRAY(SELECT o.rolname::text FROM pg_roles o WHERE o.oid <> r.oid AND o.rolname <> 'mason_payments'
+    AND pg_has_role(r.oid, o.oid, 'MEMBER') ORDER BY 1) AS others,
+  ARRAY(SELECT o.rolname::text FROM pg_roles o, unnest(ARRAY['mason_worker', 'mason_business', 'mason_admin', 'mason_api']) AS role
+    WHERE o.oid <> r.oid AND NOT o.rolsuper AND o.rolcanlogin AND pg_has_role(o.oid, 'mason_payments', 'MEMBER')
+    AND pg_has_role(o.oid, role, 'MEMBER')
+    AND NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'mason_owner' AND pg_has_role(o.oid, oid, 'MEMBER'))
+    GROUP BY o.rolname ORDER BY 1) AS intruders
+  FROM pg_roles r WHERE r.rolname = session_user`
+
+/** Throws `invalid_settings` where the executor's login is not its own alone: then a worker could do what it may. */
+export const checkPaymentLogin = async (sql: Pick<Database, 'query'>): Promise<void> => {
+  const { rows } = await sql.query<PaymentLoginFacts>(paymentLoginStatement)
+  const { me, strong, others, intruders } = rows[0] as PaymentLoginFacts
+  const refuse = (problem: string, remedy: string): never => {
+    throw new MasonError('invalid_settings', `MASON_PAYMENT_DATABASE_URL names "${me}", ${problem}`, {
+      remedy,
+    })
+  }
+  const another = 'set it to another name, and run `mason migrate`, which creates that login'
+  if (strong) refuse('which row-level security does not bind', another)
+  if (others.length > 0) refuse(`which can become ${others.join(', ')}`, another)
+  const [intruder] = intruders
+  if (intruder !== undefined)
+    refuse(
+      `but "${intruder}", a login of API or workers, can become the executor too`,
+      `run as a superuser: REVOKE mason_payments FROM "${intruder}"`,
+    )
 }
 
 const warnAboutSuperuser = async (database: Database, log: Log): Promise<void> => {

@@ -14,10 +14,10 @@ export type SealedText = { master_key: string; wrapped_key: Uint8Array; sealed: 
 
 /** Which row the text belongs to. */
 export type SealBinding = {
-  purpose: 'secret' | 'headers' | 'webhook' | 'business'
+  purpose: 'secret' | 'headers' | 'webhook' | 'business' | 'payment'
   /** Empty where it is of no vendor. */
   vendor_id: string
-  /** The id of the key, the endpoint, the webhook secret or the business. */
+  /** The id of the key, the endpoint, the webhook secret, the business or the executor's key pair. */
   row_id: string
   /** The owner; absent for the shared registry. */
   business_id?: string
@@ -62,12 +62,13 @@ const unwrapKey = (
   keys: MasterKeys,
 ): Buffer => {
   const master = keys.find(master_key)
+  const isPayment = binding.purpose === 'payment'
   if (master) return decrypt(wrapped_key, master.key, toAdditionalData(master.name, binding), binding)
   throw new MasonError(
     'secret_unreadable',
-    `the ${describeSealed(binding)} is encrypted under master key ${master_key}, which this process does not have`,
+    `the ${describeSealed(binding)} is encrypted under ${isPayment ? 'payment' : 'master'} key ${master_key}, which this process does not have`,
     {
-      remedy: `add that key to MASON_PREVIOUS_MASTER_KEYS, or ${toReentryRemedy(binding)}`,
+      remedy: `add that key to MASON_PREVIOUS_${isPayment ? 'PAYMENT' : 'MASTER'}_KEYS, or ${toReentryRemedy(binding)}`,
       detail: { row_id: binding.row_id, master_key },
     },
   )
@@ -117,6 +118,7 @@ const sealedNames = {
   headers: 'headers of endpoint',
   webhook: 'webhook secret',
   business: 'secrets of business',
+  payment: "executor's private key",
 }
 const describeSealed = ({ purpose, row_id }: SealBinding): string => `${sealedNames[purpose]} ${row_id}`
 
@@ -126,4 +128,5 @@ const toReentryRemedy = ({ purpose, vendor_id, row_id, business_id }: SealBindin
     headers: `enter the headers again: PATCH /admin/v1/vendors/${vendor_id}/endpoints/${row_id}`,
     webhook: `make a new secret: POST /admin/v1/businesses/${business_id}/webhook/rotate`,
     business: `enter the secrets again: PATCH /admin/v1/businesses/${row_id}`,
+    payment: 'run `mason keys rotate --payments`, and enter the secrets of providers again',
   })[purpose]

@@ -22,6 +22,9 @@ type SealedRow = {
   wrapped_key: Uint8Array
 }
 
+/** A table with sealed rows. `owner` selects the columns that its binding needs beside the id. */
+type SealedTable = { name: string; id: string; owner: string; purpose: SealBinding['purpose'] }
+
 const sealedTables = [
   { name: 'vendor_keys', id: 'key_id', owner: 'vendor_id, NULL AS business_id', purpose: 'secret' },
   { name: 'endpoints', id: 'endpoint_id', owner: 'vendor_id, NULL AS business_id', purpose: 'headers' },
@@ -37,7 +40,12 @@ const sealedTables = [
     owner: "'' AS vendor_id, tenant AS business_id",
     purpose: 'business',
   },
-] as const satisfies readonly { name: string; id: string; owner: string; purpose: SealBinding['purpose'] }[]
+] as const satisfies readonly SealedTable[]
+
+/** What only the executor of payments reads. */
+export const paymentTables = [
+  { name: 'payment_keys', id: 'kid', owner: "'' AS vendor_id, NULL AS business_id", purpose: 'payment' },
+] as const satisfies readonly SealedTable[]
 
 const pageSize = 100
 const maxPasses = 20
@@ -47,11 +55,16 @@ const maxPasses = 20
  * write. It may be stopped at any point and called again: each row is readable before and after. It repeats until no row
  * is left, at most `maxPasses` times, so that it covers rows written meanwhile.
  */
-export const rewrapRows = async (sql: Sql, keys: MasterKeys, signal: AbortSignal): Promise<KeyRotation> => {
+export const rewrapRows = async (
+  sql: Sql,
+  keys: MasterKeys,
+  signal: AbortSignal,
+  tables: readonly SealedTable[] = sealedTables,
+): Promise<KeyRotation> => {
   let rewrapped = 0
   for (let pass = 1; ; pass++) {
     const parts: RotationPass[] = []
-    for (const table of sealedTables) parts.push(await rewrapTable(sql, table, keys, signal))
+    for (const table of tables) parts.push(await rewrapTable(sql, table, keys, signal))
     rewrapped += parts.reduce((sum, part) => sum + part.rewrapped, 0)
     const settled = parts.every((part) => part.rewrapped === 0 && part.overtaken === 0)
     if (settled || pass === maxPasses)
@@ -61,7 +74,7 @@ export const rewrapRows = async (sql: Sql, keys: MasterKeys, signal: AbortSignal
 
 const rewrapTable = async (
   sql: Sql,
-  table: (typeof sealedTables)[number],
+  table: SealedTable,
   keys: MasterKeys,
   signal: AbortSignal,
 ): Promise<RotationPass> => {

@@ -21,8 +21,24 @@ const currentFile: SecretFile = {
   lossRemedy:
     'restore it from a backup; without it the stored vendor keys are unreadable, so remove it only to enter them again',
 }
-/** Exists while rows may still be under it. */
-const previousFile: SecretFile = { ...currentFile, name: 'master-key.previous' }
+/** The files of a key in DATA_DIR; `previous` exists while rows may still be under it. */
+export type KeyFiles = { current: SecretFile; previous: SecretFile }
+
+const masterFiles: KeyFiles = {
+  current: currentFile,
+  previous: { ...currentFile, name: 'master-key.previous' },
+}
+
+/** The files of the key of the executor of payments. */
+export const paymentKeyFiles: KeyFiles = {
+  current: {
+    ...currentFile,
+    name: 'payment-key',
+    lossRemedy:
+      'restore it from a backup; without it the secrets of payment providers are unreadable, so remove it only to enter them again',
+  },
+  previous: { ...currentFile, name: 'payment-key.previous' },
+}
 
 /**
  * The master keys of the settings. Embedded without that setting: the key file in DATA_DIR, created when missing. Call it
@@ -34,14 +50,31 @@ export const openMasterKeys = async (
   onSecret: (secret: string) => void = () => {},
 ): Promise<MasterKeys> => {
   const { database, masterKey, previousMasterKeys } = config
-  if (database.kind === 'postgres') return createMasterKeys(masterKey, previousMasterKeys)
-  if (database.kind === 'memory') return createMasterKeys(masterKey ?? createMasterKey(), previousMasterKeys)
+  return openKeys(database, masterFiles, masterKey, previousMasterKeys, onSecret)
+}
+
+/** The keys under which the private keys of the executor of payments are sealed; otherwise as `openMasterKeys`. */
+export const openPaymentMasterKeys = (
+  config: Pick<Config, 'database' | 'paymentKey' | 'previousPaymentKeys'>,
+  onSecret: (secret: string) => void = () => {},
+): Promise<MasterKeys> =>
+  openKeys(config.database, paymentKeyFiles, config.paymentKey, config.previousPaymentKeys, onSecret)
+
+const openKeys = async (
+  database: Config['database'],
+  { current, previous }: KeyFiles,
+  key: string | null,
+  previousKeys: readonly string[],
+  onSecret: (secret: string) => void,
+): Promise<MasterKeys> => {
+  if (database.kind === 'postgres') return createMasterKeys(key, previousKeys)
+  if (database.kind === 'memory') return createMasterKeys(key ?? createMasterKey(), previousKeys)
   const { dataDir } = database
-  const current = masterKey ?? (await readOrCreateSecretFile(dataDir, currentFile)).value
-  const files = [await readSecretFile(dataDir, currentFile), await readSecretFile(dataDir, previousFile)]
-  const storedKeys = files.filter((key) => key !== null)
+  const first = key ?? (await readOrCreateSecretFile(dataDir, current)).value
+  const files = [await readSecretFile(dataDir, current), await readSecretFile(dataDir, previous)]
+  const storedKeys = files.filter((stored) => stored !== null)
   for (const secret of storedKeys) onSecret(secret)
-  return createMasterKeys(current, [...previousMasterKeys, ...storedKeys])
+  return createMasterKeys(first, [...previousKeys, ...storedKeys])
 }
 
 /**
@@ -49,12 +82,15 @@ export const openMasterKeys = async (
  * is incomplete and `resumed` is true: its key stays. After a crash between any two steps both keys are readable, and the
  * next call continues. The caller holds the lock of the folder.
  */
-export const beginKeyRotation = async (dataDir: string): Promise<{ resumed: boolean }> => {
-  const { value: current, path } = await readOrCreateSecretFile(dataDir, currentFile)
-  const previous = await readSecretFile(dataDir, previousFile)
+export const beginKeyRotation = async (
+  dataDir: string,
+  files = masterFiles,
+): Promise<{ resumed: boolean }> => {
+  const { value: current, path } = await readOrCreateSecretFile(dataDir, files.current)
+  const previous = await readSecretFile(dataDir, files.previous)
   if (previous !== null && previous !== current) return { resumed: true }
   if (previous === null) {
-    await link(path, join(dataDir, previousFile.name))
+    await link(path, join(dataDir, files.previous.name))
     await syncPath(dataDir)
   }
   await replaceSecretFile(path, createMasterKey())
@@ -62,8 +98,8 @@ export const beginKeyRotation = async (dataDir: string): Promise<{ resumed: bool
 }
 
 /** Removes the previous key. Call it once no row is under that key. */
-export const endKeyRotation = async (dataDir: string): Promise<void> => {
-  await rm(join(dataDir, previousFile.name), { force: true })
+export const endKeyRotation = async (dataDir: string, files = masterFiles): Promise<void> => {
+  await rm(join(dataDir, files.previous.name), { force: true })
   await syncPath(dataDir)
 }
 

@@ -3,18 +3,20 @@ import type { Scrubber } from './scrubber.ts'
 
 /** Adds the secrets of the settings to the scrubber. */
 export const addSettingSecrets = (config: Config, scrubber: Pick<Scrubber, 'add'>): void => {
-  const { database, redisUrl, masterKey, previousMasterKeys, adminToken, openai, client, storage } = config
+  const { database, redisUrl, masterKey, paymentKey, adminToken, openai, client, storage } = config
   const secrets = [
     masterKey,
     ...config.queueSecrets,
-    ...previousMasterKeys,
+    paymentKey,
+    ...config.previousMasterKeys,
+    ...config.previousPaymentKeys,
     adminToken,
     openai?.apiKey,
     ...Object.values(storage).map(({ secretAccessKey }) => secretAccessKey),
     client.token,
     ...(database.kind === 'postgres'
-      ? [database.url, database.apiUrl, database.workerUrl, database.migrateUrl].flatMap((url) =>
-          url === undefined ? [] : listPasswords(url),
+      ? [database.url, database.apiUrl, database.workerUrl, database.paymentUrl, database.migrateUrl].flatMap(
+          (url) => (url === undefined ? [] : listPasswords(url)),
         )
       : []),
     ...(redisUrl ? listPasswords(redisUrl) : []),

@@ -12,21 +12,21 @@ const [minTokenVariety, minKeyVariety] = [6, 16]
 export const listWeakSecrets = ({
   adminToken,
   masterKey,
-}: Pick<Config, 'adminToken' | 'masterKey'>): WeakSecret[] => {
+  paymentKey = null,
+}: Pick<Config, 'adminToken' | 'masterKey'> & Partial<Pick<Config, 'paymentKey'>>): WeakSecret[] => {
   const token = adminToken === null ? null : findTokenWeakness(adminToken)
-  const key = masterKey === null ? null : findKeyWeakness(Buffer.from(masterKey, 'base64'))
+  const keys = Object.entries({ MASTER: masterKey, PAYMENT: paymentKey }).flatMap(([name, key]) => {
+    const weakness = key === null ? null : findKeyWeakness(Buffer.from(key, 'base64'))
+    return weakness === null ? [] : [{ name, weakness }]
+  })
   return [
     ...(token === null
       ? []
       : [{ problem: `MASON_ADMIN_TOKEN ${token}`, remedy: `create a random one: ${adminTokenCommand}` }]),
-    ...(key === null
-      ? []
-      : [
-          {
-            problem: `MASON_MASTER_KEY ${key}`,
-            remedy: `create a random one (${masterKeyCommand}), set the present one as MASON_PREVIOUS_MASTER_KEYS, and run mason keys rotate`,
-          },
-        ]),
+    ...keys.map(({ name, weakness }) => ({
+      problem: `MASON_${name}_KEY ${weakness}`,
+      remedy: `create a random one (${masterKeyCommand}), set the present one as MASON_PREVIOUS_${name}_KEYS, and run mason keys rotate${name === 'PAYMENT' ? ' --payments' : ''}`,
+    })),
   ]
 }
 

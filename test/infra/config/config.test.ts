@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
   type Environment,
+  inspectConfig,
   readConfig,
   readEnvironment,
   readSettingErrors,
@@ -57,6 +58,8 @@ describe('the settings', () => {
       adminToken: null,
       masterKey: null,
       previousMasterKeys: [],
+      paymentKey: null,
+      previousPaymentKeys: [],
       openai: null,
       leaseMs: 30_000,
       filesRoot: null,
@@ -296,5 +299,61 @@ describe('local secrets', () => {
     await mkdir(join(folder, 'damaged'))
     await writeFile(join(folder, 'damaged', 'master-key'), 'half')
     await expect(openMasterKeys(configIn('damaged'))).rejects.toThrow(/master-key is damaged/)
+  })
+})
+
+describe('the settings of the executor of payments', () => {
+  const key = Buffer.alloc(32, 3).toString('base64')
+  const own = {
+    MASON_PAYMENT_DATABASE_URL: 'postgres://pay:p@h/mason',
+    MASON_PAYMENT_KEY: key,
+    REDIS_URL: 'redis://h',
+  }
+  const errorsOf = (env: Environment) =>
+    inspectConfig(env, { role: 'payments' }).errors.map(({ setting, problem }) => `${setting} ${problem}`)
+
+  test('are its own login and key, and nothing of the others', () => {
+    const config = readConfig({ ...own, MASON_ADMIN_TOKEN: 't'.repeat(24) }, { role: 'payments' })
+    expect(config).toMatchObject({ paymentKey: key, adminToken: null, masterKey: null })
+    const url = own.MASON_PAYMENT_DATABASE_URL
+    expect(config.database).toMatchObject({ kind: 'postgres', url, paymentUrl: url })
+  })
+
+  test('are each named when missing or shared, with a remedy', () => {
+    expect(errorsOf({})).toEqual([
+      expect.stringMatching(
+        /^MASON_PAYMENT_DATABASE_URL is missing: without a database server .* `mason serve`/,
+      ),
+    ])
+    expect(errorsOf({ DATABASE_URL: 'postgres://m:p@h/mason', REDIS_URL: 'redis://h' })).toEqual([
+      expect.stringMatching(
+        /^MASON_PAYMENT_DATABASE_URL is missing: the executor .* never uses the login of another/,
+      ),
+    ])
+    expect(errorsOf({ ...own, MASON_PAYMENT_KEY: '' })).toEqual([
+      expect.stringMatching(/^MASON_PAYMENT_KEY is missing/),
+    ])
+    expect(errorsOf({ ...own, MASON_MASTER_KEY: key })).toEqual([
+      expect.stringMatching(/^MASON_PAYMENT_KEY is the same as MASON_MASTER_KEY/),
+    ])
+    for (const name of ['MASON_WORKER_DATABASE_URL', 'MASON_API_DATABASE_URL', 'DATABASE_URL'])
+      expect(errorsOf({ ...own, [name]: 'postgres://pay:q@h/mason' })).toEqual([
+        expect.stringMatching(new RegExp(`^MASON_PAYMENT_DATABASE_URL names the user of ${name}`)),
+      ])
+  })
+
+  test('reach no other process of a server, whatever its environment has', () => {
+    const server = {
+      ...own,
+      DATABASE_URL: 'postgres://m:p@h/mason',
+      MASON_MASTER_KEY: Buffer.alloc(32, 5).toString('base64'),
+      MASON_ADMIN_TOKEN: 't'.repeat(24),
+    }
+    for (const role of ['serve', 'api', 'worker', 'run', 'models', 'keys'] as const) {
+      const config = readConfig(server, { role })
+      expect([role, config.paymentKey]).toEqual([role, null])
+      expect([role, JSON.stringify(config)]).toEqual([role, expect.not.stringContaining('pay:p')])
+    }
+    expect(readConfig({ MASON_PAYMENT_KEY: key }, { role: 'serve' }).paymentKey).toBe(key)
   })
 })
