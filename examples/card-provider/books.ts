@@ -3,6 +3,8 @@ import { existsSync, fdatasyncSync, openSync, readFileSync, truncateSync, writeS
 /** A payment; amounts are minor units of `currency`. `payment_id` is the caller's own. */
 export type Payment = {
   id: string
+  /** Of its authorization. */
+  key: string
   payment_id: string
   payee: string
   currency: string

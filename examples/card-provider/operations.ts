@@ -119,8 +119,8 @@ const authorize = (books: Books, asked: Asked): Operation[] => {
       'send payment_id, payee.name, amount and currency (ISO 4217)',
     )
   const payment: Payment = {
-    ...{ id: newId('ch'), payment_id, payee: payee.name, currency: currency ?? '', amount, capture },
-    ...{ captured: 0, refunded: 0, tries: 0, status: 'open' },
+    ...{ id: newId('ch'), key: asked.key, payment_id, payee: payee.name, currency: currency ?? '', amount },
+    ...{ capture, captured: 0, refunded: 0, tries: 0, status: 'open' },
   }
   const operation = toOperation(asked, payment, amount)
   const [prefix, kind = ''] = credential.split('_')
@@ -142,9 +142,7 @@ const settle = (books: Books, payment: Payment, ...changed: Operation[]): Operat
 }
 
 const answerChallenge = (books: Books, asked: Asked, payment: Payment): Operation[] => {
-  const first = [...books.operations.values()].find(
-    ({ payment: id, kind }) => id === payment.id && kind === 'authorize',
-  )
+  const first = books.operations.get(payment.key)
   const operation = toOperation(asked, payment, payment.amount)
   if (first?.status !== 'requires_action') {
     books.write(payment, { ...operation, status: 'declined', code: 'invalid_state' })
