@@ -15,8 +15,8 @@ const declineCodes: Record<string, string> = {
 export class RefusalError extends Error {
   readonly status: number
   readonly code: string
-  constructor(status: number, code: string, message: string) {
-    super(message)
+  constructor(status: number, code: string) {
+    super(code)
     this.status = status
     this.code = code
   }
@@ -47,43 +47,39 @@ export const perform = (books: Books, asked: Asked): Operation[] => {
   const { body, kind } = asked
   if (asked.payment === null) return authorize(books, asked)
   const payment = books.payments.get(asked.payment)
-  if (!payment) throw new RefusalError(404, 'unknown_payment', `there is no payment ${asked.payment}`)
+  if (!payment) throw new RefusalError(404, 'unknown_payment')
   if (kind === 'challenge') return answerChallenge(books, asked, payment)
   const amount = checkAmount(body.amount)
-  if (body.currency !== payment.currency)
-    throw new RefusalError(400, 'invalid_request', `currency: send ${payment.currency}`)
+  if (body.currency !== payment.currency) throw new RefusalError(400, 'invalid_request')
+  const { status, captured, refunded } = payment
+  const rules: Record<
+    string,
+    { from: string; max: number; to: Operation['status']; change: Partial<Payment> }
+  > = {
+    capture: {
+      from: 'authorized',
+      max: payment.amount,
+      to: 'succeeded',
+      change: { status: 'succeeded', captured: amount },
+    },
+    void: { from: 'authorized', max: payment.amount, to: 'voided', change: { status: 'voided' } },
+    refund: {
+      from: 'succeeded',
+      max: captured - refunded,
+      to: 'refunded',
+      change: { refunded: refunded + amount },
+    },
+  }
   const rule = rules[kind]
-  if (!rule) throw new RefusalError(404, 'unknown_route', `there is no operation ${kind}`)
-  const { from, status, max, change } = rule
-  const code = payment.status !== from ? 'invalid_state' : amount > max(payment) ? 'amount_too_large' : null
-  const operation = {
-    ...toOperation(asked, payment, amount),
-    status: code ? 'declined' : status,
+  if (!rule) throw new RefusalError(404, 'unknown_route')
+  const code = status !== rule.from ? 'invalid_state' : amount > rule.max ? 'amount_too_large' : null
+  const operation = toOperation(asked, payment, amount)
+  books.write(code ? payment : { ...payment, ...rule.change }, {
+    ...operation,
+    status: code ? 'declined' : rule.to,
     code,
-  } as const
-  books.write(code ? payment : { ...payment, ...change(amount, payment) }, operation)
-  return [operation]
-}
-
-type Rule = {
-  from: Payment['status']
-  status: Operation['status']
-  max(payment: Payment): number
-  change(amount: number, payment: Payment): Partial<Payment>
-}
-const rules: Record<string, Rule> = {
-  capture: {
-    ...{ from: 'authorized', status: 'succeeded', max: ({ amount }) => amount },
-    change: (amount) => ({ status: 'succeeded', captured: amount }),
-  },
-  void: {
-    ...{ from: 'authorized', status: 'voided', max: ({ amount }) => amount },
-    change: () => ({ status: 'voided' }),
-  },
-  refund: {
-    ...{ from: 'succeeded', status: 'refunded', max: ({ captured, refunded }) => captured - refunded },
-    change: (amount, { refunded }) => ({ refunded: refunded + amount }),
-  },
+  })
+  return [books.operations.get(asked.key) ?? operation]
 }
 
 /** An authorization that was pending comes to its end. */
@@ -95,8 +91,7 @@ export const finishPending = (books: Books, key: string): Operation[] => {
 }
 
 const checkAmount = (amount: unknown): number => {
-  if (!Number.isSafeInteger(amount) || Number(amount) < 1)
-    throw new RefusalError(400, 'invalid_request', 'amount: send a whole number of minor units, 1 or more')
+  if (!Number.isSafeInteger(amount) || Number(amount) < 1) throw new RefusalError(400, 'invalid_request')
   return Number(amount)
 }
 
@@ -113,11 +108,7 @@ const authorize = (books: Books, asked: Asked): Operation[] => {
   const { payment_id, currency, payee, credential = '', capture = true } = asked.body
   const amount = checkAmount(asked.body.amount)
   if (!payment_id || !payee?.name || !/^[A-Z]{3}$/.test(currency ?? ''))
-    throw new RefusalError(
-      400,
-      'invalid_request',
-      'send payment_id, payee.name, amount and currency (ISO 4217)',
-    )
+    throw new RefusalError(400, 'invalid_request')
   const payment: Payment = {
     ...{ id: newId('ch'), key: asked.key, payment_id, payee: payee.name, currency: currency ?? '', amount },
     ...{ capture, captured: 0, refunded: 0, tries: 0, status: 'open' },

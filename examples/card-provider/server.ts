@@ -1,6 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { text as readText } from 'node:stream/consumers'
 import { parseArgs } from 'node:util'
 import { type Operation, openBooks } from './books.ts'
 import { finishPending, type PaymentRequest, perform, RefusalError } from './operations.ts'
@@ -50,17 +51,6 @@ const hash = (...parts: string[]): Buffer => createHash('sha256').update(parts.j
 const hasToken = ({ headers }: IncomingMessage, token: string | undefined): boolean =>
   token !== undefined && timingSafeEqual(hash(headers.authorization ?? ''), hash(`Bearer ${token}`))
 
-const readBody = async (request: IncomingMessage): Promise<string> => {
-  const chunks: Buffer[] = []
-  let size = 0
-  for await (const chunk of request) {
-    size += (chunk as Buffer).length
-    if (size > 64 * 1024) throw new RefusalError(413, 'too_large', 'send at most 64 KB')
-    chunks.push(chunk as Buffer)
-  }
-  return Buffer.concat(chunks).toString()
-}
-
 const pickFailure = (key: string): Failure => {
   const next = settings.failures.shift()
   const { seed = '', share = 0, kinds = [] } = settings.random ?? {}
@@ -74,17 +64,11 @@ const pickFailure = (key: string): Failure => {
 
 const sendJson = (response: ServerResponse, status: number, body: unknown): void =>
   void response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
-const sendError = (
-  response: ServerResponse,
-  status: number,
-  code: string,
-  message: string,
-  payment?: string,
-): void =>
+const sendError = (response: ServerResponse, status: number, code: string, payment?: string): void => {
   // only these promise that nothing was done under this key
-  sendJson(response, status, {
-    error: { code, message, payment, acted: [400, 402, 404, 422].includes(status) ? false : undefined },
-  })
+  const refused = [400, 402, 404, 422].includes(status) && { acted: false }
+  sendJson(response, status, { error: { code, payment, ...refused } })
+}
 const toView = ({ hash: _, ...operation }: Operation) => operation
 
 const finishLater = ({ key, status }: Operation): void => {
@@ -97,16 +81,10 @@ const performOnce = (url: URL, key: string, text: string): Operation => {
   const requestHash = hash(url.pathname, text).toString('hex')
   const known = books.operations.get(key)
   if (known && now() - known.at < settings.window_ms) {
-    if (known.hash !== requestHash)
-      throw new RefusalError(409, 'idempotency_conflict', 'this key was used with another request')
+    if (known.hash !== requestHash) throw new RefusalError(409, 'idempotency_conflict')
     return known
   }
-  let body: Partial<PaymentRequest>
-  try {
-    body = Object(JSON.parse(text)) as Partial<PaymentRequest>
-  } catch {
-    throw new RefusalError(400, 'invalid_request', 'send a body of JSON')
-  }
+  const body = Object(JSON.parse(text)) as Partial<PaymentRequest>
   const changed = perform(books, { key, hash: requestHash, kind, payment, at: now(), body })
   for (const operation of changed) notify(operation)
   const [own] = changed as [Operation]
@@ -116,22 +94,21 @@ const performOnce = (url: URL, key: string, text: string): Operation => {
 
 const handlePayment = async (url: URL, request: IncomingMessage, response: ServerResponse): Promise<void> => {
   const key = request.headers['idempotency-key']
-  const text = await readBody(request)
-  if (typeof key !== 'string' || key === '')
-    throw new RefusalError(400, 'invalid_request', 'send an Idempotency-Key')
+  const text = await readText(request)
+  if (typeof key !== 'string' || key === '') throw new RefusalError(400, 'invalid_request')
   const failure = pickFailure(key)
   if (failure === 'late') {
     const act = async () => performOnce(url, key, text)
     setTimeout(() => void act().catch(() => {}), settings.late_ms)
   }
-  if (failure === 'conflict') throw new RefusalError(409, 'idempotency_conflict', 'this key is in use')
+  if (failure === 'conflict') throw new RefusalError(409, 'idempotency_conflict')
   const operation = /before|late/.test(failure) ? null : performOnce(url, key, text)
   if (failure.startsWith('hang')) return
   if (failure.startsWith('cut') || failure === 'late') return void response.destroy()
   if (operation === null || failure === 'fail_after') throw new Error('something broke')
   if (operation.status === 'declined') {
     const status = operation.kind === 'authorize' || operation.kind === 'challenge' ? 402 : 422
-    return sendError(response, status, operation.code ?? 'card_declined', 'declined', operation.payment)
+    return sendError(response, status, operation.code ?? 'card_declined', operation.payment)
   }
   sendJson(response, 200, {
     ...toView(operation),
@@ -143,20 +120,19 @@ const handle = async (request: IncomingMessage, response: ServerResponse): Promi
   const url = new URL(request.url ?? '/', 'http://provider')
   const route = `${request.method} ${url.pathname}`
   if (url.pathname.startsWith('/test/') && testToken !== undefined) {
-    if (!hasToken(request, testToken)) throw new RefusalError(401, 'unauthorized', 'send the test token')
+    if (!hasToken(request, testToken)) throw new RefusalError(401, 'unauthorized')
     if (route === 'GET /test/books')
       return sendJson(response, 200, { payments: [...books.payments.values()] })
-    if (route !== 'PATCH /test/settings') throw new RefusalError(404, 'unknown_route', `there is no ${route}`)
-    return sendJson(response, 200, Object.assign(settings, JSON.parse(await readBody(request))))
+    if (route !== 'PATCH /test/settings') throw new RefusalError(404, 'unknown_route')
+    return sendJson(response, 200, Object.assign(settings, JSON.parse(await readText(request))))
   }
-  if (!hasToken(request, apiKey))
-    throw new RefusalError(401, 'unauthorized', 'send the API key as a bearer token')
+  if (!hasToken(request, apiKey)) throw new RefusalError(401, 'unauthorized')
   if (request.method === 'POST' && /^\/v1\/payments(\/[^/]+\/[a-z]+)?$/.test(url.pathname))
     return handlePayment(url, request, response)
   const key = /^GET \/v1\/operations\/([^/]+)$/.exec(route)?.[1]
-  if (key === undefined) throw new RefusalError(404, 'unknown_route', `there is no ${route}`)
+  if (key === undefined) throw new RefusalError(404, 'unknown_route')
   const operation = books.operations.get(decodeURIComponent(key))
-  if (!operation) throw new RefusalError(404, 'unknown_key', 'nothing was done under this key')
+  if (!operation) throw new RefusalError(404, 'unknown_key')
   sendJson(response, 200, toView(operation))
 }
 
@@ -164,8 +140,8 @@ for (const operation of books.operations.values()) finishLater(operation)
 
 const server = createServer((request, response) => {
   handle(request, response).catch((error: unknown) => {
-    if (error instanceof RefusalError) sendError(response, error.status, error.code, error.message)
-    else sendError(response, 500, 'internal', String(error))
+    if (error instanceof RefusalError) sendError(response, error.status, error.code)
+    else sendError(response, error instanceof SyntaxError ? 400 : 500, String(error))
   })
 })
 server.listen(Number(values.port), '127.0.0.1', () =>
