@@ -11,24 +11,29 @@ import { parkDeadlyJob } from './queue-job.ts'
 import { deadlyPrompt, type Way, ways } from './worker.ts'
 
 const workers = 3
-/** Neighbours submitted a second, whatever becomes of them: an open loop. */
-const perSecond = 12
 /** First it brings its plan; then so many tries bring nothing. One more death may be a lease that lapsed on a busy machine. */
 const mostDeaths = 7
 
 /** `patienceMs`: for a run to end, whatever the machine is busy with. */
-type Times = { leaseMs: number; calmMs: number; patienceMs: number }
+type Times = { leaseMs: number; calmMs: number; patienceMs: number; perSecond: number }
 /** The lease that workers have by default, for figures that mean something; a short one for a slice. */
 const timesOf = (scale: number): Times =>
   scale >= 0.5
-    ? { leaseMs: 30_000, calmMs: 60_000, patienceMs: 900_000 }
-    : { leaseMs: 2000, calmMs: 4000, patienceMs: 240_000 }
+    ? { leaseMs: 30_000, calmMs: 60_000, patienceMs: 900_000, perSecond: 12 }
+    : { leaseMs: 2000, calmMs: 4000, patienceMs: 240_000, perSecond: 4 }
 
-type Scene = { api: BusinessApi; failures: string[]; patienceMs: number; signal: AbortSignal }
+/** `perSecond`: neighbours submitted, whatever becomes of them: an open loop. */
+type Scene = {
+  api: BusinessApi
+  failures: string[]
+  patienceMs: number
+  perSecond: number
+  signal: AbortSignal
+}
 
 /** Calm and poison in turn, `count` times, each time another way to die, under a steady load of neighbours whose latency is compared. */
 export const poisonRuns = async (count: number, { scale, say, signal }: SuiteOptions): Promise<Findings> => {
-  const { leaseMs, calmMs, patienceMs } = timesOf(scale)
+  const { leaseMs, calmMs, ...pace } = timesOf(scale)
   if (serversMissing !== null) throw new Error(serversMissing)
   const backend = await openOwnServers()
   try {
@@ -37,7 +42,7 @@ export const poisonRuns = async (count: number, { scale, say, signal }: SuiteOpt
       const config = { ...backend.config, leaseMs }
       await using pool = openPool({ config, concurrency: 4 }, workers, 3 * leaseMs)
       const failures: string[] = []
-      const scene = { api: runtime.of('default'), failures, patienceMs, signal }
+      const scene = { api: runtime.of('default'), failures, ...pace, signal }
       await pool.whole()
       await neighboursWhile(scene, pause(2000)) // warm
       const calm: number[] = []
@@ -111,7 +116,7 @@ const neighboursWhile = async (scene: Scene, until: Promise<unknown>): Promise<n
     over = true
   })
   const runs: Promise<number>[] = []
-  for (let next = performance.now(); !over; next += 1000 / perSecond) {
+  for (let next = performance.now(); !over; next += 1000 / scene.perSecond) {
     await pause(Math.max(0, next - performance.now()))
     scene.signal.throwIfAborted()
     runs.push(neighbour(scene))

@@ -1,6 +1,6 @@
 import type { Config } from '../../src/infra/config/config.ts'
 
-export const ways = ['blocked', 'out of memory', 'killed'] as const
+export const ways = ['killed', 'blocked', 'out of memory'] as const
 export type Way = (typeof ways)[number]
 
 export type PoisonTask = { config: Config; concurrency: number }

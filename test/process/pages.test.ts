@@ -41,13 +41,14 @@ const makeFolder = async (): Promise<string> => {
   return cwd
 }
 
-/** A copy of the repository that a page can change, without what is built or installed. */
+/** A copy of the repository that a page can change, with what is installed and built as it is after `npm ci`. */
 const copyRepository = async (): Promise<string> => {
   const cwd = await makeFolder()
-  const left = new Set(['.git', '.mason', 'dist', 'node_modules'])
+  const shared = ['node_modules', 'dist']
+  const left = new Set(['.git', '.mason', ...shared])
   for (const name of await readdir(root))
     if (!left.has(name)) await cp(join(root, name), join(cwd, name), { recursive: true })
-  await symlink(join(root, 'node_modules'), join(cwd, 'node_modules'))
+  for (const name of shared) await symlink(join(root, name), join(cwd, name))
   return cwd
 }
 
