@@ -15,26 +15,41 @@ export class JsonNumber {
   }
 }
 
+/** A number that may be no safe integer: with a sign, a fraction or an exponent, or long. Also where a string has one. */
+const inexactNumber = /(?:^|[:,[])\s*(?:-|\d+[.eE]|\d{15})/
+
+/** A shorter text can neither be deep nor hold many values: it needs no count. */
+const shortJson = 1000
+
 const tokens = /("[^"\\]*(?:\\.[^"\\]*)*")(\s*:)?|-?\d[\d.eE+-]*/g
 
 /**
  * The value of a JSON text whose fractions keep their text (`JsonNumber`); safe integers are numbers. Throws a SyntaxError for
  * text that is no JSON, has more than 50,000 values or is more than 500 deep. Node 20 gives a reviver no source text, so every
- * string and number becomes a string that begins with its kind, which the reviver takes off again.
+ * string and number becomes a string that begins with its kind, which is taken off again.
  */
 export const readJson = (text: string): unknown => {
-  parseLimitedJson(text)
+  const value: unknown = text.length < shortJson ? JSON.parse(text) : parseLimitedJson(text)
+  if (!inexactNumber.test(text)) return value
   const marked = text.replace(tokens, (token, string?: string, colon?: string) =>
     colon !== undefined ? token : string === undefined ? `"n${token}"` : `"s${string.slice(1)}`,
   )
-  return JSON.parse(marked, (_, value: unknown) => {
-    if (typeof value !== 'string') return value
-    const rest = value.slice(1)
-    if (value[0] === 's') return rest
-    const number = Number(rest)
-    if (!Number.isFinite(number)) throw new SyntaxError(`the number ${rest.slice(0, 50)} is too large`)
-    return Number.isSafeInteger(number) && String(number) === rest ? number : new JsonNumber(rest)
-  })
+  return unmark(JSON.parse(marked))
+}
+
+const unmark = (value: unknown): unknown => {
+  if (typeof value === 'string') return value[0] === 's' ? value.slice(1) : toNumber(value.slice(1))
+  if (typeof value !== 'object' || value === null) return value
+  // each is there already, `__proto__` too
+  const members = value as Record<string, unknown>
+  for (const name of Object.keys(members)) members[name] = unmark(members[name])
+  return value
+}
+
+const toNumber = (source: string): number | JsonNumber => {
+  const number = Number(source)
+  if (!Number.isFinite(number)) throw new SyntaxError(`the number ${source.slice(0, 50)} is too large`)
+  return Number.isSafeInteger(number) && String(number) === source ? number : new JsonNumber(source)
 }
 
 /** The JSON text of a value; numbers are written as `readJson` found them. */

@@ -1,6 +1,5 @@
 import { isUtf8 } from 'node:buffer'
 import { hash } from 'node:crypto'
-import { parseLimitedJson } from '../../../state/text/json-size.ts'
 import { JsonNumber, readJson } from '../json.ts'
 import { TokenError } from './token-error.ts'
 
@@ -21,20 +20,12 @@ export const decodeBase64Url = (text: string, field: string): Buffer => {
   return bytes
 }
 
-/** A number that `readJson` may keep as text: with a sign, a fraction or an exponent, or long. Without one it reads as JSON.parse. */
-const inexactNumber = /(?:^|[:,[])\s*(?:-|\d+[.eE]|\d{15})/
-
-/** A shorter text can neither be deep nor hold many values: it needs no count. */
-const shortJson = 1000
-
 /** The JSON value of a base64url text in UTF-8. */
 export const decodeJson = (text: string, field: string): unknown => {
   const bytes = decodeBase64Url(text, field)
   if (!isUtf8(bytes)) throw new TokenError('malformed_utf8', field, 'is not UTF-8: encode it again')
   try {
-    const json = bytes.toString()
-    if (inexactNumber.test(json)) return readJson(json)
-    return json.length < shortJson ? JSON.parse(json) : parseLimitedJson(json)
+    return readJson(bytes.toString())
   } catch (error) {
     const reason = (error as Error).message.slice(0, 200)
     throw new TokenError('malformed_json', field, `is no JSON that can be read: correct it (${reason})`)
