@@ -1,10 +1,9 @@
 import type { RunClaim } from '../../src/engine/runs/claim.ts'
 import { createRetryingSql } from '../../src/engine/runs/leases.ts'
 import { createRunLog } from '../../src/engine/runs/run-log.ts'
-import type { Database } from '../../src/infra/database/database.ts'
+import type { Database, TransactionalSql } from '../../src/infra/database/database.ts'
 import type { Clock } from '../../src/state/ports/clock.ts'
 import type { LogEntry, RunLog } from '../../src/state/ports/run-log.ts'
-import type { Sql } from '../../src/state/ports/sql.ts'
 import { moves } from './protocol.ts'
 import type { Actor } from './stage.ts'
 import type { ProtocolState } from './state.ts'
@@ -12,7 +11,7 @@ import type { World } from './world.ts'
 
 export const stillClock: Clock = { now: () => new Date(), monotonicMs: () => 0, sleep: async () => {} }
 /** The database as a worker has it that never hears of having lost its run. */
-export const retryingSql = (database: Database): Sql =>
+export const retryingSql = (database: Database): TransactionalSql =>
   createRetryingSql(database, stillClock, { signal: new AbortController().signal, check() {} })
 export const noMove = () => []
 
@@ -58,12 +57,12 @@ export const watchedLog = ({ stage }: World, actor: Actor, claim: RunClaim): Run
         (state) => moves.finish(state, claim, entry, outcome.status),
         (log) => log.finish(entry, outcome, result),
       ),
-    park: (question, call, workedMs) =>
+    park: (questions, workedMs) =>
       stage.perform(
         actor,
         'parks',
-        (state) => [moves.park(state, claim, `${claim.run_id}|${call.plan_seq}|${call.index}`)],
-        (database, operation) => wait(operation, log(database).park(question, call, workedMs)),
+        (state) => questions.map(({ call }) => moves.park(state, claim, `${claim.run_id}|${call.plan_seq}|${call.index}`)),
+        (database, operation) => wait(operation, log(database).park(questions, workedMs)),
       ),
     requeue: (runAt, workedMs) =>
       stage.perform(
@@ -79,6 +78,10 @@ export const watchedLog = ({ stage }: World, actor: Actor, claim: RunClaim): Run
         (state) => [moves.waitForModel(state, claim)],
         (database, operation) => wait(operation, log(database).waitForModel(outage, maxMs, workedMs)),
       ),
+    startWaits: () => Promise.reject(new Error('no call here waits for anything but a person')),
+    endWait: () => Promise.reject(new Error('no call here waits for anything but a person')),
+    delayPoll: () => Promise.reject(new Error('nothing here is polled')),
+    closeWaits: () => Promise.resolve([]),
     readOutage: () => Promise.reject(new Error('no time is up here')),
     passToNewerWorker: () => Promise.reject(new Error('all workers here are of one version')),
     effect: (call, request, signal, options) =>
@@ -99,8 +102,9 @@ export const watchedLog = ({ stage }: World, actor: Actor, claim: RunClaim): Run
   }
 
   /** Waiting has begun exactly if the answer says so; a worker that lost the answer is answered that it lost the run, as it has. */
-  async function wait(operation: { moved: number }, waiting: Promise<void>): Promise<void> {
-    await waiting
+  async function wait<T>(operation: { moved: number }, waiting: Promise<T>): Promise<T> {
+    const result = await waiting
     if (operation.moved !== 1) stage.fail(`${actor.name} was answered that the run waits, and it does not`)
+    return result
   }
 }

@@ -197,6 +197,6 @@ const ask = async (claim: RunClaim, run: LiveRun): Promise<boolean> => {
     return true
   }
   const question = { question: 'Well?', schema: { type: 'string' }, options: [], expires_in_ms: leaseMs }
-  await run.log.park(question, call, 1)
+  await run.log.park([{ question, call }], 1)
   return false
 }

@@ -86,7 +86,7 @@ const findTargets = async (
   entering: boolean,
 ): Promise<VisitTarget[]> => {
   const actions = state.action_history[run.claimed.turn - 1] ?? []
-  const isWaiting = run.openQuestions.length > 0 || run.outage !== null
+  const isWaiting = run.isWaiting || run.outage !== null
   const targets = isWaiting ? [] : findNextTargets(actions, entering)
   if (run.ended || targets.length === 0) return []
   if (targets.some(({ node }) => node === 'load-session' || node === 'end')) return targets

@@ -5,6 +5,7 @@ import type { Patch, PatchField } from '../state/patch.ts'
 import type { EffectRequest } from '../state/ports/effects.ts'
 import type { PersonAnswer, Question } from '../state/ports/questions.ts'
 import type { DefaultNeed, ServiceName, Services, VisitServices } from '../state/ports/services.ts'
+import type { WaitOutcome, WaitRequest } from '../state/ports/waits.ts'
 import type { ProvenanceOrigin } from '../state/provenance.ts'
 import type { AdmittedRequest } from '../state/run-request.ts'
 import type { RuntimeState, StateField } from '../state/runtime-state.ts'
@@ -50,6 +51,13 @@ export type NodeContext<
   stream(text: string, attempt: number): void
   /** Asks a person and resolves with the answer; parks the run until there is one. Once in a call. */
   ask(question: Question): Promise<PersonAnswer>
+  /**
+   * Waits for a payment, a run or a job; parks the run until it has ended. A side effect before it must say `storesResponse`.
+   * The waits of a call are numbered in the order in which it asks for them: keep that order the same in every visit.
+   */
+  wait(request: WaitRequest): Promise<WaitOutcome>
+  /** Waits for several things, which are started together; resolves once all have ended. */
+  waitAll(requests: readonly WaitRequest[]): Promise<WaitOutcome[]>
   /** Does a side effect exactly once as far as its provider allows; see the effect ledger. */
   effect(request: EffectRequest): Promise<string>
   /** The parts of the graph. */
@@ -60,6 +68,8 @@ export type NodeContext<
   isAvailable(tool: AnyTool): Promise<boolean>
   /** How the run ends; for `end` only. */
   outcome: Outcome
+  /** Payments that go on although the run ends; for `end` only. */
+  openPayments: readonly string[]
 }
 
 /** What nodes may know of their graph. */

@@ -140,13 +140,11 @@ const endInOutage = async (run: LiveRun): Promise<Outcome | null> => {
   )
 }
 
-/** Parks the run for a person, or queues it for when a model may be available or its todos may be retried; else null. */
+/** Parks the run for what its calls wait for, or queues it for when a model may be available or its todos may be retried; else null. */
 const parkOrRequeue = async (run: LiveRun): Promise<RunExit | null> => {
-  const [first] = run.openQuestions
-  if (first) {
-    await run.log.park(first.question, first.call, run.workedMs)
-    return 'parked'
-  }
+  // a wait ends by itself, also while the run is queued for a model
+  if (run.openQuestions.length > 0 || (run.isWaiting && !run.outage))
+    return run.log.park(run.openQuestions, run.workedMs)
   if (run.outage) {
     await run.log.waitForModel(run.outage, Math.max(0, maxMs(run) - run.workedMs), run.workedMs)
     return 'no_model'

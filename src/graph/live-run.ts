@@ -7,8 +7,7 @@ import { listOutputErrors } from '../state/output-fields.ts'
 import type { Patch } from '../state/patch.ts'
 import type { Clock } from '../state/ports/clock.ts'
 import type { EffectResult } from '../state/ports/effects.ts'
-import type { Question } from '../state/ports/questions.ts'
-import type { CallRef, LogEntry, RunLog, RunResult } from '../state/ports/run-log.ts'
+import type { CallRef, LogEntry, OpenQuestion, RunLog, RunResult } from '../state/ports/run-log.ts'
 import { noTracer, type Tracer } from '../state/ports/tracer.ts'
 import type { AdmittedRequest } from '../state/run-request.ts'
 import type { Json, RuntimeState } from '../state/runtime-state.ts'
@@ -109,7 +108,13 @@ export const createLiveRun = (
     tracer,
     scenarios,
     /** Questions that branches of the current fan-out wait on. */
-    openQuestions: [] as { call: CallRef; question: Question }[],
+    openQuestions: [] as OpenQuestion[],
+    /** Calls of the current fan-out that wait for something else than a person. */
+    waitingCalls: [] as CallRef[],
+    /** Whether branches of the current fan-out wait, for whatever. */
+    get isWaiting(): boolean {
+      return run.openQuestions.length > 0 || run.waitingCalls.length > 0
+    },
     /** Until when everything that is left to do has to wait, or null. */
     waitsUntil: null as Date | null,
     /** A visit that no model could serve, or null: the run waits until one may. */

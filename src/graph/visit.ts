@@ -7,18 +7,17 @@ import type { EffectResult } from '../state/ports/effects.ts'
 import type { PersonAnswer, Question } from '../state/ports/questions.ts'
 import type { CallRef } from '../state/ports/run-log.ts'
 import type { Services, VisitServices } from '../state/ports/services.ts'
+import type { WaitOutcome } from '../state/ports/waits.ts'
 import { type Json, type RuntimeState, usageSchema } from '../state/runtime-state.ts'
 import { cutText } from '../state/text/cut-text.ts'
 import type { ReadonlyAction } from '../state/turn.ts'
 import { sendCallEffect } from './call-effect.ts'
+import { createCallWaits, SuspendedError } from './call-waits.ts'
 import type { AnyNode, AnyTool, GraphInfo, ToolContext } from './definitions.ts'
 import type { LiveRun } from './live-run.ts'
 import { withScenarioModels } from './scenario-defaults.ts'
 import { checkNext, checkWrites, createServiceView, createView } from './state-view.ts'
 import { withUnfencedReplies } from './unfenced-models.ts'
-
-/** Thrown in a tool that waits for a person: the visit ends without an action and the run is parked. */
-class SuspendedError extends Error {}
 
 /** One visit of one node: view of the state in, exactly one action out. */
 export type NodeVisit = (
@@ -66,6 +65,7 @@ export const createVisit = (
       }
     }
 
+    const waitAll = createCallWaits(run, () => toCallRef(part, planned), signal)
     const ownServices = {
       ...services,
       models: withScenarioModels(withUnfencedReplies(services.models), scenario),
@@ -81,6 +81,9 @@ export const createVisit = (
       hasWork: (tool, state) => info.hasWork(tool, state, ownServices),
       isAvailable: (tool) => info.isAvailable(tool, ownServices),
       outcome: currentOutcome(run),
+      openPayments: part.name === 'end' ? await closeWaits(run) : [],
+      wait: async (request) => (await waitAll([request]))[0] as WaitOutcome,
+      waitAll: (requests) => waitAll(requests),
       call: null as ToolContext<never, unknown>['call'],
       stream: (text, attempt) => run.events.onText({ node: part.name, call: callIndex, attempt, text }),
       ask: (question) => askPerson(question),
@@ -144,6 +147,10 @@ const toCallRef = (part: Part, planned: CallMatch | null): CallRef => {
   throw new MasonError('node_failed', `"${part.name}" can ask and act only as the answer to a call`)
 }
 
+/** Of a run that ends before its answer, whose calls may still wait: the payments that go on. */
+const closeWaits = async (run: LiveRun): Promise<readonly string[]> =>
+  currentOutcome(run).reason === 'answered' ? [] : run.log.closeWaits()
+
 /** How it ends: as something decided, or else because it has its answer. */
 export const currentOutcome = (run: LiveRun) =>
   run.outcome ?? ({ status: 'completed', reason: 'answered' } as const)
@@ -171,7 +178,8 @@ export const tracedVisit =
   (run, call, services, signal) =>
     run.tracer.visit({ name, kind, call }, async (note) => {
       const state = await visit(run, call, services, signal)
-      const isWaiting = run.openQuestions.some((one) => one.call.index === call)
+      const waiting = [...run.openQuestions.map((one) => one.call), ...run.waitingCalls]
+      const isWaiting = waiting.some(({ index }) => index === call)
       const outage = run.outage?.node === name ? run.outage : null
       // a visit's state ends with its own action
       const action = isWaiting || outage ? undefined : state.action_history[run.claimed.turn - 1]?.at(-1)

@@ -22,15 +22,26 @@ const limits: Record<string, string> = {
 /** Why a run ended before its answer, as a person says it. */
 export const describeLimit = (reason: string): string => limits[reason] ?? reason
 
-/** The result of an `end` action; `open_todos` only where there are some. */
-export const toEndResult = ({ status, reason }: Outcome, open_todos: OpenTodo[]) => ({
+/** The result of an `end` action; `open_todos`, and `payments` that go on, only where there are some. */
+export const toEndResult = (
+  { status, reason }: Outcome,
+  open_todos: OpenTodo[],
+  payments: readonly string[],
+) => ({
   status,
   reason,
   ...(open_todos.length > 0 && { open_todos }),
+  ...(payments.length > 0 && { payments: [...payments] }),
 })
 
-/** The summary of an `end` action. */
-export const summarizeOutcome = (outcome: Outcome): string => {
+/** The summary of an `end` action, with the payments that go on. */
+export const summarizeOutcome = (outcome: Outcome, payments: readonly string[]): string => {
+  const summary = summarizeEnd(outcome)
+  if (payments.length === 0) return summary
+  return `${summary}. These payments were sent before and go on: ${cutText(payments.join(', '), 1000)}`
+}
+
+const summarizeEnd = (outcome: Outcome): string => {
   if (outcome.status === 'completed')
     return outcome.reason === 'answered'
       ? 'Answered'

@@ -5,7 +5,7 @@ import { handBackRun } from '../../src/engine/runs/release.ts'
 import { appendAction, createRunLog, finishRun } from '../../src/engine/runs/run-log.ts'
 import { readActionRows } from '../../src/engine/runs/run-queries.ts'
 import { createLiveRun, type LiveRun } from '../../src/graph/live-run.ts'
-import type { Database } from '../../src/infra/database/database.ts'
+import type { Database, TransactionalSql } from '../../src/infra/database/database.ts'
 import { newAttemptId } from '../../src/infra/lib/ids.ts'
 import { systemClock } from '../../src/infra/lib/system-clock.ts'
 import { foldActions } from '../../src/state/fold.ts'
@@ -82,7 +82,7 @@ describe('an append', () => {
     'goes through when the connection is lost %s the statement was done',
     async (how, { database }) => {
       const run = await start(database)
-      const steady = createRetryingSql(failing(database, [1, 2, 4], how), systemClock, held())
+      const steady = createRetryingSql({ ...database, ...failing(database, [1, 2, 4], how) }, systemClock, held())
       await appendAction(steady, run, entry(1, { usage }))
       await appendAction(steady, run, entry(2, { usage }))
       await finishRun(steady, run, {
@@ -107,7 +107,7 @@ describe('an append', () => {
       const lease = new AbortController()
       const appended = codeOf(
         appendAction(
-          createRetryingSql({ query }, systemClock, { signal: lease.signal, check() {} }),
+          createRetryingSql({ ...database, query }, systemClock, { signal: lease.signal, check() {} }),
           run,
           entry(1),
         ),
@@ -182,7 +182,7 @@ describe('the end of a run', () => {
 })
 
 /** A run in this process, as a worker holds it. */
-const live = (claimed: RunClaim, sql: Sql): LiveRun =>
+const live = (claimed: RunClaim, sql: TransactionalSql): LiveRun =>
   createLiveRun(
     { ...claimed, business_id: claimed.tenant, state: emptyState },
     {
@@ -258,7 +258,7 @@ describe('a live run', () => {
         return database.query(text, values)
       },
     }
-    const run = live(claimed, createRetryingSql(counting, systemClock, held()))
+    const run = live(claimed, createRetryingSql({ ...database, ...counting }, systemClock, held()))
     // what it costs in time is measured by the bench (growth)
     for (let at = 1; at <= 1000; at++)
       await run.append(

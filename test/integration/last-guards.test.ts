@@ -177,7 +177,7 @@ describe('a worker that has lost its run', () => {
     const ask = { question: 'Well?', schema: {}, options: [], expires_in_ms: 1000 }
     const failed = { status: 'failed', reason: 'x', error: { code: 'x', message: 'x' } } as const
     const outage = { node: 'planner', code: 'model_unavailable', message: 'down', waitMs: 0 }
-    expect(await parkRun(database, lost, ask, { plan_seq: 1, index: 0 }, 1)).toBe(false)
+    expect(await parkRun(database, lost, [{ question: ask, call: { plan_seq: 1, index: 0 } }], 1)).toBeNull()
     expect(await requeueRun(database, lost, new Date().toISOString(), 1)).toBe(false)
     expect(await waitForModel(database, lost, outage, 5000, 1)).toBe(false)
     expect(await handBackRun(database, lost, 1)).toBe(false)

@@ -77,6 +77,7 @@ const rowsOf = (t: string): Record<string, Record<string, unknown>> => ({
     ms: 1,
   },
   prepared_files: { tenant: t, sha256: 'h', opened_as: '1:.csv', found: '{}', blobs: [] },
+  waits: { tenant: t, run_id: 'r', plan_seq: 1, call_index: 0, part: 0, kind: 'job', ref_id: 'j' },
   run_outages: { tenant: t, run_id: 'r', seq: 1, tries: 1, reason: '{}', record: '{}' },
   schedules: {
     tenant: t,

@@ -11,6 +11,7 @@ import type { ModelReply, ModelRequest, Models } from '../../src/state/ports/mod
 import type { PersonAnswer, Question } from '../../src/state/ports/questions.ts'
 import type { LogEntry, RunLog, RunResult } from '../../src/state/ports/run-log.ts'
 import type { Services } from '../../src/state/ports/services.ts'
+import type { WaitOutcome, WaitState } from '../../src/state/ports/waits.ts'
 import type { AdmittedRequest } from '../../src/state/run-request.ts'
 import type { RuntimeState } from '../../src/state/runtime-state.ts'
 import type { Scenarios } from '../../src/state/scenario.ts'
@@ -28,6 +29,8 @@ export type MemoryRun = {
   turn: number
   blobs: Map<string, Uint8Array>
   answer: PersonAnswer | null
+  /** By their refs as JSON. */
+  waits: Map<string, WaitOutcome | null>
   workedMs: number
   /** Whether a run that this worker does not know the next node of can be left to others. */
   passesOn: boolean
@@ -46,6 +49,7 @@ export const memoryRun = (request: Partial<AdmittedRequest> & { prompt: string }
   turn: 1,
   blobs: new Map(),
   answer: null,
+  waits: new Map(),
   workedMs: 0,
   passesOn: true,
   effect: { effect_id: 'effect', response: '' },
@@ -132,7 +136,29 @@ const logOf = (memory: MemoryRun, diesAfter: number): RunLog => {
       keep(entry)
       memory.ended = { outcome, result }
     },
-    park: async (question) => void memory.questions.push(question),
+    async park(questions) {
+      memory.questions.push(...questions.slice(0, 1).map(({ question }) => question))
+      return 'parked'
+    },
+    async startWaits(call, first, requests) {
+      const states: WaitState[] = []
+      for (const [at, { start, poll }] of requests.entries()) {
+        const wait = { ...call, part: first + at }
+        const key = JSON.stringify(wait)
+        if (!memory.waits.has(key)) {
+          memory.waits.set(key, null)
+          await start?.({ query: async () => ({ rows: [] }) }, wait)
+        }
+        states.push({ outcome: memory.waits.get(key) ?? null, is_poll_due: poll !== undefined })
+      }
+      return states
+    },
+    async endWait(wait, outcome) {
+      memory.waits.set(JSON.stringify(wait), outcome)
+      return outcome
+    },
+    delayPoll: async () => {},
+    closeWaits: async () => [],
     requeue: async (runAt) => void memory.requeued.push(runAt),
     waitForModel: async (outage, maxMs) => void memory.outages.push({ ...outage, maxMs }),
     readOutage: async () => null,

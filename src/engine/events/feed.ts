@@ -3,6 +3,7 @@ import type { Hints } from '../../infra/queue/hints.ts'
 import type { Clock } from '../../state/ports/clock.ts'
 import type { Log } from '../../state/ports/log.ts'
 import type { Sql } from '../../state/ports/sql.ts'
+import { openStatusesSql } from '../../state/run-status.ts'
 import type { TextDelta } from '../../state/run-view.ts'
 
 /** `action`: only an action was committed; `admitted`: only a run was admitted; `status`: anything may have changed. */
@@ -27,7 +28,7 @@ const marksStatement = `
   SELECT f.key, concat_ws('|', s.turns,
     (SELECT max(a.seq) FROM actions a WHERE a.tenant = f.tenant AND a.session_id = f.session_id),
     (SELECT string_agg(r.run_id || r.status || r.run_at, ',' ORDER BY r.turn) FROM runs r
-     WHERE r.tenant = f.tenant AND r.session_id = f.session_id AND r.status IN ('queued', 'running', 'input_required'))) AS mark
+     WHERE r.tenant = f.tenant AND r.session_id = f.session_id AND r.status IN ${openStatusesSql})) AS mark
   FROM json_to_recordset($1::json) AS f(key text, tenant text, session_id text)
   JOIN sessions s ON s.tenant = f.tenant AND s.session_id = f.session_id`
 

@@ -13,6 +13,7 @@ import {
   metadataSchema,
   type RunRequest,
 } from '../../state/run-request.ts'
+import { toPublicStatusSql } from '../../state/run-status.ts'
 import type { RunStatus } from '../../state/run-view.ts'
 import type { OriginFile } from '../../state/runtime-state.ts'
 import { contentHash } from '../../state/text/content-hash.ts'
@@ -242,7 +243,7 @@ export const admitRetry = (
         }
       >(
         sql,
-        `SELECT r.session_id, r.status, r.priority, q.user_id, q.request::text AS request, q.metadata::text AS metadata, q.webhook_url
+        `SELECT r.session_id, ${toPublicStatusSql('r.status')} AS status, r.priority, q.user_id, q.request::text AS request, q.metadata::text AS metadata, q.webhook_url
          FROM sessions s JOIN runs r USING (tenant, session_id) JOIN run_requests q USING (tenant, run_id)
          WHERE r.tenant = $1 AND r.run_id = $2 FOR UPDATE OF s`,
         [businessId, runId],

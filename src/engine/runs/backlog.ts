@@ -2,20 +2,21 @@ import { queryOne } from '../../infra/database/database.ts'
 import type { Backlog } from '../../infra/telemetry/metrics.ts'
 import type { Clock } from '../../state/ports/clock.ts'
 import type { Sql } from '../../state/ports/sql.ts'
+import { openStatusesSql } from '../../state/run-status.ts'
 
 /** Ready as a claim finds it: due, without a lease, and of its session the earliest unfinished turn. Only open runs are read. */
 const backlogStatement = `
   WITH open AS (
     SELECT r.status, r.run_at <= clock_timestamp() AND (r.lease_until IS NULL OR r.lease_until <= clock_timestamp())
         AND NOT EXISTS (SELECT FROM runs e WHERE e.tenant = r.tenant AND e.session_id = r.session_id AND e.turn < r.turn
-          AND e.status IN ('queued', 'running', 'input_required')) AS is_ready,
+          AND e.status IN ${openStatusesSql}) AS is_ready,
       r.run_at, r.tenant, r.session_id, r.turn
     FROM runs r WHERE r.status IN ('queued', 'running')
   ), oldest AS (
     SELECT GREATEST(o.run_at, p.ended_at) AS since FROM (SELECT * FROM open WHERE is_ready ORDER BY run_at LIMIT 100) o
     LEFT JOIN runs p ON p.tenant = o.tenant AND p.session_id = o.session_id AND p.turn = o.turn - 1
   )
-  SELECT (count(*) FILTER (WHERE status = 'queued'))::int AS queued, (count(*) FILTER (WHERE status = 'running'))::int AS running,
+  SELECT (count(*) FILTER (WHERE status = 'queued'))::int AS queued, ((count(*) FILTER (WHERE status = 'running')) + (SELECT count(*) FROM runs WHERE status = 'waiting'))::int AS running,
     (count(*) FILTER (WHERE is_ready))::int AS ready,
     (SELECT COALESCE(extract(epoch FROM clock_timestamp() - min(since)), 0)::float8 FROM oldest) AS oldest_ready_s,
     (SELECT count(*)::int FROM input_requests WHERE answered_at IS NULL) AS input_required,

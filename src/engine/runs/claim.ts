@@ -1,6 +1,7 @@
 import type { ClaimedRun } from '../../graph/live-run.ts'
 import { type Database, queryOne, type RunKey } from '../../infra/database/database.ts'
 import type { Sql } from '../../state/ports/sql.ts'
+import { openStatusesSql } from '../../state/run-status.ts'
 
 /** Every write of a worker names the run and the epoch under which it was claimed. */
 export type RunFence = RunKey & { epoch: number }
@@ -50,7 +51,7 @@ const claimStatement = `
         WHERE r.tenant = b.tenant AND r.status IN ('queued', 'running') AND r.run_at <= clock_timestamp()
           AND (r.lease_until IS NULL OR r.lease_until <= clock_timestamp())
           AND r.turn = (SELECT e.turn FROM runs e WHERE e.tenant = r.tenant AND e.session_id = r.session_id
-            AND e.status IN ('queued', 'running', 'input_required') ORDER BY e.turn LIMIT 1)
+            AND e.status IN ${openStatusesSql} ORDER BY e.turn LIMIT 1)
         ORDER BY r.priority DESC, r.run_at, r.run_id LIMIT 4) q
     ) due
     LIMIT 32

@@ -1,24 +1,27 @@
 import { z } from 'zod'
 import { type Database, queryOne } from '../../infra/database/database.ts'
 import { MasonError } from '../../state/errors.ts'
+import { openStatusesSql, parkedStatusesSql } from '../../state/run-status.ts'
 import type { Json } from '../../state/runtime-state.ts'
 
-type InputRow = { schema: Record<string, unknown>; answered: boolean; expired: boolean }
+type InputRow = { schema: Record<string, unknown>; answered: boolean; expired: boolean; open: boolean }
 
-/**
- * Stores the answer and the wake-up in one transaction; of two answers the first counts. The row of the run is locked
- * first, as in cancelling, so that the two never deadlock.
- */
+/** The row of the run is locked first, as in parking, ending a wait and cancelling: the later one sees the other. */
+const questionStatement = `
+  SELECT i.schema, i.answered_at IS NOT NULL AS answered, i.expires_at <= clock_timestamp() AS expired, r.status IN ${openStatusesSql} AS open
+  FROM runs r JOIN input_requests i USING (tenant, run_id) WHERE r.tenant = $1 AND r.run_id = $2 AND i.request_id = $3
+  FOR NO KEY UPDATE OF r`
+
+/** Stores the answer, and wakes the run where it is parked; of two answers the first counts. */
 const answerStatement = `
-  WITH run AS (
-    UPDATE runs r SET status = 'queued' WHERE r.tenant = $1 AND r.run_id = $2 AND r.status = 'input_required'
-      AND EXISTS (SELECT FROM input_requests i WHERE i.tenant = $1 AND i.run_id = $2 AND i.request_id = $3 AND i.answered_at IS NULL)
-    RETURNING r.run_id
-  ), answered AS (
-    UPDATE input_requests i SET answered_at = clock_timestamp(), answer = $4::json FROM run
-    WHERE i.tenant = $1 AND i.run_id = run.run_id AND i.request_id = $3 AND i.answered_at IS NULL
+  WITH answered AS (
+    UPDATE input_requests i SET answered_at = clock_timestamp(), answer = $4::json
+    WHERE i.tenant = $1 AND i.run_id = $2 AND i.request_id = $3 AND i.answered_at IS NULL RETURNING i.run_id
+  ), run AS (
+    UPDATE runs r SET status = 'queued' FROM answered
+    WHERE r.tenant = $1 AND r.run_id = answered.run_id AND r.status IN ${parkedStatusesSql} RETURNING r.run_id
   ), wake_up AS (INSERT INTO outbox (tenant, run_id) SELECT $1, run_id FROM run)
-  SELECT run_id FROM run`
+  SELECT run_id FROM answered`
 
 /** Answers an open question of a run. Throws `not_found`, `input_answered`, and `invalid_request`, which leaves it open. */
 export const answerInput = (
@@ -29,14 +32,9 @@ export const answerInput = (
   answer: Json,
 ): Promise<void> =>
   database.asBusiness(businessId, async (sql) => {
-    const row = await queryOne<InputRow>(
-      sql,
-      `SELECT schema, answered_at IS NOT NULL AS answered, expires_at <= clock_timestamp() AS expired
-       FROM input_requests WHERE tenant = $1 AND run_id = $2 AND request_id = $3`,
-      [businessId, runId, requestId],
-    )
+    const row = await queryOne<InputRow>(sql, questionStatement, [businessId, runId, requestId])
     if (!row) throw new MasonError('not_found', `run "${runId}" has no input request "${requestId}"`)
-    if (row.answered || row.expired) throw createAnsweredError(requestId)
+    if (row.answered || row.expired || !row.open) throw createAnsweredError(requestId)
     checkAnswer(row.schema, answer)
     const answerJson = JSON.stringify({ kind: 'answered', answer })
     if (!(await queryOne(sql, answerStatement, [businessId, runId, requestId, answerJson])))
@@ -65,15 +63,16 @@ export const expireInputs = async (database: Database): Promise<number> => {
   const { rows } = await database.query(
     `WITH late AS (
        SELECT r.tenant, r.run_id, i.request_id FROM input_requests i JOIN runs r USING (tenant, run_id)
-       WHERE i.answered_at IS NULL AND i.expires_at <= clock_timestamp() AND r.status = 'input_required'
+       WHERE i.answered_at IS NULL AND i.expires_at <= clock_timestamp() AND r.status IN ${openStatusesSql}
        ORDER BY i.expires_at LIMIT 100 FOR NO KEY UPDATE OF r SKIP LOCKED
      ), run AS (
        UPDATE runs r SET status = 'queued' FROM late
-       WHERE r.tenant = late.tenant AND r.run_id = late.run_id AND r.status = 'input_required' RETURNING r.tenant, r.run_id
+       WHERE r.tenant = late.tenant AND r.run_id = late.run_id AND r.status IN ${parkedStatusesSql} RETURNING r.tenant, r.run_id
      ), answered AS (
        UPDATE input_requests i SET answered_at = clock_timestamp(), answer = '{"kind":"expired"}' FROM late
-       WHERE i.tenant = late.tenant AND i.request_id = late.request_id AND i.answered_at IS NULL
-     ) INSERT INTO outbox (tenant, run_id) SELECT tenant, run_id FROM run RETURNING run_id`,
+       WHERE i.tenant = late.tenant AND i.request_id = late.request_id AND i.answered_at IS NULL RETURNING i.run_id
+     ), wake_up AS (INSERT INTO outbox (tenant, run_id) SELECT tenant, run_id FROM run)
+     SELECT run_id FROM answered`,
   )
   return rows.length
 }

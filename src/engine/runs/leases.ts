@@ -1,3 +1,4 @@
+import type { TransactionalSql } from '../../infra/database/database.ts'
 import { isDatabaseUnavailable } from '../../infra/database/database-errors.ts'
 import { settlesWithin } from '../../infra/lib/timeouts.ts'
 import { unlessAborted } from '../../state/deadline.ts'
@@ -190,15 +191,19 @@ export type LeaseGuard = {
 
 /**
  * The database as one claimed run sees it: a statement without an answer is sent again until it is answered or the lease
- * is lost (`lease_lost`), also when it hangs. Only for statements that are safe to repeat. A process that was frozen while
+ * is lost (`lease_lost`), also when it hangs; a transaction as a whole. Only for what is safe to repeat. A process that was frozen while
  * it waited does not act on the answer: no timer has fired yet to drop its lease.
  */
-export const createRetryingSql = (sql: Sql, clock: Clock, lease: LeaseGuard): Sql => ({
-  async query<Row>(text: string, values: readonly unknown[] = []) {
+export const createRetryingSql = (
+  database: TransactionalSql,
+  clock: Clock,
+  lease: LeaseGuard,
+): TransactionalSql => {
+  const repeat = async <T>(send: () => Promise<T>): Promise<T> => {
     for (let attempt = 0; ; attempt++) {
       if (lease.signal.aborted) throw createLeaseLostError(lease.signal.reason)
       try {
-        const result = await unlessAborted(sql.query<Row>(text, values), lease.signal)
+        const result = await unlessAborted(send(), lease.signal)
         lease.check()
         return result
       } catch (error) {
@@ -207,8 +212,12 @@ export const createRetryingSql = (sql: Sql, clock: Clock, lease: LeaseGuard): Sq
         await clock.sleep(Math.min(maxPauseMs, 50 * 2 ** attempt), lease.signal).catch(() => {})
       }
     }
-  },
-})
+  }
+  return {
+    query: (text, values = []) => repeat(() => database.query(text, values)),
+    transaction: (work, options) => repeat(() => database.transaction(work, options)),
+  }
+}
 
 /** The run belongs to another worker now, or to none. */
 export const createLeaseLostError = (cause?: unknown): MasonError =>

@@ -1,6 +1,7 @@
 import type { Database, RunKey } from '../../infra/database/database.ts'
 import type { Queues } from '../../infra/queue/queues.ts'
 import type { Log } from '../../state/ports/log.ts'
+import { openStatusesSql } from '../../state/run-status.ts'
 import { expireInputs } from './input-answers.ts'
 import { type ReportRunEnd, settleRun } from './settlement.ts'
 
@@ -29,7 +30,7 @@ const runnableStatement = `
   WHERE r.status IN ('queued', 'running') AND r.run_at <= clock_timestamp()
     AND (r.lease_until IS NULL OR r.lease_until <= clock_timestamp())
     AND NOT EXISTS (SELECT FROM runs e WHERE e.tenant = r.tenant AND e.session_id = r.session_id
-      AND e.turn < r.turn AND e.status IN ('queued', 'running', 'input_required'))
+      AND e.turn < r.turn AND e.status IN ${openStatusesSql})
   ORDER BY r.run_at LIMIT 1000`
 
 const expiredStatement = `

@@ -1,9 +1,8 @@
-import { type Database, hasRow, queryOne } from '../../infra/database/database.ts'
+import { type Database, hasRow, queryOne, type TransactionalSql } from '../../infra/database/database.ts'
 import { newInputRequestId } from '../../infra/lib/ids.ts'
 import { createOpeningPatch } from '../../state/opening-patch.ts'
 import type { Outcome } from '../../state/outcome.ts'
-import type { Question } from '../../state/ports/questions.ts'
-import type { CallRef } from '../../state/ports/run-log.ts'
+import type { OpenQuestion } from '../../state/ports/run-log.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import type { AdmittedRequest } from '../../state/run-request.ts'
 import { type RunFence, toFenceValues } from './claim.ts'
@@ -14,35 +13,58 @@ import { appendUnclaimedAction, type ReportRunEnd, type SettledRun, settleRun } 
  * the run, or the run has a cancel request and so must not begin to wait.
  */
 
-/** Parks the run until a person has answered: the question, the status and the lease in one statement. */
+/** Both sides lock the row of the run before they look: see record 85. */
+const lockStatement = `SELECT run_id FROM runs WHERE tenant = $1 AND run_id = $2 AND epoch = $3 AND status = 'running' FOR NO KEY UPDATE`
+
+/** Looks at every wait of the run, and at the questions of the calls that ask; each end queues the run once. */
+const parkStatement = `
+  WITH mine AS (
+    UPDATE runs SET stalls = 0, worked_ms = $4, lease_owner = NULL, lease_until = NULL, status = CASE
+      WHEN EXISTS (SELECT FROM waits w WHERE w.tenant = $1 AND w.run_id = $2 AND w.done_at IS NOT NULL AND w.seen_at IS NULL)
+        OR EXISTS (SELECT FROM input_requests i JOIN json_to_recordset($5::json) AS q(plan_seq int, index int)
+          ON i.plan_seq = q.plan_seq AND i.call_index = q.index WHERE i.tenant = $1 AND i.run_id = $2 AND i.answered_at IS NOT NULL)
+      THEN 'queued' WHEN $7::int IS NULL THEN 'waiting' ELSE 'input_required' END
+    WHERE tenant = $1 AND run_id = $2 AND epoch = $3 AND status = 'running' AND cancel_requested_at IS NULL RETURNING status
+  ), seen AS (
+    UPDATE waits w SET seen_at = clock_timestamp() FROM mine
+    WHERE w.tenant = $1 AND w.run_id = $2 AND w.done_at IS NOT NULL AND w.seen_at IS NULL
+  ), question AS (
+    INSERT INTO input_requests (tenant, request_id, run_id, plan_seq, call_index, question, schema, options, expires_at)
+    SELECT $1, $6, $2, $7, $8, $9::json, $10::json, $11::json, clock_timestamp() + $12::double precision * interval '1 millisecond'
+    FROM mine WHERE status = 'input_required' ON CONFLICT (tenant, run_id, plan_seq, call_index) DO NOTHING
+  ), wake_up AS (INSERT INTO outbox (tenant, run_id) SELECT $1, $2 FROM mine WHERE status = 'queued')
+  SELECT status FROM mine`
+
+/**
+ * Parks the run until the first of its questions is answered, or a wait has ended: the question, the status and the lease at
+ * once. `requeued`: one of them has happened meanwhile. Null: as above.
+ */
 export const parkRun = (
-  sql: Sql,
+  database: TransactionalSql,
   fence: RunFence,
-  question: Question,
-  call: CallRef,
+  questions: readonly OpenQuestion[],
   workedMs: number,
-): Promise<boolean> =>
-  hasRow(
-    sql,
-    `WITH mine AS (
-       UPDATE runs SET status = 'input_required', stalls = 0, worked_ms = $4, lease_owner = NULL, lease_until = NULL
-       WHERE tenant = $1 AND run_id = $2 AND epoch = $3 AND status = 'running' AND cancel_requested_at IS NULL RETURNING run_id
-     ), question AS (
-       INSERT INTO input_requests (tenant, request_id, run_id, plan_seq, call_index, question, schema, options, expires_at)
-       SELECT $1, $5, $2, $6, $7, $8::json, $9::json, $10::json, clock_timestamp() + $11::double precision * interval '1 millisecond'
-       FROM mine ON CONFLICT (tenant, run_id, plan_seq, call_index) DO NOTHING
-     ) SELECT run_id FROM mine`,
-    [
-      ...toFenceValues(fence),
-      Math.round(workedMs),
-      newInputRequestId(),
-      call.plan_seq,
-      call.index,
-      JSON.stringify(question.question),
-      JSON.stringify(question.schema),
-      JSON.stringify(question.options),
-      question.expires_in_ms,
-    ],
+): Promise<'parked' | 'requeued' | null> =>
+  database.transaction(
+    async (sql) => {
+      const locked = sql.query(lockStatement, toFenceValues(fence))
+      const [first] = questions
+      const parked = queryOne<{ status: string }>(sql, parkStatement, [
+        ...toFenceValues(fence),
+        Math.round(workedMs),
+        JSON.stringify(questions.map(({ call }) => call)),
+        newInputRequestId(),
+        first?.call.plan_seq ?? null,
+        first?.call.index ?? null,
+        JSON.stringify(first?.question.question ?? null),
+        JSON.stringify(first?.question.schema ?? null),
+        JSON.stringify(first?.question.options ?? null),
+        first?.question.expires_in_ms ?? null,
+      ])
+      const [row] = await Promise.all([parked, locked])
+      return row && (row.status === 'queued' ? 'requeued' : 'parked')
+    },
+    { pipelined: true },
   )
 
 /**
@@ -105,7 +127,8 @@ export const leaveToOtherVersion = (sql: Sql, fence: RunFence, workedMs: number)
        WHERE tenant = $1 AND run_id = $2 AND epoch = $3 AND status = 'running' AND cancel_requested_at IS NULL
          AND GREATEST(r.run_at,
            (SELECT a.created_at FROM actions a WHERE a.tenant = r.tenant AND a.session_id = r.session_id AND a.seq = r.next_seq - 1),
-           (SELECT max(i.answered_at) FROM input_requests i WHERE i.tenant = r.tenant AND i.run_id = r.run_id)
+           (SELECT max(i.answered_at) FROM input_requests i WHERE i.tenant = r.tenant AND i.run_id = r.run_id),
+           (SELECT max(GREATEST(w.done_at, w.poll_at)) FROM waits w WHERE w.tenant = r.tenant AND w.run_id = r.run_id)
          ) > clock_timestamp() - $6::int * interval '1 millisecond'
        RETURNING lease_until
      ) INSERT INTO outbox (tenant, run_id, ring_at) SELECT $1, $2, lease_until FROM mine RETURNING run_id`,

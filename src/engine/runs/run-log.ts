@@ -1,5 +1,5 @@
 import { storeRunBlob } from '../../infra/blobs/blobs.ts'
-import { queryOne } from '../../infra/database/database.ts'
+import { queryOne, type TransactionalSql } from '../../infra/database/database.ts'
 import { MasonError } from '../../state/errors.ts'
 import type { Outcome } from '../../state/outcome.ts'
 import type { PersonAnswer } from '../../state/ports/questions.ts'
@@ -10,6 +10,7 @@ import { performEffect } from './effects.ts'
 import { createLeaseLostError } from './leases.ts'
 import { readOutageRecord, waitForModel } from './model-outage.ts'
 import { leaveToOtherVersion, parkRun, requeueRun } from './release.ts'
+import { closeOwnWaits, delayPoll, endOwnWait, startWaits } from './waits.ts'
 
 /** The last action of a run, with the end it brings. */
 export type FinalEntry = LogEntry & { outcome: Outcome; result: RunResult }
@@ -94,7 +95,7 @@ const commitOnce = async (
  * The log of one claimed run: every write under its fence. `sql` repeats statements without an answer, and `checkLease`
  * throws when the lease is too old to act on.
  */
-export const createRunLog = (sql: Sql, fence: RunFence, checkLease?: () => void): RunLog => {
+export const createRunLog = (sql: TransactionalSql, fence: RunFence, checkLease?: () => void): RunLog => {
   /** A run with a cancel request must not begin to wait: its worker ends it. */
   const checkOwnership = async (): Promise<void> => {
     const row = await queryOne<{ cancelled: boolean; reason: string | null }>(
@@ -106,17 +107,24 @@ export const createRunLog = (sql: Sql, fence: RunFence, checkLease?: () => void)
     if (!row) throw createLeaseLostError()
     if (row.cancelled) throw new MasonError('cancelled', row.reason ?? '')
   }
-  const releaseRun = async (isReleased: Promise<boolean>): Promise<void> => {
-    if (await isReleased) return
+  const orLost = async <T>(written: Promise<T | null>): Promise<T> => {
+    const result = await written
+    if (result !== null) return result
     await checkOwnership()
     throw createLeaseLostError()
   }
+  const releaseRun = async (isReleased: Promise<boolean>): Promise<void> =>
+    void (await orLost(isReleased.then((released) => released || null)))
   return {
     append: (entry) => appendAction(sql, fence, entry),
     finish: (entry, outcome, result) => finishRun(sql, fence, { ...entry, outcome, result }),
-    park: (question, call, workedMs) => releaseRun(parkRun(sql, fence, question, call, workedMs)),
+    park: (questions, workedMs) => orLost(parkRun(sql, fence, questions, workedMs)),
     requeue: (runAt, workedMs) => releaseRun(requeueRun(sql, fence, runAt, workedMs)),
     waitForModel: (outage, maxMs, workedMs) => releaseRun(waitForModel(sql, fence, outage, maxMs, workedMs)),
+    startWaits: (call, first, requests) => orLost(startWaits(sql, fence, call, first, requests)),
+    endWait: (wait, outcome) => orLost(endOwnWait(sql, fence, wait, outcome)),
+    delayPoll: (wait, ms) => releaseRun(delayPoll(sql, fence, wait, ms)),
+    closeWaits: () => orLost(closeOwnWaits(sql, fence)),
     readOutage: () => readOutageRecord(sql, fence),
     async passToNewerWorker(workedMs) {
       const isPassed = await leaveToOtherVersion(sql, fence, workedMs)

@@ -13,6 +13,7 @@ import type { Patch } from '../../state/patch.ts'
 import type { RunResult } from '../../state/ports/run-log.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import type { AdmittedRequest } from '../../state/run-request.ts'
+import { openStatusesSql, toPublicStatusSql } from '../../state/run-status.ts'
 import type { Page, RunStatus, RunView } from '../../state/run-view.ts'
 import type { ActionBody, Todo, Usage } from '../../state/runtime-state.ts'
 import { countTodos, listOpenTodos } from '../../state/todos.ts'
@@ -53,7 +54,7 @@ type RunRow = Pick<
 type StoredResult = Omit<RunResult, 'output_structure' | 'error'> &
   Pick<RunView, 'output_structure' | 'error'>
 
-const runColumns = `r.run_id AS id, r.session_id, r.tenant AS business_id, q.user_id, r.turn, r.status, r.finish_reason, r.created_at, r.started_at, r.ended_at,
+const runColumns = `r.run_id AS id, r.session_id, r.tenant AS business_id, q.user_id, r.turn, ${toPublicStatusSql('r.status')} AS status, r.finish_reason, r.created_at, r.started_at, r.ended_at,
   r.prompt_tokens, r.completion_tokens, r.total_tokens, q.metadata, q.retry_of, o.result,
   r.run_at, w.reason AS retry_reason, i.request_id AS input_id, i.question, i.schema, i.options, i.expires_at`
 
@@ -61,7 +62,7 @@ const runJoins = `JOIN run_requests q ON q.tenant = r.tenant AND q.run_id = r.ru
   LEFT JOIN run_results o ON o.tenant = r.tenant AND o.run_id = r.run_id
   LEFT JOIN LATERAL (
     SELECT * FROM input_requests i WHERE i.tenant = r.tenant AND i.run_id = r.run_id AND i.answered_at IS NULL
-      AND r.status = 'input_required' ORDER BY i.created_at LIMIT 1
+      AND r.status IN ${openStatusesSql} ORDER BY i.created_at LIMIT 1
   ) i ON true
   LEFT JOIN run_outages w ON w.tenant = r.tenant AND w.run_id = r.run_id AND w.seq = r.next_seq AND r.status = 'queued'`
 const runTables = `runs r ${runJoins}`
@@ -162,10 +163,10 @@ const followedStatement = `SELECT ${followedColumns} FROM ${runTables} WHERE r.t
 
 const currentStatement = `
   SELECT ${followedColumns} FROM ${runTables} WHERE r.tenant = $1 AND r.run_id IN (
-    (SELECT run_id FROM runs WHERE tenant = $1 AND session_id = $2 AND status NOT IN ('queued', 'running', 'input_required')
+    (SELECT run_id FROM runs WHERE tenant = $1 AND session_id = $2 AND status NOT IN ${openStatusesSql}
        ORDER BY turn DESC LIMIT 1)
     UNION ALL
-    (SELECT run_id FROM runs WHERE tenant = $1 AND session_id = $2 AND status IN ('queued', 'running', 'input_required')
+    (SELECT run_id FROM runs WHERE tenant = $1 AND session_id = $2 AND status IN ${openStatusesSql}
        ORDER BY turn LIMIT 1)) ORDER BY r.turn`
 
 /** Which runs a list has. */
@@ -248,7 +249,8 @@ const buildRunFilter = (businessId: string, filter: RunFilter) => {
   const entries = toMetadataEntries(filter.metadata)
   const conditions = ['r.tenant = $1']
   if (filter.session_id !== undefined) conditions.push(`r.session_id = ${bind(filter.session_id)}`)
-  if (filter.status !== undefined) conditions.push(`r.status = ${bind(filter.status)}`)
+  if (filter.status === 'running') conditions.push(`r.status IN ('running', 'waiting')`)
+  else if (filter.status !== undefined) conditions.push(`r.status = ${bind(filter.status)}`)
   // through the sessions of the user: all runs of a session belong to its user
   if (filter.user_id !== undefined)
     conditions.push(

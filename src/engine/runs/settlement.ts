@@ -6,11 +6,13 @@ import { summarizeOutcome, toEndResult } from '../../state/outcome.ts'
 import type { Patch } from '../../state/patch.ts'
 import type { RunResult } from '../../state/ports/run-log.ts'
 import type { Sql } from '../../state/ports/sql.ts'
+import { openStatusesSql } from '../../state/run-status.ts'
 import type { ActionBody } from '../../state/runtime-state.ts'
 import { countTodos, listOpenTodos } from '../../state/todos.ts'
 import { noUsage } from '../../state/token-usage.ts'
 import { type RunFence, toFenceValues } from './claim.ts'
 import { readRunTodos } from './run-queries.ts'
+import { closeWaits } from './waits.ts'
 
 /** A run that ended, as the log and the metrics report it: its actions and tokens, and the milliseconds of work on it. */
 export type RunEnd = {
@@ -36,7 +38,7 @@ export type SettledRun = RunEnd & { session_id: string; end_seq: number | null }
 const settleStatement = `
   UPDATE runs SET epoch = epoch + 1, status = $3, finish_reason = $4, ended_at = clock_timestamp(),
     next_seq = next_seq + 1, lease_owner = NULL, lease_until = NULL
-  WHERE tenant = $1 AND run_id = $2 AND status IN ('queued', 'input_required')
+  WHERE tenant = $1 AND run_id = $2 AND status IN ('queued', 'input_required', 'waiting')
     AND (NOT $5::boolean OR (status = 'queued' AND started_at IS NULL AND expires_at <= clock_timestamp()))
     AND (next_seq IS NULL OR next_seq > first_seq)
   RETURNING session_id, turn, epoch, next_seq - 1 AS seq, COALESCE(next_seq - first_seq, 0) AS actions,
@@ -62,11 +64,8 @@ export const settleRun = async (
   ])
   if (!taken) return null
   const { actions, tokens, ms, ...ended } = taken
-  await writeRunEnd(sql, { tenant: businessId, run_id: runId, ...ended }, outcome)
-  await sql.query(
-    'UPDATE input_requests SET answered_at = clock_timestamp() WHERE tenant = $1 AND run_id = $2 AND answered_at IS NULL',
-    [businessId, runId],
-  )
+  const payments = await closeWaits(sql, businessId, runId)
+  await writeRunEnd(sql, { tenant: businessId, run_id: runId, ...ended }, outcome, payments)
   await sql.query(
     `INSERT INTO outbox (tenant, run_id) SELECT tenant, run_id FROM runs
      WHERE tenant = $1 AND session_id = $2 AND turn > $3 AND status = 'queued' ORDER BY turn LIMIT 1`,
@@ -80,8 +79,13 @@ export const settleRun = async (
 type EndedRun = Omit<ActionPosition, 'seq'> & { seq: number | null }
 type SettledRow = Omit<EndedRun, 'tenant' | 'run_id'> & Pick<RunEnd, 'actions' | 'tokens' | 'ms'>
 
-/** Appends the `end` action and stores the result of a run that ends without a worker. */
-export const writeRunEnd = async (sql: Sql, ended: EndedRun, outcome: Outcome): Promise<void> => {
+/** Appends the `end` action and stores the result of a run that ends without a worker. `payments` go on without it. */
+export const writeRunEnd = async (
+  sql: Sql,
+  ended: EndedRun,
+  outcome: Outcome,
+  payments: readonly string[] = [],
+): Promise<void> => {
   const { tenant, run_id, seq } = ended
   const todos = await readRunTodos(sql, tenant, run_id)
   const open_todos = listOpenTodos(todos)
@@ -91,8 +95,8 @@ export const writeRunEnd = async (sql: Sql, ended: EndedRun, outcome: Outcome): 
       { ...ended, seq },
       {
         node: 'end',
-        summary: summarizeOutcome(outcome),
-        result: toEndResult(outcome, open_todos),
+        summary: summarizeOutcome(outcome, payments),
+        result: toEndResult(outcome, open_todos, payments),
         next: [],
       },
     )
@@ -155,7 +159,7 @@ export const cancelRun = (
       sql,
       `UPDATE runs SET cancel_requested_at = COALESCE(cancel_requested_at, clock_timestamp()),
          cancel_reason = COALESCE(cancel_reason, $3::json)
-       WHERE tenant = $1 AND run_id = $2 AND status IN ('queued', 'running', 'input_required') RETURNING status`,
+       WHERE tenant = $1 AND run_id = $2 AND status IN ${openStatusesSql} RETURNING status`,
       [businessId, runId, JSON.stringify(reason)],
     )
     if (run)

@@ -3,6 +3,7 @@ import { type Database, queryOne } from '../../infra/database/database.ts'
 import { newAttemptId, newRunId, newSessionId } from '../../infra/lib/ids.ts'
 import { MasonError } from '../../state/errors.ts'
 import type { Sql } from '../../state/ports/sql.ts'
+import { openStatuses, toPublicStatusSql } from '../../state/run-status.ts'
 import type { SessionView } from '../../state/run-view.ts'
 import type { ActionBody, Usage } from '../../state/runtime-state.ts'
 import { sumUsage } from '../../state/token-usage.ts'
@@ -35,7 +36,7 @@ export const forkSession = (
     if (!session) return null
     const at = await queryOne<{ turn: number; run_id: string; status: string }>(
       sql,
-      `SELECT a.turn, a.run_id, r.status FROM actions a JOIN runs r USING (tenant, run_id)
+      `SELECT a.turn, a.run_id, ${toPublicStatusSql('r.status')} AS status FROM actions a JOIN runs r USING (tenant, run_id)
        WHERE a.tenant = $1 AND a.session_id = $2 AND a.seq = $3::bigint`,
       [businessId, sessionId, actionId],
     )
@@ -67,8 +68,7 @@ const createNoActionError = (sessionId: string, actionId: number, actions: numbe
   return new MasonError('invalid_request', message, { detail: { errors } })
 }
 
-const isOpen = (status: string): boolean =>
-  status === 'queued' || status === 'running' || status === 'input_required'
+const isOpen = (status: string): boolean => openStatuses.some((open) => open === status)
 
 const createInUseError = (
   at: { turn: number; run_id: string; status: string },

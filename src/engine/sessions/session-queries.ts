@@ -4,6 +4,7 @@ import type { Patch } from '../../state/patch.ts'
 import type { RunResult } from '../../state/ports/run-log.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import type { AdmittedRequest } from '../../state/run-request.ts'
+import { toPublicStatusSql } from '../../state/run-status.ts'
 import type { Page, SessionView } from '../../state/run-view.ts'
 import type { Usage } from '../../state/runtime-state.ts'
 import { sumUsage } from '../../state/token-usage.ts'
@@ -25,7 +26,7 @@ const goalsSql = `
 
 /** Reads whole documents: see run_requests in the migration. */
 const turnsStatement = `
-  SELECT r.turn, r.run_id, r.status, q.request, o.result, r.prompt_tokens, r.completion_tokens, r.total_tokens,
+  SELECT r.turn, r.run_id, ${toPublicStatusSql('r.status')} AS status, q.request, o.result, r.prompt_tokens, r.completion_tokens, r.total_tokens,
     ${goalsSql} AS goals
   FROM runs r JOIN run_requests q USING (tenant, run_id) LEFT JOIN run_results o USING (tenant, run_id)
   WHERE r.tenant = $1 AND r.session_id = $2 ORDER BY r.turn`
@@ -99,7 +100,7 @@ const goalHeadSql = `(SELECT json_build_array(json_build_object('task_goals', le
   ORDER BY a.seq DESC LIMIT 1)`
 
 /** The turns of a session `l` of a list, with the beginnings of their texts. */
-const turnHeadsSql = `(SELECT json_agg(json_build_object('turn', r.turn, 'run_id', r.run_id, 'status', r.status,
+const turnHeadsSql = `(SELECT json_agg(json_build_object('turn', r.turn, 'run_id', r.run_id, 'status', ${toPublicStatusSql('r.status')},
     'request', ${requestHeadSql('q.request', 'true')},
     'result', (SELECT json_build_object('answer', left(x.answer, ${headChars}), 'goal', left(x.goal, ${headChars}),
       'cut', length(x.answer) > ${headChars}) FROM json_to_record(${readableJson('o.result')}) AS x (answer text, goal text)),

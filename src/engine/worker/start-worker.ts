@@ -9,6 +9,7 @@ import type { JobData } from '../../state/run-request.ts'
 import type { Admission } from '../runs/admission.ts'
 import { admitIntakeJob } from '../runs/intake.ts'
 import { reconcileRuns, relayWakeUps } from '../runs/relay.ts'
+import { wakeWaitingRuns } from '../runs/waits.ts'
 import { fireSchedules } from '../schedules/schedule-firing.ts'
 import { createRetentionSweep, type Retention } from '../sessions/retention-sweep.ts'
 import { startWebhookSender } from '../webhooks/webhook-sender.ts'
@@ -71,6 +72,7 @@ export const startRunWorker = async (options: StartWorkerOptions) => {
   const loops = [
     repeat(fireDueSchedules, scheduleEveryMs, 'firing schedules'),
     repeat(() => relayWakeUps(database, queues), relayEveryMs, 'relaying wake-ups'),
+    repeat(() => wakeWaitingRuns(database), relayEveryMs, 'waking runs whose waits have ended or are due'),
     repeat(checkRuns, Math.min(reconcileEveryMs, leaseMs), 'reconciling'),
     repeat(createRetentionSweep(database, options.retention), sweepEveryMs, 'sweeping'),
   ]

@@ -64,6 +64,9 @@ export const toBusinessScopeSql = (businessId: string, role = 'mason_api'): stri
 /** A run, as its row names it. */
 export type RunKey = { tenant: string; run_id: string }
 
+/** Statements, also several in one transaction. */
+export type TransactionalSql = Pick<Database, 'query' | 'transaction'>
+
 /** The row of a statement that returns at most one, or null. */
 export const queryOne = async <Row>(
   sql: Sql,

@@ -16,6 +16,10 @@ BEGIN
   IF NOT pg_has_role(current_user, 'mason_owner', CASE WHEN current_setting('server_version_num')::int >= 160000 THEN 'SET' ELSE 'MEMBER' END) THEN
     EXECUTE format('GRANT mason_owner TO %I', current_user);
   END IF;
+  -- as the owner, the function that ends waits writes runs of every business
+  IF NOT pg_has_role('mason_owner', 'mason_worker', 'USAGE') THEN
+    GRANT mason_worker TO mason_owner;
+  END IF;
   FOR item IN
     SELECT format('SCHEMA %I', nspname) FROM pg_namespace WHERE nspname = 'mason' AND nspowner <> 'mason_owner'::regrole
     UNION ALL

@@ -1,6 +1,7 @@
 import { hasRow, queryOne, type RunKey } from '../../infra/database/database.ts'
 import type { PersonAnswer } from '../../state/ports/questions.ts'
 import type { Sql } from '../../state/ports/sql.ts'
+import { openStatusesSql } from '../../state/run-status.ts'
 import type { MemoryOwner } from './user-scope.ts'
 
 /** A claim to learn from one run, as its row names it. `tries` is its fence: the number of claims so far. */
@@ -8,9 +9,6 @@ export type DistillationClaim = RunKey & { tries: number }
 
 /** Claims of one run before it is given up. */
 export const maxDistillationTries = 4
-
-/** The statuses of a run that has not ended. */
-const openStatuses = `'queued', 'running', 'input_required'`
 
 /** The oldest that is due; the turns of a session in order, so that newer statements are learned later. */
 const claimStatement = `
@@ -48,14 +46,14 @@ const discardStatement = `
   INSERT INTO distillations (tenant, run_id, failed_at, error)
   SELECT s.tenant, r.run_id, clock_timestamp(), 'given up: its user had something forgotten while it was open'
   FROM sessions s JOIN runs r USING (tenant, session_id)
-  WHERE s.tenant = $1 AND s.user_id = $2 AND r.status IN (${openStatuses}) ORDER BY r.session_id, r.turn
+  WHERE s.tenant = $1 AND s.user_id = $2 AND r.status IN ${openStatusesSql} ORDER BY r.session_id, r.turn
   ON CONFLICT (tenant, run_id) DO UPDATE SET failed_at = excluded.failed_at, error = excluded.error`
 
 /** Runs second, or it would miss a run that ends in between. A worker that is learning finds its claim gone and writes nothing. */
 const dropStatement = `
   DELETE FROM distillations WHERE tenant = $1 AND run_id IN (
     SELECT d.run_id FROM sessions s JOIN runs r USING (tenant, session_id) JOIN distillations d USING (tenant, run_id)
-    WHERE s.tenant = $1 AND s.user_id = $2 AND r.status NOT IN (${openStatuses}) ORDER BY d.run_id FOR UPDATE OF d)`
+    WHERE s.tenant = $1 AND s.user_id = $2 AND r.status NOT IN ${openStatusesSql} ORDER BY d.run_id FOR UPDATE OF d)`
 
 /**
  * From here on nothing is learned from what a user has said so far, in ended and in open runs. The row of an open run
@@ -113,6 +111,6 @@ export const dropFailedDistillations = async (sql: Sql): Promise<void> => {
   )
   await sql.query(
     `DELETE FROM distillations d WHERE failed_at < clock_timestamp() - interval '7 days' AND NOT EXISTS (
-       SELECT FROM runs r WHERE r.tenant = d.tenant AND r.run_id = d.run_id AND r.status IN (${openStatuses}))`,
+       SELECT FROM runs r WHERE r.tenant = d.tenant AND r.run_id = d.run_id AND r.status IN ${openStatusesSql})`,
   )
 }

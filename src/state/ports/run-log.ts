@@ -5,9 +5,13 @@ import type { Json, Usage } from '../runtime-state.ts'
 import type { OpenTodo, TodoCounts } from '../todos.ts'
 import type { EffectRequest, EffectResult } from './effects.ts'
 import type { PersonAnswer, Question } from './questions.ts'
+import type { WaitOutcome, WaitRef, WaitRequest, WaitState } from './waits.ts'
 
 /** A call of the planner: the id of the planner's action and the index in its calls. */
 export type CallRef = { plan_seq: number; index: number }
+
+/** A question that a call waits on. */
+export type OpenQuestion = { call: CallRef; question: Question }
 
 /** One entry of the log as it goes to the database: texts are JSON, stored as they are. */
 export type LogEntry = {
@@ -42,8 +46,11 @@ export type RunResult = {
 export type RunLog = {
   append(entry: LogEntry): Promise<void>
   finish(entry: LogEntry, outcome: Outcome, result: RunResult): Promise<void>
-  /** This and `requeue` throw `cancelled` (the message is the reason) when the run is to be cancelled: end it then. */
-  park(question: Question, call: CallRef, workedMs: number): Promise<void>
+  /**
+   * Parks the run until the first question has its answer or a wait has ended; `requeued`: one did meanwhile. This and
+   * `requeue` throw `cancelled` (the message is the reason) when the run is to be cancelled: end it then.
+   */
+  park(questions: readonly OpenQuestion[], workedMs: number): Promise<'parked' | 'requeued'>
   requeue(runAt: string, workedMs: number): Promise<void>
   /** Queues the run for when a model may be available, at most `maxMs` from now; throws as `park` does. */
   waitForModel(outage: Outage, maxMs: number, workedMs: number): Promise<void>
@@ -56,6 +63,14 @@ export type RunLog = {
   passToNewerWorker(workedMs: number): Promise<boolean>
   /** The answer to the question this call asked, or null while there is none. */
   readAnswer(call: CallRef): Promise<PersonAnswer | null>
+  /** Starts the waits of a call from part `first` on, all or none, or reads those that are there; throws as `park` does. */
+  startWaits(call: CallRef, first: number, requests: readonly WaitRequest[]): Promise<WaitState[]>
+  /** Ends a wait with what a poll found; resolves with the outcome that counts. */
+  endWait(wait: WaitRef, outcome: WaitOutcome): Promise<WaitOutcome>
+  /** Has the job of a wait polled again in so many milliseconds. */
+  delayPoll(wait: WaitRef, ms: number): Promise<void>
+  /** Before a run ends whose calls may still wait: closes that; resolves with the ids of the payments that go on. */
+  closeWaits(): Promise<string[]>
   /** `resend`: a person said that an unknown one did not take place, so it may be sent again. */
   effect(
     call: CallRef,

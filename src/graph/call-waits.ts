@@ -1,0 +1,56 @@
+import { isMasonError, toErrorMessage } from '../state/errors.ts'
+import type { CallRef } from '../state/ports/run-log.ts'
+import type { WaitOutcome, WaitRef, WaitRequest, WaitState } from '../state/ports/waits.ts'
+import type { LiveRun } from './live-run.ts'
+
+/** Thrown in a call that waits: the visit ends without an action and the run is parked. */
+export class SuspendedError extends Error {}
+
+/** Makes the `waitAll` of one visit. `readCall` throws where the visit answers no call. */
+export const createCallWaits = (
+  run: LiveRun,
+  readCall: () => CallRef,
+  signal: AbortSignal,
+): ((requests: readonly WaitRequest[]) => Promise<WaitOutcome[]>) => {
+  let parts = 0
+
+  const suspend = (call: CallRef): never => {
+    run.waitingCalls.push(call)
+    throw new SuspendedError()
+  }
+  const start = (call: CallRef, first: number, requests: readonly WaitRequest[]): Promise<WaitState[]> =>
+    run.log.startWaits(call, first, requests).catch((error: unknown) => {
+      // a run with a cancel request waits for nothing: parking it ends it
+      if (isMasonError(error, 'cancelled')) suspend(call)
+      throw error
+    })
+  const poll = async (request: WaitRequest, wait: WaitRef): Promise<WaitOutcome | null> => {
+    try {
+      const found = await request.poll?.(signal)
+      if (found === undefined) return null
+      if ('outcome' in found) return await run.log.endWait(wait, found.outcome)
+      await run.log.delayPoll(wait, found.againInMs)
+      return null
+    } catch (error) {
+      // the call has its answer with the error: nothing is left to poll for it
+      if (!signal.aborted && !isMasonError(error, 'lease_lost', 'database_unavailable'))
+        await run.log.endWait(wait, { status: 'failed', error: toErrorMessage(error) })
+      throw error
+    }
+  }
+
+  return async (requests) => {
+    const call = readCall()
+    const first = parts
+    parts += requests.length
+    const states = await start(call, first, requests)
+    const outcomes = await Promise.all(
+      requests.map((request, at) => {
+        const { outcome, is_poll_due } = states[at] as WaitState
+        return is_poll_due && !outcome ? poll(request, { ...call, part: first + at }) : outcome
+      }),
+    )
+    const ended = outcomes.filter((outcome) => outcome !== null)
+    return ended.length === requests.length ? ended : suspend(call)
+  }
+}
