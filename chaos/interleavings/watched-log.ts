@@ -61,7 +61,10 @@ export const watchedLog = ({ stage }: World, actor: Actor, claim: RunClaim): Run
       stage.perform(
         actor,
         'parks',
-        (state) => questions.map(({ call }) => moves.park(state, claim, `${claim.run_id}|${call.plan_seq}|${call.index}`)),
+        (state) =>
+          questions.map(({ call }) =>
+            moves.park(state, claim, `${claim.run_id}|${call.plan_seq}|${call.index}`),
+          ),
         (database, operation) => wait(operation, log(database).park(questions, workedMs)),
       ),
     requeue: (runAt, workedMs) =>

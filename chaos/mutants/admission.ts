@@ -102,19 +102,21 @@ export const admissionMutants: readonly Mutant[] = [
     ),
   },
   {
-    name: 'answer: only to an open question of a waiting run',
+    name: 'answer: only to an open question',
     file: 'src/engine/runs/input-answers.ts',
     edits: [
-      { from: "AND r.run_id = $2 AND r.status = 'input_required'", to: 'AND r.run_id = $2' },
-      { from: 'AND i.request_id = $3 AND i.answered_at IS NULL)', to: 'AND i.request_id = $3)' },
+      {
+        from: 'AND i.request_id = $3 AND i.answered_at IS NULL RETURNING',
+        to: 'AND i.request_id = $3 RETURNING',
+      },
     ],
-    why: 'a second answer queues a run that is at work',
+    why: 'a second answer replaces the first',
     caughtBy: input('an answer counts once, also when ten come at the same moment'),
   },
   {
     name: 'answer: not to a question that has expired',
     file: 'src/engine/runs/input-answers.ts',
-    edits: [{ from: 'if (row.answered || row.expired)', to: 'if (row.answered)' }],
+    edits: [{ from: 'if (row.answered || row.expired || ', to: 'if (row.answered || ' }],
     why: 'an answer is taken after the run went on without it',
     caughtBy: [
       ...input(
@@ -140,11 +142,11 @@ export const admissionMutants: readonly Mutant[] = [
     file: 'src/engine/runs/input-answers.ts',
     edits: [
       {
-        from: "i.expires_at <= clock_timestamp() AND r.status = 'input_required'",
+        from: 'i.expires_at <= clock_timestamp() AND r.status IN ${openStatusesSql}',
         to: 'i.expires_at <= clock_timestamp()',
       },
       {
-        from: "AND r.run_id = late.run_id AND r.status = 'input_required' RETURNING",
+        from: 'AND r.run_id = late.run_id AND r.status IN ${parkedStatusesSql} RETURNING',
         to: 'AND r.run_id = late.run_id RETURNING',
       },
       { from: 'WHERE i.answered_at IS NULL AND i.expires_at', to: 'WHERE i.expires_at' },
@@ -155,7 +157,7 @@ export const admissionMutants: readonly Mutant[] = [
   {
     name: 'cancel: not of a run that has ended',
     file: 'src/engine/runs/settlement.ts',
-    edits: [{ from: "AND status IN ('queued', 'running', 'input_required') RETURNING", to: 'RETURNING' }],
+    edits: [{ from: 'AND status IN ${openStatusesSql} RETURNING', to: 'RETURNING' }],
     why: 'a run that has completed says that it is to be cancelled',
     caughtBy: [
       ...testsOf('test/integration/cancel.test.ts')(

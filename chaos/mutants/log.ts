@@ -146,8 +146,8 @@ export const logMutants: readonly Mutant[] = [
     file: 'src/engine/runs/leases.ts',
     edits: [
       {
-        from: 'await unlessAborted(sql.query<Row>(text, values), lease.signal)',
-        to: 'await sql.query<Row>(text, values)',
+        from: 'await unlessAborted(send(), lease.signal)',
+        to: 'await send()',
       },
     ],
     why: 'a worker whose connection hangs keeps its place for ever',

@@ -1,6 +1,7 @@
 import { interleaved, type Mutant, testsOf } from './mutant.ts'
 
 const relay = testsOf('test/integration/relay.test.ts')
+const locks = testsOf('test/integration/wait-locks.test.ts')
 const guards = testsOf('test/integration/last-guards.test.ts')
 const release = 'src/engine/runs/release.ts'
 const outage = 'src/engine/runs/model-outage.ts'
@@ -11,11 +12,11 @@ const epoch = { from: 'AND epoch = $3', to: 'AND $3::int > 0' }
 
 /** Guards of releasing a run, of ending it without a worker, and of what must happen without a wake-up. */
 export const releaseMutants: readonly Mutant[] = [
-  ...(['parkRun', 'requeueRun', 'handBackRun', 'failPoisonedRun'] as const).map(
+  ...(['parkStatement', 'requeueRun', 'handBackRun', 'failPoisonedRun'] as const).map(
     (name): Mutant => ({
       name: `epoch in ${name}`,
       file: release,
-      edits: [{ after: `export const ${name}`, ...epoch }],
+      edits: [{ after: `const ${name} =`, ...epoch }],
       why: 'a worker that was frozen takes the run from the one that has it now',
       caughtBy: [
         interleaved,
@@ -55,7 +56,7 @@ export const releaseMutants: readonly Mutant[] = [
   {
     name: 'cancel guard in park',
     file: release,
-    edits: [{ after: 'export const parkRun', from: 'AND cancel_requested_at IS NULL', to: '' }],
+    edits: [{ after: 'const parkStatement', from: 'AND cancel_requested_at IS NULL', to: '' }],
     why: 'a run that was cancelled waits for a person',
     caughtBy: [
       interleaved,
@@ -89,6 +90,53 @@ export const releaseMutants: readonly Mutant[] = [
     ],
   },
   {
+    name: 'parking locks the run before it looks at its waits',
+    file: release,
+    edits: [{ after: 'const lockStatement', from: ' FOR NO KEY UPDATE`', to: '`' }],
+    why: 'a wait that is being ended is missed, and the run waits for ever',
+    caughtBy: locks(
+      'a wait that ends as its run is parked is seen by parking that comes as it is being ended',
+    ),
+  },
+  {
+    name: 'ending a wait locks the run before it looks at it',
+    file: 'migrations/0027_waits.sql',
+    edits: [{ from: ' FOR NO KEY UPDATE;', to: ';' }],
+    why: 'a run that is being parked is missed, and waits for ever',
+    caughtBy: locks('a wait that ends as its run is parked wakes a run that is being parked'),
+  },
+  {
+    name: 'answering locks the run before it looks at it',
+    file: 'src/engine/runs/input-answers.ts',
+    edits: [{ from: '\n  FOR NO KEY UPDATE OF r`', to: '`' }],
+    why: 'a run that is being parked again misses the answer',
+    caughtBy: locks('a question beside a wait that is answered as its run is being parked again wakes it'),
+  },
+  {
+    name: 'reconciler sees waits that have ended unseen',
+    file: 'src/engine/runs/waits.ts',
+    edits: [
+      { from: "queueParkedSql('w.done_at IS NOT NULL AND w.seen_at IS NULL'", to: "queueParkedSql('false'" },
+    ],
+    why: 'a run whose wake-up was missed waits for ever',
+    caughtBy: locks('the reconciler wakes a run whose wait has ended unseen'),
+  },
+  {
+    name: 'an end queues a run once',
+    file: release,
+    edits: [
+      {
+        after: 'const parkStatement',
+        from: 'w.done_at IS NOT NULL AND w.seen_at IS NULL)',
+        to: 'w.done_at IS NOT NULL)',
+      },
+    ],
+    why: 'a run with a wait of an earlier call is claimed again and again',
+    caughtBy: locks(
+      'a wait that ends as its run is parked wakes it once, in whatever order both come, and an end that a claim has read wakes nothing',
+    ),
+  },
+  {
     name: 'settling raises the epoch',
     file: settle,
     edits: [{ from: 'SET epoch = epoch + 1, status = $3', to: 'SET status = $3' }],
@@ -98,7 +146,7 @@ export const releaseMutants: readonly Mutant[] = [
   {
     name: 'settling leaves alone what is at work',
     file: settle,
-    edits: [{ from: "AND status IN ('queued', 'input_required')", to: '' }],
+    edits: [{ from: "AND status IN ('queued', 'input_required', 'waiting')", to: '' }],
     why: 'a run gets a second end',
     caughtBy: guards('settling leaves alone a run that is at work, and one that may still wait'),
   },

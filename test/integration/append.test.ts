@@ -82,7 +82,11 @@ describe('an append', () => {
     'goes through when the connection is lost %s the statement was done',
     async (how, { database }) => {
       const run = await start(database)
-      const steady = createRetryingSql({ ...database, ...failing(database, [1, 2, 4], how) }, systemClock, held())
+      const steady = createRetryingSql(
+        { ...database, ...failing(database, [1, 2, 4], how) },
+        systemClock,
+        held(),
+      )
       await appendAction(steady, run, entry(1, { usage }))
       await appendAction(steady, run, entry(2, { usage }))
       await finishRun(steady, run, {

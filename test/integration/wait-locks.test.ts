@@ -1,9 +1,10 @@
 import { describe, expect, onTestFinished } from 'vitest'
+import type { RunClaim } from '../../src/engine/runs/claim.ts'
 import { answerInput } from '../../src/engine/runs/input-answers.ts'
 import { createRunLog } from '../../src/engine/runs/run-log.ts'
 import { wakeWaitingRuns } from '../../src/engine/runs/waits.ts'
 import { type Database, queryOne, type TransactionalSql } from '../../src/infra/database/database.ts'
-import type { CallRef } from '../../src/state/ports/run-log.ts'
+import type { CallRef, OpenQuestion } from '../../src/state/ports/run-log.ts'
 import type { WaitRequest } from '../../src/state/ports/waits.ts'
 import { unique } from '../support/backend.ts'
 import { deferred } from '../support/deferred.ts'
@@ -12,7 +13,7 @@ import { claim, codeOf, count, mustClaim, rowOf, submitTo, until } from '../supp
 
 /** Parking and what ends a wait, statement by statement: here no worker but the test has the runs. */
 
-const servedOnly = test.runIf(process.env.MASON_TEST_BACKEND === 'served')
+const isServed = process.env.MASON_TEST_BACKEND === 'served'
 const call: CallRef = { plan_seq: 1, index: 0 }
 const question = { question: 'Well?', schema: {}, options: [], expires_in_ms: 60_000 }
 
@@ -40,47 +41,57 @@ const begin = async (database: TransactionalSql & Database, request: Partial<Wai
 /** Resolves once a statement of another connection waits for a lock. */
 const untilBlocked = (database: Database) =>
   until('a statement waits for a lock', async () => {
-    const blocked = 'pg_locks JOIN pg_stat_activity a USING (pid) WHERE NOT granted AND a.datname = current_database()'
+    const blocked =
+      'pg_locks JOIN pg_stat_activity a USING (pid) WHERE NOT granted AND a.datname = current_database()'
     return (await count(database, blocked)) > 0
   })
 
-describe('a wait that ends as its run is parked', () => {
-  servedOnly('is seen by parking that comes as it is being ended', async ({ database, elsewhere }) => {
-    const { tenant, ref, log, status, run } = await begin(database)
-    const [ended, committed] = [deferred(), deferred()]
-    onTestFinished(() => committed.resolve())
-    const ending = elsewhere.transaction(async (sql) => {
-      expect(await endWait(sql as Database, tenant, ref)).toBe(1)
-      ended.resolve()
-      await committed.promise
-    })
-    await ended.promise
-    const parking = log.park([], 1)
-    await untilBlocked(database)
-    committed.resolve()
-    await ending
-    expect(await parking).toBe('requeued')
-    expect(await status()).toBe('queued')
-    expect(await count(database, 'outbox WHERE run_id = $1', [run.run_id])).toBe(1)
-    expect((await mustClaim(database)).run_id).toBe(run.run_id)
-  })
+/** Parks a run in a transaction that the test commits. */
+const parkSlowly = async (database: Database, run: RunClaim, questions: readonly OpenQuestion[]) => {
+  const [parked, committed] = [deferred(), deferred()]
+  onTestFinished(() => committed.resolve())
+  const slow: TransactionalSql = {
+    query: database.query,
+    transaction: (work) =>
+      database.transaction(async (sql) => {
+        const result = await work(sql)
+        parked.resolve()
+        await committed.promise
+        return result
+      }),
+  }
+  const parking = createRunLog(slow, run).park(questions, 1)
+  await parked.promise
+  return { parking, committed }
+}
 
-  servedOnly('wakes a run that is being parked', async ({ database, elsewhere }) => {
+describe('a wait that ends as its run is parked', () => {
+  test.runIf(isServed)(
+    'is seen by parking that comes as it is being ended',
+    async ({ database, elsewhere }) => {
+      const { tenant, ref, log, status, run } = await begin(database)
+      const [ended, committed] = [deferred(), deferred()]
+      onTestFinished(() => committed.resolve())
+      const ending = elsewhere.transaction(async (sql) => {
+        expect(await endWait(sql as Database, tenant, ref)).toBe(1)
+        ended.resolve()
+        await committed.promise
+      })
+      await ended.promise
+      const parking = log.park([], 1)
+      await untilBlocked(database)
+      committed.resolve()
+      await ending
+      expect(await parking).toBe('requeued')
+      expect(await status()).toBe('queued')
+      expect(await count(database, 'outbox WHERE run_id = $1', [run.run_id])).toBe(1)
+      expect((await mustClaim(database)).run_id).toBe(run.run_id)
+    },
+  )
+
+  test.runIf(isServed)('wakes a run that is being parked', async ({ database, elsewhere }) => {
     const { tenant, ref, run, status } = await begin(database)
-    const [parked, committed] = [deferred(), deferred()]
-    onTestFinished(() => committed.resolve())
-    const slow: TransactionalSql = {
-      query: elsewhere.query,
-      transaction: (work) =>
-        elsewhere.transaction(async (sql) => {
-          const result = await work(sql)
-          parked.resolve()
-          await committed.promise
-          return result
-        }),
-    }
-    const parking = createRunLog(slow, run).park([], 1)
-    await parked.promise
+    const { parking, committed } = await parkSlowly(elsewhere, run, [])
     const ending = endWait(database, tenant, ref)
     await untilBlocked(elsewhere)
     committed.resolve()
@@ -125,7 +136,9 @@ describe('the reconciler', () => {
     expect((await mustClaim(database)).run_id).toBe(run.run_id)
   })
 
-  test('ends what is over its time as expired, and wakes for a poll without ending it', async ({ database }) => {
+  test('ends what is over its time as expired, and wakes for a poll without ending it', async ({
+    database,
+  }) => {
     const over = await begin(database, { expiresInMs: 0 })
     expect(await over.log.park([], 1)).toBe('parked')
     expect(await wakeWaitingRuns(database)).toBe(1)
@@ -151,9 +164,13 @@ describe('the reconciler', () => {
 describe('a question beside a wait', () => {
   const asking = [{ question, call: { plan_seq: 1, index: 1 } }]
   const idOf = async (database: Database, runId: string): Promise<string> =>
-    (await queryOne<{ id: string }>(database, 'SELECT request_id AS id FROM input_requests WHERE run_id = $1', [
-      runId,
-    ]))?.id ?? ''
+    (
+      await queryOne<{ id: string }>(
+        database,
+        'SELECT request_id AS id FROM input_requests WHERE run_id = $1',
+        [runId],
+      )
+    )?.id ?? ''
 
   test('stays open as the wait ends, and is answered while the run is at work', async ({ database }) => {
     const { tenant, run, log, end, status } = await begin(database)
@@ -165,12 +182,29 @@ describe('a question beside a wait', () => {
     expect(again.run_id).toBe(run.run_id)
     await answerInput(database, tenant, run.run_id, await idOf(database, run.run_id), 'yes')
     expect(await status()).toBe('running')
-    expect(await codeOf(answerInput(database, tenant, run.run_id, await idOf(database, run.run_id), 'no'))).toBe(
-      'input_answered',
-    )
+    expect(
+      await codeOf(answerInput(database, tenant, run.run_id, await idOf(database, run.run_id), 'no')),
+    ).toBe('input_answered')
     expect(await createRunLog(database, again).park(asking, 1)).toBe('requeued')
     expect((await mustClaim(database)).run_id).toBe(run.run_id)
   })
+
+  test.runIf(isServed)(
+    'that is answered as its run is being parked again wakes it',
+    async ({ database, elsewhere }) => {
+      const { tenant, run, log, end, status } = await begin(database)
+      await log.park(asking, 1)
+      await end()
+      const { parking, committed } = await parkSlowly(elsewhere, await mustClaim(database), asking)
+      const answering = answerInput(database, tenant, run.run_id, await idOf(database, run.run_id), 'yes')
+      await untilBlocked(elsewhere)
+      committed.resolve()
+      expect(await parking).toBe('parked')
+      await answering
+      expect(await status()).toBe('queued')
+      expect((await mustClaim(database)).run_id).toBe(run.run_id)
+    },
+  )
 })
 
 describe('starting', () => {

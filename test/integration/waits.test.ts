@@ -20,7 +20,12 @@ test.beforeAll(({ database: d, runtime: r, model: m }) => {
 })
 
 const api = () => runtime.of('default')
-const endWait = async (ref: string, kind = 'job', outcome: object = { status: 'succeeded' }, tenant = 'default') =>
+const endWait = async (
+  ref: string,
+  kind = 'job',
+  outcome: object = { status: 'succeeded' },
+  tenant = 'default',
+) =>
   (
     await queryOne<{ ended: number }>(database, 'SELECT end_wait($1, $2, $3, $4::json) AS ended', [
       tenant,

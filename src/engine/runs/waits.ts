@@ -95,7 +95,11 @@ export const closeWaits = async (sql: Sql, tenant: string, runId: string): Promi
 /** The same for a claimed run that is about to end. Null: the worker no longer has it. */
 export const closeOwnWaits = (database: TransactionalSql, fence: RunFence): Promise<string[] | null> =>
   database.transaction(async (sql) => {
-    const mine = await hasRow(sql, `WITH ${fencedRunSql} FOR SHARE) SELECT run_id FROM mine`, toFenceValues(fence))
+    const mine = await hasRow(
+      sql,
+      `WITH ${fencedRunSql} FOR SHARE) SELECT run_id FROM mine`,
+      toFenceValues(fence),
+    )
     return mine ? closeWaits(sql, fence.tenant, fence.run_id) : null
   })
 

@@ -1,5 +1,4 @@
 import type { Json } from '../runtime-state.ts'
-import type { CallRef } from './run-log.ts'
 import type { Sql } from './sql.ts'
 
 /**
@@ -16,7 +15,7 @@ import type { Sql } from './sql.ts'
 export type WaitOutcome = { status: string; [field: string]: Json }
 
 /** A wait, as its row names it: the call and the number of the wait within it. */
-export type WaitRef = CallRef & { part: number }
+export type WaitRef = { plan_seq: number; index: number; part: number }
 
 /** What a poll found: the outcome, or in how many milliseconds to look again. */
 export type PollResult = { outcome: WaitOutcome } | { againInMs: number }
