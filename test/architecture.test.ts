@@ -23,7 +23,7 @@ const arrows: Record<string, readonly string[]> = {
   'offline-model': ['state', 'context'],
   'payments/trust': ['state', 'infra', 'payments/mandates'],
   'payments/mandates': ['state'],
-  'payments/providers': ['state', 'infra', 'payments/mandates'],
+  'payments/providers': ['state', 'infra', 'payments/mandates', 'payments/keys'],
   'payments/keys': ['state', 'infra', 'payments/mandates'],
   graph: ['state', 'context'],
   nodes: ['state', 'context', 'graph', 'dialogue'],
@@ -65,6 +65,7 @@ const arrows: Record<string, readonly string[]> = {
     'memory',
     'payments/trust',
     'payments/keys',
+    'payments/providers',
     'runtime',
   ],
   cli: [

@@ -15,6 +15,8 @@ import type { MemoriesApi } from '../memory/store/memories-api.ts'
 import type { ModelGateway } from '../models/ports/call-ports.ts'
 import type { RegistryAdmin } from '../models/registry/registry-admin.ts'
 import type { UsageReports } from '../models/schemas/usage-report.ts'
+import type { PublicSigningKey } from '../payments/keys/public-keys.ts'
+import type { Providers } from '../payments/providers/provider-rows.ts'
 import type { TrustedKeys } from '../payments/trust/trusted-keys.ts'
 import type { Models } from '../state/ports/models.ts'
 import type { RunEntry } from '../state/ports/tracer.ts'
@@ -131,6 +133,12 @@ export type Runtime = {
     webhooks: WebhookDeliveries & { settings: WebhookSettings }
     rejectedJobs: RejectedJobs
     trustedKeys: TrustedKeys
+    providers: Providers
+  }
+  /** What others see of payments. @internal */
+  payments: {
+    /** The public keys of receipts, the one in use first. */
+    signingKeys(): Promise<PublicSigningKey[]>
   }
   health(): Promise<HealthReport>
   /** What this process counts, and what waits in the database, for /metrics. @internal */

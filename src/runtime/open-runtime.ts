@@ -43,6 +43,8 @@ import { createRunMemories } from '../memory/store/run-memories.ts'
 import { createTextSimilarity } from '../memory/store/text-similarity.ts'
 import { createUsageReports } from '../models/metering/reconciliation.ts'
 import type { ModelCaller } from '../models/ports/model-ports.ts'
+import { listSigningKeys } from '../payments/keys/public-keys.ts'
+import { createProviders } from '../payments/providers/provider-rows.ts'
 import { createTrustedKeys } from '../payments/trust/trusted-keys.ts'
 import { loadOwnParts } from '../project/load-project.ts'
 import { type OpenServices, openOwnServices } from '../project/own-services.ts'
@@ -292,10 +294,12 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
         settings: createWebhookSettings(database, layer.masterKeys, scrubber),
       },
       trustedKeys: createTrustedKeys(database),
+      providers: createProviders(database, { testOnly: config.database.kind !== 'postgres' }),
       rejectedJobs: createRejectedJobs(database, (businessId, request, key) =>
         of(businessId).submit(request, key, { by: 'queue', beganAtMs: Date.now() }),
       ),
     },
+    payments: { signingKeys: () => listSigningKeys(database) },
     health: () => checkHealth(database, queues),
     async startWorker({ concurrency = config.concurrency } = {}) {
       await Promise.all([files.sweep(), warnAboutSharedRoot(workerDatabase, config.filesRoot, log)])

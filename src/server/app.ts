@@ -2,6 +2,7 @@ import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } 
 import { defaultBodyMemoryMb } from '../infra/config/settings.ts'
 import type { Runtime } from '../runtime/api.ts'
 import { accountsRoutes } from './admin/accounts.routes.ts'
+import { providersRoutes } from './admin/providers.routes.ts'
 import { registryRoutes } from './admin/registry.routes.ts'
 import { rejectedJobsRoutes } from './admin/rejected-jobs.routes.ts'
 import { scenariosRoutes } from './admin/scenarios.routes.ts'
@@ -32,6 +33,7 @@ import { chatRoutes } from './openai-api/chat.routes.ts'
 import { embeddingsRoutes } from './openai-api/embeddings.routes.ts'
 import { mediaRoutes } from './openai-api/media.routes.ts'
 import { modelsRoutes } from './openai-api/models.routes.ts'
+import { paymentsRoutes } from './payments.routes.ts'
 import { runEventsRoutes } from './run-events.routes.ts'
 import { runsRoutes } from './runs.routes.ts'
 import { sessionsRoutes } from './sessions.routes.ts'
@@ -96,6 +98,7 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
   filesRoutes(app)
   sessionsRoutes(app)
   memoriesRoutes(app)
+  paymentsRoutes(app, server)
   accountsRoutes(app, server)
   rejectedJobsRoutes(app, server)
   vendorsRoutes(app, server)
@@ -104,6 +107,7 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
   usageRoutes(app, server)
   webhooksRoutes(app, server)
   trustRoutes(app, server)
+  providersRoutes(app, server)
   schedulesRoutes(app, server)
   chatRoutes(app, server)
   embeddingsRoutes(app, server)

@@ -2,6 +2,7 @@ import { describe, expect } from 'vitest'
 import { unique } from '../support/backend.ts'
 import type { Reply } from '../support/http.ts'
 import { adminToken, runtimeTest as test } from '../support/integration-test.ts'
+import { newProvider, publishPaymentKeys } from '../support/payments.ts'
 
 type Body = Record<string, unknown>
 
@@ -120,6 +121,11 @@ const rows: Record<string, Row> = {
       status: 'disabled',
     }),
   },
+  '/admin/v1/providers/{id}': {
+    body: () =>
+      newProvider({ allow_private: true, business_ids: [business], window_ms: 5000, timeout_ms: 5000 }),
+    bare: { test: true },
+  },
   '/admin/v1/schedules/{id}': {
     body: () => ({
       name: name(),
@@ -145,7 +151,8 @@ const format = (): Body => ({
 const createModel = () =>
   create(`/vendors/${vendor}/models`, { name: name(), upstream_name: 'x', endpoint_id: endpoint })
 
-test.beforeAll(async ({ server }) => {
+test.beforeAll(async ({ server, backend, database }) => {
+  await publishPaymentKeys(backend, database)
   call = (method, path, json) => server.call(method, `/admin/v1${path}`, { token: adminToken, json })
   document = (await server.call('GET', '/openapi.json')).body
   vendor = (await create('/vendors', { name: name() })).id

@@ -132,6 +132,13 @@ const seeds: Record<string, { sql: string[]; query?: string; cut?: string[]; own
       `INSERT INTO trusted_keys (key_id, issuer, kid, roles, x, y) VALUES ('trk_' || $1, 'i', $1, '{merchant}', 'x', ${long})`,
     ],
   },
+  listPaymentProviders: {
+    sql: [
+      `INSERT INTO payment_providers (provider_id, name, kind, base_url, allow_private, is_test, window_ms, timeout_ms, sealed_api_key,
+         api_key_end, sealed_webhook_secret, webhook_secret_end)
+       VALUES ('prv_' || $1, $1, 'card', ${long}, false, true, 1, 1, '', '', '', '')`,
+    ],
+  },
   listSchedules: {
     sql: [
       `INSERT INTO schedules (tenant, schedule_id, name, cron, time_zone, catch_up, status, request) VALUES ('default', 'sch_' || $1, 'n',

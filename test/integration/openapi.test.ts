@@ -11,6 +11,7 @@ import { openFolder } from '../support/file-samples.ts'
 import { adminToken, closing, runtimeTest } from '../support/integration-test.ts'
 import { startMediaVendor } from '../support/media-vendor.ts'
 import { listBodies, responseSchema } from '../support/openapi.ts'
+import { publishPaymentKeys } from '../support/payments.ts'
 import { deadline } from '../support/test-runtime.ts'
 import { addVendor } from '../support/vendors.ts'
 
@@ -23,6 +24,7 @@ type Made = { id: string }
 test('every example of the OpenAPI document is a request that the server takes, with a response as documented', async ({
   runtime,
   database,
+  backend,
   server,
   model,
   vendor,
@@ -104,6 +106,14 @@ test('every example of the OpenAPI document is a request that the server takes, 
     ...resource('schedules'),
     ...resource('budgets'),
     'POST /admin/v1/trust': () => ({}),
+    'POST /admin/v1/providers': async () => {
+      await publishPaymentKeys(backend, database)
+      return { fields: { test: true } }
+    },
+    'PATCH /admin/v1/providers/{id}': () => ({
+      path: { id: idOf('POST /admin/v1/providers') },
+      fields: { business_ids: ['default'] },
+    }),
     'POST /admin/v1/usage/reconcile': () => ({ fields: ownVendor }),
     'POST /admin/v1/rejected-jobs/{id}/resubmit': async () => {
       await admitJob({ prompt: '', user_id: 'ann' })

@@ -173,6 +173,7 @@ const ofPayments: Record<string, string[]> = {
   payment_inbox: ['executor', 'webhooks'],
   payment_keys: ['admin', 'executor', 'worker'],
   payment_nonces: ['business', 'executor', 'worker'],
+  payment_providers: ['admin', 'executor', 'only_the_api', 'worker'],
   payment_operations: ['business', 'executor'],
   payment_orders: ['admin', 'business', 'executor', 'only_admins', 'worker'],
   payments: ['admin', 'business', 'executor', 'worker'],

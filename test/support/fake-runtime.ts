@@ -273,6 +273,7 @@ export const createFakeRuntime = (): FakeRuntime => {
     },
     countRequest: async () => undefined,
     checkBudgets: async () => undefined,
+    payments: { signingKeys: async () => [] },
     async health() {
       failIf('health')
       return fake.health

@@ -1,13 +1,16 @@
+import { randomBytes } from 'node:crypto'
 import type { Database } from '../../src/infra/database/database.ts'
 import { loginRoles } from '../../src/infra/database/login-roles.ts'
 import { openPostgresDatabase } from '../../src/infra/database/postgres.ts'
 import { toRoleDatabase } from '../../src/infra/database/role-database.ts'
-import type { Backend } from './backend.ts'
+import { createMasterKeys } from '../../src/infra/secrets/master-keys.ts'
+import { openPaymentKeys, type PaymentKeys } from '../../src/payments/keys/payment-keys.ts'
+import { type Backend, unique } from './backend.ts'
 import { test } from './integration-test.ts'
 import { paymentUrlOf } from './served-logins.ts'
 
 /** The database as the executor of payments has it. Embedded it is the session of `database`, under the executor's role. */
-const openExecutorDatabase = (backend: Backend, database: Database, max = 10): Database => {
+export const openExecutorDatabase = (backend: Backend, database: Database, max = 10): Database => {
   const { database: settings } = backend.config
   if (settings.kind !== 'postgres') return toRoleDatabase(database, 'mason_payments')
   return openPostgresDatabase({
@@ -27,3 +30,21 @@ export const paymentTest = test.extend(
     return executor
   },
 )
+
+/** Publishes key pairs of an executor, as its first start does, so that an API can seal to it. Returns its keys. */
+export const publishPaymentKeys = async (backend: Backend, database: Database): Promise<PaymentKeys> => {
+  const executor = openExecutorDatabase(backend, database, 1)
+  const keys = await openPaymentKeys(executor, createMasterKeys(randomBytes(32).toString('base64')))
+  await executor.close()
+  return keys
+}
+
+/** The body of a new provider that moves no money. */
+export const newProvider = (fields: object = {}) => ({
+  name: unique('cards'),
+  base_url: 'https://pay.example',
+  test: true,
+  api_key: `sk-nightjar-${randomBytes(6).toString('hex')}`,
+  webhook_secret: `whsec_${randomBytes(32).toString('base64')}`,
+  ...fields,
+})

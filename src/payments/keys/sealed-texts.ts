@@ -1,4 +1,4 @@
-import { CompactEncrypt, type CryptoKey, compactDecrypt, type JWK } from 'jose'
+import { CompactEncrypt, type CryptoKey, compactDecrypt, decodeProtectedHeader, type JWK } from 'jose'
 import { queryOne } from '../../infra/database/database.ts'
 import { MasonError } from '../../state/errors.ts'
 import type { Sql } from '../../state/ports/sql.ts'
@@ -44,27 +44,26 @@ export const unsealText = async (
   purpose: string,
   findKey: (kid: string) => Promise<CryptoKey | JWK | null>,
 ): Promise<string> => {
+  const refuse = (reason: string, cause?: unknown): never => {
+    throw new MasonError('secret_unreadable', `the sealed ${purpose} cannot be read: ${reason}`, {
+      remedy: 'enter it again',
+      cause,
+    })
+  }
+  const key = await findKey(readKid(jwe))
+  if (!key) return refuse('it is encrypted to a key that this executor does not have')
+  const { plaintext, protectedHeader } = await compactDecrypt(jwe, key, {
+    keyManagementAlgorithms: [algorithm],
+    contentEncryptionAlgorithms: [encryption],
+  }).catch((error: unknown) => refuse('it was changed, or is no sealed text', error))
+  if (protectedHeader.use !== purpose) return refuse('it was made for another row or another use')
+  return Buffer.from(plaintext).toString()
+}
+
+const readKid = (jwe: string): string => {
   try {
-    const { plaintext, protectedHeader } = await compactDecrypt(
-      jwe,
-      async ({ kid }) => {
-        const key = await findKey(kid ?? '')
-        if (key) return key
-        throw new Error('it is encrypted to a key that this executor does not have')
-      },
-      { keyManagementAlgorithms: [algorithm], contentEncryptionAlgorithms: [encryption] },
-    )
-    if (protectedHeader.use !== purpose) throw new Error('it was made for another row or another use')
-    return Buffer.from(plaintext).toString()
-  } catch (error) {
-    if (error instanceof MasonError) throw error
-    throw new MasonError(
-      'secret_unreadable',
-      `the sealed ${purpose} cannot be read: ${(error as Error).message}`,
-      {
-        remedy: 'enter it again',
-        cause: error,
-      },
-    )
+    return decodeProtectedHeader(jwe).kid ?? ''
+  } catch {
+    return ''
   }
 }

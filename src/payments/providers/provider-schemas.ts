@@ -1,0 +1,90 @@
+import { z } from 'zod'
+import { labelSchema, toChangeSchema, toViewSchema } from '../../state/resource-schema.ts'
+import { businessIdSchema } from '../../state/run-request.ts'
+
+/** Bodies and views of the admin API for payment providers: docs/contract.md, section 7. */
+
+const secret = (min: number) =>
+  z
+    .string()
+    .min(min, `must have at least ${min} characters`)
+    .max(1000)
+    .regex(/^[\x21-\x7e]+$/, 'has spaces or characters that are invalid in an HTTP header')
+
+const minWebhookSecretBytes = 24
+
+const providerInputSchema = z.strictObject({
+  name: labelSchema.describe('A name for people, unique'),
+  kind: z.literal('card').describe('`card`: card payments over HTTP').default('card'),
+  base_url: z
+    .string()
+    .min(1)
+    .max(2000)
+    .describe(
+      'The URL before the paths of the API, such as https://pay.example. A new one needs `api_key` again',
+    ),
+  allow_private: z
+    .boolean()
+    .describe('Whether private addresses are allowed; absent: where `base_url` plainly has one')
+    .optional(),
+  business_ids: z
+    .array(businessIdSchema)
+    .min(1)
+    .max(1000)
+    .nullable()
+    .describe('Which businesses pay by it; null: all')
+    .default(null),
+  window_ms: z
+    .int()
+    .min(1000)
+    .max(30 * 86_400_000)
+    .describe('How long it deduplicates an idempotency key')
+    .default(86_400_000),
+  timeout_ms: z.int().min(100).max(300_000).describe('How long one request to it may take').default(30_000),
+  api_key: secret(8).describe('Sent with each request; never shown'),
+  webhook_secret: secret(8)
+    .refine(
+      (text) => Buffer.from(text.replace(/^whsec_/, ''), 'base64').length >= minWebhookSecretBytes,
+      `must be whsec_ and at least ${minWebhookSecretBytes} bytes in base64, as the provider shows it`,
+    )
+    .describe('What its webhooks are signed with (`whsec_` and base64); never shown'),
+})
+
+const createSchema = providerInputSchema.extend({
+  test: z.boolean().describe('Whether it moves no money. It cannot be changed').default(false),
+})
+/** Times are ISO 8601 in UTC. */
+const viewSchema = toViewSchema({
+  ...createSchema.shape,
+  allow_private: z.boolean(),
+  api_key: z.string(),
+  webhook_secret: z.string(),
+  status: z.enum(['active', 'ended']).describe('`ended`: it takes no new payments; those that it has go on'),
+  ended_at: z.string().nullable(),
+  webhook_path: z.string().describe('Where the provider sends its webhooks, on this server'),
+})
+
+const { kind: _, ...changeable } = providerInputSchema.shape
+
+/** The bodies and the view of payment providers. */
+export const providerSchemas = {
+  input: createSchema.meta({
+    examples: [
+      {
+        name: 'cards',
+        base_url: 'https://pay.example',
+        api_key: 'sk_live_51Mz0Q9cZ7',
+        webhook_secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
+      },
+    ],
+  }),
+  change: toChangeSchema(z.strictObject(changeable)).meta({ examples: [{ business_ids: ['acme'] }] }),
+  view: viewSchema,
+}
+
+/** See `createSchema`. */
+export type ProviderInput = z.output<typeof createSchema>
+/** See `providerSchemas.change`. */
+export type ProviderChange = z.output<typeof providerSchemas.change>
+/** See `viewSchema`. */
+export type ProviderView = z.infer<typeof viewSchema>
