@@ -64,6 +64,15 @@ export const providerMutants: readonly Mutant[] = [
     ),
   },
   {
+    name: 'a refusal of the answer of a challenge',
+    file,
+    edits: [{ from: 'refusals: [402]', to: 'refusals: [400, 402, 404, 422]' }],
+    why: 'an answer that comes a second time declines a payment that was made',
+    caughtBy: answers(
+      'an answer of a card provider to the answer of a challenge declines the payment by 402 alone: other refusals are of the answer',
+    ),
+  },
+  {
     name: 'the key of an answer',
     file,
     edits: [{ from: 'data.key !== key', to: 'false' }],

@@ -135,8 +135,10 @@ const settle = (books: Books, payment: Payment, ...changed: Operation[]): Operat
 const answerChallenge = (books: Books, asked: Asked, payment: Payment): Operation[] => {
   const first = books.operations.get(payment.key)
   const operation = toOperation(asked, payment, payment.amount)
-  if (first?.status !== 'requires_action') {
-    books.write(payment, { ...operation, status: 'declined', code: 'invalid_state' })
+  if (!first) throw new RefusalError(404, 'unknown_payment')
+  if (first.status !== 'requires_action') {
+    const { status, code, challenge } = first
+    books.write(payment, { ...operation, status, code, challenge })
   } else if (asked.body.answer === otp) return settle(books, payment, operation, first)
   else if (payment.tries + 1 < maxTries) {
     const { challenge } = first

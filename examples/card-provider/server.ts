@@ -16,7 +16,7 @@ type Settings = {
   /** What happens to the next requests, in turn. */
   failures: Failure[]
   /** After those: this share of all requests fails in one of `kinds`, chosen by seed, key and attempt. */
-  random: { seed: string; share: number; kinds: Failure[] } | null
+  random: { seed: string; share: number; kinds: Failure[]; stuck?: number } | null
   /** When a `late` request acts, and when a pending payment is settled. */
   late_ms: number
   window_ms: number
@@ -53,10 +53,12 @@ const hasToken = ({ headers }: IncomingMessage, token: string | undefined): bool
 
 const pickFailure = (key: string): Failure => {
   const next = settings.failures.shift()
-  const { seed = '', share = 0, kinds = [] } = settings.random ?? {}
+  const { seed = '', share = 0, kinds = [], stuck = 0 } = settings.random ?? {}
   const nth = (attempts.get(key) ?? 0) + 1
   attempts.set(key, nth)
   if (next) return next
+  const ofKey = hash(seed, key)
+  if (ofKey.readUInt32BE(0) / 2 ** 32 < stuck) return ofKey.readUInt8(4) % 2 ? 'fail_before' : 'fail_after'
   const drawn = hash(seed, key, String(nth))
   if (drawn.readUInt32BE(0) / 2 ** 32 >= share) return 'none'
   return kinds[drawn.readUInt32BE(4) % kinds.length] ?? 'none'

@@ -68,6 +68,9 @@ const createUnknownError = (what: string, cause?: unknown): MasonError =>
     cause,
   })
 
+/** `refusals`: the statuses of an answer that can be a decline. */
+type CardPost = { body: string; key: string; checkLease: () => void; refusals?: readonly number[] }
+
 /**
  * Opens a card provider over HTTP; the routes are in examples/card-provider/README.md. Throws `invalid_settings` for a
  * webhook secret of less than 24 bytes: with an empty one anyone could sign.
@@ -104,14 +107,14 @@ export const openProvider = (
 
   const post = async (
     path: string,
-    { body, key, checkLease }: { body: string; key: string; checkLease: () => void },
+    { body, key, checkLease, refusals = [400, 402, 404, 422] }: CardPost,
     signal: AbortSignal,
   ): Promise<ProviderAnswer> => {
     const init = { method: 'POST', headers: { 'idempotency-key': key }, body, beforeSend: checkLease }
     const response = await exchange(path, init, signal)
     if (response.status === 200 || response.status === 201) return toKeyedAnswer(response.body, key)
     const refusal = refusalSchema.safeParse(response.body).data?.error
-    if (![400, 402, 404, 422].includes(response.status) || refusal?.acted !== false)
+    if (!refusals.includes(response.status) || refusal?.acted !== false)
       throw createUnknownError(`answered ${response.status}`)
     return { status: 'declined', provider_ref: refusal.payment ?? null, reason: toReason(refusal.code) }
   }
@@ -148,7 +151,9 @@ export const openProvider = (
     },
     async answerChallenge(providerRef, answer, key, checkLease, signal) {
       const path = `/v1/payments/${encodeURIComponent(providerRef)}/challenge`
-      const settled = await post(path, { body: JSON.stringify({ answer }), key, checkLease }, signal)
+      const body = JSON.stringify({ answer })
+      // any other refusal is of this answer, and says nothing about the payment: an earlier answer may have been right
+      const settled = await post(path, { body, key, checkLease, refusals: [402] }, signal)
       if (settled.provider_ref !== null && settled.provider_ref !== providerRef)
         throw createUnknownError('answered about another payment')
       return settled

@@ -58,7 +58,7 @@ export type PaymentProvider = {
   lookup(key: string, signal: AbortSignal): Promise<ProviderAnswer | null>
   /**
    * Sends the answer of a challenge (an OTP): its own key, as any operation. Another `challenge` means a wrong answer and a
-   * further try. Compare the answer with `findAnswerError`.
+   * further try; `declined` means that the payment is. Compare the answer with `findAnswerError`.
    */
   answerChallenge(
     providerRef: string,

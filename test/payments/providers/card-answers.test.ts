@@ -149,6 +149,17 @@ describe('an answer of a card provider', () => {
     }
   })
 
+  test('to the answer of a challenge declines the payment by 402 alone: other refusals are of the answer', async () => {
+    const answerIt = () => provider.answerChallenge('ch_9', '123456', 'k', () => {}, signal)
+    const refusal = { error: { acted: false, code: 'challenge_failed', payment: 'ch_9' } }
+    answers(402, refusal)
+    expect(await answerIt()).toMatchObject({ status: 'declined', provider_ref: 'ch_9' })
+    for (const status of [400, 404, 422]) {
+      answers(status, refusal)
+      await expect(answerIt()).rejects.toThrow('not known')
+    }
+  })
+
   test('to a look-up says null for an unknown key alone, not for the 404 of a proxy', async () => {
     answers(404, { error: { code: 'unknown_key' } })
     expect(await provider.lookup('k', signal)).toBeNull()

@@ -101,6 +101,7 @@ describe('the card provider', () => {
     const done = { status: 'succeeded', provider_ref: ref, amount }
     expect(await answer(ref, '123456', 'right')).toMatchObject(done)
     expect(await answer(ref, '123456', 'right')).toMatchObject(done)
+    expect(await answer(ref, '123456', 'an answer too many')).toMatchObject(done)
     expect([await provider.lookup('asks', signal), await provider.lookup('right', signal)]).toMatchObject([
       done,
       done,
