@@ -5,6 +5,7 @@ import { limitMutants } from './limits.ts'
 import { logMutants } from './log.ts'
 import { mandateMutants } from './mandates.ts'
 import type { Mutant } from './mutant.ts'
+import { paymentKeyMutants } from './payment-keys.ts'
 import { paymentMutants } from './payments.ts'
 import { promptMutants } from './prompts.ts'
 import { providerMutants } from './providers.ts'
@@ -20,6 +21,7 @@ export const mutants: readonly Mutant[] = [
   ...promptMutants,
   ...limitMutants,
   ...paymentMutants,
+  ...paymentKeyMutants,
   ...mandateMutants,
   ...providerMutants,
 ]

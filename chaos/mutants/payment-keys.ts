@@ -1,0 +1,88 @@
+import { type Mutant, testsOf } from './mutant.ts'
+
+const logins = testsOf('test/integration/process-logins.test.ts')
+const keys = testsOf('test/integration/payment-keys.test.ts')
+const providers = testsOf('test/integration/payment-providers.test.ts')
+const attack = testsOf('test/integration/payment-attack.test.ts')
+const login = 'src/infra/database/server-databases.ts'
+const alone = logins(
+  'the logins of processes the executor does not start while its login can become another, or that of a worker can become the executor',
+)
+
+/** What keeps the login, the keys and the secrets of the executor of payments its own. */
+export const paymentKeyMutants: readonly Mutant[] = [
+  {
+    name: 'the login of a worker that can become the executor',
+    file: login,
+    edits: [{ from: 'if (intruder !== undefined)', to: 'if (intruder === null)' }],
+    why: 'a worker that is taken over reads the secrets of providers',
+    caughtBy: alone,
+  },
+  {
+    name: 'the login of the executor that can become another',
+    file: login,
+    edits: [{ from: 'if (others.length > 0) refuse', to: 'if (others.length > 99) refuse' }],
+    why: 'the executor works with the login of a worker',
+    caughtBy: alone,
+  },
+  {
+    name: 'the payment key in other processes',
+    file: 'src/infra/config/config.ts',
+    edits: [{ from: "role === 'payments' || toDatabase(settings, role).kind === 'embedded'", to: 'role' }],
+    why: 'a worker holds the key of the executor',
+    caughtBy: testsOf('test/infra/config/config.test.ts')(
+      'the settings of the executor of payments reach no other process of a server, whatever its environment has',
+    ),
+  },
+  {
+    name: 'the purpose of a sealed text',
+    file: 'src/payments/keys/sealed-texts.ts',
+    edits: [{ from: 'if (protectedHeader.use !== purpose)', to: 'if (protectedHeader.use === undefined)' }],
+    why: 'a secret that is copied to another row is sent to its address',
+    caughtBy: keys(
+      'the keys of the executor refuse a sealed text for another use, a changed one, and one to an unknown key',
+    ),
+  },
+  {
+    name: 'the address that the key of a provider is sealed for',
+    file: 'src/payments/providers/provider-rows.ts',
+    edits: [{ from: 'api_key ${baseUrl}`', to: 'api_key ${baseUrl.slice(0, 8)}`' }],
+    why: 'who changes the address of a provider receives its key',
+    caughtBy: providers(
+      'a payment provider needs its key again for a new address, and the sealed one is sent to no other',
+    ),
+  },
+  {
+    name: 'the columns of the private keys of the executor',
+    file: 'migrations/0026_payment_keys.sql',
+    edits: [
+      { from: 'GRANT SELECT (kid, purpose, x, y, created_at, ended_at) ON', to: 'GRANT SELECT, INSERT ON' },
+    ],
+    why: 'a worker reads the sealed private keys, or publishes a key of its own',
+    caughtBy: keys('the keys of the executor are no rows that the API or a worker can read, add or change'),
+  },
+  {
+    name: 'the rows of providers that workers do not see',
+    file: 'migrations/0028_payment_providers.sql',
+    edits: [
+      { from: "USING ((SELECT pg_has_role(session_user, 'mason_admin', 'MEMBER')))", to: 'USING (true)' },
+      {
+        from: "WITH CHECK ((SELECT pg_has_role(session_user, 'mason_admin', 'MEMBER')))",
+        to: 'WITH CHECK (true)',
+      },
+    ],
+    why: 'a worker names an address of its own for the payments of a business',
+    caughtBy: attack(
+      'a stolen login (on servers only: PGlite is one session of one user) of a worker reads no secret of payments and moves no money',
+    ),
+  },
+  {
+    name: 'the key pairs that a rotation replaces',
+    file: 'src/payments/keys/payment-keys.ts',
+    edits: [{ from: 'AND master_key <> $1 RETURNING', to: 'AND master_key = $1 RETURNING' }],
+    why: 'a leaked payment key opens what is sealed after its rotation',
+    caughtBy: keys(
+      'the keys of the executor are rotated as the master key is: what is sealed opens before, meanwhile and after, and a second rotation does nothing',
+    ),
+  },
+]
