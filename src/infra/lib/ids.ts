@@ -17,6 +17,10 @@ export const newSessionId = (): string => `ses_${createTimeOrderedId()}`
 export const newFileId = (): string => `file_${createTimeOrderedId()}`
 /** A new id of a question to a person, sorted by time. */
 export const newInputRequestId = (): string => `inp_${createTimeOrderedId()}`
+/** A new id of a payment, sorted by time. */
+export const newPaymentId = (): string => `pay_${createTimeOrderedId()}`
+/** A new id of an order to the payment executor, sorted by time. */
+export const newPaymentOrderId = (): string => `ord_${createTimeOrderedId()}`
 /** A new id of a database. */
 export const newDatabaseId = (): string => `db_${createTimeOrderedId()}`
 /** A new id of a worker, with its process id. */

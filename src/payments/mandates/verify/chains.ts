@@ -162,10 +162,22 @@ export const verifyPaymentChain = (
   if (transactionId !== undefined && last.content.transaction_id !== transactionId)
     violations.push(mismatch('transaction_id', field, 'the checkout that is paid', transactionId))
   if (!closed) return refuseAt('constraints', violations)
+  const refused = checkPaymentFacts({ hops, closed }, { ...facts, now: known.now })
+  return conclude([...violations, ...refused], { hops, closed, identity: last.identity })
+}
+
+/**
+ * The constraints of a verified chain alone, by other facts: what was spent is known for certain under a lock only, and signatures
+ * need not be verified under it.
+ */
+export const checkPaymentFacts = (
+  { hops, closed }: Pick<VerifiedPayment, 'hops' | 'closed'>,
+  facts: PaymentFacts,
+): Violation[] => {
+  const violations: Violation[] = []
   const refused = checkOpen(hops, 'payment', (content, place) => {
     const open = read(openPaymentMandateSchema, content, place, violations)
-    if (!open) return []
-    return toHop(checkPaymentConstraints(open, closed, { ...facts, now: known.now }), place)
+    return open ? toHop(checkPaymentConstraints(open, closed, facts), place) : []
   })
-  return conclude([...violations, ...refused], { hops, closed, identity: last.identity })
+  return [...violations, ...refused]
 }

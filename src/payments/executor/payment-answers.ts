@@ -1,0 +1,162 @@
+import type { PaymentOutcome } from '../ledger/payment-queries.ts'
+import { findAnswerError, type ProviderAnswer } from '../providers/provider.ts'
+import type { PaymentOperation } from './operations.ts'
+import { type Charge, toAnswerOutcome, toUnknownOutcome } from './outcomes.ts'
+import type { PaymentChange } from './settlement.ts'
+import type { ClaimedPayment } from './work-queue.ts'
+
+/** A settlement without its receipt; `receives` says that it gets one. */
+export type Decision = PaymentChange & { receives?: boolean }
+
+/** Who is paid how much by a payment. */
+export const toCharge = ({ payment_id, currency, amount_minor, payee }: ClaimedPayment): Charge => ({
+  payment_id,
+  amount: { currency, minor: amount_minor },
+  payee: payee.name,
+})
+
+const maxDelayMs = 60_000
+/** How long to wait before the next try: 0.2 s, doubling, up to a minute. */
+export const toDelayMs = (tries: number): number => Math.min(maxDelayMs, 200 * 2 ** Math.min(tries, 20))
+
+/** A challenge waits for a person: it is looked at this often. */
+const challengeDelayMs = 30_000
+
+const open = ['sent', 'unknown'] as const
+
+/** It is not known what became of a payment: its reservation stays, and it is looked up again. */
+export const decideUnknown = (payment: ClaimedPayment, reason: string, answer: unknown = null): Decision => ({
+  from: ['sent'],
+  status: 'unknown',
+  outcome: toUnknownOutcome(toCharge(payment), reason),
+  endsWait: true,
+  delayMs: toDelayMs(0),
+  event: { kind: 'unknown', detail: { reason, ...(answer != null && { answer }) } },
+})
+
+/** A payment that was canceled before it was sent. */
+export const decideReleased = (operationId: string, outcome: PaymentOutcome): Decision => ({
+  from: ['reserved'],
+  status: 'released',
+  spending: 'released',
+  operation: { id: operationId, status: 'done', answer: null },
+  outcome,
+  endsWait: true,
+  delayMs: null,
+  event: { kind: 'released', detail: { reason: 'canceled' } },
+})
+
+/** What an answer changes, whoever brought it: the provider at once, a look-up or a webhook. Null: nothing new. */
+export const decideAnswer = (
+  payment: ClaimedPayment,
+  operation: PaymentOperation,
+  answer: ProviderAnswer,
+  source: 'answer' | 'lookup' | 'webhook',
+): Decision | null => {
+  const { kind } = operation
+  if (kind === 'authorize' || kind === 'answer')
+    return decideAuthorization(payment, operation, answer, source)
+  const amount = { currency: operation.currency, minor: operation.amount_minor }
+  const error = findAnswerError({ kind, amount, capture: operation.capture }, answer)
+  const charge = { ...toCharge(payment), amount }
+  const event = { kind: `${kind} ${error ? 'unclear' : answer.status}`, detail: { source, answer } }
+  if (error) {
+    if (operation.status === 'unknown') return null
+    const from = [payment.status]
+    return {
+      from,
+      operation: { id: operation.operation_id, status: 'unknown', answer },
+      delayMs: null,
+      event,
+    }
+  }
+  if (answer.status === 'pending') return null
+  const isDeclined = answer.status === 'declined'
+  const message = isDeclined
+    ? `The ${kind} was declined: ${answer.reason.slice(0, 500)}.`
+    : `The ${kind} of ${payment.payment_id} is done.`
+  const done = {
+    from: kind === 'refund' ? (['succeeded'] as const) : (['sent'] as const),
+    operation: { id: operation.operation_id, status: 'done' as const, answer },
+    order: { id: operation.order_id, outcome: { status: answer.status, message } },
+    delayMs: null,
+    event,
+  }
+  if (isDeclined) return { ...done, ...(kind === 'refund' && { refunded: -operation.amount_minor }) }
+  if (kind === 'refund') return done
+  const outcome = toAnswerOutcome(charge, answer) as PaymentOutcome
+  return kind === 'capture'
+    ? { ...done, status: 'succeeded', spending: 'spent', outcome, endsWait: true, receives: true }
+    : { ...done, status: 'released', spending: 'released', outcome, endsWait: true, receives: true }
+}
+
+const decideAuthorization = (
+  payment: ClaimedPayment,
+  operation: PaymentOperation,
+  answer: ProviderAnswer,
+  source: string,
+): Decision | null => {
+  const charge = toCharge(payment)
+  const { capture } = operation
+  const error = findAnswerError({ kind: 'authorize', amount: charge.amount, capture }, answer)
+  if (error)
+    return payment.status === 'unknown'
+      ? null
+      : decideUnknown(payment, `the provider answered nonsense: ${error}`, answer)
+  if (payment.status === 'unknown' && (answer.status === 'pending' || answer.status === 'challenge'))
+    return null
+  const isAnswer = operation.kind === 'answer'
+  const done = {
+    from: open,
+    operation: { id: operation.operation_id, status: 'done' as const, answer },
+    provider_ref: answer.provider_ref,
+    ...(isAnswer && {
+      order: { id: operation.order_id, outcome: { status: answer.status, message: answer.status } },
+    }),
+    outcome: toAnswerOutcome(charge, answer) ?? undefined,
+    endsWait: true,
+    delayMs: null,
+    event: { kind: answer.status, detail: { source, answer } },
+  }
+  const { outcome, ...rest } = done
+  switch (answer.status) {
+    case 'succeeded':
+      return {
+        ...rest,
+        ...(outcome && { outcome }),
+        status: 'succeeded',
+        spending: 'spent',
+        network_ref: answer.network_ref,
+        receives: true,
+      }
+    case 'authorized':
+      if (payment.is_authorized) return null
+      return {
+        ...rest,
+        ...(outcome && { outcome }),
+        status: 'sent',
+        isAuthorized: true,
+        network_ref: answer.network_ref,
+      }
+    case 'declined':
+      return {
+        ...rest,
+        ...(outcome && { outcome }),
+        status: 'declined',
+        spending: 'released',
+        receives: true,
+      }
+    case 'challenge':
+      if (!isAnswer && payment.challenge?.text === answer.challenge.text) return null
+      return {
+        ...rest,
+        ...(outcome && { outcome }),
+        status: 'sent',
+        challenge: answer.challenge,
+        delayMs: challengeDelayMs,
+      }
+    default:
+      if (!isAnswer && operation.status === 'done') return null
+      return { ...rest, status: 'sent', endsWait: false, delayMs: toDelayMs(payment.tries) }
+  }
+}

@@ -1,0 +1,379 @@
+import { type Database, queryOne } from '../../infra/database/database.ts'
+import { sha256 } from '../../infra/lib/ids.ts'
+import { MasonError } from '../../state/errors.ts'
+import type { Clock } from '../../state/ports/clock.ts'
+import type { Log } from '../../state/ports/log.ts'
+import type { PaymentOutcome } from '../ledger/payment-queries.ts'
+import type { Violation } from '../mandates/violations.ts'
+import type { PaymentProvider, ProviderAnswer } from '../providers/provider.ts'
+import type { Trust } from '../trust/trust.ts'
+import {
+  addOperation,
+  PaymentCanceledError,
+  PaymentLostError,
+  type PaymentOperation,
+  readOperations,
+  sendOperation,
+} from './operations.ts'
+import { toRefusedOutcome, toReleasedOutcome } from './outcomes.ts'
+import { type Decision, decideAnswer, decideReleased, decideUnknown, toDelayMs } from './payment-answers.ts'
+import { createReceipt, type ReceiptSigner } from './receipts.ts'
+import { reservePayment, toOperationId } from './reservation.ts'
+import { finishOrder, refuseOrder, settle } from './settlement.ts'
+import { createOrderVerifier, parsePaymentRequest, type Refusal, toRefusal } from './verify-order.ts'
+import { type ClaimedPayment, claimPayment, type TakenOrder, yieldOrder, yieldPayment } from './work-queue.ts'
+
+/** What the executor works with. `database` is under the role `mason_payments`. */
+export type ExecutorServices = {
+  database: Database
+  trust: Trust
+  /** With `businessId` for a new payment: throws `not_found` for a provider that has ended or is not of that business. */
+  openProvider(providerId: string, businessId?: string): Promise<PaymentProvider>
+  /** Opens what was sealed to the executor for a purpose: `payment-credential` or `payment-answer`. */
+  unseal(sealed: string, purpose: string): Promise<string>
+  signer: ReceiptSigner
+  /** Whom mandates and carts are for, when Mason verifies them. */
+  audience: string
+  clock: Clock
+  log: Log
+  leaseMs?: number
+  /** Called between steps; tests throw from it, as if the process died there. */
+  onStep?(step: ExecutorStep): void | Promise<void>
+}
+
+/** A moment at which an executor may die. */
+export type ExecutorStep = 'taken' | 'verified' | 'reserved' | 'sending' | 'answered' | 'settled'
+
+/** What a person types to answer a challenge is tried this often. */
+const maxAnswers = 3
+const defaultLeaseMs = 30_000
+/** Of a lease, so that an executor whose clock runs slow lets go before another may claim. */
+const leaseShare = 0.8
+
+/** Carries out orders and payments that it was handed. `startExecutor` hands them over. */
+export const createPaymentExecutor = (services: ExecutorServices, stopped: AbortSignal) => {
+  const { database, clock, leaseMs = defaultLeaseMs, audience, signer, onStep = () => {} } = services
+  const verifier = createOrderVerifier(services.trust, audience)
+  const toLeaseEnd = (): number => clock.monotonicMs() + leaseMs * leaseShare
+  const toSignal = (): AbortSignal => AbortSignal.any([stopped, AbortSignal.timeout(leaseMs * 0.7)])
+
+  const refuse = async (
+    order: TakenOrder,
+    refusal: Refusal,
+    request: { version: '0.1' | '0.2'; payment: string } | null,
+  ): Promise<void> => {
+    const outcome = toRefusedOutcome(order.payment_id, refusal)
+    const { version = '0.2', payment: token = '' } = request ?? {}
+    const facts = { version, token, outcome, amount: null, provider_ref: null, network_ref: null }
+    const receipt = await createReceipt({ ...facts, now: clock.now() }, signer)
+    const detail = { code: refusal.code, violations: refusal.violations }
+    await refuseOrder(database, order, { status: 'declined', outcome, version, receipt, detail })
+  }
+
+  const release = (order: TakenOrder): Promise<void> =>
+    refuseOrder(database, order, {
+      status: 'released',
+      outcome: toReleasedOutcome(order.payment_id),
+      ...{ version: null, receipt: null, detail: { reason: 'canceled' } },
+    })
+
+  const pay = async (order: TakenOrder): Promise<void> => {
+    if (order.canceled_at) return release(order)
+    const request = parsePaymentRequest(order.request)
+    if (!request) return refuse(order, toRefusal([orderViolation('request', 'is no payment')]), null)
+    const now = Math.floor(clock.now().getTime() / 1000)
+    const verdict = await verifier.verify(order.tenant, request, now)
+    if (!verdict.ok) return refuse(order, verdict.refusal, request)
+    await onStep('verified')
+    const provider = await orNull(services.openProvider(request.provider_id, order.tenant), 'not_found')
+    if (!provider)
+      return refuse(
+        order,
+        toRefusal([orderViolation('provider_id', 'names no provider: add it first')]),
+        request,
+      )
+    const credential =
+      order.sealed && (await orNull(services.unseal(order.sealed, 'payment-credential'), 'secret_unreadable'))
+    if (order.sealed && credential === null)
+      return refuse(
+        order,
+        toRefusal([orderViolation('credential', 'cannot be opened: choose the instrument again')]),
+        request,
+      )
+    const { payment } = verdict.value
+    const bytes = provider.toRequest({
+      ...{ kind: 'authorize', payment_id: order.payment_id, amount: payment.amount },
+      payee: { id: payment.payee.id, name: payment.payee.name },
+      ...{ provider_ref: null, credential, capture: request.capture },
+    })
+    const leaseEndsAt = toLeaseEnd()
+    const reserved = await reservePayment(database, order, request, verdict.value, bytes, leaseMs)
+    if (reserved === 'lost') return
+    if (reserved === 'canceled') return release(order)
+    if ('refusal' in reserved) return refuse(order, reserved.refusal, request)
+    await onStep('reserved')
+    await carryOn(reserved.payment, leaseEndsAt)
+  }
+
+  /** Writes a decision with its receipt. False: another executor has the payment. */
+  const apply = async (payment: ClaimedPayment, decision: Decision): Promise<boolean> => {
+    const { receives, ...change } = decision
+    if (!receives || !change.outcome) return settle(database, payment, change)
+    const token = await queryOne<{ raw: string }>(
+      database,
+      `SELECT raw FROM mandates WHERE payment_id = $1 AND kind = 'payment'`,
+      [payment.payment_id],
+    )
+    const receipt = await createReceipt(
+      {
+        version: payment.version,
+        token: token?.raw ?? '',
+        outcome: change.outcome,
+        amount: { currency: payment.currency, minor: payment.amount_minor },
+        provider_ref: change.provider_ref ?? payment.provider_ref,
+        network_ref: change.network_ref ?? null,
+        now: clock.now(),
+      },
+      signer,
+    )
+    return settle(database, payment, { ...change, receipt })
+  }
+
+  const createCarrier = async (payment: ClaimedPayment, leaseEndsAt: number) => ({
+    sql: database,
+    provider: await services.openProvider(payment.provider_id),
+    ...{ clock, leaseEndsAt, signal: toSignal() },
+    unseal: (sealed: string) => services.unseal(sealed, 'payment-answer'),
+  })
+
+  /** Goes on with a payment that this executor has: sends it, or looks up what became of it. */
+  const carryOn = async (payment: ClaimedPayment, leaseEndsAt: number): Promise<void> => {
+    const [operation] = await readOperations(database, payment.payment_id)
+    if (!operation) return
+    try {
+      const carrier = await createCarrier(payment, leaseEndsAt)
+      const isSent = operation.status === 'done' || payment.status === 'unknown'
+      await onStep('sending')
+      const answer = isSent
+        ? await carrier.provider.lookup(operation.operation_id, carrier.signal)
+        : ((await sendOperation(payment, operation, carrier)) ??
+          (await carrier.provider.lookup(operation.operation_id, carrier.signal)))
+      await onStep('answered')
+      const current = isSent ? payment : { ...payment, status: 'sent' as const }
+      const decision = answer
+        ? decideAnswer(current, operation, answer, isSent ? 'lookup' : 'answer')
+        : isSent
+          ? null
+          : decideUnknown(current, 'the provider does not know it and the time to send it again is over')
+      if (decision) await apply(current, decision)
+      else await yieldPayment(database, payment, toDelayMs(payment.tries))
+      await onStep('settled')
+    } catch (error) {
+      if (error instanceof PaymentCanceledError)
+        return void (await apply(
+          payment,
+          decideReleased(operation.operation_id, toReleasedOutcome(payment.payment_id)),
+        ))
+      if (error instanceof PaymentLostError) return
+      await yieldPayment(database, payment, toDelayMs(payment.tries))
+      throw error
+    }
+  }
+
+  /** An order about a payment that was made: carried out under the payment's own lease, at its own key. */
+  const operate = async (order: TakenOrder): Promise<void> => {
+    const leaseEndsAt = toLeaseEnd()
+    const payment = await claimPayment(database, order.payment_id, leaseMs)
+    if (!payment) return yieldOrder(database, order, retryMs)
+    try {
+      await carryOut(order, payment, leaseEndsAt)
+    } catch (error) {
+      if (error instanceof PaymentLostError) return
+      await yieldPayment(database, payment, toDelayMs(payment.tries))
+      await yieldOrder(database, order, toDelayMs(order.takes))
+      throw error
+    }
+  }
+
+  const carryOut = async (order: TakenOrder, payment: ClaimedPayment, leaseEndsAt: number): Promise<void> => {
+    const end = async (message: string): Promise<void> => {
+      await finishOrder(database, order, { status: 'refused', message })
+      await yieldPayment(database, payment, payment.status === 'sent' ? toDelayMs(payment.tries) : maxRestMs)
+    }
+    const operations = await readOperations(database, payment.payment_id)
+    const authorization = operations[0]
+    const existing = operations.find(({ order_id }) => order_id === order.order_id)
+    if (!existing) {
+      const problem = findOrderProblem(order, payment, operations)
+      if (problem) return end(problem)
+    }
+    if (order.kind === 'settle') return settleUnknown(order, payment)
+    if (!authorization) return end('The payment has no authorization.')
+    const { kind } = order as { kind: Exclude<PaymentOperation['kind'], 'authorize'> }
+    const carrier = await createCarrier(payment, leaseEndsAt)
+    if (!existing) {
+      const amount = kind === 'refund' ? Number(order.request.amount_minor) : payment.amount_minor
+      const request =
+        kind === 'answer'
+          ? (order.sealed ?? '')
+          : carrier.provider.toRequest({
+              ...{
+                kind,
+                payment_id: payment.payment_id,
+                amount: { currency: payment.currency, minor: amount },
+              },
+              payee: payment.payee,
+              ...{ provider_ref: payment.provider_ref, credential: null, capture: true },
+            })
+      const operation = {
+        ...{
+          id: toOperationId(order.order_id),
+          order_id: order.order_id,
+          kind,
+          amount_minor: amount,
+          request,
+        },
+        ...{ request_hash: sha256(request), capture: authorization.capture },
+      }
+      await addOperation(database, payment, operation)
+    }
+    const operation = (await readOperations(database, payment.payment_id)).find(
+      ({ order_id }) => order_id === order.order_id,
+    )
+    if (!operation) throw new PaymentLostError()
+    await onStep('sending')
+    const key = operation.operation_id
+    const answer: ProviderAnswer | null =
+      operation.status === 'intent' || operation.status === 'sent'
+        ? ((await sendOperation(payment, operation, carrier)) ??
+          (await carrier.provider.lookup(key, carrier.signal)))
+        : await carrier.provider.lookup(key, carrier.signal)
+    await onStep('answered')
+    const decision = answer && decideAnswer(payment, operation, answer, 'answer')
+    if (decision) await apply(payment, decision)
+    else await yieldPayment(database, payment, toDelayMs(payment.tries))
+    if (!decision?.order) await yieldOrder(database, order, toDelayMs(order.takes))
+  }
+
+  /** What an operator found out. The buyer never decides it. */
+  const settleUnknown = async (order: TakenOrder, payment: ClaimedPayment): Promise<void> => {
+    const succeeded = order.request.status === 'succeeded'
+    const note = String(order.request.note ?? '').slice(0, 1000)
+    const { payment_id } = payment
+    const outcome: PaymentOutcome = succeeded
+      ? { payment_id, status: 'succeeded', message: 'An operator found that the payment was made.' }
+      : {
+          ...{ payment_id, status: 'declined', code: 'payment_declined' },
+          message:
+            'An operator found that the payment was not made. No money was taken; to pay, sign a new mandate.',
+        }
+    await apply(payment, {
+      from: ['unknown'],
+      status: succeeded ? 'succeeded' : 'declined',
+      spending: succeeded ? 'spent' : 'released',
+      outcome,
+      endsWait: true,
+      receives: true,
+      delayMs: null,
+      order: { id: order.order_id, outcome: { status: outcome.status, message: outcome.message } },
+      event: { kind: 'settled', detail: { order_id: order.order_id, status: outcome.status, note } },
+    })
+  }
+
+  return {
+    async runOrder(order: TakenOrder): Promise<void> {
+      try {
+        await onStep('taken')
+        if (order.kind === 'pay') await pay(order)
+        else await operate(order)
+      } catch (error) {
+        await yieldOrder(database, order, toDelayMs(order.takes)).catch(() => {})
+        throw error
+      }
+    },
+    runPayment: (payment: ClaimedPayment, claimedAt: number): Promise<void> =>
+      carryOn(payment, claimedAt + leaseMs * leaseShare),
+    /** What a genuine webhook says of an operation. False: the payment is busy, and the message waits. */
+    async applyEvent(
+      key: string | null,
+      providerId: string,
+      providerRef: string,
+      answer: ProviderAnswer,
+    ): Promise<boolean> {
+      const found = await queryOne<{ payment_id: string }>(
+        database,
+        `SELECT o.payment_id FROM payment_operations o JOIN payments p USING (payment_id)
+         WHERE p.provider_id = $2 AND CASE WHEN $1::text IS NULL THEN p.provider_ref = $3 AND o.kind = 'authorize' ELSE o.operation_id = $1 END`,
+        [key, providerId, providerRef],
+      )
+      if (!found) return true
+      const payment = await claimPayment(database, found.payment_id, leaseMs)
+      if (!payment) return false
+      const operations = await readOperations(database, found.payment_id)
+      const operation = operations.find((one) =>
+        key === null ? one.kind === 'authorize' : one.operation_id === key,
+      )
+      const isOver = operation?.status === 'done' && operation.kind !== 'authorize'
+      const decision = operation && !isOver ? decideAnswer(payment, operation, answer, 'webhook') : null
+      const isApplied =
+        decision !== null && decision.from.includes(payment.status) && (await apply(payment, decision))
+      if (!isApplied) await yieldPayment(database, payment, toDelayMs(payment.tries))
+      return true
+    },
+  }
+}
+
+/** See `createPaymentExecutor`. */
+export type PaymentExecutor = ReturnType<typeof createPaymentExecutor>
+
+/** A payment that another executor has is tried again after this. */
+const retryMs = 300
+const maxRestMs = 3_600_000
+
+const orderViolation = (field: string, text: string): Violation => ({
+  ...{ code: 'invalid_order', field, error: 'invalid_mandate' },
+  message: `${field} ${text}`,
+})
+
+const orNull = <Value>(work: Promise<Value>, code: string): Promise<Value | null> =>
+  work.catch((error: unknown) => {
+    if (error instanceof MasonError && error.code === code) return null
+    throw error
+  })
+
+/** Why an order cannot be carried out now, or ever; null: it can. */
+const findOrderProblem = (
+  { kind, request }: TakenOrder,
+  payment: ClaimedPayment,
+  operations: readonly PaymentOperation[],
+): string | null => {
+  const { status } = payment
+  const isHeld = status === 'sent' && payment.is_authorized
+  switch (kind) {
+    case 'settle':
+      return status === 'unknown'
+        ? null
+        : `The payment is ${status}: only one that is unknown can be settled.`
+    case 'capture':
+    case 'void':
+      if (!isHeld) return `The payment is ${status} and holds no money: there is nothing to ${kind}.`
+      return operations.some((one) => ['capture', 'void'].includes(one.kind) && one.status !== 'done')
+        ? 'A capture or void of this payment is under way.'
+        : null
+    case 'refund': {
+      const amount = request.amount_minor
+      const rest = payment.amount_minor - payment.refunded_minor
+      if (status !== 'succeeded') return `The payment is ${status}: only one that succeeded can be refunded.`
+      return Number.isSafeInteger(amount) && Number(amount) > 0 && Number(amount) <= rest
+        ? null
+        : `amount_minor must be from 1 to ${rest}, what is not refunded yet.`
+    }
+    case 'answer':
+      if (status !== 'sent' || !payment.challenge) return `The payment is ${status} and asks for no answer.`
+      return operations.filter((one) => one.kind === 'answer').length < maxAnswers
+        ? null
+        : 'There were three answers already: the payment ends without one.'
+    default:
+      return null
+  }
+}

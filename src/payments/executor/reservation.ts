@@ -1,0 +1,170 @@
+import { type Database, queryOne } from '../../infra/database/database.ts'
+import { sha256 } from '../../infra/lib/ids.ts'
+import type { PaymentRequest } from '../ledger/orders.ts'
+import type { MandateErrorCode, Violation } from '../mandates/violations.ts'
+import { type Refusal, toRefusal, usedViolation, type VerifiedOrder } from './verify-order.ts'
+import type { ClaimedPayment, TakenOrder } from './work-queue.ts'
+
+/** The idempotency key of an order at the provider. */
+export const toOperationId = (orderId: string): string => `op_${sha256(orderId).slice(0, 40)}`
+
+/** Only who took it last carries an order out; a cancel that comes now waits, and counts until the first send. */
+const orderStatement = `
+  SELECT canceled_at IS NOT NULL AS canceled FROM payment_orders
+  WHERE order_id = $1 AND takes = $2 AND done_at IS NULL FOR UPDATE`
+
+/** Locks what was spent under the mandate until the transaction ends, so that two payments under it decide one after the other. */
+const lockSpendStatement = `
+  INSERT INTO mandate_spend (spend_id, tenant, currency, max_minor, max_uses) VALUES ($1, $2, $3, $4::bigint, $5::int)
+  ON CONFLICT (spend_id) DO UPDATE SET spend_id = excluded.spend_id
+  RETURNING reserved_minor + spent_minor AS minor, reserved_uses + spent_uses AS uses`
+
+/** After the lock, in a statement of its own: it sees what was committed while the lock was waited for. */
+const lastUseStatement = `
+  SELECT extract(epoch FROM max(created_at))::double precision AS last_used_at FROM payments
+  WHERE spend_id = $1 AND status IN ('reserved', 'sent', 'succeeded', 'unknown')`
+
+const reserveStatement = `
+  WITH nonce AS (
+    UPDATE payment_nonces SET used_at = clock_timestamp(), payment_id = $1
+    WHERE nonce = $2 AND tenant = $3 AND used_at IS NULL AND expires_at > clock_timestamp() RETURNING nonce
+  ), spend AS (
+    UPDATE mandate_spend SET reserved_minor = reserved_minor + $4::bigint, reserved_uses = reserved_uses + 1
+    FROM nonce WHERE spend_id = $5 RETURNING spend_id
+  ), payment AS (
+    INSERT INTO payments (payment_id, tenant, order_id, run_id, plan_seq, call_index, status, version, mandate_key, mandate_hash, spend_id,
+      amount_minor, currency, payee, payee_issuer, checkout_id, checkout_hash, provider_id, lease_until)
+    SELECT $1, $3, $6, $7, $8::int, $9::int, 'reserved', $10, $11, $12, spend_id, $4::bigint, $13, $14::json, $15, $16, $17, $18,
+      clock_timestamp() + $19::int * interval '1 millisecond' FROM spend
+    RETURNING payment_id, tenant, order_id, status, version, spend_id, amount_minor, currency, payee, provider_id, provider_ref,
+      is_authorized, refunded_minor, challenge, epoch, tries
+  ), operation AS (
+    INSERT INTO payment_operations (operation_id, tenant, payment_id, order_id, kind, amount_minor, currency, request, request_hash, capture)
+    SELECT $20, tenant, payment_id, order_id, 'authorize', amount_minor, currency, $21::bytea, $22, $25::boolean FROM payment
+  ), tokens AS (
+    INSERT INTO mandates (payment_id, kind, tenant, raw, issuer_key, signing_hash)
+    SELECT payment_id, t.kind, tenant, t.raw, t.issuer_key, t.signing_hash
+    FROM payment, json_to_recordset($23::json) AS t (kind text, raw text, issuer_key text, signing_hash text)
+  ), event AS (
+    INSERT INTO payment_events (tenant, payment_id, kind, detail) SELECT tenant, payment_id, 'reserved', $24::json FROM payment
+  ), done AS (
+    UPDATE payment_orders SET done_at = clock_timestamp(), sealed = NULL FROM payment
+    WHERE payment_orders.order_id = payment.order_id
+  )
+  SELECT * FROM payment`
+
+const findUsedStatement = `
+  SELECT EXISTS (SELECT FROM payments WHERE mandate_key = $1 AND mandate_hash = $2) AS mandate,
+    EXISTS (SELECT FROM payments WHERE payee_issuer = $3 AND checkout_id = $4
+      AND status IN ('reserved', 'sent', 'succeeded', 'unknown')) AS checkout`
+
+const uniqueViolation = '23505'
+const checkViolation = '23514'
+
+type Reserved = { payment: ClaimedPayment } | { refusal: Refusal } | 'lost' | 'canceled'
+
+/**
+ * Decides by what was spent and reserves, in one transaction: the spending of the mandate, its nonce, the payment, its tokens and the
+ * bytes to send, or nothing. The lease begins with it. `lost`: another executor took the order.
+ */
+export const reservePayment = async (
+  database: Database,
+  order: TakenOrder,
+  request: PaymentRequest,
+  verified: VerifiedOrder,
+  bytes: string,
+  leaseMs: number,
+): Promise<Reserved> => {
+  const { payment, spend, tokens, checks } = verified
+  const [mandateKey = '', mandateHash = ''] = (tokens[0]?.identity ?? '').split('.')
+  const refuse = (violations: Violation[]): Reserved => ({ refusal: toRefusal(violations) })
+  try {
+    return await database.transaction(async (sql): Promise<Reserved> => {
+      const { currency, minor } = payment.amount
+      const [held, spent, last] = await Promise.all([
+        queryOne<{ canceled: boolean }>(sql, orderStatement, [order.order_id, order.takes]),
+        queryOne<{ minor: number; uses: number }>(sql, lockSpendStatement, [
+          ...[spend.id, order.tenant, currency, spend.max_minor, spend.max_uses],
+        ]),
+        queryOne<{ last_used_at: number | null }>(sql, lastUseStatement, [spend.id]),
+      ])
+      if (!held) throw new RolledBack('lost')
+      if (held.canceled) throw new RolledBack('canceled')
+      const facts = {
+        amount_minor: Number(spent?.minor),
+        uses: Number(spent?.uses),
+        last_used_at: last?.last_used_at ?? null,
+      }
+      const violations = verified.checkSpent(facts)
+      if (violations.length > 0) throw new RolledBack({ refusal: toRefusal(violations) })
+      const row = await queryOne<ClaimedPayment>(sql, reserveStatement, [
+        ...[order.payment_id, request.nonce, order.tenant, minor, spend.id],
+        ...[order.order_id, order.run_id, order.plan_seq, order.call_index],
+        ...[payment.version, mandateKey, mandateHash, currency],
+        JSON.stringify({ id: payment.payee.id, name: payment.payee.name }),
+        ...[verified.payee_issuer, verified.checkout_id, payment.checkout.hash, request.provider_id, leaseMs],
+        ...[toOperationId(order.order_id), Buffer.from(bytes), sha256(bytes)],
+        JSON.stringify(
+          tokens.map(({ kind, raw, identity }) => {
+            const [issuer_key, signing_hash] = identity.split('.')
+            return { kind, raw, issuer_key, signing_hash }
+          }),
+        ),
+        JSON.stringify({ checks, spent: facts }),
+        request.capture ?? true,
+      ])
+      if (!row) throw new RolledBack({ refusal: toRefusal([nonceViolation()]) })
+      return { payment: row }
+    })
+  } catch (error) {
+    if (error instanceof RolledBack) {
+      const { result } = error
+      const isNonce = typeof result === 'object' && 'refusal' in result
+      return isNonce ? explain(result) : result
+    }
+    const { code } = error as { code?: unknown }
+    if (code === checkViolation) return refuse([budgetViolation()])
+    if (code !== uniqueViolation) throw error
+    return explain({ refusal: toRefusal([usedViolation()]) })
+  }
+
+  /** Whatever guard was first: a mandate or checkout that was paid is the reason that helps. */
+  async function explain(result: { refusal: Refusal }): Promise<Reserved> {
+    const used = await queryOne<{ mandate: boolean; checkout: boolean }>(database, findUsedStatement, [
+      ...[mandateKey, mandateHash, verified.payee_issuer, verified.checkout_id],
+    ])
+    if (used?.mandate) return refuse([usedViolation()])
+    if (used?.checkout) return refuse([paidViolation()])
+    return result
+  }
+}
+
+class RolledBack extends Error {
+  readonly result: Reserved
+
+  constructor(result: Reserved) {
+    super('rolled back')
+    this.result = result
+  }
+}
+
+const create = (code: string, field: string, text: string, error: MandateErrorCode): Violation => ({
+  ...{ code, field, error },
+  message: `${field} ${text}`,
+})
+const nonceViolation = (): Violation =>
+  create(
+    'nonce_used',
+    'nonce',
+    'was not given out by Mason for this business, has expired or was used: have the person sign a new mandate',
+    'invalid_credential',
+  )
+const paidViolation = (): Violation =>
+  create('checkout_paid', 'checkout', 'is paid or being paid: look at the earlier payment', 'invalid_mandate')
+const budgetViolation = (): Violation =>
+  create(
+    'budget_exceeded',
+    'mandate',
+    'has less left than this: pay less, or have the person sign a new one',
+    'unresolved_constraint',
+  )

@@ -1,0 +1,130 @@
+import { queryOne } from '../../infra/database/database.ts'
+import type { Sql } from '../../state/ports/sql.ts'
+import type { PaymentOutcome } from '../ledger/payment-queries.ts'
+import type { ClaimedPayment } from './work-queue.ts'
+
+/** What changes when something became known of a payment. Everything that is left out stays. */
+export type PaymentChange = {
+  /** Statuses that this may follow: a payment that is settled never changes. */
+  from: readonly ClaimedPayment['status'][]
+  status?: ClaimedPayment['status']
+  /** What becomes of the reservation. */
+  spending?: 'spent' | 'released'
+  operation?: { id: string; status: 'done' | 'unknown'; answer: unknown }
+  provider_ref?: string | null
+  network_ref?: string | null
+  isAuthorized?: boolean
+  challenge?: ClaimedPayment['challenge']
+  outcome?: PaymentOutcome
+  receipt?: string
+  /** Added to what was refunded; negative: a refund that was declined. */
+  refunded?: number
+  /** When the payment is looked at again, in milliseconds; null: when an order or a webhook comes. */
+  delayMs: number | null
+  /** Ends the wait of the run with the outcome. */
+  endsWait?: boolean
+  /** The order that is done by this. */
+  order?: { id: string; outcome: { status: string; message: string } }
+  event: { kind: string; detail: Record<string, unknown> }
+}
+
+/** Under the fence: an executor that was frozen changes nothing. */
+const settleStatement = `
+  WITH mine AS (
+    SELECT payment_id, tenant, spend_id, amount_minor FROM payments
+    WHERE payment_id = $1 AND epoch = $2 AND status IN (SELECT json_array_elements_text($3::json)) FOR UPDATE
+  ), operation AS (
+    UPDATE payment_operations o SET status = $5, answer = $6::json, request = CASE WHEN $5 = 'done' THEN NULL ELSE request END
+    FROM mine WHERE o.operation_id = $4 AND o.payment_id = mine.payment_id
+  ), spending AS (
+    UPDATE mandate_spend s SET reserved_minor = reserved_minor - amount_minor, reserved_uses = reserved_uses - 1,
+      spent_minor = spent_minor + CASE WHEN $7 = 'spent' THEN amount_minor ELSE 0 END,
+      spent_uses = spent_uses + CASE WHEN $7 = 'spent' THEN 1 ELSE 0 END
+    FROM mine WHERE s.spend_id = mine.spend_id AND $7::text IS NOT NULL
+  ), payment AS (
+    UPDATE payments p SET status = COALESCE($8, status), provider_ref = COALESCE($9, provider_ref),
+      network_ref = COALESCE($10, network_ref), is_authorized = COALESCE($11::boolean, is_authorized), challenge = $12::json,
+      outcome = COALESCE($13::json, outcome), receipt = COALESCE($14, receipt), refunded_minor = refunded_minor + $15::bigint,
+      lease_until = NULL, tries = CASE WHEN $8::text IS NULL THEN tries + 1 ELSE 0 END, updated_at = clock_timestamp(),
+      next_at = CASE WHEN $16::int IS NULL THEN 'infinity' ELSE clock_timestamp() + $16::int * interval '1 millisecond' END
+    FROM mine WHERE p.payment_id = mine.payment_id
+  ), ordered AS (
+    UPDATE payment_orders o SET done_at = clock_timestamp(), outcome = $18::json, sealed = NULL FROM mine WHERE o.order_id = $17
+  ), event AS (
+    INSERT INTO payment_events (tenant, payment_id, kind, detail) SELECT tenant, payment_id, $19, $20::json FROM mine
+  )
+  SELECT CASE WHEN $21::boolean THEN end_wait(tenant, 'payment', payment_id, $13::json) ELSE 0 END AS ended FROM mine`
+
+/** Writes all of a settlement at once; false: another executor has the payment, or it is settled. */
+export const settle = async (
+  sql: Sql,
+  { payment_id, epoch }: Pick<ClaimedPayment, 'payment_id' | 'epoch'>,
+  change: PaymentChange,
+): Promise<boolean> => {
+  const { operation, order, event } = change
+  const json = (value: unknown): string | null => (value == null ? null : JSON.stringify(value))
+  const row = await queryOne(sql, settleStatement, [
+    ...[payment_id, epoch, JSON.stringify(change.from)],
+    ...[operation?.id ?? null, operation?.status ?? null, json(operation?.answer)],
+    ...[
+      change.spending ?? null,
+      change.status ?? null,
+      change.provider_ref ?? null,
+      change.network_ref ?? null,
+    ],
+    ...[change.isAuthorized ?? null, json(change.challenge), json(change.outcome), change.receipt ?? null],
+    ...[change.refunded ?? 0, change.delayMs, order?.id ?? null, json(order?.outcome)],
+    ...[event.kind, JSON.stringify(event.detail), change.endsWait ?? false],
+  ])
+  return row !== null
+}
+
+const refuseStatement = `
+  WITH mine AS (
+    UPDATE payment_orders SET done_at = clock_timestamp(), outcome = $3::json, sealed = NULL
+    WHERE order_id = $1 AND takes = $2 AND done_at IS NULL RETURNING *
+  ), payment AS (
+    INSERT INTO payments (payment_id, tenant, order_id, run_id, plan_seq, call_index, status, version, outcome, receipt, next_at)
+    SELECT payment_id, tenant, order_id, run_id, plan_seq, call_index, $4, $5, $3::json, $6, 'infinity' FROM mine
+  ), event AS (
+    INSERT INTO payment_events (tenant, payment_id, kind, detail) SELECT tenant, payment_id, $7, $8::json FROM mine
+  )
+  SELECT end_wait(tenant, 'payment', payment_id, $3::json) AS ended FROM mine`
+
+/** Ends an order to pay that never became a reservation. It is a row of its own: a forged token uses up no mandate. */
+export const refuseOrder = async (
+  sql: Sql,
+  { order_id, takes }: { order_id: string; takes: number },
+  refused: {
+    status: 'declined' | 'released'
+    outcome: PaymentOutcome
+    version: string | null
+    receipt: string | null
+    detail: Record<string, unknown>
+  },
+): Promise<void> => {
+  const { status, outcome, version, receipt, detail } = refused
+  await sql.query(refuseStatement, [
+    ...[order_id, takes, JSON.stringify(outcome), status, version, receipt],
+    ...[status === 'declined' ? 'refused' : 'released', JSON.stringify(detail)],
+  ])
+}
+
+/** Ends an order that changes no payment, and says why. */
+export const finishOrder = async (
+  sql: Sql,
+  {
+    order_id,
+    takes,
+    tenant,
+    payment_id,
+    kind,
+  }: { order_id: string; takes: number; tenant: string; payment_id: string; kind: string },
+  outcome: { status: string; message: string },
+): Promise<void> =>
+  void (await sql.query(
+    `WITH mine AS (UPDATE payment_orders SET done_at = clock_timestamp(), outcome = $3::json, sealed = NULL
+       WHERE order_id = $1 AND takes = $2 AND done_at IS NULL RETURNING order_id)
+     INSERT INTO payment_events (tenant, payment_id, kind, detail) SELECT $4, $5, $6, $3::json FROM mine`,
+    [order_id, takes, JSON.stringify(outcome), tenant, payment_id, `${kind} refused`],
+  ))

@@ -1,0 +1,67 @@
+import { createPaymentExecutor, type ExecutorServices } from './payment-executor.ts'
+import { handleMessage, takeMessages } from './webhook-inbox.ts'
+import { claimOpenPayments, takeOrders } from './work-queue.ts'
+
+/** How much an executor does at a time, and how often it looks for work where there is none, in milliseconds. */
+export type ExecutorOptions = { concurrency?: number; idleMs?: number }
+
+/** An executor at work. `stop` waits for what is under way: a request that has been sent is not cut off. */
+export type RunningExecutor = { stop(): Promise<void> }
+
+/**
+ * Starts an executor of payments: it takes orders, payments that are due and webhooks, each under a lease, beside any number
+ * of other executors. Errors are logged, and the work is tried again.
+ */
+export const startExecutor = (
+  services: ExecutorServices,
+  { concurrency = 16, idleMs = 100 }: ExecutorOptions = {},
+): RunningExecutor => {
+  const { database, clock, log, leaseMs = 30_000 } = services
+  const stopping = new AbortController()
+  const executor = createPaymentExecutor({ ...services, leaseMs }, new AbortController().signal)
+  const running = new Set<Promise<void>>()
+  const run = (work: Promise<void>, what: Record<string, string | number>): void => {
+    const tracked = work
+      .catch((error: unknown) =>
+        log.warn({ ...what, error: String(error) }, 'a payment was not finished and will be tried again'),
+      )
+      .finally(() => running.delete(tracked))
+    running.add(tracked)
+  }
+  const takeWork = async (): Promise<number> => {
+    const free = concurrency - running.size
+    if (free <= 0) return 0
+    const claimedAt = clock.monotonicMs()
+    const orders = await takeOrders(database, free, leaseMs)
+    for (const order of orders) run(executor.runOrder(order), { payment_id: order.payment_id })
+    const payments =
+      orders.length < free ? await claimOpenPayments(database, free - orders.length, leaseMs) : []
+    for (const payment of payments)
+      run(executor.runPayment(payment, claimedAt), { payment_id: payment.payment_id })
+    const messages = await takeMessages(database, concurrency, leaseMs)
+    for (const message of messages)
+      run(handleMessage(database, message, services.openProvider, executor), {
+        message_id: message.message_id,
+      })
+    return orders.length + payments.length + messages.length
+  }
+  const loop = async (): Promise<void> => {
+    while (!stopping.signal.aborted) {
+      const taken = await takeWork().catch((error: unknown) => {
+        log.warn({ error: String(error) }, 'no orders could be taken, which will be tried again')
+        return 0
+      })
+      if (taken > 0 && running.size < concurrency) continue
+      const idle = clock.sleep(idleMs, stopping.signal).catch(() => {})
+      await (running.size < concurrency ? idle : Promise.race([...running]))
+    }
+    await Promise.all(running)
+  }
+  const looping = loop()
+  return {
+    async stop() {
+      stopping.abort()
+      await looping
+    },
+  }
+}

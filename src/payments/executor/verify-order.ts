@@ -1,0 +1,334 @@
+import { z } from 'zod'
+import type { PaymentRequest } from '../ledger/orders.ts'
+import type { MandatedPayment } from '../mandates/model.ts'
+import { identify, type Verification } from '../mandates/tokens/chain.ts'
+import { hashText, isObject } from '../mandates/tokens/encoding.ts'
+import { parseJws, verifyJws } from '../mandates/tokens/jws.ts'
+import { unwrapToken } from '../mandates/tokens/key-binding.ts'
+import { createKeyImporter, type PublicKey } from '../mandates/tokens/keys.ts'
+import { toMandatedPayment } from '../mandates/v2/payment.ts'
+import { paymentConstraintSchemas, type Spent } from '../mandates/v2/types.ts'
+import { verifyPaymentV1 } from '../mandates/verify/carts.ts'
+import {
+  checkPaymentFacts,
+  type VerifiedCheckout,
+  type VerifiedPayment,
+  verifyCheckoutChain,
+  verifyPaymentChain,
+} from '../mandates/verify/chains.ts'
+import { type MandateErrorCode, toMandateErrorCode, type Violation } from '../mandates/violations.ts'
+import type { Trust } from '../trust/trust.ts'
+
+/** Why an order is refused: the protocol's code, and all reasons. */
+export type Refusal = { code: MandateErrorCode; violations: Violation[] }
+
+/** One check that was made, for the trail: `key` is the thumbprint of the key that signed. */
+export type Check = { check: string; key?: string; value?: string }
+
+/** A token that was verified, as it was received. `identity` is the signer's key and the hash of what it signed. */
+export type VerifiedToken = { kind: 'payment' | 'cart' | 'checkout'; raw: string; identity: string }
+
+/** An order whose mandates hold, but for what was spent under them: `checkSpent` decides that, under the lock of `spend`. */
+export type VerifiedOrder = {
+  payment: MandatedPayment
+  /** The issuer of the merchant's trusted key. */
+  payee_issuer: string
+  /** The id of the cart or checkout, whichever version it is of. */
+  checkout_id: string
+  tokens: VerifiedToken[]
+  /** Null: no limit. */
+  spend: { id: string; max_minor: number | null; max_uses: number | null }
+  checkSpent(spent: Spent): Violation[]
+  checks: Check[]
+}
+
+const text = z.string().min(1)
+const common = {
+  provider_id: text,
+  nonce: text,
+  capture: z.boolean().default(true),
+}
+/** What a worker wrote, which proves nothing. */
+const requestSchema = z.discriminatedUnion('version', [
+  z.looseObject({ version: z.literal('0.1'), payment: text, cart: text, ...common }),
+  z.looseObject({
+    version: z.literal('0.2'),
+    payment: text,
+    checkout: text,
+    checkout_audience: text.optional(),
+    checkout_nonce: text.optional(),
+    ...common,
+  }),
+])
+
+/** The request of an order, or null where it has none. */
+export const parsePaymentRequest = (value: unknown): (PaymentRequest & { capture: boolean }) | null => {
+  const parsed = requestSchema.safeParse(value)
+  return parsed.success ? (parsed.data as PaymentRequest & { capture: boolean }) : null
+}
+
+const createViolation = (
+  code: string,
+  field: string,
+  message: string,
+  error: MandateErrorCode = 'invalid_mandate',
+): Violation => ({ code, error, field, message: `${field} ${message}` })
+
+/** The refusal for violations. */
+export const toRefusal = (violations: Violation[]): Refusal => ({
+  code: toMandateErrorCode(violations) ?? 'invalid_mandate',
+  violations,
+})
+
+type MerchantKey = { key: PublicKey; issuer: string }
+type Wanted = Parameters<Verification['findKeys']>[0]
+
+const importKey = createKeyImporter
+
+/** What verifies orders of all businesses: it remembers imported keys, and asks for trust each time. */
+export const createOrderVerifier = (trust: Trust, audience: string) => {
+  const toKey = importKey()
+
+  /** Verifies with the keys that are trusted now. `FindKeys` cannot wait, so a first pass finds which keys are needed. */
+  const withTrust = async <Result>(
+    tenant: string,
+    work: (findKeys: Verification['findKeys'], merchants: MerchantKey[]) => Result,
+  ): Promise<Result> => {
+    const known = new Map<string, { keys: PublicKey[]; merchants: MerchantKey[] }>()
+    for (;;) {
+      const missing = new Map<string, Wanted>()
+      const merchants: MerchantKey[] = []
+      const result = work((wanted) => {
+        const name = JSON.stringify([wanted.role, wanted.kid, wanted.issuer])
+        const entry = known.get(name)
+        if (!entry) missing.set(name, wanted)
+        else merchants.push(...entry.merchants)
+        return entry?.keys ?? []
+      }, merchants)
+      if (missing.size === 0) return result
+      await Promise.all(
+        [...missing].map(async ([name, { role, kid, issuer }]) => {
+          const query =
+            kid !== undefined ? { kid, ...(issuer && { issuer }) } : issuer !== undefined ? { issuer } : null
+          const found = query && (await trust.find({ business_id: tenant, role, ...query }))
+          const keys = (found?.keys ?? []).map((one) => ({
+            key: toKey(one.jwk, 'trust'),
+            issuer: one.issuer,
+          }))
+          known.set(name, {
+            keys: keys.map(({ key }) => key),
+            merchants: role === 'merchant' ? keys : [],
+          })
+        }),
+      )
+    }
+  }
+
+  return {
+    /**
+     * Verifies an order from its raw bytes: every signature by a key that the business trusts, hashes, audience, nonce and times, the
+     * constraints but for what was spent, an end of every mandate, and that the payee is who signed the cart or checkout.
+     */
+    async verify(
+      tenant: string,
+      request: PaymentRequest,
+      now: number,
+    ): Promise<{ ok: true; value: VerifiedOrder } | { ok: false; refusal: Refusal }> {
+      const result = await withTrust(tenant, (findKeys, merchants) => {
+        const known = { findKeys, importKey: toKey, now, audience, nonce: request.nonce }
+        return request.version === '0.1'
+          ? verifyV1(request, known, merchants)
+          : verifyV2(request, known, merchants)
+      })
+      return 'violations' in result
+        ? { ok: false, refusal: toRefusal(result.violations) }
+        : { ok: true, value: result }
+    },
+  }
+}
+
+/** See `createOrderVerifier`. */
+export type OrderVerifier = ReturnType<typeof createOrderVerifier>
+
+/** Whose trusted key made the signature of a cart or checkout that was verified, and what is unique about it. */
+const findMerchant = (token: string, merchants: readonly MerchantKey[]) => {
+  const jws = parseJws(unwrapToken(token), 'merchant')
+  const signer = merchants.find(({ key }) => verifyJws(jws, key))
+  return signer ? { issuer: signer.issuer, identity: identify(jws, signer.key) } : null
+}
+
+const pairs = (identity: string): { key: string } => ({ key: identity.split('.')[0] ?? '' })
+
+const verifyV1 = (
+  request: Extract<PaymentRequest, { version: '0.1' }>,
+  known: Verification,
+  merchants: readonly MerchantKey[],
+): VerifiedOrder | { violations: Violation[] } => {
+  const verdict = verifyPaymentV1(request.payment, request.cart, known)
+  if (!verdict.ok) return verdict
+  const { payment, identity } = verdict.value
+  const cart = JSON.parse(request.cart) as Record<string, unknown>
+  const signature = cart.merchant_authorization ?? cart.merchantAuthorization ?? cart.merchant_signature
+  const merchant = findMerchant(String(signature), merchants)
+  if (!merchant || payment.expiresAt === null)
+    return { violations: [createViolation('payee_not_bound', 'cart', 'is signed by no trusted merchant')] }
+  return {
+    // the name in a cart is what its signer wrote: the trusted issuer says who is paid
+    payment: { ...payment, payee: { ...payment.payee, id: merchant.issuer } },
+    payee_issuer: merchant.issuer,
+    checkout_id: payment.checkout.id,
+    tokens: [
+      { kind: 'payment', raw: request.payment, identity },
+      { kind: 'cart', raw: request.cart, identity: merchant.identity },
+    ],
+    spend: { id: identity, max_minor: payment.amount.minor, max_uses: 1 },
+    checkSpent: ({ uses }) => (uses === 0 ? [] : [usedViolation()]),
+    checks: [
+      { check: 'signature of the user over cart and payment', ...pairs(identity) },
+      { check: 'signature of the merchant over the cart', ...pairs(merchant.identity) },
+      { check: 'merchant is the payee', value: merchant.issuer },
+      { check: 'audience and nonce', value: known.audience },
+      { check: 'not expired', value: new Date(payment.expiresAt * 1000).toISOString() },
+    ],
+  }
+}
+
+/** The violation of a mandate that has paid, or is paying. */
+export const usedViolation = (): Violation =>
+  createViolation('mandate_used', 'mandate', 'was used before: have the person sign a new one')
+
+/** What a checkout says beside its types: UCP's totals, and whom it names. */
+const checkCheckout = (
+  { checkout }: VerifiedCheckout,
+  { closed }: VerifiedPayment,
+  issuer: string,
+): Violation[] => {
+  const { payee, payment_amount: paid } = closed
+  const { merchant, currency } = checkout
+  const violations: Violation[] = []
+  if (currency != null && currency !== paid.currency)
+    violations.push(
+      createViolation('amount_mismatch', 'payment_amount.currency', `is not ${currency}, as in the checkout`),
+    )
+  const totals = Array.isArray(checkout.totals) ? checkout.totals : []
+  const total = totals.find((one) => isObject(one) && one.type === 'total') as
+    | { amount?: unknown }
+    | undefined
+  if (total && total.amount !== paid.amount)
+    violations.push(
+      createViolation(
+        'amount_mismatch',
+        'payment_amount.amount',
+        'is not the total of the checkout: pay that total',
+      ),
+    )
+  const isNamed =
+    !merchant || (merchant.id && payee.id ? merchant.id === payee.id : merchant.name === payee.name)
+  const isIssuer = issuer === payee.id || toOrigin(issuer) === toOrigin(payee.website)
+  if (!isNamed || !isIssuer)
+    violations.push(
+      createViolation(
+        'payee_not_bound',
+        'payee',
+        `is not who signed the checkout, ${issuer}: pay the merchant that sells it`,
+      ),
+    )
+  return violations
+}
+
+/** The origin of an address; other texts are themselves. */
+const toOrigin = (address: string | null | undefined): string | null => {
+  if (!address) return null
+  return URL.canParse(address) ? new URL(address).origin : address
+}
+
+/** Every mandate needs an end, in its content or its token. */
+const checkEnds = ({ hops }: Pick<VerifiedPayment, 'hops'>, chain: string): Violation[] =>
+  hops
+    .filter(({ content }) => typeof content.vct === 'string' && content.vct.startsWith('mandate.'))
+    .filter(({ content, claims }) => (content.exp ?? claims.exp) === undefined)
+    .map(({ sdJwt }) =>
+      createViolation('missing_exp', `${chain}.${sdJwt.jws.field}.exp`, 'is missing: a mandate needs an end'),
+    )
+
+const verifyV2 = (
+  request: Extract<PaymentRequest, { version: '0.2' }>,
+  known: Verification,
+  merchants: readonly MerchantKey[],
+): VerifiedOrder | { violations: Violation[] } => {
+  const { checkout_audience = known.audience, checkout_nonce = known.nonce } = request
+  const checkout = verifyCheckoutChain(request.checkout, {
+    ...known,
+    audience: checkout_audience,
+    nonce: checkout_nonce,
+  })
+  const transactionId = checkout.ok ? checkout.value.closed.checkout_hash : undefined
+  const openCheckoutHash = checkout.ok ? checkout.value.openCheckoutHash : undefined
+  const facts = { transactionId, openCheckoutHash }
+  const unspent = { amount_minor: 0, uses: 0 }
+  const payment = verifyPaymentChain(request.payment, known, { ...facts, spent: unspent })
+  if (!checkout.ok || !payment.ok) {
+    const ofCheckout = checkout.violations.map((one) => ({ ...one, field: `checkout.${one.field}` }))
+    return { violations: [...payment.violations, ...ofCheckout] }
+  }
+  const merchant = findMerchant(checkout.value.closed.checkout_jwt, merchants)
+  const mandated = toMandatedPayment(payment.value.closed)
+  const violations = [
+    ...checkEnds(payment.value, 'payment'),
+    ...checkEnds(checkout.value, 'checkout'),
+    ...checkCheckout(checkout.value, payment.value, merchant?.issuer ?? ''),
+  ]
+  if (!merchant || violations.length > 0) return { violations }
+  const root = payment.value.hops.find(({ content }) => content.vct === 'mandate.payment.open.1')
+  const hops = [
+    ...payment.value.hops.map((hop) => ['payment', hop] as const),
+    ...checkout.value.hops.map((hop) => ['checkout', hop] as const),
+  ]
+  return {
+    payment: mandated,
+    payee_issuer: merchant.issuer,
+    checkout_id: checkout.value.checkout.id ?? mandated.checkout.id,
+    tokens: [
+      { kind: 'payment', raw: request.payment, identity: payment.value.identity },
+      { kind: 'checkout', raw: request.checkout, identity: checkout.value.identity },
+    ],
+    spend: root
+      ? { id: root.identity, ...readLimits(root.content.constraints) }
+      : { id: payment.value.identity, max_minor: mandated.amount.minor, max_uses: 1 },
+    checkSpent: (spent) =>
+      root
+        ? checkPaymentFacts(payment.value, { openCheckoutHash, spent, now: known.now })
+        : spent.uses === 0
+          ? []
+          : [usedViolation()],
+    checks: [
+      ...hops.map(([chain, hop]) => ({
+        check: `signature of ${chain} ${hop.sdJwt.jws.field}, ${String(hop.content.vct)}`,
+        ...pairs(hop.identity),
+      })),
+      { check: 'signature of the merchant over the checkout', ...pairs(merchant.identity) },
+      { check: 'hash of the checkout', value: hashText(checkout.value.closed.checkout_jwt) },
+      { check: 'merchant is the payee', value: merchant.issuer },
+      { check: 'audience and nonce', value: known.audience },
+      { check: 'not expired' },
+      { check: 'constraints' },
+    ],
+  }
+}
+
+/** What an open mandate allows in all: the database checks it once more. Without budget and recurrence it pays once. */
+const readLimits = (constraints: unknown): { max_minor: number | null; max_uses: number | null } => {
+  const listed = (Array.isArray(constraints) ? constraints : []).filter(isObject)
+  const budgets = listed
+    .filter(({ type }) => type === 'payment.budget')
+    .map((one) => paymentConstraintSchemas['payment.budget'].parse(one).max)
+  const uses = listed
+    .filter(({ type }) => type === 'payment.agent_recurrence')
+    .map((one) => paymentConstraintSchemas['payment.agent_recurrence'].parse(one).max_occurrences)
+    .filter((most) => most != null)
+  const isReused = listed.some(({ type }) => type === 'payment.budget' || type === 'payment.agent_recurrence')
+  return {
+    max_minor: budgets.length > 0 ? Math.min(...budgets) : null,
+    max_uses: isReused ? (uses.length > 0 ? Math.min(...uses) : null) : 1,
+  }
+}

@@ -1,0 +1,650 @@
+import { describe, expect } from 'vitest'
+import { closeWaits, startWaits } from '../../src/engine/runs/waits.ts'
+import { queryOne } from '../../src/infra/database/database.ts'
+import { loginRoles } from '../../src/infra/database/login-roles.ts'
+import { openPostgresDatabase } from '../../src/infra/database/postgres.ts'
+import { newPaymentId } from '../../src/infra/lib/ids.ts'
+import type { ExecutorStep } from '../../src/payments/executor/payment-executor.ts'
+import {
+  createNonce,
+  orderAnswer,
+  orderForAdmin,
+  orderPayment,
+  type PaymentRequest,
+  readOrder,
+  storeWebhook,
+} from '../../src/payments/ledger/orders.ts'
+import { readPayment, readTrail } from '../../src/payments/ledger/payment-queries.ts'
+import { parseJws } from '../../src/payments/mandates/tokens/jws.ts'
+import type { Sql } from '../../src/state/ports/sql.ts'
+import { unique } from '../support/backend.ts'
+import { mandateTime, mirrorSignature } from '../support/mandate-parties.ts'
+import { createTestProvider } from '../support/payment-provider.ts'
+import { paymentTest } from '../support/payments.ts'
+import { addBuyer, buyV1, buyV2, createExecutorServices, drain } from '../support/purchases.ts'
+import { codeOf, mustClaim, submitTo } from '../support/runs.ts'
+import { loginsOf } from '../support/served-logins.ts'
+
+const test = paymentTest
+  .extend('buyer', { scope: 'file' }, async ({ database }) => {
+    const tenant = unique('buyer')
+    await addBuyer(database, tenant)
+    return tenant
+  })
+  .extend('shop', async ({ database, executor, buyer }) => {
+    const card = createTestProvider()
+    const services = createExecutorServices(executor, database, card.provider)
+    let index = 0
+    const run = { tenant: buyer, run_id: unique('run') }
+    const order = (request: PaymentRequest, credential: string | null = null, of = run) =>
+      database.asBusiness(of.tenant, (sql) =>
+        orderPayment(sql, of, { plan_seq: 1, index: index++ }, request, { credential }),
+      )
+    const nonce = (tenant = buyer) => database.asBusiness(tenant, (sql) => createNonce(sql, tenant))
+    const read = (id: string, tenant = buyer) =>
+      database.asBusiness(tenant, async (sql) => {
+        const payment = await readPayment(sql, tenant, id)
+        if (!payment) throw new Error('there is no such payment')
+        return payment
+      })
+    const trail = async (id: string) => {
+      const found = await database.asBusiness(buyer, (sql) => readTrail(sql, buyer, id))
+      if (!found) throw new Error('there is no such payment')
+      return found
+    }
+    const spending = async (id: string) => {
+      const row = await queryOne<{ reserved: number; spent: number; uses: number }>(
+        executor,
+        `SELECT reserved_minor AS reserved, spent_minor AS spent, reserved_uses + spent_uses AS uses
+         FROM mandate_spend JOIN payments USING (spend_id) WHERE payment_id = $1`,
+        [id],
+      )
+      return row && [row.reserved, row.spent, row.uses]
+    }
+    const due = () =>
+      executor.query(
+        `UPDATE payments SET lease_until = NULL, next_at = clock_timestamp() WHERE status IN ('reserved', 'sent', 'unknown') AND tenant = $1`,
+        [buyer],
+      )
+    const free = () =>
+      executor.query(
+        `UPDATE payment_orders SET lease_until = NULL, next_at = clock_timestamp() WHERE done_at IS NULL`,
+      )
+    const age = (id: string, ms: number) =>
+      executor.query(
+        `UPDATE payment_operations SET first_sent_at = first_sent_at - $2::int * interval '1 millisecond' WHERE payment_id = $1`,
+        [id, ms],
+      )
+    const work = (changes = {}) => drain({ ...services, ...changes })
+    return { card, services, run, order, nonce, read, trail, spending, due, free, age, work }
+  })
+
+/** Pays once with a new mandate, and works until all is done. */
+const pay = async (shop: {
+  nonce(): Promise<string>
+  order(r: PaymentRequest): Promise<string>
+  work(): Promise<void>
+}) => {
+  const id = await shop.order((await buyV2({ nonce: await shop.nonce() })).request)
+  await shop.work()
+  return id
+}
+
+describe('a payment', () => {
+  test('is verified, reserved, sent once and received, in both versions, and its trail says each step', async ({
+    shop,
+  }) => {
+    for (const buy of [buyV1, buyV2]) {
+      const id = await shop.order((await buy({ nonce: await shop.nonce() })).request, 'sealed tok_1')
+      expect(await shop.read(id)).toMatchObject({ status: 'ordered', amount: null })
+      await shop.work()
+      expect(await shop.read(id)).toMatchObject({
+        status: 'succeeded',
+        amount: { minor: 19_900, currency: 'USD' },
+        outcome: { status: 'succeeded', message: 'Paid 199.00 USD to Demo Merchant.' },
+      })
+      expect(await shop.spending(id)).toEqual([0, 19_900, 1])
+      const { mandates, operations, events, payment } = await shop.trail(id)
+      expect(mandates).toHaveLength(2)
+      expect(operations).toMatchObject([{ kind: 'authorize', status: 'done', sends: 1 }])
+      expect(events.map(({ kind }) => kind)).toEqual(['reserved', 'sent', 'succeeded'])
+      expect(events[0]?.detail.checks).toContainEqual({
+        check: 'merchant is the payee',
+        value: 'https://demo-merchant.example',
+      })
+      const receipt = parseJws(payment.receipt ?? '', 'receipt').payload
+      expect(receipt).toMatchObject({ iss: 'https://mason.example', payment_id: id })
+      expect(receipt.status ?? receipt.payment_status).toBeDefined()
+      const sent = JSON.parse(shop.card.sent.at(-1)?.request ?? '')
+      expect(sent).toMatchObject({ credential: 'tok_1', capture: true })
+    }
+    expect(shop.card.total()).toBe(39_800)
+  })
+
+  test('is ordered once by a call, and leaves no secret behind', async ({ shop, database, executor }) => {
+    const { request } = await buyV2({ nonce: await shop.nonce() })
+    const call = { plan_seq: 9, index: 0 }
+    const order = () =>
+      database.asBusiness(shop.run.tenant, (sql) =>
+        orderPayment(sql, shop.run, call, request, { credential: 'sealed tok_2' }),
+      )
+    const id = await order()
+    expect(await order()).toBe(id)
+    await shop.work()
+    const { rows } = await executor.query<{ request: unknown; sealed: unknown }>(
+      `SELECT p.request, o.sealed FROM payment_operations p JOIN payment_orders o USING (payment_id) WHERE payment_id = $1`,
+      [id],
+    )
+    expect(rows).toEqual([{ request: null, sealed: null }])
+  })
+
+  test('that the provider declines gives its reservation back, and its mandate is used', async ({ shop }) => {
+    shop.card.failures.push('decline')
+    const { request } = await buyV2({ nonce: await shop.nonce() })
+    const id = await shop.order(request)
+    await shop.work()
+    const declined = await shop.read(id)
+    expect(declined.outcome).toMatchObject({ status: 'declined', code: 'payment_declined' })
+    expect(declined.outcome?.message).toMatch(/insufficient funds\. No money was taken/)
+    expect(parseJws(declined.receipt ?? '', 'r').payload).toMatchObject({ status: 'Error' })
+    expect(await shop.spending(id)).toEqual([0, 0, 0])
+    const again = await shop.order(request)
+    await shop.work()
+    expect((await shop.read(again)).outcome?.message).toMatch(/mandate was used before/)
+  })
+
+  test('of a checkout that was declined is possible with a new mandate, and of one that was paid is not', async ({
+    shop,
+  }) => {
+    const checkoutId = unique('order')
+    const attempt = async (buy: typeof buyV1 | typeof buyV2) => {
+      const id = await shop.order((await buy({ nonce: await shop.nonce(), checkoutId })).request)
+      await shop.work()
+      return (await shop.read(id)).outcome
+    }
+    shop.card.failures.push('decline')
+    expect(await attempt(buyV2)).toMatchObject({ status: 'declined' })
+    expect(await attempt(buyV1)).toMatchObject({ status: 'succeeded' })
+    expect(await attempt(buyV2)).toMatchObject({
+      status: 'declined',
+      message: expect.stringMatching(/checkout is paid or being paid/),
+    })
+  })
+
+  test('that was authorized alone is captured or voided by an admin, and one that was paid is refunded, never more than paid', async ({
+    shop,
+    database,
+  }) => {
+    const hold = async () => {
+      const { request } = await buyV2({ nonce: await shop.nonce() })
+      const id = await shop.order({ ...request, capture: false })
+      await shop.work()
+      expect((await shop.read(id)).outcome).toMatchObject({ status: 'authorized' })
+      return id
+    }
+    const admin = async (id: string, change: Parameters<typeof orderForAdmin>[3]) => {
+      const order = await orderForAdmin(database, shop.run.tenant, id, change)
+      await shop.work()
+      return (await readOrder(database, order))?.outcome
+    }
+    const [one, other] = [await hold(), await hold()]
+    expect(await shop.spending(one)).toEqual([19_900, 0, 1])
+    expect(await admin(one, { kind: 'refund', amount_minor: 1 })).toMatchObject({ status: 'refused' })
+    expect(await admin(one, { kind: 'capture' })).toMatchObject({ status: 'succeeded' })
+    expect(await admin(other, { kind: 'void' })).toMatchObject({ status: 'voided' })
+    expect(await shop.spending(one)).toEqual([0, 19_900, 1])
+    expect(await shop.spending(other)).toEqual([0, 0, 0])
+    expect(await admin(one, { kind: 'void' })).toMatchObject({ status: 'refused' })
+    expect(await admin(one, { kind: 'refund', amount_minor: 19_000 })).toMatchObject({ status: 'refunded' })
+    const over = await admin(one, { kind: 'refund', amount_minor: 901 })
+    expect(over?.message).toBe('amount_minor must be from 1 to 900, what is not refunded yet.')
+    shop.card.failures.push('decline')
+    expect(await admin(one, { kind: 'refund', amount_minor: 900 })).toMatchObject({ status: 'declined' })
+    expect(await admin(one, { kind: 'refund', amount_minor: 900 })).toMatchObject({ status: 'refunded' })
+    expect(await shop.read(one)).toMatchObject({ status: 'succeeded', refunded_minor: 19_900 })
+  })
+
+  test('with a challenge asks the person, three times at most, and goes on with the answer', async ({
+    shop,
+    database,
+    executor,
+  }) => {
+    shop.card.failures.push('challenge')
+    const id = await pay(shop)
+    expect(await shop.read(id)).toMatchObject({
+      status: 'sent',
+      challenge: { type: 'otp', text: 'Type the code 123.' },
+      outcome: { status: 'challenge' },
+    })
+    const answer = async (index: number, text: string) => {
+      await orderAnswer(database, shop.run, { plan_seq: 5, index }, id, `sealed ${text}`)
+      await shop.work()
+    }
+    await answer(0, '000')
+    expect(await shop.read(id)).toMatchObject({ status: 'sent', outcome: { status: 'challenge' } })
+    await answer(1, '123')
+    expect(await shop.read(id)).toMatchObject({ status: 'succeeded', challenge: null })
+    const { rows } = await executor.query(
+      `SELECT FROM payment_operations WHERE payment_id = $1 AND request IS NOT NULL`,
+      [id],
+    )
+    expect(rows).toEqual([])
+
+    shop.card.failures.push('challenge')
+    const other = await pay(shop)
+    for (const index of [10, 11, 12, 13])
+      await orderAnswer(database, shop.run, { plan_seq: 5, index }, other, 'sealed 000')
+    await shop.work()
+    expect(shop.card.sent.filter(({ request }) => request === 'an answer')).toHaveLength(5)
+  })
+})
+
+describe('a payment whose end is not known', () => {
+  test('is sent again under its key with the stored bytes while the provider knows keys', async ({
+    shop,
+  }) => {
+    shop.card.failures.push('fail before', 'fail after')
+    const id = await shop.order((await buyV2({ nonce: await shop.nonce() })).request)
+    await expect
+      .poll(async () => (await shop.due(), await shop.work(), (await shop.read(id)).status))
+      .toBe('succeeded')
+    expect(new Set(shop.card.sent.map(({ key, request }) => key + request)).size).toBe(1)
+    expect(shop.card.sent.length).toBe(3)
+    expect(shop.card.total()).toBe(19_900)
+  })
+
+  test('keeps its reservation when the window is over, is looked up, and is settled by an operator alone', async ({
+    shop,
+    database,
+  }) => {
+    shop.card.failures.push('fail before')
+    const id = await pay(shop)
+    shop.card.forget()
+    await shop.age(id, 0.8 * 3_600_000)
+    await shop.due()
+    await shop.work()
+    const unknown = await shop.read(id)
+    expect(unknown.outcome).toMatchObject({ status: 'unknown', code: 'payment_unknown' })
+    expect(unknown.outcome?.message).toMatch(/Do not pay again: an operator/)
+    expect(await shop.spending(id)).toEqual([19_900, 0, 1])
+    await shop.due()
+    await shop.work()
+    expect(shop.card.sent).toHaveLength(1)
+    const settle = (tenant = shop.run.tenant) =>
+      orderForAdmin(database, tenant, id, { kind: 'settle', status: 'declined', note: 'not in their books' })
+    const order = await settle()
+    await shop.work()
+    expect(await readOrder(database, order)).toMatchObject({ outcome: { status: 'declined' } })
+    expect(await shop.read(id)).toMatchObject({ status: 'declined' })
+    expect(await shop.spending(id)).toEqual([0, 0, 0])
+    expect((await shop.trail(id)).events.map(({ kind }) => kind)).toEqual([
+      'reserved',
+      'sent',
+      'unknown',
+      'settled',
+    ])
+    const again = await settle()
+    await shop.work()
+    expect((await readOrder(database, again))?.outcome?.message).toMatch(/only one that is unknown/)
+  })
+
+  test('succeeds by a look-up that finds it', async ({ shop }) => {
+    shop.card.failures.push('fail after')
+    const id = await pay(shop)
+    await shop.age(id, 3_600_000)
+    await shop.due()
+    await shop.work()
+    expect(await shop.read(id)).toMatchObject({ status: 'succeeded' })
+    expect(shop.card.sent).toHaveLength(1)
+  })
+
+  test('succeeds by a genuine webhook, which counts once, in whatever order and number webhooks come', async ({
+    shop,
+    database,
+    executor,
+  }) => {
+    shop.card.failures.push('pending')
+    const id = await pay(shop)
+    expect(await shop.read(id)).toMatchObject({ status: 'sent', outcome: null })
+    const key = [...shop.card.books.keys()][0] ?? ''
+    const event = (event_id: string, answer: unknown) =>
+      Buffer.from(JSON.stringify({ event_id, key, provider_ref: `ref_${id}`, answer }))
+    const succeeded = {
+      ...{ status: 'succeeded', provider_ref: `ref_${id}`, network_ref: 'n' },
+      amount: { minor: 19_900, currency: 'USD' },
+    }
+    const declined = { status: 'declined', provider_ref: null, reason: 'late' }
+    const send = (signature: string, body: Buffer) => storeWebhook(database, 'card', { signature }, body)
+    await send('forged', event('e0', declined))
+    await send('genuine', event('e1', succeeded))
+    await send('genuine', event('e1', succeeded))
+    await shop.work()
+    await send('genuine', event('e2', declined))
+    await shop.work()
+    expect(await shop.read(id)).toMatchObject({ status: 'succeeded' })
+    const { rows } = await executor.query<{ result: string }>(
+      'SELECT result FROM payment_inbox ORDER BY message_id',
+    )
+    const results = rows.map(({ result }) => result)
+    expect([results[0], results.slice(1, 3).sort(), results[3]]).toEqual([
+      'not_genuine',
+      ['applied', 'duplicate'],
+      'applied',
+    ])
+    expect(await shop.spending(id)).toEqual([0, 19_900, 1])
+  })
+
+  test('because the provider answers nonsense has taken no money as far as Mason is concerned, and is no success', async ({
+    shop,
+  }) => {
+    shop.card.failures.push('wrong amount')
+    const id = await pay(shop)
+    const payment = await shop.read(id)
+    expect(payment).toMatchObject({ status: 'unknown', receipt: null })
+    expect(payment.outcome?.message).toMatch(/nonsense: the amount is 19901 USD, not 19900 USD/)
+    expect(await shop.spending(id)).toEqual([19_900, 0, 1])
+    await shop.due()
+    await shop.work()
+    expect((await shop.read(id)).status).toBe('unknown')
+  })
+})
+
+describe('no money moves for', () => {
+  const refused = async (
+    shop: {
+      order(r: PaymentRequest): Promise<string>
+      work(): Promise<void>
+      read(id: string): Promise<{
+        status: string
+        outcome: { code?: string; message: string } | null
+        receipt: string | null
+      }>
+      card: { sent: unknown[] }
+    },
+    request: PaymentRequest,
+  ) => {
+    const id = await shop.order(request)
+    await shop.work()
+    const { status, outcome, receipt } = await shop.read(id)
+    expect([status, shop.card.sent.length]).toEqual(['declined', 0])
+    expect(outcome?.message).toMatch(/^The payment was refused and no money was taken: /)
+    expect(receipt).not.toBeNull()
+    return [outcome?.code, outcome?.message.slice('The payment was refused and no money was taken: '.length)]
+  }
+
+  test('an expired mandate, one without an end, and one over its range', async ({ shop }) => {
+    const nonce = await shop.nonce()
+    const expired = await buyV2({ nonce, closed: { exp: mandateTime - 301 } })
+    expect(await refused(shop, expired.request)).toEqual([
+      'invalid_credential',
+      expect.stringMatching(/before the time/),
+    ])
+    const endless = await buyV2({ nonce, closed: { exp: undefined } })
+    expect(await refused(shop, endless.request)).toEqual([
+      'invalid_mandate',
+      expect.stringMatching(/a mandate needs an end/),
+    ])
+    const dear = await buyV2({ nonce, amount: 20_001 })
+    expect(await refused(shop, dear.request)).toEqual([
+      'unresolved_constraint',
+      expect.stringMatching(/pay at most that/),
+    ])
+    // what was refused has used up neither nonce nor mandate
+    const id = await shop.order((await buyV2({ nonce })).request)
+    await shop.work()
+    expect((await shop.read(id)).status).toBe('succeeded')
+  })
+
+  test('a tampered or foreign mandate, a changed cart, and another audience', async ({ shop }) => {
+    const nonce = await shop.nonce()
+    const good = await buyV1({ nonce })
+    const changed = { ...good.request, cart: good.request.cart.replaceAll('199', '99') }
+    expect((await refused(shop, changed))[0]).toBe('invalid_credential')
+    const other = await buyV1({ nonce })
+    expect((await refused(shop, { ...good.request, cart: other.request.cart }))[0]).toBe('invalid_credential')
+    const v2 = await buyV2({ nonce })
+    const tampered = { ...v2.request, payment: v2.request.payment.replace(/\.([\w-]{20})/, '.$1A') }
+    expect((await refused(shop, tampered))[0]).toBe('invalid_credential')
+    const swapped = await buyV2({ nonce })
+    expect((await refused(shop, { ...v2.request, checkout: swapped.request.checkout }))[0]).toMatch(
+      /invalid_mandate|unresolved/,
+    )
+    expect((await refused(shop, { ...v2.request, nonce: await shop.nonce() }))[0]).toBe('invalid_credential')
+    expect((await refused(shop, { version: '0.2' } as never))[0]).toBe('invalid_mandate')
+    expect((await refused(shop, { ...v2.request, provider_id: 'none' }))[1]).toMatch(/names no provider/)
+  })
+
+  test('a cart of AP2 0.1 that nobody signed, also where it says that none need', async ({ shop }) => {
+    const { request } = await buyV1({ nonce: await shop.nonce(), confirmation: false })
+    const { user_authorization: _, ...unsigned } = JSON.parse(request.payment)
+    expect((await refused(shop, { ...request, payment: JSON.stringify(unsigned) }))[0]).toBe(
+      'invalid_credential',
+    )
+  })
+
+  test('a payee that did not sign the checkout, an amount that is not its total, another currency', async ({
+    shop,
+  }) => {
+    const nonce = await shop.nonce()
+    const payee = { id: 'm', name: 'Demo Merchant', website: 'https://elsewhere.example' }
+    const bound = await buyV2({ nonce, constraints: null, closed: { payee } })
+    expect((await refused(shop, bound.request))[1]).toMatch(
+      /payee is not who signed the checkout, https:\/\/demo-merchant/,
+    )
+    const totals = [{ type: 'total', amount: 1 }]
+    const cheap = await buyV2({ nonce, checkout: { totals } })
+    expect((await refused(shop, cheap.request))[1]).toMatch(/not the total of the checkout/)
+    const euros = await buyV2({ nonce, checkout: { currency: 'EUR' } })
+    expect((await refused(shop, euros.request))[1]).toMatch(/is not EUR/)
+  })
+
+  test('a nonce that Mason did not give out, gave to another business, or that is over or used', async ({
+    shop,
+    database,
+  }) => {
+    expect((await refused(shop, (await buyV2({ nonce: 'made up' })).request))[1]).toMatch(
+      /nonce was not given out/,
+    )
+    const other = unique('other')
+    await addBuyer(database, other)
+    expect((await refused(shop, (await buyV2({ nonce: await shop.nonce(other) })).request))[1]).toMatch(
+      /nonce/,
+    )
+    const over = await createNonce(database, shop.run.tenant, -1)
+    expect((await refused(shop, (await buyV2({ nonce: over })).request))[1]).toMatch(/nonce/)
+    const nonce = await shop.nonce()
+    await shop.order((await buyV2({ nonce })).request)
+    await shop.work()
+    shop.card.sent.length = 0
+    expect((await refused(shop, (await buyV2({ nonce })).request))[1]).toMatch(/nonce/)
+  })
+
+  test('the second use of a mandate, also with a mirrored signature and by another business', async ({
+    shop,
+    database,
+  }) => {
+    const { request } = await buyV2({ nonce: await shop.nonce() })
+    const id = await shop.order(request)
+    await shop.work()
+    expect((await shop.read(id)).status).toBe('succeeded')
+    shop.card.sent.length = 0
+    const hops = request.payment.split('~~')
+    const [jwt = '', ...disclosures] = hops.at(-1)?.split('~') ?? []
+    const payment = [...hops.slice(0, -1), [mirrorSignature(jwt), ...disclosures].join('~')].join('~~')
+    expect(payment).not.toBe(request.payment)
+    expect((await refused(shop, { ...request, payment }))[1]).toMatch(/mandate was used before/)
+    const other = unique('other')
+    await addBuyer(database, other)
+    const foreign = await shop.order(request, null, { tenant: other, run_id: 'r' })
+    await shop.work()
+    expect((await shop.read(foreign, other)).status).toBe('declined')
+    expect(shop.card.sent).toHaveLength(0)
+  })
+})
+
+describe('a budget', () => {
+  const budget = [
+    { type: 'payment.budget', currency: 'USD', max: 500 },
+    { type: 'payment.amount_range', currency: 'USD', max: 20_000 },
+  ]
+
+  test('counts what is reserved and spent, and what was declined is free again', async ({ shop }) => {
+    const first = await buyV2({ nonce: await shop.nonce(), constraints: budget })
+    const { open } = first
+    shop.card.failures.push('decline')
+    const results: (string | undefined)[] = []
+    const next = async () => (await buyV2({ nonce: await shop.nonce(), constraints: budget, open })).request
+    for (const request of [first.request, await next(), await next(), await next()]) {
+      const id = await shop.order(request)
+      await shop.work()
+      const { outcome } = await shop.read(id)
+      results.push(outcome?.code ?? outcome?.status)
+    }
+    expect(results).toEqual(['payment_declined', 'succeeded', 'succeeded', 'unresolved_constraint'])
+  })
+
+  test('with a recurrence allows the next payment in its time, by the ledger and not by what an order says', async ({
+    shop,
+  }) => {
+    const constraints = [
+      ...budget,
+      { type: 'payment.agent_recurrence', frequency: 'MONTHLY', max_occurrences: 5 },
+    ]
+    const { request, open } = await buyV2({ nonce: await shop.nonce(), constraints })
+    const id = await shop.order(request)
+    await shop.work()
+    expect((await shop.read(id)).status).toBe('succeeded')
+    const again = await shop.order((await buyV2({ nonce: await shop.nonce(), constraints, open })).request)
+    await shop.work()
+    expect((await shop.read(again)).outcome?.message).toMatch(/can be used again on/)
+  })
+})
+
+describe('a run that is canceled', () => {
+  test('releases what was not sent, names what was, and what is released is never sent', async ({
+    shop,
+    database,
+  }) => {
+    shop.card.failures.push('pending')
+    const sent = await pay(shop)
+    const { request } = await buyV2({ nonce: await shop.nonce() })
+    const unsent = await shop.order(request)
+    const cancel = () =>
+      database.asBusiness(shop.run.tenant, (sql) => closeWaits(sql, shop.run.tenant, shop.run.run_id))
+    expect(await cancel()).toEqual([sent])
+    await shop.work()
+    expect(await shop.read(unsent)).toMatchObject({ status: 'released', outcome: { status: 'released' } })
+    expect(shop.card.sent).toHaveLength(1)
+  })
+
+  test('between reservation and send gives the reservation back', async ({ shop, database }) => {
+    const id = await shop.order((await buyV2({ nonce: await shop.nonce() })).request)
+    const onStep = async (step: ExecutorStep) => {
+      if (step === 'sending')
+        await database.asBusiness(shop.run.tenant, (sql) => closeWaits(sql, shop.run.tenant, shop.run.run_id))
+    }
+    await shop.work({ onStep })
+    expect(await shop.read(id)).toMatchObject({ status: 'released' })
+    expect(await shop.spending(id)).toEqual([0, 0, 0])
+    expect(shop.card.sent).toHaveLength(0)
+  })
+})
+
+describe('an executor', () => {
+  test.for(['taken', 'verified', 'reserved', 'sending', 'answered', 'settled'] as const)(
+    'that dies when it has %s is followed by one that pays once',
+    async (step, { shop }) => {
+      const id = await shop.order((await buyV2({ nonce: await shop.nonce() })).request)
+      let isDead = false
+      const die = (at: ExecutorStep) => {
+        if (at === step && !isDead) {
+          isDead = true
+          throw new Error('the executor died')
+        }
+      }
+      await expect
+        .poll(async () => {
+          await shop.work({ onStep: die })
+          await shop.due()
+          await shop.free()
+          return (await shop.read(id)).status
+        })
+        .toBe('succeeded')
+      expect(isDead).toBe(true)
+      expect(shop.card.total()).toBe(19_900)
+      expect(await shop.spending(id)).toEqual([0, 19_900, 1])
+    },
+  )
+
+  test('that was frozen neither sends nor settles what another has taken over', async ({ shop }) => {
+    const id = await shop.order((await buyV2({ nonce: await shop.nonce() })).request)
+    let isFrozen = true
+    const onStep = async (step: ExecutorStep) => {
+      if (step !== 'sending' || !isFrozen) return
+      isFrozen = false
+      await shop.due()
+      await shop.work()
+    }
+    await shop.work({ onStep })
+    expect(await shop.read(id)).toMatchObject({ status: 'succeeded' })
+    expect(shop.card.sent).toHaveLength(1)
+    expect((await shop.trail(id)).events.map(({ kind }) => kind)).toEqual(['reserved', 'sent', 'succeeded'])
+  })
+
+  test('whose lease is over by its own clock sends nothing', async ({ shop }) => {
+    let now = 0
+    const clock = { ...shop.services.clock, monotonicMs: () => now }
+    const onStep = (step: ExecutorStep) => {
+      if (step === 'sending') now += 24_001
+    }
+    const id = await shop.order((await buyV2({ nonce: await shop.nonce() })).request)
+    await shop.work({ clock, onStep })
+    expect(shop.card.sent).toHaveLength(0)
+    await shop.due()
+    await shop.work()
+    expect((await shop.read(id)).status).toBe('succeeded')
+  })
+})
+
+test('a run that waits for a payment goes on with its outcome, and with a challenge before', async ({
+  shop,
+  database,
+}) => {
+  const { tenant } = shop.run
+  await submitTo(database, tenant)
+  const run = await mustClaim(database)
+  const { request } = await buyV2({ nonce: await shop.nonce() })
+  const paymentId = newPaymentId()
+  const call = { plan_seq: 1, index: 0 }
+  const wait = async (at: typeof call) => {
+    const start = async (sql: Sql) => void (await orderPayment(sql, run, at, request, { paymentId }))
+    const fact = { kind: 'payment' as const, refId: paymentId, start: at === call ? start : async () => {} }
+    await startWaits(database, run, at, 0, [fact])
+    return async () =>
+      (await startWaits(database, run, at, 0, [fact]))?.[0]?.outcome as { status: string } | null
+  }
+  const readFirst = await wait(call)
+  shop.card.failures.push('challenge')
+  await shop.work()
+  expect(await readFirst()).toMatchObject({ status: 'challenge', challenge: { type: 'otp' } })
+  const readSecond = await wait({ plan_seq: 3, index: 0 })
+  await orderAnswer(database, run, { plan_seq: 3, index: 0 }, paymentId, 'sealed 123')
+  await shop.work()
+  expect(await readSecond()).toMatchObject({ status: 'succeeded', payment_id: paymentId })
+})
+
+test.runIf(process.env.MASON_TEST_BACKEND === 'served')(
+  'a login of workers orders payments, and neither settles, refunds nor captures one (on servers only: PGlite has one login)',
+  async ({ shop, backend }) => {
+    const { workerUrl } = loginsOf((backend.config.database as { url: string }).url)
+    const worker = openPostgresDatabase({ url: workerUrl, roles: loginRoles.MASON_WORKER_DATABASE_URL })
+    const order = (kind: 'capture' | 'void') => codeOf(orderForAdmin(worker, shop.run.tenant, 'x', { kind }))
+    expect([await order('capture'), await order('void')]).toEqual(['42501', '42501'])
+    const note = { kind: 'settle', status: 'succeeded', note: '' } as const
+    expect(await codeOf(orderForAdmin(worker, shop.run.tenant, 'x', note))).toBe('42501')
+    const { request } = await buyV2({ nonce: await shop.nonce() })
+    expect(await orderPayment(worker, shop.run, { plan_seq: 7, index: 0 }, request)).toMatch(/^pay_/)
+    await worker.close()
+    await shop.work()
+  },
+)
