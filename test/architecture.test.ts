@@ -34,6 +34,15 @@ const arrows: Record<string, readonly string[]> = {
     'payments/ledger',
   ],
   'payments/keys': ['state', 'infra', 'payments/mandates'],
+  'payments/consent': [
+    'state',
+    'infra',
+    'accounts',
+    'payments/mandates',
+    'payments/ledger',
+    'payments/keys',
+    'payments/trust',
+  ],
   graph: ['state', 'context'],
   nodes: ['state', 'context', 'graph', 'dialogue'],
   tools: ['state', 'context', 'graph', 'dialogue'],
@@ -64,6 +73,7 @@ const arrows: Record<string, readonly string[]> = {
     'payments/keys',
     'payments/ledger',
     'payments/executor',
+    'payments/consent',
   ],
   testing: ['state', 'infra', 'project', 'runtime'],
   server: [
@@ -78,6 +88,7 @@ const arrows: Record<string, readonly string[]> = {
     'payments/keys',
     'payments/providers',
     'payments/ledger',
+    'payments/consent',
     'runtime',
   ],
   cli: [

@@ -1,5 +1,6 @@
 import { admissionMutants } from './admission.ts'
 import { claimMutants } from './claims.ts'
+import { consentMutants } from './consent.ts'
 import { effectMutants } from './effects.ts'
 import { limitMutants } from './limits.ts'
 import { logMutants } from './log.ts'
@@ -24,4 +25,5 @@ export const mutants: readonly Mutant[] = [
   ...paymentKeyMutants,
   ...mandateMutants,
   ...providerMutants,
+  ...consentMutants,
 ]

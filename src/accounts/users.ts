@@ -49,13 +49,17 @@ export const createUserAccounts = (database: Database) => ({
     )
     return row && toUserView(row)
   },
+  /** With their passkeys. False: there was neither. */
   async remove(businessId: string, userId: string): Promise<boolean> {
-    const row = await queryOne(
+    const row = await queryOne<{ removed: boolean }>(
       database,
-      'DELETE FROM users WHERE tenant = $1 AND user_id = $2 RETURNING user_id',
+      `WITH links AS (DELETE FROM consent_links WHERE tenant = $1 AND user_id = $2),
+         keys AS (DELETE FROM passkeys WHERE tenant = $1 AND user_id = $2 RETURNING 1),
+         profile AS (DELETE FROM users WHERE tenant = $1 AND user_id = $2 RETURNING 1)
+       SELECT EXISTS (SELECT FROM keys) OR EXISTS (SELECT FROM profile) AS removed`,
       [businessId, userId],
     )
-    return row !== null
+    return row?.removed === true
   },
   list(filter: { business_id: string; limit: number; cursor?: string }): Promise<Page<UserView>> {
     const list = {

@@ -15,6 +15,7 @@ import type { MemoriesApi } from '../memory/store/memories-api.ts'
 import type { ModelGateway } from '../models/ports/call-ports.ts'
 import type { RegistryAdmin } from '../models/registry/registry-admin.ts'
 import type { UsageReports } from '../models/schemas/usage-report.ts'
+import type { Passkeys } from '../payments/consent/passkeys.ts'
 import type { PublicSigningKey } from '../payments/keys/public-keys.ts'
 import type { Providers } from '../payments/providers/provider-rows.ts'
 import type { TrustedKeys } from '../payments/trust/trusted-keys.ts'
@@ -140,6 +141,8 @@ export type Runtime = {
     /** The public keys of receipts, the one in use first. */
     signingKeys(): Promise<PublicSigningKey[]>
   }
+  /** What users sign payments with. @internal */
+  consent: { passkeys: Passkeys }
   health(): Promise<HealthReport>
   /** What this process counts, and what waits in the database, for /metrics. @internal */
   metrics: Metrics

@@ -43,6 +43,7 @@ import { createRunMemories } from '../memory/store/run-memories.ts'
 import { createTextSimilarity } from '../memory/store/text-similarity.ts'
 import { createUsageReports } from '../models/metering/reconciliation.ts'
 import type { ModelCaller } from '../models/ports/model-ports.ts'
+import { createPasskeys } from '../payments/consent/passkeys.ts'
 import { listSigningKeys } from '../payments/keys/public-keys.ts'
 import { createProviders } from '../payments/providers/provider-rows.ts'
 import { createTrustedKeys } from '../payments/trust/trusted-keys.ts'
@@ -300,6 +301,7 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
       ),
     },
     payments: { signingKeys: () => listSigningKeys(database) },
+    consent: { passkeys: createPasskeys(database, config.publicUrl ?? null, () => clock.now()) },
     health: () => checkHealth(database, queues),
     async startWorker({ concurrency = config.concurrency } = {}) {
       await Promise.all([files.sweep(), warnAboutSharedRoot(workerDatabase, config.filesRoot, log)])

@@ -11,6 +11,7 @@ import { trustRoutes } from './admin/trust.routes.ts'
 import { usageRoutes } from './admin/usage.routes.ts'
 import { vendorsRoutes } from './admin/vendors.routes.ts'
 import { webhooksRoutes } from './admin/webhooks.routes.ts'
+import { consentRoutes } from './consent.routes.ts'
 import { docsRoutes } from './docs.routes.ts'
 import { filesRoutes } from './files.routes.ts'
 import { healthRoutes } from './health.routes.ts'
@@ -99,6 +100,7 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
   sessionsRoutes(app)
   memoriesRoutes(app)
   paymentsRoutes(app, server)
+  consentRoutes(app, server)
   accountsRoutes(app, server)
   rejectedJobsRoutes(app, server)
   vendorsRoutes(app, server)

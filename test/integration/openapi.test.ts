@@ -6,16 +6,20 @@ import { promisify } from 'node:util'
 import { generate, HttpClient } from 'openapi-typescript-codegen'
 import { expect } from 'vitest'
 import { admitIntakeJob } from '../../src/engine/runs/intake.ts'
+import { createAuthenticator } from '../support/authenticator.ts'
 import { unique } from '../support/backend.ts'
 import { openFolder } from '../support/file-samples.ts'
 import { adminToken, closing, runtimeTest } from '../support/integration-test.ts'
 import { startMediaVendor } from '../support/media-vendor.ts'
 import { listBodies, responseSchema } from '../support/openapi.ts'
+import { newEnrolment, readPage, site } from '../support/passkeys.ts'
 import { publishPaymentKeys } from '../support/payments.ts'
 import { deadline } from '../support/test-runtime.ts'
 import { addVendor } from '../support/vendors.ts'
 
-const test = runtimeTest.extend('vendor', { scope: 'file' }, closing(startMediaVendor))
+const test = runtimeTest
+  .extend('runtimeOptions', { scope: 'file' }, { config: { publicUrl: site.origin } })
+  .extend('vendor', { scope: 'file' }, closing(startMediaVendor))
 
 /** Ids in the path, and fields of the example that name what this test has made. */
 type Step = { path?: Record<string, string>; fields?: Record<string, unknown> }
@@ -114,6 +118,12 @@ test('every example of the OpenAPI document is a request that the server takes, 
       path: { id: idOf('POST /admin/v1/providers') },
       fields: { business_ids: ['default'] },
     }),
+    'POST /passkeys/{link}': async () => {
+      const path = await newEnrolment(server, 'ann')
+      const { page } = await readPage(server, path)
+      const { challenge } = page.options
+      return { path: { link: path.slice(10) }, fields: createAuthenticator().create({ ...site, challenge }) }
+    },
     'POST /admin/v1/usage/reconcile': () => ({ fields: ownVendor }),
     'POST /admin/v1/rejected-jobs/{id}/resubmit': async () => {
       await admitJob({ prompt: '', user_id: 'ann' })

@@ -271,6 +271,7 @@ export const createFakeRuntime = (): FakeRuntime => {
       failIf('authenticate')
       return fake.tokens.get(token) ?? null
     },
+    consent: { passkeys: {} } as unknown as Runtime['consent'],
     countRequest: async () => undefined,
     checkBudgets: async () => undefined,
     payments: { signingKeys: async () => [] },

@@ -32,6 +32,8 @@ export type Config = {
   maxWaitMs: number
   /** What a business may use where it has no quota of its own; null: no limit. */
   quotas: { storageBytes: number; queuedRuns: number; requestsPerMinute: number | null }
+  /** The origin under which users open pages; absent: there are none. */
+  publicUrl?: string | undefined
   auth: 'required' | 'off'
   /** What of the server is open without a token, and to pages of which origins. */
   access: { metrics: 'open' | 'admin' | 'off'; docs: 'open' | 'off'; corsOrigins: readonly string[] }
@@ -191,6 +193,7 @@ const toConfig = (settings: Settings, raw: RawSettings, role: ProcessRole): Conf
     queuedRuns: settings.MASON_QUOTA_QUEUED_RUNS,
     requestsPerMinute: settings.MASON_QUOTA_REQUESTS_PER_MINUTE ?? null,
   },
+  publicUrl: settings.MASON_PUBLIC_URL,
   auth: settings.MASON_AUTH,
   access: {
     metrics: settings.MASON_METRICS,

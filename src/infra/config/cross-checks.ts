@@ -262,6 +262,7 @@ export const roleRules: Record<ProcessRole, RoleRules> = {
       'REDIS_URL',
       'MASON_QUEUE_PREFIX',
       'MASON_METRICS_PORT',
+      'MASON_PUBLIC_URL',
       'HOST',
       'LOG_LEVEL',
     ],

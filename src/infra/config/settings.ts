@@ -1,4 +1,5 @@
 import { statSync } from 'node:fs'
+import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import { z } from 'zod'
 import { createStorageShape, storageRemedies, toFixedRoot } from './storage.ts'
@@ -72,6 +73,14 @@ const listOfKeys32 = () =>
 
 const isOrigin = (text: string): boolean => URL.canParse(text) && new URL(text).origin === text
 
+/** Passkeys belong to a host name, and browsers have none without https but on this machine. */
+const isPublicOrigin = (text: string): boolean => {
+  if (!isOrigin(text)) return false
+  const { protocol, hostname } = new URL(text)
+  if (isIP(hostname) !== 0 || hostname.startsWith('[')) return false
+  return protocol === 'https:' || (protocol === 'http:' && /^(.+\.)?localhost$/.test(hostname))
+}
+
 /** As many characters as 16 random bytes have in hex. */
 const minQueueSecret = 32
 const queueSecret = () =>
@@ -127,6 +136,11 @@ export const settingsSchema = z.object({
   })
     .transform(splitList)
     .default([]),
+  MASON_PUBLIC_URL: checkedText((text) =>
+    isPublicOrigin(text)
+      ? null
+      : `must be an origin with a host name: https, or http on localhost, without a path or "/" at its end; not ${quoteText(text)}`,
+  ).optional(),
   MASON_QUEUE_SECRET: queueSecret().optional(),
   MASON_PREVIOUS_QUEUE_SECRETS: checkedText((text) => {
     const wrong = splitList(text).findIndex((one) => one.length < minQueueSecret)
@@ -210,6 +224,8 @@ export const settingRemedies: Record<SettingName, string> = {
   MASON_METRICS: 'set admin to ask for the admin token at /metrics, or off for no /metrics',
   MASON_DOCS: 'set off for no /docs and no /openapi.json, or remove it',
   MASON_CORS_ORIGINS: 'list scheme, host and port of the pages that may call, without a path',
+  MASON_PUBLIC_URL:
+    'set the address under which users open pages of this server, for example https://mason.example.com or http://localhost:8080',
   MASON_QUEUE_SECRET: `create one, and set it for workers and producers: ${adminTokenCommand}`,
   MASON_PREVIOUS_QUEUE_SECRETS: 'copy the earlier values of MASON_QUEUE_SECRET again, separated by commas',
   OPENAI_API_KEY: 'copy the key again, without quotes, spaces or line ends',

@@ -41,9 +41,12 @@ const unknownPath = (request: FastifyRequest): MasonError =>
     remedy: 'GET /openapi.json lists every path',
   })
 
-/** The path of a request without its query, cut to 500 characters: it is sent and logged. */
+/** The path of a request without its query and the secret of a one-time link, cut to 500 characters: it is sent and logged. */
 export const requestPath = (request: FastifyRequest): string =>
-  request.url.split('?', 1)[0]?.slice(0, 500) ?? ''
+  request.url
+    .split('?', 1)[0]
+    ?.replace(/^\/+(consent|passkeys)\/.*/i, '/$1/…')
+    .slice(0, 500) ?? ''
 
 type ClientError = Error & { code?: string }
 

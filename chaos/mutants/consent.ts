@@ -1,0 +1,53 @@
+import { type Mutant, testsOf } from './mutant.ts'
+
+const passkeys = testsOf('test/integration/passkeys.test.ts')
+const refused = passkeys(
+  'a passkey is refused from another origin or site, without user verification, and for another challenge; the link stays good',
+)
+const file = 'src/payments/consent/passkeys.ts'
+
+/** What keeps another person from signing payments. */
+export const consentMutants: readonly Mutant[] = [
+  {
+    name: 'user verification when a passkey is enrolled',
+    file,
+    edits: [{ from: 'requireUserVerification: true', to: 'requireUserVerification: false' }],
+    why: 'who finds an unlocked device has a passkey',
+    caughtBy: refused,
+  },
+  {
+    name: 'the origin of an enrolment',
+    file,
+    edits: [
+      {
+        from: 'expectedOrigin: origin,',
+        to: "expectedOrigin: JSON.parse(atob(response.response.clientDataJSON.replaceAll('-', '+').replaceAll('_', '/'))).origin,",
+      },
+    ],
+    why: 'a page of another site enrols a passkey',
+    caughtBy: refused,
+  },
+  {
+    name: 'the one use of a link',
+    file: 'src/payments/consent/links.ts',
+    edits: [{ from: 'AND used_at IS NULL AND', to: 'AND' }],
+    why: 'who finds an old link enrols a passkey, or answers a second time',
+    caughtBy: passkeys('a passkey is enrolled once by a link, also by two requests at the same time'),
+  },
+  {
+    name: 'the end of a link',
+    file: 'src/payments/consent/links.ts',
+    edits: [{ from: 'AND used_at IS NULL AND expires_at > clock_timestamp()', to: 'AND used_at IS NULL' }],
+    why: 'an old link is good for ever',
+    caughtBy: passkeys(
+      'a passkey is refused after the link has expired, and a page that was opened before is of no use',
+    ),
+  },
+  {
+    name: 'the purpose of a link',
+    file: 'src/payments/consent/links.ts',
+    edits: [{ from: 'AND purpose = $2 AND', to: 'AND $2::text IS NOT NULL AND' }],
+    why: 'who gets a consent link enrols a passkey with it',
+    caughtBy: passkeys('a link for a consent enrols no passkey'),
+  },
+]

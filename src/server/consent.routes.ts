@@ -1,0 +1,138 @@
+import type { FastifyReply } from 'fastify'
+import { z } from 'zod'
+import { deadLinkPage, enrolmentPage, pageHeaders, pageScript, pageStyle } from '../payments/consent/pages.ts'
+import { isMasonError } from '../state/errors.ts'
+import { resolveBusinessId } from './http/auth.ts'
+import { businessQuery, createIdParams } from './http/parameters.ts'
+import { type App, createDocs, type RouteDoc, respondsWith, type ServerContext } from './http/route.ts'
+
+const describe = createDocs('payments')
+
+const linkParams = z.strictObject({ link: z.string().max(200).describe('The secret of a one-time link') })
+const linkViewSchema = z.strictObject({
+  url: z.string().describe('A page that is good once. Hand it to this user alone; it is a secret'),
+  expires_at: z.string(),
+})
+const base64Url = z.string().regex(/^[\w-]+$/, 'must be base64url')
+
+/** What `navigator.credentials.create()` made: `RegistrationResponseJSON` of WebAuthn. */
+const registrationSchema = z
+  .looseObject({
+    id: base64Url.describe('The id of the credential'),
+    rawId: base64Url.describe('The same'),
+    type: z.literal('public-key').describe('public-key'),
+    clientExtensionResults: z.looseObject({}).describe('Of extensions').default({}),
+    response: z
+      .looseObject({
+        clientDataJSON: base64Url.describe('What the browser signed over'),
+        attestationObject: base64Url.describe('The new public key'),
+      })
+      .describe('What the authenticator made'),
+  })
+  .meta({
+    description: 'RegistrationResponseJSON of WebAuthn',
+    examples: [
+      {
+        ...{ id: 'Zm9v', rawId: 'Zm9v', type: 'public-key', clientExtensionResults: {} },
+        response: { clientDataJSON: 'e30', attestationObject: 'oA' },
+      },
+    ],
+  })
+
+const page = (reply: FastifyReply, status: number, html: string): FastifyReply =>
+  reply.code(status).headers(pageHeaders).send(html)
+
+/** A page of a link, or the page that says that the link is not good. */
+const sendPage = async (reply: FastifyReply, build: () => Promise<string>): Promise<FastifyReply> => {
+  try {
+    return page(reply, 200, await build())
+  } catch (error) {
+    if (isMasonError(error) && error.code === 'not_found') return page(reply, 404, deadLinkPage())
+    throw error
+  }
+}
+
+const html: Pick<RouteDoc, 'responses'> = {
+  responses: { 200: { description: 'A page', type: 'text/html' } },
+}
+
+/** Passkeys and the pages that users open by one-time links. No link is logged or repeated: `requestPath` leaves it out. */
+export const consentRoutes = (app: App, { runtime }: ServerContext): void => {
+  const { passkeys } = runtime.consent
+
+  app.post('/v1/users/:id/passkeys', {
+    schema: { params: createIdParams('user'), querystring: businessQuery },
+    config: describe(
+      'submit',
+      'createPasskeyLink',
+      'Creates a one-time link to the page where a user adds a passkey',
+      {
+        description:
+          'For the proxy that has authenticated this user. The link is good once, for 15 minutes. Mason stores its hash alone.',
+        responses: { 201: { description: 'The link', schema: linkViewSchema } },
+      },
+    ),
+    handler: async ({ principal, query, params: { id } }, reply) => {
+      const businessId = resolveBusinessId(principal ?? { kind: 'anonymous' }, query, null)
+      return reply
+        .code(201)
+        .header('cache-control', 'no-store')
+        .send(await passkeys.createLink(businessId, id))
+    },
+  })
+
+  app.delete('/v1/users/:id/passkeys', {
+    schema: { params: createIdParams('user'), querystring: businessQuery },
+    config: describe(
+      'submit',
+      'deletePasskeys',
+      'Deletes all passkeys and open links of a user, as after a theft',
+      {
+        responses: { 204: { description: 'They are deleted' } },
+      },
+    ),
+    handler: async ({ principal, query, params: { id } }, reply) => {
+      await passkeys.remove(resolveBusinessId(principal ?? { kind: 'anonymous' }, query, null), id)
+      return reply.code(204).send()
+    },
+  })
+
+  app.get('/passkeys/:link', {
+    schema: { params: linkParams },
+    config: describe(
+      null,
+      'getPasskeyPage',
+      'The page of a one-time link, where a user adds a passkey',
+      html,
+    ),
+    handler: ({ params: { link } }, reply) =>
+      sendPage(reply, async () => {
+        const { user_id, options } = await passkeys.open(link)
+        return enrolmentPage(user_id, options)
+      }),
+  })
+
+  app.post('/passkeys/:link', {
+    schema: { params: linkParams, body: registrationSchema },
+    config: describe(null, 'addPasskey', 'Adds the passkey that the page got, and uses the link up', {
+      problems: ['already_exists', 'database_unavailable'],
+      ...respondsWith(204, 'It is added'),
+    }),
+    handler: async ({ params: { link }, body }, reply) => {
+      await passkeys.enrol(link, body as Parameters<typeof passkeys.enrol>[1])
+      return reply.code(204).header('cache-control', 'no-store').send()
+    },
+  })
+
+  for (const [path, id, type, text] of [
+    ['/consent.js', 'getPageScript', 'text/javascript', pageScript],
+    ['/consent.css', 'getPageStyle', 'text/css', pageStyle],
+  ] as const)
+    app.get(path, {
+      config: describe(null, id, 'Of the pages that users open', {
+        responses: { 200: { description: 'The same for all pages', type } },
+      }),
+      handler: (_request, reply) =>
+        reply.type(`${type}; charset=utf-8`).header('cache-control', 'public, max-age=300').send(text),
+    })
+}
