@@ -51,14 +51,15 @@ const hash = (...parts: string[]): Buffer => createHash('sha256').update(parts.j
 const hasToken = ({ headers }: IncomingMessage, token: string | undefined): boolean =>
   token !== undefined && timingSafeEqual(hash(headers.authorization ?? ''), hash(`Bearer ${token}`))
 
-const pickFailure = (key: string): Failure => {
+const pickFailure = (key: string, isNew: boolean): Failure => {
   const next = settings.failures.shift()
   const { seed = '', share = 0, kinds = [], stuck = 0 } = settings.random ?? {}
   const nth = (attempts.get(key) ?? 0) + 1
   attempts.set(key, nth)
   if (next) return next
   const ofKey = hash(seed, key)
-  if (ofKey.readUInt32BE(0) / 2 ** 32 < stuck) return ofKey.readUInt8(4) % 2 ? 'fail_before' : 'fail_after'
+  if (isNew && ofKey.readUInt32BE(0) / 2 ** 32 < stuck)
+    return ofKey.readUInt8(4) % 2 ? 'fail_before' : 'fail_after'
   const drawn = hash(seed, key, String(nth))
   if (drawn.readUInt32BE(0) / 2 ** 32 >= share) return 'none'
   return kinds[drawn.readUInt32BE(4) % kinds.length] ?? 'none'
@@ -98,7 +99,7 @@ const handlePayment = async (url: URL, request: IncomingMessage, response: Serve
   const key = request.headers['idempotency-key']
   const text = await readText(request)
   if (typeof key !== 'string' || key === '') throw new RefusalError(400, 'invalid_request')
-  const failure = pickFailure(key)
+  const failure = pickFailure(key, url.pathname === '/v1/payments')
   if (failure === 'late') {
     const act = async () => performOnce(url, key, text)
     setTimeout(() => void act().catch(() => {}), settings.late_ms)

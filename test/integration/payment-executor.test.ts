@@ -5,6 +5,7 @@ import { loginRoles } from '../../src/infra/database/login-roles.ts'
 import { openPostgresDatabase } from '../../src/infra/database/postgres.ts'
 import { newPaymentId } from '../../src/infra/lib/ids.ts'
 import type { ExecutorStep } from '../../src/payments/executor/payment-executor.ts'
+import { startExecutor } from '../../src/payments/executor/start-executor.ts'
 import {
   createNonce,
   orderAnswer,
@@ -251,6 +252,20 @@ describe('a payment whose end is not known', () => {
     expect(new Set(shop.card.sent.map(({ key, request }) => key + request)).size).toBe(1)
     expect(shop.card.sent.length).toBe(3)
     expect(shop.card.total()).toBe(19_900)
+  })
+
+  test('that was begun is sent again before new orders are taken', async ({ shop, executor }) => {
+    shop.card.failures.push('fail before')
+    const id = await pay(shop)
+    for (let i = 0; i < 3; i++) await shop.order((await buyV2({ nonce: await shop.nonce() })).request)
+    await shop.due()
+    const running = startExecutor(shop.services, { concurrency: 1, idleMs: 5 })
+    const isOrdered = "SELECT FROM payment_orders WHERE done_at IS NULL AND kind = 'pay'"
+    await expect.poll(async () => (await executor.query(isOrdered)).rows.length).toBe(0)
+    await running.stop()
+    const [first, second] = shop.card.sent
+    expect(second?.key).toBe(first?.key)
+    expect((await shop.read(id)).status).toBe('succeeded')
   })
 
   test('keeps its reservation when the window is over, is looked up, and is settled by an operator alone', async ({

@@ -32,12 +32,12 @@ export const startExecutor = (
     const free = concurrency - running.size
     if (free <= 0) return 0
     const claimedAt = clock.monotonicMs()
-    const orders = await takeOrders(database, free, leaseMs)
-    for (const order of orders) run(executor.runOrder(order), { payment_id: order.payment_id })
-    const payments =
-      orders.length < free ? await claimOpenPayments(database, free - orders.length, leaseMs) : []
+    // what was begun goes first, since the provider knows its key for a limited time
+    const payments = await claimOpenPayments(database, Math.ceil(free / 2), leaseMs)
     for (const payment of payments)
       run(executor.runPayment(payment, claimedAt), { payment_id: payment.payment_id })
+    const orders = payments.length < free ? await takeOrders(database, free - payments.length, leaseMs) : []
+    for (const order of orders) run(executor.runOrder(order), { payment_id: order.payment_id })
     const messages = await takeMessages(database, concurrency, leaseMs)
     for (const message of messages)
       run(handleMessage(database, message, services.openProvider, executor), {

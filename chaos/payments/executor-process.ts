@@ -1,0 +1,35 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { openPostgresDatabase } from '../../src/infra/database/postgres.ts'
+import { openEgress } from '../../src/infra/egress/egress.ts'
+import { silentLog } from '../../src/infra/lib/silent-log.ts'
+import { systemClock } from '../../src/infra/lib/system-clock.ts'
+import { startExecutor } from '../../src/payments/executor/start-executor.ts'
+import { openProvider } from '../../src/payments/providers/card.ts'
+import type { ProviderSecrets, ProviderSettings } from '../../src/payments/providers/provider.ts'
+import { createTrust } from '../../src/payments/trust/trust.ts'
+
+/** An executor of payments as a process of its own, to be killed and frozen. Its argument is the JSON of a task. */
+export type ExecutorTask = {
+  /** Of the executor's login. */
+  databaseUrl: string
+  audience: string
+  settings: ProviderSettings
+  secrets: ProviderSecrets
+}
+
+/** A fifth of the provider's window is longer than this. */
+const leaseMs = 3000
+
+const { databaseUrl, audience, settings, secrets } = JSON.parse(process.argv[2] ?? '') as ExecutorTask
+const roles = { plain: 'mason_payments', business: 'mason_payments' }
+const database = openPostgresDatabase({ url: databaseUrl, max: 10, roles })
+const provider = openProvider(settings, secrets, openEgress())
+const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+startExecutor({
+  ...{ database, audience, leaseMs, trust: createTrust(database), clock: systemClock, log: silentLog },
+  openProvider: async () => provider,
+  // sealing has tests of its own
+  unseal: async (sealed) => sealed,
+  signer: { issuer: 'https://mason.example', signingKey: async () => ({ key: privateKey }) },
+})
+process.send?.({ event: 'ready' })

@@ -1,0 +1,28 @@
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { payMany } from '../../chaos/payments/campaign.ts'
+import { openOwnServers, serversMissing } from '../support/processes.ts'
+import { onServers } from './servers.ts'
+
+describe.skipIf(serversMissing !== null)(
+  onServers('payments through a provider with ambiguous answers'),
+  () => {
+    test('are neither doubled nor lost while executors and the provider are killed and frozen', async () => {
+      const backend = await openOwnServers()
+      onTestFinished(() => backend.drop())
+      const { database } = backend.config
+      const { figures, failures } = await payMany({
+        ...{ databaseUrl: database.kind === 'postgres' ? database.url : '', postgres: null },
+        ...{
+          payments: 24,
+          stuck: 0,
+          faultEveryS: 0.5,
+          seed: 7,
+          say() {},
+          signal: AbortSignal.timeout(100_000),
+        },
+      })
+      expect(failures).toEqual([])
+      expect(figures).toMatchObject({ payments: 24, doubled: 0, lost: 0 })
+    })
+  },
+)
