@@ -123,7 +123,7 @@ const rows: Record<string, Row> = {
   },
   '/admin/v1/providers/{id}': {
     body: () =>
-      newProvider({ allow_private: true, business_ids: [business], window_ms: 5000, timeout_ms: 5000 }),
+      newProvider({ allow_private: true, business_ids: [business], window_ms: 600_000, timeout_ms: 5000 }),
     bare: { test: true },
   },
   '/admin/v1/schedules/{id}': {

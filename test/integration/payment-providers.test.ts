@@ -121,6 +121,7 @@ describe('a payment provider', () => {
       [{ base_url: 'https://10.0.0.1', allow_private: false }, '/base_url'],
       [{ base_url: 'https://pay.example?key=1' }, '/base_url'],
       [{ base_url: 'ftp://pay.example' }, '/base_url'],
+      [{ window_ms: 299_999 }, '/window_ms'],
       [{ business_ids: ['default', 'nowhere'] }, '/business_ids/1'],
       [{ webhook_secret: 'whsec_c2hvcnQ=' }, '/webhook_secret'],
       [{ api_key: 'has a space' }, '/api_key'],

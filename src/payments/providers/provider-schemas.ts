@@ -12,6 +12,11 @@ const secret = (min: number) =>
     .regex(/^[\x21-\x7e]+$/, 'has spaces or characters that are invalid in an HTTP header')
 
 const minWebhookSecretBytes = 24
+/**
+ * A request leaves within a lease of the decision to send it again, which counts on four fifths of the window: the last fifth
+ * is twice as long as a lease, so that an executor that was frozen never charges under a key that has been forgotten.
+ */
+const minWindowMs = 300_000
 
 const providerInputSchema = z.strictObject({
   name: labelSchema.describe('A name for people, unique'),
@@ -36,7 +41,10 @@ const providerInputSchema = z.strictObject({
     .default(null),
   window_ms: z
     .int()
-    .min(1000)
+    .min(
+      minWindowMs,
+      `must be at least ${minWindowMs}: a key must be known for longer than a request may be held up`,
+    )
     .max(30 * 86_400_000)
     .describe('How long it deduplicates an idempotency key')
     .default(86_400_000),
