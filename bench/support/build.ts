@@ -50,8 +50,12 @@ const needed = [
   'actions.ts',
   'drop-keys.ts',
   'file-samples.ts',
+  'mandate-parties.ts',
   'no-op-models.ts',
+  'payment-provider.ts',
+  'purchases.ts',
   'registry-view.ts',
+  'served-logins.ts',
   'setup-served.ts',
 ]
 

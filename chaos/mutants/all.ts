@@ -2,6 +2,7 @@ import { admissionMutants } from './admission.ts'
 import { claimMutants } from './claims.ts'
 import { consentMutants } from './consent.ts'
 import { effectMutants } from './effects.ts'
+import { ledgerMutants } from './ledger.ts'
 import { limitMutants } from './limits.ts'
 import { logMutants } from './log.ts'
 import { mandateMutants } from './mandates.ts'
@@ -26,4 +27,5 @@ export const mutants: readonly Mutant[] = [
   ...mandateMutants,
   ...providerMutants,
   ...consentMutants,
+  ...ledgerMutants,
 ]

@@ -21,8 +21,8 @@ import type { Sql } from '../../src/state/ports/sql.ts'
 import { unique } from '../support/backend.ts'
 import { mandateTime, mirrorSignature } from '../support/mandate-parties.ts'
 import { createTestProvider } from '../support/payment-provider.ts'
-import { paymentTest } from '../support/payments.ts'
-import { addBuyer, buyV1, buyV2, createExecutorServices, drain } from '../support/purchases.ts'
+import { drain, paymentTest } from '../support/payments.ts'
+import { addBuyer, buyV1, buyV2, createExecutorServices } from '../support/purchases.ts'
 import { codeOf, mustClaim, submitTo } from '../support/runs.ts'
 import { loginsOf } from '../support/served-logins.ts'
 
@@ -67,6 +67,7 @@ const test = paymentTest
         `UPDATE payments SET lease_until = NULL, next_at = clock_timestamp() WHERE status IN ('reserved', 'sent', 'unknown') AND tenant = $1`,
         [buyer],
       )
+    const rest = () => executor.query(`UPDATE payments SET next_at = 'infinity' WHERE tenant = $1`, [buyer])
     const free = () =>
       executor.query(
         `UPDATE payment_orders SET lease_until = NULL, next_at = clock_timestamp() WHERE done_at IS NULL`,
@@ -77,7 +78,7 @@ const test = paymentTest
         [id, ms],
       )
     const work = (changes = {}) => drain({ ...services, ...changes })
-    return { card, services, run, order, nonce, read, trail, spending, due, free, age, work }
+    return { card, services, run, order, nonce, read, trail, spending, due, rest, free, age, work }
   })
 
 /** Pays once with a new mandate, and works until all is done. */
@@ -424,6 +425,12 @@ describe('no money moves for', () => {
     expect((await refused(shop, { ...v2.request, checkout: swapped.request.checkout }))[0]).toMatch(
       /invalid_mandate|unresolved/,
     )
+    const [signed, cheaper] = [
+      await buyV2({ nonce, constraints: null }),
+      await buyV2({ nonce, constraints: null }),
+    ]
+    const mixed = { ...signed.request, checkout: cheaper.request.checkout }
+    expect((await refused(shop, mixed))[1]).toMatch(/transaction_id is not that of the checkout that is paid/)
     expect((await refused(shop, { ...v2.request, nonce: await shop.nonce() }))[0]).toBe('invalid_credential')
     expect((await refused(shop, { version: '0.2' } as never))[0]).toBe('invalid_mandate')
     expect((await refused(shop, { ...v2.request, provider_id: 'none' }))[1]).toMatch(/names no provider/)
@@ -441,7 +448,7 @@ describe('no money moves for', () => {
     shop,
   }) => {
     const nonce = await shop.nonce()
-    const payee = { id: 'm', name: 'Demo Merchant', website: 'https://elsewhere.example' }
+    const payee = { id: 'merchant_1', name: 'Demo Merchant', website: 'https://elsewhere.example' }
     const bound = await buyV2({ nonce, constraints: null, closed: { payee } })
     expect((await refused(shop, bound.request))[1]).toMatch(
       /payee is not who signed the checkout, https:\/\/demo-merchant/,
@@ -604,6 +611,29 @@ describe('an executor', () => {
     expect(await shop.read(id)).toMatchObject({ status: 'succeeded' })
     expect(shop.card.sent).toHaveLength(1)
     expect((await shop.trail(id)).events.map(({ kind }) => kind)).toEqual(['reserved', 'sent', 'succeeded'])
+  })
+
+  test('that was frozen does not send beside another that sends again', async ({ shop }) => {
+    const id = await shop.order((await buyV2({ nonce: await shop.nonce() })).request)
+    let isFrozen = true
+    const onStep = async (step: ExecutorStep) => {
+      if (step !== 'sending' || !isFrozen) return
+      isFrozen = false
+      await shop.due()
+      shop.card.failures.push('fail before')
+      await shop.work()
+      await shop.rest()
+    }
+    await shop.work({ onStep })
+    expect(shop.card.sent).toHaveLength(1)
+    await expect
+      .poll(async () => {
+        await shop.due()
+        await shop.work()
+        return (await shop.read(id)).status
+      })
+      .toBe('succeeded')
+    expect(shop.card.total()).toBe(19_900)
   })
 
   test('whose lease is over by its own clock sends nothing', async ({ shop }) => {

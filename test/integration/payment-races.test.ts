@@ -4,12 +4,13 @@ import { createNonce, orderPayment, type PaymentRequest } from '../../src/paymen
 import { unique } from '../support/backend.ts'
 import { mirrorSignature } from '../support/mandate-parties.ts'
 import { createTestProvider } from '../support/payment-provider.ts'
-import { paymentTest as test } from '../support/payments.ts'
-import { addBuyer, buyV1, buyV2, createExecutorServices, drain } from '../support/purchases.ts'
+import { drain, paymentTest } from '../support/payments.ts'
+import { addBuyer, buyV1, buyV2, createExecutorServices } from '../support/purchases.ts'
 
-/** So many redemptions of one purchase. PGlite has one session. */
-const served = Number(process.env.MASON_TEST_REDEMPTIONS ?? 40)
-const redemptions = process.env.MASON_TEST_BACKEND === 'served' ? served : 12
+const redemptions = Number(process.env.MASON_TEST_REDEMPTIONS ?? 40)
+
+/** On servers only: PGlite has one session, where nothing races. */
+const test = paymentTest.runIf(process.env.MASON_TEST_BACKEND === 'served')
 
 /** The same mandate with the other signature of its last hop. */
 const mirror = (chain: string): string => {
@@ -96,4 +97,27 @@ test('payments under one budget at once never take more than it has, and what th
   expect(sums).toEqual({ paid: card.total(), spent: card.total(), reserved: 0 })
   // four or five: who comes while the declined one is reserved may find the budget used
   expect([40_000, 50_000]).toContain(card.total())
+})
+
+test('payments under one recurring mandate at once are one payment in its period', async ({
+  database,
+  executor,
+}) => {
+  const tenant = unique('buyer')
+  await addBuyer(database, tenant)
+  const card = createTestProvider()
+  const constraints = [
+    { type: 'payment.budget', currency: 'USD', max: 5000 },
+    { type: 'payment.amount_range', currency: 'USD', max: 20_000 },
+    { type: 'payment.agent_recurrence', frequency: 'MONTHLY' },
+  ]
+  let open: Awaited<ReturnType<typeof buyV2>>['open'] | undefined
+  for (let index = 0; index < 12; index++) {
+    const nonce = await createNonce(database, tenant)
+    const bought = await buyV2({ nonce, constraints, ...(open && { open }) })
+    open = bought.open
+    await orderPayment(database, { tenant, run_id: 'run' }, { plan_seq: 1, index }, bought.request)
+  }
+  await drain(createExecutorServices(executor, database, card.provider), 4)
+  expect([card.sent.length, card.total()]).toEqual([1, 19_900])
 })

@@ -105,6 +105,17 @@ describe('rows of payments', () => {
     expect(await codeOf(executor.query('DELETE FROM payment_events'))).toBe('42501')
   })
 
+  test('of one closed mandate, or live ones of one checkout, are never two, whatever a statement says', async ({
+    executor,
+  }) => {
+    const row = rowsOf('a').payments ?? {}
+    const add = (changes: object) =>
+      codeOf(insert(executor, 'payments', { ...row, payment_id: 'p', order_id: 'p', ...changes }))
+    expect(await add({ payee_issuer: 'other' })).toBe('23505')
+    expect(await add({ mandate_hash: 'other' })).toBe('23505')
+    expect(await add({ mandate_hash: 'other', status: 'declined' })).toBe('no error')
+  })
+
   test('with budgets refuse a sum over the maximum, whatever a statement says', async ({ executor }) => {
     await insert(executor, 'mandate_spend', {
       spend_id: 's',

@@ -1,12 +1,15 @@
 import { randomBytes } from 'node:crypto'
-import type { Database } from '../../src/infra/database/database.ts'
+import { type Database, queryOne } from '../../src/infra/database/database.ts'
 import { loginRoles } from '../../src/infra/database/login-roles.ts'
 import { openPostgresDatabase } from '../../src/infra/database/postgres.ts'
 import { toRoleDatabase } from '../../src/infra/database/role-database.ts'
 import { createMasterKeys } from '../../src/infra/secrets/master-keys.ts'
+import type { ExecutorServices } from '../../src/payments/executor/payment-executor.ts'
+import { startExecutor } from '../../src/payments/executor/start-executor.ts'
 import { openPaymentKeys, type PaymentKeys } from '../../src/payments/keys/payment-keys.ts'
 import { type Backend, unique } from './backend.ts'
 import { test } from './integration-test.ts'
+import { until } from './runs.ts'
 import { paymentUrlOf } from './served-logins.ts'
 
 /** The database as the executor of payments has it. Embedded it is the session of `database`, under the executor's role. */
@@ -48,3 +51,24 @@ export const newProvider = (fields: object = {}) => ({
   webhook_secret: `whsec_${randomBytes(32).toString('base64')}`,
   ...fields,
 })
+
+/** Runs one executor until there is no order left and no payment that is due, then stops it. */
+export const drain = async (services: ExecutorServices, count = 1): Promise<void> => {
+  const executors = Array.from({ length: count }, () => startExecutor(services, { idleMs: 20 }))
+  const isDone = async (): Promise<boolean> => {
+    const row = await queryOne<{ left: boolean }>(
+      services.database,
+      `SELECT EXISTS (SELECT FROM payment_orders WHERE done_at IS NULL AND next_at <= clock_timestamp() + interval '1 second')
+         OR EXISTS (SELECT FROM payment_inbox WHERE done_at IS NULL)
+         OR EXISTS (SELECT FROM payments WHERE status IN ('reserved', 'sent', 'unknown') AND next_at <= clock_timestamp()
+           AND lease_until IS NULL) AS "left"`,
+      [],
+    )
+    return row?.left === false
+  }
+  try {
+    await until('all orders are done', isDone, 15_000)
+  } finally {
+    await Promise.all(executors.map((one) => one.stop()))
+  }
+}

@@ -1,8 +1,8 @@
-import { type Database, queryOne } from '../../src/infra/database/database.ts'
+import { randomBytes } from 'node:crypto'
+import type { Database } from '../../src/infra/database/database.ts'
 import { silentLog } from '../../src/infra/lib/silent-log.ts'
 import { systemClock } from '../../src/infra/lib/system-clock.ts'
 import type { ExecutorServices } from '../../src/payments/executor/payment-executor.ts'
-import { startExecutor } from '../../src/payments/executor/start-executor.ts'
 import { authorizeCart, authorizePayment } from '../../src/payments/mandates/tokens/authorizations.ts'
 import { hashText, type JsonObject } from '../../src/payments/mandates/tokens/encoding.ts'
 import { appendMandate, conceal, issueMandate } from '../../src/payments/mandates/tokens/issue.ts'
@@ -11,7 +11,6 @@ import { issueCredential } from '../../src/payments/mandates/tokens/key-binding.
 import type { PaymentProvider } from '../../src/payments/providers/provider.ts'
 import { createTrust } from '../../src/payments/trust/trust.ts'
 import { MasonError } from '../../src/state/errors.ts'
-import { unique } from './backend.ts'
 import {
   checkout,
   closedPayment,
@@ -22,9 +21,9 @@ import {
   openPayment,
   parties,
 } from './mandate-parties.ts'
-import { until } from './runs.ts'
 
 const { merchant, surface, agent } = parties
+const unique = (prefix: string): string => `${prefix}-${randomBytes(5).toString('hex')}`
 const issuer = 'https://demo-merchant.example'
 
 /** Whom the mandates below are for. */
@@ -172,25 +171,3 @@ export const createExecutorServices = (
   log: silentLog,
   ...changes,
 })
-
-/** Runs one executor until there is no order left and no payment that is due, then stops it. */
-export const drain = async (services: ExecutorServices, count = 1): Promise<void> => {
-  const executors = Array.from({ length: count }, () => startExecutor(services, { idleMs: 5 }))
-  const isDone = async (): Promise<boolean> => {
-    const row = await queryOne<{ left: boolean }>(
-      services.database,
-      `SELECT EXISTS (SELECT FROM payment_orders WHERE done_at IS NULL AND next_at <= clock_timestamp() + interval '1 second'
-           AND (lease_until IS NULL OR takes = 0))
-         OR EXISTS (SELECT FROM payment_inbox WHERE done_at IS NULL)
-         OR EXISTS (SELECT FROM payments WHERE status IN ('reserved', 'sent', 'unknown') AND next_at <= clock_timestamp()
-           AND lease_until IS NULL) AS "left"`,
-      [],
-    )
-    return row?.left === false
-  }
-  try {
-    await until('all orders are done', isDone, 15_000)
-  } finally {
-    await Promise.all(executors.map((one) => one.stop()))
-  }
-}

@@ -112,22 +112,18 @@ export const createPaymentExecutor = (services: ExecutorServices, stopped: Abort
     if (reserved === 'canceled') return release(order)
     if ('refusal' in reserved) return refuse(order, reserved.refusal, request)
     await onStep('reserved')
-    await carryOn(reserved.payment, leaseEndsAt)
+    await carryOn(reserved.payment, leaseEndsAt, { ...reserved, token: request.payment })
   }
 
   /** Writes a decision with its receipt. False: another executor has the payment. */
-  const apply = async (payment: ClaimedPayment, decision: Decision): Promise<boolean> => {
+  const apply = async (payment: ClaimedPayment, decision: Decision, known?: string): Promise<boolean> => {
     const { receives, ...change } = decision
     if (!receives || !change.outcome) return settle(database, payment, change)
-    const token = await queryOne<{ raw: string }>(
-      database,
-      `SELECT raw FROM mandates WHERE payment_id = $1 AND kind = 'payment'`,
-      [payment.payment_id],
-    )
+    const token = known ?? (await readToken(payment.payment_id))
     const receipt = await createReceipt(
       {
         version: payment.version,
-        token: token?.raw ?? '',
+        token,
         outcome: change.outcome,
         amount: { currency: payment.currency, minor: payment.amount_minor },
         provider_ref: change.provider_ref ?? payment.provider_ref,
@@ -139,6 +135,11 @@ export const createPaymentExecutor = (services: ExecutorServices, stopped: Abort
     return settle(database, payment, { ...change, receipt })
   }
 
+  const readToken = async (paymentId: string): Promise<string> => {
+    const sql = `SELECT raw FROM mandates WHERE payment_id = $1 AND kind = 'payment'`
+    return (await queryOne<{ raw: string }>(database, sql, [paymentId]))?.raw ?? ''
+  }
+
   const createCarrier = async (payment: ClaimedPayment, leaseEndsAt: number) => ({
     sql: database,
     provider: await services.openProvider(payment.provider_id),
@@ -147,8 +148,12 @@ export const createPaymentExecutor = (services: ExecutorServices, stopped: Abort
   })
 
   /** Goes on with a payment that this executor has: sends it, or looks up what became of it. */
-  const carryOn = async (payment: ClaimedPayment, leaseEndsAt: number): Promise<void> => {
-    const [operation] = await readOperations(database, payment.payment_id)
+  const carryOn = async (
+    payment: ClaimedPayment,
+    leaseEndsAt: number,
+    fresh?: { operation: PaymentOperation; token: string },
+  ): Promise<void> => {
+    const operation = fresh?.operation ?? (await readOperations(database, payment.payment_id))[0]
     if (!operation) return
     try {
       const carrier = await createCarrier(payment, leaseEndsAt)
@@ -165,7 +170,7 @@ export const createPaymentExecutor = (services: ExecutorServices, stopped: Abort
         : isSent
           ? null
           : decideUnknown(current, 'the provider does not know it and the time to send it again is over')
-      if (decision) await apply(current, decision)
+      if (decision) await apply(current, decision, fresh?.token)
       else await yieldPayment(database, payment, toDelayMs(payment.tries))
       await onStep('settled')
     } catch (error) {
@@ -315,8 +320,7 @@ export const createPaymentExecutor = (services: ExecutorServices, stopped: Abort
       )
       const isOver = operation?.status === 'done' && operation.kind !== 'authorize'
       const decision = operation && !isOver ? decideAnswer(payment, operation, answer, 'webhook') : null
-      const isApplied =
-        decision !== null && decision.from.includes(payment.status) && (await apply(payment, decision))
+      const isApplied = decision?.from.includes(payment.status) && (await apply(payment, decision))
       if (!isApplied) await yieldPayment(database, payment, toDelayMs(payment.tries))
       return true
     },

@@ -2,6 +2,7 @@ import { type Database, queryOne } from '../../infra/database/database.ts'
 import { sha256 } from '../../infra/lib/ids.ts'
 import type { PaymentRequest } from '../ledger/orders.ts'
 import type { MandateErrorCode, Violation } from '../mandates/violations.ts'
+import type { PaymentOperation } from './operations.ts'
 import { type Refusal, toRefusal, usedViolation, type VerifiedOrder } from './verify-order.ts'
 import type { ClaimedPayment, TakenOrder } from './work-queue.ts'
 
@@ -61,7 +62,11 @@ const findUsedStatement = `
 const uniqueViolation = '23505'
 const checkViolation = '23514'
 
-type Reserved = { payment: ClaimedPayment } | { refusal: Refusal } | 'lost' | 'canceled'
+type Reserved =
+  | { payment: ClaimedPayment; operation: PaymentOperation }
+  | { refusal: Refusal }
+  | 'lost'
+  | 'canceled'
 
 /**
  * Decides by what was spent and reserves, in one transaction: the spending of the mandate, its nonce, the payment, its tokens and the
@@ -114,7 +119,12 @@ export const reservePayment = async (
         request.capture ?? true,
       ])
       if (!row) throw new RolledBack({ refusal: toRefusal([nonceViolation()]) })
-      return { payment: row }
+      const operation: PaymentOperation = {
+        ...{ operation_id: toOperationId(order.order_id), order_id: order.order_id, kind: 'authorize' },
+        ...{ amount_minor: minor, currency, capture: request.capture ?? true, request: Buffer.from(bytes) },
+        ...{ status: 'intent', age_ms: null },
+      }
+      return { payment: row, operation }
     })
   } catch (error) {
     if (error instanceof RolledBack) {

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
 import type { PaymentRequest } from '../ledger/orders.ts'
 import type { MandatedPayment } from '../mandates/model.ts'
@@ -83,11 +84,11 @@ export const toRefusal = (violations: Violation[]): Refusal => ({
 type MerchantKey = { key: PublicKey; issuer: string }
 type Wanted = Parameters<Verification['findKeys']>[0]
 
-const importKey = createKeyImporter
-
 /** What verifies orders of all businesses: it remembers imported keys, and asks for trust each time. */
 export const createOrderVerifier = (trust: Trust, audience: string) => {
-  const toKey = importKey()
+  const toKey = createKeyImporter()
+  /** Which keys the latest orders of a business needed: asked for at once, they save the first pass. Never the keys themselves. */
+  const latest = new LRUCache<string, Map<string, Wanted>>({ max: 1000 })
 
   /** Verifies with the keys that are trusted now. `FindKeys` cannot wait, so a first pass finds which keys are needed. */
   const withTrust = async <Result>(
@@ -95,19 +96,9 @@ export const createOrderVerifier = (trust: Trust, audience: string) => {
     work: (findKeys: Verification['findKeys'], merchants: MerchantKey[]) => Result,
   ): Promise<Result> => {
     const known = new Map<string, { keys: PublicKey[]; merchants: MerchantKey[] }>()
-    for (;;) {
-      const missing = new Map<string, Wanted>()
-      const merchants: MerchantKey[] = []
-      const result = work((wanted) => {
-        const name = JSON.stringify([wanted.role, wanted.kid, wanted.issuer])
-        const entry = known.get(name)
-        if (!entry) missing.set(name, wanted)
-        else merchants.push(...entry.merchants)
-        return entry?.keys ?? []
-      }, merchants)
-      if (missing.size === 0) return result
-      await Promise.all(
-        [...missing].map(async ([name, { role, kid, issuer }]) => {
+    const load = (wanted: Map<string, Wanted>): Promise<unknown> =>
+      Promise.all(
+        [...wanted].map(async ([name, { role, kid, issuer }]) => {
           const query =
             kid !== undefined ? { kid, ...(issuer && { issuer }) } : issuer !== undefined ? { issuer } : null
           const found = query && (await trust.find({ business_id: tenant, role, ...query }))
@@ -115,12 +106,27 @@ export const createOrderVerifier = (trust: Trust, audience: string) => {
             key: toKey(one.jwk, 'trust'),
             issuer: one.issuer,
           }))
-          known.set(name, {
-            keys: keys.map(({ key }) => key),
-            merchants: role === 'merchant' ? keys : [],
-          })
+          const merchants = role === 'merchant' ? keys : []
+          known.set(name, { keys: keys.map(({ key }) => key), merchants })
         }),
       )
+    await load(latest.get(tenant) ?? new Map())
+    for (;;) {
+      const used = new Map<string, Wanted>()
+      const merchants: MerchantKey[] = []
+      const result = work((wanted) => {
+        const name = JSON.stringify([wanted.role, wanted.kid, wanted.issuer])
+        used.set(name, wanted)
+        const entry = known.get(name)
+        if (entry) merchants.push(...entry.merchants)
+        return entry?.keys ?? []
+      }, merchants)
+      const missing = new Map([...used].filter(([name]) => !known.has(name)))
+      if (missing.size === 0) {
+        latest.set(tenant, used)
+        return result
+      }
+      await load(missing)
     }
   }
 
@@ -153,7 +159,8 @@ export type OrderVerifier = ReturnType<typeof createOrderVerifier>
 /** Whose trusted key made the signature of a cart or checkout that was verified, and what is unique about it. */
 const findMerchant = (token: string, merchants: readonly MerchantKey[]) => {
   const jws = parseJws(unwrapToken(token), 'merchant')
-  const signer = merchants.find(({ key }) => verifyJws(jws, key))
+  // with one candidate the signature was verified by it
+  const signer = merchants.length === 1 ? merchants[0] : merchants.find(({ key }) => verifyJws(jws, key))
   return signer ? { issuer: signer.issuer, identity: identify(jws, signer.key) } : null
 }
 

@@ -1,0 +1,155 @@
+import { type Mutant, testsOf } from './mutant.ts'
+
+const rows = testsOf('test/integration/payment-rows.test.ts')
+const executor = testsOf('test/integration/payment-executor.test.ts')
+const races = testsOf('test/integration/payment-races.test.ts')
+const ledger = 'migrations/0025_payments.sql'
+const folder = 'src/payments/executor'
+
+/** Guards of money: each payment once, inside its mandate, by the executor alone. */
+export const ledgerMutants: readonly Mutant[] = [
+  {
+    name: 'a closed mandate is unique',
+    file: ledger,
+    edits: [{ from: 'CREATE UNIQUE INDEX payments_once', to: 'CREATE INDEX payments_once' }],
+    why: 'a mandate pays twice',
+    caughtBy: rows(
+      'rows of payments of one closed mandate, or live ones of one checkout, are never two, whatever a statement says',
+    ),
+  },
+  {
+    name: 'a checkout has one live payment',
+    file: ledger,
+    edits: [{ from: 'CREATE UNIQUE INDEX payments_one_live', to: 'CREATE INDEX payments_one_live' }],
+    why: 'an order is paid in each version of the protocol',
+    caughtBy: [
+      ...executor(
+        'a payment of a checkout that was declined is possible with a new mandate, and of one that was paid is not',
+      ),
+      ...races(
+        'many redemptions of one purchase at once on four executors, also mirrored and in both versions, are one payment',
+      ),
+    ],
+  },
+  {
+    name: 'the budget in the database',
+    file: ledger,
+    edits: [
+      {
+        from: 'CONSTRAINT mandate_spend_budget CHECK (reserved_minor + spent_minor <= max_minor)',
+        to: 'CHECK (true)',
+      },
+    ],
+    why: 'a mistake of the executor spends more than a person allowed',
+    caughtBy: rows('rows of payments with budgets refuse a sum over the maximum, whatever a statement says'),
+  },
+  {
+    name: 'what workers may order',
+    file: ledger,
+    edits: [{ from: "WITH CHECK (kind IN ('pay', 'answer') OR (", to: 'WITH CHECK (true OR (' }],
+    why: 'a worker settles what is unknown, or takes refunds',
+    caughtBy: executor(
+      'a login of workers orders payments, and neither settles, refunds nor captures one (on servers only: PGlite has one login)',
+    ),
+  },
+  {
+    name: 'a nonce is used once, in its time',
+    file: `${folder}/reservation.ts`,
+    edits: [{ from: 'AND used_at IS NULL AND expires_at > clock_timestamp()', to: '' }],
+    why: 'what was signed for another payment pays',
+    caughtBy: executor(
+      'no money moves for a nonce that Mason did not give out, gave to another business, or that is over or used',
+    ),
+  },
+  {
+    name: 'what was spent is decided again',
+    file: `${folder}/reservation.ts`,
+    edits: [{ from: 'verified.checkSpent(facts)', to: 'verified.checkSpent({ ...facts, uses: 0 })' }],
+    why: 'a monthly mandate pays every day',
+    caughtBy: [
+      ...executor(
+        'a budget with a recurrence allows the next payment in its time, by the ledger and not by what an order says',
+      ),
+      ...races('payments under one recurring mandate at once are one payment in its period'),
+    ],
+  },
+  {
+    name: 'what was spent is read under its lock',
+    file: `${folder}/reservation.ts`,
+    edits: [
+      { from: 'INSERT INTO mandate_spend (', to: 'WITH made AS (INSERT INTO mandate_spend (' },
+      {
+        from: 'DO UPDATE SET spend_id = excluded.spend_id\n  RETURNING reserved_minor + spent_minor AS minor, reserved_uses + spent_uses AS uses',
+        to: `DO NOTHING) SELECT COALESCE(sum(reserved_minor + spent_minor), 0) AS minor, COALESCE(sum(reserved_uses + spent_uses), 0) AS uses
+  FROM mandate_spend WHERE spend_id = $1`,
+      },
+    ],
+    why: 'two payments under one mandate decide by the same rest',
+    caughtBy: races('payments under one recurring mandate at once are one payment in its period'),
+  },
+  {
+    name: 'a canceled payment is not sent',
+    file: `${folder}/operations.ts`,
+    edits: [{ from: 'AND (o.canceled_at IS NULL OR o.sent_at IS NOT NULL) RETURNING', to: 'RETURNING' }],
+    why: 'a person cancels, and pays',
+    caughtBy: executor('a run that is canceled between reservation and send gives the reservation back'),
+  },
+  {
+    name: 'the lease is looked at before the first byte of a payment',
+    file: `${folder}/operations.ts`,
+    edits: [{ from: 'if (clock.monotonicMs() >= leaseEndsAt)', to: 'if (Number.isNaN(leaseEndsAt))' }],
+    why: 'an executor that was frozen sends beside its successor',
+    caughtBy: executor('an executor whose lease is over by its own clock sends nothing'),
+  },
+  {
+    name: 'the epoch of a payment in sends',
+    file: `${folder}/operations.ts`,
+    edits: [
+      {
+        from: 'AND epoch = $2 AND lease_until > clock_timestamp() FOR UPDATE',
+        to: 'AND $2::int > 0 FOR UPDATE',
+      },
+    ],
+    why: 'an executor that was frozen sends beside its successor',
+    caughtBy: executor('an executor that was frozen does not send beside another that sends again'),
+  },
+  {
+    name: 'an unknown payment keeps its reservation',
+    file: `${folder}/payment-answers.ts`,
+    edits: [{ from: "  status: 'unknown',\n", to: "  status: 'unknown',\n  spending: 'released',\n" }],
+    why: 'money that may be gone is spent again',
+    caughtBy: executor(
+      'a payment whose end is not known keeps its reservation when the window is over, is looked up, and is settled by an operator alone',
+    ),
+  },
+  {
+    name: 'the payee signed the checkout',
+    file: `${folder}/verify-order.ts`,
+    edits: [{ from: 'if (!isNamed || !isIssuer)', to: 'if (!isNamed)' }],
+    why: 'one merchant sells, and another is paid',
+    caughtBy: executor(
+      'no money moves for a payee that did not sign the checkout, an amount that is not its total, another currency',
+    ),
+  },
+  {
+    name: 'the payment is of the checkout',
+    file: `${folder}/verify-order.ts`,
+    edits: [
+      {
+        from: 'const transactionId = checkout.ok ? checkout.value.closed.checkout_hash : undefined',
+        to: 'const transactionId = undefined as string | undefined',
+      },
+    ],
+    why: 'a person signs one purchase, and another is paid',
+    caughtBy: executor(
+      'no money moves for a tampered or foreign mandate, a changed cart, and another audience',
+    ),
+  },
+  {
+    name: 'every mandate has an end',
+    file: `${folder}/verify-order.ts`,
+    edits: [{ from: '(content.exp ?? claims.exp) === undefined', to: 'content.vct === null' }],
+    why: 'a mandate pays years later',
+    caughtBy: executor('no money moves for an expired mandate, one without an end, and one over its range'),
+  },
+]
