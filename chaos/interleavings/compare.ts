@@ -49,6 +49,12 @@ export const brokenLaw = (seen: ProtocolState, before: ProtocolState): string | 
     if (!now || now.epoch < run.epoch) return `the epoch of ${id} fell`
     if (ended.has(run.status) && !isDeepStrictEqual(run, now)) return `${id} has ended and was changed`
   }
+  for (const [key, { status }] of Object.entries(seen.waits))
+    if (
+      (status === 'open' || status === 'late') &&
+      ended.has(seen.runs[key.split('|')[0] ?? '']?.status ?? '')
+    )
+      return `the run of ${key} has ended, and its wait is open`
   for (const [id, run] of Object.entries(seen.runs))
     if (run.results !== (ended.has(run.status) ? 1 : 0))
       return `${id} is ${run.status} with ${run.results} results`

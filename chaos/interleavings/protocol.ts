@@ -1,3 +1,4 @@
+import { openStatuses } from '../../src/state/run-status.ts'
 import type { ProtocolRun, ProtocolState } from './state.ts'
 
 /**
@@ -10,7 +11,8 @@ export const chosenText = ''
 export type Fence = { run_id: string; epoch: number }
 type Next = ProtocolState | null
 
-const openStatus = new Set(['queued', 'running', 'input_required'])
+const openStatus = new Set<string>(openStatuses)
+const isParked = (run: ProtocolRun): boolean => run.status === 'input_required' || run.status === 'waiting'
 
 const runOf = (state: ProtocolState, id: string): ProtocolRun => {
   const run = state.runs[id]
@@ -82,15 +84,33 @@ const append = (next: ProtocolState, id: string, attempt: string, epoch = runOf(
 /** A queued or waiting run ends without a worker; one that has opened no turn is left to the next worker. */
 const settle = (next: ProtocolState, id: string, status: string): void => {
   const run = runOf(next, id)
-  if (run.status !== 'queued' && run.status !== 'input_required') return
+  if (run.status !== 'queued' && !isParked(run)) return
   if (run.next_seq !== null && !hasAction(next, id)) return
   run.epoch++
   if (run.next_seq !== null) append(next, id, chosenText)
   Object.assign(run, { status, lease: 'none', results: 1 })
-  for (const [key, question] of Object.entries(next.questions))
-    if (key.startsWith(`${id}|`) && (question.status === 'open' || question.status === 'late'))
-      question.status = 'answered'
+  close(next, id)
   ringNext(next, run)
+}
+
+const isOpen = ({ status }: { status: string }): boolean => status === 'open' || status === 'late'
+
+/** What a run still waits for that ends. */
+const close = (next: ProtocolState, id: string): void => {
+  for (const question of ofRun(next.questions, id)) if (isOpen(question)) question.status = 'answered'
+  for (const wait of ofRun(next.waits, id))
+    if (isOpen(wait)) Object.assign(wait, { status: 'cancelled', seen: true })
+}
+
+const ofRun = <Row>(rows: Record<string, Row>, id: string): Row[] =>
+  Object.entries(rows).flatMap(([key, row]) => (key.startsWith(`${id}|`) ? [row] : []))
+
+/** A parked run goes on; one that is not parked sees by itself what has ended. */
+const wake = (next: ProtocolState, id: string): void => {
+  const run = runOf(next, id)
+  if (!isParked(run)) return
+  run.status = 'queued'
+  ring(next, id)
 }
 
 export type Appended = {
@@ -150,11 +170,52 @@ export const moves = {
     return next
   },
 
-  park: (state: ProtocolState, fence: Fence, question: string): Next =>
+  park: (state: ProtocolState, fence: Fence, questions: readonly string[]): Next =>
     changeWaiting(state, fence, (run, next) => {
-      Object.assign(run, { status: 'input_required', stalls: 0, lease: 'none' })
-      next.questions[question] ??= { status: 'open', request_id: chosenText }
+      const [first] = questions
+      const missed = ofRun(next.waits, fence.run_id).filter((wait) => !isOpen(wait) && !wait.seen)
+      const isAnswered = questions.some((key) =>
+        ['answered', 'expired'].includes(next.questions[key]?.status ?? ''),
+      )
+      Object.assign(run, { status: first ? 'input_required' : 'waiting', stalls: 0, lease: 'none' })
+      for (const wait of missed) wait.seen = true
+      if (missed.length > 0 || isAnswered) wake(next, fence.run_id)
+      else if (first) next.questions[first] ??= { status: 'open', request_id: chosenText }
     }),
+
+  startWait: (state: ProtocolState, fence: Fence, key: string): Next =>
+    changeWaiting(state, fence, (_, next) => {
+      const wait = next.waits[key]
+      if (!wait) next.waits[key] = { status: 'open', seen: false }
+      else if (!isOpen(wait)) wait.seen = true
+    }),
+
+  endWait: (state: ProtocolState, key: string): Next =>
+    state.waits[key] && isOpen(state.waits[key])
+      ? change(state, (next) => {
+          const id = key.split('|')[0] ?? ''
+          next.waits[key] = { status: 'done', seen: isParked(runOf(next, id)) }
+          wake(next, id)
+        })
+      : null,
+
+  /** The reconciler: what has ended unseen, or is over its time. */
+  wakeWaiting: (state: ProtocolState, what: 'ended' | 'late'): Next =>
+    change(state, (next) => {
+      const found = Object.entries(next.waits).filter(
+        ([key, wait]) =>
+          isParked(runOf(next, key.split('|')[0] ?? '')) &&
+          (what === 'late' ? wait.status === 'late' : !isOpen(wait) && !wait.seen),
+      )
+      for (const [key, wait] of found) {
+        if (what === 'late') wait.status = 'expired'
+        wait.seen = true
+        wake(next, key.split('|')[0] ?? '')
+      }
+    }),
+
+  closeWaits: (state: ProtocolState, fence: Fence): Next =>
+    changeOurs(state, fence, (_, next) => close(next, fence.run_id)),
 
   requeue: (state: ProtocolState, fence: Fence): Next =>
     changeWaiting(state, fence, (run, next) => {
@@ -193,13 +254,11 @@ export const moves = {
 
   answer: (state: ProtocolState, question: string): Next => {
     const id = question.split('|')[0] ?? ''
-    if (state.questions[question]?.status !== 'open' || runOf(state, id).status !== 'input_required')
-      return null
+    if (state.questions[question]?.status !== 'open' || !openStatus.has(runOf(state, id).status)) return null
     return change(state, (next) => {
       const open = next.questions[question]
       if (open) open.status = 'answered'
-      runOf(next, id).status = 'queued'
-      ring(next, id)
+      wake(next, id)
     })
   },
 
@@ -207,10 +266,9 @@ export const moves = {
     change(state, (next) => {
       for (const [key, question] of Object.entries(next.questions)) {
         const id = key.split('|')[0] ?? ''
-        if (question.status !== 'late' || runOf(next, id).status !== 'input_required') continue
+        if (question.status !== 'late' || !openStatus.has(runOf(next, id).status)) continue
         question.status = 'expired'
-        runOf(next, id).status = 'queued'
-        ring(next, id)
+        wake(next, id)
       }
     }),
 

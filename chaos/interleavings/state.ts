@@ -8,6 +8,8 @@ export type ProtocolState = {
   effects: Record<string, { status: string; sends: number; request: string; response: string | null }>
   /** By run, plan and call: `late` has expired, unnoticed so far. */
   questions: Record<string, { status: 'open' | 'late' | 'answered' | 'expired'; request_id: string }>
+  /** By run, plan, call and part: `late` has expired, unnoticed so far; else its outcome. `seen`: its end queued the run, or a claim read it. */
+  waits: Record<string, { status: string; seen: boolean }>
   /** By idempotency key: the run, and the hash of the body it was given for. */
   keys: Record<string, { run: string; hash: string }>
   /** The outbox. */
@@ -36,6 +38,7 @@ export const emptyProtocol: ProtocolState = {
   actions: [],
   effects: {},
   questions: {},
+  waits: {},
   keys: {},
   wakeUps: [],
 }
@@ -67,6 +70,10 @@ const statement = `SELECT ${objectOf(
      WHEN answered_at IS NOT NULL THEN 'answered' WHEN expires_at <= ${now} THEN 'late' ELSE 'open' END`,
   'input_requests',
 )} AS questions, ${objectOf(
+  `run_id || '|' || plan_seq || '|' || call_index || '|' || part`,
+  `'status', COALESCE(outcome->>'status', CASE WHEN due_at <= ${now} THEN 'late' ELSE 'open' END), 'seen', seen_at IS NOT NULL`,
+  'waits',
+)} AS waits, ${objectOf(
   'key',
   `'run', response->>'id', 'hash', request_hash`,
   'idempotency',

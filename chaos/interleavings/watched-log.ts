@@ -61,10 +61,13 @@ export const watchedLog = ({ stage }: World, actor: Actor, claim: RunClaim): Run
       stage.perform(
         actor,
         'parks',
-        (state) =>
-          questions.map(({ call }) =>
-            moves.park(state, claim, `${claim.run_id}|${call.plan_seq}|${call.index}`),
+        (state) => [
+          moves.park(
+            state,
+            claim,
+            questions.map(({ call }) => `${claim.run_id}|${call.plan_seq}|${call.index}`),
           ),
+        ],
         (database, operation) => wait(operation, log(database).park(questions, workedMs)),
       ),
     requeue: (runAt, workedMs) =>
@@ -81,10 +84,22 @@ export const watchedLog = ({ stage }: World, actor: Actor, claim: RunClaim): Run
         (state) => [moves.waitForModel(state, claim)],
         (database, operation) => wait(operation, log(database).waitForModel(outage, maxMs, workedMs)),
       ),
-    startWaits: () => Promise.reject(new Error('no call here waits for anything but a person')),
+    startWaits: (call, first, requests) =>
+      stage.perform(
+        actor,
+        'starts to wait',
+        (state) => [moves.startWait(state, claim, `${claim.run_id}|${call.plan_seq}|${call.index}|${first}`)],
+        (database) => log(database).startWaits(call, first, requests),
+      ),
     endWait: () => Promise.reject(new Error('no call here waits for anything but a person')),
     delayPoll: () => Promise.reject(new Error('nothing here is polled')),
-    closeWaits: () => Promise.resolve([]),
+    closeWaits: () =>
+      stage.perform(
+        actor,
+        'closes its waits',
+        (state) => [moves.closeWaits(state, claim)],
+        (database) => log(database).closeWaits(),
+      ),
     readOutage: () => Promise.reject(new Error('no time is up here')),
     passToNewerWorker: () => Promise.reject(new Error('all workers here are of one version')),
     effect: (call, request, signal, options) =>

@@ -74,12 +74,12 @@ const workOn = async (world: World, actor: Actor, claim: RunClaim): Promise<void
       events: { onAction() {}, onText() {} },
     },
   )
-  if (claim.cancel_requested) return end(run, cancelled)
+  if (claim.cancel_requested) return cancel(run)
   try {
     while (await goOn(world, actor, claim, run));
   } catch (error) {
     if (!isMasonError(error, 'cancelled')) throw error
-    await end(run, cancelled)
+    await cancel(run)
   }
 }
 
@@ -99,6 +99,11 @@ const append = (run: LiveRun, summary: string, effect: EffectResult | null = nul
   run.append('load-session', { summary, next: [] }, {}, effect)
 const end = async (run: LiveRun, outcome: Outcome): Promise<void> => {
   await run.finish({ summary: 'end' }, {}, outcome)
+}
+
+const cancel = async (run: LiveRun): Promise<void> => {
+  await run.log.closeWaits()
+  await end(run, cancelled)
 }
 
 const outage = { node: 'planner', code: 'model_unavailable', message: 'down', waitMs: leaseMs }
@@ -139,8 +144,9 @@ const goOn = async (world: World, actor: Actor, claim: RunClaim, run: LiveRun): 
       await pay(world, actor, claim, run)
       return true
     case 4:
-      return ask(claim, run)
     case 5:
+      return waitForBoth(claim, run)
+    case 6:
       await end(run, answered)
       return false
     default:
@@ -190,13 +196,26 @@ const pay = async (
   await append(run, 'paid', await known())
 }
 
-const ask = async (claim: RunClaim, run: LiveRun): Promise<boolean> => {
-  const call = { plan_seq: run.actions[3]?.id ?? 0, index: Number(claim.request.prompt) }
-  if (await run.log.readAnswer(call)) {
+const question = { question: 'Well?', schema: { type: 'string' }, options: [], expires_in_ms: leaseMs }
+
+/** Two calls of one plan: one asks a person, the other waits for what is ended under the run's id. */
+const waitForBoth = async (claim: RunClaim, run: LiveRun): Promise<boolean> => {
+  const plan_seq = run.actions[3]?.id ?? 0
+  const asks = { plan_seq, index: Number(claim.request.prompt) }
+  const isDone = (summary: string): boolean => run.actions.some((action) => action.summary === summary)
+  if (!isDone('has waited')) {
+    const wait = { kind: 'run' as const, refId: claim.run_id, expiresInMs: leaseMs }
+    const [state] = await run.log.startWaits({ plan_seq, index: 9 }, 0, [wait])
+    if (state?.outcome) {
+      await append(run, 'has waited')
+      return true
+    }
+  }
+  const isAnswered = isDone('has an answer')
+  if (!isAnswered && (await run.log.readAnswer(asks))) {
     await append(run, 'has an answer')
     return true
   }
-  const question = { question: 'Well?', schema: { type: 'string' }, options: [], expires_in_ms: leaseMs }
-  await run.log.park([{ question, call }], 1)
+  await run.log.park(isAnswered ? [] : [{ question, call: asks }], 1)
   return false
 }

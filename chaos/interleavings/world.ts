@@ -3,6 +3,7 @@ import { admitRun } from '../../src/engine/runs/admission.ts'
 import { answerInput } from '../../src/engine/runs/input-answers.ts'
 import { reconcileRuns, relayWakeUps } from '../../src/engine/runs/relay.ts'
 import { cancelRun } from '../../src/engine/runs/settlement.ts'
+import { wakeWaitingRuns } from '../../src/engine/runs/waits.ts'
 import type { Database } from '../../src/infra/database/database.ts'
 import type { WakeUp } from '../../src/infra/queue/jobs.ts'
 import type { Queues } from '../../src/infra/queue/queues.ts'
@@ -83,6 +84,8 @@ const cast = (world: World): void => {
   stage.start('relay', again(world, 'relays', relayOnce))
   stage.start('reconciler', again(world, 'reconciles', reconcileOnce))
   stage.start('person', again(world, 'answers', answerOne))
+  stage.start('ender', again(world, 'ends', endOne))
+  stage.start('waker', again(world, 'wakes', wakeOnce))
   stage.start('canceller', again(world, 'cancels', cancelOne))
   stage.start('time', async (actor) => {
     for (;;)
@@ -218,6 +221,33 @@ const answerOne = async ({ stage }: World, actor: Actor): Promise<void> => {
   )
 }
 
+/** A payment, a job or another run ends that a run waits for; twice now and then. */
+const endOne = async ({ stage }: World, actor: Actor): Promise<void> => {
+  const key = pick(stage, Object.keys(stage.state.waits))
+  if (!key) return
+  await stage.perform(
+    actor,
+    'ends a wait',
+    (state) => [moves.endWait(state, key)],
+    async (database, operation) => {
+      const { rows } = await database.query<{ ended: number }>(
+        `SELECT end_wait($1, 'run', $2, '{"status":"done"}') AS ended`,
+        [tenant, key.split('|')[0]],
+      )
+      if (rows[0]?.ended !== operation.moved)
+        stage.fail(`${rows[0]?.ended} waits ended, and not ${operation.moved}`)
+    },
+  )
+}
+
+const wakeOnce = ({ stage }: World, actor: Actor): Promise<void> =>
+  stage.perform(
+    actor,
+    'wakes',
+    (state) => (['ended', 'late'] as const).map((what) => moves.wakeWaiting(state, what)),
+    async (database) => void (await wakeWaitingRuns(database)),
+  )
+
 const past = `clock_timestamp() - interval '1 second'`
 /** What time brings: the end of a lease, of a question, of a wait; and the queue forgets. */
 const passTime = async ({ stage, queue }: World): Promise<void> => {
@@ -229,10 +259,14 @@ const passTime = async ({ stage, queue }: World): Promise<void> => {
     // now and then a worker polls at once
     if (stage.choose(2) === 1) queue.wakeUps.push({ run_id: id, business_id: tenant })
     await stage.meddle((sql) => sql.query(`UPDATE runs SET lease_until = ${past} WHERE run_id = $1`, [id]))
-  } else if (what === 3)
-    await stage.meddle((sql) => sql.query(`UPDATE input_requests SET expires_at = ${past}`))
+  } else if (what === 3) await stage.meddle(expire)
   else if (what === 4) await stage.meddle(makeDue)
   else queue.wakeUps.length = 0
+}
+
+const expire = async (sql: Pick<Database, 'query'>): Promise<void> => {
+  await sql.query(`UPDATE input_requests SET expires_at = ${past}`)
+  await sql.query(`UPDATE waits SET due_at = ${past} WHERE done_at IS NULL`)
 }
 
 const makeDue = async (sql: Pick<Database, 'query'>): Promise<void> => {
@@ -245,12 +279,12 @@ const maxRounds = 40
 /** With no more faults every run comes to its end: by its wakeUps, and where they were lost by the reconciler. */
 const drain = async ({ stage }: World): Promise<void> => {
   for (let round = 0; round < maxRounds; round++) {
-    await stage.settle(['relays', 'reconciles'], ['takes a wake-up'])
+    await stage.settle(['relays', 'reconciles', 'wakes'], ['takes a wake-up'])
     const open = Object.values(stage.state.runs).filter(({ status }) => !endings.has(status))
     if (Object.keys(stage.state.runs).length === 3 && open.length === 0) return
     await stage.meddle(async (sql) => {
       await sql.query(`UPDATE runs SET lease_until = ${past} WHERE status = 'running'`)
-      await sql.query(`UPDATE input_requests SET expires_at = ${past}`)
+      await expire(sql)
       await makeDue(sql)
     })
   }

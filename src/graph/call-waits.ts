@@ -1,10 +1,21 @@
-import { isMasonError, toErrorMessage } from '../state/errors.ts'
+import { isMasonError, MasonError, toErrorMessage } from '../state/errors.ts'
 import type { CallRef } from '../state/ports/run-log.ts'
 import type { WaitOutcome, WaitRef, WaitRequest, WaitState } from '../state/ports/waits.ts'
 import type { LiveRun } from './live-run.ts'
 
 /** Thrown in a call that waits: the visit ends without an action and the run is parked. */
 export class SuspendedError extends Error {}
+
+const checkRequest = ({ kind, expiresInMs, poll }: WaitRequest): void => {
+  if (kind === 'payment' && expiresInMs !== undefined)
+    throw new MasonError('node_failed', 'a wait for a payment never expires', {
+      remedy: 'leave out expiresInMs: what was sent may still be paid',
+    })
+  if (kind !== 'job' && poll)
+    throw new MasonError('node_failed', `a wait for a ${kind} is not polled`, {
+      remedy: 'leave out poll, or wait for a job',
+    })
+}
 
 /** Makes the `waitAll` of one visit. `readCall` throws where the visit answers no call. */
 export const createCallWaits = (
@@ -41,6 +52,7 @@ export const createCallWaits = (
 
   return async (requests) => {
     const call = readCall()
+    requests.forEach(checkRequest)
     const first = parts
     parts += requests.length
     const states = await start(call, first, requests)

@@ -16,7 +16,17 @@ test('the database is always in a state of the protocol model, in whatever order
   if (backend.kind === 'embedded') return
   for (const what of [
     ...['submits', 'claims', 'appends', 'finishes', 'parks', 'requeues', 'hands back', 'gives up', 'acts'],
-    ...['waits for a model', 'answers', 'cancels', 'relays', 'reconciles', 'refused writes', 'faults'],
+    ...[
+      'waits for a model',
+      'starts to wait',
+      'ends a wait',
+      'answers',
+      'cancels',
+      'relays',
+      'reconciles',
+      'refused writes',
+      'faults',
+    ],
   ])
     expect(seen[what] ?? 0, `how often a process ${what}`).toBeGreaterThan(0)
 }, 300_000)

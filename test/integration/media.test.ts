@@ -274,11 +274,11 @@ describe('a video', () => {
   test('is polled to its end and becomes a file of the run; the submission is in the effect ledger', async ({
     database,
   }) => {
-    vendor.pollsLeft = 12
+    vendor.pollsLeft = 2
     const { run, state } = await runWith(film)
     expect(vendor.requests.map(({ method, path: at }) => `${method} ${at}`)).toEqual([
       'POST /v1/videos',
-      ...Array(13).fill('GET /v1/videos/video_1'),
+      ...Array(3).fill('GET /v1/videos/video_1'),
       'GET /v1/videos/video_1/content',
     ])
     expect(vendor.requests[0]?.fields).toEqual({
@@ -312,12 +312,12 @@ describe('a video', () => {
   })
 
   test('whose polls fail for a while is still brought', async () => {
-    vendor.pollsLeft = 4
+    vendor.pollsLeft = 1
     let polls = 0
     vendor.onRequest = ({ path: at }) => {
       if (!/video_\d+$/.test(at)) return
       polls += 1
-      if (polls <= 8) vendor.fail.set(at, { status: 503, body: {} })
+      if (polls <= 3) vendor.fail.set(at, { status: 503, body: {} })
       else vendor.fail.delete(at)
     }
     const { state } = await runWith(film)

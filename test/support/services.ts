@@ -27,7 +27,7 @@ const noMedia: MediaModels = {
   has: () => false,
   make: () => Promise.reject(new Error('the test expected no media')),
   submit: () => Promise.reject(new Error('the test expected no job')),
-  collect: () => Promise.reject(new Error('the test expected no job')),
+  poll: () => Promise.reject(new Error('the test expected no job')),
 }
 
 /** No host is allowed. */

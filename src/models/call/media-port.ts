@@ -21,7 +21,7 @@ import { canCallCategory, type ModelChooser } from '../routing/model-chooser.ts'
 import type { Transport } from '../transport/http-exchange.ts'
 import { downloadMedia } from '../transport/media-download.ts'
 import { createCallError } from './call-errors.ts'
-import { collectJob, type RequestServices } from './metered-request.ts'
+import { pollMeteredJob, type RequestServices } from './metered-request.ts'
 import { emptyCanonicalRequest } from './models-port.ts'
 
 type MediaServices = RequestServices & {
@@ -145,7 +145,7 @@ export const createMediaPort = (services: MediaServices, caller: ModelCaller): M
       const submitted_at = clock.now().toISOString()
       return { job: { model, key_id, job_id: result.job.id, submitted_at, usage: toPlainUsage(usage) } }
     },
-    async collect(job, request, signal) {
+    async poll(job, request, signal) {
       const model = findModel(job.model)
       const key = registry.view.keysByVendor.get(model.vendor.id)?.find(({ id }) => id === job.key_id) ?? null
       if (key === null && job.key_id !== null)
@@ -154,7 +154,7 @@ export const createMediaPort = (services: MediaServices, caller: ModelCaller): M
         })
       const ageMs = clock.now().getTime() - Date.parse(job.submitted_at)
       const candidate = { model, key, probes: { key: false, endpoint: false } }
-      const outcome = await collectJob(
+      const outcome = await pollMeteredJob(
         services,
         {
           candidate,
@@ -168,10 +168,13 @@ export const createMediaPort = (services: MediaServices, caller: ModelCaller): M
         job.job_id,
         signal,
       )
+      if ('againInMs' in outcome) return outcome
       if (outcome.ok) {
         const { result } = outcome
         const usage = { ...job.usage, cached_tokens: 0, reasoning_tokens: 0 }
-        return toReply({ result, model: job.model, usage: result.usage ?? usage }, request, signal)
+        return {
+          reply: await toReply({ result, model: job.model, usage: result.usage ?? usage }, request, signal),
+        }
       }
       if (outcome.error.code === 'model_timeout')
         throw new MasonError(

@@ -10,6 +10,7 @@ import type {
   Meter,
   MeteredUsage,
   ModelCaller,
+  PendingJob,
   Provider,
   ProviderOutcome,
   Registry,
@@ -269,23 +270,24 @@ export const sendMeteredRequest = async (
 }
 
 /**
- * Brings the result of a job that `candidate` made. Its submission was metered; a usage that the vendor reports with the
+ * Polls a job that `candidate` made. Its submission was metered; a usage that the vendor reports with the
  * result is metered too, once however often the result is read.
  */
-export const collectJob = async (
+export const pollMeteredJob = async (
   services: RequestServices,
   request: MeteredRequest,
   jobId: string,
   signal: AbortSignal,
-): Promise<ProviderOutcome> => {
+): Promise<ProviderOutcome | PendingJob> => {
   const { providers, meter, clock, readTool } = services
   const { candidate, ask, usedIds, endsAtMs, onDelta } = request
   const { model, key } = candidate
   const provider = providers[model.endpoint.protocol]
   const startedAtMs = clock.monotonicMs()
-  const sent = await provider.collect?.({ model, key, ask, endsAtMs, usedIds, onDelta }, jobId, signal)
+  const sent = await provider.poll?.({ model, key, ask, endsAtMs, usedIds, onDelta }, jobId, signal)
   if (sent === undefined)
     return createUnsentOutcome('model_bad_request', 'cannot be asked: its protocol knows no jobs')
+  if ('againInMs' in sent) return sent
   if (!sent.ok) return { ...sent, error: redactError(sent.error, key, services) }
   const { usage } = sent.result
   const hash = createHash('sha256')

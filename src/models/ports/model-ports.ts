@@ -228,7 +228,7 @@ export type ProviderRequest = {
   onUsage?(usage: MeteredUsage): void
   /** The raw answer: its one body, or each event. For tests by an admin. */
   onRaw?(raw: unknown): void
-  /** The request makes a job, whose result `collect` brings. It is called in the moment before the first byte. */
+  /** The request makes a job, whose result `poll` brings. It is called in the moment before the first byte. */
   beforeSubmit?(): void
 }
 
@@ -244,13 +244,16 @@ export type ProviderOutcome =
       place?: string
     }
 
+/** A job that goes on: in how many milliseconds to poll it again. */
+export type PendingJob = { againInMs: number }
+
 /** A protocol of vendors: `openai` through LangChain, `http` through templates and formats. */
 export type Provider = {
   /** Loads what a first request needs: no request may wait between its reservation and its sending. */
   prepare?(): Promise<unknown>
   send(request: ProviderRequest, signal: AbortSignal): Promise<ProviderOutcome>
-  /** Polls the job that such a request made until it is done, failed or out of time. */
-  collect?(request: ProviderRequest, jobId: string, signal: AbortSignal): Promise<ProviderOutcome>
+  /** Polls the job that such a request made once: what became of it, or when to poll again. */
+  poll?(request: ProviderRequest, jobId: string, signal: AbortSignal): Promise<ProviderOutcome | PendingJob>
 }
 
 /** A request that is about to be sent. */

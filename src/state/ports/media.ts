@@ -36,7 +36,7 @@ export type MediaJob = {
 export type MediaModels = {
   /** Whether a model of the category is set up for the caller. */
   has(category: MediaCategory): boolean
-  /** A job is polled until its result is there; where that must survive this process, `submit` and `collect`. */
+  /** A job is polled until its result is there; where that must survive this process, `submit` and `poll`. */
   make(request: MediaRequest, signal: AbortSignal): Promise<MediaReply>
   /**
    * Resolves with the job, or the result itself where it is there at once. `beforeSend` is called in the moment before the
@@ -47,8 +47,12 @@ export type MediaModels = {
     beforeSend: () => void,
     signal: AbortSignal,
   ): Promise<{ job: MediaJob } | { reply: MediaReply }>
-  /** Polls a job until its result is there, for half an hour after its submission at most. */
-  collect(job: MediaJob, request: MediaRequest, signal: AbortSignal): Promise<MediaReply>
+  /** Polls a job once: its result, or when to poll again. Half an hour after its submission it is an error. */
+  poll(
+    job: MediaJob,
+    request: MediaRequest,
+    signal: AbortSignal,
+  ): Promise<{ reply: MediaReply } | { againInMs: number }>
 }
 
 declare module './services.ts' {

@@ -8,11 +8,10 @@ import type { Usage } from '../../state/runtime-state.ts'
 import { findMissingModel, type StoredMedia, storeMedia, toMediaAction } from './media-results.ts'
 import { readRunMedia } from './run-media.ts'
 
+type Made = { files: StoredMedia[]; usage: Usage; model: string }
+
 /** What a submission brought, as the effect ledger stores it. */
-type Submission =
-  | { job: MediaJob }
-  | { files: StoredMedia[]; usage: Usage; model: string }
-  | { refusal: string }
+type Submission = { job: MediaJob } | Made | { refusal: string }
 
 const isRefusal = (error: unknown): error is MasonError =>
   isMasonError(error) &&
@@ -28,7 +27,10 @@ const parseSubmission = (response: string): Submission | null => {
   }
 }
 
-/** Makes a video. The submission is an effect: a worker that takes over polls the stored job and never submits again. */
+/**
+ * Makes a video. The submission is an effect: a worker that takes over polls the stored job and never submits again. The run
+ * waits between polls.
+ */
 export default defineTool({
   name: 'generate_video',
   description: 'Makes a short video from a description; this takes minutes. It becomes a file of the run.',
@@ -84,7 +86,26 @@ export default defineTool({
     const finish = (files: StoredMedia[], made: { usage: Usage; model: string }) =>
       checkpoint(...toMediaAction('Made a video', files, { run: context.run, ...made }))
     if ('files' in submission) return finish(submission.files, submission)
-    const reply = await media.collect(submission.job, request, signal)
-    return finish(await storeMedia(state, context, 'video', reply.files), reply)
+    const { job } = submission
+    const { status, ...made } = await context.wait({
+      kind: 'job',
+      refId: job.job_id,
+      async poll(until) {
+        const polled = await media.poll(job, request, until)
+        if ('againInMs' in polled) return polled
+        const { files, usage, model } = polled.reply
+        return {
+          outcome: {
+            status: 'succeeded',
+            files: await storeMedia(state, context, 'video', files),
+            usage,
+            model,
+          },
+        }
+      },
+    })
+    if (status !== 'succeeded') return fail(`Error: ${made.error ?? `the job ${job.job_id} has ${status}`}`)
+    const { files, ...by } = made as unknown as Made
+    return finish(files, by)
   },
 })

@@ -9,16 +9,23 @@ const waitSchema = z.strictObject({
   expires_in_ms: z.number().optional(),
 })
 
-/** Waits for what a test ends: all at once, or one after the other. What it starts is a row of the inbox, once. */
+/** Asks, or waits for what a test ends: all at once, or one after the other. What it starts is a row of the inbox, once. */
 export default defineTool({
   name: 'gate_wait',
   description: 'Waits for something of a test',
   kinds: ['call'],
-  input: z.strictObject({ waits: z.array(waitSchema), in_turn: z.boolean().default(false) }),
+  pure: true,
+  input: z.strictObject({
+    waits: z.array(waitSchema).default([]),
+    in_turn: z.boolean().default(false),
+    ask: z.string().optional(),
+  }),
   reads: [],
   writes: [],
   async run(_state, context) {
-    const { waits, in_turn } = readCallInput(context)
+    const { waits, in_turn, ask } = readCallInput(context)
+    if (ask !== undefined)
+      await context.ask({ question: ask, schema: { type: 'string' }, options: [], expires_in_ms: 60_000 })
     const requests = waits.map(
       ({ kind, ref, expires_in_ms }): WaitRequest => ({
         kind,

@@ -108,10 +108,10 @@ export const createOpenAIProvider = (options: OpenAIProviderOptions): Provider =
       )
       return { ...outcome, error: { ...outcome.error, retryNow: true } }
     },
-    async collect(request, jobId, signal) {
+    async poll(request, jobId, signal) {
       const { model } = request
       const format = categoryFormat(model)
-      return http.collect({ ...request, model: { ...model, format } }, jobId, signal)
+      return http.poll({ ...request, model: { ...model, format } }, jobId, signal)
     },
   }
 }

@@ -1,4 +1,9 @@
-import type { CanonicalResult, ProviderOutcome, ProviderRequest } from '../../ports/model-ports.ts'
+import type {
+  CanonicalResult,
+  PendingJob,
+  ProviderOutcome,
+  ProviderRequest,
+} from '../../ports/model-ports.ts'
 import type { PollFormat } from '../../schemas/response-format.ts'
 import { renderPath } from '../../templates/request-template.ts'
 import { compileTemplateText, type TemplateText } from '../../templates/template-text.ts'
@@ -45,64 +50,93 @@ const toFailedOutcome = (result: CanonicalResult, status: string): ProviderOutco
   return { ok: false, error, usage: result.usage }
 }
 
-/** Polls a job until it is done, failed, or out of time. Rejects only when the caller aborts, with the signal's reason. */
-export const pollJob = async (
+/** Polls one job, a request at a time. */
+const createPolling = (
   first: CanonicalResult,
   { transport, request, submitted, openDraft, poll, maxFailures = defaultMaxFailures }: Options,
   signal: AbortSignal,
-): Promise<ProviderOutcome> => {
+) => {
   const { clock } = transport
   const { model, endsAtMs } = request
   const { endpoint } = model
   const { 'content-type': _, ...headers } = submitted.headers
-  const toUrl = (text: TemplateText, job_id: string, pointer: string): string =>
-    joinUrl(endpoint.base_url, renderPath(text, { job_id, model: model.upstream_name }, pointer))
-  const fetchContent = async (text: TemplateText, jobId: string): Promise<ProviderOutcome> => {
-    const url = toUrl(text, jobId, '/poll/content')
+  const jobId = first.job?.id ?? ''
+  let result = first
+  let failures = 0
+  const isDone = (): boolean => poll.done.includes(result.job?.status ?? '')
+  const toUrl = (text: TemplateText, pointer: string): string =>
+    joinUrl(endpoint.base_url, renderPath(text, { job_id: jobId, model: model.upstream_name }, pointer))
+
+  const fetchContent = async (text: TemplateText): Promise<ProviderOutcome> => {
+    const url = toUrl(text, '/poll/content')
     const downloaded = await downloadMedia(transport, { url, headers, endpoint, endsAtMs }, signal)
     return 'error' in downloaded
       ? { ok: false, error: downloaded.error, usage: null }
       : { ok: true, result: { ...result, video: downloaded } }
   }
-  const pollOnce = (jobId: string): Promise<ProviderOutcome> => {
-    if (isDone() && poll.contentText !== null) return fetchContent(poll.contentText, jobId)
-    const url = toUrl(poll.text, jobId, '/poll/path')
+  const send = (): Promise<ProviderOutcome> => {
+    if (isDone() && poll.contentText !== null) return fetchContent(poll.contentText)
+    const url = toUrl(poll.text, '/poll/path')
     const pollRequest = { method: poll.method, url, headers, body: null }
     const exchange = { request: pollRequest, expects: 'whole' as const, done: null }
     return exchangeAnswer(transport, exchange, openDraft(), request, signal)
   }
-
-  const jobId = first.job?.id ?? ''
-  let result = first
-  const isDone = (): boolean => poll.done.includes(result.job?.status ?? '')
-  let failures = 0
-  let waitMs = poll.interval_ms
-  for (;;) {
+  /** What the latest result says. A job that is done has its content fetched at once. */
+  const judge = (waitMs = poll.interval_ms): ProviderOutcome | PendingJob => {
     const status = result.job?.status ?? null
     if (status !== null && poll.failed.includes(status)) return toFailedOutcome(result, status)
     if (isDone() && (poll.contentText === null || result.video !== null)) return { ok: true, result }
     if (jobId === '')
       return { ok: false, error: createBadReplyError('named no job to ask for'), usage: result.usage }
-    const leftMs = endsAtMs - clock.monotonicMs()
-    if (waitMs >= leftMs) {
+    if (waitMs >= endsAtMs - clock.monotonicMs())
       return { ok: false, error: createTimeoutError('total', endpoint.timeouts.totalMs), usage: result.usage }
-    }
-    if (!isDone() || failures > 0) await clock.sleep(waitMs, signal)
-    const outcome = await pollOnce(jobId)
-    waitMs = poll.interval_ms
-    if (outcome.ok) {
-      const usage = outcome.result.usage ?? result.usage
-      result = { ...outcome.result, usage }
-      failures = 0
-    } else {
+    return { againInMs: isDone() && failures === 0 ? 0 : waitMs }
+  }
+
+  return {
+    judge,
+    async poll(): Promise<ProviderOutcome | PendingJob> {
+      const outcome = await send()
+      if (outcome.ok) {
+        result = { ...outcome.result, usage: outcome.result.usage ?? result.usage }
+        failures = 0
+        return judge()
+      }
       failures += 1
-      const { retry, reported, code } = outcome.error
+      const { retry, reported, code, retryAfterMs = 0 } = outcome.error
       // what a vendor says of the job is final; that it limits our polls is not
       const isFinal = !retry || (reported && code !== 'model_rate_limited')
-      if (isFinal || failures === maxFailures) {
-        return { ...outcome, usage: outcome.usage ?? result.usage }
-      }
-      waitMs = Math.max(waitMs, outcome.error.retryAfterMs ?? 0)
-    }
+      if (isFinal || failures === maxFailures) return { ...outcome, usage: outcome.usage ?? result.usage }
+      return judge(Math.max(poll.interval_ms, retryAfterMs))
+    },
   }
+}
+
+const isPending = (outcome: ProviderOutcome | PendingJob): outcome is PendingJob => 'againInMs' in outcome
+
+/** Polls a job until it is done, failed, or out of time. Rejects only when the caller aborts, with the signal's reason. */
+export const pollJob = async (
+  first: CanonicalResult,
+  options: Options,
+  signal: AbortSignal,
+): Promise<ProviderOutcome> => {
+  const polling = createPolling(first, options, signal)
+  let outcome = polling.judge()
+  while (isPending(outcome)) {
+    if (outcome.againInMs > 0) await options.transport.clock.sleep(outcome.againInMs, signal)
+    outcome = await polling.poll()
+  }
+  return outcome
+}
+
+/** Polls a job once, and fetches its content where it is done; `againInMs`: it goes on. A failed poll does not end it. */
+export const pollJobOnce = async (
+  job: CanonicalResult,
+  options: Omit<Options, 'maxFailures'>,
+  signal: AbortSignal,
+): Promise<ProviderOutcome | PendingJob> => {
+  const polling = createPolling(job, { ...options, maxFailures: Number.POSITIVE_INFINITY }, signal)
+  let outcome = await polling.poll()
+  while (isPending(outcome) && outcome.againInMs === 0) outcome = await polling.poll()
+  return outcome
 }

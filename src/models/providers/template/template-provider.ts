@@ -4,6 +4,7 @@ import { toErrorMessage } from '../../../state/errors.ts'
 import type { Clock } from '../../../state/ports/clock.ts'
 import {
   emptyResult,
+  type PendingJob,
   type Provider,
   type ProviderOutcome,
   type ProviderRequest,
@@ -19,7 +20,7 @@ import { createJsonParser } from '../../transport/json-parser.ts'
 import { createUnsentOutcome, type ProviderError } from '../../transport/provider-errors.ts'
 import { exchangeAnswer } from '../answer-exchange.ts'
 import { createFormatDraft } from '../format-draft.ts'
-import { compilePoll, type JobPoll, pollJob } from './job-polling.ts'
+import { compilePoll, type JobPoll, pollJob, pollJobOnce } from './job-polling.ts'
 import { assertFilesUsed, assertImagesSent, renderRequest } from './template-request.ts'
 
 /** What the provider is made of. */
@@ -122,27 +123,26 @@ export const openHttpProvider = (options: HttpProviderOptions): Required<Provide
     return { ...outcome, error: { ...outcome.error, retryNow: true } }
   }
 
-  const collectFrom = (
+  const pollOnce = (
     { reader, template, poll }: Compiled,
     request: ProviderRequest,
     jobId: string,
     signal: AbortSignal,
-  ): Promise<ProviderOutcome> => {
+  ): Promise<ProviderOutcome | PendingJob> => {
     if (poll === null) throw new TemplateError('/poll', 'does not say how to poll a job')
     const data = toTemplateData(request.model, request.ask, { stream: false, schemaInPrompt: false })
     const submitted = renderRequest(request, template, data)
     const openDraft = () =>
       createFormatDraft(reader, { format: 'sse', marksItsEnd: false, comesAsList: true }, request)
     const first = { ...emptyResult, job: { id: jobId, status: null } }
-    const maxFailures = Number.POSITIVE_INFINITY
-    return pollJob(first, { transport, request, submitted, openDraft, poll, maxFailures }, signal)
+    return pollJobOnce(first, { transport, request, submitted, openDraft, poll }, signal)
   }
 
-  const withFormat = async (
+  const withFormat = async <Outcome>(
     { model: { format } }: ProviderRequest,
-    work: (known: Compiled) => Promise<ProviderOutcome>,
+    work: (known: Compiled) => Promise<Outcome>,
     signal: AbortSignal,
-  ): Promise<ProviderOutcome> => {
+  ): Promise<Outcome | ProviderOutcome> => {
     signal.throwIfAborted()
     if (format === null) return toRefusedOutcome('the model names no response format')
     try {
@@ -156,7 +156,7 @@ export const openHttpProvider = (options: HttpProviderOptions): Required<Provide
   return {
     prepare: async () => egress.prepare?.(),
     send: (request, signal) => withFormat(request, (known) => sendTo(known, request, signal), signal),
-    collect: (request, jobId, signal) =>
-      withFormat(request, (known) => collectFrom(known, request, jobId, signal), signal),
+    poll: (request, jobId, signal) =>
+      withFormat(request, (known) => pollOnce(known, request, jobId, signal), signal),
   }
 }
