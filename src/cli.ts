@@ -11,6 +11,7 @@ import {
   type StartCommand,
 } from './cli/models/commands.ts'
 import type { CreateTokenFlags } from './cli/models/create-token.ts'
+import { addPaymentsCommands } from './cli/payments/commands.ts'
 import type { RotateFlags } from './cli/rotate-keys.ts'
 import type { RunFlags } from './cli/run.ts'
 import { addRunsCommands } from './cli/runs/commands.ts'
@@ -112,6 +113,7 @@ const createProgram = (
   addModelsCommands(program, start)
   addRunsCommands(program, start)
   addWebhooksCommands(program, start)
+  addPaymentsCommands(program, start)
   const ap2 = program.command('ap2').description('verify and read mandates of the Agent Payments Protocol')
   ap2
     .command('verify')

@@ -111,7 +111,11 @@ export const runServer = async (
     setup,
     ...(flags.migrate && { migrate: true }),
     listen: (runtime, log) => openServer(runtime, config, log),
-    start: (runtime) => role === 'all' && runtime.startWorker({ concurrency: config.concurrency }),
+    async start(runtime) {
+      if (role !== 'all') return
+      await runtime.startWorker({ concurrency: config.concurrency })
+      if (config.database.kind !== 'postgres') await runtime.startPayments()
+    },
     toBanner: (runtime, port) => buildServerBanner(port, role, secrets, runtime),
     stopMessage: 'stopping: no new requests are accepted; unfinished runs are handed back',
     stopTimeoutMs: stopTimeoutsMs.runtime,

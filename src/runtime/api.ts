@@ -16,7 +16,7 @@ import type { ModelGateway } from '../models/ports/call-ports.ts'
 import type { RegistryAdmin } from '../models/registry/registry-admin.ts'
 import type { UsageReports } from '../models/schemas/usage-report.ts'
 import type { Passkeys } from '../payments/consent/passkeys.ts'
-import type { PublicSigningKey } from '../payments/keys/public-keys.ts'
+import type { PaymentTrail } from '../payments/ledger/payment-queries.ts'
 import type { Providers } from '../payments/providers/provider-rows.ts'
 import type { TrustedKeys } from '../payments/trust/trusted-keys.ts'
 import type { Models } from '../state/ports/models.ts'
@@ -24,6 +24,7 @@ import type { RunEntry } from '../state/ports/tracer.ts'
 import type { JobData } from '../state/run-request.ts'
 import type { Page, RunEvent, RunStatus, RunView, SessionView } from '../state/run-view.ts'
 import type { Json, RuntimeState } from '../state/runtime-state.ts'
+import type { PaymentsApi } from './payments-api.ts'
 
 /**
  * Everything that can be done with runs, on behalf of one business. Errors are MasonError; its code says which.
@@ -73,6 +74,8 @@ export type BusinessApi = {
   cancel(runId: string, reason: string | undefined): Promise<RunView>
   /** `invalid_request` when the answer does not fit the schema, `input_answered`, `not_found`. */
   answer(runId: string, requestId: string, answer: Json): Promise<RunView>
+  /** A payment with all that is known of it. Null: no such payment. */
+  payment(paymentId: string): Promise<PaymentTrail | null>
   /** The memories of its users. */
   memories: MemoriesApi
   session(sessionId: string): Promise<SessionView | null>
@@ -136,11 +139,10 @@ export type Runtime = {
     trustedKeys: TrustedKeys
     providers: Providers
   }
-  /** What others see of payments. @internal */
-  payments: {
-    /** The public keys of receipts, the one in use first. */
-    signingKeys(): Promise<PublicSigningKey[]>
-  }
+  /** What the API does about payments of all businesses. @internal */
+  payments: PaymentsApi
+  /** Starts to carry out orders of payments in this process; only without a database server, where the executor has no process of its own. */
+  startPayments(): Promise<void>
   /** What users sign payments with. @internal */
   consent: { passkeys: Passkeys }
   health(): Promise<HealthReport>

@@ -22,6 +22,7 @@ import type { Database } from '../infra/database/database.ts'
 import type { Queues } from '../infra/queue/queues.ts'
 import type { MemoryEmbedder } from '../memory/store/embedder.ts'
 import { createMemoriesApi } from '../memory/store/memories-api.ts'
+import { readTrail } from '../payments/ledger/payment-queries.ts'
 import { MasonError } from '../state/errors.ts'
 import { foldActions } from '../state/fold.ts'
 import { inlineBlobs } from '../state/inline-blobs.ts'
@@ -146,6 +147,7 @@ export const createBusinessApi = (parts: BusinessApiParts, businessId: string): 
     run: (runId) => poller.readRun(runId),
     memories: createMemoriesApi(parts, businessId),
     runs: (filter) => queryAsBusiness((sql) => listRuns(sql, businessId, filter)),
+    payment: (paymentId) => database.asBusiness(businessId, (sql) => readTrail(sql, businessId, paymentId)),
     session: (sessionId) => database.asBusiness(businessId, (sql) => readSession(sql, businessId, sessionId)),
     sessions: (filter) => database.asBusiness(businessId, (sql) => listSessions(sql, businessId, filter)),
     fork: (sessionId, actionId) => forkSession(database, businessId, sessionId, actionId),

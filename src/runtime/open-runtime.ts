@@ -44,11 +44,11 @@ import { createTextSimilarity } from '../memory/store/text-similarity.ts'
 import { createUsageReports } from '../models/metering/reconciliation.ts'
 import type { ModelCaller } from '../models/ports/model-ports.ts'
 import { createPasskeys } from '../payments/consent/passkeys.ts'
-import { listSigningKeys } from '../payments/keys/public-keys.ts'
 import { createProviders } from '../payments/providers/provider-rows.ts'
 import { createTrustedKeys } from '../payments/trust/trusted-keys.ts'
 import { loadOwnParts } from '../project/load-project.ts'
 import { type OpenServices, openOwnServices } from '../project/own-services.ts'
+import { MasonError } from '../state/errors.ts'
 import type { Clock } from '../state/ports/clock.ts'
 import type { Log } from '../state/ports/log.ts'
 import type { Models } from '../state/ports/models.ts'
@@ -57,6 +57,7 @@ import type { BusinessApi, HealthReport, Runtime, WebhookCounts } from './api.ts
 import { createBusinessApi } from './business-api.ts'
 import { type Closers, createClosers } from './closers.ts'
 import { type ModelRetryDelays, openModels } from './open-models.ts'
+import { createPaymentsApi } from './payments-api.ts'
 
 /**
  * What an embedding program or a test sets beside the settings.
@@ -300,7 +301,21 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
         of(businessId).submit(request, key, { by: 'queue', beganAtMs: Date.now() }),
       ),
     },
-    payments: { signingKeys: () => listSigningKeys(database) },
+    payments: createPaymentsApi(database, clock),
+    async startPayments() {
+      const { payments } = openedDatabases
+      if (config.database.kind === 'postgres' || payments === null)
+        throw new MasonError(
+          'invalid_settings',
+          'on a database server the executor of payments is a process of its own',
+          {
+            remedy: 'run `mason payments` with MASON_PAYMENT_DATABASE_URL and MASON_PAYMENT_KEY',
+          },
+        )
+      const { startPayments } = await import('./payments.ts')
+      const executor = await startPayments(config, { database: payments, egress, clock, log, scrubber })
+      closers.add(() => executor.stop())
+    },
     consent: { passkeys: createPasskeys(database, config.publicUrl ?? null, () => clock.now()) },
     health: () => checkHealth(database, queues),
     async startWorker({ concurrency = config.concurrency } = {}) {

@@ -2,6 +2,7 @@ import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } 
 import { defaultBodyMemoryMb } from '../infra/config/settings.ts'
 import type { Runtime } from '../runtime/api.ts'
 import { accountsRoutes } from './admin/accounts.routes.ts'
+import { adminPaymentsRoutes } from './admin/payments.routes.ts'
 import { providersRoutes } from './admin/providers.routes.ts'
 import { registryRoutes } from './admin/registry.routes.ts'
 import { rejectedJobsRoutes } from './admin/rejected-jobs.routes.ts'
@@ -110,6 +111,7 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
   webhooksRoutes(app, server)
   trustRoutes(app, server)
   providersRoutes(app, server)
+  adminPaymentsRoutes(app, server)
   schedulesRoutes(app, server)
   chatRoutes(app, server)
   embeddingsRoutes(app, server)

@@ -4,7 +4,7 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { generate, HttpClient } from 'openapi-typescript-codegen'
-import { expect } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { admitIntakeJob } from '../../src/engine/runs/intake.ts'
 import { createAuthenticator } from '../support/authenticator.ts'
 import { unique } from '../support/backend.ts'
@@ -13,7 +13,7 @@ import { adminToken, closing, runtimeTest } from '../support/integration-test.ts
 import { startMediaVendor } from '../support/media-vendor.ts'
 import { listBodies, responseSchema } from '../support/openapi.ts'
 import { newEnrolment, readPage, site } from '../support/passkeys.ts'
-import { publishPaymentKeys } from '../support/payments.ts'
+import { addPayment, carryOut, openExecutorDatabase, publishPaymentKeys } from '../support/payments.ts'
 import { deadline } from '../support/test-runtime.ts'
 import { addVendor } from '../support/vendors.ts'
 
@@ -77,6 +77,15 @@ test('every example of the OpenAPI document is a request that the server takes, 
     [`PATCH /admin/v1/${name}/{id}`]: ofNew(`POST /admin/v1/${name}`),
   })
 
+  const executor = openExecutorDatabase(backend, database, 2)
+  onTestFinished(() => executor.close())
+  const ofPayment = async (status: string): Promise<Step> => {
+    const id = await addPayment(executor, status)
+    carried.push(carryOut(executor, id))
+    return { path: { id } }
+  }
+  const carried: Promise<unknown>[] = []
+
   /** In this order: later ones use what earlier ones made, and the first run finds the script. */
   const steps: Record<string, () => Step | Promise<Step>> = {
     'POST /v1/runs/{id}/input': async () => {
@@ -110,6 +119,8 @@ test('every example of the OpenAPI document is a request that the server takes, 
     ...resource('schedules'),
     ...resource('budgets'),
     'POST /admin/v1/trust': () => ({}),
+    'POST /admin/v1/payments/{id}/refund': () => ofPayment('succeeded'),
+    'POST /admin/v1/payments/{id}/settle': () => ofPayment('unknown'),
     'POST /admin/v1/providers': async () => {
       await publishPaymentKeys(backend, database)
       return { fields: { test: true } }
@@ -161,6 +172,7 @@ test('every example of the OpenAPI document is a request that the server takes, 
       made.set(operation, body)
     }
   }
+  await Promise.all(carried)
 })
 
 /** A program of a user of the generated client. */

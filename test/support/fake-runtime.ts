@@ -252,6 +252,10 @@ export const createFakeRuntime = (): FakeRuntime => {
         for (const run of found) runs.delete(run.id)
         return found.length > 0
       },
+      async payment(id) {
+        note('payment', id)
+        return null
+      },
       async fork(id, actionId) {
         note('fork', id, actionId)
         return inSession(id).length === 0 ? null : sessionOf('ses_fork', [])
@@ -274,7 +278,12 @@ export const createFakeRuntime = (): FakeRuntime => {
     consent: { passkeys: {} } as unknown as Runtime['consent'],
     countRequest: async () => undefined,
     checkBudgets: async () => undefined,
-    payments: { signingKeys: async () => [] },
+    payments: {
+      signingKeys: async () => [],
+      receiveWebhook: async () => false,
+      decide: async () => null,
+    },
+    startPayments: async () => {},
     async health() {
       failIf('health')
       return fake.health

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { expect, vi } from 'vitest'
 import { type Database, queryOne } from '../../src/infra/database/database.ts'
 import { loginRoles } from '../../src/infra/database/login-roles.ts'
 import { openPostgresDatabase } from '../../src/infra/database/postgres.ts'
@@ -72,3 +73,39 @@ export const drain = async (services: ExecutorServices, count = 1): Promise<void
     await Promise.all(executors.map((one) => one.stop()))
   }
 }
+
+/** A payment of the business `default` as the executor leaves it. */
+export const addPayment = async (executor: Database, status: string, refunded = 0): Promise<string> => {
+  const id = unique('pay')
+  await executor.query(
+    `INSERT INTO mandate_spend (spend_id, tenant, currency) VALUES ($1, 'default', 'USD')`,
+    [id],
+  )
+  await executor.query(
+    `INSERT INTO payment_orders (order_id, tenant, kind, payment_id, request, done_at)
+     VALUES ('ord_' || $1, 'default', 'pay', $1, '{}', clock_timestamp())`,
+    [id],
+  )
+  await executor.query(
+    `INSERT INTO payments (payment_id, tenant, order_id, status, amount_minor, currency, payee_issuer, checkout_id, mandate_key,
+       mandate_hash, spend_id, refunded_minor) VALUES ($1, 'default', 'ord_' || $1, $2, 1999, 'USD', 'shop', $1, 'k', $1, $1, $3)`,
+    [id, status, refunded],
+  )
+  await executor.query(
+    `INSERT INTO payment_events (tenant, payment_id, kind, detail) VALUES ('default', $1, 'verified', '{"key":"k"}')`,
+    [id],
+  )
+  return id
+}
+
+/** Carries out the next order of a payment, in place of an executor; resolves with what it asked for. */
+export const carryOut = (executor: Database, id: string): Promise<unknown> =>
+  vi.waitFor(async () => {
+    const { rows } = await executor.query<{ kind: string; request: object }>(
+      `UPDATE payment_orders SET done_at = clock_timestamp(), outcome = '{"status":"done","message":"It is done."}'
+       WHERE payment_id = $1 AND done_at IS NULL RETURNING kind, request`,
+      [id],
+    )
+    expect(rows).toHaveLength(1)
+    return rows[0]
+  })

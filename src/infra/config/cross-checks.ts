@@ -179,6 +179,15 @@ const checkPayments = (raw: RawSettings): SettingError[] => {
             remedy: settingRemedies.MASON_PAYMENT_DATABASE_URL,
           },
         ]),
+    ...(raw.MASON_PUBLIC_URL === undefined
+      ? [
+          {
+            setting: 'MASON_PUBLIC_URL' as const,
+            problem: 'is missing: mandates are made for this address, and receipts are signed as it',
+            remedy: settingRemedies.MASON_PUBLIC_URL,
+          },
+        ]
+      : []),
     ...(raw.MASON_PAYMENT_KEY === undefined
       ? [
           {
@@ -263,6 +272,8 @@ export const roleRules: Record<ProcessRole, RoleRules> = {
       'MASON_QUEUE_PREFIX',
       'MASON_METRICS_PORT',
       'MASON_PUBLIC_URL',
+      'MASON_LEASE_MS',
+      'PORT',
       'HOST',
       'LOG_LEVEL',
     ],

@@ -307,6 +307,7 @@ describe('the settings of the executor of payments', () => {
   const own = {
     MASON_PAYMENT_DATABASE_URL: 'postgres://pay:p@h/mason',
     MASON_PAYMENT_KEY: key,
+    MASON_PUBLIC_URL: 'https://mason.example.com',
     REDIS_URL: 'redis://h',
   }
   const errorsOf = (env: Environment) =>
@@ -329,6 +330,9 @@ describe('the settings of the executor of payments', () => {
       expect.stringMatching(
         /^MASON_PAYMENT_DATABASE_URL is missing: the executor .* never uses the login of another/,
       ),
+    ])
+    expect(errorsOf({ ...own, MASON_PUBLIC_URL: '' })).toEqual([
+      expect.stringMatching(/^MASON_PUBLIC_URL is missing: mandates are made for this address/),
     ])
     expect(errorsOf({ ...own, MASON_PAYMENT_KEY: '' })).toEqual([
       expect.stringMatching(/^MASON_PAYMENT_KEY is missing/),

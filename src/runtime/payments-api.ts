@@ -1,0 +1,96 @@
+import { type Database, hasRow, queryOne } from '../infra/database/database.ts'
+import { listSigningKeys, type PublicSigningKey } from '../payments/keys/public-keys.ts'
+import { type AdminOrder, orderForAdmin, readOrder, storeWebhook } from '../payments/ledger/orders.ts'
+import { MasonError } from '../state/errors.ts'
+import type { Clock } from '../state/ports/clock.ts'
+
+/** An order of an admin. `outcome` is null while no executor has carried it out. */
+export type AdminOrderView = {
+  order_id: string
+  payment_id: string
+  outcome: { status: string; message: string } | null
+}
+
+/** What an admin decides of a payment. `amount` is in minor units; absent: all that is not refunded yet. */
+export type AdminDecision =
+  | { kind: 'refund'; amount?: number | undefined }
+  | { kind: 'settle'; status: 'succeeded' | 'declined'; note: string; provider_ref?: string | undefined }
+
+const waitMs = 5_000
+const pollMs = 100
+/** Of one provider, in a minute, at one process: a busy one sends some a second. */
+const maxWebhooks = 3_000
+const windowMs = 60_000
+
+/** What the API does about payments: it reads, stores what providers send, and orders. The executor moves the money. */
+export const createPaymentsApi = (database: Database, clock: Clock) => {
+  const counts = new Map<string, { since: number; webhooks: number }>()
+  return {
+    /** The public keys of receipts, the one in use first. */
+    signingKeys: (): Promise<PublicSigningKey[]> => listSigningKeys(database),
+    /** Stores a webhook as it came; the executor verifies it. False: no such provider. Throws `too_many_requests`. */
+    async receiveWebhook(
+      providerId: string,
+      headers: Record<string, string>,
+      readBody: () => Promise<Uint8Array>,
+    ): Promise<boolean> {
+      if (!(await hasRow(database, 'SELECT FROM payment_providers WHERE provider_id = $1', [providerId])))
+        return false
+      const now = clock.monotonicMs()
+      const known = counts.get(providerId)
+      const count = known && now - known.since < windowMs ? known : { since: now, webhooks: 0 }
+      counts.set(providerId, count)
+      if (++count.webhooks > maxWebhooks)
+        throw new MasonError('too_many_requests', `this provider sent ${maxWebhooks} webhooks in a minute`, {
+          remedy: 'send it again later',
+          detail: { retry_after_s: Math.ceil((count.since + windowMs - now) / 1000) },
+        })
+      await storeWebhook(database, providerId, headers, await readBody())
+      return true
+    },
+    /** Orders what an admin decided and waits 5 s for the executor. Null: no such payment. Throws `invalid_request`. */
+    async decide(paymentId: string, decision: AdminDecision): Promise<AdminOrderView | null> {
+      const payment = await queryOne<{
+        tenant: string
+        status: string
+        amount_minor: number | null
+        refunded_minor: number
+      }>(
+        database,
+        'SELECT tenant, status, amount_minor, refunded_minor FROM payments WHERE payment_id = $1',
+        [paymentId],
+      )
+      if (!payment) return null
+      const order = toOrder(decision, (payment.amount_minor ?? 0) - payment.refunded_minor, payment.status)
+      const orderId = await orderForAdmin(database, payment.tenant, paymentId, order)
+      const until = clock.monotonicMs() + waitMs
+      for (;;) {
+        const outcome = (await readOrder(database, orderId))?.outcome ?? null
+        if (outcome !== null || clock.monotonicMs() >= until)
+          return { order_id: orderId, payment_id: paymentId, outcome }
+        await clock.sleep(pollMs)
+      }
+    },
+  }
+}
+
+/** See `createPaymentsApi`. */
+export type PaymentsApi = ReturnType<typeof createPaymentsApi>
+
+const toOrder = (decision: AdminDecision, left: number, status: string): AdminOrder => {
+  const refuse = (pointer: string, detail: string): never => {
+    throw new MasonError('invalid_request', `${pointer || 'the payment'}: ${detail}`, {
+      detail: { errors: [{ pointer, detail }] },
+    })
+  }
+  if (decision.kind === 'refund') {
+    const { amount = left } = decision
+    if (status !== 'succeeded') refuse('', `is ${status}: only one that succeeded can be refunded`)
+    if (amount > left || amount === 0) refuse('/amount', `is ${amount}, and ${left} are left to refund`)
+    return { kind: 'refund', amount_minor: amount }
+  }
+  if (status !== 'unknown') refuse('', `is ${status}: only one whose outcome is unknown is settled by hand`)
+  const { note, provider_ref } = decision
+  const text = provider_ref === undefined ? note : `${note} (at the provider: ${provider_ref})`
+  return { kind: 'settle', status: decision.status, note: text }
+}

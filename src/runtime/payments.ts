@@ -1,0 +1,103 @@
+import type { Config } from '../infra/config/config.ts'
+import type { Database } from '../infra/database/database.ts'
+import { openDatabases } from '../infra/database/open-database.ts'
+import { openEgress } from '../infra/egress/egress.ts'
+import type { Egress } from '../infra/egress/egress-port.ts'
+import { systemClock } from '../infra/lib/system-clock.ts'
+import { settlesWithin } from '../infra/lib/timeouts.ts'
+import { openPaymentMasterKeys } from '../infra/secrets/master-key-files.ts'
+import type { Scrubber } from '../infra/secrets/scrubber.ts'
+import { createMetrics, type Metrics } from '../infra/telemetry/metrics.ts'
+import { type RunningExecutor, startExecutor } from '../payments/executor/start-executor.ts'
+import { openPaymentKeys } from '../payments/keys/payment-keys.ts'
+import { createProviderOpener } from '../payments/providers/provider-rows.ts'
+import { createTrust } from '../payments/trust/trust.ts'
+import type { Clock } from '../state/ports/clock.ts'
+import type { Log } from '../state/ports/log.ts'
+import type { HealthReport } from './api.ts'
+import { createClosers } from './closers.ts'
+
+/** What an executor of payments works with. `database` is under its own role. */
+type ExecutorParts = { database: Database; egress: Egress; clock: Clock; log: Log; scrubber: Scrubber }
+
+/**
+ * Starts the executor of payments in this process. Throws `secret_unreadable` where the payment key is not that of its rows.
+ * Without a database server it opens test providers only.
+ */
+export const startPayments = async (
+  config: Config,
+  { database, egress, clock, log, scrubber }: ExecutorParts,
+): Promise<RunningExecutor> => {
+  const masterKeys = await openPaymentMasterKeys(config, (secret) => scrubber.add(secret))
+  const { signingKey, ...keys } = await openPaymentKeys(database, masterKeys)
+  const unseal = async (sealed: string, purpose: string): Promise<string> => {
+    const text = await keys.unseal(sealed, purpose)
+    scrubber.add(text)
+    return text
+  }
+  const testOnly = config.database.kind !== 'postgres'
+  const services = {
+    database,
+    trust: createTrust(database),
+    openProvider: createProviderOpener(database, { unseal }, egress, { testOnly }),
+    unseal,
+    signer: { issuer: toIssuer(config), signingKey },
+    audience: toIssuer(config),
+    clock,
+    log,
+  }
+  // PGlite is one session, and a look for work is three statements
+  return startExecutor(services, testOnly ? { idleMs: 500 } : {})
+}
+
+/** Who signs receipts and verifies mandates: the public address of this Mason. */
+export const toIssuer = ({ publicUrl, http }: Config): string => publicUrl ?? `http://localhost:${http.port}`
+
+/** The executor as a process of its own. `close` lets what is being sent end, within `timeoutMs`. */
+export type ExecutorProcess = {
+  metrics: Metrics
+  health(): Promise<HealthReport>
+  close(timeoutMs: number): Promise<void>
+}
+
+const noBacklog = {
+  ...{ queued: 0, running: 0, input_required: 0, workers: 0, outbox: 0 },
+  ...{ ready: 0, oldest_ready_s: 0, unlearned: 0, oldest_unlearned_s: 0 },
+}
+
+/** Opens the executor's database under its own login and starts it: `mason payments`. */
+export const openExecutor = async (
+  config: Config,
+  { log, scrubber }: Pick<ExecutorParts, 'log' | 'scrubber'>,
+): Promise<ExecutorProcess> => {
+  const closers = createClosers()
+  try {
+    const databases = await openDatabases(config, log)
+    closers.add(() => databases.close())
+    const database = databases.payments as Database
+    const egress = openEgress()
+    closers.use(egress)
+    const executor = await startPayments(config, { database, egress, clock: systemClock, log, scrubber })
+    closers.add(() => executor.stop())
+    return {
+      metrics: createMetrics(async () => noBacklog),
+      async health() {
+        const since = performance.now()
+        const check = await database.query('SELECT 1').then(
+          () => ({ ok: true as const, ms: Math.round(performance.now() - since) }),
+          (error: unknown) => ({ ok: false as const, error: String(error) }),
+        )
+        return { ok: check.ok, checks: { database: check } }
+      },
+      async close(timeoutMs) {
+        const closed = closers
+          .close()
+          .catch((error: unknown) => log.warn({ error: String(error) }, 'closing failed'))
+        await settlesWithin(closed, timeoutMs)
+      },
+    }
+  } catch (error) {
+    await closers.close().catch(() => {})
+    throw error
+  }
+}

@@ -1,0 +1,131 @@
+import { describe, expect } from 'vitest'
+import { unique } from '../support/backend.ts'
+import { adminToken, runtimeTest } from '../support/integration-test.ts'
+import {
+  addPayment,
+  carryOut,
+  newProvider,
+  openExecutorDatabase,
+  publishPaymentKeys,
+} from '../support/payments.ts'
+
+const test = runtimeTest
+  .extend('runtimeOptions', { scope: 'file' }, { worker: false })
+  .extend('executor', { scope: 'file' }, ({ backend, database }, { onCleanup }) => {
+    const executor = openExecutorDatabase(backend, database, 2)
+    onCleanup(() => executor.close())
+    return executor
+  })
+
+describe('GET /v1/payments/{id}', () => {
+  test('shows a business its own payment with its trail, and of another one that there is none', async ({
+    server,
+    runtime,
+    executor,
+  }) => {
+    const id = await addPayment(executor, 'succeeded')
+    const tokenOf = async (business_id: string) =>
+      (await runtime.admin.tokens.create({ business_id, label: 'x', roles: ['read'] })).token
+    const { status, body } = await server.call('GET', `/v1/payments/${id}`, {
+      token: await tokenOf('default'),
+    })
+    expect([status, body]).toMatchObject([
+      200,
+      {
+        payment: { id, status: 'succeeded', amount: { minor: 1999, currency: 'USD' }, refunded_minor: 0 },
+        events: [{ kind: 'verified', detail: { key: 'k' }, at: expect.any(String) }],
+      },
+    ])
+    const other = await server.call('GET', `/v1/payments/${id}`, { token: await tokenOf(unique('other')) })
+    expect([other.status, other.body.code]).toEqual([404, 'not_found'])
+    expect((await server.call('GET', '/v1/payments/pay_none', { token: adminToken })).status).toBe(404)
+  })
+})
+
+describe('an admin', () => {
+  test('refunds what is left of a payment by an order, and not more', async ({
+    server,
+    executor,
+    runtime,
+  }) => {
+    const id = await addPayment(executor, 'succeeded', 500)
+    const refund = (json: object, token = adminToken) =>
+      server.call('POST', `/admin/v1/payments/${id}/refund`, { token, json })
+    const [{ status, body }, order] = await Promise.all([refund({}), carryOut(executor, id)])
+    expect(order).toEqual({ kind: 'refund', request: { amount_minor: 1499 } })
+    expect([status, body]).toEqual([
+      200,
+      {
+        ...{ order_id: expect.any(String), payment_id: id },
+        outcome: { status: 'done', message: 'It is done.' },
+      },
+    ])
+    for (const amount of [1500, 0, -1, 1.5])
+      expect([amount, (await refund({ amount })).body.errors?.[0]?.pointer]).toEqual([amount, '/amount'])
+    const { token } = await runtime.admin.tokens.create({
+      business_id: 'default',
+      label: 'x',
+      roles: ['admin'],
+    })
+    expect((await refund({}, token)).status).toBe(403)
+  })
+
+  test('settles only a payment whose outcome is unknown, with who looked where', async ({
+    server,
+    executor,
+  }) => {
+    const settle = (id: string, json: object) =>
+      server.call('POST', `/admin/v1/payments/${id}/settle`, { token: adminToken, json })
+    const decided = { status: 'succeeded', note: 'Ann looked', provider_ref: 'ch_1' }
+    for (const status of ['succeeded', 'sent']) {
+      const { status: code, body } = await settle(await addPayment(executor, status), decided)
+      expect([code, body.detail]).toEqual([422, expect.stringContaining(`is ${status}`)])
+    }
+    const id = await addPayment(executor, 'unknown')
+    const [{ body }, order] = await Promise.all([settle(id, decided), carryOut(executor, id)])
+    expect(order).toEqual({
+      kind: 'settle',
+      request: { status: 'succeeded', note: 'Ann looked (at the provider: ch_1)' },
+    })
+    expect(body.outcome.status).toBe('done')
+    expect((await settle(id, { status: 'succeeded' })).body.errors[0].pointer).toBe('/note')
+    expect((await settle('pay_none', decided)).status).toBe(404)
+  })
+})
+
+describe('POST /payments/webhooks/{provider_id}', () => {
+  test('stores the bytes and headers as they came, for a provider that there is, up to 256 KB', async ({
+    server,
+    backend,
+    database,
+    executor,
+  }) => {
+    await publishPaymentKeys(backend, database)
+    const { body: provider } = await server.call('POST', '/admin/v1/providers', {
+      token: adminToken,
+      json: newProvider(),
+    })
+    const post = (path: string, body: string) =>
+      fetch(`${server.url}${path}`, {
+        method: 'POST',
+        headers: {
+          'webhook-id': 'evt_1',
+          authorization: 'Bearer theirs',
+          'content-type': 'application/json',
+        },
+        body,
+      })
+    const text = '{"a":  1,\n"é": "not read"'
+    expect((await post(provider.webhook_path, text)).status).toBe(204)
+    const { rows } = await executor.query<{ headers: Record<string, string>; body: Uint8Array }>(
+      'SELECT headers, body FROM payment_inbox WHERE provider_id = $1',
+      [provider.id],
+    )
+    expect(rows).toHaveLength(1)
+    expect(Buffer.from(rows[0]?.body ?? []).toString()).toBe(text)
+    expect(rows[0]?.headers).toMatchObject({ 'webhook-id': 'evt_1', 'content-type': 'application/json' })
+    expect(rows[0]?.headers).not.toHaveProperty('authorization')
+    expect((await post(provider.webhook_path, 'x'.repeat(256 * 1024 + 1))).status).toBe(413)
+    expect((await post('/payments/webhooks/prv_none', text)).status).toBe(404)
+  })
+})
