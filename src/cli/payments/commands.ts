@@ -35,7 +35,7 @@ const toLine = (value: unknown): string =>
   (typeof value === 'string' ? value : JSON.stringify(value)).replace(/\p{Cc}|\p{Cf}/gu, ' ').slice(0, 300)
 
 /** For people: what it is, what was signed by whom, what was checked, what was sent, and how it ended. */
-export const formatTrail = ({ payment, mandates, operations, events }: PaymentTrail): string =>
+const formatTrail = ({ payment, mandates, operations, events }: PaymentTrail): string =>
   [
     `${payment.id}: ${payment.status}${payment.outcome ? `. ${toLine(payment.outcome.message)}` : ''}`,
     ...(payment.amount

@@ -23,7 +23,7 @@ const columns = `provider_id AS id, name, kind, base_url, allow_private, tenants
   timeout_ms, api_key_end AS api_key, webhook_secret_end AS webhook_secret, created_at, updated_at, ended_at`
 
 /** Where the webhooks of a provider arrive. */
-export const toWebhookPath = (id: string): string => `/payments/webhooks/${id}`
+const toWebhookPath = (id: string): string => `/payments/webhooks/${id}`
 
 const toView = ({ ended_at, created_at, updated_at, ...row }: Row): ProviderView => ({
   ...row,
