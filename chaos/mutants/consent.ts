@@ -4,6 +4,11 @@ const passkeys = testsOf('test/integration/passkeys.test.ts')
 const refused = passkeys(
   'a passkey is refused from another origin or site, without user verification, and for another challenge; the link stays good',
 )
+const consents = testsOf('test/integration/consent.test.ts')
+const notVerified = consents(
+  'a consent is not verified from another origin, site or frame, without user verification, for other bytes, or by a foreign passkey',
+)
+const decision = 'src/payments/consent/decide-consents.ts'
 const file = 'src/payments/consent/passkeys.ts'
 
 /** What keeps another person from signing payments. */
@@ -49,5 +54,43 @@ export const consentMutants: readonly Mutant[] = [
     edits: [{ from: 'AND purpose = $2 AND', to: 'AND $2::text IS NOT NULL AND' }],
     why: 'who gets a consent link enrols a passkey with it',
     caughtBy: passkeys('a link for a consent enrols no passkey'),
+  },
+  {
+    name: 'user verification of a consent',
+    file: decision,
+    edits: [{ from: 'requireUserVerification: true', to: 'requireUserVerification: false' }],
+    why: 'who finds an unlocked device pays',
+    caughtBy: notVerified,
+  },
+  {
+    name: 'the origin of a consent',
+    file: decision,
+    edits: [
+      {
+        from: 'expectedOrigin: origin,',
+        to: "expectedOrigin: [origin, 'https://pay.example.evil'],",
+      },
+    ],
+    why: 'a page of another site gets a signature',
+    caughtBy: notVerified,
+  },
+  {
+    name: 'the challenge of a consent',
+    file: decision,
+    edits: [
+      {
+        from: "expectedChallenge: Buffer.from(hashContent(content)).toString('base64url'),",
+        to: 'expectedChallenge: () => content.length > 0,',
+      },
+    ],
+    why: 'a passkey approves other bytes than those that were shown',
+    caughtBy: notVerified,
+  },
+  {
+    name: 'the user of a passkey',
+    file: decision,
+    edits: [{ from: 'AND tenant = $2 AND user_id = $3 FOR UPDATE', to: "AND $2 || $3 <> '' FOR UPDATE" }],
+    why: 'another user approves the payment',
+    caughtBy: notVerified,
   },
 ]

@@ -15,6 +15,7 @@ import type { MemoriesApi } from '../memory/store/memories-api.ts'
 import type { ModelGateway } from '../models/ports/call-ports.ts'
 import type { RegistryAdmin } from '../models/registry/registry-admin.ts'
 import type { UsageReports } from '../models/schemas/usage-report.ts'
+import type { Consents } from '../payments/consent/consents.ts'
 import type { Passkeys } from '../payments/consent/passkeys.ts'
 import type { PaymentTrail } from '../payments/ledger/payment-queries.ts'
 import type { Providers } from '../payments/providers/provider-rows.ts'
@@ -144,7 +145,7 @@ export type Runtime = {
   /** Starts to carry out orders of payments in this process; only without a database server, where the executor has no process of its own. */
   startPayments(): Promise<void>
   /** What users sign payments with. @internal */
-  consent: { passkeys: Passkeys }
+  consent: { passkeys: Passkeys; consents: Consents }
   health(): Promise<HealthReport>
   /** What this process counts, and what waits in the database, for /metrics. @internal */
   metrics: Metrics

@@ -43,6 +43,7 @@ import { createRunMemories } from '../memory/store/run-memories.ts'
 import { createTextSimilarity } from '../memory/store/text-similarity.ts'
 import { createUsageReports } from '../models/metering/reconciliation.ts'
 import type { ModelCaller } from '../models/ports/model-ports.ts'
+import { createConsents } from '../payments/consent/consents.ts'
 import { createPasskeys } from '../payments/consent/passkeys.ts'
 import { createProviders } from '../payments/providers/provider-rows.ts'
 import { createTrustedKeys } from '../payments/trust/trusted-keys.ts'
@@ -316,7 +317,10 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
       const executor = await startPayments(config, { database: payments, egress, clock, log, scrubber })
       closers.add(() => executor.stop())
     },
-    consent: { passkeys: createPasskeys(database, config.publicUrl ?? null, () => clock.now()) },
+    consent: {
+      passkeys: createPasskeys(database, config.publicUrl ?? null, () => clock.now()),
+      consents: createConsents(database, config.publicUrl ?? null),
+    },
     health: () => checkHealth(database, queues),
     async startWorker({ concurrency = config.concurrency } = {}) {
       await Promise.all([files.sweep(), warnAboutSharedRoot(workerDatabase, config.filesRoot, log)])

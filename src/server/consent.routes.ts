@@ -1,6 +1,14 @@
 import type { FastifyReply } from 'fastify'
 import { z } from 'zod'
-import { deadLinkPage, enrolmentPage, pageHeaders, pageScript, pageStyle } from '../payments/consent/pages.ts'
+import type { ConsentAnswer } from '../payments/consent/consents.ts'
+import {
+  consentPage,
+  deadLinkPage,
+  enrolmentPage,
+  pageHeaders,
+  pageScript,
+  pageStyle,
+} from '../payments/consent/pages.ts'
 import { isMasonError } from '../state/errors.ts'
 import { resolveBusinessId } from './http/auth.ts'
 import { businessQuery, createIdParams } from './http/parameters.ts'
@@ -39,6 +47,29 @@ const registrationSchema = z
     ],
   })
 
+/** What the page of a consent sends. */
+const answerSchema = z
+  .union([
+    z.strictObject({
+      approve: z
+        .looseObject({
+          id: base64Url.describe('The id of the passkey'),
+          rawId: base64Url.describe('The same'),
+          type: z.literal('public-key').describe('public-key'),
+          response: z
+            .looseObject({
+              clientDataJSON: base64Url.describe('What the browser says'),
+              authenticatorData: base64Url.describe('What the authenticator says'),
+              signature: base64Url.describe('Over both'),
+            })
+            .describe('What the authenticator made'),
+        })
+        .describe('AuthenticationResponseJSON of WebAuthn'),
+    }),
+    z.strictObject({ refuse: z.literal(true).describe('true') }),
+  ])
+  .meta({ description: 'An assertion, or a refusal', examples: [{ refuse: true }] })
+
 const page = (reply: FastifyReply, status: number, html: string): FastifyReply =>
   reply.code(status).headers(pageHeaders).send(html)
 
@@ -58,7 +89,7 @@ const html: Pick<RouteDoc, 'responses'> = {
 
 /** Passkeys and the pages that users open by one-time links. No link is logged or repeated: `requestPath` leaves it out. */
 export const consentRoutes = (app: App, { runtime }: ServerContext): void => {
-  const { passkeys } = runtime.consent
+  const { passkeys, consents } = runtime.consent
 
   app.post('/v1/users/:id/passkeys', {
     schema: { params: createIdParams('user'), querystring: businessQuery },
@@ -120,6 +151,55 @@ export const consentRoutes = (app: App, { runtime }: ServerContext): void => {
     }),
     handler: async ({ params: { link }, body }, reply) => {
       await passkeys.enrol(link, body as Parameters<typeof passkeys.enrol>[1])
+      return reply.code(204).header('cache-control', 'no-store').send()
+    },
+  })
+
+  app.post('/v1/payments/:id/consent', {
+    schema: { params: createIdParams('payment'), querystring: businessQuery },
+    config: describe(
+      'submit',
+      'createConsentLink',
+      'Creates a one-time link to the page where the user approves a payment',
+      {
+        description:
+          'For the proxy that has authenticated the user whom the run asks. The link is good once, until the consent expires; a new one ends those before.',
+        responses: { 201: { description: 'The link', schema: linkViewSchema } },
+        problems: ['input_answered'],
+      },
+    ),
+    handler: async ({ principal, query, params: { id } }, reply) => {
+      const businessId = resolveBusinessId(principal ?? { kind: 'anonymous' }, query, null)
+      return reply
+        .code(201)
+        .header('cache-control', 'no-store')
+        .send(await consents.createLink(businessId, id))
+    },
+  })
+
+  app.get('/consent/:link', {
+    schema: { params: linkParams },
+    config: describe(
+      null,
+      'getConsentPage',
+      'The page of a one-time link, where a user approves or refuses a payment',
+      html,
+    ),
+    handler: ({ params: { link } }, reply) =>
+      sendPage(reply, async () => {
+        const { content, facts, options, expires_at } = await consents.open(link)
+        return consentPage(content, facts, expires_at, options)
+      }),
+  })
+
+  app.post('/consent/:link', {
+    schema: { params: linkParams, body: answerSchema },
+    config: describe(null, 'answerConsent', 'Stores what the page sends, once; the executor verifies it', {
+      problems: ['input_answered', 'database_unavailable'],
+      ...respondsWith(204, 'It is stored'),
+    }),
+    handler: async ({ params: { link }, body }, reply) => {
+      await consents.answer(link, body as ConsentAnswer)
       return reply.code(204).header('cache-control', 'no-store').send()
     },
   })

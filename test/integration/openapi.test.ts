@@ -6,13 +6,15 @@ import { promisify } from 'node:util'
 import { generate, HttpClient } from 'openapi-typescript-codegen'
 import { expect, onTestFinished } from 'vitest'
 import { admitIntakeJob } from '../../src/engine/runs/intake.ts'
+import { askConsent } from '../../src/payments/consent/consents.ts'
 import { createAuthenticator } from '../support/authenticator.ts'
 import { unique } from '../support/backend.ts'
+import { newCart } from '../support/consents.ts'
 import { openFolder } from '../support/file-samples.ts'
 import { adminToken, closing, runtimeTest } from '../support/integration-test.ts'
 import { startMediaVendor } from '../support/media-vendor.ts'
 import { listBodies, responseSchema } from '../support/openapi.ts'
-import { newEnrolment, readPage, site } from '../support/passkeys.ts'
+import { asProxy, newEnrolment, readPage, site } from '../support/passkeys.ts'
 import { addPayment, carryOut, openExecutorDatabase, publishPaymentKeys } from '../support/payments.ts'
 import { deadline } from '../support/test-runtime.ts'
 import { addVendor } from '../support/vendors.ts'
@@ -28,6 +30,7 @@ type Made = { id: string }
 test('every example of the OpenAPI document is a request that the server takes, with a response as documented', async ({
   runtime,
   database,
+  elsewhere,
   backend,
   server,
   model,
@@ -129,6 +132,19 @@ test('every example of the OpenAPI document is a request that the server takes, 
       path: { id: idOf('POST /admin/v1/providers') },
       fields: { business_ids: ['default'] },
     }),
+    'POST /consent/{link}': async () => {
+      const bound = {
+        tenant: 'default',
+        user_id: 'ann',
+        run_id: 'r',
+        audience: site.origin,
+        lifetimeMs: 60_000,
+      }
+      const cart = await newCart()
+      const { payment_id } = await elsewhere.asBusiness('default', (sql) => askConsent(sql, cart, bound))
+      const { body } = await asProxy(server, 'POST', `/v1/payments/${payment_id}/consent`)
+      return { path: { link: body.url.slice(site.origin.length + 9) } }
+    },
     'POST /passkeys/{link}': async () => {
       const path = await newEnrolment(server, 'ann')
       const { page } = await readPage(server, path)

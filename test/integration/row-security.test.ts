@@ -167,6 +167,7 @@ const readTables = async (database: Database): Promise<Table[]> => {
 
 /** What the executor of payments writes, and who else sees it: test/integration/payment-rows.test.ts tries these. */
 const ofPayments: Record<string, string[]> = {
+  consents: ['admin', 'business', 'executor', 'only_the_api', 'worker'],
   consent_links: ['admin', 'only_the_api', 'worker'],
   mandate_spend: ['executor'],
   passkeys: ['admin', 'executor', 'only_the_api', 'worker'],

@@ -21,6 +21,8 @@ export const newInputRequestId = (): string => `inp_${createTimeOrderedId()}`
 export const newPaymentId = (): string => `pay_${createTimeOrderedId()}`
 /** A new id of an order to the payment executor, sorted by time. */
 export const newPaymentOrderId = (): string => `ord_${createTimeOrderedId()}`
+/** A new id of a consent, sorted by time. */
+export const newConsentId = (): string => `con_${createTimeOrderedId()}`
 /** A new id of a database. */
 export const newDatabaseId = (): string => `db_${createTimeOrderedId()}`
 /** A new id of a worker, with its process id. */

@@ -40,3 +40,11 @@ export const useLink = (sql: Sql, purpose: LinkPurpose, link: string): Promise<B
     sha256(link),
     purpose,
   ])
+
+/** Whether a link was good for this purpose and has been used. */
+export const isUsed = async (sql: Sql, purpose: LinkPurpose, link: string): Promise<boolean> =>
+  (await queryOne(
+    sql,
+    'SELECT 1 FROM consent_links WHERE link_hash = $1 AND used_at IS NOT NULL AND purpose = $2',
+    [sha256(link), purpose],
+  )) !== null

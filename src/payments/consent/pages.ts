@@ -1,3 +1,5 @@
+import type { ConsentFacts } from './content.ts'
+
 /** The pages that users open: Mason's own text, and what they sign, with nothing in it that acts or hides. */
 
 const entities: Record<string, string> = {
@@ -74,6 +76,47 @@ ${statusLine}
 <noscript><p>This page needs JavaScript.</p></noscript>`,
     { kind: 'enrol', options },
   )
+
+const toRow = (name: string, html: string): string => `<dt>${name}</dt><dd>${html}</dd>`
+
+/** Where a user approves or refuses a payment. `content` is what is signed, all of it; the facts are read from it. */
+export const consentPage = (
+  content: string,
+  facts: ConsentFacts,
+  expiresAt: string,
+  options: unknown,
+): string => {
+  const { payee, total, items, refundDays, offerEnds, instrument, shares } = facts
+  const lines = items.map(
+    ({ text, price }) => `<li>${toSafeHtml(text)}${price ? `, ${toSafeHtml(price)}` : ''}</li>`,
+  )
+  const rows = [
+    toRow('To', toSafeHtml(payee)),
+    toRow('Exact total', `<span class="total">${toSafeHtml(total)}</span>`),
+    toRow('For', `<ul>${lines.join('')}</ul>`),
+    toRow('With', toSafeHtml(instrument)),
+    toRow('Refund', refundDays === null ? 'As the merchant’s terms say' : `Within ${refundDays} days`),
+    ...(offerEnds === null ? [] : [toRow('The offer ends', toSafeHtml(offerEnds))]),
+    toRow('You can approve until', toSafeHtml(expiresAt)),
+    toRow(
+      'Who sees what',
+      `The merchant and its payment processor see this order, that you approved it, and ${
+        shares.length === 0 ? 'nothing else of you' : shares.map(toSafeHtml).join('; ')
+      }. Your passkey stays on your device.`,
+    ),
+  ]
+  return toPage(
+    'Approve this payment?',
+    `<dl>${rows.join('')}</dl>
+<p>The texts above are the merchant’s. Refuse if you did not ask for this.</p>
+<button type="button" id="approve">Approve with your passkey</button>
+<button type="button" id="refuse">Refuse</button>
+${statusLine}
+<details><summary>What you sign, byte for byte</summary><pre>${toSafeHtml(content)}</pre></details>
+<noscript><p>This page needs JavaScript.</p></noscript>`,
+    { kind: 'consent', options },
+  )
+}
 
 /** The style of all pages. */
 export const pageStyle = `:root { color-scheme: light dark; font: 1rem/1.5 system-ui, sans-serif; }

@@ -7,7 +7,7 @@ import type { Sql } from '../../state/ports/sql.ts'
 import { createLink, findLink, useLink } from './links.ts'
 
 /** The library is loaded for the first passkey, so that no start pays for it. */
-const loadWebAuthn = () => import('@simplewebauthn/server')
+export const loadWebAuthn = () => import('@simplewebauthn/server')
 
 /** Milliseconds for which a link to enrol is good. */
 const enrolmentMs = 15 * 60_000
@@ -38,7 +38,12 @@ const toChallenge = (link: string): Uint8Array<ArrayBuffer> => hash(`enrol ${lin
 
 const toBase64Url = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64url')
 
-const listCredentials = async (sql: Sql, tenant: string, userId: string): Promise<{ id: string }[]> => {
+/** The ids of the passkeys of a user. */
+export const listCredentials = async (
+  sql: Sql,
+  tenant: string,
+  userId: string,
+): Promise<{ id: string }[]> => {
   const statement = 'SELECT credential_id AS id FROM passkeys WHERE tenant = $1 AND user_id = $2'
   return (await sql.query<{ id: string }>(statement, [tenant, userId])).rows
 }

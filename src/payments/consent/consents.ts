@@ -1,0 +1,172 @@
+import { createHash, randomBytes } from 'node:crypto'
+import type {
+  AuthenticationResponseJSON,
+  PublicKeyCredentialRequestOptionsJSON,
+} from '@simplewebauthn/server'
+import { type Database, queryOne } from '../../infra/database/database.ts'
+import { newConsentId, newPaymentId } from '../../infra/lib/ids.ts'
+import { MasonError } from '../../state/errors.ts'
+import type { Sql } from '../../state/ports/sql.ts'
+import {
+  type ConsentContent,
+  type ConsentFacts,
+  type ConsentRequest,
+  parseContent,
+  readFacts,
+} from './content.ts'
+import { createLink, findLink, isUsed, useLink } from './links.ts'
+import { linkError, listCredentials, toSite } from './passkeys.ts'
+
+/** So many consents a user is asked for in an hour. */
+const maxAnHour = 5
+const hourMs = 3_600_000
+
+/** Whom a consent is asked of, for which run, for which verifier, and for how long (milliseconds). */
+export type ConsentBinding = {
+  tenant: string
+  user_id: string
+  run_id: string
+  audience: string
+  lifetimeMs: number
+}
+
+/** The challenge of a consent: the hash of the bytes that are shown. */
+export const hashContent = (content: string): Uint8Array<ArrayBuffer> =>
+  new Uint8Array(createHash('sha256').update(content).digest())
+
+/**
+ * Asks a user to sign a payment. Call it in the transaction that starts the wait of kind `payment` for `consent_id`. The link
+ * comes from the proxy alone (`createLink`), so it is in no state. Throws `invalid_request` for mandates that do not fit,
+ * `in_use` while another consent of the run is open, and `too_many_requests` beyond 5 an hour.
+ */
+export const askConsent = async (
+  sql: Sql,
+  request: ConsentRequest,
+  { tenant, user_id, run_id, audience, lifetimeMs }: ConsentBinding,
+): Promise<{ consent_id: string; payment_id: string }> => {
+  readFacts(request)
+  await sql.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`consent ${tenant} ${user_id}`])
+  const row = await queryOne<{ asked: number; retry_after_s: number; expires_at: Date; open: boolean }>(
+    sql,
+    `SELECT count(*) FILTER (WHERE user_id = $2)::int AS asked,
+       ceil(extract(epoch FROM min(created_at) FILTER (WHERE user_id = $2) + interval '1 hour' - clock_timestamp()))::int AS retry_after_s,
+       clock_timestamp() + $4::int * interval '1 millisecond' AS expires_at,
+       EXISTS (SELECT FROM consents WHERE tenant = $1 AND run_id = $3 AND status = 'open') AS open
+     FROM consents WHERE tenant = $1 AND user_id = $2 AND created_at > clock_timestamp() - interval '1 hour'`,
+    [tenant, user_id, run_id, Math.min(lifetimeMs, hourMs)],
+  )
+  if (!row || row.open)
+    throw new MasonError('in_use', 'the run waits for a consent already', {
+      remedy: 'wait until it was answered or has expired',
+    })
+  if (row.asked >= maxAnHour)
+    throw new MasonError('too_many_requests', `the user was asked to sign ${maxAnHour} times in an hour`, {
+      remedy: 'ask again later',
+      detail: { retry_after_s: row.retry_after_s },
+    })
+  const bound = { consent_id: newConsentId(), payment_id: newPaymentId() }
+  const nonce = randomBytes(24).toString('base64url')
+  const content: ConsentContent = {
+    ...{ type: 'mason.consent.1', ...bound, audience, nonce, expires_at: row.expires_at.toISOString() },
+    ...request,
+  }
+  await sql.query(
+    `INSERT INTO consents (consent_id, tenant, user_id, run_id, payment_id, content, nonce, expires_at)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+    [
+      bound.consent_id,
+      tenant,
+      user_id,
+      run_id,
+      bound.payment_id,
+      JSON.stringify(content),
+      nonce,
+      row.expires_at,
+    ],
+  )
+  return bound
+}
+
+type Row = {
+  consent_id: string
+  tenant: string
+  user_id: string
+  content: string
+  expires_at: Date
+  is_open: boolean
+}
+
+const columns = `consent_id, tenant, user_id, content, expires_at, status = 'open' AND expires_at > clock_timestamp() AS is_open`
+
+const answeredError = (): MasonError =>
+  new MasonError(
+    'input_answered',
+    'this payment was approved or refused before, or the time for it is over',
+    {
+      remedy: 'close this page',
+    },
+  )
+
+/** What the page of a consent sends: an assertion, or a refusal. */
+export type ConsentAnswer = { approve: AuthenticationResponseJSON } | { refuse: true }
+
+/** The consents of the API, which shows them and stores what comes back; it verifies nothing. */
+export const createConsents = (
+  database: Pick<Database, 'query' | 'transaction'>,
+  publicUrl: string | null,
+) => ({
+  /** A link to the page of an open consent, good until it expires. A new one ends those before. `not_found`, `input_answered`. */
+  async createLink(businessId: string, paymentId: string): Promise<{ url: string; expires_at: string }> {
+    const { origin } = toSite(publicUrl)
+    const row = await queryOne<Row>(
+      database,
+      `SELECT ${columns} FROM consents WHERE tenant = $1 AND payment_id = $2`,
+      [businessId, paymentId],
+    )
+    if (!row) throw new MasonError('not_found', `no consent is asked for payment "${paymentId}"`)
+    if (!row.is_open) throw answeredError()
+    const { tenant, user_id, consent_id: ref_id, expires_at } = row
+    await database.query('DELETE FROM consent_links WHERE ref_id = $1', [ref_id])
+    const link = await createLink(database, 'consent', { tenant, user_id, ref_id, expires_at })
+    return { url: `${origin}/consent/${link}`, expires_at: expires_at.toISOString() }
+  },
+  /** What the page shows and asks the passkey for. Throws `not_found` for a link that is not good. */
+  async open(link: string): Promise<{
+    content: string
+    facts: ConsentFacts
+    expires_at: string
+    options: PublicKeyCredentialRequestOptionsJSON
+  }> {
+    const { rpId } = toSite(publicUrl)
+    const bound = await findLink(database, 'consent', link)
+    const row =
+      bound &&
+      (await queryOne<Row>(database, `SELECT ${columns} FROM consents WHERE consent_id = $1`, [bound.ref_id]))
+    if (!row?.is_open) throw linkError()
+    const keys = await listCredentials(database, row.tenant, row.user_id)
+    const options = {
+      ...{ rpId, challenge: Buffer.from(hashContent(row.content)).toString('base64url') },
+      ...{ userVerification: 'required' as const, timeout: 300_000 },
+      allowCredentials: keys.map(({ id }) => ({ id, type: 'public-key' as const })),
+    }
+    const content = parseContent(row.content)
+    return { content: row.content, facts: readFacts(content), expires_at: content.expires_at, options }
+  },
+  /** Stores the person's answer and uses the link up. `input_answered` for a second one, `not_found` for a link that is none. */
+  answer: (link: string, answer: ConsentAnswer): Promise<void> =>
+    database.transaction(async (sql) => {
+      const bound = await useLink(sql, 'consent', link)
+      if (!bound) throw (await isUsed(sql, 'consent', link)) ? answeredError() : linkError()
+      const [status, stored] = 'approve' in answer ? ['signed', answer.approve] : ['refused', null]
+      const row = await queryOne(
+        sql,
+        `UPDATE consents SET status = $2, answer = $3::json, answered_at = clock_timestamp()
+         WHERE consent_id = $1 AND status = 'open' AND expires_at > clock_timestamp() RETURNING consent_id`,
+        [bound.ref_id, status, stored && JSON.stringify(stored)],
+      )
+      if (!row) throw answeredError()
+    }),
+})
+
+/** See `createConsents`. */
+export type Consents = ReturnType<typeof createConsents>

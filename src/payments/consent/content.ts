@@ -1,0 +1,132 @@
+import { z } from 'zod'
+import { MasonError } from '../../state/errors.ts'
+import { readJson } from '../mandates/json.ts'
+import { formatMoney, type Money } from '../mandates/money.ts'
+import { hashText } from '../mandates/tokens/encoding.ts'
+import { parseJws } from '../mandates/tokens/jws.ts'
+import { attempt } from '../mandates/tokens/token-error.ts'
+import { joinCartAndPayment } from '../mandates/v1/payment.ts'
+import { cartMandateSchema, paymentMandateContentsSchema } from '../mandates/v1/types.ts'
+import { checkoutSchema, paymentMandateSchema } from '../mandates/v2/types.ts'
+import { parseBy, readBy, type Violation } from '../mandates/violations.ts'
+
+/**
+ * What a person is asked to sign, as texts that stay as they are. AP2 0.1: the merchant's signed cart and the contents of the
+ * payment mandate. AP2 0.2: the merchant's signed checkout and the closed payment mandate.
+ */
+export type ConsentRequest =
+  | { version: '0.1'; cart: string; payment: string }
+  | { version: '0.2'; checkout: string; payment: string }
+
+const common = {
+  type: z.literal('mason.consent.1'),
+  consent_id: z.string(),
+  payment_id: z.string(),
+  audience: z.string(),
+  nonce: z.string(),
+  expires_at: z.string(),
+  payment: z.string(),
+}
+const contentSchema = z.discriminatedUnion('version', [
+  z.strictObject({ ...common, version: z.literal('0.1'), cart: z.string() }),
+  z.strictObject({ ...common, version: z.literal('0.2'), checkout: z.string() }),
+])
+/** The bytes of a consent, parsed: the request, and for which payment, verifier and time. */
+export type ConsentContent = z.output<typeof contentSchema>
+
+/** Parses the bytes of a consent. Throws `invalid_request` for bytes that Mason did not make. */
+export const parseContent = (text: string): ConsentContent => {
+  const parsed = contentSchema.safeParse(JSON.parse(text))
+  if (parsed.success) return parsed.data
+  throw new MasonError('invalid_request', 'these are not the bytes of a consent')
+}
+
+/** What the page says of a consent; every text is the merchant's. */
+export type ConsentFacts = {
+  payee: string
+  total: string
+  items: { text: string; price: string | null }[]
+  /** Days; null: AP2 0.2 has none. */
+  refundDays: number | null
+  /** When the offer ends, as the merchant wrote it; null: with the consent. */
+  offerEnds: string | null
+  instrument: string
+  /** What the merchant gets to know of the person. */
+  shares: string[]
+}
+
+const toText = (money: Money): string => `${formatMoney(money)} ${money.currency}`
+
+const refuse = (violations: readonly Violation[]): never => {
+  throw new MasonError('invalid_request', 'no person can be asked to sign this payment', {
+    remedy: violations.map(({ message }) => message).join('; '),
+    detail: { violations },
+  })
+}
+
+const readV1 = ({ cart, payment }: Extract<ConsentRequest, { version: '0.1' }>): ConsentFacts => {
+  const readCart = readBy(cartMandateSchema, cart)
+  const contents = readBy(paymentMandateContentsSchema, payment)
+  if (!readCart.ok) return refuse(readCart.violations)
+  if (!contents.ok) return refuse(contents.violations)
+  const mandate = { payment_mandate_contents: contents.value, user_authorization: 'asked for' }
+  const joined = joinCartAndPayment(readCart.value, mandate, '')
+  if (!joined.ok) return refuse(joined.violations)
+  const { payment_request, merchant_name, cart_expiry } = readCart.value.contents
+  const { display_items, total } = payment_request.details
+  const { payer, amount } = joined.value
+  const { shipping_address } = contents.value.payment_response
+  return {
+    payee: merchant_name,
+    total: toText(amount),
+    items: display_items.map(({ label, amount: price }) => ({ text: label, price: toText(price) })),
+    refundDays: total.refund_period,
+    offerEnds: cart_expiry,
+    instrument: joined.value.instrument.type,
+    shares: [
+      ...Object.values(payer).filter((text) => text !== null),
+      ...(shipping_address == null ? [] : [JSON.stringify(shipping_address)]),
+    ],
+  }
+}
+
+const readV2 = ({ checkout, payment }: Extract<ConsentRequest, { version: '0.2' }>): ConsentFacts => {
+  const violations: Violation[] = []
+  const jws = attempt(violations, () => parseJws(checkout, 'checkout'))
+  const offer = parseBy(checkoutSchema, jws?.payload, { path: ['checkout'] })
+  const mandate = readBy(paymentMandateSchema, payment)
+  if (!mandate.ok) return refuse(mandate.violations)
+  if (violations.length > 0) return refuse(violations)
+  if (!offer.ok) return refuse(offer.violations)
+  const { payee, payment_amount, payment_instrument, transaction_id, exp } = mandate.value
+  if (transaction_id !== hashText(checkout))
+    return refuse([
+      {
+        ...{ code: 'checkout_mismatch', error: 'invalid_mandate', field: 'transaction_id' },
+        message: 'transaction_id is not the hash of the checkout: make the mandate for this checkout',
+      },
+    ])
+  const amount = { currency: payment_amount.currency, minor: payment_amount.amount }
+  return {
+    payee: payee.website ? `${payee.name} (${payee.website})` : payee.name,
+    total: toText(amount),
+    items: offer.value.line_items.map(({ item, quantity }) => ({
+      text: `${quantity} × ${typeof item.title === 'string' ? item.title : item.id}`,
+      price: null,
+    })),
+    refundDays: null,
+    offerEnds: exp == null ? null : new Date(exp * 1000).toISOString(),
+    instrument: payment_instrument.description ?? payment_instrument.type,
+    shares: [],
+  }
+}
+
+/** What a person reads before they sign, from the texts that are signed and nothing else. Throws `invalid_request`. */
+export const readFacts = (request: ConsentRequest): ConsentFacts => {
+  try {
+    readJson(request.payment)
+  } catch {
+    throw new MasonError('invalid_request', 'the payment is no JSON')
+  }
+  return request.version === '0.1' ? readV1(request) : readV2(request)
+}

@@ -1,0 +1,181 @@
+import type { AuthenticationResponseJSON } from '@simplewebauthn/server'
+import { type CryptoKey, exportJWK, type JWK } from 'jose'
+import { type Database, queryOne } from '../../infra/database/database.ts'
+import type { Sql } from '../../state/ports/sql.ts'
+import type { MandatePair, PaymentRequest } from '../ledger/orders.ts'
+import { authorizePayment } from '../mandates/tokens/authorizations.ts'
+import { hashText, type JsonObject } from '../mandates/tokens/encoding.ts'
+import { conceal, issueMandate } from '../mandates/tokens/issue.ts'
+import { issueCredential } from '../mandates/tokens/key-binding.ts'
+import type { SigningKey } from '../mandates/tokens/keys.ts'
+import { hashContent } from './consents.ts'
+import { parseContent } from './content.ts'
+import { loadWebAuthn, toSite } from './passkeys.ts'
+
+/** What the executor decides consents with. `database` is under its own role. */
+export type ConsentServices = {
+  database: Database
+  signer: { issuer: string; signingKey(): Promise<SigningKey> }
+  publicUrl: string | null
+  now(): Date
+}
+
+/** What became of a consent, for the run that waits for it. `message` is for the person. */
+export type ConsentOutcome = {
+  consent_id: string
+  payment_id: string
+  status: 'verified' | 'refused' | 'expired' | 'failed'
+  message: string
+}
+
+/** The mandates of a consent and the nonce that they have: with a provider, they are an order to pay. */
+export type IssuedMandates = MandatePair & Pick<PaymentRequest, 'nonce'>
+
+type Row = {
+  consent_id: string
+  tenant: string
+  user_id: string
+  payment_id: string
+  content: string
+  nonce: string
+  status: 'open' | 'signed' | 'refused'
+  answer: AuthenticationResponseJSON | null
+}
+
+const takeStatement = `
+  SELECT consent_id, tenant, user_id, payment_id, content, nonce, status, answer FROM consents
+  WHERE decided_at IS NULL AND (status <> 'open' OR expires_at <= clock_timestamp())
+  ORDER BY created_at LIMIT 1 FOR UPDATE SKIP LOCKED`
+
+const messages: Record<ConsentOutcome['status'], string> = {
+  verified: 'The payment was approved.',
+  refused: 'The payment was refused. Nothing is paid; ask before you offer it again.',
+  expired: 'No one approved the payment in time. Nothing is paid; ask again.',
+  failed: 'The approval could not be verified. Nothing is paid; ask again.',
+}
+
+/** A page that is framed by another site says so in what the passkey signs; the library leaves that to the caller. */
+const isFramed = ({ response }: AuthenticationResponseJSON): boolean => {
+  const data = JSON.parse(Buffer.from(response.clientDataJSON, 'base64url').toString()) as JsonObject
+  return data.crossOrigin === true || data.topOrigin !== undefined
+}
+
+/**
+ * Whether a passkey of this user signed these bytes, on this site, after it verified the person. The counter of the passkey must
+ * go up where it has one. Null, or why not.
+ */
+const findProblem = async (sql: Sql, { tenant, user_id, content, answer }: Row, publicUrl: string | null) => {
+  if (!answer) return 'there is no answer'
+  const passkey = await queryOne<{ public_key: Uint8Array; counter: number }>(
+    sql,
+    `SELECT public_key, counter::int8 AS counter FROM passkeys
+     WHERE credential_id = $1 AND tenant = $2 AND user_id = $3 FOR UPDATE`,
+    [String(answer.id), tenant, user_id],
+  )
+  if (!passkey) return 'the passkey is not one of this user'
+  try {
+    const { origin, rpId } = toSite(publicUrl)
+    const { verifyAuthenticationResponse } = await loadWebAuthn()
+    const { verified, authenticationInfo } = await verifyAuthenticationResponse({
+      response: answer,
+      expectedChallenge: Buffer.from(hashContent(content)).toString('base64url'),
+      expectedOrigin: origin,
+      expectedRPID: rpId,
+      requireUserVerification: true,
+      credential: {
+        id: answer.id,
+        publicKey: new Uint8Array(passkey.public_key),
+        counter: Number(passkey.counter),
+      },
+    })
+    if (!verified) return 'the signature is not of this passkey'
+    if (isFramed(answer)) return 'the page was inside another one'
+    await sql.query(
+      'UPDATE passkeys SET counter = $2, last_used_at = clock_timestamp() WHERE credential_id = $1',
+      [answer.id, authenticationInfo.newCounter],
+    )
+    return null
+  } catch (error) {
+    return (error as Error).message
+  }
+}
+
+const toPublicJwk = async ({ key }: SigningKey): Promise<JsonObject> => {
+  const { kty, crv, x, y } = (key as JWK).kty ? (key as JWK) : await exportJWK(key as CryptoKey)
+  return { kty, crv, x, y }
+}
+
+/** How long the mandates are good once they are signed, in seconds: the payment follows at once. */
+const lifetimeS = 3600
+
+/** Signs the mandates that a person approved with the executor's key, which businesses trust as a trusted surface. */
+const issueMandates = async (
+  content: string,
+  { signer, now }: Pick<ConsentServices, 'signer' | 'now'>,
+): Promise<IssuedMandates> => {
+  const consent = parseContent(content)
+  const { audience, nonce, payment, consent_id } = consent
+  const key = await signer.signingKey()
+  const iat = Math.floor(now().getTime() / 1000)
+  const exp = iat + lifetimeS
+  if (consent.version === '0.1') {
+    const contents = JSON.parse(payment) as JsonObject
+    const claims = { iss: signer.issuer, vct: 'mason.consent.1', consent_id, iat, exp }
+    const credential = await issueCredential(claims, await toPublicJwk(key), key)
+    const binding = { audience, nonce, iat }
+    const cart = JSON.parse(consent.cart) as JsonObject
+    const user_authorization = await authorizePayment(cart, contents, credential, key, binding)
+    const mandate = JSON.stringify({ payment_mandate_contents: contents, user_authorization })
+    return { version: '0.1', cart: consent.cart, payment: mandate, nonce }
+  }
+  const closed = JSON.parse(payment) as JsonObject
+  const claims = { iss: signer.issuer, iat, aud: audience, nonce }
+  const checkout = {
+    ...{ vct: 'mandate.checkout.1', checkout_jwt: conceal(consent.checkout) },
+    ...{ checkout_hash: hashText(consent.checkout), iat, exp },
+  }
+  const [paymentToken, checkoutToken] = await Promise.all([
+    issueMandate({ ...closed, exp: closed.exp ?? exp }, key, claims),
+    issueMandate(checkout, key, claims),
+  ])
+  return { version: '0.2', payment: paymentToken, checkout: checkoutToken, nonce }
+}
+
+/**
+ * Decides one consent that was answered or has expired: verifies what the API stored, issues the mandates, and ends the run's
+ * wait, in one transaction. Null where none is there. Any number of executors may call it at the same time.
+ */
+export const decideConsent = ({ database, ...services }: ConsentServices): Promise<ConsentOutcome | null> =>
+  database.transaction(async (sql) => {
+    const row = await queryOne<Row>(sql, takeStatement, [])
+    if (!row) return null
+    const problem = row.status === 'signed' ? await findProblem(sql, row, services.publicUrl) : null
+    const status =
+      row.status === 'open'
+        ? 'expired'
+        : row.status === 'refused'
+          ? 'refused'
+          : problem
+            ? 'failed'
+            : 'verified'
+    const { consent_id, payment_id, tenant, nonce } = row
+    const issued = status === 'verified' ? await issueMandates(row.content, services) : null
+    const outcome: ConsentOutcome = { consent_id, payment_id, status, message: messages[status] }
+    await sql.query(
+      `UPDATE consents SET status = $2, decided_at = clock_timestamp(), outcome = $3, issued = $4 WHERE consent_id = $1`,
+      [consent_id, status, JSON.stringify(outcome), issued && JSON.stringify(issued)],
+    )
+    if (issued)
+      await sql.query(
+        `INSERT INTO payment_nonces (nonce, tenant, expires_at) VALUES ($1, $2, clock_timestamp() + $3::int * interval '1 second')`,
+        [nonce, tenant, lifetimeS],
+      )
+    await sql.query('INSERT INTO payment_events (tenant, payment_id, kind, detail) VALUES ($1, $2, $3, $4)', [
+      tenant,
+      payment_id,
+      `consent_${status}`,
+      JSON.stringify({ consent_id, ...(problem && { problem }) }),
+    ])
+    await sql.query(`SELECT end_wait($1, 'payment', $2, $3)`, [tenant, consent_id, JSON.stringify(outcome)])
+    return outcome
+  })
