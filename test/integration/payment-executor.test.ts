@@ -562,7 +562,7 @@ describe('a run that is canceled', () => {
   test('between reservation and send gives the reservation back', async ({ shop, database }) => {
     const id = await shop.order((await buyV2({ nonce: await shop.nonce() })).request)
     const onStep = async (step: ExecutorStep) => {
-      if (step === 'sending')
+      if (step === 'reserved')
         await database.asBusiness(shop.run.tenant, (sql) => closeWaits(sql, shop.run.tenant, shop.run.run_id))
     }
     await shop.work({ onStep })
