@@ -1,6 +1,5 @@
 import { describe, expect } from 'vitest'
 import { queryOne } from '../../src/infra/database/database.ts'
-import { toRoleDatabase } from '../../src/infra/database/role-database.ts'
 import { askConsent, type ConsentBinding } from '../../src/payments/consent/consents.ts'
 import type { ConsentRequest } from '../../src/payments/consent/content.ts'
 import { decideConsent } from '../../src/payments/consent/decide-consents.ts'
@@ -21,6 +20,7 @@ import {
   parties,
 } from '../support/mandate-parties.ts'
 import { asProxy, enrol, newEnrolment, passkeyTest, readPage, site } from '../support/passkeys.ts'
+import { openExecutorDatabase } from '../support/payments.ts'
 import { codeOf } from '../support/runs.ts'
 
 const executorKey = createParty('executor-1')
@@ -34,7 +34,11 @@ const newCheckout = async (): Promise<ConsentRequest> => {
 
 /** A test with a user who has a passkey, and with the executor's part of the work. */
 const test = passkeyTest
-  .extend('executor', { scope: 'file' }, ({ elsewhere }) => toRoleDatabase(elsewhere, 'mason_payments'))
+  .extend('executor', { scope: 'file' }, async ({ backend, elsewhere }, { onCleanup }) => {
+    const executor = openExecutorDatabase(backend, elsewhere)
+    onCleanup(() => executor.close())
+    return executor
+  })
   .extend(
     'decide',
     { scope: 'file' },
