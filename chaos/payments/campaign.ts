@@ -280,7 +280,7 @@ const drain = async (
     const counts = rows[0] ?? last
     const now = performance.now()
     if (counts.done === payments) return
-    if (counts.done >= 0.97 * payments) onNearlyAll()
+    if (counts.done + counts.unknown >= 0.97 * payments) onNearlyAll()
     if (counts.done !== last.done) [last, quietSince] = [counts, now]
     if (counts.done + counts.unknown === payments && now - quietSince > 10_000) return
     if (now - quietSince > 120_000) return
