@@ -8,6 +8,7 @@ import { settlesWithin } from '../infra/lib/timeouts.ts'
 import { openPaymentMasterKeys } from '../infra/secrets/master-key-files.ts'
 import type { Scrubber } from '../infra/secrets/scrubber.ts'
 import { createMetrics, type Metrics } from '../infra/telemetry/metrics.ts'
+import { decideConsent } from '../payments/consent/decide-consents.ts'
 import { type RunningExecutor, startExecutor } from '../payments/executor/start-executor.ts'
 import { openPaymentKeys } from '../payments/keys/payment-keys.ts'
 import { createProviderOpener } from '../payments/providers/provider-rows.ts'
@@ -36,12 +37,15 @@ export const startPayments = async (
     return text
   }
   const testOnly = config.database.kind !== 'postgres'
+  const signer = { issuer: toIssuer(config), signingKey }
+  const consents = { database, signer, publicUrl: config.publicUrl ?? null, now: () => clock.now() }
   const services = {
     database,
     trust: createTrust(database),
     openProvider: createProviderOpener(database, { unseal }, egress, { testOnly }),
     unseal,
-    signer: { issuer: toIssuer(config), signingKey },
+    signer,
+    decideConsent: () => decideConsent(consents),
     audience: toIssuer(config),
     clock,
     log,

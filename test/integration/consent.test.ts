@@ -1,13 +1,17 @@
 import { describe, expect } from 'vitest'
 import { queryOne } from '../../src/infra/database/database.ts'
+import { silentLog } from '../../src/infra/lib/silent-log.ts'
+import { systemClock } from '../../src/infra/lib/system-clock.ts'
 import { askConsent, type ConsentBinding } from '../../src/payments/consent/consents.ts'
 import type { ConsentRequest } from '../../src/payments/consent/content.ts'
 import { decideConsent } from '../../src/payments/consent/decide-consents.ts'
+import { startExecutor } from '../../src/payments/executor/start-executor.ts'
 import { hashText } from '../../src/payments/mandates/tokens/encoding.ts'
 import { signJws } from '../../src/payments/mandates/tokens/jws.ts'
 import { trustForEveryRole } from '../../src/payments/mandates/tokens/keys.ts'
 import { verifyPaymentV1 } from '../../src/payments/mandates/verify/carts.ts'
 import { verifyCheckoutChain, verifyPaymentChain } from '../../src/payments/mandates/verify/chains.ts'
+import { createTrust } from '../../src/payments/trust/trust.ts'
 import { type Authenticator, type Ceremony, createAuthenticator } from '../support/authenticator.ts'
 import { unique } from '../support/backend.ts'
 import { newCart } from '../support/consents.ts'
@@ -133,10 +137,19 @@ describe('a consent', () => {
     expect(await decide()).toBeNull()
   })
 
-  test('becomes a payment of AP2 0.2', async ({ buyer, decide, executor }) => {
+  test('becomes a payment of AP2 0.2, decided by a running executor', async ({ buyer, decide, executor }) => {
     const { consent_id, payment_id } = await buyer.ask(await newCheckout())
     await buyer.approve(await buyer.link(payment_id))
-    expect(await decide()).toMatchObject({ status: 'verified' })
+    const unused = async () => {
+      throw new Error('a consent needs none')
+    }
+    const running = startExecutor({
+      ...{ database: executor, trust: createTrust(executor), openProvider: unused, unseal: unused, audience },
+      signer: { issuer: audience, signingKey: async () => executorKey.signing },
+      ...{ decideConsent: decide, clock: systemClock, log: silentLog },
+    })
+    await expect.poll(() => issuedOf(executor, consent_id)).toBeTruthy()
+    await running.stop()
     const { payment = '', checkout = '', nonce = '' } = (await issuedOf(executor, consent_id)) ?? {}
     const paid = verifyPaymentChain(payment, { ...known, nonce })
     const bought = verifyCheckoutChain(checkout, { ...known, nonce })

@@ -248,7 +248,11 @@ describe('a payment whose end is not known', () => {
     shop.card.failures.push('fail before', 'fail after')
     const id = await shop.order((await buyV2({ nonce: await shop.nonce() })).request)
     await expect
-      .poll(async () => (await shop.due(), await shop.work(), (await shop.read(id)).status))
+      .poll(async () => {
+        await shop.due()
+        await shop.work()
+        return (await shop.read(id)).status
+      })
       .toBe('succeeded')
     expect(new Set(shop.card.sent.map(({ key, request }) => key + request)).size).toBe(1)
     expect(shop.card.sent.length).toBe(3)

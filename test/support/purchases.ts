@@ -27,7 +27,7 @@ const unique = (prefix: string): string => `${prefix}-${randomBytes(5).toString(
 const issuer = 'https://demo-merchant.example'
 
 /** Whom the mandates below are for. */
-export const audience = 'merchant'
+const audience = 'merchant'
 
 /** Adds a business that trusts the surface and the merchant of the mandates below. */
 export const addBuyer = async (database: Database, tenant: string): Promise<void> => {

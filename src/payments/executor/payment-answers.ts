@@ -9,7 +9,7 @@ import type { ClaimedPayment } from './work-queue.ts'
 export type Decision = PaymentChange & { receives?: boolean }
 
 /** Who is paid how much by a payment. */
-export const toCharge = ({ payment_id, currency, amount_minor, payee }: ClaimedPayment): Charge => ({
+const toCharge = ({ payment_id, currency, amount_minor, payee }: ClaimedPayment): Charge => ({
   payment_id,
   amount: { currency, minor: amount_minor },
   payee: payee.name,

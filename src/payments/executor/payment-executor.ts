@@ -34,6 +34,8 @@ export type ExecutorServices = {
   signer: ReceiptSigner
   /** Whom mandates and carts are for, when Mason verifies them. */
   audience: string
+  /** Decides one consent that was answered; null where none is there. */
+  decideConsent?(): Promise<unknown>
   clock: Clock
   log: Log
   leaseMs?: number

@@ -9,14 +9,14 @@ export type ExecutorOptions = { concurrency?: number; idleMs?: number }
 export type RunningExecutor = { stop(): Promise<void> }
 
 /**
- * Starts an executor of payments: it takes orders, payments that are due and webhooks, each under a lease, beside any number
- * of other executors. Errors are logged, and the work is tried again.
+ * Starts an executor of payments: it takes orders, payments that are due, webhooks and consents, beside any number of other
+ * executors. Errors are logged, and the work is tried again.
  */
 export const startExecutor = (
   services: ExecutorServices,
   { concurrency = 16, idleMs = 100 }: ExecutorOptions = {},
 ): RunningExecutor => {
-  const { database, clock, log, leaseMs = 30_000 } = services
+  const { database, clock, log, leaseMs = 30_000, decideConsent = async () => null } = services
   const stopping = new AbortController()
   const executor = createPaymentExecutor({ ...services, leaseMs }, new AbortController().signal)
   const running = new Set<Promise<void>>()
@@ -43,7 +43,8 @@ export const startExecutor = (
       run(handleMessage(database, message, services.openProvider, executor), {
         message_id: message.message_id,
       })
-    return orders.length + payments.length + messages.length
+    const consent = await decideConsent()
+    return orders.length + payments.length + messages.length + (consent === null ? 0 : 1)
   }
   const loop = async (): Promise<void> => {
     while (!stopping.signal.aborted) {
