@@ -3,6 +3,7 @@ import { inspect } from 'node:util'
 import { pino } from 'pino'
 import { expect } from 'vitest'
 import type { Database } from '../../src/infra/database/database.ts'
+import { toRoleDatabase } from '../../src/infra/database/role-database.ts'
 import type { Backend } from '../support/backend.ts'
 import { startServer, type TestServer } from '../support/http.ts'
 import { closing, runtimeTest } from '../support/integration-test.ts'
@@ -125,7 +126,7 @@ const meets = (way: string, fault: string): boolean =>
 
 /** What stands in the tables, past all roles and policies. */
 const dumpTables = async (): Promise<string> => {
-  if (backend.config.database.kind !== 'postgres') return dumpDatabase(database)
+  if (backend.config.database.kind !== 'postgres') return dumpDatabase(toRoleDatabase(database, 'postgres'))
   await using sql = await openSql(backend.config.database.url)
   return await dumpDatabase(sql)
 }
