@@ -40,6 +40,10 @@ export const findViolation = (request: FuzzRequest, exchanged: ExchangeOutcome):
   if (!reply.headers.get('x-request-id')) return `${reply.status} without x-request-id`
   if (reply.status < 400)
     return request.at === undefined ? null : `${reply.status}, though ${request.at} is spoilt`
+  // what a person opens says in a page that its link is not good
+  const isPage = /^GET \/(passkeys|consent)\//.test(request.what)
+  if (isPage && reply.status === 404 && reply.headers.get('content-type') === 'text/html; charset=utf-8')
+    return null
   // an answer to HEAD has no body
   return request.method === 'HEAD' || request.isOpenAi ? null : faultOfProblem(request, reply)
 }

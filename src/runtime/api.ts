@@ -138,6 +138,7 @@ export type Runtime = {
     webhooks: WebhookDeliveries & { settings: WebhookSettings }
     rejectedJobs: RejectedJobs
     trustedKeys: TrustedKeys
+    /** @internal */
     providers: Providers
   }
   /** What the API does about payments of all businesses. @internal */
