@@ -114,7 +114,6 @@ export const runServer = async (
     async start(runtime) {
       if (role !== 'all') return
       await runtime.startWorker({ concurrency: config.concurrency })
-      if (config.database.kind !== 'postgres') await runtime.startPayments()
     },
     toBanner: (runtime, port) => buildServerBanner(port, role, secrets, runtime),
     stopMessage: 'stopping: no new requests are accepted; unfinished runs are handed back',
