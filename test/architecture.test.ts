@@ -52,7 +52,7 @@ const arrows: Record<string, readonly string[]> = {
   files: ['state', 'infra', 'accounts'],
   toolservers: ['state', 'infra', 'accounts'],
   memory: ['state', 'context', 'infra', 'accounts', 'models', 'files'],
-  engine: ['state', 'context', 'graph', 'infra', 'accounts', 'models', 'files', 'memory'],
+  engine: ['state', 'context', 'graph', 'infra', 'accounts', 'models', 'files', 'memory', 'payments/keys'],
   producer: ['state', 'client', 'infra'],
   project: ['state', 'graph', 'infra'],
   runtime: [

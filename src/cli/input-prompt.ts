@@ -2,12 +2,13 @@ import { createInterface } from 'node:readline/promises'
 import { safeParse } from 'secure-json-parse'
 import type { RunEvent } from '../state/run-view.ts'
 import type { Json } from '../state/runtime-state.ts'
+import { openHiddenLines } from './hidden-input.ts'
 import { type Terminal, toOneLine, toPrintable } from './terminal.ts'
 
 /** A question of a run, as the `input_required` event carries it. */
 export type InputRequest = Pick<
   Extract<RunEvent, { event: 'input_required' }>['data'],
-  'id' | 'question' | 'schema' | 'options'
+  'id' | 'question' | 'schema' | 'options' | 'secret'
 >
 
 /** The question and its possible answers, as lines for people. */
@@ -45,13 +46,14 @@ export const promptForAnswer = async (
   { out, colors }: Terminal,
   signal: AbortSignal,
 ): Promise<Json> => {
-  const lines = createInterface({ input: process.stdin, output: out })
+  const lines = request.secret ? openHiddenLines() : createInterface({ input: process.stdin, output: out })
   lines.on('SIGINT', () => {
     out.write('\n')
     process.emit('SIGINT')
   })
   try {
     out.write(`\n${colors.bold(formatQuestion(request).join('\n'))}\n`)
+    if (request.secret) out.write('(not shown) ')
     for (;;) {
       const answer = parseAnswer(await lines.question('> ', { signal }), request)
       if (answer !== undefined) return answer

@@ -100,7 +100,7 @@ export const createVisit = (
       // answers are kept by call: a second question would be given the answer to the first
       if (asked) throw new MasonError('node_failed', `"${part.name}" asked a second question in one call`)
       asked = true
-      const answer = await run.log.readAnswer(ref)
+      const answer = await run.log.readAnswer(ref, question)
       if (answer) return answer
       run.openQuestions.push({ call: ref, question })
       throw new SuspendedError()

@@ -30,6 +30,8 @@ export const inputRequestSchema = z.strictObject({
   schema: z.record(z.string(), z.json()),
   options: z.array(z.string()),
   expires_at: z.string(),
+  /** The answer is a password: show none of it. */
+  secret: z.literal(true).exactOptional(),
 })
 
 const retryReasonSchema = z.strictObject({ code: z.string(), message: z.string() })

@@ -174,7 +174,7 @@ const ofPayments: Record<string, string[]> = {
   mandates: ['business', 'executor'],
   payment_events: ['business', 'executor'],
   payment_inbox: ['executor', 'webhooks'],
-  payment_keys: ['admin', 'executor', 'worker'],
+  payment_keys: ['admin', 'business', 'executor', 'worker'],
   payment_nonces: ['business', 'executor', 'worker'],
   payment_providers: ['admin', 'executor', 'only_the_api', 'worker'],
   payment_operations: ['business', 'executor'],

@@ -1,11 +1,10 @@
-import { createInterface } from 'node:readline/promises'
-import { Writable } from 'node:stream'
 import type { Environment } from '../../infra/config/config.ts'
 import type { Scrubber } from '../../infra/secrets/scrubber.ts'
 import type { EndpointView, KeyMatch, KeyView, VendorView } from '../../models/schemas/catalog.ts'
 import type { FormatView } from '../../models/schemas/response-format.ts'
 import { resolveCommandName } from '../command-name.ts'
 import { exitCodes, UsageError } from '../errors.ts'
+import { readHidden } from '../hidden-input.ts'
 import {
   type AdminClient,
   type AdminTarget,
@@ -168,7 +167,7 @@ const secretRemedy = 'name the variable that holds it with --key-env NAME, pipe 
 /** Reads a vendor's key from the named variable, a hidden prompt or stdin. Never an argument: other users can see those. */
 const readSecretInput = async (variable: string | undefined, env: Environment): Promise<string> => {
   if (variable === undefined) {
-    const secret = process.stdin.isTTY ? await readTyped() : await readPiped()
+    const secret = await readHidden('key', 'stopped; nothing was created')
     if (secret === '') throw new UsageError('the key is empty', secretRemedy)
     return secret
   }
@@ -176,27 +175,4 @@ const readSecretInput = async (variable: string | undefined, env: Environment): 
   // the message does not repeat the name, because it may be the key itself
   if (!secret) throw new UsageError('the variable named by --key-env is not set', secretRemedy)
   return secret
-}
-
-const readPiped = async (): Promise<string> => {
-  const chunks: Buffer[] = []
-  for await (const chunk of process.stdin) chunks.push(chunk as Buffer)
-  return Buffer.concat(chunks).toString('utf8').trim()
-}
-
-const readTyped = async (): Promise<string> => {
-  process.stderr.write('key (not shown): ')
-  const discarded = new Writable({ write: (_chunk, _encoding, done) => done() })
-  const lines = createInterface({ input: process.stdin, output: discarded, terminal: true })
-  const stopped = new AbortController()
-  lines.on('SIGINT', () => stopped.abort())
-  try {
-    return (await lines.question('', { signal: stopped.signal })).trim()
-  } catch (error) {
-    if (stopped.signal.aborted) throw new UsageError('stopped; nothing was created')
-    throw error
-  } finally {
-    lines.close()
-    process.stderr.write('\n')
-  }
 }

@@ -26,9 +26,11 @@ export const addRunsCommands = (program: Command, start: StartCommand): void => 
   add('logs <run>', 'show the actions of a run').action((id: string, flags: RunTarget) =>
     run(flags, async () => (await load()).printActions(id)),
   )
-  add('answer <run> <answer>', 'answer the question that a run waits for').action(
-    (id: string, answer: string, flags: RunTarget) =>
-      run(flags, async () => (await load()).sendAnswer(id, answer)),
+  add(
+    'answer <run> [answer]',
+    'answer the question that a run waits for (a secret one: from a hidden prompt, or stdin)',
+  ).action((id: string, answer: string | undefined, flags: RunTarget) =>
+    run(flags, async () => (await load()).sendAnswer(id, answer)),
   )
   add('cancel <run>', 'cancel a run')
     .option('--reason <text>', 'why')

@@ -4,6 +4,7 @@ import { MasonError } from '../../state/errors.ts'
 import type { RunView } from '../../state/run-view.ts'
 import type { RuntimeState } from '../../state/runtime-state.ts'
 import { exitCodes, UsageError } from '../errors.ts'
+import { readHidden } from '../hidden-input.ts'
 import { formatQuestion, parseAnswer } from '../input-prompt.ts'
 import { type AdminTarget, withAdminClient } from '../models/admin-client.ts'
 import { formatTable } from '../models/list-models.ts'
@@ -92,15 +93,25 @@ export const printActions =
     }
   }
 
-/** `mason runs answer`: options by their text or number, other answers as the schema of the question wants them. */
+/**
+ * `mason runs answer`: options by their text or number, other answers as the schema of the question wants them. A secret answer is
+ * never an argument, which other users could see.
+ */
 export const sendAnswer =
-  (id: string, text: string): RunsCommand =>
+  (id: string, argument: string | undefined): RunsCommand =>
   async ({ get, post }) => {
     const { input_request, status } = await get<RunView>(toPath(id))
     if (!input_request)
       throw new MasonError('not_found', `run "${id}" is ${status} and has no open question`, {
         remedy: 'mason runs list --status input_required lists those that have one',
       })
+    const { secret = false } = input_request
+    if (secret && argument !== undefined)
+      throw new UsageError(
+        'the answer to this question is a secret',
+        'leave it out of the command: it is asked for and not shown, or read from stdin',
+      )
+    const text = secret ? await readHidden('answer', 'stopped; the question is open') : (argument ?? '')
     const answer = parseAnswer(text, input_request)
     if (answer === undefined)
       throw new UsageError(

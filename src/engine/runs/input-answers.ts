@@ -1,21 +1,28 @@
 import { z } from 'zod'
 import { type Database, queryOne } from '../../infra/database/database.ts'
+import { sealForExecutor } from '../../payments/keys/sealed-texts.ts'
 import { MasonError } from '../../state/errors.ts'
 import { openStatusesSql, parkedStatusesSql } from '../../state/run-status.ts'
 import type { Json } from '../../state/runtime-state.ts'
 
-type InputRow = { schema: Record<string, unknown>; answered: boolean; expired: boolean; open: boolean }
+type InputRow = {
+  schema: Record<string, unknown>
+  secret: boolean
+  answered: boolean
+  expired: boolean
+  open: boolean
+}
 
 /** The row of the run is locked first, as in parking, ending a wait and cancelling: the later one sees the other. */
 const questionStatement = `
-  SELECT i.schema, i.answered_at IS NOT NULL AS answered, i.expires_at <= clock_timestamp() AS expired, r.status IN ${openStatusesSql} AS open
+  SELECT i.schema, i.secret, i.answered_at IS NOT NULL AS answered, i.expires_at <= clock_timestamp() AS expired, r.status IN ${openStatusesSql} AS open
   FROM runs r JOIN input_requests i USING (tenant, run_id) WHERE r.tenant = $1 AND r.run_id = $2 AND i.request_id = $3
   FOR NO KEY UPDATE OF r`
 
 /** Stores the answer, and wakes the run where it is parked; of two answers the first counts. */
 const answerStatement = `
   WITH answered AS (
-    UPDATE input_requests i SET answered_at = clock_timestamp(), answer = $4::json
+    UPDATE input_requests i SET answered_at = clock_timestamp(), answer = $4::json, sealed = $5
     WHERE i.tenant = $1 AND i.run_id = $2 AND i.request_id = $3 AND i.answered_at IS NULL RETURNING i.run_id
   ), run AS (
     UPDATE runs r SET status = 'queued' FROM answered
@@ -23,7 +30,10 @@ const answerStatement = `
   ), wake_up AS (INSERT INTO outbox (tenant, run_id) SELECT $1, run_id FROM run)
   SELECT run_id FROM answered`
 
-/** Answers an open question of a run. Throws `not_found`, `input_answered`, and `invalid_request`, which leaves it open. */
+/** A secret answer, whatever the schema says. */
+const secretSchema = z.string().min(1).max(200)
+
+/** Answers an open question of a run; a secret answer is encrypted before it is stored. Throws `not_found`, `input_answered`, and `invalid_request`, which leaves it open. */
 export const answerInput = (
   database: Database,
   businessId: string,
@@ -35,14 +45,16 @@ export const answerInput = (
     const row = await queryOne<InputRow>(sql, questionStatement, [businessId, runId, requestId])
     if (!row) throw new MasonError('not_found', `run "${runId}" has no input request "${requestId}"`)
     if (row.answered || row.expired || !row.open) throw createAnsweredError(requestId)
-    checkAnswer(row.schema, answer)
-    const answerJson = JSON.stringify({ kind: 'answered', answer })
-    if (!(await queryOne(sql, answerStatement, [businessId, runId, requestId, answerJson])))
+    checkAnswer(z.fromJSONSchema(row.schema as never), answer)
+    if (row.secret) checkAnswer(secretSchema, answer)
+    const sealed = row.secret ? await sealForExecutor(sql, String(answer), 'payment-answer') : null
+    const stored = JSON.stringify({ kind: 'answered', answer: sealed === null ? answer : '' })
+    if (!(await queryOne(sql, answerStatement, [businessId, runId, requestId, stored, sealed])))
       throw createAnsweredError(requestId)
   })
 
-const checkAnswer = (schema: Record<string, unknown>, answer: Json): void => {
-  const parsed = z.fromJSONSchema(schema as never).safeParse(answer)
+const checkAnswer = (schema: z.ZodType, answer: Json): void => {
+  const parsed = schema.safeParse(answer)
   if (parsed.success) return
   throw new MasonError('invalid_request', 'the answer does not fit the question', {
     remedy: 'send an answer that matches the schema of the input request',
@@ -58,8 +70,15 @@ const checkAnswer = (schema: Record<string, unknown>, answer: Json): void => {
 const createAnsweredError = (requestId: string): MasonError =>
   new MasonError('input_answered', `input request "${requestId}" was already answered or has expired`)
 
-/** Answers overdue questions with `expired`, so that their runs go on; returns how many. */
+/** A one-time password is of no use any more, and neither is an answer to a run that has ended. */
+const forgetStatement = `
+  UPDATE input_requests i SET sealed = NULL, answer = '{"kind":"expired"}' FROM runs r
+  WHERE i.sealed IS NOT NULL AND r.tenant = i.tenant AND r.run_id = i.run_id
+    AND (r.ended_at IS NOT NULL OR i.answered_at < clock_timestamp() - interval '15 minutes')`
+
+/** Answers overdue questions with `expired`, so that their runs go on, and forgets secret answers that nothing used; returns how many expired. */
 export const expireInputs = async (database: Database): Promise<number> => {
+  await database.query(forgetStatement)
   const { rows } = await database.query(
     `WITH late AS (
        SELECT r.tenant, r.run_id, i.request_id FROM input_requests i JOIN runs r USING (tenant, run_id)

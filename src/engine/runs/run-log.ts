@@ -1,5 +1,6 @@
 import { storeRunBlob } from '../../infra/blobs/blobs.ts'
 import { queryOne, type TransactionalSql } from '../../infra/database/database.ts'
+import { readSealingKey } from '../../payments/keys/sealed-texts.ts'
 import { MasonError } from '../../state/errors.ts'
 import type { Outcome } from '../../state/outcome.ts'
 import type { PersonAnswer } from '../../state/ports/questions.ts'
@@ -133,13 +134,14 @@ export const createRunLog = (sql: TransactionalSql, fence: RunFence, checkLease?
     },
     effect: (call, request, signal, { resend } = { resend: false }) =>
       performEffect(sql, fence, call, request, signal, { resend, ...(checkLease && { checkLease }) }),
-    async readAnswer(call) {
-      const row = await queryOne<{ answer: PersonAnswer | null }>(
+    async readAnswer(call, { secret } = {}) {
+      const row = await queryOne<{ answer: PersonAnswer | null; sealed: string | null }>(
         sql,
-        'SELECT answer FROM input_requests WHERE tenant = $1 AND run_id = $2 AND plan_seq = $3 AND call_index = $4',
+        'SELECT answer, sealed FROM input_requests WHERE tenant = $1 AND run_id = $2 AND plan_seq = $3 AND call_index = $4',
         [fence.tenant, fence.run_id, call.plan_seq, call.index],
       )
-      return row?.answer ?? null
+      if (!row && secret) await readSealingKey(sql)
+      return row?.sealed ? { kind: 'answered', answer: row.sealed } : (row?.answer ?? null)
     },
     storeBlob: (bytes) => storeRunBlob(sql, fence, bytes),
   }

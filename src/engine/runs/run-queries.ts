@@ -46,6 +46,7 @@ type RunRow = Pick<
     schema: Record<string, never>
     options: string[]
     expires_at: Date
+    secret: boolean
     /** Where the result has no counts of todos. */
     todo_patches: Pick<Patch, 'todos'>[] | null
   }
@@ -56,7 +57,7 @@ type StoredResult = Omit<RunResult, 'output_structure' | 'error'> &
 
 const runColumns = `r.run_id AS id, r.session_id, r.tenant AS business_id, q.user_id, r.turn, ${toPublicStatusSql('r.status')} AS status, r.finish_reason, r.created_at, r.started_at, r.ended_at,
   r.prompt_tokens, r.completion_tokens, r.total_tokens, q.metadata, q.retry_of, o.result,
-  r.run_at, w.reason AS retry_reason, i.request_id AS input_id, i.question, i.schema, i.options, i.expires_at`
+  r.run_at, w.reason AS retry_reason, i.request_id AS input_id, i.question, i.schema, i.options, i.expires_at, i.secret`
 
 const runJoins = `JOIN run_requests q ON q.tenant = r.tenant AND q.run_id = r.run_id
   LEFT JOIN run_results o ON o.tenant = r.tenant AND o.run_id = r.run_id
@@ -92,6 +93,7 @@ const toRunView = (row: RunRow): RunView => {
           schema: row.schema,
           options: row.options,
           expires_at: row.expires_at.toISOString(),
+          ...(row.secret && { secret: true as const }),
         }
       : null,
     retry_at: row.retry_reason ? row.run_at.toISOString() : null,
@@ -200,7 +202,7 @@ const todoStatusesSql = `(SELECT json_build_array(json_build_object('todos', jso
       AND a.${changesTodosSql} ORDER BY t.id, a.seq DESC) t HAVING count(*) > 0)`
 
 const plainColumns = `id, session_id, business_id, user_id, turn, status, finish_reason, created_at, started_at, ended_at, prompt_tokens,
-  completion_tokens, total_tokens, run_at, retry_reason, retry_of, input_id, expires_at`
+  completion_tokens, total_tokens, run_at, retry_reason, retry_of, input_id, expires_at, secret`
 
 const listedColumns = `l.${plainColumns.replaceAll(/,\s+/g, ', l.')},
   ${requestHeadSql('l.request', isLongJson('l.request'))} AS request, ${cutJson('l.result', resultHeadSql)} AS result,

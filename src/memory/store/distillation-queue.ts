@@ -78,7 +78,7 @@ export const readAnswersSinceDiscard = async (
   const row = await queryOne<DiscardedRow>(
     sql,
     `SELECT (SELECT json_agg(i.answer) FROM input_requests i
-       WHERE i.tenant = d.tenant AND i.run_id = d.run_id AND i.answered_at > d.failed_at) AS answers
+       WHERE i.tenant = d.tenant AND i.run_id = d.run_id AND i.answered_at > d.failed_at AND NOT i.secret) AS answers
      FROM distillations d WHERE d.tenant = $1 AND d.run_id = $2 AND d.failed_at IS NOT NULL`,
     [business, runId],
   )

@@ -15,7 +15,7 @@ const encryption = 'A256GCM'
 type SealingKey = { kid: string; jwk: JWK }
 
 /** The executor's sealing key in use. Throws `secret_unreadable` where no executor has ever started. */
-const readSealingKey = async (sql: Sql): Promise<SealingKey> => {
+export const readSealingKey = async (sql: Sql): Promise<SealingKey> => {
   const row = await queryOne<{ kid: string; x: string; y: string }>(
     sql,
     "SELECT kid, x, y FROM payment_keys WHERE purpose = 'sealing' AND ended_at IS NULL",

@@ -62,18 +62,27 @@ export const orderPayment = async (
   return earlier?.payment_id ?? ''
 }
 
-/** Orders that the answer of a person (an OTP), sealed for `payment-answer`, is sent to the provider that asked for it. */
+/**
+ * Orders that the answer of a person (an OTP) is sent to the provider that asked for it, and removes it from the question. `answer`
+ * is what `context.ask` gave for a secret question. Call it in the transaction that starts the wait of kind `payment`.
+ */
 export const orderAnswer = async (
   sql: Sql,
   { tenant, run_id }: RunKey,
   { plan_seq, index }: CallRef,
   paymentId: string,
   answer: string,
-): Promise<void> =>
-  void (await sql.query(insertStatement, [
+): Promise<void> => {
+  await sql.query(insertStatement, [
     newPaymentOrderId(),
     ...[tenant, 'answer', paymentId, run_id, plan_seq, index, '{}', answer],
-  ]))
+  ])
+  await sql.query(
+    `UPDATE input_requests SET sealed = NULL, answer = '{"kind":"answered","answer":""}'
+     WHERE tenant = $1 AND run_id = $2 AND plan_seq = $3 AND call_index = $4 AND secret`,
+    [tenant, run_id, plan_seq, index],
+  )
+}
 
 /** Orders what an admin decided about a payment; returns the id of the order, which `readOrder` follows. */
 export const orderForAdmin = async (

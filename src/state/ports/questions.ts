@@ -1,5 +1,6 @@
 /**
- * A question to a person; its answer must match `schema` (JSON Schema).
+ * A question to a person; its answer must match `schema` (JSON Schema). The answer to one that is `secret` is a text of 1 to 200
+ * characters that only the executor of payments can read: the call gets it encrypted, for `orderAnswer`.
  *
  * @example
  * ```ts
@@ -18,10 +19,11 @@ export type Question = {
   schema: Record<string, unknown>
   options: string[]
   expires_in_ms: number
+  secret?: true
 }
 
 /**
- * What became of a question.
+ * What became of a question. Of one that was `secret`, `answer` is a compact JWE, and '' once it was ordered.
  *
  * @example
  * ```ts

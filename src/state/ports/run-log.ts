@@ -61,8 +61,11 @@ export type RunLog = {
    * run waited long enough to conclude that there is none.
    */
   passToNewerWorker(workedMs: number): Promise<boolean>
-  /** The answer to the question this call asked, or null while there is none. */
-  readAnswer(call: CallRef): Promise<PersonAnswer | null>
+  /**
+   * The answer to the question this call asks, or null while there is none. Throws `secret_unreadable` for a secret one that
+   * nobody could answer: no executor of payments has published a key.
+   */
+  readAnswer(call: CallRef, question?: Pick<Question, 'secret'>): Promise<PersonAnswer | null>
   /** Starts the waits of a call from part `first` on, all or none, or reads those that are there; throws as `park` does. */
   startWaits(call: CallRef, first: number, requests: readonly WaitRequest[]): Promise<WaitState[]>
   /** Ends a wait with what a poll found; resolves with the outcome that counts. */
