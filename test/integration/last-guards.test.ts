@@ -241,6 +241,21 @@ describe('a run that its worker does not know how to go on with', () => {
     expect(await log.passToNewerWorker(7)).toBe(true)
   })
 
+  test('is left to others for as long after the last of its waits has ended', async ({ database }) => {
+    const { run, log } = await begin(database, '1 day')
+    await log.startWaits({ plan_seq: 1, index: 0 }, 0, [{ kind: 'job', refId: unique('job') }])
+    const endedAt = (before: string) =>
+      database.query(
+        `UPDATE waits SET outcome = '{}', done_at = clock_timestamp() - $2::interval WHERE run_id = $1`,
+        [run.run_id, before],
+      )
+    expect(await log.passToNewerWorker(7)).toBe(false)
+    await endedAt('16 minutes')
+    expect(await log.passToNewerWorker(7)).toBe(false)
+    await endedAt('14 minutes')
+    expect(await log.passToNewerWorker(7)).toBe(true)
+  })
+
   test('is not left to others once it is to be cancelled', async ({ database }) => {
     const { run, log } = await begin(database, '1 minute')
     await database.query(

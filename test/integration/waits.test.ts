@@ -6,7 +6,7 @@ import { unique } from '../support/backend.ts'
 import type { FakeModel } from '../support/fake-model/fake-model.ts'
 import { runtimeTest } from '../support/integration-test.ts'
 import { openExecutorDatabase } from '../support/payments.ts'
-import { rowOf, until } from '../support/runs.ts'
+import { count, rowOf, until } from '../support/runs.ts'
 import { calling } from '../support/script.ts'
 import { deadline, eventsOf, type TestRuntime } from '../support/test-runtime.ts'
 
@@ -51,6 +51,11 @@ const start = async (...calls: [string, object][]): Promise<string> => {
 const untilParked = (runId: string, status = 'waiting') =>
   until(`run ${runId} is ${status}`, async () => (await rowOf(database, runId)).status === status)
 const wait = (runId: string): Promise<RunView> => api().wait(runId, deadline())
+/** The indexes of the calls that have their result, in its order. */
+const callsOf = async (runId: string) =>
+  ((await runtime.stateOf(runId)).action_history[0] ?? []).flatMap(({ node, result }) =>
+    node === 'gate_wait' ? [(result.call as { index: number }).index] : [],
+  )
 const resultOf = async (runId: string) =>
   (await runtime.stateOf(runId)).action_history[0]?.find(({ node }) => node === 'gate_wait')?.result
 
@@ -87,6 +92,22 @@ describe('beside a wait', () => {
     )
     expect(statuses).not.toContain('waiting')
     expect((await wait(next.run.id)).status).toBe('completed')
+  })
+
+  test('a question of a sibling call is answered: the answer wakes the run, and the wait still holds', async () => {
+    const ref = unique('job')
+    const id = await start(['gate_wait', { waits: [{ ref }] }], ['gate_wait', { ask: 'Well?' }])
+    await untilParked(id, 'input_required')
+    const question = (await api().run(id))?.input_request
+    expect(question).toMatchObject({ question: 'Well?' })
+    await api().answer(id, question?.id ?? '', 'yes')
+    await untilParked(id)
+    expect(await api().run(id)).toMatchObject({ status: 'running', input_request: null })
+    expect(await callsOf(id)).toEqual([1])
+    expect(await waitsOf(id)).toMatchObject([{ call_index: 0, done_at: null }])
+    expect(await endWait(ref)).toBe(1)
+    expect((await wait(id)).status).toBe('completed')
+    expect(await callsOf(id)).toEqual([1, 0])
   })
 })
 
@@ -151,6 +172,25 @@ test('a wait for a payment that would expire is an error of its tool', async () 
   const id = await start(['gate_wait', { waits: [{ kind: 'payment', ref: 'p', expires_in_ms: 1 }] }])
   expect((await wait(id)).status).toBe('completed')
   expect(await resultOf(id)).toMatchObject({ is_error: true, text: expect.stringContaining('never expires') })
+})
+
+test('two permits carry a hundred runs that wait, none of which holds one, and all end', async () => {
+  const runs = 100
+  const [business, ref] = [unique('b'), unique('job')]
+  model.reset()
+  model.script({ planner: [calling(['gate_wait', { waits: [{ ref }] }])] } as never)
+  const counted = (status: string) =>
+    count(database, 'runs WHERE tenant = $1 AND status = $2 AND lease_owner IS NULL', [business, status])
+  // so many steps that the result of the call is followed by the end
+  const request = { prompt: 'Go on', user_id: 'u1', limits: { max_steps: 5 } }
+  await Promise.all(Array.from({ length: runs }, () => runtime.of(business).submit(request)))
+  await until('all wait', async () => (await counted('waiting')) === runs)
+  expect(await endWait(ref, 'job', { status: 'succeeded' }, business)).toBe(runs)
+  await until('all have ended', async () => (await counted('completed')) === runs)
+  for (const node of ['gate_wait', 'end']) {
+    const actions = `actions WHERE tenant = $1 AND body ->> 'node' = $2`
+    expect(await count(database, actions, [business, node])).toBe(runs)
+  }
 })
 
 /** A payment that its provider may have had. */

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { Config } from '../../src/infra/config/config.ts'
+import { openEmbeddedDatabase } from '../../src/infra/database/embedded.ts'
 import type { RunView } from '../../src/state/run-view.ts'
 import type { RuntimeState } from '../../src/state/runtime-state.ts'
 import { baseConfig } from '../support/backend.ts'
@@ -18,15 +19,18 @@ afterEach(async () => {
   for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true })
 })
 
+const openFolder = async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'mason-embedded-'))
+  folders.push(dataDir)
+  return { ...baseConfig, database: { kind: 'embedded', dataDir }, redisUrl: null } satisfies Config
+}
+
 describe('the embedded runtime', () => {
   test('killed in the middle of a run and started again on the same folder finishes it', async () => {
     await using model = await startFakeModel()
     const step = calling(['calculate', { expression: '6*7' }])
     say(model, { planner: [step, { hold: true, text: 'lost' }, { text: 'It is 42.' }] })
-    const dataDir = await mkdtemp(join(tmpdir(), 'mason-embedded-'))
-    folders.push(dataDir)
-    const config: Config = { ...baseConfig, database: { kind: 'embedded', dataDir }, redisUrl: null }
-    const task = { config, modelUrl: model.baseUrl }
+    const task = { config: await openFolder(), modelUrl: model.baseUrl }
     const first = await processes.start({
       ...task,
       submit: { prompt: 'What is six times seven?', user_id: 'u1' },
@@ -46,5 +50,27 @@ describe('the embedded runtime', () => {
     expect(model.requests('planner')).toHaveLength(3)
     second.signal('SIGTERM')
     expect((await second.exited).code).toBe(0)
+  })
+
+  test('killed while a run waits goes on with it when it starts again, though the wait ended in between', async () => {
+    await using model = await startFakeModel()
+    say(model, { planner: [calling(['gate_wait', { waits: [{ ref: 'job' }] }]), { text: 'Done.' }] })
+    const config = await openFolder()
+    const task = { config, modelUrl: model.baseUrl }
+    const first = await processes.start({ ...task, submit: { prompt: 'Wait', user_id: 'u1' } })
+    const { run_id } = await first.reported('submitted')
+    await first.reported('left', ({ left }) => left === 'parked')
+    first.signal('SIGKILL')
+    await first.exited
+
+    const database = await openEmbeddedDatabase(config.database)
+    await database.query(`SELECT end_wait('default', 'job', 'job', '{"status":"succeeded"}')`)
+    await database.close()
+    const second = await processes.start({ ...task, waitFor: run_id })
+    const { run, state } = (await second.reported('done')) as { run: RunView; state: RuntimeState }
+    expect(run).toMatchObject({ id: run_id, status: 'completed', answer: 'Done.' })
+    checkInvariants(state)
+    expect(state.action_history[0]?.filter(({ node }) => node === 'gate_wait')).toHaveLength(1)
+    expect(model.requests('planner')).toHaveLength(2)
   })
 })

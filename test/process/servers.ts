@@ -31,6 +31,8 @@ export type World = {
   }
   /** As if the lease of a run whose worker is dead had expired, and another worker had noticed. */
   lapse(runId: string): Promise<void>
+  /** Ends the waits for a job. */
+  endWait(ref: string): Promise<void>
   /** As if the time had passed after which another worker sends a webhook again. */
   lapseWebhooks(): Promise<void>
   /** Waits until the lease of a run has run out by itself; then the same. */
@@ -84,6 +86,9 @@ export const useWorld = (leaseMs = 30_000): World => {
   world.lapse = async (runId) => {
     await endLease(database, runId)
     await ring(runId)
+  }
+  world.endWait = async (ref) => {
+    await database.query(`SELECT end_wait('default', 'job', $1, '{"status":"succeeded"}')`, [ref])
   }
   world.lapseWebhooks = async () => {
     await database.query(`UPDATE webhook_deliveries SET due_at = clock_timestamp() WHERE status = 'sending'`)

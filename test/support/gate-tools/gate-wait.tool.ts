@@ -35,7 +35,7 @@ export default defineTool({
           void (await sql.query('INSERT INTO inbox (tenant, source, message_id) VALUES ($1, $2, $3)', [
             context.run.business_id,
             'gate_wait',
-            `${ref}/${part}`,
+            `${context.run.run_id}/${ref}/${part}`,
           ])),
       }),
     )
