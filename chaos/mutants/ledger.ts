@@ -123,6 +123,16 @@ export const ledgerMutants: readonly Mutant[] = [
     ),
   },
   {
+    name: 'an operation that the provider never saw is over',
+    file: `${folder}/payment-executor.ts`,
+    edits: [{ from: 'toUnseenAnswer(payment, operation))', to: 'null)' }],
+    why: 'a payment waits for ever for an answer that was lost',
+    caughtBy: executor(
+      'what a provider never received of a challenge is asked for again, and after three answers an operator settles the payment',
+      'what a provider never received of a capture, void or refund is declined, and can be ordered again',
+    ),
+  },
+  {
     name: 'the payee signed the checkout',
     file: `${folder}/verify-order.ts`,
     edits: [{ from: 'if (!isNamed || !isIssuer)', to: 'if (!isNamed)' }],

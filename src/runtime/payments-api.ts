@@ -50,18 +50,15 @@ export const createPaymentsApi = (database: Database, clock: Clock) => {
     },
     /** Orders what an admin decided and waits 5 s for the executor. Null: no such payment. Throws `invalid_request`. */
     async decide(paymentId: string, decision: AdminDecision): Promise<AdminOrderView | null> {
-      const payment = await queryOne<{
-        tenant: string
-        status: string
-        amount_minor: number | null
-        refunded_minor: number
-      }>(
+      const payment = await queryOne<Decided & { tenant: string }>(
         database,
-        'SELECT tenant, status, amount_minor, refunded_minor FROM payments WHERE payment_id = $1',
+        `SELECT tenant, status, amount_minor, refunded_minor, status = 'unknown' OR EXISTS (SELECT FROM payment_orders o
+           WHERE o.payment_id = p.payment_id AND kind IN ('answer', 'capture', 'void', 'refund') AND done_at IS NULL) AS is_unclear
+         FROM payments p WHERE payment_id = $1`,
         [paymentId],
       )
       if (!payment) return null
-      const order = toOrder(decision, (payment.amount_minor ?? 0) - payment.refunded_minor, payment.status)
+      const order = toOrder(decision, payment)
       const orderId = await orderForAdmin(database, payment.tenant, paymentId, order)
       const until = clock.monotonicMs() + waitMs
       for (;;) {
@@ -77,7 +74,13 @@ export const createPaymentsApi = (database: Database, clock: Clock) => {
 /** See `createPaymentsApi`. */
 export type PaymentsApi = ReturnType<typeof createPaymentsApi>
 
-const toOrder = (decision: AdminDecision, left: number, status: string): AdminOrder => {
+type Decided = { status: string; amount_minor: number | null; refunded_minor: number; is_unclear: boolean }
+
+const toOrder = (
+  decision: AdminDecision,
+  { status, amount_minor, refunded_minor, is_unclear }: Decided,
+): AdminOrder => {
+  const left = (amount_minor ?? 0) - refunded_minor
   const refuse = (pointer: string, detail: string): never => {
     throw new MasonError('invalid_request', `${pointer || 'the payment'}: ${detail}`, {
       detail: { errors: [{ pointer, detail }] },
@@ -89,7 +92,7 @@ const toOrder = (decision: AdminDecision, left: number, status: string): AdminOr
     if (amount > left || amount === 0) refuse('/amount', `is ${amount}, and ${left} are left to refund`)
     return { kind: 'refund', amount_minor: amount }
   }
-  if (status !== 'unknown') refuse('', `is ${status}: only one whose outcome is unknown is settled by hand`)
+  if (!is_unclear) refuse('', `is ${status}, and nothing of it is unclear: there is nothing to settle`)
   const { note, provider_ref } = decision
   const text = provider_ref === undefined ? note : `${note} (at the provider: ${provider_ref})`
   return { kind: 'settle', status: decision.status, note: text }

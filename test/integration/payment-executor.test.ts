@@ -77,8 +77,26 @@ const test = paymentTest
         `UPDATE payment_operations SET first_sent_at = first_sent_at - $2::int * interval '1 millisecond' WHERE payment_id = $1`,
         [id, ms],
       )
+    /** Kinds of its operations and orders that are not over. */
+    const open = async (id: string) => {
+      const { rows } = await executor.query<{ kind: string }>(
+        `SELECT kind FROM payment_operations WHERE payment_id = $1 AND (status <> 'done' OR request IS NOT NULL)
+         UNION ALL SELECT kind FROM payment_orders WHERE payment_id = $1 AND done_at IS NULL`,
+        [id],
+      )
+      return rows
+    }
     const work = (changes = {}) => drain({ ...services, ...changes })
-    return { card, services, run, order, nonce, read, trail, spending, due, rest, free, age, work }
+    /** Loses the request of an order, and lets the time pass within which it is sent again. */
+    const lose = async (id: string, order: () => Promise<unknown>): Promise<void> => {
+      card.failures.push('fail before')
+      await order()
+      await work({ onStep: (step: ExecutorStep) => step === 'taken' && age(id, 3_600_000) })
+    }
+    return {
+      ...{ card, services, run, order, nonce, read, trail, spending },
+      ...{ due, rest, free, age, open, lose, work },
+    }
   })
 
 /** Pays once with a new mandate, and works until all is done. */
@@ -305,7 +323,7 @@ describe('a payment whose end is not known', () => {
     ])
     const again = await settle()
     await shop.work()
-    expect((await readOrder(database, again))?.outcome?.message).toMatch(/only one that is unknown/)
+    expect((await readOrder(database, again))?.outcome?.message).toMatch(/there is nothing to settle/)
   })
 
   test('succeeds by a look-up that finds it', async ({ shop }) => {
@@ -440,7 +458,7 @@ describe('no money moves for', () => {
     expect((await refused(shop, { ...v2.request, provider_id: 'none' }))[1]).toMatch(/names no provider/)
   })
 
-  test('a cart of AP2 0.1 that nobody signed, also where it says that none need', async ({ shop }) => {
+  test('an unsigned payment of AP2 0.1, also where the cart says that none need sign', async ({ shop }) => {
     const { request } = await buyV1({ nonce: await shop.nonce(), confirmation: false })
     const { user_authorization: _, ...unsigned } = JSON.parse(request.payment)
     expect((await refused(shop, { ...request, payment: JSON.stringify(unsigned) }))[0]).toBe(
@@ -543,6 +561,132 @@ describe('a budget', () => {
     const again = await shop.order((await buyV2({ nonce: await shop.nonce(), constraints, open })).request)
     await shop.work()
     expect((await shop.read(again)).outcome?.message).toMatch(/can be used again on/)
+  })
+})
+
+describe('what a provider never received', () => {
+  test('of a challenge is asked for again, and after three answers an operator settles the payment', async ({
+    shop,
+    database,
+  }) => {
+    const { tenant } = shop.run
+    await submitTo(database, tenant)
+    const run = await mustClaim(database)
+    shop.card.failures.push('challenge')
+    const id = await pay(shop)
+    let index = 0
+    const answer = async () => {
+      const call = { plan_seq: 20, index: index++ }
+      const start = (sql: Sql) => orderAnswer(sql, run, call, id, 'sealed 123')
+      const ask = () => startWaits(database, run, call, 0, [{ kind: 'payment', refId: id, start }])
+      await shop.lose(id, ask)
+      return (await ask())?.[0]?.outcome
+    }
+    expect(await answer()).toMatchObject({ status: 'challenge', challenge: { text: 'Type the code 123.' } })
+    expect(await answer()).toMatchObject({ status: 'challenge' })
+    expect(await answer()).toMatchObject({ status: 'unknown' })
+    expect(await shop.read(id)).toMatchObject({ status: 'unknown' })
+    // the executor ends the wait of an answer that comes too late
+    expect(await answer()).toMatchObject({ status: 'unknown' })
+    await orderForAdmin(database, tenant, id, {
+      kind: 'settle',
+      status: 'declined',
+      note: 'not in their books',
+    })
+    await shop.work()
+    expect(await shop.read(id)).toMatchObject({ status: 'declined' })
+    expect(await shop.spending(id)).toEqual([0, 0, 0])
+    expect(await shop.open(id)).toEqual([])
+  })
+
+  test('as the answer of a challenge whose payment another answer settled is over too', async ({
+    shop,
+    database,
+  }) => {
+    shop.card.failures.push('challenge')
+    const id = await pay(shop)
+    const answer = (index: number) =>
+      orderAnswer(database, shop.run, { plan_seq: 21, index }, id, 'sealed 123')
+    shop.card.failures.push('fail before')
+    await answer(0)
+    await answer(1)
+    await shop.work()
+    expect(await shop.read(id)).toMatchObject({ status: 'succeeded' })
+    expect(await shop.open(id)).toEqual([])
+  })
+
+  test('of a capture, void or refund is declined, and can be ordered again', async ({ shop, database }) => {
+    for (const [capture, change] of [
+      [false, { kind: 'capture' }],
+      [false, { kind: 'void' }],
+      [true, { kind: 'refund', amount_minor: 19_900 }],
+    ] as const) {
+      const { request } = await buyV2({ nonce: await shop.nonce() })
+      const id = await shop.order({ ...request, capture })
+      await shop.work()
+      let order = ''
+      const admin = async () => {
+        order = await orderForAdmin(database, shop.run.tenant, id, change)
+      }
+      await shop.lose(id, admin)
+      expect((await readOrder(database, order))?.outcome).toEqual({
+        status: 'declined',
+        message: `The ${change.kind} was declined: the provider never received it; order it again.`,
+      })
+      await admin()
+      await shop.work()
+      expect((await readOrder(database, order))?.outcome?.message).toBe(
+        `The ${change.kind} of ${id} is done.`,
+      )
+      expect(await shop.open(id)).toEqual([])
+    }
+  })
+
+  test('or did not answer clearly is settled by an operator, who says what became of it', async ({
+    shop,
+    database,
+  }) => {
+    const hold = async () => {
+      const { request } = await buyV2({ nonce: await shop.nonce() })
+      const id = await shop.order({ ...request, capture: false })
+      await shop.work()
+      return id
+    }
+    const admin = (id: string, change: Parameters<typeof orderForAdmin>[3]) =>
+      orderForAdmin(database, shop.run.tenant, id, change)
+    for (const [status, ends] of [
+      ['succeeded', 'succeeded'],
+      ['declined', 'sent'],
+    ] as const) {
+      const id = await hold()
+      shop.card.failures.push('wrong amount')
+      const capture = await admin(id, { kind: 'capture' })
+      await shop.work()
+      const settle = await admin(id, { kind: 'settle', status, note: 'by their books' })
+      await shop.work()
+      expect(await shop.read(id)).toMatchObject({ status: ends })
+      for (const order of [capture, settle])
+        expect((await readOrder(database, order))?.outcome).toMatchObject({ status })
+      expect(await shop.open(id)).toEqual([])
+      expect((await shop.trail(id)).events.at(-1)).toMatchObject({
+        kind: 'settled',
+        detail: { order_id: settle, operation: 'capture', note: 'by their books' },
+      })
+    }
+    const paid = await pay(shop)
+    shop.card.failures.push('wrong amount')
+    const refund = await admin(paid, { kind: 'refund', amount_minor: 900 })
+    await shop.work()
+    await admin(paid, { kind: 'settle', status: 'declined', note: 'not in their books' })
+    await shop.work()
+    expect((await readOrder(database, refund))?.outcome?.message).toMatch(/an operator found/)
+    expect(await shop.read(paid)).toMatchObject({ status: 'succeeded', refunded_minor: 0 })
+    const nothing = await admin(paid, { kind: 'settle', status: 'declined', note: 'again' })
+    await shop.work()
+    expect((await readOrder(database, nothing))?.outcome).toEqual({
+      status: 'refused',
+      message: 'The payment is succeeded, and nothing of it is unclear: there is nothing to settle.',
+    })
   })
 })
 

@@ -1,4 +1,5 @@
 import { describe, expect } from 'vitest'
+import { orderForAdmin } from '../../src/payments/ledger/orders.ts'
 import { unique } from '../support/backend.ts'
 import { adminToken, runtimeTest } from '../support/integration-test.ts'
 import {
@@ -70,7 +71,7 @@ describe('an admin', () => {
     expect((await refund({}, token)).status).toBe(403)
   })
 
-  test('settles only a payment whose outcome is unknown, with who looked where', async ({
+  test('settles only a payment that is unknown or has an open operation, with who looked where', async ({
     server,
     executor,
   }) => {
@@ -88,6 +89,10 @@ describe('an admin', () => {
       request: { status: 'succeeded', note: 'Ann looked (at the provider: ch_1)' },
     })
     expect(body.outcome.status).toBe('done')
+    const held = await addPayment(executor, 'sent')
+    await orderForAdmin(executor, 'default', held, { kind: 'capture' })
+    const [settled] = await Promise.all([settle(held, decided), carryOut(executor, held, 'settle')])
+    expect(settled.body.outcome.status).toBe('done')
     expect((await settle(id, { status: 'succeeded' })).body.errors[0].pointer).toBe('/note')
     expect((await settle('pay_none', decided)).status).toBe(404)
   })

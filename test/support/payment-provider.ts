@@ -54,6 +54,7 @@ export const createTestProvider = ({ windowMs = 3_600_000 } = {}) => {
     lookup: async (key) => (isForgetful ? null : (books.get(key)?.answer ?? null)),
     async answerChallenge(providerRef, answer, key, checkLease) {
       checkLease()
+      if (failures.shift() === 'fail before') throw new Error('the connection was cut')
       const found = [...books].find(([, { answer: of }]) => of.provider_ref === providerRef)
       if (!found) throw new Error('there is no such payment')
       const [authorization, { operation, answer: before }] = found

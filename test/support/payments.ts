@@ -61,8 +61,8 @@ export const drain = async (services: ExecutorServices, count = 1): Promise<void
       services.database,
       `SELECT EXISTS (SELECT FROM payment_orders WHERE done_at IS NULL AND next_at <= clock_timestamp() + interval '1 second')
          OR EXISTS (SELECT FROM payment_inbox WHERE done_at IS NULL)
-         OR EXISTS (SELECT FROM payments WHERE status IN ('reserved', 'sent', 'unknown') AND next_at <= clock_timestamp()
-           AND lease_until IS NULL) AS "left"`,
+         OR EXISTS (SELECT FROM payments WHERE status IN ('reserved', 'sent', 'unknown') AND NOT (status = 'sent' AND is_authorized)
+           AND next_at <= clock_timestamp() AND lease_until IS NULL) AS "left"`,
       [],
     )
     return row?.left === false
@@ -98,13 +98,13 @@ export const addPayment = async (executor: Database, status: string, refunded = 
   return id
 }
 
-/** Carries out the next order of a payment, in place of an executor; resolves with what it asked for. */
-export const carryOut = (executor: Database, id: string): Promise<unknown> =>
+/** Carries out the next order of a payment, or the next of a kind, in place of an executor; resolves with what it asked for. */
+export const carryOut = (executor: Database, id: string, kind: string | null = null): Promise<unknown> =>
   vi.waitFor(async () => {
     const { rows } = await executor.query<{ kind: string; request: object }>(
       `UPDATE payment_orders SET done_at = clock_timestamp(), outcome = '{"status":"done","message":"It is done."}'
-       WHERE payment_id = $1 AND done_at IS NULL RETURNING kind, request`,
-      [id],
+       WHERE payment_id = $1 AND kind = COALESCE($2, kind) AND done_at IS NULL RETURNING kind, request`,
+      [id, kind],
     )
     expect(rows).toHaveLength(1)
     return rows[0]

@@ -17,6 +17,8 @@ export type PaymentOperation = {
   request: Uint8Array | null
   status: 'intent' | 'sent' | 'done' | 'unknown'
   age_ms: number | null
+  /** How many answers of a challenge its payment has. */
+  answers: number
 }
 
 /** What carries an operation out, until when by the monotonic clock. */
@@ -31,7 +33,8 @@ export type Carrier = {
 }
 
 const columns = `operation_id, order_id, kind, amount_minor, currency, capture, request, status,
-  extract(epoch FROM clock_timestamp() - first_sent_at) * 1000 AS age_ms`
+  extract(epoch FROM clock_timestamp() - first_sent_at) * 1000 AS age_ms,
+  (count(*) FILTER (WHERE kind = 'answer') OVER ())::int AS answers`
 
 /** The operations of a payment, the first first. */
 export const readOperations = async (sql: Sql, paymentId: string): Promise<PaymentOperation[]> =>

@@ -22,10 +22,18 @@ export const toDelayMs = (tries: number): number => Math.min(maxDelayMs, 200 * 2
 /** A challenge waits for a person: it is looked at this often. */
 const challengeDelayMs = 30_000
 
-const open = ['sent', 'unknown'] as const
+/** A person is asked for the answer of a challenge this often. */
+export const maxAnswers = 3
+
+/** The statuses of a payment whose end is open. */
+const openStatuses = ['sent', 'unknown'] as const
 
 /** It is not known what became of a payment: its reservation stays, and it is looked up again. */
-export const decideUnknown = (payment: ClaimedPayment, reason: string, answer: unknown = null): Decision => ({
+export const decideUnknown = (
+  payment: ClaimedPayment,
+  reason: string,
+  answer: unknown = null,
+): Decision & { outcome: PaymentOutcome } => ({
   from: ['sent'],
   status: 'unknown',
   outcome: toUnknownOutcome(toCharge(payment), reason),
@@ -46,12 +54,25 @@ export const decideReleased = (operationId: string, outcome: PaymentOutcome): De
   event: { kind: 'released', detail: { reason: 'canceled' } },
 })
 
-/** What an answer changes, whoever brought it: the provider at once, a look-up or a webhook. Null: nothing new. */
+/**
+ * What it means that a provider does not know the key of an operation after the time to send it: nothing was done. The answer of a
+ * person is asked for again. Null: the payment asks for none. Not for an authorization: see decision 86.
+ */
+export const toUnseenAnswer = (
+  { provider_ref, challenge }: ClaimedPayment,
+  { kind }: PaymentOperation,
+): ProviderAnswer | null => {
+  if (kind !== 'answer')
+    return { status: 'declined', provider_ref, reason: 'the provider never received it; order it again' }
+  return provider_ref !== null && challenge ? { status: 'challenge', provider_ref, challenge } : null
+}
+
+/** What an answer changes, from wherever it comes. Null: nothing new. */
 export const decideAnswer = (
   payment: ClaimedPayment,
   operation: PaymentOperation,
   answer: ProviderAnswer,
-  source: 'answer' | 'lookup' | 'webhook',
+  source: 'answer' | 'lookup' | 'webhook' | 'operator',
 ): Decision | null => {
   const { kind } = operation
   if (kind === 'authorize' || kind === 'answer')
@@ -78,7 +99,7 @@ export const decideAnswer = (
   const done = {
     from: kind === 'refund' ? (['succeeded'] as const) : (['sent'] as const),
     operation: { id: operation.operation_id, status: 'done' as const, answer },
-    order: { id: operation.order_id, outcome: { status: answer.status, message } },
+    order: { outcome: { status: answer.status, message } },
     delayMs: null,
     event,
   }
@@ -106,57 +127,36 @@ const decideAuthorization = (
   if (payment.status === 'unknown' && (answer.status === 'pending' || answer.status === 'challenge'))
     return null
   const isAnswer = operation.kind === 'answer'
+  const outcome = toAnswerOutcome(charge, answer)
   const done = {
-    from: open,
+    from: openStatuses,
     operation: { id: operation.operation_id, status: 'done' as const, answer },
     provider_ref: answer.provider_ref,
-    ...(isAnswer && {
-      order: { id: operation.order_id, outcome: { status: answer.status, message: answer.status } },
-    }),
-    outcome: toAnswerOutcome(charge, answer) ?? undefined,
+    ...(isAnswer && { order: { outcome: outcome ?? { status: answer.status, message: 'It is pending.' } } }),
+    ...(outcome && { outcome }),
     endsWait: true,
     delayMs: null,
     event: { kind: answer.status, detail: { source, answer } },
   }
-  const { outcome, ...rest } = done
   switch (answer.status) {
-    case 'succeeded':
-      return {
-        ...rest,
-        ...(outcome && { outcome }),
-        status: 'succeeded',
-        spending: 'spent',
-        network_ref: answer.network_ref,
-        receives: true,
-      }
+    case 'succeeded': {
+      const { network_ref } = answer
+      return { ...done, status: 'succeeded', spending: 'spent', network_ref, receives: true }
+    }
     case 'authorized':
       if (payment.is_authorized) return null
-      return {
-        ...rest,
-        ...(outcome && { outcome }),
-        status: 'sent',
-        isAuthorized: true,
-        network_ref: answer.network_ref,
-      }
+      return { ...done, status: 'sent', isAuthorized: true, network_ref: answer.network_ref }
     case 'declined':
-      return {
-        ...rest,
-        ...(outcome && { outcome }),
-        status: 'declined',
-        spending: 'released',
-        receives: true,
-      }
+      return { ...done, status: 'declined', spending: 'released', receives: true }
     case 'challenge':
       if (!isAnswer && payment.challenge?.text === answer.challenge.text) return null
-      return {
-        ...rest,
-        ...(outcome && { outcome }),
-        status: 'sent',
-        challenge: answer.challenge,
-        delayMs: challengeDelayMs,
+      if (isAnswer && operation.answers >= maxAnswers) {
+        const unknown = decideUnknown(payment, `${maxAnswers} answers were wrong or lost`, answer)
+        return { ...done, ...unknown, order: { outcome: unknown.outcome } }
       }
+      return { ...done, status: 'sent', challenge: answer.challenge, delayMs: challengeDelayMs }
     default:
       if (!isAnswer && operation.status === 'done') return null
-      return { ...rest, status: 'sent', endsWait: false, delayMs: toDelayMs(payment.tries) }
+      return { ...done, status: 'sent', endsWait: false, delayMs: toDelayMs(payment.tries) }
   }
 }

@@ -5,7 +5,7 @@ import type { Clock } from '../../state/ports/clock.ts'
 import type { Log } from '../../state/ports/log.ts'
 import type { PaymentOutcome } from '../ledger/payment-queries.ts'
 import type { Violation } from '../mandates/violations.ts'
-import type { PaymentProvider, ProviderAnswer } from '../providers/provider.ts'
+import { type PaymentProvider, type ProviderAnswer, toDoneStatus } from '../providers/provider.ts'
 import type { Trust } from '../trust/trust.ts'
 import {
   addOperation,
@@ -15,8 +15,16 @@ import {
   readOperations,
   sendOperation,
 } from './operations.ts'
+import { findOperationProblem, findOrderProblem, findUnclear } from './order-problems.ts'
 import { toRefusedOutcome, toReleasedOutcome } from './outcomes.ts'
-import { type Decision, decideAnswer, decideReleased, decideUnknown, toDelayMs } from './payment-answers.ts'
+import {
+  type Decision,
+  decideAnswer,
+  decideReleased,
+  decideUnknown,
+  toDelayMs,
+  toUnseenAnswer,
+} from './payment-answers.ts'
 import { createReceipt, type ReceiptSigner } from './receipts.ts'
 import { reservePayment, toOperationId } from './reservation.ts'
 import { finishOrder, refuseOrder, settle } from './settlement.ts'
@@ -46,8 +54,6 @@ export type ExecutorServices = {
 /** A moment at which an executor may die. */
 export type ExecutorStep = 'taken' | 'verified' | 'reserved' | 'sending' | 'answered' | 'settled'
 
-/** What a person types to answer a challenge is tried this often. */
-const maxAnswers = 3
 const defaultLeaseMs = 30_000
 /** Of a lease, so that an executor whose clock runs slow lets go before another may claim. */
 const leaseShare = 0.8
@@ -205,16 +211,17 @@ export const createPaymentExecutor = (services: ExecutorServices, stopped: Abort
   const carryOut = async (order: TakenOrder, payment: ClaimedPayment, leaseEndsAt: number): Promise<void> => {
     const end = async (message: string): Promise<void> => {
       await finishOrder(database, order, { status: 'refused', message })
-      await yieldPayment(database, payment, payment.status === 'sent' ? toDelayMs(payment.tries) : maxRestMs)
+      await yieldPayment(database, payment, toDelayMs(payment.tries))
     }
     const operations = await readOperations(database, payment.payment_id)
     const authorization = operations[0]
     const existing = operations.find(({ order_id }) => order_id === order.order_id)
-    if (!existing) {
-      const problem = findOrderProblem(order, payment, operations)
-      if (problem) return end(problem)
-    }
-    if (order.kind === 'settle') return settleUnknown(order, payment)
+    const problem = existing
+      ? findOperationProblem(existing, payment)
+      : findOrderProblem(order, payment, operations)
+    if (problem) return end(problem)
+    const unclear = order.kind === 'settle' && findUnclear(payment, operations)
+    if (unclear) return settleByOperator(order, payment, unclear)
     if (!authorization) return end('The payment has no authorization.')
     const { kind } = order as { kind: Exclude<PaymentOperation['kind'], 'authorize'> }
     const carrier = await createCarrier(payment, leaseEndsAt)
@@ -249,12 +256,13 @@ export const createPaymentExecutor = (services: ExecutorServices, stopped: Abort
     )
     if (!operation) throw new PaymentLostError()
     await onStep('sending')
-    const key = operation.operation_id
+    const lookup = () => carrier.provider.lookup(operation.operation_id, carrier.signal)
     const answer: ProviderAnswer | null =
       operation.status === 'intent' || operation.status === 'sent'
         ? ((await sendOperation(payment, operation, carrier)) ??
-          (await carrier.provider.lookup(key, carrier.signal)))
-        : await carrier.provider.lookup(key, carrier.signal)
+          (await lookup()) ??
+          toUnseenAnswer(payment, operation))
+        : await lookup()
     await onStep('answered')
     const decision = answer && decideAnswer(payment, operation, answer, 'answer')
     if (decision) await apply(payment, decision)
@@ -262,28 +270,33 @@ export const createPaymentExecutor = (services: ExecutorServices, stopped: Abort
     if (!decision?.order) await yieldOrder(database, order, toDelayMs(order.takes))
   }
 
-  /** What an operator found out. The buyer never decides it. */
-  const settleUnknown = async (order: TakenOrder, payment: ClaimedPayment): Promise<void> => {
-    const succeeded = order.request.status === 'succeeded'
+  /** What an operator found out about an operation. The buyer never decides it. */
+  const settleByOperator = async (
+    order: TakenOrder,
+    payment: ClaimedPayment,
+    operation: PaymentOperation,
+  ): Promise<void> => {
+    const { provider_ref } = payment
+    const { kind, capture, currency, amount_minor } = operation
+    const done = toDoneStatus({ kind: kind === 'answer' ? 'authorize' : kind, capture })
+    const found: ProviderAnswer =
+      order.request.status === 'succeeded'
+        ? {
+            ...{ status: done, provider_ref: provider_ref ?? '', network_ref: null },
+            amount: { currency, minor: amount_minor },
+          }
+        : { status: 'declined', provider_ref, reason: 'an operator found that it was not done' }
+    const decision = decideAnswer(payment, operation, found, 'operator')
+    if (!decision) throw new PaymentLostError()
     const note = String(order.request.note ?? '').slice(0, 1000)
-    const { payment_id } = payment
-    const outcome: PaymentOutcome = succeeded
-      ? { payment_id, status: 'succeeded', message: 'An operator found that the payment was made.' }
-      : {
-          ...{ payment_id, status: 'declined', code: 'payment_declined' },
-          message:
-            'An operator found that the payment was not made. No money was taken; to pay, sign a new mandate.',
-        }
     await apply(payment, {
-      from: ['unknown'],
-      status: succeeded ? 'succeeded' : 'declined',
-      spending: succeeded ? 'spent' : 'released',
-      outcome,
-      endsWait: true,
-      receives: true,
-      delayMs: null,
-      order: { id: order.order_id, outcome: { status: outcome.status, message: outcome.message } },
-      event: { kind: 'settled', detail: { order_id: order.order_id, status: outcome.status, note } },
+      ...decision,
+      provider_ref,
+      order: { id: order.order_id, outcome: decision.order?.outcome ?? (decision.outcome as PaymentOutcome) },
+      event: {
+        kind: 'settled',
+        detail: { order_id: order.order_id, operation: kind, status: found.status, note },
+      },
     })
   }
 
@@ -334,7 +347,6 @@ export type PaymentExecutor = ReturnType<typeof createPaymentExecutor>
 
 /** A payment that another executor has is tried again after this. */
 const retryMs = 300
-const maxRestMs = 3_600_000
 
 const orderViolation = (field: string, text: string): Violation => ({
   ...{ code: 'invalid_order', field, error: 'invalid_mandate' },
@@ -346,40 +358,3 @@ const orNull = <Value>(work: Promise<Value>, code: string): Promise<Value | null
     if (error instanceof MasonError && error.code === code) return null
     throw error
   })
-
-/** Why an order cannot be carried out now, or ever; null: it can. */
-const findOrderProblem = (
-  { kind, request }: TakenOrder,
-  payment: ClaimedPayment,
-  operations: readonly PaymentOperation[],
-): string | null => {
-  const { status } = payment
-  const isHeld = status === 'sent' && payment.is_authorized
-  switch (kind) {
-    case 'settle':
-      return status === 'unknown'
-        ? null
-        : `The payment is ${status}: only one that is unknown can be settled.`
-    case 'capture':
-    case 'void':
-      if (!isHeld) return `The payment is ${status} and holds no money: there is nothing to ${kind}.`
-      return operations.some((one) => ['capture', 'void'].includes(one.kind) && one.status !== 'done')
-        ? 'A capture or void of this payment is under way.'
-        : null
-    case 'refund': {
-      const amount = request.amount_minor
-      const rest = payment.amount_minor - payment.refunded_minor
-      if (status !== 'succeeded') return `The payment is ${status}: only one that succeeded can be refunded.`
-      return Number.isSafeInteger(amount) && Number(amount) > 0 && Number(amount) <= rest
-        ? null
-        : `amount_minor must be from 1 to ${rest}, what is not refunded yet.`
-    }
-    case 'answer':
-      if (status !== 'sent' || !payment.challenge) return `The payment is ${status} and asks for no answer.`
-      return operations.filter((one) => one.kind === 'answer').length < maxAnswers
-        ? null
-        : 'There were three answers already: the payment ends without one.'
-    default:
-      return null
-  }
-}

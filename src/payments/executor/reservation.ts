@@ -93,15 +93,15 @@ export const reservePayment = async (
         ]),
         queryOne<{ last_used_at: number | null }>(sql, lastUseStatement, [spend.id]),
       ])
-      if (!held) throw new RolledBack('lost')
-      if (held.canceled) throw new RolledBack('canceled')
+      if (!held) throw new RolledBackError('lost')
+      if (held.canceled) throw new RolledBackError('canceled')
       const facts = {
         amount_minor: Number(spent?.minor),
         uses: Number(spent?.uses),
         last_used_at: last?.last_used_at ?? null,
       }
       const violations = verified.checkSpent(facts)
-      if (violations.length > 0) throw new RolledBack({ refusal: toRefusal(violations) })
+      if (violations.length > 0) throw new RolledBackError({ refusal: toRefusal(violations) })
       const row = await queryOne<ClaimedPayment>(sql, reserveStatement, [
         ...[order.payment_id, request.nonce, order.tenant, minor, spend.id],
         ...[order.order_id, order.run_id, order.plan_seq, order.call_index],
@@ -118,16 +118,16 @@ export const reservePayment = async (
         JSON.stringify({ checks, spent: facts }),
         request.capture ?? true,
       ])
-      if (!row) throw new RolledBack({ refusal: toRefusal([nonceViolation()]) })
+      if (!row) throw new RolledBackError({ refusal: toRefusal([nonceViolation()]) })
       const operation: PaymentOperation = {
         ...{ operation_id: toOperationId(order.order_id), order_id: order.order_id, kind: 'authorize' },
         ...{ amount_minor: minor, currency, capture: request.capture ?? true, request: Buffer.from(bytes) },
-        ...{ status: 'intent', age_ms: null },
+        ...{ status: 'intent', age_ms: null, answers: 0 },
       }
       return { payment: row, operation }
     })
   } catch (error) {
-    if (error instanceof RolledBack) {
+    if (error instanceof RolledBackError) {
       const { result } = error
       const isNonce = typeof result === 'object' && 'refusal' in result
       return isNonce ? explain(result) : result
@@ -149,7 +149,7 @@ export const reservePayment = async (
   }
 }
 
-class RolledBack extends Error {
+class RolledBackError extends Error {
   readonly result: Reserved
 
   constructor(result: Reserved) {

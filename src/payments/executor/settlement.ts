@@ -23,8 +23,8 @@ export type PaymentChange = {
   delayMs: number | null
   /** Ends the wait of the run with the outcome. */
   endsWait?: boolean
-  /** The order that is done by this. */
-  order?: { id: string; outcome: { status: string; message: string } }
+  /** The order that is done by this, beside that of an operation that is done, and the outcome of both. */
+  order?: { id?: string; outcome: { status: string; message: string } }
   event: { kind: string; detail: Record<string, unknown> }
 }
 
@@ -35,7 +35,7 @@ const settleStatement = `
     WHERE payment_id = $1 AND epoch = $2 AND status IN (SELECT json_array_elements_text($3::json)) FOR UPDATE
   ), operation AS (
     UPDATE payment_operations o SET status = $5, answer = $6::json, request = CASE WHEN $5 = 'done' THEN NULL ELSE request END
-    FROM mine WHERE o.operation_id = $4 AND o.payment_id = mine.payment_id
+    FROM mine WHERE o.operation_id = $4 AND o.payment_id = mine.payment_id RETURNING o.order_id, o.status
   ), spending AS (
     UPDATE mandate_spend s SET reserved_minor = reserved_minor - amount_minor, reserved_uses = reserved_uses - 1,
       spent_minor = spent_minor + CASE WHEN $7 = 'spent' THEN amount_minor ELSE 0 END,
@@ -49,7 +49,8 @@ const settleStatement = `
       next_at = CASE WHEN $16::int IS NULL THEN 'infinity' ELSE clock_timestamp() + $16::int * interval '1 millisecond' END
     FROM mine WHERE p.payment_id = mine.payment_id
   ), ordered AS (
-    UPDATE payment_orders o SET done_at = clock_timestamp(), outcome = $18::json, sealed = NULL FROM mine WHERE o.order_id = $17
+    UPDATE payment_orders o SET done_at = clock_timestamp(), outcome = $18::json, sealed = NULL FROM mine
+    WHERE o.order_id = ANY (ARRAY[$17, (SELECT order_id FROM operation WHERE status = 'done')]) AND o.done_at IS NULL
   ), event AS (
     INSERT INTO payment_events (tenant, payment_id, kind, detail) SELECT tenant, payment_id, $19, $20::json FROM mine
   )
@@ -110,21 +111,24 @@ export const refuseOrder = async (
   ])
 }
 
-/** Ends an order that changes no payment, and says why. */
+/**
+ * Ends an order that changes no payment, and says why. A run may wait for what it ordered: the wait ends with what the payment has
+ * become, unless it is still under way.
+ */
 export const finishOrder = async (
   sql: Sql,
-  {
-    order_id,
-    takes,
-    tenant,
-    payment_id,
-    kind,
-  }: { order_id: string; takes: number; tenant: string; payment_id: string; kind: string },
+  { order_id, takes }: { order_id: string; takes: number },
   outcome: { status: string; message: string },
 ): Promise<void> =>
   void (await sql.query(
     `WITH mine AS (UPDATE payment_orders SET done_at = clock_timestamp(), outcome = $3::json, sealed = NULL
-       WHERE order_id = $1 AND takes = $2 AND done_at IS NULL RETURNING order_id)
-     INSERT INTO payment_events (tenant, payment_id, kind, detail) SELECT $4, $5, $6, $3::json FROM mine`,
-    [order_id, takes, JSON.stringify(outcome), tenant, payment_id, `${kind} refused`],
+       WHERE order_id = $1 AND takes = $2 AND done_at IS NULL RETURNING order_id, payment_id, tenant, kind
+     ), operation AS (
+       UPDATE payment_operations o SET status = 'done', request = NULL FROM mine WHERE o.order_id = mine.order_id
+     ), event AS (
+       INSERT INTO payment_events (tenant, payment_id, kind, detail) SELECT tenant, payment_id, kind || ' refused', $3::json FROM mine
+     )
+     SELECT end_wait(p.tenant, 'payment', p.payment_id, p.outcome) FROM payments p JOIN mine USING (payment_id)
+     WHERE p.status <> 'sent' AND p.outcome IS NOT NULL`,
+    [order_id, takes, JSON.stringify(outcome)],
   ))

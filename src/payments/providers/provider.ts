@@ -86,6 +86,17 @@ export type ProviderSettings = {
 /** What only the executor can open: the key of the provider's API, and the secret of its webhooks (`whsec_` and base64). */
 export type ProviderSecrets = { api_key: string; webhook_secret: string }
 
+/** The status of an operation that was done. */
+export const toDoneStatus = ({ kind, capture }: Pick<ProviderOperation, 'kind' | 'capture'>) =>
+  (
+    ({
+      authorize: capture ? 'succeeded' : 'authorized',
+      capture: 'succeeded',
+      void: 'voided',
+      refund: 'refunded',
+    }) as const
+  )[kind]
+
 /**
  * What is wrong with an answer to an operation, or null: another amount, another currency, or a status that this operation
  * cannot have. Such a payment becomes `unknown`, never `succeeded`.
@@ -97,13 +108,8 @@ export const findAnswerError = (
   if (answer.status === 'declined' || answer.status === 'pending') return null
   if (answer.status === 'challenge')
     return kind === 'authorize' ? null : `a challenge answers authorize alone, not ${kind}`
-  const done = {
-    authorize: capture ? 'succeeded' : 'authorized',
-    capture: 'succeeded',
-    void: 'voided',
-    refund: 'refunded',
-  }
-  if (answer.status !== done[kind]) return `the status is ${answer.status}, not ${done[kind]}`
+  const done = toDoneStatus({ kind, capture })
+  if (answer.status !== done) return `the status is ${answer.status}, not ${done}`
   const { currency, minor } = answer.amount
   return currency === amount.currency && minor === amount.minor
     ? null

@@ -48,7 +48,8 @@ export const adminPaymentsRoutes = (app: App, server: ServerContext): void => {
   })
   actionRoute(app, server, resource, {
     name: 'settle',
-    summary: 'Says what became of a payment whose outcome is unknown, after a look at the provider',
+    summary:
+      'Says what became of a payment that is unknown, or of its capture, void or refund, after a look at the provider',
     body: settleSchema.meta({
       examples: [{ status: 'succeeded', note: 'Ann looked into the dashboard of the provider' }],
     }),

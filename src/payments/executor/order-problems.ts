@@ -1,0 +1,60 @@
+import type { PaymentOperation } from './operations.ts'
+import { maxAnswers } from './payment-answers.ts'
+import type { ClaimedPayment, TakenOrder } from './work-queue.ts'
+
+/** What an operator may settle: a payment that is unknown by its authorization, else a later operation without a clear answer. */
+export const findUnclear = (
+  { status }: ClaimedPayment,
+  operations: readonly PaymentOperation[],
+): PaymentOperation | undefined =>
+  status === 'unknown'
+    ? operations[0]
+    : operations.find(
+        ({ kind, status: of }) =>
+          (of === 'sent' || of === 'unknown') &&
+          (kind === 'refund' ? status === 'succeeded' : kind !== 'authorize' && status === 'sent'),
+      )
+
+/** Why an operation is over without an answer; null: it is not. The payment was settled in another way meanwhile. */
+export const findOperationProblem = (
+  { kind }: PaymentOperation,
+  { status }: ClaimedPayment,
+): string | null =>
+  kind === 'refund' || status === 'sent' || status === 'unknown' ? null : `The payment is ${status} already.`
+
+/** Why an order cannot be carried out now, or ever; null: it can. */
+export const findOrderProblem = (
+  { kind, request }: TakenOrder,
+  payment: ClaimedPayment,
+  operations: readonly PaymentOperation[],
+): string | null => {
+  const { status } = payment
+  const isHeld = status === 'sent' && payment.is_authorized
+  switch (kind) {
+    case 'settle':
+      return findUnclear(payment, operations)
+        ? null
+        : `The payment is ${status}, and nothing of it is unclear: there is nothing to settle.`
+    case 'capture':
+    case 'void':
+      if (!isHeld) return `The payment is ${status} and holds no money: there is nothing to ${kind}.`
+      return operations.some((one) => ['capture', 'void'].includes(one.kind) && one.status !== 'done')
+        ? 'A capture or void of this payment is under way.'
+        : null
+    case 'refund': {
+      const amount = request.amount_minor
+      const rest = payment.amount_minor - payment.refunded_minor
+      if (status !== 'succeeded') return `The payment is ${status}: only one that succeeded can be refunded.`
+      return Number.isSafeInteger(amount) && Number(amount) > 0 && Number(amount) <= rest
+        ? null
+        : `amount_minor must be from 1 to ${rest}, what is not refunded yet.`
+    }
+    case 'answer':
+      if (status !== 'sent' || !payment.challenge) return `The payment is ${status} and asks for no answer.`
+      return operations.filter((one) => one.kind === 'answer').length < maxAnswers
+        ? null
+        : `There were ${maxAnswers} answers already.`
+    default:
+      return null
+  }
+}
