@@ -4,6 +4,7 @@ const relay = testsOf('test/integration/relay.test.ts')
 const locks = testsOf('test/integration/wait-locks.test.ts')
 const guards = testsOf('test/integration/last-guards.test.ts')
 const release = 'src/engine/runs/release.ts'
+const waits = 'src/engine/runs/waits.ts'
 const outage = 'src/engine/runs/model-outage.ts'
 const settle = 'src/engine/runs/settlement.ts'
 const rows = 'src/engine/runs/relay.ts'
@@ -114,12 +115,47 @@ export const releaseMutants: readonly Mutant[] = [
   },
   {
     name: 'reconciler sees waits that have ended unseen',
-    file: 'src/engine/runs/waits.ts',
+    file: waits,
     edits: [
       { from: "queueParkedSql('w.done_at IS NOT NULL AND w.seen_at IS NULL'", to: "queueParkedSql('false'" },
     ],
     why: 'a run whose wake-up was missed waits for ever',
     caughtBy: locks('the reconciler wakes a run whose wait has ended unseen'),
+  },
+  {
+    name: 'reconciler wakes for waits that are over their time',
+    file: waits,
+    edits: [
+      {
+        from: "'w.done_at IS NULL AND LEAST(w.due_at, w.poll_at) <= clock_timestamp()',",
+        to: "'false',",
+      },
+    ],
+    why: 'a run waits for ever for what has expired, and no job is polled',
+    caughtBy: locks(
+      'the reconciler ends what is over its time as expired, and wakes for a poll without ending it',
+    ),
+  },
+  {
+    name: 'starting a wait locks the run',
+    file: waits,
+    edits: [{ from: 'AND cancel_requested_at IS NULL FOR SHARE)', to: 'AND cancel_requested_at IS NULL)' }],
+    why: 'another worker claims the run, and does not see what is being started',
+    caughtBy: locks('starting lets no other claim come before it'),
+  },
+  {
+    name: 'no worker knows a node: counted from the last wait',
+    file: release,
+    edits: [
+      {
+        from: '(SELECT max(GREATEST(w.done_at, w.poll_at)) FROM waits w WHERE w.tenant = r.tenant AND w.run_id = r.run_id)',
+        to: 'NULL::timestamptz',
+      },
+    ],
+    why: 'a run that has waited for an hour fails in the middle of a rolling upgrade',
+    caughtBy: guards(
+      'a run that its worker does not know how to go on with is left to others for as long after the last of its waits has ended',
+    ),
   },
   {
     name: 'an end queues a run once',

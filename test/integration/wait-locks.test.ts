@@ -9,7 +9,7 @@ import type { WaitRequest } from '../../src/state/ports/waits.ts'
 import { unique } from '../support/backend.ts'
 import { deferred } from '../support/deferred.ts'
 import { test } from '../support/integration-test.ts'
-import { claim, codeOf, count, mustClaim, rowOf, submitTo, until } from '../support/runs.ts'
+import { claim, codeOf, count, endLease, mustClaim, rowOf, submitTo, until } from '../support/runs.ts'
 
 /** Parking and what ends a wait, statement by statement: here no worker but the test has the runs. */
 
@@ -38,13 +38,17 @@ const begin = async (database: TransactionalSql & Database, request: Partial<Wai
   return { tenant, run, ref, log, status, end: () => endWait(database, tenant, ref) }
 }
 
-/** Resolves once a statement of another connection waits for a lock. */
-const untilBlocked = (database: Database) =>
-  until('a statement waits for a lock', async () => {
-    const blocked =
-      'pg_locks JOIN pg_stat_activity a USING (pid) WHERE NOT granted AND a.datname = current_database()'
-    return (await count(database, blocked)) > 0
-  })
+/** Resolves once a statement of another connection waits for a lock; or this one has ended, and has waited for none. */
+const untilBlocked = (database: Database, statement: Promise<unknown>) => {
+  let hasEnded = false
+  const end = (): void => {
+    hasEnded = true
+  }
+  statement.then(end, end)
+  const blocked =
+    'pg_locks JOIN pg_stat_activity a USING (pid) WHERE NOT granted AND a.datname = current_database()'
+  return until('a statement waits for a lock', async () => hasEnded || (await count(database, blocked)) > 0)
+}
 
 /** Parks a run in a transaction that the test commits. */
 const parkSlowly = async (database: Database, run: RunClaim, questions: readonly OpenQuestion[]) => {
@@ -79,7 +83,7 @@ describe('a wait that ends as its run is parked', () => {
       })
       await ended.promise
       const parking = log.park([], 1)
-      await untilBlocked(database)
+      await untilBlocked(database, parking)
       committed.resolve()
       await ending
       expect(await parking).toBe('requeued')
@@ -93,7 +97,7 @@ describe('a wait that ends as its run is parked', () => {
     const { tenant, ref, run, status } = await begin(database)
     const { parking, committed } = await parkSlowly(elsewhere, run, [])
     const ending = endWait(database, tenant, ref)
-    await untilBlocked(elsewhere)
+    await untilBlocked(elsewhere, ending)
     committed.resolve()
     expect(await parking).toBe('parked')
     expect(await ending).toBe(1)
@@ -197,7 +201,7 @@ describe('a question beside a wait', () => {
       await end()
       const { parking, committed } = await parkSlowly(elsewhere, await mustClaim(database), asking)
       const answering = answerInput(database, tenant, run.run_id, await idOf(database, run.run_id), 'yes')
-      await untilBlocked(elsewhere)
+      await untilBlocked(elsewhere, answering)
       committed.resolve()
       expect(await parking).toBe('parked')
       await answering
@@ -227,6 +231,23 @@ describe('starting', () => {
     expect(await codeOf(lost.startWaits(second, 1, [broken]))).toBe('lease_lost')
     await database.query('UPDATE runs SET cancel_requested_at = now() WHERE run_id = $1', [run.run_id])
     expect(await codeOf(log.startWaits(second, 1, [broken]))).toBe('cancelled')
+  })
+
+  test.runIf(isServed)('lets no other claim come before it', async ({ database, elsewhere }) => {
+    const { run, log } = await begin(database)
+    await endLease(database, run.run_id)
+    const [begun, committed] = [deferred(), deferred()]
+    onTestFinished(() => committed.resolve())
+    const start = async () => {
+      begun.resolve()
+      await committed.promise
+    }
+    const starting = log.startWaits({ plan_seq: 1, index: 1 }, 0, [{ kind: 'job', refId: 'j', start }])
+    await begun.promise
+    expect(await claim(elsewhere)).toBeNull()
+    committed.resolve()
+    await starting
+    expect((await mustClaim(elsewhere)).run_id).toBe(run.run_id)
   })
 
   test('never lets a payment expire', async ({ database }) => {
