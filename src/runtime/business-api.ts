@@ -19,7 +19,7 @@ import type { Graph } from '../graph/build.ts'
 import { checkRequestNames } from '../graph/check-request.ts'
 import { openBlob, readBlob } from '../infra/blobs/blob-content.ts'
 import type { Database } from '../infra/database/database.ts'
-import type { Queues } from '../infra/queue/queues.ts'
+import { type Queues, wakeRun } from '../infra/queue/queues.ts'
 import type { MemoryEmbedder } from '../memory/store/embedder.ts'
 import { createMemoriesApi } from '../memory/store/memories-api.ts'
 import { readTrail } from '../payments/ledger/payment-queries.ts'
@@ -97,7 +97,7 @@ export const createBusinessApi = (parts: BusinessApiParts, businessId: string): 
     const { id, session_id, turn } = admission.run
     if (!admission.replayed) {
       feed.publishChange(businessId, session_id, 'admitted')
-      if (delayMs === 0) wakeRun(queues, businessId, id)
+      if (delayMs === 0) wakeRun(queues, { tenant: businessId, run_id: id })
     }
     const accepted = { run_id: id, business_id: businessId, session_id, turn, replayed: admission.replayed }
     parts.tracer.accepted({ ...accepted, entry })
@@ -186,7 +186,7 @@ export const createBusinessApi = (parts: BusinessApiParts, businessId: string): 
     },
     async answer(runId, requestId, answer) {
       await answerInput(database, businessId, runId, requestId, answer)
-      wakeRun(queues, businessId, runId)
+      wakeRun(queues, { tenant: businessId, run_id: runId })
       const run = await readExistingRun(runId)
       feed.publishChange(businessId, run.session_id)
       return run
@@ -198,9 +198,4 @@ export const createBusinessApi = (parts: BusinessApiParts, businessId: string): 
       throw new MasonError('not_found', `there is no ${name}`)
     },
   }
-}
-
-/** Not awaited: the run is already durable, and the outbox sends a wake-up that is lost here. */
-const wakeRun = (queues: Queues, businessId: string, runId: string): void => {
-  queues.wake({ run_id: runId, business_id: businessId }).catch(() => {})
 }

@@ -314,7 +314,8 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
           },
         )
       const { startPayments } = await import('./payments.ts')
-      const executor = await startPayments(config, { database: payments, egress, clock, log, scrubber })
+      const parts = { database: payments, egress, queues, clock, log, scrubber }
+      const executor = await startPayments(config, parts)
       closers.add(() => executor.stop())
     },
     consent: {

@@ -1,10 +1,11 @@
 import type { Config } from '../infra/config/config.ts'
-import type { Database } from '../infra/database/database.ts'
+import type { Database, RunKey } from '../infra/database/database.ts'
 import { openDatabases } from '../infra/database/open-database.ts'
 import { openEgress } from '../infra/egress/egress.ts'
 import type { Egress } from '../infra/egress/egress-port.ts'
 import { systemClock } from '../infra/lib/system-clock.ts'
 import { settlesWithin } from '../infra/lib/timeouts.ts'
+import { openQueues, type Queues, wakeRun } from '../infra/queue/queues.ts'
 import { openPaymentMasterKeys } from '../infra/secrets/master-key-files.ts'
 import type { Scrubber } from '../infra/secrets/scrubber.ts'
 import { createMetrics, type Metrics } from '../infra/telemetry/metrics.ts'
@@ -19,7 +20,15 @@ import type { HealthReport } from './api.ts'
 import { createClosers } from './closers.ts'
 
 /** What an executor of payments works with. `database` is under its own role. */
-type ExecutorParts = { database: Database; egress: Egress; clock: Clock; log: Log; scrubber: Scrubber }
+type ExecutorParts = {
+  database: Database
+  egress: Egress
+  /** Wakes workers; null: the outbox does, half a second later. */
+  queues: Queues | null
+  clock: Clock
+  log: Log
+  scrubber: Scrubber
+}
 
 /**
  * Starts the executor of payments in this process. Throws `secret_unreadable` where the payment key is not that of its rows.
@@ -27,7 +36,7 @@ type ExecutorParts = { database: Database; egress: Egress; clock: Clock; log: Lo
  */
 export const startPayments = async (
   config: Config,
-  { database, egress, clock, log, scrubber }: ExecutorParts,
+  { database, egress, queues, clock, log, scrubber }: ExecutorParts,
 ): Promise<RunningExecutor> => {
   const masterKeys = await openPaymentMasterKeys(config, (secret) => scrubber.add(secret))
   const { signingKey, ...keys } = await openPaymentKeys(database, masterKeys)
@@ -38,13 +47,17 @@ export const startPayments = async (
   }
   const testOnly = config.database.kind !== 'postgres'
   const signer = { issuer: toIssuer(config), signingKey }
-  const consents = { database, signer, publicUrl: config.publicUrl ?? null, now: () => clock.now() }
+  const wake = (run: RunKey): void => {
+    if (queues) wakeRun(queues, run)
+  }
+  const consents = { database, signer, wake, publicUrl: config.publicUrl ?? null, now: () => clock.now() }
   const services = {
     database,
     trust: createTrust(database),
     openProvider: createProviderOpener(database, { unseal }, egress, { testOnly }),
     unseal,
     signer,
+    wake,
     decideConsent: () => decideConsent(consents),
     audience: toIssuer(config),
     clock,
@@ -81,7 +94,11 @@ export const openExecutor = async (
     const database = databases.payments as Database
     const egress = openEgress()
     closers.use(egress)
-    const executor = await startPayments(config, { database, egress, clock: systemClock, log, scrubber })
+    const { redisUrl: url, queuePrefix: prefix } = config
+    const queues = url === null ? null : await openQueues({ kind: 'redis', url, prefix, log })
+    closers.add(async () => queues?.close())
+    const parts = { database, egress, queues, clock: systemClock, log, scrubber }
+    const executor = await startPayments(config, parts)
     closers.add(() => executor.stop())
     return {
       metrics: createMetrics(async () => noBacklog),

@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest'
 import { closeWaits, startWaits } from '../../src/engine/runs/waits.ts'
-import { queryOne } from '../../src/infra/database/database.ts'
+import { queryOne, type RunKey } from '../../src/infra/database/database.ts'
 import { loginRoles } from '../../src/infra/database/login-roles.ts'
 import { openPostgresDatabase } from '../../src/infra/database/postgres.ts'
 import { newPaymentId } from '../../src/infra/lib/ids.ts'
@@ -799,7 +799,7 @@ describe('an executor', () => {
   })
 })
 
-test('a run that waits for a payment goes on with its outcome, and with a challenge before', async ({
+test('a run that waits for a payment is woken and goes on with its outcome, and with a challenge before', async ({
   shop,
   database,
 }) => {
@@ -818,12 +818,15 @@ test('a run that waits for a payment goes on with its outcome, and with a challe
   }
   const readFirst = await wait(call)
   shop.card.failures.push('challenge')
-  await shop.work()
+  const woken: RunKey[] = []
+  const wake = (one: RunKey) => void woken.push(one)
+  await shop.work({ wake })
   expect(await readFirst()).toMatchObject({ status: 'challenge', challenge: { type: 'otp' } })
   const readSecond = await wait({ plan_seq: 3, index: 0 })
   await orderAnswer(database, run, { plan_seq: 3, index: 0 }, paymentId, 'sealed 123')
-  await shop.work()
+  await shop.work({ wake })
   expect(await readSecond()).toMatchObject({ status: 'succeeded', payment_id: paymentId })
+  expect(woken).toEqual([run, run].map(({ tenant, run_id }) => ({ tenant, run_id })))
 })
 
 test.runIf(process.env.MASON_TEST_BACKEND === 'served')(

@@ -6,13 +6,19 @@ export type NoOpOptions = {
   rounds?: number
   /** Said by the planner beside each call, to give its actions a size. */
   saying?: string
+  /** What the planner calls, where it is not `calculate`. */
+  toCall?(round: number): { name: string; arguments: string }
 }
 
 /**
  * A model that takes no time: the planner calls `calculate` once, or `rounds` times, and finishes. A run of one round
  * appends 8 actions: load-session, user-context, planner, calculate, reflection, planner, answer, end.
  */
-export const noOpModels = ({ rounds = 1, saying = '' }: NoOpOptions = {}): Models => ({
+export const noOpModels = ({
+  rounds = 1,
+  saying = '',
+  toCall = (round) => ({ name: 'calculate', arguments: `{"expression":"${round} + 1"}` }),
+}: NoOpOptions = {}): Models => ({
   async call({ role, messages }): Promise<ModelReply> {
     const reply = {
       text: '',
@@ -27,7 +33,7 @@ export const noOpModels = ({ rounds = 1, saying = '' }: NoOpOptions = {}): Model
     const done = last?.role === 'tool' ? Number(last.tool_call_id.slice('round_'.length)) : 0
     if (done >= rounds) return { ...reply, text: 'Done.' }
     const round = done + 1
-    const call = { id: `round_${round}`, name: 'calculate', arguments: `{"expression":"${round} + 1"}` }
+    const call = { id: `round_${round}`, ...toCall(round) }
     return { ...reply, text: saying, finish: 'tool_calls', tool_calls: [call] }
   },
   hasModel: () => true,

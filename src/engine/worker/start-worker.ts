@@ -1,8 +1,7 @@
-import type { RunKey } from '../../infra/database/database.ts'
 import type { Egress } from '../../infra/egress/egress-port.ts'
 import { repeatWork } from '../../infra/lib/repeat-work.ts'
 import { RefusedJobError, type WakeUp } from '../../infra/queue/jobs.ts'
-import type { Queues } from '../../infra/queue/queues.ts'
+import { type Queues, wakeRun } from '../../infra/queue/queues.ts'
 import type { MasterKeys } from '../../infra/secrets/master-keys.ts'
 import type { Scrubber } from '../../infra/secrets/scrubber.ts'
 import type { JobData } from '../../state/run-request.ts'
@@ -37,9 +36,7 @@ const wakeUpPatienceMs = 100
 /** Starts a worker with its consumers of wake-ups and of the public queue, the relay of the outbox, and the reconciler. */
 export const startRunWorker = async (options: StartWorkerOptions) => {
   const { database, queues, clock, log, leaseMs } = options
-  const wake = ({ run_id, tenant }: RunKey): void =>
-    void queues.wake({ run_id, business_id: tenant }).catch(() => {})
-  const worker = createWorker({ ...options, wake })
+  const worker = createWorker({ ...options, wake: (run) => wakeRun(queues, run) })
   // a worker that polled until it was full passes wake-ups on to an idle one
   const handleWakeUp = async (wakeUp: WakeUp): Promise<void> => {
     if (!(await worker.offer(wakeUpPatienceMs))) await queues.wake(wakeUp).catch(() => {})

@@ -1,6 +1,7 @@
 import { Queue } from 'bullmq'
 import { MasonError } from '../../state/errors.ts'
 import type { Log } from '../../state/ports/log.ts'
+import type { RunKey } from '../database/database.ts'
 import { settlesWithin } from '../lib/timeouts.ts'
 import { createErrorReporter, type QueueConsumer, startConsumer } from './consumer.ts'
 import type { PgliteSession } from './embedded.ts'
@@ -47,6 +48,10 @@ export type Queues = {
   /** Closes consumers as `QueueConsumer.close` does, then the connections. Safe to call twice. */
   close(timeoutMs?: number): Promise<void>
 }
+
+/** Wakes a worker for a run that is queued in the database, and does not wait: the outbox sends a wake-up that is lost here. */
+export const wakeRun = (queues: Pick<Queues, 'wake'>, { tenant, run_id }: RunKey): void =>
+  void queues.wake({ run_id, business_id: tenant }).catch(() => {})
 
 /** Options of `openQueues`. */
 export type QueuesOptions = { log: Log } & (

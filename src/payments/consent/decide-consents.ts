@@ -1,6 +1,6 @@
 import type { AuthenticationResponseJSON } from '@simplewebauthn/server'
 import { type CryptoKey, exportJWK, type JWK } from 'jose'
-import { type Database, queryOne } from '../../infra/database/database.ts'
+import { type Database, queryOne, type RunKey } from '../../infra/database/database.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import type { MandatePair, PaymentRequest } from '../ledger/orders.ts'
 import { authorizePayment } from '../mandates/tokens/authorizations.ts'
@@ -17,6 +17,8 @@ export type ConsentServices = {
   database: Database
   signer: { issuer: string; signingKey(): Promise<SigningKey> }
   publicUrl: string | null
+  /** Called for the run of a consent that was decided. */
+  wake?(run: RunKey): void
   now(): Date
 }
 
@@ -35,6 +37,7 @@ type Row = {
   consent_id: string
   tenant: string
   user_id: string
+  run_id: string | null
   payment_id: string
   content: string
   nonce: string
@@ -43,7 +46,7 @@ type Row = {
 }
 
 const takeStatement = `
-  SELECT consent_id, tenant, user_id, payment_id, content, nonce, status, answer FROM consents
+  SELECT consent_id, tenant, user_id, run_id, payment_id, content, nonce, status, answer FROM consents
   WHERE decided_at IS NULL AND (status <> 'open' OR expires_at <= clock_timestamp())
   ORDER BY created_at LIMIT 1 FOR UPDATE SKIP LOCKED`
 
@@ -145,7 +148,13 @@ const issueMandates = async (
  * Decides one consent that was answered or has expired: verifies what the API stored, issues the mandates, and ends the run's
  * wait, in one transaction. Null where none is there. Any number of executors may call it at the same time.
  */
-export const decideConsent = ({ database, ...services }: ConsentServices): Promise<ConsentOutcome | null> =>
+export const decideConsent = async (services: ConsentServices): Promise<ConsentOutcome | null> => {
+  const decided = await decideNext(services)
+  if (decided?.run_id) services.wake?.({ tenant: decided.tenant, run_id: decided.run_id })
+  return decided?.outcome ?? null
+}
+
+const decideNext = ({ database, ...services }: ConsentServices) =>
   database.transaction(async (sql) => {
     const row = await queryOne<Row>(sql, takeStatement, [])
     if (!row) return null
@@ -158,7 +167,7 @@ export const decideConsent = ({ database, ...services }: ConsentServices): Promi
           : problem
             ? 'failed'
             : 'verified'
-    const { consent_id, payment_id, tenant, nonce } = row
+    const { consent_id, payment_id, tenant, run_id, nonce } = row
     const issued = status === 'verified' ? await issueMandates(row.content, services) : null
     const outcome: ConsentOutcome = { consent_id, payment_id, status, message: messages[status] }
     await sql.query(
@@ -177,5 +186,5 @@ export const decideConsent = ({ database, ...services }: ConsentServices): Promi
       JSON.stringify({ consent_id, ...(problem && { problem }) }),
     ])
     await sql.query(`SELECT end_wait($1, 'payment', $2, $3)`, [tenant, consent_id, JSON.stringify(outcome)])
-    return outcome
+    return { outcome, tenant, run_id }
   })

@@ -27,7 +27,7 @@ import {
 } from './payment-answers.ts'
 import { createReceipt, type ReceiptSigner } from './receipts.ts'
 import { reservePayment, toOperationId } from './reservation.ts'
-import { finishOrder, refuseOrder, settle } from './settlement.ts'
+import { finishOrder, refuseOrder, settle, type WakeRun } from './settlement.ts'
 import { createOrderVerifier, parsePaymentRequest, type Refusal, toRefusal } from './verify-order.ts'
 import { type ClaimedPayment, claimPayment, type TakenOrder, yieldOrder, yieldPayment } from './work-queue.ts'
 
@@ -44,6 +44,7 @@ export type ExecutorServices = {
   audience: string
   /** Decides one consent that was answered; null where none is there. */
   decideConsent?(): Promise<unknown>
+  wake?: WakeRun
   clock: Clock
   log: Log
   leaseMs?: number
@@ -60,7 +61,15 @@ const leaseShare = 0.8
 
 /** Carries out orders and payments that it was handed. `startExecutor` hands them over. */
 export const createPaymentExecutor = (services: ExecutorServices, stopped: AbortSignal) => {
-  const { database, clock, leaseMs = defaultLeaseMs, audience, signer, onStep = () => {} } = services
+  const {
+    database,
+    clock,
+    leaseMs = defaultLeaseMs,
+    audience,
+    signer,
+    wake = () => {},
+    onStep = () => {},
+  } = services
   const verifier = createOrderVerifier(services.trust, audience)
   const toLeaseEnd = (): number => clock.monotonicMs() + leaseMs * leaseShare
   const toSignal = (): AbortSignal => AbortSignal.any([stopped, AbortSignal.timeout(leaseMs * 0.7)])
@@ -75,15 +84,20 @@ export const createPaymentExecutor = (services: ExecutorServices, stopped: Abort
     const facts = { version, token, outcome, amount: null, provider_ref: null, network_ref: null }
     const receipt = await createReceipt({ ...facts, now: clock.now() }, signer)
     const detail = { code: refusal.code, violations: refusal.violations }
-    await refuseOrder(database, order, { status: 'declined', outcome, version, receipt, detail })
+    await refuseOrder(database, order, { status: 'declined', outcome, version, receipt, detail }, wake)
   }
 
   const release = (order: TakenOrder): Promise<void> =>
-    refuseOrder(database, order, {
-      status: 'released',
-      outcome: toReleasedOutcome(order.payment_id),
-      ...{ version: null, receipt: null, detail: { reason: 'canceled' } },
-    })
+    refuseOrder(
+      database,
+      order,
+      {
+        status: 'released',
+        outcome: toReleasedOutcome(order.payment_id),
+        ...{ version: null, receipt: null, detail: { reason: 'canceled' } },
+      },
+      wake,
+    )
 
   const pay = async (order: TakenOrder): Promise<void> => {
     if (order.canceled_at) return release(order)
@@ -126,7 +140,7 @@ export const createPaymentExecutor = (services: ExecutorServices, stopped: Abort
   /** Writes a decision with its receipt. False: another executor has the payment. */
   const apply = async (payment: ClaimedPayment, decision: Decision, known?: string): Promise<boolean> => {
     const { receives, ...change } = decision
-    if (!receives || !change.outcome) return settle(database, payment, change)
+    if (!receives || !change.outcome) return settle(database, payment, change, wake)
     const token = known ?? (await readToken(payment.payment_id))
     const receipt = await createReceipt(
       {
@@ -140,7 +154,7 @@ export const createPaymentExecutor = (services: ExecutorServices, stopped: Abort
       },
       signer,
     )
-    return settle(database, payment, { ...change, receipt })
+    return settle(database, payment, { ...change, receipt }, wake)
   }
 
   const readToken = async (paymentId: string): Promise<string> => {
@@ -210,7 +224,7 @@ export const createPaymentExecutor = (services: ExecutorServices, stopped: Abort
 
   const carryOut = async (order: TakenOrder, payment: ClaimedPayment, leaseEndsAt: number): Promise<void> => {
     const end = async (message: string): Promise<void> => {
-      await finishOrder(database, order, { status: 'refused', message })
+      await finishOrder(database, order, { status: 'refused', message }, wake)
       await yieldPayment(database, payment, toDelayMs(payment.tries))
     }
     const operations = await readOperations(database, payment.payment_id)

@@ -1,7 +1,16 @@
-import { queryOne } from '../../infra/database/database.ts'
+import { queryOne, type RunKey } from '../../infra/database/database.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import type { PaymentOutcome } from '../ledger/payment-queries.ts'
 import type { ClaimedPayment } from './work-queue.ts'
+
+/** Wakes a worker for a run whose wait has ended. Without it the outbox does, half a second later. */
+export type WakeRun = (run: RunKey) => void
+
+type EndedWaits = { tenant: string; run_id: string | null; ended: number }
+
+const wakeWaiting = (row: EndedWaits | null, wake: WakeRun): void => {
+  if (row?.run_id && row.ended > 0) wake({ tenant: row.tenant, run_id: row.run_id })
+}
 
 /** What changes when something became known of a payment. Everything that is left out stays. */
 export type PaymentChange = {
@@ -31,7 +40,7 @@ export type PaymentChange = {
 /** Under the fence: an executor that was frozen changes nothing. */
 const settleStatement = `
   WITH mine AS (
-    SELECT payment_id, tenant, spend_id, amount_minor FROM payments
+    SELECT payment_id, tenant, run_id, spend_id, amount_minor FROM payments
     WHERE payment_id = $1 AND epoch = $2 AND status IN (SELECT json_array_elements_text($3::json)) FOR UPDATE
   ), operation AS (
     UPDATE payment_operations o SET status = $5, answer = $6::json, request = CASE WHEN $5 = 'done' THEN NULL ELSE request END
@@ -54,17 +63,18 @@ const settleStatement = `
   ), event AS (
     INSERT INTO payment_events (tenant, payment_id, kind, detail) SELECT tenant, payment_id, $19, $20::json FROM mine
   )
-  SELECT CASE WHEN $21::boolean THEN end_wait(tenant, 'payment', payment_id, $13::json) ELSE 0 END AS ended FROM mine`
+  SELECT tenant, run_id, CASE WHEN $21::boolean THEN end_wait(tenant, 'payment', payment_id, $13::json) ELSE 0 END AS ended FROM mine`
 
 /** Writes all of a settlement at once; false: another executor has the payment, or it is settled. */
 export const settle = async (
   sql: Sql,
   { payment_id, epoch }: Pick<ClaimedPayment, 'payment_id' | 'epoch'>,
   change: PaymentChange,
+  wake: WakeRun,
 ): Promise<boolean> => {
   const { operation, order, event } = change
   const json = (value: unknown): string | null => (value == null ? null : JSON.stringify(value))
-  const row = await queryOne(sql, settleStatement, [
+  const row = await queryOne<EndedWaits>(sql, settleStatement, [
     ...[payment_id, epoch, JSON.stringify(change.from)],
     ...[operation?.id ?? null, operation?.status ?? null, json(operation?.answer)],
     ...[
@@ -77,6 +87,7 @@ export const settle = async (
     ...[change.refunded ?? 0, change.delayMs, order?.id ?? null, json(order?.outcome)],
     ...[event.kind, JSON.stringify(event.detail), change.endsWait ?? false],
   ])
+  wakeWaiting(row, wake)
   return row !== null
 }
 
@@ -90,7 +101,7 @@ const refuseStatement = `
   ), event AS (
     INSERT INTO payment_events (tenant, payment_id, kind, detail) SELECT tenant, payment_id, $7, $8::json FROM mine
   )
-  SELECT end_wait(tenant, 'payment', payment_id, $3::json) AS ended FROM mine`
+  SELECT tenant, run_id, end_wait(tenant, 'payment', payment_id, $3::json) AS ended FROM mine`
 
 /** Ends an order to pay that never became a reservation. It is a row of its own: a forged token uses up no mandate. */
 export const refuseOrder = async (
@@ -103,12 +114,14 @@ export const refuseOrder = async (
     receipt: string | null
     detail: Record<string, unknown>
   },
+  wake: WakeRun,
 ): Promise<void> => {
   const { status, outcome, version, receipt, detail } = refused
-  await sql.query(refuseStatement, [
+  const row = await queryOne<EndedWaits>(sql, refuseStatement, [
     ...[order_id, takes, JSON.stringify(outcome), status, version, receipt],
     ...[status === 'declined' ? 'refused' : 'released', JSON.stringify(detail)],
   ])
+  wakeWaiting(row, wake)
 }
 
 /**
@@ -119,16 +132,21 @@ export const finishOrder = async (
   sql: Sql,
   { order_id, takes }: { order_id: string; takes: number },
   outcome: { status: string; message: string },
+  wake: WakeRun,
 ): Promise<void> =>
-  void (await sql.query(
-    `WITH mine AS (UPDATE payment_orders SET done_at = clock_timestamp(), outcome = $3::json, sealed = NULL
+  wakeWaiting(
+    await queryOne<EndedWaits>(
+      sql,
+      `WITH mine AS (UPDATE payment_orders SET done_at = clock_timestamp(), outcome = $3::json, sealed = NULL
        WHERE order_id = $1 AND takes = $2 AND done_at IS NULL RETURNING order_id, payment_id, tenant, kind
      ), operation AS (
        UPDATE payment_operations o SET status = 'done', request = NULL FROM mine WHERE o.order_id = mine.order_id
      ), event AS (
        INSERT INTO payment_events (tenant, payment_id, kind, detail) SELECT tenant, payment_id, kind || ' refused', $3::json FROM mine
      )
-     SELECT end_wait(p.tenant, 'payment', p.payment_id, p.outcome) FROM payments p JOIN mine USING (payment_id)
+     SELECT p.tenant, p.run_id, end_wait(p.tenant, 'payment', p.payment_id, p.outcome) AS ended FROM payments p JOIN mine USING (payment_id)
      WHERE p.status <> 'sent' AND p.outcome IS NOT NULL`,
-    [order_id, takes, JSON.stringify(outcome)],
-  ))
+      [order_id, takes, JSON.stringify(outcome)],
+    ),
+    wake,
+  )
