@@ -8,6 +8,9 @@ const consents = testsOf('test/integration/consent.test.ts')
 const notVerified = consents(
   'a consent is not verified from another origin, site or frame, without user verification, for other bytes, or by a foreign passkey',
 )
+const surfaces = consents(
+  'a surface of the business is not believed with a key that is not trusted, was revoked, or is for something else, nor for other bytes',
+)
 const decision = 'src/payments/consent/decide-consents.ts'
 const file = 'src/payments/consent/passkeys.ts'
 
@@ -92,5 +95,33 @@ export const consentMutants: readonly Mutant[] = [
     edits: [{ from: 'AND tenant = $2 AND user_id = $3 FOR UPDATE', to: "AND $2 || $3 <> '' FOR UPDATE" }],
     why: 'another user approves the payment',
     caughtBy: notVerified,
+  },
+  {
+    name: 'the bytes that a surface signed',
+    file: decision,
+    edits: [
+      {
+        from: "if (signature.split('.')[1] !== Buffer.from(content).toString('base64url'))",
+        to: "if (content === '')",
+      },
+    ],
+    why: 'the approval of one payment approves another',
+    caughtBy: surfaces,
+  },
+  {
+    name: 'the role of a surface',
+    file: decision,
+    edits: [{ from: "'trusted-surface', findKeys", to: "'merchant', findKeys" }],
+    why: 'a merchant approves its own payments',
+    caughtBy: surfaces,
+  },
+  {
+    name: 'the merchant of a consent',
+    file: 'src/payments/consent/consents.ts',
+    edits: [{ from: '  await readOffer(sql, tenant, request, audience)\n', to: '' }],
+    why: 'a person is asked to pay a merchant that the business does not trust',
+    caughtBy: consents(
+      'a consent is not asked for where no trusted merchant signed what is paid, it is over, or another one would be paid',
+    ),
   },
 ]

@@ -134,7 +134,7 @@ export const ledgerMutants: readonly Mutant[] = [
   },
   {
     name: 'the payee signed the checkout',
-    file: `${folder}/verify-order.ts`,
+    file: 'src/payments/mandates/verify/payee.ts',
     edits: [{ from: 'if (!isNamed || !isIssuer)', to: 'if (!isNamed)' }],
     why: 'one merchant sells, and another is paid',
     caughtBy: executor(

@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify'
 import { z } from 'zod'
-import type { ConsentAnswer } from '../payments/consent/consents.ts'
+import type { ConsentAnswer, SurfaceAnswer } from '../payments/consent/consents.ts'
 import {
   consentPage,
   deadLinkPage,
@@ -47,6 +47,41 @@ const registrationSchema = z
     ],
   })
 
+const nullableText = z.string().nullable()
+const openConsentSchema = z.strictObject({
+  content: z.string().describe('The bytes to sign, in UTF-8, as they are'),
+  facts: z
+    .strictObject({
+      payee: z.string().describe('What the merchant calls itself'),
+      payee_issuer: z.string().describe('Who is paid: whose trusted key signed the cart or checkout'),
+      total: z.string(),
+      items: z.array(z.strictObject({ text: z.string(), price: nullableText })),
+      refund_days: z.number().nullable(),
+      offer_ends: nullableText,
+      instrument: z.string(),
+      shares: z.array(z.string()).describe('What the merchant gets to know of the person'),
+    })
+    .describe('What the bytes say: show all of it'),
+  expires_at: z.string(),
+})
+
+/** What a proxy sends that has a trusted surface of its own. */
+const surfaceAnswerSchema = z
+  .strictObject({
+    signature: z
+      .string()
+      .max(600_000)
+      .regex(/^[\w-]+\.[\w-]+\.[\w-]+$/, 'must be a compact JWS')
+      .describe('The approval: a compact JWS (ES256, with `kid`) whose payload is the bytes of `content`')
+      .optional(),
+    refuse: z.literal(true).describe('true: the person refuses').optional(),
+  })
+  .refine(({ signature, refuse }) => signature === undefined || refuse === undefined, {
+    path: ['refuse'],
+    error: 'is sent beside a signature; send one of both',
+  })
+  .meta({ examples: [{ refuse: true }] })
+
 /** What the page of a consent sends. */
 const answerSchema = z
   .union([
@@ -78,7 +113,7 @@ const sendPage = async (reply: FastifyReply, build: () => Promise<string>): Prom
   try {
     return page(reply, 200, await build())
   } catch (error) {
-    if (isMasonError(error) && error.code === 'not_found') return page(reply, 404, deadLinkPage())
+    if (isMasonError(error, 'not_found', 'invalid_request')) return page(reply, 404, deadLinkPage())
     throw error
   }
 }
@@ -156,25 +191,47 @@ export const consentRoutes = (app: App, { runtime }: ServerContext): void => {
   })
 
   app.post('/v1/payments/:id/consent', {
-    schema: { params: createIdParams('payment'), querystring: businessQuery },
+    schema: {
+      params: createIdParams('payment'),
+      querystring: businessQuery,
+      body: surfaceAnswerSchema,
+    },
     config: describe(
       'submit',
       'createConsentLink',
-      'Creates a one-time link to the page where the user approves a payment',
+      'Creates a one-time link to the page where the user approves a payment, or takes what a surface of the business signed',
       {
         description:
-          'For the proxy that has authenticated the user whom the run asks. The link is good once, until the consent expires; a new one ends those before.',
-        responses: { 201: { description: 'The link', schema: linkViewSchema } },
+          'For the proxy that has authenticated the user whom the run asks. Without a body: a link that is good once, until the consent expires; a new one ends those before. With a body: the answer, once. The executor verifies the signature by the keys that the business trusts then as `trusted-surface`.',
+        bodyOptional: true,
+        responses: {
+          201: { description: 'The link', schema: linkViewSchema },
+          204: { description: 'The answer is stored' },
+        },
         problems: ['input_answered'],
       },
     ),
-    handler: async ({ principal, query, params: { id } }, reply) => {
+    handler: async ({ principal, query, params: { id }, body }, reply) => {
       const businessId = resolveBusinessId(principal ?? { kind: 'anonymous' }, query, null)
-      return reply
-        .code(201)
-        .header('cache-control', 'no-store')
-        .send(await consents.createLink(businessId, id))
+      reply.header('cache-control', 'no-store')
+      if (body.signature === undefined && body.refuse === undefined)
+        return reply.code(201).send(await consents.createLink(businessId, id))
+      await consents.sign(businessId, id, body as SurfaceAnswer)
+      return reply.code(204).send()
     },
+  })
+
+  app.get('/v1/payments/:id/consent', {
+    schema: { params: createIdParams('payment'), querystring: businessQuery },
+    config: describe('submit', 'getConsent', 'Returns what the user is asked to sign for a payment', {
+      description: 'For a proxy with a trusted surface of its own, which shows it and signs `content`.',
+      ...respondsWith(200, 'The open consent', openConsentSchema),
+      problems: ['input_answered'],
+    }),
+    handler: async ({ principal, query, params: { id } }, reply) =>
+      reply
+        .header('cache-control', 'no-store')
+        .send(await consents.read(resolveBusinessId(principal ?? { kind: 'anonymous' }, query, null), id)),
   })
 
   app.get('/consent/:link', {

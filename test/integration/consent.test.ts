@@ -6,7 +6,6 @@ import { askConsent, type ConsentBinding } from '../../src/payments/consent/cons
 import type { ConsentRequest } from '../../src/payments/consent/content.ts'
 import { decideConsent } from '../../src/payments/consent/decide-consents.ts'
 import { startExecutor } from '../../src/payments/executor/start-executor.ts'
-import { hashText } from '../../src/payments/mandates/tokens/encoding.ts'
 import { signJws } from '../../src/payments/mandates/tokens/jws.ts'
 import { trustForEveryRole } from '../../src/payments/mandates/tokens/keys.ts'
 import { verifyPaymentV1 } from '../../src/payments/mandates/verify/carts.ts'
@@ -14,27 +13,15 @@ import { verifyCheckoutChain, verifyPaymentChain } from '../../src/payments/mand
 import { createTrust } from '../../src/payments/trust/trust.ts'
 import { type Authenticator, type Ceremony, createAuthenticator } from '../support/authenticator.ts'
 import { unique } from '../support/backend.ts'
-import { newCart } from '../support/consents.ts'
-import {
-  closedPayment,
-  createParty,
-  importKey,
-  mandateTime,
-  checkout as offer,
-  parties,
-} from '../support/mandate-parties.ts'
+import { newCart, newCheckout, trustParty } from '../support/consents.ts'
+import type { TestServer } from '../support/http.ts'
+import { createParty, importKey, parties } from '../support/mandate-parties.ts'
 import { asProxy, enrol, newEnrolment, passkeyTest, readPage, site } from '../support/passkeys.ts'
 import { openExecutorDatabase } from '../support/payments.ts'
 import { codeOf } from '../support/runs.ts'
 
 const executorKey = createParty('executor-1')
 const audience = site.origin
-
-const newCheckout = async (): Promise<ConsentRequest> => {
-  const checkout = await signJws({ ...offer, id: unique('order') }, parties.merchant.signing, { typ: 'JWT' })
-  const payment = JSON.stringify(closedPayment({ transaction_id: hashText(checkout) }))
-  return { version: '0.2', checkout, payment }
-}
 
 /** A test with a user who has a passkey, and with the executor's part of the work. */
 const test = passkeyTest
@@ -52,10 +39,12 @@ const test = passkeyTest
           database: executor,
           signer: { issuer: audience, signingKey: async () => executorKey.signing },
           publicUrl: site.origin,
-          now: () => new Date(mandateTime * 1000),
+          now: () => new Date(),
         }),
   )
-  .extend('buyer', async ({ server, elsewhere }) => {
+  .extend('trusted', { scope: 'file' }, ({ server }) => trustParty(server, parties.merchant, 'merchant'))
+  .extend('buyer', async ({ server, elsewhere, trusted }) => {
+    expect(trusted).toMatch(/^trk_/)
     const user = unique('ann')
     const authenticator = createAuthenticator()
     expect((await enrol(server, await newEnrolment(server, user), authenticator)).status).toBe(204)
@@ -102,7 +91,7 @@ const issuedOf = async (sql: Parameters<typeof queryOne>[0], consentId: string) 
 const known = {
   importKey,
   findKeys: trustForEveryRole([executorKey.jwk, parties.merchant.jwk], importKey),
-  ...{ now: mandateTime, audience },
+  ...{ now: Math.floor(Date.now() / 1000), audience },
 }
 
 describe('a consent', () => {
@@ -118,6 +107,7 @@ describe('a consent', () => {
     expect(headers.get('content-security-policy')).toContain("frame-ancestors 'none'")
     for (const shown of [
       '199.00 USD',
+      '<bdi>https://demo-merchant.example</bdi>, who signed this offer',
       'Within 14 days',
       'ann@example.com',
       'Demo &lt;b&gt;<b class="hidden">U+202E</b>Merchant',
@@ -261,5 +251,166 @@ describe('a consent', () => {
     const paths = [await buyer.link(first.payment_id)]
     for (const path of paths) await server.call('POST', path, { json: { refuse: true } })
     expect(await decide()).toMatchObject({ status: 'refused' })
+  })
+
+  test('is not asked for where no trusted merchant signed what is paid, it is over, or another one would be paid', async ({
+    server,
+    buyer,
+  }) => {
+    const stranger = createParty('merchant-1')
+    const old = createParty('merchant-old')
+    const key = await trustParty(server, old, 'merchant')
+    const ofOld = await newCart('Demo Merchant', { signing: old.signing })
+    await asProxy(server, 'POST', `/admin/v1/trust/${key}/revoke`)
+    const anHour = 3600
+    const now = Math.floor(Date.now() / 1000)
+    const changed = await newCart()
+    const requests: Record<string, ConsentRequest> = {
+      'another key': await newCart('Demo Merchant', { signing: stranger.signing }),
+      'another key, 0.2': await newCheckout({}, stranger.signing),
+      'a revoked key': ofOld,
+      'an old cart': await newCart('Demo Merchant', { iat: now - anHour }),
+      'an old checkout': await newCheckout({ checkout: { exp: now - anHour } }),
+      'a changed cart': JSON.parse(JSON.stringify(changed).replaceAll('Shoes', 'Boots')),
+      'another payee': await newCheckout({
+        checkout: { merchant: undefined },
+        payment: { payee: { id: 'merchant_2', name: 'Another', website: 'https://another.example' } },
+      }),
+      'another total': await newCheckout({ checkout: { totals: [{ type: 'total', amount: 1 }] } }),
+    }
+    const codes: Record<string, string[]> = {}
+    for (const [what, request] of Object.entries(requests)) {
+      const error = await buyer.ask(request).catch((reason: unknown) => reason)
+      expect([what, error]).toMatchObject([what, { code: 'invalid_request' }])
+      const { violations } = (error as { detail: { violations: { code: string }[] } }).detail
+      codes[what] = violations.map(({ code }) => code)
+    }
+    expect(codes).toEqual({
+      'another key': ['wrong_signature'],
+      'another key, 0.2': ['wrong_signature'],
+      'a revoked key': ['unknown_key'],
+      'an old cart': ['expired'],
+      'an old checkout': ['expired'],
+      'a changed cart': ['wrong_hash'],
+      'another payee': ['payee_not_bound'],
+      'another total': ['amount_mismatch'],
+    })
+  })
+
+  test('is shown no more once the key of its merchant is revoked', async ({ server, buyer }) => {
+    const shop = createParty('merchant-short')
+    const key = await trustParty(server, shop, 'merchant')
+    const { payment_id } = await buyer.ask(await newCart('Demo Merchant', { signing: shop.signing }))
+    const path = await buyer.link(payment_id)
+    expect((await readPage(server, path)).status).toBe(200)
+    await asProxy(server, 'POST', `/admin/v1/trust/${key}/revoke`)
+    expect((await readPage(server, path)).status).toBe(404)
+    expect((await asProxy(server, 'GET', `/v1/payments/${payment_id}/consent`)).body.code).toBe(
+      'invalid_request',
+    )
+  })
+})
+
+describe('a surface of the business', () => {
+  const surface = createParty('surface-of-the-shop')
+  const sign = (content: string, { signing } = surface) =>
+    signJws(JSON.parse(content), signing, { typ: 'JWT' })
+  const read = async (server: TestServer, paymentId: string) => {
+    const { status, body } = await asProxy(server, 'GET', `/v1/payments/${paymentId}/consent`)
+    expect(status).toBe(200)
+    return body
+  }
+  const answer = (server: TestServer, paymentId: string, json: object) =>
+    asProxy(server, 'POST', `/v1/payments/${paymentId}/consent`, json)
+
+  test('reads the bytes and what they say, signs them, and its approval becomes a mandate, once', async ({
+    server,
+    buyer,
+    decide,
+    executor,
+  }) => {
+    await trustParty(server, surface, 'trusted-surface', 'https://surface.example')
+    const { consent_id, payment_id } = await buyer.ask(await newCheckout())
+    const path = await buyer.link(payment_id)
+    const { content, facts } = await read(server, payment_id)
+    expect(facts).toMatchObject({ payee_issuer: 'https://demo-merchant.example', total: '199.00 USD' })
+    const json = { signature: await sign(content) }
+    const replies = await Promise.all([1, 2].map(() => answer(server, payment_id, json)))
+    expect(replies.map(({ status }) => status).sort()).toEqual([204, 409])
+    expect((await server.call('POST', path, { json: { refuse: true } })).status).toBe(409)
+    expect((await asProxy(server, 'GET', `/v1/payments/${payment_id}/consent`)).status).toBe(409)
+    expect(await decide()).toMatchObject({ consent_id, status: 'verified' })
+    const { payment = '', checkout = '', nonce = '' } = (await issuedOf(executor, consent_id)) ?? {}
+    const verdicts = [
+      verifyPaymentChain(payment, { ...known, nonce }),
+      verifyCheckoutChain(checkout, { ...known, nonce }),
+    ]
+    expect(verdicts.map(({ ok }) => ok)).toEqual([true, true])
+  })
+
+  test('is not believed with a key that is not trusted, was revoked, or is for something else, nor for other bytes', async ({
+    server,
+    buyer,
+    decide,
+    executor,
+  }) => {
+    const revoked = createParty('surface-revoked')
+    await asProxy(
+      server,
+      'POST',
+      `/admin/v1/trust/${await trustParty(server, revoked, 'trusted-surface')}/revoke`,
+    )
+    const earlier = await buyer.ask(await newCart())
+    const before = await sign((await read(server, earlier.payment_id)).content)
+    await answer(server, earlier.payment_id, { refuse: true })
+    expect(await decide()).toMatchObject({ status: 'refused' })
+    const signers: Record<string, (content: string) => Promise<string>> = {
+      'no key of a row': (content) => sign(content, createParty('surface-unknown')),
+      'the kid of another key': (content) => sign(content, createParty('surface-of-the-shop')),
+      'a revoked key': (content) => sign(content, revoked),
+      'the key of the merchant': (content) => sign(content, parties.merchant),
+    }
+    for (const [who, signature] of Object.entries(signers)) {
+      const user_id = unique('user')
+      const { consent_id, payment_id } = await buyer.ask(await newCart(), { user_id })
+      const { content } = await read(server, payment_id)
+      expect((await answer(server, payment_id, { signature: await signature(content) })).status).toBe(204)
+      expect([who, await decide()]).toMatchObject([who, { consent_id, status: 'failed' }])
+      expect(await issuedOf(executor, consent_id)).toBeNull()
+    }
+    for (const edit of [() => before, (text: string) => text.replace('"nonce":"', '"nonce":"x')]) {
+      const { payment_id } = await buyer.ask(await newCart(), { user_id: unique('user') })
+      const { content } = await read(server, payment_id)
+      const edited = edit(content)
+      const signature = edited === before ? before : await sign(edited)
+      await answer(server, payment_id, { signature })
+      expect(await decide()).toMatchObject({ payment_id, status: 'failed' })
+    }
+  })
+
+  test('refuses; what is no answer, of another business, or too late changes nothing', async ({
+    server,
+    buyer,
+    decide,
+  }) => {
+    const { payment_id } = await buyer.ask(await newCart())
+    const signature = await sign((await read(server, payment_id)).content)
+    for (const json of [
+      { signature: 'no jws' },
+      { signature, refuse: true },
+      { refuse: false },
+      { approve: {} },
+    ])
+      expect((await answer(server, payment_id, json)).status).toBe(422)
+    const path = `/v1/payments/${payment_id}/consent?business_id=other`
+    for (const method of ['GET', 'POST'])
+      expect(
+        (await asProxy(server, method, path, method === 'POST' ? { refuse: true } : undefined)).status,
+      ).toBe(404)
+    expect((await answer(server, payment_id, { refuse: true })).status).toBe(204)
+    expect(await decide()).toMatchObject({ payment_id, status: 'refused' })
+    const late = await buyer.ask(await newCart(), { lifetimeMs: 1 })
+    expect((await answer(server, late.payment_id, { signature })).status).toBe(409)
+    expect(await decide()).toMatchObject({ status: 'expired' })
   })
 })

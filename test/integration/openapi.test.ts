@@ -9,9 +9,10 @@ import { admitIntakeJob } from '../../src/engine/runs/intake.ts'
 import { askConsent } from '../../src/payments/consent/consents.ts'
 import { createAuthenticator } from '../support/authenticator.ts'
 import { unique } from '../support/backend.ts'
-import { newCart } from '../support/consents.ts'
+import { newCart, trustParty } from '../support/consents.ts'
 import { openFolder } from '../support/file-samples.ts'
 import { adminToken, closing, runtimeTest } from '../support/integration-test.ts'
+import { parties } from '../support/mandate-parties.ts'
 import { startMediaVendor } from '../support/media-vendor.ts'
 import { listBodies, responseSchema } from '../support/openapi.ts'
 import { asProxy, newEnrolment, readPage, site } from '../support/passkeys.ts'
@@ -88,6 +89,13 @@ test('every example of the OpenAPI document is a request that the server takes, 
     return { path: { id } }
   }
   const carried: Promise<unknown>[] = []
+  await trustParty(server, parties.merchant, 'merchant')
+  const askForConsent = async (): Promise<string> => {
+    const cart = await newCart()
+    const bound = { tenant: 'default', user_id: 'ann', run_id: unique('run') }
+    const ask = { ...bound, audience: site.origin, lifetimeMs: 60_000 }
+    return (await elsewhere.asBusiness('default', (sql) => askConsent(sql, cart, ask))).payment_id
+  }
 
   /** In this order: later ones use what earlier ones made, and the first run finds the script. */
   const steps: Record<string, () => Step | Promise<Step>> = {
@@ -133,18 +141,10 @@ test('every example of the OpenAPI document is a request that the server takes, 
       fields: { business_ids: ['default'] },
     }),
     'POST /consent/{link}': async () => {
-      const bound = {
-        tenant: 'default',
-        user_id: 'ann',
-        run_id: 'r',
-        audience: site.origin,
-        lifetimeMs: 60_000,
-      }
-      const cart = await newCart()
-      const { payment_id } = await elsewhere.asBusiness('default', (sql) => askConsent(sql, cart, bound))
-      const { body } = await asProxy(server, 'POST', `/v1/payments/${payment_id}/consent`)
+      const { body } = await asProxy(server, 'POST', `/v1/payments/${await askForConsent()}/consent`)
       return { path: { link: body.url.slice(site.origin.length + 9) } }
     },
+    'POST /v1/payments/{id}/consent': async () => ({ path: { id: await askForConsent() } }),
     'POST /passkeys/{link}': async () => {
       const path = await newEnrolment(server, 'ann')
       const { page } = await readPage(server, path)

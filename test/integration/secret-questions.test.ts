@@ -120,14 +120,15 @@ describe('a secret question', () => {
     await executor.query(`SELECT end_wait('default', 'payment', $1, '{"status":"succeeded"}')`, [payment_id])
     expect(await wait(run.id)).toMatchObject({ status: 'completed' })
     expect(await resultOf(run.id)).toMatchObject({ text: 'succeeded' })
-    const told = {
+    const places = {
       'the tables': await dumpTables(),
       'the events': JSON.stringify(await eventsOf(runtime.of('default'), run.id)),
       'the log': logged.join('\n'),
       'the prompts': JSON.stringify(model.requests('planner')),
       responses: replies.map(({ text }) => text).join(),
     }
-    for (const [place, text] of Object.entries(told)) expect(leaksOf(place, text, [code, wrong])).toEqual([])
+    for (const [place, text] of Object.entries(places))
+      expect(leaksOf(place, text, [code, wrong])).toEqual([])
     expect(JSON.stringify(await runtime.stateOf(run.id))).not.toContain(sealed.slice(-40))
   })
 

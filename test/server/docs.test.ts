@@ -70,7 +70,7 @@ describe('/openapi.json', () => {
         'post /admin/v1/providers/{id}/end',
         ...['post', 'delete'].map((method) => `${method} /v1/users/{id}/passkeys`),
         ...['get', 'post'].map((method) => `${method} /passkeys/{link}`),
-        'post /v1/payments/{id}/consent',
+        ...['get', 'post'].map((method) => `${method} /v1/payments/{id}/consent`),
         ...['get', 'post'].map((method) => `${method} /consent/{link}`),
         ...['get /consent.js', 'get /consent.css'],
         'get /admin/v1/trust',

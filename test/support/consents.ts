@@ -1,11 +1,47 @@
+import { expect } from 'vitest'
 import type { ConsentRequest } from '../../src/payments/consent/content.ts'
 import { authorizeCart } from '../../src/payments/mandates/tokens/authorizations.ts'
+import { hashText } from '../../src/payments/mandates/tokens/encoding.ts'
+import { signJws } from '../../src/payments/mandates/tokens/jws.ts'
+import type { SigningKey } from '../../src/payments/mandates/tokens/keys.ts'
 import { unique } from './backend.ts'
-import { mandateTime, parties } from './mandate-parties.ts'
-import { site } from './passkeys.ts'
+import type { TestServer } from './http.ts'
+import { closedPayment, type createParty, checkout as offer, parties, shop } from './mandate-parties.ts'
+import { asProxy, site } from './passkeys.ts'
 
-/** A cart of AP2 0.1 and its payment. */
-export const newCart = async (name = 'Demo Merchant'): Promise<ConsentRequest> => {
+const nowS = (): number => Math.floor(Date.now() / 1000)
+
+/** Adds a key that the business `default` trusts; returns the id of its row. */
+export const trustParty = async (
+  server: TestServer,
+  { jwk }: Pick<ReturnType<typeof createParty>, 'jwk'>,
+  role: 'merchant' | 'trusted-surface',
+  issuer = shop.website,
+): Promise<string> => {
+  const { kid, kty, crv, x, y } = jwk
+  const json = { issuer, kid, roles: [role], jwk: { kty, crv, x, y } }
+  const { status, body } = await asProxy(server, 'POST', '/admin/v1/trust', json)
+  expect(status).toBe(201)
+  return body.id
+}
+
+/** A checkout of AP2 0.2 and its payment. */
+export const newCheckout = async (
+  changes: { checkout?: object; payment?: object } = {},
+  signing: SigningKey = parties.merchant.signing,
+): Promise<ConsentRequest> => {
+  const claims = { ...offer, id: unique('order'), ...changes.checkout }
+  const checkout = await signJws(claims, signing, { typ: 'JWT' })
+  const times = { iat: nowS() - 60, exp: nowS() + 3600 }
+  const payment = closedPayment({ transaction_id: hashText(checkout), ...times, ...changes.payment })
+  return { version: '0.2', checkout, payment: JSON.stringify(payment) }
+}
+
+/** A cart of AP2 0.1 and its payment. `iat` in seconds since 1970. */
+export const newCart = async (
+  name = 'Demo Merchant',
+  { iat = nowS() - 60, signing = parties.merchant.signing }: { iat?: number; signing?: SigningKey } = {},
+): Promise<ConsentRequest> => {
   const id = unique('order')
   const total = { label: 'Shoes', amount: { currency: 'USD', value: 199 }, refund_period: 14 }
   const contents = {
@@ -15,19 +51,19 @@ export const newCart = async (name = 'Demo Merchant'): Promise<ConsentRequest> =
       method_data: [{ supported_methods: 'CARD' }],
       details: { id, display_items: [total], total },
     },
-    cart_expiry: new Date((mandateTime + 3600) * 1000).toISOString(),
+    cart_expiry: new Date((iat + 3600) * 1000).toISOString(),
     merchant_name: name,
   }
   const claims = {
-    issuer: 'https://shop.example',
+    issuer: shop.website,
     subject: 'shop',
     audience: site.origin,
-    iat: mandateTime - 60,
+    iat,
     jti: id,
   }
   const cart = {
     contents,
-    merchant_authorization: await authorizeCart(contents, claims, parties.merchant.signing),
+    merchant_authorization: await authorizeCart(contents, claims, signing),
   }
   const payment = {
     payment_mandate_id: unique('pm'),

@@ -7,14 +7,9 @@ import { type Database, queryOne } from '../../infra/database/database.ts'
 import { newConsentId, newPaymentId } from '../../infra/lib/ids.ts'
 import { MasonError } from '../../state/errors.ts'
 import type { Sql } from '../../state/ports/sql.ts'
-import {
-  type ConsentContent,
-  type ConsentFacts,
-  type ConsentRequest,
-  parseContent,
-  readFacts,
-} from './content.ts'
+import { type ConsentContent, type ConsentFacts, type ConsentRequest, parseContent } from './content.ts'
 import { createLink, findLink, isUsed, useLink } from './links.ts'
+import { readOffer } from './offers.ts'
 import { linkError, listCredentials, toSite } from './passkeys.ts'
 
 /** So many consents a user is asked for in an hour. */
@@ -36,7 +31,8 @@ export const hashContent = (content: string): Uint8Array<ArrayBuffer> =>
 
 /**
  * Asks a user to sign a payment. Call it in the transaction that starts the wait of kind `payment` for `consent_id`. The link
- * comes from the proxy alone (`createLink`), so it is in no state. Throws `invalid_request` for mandates that do not fit,
+ * comes from the proxy alone (`createLink`), so it is in no state. Throws `invalid_request` for mandates that do not fit
+ * and for an offer that no trusted merchant signed,
  * `in_use` while another consent of the run is open, and `too_many_requests` beyond 5 an hour.
  */
 export const askConsent = async (
@@ -44,7 +40,7 @@ export const askConsent = async (
   request: ConsentRequest,
   { tenant, user_id, run_id, audience, lifetimeMs }: ConsentBinding,
 ): Promise<{ consent_id: string; payment_id: string }> => {
-  readFacts(request)
+  await readOffer(sql, tenant, request, audience)
   await sql.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`consent ${tenant} ${user_id}`])
   const row = await queryOne<{ asked: number; retry_after_s: number; expires_at: Date; open: boolean }>(
     sql,
@@ -109,6 +105,42 @@ const answeredError = (): MasonError =>
 
 /** What the page of a consent sends: an assertion, or a refusal. */
 export type ConsentAnswer = { approve: AuthenticationResponseJSON } | { refuse: true }
+/** What a surface of the business sends: a compact JWS over the bytes of the consent, or a refusal. */
+export type SurfaceAnswer = { signature: string } | { refuse: true }
+/** A consent that can be answered: the bytes to sign, and what they say. */
+export type OpenConsent = { content: string; facts: ConsentFacts; expires_at: string }
+
+const findOpen = async (sql: Sql, businessId: string, paymentId: string): Promise<Row> => {
+  const row = await queryOne<Row>(
+    sql,
+    `SELECT ${columns} FROM consents WHERE tenant = $1 AND payment_id = $2`,
+    [businessId, paymentId],
+  )
+  if (!row) throw new MasonError('not_found', `no consent is asked for payment "${paymentId}"`)
+  if (!row.is_open) throw answeredError()
+  return row
+}
+
+const showConsent = async (sql: Sql, { tenant, content: text }: Row): Promise<OpenConsent> => {
+  const content = parseContent(text)
+  const facts = await readOffer(sql, tenant, content, content.audience)
+  return { content: text, facts, expires_at: content.expires_at }
+}
+
+/** Stores what was signed, or with null a refusal; once, and in time. */
+const storeAnswer = async (
+  sql: Sql,
+  consentId: string,
+  signed: AuthenticationResponseJSON | string | null,
+): Promise<void> => {
+  const row = await queryOne(
+    sql,
+    `UPDATE consents SET status = $2, answer = $3::json, answered_at = clock_timestamp()
+     WHERE consent_id = $1 AND status = 'open' AND expires_at > clock_timestamp() RETURNING consent_id`,
+    [consentId, signed === null ? 'refused' : 'signed', signed && JSON.stringify(signed)],
+  )
+  if (!row) throw answeredError()
+}
 
 /** The consents of the API, which shows them and stores what comes back; it verifies nothing. */
 export const createConsents = (
@@ -118,25 +150,23 @@ export const createConsents = (
   /** A link to the page of an open consent, good until it expires. A new one ends those before. `not_found`, `input_answered`. */
   async createLink(businessId: string, paymentId: string): Promise<{ url: string; expires_at: string }> {
     const { origin } = toSite(publicUrl)
-    const row = await queryOne<Row>(
-      database,
-      `SELECT ${columns} FROM consents WHERE tenant = $1 AND payment_id = $2`,
-      [businessId, paymentId],
-    )
-    if (!row) throw new MasonError('not_found', `no consent is asked for payment "${paymentId}"`)
-    if (!row.is_open) throw answeredError()
+    const row = await findOpen(database, businessId, paymentId)
     const { tenant, user_id, consent_id: ref_id, expires_at } = row
     await database.query('DELETE FROM consent_links WHERE ref_id = $1', [ref_id])
     const link = await createLink(database, 'consent', { tenant, user_id, ref_id, expires_at })
     return { url: `${origin}/consent/${link}`, expires_at: expires_at.toISOString() }
   },
-  /** What the page shows and asks the passkey for. Throws `not_found` for a link that is not good. */
-  async open(link: string): Promise<{
-    content: string
-    facts: ConsentFacts
-    expires_at: string
-    options: PublicKeyCredentialRequestOptionsJSON
-  }> {
+  /** What a surface of the business shows, and the bytes that it signs. Throws as `createLink`, and as `readOffer`. */
+  async read(businessId: string, paymentId: string): Promise<OpenConsent> {
+    return showConsent(database, await findOpen(database, businessId, paymentId))
+  },
+  /** Stores what a surface of the business signed, or the person's refusal. `not_found`, `input_answered` for a second one. */
+  async sign(businessId: string, paymentId: string, answer: SurfaceAnswer): Promise<void> {
+    const { consent_id } = await findOpen(database, businessId, paymentId)
+    await storeAnswer(database, consent_id, 'signature' in answer ? answer.signature : null)
+  },
+  /** What the page shows and asks the passkey for. Throws `not_found` for a link that is not good, and as `readOffer`. */
+  async open(link: string): Promise<OpenConsent & { options: PublicKeyCredentialRequestOptionsJSON }> {
     const { rpId } = toSite(publicUrl)
     const bound = await findLink(database, 'consent', link)
     const row =
@@ -149,22 +179,14 @@ export const createConsents = (
       ...{ userVerification: 'required' as const, timeout: 300_000 },
       allowCredentials: keys.map(({ id }) => ({ id, type: 'public-key' as const })),
     }
-    const content = parseContent(row.content)
-    return { content: row.content, facts: readFacts(content), expires_at: content.expires_at, options }
+    return { ...(await showConsent(database, row)), options }
   },
   /** Stores the person's answer and uses the link up. `input_answered` for a second one, `not_found` for a link that is none. */
   answer: (link: string, answer: ConsentAnswer): Promise<void> =>
     database.transaction(async (sql) => {
       const bound = await useLink(sql, 'consent', link)
       if (!bound) throw (await isUsed(sql, 'consent', link)) ? answeredError() : linkError()
-      const [status, stored] = 'approve' in answer ? ['signed', answer.approve] : ['refused', null]
-      const row = await queryOne(
-        sql,
-        `UPDATE consents SET status = $2, answer = $3::json, answered_at = clock_timestamp()
-         WHERE consent_id = $1 AND status = 'open' AND expires_at > clock_timestamp() RETURNING consent_id`,
-        [bound.ref_id, status, stored && JSON.stringify(stored)],
-      )
-      if (!row) throw answeredError()
+      await storeAnswer(sql, bound.ref_id ?? '', 'approve' in answer ? answer.approve : null)
     }),
 })
 

@@ -41,37 +41,43 @@ export const parseContent = (text: string): ConsentContent => {
   throw new MasonError('invalid_request', 'these are not the bytes of a consent')
 }
 
-/** What the page says of a consent; every text is the merchant's. */
+/** What the page says of a consent; every text but the issuer is the merchant's. */
 export type ConsentFacts = {
+  /** What the merchant calls itself. */
   payee: string
+  /** Who is paid: the issuer of the trusted key that signed the cart or checkout. */
+  payee_issuer: string
   total: string
   items: { text: string; price: string | null }[]
   /** Days; null: AP2 0.2 has none. */
-  refundDays: number | null
+  refund_days: number | null
   /** When the offer ends, as the merchant wrote it; null: with the consent. */
-  offerEnds: string | null
+  offer_ends: string | null
   instrument: string
   /** What the merchant gets to know of the person. */
   shares: string[]
 }
 
+type TextFacts = Omit<ConsentFacts, 'payee_issuer'>
+
 const toText = (money: Money): string => `${formatMoney(money)} ${money.currency}`
 
-const refuse = (violations: readonly Violation[]): never => {
+/** Throws `invalid_request` with why. */
+export const refuseRequest = (violations: readonly Violation[]): never => {
   throw new MasonError('invalid_request', 'no person can be asked to sign this payment', {
     remedy: violations.map(({ message }) => message).join('; '),
     detail: { violations },
   })
 }
 
-const readV1 = ({ cart, payment }: Extract<ConsentRequest, { version: '0.1' }>): ConsentFacts => {
+const readV1 = ({ cart, payment }: Extract<ConsentRequest, { version: '0.1' }>): TextFacts => {
   const readCart = readBy(cartMandateSchema, cart)
   const contents = readBy(paymentMandateContentsSchema, payment)
-  if (!readCart.ok) return refuse(readCart.violations)
-  if (!contents.ok) return refuse(contents.violations)
+  if (!readCart.ok) return refuseRequest(readCart.violations)
+  if (!contents.ok) return refuseRequest(contents.violations)
   const mandate = { payment_mandate_contents: contents.value, user_authorization: 'asked for' }
   const joined = joinCartAndPayment(readCart.value, mandate, '')
-  if (!joined.ok) return refuse(joined.violations)
+  if (!joined.ok) return refuseRequest(joined.violations)
   const { payment_request, merchant_name, cart_expiry } = readCart.value.contents
   const { display_items, total } = payment_request.details
   const { payer, amount } = joined.value
@@ -80,8 +86,8 @@ const readV1 = ({ cart, payment }: Extract<ConsentRequest, { version: '0.1' }>):
     payee: merchant_name,
     total: toText(amount),
     items: display_items.map(({ label, amount: price }) => ({ text: label, price: toText(price) })),
-    refundDays: total.refund_period,
-    offerEnds: cart_expiry,
+    refund_days: total.refund_period,
+    offer_ends: cart_expiry,
     instrument: joined.value.instrument.type,
     shares: [
       ...Object.values(payer).filter((text) => text !== null),
@@ -90,17 +96,17 @@ const readV1 = ({ cart, payment }: Extract<ConsentRequest, { version: '0.1' }>):
   }
 }
 
-const readV2 = ({ checkout, payment }: Extract<ConsentRequest, { version: '0.2' }>): ConsentFacts => {
+const readV2 = ({ checkout, payment }: Extract<ConsentRequest, { version: '0.2' }>): TextFacts => {
   const violations: Violation[] = []
   const jws = attempt(violations, () => parseJws(checkout, 'checkout'))
   const offer = parseBy(checkoutSchema, jws?.payload, { path: ['checkout'] })
   const mandate = readBy(paymentMandateSchema, payment)
-  if (!mandate.ok) return refuse(mandate.violations)
-  if (violations.length > 0) return refuse(violations)
-  if (!offer.ok) return refuse(offer.violations)
+  if (!mandate.ok) return refuseRequest(mandate.violations)
+  if (violations.length > 0) return refuseRequest(violations)
+  if (!offer.ok) return refuseRequest(offer.violations)
   const { payee, payment_amount, payment_instrument, transaction_id, exp } = mandate.value
   if (transaction_id !== hashText(checkout))
-    return refuse([
+    return refuseRequest([
       {
         ...{ code: 'checkout_mismatch', error: 'invalid_mandate', field: 'transaction_id' },
         message: 'transaction_id is not the hash of the checkout: make the mandate for this checkout',
@@ -114,15 +120,15 @@ const readV2 = ({ checkout, payment }: Extract<ConsentRequest, { version: '0.2' 
       text: `${quantity} × ${typeof item.title === 'string' ? item.title : item.id}`,
       price: null,
     })),
-    refundDays: null,
-    offerEnds: exp == null ? null : new Date(exp * 1000).toISOString(),
+    refund_days: null,
+    offer_ends: exp == null ? null : new Date(exp * 1000).toISOString(),
     instrument: payment_instrument.description ?? payment_instrument.type,
     shares: [],
   }
 }
 
-/** What a person reads before they sign, from the texts that are signed and nothing else. Throws `invalid_request`. */
-export const readFacts = (request: ConsentRequest): ConsentFacts => {
+/** What the texts that are signed say, and nothing else. Throws `invalid_request`. */
+export const readFacts = (request: ConsentRequest): TextFacts => {
   try {
     readJson(request.payment)
   } catch {

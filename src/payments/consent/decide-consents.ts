@@ -4,10 +4,16 @@ import { type Database, queryOne, type RunKey } from '../../infra/database/datab
 import type { Sql } from '../../state/ports/sql.ts'
 import type { MandatePair, PaymentRequest } from '../ledger/orders.ts'
 import { authorizePayment } from '../mandates/tokens/authorizations.ts'
+import { findSigner } from '../mandates/tokens/chain.ts'
 import { hashText, type JsonObject } from '../mandates/tokens/encoding.ts'
 import { conceal, issueMandate } from '../mandates/tokens/issue.ts'
+import { parseJws } from '../mandates/tokens/jws.ts'
 import { issueCredential } from '../mandates/tokens/key-binding.ts'
 import type { SigningKey } from '../mandates/tokens/keys.ts'
+import { attempt } from '../mandates/tokens/token-error.ts'
+import type { Violation } from '../mandates/violations.ts'
+import { createSigners } from '../trust/signers.ts'
+import { createTrust } from '../trust/trust.ts'
 import { hashContent } from './consents.ts'
 import { parseContent } from './content.ts'
 import { loadWebAuthn, toSite } from './passkeys.ts'
@@ -42,7 +48,8 @@ type Row = {
   content: string
   nonce: string
   status: 'open' | 'signed' | 'refused'
-  answer: AuthenticationResponseJSON | null
+  /** What a browser sent, or the JWS of a surface of the business. */
+  answer: AuthenticationResponseJSON | string | null
 }
 
 const takeStatement = `
@@ -63,19 +70,38 @@ const isFramed = ({ response }: AuthenticationResponseJSON): boolean => {
   return data.crossOrigin === true || data.topOrigin !== undefined
 }
 
+/** What signed the bytes of a consent (the thumbprint of a key, or the id of a passkey), or why nothing did. */
+type Verdict = { key: string } | { problem: string }
+
+/** By a surface that the business trusts now. */
+const verifySurface = async (sql: Sql, { tenant, content }: Row, signature: string): Promise<Verdict> => {
+  if (signature.split('.')[1] !== Buffer.from(content).toString('base64url'))
+    return { problem: 'the signature is of other bytes' }
+  return createSigners(createTrust(sql)).withTrust(tenant, (findKeys) => {
+    const violations: Violation[] = []
+    const read = () => findSigner(parseJws(signature, 'signature'), 'trusted-surface', findKeys)
+    const key = attempt(violations, read)
+    return key ? { key: key.thumbprint } : { problem: violations[0]?.message ?? '' }
+  })
+}
+
 /**
- * Whether a passkey of this user signed these bytes, on this site, after it verified the person. The counter of the passkey must
- * go up where it has one. Null, or why not.
+ * By a passkey of this user, on this site, after it verified the person. The counter of the passkey must go up where it has
+ * one.
  */
-const findProblem = async (sql: Sql, { tenant, user_id, content, answer }: Row, publicUrl: string | null) => {
-  if (!answer) return 'there is no answer'
+const verifyPasskey = async (
+  sql: Sql,
+  { tenant, user_id, content }: Row,
+  answer: AuthenticationResponseJSON,
+  publicUrl: string | null,
+): Promise<Verdict> => {
   const passkey = await queryOne<{ public_key: Uint8Array; counter: number }>(
     sql,
     `SELECT public_key, counter::int8 AS counter FROM passkeys
      WHERE credential_id = $1 AND tenant = $2 AND user_id = $3 FOR UPDATE`,
     [String(answer.id), tenant, user_id],
   )
-  if (!passkey) return 'the passkey is not one of this user'
+  if (!passkey) return { problem: 'the passkey is not one of this user' }
   try {
     const { origin, rpId } = toSite(publicUrl)
     const { verifyAuthenticationResponse } = await loadWebAuthn()
@@ -91,16 +117,24 @@ const findProblem = async (sql: Sql, { tenant, user_id, content, answer }: Row, 
         counter: Number(passkey.counter),
       },
     })
-    if (!verified) return 'the signature is not of this passkey'
-    if (isFramed(answer)) return 'the page was inside another one'
+    if (!verified) return { problem: 'the signature is not of this passkey' }
+    if (isFramed(answer)) return { problem: 'the page was inside another one' }
     await sql.query(
       'UPDATE passkeys SET counter = $2, last_used_at = clock_timestamp() WHERE credential_id = $1',
       [answer.id, authenticationInfo.newCounter],
     )
-    return null
+    return { key: answer.id }
   } catch (error) {
-    return (error as Error).message
+    return { problem: (error as Error).message }
   }
+}
+
+const verifyAnswer = async (sql: Sql, row: Row, publicUrl: string | null): Promise<Verdict> => {
+  const { answer } = row
+  if (answer === null) return { problem: 'there is no answer' }
+  return typeof answer === 'string'
+    ? verifySurface(sql, row, answer)
+    : verifyPasskey(sql, row, answer, publicUrl)
 }
 
 const toPublicJwk = async ({ key }: SigningKey): Promise<JsonObject> => {
@@ -158,15 +192,9 @@ const decideNext = ({ database, ...services }: ConsentServices) =>
   database.transaction(async (sql) => {
     const row = await queryOne<Row>(sql, takeStatement, [])
     if (!row) return null
-    const problem = row.status === 'signed' ? await findProblem(sql, row, services.publicUrl) : null
+    const verdict = row.status === 'signed' ? await verifyAnswer(sql, row, services.publicUrl) : null
     const status =
-      row.status === 'open'
-        ? 'expired'
-        : row.status === 'refused'
-          ? 'refused'
-          : problem
-            ? 'failed'
-            : 'verified'
+      row.status === 'open' ? 'expired' : !verdict ? 'refused' : 'key' in verdict ? 'verified' : 'failed'
     const { consent_id, payment_id, tenant, run_id, nonce } = row
     const issued = status === 'verified' ? await issueMandates(row.content, services) : null
     const outcome: ConsentOutcome = { consent_id, payment_id, status, message: messages[status] }
@@ -183,7 +211,7 @@ const decideNext = ({ database, ...services }: ConsentServices) =>
       tenant,
       payment_id,
       `consent_${status}`,
-      JSON.stringify({ consent_id, ...(problem && { problem }) }),
+      JSON.stringify({ consent_id, ...verdict }),
     ])
     await sql.query(`SELECT end_wait($1, 'payment', $2, $3)`, [tenant, consent_id, JSON.stringify(outcome)])
     return { outcome, tenant, run_id }

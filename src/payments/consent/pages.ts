@@ -86,17 +86,21 @@ export const consentPage = (
   expiresAt: string,
   options: unknown,
 ): string => {
-  const { payee, total, items, refundDays, offerEnds, instrument, shares } = facts
+  const { payee, payee_issuer, total, items, refund_days, offer_ends, instrument, shares } = facts
   const lines = items.map(
     ({ text, price }) => `<li>${toSafeHtml(text)}${price ? `, ${toSafeHtml(price)}` : ''}</li>`,
   )
   const rows = [
     toRow('To', toSafeHtml(payee)),
+    toRow(
+      'Who is paid',
+      `${toSafeHtml(payee_issuer)}, who signed this offer. The name above is what they call themselves.`,
+    ),
     toRow('Exact total', `<span class="total">${toSafeHtml(total)}</span>`),
     toRow('For', `<ul>${lines.join('')}</ul>`),
     toRow('With', toSafeHtml(instrument)),
-    toRow('Refund', refundDays === null ? 'As the merchant’s terms say' : `Within ${refundDays} days`),
-    ...(offerEnds === null ? [] : [toRow('The offer ends', toSafeHtml(offerEnds))]),
+    toRow('Refund', refund_days === null ? 'As the merchant’s terms say' : `Within ${refund_days} days`),
+    ...(offer_ends === null ? [] : [toRow('The offer ends', toSafeHtml(offer_ends))]),
     toRow('You can approve until', toSafeHtml(expiresAt)),
     toRow(
       'Who sees what',
@@ -108,7 +112,7 @@ export const consentPage = (
   return toPage(
     'Approve this payment?',
     `<dl>${rows.join('')}</dl>
-<p>The texts above are the merchant’s. Refuse if you did not ask for this.</p>
+<p>The texts above are the merchant’s, but for who is paid. Refuse if you did not ask for this.</p>
 <button type="button" id="approve">Approve with your passkey</button>
 <button type="button" id="refuse">Refuse</button>
 ${statusLine}

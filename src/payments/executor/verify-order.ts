@@ -1,23 +1,25 @@
-import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
 import type { PaymentRequest } from '../ledger/orders.ts'
 import type { MandatedPayment } from '../mandates/model.ts'
-import { identify, type Verification } from '../mandates/tokens/chain.ts'
+import type { Verification } from '../mandates/tokens/chain.ts'
 import { hashText, isObject } from '../mandates/tokens/encoding.ts'
-import { parseJws, verifyJws } from '../mandates/tokens/jws.ts'
-import { unwrapToken } from '../mandates/tokens/key-binding.ts'
-import { createKeyImporter, type PublicKey } from '../mandates/tokens/keys.ts'
 import { toMandatedPayment } from '../mandates/v2/payment.ts'
 import { paymentConstraintSchemas, type Spent } from '../mandates/v2/types.ts'
 import { verifyPaymentV1 } from '../mandates/verify/carts.ts'
 import {
   checkPaymentFacts,
-  type VerifiedCheckout,
   type VerifiedPayment,
   verifyCheckoutChain,
   verifyPaymentChain,
 } from '../mandates/verify/chains.ts'
-import { type MandateErrorCode, toMandateErrorCode, type Violation } from '../mandates/violations.ts'
+import { checkPayee } from '../mandates/verify/payee.ts'
+import {
+  createViolation,
+  type MandateErrorCode,
+  toMandateErrorCode,
+  type Violation,
+} from '../mandates/violations.ts'
+import { createSigners, findMerchant, type MerchantKey } from '../trust/signers.ts'
 import type { Trust } from '../trust/trust.ts'
 
 /** Why an order is refused: the protocol's code, and all reasons. */
@@ -68,68 +70,15 @@ export const parsePaymentRequest = (value: unknown): (PaymentRequest & { capture
   return parsed.success ? (parsed.data as PaymentRequest & { capture: boolean }) : null
 }
 
-const createViolation = (
-  code: string,
-  field: string,
-  message: string,
-  error: MandateErrorCode = 'invalid_mandate',
-): Violation => ({ code, error, field, message: `${field} ${message}` })
-
 /** The refusal for violations. */
 export const toRefusal = (violations: Violation[]): Refusal => ({
   code: toMandateErrorCode(violations) ?? 'invalid_mandate',
   violations,
 })
 
-type MerchantKey = { key: PublicKey; issuer: string }
-type Wanted = Parameters<Verification['findKeys']>[0]
-
-/** What verifies orders of all businesses: it remembers imported keys, and asks for trust each time. */
+/** What verifies orders of all businesses: it asks for trust each time. */
 export const createOrderVerifier = (trust: Trust, audience: string) => {
-  const toKey = createKeyImporter()
-  /** Which keys the latest orders of a business needed: asked for at once, they save the first pass. Never the keys themselves. */
-  const latest = new LRUCache<string, Map<string, Wanted>>({ max: 1000 })
-
-  /** Verifies with the keys that are trusted now. `FindKeys` cannot wait, so a first pass finds which keys are needed. */
-  const withTrust = async <Result>(
-    tenant: string,
-    work: (findKeys: Verification['findKeys'], merchants: MerchantKey[]) => Result,
-  ): Promise<Result> => {
-    const known = new Map<string, { keys: PublicKey[]; merchants: MerchantKey[] }>()
-    const load = (wanted: Map<string, Wanted>): Promise<unknown> =>
-      Promise.all(
-        [...wanted].map(async ([name, { role, kid, issuer }]) => {
-          const query =
-            kid !== undefined ? { kid, ...(issuer && { issuer }) } : issuer !== undefined ? { issuer } : null
-          const found = query && (await trust.find({ business_id: tenant, role, ...query }))
-          const keys = (found?.keys ?? []).map((one) => ({
-            key: toKey(one.jwk, 'trust'),
-            issuer: one.issuer,
-          }))
-          const merchants = role === 'merchant' ? keys : []
-          known.set(name, { keys: keys.map(({ key }) => key), merchants })
-        }),
-      )
-    await load(latest.get(tenant) ?? new Map())
-    for (;;) {
-      const used = new Map<string, Wanted>()
-      const merchants: MerchantKey[] = []
-      const result = work((wanted) => {
-        const name = JSON.stringify([wanted.role, wanted.kid, wanted.issuer])
-        used.set(name, wanted)
-        const entry = known.get(name)
-        if (entry) merchants.push(...entry.merchants)
-        return entry?.keys ?? []
-      }, merchants)
-      const missing = new Map([...used].filter(([name]) => !known.has(name)))
-      if (missing.size === 0) {
-        latest.set(tenant, used)
-        return result
-      }
-      await load(missing)
-    }
-  }
-
+  const { importKey, withTrust } = createSigners(trust)
   return {
     /**
      * Verifies an order from its raw bytes: every signature by a key that the business trusts, hashes, audience, nonce and times, the
@@ -141,7 +90,7 @@ export const createOrderVerifier = (trust: Trust, audience: string) => {
       now: number,
     ): Promise<{ ok: true; value: VerifiedOrder } | { ok: false; refusal: Refusal }> {
       const result = await withTrust(tenant, (findKeys, merchants) => {
-        const known = { findKeys, importKey: toKey, now, audience, nonce: request.nonce }
+        const known = { findKeys, importKey, now, audience, nonce: request.nonce }
         return request.version === '0.1'
           ? verifyV1(request, known, merchants)
           : verifyV2(request, known, merchants)
@@ -155,14 +104,6 @@ export const createOrderVerifier = (trust: Trust, audience: string) => {
 
 /** See `createOrderVerifier`. */
 export type OrderVerifier = ReturnType<typeof createOrderVerifier>
-
-/** Whose trusted key made the signature of a cart or checkout that was verified, and what is unique about it. */
-const findMerchant = (token: string, merchants: readonly MerchantKey[]) => {
-  const jws = parseJws(unwrapToken(token), 'merchant')
-  // with one candidate the signature was verified by it
-  const signer = merchants.length === 1 ? merchants[0] : merchants.find(({ key }) => verifyJws(jws, key))
-  return signer ? { issuer: signer.issuer, identity: identify(jws, signer.key) } : null
-}
 
 const pairs = (identity: string): { key: string } => ({ key: identity.split('.')[0] ?? '' })
 
@@ -204,51 +145,6 @@ const verifyV1 = (
 export const usedViolation = (): Violation =>
   createViolation('mandate_used', 'mandate', 'was used before: have the person sign a new one')
 
-/** What a checkout says beside its types: UCP's totals, and whom it names. */
-const checkCheckout = (
-  { checkout }: VerifiedCheckout,
-  { closed }: VerifiedPayment,
-  issuer: string,
-): Violation[] => {
-  const { payee, payment_amount: paid } = closed
-  const { merchant, currency } = checkout
-  const violations: Violation[] = []
-  if (currency != null && currency !== paid.currency)
-    violations.push(
-      createViolation('amount_mismatch', 'payment_amount.currency', `is not ${currency}, as in the checkout`),
-    )
-  const totals = Array.isArray(checkout.totals) ? checkout.totals : []
-  const total = totals.find((one) => isObject(one) && one.type === 'total') as
-    | { amount?: unknown }
-    | undefined
-  if (total && total.amount !== paid.amount)
-    violations.push(
-      createViolation(
-        'amount_mismatch',
-        'payment_amount.amount',
-        'is not the total of the checkout: pay that total',
-      ),
-    )
-  const isNamed =
-    !merchant || (merchant.id && payee.id ? merchant.id === payee.id : merchant.name === payee.name)
-  const isIssuer = issuer === payee.id || toOrigin(issuer) === toOrigin(payee.website)
-  if (!isNamed || !isIssuer)
-    violations.push(
-      createViolation(
-        'payee_not_bound',
-        'payee',
-        `is not who signed the checkout, ${issuer}: pay the merchant that sells it`,
-      ),
-    )
-  return violations
-}
-
-/** The origin of an address; other texts are themselves. */
-const toOrigin = (address: string | null | undefined): string | null => {
-  if (!address) return null
-  return URL.canParse(address) ? new URL(address).origin : address
-}
-
 /** Every mandate needs an end, in its content or its token. */
 const checkEnds = ({ hops }: Pick<VerifiedPayment, 'hops'>, chain: string): Violation[] =>
   hops
@@ -283,7 +179,7 @@ const verifyV2 = (
   const violations = [
     ...checkEnds(payment.value, 'payment'),
     ...checkEnds(checkout.value, 'checkout'),
-    ...checkCheckout(checkout.value, payment.value, merchant?.issuer ?? ''),
+    ...checkPayee(checkout.value.checkout, payment.value.closed, merchant?.issuer ?? ''),
   ]
   if (!merchant || violations.length > 0) return { violations }
   const root = payment.value.hops.find(({ content }) => content.vct === 'mandate.payment.open.1')

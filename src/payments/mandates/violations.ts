@@ -20,6 +20,14 @@ export type Received<Value> = { ok: true; value: Value; raw: string }
 /** What reading leads to: the value, or every reason against it. */
 export type ReadResult<Value> = Received<Value> | { ok: false; violations: Violation[] }
 
+/** A violation whose message begins with its field. */
+export const createViolation = (
+  code: string,
+  field: string,
+  message: string,
+  error: MandateErrorCode = 'invalid_mandate',
+): Violation => ({ code, error, field, message: `${field} ${message}` })
+
 /** A JSON text of more bytes is refused before it is parsed. */
 export const maxMandateBytes = 256 * 1024
 /** So many violations of one value are named. */

@@ -63,7 +63,7 @@ export type RunLog = {
   passToNewerWorker(workedMs: number): Promise<boolean>
   /**
    * The answer to the question this call asks, or null while there is none. Throws `secret_unreadable` for a secret one that
-   * nobody could answer: no executor of payments has published a key.
+   * is not asked: no executor of payments has published a key.
    */
   readAnswer(call: CallRef, question?: Pick<Question, 'secret'>): Promise<PersonAnswer | null>
   /** Starts the waits of a call from part `first` on, all or none, or reads those that are there; throws as `park` does. */

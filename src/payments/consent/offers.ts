@@ -1,0 +1,73 @@
+import { queryOne } from '../../infra/database/database.ts'
+import type { Sql } from '../../state/ports/sql.ts'
+import { findSigner, type Verification } from '../mandates/tokens/chain.ts'
+import { checkTimes } from '../mandates/tokens/claims.ts'
+import { parseJws } from '../mandates/tokens/jws.ts'
+import { attempt, toRefuse } from '../mandates/tokens/token-error.ts'
+import { checkoutSchema, paymentMandateSchema } from '../mandates/v2/types.ts'
+import { verifyCart } from '../mandates/verify/carts.ts'
+import { checkPayee } from '../mandates/verify/payee.ts'
+import { createViolation, parseBy, readBy, type Violation } from '../mandates/violations.ts'
+import { createSigners, findMerchant, type MerchantKey } from '../trust/signers.ts'
+import { createTrust } from '../trust/trust.ts'
+import { type ConsentFacts, type ConsentRequest, readFacts, refuseRequest } from './content.ts'
+
+type Known = Pick<Verification, 'findKeys' | 'now' | 'audience'>
+
+const signatureOf = (cart: string): string => {
+  const read = JSON.parse(cart) as Record<string, unknown>
+  return String(read.merchant_authorization ?? read.merchantAuthorization ?? read.merchant_signature)
+}
+
+/** Who signed the cart or checkout, or why it cannot be paid. */
+const verifyOffer = (
+  request: ConsentRequest,
+  { findKeys, now, audience }: Known,
+  merchants: readonly MerchantKey[],
+): string | Violation[] => {
+  const unknown = [createViolation('payee_not_bound', 'cart', 'is signed by no trusted merchant')]
+  if (request.version === '0.1') {
+    const verdict = verifyCart(request.cart, { findKeys, now, audience })
+    if (!verdict.ok) return verdict.violations
+    return findMerchant(signatureOf(request.cart), merchants)?.issuer ?? unknown
+  }
+  const violations: Violation[] = []
+  const claims = attempt(violations, () => {
+    const jws = parseJws(request.checkout, 'checkout')
+    findSigner(jws, 'merchant', findKeys)
+    checkTimes(jws.payload, now, toRefuse(violations, 'checkout'))
+    return jws.payload
+  })
+  if (violations.length > 0) return violations
+  const checkout = parseBy(checkoutSchema, claims)
+  const mandate = readBy(paymentMandateSchema, request.payment)
+  const issuer = findMerchant(request.checkout, merchants)?.issuer
+  if (!checkout.ok || !mandate.ok || issuer === undefined) return unknown
+  const refused = checkPayee(checkout.value, mandate.value, issuer)
+  return refused.length > 0 ? refused : issuer
+}
+
+/**
+ * What a person reads before they sign: the facts of the texts, and whose trusted key signed the cart or checkout, by the keys that
+ * the business trusts now. Throws `invalid_request` for an offer that the executor would not pay: no trusted merchant signed it,
+ * it is over, or another merchant would be paid.
+ */
+export const readOffer = async (
+  sql: Sql,
+  tenant: string,
+  request: ConsentRequest,
+  audience: string,
+): Promise<ConsentFacts> => {
+  const facts = readFacts(request)
+  const clock = await queryOne<{ now: number }>(
+    sql,
+    'SELECT extract(epoch FROM clock_timestamp())::float8 AS now',
+    [],
+  )
+  const now = Math.floor(clock?.now ?? 0)
+  const { withTrust } = createSigners(createTrust(sql))
+  const offer = await withTrust(tenant, (findKeys, merchants) =>
+    verifyOffer(request, { findKeys, now, audience }, merchants),
+  )
+  return typeof offer === 'string' ? { ...facts, payee_issuer: offer } : refuseRequest(offer)
+}
