@@ -17,6 +17,7 @@ const suite: Suite = {
         ...{ payments: Math.max(20, Math.round(payments * scale)), stuck: 0.005, seed, say, signal },
         faultEveryS: part === 'killed' ? faultEveryS : null,
       })
+      say(`${part}: ${failures.length === 0 ? 'holds' : failures.join('; ')}: ${JSON.stringify(figures)}`)
       for (const [name, value] of Object.entries(figures)) found.figures[`${part}: ${name}`] = value
       found.failures.push(...failures.map((failure) => `${part}: ${failure}`))
     }

@@ -19,7 +19,7 @@ import { readPayment, readTrail } from '../../src/payments/ledger/payment-querie
 import { parseJws } from '../../src/payments/mandates/tokens/jws.ts'
 import type { Sql } from '../../src/state/ports/sql.ts'
 import { unique } from '../support/backend.ts'
-import { mandateTime, mirrorSignature } from '../support/mandate-parties.ts'
+import { editHop, mandateTime, mirrorSignature } from '../support/mandate-parties.ts'
 import { createTestProvider } from '../support/payment-provider.ts'
 import { drain, paymentTest } from '../support/payments.ts'
 import { addBuyer, buyV1, buyV2, createExecutorServices } from '../support/purchases.ts'
@@ -99,16 +99,20 @@ const test = paymentTest
     }
   })
 
-/** Pays once with a new mandate, and works until all is done. */
-const pay = async (shop: {
+type Shop = {
   nonce(): Promise<string>
-  order(r: PaymentRequest): Promise<string>
+  order(request: PaymentRequest): Promise<string>
   work(): Promise<void>
-}) => {
-  const id = await shop.order((await buyV2({ nonce: await shop.nonce() })).request)
+}
+
+/** Pays once with a new mandate, and works until all is done. */
+const pay = async (shop: Shop, capture = true) => {
+  const { request } = await buyV2({ nonce: await shop.nonce() })
+  const id = await shop.order({ ...request, capture })
   await shop.work()
   return id
 }
+const hold = (shop: Shop) => pay(shop, false)
 
 describe('a payment', () => {
   test('is verified, reserved, sent once and received, in both versions, and its trail says each step', async ({
@@ -195,19 +199,12 @@ describe('a payment', () => {
     shop,
     database,
   }) => {
-    const hold = async () => {
-      const { request } = await buyV2({ nonce: await shop.nonce() })
-      const id = await shop.order({ ...request, capture: false })
-      await shop.work()
-      expect((await shop.read(id)).outcome).toMatchObject({ status: 'authorized' })
-      return id
-    }
     const admin = async (id: string, change: Parameters<typeof orderForAdmin>[3]) => {
       const order = await orderForAdmin(database, shop.run.tenant, id, change)
       await shop.work()
       return (await readOrder(database, order))?.outcome
     }
-    const [one, other] = [await hold(), await hold()]
+    const [one, other] = [await hold(shop), await hold(shop)]
     expect(await shop.spending(one)).toEqual([19_900, 0, 1])
     expect(await admin(one, { kind: 'refund', amount_minor: 1 })).toMatchObject({ status: 'refused' })
     expect(await admin(one, { kind: 'capture' })).toMatchObject({ status: 'succeeded' })
@@ -512,9 +509,7 @@ describe('no money moves for', () => {
     await shop.work()
     expect((await shop.read(id)).status).toBe('succeeded')
     shop.card.sent.length = 0
-    const hops = request.payment.split('~~')
-    const [jwt = '', ...disclosures] = hops.at(-1)?.split('~') ?? []
-    const payment = [...hops.slice(0, -1), [mirrorSignature(jwt), ...disclosures].join('~')].join('~~')
+    const payment = editHop(request.payment, -1, mirrorSignature)
     expect(payment).not.toBe(request.payment)
     expect((await refused(shop, { ...request, payment }))[1]).toMatch(/mandate was used before/)
     const other = unique('other')
@@ -621,9 +616,7 @@ describe('what a provider never received', () => {
       [false, { kind: 'void' }],
       [true, { kind: 'refund', amount_minor: 19_900 }],
     ] as const) {
-      const { request } = await buyV2({ nonce: await shop.nonce() })
-      const id = await shop.order({ ...request, capture })
-      await shop.work()
+      const id = await pay(shop, capture)
       let order = ''
       const admin = async () => {
         order = await orderForAdmin(database, shop.run.tenant, id, change)
@@ -646,19 +639,13 @@ describe('what a provider never received', () => {
     shop,
     database,
   }) => {
-    const hold = async () => {
-      const { request } = await buyV2({ nonce: await shop.nonce() })
-      const id = await shop.order({ ...request, capture: false })
-      await shop.work()
-      return id
-    }
     const admin = (id: string, change: Parameters<typeof orderForAdmin>[3]) =>
       orderForAdmin(database, shop.run.tenant, id, change)
     for (const [status, ends] of [
       ['succeeded', 'succeeded'],
       ['declined', 'sent'],
     ] as const) {
-      const id = await hold()
+      const id = await hold(shop)
       shop.card.failures.push('wrong amount')
       const capture = await admin(id, { kind: 'capture' })
       await shop.work()

@@ -2,7 +2,7 @@ import { expect } from 'vitest'
 import { queryOne } from '../../src/infra/database/database.ts'
 import { createNonce, orderPayment, type PaymentRequest } from '../../src/payments/ledger/orders.ts'
 import { unique } from '../support/backend.ts'
-import { mirrorSignature } from '../support/mandate-parties.ts'
+import { editHop, mirrorSignature } from '../support/mandate-parties.ts'
 import { createTestProvider } from '../support/payment-provider.ts'
 import { drain, paymentTest } from '../support/payments.ts'
 import { addBuyer, buyV1, buyV2, createExecutorServices } from '../support/purchases.ts'
@@ -10,42 +10,37 @@ import { addBuyer, buyV1, buyV2, createExecutorServices } from '../support/purch
 const redemptions = Number(process.env.MASON_TEST_REDEMPTIONS ?? 40)
 
 /** On servers only: PGlite has one session, where nothing races. */
-const test = paymentTest.runIf(process.env.MASON_TEST_BACKEND === 'served')
-
-/** The same mandate with the other signature of its last hop. */
-const mirror = (chain: string): string => {
-  const hops = chain.split('~~')
-  const [jwt = '', ...disclosures] = hops.at(-1)?.split('~') ?? []
-  return [...hops.slice(0, -1), [mirrorSignature(jwt), ...disclosures].join('~')].join('~~')
-}
+const test = paymentTest
+  .extend('buyer', async ({ database, executor }) => {
+    const tenant = unique('buyer')
+    await addBuyer(database, tenant)
+    const card = createTestProvider()
+    let index = 0
+    return {
+      ...{ tenant, card, services: createExecutorServices(executor, database, card.provider) },
+      nonce: () => createNonce(database, tenant),
+      order: (request: PaymentRequest) =>
+        orderPayment(database, { tenant, run_id: 'run' }, { plan_seq: 1, index: index++ }, request),
+    }
+  })
+  .runIf(process.env.MASON_TEST_BACKEND === 'served')
 
 test('many redemptions of one purchase at once on four executors, also mirrored and in both versions, are one payment', async ({
-  database,
+  buyer: { tenant, card, services, nonce, order },
   executor,
 }) => {
-  const tenant = unique('buyer')
-  await addBuyer(database, tenant)
-  const card = createTestProvider()
-  const nonce = () => createNonce(database, tenant)
   const v2 = await buyV2({ nonce: await nonce() })
   const { checkoutId } = v2
   const requests: PaymentRequest[] = [
     v2.request,
-    { ...v2.request, payment: mirror(v2.request.payment) },
+    { ...v2.request, payment: editHop(v2.request.payment, -1, mirrorSignature) },
     (await buyV1({ nonce: await nonce(), checkoutId })).request,
     (await buyV2({ nonce: await nonce(), checkoutId, constraints: null })).request,
   ]
   await Promise.all(
-    Array.from({ length: redemptions }, (_, i) =>
-      orderPayment(
-        database,
-        { tenant, run_id: `run ${i}` },
-        { plan_seq: 1, index: 0 },
-        requests[i % requests.length] as PaymentRequest,
-      ),
-    ),
+    Array.from({ length: redemptions }, (_, i) => order(requests[i % requests.length] as PaymentRequest)),
   )
-  await drain(createExecutorServices(executor, database, card.provider), 4)
+  await drain(services, 4)
   const { rows } = await executor.query<{ status: string; count: number }>(
     'SELECT status, count(*)::int AS count FROM payments WHERE tenant = $1 GROUP BY 1 ORDER BY 1',
     [tenant],
@@ -58,27 +53,17 @@ test('many redemptions of one purchase at once on four executors, also mirrored 
 })
 
 test('payments under one budget at once never take more than it has, and what they took is what the provider has', async ({
-  database,
+  buyer: { tenant, card, services, nonce, order },
   executor,
 }) => {
-  const tenant = unique('buyer')
-  await addBuyer(database, tenant)
-  const card = createTestProvider()
   const constraints = [{ type: 'payment.budget', currency: 'USD', max: 500 }]
-  const first = await buyV2({ nonce: await createNonce(database, tenant), constraints, amount: 10_000 })
+  const first = await buyV2({ nonce: await nonce(), constraints, amount: 10_000 })
   const { open } = first
   const requests = [first.request]
-  while (requests.length < 12) {
-    const nonce = await createNonce(database, tenant)
-    requests.push((await buyV2({ nonce, constraints, amount: 10_000, open })).request)
-  }
+  while (requests.length < 12)
+    requests.push((await buyV2({ nonce: await nonce(), constraints, amount: 10_000, open })).request)
   card.failures.push('decline', 'fail before')
-  await Promise.all(
-    requests.map((request, index) =>
-      orderPayment(database, { tenant, run_id: 'run' }, { plan_seq: 1, index }, request),
-    ),
-  )
-  const services = createExecutorServices(executor, database, card.provider)
+  await Promise.all(requests.map(order))
   await expect
     .poll(async () => {
       await drain(services, 4)
@@ -100,12 +85,8 @@ test('payments under one budget at once never take more than it has, and what th
 })
 
 test('payments under one recurring mandate at once are one payment in its period', async ({
-  database,
-  executor,
+  buyer: { card, services, nonce, order },
 }) => {
-  const tenant = unique('buyer')
-  await addBuyer(database, tenant)
-  const card = createTestProvider()
   const constraints = [
     { type: 'payment.budget', currency: 'USD', max: 5000 },
     { type: 'payment.amount_range', currency: 'USD', max: 20_000 },
@@ -113,11 +94,10 @@ test('payments under one recurring mandate at once are one payment in its period
   ]
   let open: Awaited<ReturnType<typeof buyV2>>['open'] | undefined
   for (let index = 0; index < 12; index++) {
-    const nonce = await createNonce(database, tenant)
-    const bought = await buyV2({ nonce, constraints, ...(open && { open }) })
+    const bought = await buyV2({ nonce: await nonce(), constraints, ...(open && { open }) })
     open = bought.open
-    await orderPayment(database, { tenant, run_id: 'run' }, { plan_seq: 1, index }, bought.request)
+    await order(bought.request)
   }
-  await drain(createExecutorServices(executor, database, card.provider), 4)
+  await drain(services, 4)
   expect([card.sent.length, card.total()]).toEqual([1, 19_900])
 })

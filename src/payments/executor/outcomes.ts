@@ -3,7 +3,7 @@ import { formatMoney, type Money } from '../mandates/money.ts'
 import type { ProviderAnswer } from '../providers/provider.ts'
 import type { Refusal } from './verify-order.ts'
 
-/** What a person is told of a payment: what happened, and what to do. */
+/** The messages of a payment for a person: what happened, and what to do. */
 
 /** Who is paid how much. */
 export type Charge = { payment_id: string; amount: Money; payee: string }

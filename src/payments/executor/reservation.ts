@@ -59,7 +59,8 @@ const findUsedStatement = `
     EXISTS (SELECT FROM payments WHERE payee_issuer = $3 AND checkout_id = $4
       AND status IN ('reserved', 'sent', 'succeeded', 'unknown')) AS checkout`
 
-const uniqueViolation = '23505'
+/** The code of a statement that would add a second row of a unique key. */
+export const uniqueViolation = '23505'
 const checkViolation = '23514'
 
 type Reserved =

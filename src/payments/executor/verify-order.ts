@@ -105,7 +105,8 @@ export const createOrderVerifier = (trust: Trust, audience: string) => {
 /** See `createOrderVerifier`. */
 export type OrderVerifier = ReturnType<typeof createOrderVerifier>
 
-const pairs = (identity: string): { key: string } => ({ key: identity.split('.')[0] ?? '' })
+/** The thumbprint of the key in an identity. */
+const toThumbprint = (identity: string): string => identity.split('.')[0] ?? ''
 
 const verifyV1 = (
   request: Extract<PaymentRequest, { version: '0.1' }>,
@@ -132,8 +133,8 @@ const verifyV1 = (
     spend: { id: identity, max_minor: payment.amount.minor, max_uses: 1 },
     checkSpent: ({ uses }) => (uses === 0 ? [] : [usedViolation()]),
     checks: [
-      { check: 'signature of the user over cart and payment', ...pairs(identity) },
-      { check: 'signature of the merchant over the cart', ...pairs(merchant.identity) },
+      { check: 'signature of the user over cart and payment', key: toThumbprint(identity) },
+      { check: 'signature of the merchant over the cart', key: toThumbprint(merchant.identity) },
       { check: 'merchant is the payee', value: merchant.issuer },
       { check: 'audience and nonce', value: known.audience },
       { check: 'not expired', value: new Date(payment.expiresAt * 1000).toISOString() },
@@ -207,9 +208,9 @@ const verifyV2 = (
     checks: [
       ...hops.map(([chain, hop]) => ({
         check: `signature of ${chain} ${hop.sdJwt.jws.field}, ${String(hop.content.vct)}`,
-        ...pairs(hop.identity),
+        key: toThumbprint(hop.identity),
       })),
-      { check: 'signature of the merchant over the checkout', ...pairs(merchant.identity) },
+      { check: 'signature of the merchant over the checkout', key: toThumbprint(merchant.identity) },
       { check: 'hash of the checkout', value: hashText(checkout.value.closed.checkout_jwt) },
       { check: 'merchant is the payee', value: merchant.issuer },
       { check: 'audience and nonce', value: known.audience },

@@ -3,6 +3,7 @@ import type { Sql } from '../../state/ports/sql.ts'
 import type { PaymentProvider } from '../providers/provider.ts'
 import { toDelayMs } from './payment-answers.ts'
 import type { PaymentExecutor } from './payment-executor.ts'
+import { uniqueViolation } from './reservation.ts'
 
 /** A webhook as it came. */
 export type InboxMessage = {
@@ -66,5 +67,8 @@ export const handleMessage = async (
     return
   }
   // two copies at one moment: applying twice changes nothing, and one of them keeps the id
-  await finish(sql, message, 'applied', event.event_id).catch(() => finish(sql, message, 'duplicate'))
+  await finish(sql, message, 'applied', event.event_id).catch((error: unknown) => {
+    if ((error as { code?: unknown }).code !== uniqueViolation) throw error
+    return finish(sql, message, 'duplicate')
+  })
 }
