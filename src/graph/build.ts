@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { readPlannedCalls } from '../state/calls.ts'
+import { readOpenCall, readPlannedCalls } from '../state/calls.ts'
 import { unlessAborted } from '../state/deadline.ts'
 import { memoizeByObject } from '../state/memoize.ts'
 import type { Services } from '../state/ports/services.ts'
@@ -69,7 +69,10 @@ export const buildGraph = (parts: GraphParts, serviceNames: readonly string[]): 
 const hashParts = ({ nodes, tools }: GraphParts): string => {
   const shape = [
     ...nodes.map(({ name, reads, writes, next }) => [name, reads, writes, next]),
-    ...tools.map(({ name, kinds, reads, writes, pure }) => [name, kinds, reads, writes, pure === true]),
+    ...tools.map(({ name, kinds, reads, writes, pure, steps = [] }) => [
+      ...[name, kinds, reads, writes, pure === true],
+      ...steps,
+    ]),
   ]
   return createHash('sha256').update(JSON.stringify(shape)).digest('hex').slice(0, 12)
 }
@@ -86,7 +89,11 @@ const findTargets = async (
   entering: boolean,
 ): Promise<VisitTarget[]> => {
   const actions = state.action_history[run.claimed.turn - 1] ?? []
-  const isWaiting = run.isWaiting || run.outage !== null
+  const last = actions.at(-1)
+  const open = last === undefined || entering ? null : readOpenCall(last)
+  // the next step of a call does not wait for its siblings, but for what it waits for itself
+  const isOpen = open !== null && !run.isCallWaiting(open)
+  const isWaiting = (run.isWaiting && !isOpen) || run.outage !== null
   const targets = isWaiting ? [] : findNextTargets(actions, entering)
   if (run.ended || targets.length === 0) return []
   if (targets.some(({ node }) => node === 'load-session' || node === 'end')) return targets
@@ -99,7 +106,7 @@ const findTargets = async (
   run.waitsUntil =
     targets[0]?.node === 'planner'
       ? findWaitEnd(turnTodos(run.state), now)
-      : readCallTime(actions.at(-1), now.getTime())
+      : readCallTime(last, now.getTime())
   return run.waitsUntil ? [] : targets
 }
 

@@ -10,6 +10,7 @@ export const lastPrepareTool = 'understand'
 export const defaultNext = {
   prepare: [lastPrepareTool, 'planner'],
   call: ['reflection'],
+  step: ['reflection'],
   output: ['end'],
 } as const satisfies Record<ToolKind, readonly string[]>
 
@@ -21,7 +22,7 @@ export const listNextTargets = (part: AnyNode | AnyTool): readonly (string | { t
       )
     : part.name === lastPrepareTool
       ? ['planner']
-      : part.kinds.flatMap((kind) => defaultNext[kind])
+      : [...part.kinds.flatMap((kind) => defaultNext[kind]), ...(part.steps ?? [])]
 
 /** Where a part leads that does not say so itself. A prepare tool passes by `understand` when that has nothing to do. */
 export const createDefaultNext = (info: GraphInfo) => {

@@ -17,8 +17,8 @@ export type StateView<Reads extends StateField> = Pick<RuntimeState, Reads>
 /** The fields that a node or tool may change: those it declares in `writes`. */
 export type DeclaredPatch<Writes extends PatchField> = Pick<Patch, Writes>
 
-/** When a tool runs: before the planner, as a call of the planner, or to write the answer. */
-export type ToolKind = 'prepare' | 'call' | 'output'
+/** When a tool runs: before the planner, as a call of the planner, as a further step of a call, or to write the answer. */
+export type ToolKind = 'prepare' | 'call' | 'step' | 'output'
 
 /**
  * Everything a node has beside the state: its services, and what belongs to this visit.
@@ -166,7 +166,7 @@ export type ToolContext<Writes extends PatchField, Input, Needs extends ServiceN
   Writes,
   Needs
 > & {
-  /** The call being answered, found in the planner's action; null when it runs as prepare or output tool. */
+  /** The call being answered, found in the planner's action; of a step, `input` is the result before it. Null when it runs as prepare or output tool. */
   call: { index: number; id: string; input: Input } | null
 }
 
@@ -191,6 +191,11 @@ export type ToolDefinition<
   /** The name of the server it belongs to in the XML dialogue, e.g. `search_tool_server`. */
   server?: string
   kinds: readonly ToolKind[]
+  /**
+   * The steps a call may go on with: tools of the kind `step`, one of which a `checkpoint` names in `next`. The call is answered
+   * by the step that names none. The input of a step is the result of the action before it.
+   */
+  steps?: readonly string[]
   /** True when running it again costs nothing and changes nothing. */
   pure?: boolean
   /** Where what it answers comes from; `tool` when left out, which is not trusted. A result may say so itself. */

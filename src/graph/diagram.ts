@@ -9,6 +9,7 @@ import type { GraphParts } from './graph-parts.ts'
 const groups: Record<ToolKind, { id: string; title: string; label: string }> = {
   prepare: { id: 'prepare_tools', title: 'prepare tools', label: 'those with work' },
   call: { id: 'call_tools', title: 'call tools', label: 'calls' },
+  step: { id: 'step_tools', title: 'step tools', label: 'next step' },
   output: { id: 'output_tools', title: 'output tools', label: 'finishes' },
 }
 const groupKinds = Object.keys(groups) as ToolKind[]
@@ -23,6 +24,9 @@ export const drawGraph = (parts: GraphParts): string => {
       defaultNext[kind]
         .filter((name) => parts.nodes.some((node) => node.name === name))
         .map((name) => edge(groups[kind].id, toId(name))),
+    ),
+    ...parts.tools.flatMap(({ kinds: own, steps = [] }) =>
+      steps.length === 0 ? [] : own.map((kind) => edge(groups[kind].id, groups.step.id, groups.step.label)),
     ),
     ...(parts.tools.some(({ name }) => name === lastPrepareTool)
       ? [edge(groups.prepare.id, groups.output.id, 'answers at once')]

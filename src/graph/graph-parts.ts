@@ -10,7 +10,7 @@ export type GraphParts = { nodes: readonly AnyNode[]; tools: readonly AnyTool[] 
 const requiredNodes = ['load-session', 'planner', 'reflection', 'end']
 /** The planner's control calls, and marks of the router. */
 const reservedNames = new Set(['update_todos', 'finish', '__start__', '__end__'])
-const kinds = ['prepare', 'call', 'output']
+const kinds = ['prepare', 'call', 'step', 'output']
 const fields: readonly string[] = stateFields
 const patchFields = Object.keys(patchSchema.shape)
 
@@ -37,7 +37,11 @@ export const findPartErrors = (
       ...findJoinErrors(node, [...nodes, ...tools]),
       ...findFieldErrors(node),
     ]),
-    ...tools.flatMap((tool) => [...findToolErrors(tool), ...findFieldErrors(tool)]),
+    ...tools.flatMap((tool) => [
+      ...findToolErrors(tool),
+      ...findStepErrors(tool, tools),
+      ...findFieldErrors(tool),
+    ]),
   ]
 }
 
@@ -79,6 +83,22 @@ const findToolErrors = (tool: AnyTool): string[] => {
     errors.push(`tool "${tool.name}" needs a name of a-z, 0-9, _ and - that starts with a letter`)
   return errors
 }
+
+/** A step belongs to a call: no planner, turn or answer begins with one. */
+const findStepErrors = ({ name, kinds: own, steps = [] }: AnyTool, tools: readonly AnyTool[]): string[] => [
+  ...(own.includes('step') && own.length > 1
+    ? [`tool "${name}" is a step and of other kinds too; make the step a tool of its own`]
+    : []),
+  ...(steps.length > 0 && !own.some((kind) => kind === 'call' || kind === 'step')
+    ? [`tool "${name}" has steps and is no call tool; give it the kind call, or remove its steps`]
+    : []),
+  ...steps
+    .filter((step) => !tools.some((tool) => tool.name === step && tool.kinds.includes('step')))
+    .map(
+      (step) =>
+        `tool "${name}" leads to the step "${step}", which is not there; define it as a tool of the kind step`,
+    ),
+]
 
 const findFieldErrors = ({ kind, name, reads, writes }: AnyNode | AnyTool): string[] => [
   ...reads

@@ -115,6 +115,12 @@ export const createLiveRun = (
     get isWaiting(): boolean {
       return run.openQuestions.length > 0 || run.waitingCalls.length > 0
     },
+    /** Whether the call of this index waits. */
+    isCallWaiting(index: number): boolean {
+      return [...run.openQuestions.map(({ call }) => call), ...run.waitingCalls].some(
+        (call) => call.index === index,
+      )
+    },
     /** Until when everything that is left to do has to wait, or null. */
     waitsUntil: null as Date | null,
     /** A visit that no model could serve, or null: the run waits until one may. */

@@ -133,7 +133,8 @@ export const describeSlowFile = `takes more than ${loadTimeoutMs / 1000} s to lo
 /** What a file of JavaScript, which no compiler has checked, leaves out. */
 const findShapeError = (part: AnyNode | AnyTool): string | null => {
   const isList = (value: unknown): boolean => Array.isArray(value)
-  const lists = ['reads', 'writes', part.kind === 'node' ? 'next' : 'kinds']
+  const hasSteps = part.kind === 'tool' && part.steps !== undefined
+  const lists = ['reads', 'writes', part.kind === 'node' ? 'next' : 'kinds', ...(hasSteps ? ['steps'] : [])]
   const missing = [
     ...['name', 'description'].filter((field) => typeof Reflect.get(part, field) !== 'string'),
     ...lists.filter((field) => !isList(Reflect.get(part, field))),

@@ -68,6 +68,7 @@ type DeclaredNext = {
   kind: 'node' | 'tool'
   name: string
   next?: readonly DeclaredTarget[]
+  steps?: readonly string[] | undefined
 }
 
 /**
@@ -82,6 +83,8 @@ export const checkNext = (part: DeclaredNext, next: readonly string[], graph: Gr
       throw new MasonError('node_failed', `"${part.name}" leads to "${target}", which is not there`, {
         remedy: 'name a node or tool of the graph in next',
       })
+    if (tool?.kinds.includes('step') && (next.length > 1 || !part.steps?.includes(target)))
+      throw createUndeclaredError(part.name, `leads to the step "${target}"`, target, 'steps')
     const declared = (part.next ?? [target]).find((entry) =>
       typeof entry === 'string'
         ? entry === target

@@ -1,4 +1,4 @@
-import { type PlannedCall, readPlannedCalls } from '../state/calls.ts'
+import { type PlannedCall, readOpenCall, readPlannedCalls } from '../state/calls.ts'
 import type { ActionDraft } from '../state/checkpoint.ts'
 import { type ErrorCode, errorCodes, isMasonError, MasonError, toMasonError } from '../state/errors.ts'
 import { readOutage } from '../state/outage.ts'
@@ -50,7 +50,12 @@ export const createVisit = (
       if (part.name === 'end') return run.finish(draft, patch, currentOutcome(run))
       const next = draft.next ?? nextOf(part, planned?.call ?? null, run.state)
       checkNext(part, next, info)
-      return run.append(part.name, { ...withCall(draft, planned?.call, part), next }, patch, effect)
+      return run.append(
+        part.name,
+        { ...withCall({ ...draft, next }, planned?.call, part), next },
+        patch,
+        effect,
+      )
     }
     const checkpoint = async (draft: ActionDraft, patch: Patch = {}): Promise<RuntimeState> => {
       if (committing)
@@ -108,7 +113,7 @@ export const createVisit = (
 
     try {
       if (planned && part.kind === 'tool')
-        context.call = { ...planned.call, input: parseInput(part, planned.call) }
+        context.call = { ...planned.call, input: parseInput(part, planned.args) }
       await part.run(view(run.state) as RuntimeState, context as never, signal)
       if (committing) return await committing
       throw new MasonError('node_failed', `"${part.name}" returned without a checkpoint`, {
@@ -132,14 +137,17 @@ export const createVisit = (
   }
 }
 
-type CallMatch = { call: PlannedCall; ref: CallRef }
+/** A call at its current step: `args` of a step are the result of the action before it, whose id names its waits and questions. */
+type CallMatch = { call: PlannedCall; ref: CallRef; args: unknown }
 
 const findCall = (run: LiveRun, index: number): CallMatch => {
-  const plan = run.actions.findLast((action) => readPlannedCalls(action).length > 0)
+  const at = run.actions.findLastIndex((action) => readPlannedCalls(action).length > 0)
+  const plan = run.actions[at]
   const call = plan && readPlannedCalls(plan).find((candidate) => candidate.index === index)
   if (!plan || !call)
     throw new MasonError('internal', `there is no call ${index} in the plan of run ${run.claimed.run_id}`)
-  return { call, ref: { plan_seq: plan.id, index } }
+  const before = run.actions.slice(at + 1).findLast((action) => readOpenCall(action) === index)
+  return { call, ref: { plan_seq: (before ?? plan).id, index }, args: before?.result ?? call.args }
 }
 
 const toCallRef = (part: Part, planned: CallMatch | null): CallRef => {
@@ -155,7 +163,7 @@ const closeWaits = async (run: LiveRun): Promise<readonly string[]> =>
 export const currentOutcome = (run: LiveRun) =>
   run.outcome ?? ({ status: 'completed', reason: 'answered' } as const)
 
-/** Which call it answers is the graph's to say, also where a tool has data of that name; and whose words it brings. */
+/** Which call it answers or leaves open is the graph's to say, also where a tool has data of that name; and whose words it brings. */
 const withCall = (draft: ActionDraft, call: PlannedCall | undefined, part: Part): ActionDraft => {
   if (!call) return draft
   const declared = part.kind === 'tool' ? part.provenance : undefined
@@ -163,11 +171,13 @@ const withCall = (draft: ActionDraft, call: PlannedCall | undefined, part: Part)
   // the data of a tool may name any origin, but only its definition one that is trusted
   const provenance = claimed === 'user' && declared !== 'user' ? 'tool' : claimed
   const label = provenance === undefined ? {} : { provenance }
-  return { ...draft, result: { ...draft.result, ...label, call: { index: call.index, id: call.id } } }
+  const open = part.kind === 'tool' && draft.next?.some((step) => part.steps?.includes(step)) === true
+  const mark = { index: call.index, id: call.id, ...(open && { open }) }
+  return { ...draft, result: { ...draft.result, ...label, call: mark } }
 }
 
-const parseInput = (tool: AnyTool, call: PlannedCall): unknown => {
-  const parsed = tool.input.safeParse(call.args)
+const parseInput = (tool: AnyTool, args: unknown): unknown => {
+  const parsed = tool.input.safeParse(args)
   if (parsed.success) return parsed.data
   throw new MasonError('bad_tool_call', `the arguments of ${tool.name} are invalid`)
 }
@@ -178,8 +188,7 @@ export const tracedVisit =
   (run, call, services, signal) =>
     run.tracer.visit({ name, kind, call }, async (note) => {
       const state = await visit(run, call, services, signal)
-      const waiting = [...run.openQuestions.map((one) => one.call), ...run.waitingCalls]
-      const isWaiting = waiting.some(({ index }) => index === call)
+      const isWaiting = call !== null && run.isCallWaiting(call)
       const outage = run.outage?.node === name ? run.outage : null
       // a visit's state ends with its own action
       const action = isWaiting || outage ? undefined : state.action_history[run.claimed.turn - 1]?.at(-1)

@@ -61,15 +61,28 @@ export const findNextPlan = (actions: readonly ReadonlyAction[], from: number): 
   return actions.length
 }
 
-/** Which call an action answers, or null. */
-export const readAnsweredCall = (action: ReadonlyAction): { index: number; id: string } | null => {
-  const { call } = action.result
+type CallMark = { index: number; id: string }
+
+const readCall = ({ result: { call } }: ReadonlyAction): (CallMark & { open: boolean }) | null => {
   if (typeof call !== 'object' || call === null || !('index' in call) || !('id' in call)) return null
   const { index, id } = call
-  return typeof index === 'number' && typeof id === 'string' ? { index, id } : null
+  const open = 'open' in call && call.open === true
+  return typeof index === 'number' && typeof id === 'string' ? { index, id, open } : null
 }
 
-/** One branch of a fan-out: a node, and for the planner's calls which one. */
+/** Which call an action answers, or null. */
+export const readAnsweredCall = (action: ReadonlyAction): CallMark | null => {
+  const call = readCall(action)
+  return call && !call.open ? { index: call.index, id: call.id } : null
+}
+
+/** The index of the call that an action leaves open for the step that its `next` names, or null. */
+export const readOpenCall = (action: ReadonlyAction): number | null => {
+  const call = readCall(action)
+  return call?.open ? call.index : null
+}
+
+/** One branch of a fan-out: a node, and for the planner's calls which one. The node of an open call is its next step. */
 export type Branch = { node: string; call: PlannedCall | null }
 
 /** A fan-out and the actions that answered its branches. */
@@ -89,13 +102,16 @@ export const findLastFanOut = (actions: readonly ReadonlyAction[]): FanOut | nul
   if (!opener) return null
   const calls = readPlannedCalls(opener)
   const answered = new Map<number | string, ReadonlyAction>()
+  const steps = new Map<number, string>()
   for (const action of actions.slice(at + 1)) {
+    const open = readOpenCall(action)
+    if (open !== null) steps.set(open, action.next[0] ?? '')
     const key = calls.length > 0 ? readAnsweredCall(action)?.index : action.node
     if (key !== undefined && !answered.has(key)) answered.set(key, action)
   }
   const branches: Branch[] =
     calls.length > 0
-      ? calls.map((call) => ({ node: call.tool, call }))
+      ? calls.map((call) => ({ node: steps.get(call.index) ?? call.tool, call }))
       : opener.next.map((node) => ({ node, call: null }))
   const block = opener.result.block === 'sequential' ? 'sequential' : 'parallel'
   const answers = branches.map(({ node, call }) => answered.get(call ? call.index : node))
