@@ -33,6 +33,14 @@ const arrows: Record<string, readonly string[]> = {
     'payments/providers',
     'payments/ledger',
   ],
+  'payments/runs': [
+    'state',
+    'infra',
+    'payments/consent',
+    'payments/keys',
+    'payments/ledger',
+    'payments/mandates',
+  ],
   'payments/keys': ['state', 'infra', 'payments/mandates'],
   'payments/consent': [
     'state',
@@ -74,6 +82,7 @@ const arrows: Record<string, readonly string[]> = {
     'payments/ledger',
     'payments/executor',
     'payments/consent',
+    'payments/runs',
   ],
   testing: ['state', 'infra', 'project', 'runtime'],
   server: [

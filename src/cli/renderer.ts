@@ -80,6 +80,9 @@ export const createRenderer = (terminal: Terminal, now: () => number = () => per
           break
         case 'input_required':
           break
+        case 'consent_required':
+          print(terminal.colors.yellow(formatConsent(event.data)))
+          break
         default:
           throw event satisfies never
       }
@@ -90,6 +93,13 @@ export const createRenderer = (terminal: Terminal, now: () => number = () => per
     close: () => liveArea?.end(),
   }
 }
+
+/** What a person who follows a run does about a payment that waits for approval. */
+const formatConsent = ({
+  payment_id,
+  expires_at,
+}: Extract<RunEvent, { event: 'consent_required' }>['data']): string =>
+  `Payment ${payment_id} waits for approval until ${expires_at}: POST /v1/payments/${payment_id}/consent gives the link`
 
 const spinnerFrames = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏']
 

@@ -27,6 +27,7 @@ const eventNames: ReadonlySet<string> = new Set<RunEvent['event']>([
   'status',
   'todos',
   'input_required',
+  'consent_required',
   'delta',
   'done',
 ])

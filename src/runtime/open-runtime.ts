@@ -21,6 +21,7 @@ import { buildGraph } from '../graph/build.ts'
 import { checkRequestNames } from '../graph/check-request.ts'
 import { createBlobs } from '../infra/blobs/blobs.ts'
 import type { Config } from '../infra/config/config.ts'
+import { toIssuer } from '../infra/config/issuer.ts'
 import type { Database } from '../infra/database/database.ts'
 import { ensureDatabaseId } from '../infra/database/database-id.ts'
 import { openDatabases } from '../infra/database/open-database.ts'
@@ -46,6 +47,7 @@ import type { ModelCaller } from '../models/ports/model-ports.ts'
 import { createConsents } from '../payments/consent/consents.ts'
 import { createPasskeys } from '../payments/consent/passkeys.ts'
 import { createProviders } from '../payments/providers/provider-rows.ts'
+import { createRunPayments } from '../payments/runs/run-payments.ts'
 import { createTrustedKeys } from '../payments/trust/trusted-keys.ts'
 import { loadOwnParts } from '../project/load-project.ts'
 import { type OpenServices, openOwnServices } from '../project/own-services.ts'
@@ -204,6 +206,7 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
     media: (run) => layer.media(toCaller(run)),
     blobs: (run, sql) => createBlobs(sql, run),
     users: (run, sql) => createUserProfiles(sql, run.tenant),
+    payments: (run, sql) => createRunPayments(sql, run, toIssuer(config)),
     http: (run, sql) => createHttpAccess({ egress, masterKeys: layer.masterKeys, scrubber }, sql, run.tenant),
     memories: (run) => {
       const runModels = modelsFor(toCaller(run))
@@ -314,8 +317,14 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
           },
         )
       const { startPayments } = await import('./payments.ts')
-      const parts = { database: payments, egress, queues, clock, log, scrubber }
-      const executor = await startPayments(config, parts)
+      const executor = await startPayments(config, {
+        database: payments,
+        egress,
+        queues,
+        clock,
+        log,
+        scrubber,
+      })
       closers.add(() => executor.stop())
     },
     consent: {

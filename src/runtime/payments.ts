@@ -1,4 +1,5 @@
 import type { Config } from '../infra/config/config.ts'
+import { toIssuer } from '../infra/config/issuer.ts'
 import type { Database, RunKey } from '../infra/database/database.ts'
 import { openDatabases } from '../infra/database/open-database.ts'
 import { openEgress } from '../infra/egress/egress.ts'
@@ -66,9 +67,6 @@ export const startPayments = async (
   // PGlite is one session, and a look for work is three statements
   return startExecutor(services, testOnly ? { idleMs: 500 } : {})
 }
-
-/** Who signs receipts and verifies mandates: the public address of this Mason. */
-export const toIssuer = ({ publicUrl, http }: Config): string => publicUrl ?? `http://localhost:${http.port}`
 
 /** The executor as a process of its own. `close` lets what is being sent end, within `timeoutMs`. */
 export type ExecutorProcess = {

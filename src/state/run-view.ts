@@ -34,6 +34,9 @@ export const inputRequestSchema = z.strictObject({
   secret: z.literal(true).exactOptional(),
 })
 
+/** A payment that waits for the approval of a person: the proxy asks for a link to the page, or signs by its own surface. */
+const consentRequestSchema = z.strictObject({ payment_id: z.string(), expires_at: z.string() })
+
 const retryReasonSchema = z.strictObject({ code: z.string(), message: z.string() })
 
 /** A run as the API shows it. */
@@ -64,6 +67,7 @@ export const runViewSchema = z.strictObject({
     })
     .nullable(),
   input_request: inputRequestSchema.nullable(),
+  consent_request: consentRequestSchema.nullable(),
   /** When a run that waits for a model is tried again, and the error of its last try; null when it does not wait. */
   retry_at: z.string().nullable(),
   retry_reason: retryReasonSchema.nullable(),
@@ -115,6 +119,8 @@ export const todosEventSchema = z.strictObject({
 })
 /** The data of the SSE event `input_required`. */
 export const inputEventSchema = inputRequestSchema.extend({ run_id: z.string() })
+/** The data of the SSE event `consent_required`. */
+export const consentEventSchema = consentRequestSchema.extend({ run_id: z.string() })
 /** The data of the SSE event `delta`. */
 export const deltaSchema = z.strictObject({
   run_id: z.string(),
@@ -134,6 +140,7 @@ export const runEventSchema = z
     z.strictObject({ event: z.literal('status'), id: latestId, data: statusEventSchema }),
     z.strictObject({ event: z.literal('todos'), id: latestId, data: todosEventSchema }),
     z.strictObject({ event: z.literal('input_required'), id: latestId, data: inputEventSchema }),
+    z.strictObject({ event: z.literal('consent_required'), id: latestId, data: consentEventSchema }),
     z.strictObject({ event: z.literal('delta'), data: deltaSchema }),
     z.strictObject({ event: z.literal('done'), data: runViewSchema }),
   ])

@@ -51,6 +51,7 @@ const done = (more: Partial<RunView> = {}): RunEvent => ({
     usage: { prompt_tokens: 1000, completion_tokens: 234, total_tokens: 1234 },
     error: null,
     input_request: null,
+    consent_request: null,
     retry_at: null,
     retry_reason: null,
     retry_of: null,

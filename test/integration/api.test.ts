@@ -156,6 +156,7 @@ describe('POST /v1/runs/wait', () => {
       status: 'completed',
       answer: 'You chose b.',
       input_request: null,
+      consent_request: null,
     })
   })
 })

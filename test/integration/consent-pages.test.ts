@@ -38,7 +38,7 @@ const test = runtimeTest
         const cart = await newCart('Demo <b>Merchant')
         const bound = { tenant: 'default', user_id: user, run_id: unique('run'), audience: site.origin }
         const { payment_id } = await elsewhere.asBusiness('default', (sql) =>
-          askConsent(sql, cart, { ...bound, lifetimeMs: 600_000 }),
+          askConsent(sql, cart, { ...bound, payment_id: unique('pay'), lifetimeMs: 600_000 }),
         )
         return linkTo(`/v1/payments/${payment_id}/consent`)
       },

@@ -55,6 +55,7 @@ const test = passkeyTest
             tenant: 'default',
             user_id: user,
             run_id: unique('run'),
+            payment_id: unique('pay'),
             audience,
             lifetimeMs: 600_000,
             ...changes,

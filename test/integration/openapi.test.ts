@@ -92,7 +92,7 @@ test('every example of the OpenAPI document is a request that the server takes, 
   await trustParty(server, parties.merchant, 'merchant')
   const askForConsent = async (): Promise<string> => {
     const cart = await newCart()
-    const bound = { tenant: 'default', user_id: 'ann', run_id: unique('run') }
+    const bound = { tenant: 'default', user_id: 'ann', run_id: unique('run'), payment_id: unique('pay') }
     const ask = { ...bound, audience: site.origin, lifetimeMs: 60_000 }
     return (await elsewhere.asBusiness('default', (sql) => askConsent(sql, cart, ask))).payment_id
   }

@@ -186,6 +186,7 @@ describe('/openapi.json', () => {
       status: 'StatusEvent',
       todos: 'TodosEvent',
       input_required: 'InputEvent',
+      consent_required: 'ConsentEvent',
       delta: 'Delta',
       done: 'Run',
     })

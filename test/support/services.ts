@@ -4,6 +4,7 @@ import type { HttpAccess } from '../../src/state/ports/http.ts'
 import type { MediaModels } from '../../src/state/ports/media.ts'
 import type { Memories } from '../../src/state/ports/memories.ts'
 import type { Models } from '../../src/state/ports/models.ts'
+import type { Payments } from '../../src/state/ports/payments.ts'
 import { commonServices, type Services } from '../../src/state/ports/services.ts'
 
 /** Nothing is remembered of any user. */
@@ -37,6 +38,20 @@ const noHttp: HttpAccess = {
   send: async () => ({ ok: false, error: 'no host is allowed' }),
 }
 
+const refuse = () => {
+  throw new Error('the test expected no payment')
+}
+/** No provider is set up. */
+const noPayments: Payments = {
+  newId: () => 'pay_1',
+  listProviders: async () => [],
+  draft: refuse,
+  requestConsent: refuse,
+  pay: refuse,
+  answer: refuse,
+  readResult: refuse,
+}
+
 /** Services in memory, those of the test in place of empty ones. A service that is not here is undefined. */
 export const fakeServices = (own: Partial<Services> & Pick<Services, 'clock'>): Services =>
   ({
@@ -52,6 +67,7 @@ export const fakeServices = (own: Partial<Services> & Pick<Services, 'clock'>): 
     blobs: { read: async () => null, store: async () => '' },
     media: noMedia,
     http: noHttp,
+    payments: noPayments,
     users: { profile: async () => ({}) },
     embeddings: { compare: async () => null },
     memories: noMemories,

@@ -1,4 +1,5 @@
 import { type Environment, readConfig } from '../../infra/config/config.ts'
+import { toIssuer } from '../../infra/config/issuer.ts'
 import { watchEventLoop } from '../../infra/lib/watchdog.ts'
 import type { Scrubber } from '../../infra/secrets/scrubber.ts'
 import { addSettingSecrets } from '../../infra/secrets/setting-secrets.ts'
@@ -18,7 +19,7 @@ export const runExecutor = async (env: Environment, scrubber: Scrubber): Promise
   addSettingSecrets(config, scrubber)
   const log = createLog(config.logLevel, process.stderr, scrubber)
   for (const { problem, remedy } of listWeakSecrets(config)) log.warn({ remedy }, problem)
-  const { openExecutor, toIssuer } = await import('../../runtime/payments.ts')
+  const { openExecutor } = await import('../../runtime/payments.ts')
   const executor = await openExecutor(config, { log, scrubber })
   const stopped = waitForStopSignal()
   using _watchdog = watchEventLoop(Math.max(config.leaseMs, 10_000))

@@ -74,7 +74,7 @@ export const waitForRun = async (
       signal.throwIfAborted()
       if (!changed) continue
       const run = await poller.readRun(source.run_id)
-      if (!run || isEnded(run) || run.status === 'input_required') return run
+      if (!run || isEnded(run) || run.status === 'input_required' || run.consent_request) return run
     }
   } finally {
     inbox.close()
@@ -180,7 +180,7 @@ export const createSnapshotFilter = () => {
       const ids = new Set(runs.map(({ view }) => view.id))
       for (const run_id of followed.keys()) if (!ids.has(run_id)) followed.delete(run_id)
       for (const { view } of runs) {
-        const { id: run_id, turn, status, input_request, retry_at, retry_reason } = view
+        const { id: run_id, turn, status, input_request, consent_request, retry_at, retry_reason } = view
         const run = followed.get(run_id)
         if (!run) continue
         const snapshot = { run_id, turn, status, ...(retry_at && { retry_at, retry_reason }) }
@@ -191,6 +191,8 @@ export const createSnapshotFilter = () => {
           yield { event: 'todos', id, data: { run_id, turn, todos } }
         if (input_request && isNew(run, 'input', input_request.id))
           yield { event: 'input_required', id, data: { run_id, ...input_request } }
+        if (consent_request && isNew(run, 'consent', consent_request.payment_id))
+          yield { event: 'consent_required', id, data: { run_id, ...consent_request } }
       }
     },
   }

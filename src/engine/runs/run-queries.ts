@@ -47,6 +47,8 @@ type RunRow = Pick<
     options: string[]
     expires_at: Date
     secret: boolean
+    consent_payment_id: string | null
+    consent_expires_at: Date
     /** Where the result has no counts of todos. */
     todo_patches: Pick<Patch, 'todos'>[] | null
   }
@@ -57,7 +59,8 @@ type StoredResult = Omit<RunResult, 'output_structure' | 'error'> &
 
 const runColumns = `r.run_id AS id, r.session_id, r.tenant AS business_id, q.user_id, r.turn, ${toPublicStatusSql('r.status')} AS status, r.finish_reason, r.created_at, r.started_at, r.ended_at,
   r.prompt_tokens, r.completion_tokens, r.total_tokens, q.metadata, q.retry_of, o.result,
-  r.run_at, w.reason AS retry_reason, i.request_id AS input_id, i.question, i.schema, i.options, i.expires_at, i.secret`
+  r.run_at, w.reason AS retry_reason, i.request_id AS input_id, i.question, i.schema, i.options, i.expires_at, i.secret,
+  c.payment_id AS consent_payment_id, c.expires_at AS consent_expires_at`
 
 const runJoins = `JOIN run_requests q ON q.tenant = r.tenant AND q.run_id = r.run_id
   LEFT JOIN run_results o ON o.tenant = r.tenant AND o.run_id = r.run_id
@@ -65,6 +68,8 @@ const runJoins = `JOIN run_requests q ON q.tenant = r.tenant AND q.run_id = r.ru
     SELECT * FROM input_requests i WHERE i.tenant = r.tenant AND i.run_id = r.run_id AND i.answered_at IS NULL
       AND r.status IN ${openStatusesSql} ORDER BY i.created_at LIMIT 1
   ) i ON true
+  LEFT JOIN consents c ON c.tenant = r.tenant AND c.run_id = r.run_id AND c.status = 'open' AND c.expires_at > clock_timestamp()
+    AND r.status IN ${openStatusesSql}
   LEFT JOIN run_outages w ON w.tenant = r.tenant AND w.run_id = r.run_id AND w.seq = r.next_seq AND r.status = 'queued'`
 const runTables = `runs r ${runJoins}`
 
@@ -96,6 +101,10 @@ const toRunView = (row: RunRow): RunView => {
           ...(row.secret && { secret: true as const }),
         }
       : null,
+    consent_request:
+      row.consent_payment_id === null
+        ? null
+        : { payment_id: row.consent_payment_id, expires_at: row.consent_expires_at.toISOString() },
     retry_at: row.retry_reason ? row.run_at.toISOString() : null,
     retry_reason: row.retry_reason,
     retry_of: row.retry_of,

@@ -4,7 +4,7 @@ import type {
   PublicKeyCredentialRequestOptionsJSON,
 } from '@simplewebauthn/server'
 import { type Database, queryOne } from '../../infra/database/database.ts'
-import { newConsentId, newPaymentId } from '../../infra/lib/ids.ts'
+import { newConsentId } from '../../infra/lib/ids.ts'
 import { MasonError } from '../../state/errors.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import { type ConsentContent, type ConsentFacts, type ConsentRequest, parseContent } from './content.ts'
@@ -16,11 +16,12 @@ import { linkError, listCredentials, toSite } from './passkeys.ts'
 const maxAnHour = 5
 const hourMs = 3_600_000
 
-/** Whom a consent is asked of, for which run, for which verifier, and for how long (milliseconds). */
+/** Whom a consent is asked of, for which payment of which run, for which verifier, and for how long at most (milliseconds). */
 export type ConsentBinding = {
   tenant: string
   user_id: string
   run_id: string
+  payment_id: string
   audience: string
   lifetimeMs: number
 }
@@ -30,26 +31,26 @@ export const hashContent = (content: string): Uint8Array<ArrayBuffer> =>
   new Uint8Array(createHash('sha256').update(content).digest())
 
 /**
- * Asks a user to sign a payment. Call it in the transaction that starts the wait of kind `payment` for `consent_id`. The link
- * comes from the proxy alone (`createLink`), so it is in no state. Throws `invalid_request` for mandates that do not fit
+ * Asks a user to sign a payment. Call it in the transaction that starts the wait of kind `payment` for `payment_id`. The link
+ * comes from the proxy alone (`createLink`), so it is in no state. It ends with the cart at the latest. Throws `invalid_request` for mandates that do not fit
  * and for an offer that no trusted merchant signed,
  * `in_use` while another consent of the run is open, and `too_many_requests` beyond 5 an hour.
  */
 export const askConsent = async (
   sql: Sql,
   request: ConsentRequest,
-  { tenant, user_id, run_id, audience, lifetimeMs }: ConsentBinding,
+  { tenant, user_id, run_id, payment_id, audience, lifetimeMs }: ConsentBinding,
 ): Promise<{ consent_id: string; payment_id: string }> => {
-  await readOffer(sql, tenant, request, audience)
+  const { offer_ends } = await readOffer(sql, tenant, request, audience)
   await sql.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`consent ${tenant} ${user_id}`])
   const row = await queryOne<{ asked: number; retry_after_s: number; expires_at: Date; open: boolean }>(
     sql,
     `SELECT count(*) FILTER (WHERE user_id = $2)::int AS asked,
        ceil(extract(epoch FROM min(created_at) FILTER (WHERE user_id = $2) + interval '1 hour' - clock_timestamp()))::int AS retry_after_s,
-       clock_timestamp() + $4::int * interval '1 millisecond' AS expires_at,
+       LEAST(clock_timestamp() + $4::int * interval '1 millisecond', $5::timestamptz) AS expires_at,
        EXISTS (SELECT FROM consents WHERE tenant = $1 AND run_id = $3 AND status = 'open') AS open
      FROM consents WHERE tenant = $1 AND user_id = $2 AND created_at > clock_timestamp() - interval '1 hour'`,
-    [tenant, user_id, run_id, Math.min(lifetimeMs, hourMs)],
+    [tenant, user_id, run_id, Math.min(lifetimeMs, hourMs), offer_ends],
   )
   if (!row || row.open)
     throw new MasonError('in_use', 'the run waits for a consent already', {
@@ -60,7 +61,7 @@ export const askConsent = async (
       remedy: 'ask again later',
       detail: { retry_after_s: row.retry_after_s },
     })
-  const bound = { consent_id: newConsentId(), payment_id: newPaymentId() }
+  const bound = { consent_id: newConsentId(), payment_id }
   const nonce = randomBytes(24).toString('base64url')
   const content: ConsentContent = {
     ...{ type: 'mason.consent.1', ...bound, audience, nonce, expires_at: row.expires_at.toISOString() },
@@ -92,7 +93,10 @@ type Row = {
   is_open: boolean
 }
 
-const columns = `consent_id, tenant, user_id, content, expires_at, status = 'open' AND expires_at > clock_timestamp() AS is_open`
+/** A run that has ended asks for nothing more. */
+const openSql = `status = 'open' AND expires_at > clock_timestamp()
+  AND NOT EXISTS (SELECT FROM runs r WHERE r.tenant = consents.tenant AND r.run_id = consents.run_id AND r.ended_at IS NOT NULL)`
+const columns = `consent_id, tenant, user_id, content, expires_at, ${openSql} AS is_open`
 
 const answeredError = (): MasonError =>
   new MasonError(
@@ -136,7 +140,7 @@ const storeAnswer = async (
   const row = await queryOne(
     sql,
     `UPDATE consents SET status = $2, answer = $3::json, answered_at = clock_timestamp()
-     WHERE consent_id = $1 AND status = 'open' AND expires_at > clock_timestamp() RETURNING consent_id`,
+     WHERE consent_id = $1 AND ${openSql} RETURNING consent_id`,
     [consentId, signed === null ? 'refused' : 'signed', signed && JSON.stringify(signed)],
   )
   if (!row) throw answeredError()

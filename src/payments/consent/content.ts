@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { MasonError } from '../../state/errors.ts'
+import type { UnsignedPayment } from '../../state/ports/payments.ts'
 import { readJson } from '../mandates/json.ts'
 import { formatMoney, type Money } from '../mandates/money.ts'
 import { hashText } from '../mandates/tokens/encoding.ts'
@@ -10,13 +11,8 @@ import { cartMandateSchema, paymentMandateContentsSchema } from '../mandates/v1/
 import { checkoutSchema, paymentMandateSchema } from '../mandates/v2/types.ts'
 import { parseBy, readBy, type Violation } from '../mandates/violations.ts'
 
-/**
- * What a person is asked to sign, as texts that stay as they are. AP2 0.1: the merchant's signed cart and the contents of the
- * payment mandate. AP2 0.2: the merchant's signed checkout and the closed payment mandate.
- */
-export type ConsentRequest =
-  | { version: '0.1'; cart: string; payment: string }
-  | { version: '0.2'; checkout: string; payment: string }
+/** See `UnsignedPayment`. */
+export type ConsentRequest = UnsignedPayment
 
 const common = {
   type: z.literal('mason.consent.1'),

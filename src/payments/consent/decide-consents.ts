@@ -1,6 +1,6 @@
 import type { AuthenticationResponseJSON } from '@simplewebauthn/server'
 import { type CryptoKey, exportJWK, type JWK } from 'jose'
-import { type Database, queryOne, type RunKey } from '../../infra/database/database.ts'
+import { type Database, hasRow, queryOne, type RunKey } from '../../infra/database/database.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import type { MandatePair, PaymentRequest } from '../ledger/orders.ts'
 import { authorizePayment } from '../mandates/tokens/authorizations.ts'
@@ -52,9 +52,9 @@ type Row = {
   answer: AuthenticationResponseJSON | string | null
 }
 
+const undecidedSql = `decided_at IS NULL AND (status <> 'open' OR expires_at <= clock_timestamp())`
 const takeStatement = `
-  SELECT consent_id, tenant, user_id, run_id, payment_id, content, nonce, status, answer FROM consents
-  WHERE decided_at IS NULL AND (status <> 'open' OR expires_at <= clock_timestamp())
+  SELECT consent_id, tenant, user_id, run_id, payment_id, content, nonce, status, answer FROM consents WHERE ${undecidedSql}
   ORDER BY created_at LIMIT 1 FOR UPDATE SKIP LOCKED`
 
 const messages: Record<ConsentOutcome['status'], string> = {
@@ -149,10 +149,10 @@ const lifetimeS = 3600
 const issueMandates = async (
   content: string,
   { signer, now }: Pick<ConsentServices, 'signer' | 'now'>,
+  key: SigningKey,
 ): Promise<IssuedMandates> => {
   const consent = parseContent(content)
   const { audience, nonce, payment, consent_id } = consent
-  const key = await signer.signingKey()
   const iat = Math.floor(now().getTime() / 1000)
   const exp = iat + lifetimeS
   if (consent.version === '0.1') {
@@ -188,15 +188,18 @@ export const decideConsent = async (services: ConsentServices): Promise<ConsentO
   return decided?.outcome ?? null
 }
 
-const decideNext = ({ database, ...services }: ConsentServices) =>
-  database.transaction(async (sql) => {
+const decideNext = async ({ database, ...services }: ConsentServices) => {
+  if (!(await hasRow(database, `SELECT FROM consents WHERE ${undecidedSql} LIMIT 1`, []))) return null
+  // PGlite has one session: what is read inside the transaction is read by it alone
+  const key = await services.signer.signingKey()
+  return database.transaction(async (sql) => {
     const row = await queryOne<Row>(sql, takeStatement, [])
     if (!row) return null
     const verdict = row.status === 'signed' ? await verifyAnswer(sql, row, services.publicUrl) : null
     const status =
       row.status === 'open' ? 'expired' : !verdict ? 'refused' : 'key' in verdict ? 'verified' : 'failed'
     const { consent_id, payment_id, tenant, run_id, nonce } = row
-    const issued = status === 'verified' ? await issueMandates(row.content, services) : null
+    const issued = status === 'verified' ? await issueMandates(row.content, services, key) : null
     const outcome: ConsentOutcome = { consent_id, payment_id, status, message: messages[status] }
     await sql.query(
       `UPDATE consents SET status = $2, decided_at = clock_timestamp(), outcome = $3, issued = $4 WHERE consent_id = $1`,
@@ -213,6 +216,7 @@ const decideNext = ({ database, ...services }: ConsentServices) =>
       `consent_${status}`,
       JSON.stringify({ consent_id, ...verdict }),
     ])
-    await sql.query(`SELECT end_wait($1, 'payment', $2, $3)`, [tenant, consent_id, JSON.stringify(outcome)])
+    await sql.query(`SELECT end_wait($1, 'payment', $2, $3)`, [tenant, payment_id, JSON.stringify(outcome)])
     return { outcome, tenant, run_id }
   })
+}

@@ -37,7 +37,7 @@ export type ExecutorServices = {
   trust: Trust
   /** With `businessId` for a new payment: throws `not_found` for a provider that has ended or is not of that business. */
   openProvider(providerId: string, businessId?: string): Promise<PaymentProvider>
-  /** Opens what was sealed to the executor for a purpose: `payment-credential` or `payment-answer`. */
+  /** Opens what was sealed to the executor for a purpose: the answers to secret questions, for `payment-answer`. */
   unseal(sealed: string, purpose: string): Promise<string>
   signer: ReceiptSigner
   /** Whom mandates and carts are for, when Mason verifies them. */
@@ -115,7 +115,7 @@ export const createPaymentExecutor = (services: ExecutorServices, stopped: Abort
         request,
       )
     const credential =
-      order.sealed && (await orNull(services.unseal(order.sealed, 'payment-credential'), 'secret_unreadable'))
+      order.sealed && (await orNull(services.unseal(order.sealed, 'payment-answer'), 'secret_unreadable'))
     if (order.sealed && credential === null)
       return refuse(
         order,

@@ -36,9 +36,17 @@ const insertStatement = `
   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
   ON CONFLICT (tenant, run_id, plan_seq, call_index, kind) WHERE run_id IS NOT NULL DO NOTHING RETURNING payment_id`
 
+/** Removes what was answered to the secret question of a call. */
+const forgetAnswer = async (sql: Sql, ...call: [string, string, number, number]): Promise<void> =>
+  void (await sql.query(
+    `UPDATE input_requests SET sealed = NULL, answer = '{"kind":"answered","answer":""}'
+     WHERE tenant = $1 AND run_id = $2 AND plan_seq = $3 AND call_index = $4 AND secret`,
+    call,
+  ))
+
 /**
  * Orders the payment of a call and returns its id; the same call orders once. Call it in the transaction that starts the wait of kind
- * `payment` for `paymentId`. `credential` is sealed to the executor for `payment-credential`.
+ * `payment` for `paymentId`. `credential` is what `context.ask` gave for a secret question, from which it is removed.
  */
 export const orderPayment = async (
   sql: Sql,
@@ -52,7 +60,10 @@ export const orderPayment = async (
     newPaymentOrderId(),
     ...values,
   ])
-  if (inserted) return inserted.payment_id
+  if (inserted) {
+    if (credential !== null) await forgetAnswer(sql, tenant, run_id, plan_seq, index)
+    return inserted.payment_id
+  }
   const earlier = await queryOne<{ payment_id: string }>(
     sql,
     `SELECT payment_id FROM payment_orders
@@ -77,11 +88,7 @@ export const orderAnswer = async (
     newPaymentOrderId(),
     ...[tenant, 'answer', paymentId, run_id, plan_seq, index, '{}', answer],
   ])
-  await sql.query(
-    `UPDATE input_requests SET sealed = NULL, answer = '{"kind":"answered","answer":""}'
-     WHERE tenant = $1 AND run_id = $2 AND plan_seq = $3 AND call_index = $4 AND secret`,
-    [tenant, run_id, plan_seq, index],
-  )
+  await forgetAnswer(sql, tenant, run_id, plan_seq, index)
 }
 
 /** Orders what an admin decided about a payment; returns the id of the order, which `readOrder` follows. */

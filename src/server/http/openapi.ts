@@ -2,6 +2,7 @@ import { type ZodType, z } from 'zod'
 import { fileSchema, limitsSchema, runRequestSchema, structureEntrySchema } from '../../state/run-request.ts'
 import {
   actionEventSchema,
+  consentEventSchema,
   deltaSchema,
   inputEventSchema,
   inputRequestSchema,
@@ -207,6 +208,7 @@ const namedSchemas: readonly [string, ZodType][] = [
   ['StatusEvent', statusEventSchema],
   ['TodosEvent', todosEventSchema],
   ['InputEvent', inputEventSchema],
+  ['ConsentEvent', consentEventSchema],
   ['Delta', deltaSchema],
   ['Problem', problemSchema],
 ]

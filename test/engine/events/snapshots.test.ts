@@ -4,7 +4,7 @@ import type { EventRow, FollowedRun } from '../../../src/engine/runs/run-queries
 
 const run = (id: string, status = 'running') =>
   ({
-    view: { id, turn: 1, status, input_request: null },
+    view: { id, turn: 1, status, input_request: null, consent_request: null },
     range: { first_seq: 1, next_seq: 1 },
   }) as unknown as FollowedRun
 const todo = (id: string) => ({ todos: [{ id, task: id, status: 'pending' }] }) as never

@@ -1,0 +1,102 @@
+import { compactVerify, importJWK } from 'jose'
+import { queryOne } from '../../infra/database/database.ts'
+import { newPaymentId } from '../../infra/lib/ids.ts'
+import { MasonError } from '../../state/errors.ts'
+import type { Payments } from '../../state/ports/payments.ts'
+import type { Sql } from '../../state/ports/sql.ts'
+import { askConsent } from '../consent/consents.ts'
+import type { IssuedMandates } from '../consent/decide-consents.ts'
+import { readOffer } from '../consent/offers.ts'
+import { listSigningKeys } from '../keys/public-keys.ts'
+import { orderAnswer, orderPayment } from '../ledger/orders.ts'
+import { readPayment } from '../ledger/payment-queries.ts'
+import { createPaymentMandate } from './signed-cart.ts'
+
+type RunOfPayments = { tenant: string; run_id: string; user_id: string }
+
+/** A person has this long to approve a payment. */
+const consentLifetimeMs = 30 * 60_000
+
+/** The mandates that the executor signed once the person had approved. */
+const readIssued = async (sql: Sql, tenant: string, paymentId: string): Promise<IssuedMandates> => {
+  const row = await queryOne<{ issued: IssuedMandates }>(
+    sql,
+    `SELECT issued FROM consents WHERE tenant = $1 AND payment_id = $2 AND status = 'verified'`,
+    [tenant, paymentId],
+  )
+  if (row) return row.issued
+  throw new MasonError('invalid_request', `no person has approved payment "${paymentId}"`, {
+    remedy: 'ask for it again',
+  })
+}
+
+/** Whether a receipt is about this payment and signed by a key of this Mason. */
+const verifyReceipt = async (sql: Sql, receipt: string, paymentId: string): Promise<boolean> => {
+  const keys = await listSigningKeys(sql)
+  try {
+    const { payload } = await compactVerify(receipt, ({ kid }) => {
+      const key = keys.find((one) => one.kid === kid)
+      if (!key) throw new Error('signed by an unknown key')
+      return importJWK(key)
+    })
+    return JSON.parse(Buffer.from(payload).toString()).payment_id === paymentId
+  } catch {
+    return false
+  }
+}
+
+/** The payments of a run, with mandates for `audience`: it asks and orders, and holds no secret. The executor verifies and pays. */
+export const createRunPayments = (
+  sql: Sql,
+  { tenant, run_id, user_id }: RunOfPayments,
+  audience: string,
+): Payments => {
+  const run = { tenant, run_id }
+  return {
+    newId: newPaymentId,
+    async listProviders() {
+      const { rows } = await sql.query<{ id: string; name: string }>(
+        'SELECT provider_id AS id, name FROM list_payment_providers($1)',
+        [tenant],
+      )
+      return rows
+    },
+    async draft(cart, choice) {
+      const facts = await readOffer(sql, tenant, createPaymentMandate(cart, choice), audience)
+      return { payee: facts.payee_issuer, total: facts.total }
+    },
+    requestConsent: (cart, choice) => ({
+      kind: 'payment',
+      refId: choice.payment_id,
+      start: async (transaction) => {
+        const { payment_id } = choice
+        const bound = { tenant, user_id, run_id, payment_id, audience, lifetimeMs: consentLifetimeMs }
+        await askConsent(transaction, createPaymentMandate(cart, choice), bound)
+      },
+    }),
+    pay: (paymentId, provider_id, credential) => ({
+      kind: 'payment',
+      refId: paymentId,
+      start: async (transaction, call) => {
+        const request = { ...(await readIssued(transaction, tenant, paymentId)), provider_id }
+        await orderPayment(transaction, run, call, request, { paymentId, credential })
+      },
+    }),
+    answer: (paymentId, answer) => ({
+      kind: 'payment',
+      refId: paymentId,
+      start: (transaction, call) => orderAnswer(transaction, run, call, paymentId, answer),
+    }),
+    async readResult(paymentId) {
+      const payment = await readPayment(sql, tenant, paymentId)
+      if (!payment) throw new MasonError('not_found', `there is no payment "${paymentId}"`)
+      const { status, outcome, amount, payee, receipt } = payment
+      const isVerified = receipt !== null && (await verifyReceipt(sql, receipt, paymentId))
+      return {
+        ...{ status, message: outcome?.message ?? '', code: outcome?.code ?? null, amount },
+        payee: payee?.name ?? null,
+        receipt: receipt === null ? null : isVerified ? 'verified' : 'invalid',
+      }
+    },
+  }
+}

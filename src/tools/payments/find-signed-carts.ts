@@ -1,0 +1,66 @@
+import { readWholeText } from '../../context/result-text.ts'
+import type { Blobs } from '../../state/ports/blobs.ts'
+import type { SignedCart } from '../../state/ports/payments.ts'
+import type { RuntimeState } from '../../state/runtime-state.ts'
+
+type JsonObject = Record<string, unknown>
+const isObject = (value: unknown): value is JsonObject => typeof value === 'object' && value !== null
+
+const parse = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** The JSON of a text, also with words before and after it, as in the response of a page. */
+const readJson = (text: string): unknown =>
+  parse(text) ??
+  parse(text.slice(text.search(/[[{]/), Math.max(text.lastIndexOf('}'), text.lastIndexOf(']')) + 1))
+
+/** A cart of AP2 0.1, by the members that only it has. */
+const readCart = (value: JsonObject): SignedCart | null => {
+  const { contents } = value
+  const signature = value.merchant_authorization ?? value.merchantAuthorization ?? value.merchant_signature
+  if (!isObject(contents) || typeof signature !== 'string') return null
+  return { version: '0.1', id: String(contents.id), text: JSON.stringify(value) }
+}
+
+/** A checkout of AP2 0.2: a JWT whose payload has lines. */
+const readCheckout = (token: string): SignedCart | null => {
+  const parts = token.split('.')
+  const payload = parts.length === 3 ? parse(Buffer.from(parts[1] ?? '', 'base64url').toString()) : null
+  if (!isObject(payload) || !Array.isArray(payload.line_items)) return null
+  return { version: '0.2', id: String(payload.id), text: token }
+}
+
+const maxDepth = 50
+
+const collect = (value: unknown, found: Map<string, SignedCart>, depth = 0): void => {
+  if (!isObject(value) || depth > maxDepth) return
+  const cart = Array.isArray(value) ? null : readCart(value)
+  if (cart) found.set(cart.text, cart)
+  else for (const member of Object.values(value)) collect(member, found, depth + 1)
+}
+
+/**
+ * The signed carts in the result of an action, in their order: nothing about them is verified here. Null: there is no such action,
+ * or its bytes are gone.
+ */
+export const findSignedCarts = async (
+  { action_history }: Pick<RuntimeState, 'action_history'>,
+  actionId: number,
+  blobs: Pick<Blobs, 'read'>,
+): Promise<SignedCart[] | null> => {
+  const action = action_history.flat().find(({ id }) => id === actionId)
+  const text = action ? await readWholeText(action, blobs) : null
+  if (text === null) return null
+  const found = new Map<string, SignedCart>()
+  collect(readJson(text), found)
+  for (const token of text.split(/[^\w.-]+/)) {
+    const checkout = readCheckout(token)
+    if (checkout) found.set(token, checkout)
+  }
+  return [...found.values()]
+}
