@@ -205,21 +205,14 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
     files: (run, sql) => files.openRunFiles(sql, run),
     media: (run) => layer.media(toCaller(run)),
     blobs: (run, sql) => createBlobs(sql, run),
-    users: (run, sql) => createUserProfiles(sql, run.tenant),
+    users: ({ tenant }, sql) => createUserProfiles(sql, tenant),
     payments: (run, sql) => createRunPayments(sql, run, toIssuer(config)),
     http: (run, sql) => createHttpAccess({ egress, masterKeys: layer.masterKeys, scrubber }, sql, run.tenant),
     memories: (run) => {
       const runModels = modelsFor(toCaller(run))
       const { rerank } = runModels
       return createRunMemories(
-        {
-          database: workerDatabase,
-          embedder,
-          log,
-          tracer,
-          models: runModels,
-          ...(rerank && { rerank }),
-        },
+        { database: workerDatabase, embedder, log, tracer, models: runModels, ...(rerank && { rerank }) },
         { business: run.tenant, user_id: run.user_id },
         run,
       )
@@ -317,14 +310,8 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
           },
         )
       const { startPayments } = await import('./payments.ts')
-      const executor = await startPayments(config, {
-        database: payments,
-        egress,
-        queues,
-        clock,
-        log,
-        scrubber,
-      })
+      const parts = { database: payments, egress, queues, clock, log, scrubber }
+      const executor = await startPayments(config, parts)
       closers.add(() => executor.stop())
     },
     consent: {
@@ -377,8 +364,8 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
   }
 }
 
-const toCaller = ({ tenant, user_id, run_id }: RunClaim): ModelCaller => ({
-  business_id: tenant,
+const toCaller = ({ tenant: business_id, user_id, run_id }: RunClaim): ModelCaller => ({
+  business_id,
   user_id,
   run_id,
 })

@@ -211,7 +211,7 @@ const todoStatusesSql = `(SELECT json_build_array(json_build_object('todos', jso
       AND a.${changesTodosSql} ORDER BY t.id, a.seq DESC) t HAVING count(*) > 0)`
 
 const plainColumns = `id, session_id, business_id, user_id, turn, status, finish_reason, created_at, started_at, ended_at, prompt_tokens,
-  completion_tokens, total_tokens, run_at, retry_reason, retry_of, input_id, expires_at, secret`
+  completion_tokens, total_tokens, run_at, retry_reason, retry_of, input_id, expires_at, secret, consent_payment_id, consent_expires_at`
 
 const listedColumns = `l.${plainColumns.replaceAll(/,\s+/g, ', l.')},
   ${requestHeadSql('l.request', isLongJson('l.request'))} AS request, ${cutJson('l.result', resultHeadSql)} AS result,
