@@ -118,7 +118,12 @@ export const consentMutants: readonly Mutant[] = [
   {
     name: 'the merchant of a consent',
     file: 'src/payments/consent/consents.ts',
-    edits: [{ from: '  await readOffer(sql, tenant, request, audience)\n', to: '' }],
+    edits: [
+      {
+        from: '  const { offer_ends } = await readOffer(sql, tenant, request, audience)\n',
+        to: '  const offer_ends = null\n',
+      },
+    ],
     why: 'a person is asked to pay a merchant that the business does not trust',
     caughtBy: consents(
       'a consent is not asked for where no trusted merchant signed what is paid, it is over, or another one would be paid',
