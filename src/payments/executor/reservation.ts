@@ -1,6 +1,7 @@
 import { type Database, queryOne } from '../../infra/database/database.ts'
 import { sha256 } from '../../infra/lib/ids.ts'
 import type { PaymentRequest } from '../ledger/orders.ts'
+import type { Spent } from '../mandates/v2/types.ts'
 import type { MandateErrorCode, Violation } from '../mandates/violations.ts'
 import type { PaymentOperation } from './operations.ts'
 import { type Refusal, toRefusal, usedViolation, type VerifiedOrder } from './verify-order.ts'
@@ -25,14 +26,11 @@ const lastUseStatement = `
   SELECT extract(epoch FROM max(created_at))::double precision AS last_used_at FROM payments
   WHERE spend_id = $1 AND status IN ('reserved', 'sent', 'succeeded', 'unknown')`
 
-const reserveStatement = `
-  WITH nonce AS (
-    UPDATE payment_nonces SET used_at = clock_timestamp(), payment_id = $1
-    WHERE nonce = $2 AND tenant = $3 AND used_at IS NULL AND expires_at > clock_timestamp() RETURNING nonce
-  ), spend AS (
-    UPDATE mandate_spend SET reserved_minor = reserved_minor + $4::bigint, reserved_uses = reserved_uses + 1
-    FROM nonce WHERE spend_id = $5 RETURNING spend_id
-  ), payment AS (
+const isFreeNonce = `nonce = $2 AND tenant = $3 AND used_at IS NULL AND expires_at > clock_timestamp()`
+
+/** What follows once `spend` has taken the amount and `nonce` the nonce. */
+const reserveSql = (taken: string): string => `
+  WITH ${taken}, payment AS (
     INSERT INTO payments (payment_id, tenant, order_id, run_id, plan_seq, call_index, status, version, mandate_key, mandate_hash, spend_id,
       amount_minor, currency, payee, payee_issuer, checkout_id, checkout_hash, provider_id, lease_until)
     SELECT $1, $3, $6, $7, $8::int, $9::int, 'reserved', $10, $11, $12, spend_id, $4::bigint, $13, $14::json, $15, $16, $17, $18,
@@ -54,10 +52,32 @@ const reserveStatement = `
   )
   SELECT * FROM payment`
 
+const reserveStatement = reserveSql(`nonce AS (
+    UPDATE payment_nonces SET used_at = clock_timestamp(), payment_id = $1 WHERE ${isFreeNonce} RETURNING nonce
+  ), spend AS (
+    UPDATE mandate_spend SET reserved_minor = reserved_minor + $4::bigint, reserved_uses = reserved_uses + 1
+    FROM nonce WHERE spend_id = $5 RETURNING spend_id
+  )`)
+
+/** For a mandate that pays once: where it has a row, nothing is taken. The row it adds is what others wait for. */
+const reserveFirstStatement = reserveSql(`held AS (
+    SELECT order_id FROM payment_orders
+    WHERE order_id = $6 AND takes = $26 AND done_at IS NULL AND canceled_at IS NULL FOR UPDATE
+  ), free AS (
+    SELECT nonce FROM payment_nonces, held WHERE ${isFreeNonce} FOR UPDATE OF payment_nonces
+  ), spend AS (
+    INSERT INTO mandate_spend (spend_id, tenant, currency, max_minor, max_uses, reserved_minor, reserved_uses)
+    SELECT $5, $3, $13, $27::bigint, $28::int, $4::bigint, 1 FROM free ON CONFLICT (spend_id) DO NOTHING RETURNING spend_id
+  ), nonce AS (
+    UPDATE payment_nonces SET used_at = clock_timestamp(), payment_id = $1 FROM spend WHERE nonce = $2
+  )`)
+
 const findUsedStatement = `
   SELECT EXISTS (SELECT FROM payments WHERE mandate_key = $1 AND mandate_hash = $2) AS mandate,
     EXISTS (SELECT FROM payments WHERE payee_issuer = $3 AND checkout_id = $4
       AND status IN ('reserved', 'sent', 'succeeded', 'unknown')) AS checkout`
+
+const nothingSpent: Spent = { amount_minor: 0, uses: 0, last_used_at: null }
 
 /** The code of a statement that would add a second row of a unique key. */
 export const uniqueViolation = '23505'
@@ -82,11 +102,43 @@ export const reservePayment = async (
   leaseMs: number,
 ): Promise<Reserved> => {
   const { payment, spend, tokens, checks } = verified
+  const { currency, minor } = payment.amount
   const [mandateKey = '', mandateHash = ''] = (tokens[0]?.identity ?? '').split('.')
+  const operationId = toOperationId(order.order_id)
   const refuse = (violations: Violation[]): Reserved => ({ refusal: toRefusal(violations) })
+  const toValues = (spent: Spent): unknown[] => [
+    ...[order.payment_id, request.nonce, order.tenant, minor, spend.id],
+    ...[order.order_id, order.run_id, order.plan_seq, order.call_index],
+    ...[payment.version, mandateKey, mandateHash, currency],
+    JSON.stringify({ id: payment.payee.id, name: payment.payee.name }),
+    ...[verified.payee_issuer, verified.checkout_id, payment.checkout.hash, request.provider_id, leaseMs],
+    ...[operationId, Buffer.from(bytes), sha256(bytes)],
+    JSON.stringify(
+      tokens.map(({ kind, raw, identity }) => {
+        const [issuer_key, signing_hash] = identity.split('.')
+        return { kind, raw, issuer_key, signing_hash }
+      }),
+    ),
+    JSON.stringify({ checks, spent }),
+    request.capture ?? true,
+  ]
+  const toReserved = (row: ClaimedPayment): Reserved => ({
+    payment: row,
+    operation: {
+      ...{ operation_id: operationId, order_id: order.order_id, kind: 'authorize' },
+      ...{ amount_minor: minor, currency, capture: request.capture ?? true, request: Buffer.from(bytes) },
+      ...{ status: 'intent', age_ms: null, answers: 0 },
+    },
+  })
   try {
+    if (spend.max_uses === 1 && verified.checkSpent(nothingSpent).length === 0) {
+      const row = await queryOne<ClaimedPayment>(database, reserveFirstStatement, [
+        ...toValues(nothingSpent),
+        ...[order.takes, spend.max_minor, spend.max_uses],
+      ])
+      if (row) return toReserved(row)
+    }
     return await database.transaction(async (sql): Promise<Reserved> => {
-      const { currency, minor } = payment.amount
       const [held, spent, last] = await Promise.all([
         queryOne<{ canceled: boolean }>(sql, orderStatement, [order.order_id, order.takes]),
         queryOne<{ minor: number; uses: number }>(sql, lockSpendStatement, [
@@ -103,29 +155,9 @@ export const reservePayment = async (
       }
       const violations = verified.checkSpent(facts)
       if (violations.length > 0) throw new RolledBackError({ refusal: toRefusal(violations) })
-      const row = await queryOne<ClaimedPayment>(sql, reserveStatement, [
-        ...[order.payment_id, request.nonce, order.tenant, minor, spend.id],
-        ...[order.order_id, order.run_id, order.plan_seq, order.call_index],
-        ...[payment.version, mandateKey, mandateHash, currency],
-        JSON.stringify({ id: payment.payee.id, name: payment.payee.name }),
-        ...[verified.payee_issuer, verified.checkout_id, payment.checkout.hash, request.provider_id, leaseMs],
-        ...[toOperationId(order.order_id), Buffer.from(bytes), sha256(bytes)],
-        JSON.stringify(
-          tokens.map(({ kind, raw, identity }) => {
-            const [issuer_key, signing_hash] = identity.split('.')
-            return { kind, raw, issuer_key, signing_hash }
-          }),
-        ),
-        JSON.stringify({ checks, spent: facts }),
-        request.capture ?? true,
-      ])
+      const row = await queryOne<ClaimedPayment>(sql, reserveStatement, toValues(facts))
       if (!row) throw new RolledBackError({ refusal: toRefusal([nonceViolation()]) })
-      const operation: PaymentOperation = {
-        ...{ operation_id: toOperationId(order.order_id), order_id: order.order_id, kind: 'authorize' },
-        ...{ amount_minor: minor, currency, capture: request.capture ?? true, request: Buffer.from(bytes) },
-        ...{ status: 'intent', age_ms: null, answers: 0 },
-      }
-      return { payment: row, operation }
+      return toReserved(row)
     })
   } catch (error) {
     if (error instanceof RolledBackError) {
