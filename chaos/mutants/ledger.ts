@@ -77,7 +77,11 @@ export const ledgerMutants: readonly Mutant[] = [
     name: 'what was spent is read under its lock',
     file: `${folder}/reservation.ts`,
     edits: [
-      { from: 'INSERT INTO mandate_spend (', to: 'WITH made AS (INSERT INTO mandate_spend (' },
+      {
+        after: 'const lockSpendStatement',
+        from: 'INSERT INTO mandate_spend (',
+        to: 'WITH made AS (INSERT INTO mandate_spend (',
+      },
       {
         from: 'DO UPDATE SET spend_id = excluded.spend_id\n  RETURNING reserved_minor + spent_minor AS minor, reserved_uses + spent_uses AS uses',
         to: `DO NOTHING) SELECT COALESCE(sum(reserved_minor + spent_minor), 0) AS minor, COALESCE(sum(reserved_uses + spent_uses), 0) AS uses
