@@ -30,14 +30,14 @@ export const paymentMutants: readonly Mutant[] = [
   {
     name: 'the role of a trusted key',
     file: 'src/payments/trust/trust.ts',
-    edits: [{ from: 'AND $2 = ANY(roles)', to: 'AND $2::text IS NOT NULL' }],
+    edits: [{ from: 'AND for_role = ANY(roles)', to: 'AND for_role IS NOT NULL' }],
     why: 'a merchant signs what only a user may',
     caughtBy: trust('a trusted key is looked up by its kid, its issuer and its role'),
   },
   {
     name: 'the business of a trusted key',
     file: 'src/payments/trust/trust.ts',
-    edits: [{ from: 'WHERE (tenant IS NULL OR tenant = $1)', to: 'WHERE ($1::text IS NOT NULL)' }],
+    edits: [{ from: 'WHERE (tenant IS NULL OR tenant = for_business)', to: 'WHERE (for_business IS NOT NULL)' }],
     why: 'the issuer of one business decides the payments of another',
     caughtBy: trust(
       'a trusted key belongs to one business, or to all: another one neither lists it nor sees its row',
