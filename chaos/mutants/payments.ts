@@ -37,7 +37,9 @@ export const paymentMutants: readonly Mutant[] = [
   {
     name: 'the business of a trusted key',
     file: 'src/payments/trust/trust.ts',
-    edits: [{ from: 'WHERE (tenant IS NULL OR tenant = for_business)', to: 'WHERE (for_business IS NOT NULL)' }],
+    edits: [
+      { from: 'WHERE (tenant IS NULL OR tenant = for_business)', to: 'WHERE (for_business IS NOT NULL)' },
+    ],
     why: 'the issuer of one business decides the payments of another',
     caughtBy: trust(
       'a trusted key belongs to one business, or to all: another one neither lists it nor sees its row',
