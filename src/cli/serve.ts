@@ -113,6 +113,7 @@ export const runServer = async (
     listen: (runtime, log) => openServer(runtime, config, log),
     async start(runtime) {
       if (role !== 'all') return
+      if (config.database.kind !== 'postgres') await runtime.startPayments()
       await runtime.startWorker({ concurrency: config.concurrency })
     },
     toBanner: (runtime, port) => buildServerBanner(port, role, secrets, runtime),

@@ -158,11 +158,12 @@ test(
     await api.agree(second)
     // its last call of a model is in progress when the tool changes
     await expect.poll(() => model.held()).toBe(1)
+    // the next process may go on with the run before it says that it listens
+    say(model, { planner: [{ text: 'Refunded.' }] })
     const tool = join(shop, 'tools', 'refund-order.tool.ts')
     await writeFile(tool, (await readFile(tool, 'utf8')).replace('Refunds an order', 'Pays an order back'))
     const [dev] = servers
     const restarted = await dev?.says(/listens on [\s\S]+listens on (http:\S+)/)
-    say(model, { planner: [{ text: 'Refunded.' }] })
     const next = createApi(restarted?.[1] ?? '', token)
     await next.isDone(second.id)
     expect(await refunds()).toBe(2)
