@@ -10,6 +10,7 @@ export const webhookTypeSchema = z.enum([
   'run.failed',
   'run.cancelled',
   'run.input_required',
+  'run.consent_required',
   'webhook.ping',
 ])
 

@@ -4,8 +4,10 @@ import { unique } from '../support/backend.ts'
 import { newCart, newCheckout } from '../support/consents.ts'
 import { asProxy } from '../support/passkeys.ts'
 import { offerAction, offerText, paymentRunTest as test } from '../support/payment-runs.ts'
+import { until } from '../support/runs.ts'
 import { calling } from '../support/script.ts'
 import { deadline } from '../support/test-runtime.ts'
+import { startWebhookReceiver } from '../support/webhook-receiver.ts'
 
 const steps = [
   'create_payment_mandate',
@@ -72,6 +74,25 @@ describe('a run that pays', () => {
     await buyer.end(id)
     const late = await asProxy(server, 'POST', `/v1/payments/${consent_request?.payment_id}/consent`)
     expect(late.status).toBe(409)
+  })
+
+  test('sends a webhook for the consent, once', async ({ buyer, server, onTestFinished }) => {
+    const receiver = await startWebhookReceiver()
+    onTestFinished(() => receiver.close())
+    const json = { url: receiver.url, allow_private: true }
+    expect((await asProxy(server, 'PATCH', '/admin/v1/businesses/default/webhook', json)).status).toBe(200)
+    onTestFinished(async () => {
+      await asProxy(server, 'PATCH', '/admin/v1/businesses/default/webhook', { url: null })
+    })
+    const id = await buyer.buy(offerText(await newCart()))
+    const { consent_request } = await buyer.untilConsent(id)
+    await buyer.answerConsent(consent_request?.payment_id ?? '', 'refuse')
+    await buyer.end(id)
+    await until('the end is sent', () => receiver.received.some(({ body }) => body.type === 'run.completed'))
+    const sent = receiver.received.filter(({ body }) => body.type === 'run.consent_required')
+    expect(sent.map(({ body }) => body.data)).toMatchObject([
+      { id, status: 'running', consent_request, input_request: null, ended_at: null },
+    ])
   })
 
   test('answers a challenge with the code of the person, again after a wrong one', async ({ buyer }) => {

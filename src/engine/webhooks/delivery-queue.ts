@@ -30,6 +30,7 @@ export type DeliveryClaim = {
   metadata: Record<string, Json> | null
   /** Of failed runs only. */
   result: { error: { code: string; message: string } | null } | null
+  /** The question that a run asks, or the payment that it waits for consent to. */
   request_id: string | null
   question: string | null
   expires_at: Date | null
@@ -71,12 +72,13 @@ const claimStatement = `
   SELECT m.tenant, m.webhook_id, m.type, m.url, m.host, m.attempts, m.tries, m.created_at, m.request_id,
     floor(extract(epoch FROM clock_timestamp()))::int AS now_s, COALESCE(s.allow_private, false) AS allow_private,
     m.run_id, r.session_id, r.turn, q.user_id, r.finish_reason, r.created_at AS run_created_at, r.ended_at AS run_ended_at, q.metadata,
-    CASE WHEN m.type = 'run.failed' THEN o.result END AS result, i.question, i.expires_at
+    CASE WHEN m.type = 'run.failed' THEN o.result END AS result, i.question, COALESCE(i.expires_at, c.expires_at) AS expires_at
   FROM mine m LEFT JOIN webhook_settings s USING (tenant)
   LEFT JOIN runs r ON r.tenant = m.tenant AND r.run_id = m.run_id
   LEFT JOIN run_requests q ON q.tenant = m.tenant AND q.run_id = m.run_id
   LEFT JOIN run_results o ON o.tenant = m.tenant AND o.run_id = m.run_id
-  LEFT JOIN input_requests i ON i.tenant = m.tenant AND i.request_id = m.request_id`
+  LEFT JOIN input_requests i ON i.tenant = m.tenant AND i.request_id = m.request_id
+  LEFT JOIN consents c ON c.tenant = m.tenant AND c.payment_id = m.request_id`
 
 /** Takes at most `max` messages that are due; this worker sends them at once. */
 export const claimDeliveries = async (sql: Sql, max: number): Promise<DeliveryClaim[]> =>

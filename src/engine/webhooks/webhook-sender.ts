@@ -39,26 +39,27 @@ const maxTextChars = 1000
 
 /** The body of a message, the same bytes at every attempt. Times are ISO 8601 in UTC. */
 const toWebhookBody = (claim: DeliveryClaim): string => {
-  const { type, run_id, result, question, request_id } = claim
+  const { type, run_id, result, question, request_id, expires_at } = claim
+  const isConsent = type === 'run.consent_required'
   const run = {
     id: run_id,
     session_id: claim.session_id,
     business_id: claim.tenant,
     user_id: claim.user_id,
     turn: claim.turn,
-    status: type.slice(type.indexOf('.') + 1),
+    status: isConsent ? 'running' : type.slice(type.indexOf('.') + 1),
     finish_reason: claim.finish_reason,
     error: result?.error
       ? { code: result.error.code, message: cutText(result.error.message, maxTextChars) }
       : null,
-    input_request: request_id && {
-      id: request_id,
-      question: question && cutText(question, maxTextChars),
-      expires_at: claim.expires_at,
-    },
+    input_request:
+      isConsent || request_id === null
+        ? null
+        : { id: request_id, question: question && cutText(question, maxTextChars), expires_at },
+    consent_request: isConsent ? { payment_id: request_id, expires_at } : null,
     metadata: claim.metadata,
     created_at: claim.run_created_at,
-    ended_at: type === 'run.input_required' ? null : claim.run_ended_at,
+    ended_at: type === 'run.input_required' || isConsent ? null : claim.run_ended_at,
   }
   const data = run_id === null ? { business_id: claim.tenant } : run
   return JSON.stringify({ type, timestamp: claim.created_at, data })
