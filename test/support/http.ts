@@ -50,7 +50,8 @@ const requestOf = (method: string, { json, raw, headers = {}, token, signal }: C
   ...(signal ? { signal } : {}),
 })
 
-const callUrl = async (url: string, method: string, call: Call = {}): Promise<Reply> => {
+/** Sends one request to a server at this address. */
+export const callUrl = async (url: string, method: string, call: Call = {}): Promise<Reply> => {
   const response = await fetch(url, requestOf(method, call))
   const text = await response.text()
   return { status: response.status, headers: response.headers, text, body: jsonOrNull(text) }

@@ -1,0 +1,141 @@
+import { randomBytes } from 'node:crypto'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { openServers } from '../../chaos/faults/servers.ts'
+import { createAuthenticator } from '../support/authenticator.ts'
+import { unique } from '../support/backend.ts'
+import { cardSecrets, startCardProvider } from '../support/card-provider.ts'
+import { type Running, startCli } from '../support/cli.ts'
+import { newCart, trustParty } from '../support/consents.ts'
+import { startFakeModel } from '../support/fake-model/fake-model.ts'
+import { type Call, callUrl, type TestServer } from '../support/http.ts'
+import { adminToken } from '../support/integration-test.ts'
+import { parties } from '../support/mandate-parties.ts'
+import { asProxy, enrol, newEnrolment, readPage, site } from '../support/passkeys.ts'
+import { offerAction, offerText } from '../support/payment-runs.ts'
+import { serversMissing } from '../support/processes.ts'
+import { until } from '../support/runs.ts'
+import { calling, say } from '../support/script.ts'
+import { databaseSettings, paymentUrlOf } from '../support/served-logins.ts'
+import { onServers } from './servers.ts'
+
+/** A tool of a product: what a merchant answers. */
+const offerTool = `
+  import { z } from '${join(import.meta.dirname, '../../node_modules/zod/index.js')}'
+  export default {
+    kind: 'tool', name: 'gate_offer', description: 'Gets an offer', kinds: ['call'], pure: true, reads: [], writes: [],
+    input: z.strictObject({ text: z.string() }),
+    run: (_state, { call, checkpoint }) => checkpoint({ summary: 'Got an offer', result: { text: call.input.text } }),
+  }`
+
+test.skipIf(serversMissing !== null)(
+  onServers(
+    'a run that waits for consent, and then for a token, survives a restart of everything and pays once',
+  ),
+  async () => {
+    const servers = await openServers()
+    onTestFinished(() => servers[Symbol.asyncDispose]())
+    const model = await startFakeModel()
+    onTestFinished(() => model.close())
+    const provider = await startCardProvider()
+    onTestFinished(() => provider.close())
+    const tools = join(servers.folder, 'tools')
+    await mkdir(tools)
+    await writeFile(join(tools, 'gate-offer.tool.mjs'), offerTool)
+    const { postgres, redis } = servers
+    const common = { REDIS_URL: redis.url, MASON_QUEUE_PREFIX: unique('q'), MASON_PUBLIC_URL: site.origin }
+    const env = {
+      ...common,
+      ...databaseSettings(postgres.url),
+      ...{
+        MASON_MASTER_KEY: randomBytes(32).toString('base64'),
+        MASON_ADMIN_TOKEN: adminToken,
+        MASON_TOOLS: tools,
+      },
+      ...{ OPENAI_BASE_URL: model.baseUrl, OPENAI_API_KEY: 'k', OPENAI_MODEL: 'fake' },
+    }
+    const payments = {
+      ...common,
+      MASON_PAYMENT_DATABASE_URL: paymentUrlOf(postgres.url),
+      MASON_PAYMENT_KEY: randomBytes(32).toString('base64'),
+    }
+    let running: Running[] = []
+    const startAll = async (): Promise<TestServer> => {
+      const api = startCli(['serve', '--role', 'api', '--port', '0'], { env, cwd: servers.folder })
+      const others = [
+        startCli(['worker'], { env, cwd: servers.folder }),
+        startCli(['payments'], { env: payments, cwd: servers.folder }),
+      ]
+      running = [api, ...others]
+      const [listens] = await Promise.all([
+        api.says(/listens on (http:\S+)/),
+        others[0]?.says(/takes \d+ runs at once/),
+        others[1]?.says(/carries out orders/),
+      ])
+      const url = listens[1] ?? ''
+      return {
+        url,
+        call: (method: string, path: string, call?: Call) => callUrl(url + path, method, call),
+      } as TestServer
+    }
+    const killAll = async (): Promise<void> => {
+      for (const { kill } of running) kill('SIGKILL')
+      await Promise.all(running.map(({ ended }) => ended))
+    }
+    onTestFinished(killAll)
+    const restartAll = async (): Promise<TestServer> => {
+      await killAll()
+      await Promise.all([postgres.crash(), redis.stop('SIGKILL'), provider.restart()])
+      await Promise.all([postgres.start(), redis.start()])
+      return startAll()
+    }
+    const untilRun = async (server: TestServer, id: string, field: string) =>
+      until(
+        `run ${id} has ${field}`,
+        async () => {
+          const { body } = await asProxy(server, 'GET', `/v1/runs/${id}`)
+          expect(body.ended_at === null || field === 'ended_at').toBe(true)
+          return body[field] && body
+        },
+        60_000,
+      )
+
+    let server = await startAll()
+    const row = { name: 'cards', base_url: provider.url, allow_private: true, test: true, ...cardSecrets }
+    expect((await asProxy(server, 'POST', '/admin/v1/providers', row)).status).toBe(201)
+    await trustParty(server, parties.merchant, 'merchant')
+    for (const jwk of (await server.call('GET', '/.well-known/ap2-jwks.json')).body.keys)
+      await trustParty(server, { jwk }, 'trusted-surface', site.origin)
+    const user = unique('ann')
+    const authenticator = createAuthenticator()
+    expect((await enrol(server, await newEnrolment(server, user), authenticator)).status).toBe(204)
+    const cart = offerText(await newCart())
+    const pay = ['create_payment_mandate', { cart_action: offerAction }] as const
+    say(model, { planner: [calling(['gate_offer', { text: cart }]), calling([...pay]), { text: 'Done.' }] })
+    const submitted = await asProxy(server, 'POST', '/v1/runs', { prompt: 'Buy it', user_id: user })
+    const id: string = submitted.body.id
+    const { consent_request } = await untilRun(server, id, 'consent_request')
+
+    server = await restartAll()
+    expect((await untilRun(server, id, 'consent_request')).consent_request).toEqual(consent_request)
+    const link = await asProxy(server, 'POST', `/v1/payments/${consent_request.payment_id}/consent`)
+    const path = link.body.url.slice(site.origin.length)
+    const { page } = await readPage(server, path)
+    const json = { approve: authenticator.get({ ...site, challenge: page.options.challenge }) }
+    expect((await server.call('POST', path, { json })).status).toBe(204)
+    const { input_request } = await untilRun(server, id, 'input_request')
+
+    server = await restartAll()
+    const answer = { request_id: input_request.id, answer: 'tok_visa' }
+    expect((await asProxy(server, 'POST', `/v1/runs/${id}/input`, answer)).status).toBe(202)
+    expect(await untilRun(server, id, 'ended_at')).toMatchObject({ status: 'completed', answer: 'Done.' })
+    expect(await provider.listPayments()).toHaveLength(1)
+    const trail = await asProxy(server, 'GET', `/v1/payments/${consent_request.payment_id}`)
+    expect(trail.body.payment).toMatchObject({
+      status: 'succeeded',
+      amount: { minor: 19_900, currency: 'USD' },
+    })
+  },
+  240_000,
+)
