@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { readCallInput } from '../../graph/call-drafts.ts'
 import { defineTool } from '../../graph/definitions.ts'
 import { MasonError } from '../../state/errors.ts'
-import { readPurchaseCart, toResult } from './purchase.ts'
+import { findPurchaseCart, toResult } from './purchase.ts'
 
 /**
  * Begins a payment. Who is paid how much is in no argument: it is what the merchant signed. The steps that follow are fixed: the
@@ -16,7 +16,11 @@ export default defineTool({
   kinds: ['call'],
   steps: ['request_user_authorization'],
   input: z.strictObject({
-    cart_action: z.int().min(1).describe('The id of the action whose result has the signed cart'),
+    cart_action: z
+      .int()
+      .min(1)
+      .optional()
+      .describe('The id of the action whose result has the signed cart; the latest one when left out'),
     cart_id: z.string().max(500).optional().describe('Which cart, where the result has several'),
     method: z
       .string()
@@ -30,7 +34,7 @@ export default defineTool({
   needs: ['payments', 'blobs'],
   isAvailable: async ({ payments }) => (await payments.listProviders()).length > 0,
   async run(state, { call, payments, blobs, checkpoint }) {
-    const { cart_action, cart_id = null, method = null, provider } = readCallInput({ call })
+    const { cart_action: named = null, cart_id = null, method = null, provider } = readCallInput({ call })
     const providers = await payments.listProviders()
     const matching = providers.filter(({ name }) => provider === undefined || name === provider)
     const [chosen] = matching
@@ -38,7 +42,7 @@ export default defineTool({
       throw new MasonError('invalid_request', 'it is not clear by whom to pay', {
         remedy: `name one of these as provider: ${providers.map(({ name }) => name).join(', ')}`,
       })
-    const cart = await readPurchaseCart(state, { cart_action, cart_id }, blobs)
+    const { cart, cart_action } = await findPurchaseCart(state, { cart_action: named, cart_id }, blobs)
     const purchase = {
       ...{ payment_id: payments.newId(), cart_action, cart_id: cart.id, method, provider_id: chosen.id },
     }

@@ -1,7 +1,7 @@
 import { readWholeText } from '../../context/result-text.ts'
 import type { Blobs } from '../../state/ports/blobs.ts'
 import type { SignedCart } from '../../state/ports/payments.ts'
-import type { RuntimeState } from '../../state/runtime-state.ts'
+import type { ReadonlyAction } from '../../state/turn.ts'
 
 type JsonObject = Record<string, unknown>
 const isObject = (value: unknown): value is JsonObject => typeof value === 'object' && value !== null
@@ -44,18 +44,12 @@ const collect = (value: unknown, found: Map<string, SignedCart>, depth = 0): voi
   else for (const member of Object.values(value)) collect(member, found, depth + 1)
 }
 
-/**
- * The signed carts in the result of an action, in their order: nothing about them is verified here. Null: there is no such action,
- * or its bytes are gone.
- */
+/** The signed carts in the result of an action, in their order; none where its bytes are gone. Nothing about them is verified here. */
 export const findSignedCarts = async (
-  { action_history }: Pick<RuntimeState, 'action_history'>,
-  actionId: number,
+  action: ReadonlyAction,
   blobs: Pick<Blobs, 'read'>,
-): Promise<SignedCart[] | null> => {
-  const action = action_history.flat().find(({ id }) => id === actionId)
-  const text = action ? await readWholeText(action, blobs) : null
-  if (text === null) return null
+): Promise<SignedCart[]> => {
+  const text = (await readWholeText(action, blobs)) ?? ''
   const found = new Map<string, SignedCart>()
   collect(readJson(text), found)
   for (const token of text.split(/[^\w.-]+/)) {

@@ -1,6 +1,6 @@
 import { errorDraft, readCallInput } from '../../graph/call-drafts.ts'
 import { defineTool } from '../../graph/definitions.ts'
-import { purchaseSchema, readPurchaseCart, toChoice, toResult } from './purchase.ts'
+import { findPurchaseCart, purchaseSchema, toChoice, toResult } from './purchase.ts'
 
 /** Waits until the person has approved the payment, by signing the bytes of cart and mandate, or has refused it. */
 export default defineTool({
@@ -14,7 +14,7 @@ export default defineTool({
   needs: ['payments', 'blobs'],
   async run(state, context) {
     const purchase = readCallInput(context)
-    const cart = await readPurchaseCart(state, purchase, context.blobs)
+    const { cart } = await findPurchaseCart(state, purchase, context.blobs)
     const { status, message } = await context.wait(context.payments.requestConsent(cart, toChoice(purchase)))
     if (status !== 'verified')
       return context.checkpoint(
