@@ -7,6 +7,7 @@ import { createMasterKeys, type MasterKeys } from './master-keys.ts'
 import {
   readOrCreateSecretFile,
   readSecretFile,
+  removeDrafts,
   replaceSecretFile,
   type SecretFile,
   syncPath,
@@ -97,9 +98,13 @@ export const beginKeyRotation = async (
   return { resumed: false }
 }
 
-/** Removes the previous key. Call it once no row is under that key. */
+/**
+ * Removes the previous key, and the drafts that killed rotations left. Call it once no row is under that key, with the lock
+ * of the folder.
+ */
 export const endKeyRotation = async (dataDir: string, files = masterFiles): Promise<void> => {
   await rm(join(dataDir, files.previous.name), { force: true })
+  await removeDrafts(join(dataDir, files.current.name))
   await syncPath(dataDir)
 }
 

@@ -46,7 +46,7 @@ describe('the master key in a data folder', () => {
     await link(join(dataDir, 'master-key'), join(dataDir, 'master-key.previous'))
     expect(await nameNow()).toBe(first)
     // before the draft of the second took its place
-    await writeFile(join(dataDir, 'master-key.77.draft'), 'half')
+    await writeFile(join(dataDir, 'master-key.77.0badcafe'), 'half')
     expect(await nameNow()).toBe(first)
     expect(await beginKeyRotation(dataDir)).toEqual({ resumed: false })
     const second = await nameNow()
@@ -56,6 +56,9 @@ describe('the master key in a data folder', () => {
       expect(await beginKeyRotation(dataDir)).toEqual({ resumed: true })
       expect([await nameNow(), await canRead(first)]).toEqual([second, true])
     }
+    // its end leaves no draft, which has a key in it
+    await endKeyRotation(dataDir)
+    expect(await readdir(dataDir)).toEqual(['master-key'])
   })
 
   test('reads rows also where the settings bring another, which is not written down', async () => {
