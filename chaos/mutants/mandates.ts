@@ -4,6 +4,7 @@ const chainTests = testsOf('test/payments/mandates/tokens/chain.test.ts')
 const verifyTests = testsOf('test/payments/mandates/verify/chains.test.ts')
 const cartTests = testsOf('test/payments/mandates/verify/carts.test.ts')
 const receiptTests = testsOf('test/payments/mandates/verify/receipts.test.ts')
+const demoTests = testsOf('test/integration/payment-demo.test.ts')
 const folder = 'src/payments/mandates'
 
 /** What keeps a mandate from being swapped, hidden or used twice; `payments.ts` has what a second checker sees too. */
@@ -31,6 +32,24 @@ export const mandateMutants: readonly Mutant[] = [
     why: 'the mandate of one checkout pays another',
     caughtBy: verifyTests(
       'a payment chain of another checkout, or without the hash of its open checkout mandate, is refused',
+    ),
+  },
+  {
+    name: 'no placeholder beside a provider that moves money',
+    file: 'migrations/0035_demo_payments.sql',
+    edits: [{ from: ' AND bool_and(is_test)', to: '' }],
+    why: 'carts and payments that nobody signed move money',
+    caughtBy: demoTests(
+      'the placeholders of the samples of AP2 0.1 pay nothing once a provider is active that moves money',
+    ),
+  },
+  {
+    name: 'the placeholder of this cart and payment',
+    file: `${folder}/verify/carts.ts`,
+    edits: [{ from: 'text === placeholder)', to: "text.startsWith('fake_'))" }],
+    why: 'the demo profile takes the placeholder of another payment',
+    caughtBy: demoTests(
+      'the placeholders of the samples of AP2 0.1 pay once, and only for the cart and payment that they name',
     ),
   },
   {

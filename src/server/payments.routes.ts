@@ -34,6 +34,8 @@ const paymentSchema = z.strictObject({
   provider_ref: nullableText,
   refunded_minor: z.int(),
   challenge: z.looseObject({}).nullable(),
+  demo: z.boolean(),
+  skipped_checks: z.array(z.string()).describe('Checks that the demo profile left out'),
   outcome: z.looseObject({ status: z.string(), message: z.string() }).nullable(),
   receipt: nullableText,
   created_at: z.string(),

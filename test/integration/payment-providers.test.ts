@@ -66,7 +66,14 @@ describe('a payment provider', () => {
     expect(body).toEqual({
       id: expect.stringMatching(/^prv_[0-9a-f]{24}$/),
       ...{ name: input.name, kind: 'card', base_url: 'https://pay.example', allow_private: false },
-      ...{ business_ids: null, test: true, window_ms: 86_400_000, timeout_ms: 30_000, status: 'active' },
+      ...{
+        business_ids: null,
+        test: true,
+        demo: false,
+        window_ms: 86_400_000,
+        timeout_ms: 30_000,
+        status: 'active',
+      },
       ...{ api_key: `…${input.api_key.slice(-4)}`, webhook_secret: `…${input.webhook_secret.slice(-4)}` },
       ...{ webhook_path: `/payments/webhooks/${body.id}`, ended_at: null },
       ...{ created_at: expect.any(String), updated_at: expect.any(String) },
@@ -143,8 +150,27 @@ describe('a payment provider', () => {
     if (backend.kind === 'served') {
       expect([status, body.test]).toEqual([201, false])
       expect(await readRequest(body.id)).toBe('forbidden')
+      const demo = await admin('POST', '', newProvider({ test: false, demo: true }))
+      expect([demo.status, demo.body.errors?.[0].pointer]).toEqual([422, '/demo'])
     } else expect([status, body.errors?.[0].pointer]).toEqual([422, '/test'])
     expect((await admin('PATCH', `/${body.id}`, { test: false })).status).toBe(422)
+  })
+
+  test('of demos is not beside one that moves money', async ({ admin, elsewhere, backend }) => {
+    await elsewhere.query('UPDATE payment_providers SET ended_at = clock_timestamp() WHERE NOT is_test')
+    const demo = (await admin('POST', '', newProvider({ demo: true }))).body
+    expect(demo).toMatchObject({ test: true, demo: true })
+    expect((await admin('PATCH', `/${demo.id}`, { demo: false })).status).toBe(422)
+    const real = newProvider({ test: false })
+    expect((await admin('POST', '', real)).body.errors?.[0].pointer).toBe('/test')
+    await admin('POST', `/${demo.id}/end`, {})
+    if (backend.kind !== 'served') return
+    expect((await admin('POST', '', real)).status).toBe(201)
+    const { status, body } = await admin('POST', '', newProvider({ demo: true }))
+    expect([status, body.errors?.[0]]).toEqual([
+      422,
+      { pointer: '/demo', detail: `must be false: "${real.name}" moves money; end it first` },
+    ])
   })
 
   test('ends once, and takes no new payments then', async ({ admin, executor }) => {

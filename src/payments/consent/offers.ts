@@ -7,29 +7,25 @@ import { attempt, toRefuse } from '../mandates/tokens/token-error.ts'
 import { checkoutSchema, paymentMandateSchema } from '../mandates/v2/types.ts'
 import { verifyCart } from '../mandates/verify/carts.ts'
 import { checkPayee } from '../mandates/verify/payee.ts'
+import { hasPlaceholder } from '../mandates/verify/placeholders.ts'
 import { createViolation, parseBy, readBy, type Violation } from '../mandates/violations.ts'
-import { createSigners, findMerchant, type MerchantKey } from '../trust/signers.ts'
+import { createSigners, findCartMerchant, findMerchant, type MerchantKey } from '../trust/signers.ts'
 import { createTrust } from '../trust/trust.ts'
 import { type ConsentFacts, type ConsentRequest, readFacts, refuseRequest } from './content.ts'
 
-type Known = Pick<Verification, 'findKeys' | 'now' | 'audience'>
-
-const signatureOf = (cart: string): string => {
-  const read = JSON.parse(cart) as Record<string, unknown>
-  return String(read.merchant_authorization ?? read.merchantAuthorization ?? read.merchant_signature)
-}
+type Known = Pick<Verification, 'findKeys' | 'now' | 'audience' | 'skipped'>
 
 /** Who signed the cart or checkout, or why it cannot be paid. */
 const verifyOffer = (
   request: ConsentRequest,
-  { findKeys, now, audience }: Known,
+  { findKeys, now, audience, skipped }: Known,
   merchants: readonly MerchantKey[],
 ): string | Violation[] => {
   const unknown = [createViolation('payee_not_bound', 'cart', 'is signed by no trusted merchant')]
   if (request.version === '0.1') {
-    const verdict = verifyCart(request.cart, { findKeys, now, audience })
+    const verdict = verifyCart(request.cart, { findKeys, now, audience, ...(skipped && { skipped }) })
     if (!verdict.ok) return verdict.violations
-    return findMerchant(signatureOf(request.cart), merchants)?.issuer ?? unknown
+    return findCartMerchant(request.cart, merchants)?.issuer ?? unknown
   }
   const violations: Violation[] = []
   const claims = attempt(violations, () => {
@@ -65,9 +61,10 @@ export const readOffer = async (
     [],
   )
   const now = Math.floor(clock?.now ?? 0)
-  const { withTrust } = createSigners(createTrust(sql))
-  const offer = await withTrust(tenant, (findKeys, merchants) =>
-    verifyOffer(request, { findKeys, now, audience }, merchants),
+  const trust = createTrust(sql)
+  const isDemo = hasPlaceholder(request) && (await trust.acceptsPlaceholders(tenant))
+  const offer = await createSigners(trust).withTrust(tenant, (findKeys, merchants) =>
+    verifyOffer(request, { findKeys, now, audience, ...(isDemo && { skipped: [] }) }, merchants),
   )
   return typeof offer === 'string' ? { ...facts, payee_issuer: offer } : refuseRequest(offer)
 }

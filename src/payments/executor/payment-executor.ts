@@ -25,7 +25,7 @@ import {
   toDelayMs,
   toUnseenAnswer,
 } from './payment-answers.ts'
-import { createReceipt, type ReceiptSigner } from './receipts.ts'
+import { createReceipt, type ReceiptFacts, type ReceiptSigner } from './receipts.ts'
 import { reservePayment, toOperationId } from './reservation.ts'
 import { finishOrder, refuseOrder, settle, type WakeRun } from './settlement.ts'
 import { createOrderVerifier, parsePaymentRequest, type Refusal, toRefusal } from './verify-order.ts'
@@ -51,6 +51,9 @@ export type ExecutorServices = {
   /** Called between steps; tests throw from it, as if the process died there. */
   onStep?(step: ExecutorStep): void | Promise<void>
 }
+
+/** What the receipt of a payment is about: the token as received, and which checks were skipped. */
+type KnownMandate = Pick<ReceiptFacts, 'token' | 'skipped'>
 
 /** A moment at which an executor may die. */
 export type ExecutorStep = 'taken' | 'verified' | 'reserved' | 'sending' | 'answered' | 'settled'
@@ -81,7 +84,8 @@ export const createPaymentExecutor = (services: ExecutorServices, stopped: Abort
   ): Promise<void> => {
     const outcome = toRefusedOutcome(order.payment_id, refusal)
     const { version = '0.2', payment: token = '' } = request ?? {}
-    const facts = { version, token, outcome, amount: null, provider_ref: null, network_ref: null }
+    const none = { amount: null, provider_ref: null, network_ref: null, skipped: [] }
+    const facts = { version, token, outcome, ...none }
     const receipt = await createReceipt({ ...facts, now: clock.now() }, signer)
     const detail = { code: refusal.code, violations: refusal.violations }
     await refuseOrder(database, order, { status: 'declined', outcome, version, receipt, detail }, wake)
@@ -134,18 +138,23 @@ export const createPaymentExecutor = (services: ExecutorServices, stopped: Abort
     if (reserved === 'canceled') return release(order)
     if ('refusal' in reserved) return refuse(order, reserved.refusal, request)
     await onStep('reserved')
-    await carryOn(reserved.payment, leaseEndsAt, { ...reserved, token: request.payment })
+    const { skipped } = verdict.value
+    await carryOn(reserved.payment, leaseEndsAt, { ...reserved, known: { token: request.payment, skipped } })
   }
 
   /** Writes a decision with its receipt. False: another executor has the payment. */
-  const apply = async (payment: ClaimedPayment, decision: Decision, known?: string): Promise<boolean> => {
+  const apply = async (
+    payment: ClaimedPayment,
+    decision: Decision,
+    known?: KnownMandate,
+  ): Promise<boolean> => {
     const { receives, ...change } = decision
     if (!receives || !change.outcome) return settle(database, payment, change, wake)
-    const token = known ?? (await readToken(payment.payment_id))
+    const mandate = known ?? (await readMandate(payment.payment_id))
     const receipt = await createReceipt(
       {
         version: payment.version,
-        token,
+        ...mandate,
         outcome: change.outcome,
         amount: { currency: payment.currency, minor: payment.amount_minor },
         provider_ref: change.provider_ref ?? payment.provider_ref,
@@ -157,9 +166,10 @@ export const createPaymentExecutor = (services: ExecutorServices, stopped: Abort
     return settle(database, payment, { ...change, receipt }, wake)
   }
 
-  const readToken = async (paymentId: string): Promise<string> => {
-    const sql = `SELECT raw FROM mandates WHERE payment_id = $1 AND kind = 'payment'`
-    return (await queryOne<{ raw: string }>(database, sql, [paymentId]))?.raw ?? ''
+  const readMandate = async (paymentId: string): Promise<KnownMandate> => {
+    const sql = `SELECT m.raw AS token, COALESCE(p.skipped_checks, '[]') AS skipped FROM payments p
+      JOIN mandates m ON m.payment_id = p.payment_id AND m.kind = 'payment' WHERE p.payment_id = $1`
+    return (await queryOne<KnownMandate>(database, sql, [paymentId])) ?? { token: '', skipped: [] }
   }
 
   const createCarrier = async (payment: ClaimedPayment, leaseEndsAt: number) => ({
@@ -173,7 +183,7 @@ export const createPaymentExecutor = (services: ExecutorServices, stopped: Abort
   const carryOn = async (
     payment: ClaimedPayment,
     leaseEndsAt: number,
-    fresh?: { operation: PaymentOperation; token: string },
+    fresh?: { operation: PaymentOperation; known: KnownMandate },
   ): Promise<void> => {
     const operation = fresh?.operation ?? (await readOperations(database, payment.payment_id))[0]
     if (!operation) return
@@ -192,7 +202,7 @@ export const createPaymentExecutor = (services: ExecutorServices, stopped: Abort
         : isSent
           ? null
           : decideUnknown(current, 'the provider does not know it and the time to send it again is over')
-      if (decision) await apply(current, decision, fresh?.token)
+      if (decision) await apply(current, decision, fresh?.known)
       else await yieldPayment(database, payment, toDelayMs(payment.tries))
       await onStep('settled')
     } catch (error) {

@@ -19,8 +19,16 @@ export type ReceiptFacts = {
   amount: Money | null
   provider_ref: string | null
   network_ref: string | null
+  /** What the demo profile did not check. */
+  skipped: readonly string[]
   now: Date
 }
+
+/** What a receipt and a trail say of a payment in the demo profile. */
+export const toDemoFacts = (
+  skipped: readonly string[],
+): { demo?: true; skipped_checks?: readonly string[] } =>
+  skipped.length > 0 ? { demo: true, skipped_checks: skipped } : {}
 
 const toReference = (token: string): string => {
   try {
@@ -64,7 +72,7 @@ export const createReceipt = async (
   const key = await signingKey()
   const iat = Math.floor(facts.now.getTime() / 1000)
   const v1 = facts.version === '0.1' ? buildV1(facts) : null
-  if (v1) return signJws({ iss: issuer, iat, ...v1 }, key, { typ: 'JWT' })
+  if (v1) return signJws({ iss: issuer, iat, ...v1, ...toDemoFacts(facts.skipped) }, key, { typ: 'JWT' })
   const { outcome, provider_ref, network_ref } = facts
   const common = { iss: issuer, iat, reference: toReference(facts.token), payment_id: outcome.payment_id }
   return signReceipt(

@@ -4,6 +4,7 @@ import type { PaymentRequest } from '../ledger/orders.ts'
 import type { Spent } from '../mandates/v2/types.ts'
 import type { MandateErrorCode, Violation } from '../mandates/violations.ts'
 import type { PaymentOperation } from './operations.ts'
+import { toDemoFacts } from './receipts.ts'
 import { type Refusal, toRefusal, usedViolation, type VerifiedOrder } from './verify-order.ts'
 import type { ClaimedPayment, TakenOrder } from './work-queue.ts'
 
@@ -32,9 +33,9 @@ const isFreeNonce = `nonce = $2 AND tenant = $3 AND used_at IS NULL AND expires_
 const reserveSql = (taken: string): string => `
   WITH ${taken}, payment AS (
     INSERT INTO payments (payment_id, tenant, order_id, run_id, plan_seq, call_index, status, version, mandate_key, mandate_hash, spend_id,
-      amount_minor, currency, payee, payee_issuer, checkout_id, checkout_hash, provider_id, lease_until)
+      amount_minor, currency, payee, payee_issuer, checkout_id, checkout_hash, provider_id, lease_until, skipped_checks)
     SELECT $1, $3, $6, $7, $8::int, $9::int, 'reserved', $10, $11, $12, spend_id, $4::bigint, $13, $14::json, $15, $16, $17, $18,
-      clock_timestamp() + $19::int * interval '1 millisecond' FROM spend
+      clock_timestamp() + $19::int * interval '1 millisecond', $26::json FROM spend
     RETURNING payment_id, tenant, order_id, status, version, spend_id, amount_minor, currency, payee, provider_id, provider_ref,
       is_authorized, refunded_minor, challenge, epoch, tries
   ), operation AS (
@@ -62,12 +63,12 @@ const reserveStatement = reserveSql(`nonce AS (
 /** For a mandate that pays once: where it has a row, nothing is taken. The row it adds is what others wait for. */
 const reserveFirstStatement = reserveSql(`held AS (
     SELECT order_id FROM payment_orders
-    WHERE order_id = $6 AND takes = $26 AND done_at IS NULL AND canceled_at IS NULL FOR UPDATE
+    WHERE order_id = $6 AND takes = $27 AND done_at IS NULL AND canceled_at IS NULL FOR UPDATE
   ), free AS (
     SELECT nonce FROM payment_nonces, held WHERE ${isFreeNonce} FOR UPDATE OF payment_nonces
   ), spend AS (
     INSERT INTO mandate_spend (spend_id, tenant, currency, max_minor, max_uses, reserved_minor, reserved_uses)
-    SELECT $5, $3, $13, $27::bigint, $28::int, $4::bigint, 1 FROM free ON CONFLICT (spend_id) DO NOTHING RETURNING spend_id
+    SELECT $5, $3, $13, $28::bigint, $29::int, $4::bigint, 1 FROM free ON CONFLICT (spend_id) DO NOTHING RETURNING spend_id
   ), nonce AS (
     UPDATE payment_nonces SET used_at = clock_timestamp(), payment_id = $1 FROM spend WHERE nonce = $2
   )`)
@@ -101,7 +102,7 @@ export const reservePayment = async (
   bytes: string,
   leaseMs: number,
 ): Promise<Reserved> => {
-  const { payment, spend, tokens, checks } = verified
+  const { payment, spend, tokens, checks, skipped } = verified
   const { currency, minor } = payment.amount
   const [mandateKey = '', mandateHash = ''] = (tokens[0]?.identity ?? '').split('.')
   const operationId = toOperationId(order.order_id)
@@ -119,8 +120,9 @@ export const reservePayment = async (
         return { kind, raw, issuer_key, signing_hash }
       }),
     ),
-    JSON.stringify({ checks, spent }),
+    JSON.stringify({ checks, spent, ...toDemoFacts(skipped) }),
     request.capture ?? true,
+    skipped.length > 0 ? JSON.stringify(skipped) : null,
   ]
   const toReserved = (row: ClaimedPayment): Reserved => ({
     payment: row,

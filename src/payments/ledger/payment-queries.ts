@@ -36,6 +36,9 @@ export type PaymentView = {
   provider_ref: string | null
   refunded_minor: number
   challenge: PaymentOutcome['challenge'] | null
+  /** Its provider takes the placeholders of samples: `skipped_checks` were not made. */
+  demo: boolean
+  skipped_checks: string[]
   outcome: PaymentOutcome | null
   /** A signed JWT, of success or of an error. */
   receipt: string | null
@@ -77,7 +80,7 @@ const toView = ({ amount_minor, currency, created_at, updated_at, ...row }: Row)
 const paymentStatement = `
   SELECT o.payment_id AS id, o.run_id, COALESCE(p.status, 'ordered') AS status, p.version, p.amount_minor, p.currency, p.payee,
     p.checkout_id, p.provider_id, p.provider_ref, COALESCE(p.refunded_minor, 0) AS refunded_minor, p.challenge, p.outcome, p.receipt,
-    o.created_at, COALESCE(p.updated_at, o.created_at) AS updated_at
+    p.skipped_checks IS NOT NULL AS demo, COALESCE(p.skipped_checks, '[]') AS skipped_checks, o.created_at, COALESCE(p.updated_at, o.created_at) AS updated_at
   FROM payment_orders o LEFT JOIN payments p ON p.payment_id = o.payment_id AND p.tenant = o.tenant
   WHERE o.tenant = $1 AND o.payment_id = $2 AND o.kind = 'pay'`
 

@@ -19,7 +19,7 @@ type Row = Omit<ProviderView, 'status' | 'webhook_path' | 'ended_at' | 'created_
   updated_at: Date
 }
 
-const columns = `provider_id AS id, name, kind, base_url, allow_private, tenants AS business_ids, is_test AS test, window_ms,
+const columns = `provider_id AS id, name, kind, base_url, allow_private, tenants AS business_ids, is_test AS test, is_demo AS demo, window_ms,
   timeout_ms, api_key_end AS api_key, webhook_secret_end AS webhook_secret, created_at, updated_at, ended_at`
 
 /** Where the webhooks of a provider arrive. */
@@ -64,6 +64,30 @@ const findBusinessErrors = async (
   }))
 }
 
+/** No deployment has both a demo provider and one that moves money. The executor takes no placeholder where it has. */
+const findDemoErrors = async (
+  sql: Sql,
+  { test, demo }: Pick<ProviderInput, 'test' | 'demo'>,
+): Promise<FieldError[]> => {
+  if (demo && !test)
+    return [{ pointer: '/demo', detail: 'needs "test": true, since it takes mandates that nobody signed' }]
+  if (test && !demo) return []
+  const other = await queryOne<{ name: string }>(
+    sql,
+    `SELECT name FROM payment_providers WHERE ended_at IS NULL AND ${demo ? 'NOT is_test' : 'is_demo'} LIMIT 1`,
+    [],
+  )
+  if (!other) return []
+  return demo
+    ? [{ pointer: '/demo', detail: `must be false: "${other.name}" moves money; end it first` }]
+    : [
+        {
+          pointer: '/test',
+          detail: `must be true: "${other.name}" takes the mandates of demos; end it first`,
+        },
+      ]
+}
+
 const throwErrors = (errors: readonly FieldError[]): void => {
   if (errors.length === 0) return
   throw new MasonError('invalid_request', `${errors[0]?.pointer}: ${errors[0]?.detail}`, {
@@ -101,8 +125,18 @@ export const createProviders = (database: Database, { testOnly }: { testOnly: bo
     /** Throws `invalid_request` with the fields, `already_exists`, and `secret_unreadable` before the first start of an executor. */
     async create(input: ProviderInput): Promise<ProviderView> {
       const id = `prv_${randomBytes(12).toString('hex')}`
-      const { name, kind, base_url, business_ids, test, window_ms, timeout_ms, api_key, webhook_secret } =
-        input
+      const {
+        name,
+        kind,
+        base_url,
+        business_ids,
+        test,
+        demo,
+        window_ms,
+        timeout_ms,
+        api_key,
+        webhook_secret,
+      } = input
       const allowPrivate = input.allow_private ?? isPlainlyPrivate(base_url)
       throwErrors([
         ...findUrlError(base_url, allowPrivate),
@@ -116,14 +150,15 @@ export const createProviders = (database: Database, { testOnly }: { testOnly: bo
               },
             ]
           : []),
+        ...(await findDemoErrors(database, { test, demo })),
       ])
       await checkName(name, id)
       const sealedKey = await sealForExecutor(database, api_key, keyPurpose(id, base_url))
       const sealedSecret = await sealForExecutor(database, webhook_secret, webhookPurpose(id))
       await database.query(
         `INSERT INTO payment_providers (provider_id, name, kind, base_url, allow_private, tenants, is_test, window_ms, timeout_ms,
-           sealed_api_key, api_key_end, sealed_webhook_secret, webhook_secret_end)
-         VALUES ($1, $2, $3, $4, $5, ${tenantsSql('$6')}, $7, $8, $9, $10, $11, $12, $13)`,
+           sealed_api_key, api_key_end, sealed_webhook_secret, webhook_secret_end, is_demo)
+         VALUES ($1, $2, $3, $4, $5, ${tenantsSql('$6')}, $7, $8, $9, $10, $11, $12, $13, $14)`,
         [
           ...[
             id,
@@ -136,7 +171,7 @@ export const createProviders = (database: Database, { testOnly }: { testOnly: bo
             window_ms,
             timeout_ms,
           ],
-          ...[sealedKey, toEnd(api_key), sealedSecret, toEnd(webhook_secret)],
+          ...[sealedKey, toEnd(api_key), sealedSecret, toEnd(webhook_secret), demo],
         ],
       )
       return (await get(id)) as ProviderView

@@ -60,6 +60,12 @@ const providerInputSchema = z.strictObject({
 
 const createSchema = providerInputSchema.extend({
   test: z.boolean().describe('Whether it moves no money. It cannot be changed').default(false),
+  demo: z
+    .boolean()
+    .describe(
+      'Whether its businesses may pay by what the samples of AP2 0.1 send in place of signatures. Needs `test`, no active provider that moves money, and cannot be changed',
+    )
+    .default(false),
 })
 /** Times are ISO 8601 in UTC. */
 const viewSchema = toViewSchema({

@@ -3,6 +3,7 @@ import { identify, type Verification } from '../mandates/tokens/chain.ts'
 import { parseJws, verifyJws } from '../mandates/tokens/jws.ts'
 import { unwrapToken } from '../mandates/tokens/key-binding.ts'
 import { createKeyImporter, type PublicKey } from '../mandates/tokens/keys.ts'
+import { isMerchantPlaceholder, toDemoIdentity } from '../mandates/verify/placeholders.ts'
 import type { Trust } from './trust.ts'
 
 /** A merchant's trusted key and its issuer, who is paid. */
@@ -64,6 +65,20 @@ export const createSigners = (trust: Trust) => {
       }
     },
   }
+}
+
+/** The signature of a cart of AP2 0.1, by any of its names. */
+export const readCartSignature = (cart: Record<string, unknown>): string =>
+  String(cart.merchant_authorization ?? cart.merchantAuthorization ?? cart.merchant_signature)
+
+/** Who is paid by a cart of AP2 0.1 that was verified, and what is unique about it: nobody who is trusted, in the demo profile. */
+export const findCartMerchant = (text: string, merchants: readonly MerchantKey[]) => {
+  const cart = JSON.parse(text) as { contents: Record<string, unknown> }
+  const signature = readCartSignature(cart)
+  const { id, merchant_name, merchantName } = cart.contents
+  return isMerchantPlaceholder(signature)
+    ? { issuer: `demo:${merchant_name ?? merchantName}`, identity: toDemoIdentity(String(id)) }
+    : findMerchant(signature, merchants)
 }
 
 /** Whose trusted key made the signature of a cart or checkout that was verified, and what is unique about it. */

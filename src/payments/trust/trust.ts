@@ -1,3 +1,4 @@
+import { queryOne } from '../../infra/database/database.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import type { TrustedKeyView, TrustRole } from './trust-schemas.ts'
 
@@ -67,6 +68,13 @@ export const createTrust = (sql: Sql) => {
       const at = asked.push(query) - 1
       answering ??= answer()
       return toAnswer((await answering).filter(({ nth }) => nth === at))
+    },
+    /** Whether the demo profile is on for the business: it has a demo provider, and no provider is active that moves money. */
+    async acceptsPlaceholders(businessId: string): Promise<boolean> {
+      const row = await queryOne<{ accepts: boolean }>(sql, 'SELECT accepts_placeholders($1) AS accepts', [
+        businessId,
+      ])
+      return row?.accepts === true
     },
   }
 }

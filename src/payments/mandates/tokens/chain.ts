@@ -14,6 +14,8 @@ export type Verification = {
   now: number
   audience: string
   nonce: string
+  /** The demo profile is on: it takes the placeholders of the samples of AP2 0.1, and lists here which checks that left out. */
+  skipped?: string[]
 }
 
 /** A hop of a chain that was verified, or an unverified one beside its violations. */

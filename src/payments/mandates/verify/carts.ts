@@ -16,6 +16,7 @@ import {
   paymentMandateV1Schema,
 } from '../v1/types.ts'
 import { readBy, type Violation } from '../violations.ts'
+import { isMerchantPlaceholder, skippedChecks, toDemoIdentity, toUserPlaceholder } from './placeholders.ts'
 import { conclude, refuseAt, type Verdict } from './verdict.ts'
 
 /** A cart of AP2 0.1 whose merchant signed it. `identity` is unique for what the merchant signed, whatever the token's text. */
@@ -44,10 +45,12 @@ const checkHash = (hash: unknown, value: unknown, part: string, what: string, re
   }
 }
 
+const readId = (value: unknown, name: string): string => String(isObject(value) ? value[name] : undefined)
+
 /** The merchant's signature of the cart: by a trusted key, over this cart, for this audience, now. */
 const checkMerchant = (
   { contents, merchant_authorization, merchantAuthorization, merchant_signature }: JsonObject,
-  { findKeys, now, audience }: Omit<Verification, 'nonce' | 'importKey'>,
+  { findKeys, now, audience, skipped }: Omit<Verification, 'nonce' | 'importKey'>,
   violations: Violation[],
 ): string => {
   const text = merchant_authorization ?? merchantAuthorization ?? merchant_signature
@@ -57,6 +60,10 @@ const checkMerchant = (
       new TokenError('not_signed', 'merchant_authorization', 'is missing: an offer cannot be paid').violation,
     )
     return ''
+  }
+  if (skipped && isMerchantPlaceholder(text)) {
+    skipped.push(...skippedChecks.merchant)
+    return toDemoIdentity(readId(contents, 'id'))
   }
   const identity = attempt(violations, () => {
     const jws = parseJws(unwrapToken(text), 'merchant_authorization')
@@ -105,6 +112,12 @@ const checkUser = (
       new TokenError('not_signed', field, 'is missing: the user must sign the payment').violation,
     )
     return ''
+  }
+  const [cart, contents] = hashed
+  const placeholder = toUserPlaceholder(readId(cart.contents, 'id'), readId(contents, 'payment_mandate_id'))
+  if (known.skipped && text === placeholder) {
+    known.skipped.push(...skippedChecks.user)
+    return toDemoIdentity(placeholder)
   }
   const bound = attempt(violations, () => parseKeyBound(text, field))
   if (!bound) return ''
