@@ -38,7 +38,7 @@ export const mandateMutants: readonly Mutant[] = [
     name: 'no placeholder beside a provider that moves money',
     file: 'migrations/0035_demo_payments.sql',
     edits: [{ from: ' AND bool_and(is_test)', to: '' }],
-    why: 'carts and payments that nobody signed move money',
+    why: 'unsigned carts and payments move money',
     caughtBy: demoTests(
       'the placeholders of the samples of AP2 0.1 pay nothing once a provider is active that moves money',
     ),

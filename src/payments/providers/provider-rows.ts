@@ -70,7 +70,7 @@ const findDemoErrors = async (
   { test, demo }: Pick<ProviderInput, 'test' | 'demo'>,
 ): Promise<FieldError[]> => {
   if (demo && !test)
-    return [{ pointer: '/demo', detail: 'needs "test": true, since it takes mandates that nobody signed' }]
+    return [{ pointer: '/demo', detail: 'needs "test": true, since it takes unsigned mandates' }]
   if (test && !demo) return []
   const other = await queryOne<{ name: string }>(
     sql,

@@ -71,7 +71,7 @@ export const createSigners = (trust: Trust) => {
 export const readCartSignature = (cart: Record<string, unknown>): string =>
   String(cart.merchant_authorization ?? cart.merchantAuthorization ?? cart.merchant_signature)
 
-/** Who is paid by a cart of AP2 0.1 that was verified, and what is unique about it: nobody who is trusted, in the demo profile. */
+/** Who is paid by a cart of AP2 0.1 that was verified, and what is unique about it. In the demo profile the payee is not trusted. */
 export const findCartMerchant = (text: string, merchants: readonly MerchantKey[]) => {
   const cart = JSON.parse(text) as { contents: Record<string, unknown> }
   const signature = readCartSignature(cart)

@@ -14,7 +14,7 @@ const userPlaceholderStart = 'fake_cart_mandate_hash_'
 /** Whether a cart has the samples' constant in place of the merchant's signature. */
 export const isMerchantPlaceholder = (text: unknown): boolean => text === merchantPlaceholder
 
-/** What must be unique of a document that nobody signed. */
+/** What must be unique of an unsigned document. */
 export const toDemoIdentity = (id: string): string => `demo.${hashText(id)}`
 
 /** What the samples write in place of the user's signature. */
