@@ -129,4 +129,38 @@ export const consentMutants: readonly Mutant[] = [
       'a consent is not asked for where no trusted merchant signed what is paid, it is over, or another one would be paid',
     ),
   },
+  {
+    name: 'one open consent of a run',
+    file: 'src/payments/consent/consents.ts',
+    edits: [{ from: 'if (!row || row.open)', to: 'if (!row)' }],
+    why: 'a person is flooded until they sign',
+    caughtBy: consents(
+      'a consent is asked for once at a time in a run, five times an hour of a user, and for mandates that fit only',
+    ),
+  },
+  {
+    name: 'five consents of a user in an hour',
+    file: 'src/payments/consent/consents.ts',
+    edits: [{ from: 'const maxAnHour = 5', to: 'const maxAnHour = 500' }],
+    why: 'a person is asked until they sign',
+    caughtBy: consents(
+      'a consent is asked for once at a time in a run, five times an hour of a user, and for mandates that fit only',
+    ),
+  },
+  {
+    name: 'the frame of a consent',
+    file: decision,
+    edits: [{ from: 'if (isFramed(answer))', to: 'if (answer === null)' }],
+    why: 'a page of another site lays itself over what is signed',
+    caughtBy: notVerified,
+  },
+  {
+    name: 'the counter of a passkey',
+    file: decision,
+    edits: [{ from: 'counter: Number(passkey.counter)', to: 'counter: 0' }],
+    why: 'a copy of a passkey pays',
+    caughtBy: consents(
+      'a consent is not verified for changed bytes, by the assertion of another consent, or when the counter goes back',
+    ),
+  },
 ]

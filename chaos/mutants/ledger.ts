@@ -166,4 +166,183 @@ export const ledgerMutants: readonly Mutant[] = [
     why: 'a mandate pays years later',
     caughtBy: executor('no money moves for an expired mandate, one without an end, and one over its range'),
   },
+  {
+    name: 'the uses in the database',
+    file: ledger,
+    edits: [
+      {
+        from: 'CONSTRAINT mandate_spend_uses CHECK (reserved_uses + spent_uses <= max_uses)',
+        to: 'CHECK (true)',
+      },
+    ],
+    why: 'a mistake of the executor uses a mandate more often than a person allowed',
+    caughtBy: rows('rows of payments with budgets refuse a sum over the maximum, whatever a statement says'),
+  },
+  {
+    name: 'one order for each call',
+    file: ledger,
+    edits: [
+      { from: 'CREATE UNIQUE INDEX payment_orders_of_call', to: 'CREATE INDEX payment_orders_of_call' },
+    ],
+    why: 'a call that is tried again orders again',
+    caughtBy: rows(
+      'rows of payments of one call, payment, order or event are never two, whatever a statement says',
+    ),
+  },
+  {
+    name: 'one order to pay for each payment',
+    file: ledger,
+    edits: [{ from: 'CREATE UNIQUE INDEX payment_orders_pay', to: 'CREATE INDEX payment_orders_pay' }],
+    why: 'a payment is ordered twice',
+    caughtBy: rows(
+      'rows of payments of one call, payment, order or event are never two, whatever a statement says',
+    ),
+  },
+  {
+    name: 'one operation for each order',
+    file: ledger,
+    edits: [{ from: 'order_id text NOT NULL UNIQUE', to: 'order_id text NOT NULL' }],
+    why: 'a refund is made twice under two keys',
+    caughtBy: rows(
+      'rows of payments of one call, payment, order or event are never two, whatever a statement says',
+    ),
+  },
+  {
+    name: 'one authorization for each payment',
+    file: ledger,
+    edits: [
+      {
+        from: 'CREATE UNIQUE INDEX payment_operations_authorize',
+        to: 'CREATE INDEX payment_operations_authorize',
+      },
+    ],
+    why: 'a payment is charged twice under two keys',
+    caughtBy: rows(
+      'rows of payments of one call, payment, order or event are never two, whatever a statement says',
+    ),
+  },
+  {
+    name: 'an event of a provider counts once',
+    file: ledger,
+    edits: [{ from: 'CREATE UNIQUE INDEX payment_inbox_once', to: 'CREATE INDEX payment_inbox_once' }],
+    why: 'a webhook that comes twice counts twice',
+    caughtBy: rows(
+      'rows of payments of one call, payment, order or event are never two, whatever a statement says',
+    ),
+  },
+  {
+    name: 'what the executor alone writes',
+    file: ledger,
+    edits: [
+      {
+        from: 'GRANT SELECT ON payments TO mason_worker',
+        to: 'GRANT SELECT, INSERT, UPDATE, DELETE ON payments TO mason_worker',
+      },
+    ],
+    why: 'a worker that is taken over says that it paid',
+    caughtBy: rows(
+      'rows of payments are seen by the API of their business alone, and changed by none but the executor',
+      'rows of payments of one business cannot be written for another, nor a payment, its spend or its events at all',
+    ),
+  },
+  {
+    name: 'payments are seen by their business',
+    file: ledger,
+    edits: [
+      {
+        from: "current_setting('mason.business', true)$p$",
+        to: "current_setting('mason.business', true) OR true$p$",
+      },
+    ],
+    why: 'one business reads and orders payments of another',
+    caughtBy: rows(
+      'rows of payments are seen by the API of their business alone, and changed by none but the executor',
+      'rows of payments of one business cannot be written for another, nor a payment, its spend or its events at all',
+    ),
+  },
+  {
+    name: 'who ends the wait for a payment',
+    file: 'migrations/0027_waits.sql',
+    edits: [{ from: "IF p_kind = 'payment' AND NOT pg_has_role", to: "IF p_kind = 'x' AND NOT pg_has_role" }],
+    why: 'a worker that is taken over tells a run that it has paid',
+    caughtBy: testsOf('test/integration/payment-attack.test.ts')(
+      'a stolen login (on servers only: PGlite is one session of one user) of a worker reads no secret of payments and moves no money',
+    ),
+  },
+  {
+    name: 'a nonce is locked while it is taken',
+    file: `${folder}/reservation.ts`,
+    edits: [{ from: ' FOR UPDATE OF payment_nonces', to: '' }],
+    why: 'two payments at one moment use one nonce',
+    caughtBy: races('payments with one nonce that are reserved at the same moment are one payment'),
+  },
+  {
+    name: 'the epoch of a payment in settlements',
+    file: `${folder}/settlement.ts`,
+    edits: [{ from: 'AND epoch = $2 AND status IN', to: 'AND $2::int > 0 AND status IN' }],
+    why: 'an executor that was frozen settles what another one is sending',
+    caughtBy: executor(
+      'an executor that was frozen with an answer writes nothing while another has the payment',
+    ),
+  },
+  {
+    name: 'what is settled never changes',
+    file: `${folder}/payment-answers.ts`,
+    edits: [
+      {
+        from: "const openStatuses = ['sent', 'unknown']",
+        to: "const openStatuses = ['sent', 'unknown', 'succeeded']",
+      },
+    ],
+    why: 'a webhook that comes late takes back what was paid',
+    caughtBy: executor(
+      'a payment whose end is not known succeeds by a genuine webhook, which counts once, in whatever order and number webhooks come',
+    ),
+  },
+  {
+    name: 'never more is refunded than was paid',
+    file: `${folder}/order-problems.ts`,
+    edits: [{ from: ' && Number(amount) <= rest', to: '' }],
+    why: 'an admin pays back more than was taken',
+    caughtBy: executor(
+      'a payment that was authorized alone is captured or voided by an admin, and one that was paid is refunded, never more than paid',
+    ),
+  },
+  {
+    name: 'three answers of a challenge',
+    file: `${folder}/payment-answers.ts`,
+    edits: [{ from: 'export const maxAnswers = 3', to: 'export const maxAnswers = 300' }],
+    why: 'a one-time password is guessed',
+    caughtBy: executor(
+      'a payment with a challenge asks the person, three times at most, and goes on with the answer',
+      'what a provider never received of a challenge is asked for again, and after three answers an operator settles the payment',
+    ),
+  },
+  {
+    name: 'the window of the keys of a provider',
+    file: `${folder}/operations.ts`,
+    edits: [{ from: 'windowMs: provider.windowMs', to: 'windowMs: Number.MAX_SAFE_INTEGER' }],
+    why: 'a provider that has forgotten the key charges again',
+    caughtBy: executor(
+      'a payment whose end is not known keeps its reservation when the window is over, is looked up, and is settled by an operator alone',
+    ),
+  },
+  {
+    name: 'the least window of a provider',
+    file: 'src/payments/providers/provider-schemas.ts',
+    edits: [{ from: 'const minWindowMs = 300_000', to: 'const minWindowMs = 1' }],
+    why: 'a request that was held up comes when its key is forgotten',
+    caughtBy: testsOf('test/integration/payment-providers.test.ts')(
+      'a payment provider is refused with the field and the remedy',
+    ),
+  },
+  {
+    name: 'the businesses of a provider',
+    file: 'src/payments/providers/provider-rows.ts',
+    edits: [{ from: '(tenants IS NULL OR $2 = ANY(tenants))', to: '$2::text IS NOT NULL' }],
+    why: 'a business pays by the account of another',
+    caughtBy: testsOf('test/integration/payment-providers.test.ts')(
+      'a payment provider ends once, and takes no new payments then',
+    ),
+  },
 ]

@@ -6,6 +6,7 @@ import { openPostgresDatabase } from '../../src/infra/database/postgres.ts'
 import { newPaymentId } from '../../src/infra/lib/ids.ts'
 import type { ExecutorStep } from '../../src/payments/executor/payment-executor.ts'
 import { startExecutor } from '../../src/payments/executor/start-executor.ts'
+import { claimPayment } from '../../src/payments/executor/work-queue.ts'
 import {
   createNonce,
   orderAnswer,
@@ -768,6 +769,26 @@ describe('an executor', () => {
         return (await shop.read(id)).status
       })
       .toBe('succeeded')
+    expect(shop.card.total()).toBe(19_900)
+  })
+
+  test('that was frozen with an answer writes nothing while another has the payment', async ({
+    shop,
+    executor,
+  }) => {
+    const id = await shop.order((await buyV2({ nonce: await shop.nonce() })).request)
+    let taken: unknown = null
+    const onStep = async (step: ExecutorStep) => {
+      if (step !== 'answered') return
+      await shop.due()
+      taken = await claimPayment(executor, id, 60_000)
+    }
+    await shop.work({ onStep })
+    expect(taken).toMatchObject({ payment_id: id, status: 'sent' })
+    expect(await shop.read(id)).toMatchObject({ status: 'sent', outcome: null })
+    await shop.due()
+    await shop.work()
+    expect((await shop.read(id)).status).toBe('succeeded')
     expect(shop.card.total()).toBe(19_900)
   })
 

@@ -1,11 +1,13 @@
-import { expect } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { queryOne } from '../../src/infra/database/database.ts'
 import { createNonce, orderPayment, type PaymentRequest } from '../../src/payments/ledger/orders.ts'
 import { unique } from '../support/backend.ts'
+import { deferred } from '../support/deferred.ts'
 import { editHop, mirrorSignature } from '../support/mandate-parties.ts'
 import { createTestProvider } from '../support/payment-provider.ts'
 import { drain, paymentTest } from '../support/payments.ts'
 import { addBuyer, buyV1, buyV2, createExecutorServices } from '../support/purchases.ts'
+import { count, until } from '../support/runs.ts'
 
 const redemptions = Number(process.env.MASON_TEST_REDEMPTIONS ?? 40)
 
@@ -99,5 +101,29 @@ test('payments under one recurring mandate at once are one payment in its period
     await order(bought.request)
   }
   await drain(services, 4)
+  expect([card.sent.length, card.total()]).toEqual([1, 19_900])
+})
+
+test('payments with one nonce that are reserved at the same moment are one payment', async ({
+  buyer: { card, services, nonce, order },
+  database,
+  executor,
+}) => {
+  const shared = await nonce()
+  for (let i = 0; i < 2; i++) await order((await buyV2({ nonce: shared })).request)
+  const [held, released] = [deferred(), deferred()]
+  onTestFinished(() => released.resolve())
+  const holding = executor.transaction(async (sql) => {
+    await sql.query('SELECT FROM payment_nonces WHERE nonce = $1 FOR UPDATE', [shared])
+    held.resolve()
+    await released.promise
+  })
+  await held.promise
+  const working = drain(services)
+  const blocked =
+    'pg_locks JOIN pg_stat_activity a USING (pid) WHERE NOT granted AND a.datname = current_database()'
+  await until('both wait for the nonce', async () => (await count(database, blocked)) >= 2)
+  released.resolve()
+  await Promise.all([holding, working])
   expect([card.sent.length, card.total()]).toEqual([1, 19_900])
 })

@@ -116,6 +116,24 @@ describe('rows of payments', () => {
     expect(await add({ mandate_hash: 'other', status: 'declined' })).toBe('no error')
   })
 
+  test('of one call, payment, order or event are never two, whatever a statement says', async ({
+    executor,
+  }) => {
+    const { payment_orders: order, payment_operations: operation } = rowsOf('a')
+    const add = (table: string, row: object) => codeOf(insert(executor, table, { ...row }))
+    const call = { run_id: 'r', plan_seq: 1, call_index: 0 }
+    expect(await add('payment_orders', { ...order, ...call, order_id: 'x', payment_id: 'x' })).toBe(
+      'no error',
+    )
+    expect(await add('payment_orders', { ...order, ...call, order_id: 'y', payment_id: 'y' })).toBe('23505')
+    expect(await add('payment_orders', { ...order, order_id: 'z' })).toBe('23505')
+    expect(await add('payment_operations', { ...operation, operation_id: 'o', kind: 'refund' })).toBe('23505')
+    expect(await add('payment_operations', { ...operation, operation_id: 'o', order_id: 'o' })).toBe('23505')
+    const event = { provider_id: 'card', headers: '{}', body: Buffer.from('{}'), event_id: 'e' }
+    expect(await add('payment_inbox', event)).toBe('no error')
+    expect(await add('payment_inbox', event)).toBe('23505')
+  })
+
   test('with budgets refuse a sum over the maximum, whatever a statement says', async ({ executor }) => {
     await insert(executor, 'mandate_spend', {
       spend_id: 's',
