@@ -63,15 +63,23 @@ export const paymentKeyMutants: readonly Mutant[] = [
   },
   {
     name: 'the rows of providers that workers do not see',
+    file: 'migrations/0033_payments_of_runs.sql',
+    edits: [{ from: "pg_has_role(session_user, 'mason_admin', 'MEMBER')", to: 'true' }],
+    why: 'a worker reads where the payments of all businesses go',
+    caughtBy: attack(
+      'a stolen login (on servers only: PGlite is one session of one user) of a worker reads no secret of payments and moves no money',
+    ),
+  },
+  {
+    name: 'no providers that workers add',
     file: 'migrations/0028_payment_providers.sql',
     edits: [
-      { from: "USING ((SELECT pg_has_role(session_user, 'mason_admin', 'MEMBER')))", to: 'USING (true)' },
       {
         from: "WITH CHECK ((SELECT pg_has_role(session_user, 'mason_admin', 'MEMBER')))",
         to: 'WITH CHECK (true)',
       },
     ],
-    why: 'a worker names an address of its own for the payments of a business',
+    why: 'a worker adds a provider of its own for the payments of all businesses',
     caughtBy: attack(
       'a stolen login (on servers only: PGlite is one session of one user) of a worker reads no secret of payments and moves no money',
     ),

@@ -41,7 +41,7 @@ const secretColumns = [
   'payment_inbox.headers',
 ]
 
-/** What moves money, or makes the executor move it, where it succeeds. */
+/** What moves money, makes the executor move it, or says where it goes, where it succeeds. */
 const moves = [
   `INSERT INTO payments (payment_id, tenant, order_id, status) VALUES ('pay_x', 'default', 'ord_x', 'released')`,
   `UPDATE payments SET status = 'succeeded'`,
@@ -63,7 +63,11 @@ const moves = [
   `INSERT INTO payment_orders (order_id, tenant, kind, payment_id, request) VALUES ('ord_c', 'default', 'capture', 'pay_1', '{}')`,
   `INSERT INTO trusted_keys (key_id, tenant, issuer, kid, roles, x, y) VALUES ('t', NULL, 'i', 'k', '{trusted-surface}', 'x', 'y')`,
   `UPDATE trusted_keys SET revoked_at = NULL`,
+  `SELECT base_url FROM payment_providers`,
   `UPDATE payment_providers SET base_url = 'https://evil.example'`,
+  `INSERT INTO payment_providers (provider_id, name, kind, base_url, allow_private, is_test, window_ms, timeout_ms, sealed_api_key,
+     api_key_end, sealed_webhook_secret, webhook_secret_end) VALUES ('prv_x', 'x', 'card', 'https://evil.example', false, true, 300000,
+     1000, 's', 's', 's', 's')`,
   `CREATE OR REPLACE FUNCTION mason.refuse_update() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$`,
 ]
 

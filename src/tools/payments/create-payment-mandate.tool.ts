@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { readCallInput } from '../../graph/call-drafts.ts'
 import { defineTool } from '../../graph/definitions.ts'
 import { MasonError } from '../../state/errors.ts'
+import { maxCartIdChars } from './find-signed-carts.ts'
 import { findPurchaseCart, toResult } from './purchase.ts'
 
 /**
@@ -21,7 +22,7 @@ export default defineTool({
       .min(1)
       .optional()
       .describe('The id of the action whose result has the signed cart; the latest one when left out'),
-    cart_id: z.string().max(500).optional().describe('Which cart, where the result has several'),
+    cart_id: z.string().max(maxCartIdChars).optional().describe('Which cart, where the result has several'),
     method: z
       .string()
       .max(200)

@@ -19,20 +19,34 @@ const readJson = (text: string): unknown =>
   parse(text) ??
   parse(text.slice(text.search(/[[{]/), Math.max(text.lastIndexOf('}'), text.lastIndexOf(']')) + 1))
 
+/** As long as a `cart_id` may be: the id goes from step to step, and stands in messages. */
+export const maxCartIdChars = 500
+const isId = (value: unknown): value is string => typeof value === 'string' && value.length <= maxCartIdChars
+
+/** The text of a value, which is nested too deeply where there is none. */
+const stringify = (value: unknown): string | null => {
+  try {
+    return JSON.stringify(value)
+  } catch {
+    return null
+  }
+}
+
 /** A cart of AP2 0.1, by the members that only it has. */
 const readCart = (value: JsonObject): SignedCart | null => {
   const { contents } = value
   const signature = value.merchant_authorization ?? value.merchantAuthorization ?? value.merchant_signature
-  if (!isObject(contents) || typeof signature !== 'string') return null
-  return { version: '0.1', id: String(contents.id), text: JSON.stringify(value) }
+  if (!isObject(contents) || !isId(contents.id) || typeof signature !== 'string') return null
+  const text = stringify(value)
+  return text === null ? null : { version: '0.1', id: contents.id, text }
 }
 
 /** A checkout of AP2 0.2: a JWT whose payload has lines. */
 const readCheckout = (token: string): SignedCart | null => {
   const parts = token.split('.')
   const payload = parts.length === 3 ? parse(Buffer.from(parts[1] ?? '', 'base64url').toString()) : null
-  if (!isObject(payload) || !Array.isArray(payload.line_items)) return null
-  return { version: '0.2', id: String(payload.id), text: token }
+  if (!isObject(payload) || !isId(payload.id) || !Array.isArray(payload.line_items)) return null
+  return { version: '0.2', id: payload.id, text: token }
 }
 
 const maxDepth = 50
