@@ -63,6 +63,9 @@ const drawRun = ({ date, minutes, commit, seed, scale, figures, failures }: Reco
     ...Object.entries(figures)
       .filter(([, value]) => !String(value).startsWith('caught by '))
       .map(([figure, value]) => `| ${figure} | ${value} |`),
-    ...failures.map((failure) => `| failed | ${failure.replaceAll('|', '\\|').replaceAll('\n', ' ')} |`),
+    ...failures.map((failure) => `| failed | ${toCell(failure)} |`),
     '',
   ].join('\n')
+
+/** A text as a cell of a table. Hostile inputs are quoted in failures: no control character may make the page binary. */
+const toCell = (text: string): string => text.replaceAll('|', '\\|').replaceAll(/\p{Cc}+/gu, ' ')
