@@ -6,7 +6,7 @@ import { openServers } from '../../chaos/faults/servers.ts'
 import { createAuthenticator } from '../support/authenticator.ts'
 import { unique } from '../support/backend.ts'
 import { cardSecrets, startCardProvider } from '../support/card-provider.ts'
-import { type Running, startCli } from '../support/cli.ts'
+import { type Running, runCli, startCli } from '../support/cli.ts'
 import { newCart, trustParty } from '../support/consents.ts'
 import { startFakeModel } from '../support/fake-model/fake-model.ts'
 import { type Call, callUrl, type TestServer } from '../support/http.ts'
@@ -136,6 +136,29 @@ test.skipIf(serversMissing !== null)(
       status: 'succeeded',
       amount: { minor: 19_900, currency: 'USD' },
     })
+    const cli = (...args: string[]) =>
+      runCli(['payments', 'trail', ...args, '--url', server.url, '--token', adminToken], {
+        cwd: servers.folder,
+      })
+    const [text, whole, ...missing] = await Promise.all([
+      cli(consent_request.payment_id),
+      cli(consent_request.payment_id, '--json'),
+      cli('pay_none'),
+      cli(consent_request.payment_id, '--business', unique('other')),
+    ])
+    expect([text.code, text.stderr]).toEqual([0, ''])
+    for (const shown of [
+      /^pay_\S+: succeeded\. Paid 199\.00 USD to /,
+      /signed\n.* cart, by key .*\n.* payment, by key /,
+      /signature of the merchant over the cart/,
+      /authorize of 19900 USD: done, sent 1 times, key op_/,
+      /\nreceipt {2}ey[\w-]+\.[\w-]+\.[\w-]+\n$/,
+    ])
+      expect(text.stdout).toMatch(shown)
+    expect(text.stdout).not.toContain('tok_visa')
+    expect(JSON.parse(whole.stdout)).toEqual(trail.body)
+    for (const { code, stdout, stderr } of missing)
+      expect([code, stdout, stderr]).toEqual([1, '', expect.stringMatching(/there is no payment "pay_/)])
   },
   240_000,
 )

@@ -46,6 +46,7 @@ const formatTrail = ({ payment, mandates, operations, events }: PaymentTrail): s
     ...(payment.provider_id
       ? [`  by ${payment.provider_id}, there ${toLine(payment.provider_ref ?? 'without a reference')}`]
       : []),
+    ...(payment.demo ? [`  demo: not checked were ${payment.skipped_checks.join(', ')}`] : []),
     'signed',
     ...mandates.map(
       (one) => `  ${one.verified_at}  ${one.kind}, by key ${one.issuer_key}, over ${one.signing_hash}`,
