@@ -1,5 +1,7 @@
 import { describe, expect } from 'vitest'
+import { systemClock } from '../../src/infra/lib/system-clock.ts'
 import { orderForAdmin } from '../../src/payments/ledger/orders.ts'
+import { createPaymentsApi } from '../../src/runtime/payments-api.ts'
 import { unique } from '../support/backend.ts'
 import { adminToken, runtimeTest } from '../support/integration-test.ts'
 import {
@@ -99,13 +101,12 @@ describe('an admin', () => {
 })
 
 describe('POST /payments/webhooks/{provider_id}', () => {
+  test.beforeAll(({ backend, database }) => publishPaymentKeys(backend, database).then(() => {}))
+
   test('stores the bytes and headers as they came, for a provider that there is, up to 256 KB', async ({
     server,
-    backend,
-    database,
     executor,
   }) => {
-    await publishPaymentKeys(backend, database)
     const { body: provider } = await server.call('POST', '/admin/v1/providers', {
       token: adminToken,
       json: newProvider(),
@@ -132,5 +133,31 @@ describe('POST /payments/webhooks/{provider_id}', () => {
     expect(rows[0]?.headers).not.toHaveProperty('authorization')
     expect((await post(provider.webhook_path, 'x'.repeat(256 * 1024 + 1))).status).toBe(413)
     expect((await post('/payments/webhooks/prv_none', text)).status).toBe(404)
+  })
+
+  test('takes 3,000 of one provider in a minute, counts those that break off, and says when to send again', async ({
+    elsewhere,
+    server,
+  }) => {
+    const add = async (): Promise<string> =>
+      (await server.call('POST', '/admin/v1/providers', { token: adminToken, json: newProvider() })).body.id
+    const [busy, quiet] = [await add(), await add()]
+    let nowMs = 0
+    const api = createPaymentsApi(elsewhere, { ...systemClock, monotonicMs: () => nowMs })
+    const receive = (id: string) => api.receiveWebhook(id, {}, async () => Buffer.from('{}'))
+    const breakOff = () => api.receiveWebhook(busy, {}, () => Promise.reject(new Error('cut off')))
+    const broken = await Promise.allSettled(Array.from({ length: 2_999 }, breakOff))
+    expect(new Set(broken.map((one) => one.status === 'rejected' && one.reason.message))).toEqual(
+      new Set(['cut off']),
+    )
+    expect(await receive(busy)).toBe(true)
+    nowMs = 15_000
+    await expect(receive(busy)).rejects.toMatchObject({
+      code: 'too_many_requests',
+      detail: { retry_after_s: 45 },
+    })
+    expect(await receive(quiet)).toBe(true)
+    nowMs = 60_000
+    expect(await receive(busy)).toBe(true)
   })
 })
