@@ -6,12 +6,14 @@ import { preferBuild } from '../test/support/script-flags.ts'
 import { record, writeReport } from './report.ts'
 import type { Suite } from './suite.ts'
 
-/** `npm run chaos -- [suite …] [--seed N] [--scale X] [--record]`: runs the suites named, or all; `report` only draws. */
+/** `npm run chaos -- [suite …] [--seed N] [--scale X] [--only TEXT] [--record]`: runs the suites named, or all; `report` only draws. */
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     seed: { type: 'string' },
     scale: { type: 'string', default: '1' },
+    /** Of a table, the rows whose name or file has one of these texts. */
+    only: { type: 'string', multiple: true },
     /** Keeps the figures for `docs/reliability.md`. */
     record: { type: 'boolean', default: false },
   },
@@ -30,7 +32,13 @@ const runSuite = async (name: string, seed: number, scale: number, signal: Abort
   const say = (line: string) => console.log(`${new Date().toISOString().slice(11, 19)} ${name}: ${line}`)
   say(`${suite.about} (--seed ${seed} --scale ${scale})`)
   const startedAt = new Date()
-  const { figures, failures } = await suite.run({ seed, scale, say, signal })
+  const { figures, failures } = await suite.run({
+    seed,
+    scale,
+    say,
+    signal,
+    ...(values.only && { only: values.only }),
+  })
   for (const [figure, value] of Object.entries(figures)) say(`${figure}: ${value}`)
   for (const failure of failures) say(`FAILED ${failure}`)
   say(

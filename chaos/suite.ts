@@ -3,6 +3,8 @@ export type SuiteOptions = {
   seed: number
   /** 1 is what `docs/reliability.md` reports; a slice for the tests is less. Counts and times are multiplied by it. */
   scale: number
+  /** Of a suite with a table: the rows whose name or file has one of these texts. */
+  only?: readonly string[]
   /** Progress for the person who watches; one line. */
   say(line: string): void
   signal: AbortSignal

@@ -15,12 +15,18 @@ const ordinary: NamedTest = {
 const suite: Suite = {
   about:
     'each guard of the protocol is taken out in turn: the tests named for it must fail, and an ordinary run must not',
-  async run({ seed, scale, say, signal }) {
+  async run({ seed, scale, say, signal, only }) {
     if (!process.env.TEST_DATABASE_URL || !process.env.TEST_REDIS_URL)
       throw new Error('the tests need TEST_DATABASE_URL and TEST_REDIS_URL')
-    const chosen = sample(mutants, Math.max(1, Math.round(mutants.length * Math.min(1, scale))), seed)
+    const table = mutants.filter(
+      ({ name, file }) => !only || only.some((text) => name.includes(text) || file.includes(text)),
+    )
+    if (table.length === 0)
+      throw new Error(`--only ${only?.join(' --only ')}: no mutant has this in its name or file`)
+    const chosen = sample(table, Math.max(1, Math.round(table.length * Math.min(1, scale))), seed)
     const failures: string[] = []
     const figures: Record<string, string | number> = { mutants: chosen.length, caught: 0 }
+    if (only) figures.only = only.join(', ')
 
     say('without mutants')
     const named = new Map(
