@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Real servers for the integration tests, on Debian: PostgreSQL with pgvector, and Redis.
+# Real servers for the integration tests, on Debian: PostgreSQL with pgvector, and Redis; and Chromium, which reads pages.
 #
 #   services.sh install       puts the programs on the machine; what is there already is left as it is
 #   services.sh start <dir>   private servers on free loopback ports, data in <dir>; writes <dir>/env to source
@@ -24,6 +24,8 @@ has_redis() { command -v redis-server >/dev/null; }
 has_postgres() { [ -n "$(pg_bin)" ]; }
 # For the chaos campaign: one worker's wall clock is set wrong.
 has_faketime() { [ -e /usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1 ]; }
+# For the pages that people open: the tests in a browser are skipped without it.
+has_chromium() { command -v chromium >/dev/null; }
 has_vector() { has_postgres && [ -e "/usr/share/postgresql/$(pg_major)/extension/vector.control" ]; }
 
 # A busy mirror, or someone else's hold on the package lock, passes: three tries before giving up.
@@ -83,7 +85,7 @@ install_vector() {
 }
 
 install_all() {
-  if has_redis && has_vector && has_faketime; then return; fi
+  if has_redis && has_vector && has_faketime && has_chromium; then return; fi
   [ "$(id -u)" = 0 ] || exec sudo -n "$0" install
   export DEBIAN_FRONTEND=noninteractive
   temporary=()
@@ -94,6 +96,8 @@ install_all() {
   has_faketime || apt_install faketime
   has_postgres || apt_install postgresql
   has_vector || install_vector
+  # large, and not needed to run Mason: a mirror without it ends nothing
+  has_chromium || apt_install chromium || say 'no chromium: the tests in a browser are skipped'
   has_redis || die 'installed, yet there is no redis-server'
   has_vector || die 'installed, yet PostgreSQL has no vector.control'
 }
