@@ -31,7 +31,7 @@ export const admissionMutants: readonly Mutant[] = [
   {
     name: 'idempotency key: the loser of a race is given the winner',
     file,
-    edits: [{ from: "const uniqueViolation = '23505'", to: "const uniqueViolation = 'none'" }],
+    edits: [{ from: 'if (!isUniqueViolation(error)) throw error', to: 'if (error) throw error' }],
     why: 'of two equal requests at one moment one is answered with a fault',
     caughtBy: guards(
       'two at the same moment the second of two requests with one key waits for the first and is given its run',

@@ -1,6 +1,7 @@
 import { invalidFile, type NamedFiles } from '../../files/uploads.ts'
 import { holdSessionBlobs, storeBlobStatement } from '../../infra/blobs/blobs.ts'
 import { type Database, hasRow, queryOne } from '../../infra/database/database.ts'
+import { isUniqueViolation } from '../../infra/database/database-errors.ts'
 import { newRunId, newSessionId, sha256 } from '../../infra/lib/ids.ts'
 import { MasonError } from '../../state/errors.ts'
 import { toUrlPath } from '../../state/files/url-path.ts'
@@ -202,8 +203,6 @@ export const admitRun = async (
   )
 }
 
-const uniqueViolation = '23505'
-
 /** Where another request with this key committed first, the second try finds its run. */
 const admitTwice = async (
   admit: () => Promise<Admission | MasonError | undefined>,
@@ -215,8 +214,8 @@ const admitTwice = async (
     return admission
   }
   return tryOnce().catch((error: unknown) => {
-    const { code, constraint } = error as { code?: unknown; constraint?: string }
-    if (code !== uniqueViolation) throw error
+    if (!isUniqueViolation(error)) throw error
+    const { constraint } = error as { constraint?: string }
     return onTakenId && constraint?.startsWith('runs_') ? onTakenId() : tryOnce()
   })
 }

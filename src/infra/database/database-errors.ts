@@ -4,6 +4,17 @@ import { stripCredentials } from '../lib/strip-credentials.ts'
 /** The code by which Postgres refuses a statement that waits for one which waits for it. */
 export const deadlockDetected = '40P01'
 
+const hasCode =
+  (code: string) =>
+  (error: unknown): boolean =>
+    (error as { code?: unknown } | null)?.code === code
+
+/** Whether a statement would have added a second row of a unique key. */
+export const isUniqueViolation = hasCode('23505')
+/** Whether a statement would have broken a CHECK. */
+export const isCheckViolation = hasCode('23514')
+const isDiskFull = hasCode('53100')
+
 /** Transient errors: the server was unreachable or full, or cancelled this statement for the sake of others. */
 const transientCodes = new Set([
   'ECONNREFUSED',
@@ -81,8 +92,6 @@ export const translateErrors = <T>(result: Promise<T>): Promise<T> =>
   result.catch((error: unknown) => {
     throw toDatabaseError(error)
   })
-
-const isDiskFull = (error: unknown): boolean => (error as { code?: unknown }).code === '53100'
 
 /** Whether a statement failed with a transient error: it may or may not be done. */
 export const isDatabaseUnavailable = (error: unknown): error is MasonError =>

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { type Database, queryOne } from '../../infra/database/database.ts'
+import { isUniqueViolation } from '../../infra/database/database-errors.ts'
 import { cutJson, isLongJson, readPage, truncatedColumn } from '../../infra/database/pagination.ts'
 import { MasonError } from '../../state/errors.ts'
 import type { Sql } from '../../state/ports/sql.ts'
@@ -290,8 +291,8 @@ const createInUseError = (name: string, id: string, users: readonly ResourceDepe
 
 /** A violated unique constraint as `already_exists`, naming the field; null for any other error. */
 const toNameTakenError = (error: unknown): MasonError | null => {
-  const { code, constraint } = (error ?? {}) as { code?: unknown; constraint?: unknown }
-  if (code !== '23505' || typeof constraint !== 'string') return null
+  const { constraint } = (error ?? {}) as { constraint?: unknown }
+  if (!isUniqueViolation(error) || typeof constraint !== 'string') return null
   const field = /_(name|label|role|category)_key$/.exec(constraint)?.[1]
   if (field === undefined) return null
   return new MasonError('already_exists', `there is one with this ${field} already`, {

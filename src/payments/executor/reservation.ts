@@ -1,4 +1,5 @@
 import { type Database, queryOne } from '../../infra/database/database.ts'
+import { isCheckViolation, isUniqueViolation } from '../../infra/database/database-errors.ts'
 import { sha256 } from '../../infra/lib/ids.ts'
 import type { PaymentRequest } from '../ledger/orders.ts'
 import type { Spent } from '../mandates/v2/types.ts'
@@ -79,10 +80,6 @@ const findUsedStatement = `
       AND status IN ('reserved', 'sent', 'succeeded', 'unknown')) AS checkout`
 
 const nothingSpent: Spent = { amount_minor: 0, uses: 0, last_used_at: null }
-
-/** The code of a statement that would add a second row of a unique key. */
-export const uniqueViolation = '23505'
-const checkViolation = '23514'
 
 type Reserved =
   | { payment: ClaimedPayment; operation: PaymentOperation }
@@ -167,9 +164,8 @@ export const reservePayment = async (
       const isNonce = typeof result === 'object' && 'refusal' in result
       return isNonce ? explain(result) : result
     }
-    const { code } = error as { code?: unknown }
-    if (code === checkViolation) return refuse([budgetViolation()])
-    if (code !== uniqueViolation) throw error
+    if (isCheckViolation(error)) return refuse([budgetViolation()])
+    if (!isUniqueViolation(error)) throw error
     return explain({ refusal: toRefusal([usedViolation()]) })
   }
 

@@ -1,9 +1,9 @@
 import { hasRow } from '../../infra/database/database.ts'
+import { isUniqueViolation } from '../../infra/database/database-errors.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import type { PaymentProvider } from '../providers/provider.ts'
 import { toDelayMs } from './payment-answers.ts'
 import type { PaymentExecutor } from './payment-executor.ts'
-import { uniqueViolation } from './reservation.ts'
 
 /** A webhook as it came. */
 export type InboxMessage = {
@@ -27,6 +27,7 @@ export const takeMessages = async (sql: Sql, limit: number, leaseMs: number): Pr
     )
   ).rows
 
+/** What anyone may have sent is not kept: it would fill the disk. */
 const finish = async (
   sql: Sql,
   { message_id }: InboxMessage,
@@ -34,7 +35,9 @@ const finish = async (
   eventId: string | null = null,
 ): Promise<void> =>
   void (await sql.query(
-    `UPDATE payment_inbox SET done_at = clock_timestamp(), result = $2, event_id = $3 WHERE message_id = $1 AND done_at IS NULL`,
+    `UPDATE payment_inbox SET done_at = clock_timestamp(), result = $2, event_id = $3,
+       headers = CASE WHEN $2 = 'not_genuine' THEN '{}' ELSE headers END, body = CASE WHEN $2 = 'not_genuine' THEN '' ELSE body END
+     WHERE message_id = $1 AND done_at IS NULL`,
     [message_id, result, eventId],
   ))
 
@@ -68,7 +71,7 @@ export const handleMessage = async (
   }
   // two copies at one moment: applying twice changes nothing, and one of them keeps the id
   await finish(sql, message, 'applied', event.event_id).catch((error: unknown) => {
-    if ((error as { code?: unknown }).code !== uniqueViolation) throw error
+    if (!isUniqueViolation(error)) throw error
     return finish(sql, message, 'duplicate')
   })
 }
