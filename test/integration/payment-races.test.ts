@@ -1,14 +1,19 @@
 import { expect, onTestFinished } from 'vitest'
+import { closeWaits, startWaits } from '../../src/engine/runs/waits.ts'
 import { queryOne } from '../../src/infra/database/database.ts'
+import { newPaymentId } from '../../src/infra/lib/ids.ts'
 import { createNonce, orderPayment, type PaymentRequest } from '../../src/payments/ledger/orders.ts'
+import type { Sql } from '../../src/state/ports/sql.ts'
 import { unique } from '../support/backend.ts'
 import { deferred } from '../support/deferred.ts'
 import { editHop, mirrorSignature } from '../support/mandate-parties.ts'
 import { createTestProvider } from '../support/payment-provider.ts'
 import { drain, paymentTest } from '../support/payments.ts'
 import { addBuyer, buyV1, buyV2, createExecutorServices } from '../support/purchases.ts'
-import { count, until } from '../support/runs.ts'
+import { count, mustClaim, submitTo, until } from '../support/runs.ts'
 
+const blocked =
+  'pg_locks JOIN pg_stat_activity a USING (pid) WHERE NOT granted AND a.datname = current_database()'
 const redemptions = Number(process.env.MASON_TEST_REDEMPTIONS ?? 40)
 
 /** On servers only: PGlite has one session, where nothing races. */
@@ -120,10 +125,39 @@ test('payments with one nonce that are reserved at the same moment are one payme
   })
   await held.promise
   const working = drain(services)
-  const blocked =
-    'pg_locks JOIN pg_stat_activity a USING (pid) WHERE NOT granted AND a.datname = current_database()'
   await until('both wait for the nonce', async () => (await count(database, blocked)) >= 2)
   released.resolve()
   await Promise.all([holding, working])
   expect([card.sent.length, card.total()]).toEqual([1, 19_900])
+})
+
+test('a run that is canceled while its payment is being refused waits for it, and neither is refused by the database', async ({
+  buyer: { tenant, services },
+  database,
+  executor,
+}) => {
+  await submitTo(database, tenant)
+  const run = await mustClaim(database)
+  const call = { plan_seq: 1, index: 0 }
+  const [refId, request] = [newPaymentId(), { version: '0.2' } as PaymentRequest]
+  const start = async (sql: Sql) => void (await orderPayment(sql, run, call, request, { paymentId: refId }))
+  await startWaits(database, run, call, 0, [{ kind: 'payment', refId, start }])
+  const errors: unknown[] = []
+  const log = { ...services.log, warn: (...entry: unknown[]) => void errors.push(entry) }
+  // as a cancel does: the run first, and then its orders
+  const drained = database.transaction(async (sql) => {
+    await sql.query('SELECT FROM runs WHERE run_id = $1 FOR UPDATE', [run.run_id])
+    const working = drain({ ...services, log })
+    await until('the executor waits', async () => (await count(executor, blocked)) > 0)
+    await closeWaits(sql, tenant, run.run_id)
+    return { working }
+  })
+  await (await drained).working
+  const row = await queryOne<{ status: string }>(
+    executor,
+    'SELECT status FROM payments WHERE payment_id = $1',
+    [refId],
+  )
+  expect(row?.status).toMatch(/^(released|declined)$/)
+  expect(errors).toEqual([])
 })

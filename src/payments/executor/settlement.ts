@@ -1,6 +1,7 @@
-import { queryOne, type RunKey } from '../../infra/database/database.ts'
+import { hasRow, queryOne, type RunKey, type TransactionalSql } from '../../infra/database/database.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import type { PaymentOutcome } from '../ledger/payment-queries.ts'
+import { PaymentLostError } from './operations.ts'
 import type { ClaimedPayment } from './work-queue.ts'
 
 /** Wakes a worker for a run whose wait has ended. Without it the outbox does, half a second later. */
@@ -91,6 +92,11 @@ export const settle = async (
   return row !== null
 }
 
+/** A cancel locks the run before its orders, and so does a refusal: the wait of the run ends first, and with it, or nothing does. */
+const endWaitStatement = `
+  SELECT tenant, run_id, end_wait(tenant, 'payment', payment_id, $3::json) AS ended FROM payment_orders
+  WHERE order_id = $1 AND takes = $2 AND done_at IS NULL`
+
 const refuseStatement = `
   WITH mine AS (
     UPDATE payment_orders SET done_at = clock_timestamp(), outcome = $3::json, sealed = NULL
@@ -101,11 +107,11 @@ const refuseStatement = `
   ), event AS (
     INSERT INTO payment_events (tenant, payment_id, kind, detail) SELECT tenant, payment_id, $7, $8::json FROM mine
   )
-  SELECT tenant, run_id, end_wait(tenant, 'payment', payment_id, $3::json) AS ended FROM mine`
+  SELECT payment_id FROM mine`
 
 /** Ends an order to pay that never became a reservation. It is a row of its own: a forged token uses up no mandate. */
 export const refuseOrder = async (
-  sql: Sql,
+  database: TransactionalSql,
   { order_id, takes }: { order_id: string; takes: number },
   refused: {
     status: 'declined' | 'released'
@@ -117,11 +123,15 @@ export const refuseOrder = async (
   wake: WakeRun,
 ): Promise<void> => {
   const { status, outcome, version, receipt, detail } = refused
-  const row = await queryOne<EndedWaits>(sql, refuseStatement, [
-    ...[order_id, takes, JSON.stringify(outcome), status, version, receipt],
-    ...[status === 'declined' ? 'refused' : 'released', JSON.stringify(detail)],
-  ])
-  wakeWaiting(row, wake)
+  const order = [order_id, takes, JSON.stringify(outcome)]
+  const ended = await database.transaction(async (sql) => {
+    const row = await queryOne<EndedWaits>(sql, endWaitStatement, order)
+    const kind = status === 'declined' ? 'refused' : 'released'
+    const values = [...order, status, version, receipt, kind, JSON.stringify(detail)]
+    if (row && !(await hasRow(sql, refuseStatement, values))) throw new PaymentLostError()
+    return row
+  })
+  wakeWaiting(ended, wake)
 }
 
 /**
