@@ -315,7 +315,7 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
       closers.add(() => executor.stop())
     },
     consent: {
-      passkeys: createPasskeys(database, config.publicUrl ?? null, () => clock.now()),
+      passkeys: createPasskeys(database, config.publicUrl ?? null),
       consents: createConsents(database, config.publicUrl ?? null),
     },
     health: () => checkHealth(database, queues),

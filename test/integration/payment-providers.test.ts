@@ -4,7 +4,7 @@ import type { Database } from '../../src/infra/database/database.ts'
 import type { Egress } from '../../src/infra/egress/egress-port.ts'
 import { createMasterKeys } from '../../src/infra/secrets/master-keys.ts'
 import { openPaymentKeys, type PaymentKeys } from '../../src/payments/keys/payment-keys.ts'
-import { createProviderOpener } from '../../src/payments/providers/provider-rows.ts'
+import { createProviderOpener, createProviders } from '../../src/payments/providers/provider-rows.ts'
 import type { ProviderView } from '../../src/payments/providers/provider-schemas.ts'
 import { unique } from '../support/backend.ts'
 import type { Reply } from '../support/http.ts'
@@ -120,6 +120,24 @@ describe('a payment provider', () => {
       [id],
     )
     expect(await readRequest(id)).toBe('secret_unreadable')
+  })
+
+  test('keeps what another admin changes at the same moment', async ({ admin, elsewhere }) => {
+    const { id } = (await admin('POST', '', newProvider())).body
+    const providers = createProviders(elsewhere, { testOnly: true })
+    const slow: Database = {
+      ...elsewhere,
+      transaction: async (work) => {
+        await providers.change(id, { window_ms: 400_000, business_ids: ['default'] })
+        return elsewhere.transaction(work)
+      },
+    }
+    await createProviders(slow, { testOnly: true }).change(id, { timeout_ms: 5_000 })
+    const { body } = await admin('GET', `/${id}`)
+    expect(body).toMatchObject({ timeout_ms: 5_000, window_ms: 400_000, business_ids: ['default'] })
+    expect((await admin('PATCH', `/${id}`, { business_ids: null })).body).toMatchObject({
+      ...{ timeout_ms: 5_000, window_ms: 400_000, business_ids: null },
+    })
   })
 
   test('is refused with the field and the remedy', async ({ admin }) => {

@@ -197,8 +197,7 @@ export const createProviders = (database: Database, { testOnly }: { testOnly: bo
             ]
           : []),
       ])
-      const name = change.name ?? before.name
-      await checkName(name, id)
+      if (change.name !== undefined) await checkName(change.name, id)
       const { api_key, webhook_secret } = change
       const sealedKey =
         api_key === undefined ? null : await sealForExecutor(database, api_key, keyPurpose(id, base_url))
@@ -206,14 +205,19 @@ export const createProviders = (database: Database, { testOnly }: { testOnly: bo
         webhook_secret === undefined
           ? null
           : await sealForExecutor(database, webhook_secret, webhookPurpose(id))
-      const tenants = change.business_ids === undefined ? before.business_ids : change.business_ids
       await database.transaction(async (sql) => {
         await sql.query(
-          `UPDATE payment_providers SET name = $2, base_url = $3, allow_private = $4, tenants = ${tenantsSql('$5')}, window_ms = $6,
-             timeout_ms = $7, updated_at = clock_timestamp() WHERE provider_id = $1`,
+          // what is not changed stays as it is now, not as it was read: another change may have come between
+          `UPDATE payment_providers SET name = COALESCE($2, name), base_url = COALESCE($3, base_url),
+             allow_private = COALESCE($4::boolean, allow_private),
+             tenants = CASE WHEN $5::json IS NULL THEN tenants ELSE ${tenantsSql('$5')} END,
+             window_ms = COALESCE($6::int, window_ms), timeout_ms = COALESCE($7::int, timeout_ms),
+             updated_at = clock_timestamp() WHERE provider_id = $1`,
           [
-            ...[id, name, base_url, allowPrivate, JSON.stringify(tenants)],
-            ...[change.window_ms ?? before.window_ms, change.timeout_ms ?? before.timeout_ms],
+            ...[id, change.name ?? null, change.base_url ?? null],
+            change.allow_private === undefined && !isMoved ? null : allowPrivate,
+            change.business_ids === undefined ? null : JSON.stringify(change.business_ids),
+            ...[change.window_ms ?? null, change.timeout_ms ?? null],
           ],
         )
         // the sealed columns cannot be read, so each is set by itself
