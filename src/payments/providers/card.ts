@@ -24,21 +24,27 @@ type CardRequest = {
   capture: boolean
 }
 
+/** The database stores no NUL: an answer with one would be asked for again and again. */
+const referenceSchema = z
+  .string()
+  .max(200)
+  .regex(/^\P{Cc}*$/u)
+
 /** One operation as the provider has it, in answers, look-ups and webhooks (examples/card-provider/README.md). */
 const operationSchema = z.object({
   key: z.string().max(500).nullish(),
-  payment: z.string().min(1).max(200),
+  payment: referenceSchema.min(1),
   status: z.enum(['succeeded', 'authorized', 'voided', 'refunded', 'declined', 'pending', 'requires_action']),
   amount: z.int().nonnegative().nullish(),
   currency: z.string().max(10).nullish(),
-  network_ref: z.string().max(200).nullish(),
+  network_ref: referenceSchema.nullish(),
   code: z.string().nullish(),
   challenge: z.object({ type: z.enum(['otp', 'redirect']), text: z.string().min(1).max(500) }).nullish(),
 })
 type CardOperation = z.infer<typeof operationSchema>
 
 const refusalSchema = z.object({
-  error: z.object({ acted: z.boolean().nullish(), code: z.string(), payment: z.string().max(200).nullish() }),
+  error: z.object({ acted: z.boolean().nullish(), code: z.string(), payment: referenceSchema.nullish() }),
 })
 const eventSchema = z.object({ type: z.literal('operation.updated'), data: operationSchema })
 

@@ -72,6 +72,8 @@ describe('an answer of a card provider', () => {
       ...[
         ...[
           { amount: 501 },
+          { payment: 'ch_\u0000' },
+          { network_ref: '\u0000' },
           { amount: 5 },
           { amount: '500' },
           { amount: -500 },

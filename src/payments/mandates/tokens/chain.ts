@@ -83,12 +83,22 @@ export const readContent = (claims: JsonObject, field: string, isRoot: boolean):
   return items[0]
 }
 
+/** A look-up of any other text is refused by the database, and with it those of all who ask by the same statement. */
+const isStorable = (text: string): boolean => text.isWellFormed() && !text.includes('\0')
+
 /** The trusted key that made this signature. */
 export const findSigner = (jws: Jws, role: SignerRole, findKeys: FindKeys): PublicKey => {
   const { kid } = jws.header
   const { iss } = jws.payload
   if (kid !== undefined && typeof kid !== 'string')
     throw new TokenError('malformed_token', `${jws.field}.header.kid`, 'is no text')
+  for (const [field, text] of Object.entries({ 'header.kid': kid, 'payload.iss': iss }))
+    if (typeof text === 'string' && !isStorable(text))
+      throw new TokenError(
+        'malformed_token',
+        `${jws.field}.${field}`,
+        'has characters that no trusted key has',
+      )
   const keys = findKeys({
     role,
     ...(kid === undefined ? {} : { kid }),
