@@ -54,6 +54,7 @@ const openConsentSchema = z.strictObject({
     .strictObject({
       payee: z.string().describe('What the merchant calls itself'),
       payee_issuer: z.string().describe('Who is paid: whose trusted key signed the cart or checkout'),
+      demo: z.boolean().describe('The offer is unsigned: the payee is not known, and no money moves'),
       total: z.string(),
       items: z.array(z.strictObject({ text: z.string(), price: nullableText })),
       refund_days: z.number().nullable(),

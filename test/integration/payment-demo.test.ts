@@ -1,9 +1,11 @@
 import { describe, expect } from 'vitest'
 import { newPaymentId } from '../../src/infra/lib/ids.ts'
+import { readOffer } from '../../src/payments/consent/offers.ts'
 import { createNonce, orderPayment, type PaymentRequest } from '../../src/payments/ledger/orders.ts'
 import { readTrail } from '../../src/payments/ledger/payment-queries.ts'
 import { parseJws } from '../../src/payments/mandates/tokens/jws.ts'
 import { createRunPayments } from '../../src/payments/runs/run-payments.ts'
+import { createPaymentMandate } from '../../src/payments/runs/signed-cart.ts'
 import { unique } from '../support/backend.ts'
 import { createTestProvider } from '../support/payment-provider.ts'
 import { drain, paymentTest } from '../support/payments.ts'
@@ -150,6 +152,14 @@ describe('the placeholders of the samples of AP2 0.1', () => {
     await expect(draft()).rejects.toMatchObject({ code: 'invalid_request' })
     const demo = await shop.addProvider({ test: true, demo: true })
     expect(await draft()).toMatchObject({ payee: 'demo:Demo Merchant' })
+    const request = createPaymentMandate(
+      { version: '0.1', id: 'cart', text: JSON.stringify(cart) },
+      { payment_id: newPaymentId(), method: null },
+    )
+    const facts = await database.asBusiness(buyer, (sql) =>
+      readOffer(sql, buyer, request, 'https://mason.example'),
+    )
+    expect(facts).toMatchObject({ demo: true, payee: 'Demo Merchant' })
     await demo.end()
   })
 })

@@ -43,6 +43,8 @@ export type ConsentFacts = {
   payee: string
   /** Who is paid: the issuer of the trusted key that signed the cart or checkout. */
   payee_issuer: string
+  /** The demo profile took an unsigned offer: the payee is not known, and no money moves. */
+  demo: boolean
   total: string
   items: { text: string; price: string | null }[]
   /** Days; null: AP2 0.2 has none. */
@@ -54,7 +56,7 @@ export type ConsentFacts = {
   shares: string[]
 }
 
-type TextFacts = Omit<ConsentFacts, 'payee_issuer'>
+type TextFacts = Omit<ConsentFacts, 'payee_issuer' | 'demo'>
 
 const toText = (money: Money): string => `${formatMoney(money)} ${money.currency}`
 

@@ -66,5 +66,5 @@ export const readOffer = async (
   const offer = await createSigners(trust).withTrust(tenant, (findKeys, merchants) =>
     verifyOffer(request, { findKeys, now, audience, ...(isDemo && { skipped: [] }) }, merchants),
   )
-  return typeof offer === 'string' ? { ...facts, payee_issuer: offer } : refuseRequest(offer)
+  return typeof offer === 'string' ? { ...facts, payee_issuer: offer, demo: isDemo } : refuseRequest(offer)
 }

@@ -86,7 +86,7 @@ export const consentPage = (
   expiresAt: string,
   options: unknown,
 ): string => {
-  const { payee, payee_issuer, total, items, refund_days, offer_ends, instrument, shares } = facts
+  const { payee, payee_issuer, demo, total, items, refund_days, offer_ends, instrument, shares } = facts
   const lines = items.map(
     ({ text, price }) => `<li>${toSafeHtml(text)}${price ? `, ${toSafeHtml(price)}` : ''}</li>`,
   )
@@ -94,7 +94,9 @@ export const consentPage = (
     toRow('To', toSafeHtml(payee)),
     toRow(
       'Who is paid',
-      `${toSafeHtml(payee_issuer)}, who signed this offer. The name above is what they call themselves.`,
+      demo
+        ? 'No one: this is a demo. The offer is not signed, and no money moves.'
+        : `${toSafeHtml(payee_issuer)}, who signed this offer. The name above is what they call themselves.`,
     ),
     toRow('Exact total', `<span class="total">${toSafeHtml(total)}</span>`),
     toRow('For', `<ul>${lines.join('')}</ul>`),

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { enrolmentPage, pageScript, toSafeHtml } from '../../../src/payments/consent/pages.ts'
+import { consentPage, enrolmentPage, pageScript, toSafeHtml } from '../../../src/payments/consent/pages.ts'
 
 describe('a text of others on a page', () => {
   test('is escaped, and isolated in its direction', () => {
@@ -36,5 +36,16 @@ describe('a page', () => {
   test('has a script that is valid, and writes no HTML', () => {
     expect(() => new Function(pageScript)).not.toThrow()
     expect(pageScript).not.toMatch(/innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval/)
+  })
+
+  test('of an unsigned offer in the demo profile names no payee as known', () => {
+    const facts = {
+      ...{ payee: 'Demo Merchant', payee_issuer: 'demo:Demo Merchant', total: '199.00 USD', items: [] },
+      ...{ refund_days: 30, offer_ends: null, instrument: 'CARD', shares: [] },
+    }
+    const show = (demo: boolean) => consentPage('{}', { ...facts, demo }, '2026-11-23T12:00:00Z', {})
+    expect(show(true)).toContain('The offer is not signed, and no money moves.')
+    expect(show(true)).not.toContain('who signed this offer')
+    expect(show(false)).toContain('who signed this offer')
   })
 })
