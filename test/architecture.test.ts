@@ -85,6 +85,7 @@ const arrows: Record<string, readonly string[]> = {
     'payments/runs',
   ],
   testing: ['state', 'infra', 'project', 'runtime'],
+  a2a: ['state', 'infra', 'accounts', 'runtime'],
   server: [
     'state',
     'context',
@@ -99,6 +100,7 @@ const arrows: Record<string, readonly string[]> = {
     'payments/ledger',
     'payments/consent',
     'runtime',
+    'a2a',
   ],
   cli: [
     'testing',

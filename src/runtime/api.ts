@@ -1,3 +1,4 @@
+import type { AgentCards } from '../accounts/agent-cards.ts'
 import type { Spender } from '../accounts/budget-checks.ts'
 import type { Budgets } from '../accounts/budgets.ts'
 import type { Businesses } from '../accounts/businesses.ts'
@@ -65,6 +66,8 @@ export type BusinessApi = {
     limit: number
     cursor?: string
   }): Promise<Page<RunView>>
+  /** How many runs there are of these. @internal */
+  countRuns(filter: { user_id?: string; session_id?: string; status?: RunStatus }): Promise<number>
   /** The state up to the run's turn; large results inlined unless `inline` is false. Null: no such run. */
   state(runId: string, inline: boolean): Promise<RuntimeState | null>
   /** Null: no such run, or its session holds no such blob. */
@@ -73,8 +76,8 @@ export type BusinessApi = {
   files: Uploads
   /** `run_ended` for completed or failed ones; repeating it is fine. */
   cancel(runId: string, reason: string | undefined): Promise<RunView>
-  /** `invalid_request` when the answer does not fit the schema, `input_answered`, `not_found`. */
-  answer(runId: string, requestId: string, answer: Json): Promise<RunView>
+  /** `invalid_request` when the answer does not fit the schema, `input_answered`, `not_found`. A `key` that answered before changes nothing. */
+  answer(runId: string, requestId: string, answer: Json, key?: string): Promise<RunView>
   /** A payment with all that is known of it. Null: no such payment. */
   payment(paymentId: string): Promise<PaymentTrail | null>
   /** The memories of its users. */
@@ -139,12 +142,16 @@ export type Runtime = {
     rejectedJobs: RejectedJobs
     trustedKeys: TrustedKeys
     /** @internal */
+    agentCards: AgentCards
+    /** @internal */
     providers: Providers
   }
   /** What the API does about payments of all businesses. @internal */
   payments: PaymentsApi
   /** Starts to carry out orders of payments in this process; only without a database server, where the executor has no process of its own. */
   startPayments(): Promise<void>
+  /** The origin under which others reach this server. @internal */
+  publicOrigin: string
   /** What users sign payments with. @internal */
   consent: { passkeys: Passkeys; consents: Consents }
   health(): Promise<HealthReport>

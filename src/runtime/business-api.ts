@@ -8,7 +8,7 @@ import { type Admission, admitRetry } from '../engine/runs/admission.ts'
 import { createAdmissions } from '../engine/runs/admission-batches.ts'
 import { answerInput } from '../engine/runs/input-answers.ts'
 import type { QueueCaps } from '../engine/runs/queue-caps.ts'
-import { listRuns, readActionRows, readRun } from '../engine/runs/run-queries.ts'
+import { countRuns, listRuns, readActionRows, readRun } from '../engine/runs/run-queries.ts'
 import { cancelRun, type ReportRunEnd } from '../engine/runs/settlement.ts'
 import { deleteSession } from '../engine/sessions/delete-session.ts'
 import { forkSession } from '../engine/sessions/fork-session.ts'
@@ -147,6 +147,7 @@ export const createBusinessApi = (parts: BusinessApiParts, businessId: string): 
     run: (runId) => poller.readRun(runId),
     memories: createMemoriesApi(parts, businessId),
     runs: (filter) => queryAsBusiness((sql) => listRuns(sql, businessId, filter)),
+    countRuns: (filter) => queryAsBusiness((sql) => countRuns(sql, businessId, filter)),
     payment: (paymentId) => database.asBusiness(businessId, (sql) => readTrail(sql, businessId, paymentId)),
     session: (sessionId) => database.asBusiness(businessId, (sql) => readSession(sql, businessId, sessionId)),
     sessions: (filter) => database.asBusiness(businessId, (sql) => listSessions(sql, businessId, filter)),
@@ -184,8 +185,8 @@ export const createBusinessApi = (parts: BusinessApiParts, businessId: string): 
       feed.publishChange(businessId, run.session_id)
       return run
     },
-    async answer(runId, requestId, answer) {
-      await answerInput(database, businessId, runId, requestId, answer)
+    async answer(runId, requestId, answer, key) {
+      await answerInput(database, businessId, runId, requestId, answer, key)
       wakeRun(queues, { tenant: businessId, run_id: runId })
       const run = await readExistingRun(runId)
       feed.publishChange(businessId, run.session_id)

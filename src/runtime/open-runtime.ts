@@ -1,3 +1,4 @@
+import { createAgentCards } from '../accounts/agent-cards.ts'
 import { createBudgets } from '../accounts/budgets.ts'
 import { createBusinesses, ensureBusiness } from '../accounts/businesses.ts'
 import { createQuotas } from '../accounts/quotas.ts'
@@ -293,6 +294,7 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
         settings: createWebhookSettings(database, layer.masterKeys, scrubber),
       },
       trustedKeys: createTrustedKeys(database),
+      agentCards: createAgentCards(database),
       providers: createProviders(database, { testOnly: config.database.kind !== 'postgres' }),
       rejectedJobs: createRejectedJobs(database, (businessId, request, key) =>
         of(businessId).submit(request, key, { by: 'queue', beganAtMs: Date.now() }),
@@ -314,6 +316,7 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
       const executor = await startPayments(config, parts)
       closers.add(() => executor.stop())
     },
+    publicOrigin: toIssuer(config),
     consent: {
       passkeys: createPasskeys(database, config.publicUrl ?? null),
       consents: createConsents(database, config.publicUrl ?? null),

@@ -1,7 +1,9 @@
 import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
 import { defaultBodyMemoryMb } from '../infra/config/settings.ts'
 import type { Runtime } from '../runtime/api.ts'
+import { a2aRoutes } from './a2a.routes.ts'
 import { accountsRoutes } from './admin/accounts.routes.ts'
+import { agentCardsRoutes } from './admin/agent-cards.routes.ts'
 import { adminPaymentsRoutes } from './admin/payments.routes.ts'
 import { providersRoutes } from './admin/providers.routes.ts'
 import { registryRoutes } from './admin/registry.routes.ts'
@@ -102,6 +104,8 @@ export const createApp = async (options: AppOptions): Promise<FastifyInstance> =
   memoriesRoutes(app)
   paymentsRoutes(app, server)
   consentRoutes(app, server)
+  a2aRoutes(app, server)
+  agentCardsRoutes(app, server)
   accountsRoutes(app, server)
   rejectedJobsRoutes(app, server)
   vendorsRoutes(app, server)

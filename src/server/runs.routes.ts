@@ -225,7 +225,8 @@ const submitRequest = async (request: SubmitRequest, reply: FastifyReply, body =
   return answerSubmission(reply, await request.business.submit(body, key, toEntry(request, reply)))
 }
 
-const toEntry = (
+/** Where a run came from, for its trace. */
+export const toEntry = (
   { raw, routeOptions, principal }: Pick<FastifyRequest, 'routeOptions' | 'raw' | 'principal'>,
   { elapsedTime }: FastifyReply,
 ): RunEntry => {

@@ -97,6 +97,7 @@ const rowsOf = (t: string): Record<string, Record<string, unknown>> => ({
     sealed_secrets: Buffer.from('b'),
   },
   webhook_settings: { tenant: t },
+  agent_cards: { tenant: t, card: '{}' },
   webhook_secrets: {
     tenant: t,
     secret_id: `of ${t}`,

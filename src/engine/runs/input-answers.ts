@@ -19,10 +19,15 @@ const questionStatement = `
   FROM runs r JOIN input_requests i USING (tenant, run_id) WHERE r.tenant = $1 AND r.run_id = $2 AND i.request_id = $3
   FOR NO KEY UPDATE OF r`
 
+/** Whether the message of this key has answered a question of the run. The lock is that of an answer, so none is under way. */
+const replayStatement = `
+  SELECT EXISTS (SELECT FROM input_requests i WHERE i.tenant = $1 AND i.run_id = $2 AND i.answer_key = $3) AS replayed
+  FROM runs WHERE tenant = $1 AND run_id = $2 FOR NO KEY UPDATE`
+
 /** Stores the answer, and wakes the run where it is parked; of two answers the first counts. */
 const answerStatement = `
   WITH answered AS (
-    UPDATE input_requests i SET answered_at = clock_timestamp(), answer = $4::json, sealed = $5
+    UPDATE input_requests i SET answered_at = clock_timestamp(), answer = $4::json, sealed = $5, answer_key = $6
     WHERE i.tenant = $1 AND i.run_id = $2 AND i.request_id = $3 AND i.answered_at IS NULL RETURNING i.run_id
   ), run AS (
     UPDATE runs r SET status = 'queued' FROM answered
@@ -33,15 +38,23 @@ const answerStatement = `
 /** A secret answer, whatever the schema says. */
 const secretSchema = z.string().min(1).max(200)
 
-/** Answers an open question of a run; a secret answer is encrypted before it is stored. Throws `not_found`, `input_answered`, and `invalid_request`, which leaves it open. */
+/**
+ * Answers an open question of a run; a secret answer is encrypted before it is stored. An answer whose `key` has answered one of its
+ * questions before changes nothing. Throws `not_found`, `input_answered`, and `invalid_request`, which leaves it open.
+ */
 export const answerInput = (
   database: Database,
   businessId: string,
   runId: string,
   requestId: string,
   answer: Json,
+  key: string | null = null,
 ): Promise<void> =>
   database.asBusiness(businessId, async (sql) => {
+    if (key !== null) {
+      const earlier = await queryOne<{ replayed: boolean }>(sql, replayStatement, [businessId, runId, key])
+      if (earlier?.replayed) return
+    }
     const row = await queryOne<InputRow>(sql, questionStatement, [businessId, runId, requestId])
     if (!row) throw new MasonError('not_found', `run "${runId}" has no input request "${requestId}"`)
     if (row.answered || row.expired || !row.open) throw createAnsweredError(requestId)
@@ -49,7 +62,7 @@ export const answerInput = (
     if (row.secret) checkAnswer(secretSchema, answer)
     const sealed = row.secret ? await sealForExecutor(sql, String(answer), 'payment-answer') : null
     const stored = JSON.stringify({ kind: 'answered', answer: sealed === null ? answer : '' })
-    if (!(await queryOne(sql, answerStatement, [businessId, runId, requestId, stored, sealed])))
+    if (!(await queryOne(sql, answerStatement, [businessId, runId, requestId, stored, sealed, key])))
       throw createAnsweredError(requestId)
   })
 

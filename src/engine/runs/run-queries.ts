@@ -236,6 +236,20 @@ export const listRuns = (sql: Sql, businessId: string, filter: RunFilter): Promi
   }))
 }
 
+/** How many runs the filter has. */
+export const countRuns = async (
+  sql: Sql,
+  businessId: string,
+  filter: Omit<RunFilter, 'limit' | 'cursor'>,
+): Promise<number> => {
+  const { from, where, values } = buildRunFilter(businessId, filter)
+  const { rows } = await sql.query<{ runs: number }>(
+    `SELECT count(*)::int AS runs FROM ${from} WHERE ${where}`,
+    values,
+  )
+  return rows[0]?.runs ?? 0
+}
+
 /** What is cut in a row of a list. */
 type ListedRunRow = { request: { cut?: boolean }; result: { cut?: string[] } | null }
 
@@ -254,7 +268,7 @@ const matchEntriesSql = (entries: string, count: number): string =>
  * The SQL of a filter. An entry of metadata comes with the runs' order, so that the index gives a page of a frequent one; an
  * idempotency key is of few runs, which are looked up by their ids.
  */
-const buildRunFilter = (businessId: string, filter: RunFilter) => {
+const buildRunFilter = (businessId: string, filter: Omit<RunFilter, 'limit' | 'cursor'>) => {
   const values: unknown[] = [businessId]
   const bind = (value: unknown): string => `$${values.push(value)}`
   const entries = toMetadataEntries(filter.metadata)

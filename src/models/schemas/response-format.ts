@@ -13,7 +13,7 @@ import {
 const path = z.string().min(1).max(4000)
 
 /** Paths to the parts of the canonical result. Null: the response has no such part. */
-const pathsSchema = z.strictObject({
+export const formatPathsSchema = z.strictObject({
   text: path.describe('The text of the reply').optional(),
   reasoning: path.describe('The reasoning before it').optional(),
   tool_calls: path
@@ -77,7 +77,7 @@ export const requestTemplateSchema = z.union([
 const streamSchema = z.strictObject({
   format: z.enum(['sse', 'ndjson']).describe('Server-sent events, or a line of JSON each'),
   done: z.string().max(200).describe('The text of the event that ends the stream, such as [DONE]').optional(),
-  paths: pathsSchema.describe(
+  paths: formatPathsSchema.describe(
     'Over each event. Texts are joined, tool calls are joined by index, the last usage of each kind counts',
   ),
 })
@@ -112,7 +112,7 @@ export const formatInputSchema = z.strictObject({
   request: requestTemplateSchema
     .describe('How a request is written; the template of the body alone will do')
     .nullish(),
-  paths: pathsSchema.describe(
+  paths: formatPathsSchema.describe(
     'JMESPath expressions over the response, for each part of the canonical result',
   ),
   stream: streamSchema.describe('How a stream is read; null: nothing is streamed').nullish(),
@@ -151,7 +151,7 @@ export const formatSchemas = {
 }
 
 /** The paths of a format. */
-export type FormatPaths = z.infer<typeof pathsSchema>
+export type FormatPaths = z.infer<typeof formatPathsSchema>
 /** A request template: the full form, or the body alone. */
 export type RequestTemplate = z.infer<typeof requestTemplateSchema>
 /** How to read the events of a stream. */

@@ -1,4 +1,5 @@
 import { type ZodType, z } from 'zod'
+import { formatPathsSchema } from '../../models/schemas/response-format.ts'
 import { fileSchema, limitsSchema, runRequestSchema, structureEntrySchema } from '../../state/run-request.ts'
 import {
   actionEventSchema,
@@ -44,7 +45,7 @@ export const openApiDocument = (routes: readonly DocumentedRoute[], auth: 'requi
   const components = createComponents()
   const paths: Record<string, Json> = {}
   for (const route of routes) {
-    const path = route.url.replace(/:([A-Za-z0-9_]+)/g, '{$1}')
+    const path = route.url.replace(/:([A-Za-z0-9_]+)/g, '{$1}').replace(/\*$/, '{operation}')
     paths[path] = { ...paths[path], [route.method.toLowerCase()]: buildOperation(route, components, auth) }
   }
   return {
@@ -103,7 +104,8 @@ const buildParameters = (schema: DocumentedRoute['schema'], components: Componen
   Object.entries(locations).flatMap(([part, location]) => {
     const object = schema[part as keyof typeof locations]
     if (!(object instanceof z.ZodObject)) return []
-    return Object.entries(object.shape as Record<string, ZodType>).map(([name, item]) => {
+    return Object.entries(object.shape as Record<string, ZodType>).map(([key, item]) => {
+      const name = key === '*' ? 'operation' : key
       // parameters are text that is parsed, so the parsed value is described
       const { description, ...rest } = tidy(z.toJSONSchema(item, { io: 'output' })) as Json
       const required = !item.safeParse(undefined).success
@@ -211,6 +213,7 @@ const namedSchemas: readonly [string, ZodType][] = [
   ['ConsentEvent', consentEventSchema],
   ['Delta', deltaSchema],
   ['Problem', problemSchema],
+  ['FormatPaths', formatPathsSchema],
 ]
 
 /** Those of request bodies. */
@@ -219,6 +222,7 @@ const namedInputs: readonly [string, ZodType][] = [
   ['RequestFile', fileSchema],
   ['StructureEntry', structureEntrySchema],
   ['RunLimits', limitsSchema],
+  ['FormatPaths', formatPathsSchema],
 ]
 
 type Components = ReturnType<typeof createComponents>

@@ -15,9 +15,21 @@ const formatEvent = (event: RunEvent): string => {
  * aborts. An event is read only after the one before was sent, so a client that does not read costs no memory. An error
  * after the start ends the stream without an event: the client reconnects with its Last-Event-ID.
  */
-export const sendEvents = async (
+export const sendEvents = (
   reply: FastifyReply,
   events: (signal: AbortSignal) => AsyncIterable<RunEvent>,
+  open: OpenResponses,
+  keepAliveMs: number,
+): Promise<void> => sendTexts(reply, (signal) => mapEvents(events(signal)), open, keepAliveMs)
+
+async function* mapEvents(events: AsyncIterable<RunEvent>): AsyncGenerator<string> {
+  for await (const event of events) yield formatEvent(event)
+}
+
+/** As `sendEvents`, of events that are formatted already. */
+export const sendTexts = async (
+  reply: FastifyReply,
+  events: (signal: AbortSignal) => AsyncIterable<string>,
   open: OpenResponses,
   keepAliveMs: number,
 ): Promise<void> => {
@@ -41,7 +53,7 @@ export const sendEvents = async (
   try {
     for await (const event of events(signal)) {
       if (signal.aborted) break
-      if (!raw.write(formatEvent(event))) await once(raw, 'drain', { signal })
+      if (!raw.write(event)) await once(raw, 'drain', { signal })
     }
   } catch (error) {
     if (!signal.aborted) reply.log.warn({ err: error }, 'a stream of events broke off')

@@ -1,0 +1,62 @@
+import { AgentCard } from '@a2a-js/sdk'
+import { duplicateInterfacesForLegacy } from '@a2a-js/sdk/compat/v0_3'
+import { LegacyRestTransportHandler } from '@a2a-js/sdk/compat/v0_3/server'
+import { ServerCallContext } from '@a2a-js/sdk/server'
+import type { AgentCardInput } from '../accounts/agent-cards.ts'
+import { cardUris } from './extensions.ts'
+
+/** The card of a business as the protocol has it, with both bindings in both versions at one address. */
+export const toAgentCard = (card: AgentCardInput, businessId: string, origin: string): AgentCard => {
+  const url = `${origin}/a2a/agents/${encodeURIComponent(businessId)}`
+  const bindings = ['JSONRPC', 'HTTP+JSON']
+  const interfaces = bindings.map((protocolBinding) => ({
+    ...{ url, protocolBinding, protocolVersion: '1.0', tenant: '' },
+  }))
+  const extensions = cardUris.map((uri, at) => ({
+    uri,
+    description: 'Payments by the Agent Payments Protocol (AP2)',
+    required: at === 0 && card.roles.includes('merchant'),
+    params: { roles: card.roles },
+  }))
+  return {
+    name: card.name,
+    description: card.description,
+    version: card.version,
+    supportedInterfaces: duplicateInterfacesForLegacy(interfaces, bindings),
+    provider: card.provider,
+    documentationUrl: card.documentation_url,
+    iconUrl: undefined,
+    capabilities: {
+      streaming: true,
+      pushNotifications: false,
+      extendedAgentCard: false,
+      extensions: card.roles.length > 0 ? extensions : [],
+    },
+    securitySchemes: {
+      bearer: {
+        scheme: {
+          $case: 'httpAuthSecurityScheme',
+          value: { scheme: 'bearer', bearerFormat: '', description: 'A token of the business' },
+        },
+      },
+    },
+    securityRequirements: [{ schemes: { bearer: { list: [] } } }],
+    defaultInputModes: ['text/plain', 'application/json'],
+    defaultOutputModes: ['text/plain', 'application/json'],
+    skills: card.skills.map(({ input_modes = [], output_modes = [], examples = [], ...skill }) => ({
+      ...skill,
+      ...{ examples, inputModes: input_modes, outputModes: output_modes, securityRequirements: [] },
+    })),
+    signatures: [],
+  }
+}
+
+/** The card on the wire. That of 0.3 also names the interfaces of 1.0, as clients of 1.0 may ask without a version. */
+export const toCardJson = async (card: AgentCard, version: string): Promise<unknown> => {
+  const core = AgentCard.toJSON(card) as Record<string, unknown>
+  if (version !== '0.3') return core
+  const getAuthenticatedExtendedAgentCard = async () => card
+  const transport = new LegacyRestTransportHandler({ getAuthenticatedExtendedAgentCard } as never)
+  const legacy = await transport.getAuthenticatedExtendedAgentCard(new ServerCallContext())
+  return { ...legacy, supportedInterfaces: core.supportedInterfaces }
+}

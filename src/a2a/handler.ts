@@ -1,0 +1,283 @@
+import { type AgentCard, type Message, type StreamResponse, type Task, TaskState } from '@a2a-js/sdk'
+import {
+  A2AError,
+  PushNotificationNotSupportedError,
+  TaskNotCancelableError,
+  TaskNotFoundError,
+  UnsupportedOperationError,
+} from '@a2a-js/sdk/errors'
+import type { JsonRpcTransportHandler } from '@a2a-js/sdk/server'
+import type { BusinessApi } from '../runtime/api.ts'
+import { openDeadline } from '../state/deadline.ts'
+import { isMasonError } from '../state/errors.ts'
+import type { RunEntry } from '../state/ports/tracer.ts'
+import type { RunView } from '../state/run-view.ts'
+import { malformed, toA2AError } from './errors.ts'
+import { checkRequired, listActivated } from './extensions.ts'
+import { readOrigin, toAnswer, toMessageKey, toRunRequest, toSessionId, toUserId } from './messages.ts'
+import { isEnded, listArtifacts, toAnswerPiece, toRunStatus, toState, toTask, toTaskStatus } from './tasks.ts'
+
+type Admitted = Awaited<ReturnType<BusinessApi['submit']>>['run']
+
+/** What the SDK's transports call. */
+export type RequestHandler = ConstructorParameters<typeof JsonRpcTransportHandler>[0]
+
+/** One request of another agent. */
+export type AgentCall = {
+  business: BusinessApi
+  /** Whose contexts and tasks it sees: the token. */
+  caller: string
+  card: AgentCard
+  scenario: string | undefined
+  /** The extensions that it asks for. */
+  extensions: readonly string[]
+  entry: RunEntry
+  /** Aborts when the caller disconnects or the server closes. */
+  signal: AbortSignal
+  /** Gets what is not an error of the protocol; the caller learns only that something went wrong on our side. */
+  onError(error: unknown): void
+}
+
+/** How long a message waits for its task; then the task is returned as it is. */
+const maxWaitMs = 300_000
+/** How long a cancel waits for the process that runs the task. */
+const cancelWaitMs = 5_000
+/** After every action: no replay. */
+const afterAll = 2 ** 31 - 1
+/** Of other nodes, what they write is not the answer. */
+const answerNodes = ['answer', 'report', 'structured_answer']
+
+/**
+ * The operations of A2A on the runs of a business. The runtime is the truth: a message is a run or the answer to its question, a
+ * task is a run, and nothing else is stored.
+ */
+export const createRequestHandler = (call: AgentCall): RequestHandler => {
+  const { business, caller, card, signal } = call
+
+  const toOwnTask = (run: RunView, historyLength?: number): Task => {
+    const origin = readOrigin(run, caller)
+    if (!origin) throw new TaskNotFoundError(`there is no task "${run.id}"`)
+    return toTask(run, origin, historyLength)
+  }
+  /** Another caller's task is not there. */
+  const readOwn = async (taskId: string): Promise<RunView> => {
+    if (taskId.trim() === '') throw malformed('the id of the task is required')
+    const run = await business.run(taskId)
+    if (!run || !readOrigin(run, caller)) throw new TaskNotFoundError(`there is no task "${taskId}"`)
+    return run
+  }
+
+  const answer = async (message: Message): Promise<RunView> => {
+    const run = await readOwn(message.taskId)
+    const { contextId } = readOrigin(run, caller) ?? {}
+    if (message.contextId && message.contextId !== contextId)
+      throw malformed(`message.contextId is not that of the task "${run.id}"; leave it out`)
+    const question = run.input_request
+    const value = question && toAnswer(message, question)
+    try {
+      // a message that is sent again finds its first answer
+      const key = toMessageKey(caller, message.messageId)
+      return await business.answer(run.id, question?.id ?? '', value, key)
+    } catch (error) {
+      if (!isMasonError(error, 'not_found')) throw error
+      const state = isEnded(run) ? `has ended (${run.status})` : 'asks for nothing at present'
+      throw new UnsupportedOperationError(`the task "${run.id}" ${state}; send a message without taskId`)
+    }
+  }
+
+  /** The run of a message, which is durable from then on. */
+  const accept = async (message: Message | undefined): Promise<RunView | Admitted> => {
+    if (!message) throw malformed('message is required')
+    checkRequired(card, call.extensions)
+    if (message.taskId) return answer(message)
+    const extensions = listActivated(card, call.extensions)
+    const request = toRunRequest(message, { caller, scenario: call.scenario, extensions })
+    const key = toMessageKey(caller, message.messageId)
+    const { run, replayed } = await business.submit(request, key, call.entry)
+    return replayed ? readOwn(run.id) : run
+  }
+
+  /** The run once it has ended or waits for a person, or as it is after `ms`. */
+  const settle = async (run: string | Admitted, ms: number): Promise<RunView> => {
+    using deadline = openDeadline(ms, signal)
+    try {
+      return await business.wait(run, deadline.signal)
+    } catch (error) {
+      if (!deadline.signal.aborted || signal.aborted) throw error
+      return readOwn(typeof run === 'string' ? run : run.id)
+    }
+  }
+
+  async function* follow(
+    first: RunView,
+    endsAtQuestion: boolean,
+  ): AsyncGenerator<StreamResponse, void, undefined> {
+    const origin = readOrigin(first, caller) as NonNullable<ReturnType<typeof readOrigin>>
+    const ids = { taskId: first.id, contextId: origin.contextId }
+    const isOver = (run: RunView): boolean =>
+      isEnded(run) || (endsAtQuestion && run.status === 'input_required')
+    const toKey = (run: RunView): string =>
+      `${toState(run)} ${run.input_request?.id} ${run.consent_request?.payment_id}`
+    yield { payload: { $case: 'task', value: toTask(first, origin) } }
+    if (isOver(first)) return
+    let sent = toKey(first)
+    let attempt = 0
+    for await (const event of business.events({ run_id: first.id }, afterAll, signal)) {
+      if (event.event === 'delta') {
+        if (!answerNodes.includes(event.data.node)) continue
+        const append = event.data.attempt === attempt
+        attempt = event.data.attempt
+        const artifact = toAnswerPiece(event.data.text)
+        yield {
+          payload: {
+            $case: 'artifactUpdate',
+            value: { ...ids, artifact, append, lastChunk: false, metadata: undefined },
+          },
+        }
+        continue
+      }
+      if (event.event === 'action' || event.event === 'todos') continue
+      const run = event.event === 'done' ? event.data : await readOwn(first.id)
+      if (toKey(run) === sent) continue
+      sent = toKey(run)
+      for (const artifact of listArtifacts(run))
+        yield {
+          payload: {
+            $case: 'artifactUpdate',
+            value: { ...ids, artifact, append: false, lastChunk: true, metadata: undefined },
+          },
+        }
+      yield {
+        payload: {
+          $case: 'statusUpdate',
+          value: { ...ids, status: toTaskStatus(run, origin), metadata: undefined },
+        },
+      }
+      if (isOver(run)) return
+    }
+  }
+
+  const listTasks: RequestHandler['listTasks'] = async (filter) => {
+    const {
+      contextId,
+      pageSize = 50,
+      pageToken,
+      historyLength,
+      statusTimestampAfter,
+      includeArtifacts,
+    } = filter
+    if (!Number.isInteger(pageSize) || pageSize < 1 || pageSize > 100)
+      throw malformed('pageSize must be between 1 and 100')
+    const since = statusTimestampAfter ? Date.parse(statusTimestampAfter) : 0
+    if (Number.isNaN(since)) throw malformed('statusTimestampAfter must be a time in ISO 8601')
+    const status = toRunStatus(filter.status)
+    if (filter.status === TaskState.UNRECOGNIZED) throw malformed('status is no state of tasks')
+    const runs = {
+      user_id: toUserId(caller),
+      ...(contextId && { session_id: toSessionId(caller, contextId) }),
+      ...(status && { status }),
+    }
+    const empty = { data: [], next_cursor: null }
+    const [page, totalSize] = await Promise.all([
+      status === null
+        ? empty
+        : business.runs({ ...runs, limit: pageSize, ...(pageToken && { cursor: pageToken }) }),
+      status === null ? 0 : business.countRuns(runs),
+    ])
+    const tasks: Task[] = []
+    for (const listed of page.data) {
+      // lists have the beginnings of long answers
+      const isCut = includeArtifacts && (listed.truncated ?? []).length > 0
+      const run = isCut ? ((await business.run(listed.id)) ?? listed) : listed
+      const origin = readOrigin(run, caller)
+      if (!origin || (filter.status && toState(run) !== filter.status)) continue
+      const task = toTask(run, origin, historyLength)
+      if (Date.parse(task.status?.timestamp ?? '') < since) continue
+      tasks.push(includeArtifacts ? task : { ...task, artifacts: [] })
+    }
+    return { tasks, nextPageToken: page.next_cursor ?? '', pageSize, totalSize }
+  }
+
+  const refusePush = async (): Promise<never> => {
+    throw new PushNotificationNotSupportedError('this agent sends no push notifications')
+  }
+
+  return guard(
+    {
+      getAgentCard: async () => card,
+      getAuthenticatedExtendedAgentCard: async () => {
+        throw new UnsupportedOperationError('this agent has no extended card')
+      },
+      async sendMessage({ message, configuration }) {
+        if (configuration?.taskPushNotificationConfig) await refusePush()
+        const run = await accept(message)
+        const wait = configuration?.returnImmediately ? 0 : maxWaitMs
+        const settled =
+          wait === 0 ? await readOwn(run.id) : await settle('prompt' in run ? run.id : run, wait)
+        return toOwnTask(settled, configuration?.historyLength)
+      },
+      async *sendMessageStream({ message, configuration }) {
+        if (configuration?.taskPushNotificationConfig) await refusePush()
+        const { id } = await accept(message)
+        yield* follow(await readOwn(id), true)
+      },
+      async *resubscribe({ id }) {
+        const run = await readOwn(id)
+        if (isEnded(run))
+          throw new UnsupportedOperationError(
+            `the task "${id}" has ended (${run.status}): read it with GetTask`,
+          )
+        yield* follow(run, false)
+      },
+      async getTask({ id, historyLength }) {
+        return toOwnTask(await readOwn(id), historyLength)
+      },
+      async cancelTask({ id }) {
+        await readOwn(id)
+        try {
+          await business.cancel(id, 'cancelled by the agent that asked for it')
+        } catch (error) {
+          if (isMasonError(error, 'run_ended')) throw new TaskNotCancelableError(error.message)
+          throw error
+        }
+        return toOwnTask(await settle(id, cancelWaitMs))
+      },
+      listTasks,
+      createTaskPushNotificationConfig: refusePush,
+      getTaskPushNotificationConfig: refusePush,
+      listTaskPushNotificationConfigs: refusePush,
+      deleteTaskPushNotificationConfig: refusePush,
+    },
+    call.onError,
+  )
+}
+
+/** Every error is the protocol's own, or is reported. */
+const guard = (handler: RequestHandler, onError: AgentCall['onError']): RequestHandler => {
+  const convert = (error: unknown): Error => {
+    const known = toA2AError(error)
+    if (known) return known
+    onError(error)
+    return new A2AError('something went wrong on our side')
+  }
+  async function* guardStream(events: AsyncGenerator<StreamResponse, void, undefined>) {
+    try {
+      yield* events
+    } catch (error) {
+      throw convert(error)
+    }
+  }
+  const { sendMessageStream, resubscribe, ...others } = handler
+  const guarded = Object.entries(others).map(([name, method]) => [
+    name,
+    (...input: never[]) =>
+      (method as (...input: never[]) => Promise<unknown>)(...input).catch((error: unknown) => {
+        throw convert(error)
+      }),
+  ])
+  return {
+    ...Object.fromEntries(guarded),
+    sendMessageStream: (...input) => guardStream(sendMessageStream(...input)),
+    resubscribe: (...input) => guardStream(resubscribe(...input)),
+  }
+}

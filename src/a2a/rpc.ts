@@ -1,0 +1,93 @@
+import { formatSSEErrorEvent, formatSSEEvent } from '@a2a-js/sdk'
+import { LegacyJsonRpcTransportHandler } from '@a2a-js/sdk/compat/v0_3/server'
+import { JsonRpcTransportHandler, ServerCallContext, validateVersion } from '@a2a-js/sdk/server'
+import { listActivated } from './extensions.ts'
+import { type AgentCall, createRequestHandler } from './handler.ts'
+import { checkMessage } from './messages.ts'
+
+/** A response: JSON, or a stream of server-sent events. */
+export type AgentReply = { status: number; headers: Record<string, string> } & (
+  | { body: unknown; type?: string }
+  | { events: AsyncIterable<string> }
+)
+
+/** The version of a request. Absent means 0.3; patch versions count for nothing. */
+export const readVersion = (headers: Record<string, unknown>): string => {
+  const version = String(headers['a2a-version'] || '0.3').trim()
+  return /^(\d+\.\d+)\.\d+$/.exec(version)?.[1] ?? version
+}
+
+/** The header that names what was activated, by the name of the version. */
+export const nameActivated = ({ card, extensions }: AgentCall, version: string): Record<string, string> => {
+  const activated = listActivated(card, extensions)
+  const name = version === '0.3' ? 'x-a2a-extensions' : 'a2a-extensions'
+  return activated.length > 0 ? { [name]: activated.join(', ') } : {}
+}
+
+/**
+ * The first event is awaited, so that an error before it is a response of its own; later ones end the stream. Where it starts at
+ * once, every error is an event.
+ */
+export const openStream = async (
+  events: AsyncIterable<unknown>,
+  toErrorBody: (error: unknown) => unknown,
+  signal: AbortSignal,
+  startsAtOnce = false,
+): Promise<AsyncIterable<string>> => {
+  const iterator = events[Symbol.asyncIterator]()
+  const awaited = startsAtOnce ? null : await iterator.next()
+  return (async function* () {
+    try {
+      for (let event = awaited ?? (await iterator.next()); !event.done; event = await iterator.next())
+        yield formatSSEEvent(event.value)
+    } catch (error) {
+      if (!signal.aborted) yield formatSSEErrorEvent(toErrorBody(error))
+    } finally {
+      await iterator.return?.()
+    }
+  })()
+}
+
+const sends = {
+  '1.0': ['SendMessage', 'SendStreamingMessage'],
+  '0.3': ['message/send', 'message/stream'],
+}
+
+/** A request of JSON-RPC, in the version that it names. */
+export const handleRpc = async (
+  call: AgentCall,
+  headers: Record<string, unknown>,
+  body: unknown,
+): Promise<AgentReply> => {
+  const version = readVersion(headers)
+  const isLegacy = version === '0.3'
+  const {
+    id = null,
+    method = '',
+    params,
+  } = (body ?? {}) as { id?: unknown; method?: string; params?: unknown }
+  const toError = (error: unknown) => ({
+    jsonrpc: '2.0',
+    id,
+    error: isLegacy
+      ? LegacyJsonRpcTransportHandler.mapToLegacyJSONRPCError(error)
+      : JsonRpcTransportHandler.mapToJSONRPCError(error),
+  })
+  const activated = nameActivated(call, version)
+  try {
+    validateVersion(version, call.card, 'JSONRPC')
+    const wire = isLegacy ? '0.3' : '1.0'
+    if (sends[wire].includes(method)) checkMessage(params, wire)
+    const handler = createRequestHandler(call)
+    const transport = new (isLegacy ? LegacyJsonRpcTransportHandler : JsonRpcTransportHandler)(handler)
+    const context = new ServerCallContext({ requestedVersion: version })
+    const result = await transport.handle(body as never, context)
+    if (!(Symbol.asyncIterator in result)) return { status: 200, headers: activated, body: result }
+    // clients of 0.3 take nothing but a stream here
+    const startsAtOnce = method === 'tasks/resubscribe'
+    const events = await openStream(result, toError, call.signal, startsAtOnce)
+    return { status: 200, headers: activated, events }
+  } catch (error) {
+    return { status: 200, headers: {}, body: toError(error) }
+  }
+}

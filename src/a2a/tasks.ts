@@ -1,0 +1,106 @@
+import {
+  type Artifact,
+  type Message,
+  type Part,
+  Role,
+  type Task,
+  TaskState,
+  type TaskStatus,
+} from '@a2a-js/sdk'
+import type { RunStatus, RunView } from '../state/run-view.ts'
+import type { readOrigin } from './messages.ts'
+
+type Origin = NonNullable<ReturnType<typeof readOrigin>>
+
+const states: Record<RunStatus, TaskState> = {
+  queued: TaskState.TASK_STATE_SUBMITTED,
+  running: TaskState.TASK_STATE_WORKING,
+  input_required: TaskState.TASK_STATE_INPUT_REQUIRED,
+  completed: TaskState.TASK_STATE_COMPLETED,
+  failed: TaskState.TASK_STATE_FAILED,
+  cancelled: TaskState.TASK_STATE_CANCELED,
+}
+
+/** The runs of a state; null: none are in it, undefined: all of them. */
+export const toRunStatus = (state: TaskState): RunStatus | null | undefined => {
+  if (state === TaskState.TASK_STATE_UNSPECIFIED) return undefined
+  if (state === TaskState.TASK_STATE_AUTH_REQUIRED) return 'running'
+  return (Object.keys(states) as RunStatus[]).find((status) => states[status] === state) ?? null
+}
+
+/** A run that waits for the approval of a payment needs something from outside the conversation. */
+export const toState = (run: Pick<RunView, 'status' | 'consent_request'>): TaskState =>
+  run.consent_request && run.status === 'running' ? TaskState.TASK_STATE_AUTH_REQUIRED : states[run.status]
+
+/** Whether nothing changes any more. */
+export const isEnded = ({ status }: Pick<RunView, 'status'>): boolean =>
+  status === 'completed' || status === 'failed' || status === 'cancelled'
+
+const noMore = { metadata: undefined, filename: '', mediaType: '' }
+const toTextPart = (value: string): Part => ({ content: { $case: 'text', value }, ...noMore })
+const toDataPart = (value: unknown): Part => ({ content: { $case: 'data', value }, ...noMore })
+
+const toMessage = (
+  messageId: string,
+  role: Role,
+  parts: Part[],
+  run: RunView,
+  contextId: string,
+): Message => ({
+  ...{ messageId, contextId, taskId: run.id, role, parts },
+  ...{ metadata: undefined, extensions: [], referenceTaskIds: [] },
+})
+
+/** What the agent says with the status: its question, or why it failed. */
+const readStatusParts = ({ input_request, consent_request, error, status }: RunView): Part[] => {
+  if (status === 'input_required' && input_request) {
+    const { id, schema, options, expires_at, question } = input_request
+    return [toTextPart(question), toDataPart({ input_request: { id, schema, options, expires_at } })]
+  }
+  if (status === 'running' && consent_request)
+    return [toTextPart('A person has to approve the payment.'), toDataPart({ consent_request })]
+  return error && status === 'failed' ? [toTextPart(error.message)] : []
+}
+
+export const toTaskStatus = (run: RunView, { contextId }: Origin): TaskStatus => {
+  const parts = readStatusParts(run)
+  const id = `${run.id}-${run.input_request?.id ?? run.consent_request?.payment_id ?? run.status}`
+  return {
+    state: toState(run),
+    message: parts.length > 0 ? toMessage(id, Role.ROLE_AGENT, parts, run, contextId) : undefined,
+    timestamp: run.ended_at ?? run.started_at ?? run.created_at,
+  }
+}
+
+/** The artifact that the answer is in; `parts` may be a piece of it. */
+const toAnswerArtifact = (parts: Part[]): Artifact => ({
+  ...{ artifactId: 'answer', name: 'answer', description: '', parts, metadata: undefined, extensions: [] },
+})
+
+/** A piece of the answer as it streams. */
+export const toAnswerPiece = (text: string): Artifact => toAnswerArtifact([toTextPart(text)])
+
+/** The answer of a run that has one: its text, and its structure where the run has one. */
+export const listArtifacts = ({ answer, output_structure, status }: RunView): Artifact[] => {
+  if (status !== 'completed') return []
+  const fields = Object.fromEntries(output_structure.map(({ id, content }) => [id, content]))
+  const parts = [
+    ...(answer === null ? [] : [toTextPart(answer)]),
+    ...(output_structure.length > 0 ? [toDataPart(fields)] : []),
+  ]
+  return parts.length > 0 ? [toAnswerArtifact(parts)] : []
+}
+
+/** A run as a task. Its history is the message that began it. */
+export const toTask = (run: RunView, origin: Origin, historyLength?: number): Task => {
+  const { contextId, messageId } = origin
+  const opening = toMessage(messageId, Role.ROLE_USER, [toTextPart(run.prompt)], run, contextId)
+  return {
+    id: run.id,
+    contextId,
+    status: toTaskStatus(run, origin),
+    artifacts: listArtifacts(run),
+    history: historyLength === 0 ? [] : [opening],
+    metadata: undefined,
+  }
+}

@@ -1,0 +1,184 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { z } from 'zod'
+import type { AgentCall } from '../a2a/handler.ts'
+import type { AgentReply } from '../a2a/rpc.ts'
+import { isMasonError, MasonError } from '../state/errors.ts'
+import { businessIdSchema } from '../state/run-request.ts'
+import { resolveBusinessId } from './http/auth.ts'
+import { sendProblem } from './http/error-responses.ts'
+import { HttpError } from './http/problems.ts'
+import { type App, createDocs, respondsWith, type ServerContext } from './http/route.ts'
+import { sendTexts } from './http/sse.ts'
+import { toEntry } from './runs.routes.ts'
+
+const describe = createDocs('a2a')
+const agentParams = z.strictObject({ business_id: businessIdSchema.describe('The business of the agent') })
+const reference = 'Bodies are those of the protocol: https://a2a-protocol.org/latest/specification/'
+const exampleMessage = { messageId: '4b1c', role: 'ROLE_USER', parts: [{ text: 'Which orders are late?' }] }
+const bodySchema = z.unknown().meta({
+  description: 'A request of JSON-RPC 2.0',
+  examples: [{ jsonrpc: '2.0', id: 1, method: 'GetExtendedAgentCard', params: {} }],
+})
+const restBodySchema = z.unknown().meta({
+  description: 'A request of the operation',
+  examples: [{ message: exampleMessage, configuration: { returnImmediately: true } }],
+})
+const answerSchema = z.json().meta({ description: 'A response of the protocol' })
+const cardSchema = z.json().meta({ description: 'An agent card of the protocol' })
+
+type AgentRequest = Pick<FastifyRequest, 'principal' | 'headers' | 'routeOptions' | 'raw'> & {
+  params: { business_id: string }
+}
+
+/** The SDK takes a quarter of a second to load: nothing of it is before the first request of another agent. */
+const load = async () => (await import('../a2a/agent-server.ts')).agentServer
+
+const throwNoCard = (businessId: string): never => {
+  throw new MasonError('not_found', `the business "${businessId}" has no agent card, so it serves no A2A`, {
+    remedy: 'PUT /admin/v1/businesses/{id}/agent-card with the admin token',
+  })
+}
+
+/** Codes of JSON-RPC for a body that cannot be read: https://www.jsonrpc.org/specification#error_object */
+const rpcCodes = { malformed_json: -32700, invalid_request: -32600, unsupported_media_type: -32005 } as const
+
+const sendRpcError = (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
+  const isKnown =
+    isMasonError(error, 'malformed_json', 'invalid_request') ||
+    (error instanceof HttpError && error.code === 'unsupported_media_type')
+  if (!isKnown) {
+    sendProblem(error, request, reply)
+    return
+  }
+  const code = rpcCodes[error.code as keyof typeof rpcCodes]
+  void reply.code(200).send({ jsonrpc: '2.0', id: null, error: { code, message: error.message } })
+}
+
+/** The agent of each business for other agents, by the A2A protocol: JSON-RPC and HTTP, versions 1.0 and 0.3. */
+export const a2aRoutes = (app: App, { runtime, open, keepAliveMs }: ServerContext): void => {
+  const readCard = async (businessId: string) => {
+    const row = (await runtime.admin.agentCards.get(businessId)) ?? throwNoCard(businessId)
+    const { toAgentCard } = await load()
+    return { card: toAgentCard(row.card, businessId, runtime.publicOrigin), scenario: row.card.scenario }
+  }
+
+  /** Answers a request of another agent. What is no error of the protocol is a problem, as everywhere. */
+  const answer = async (
+    request: AgentRequest,
+    reply: FastifyReply,
+    handle: (call: AgentCall) => Promise<AgentReply>,
+  ): Promise<FastifyReply> => {
+    const { principal, params, headers } = request
+    const businessId = resolveBusinessId(principal ?? { kind: 'anonymous' }, params, null)
+    const { card, scenario } = await readCard(businessId)
+    const { readExtensions } = await load()
+    const { signal, release } = open.abortSignal(reply.raw)
+    let failure: { error: unknown } | null = null
+    try {
+      const result = await handle({
+        business: runtime.of(businessId),
+        caller:
+          principal?.kind === 'token' ? (principal.token_id ?? 'token') : (principal?.kind ?? 'anonymous'),
+        ...{ card, scenario, extensions: readExtensions(headers), entry: toEntry(request, reply), signal },
+        onError: (error) => {
+          failure = { error }
+        },
+      })
+      if (signal.aborted && !open.closing) return reply.hijack()
+      const { error } = (failure ?? {}) as { error?: unknown }
+      if (error !== undefined) throw error
+      reply.code(result.status).headers(result.headers)
+      if ('events' in result) {
+        await sendTexts(reply, () => result.events, open, keepAliveMs)
+        return reply
+      }
+      if (result.body === undefined) return reply.send()
+      return reply.type(result.type ?? 'application/json').send(JSON.stringify(result.body))
+    } finally {
+      release()
+    }
+  }
+
+  const sendCard = async (businessId: string, headers: FastifyRequest['headers'], reply: FastifyReply) => {
+    const { card } = await readCard(businessId)
+    const { toCardJson, readVersion } = await load()
+    return reply
+      .headers({ 'cache-control': 'public, max-age=60', vary: 'A2A-Version' })
+      .send(await toCardJson(card, readVersion(headers)))
+  }
+  const cardDoc = {
+    description: `In the version that the header A2A-Version names; without it, that of 0.3, with the interfaces of 1.0. ${reference}`,
+    ...respondsWith(200, 'The card', cardSchema),
+  }
+  app.get('/.well-known/agent-card.json', {
+    config: describe(null, 'getDefaultCard', 'Returns the agent card of the business `default`', {
+      ...cardDoc,
+      problems: ['not_found'],
+    }),
+    handler: ({ headers }, reply) => sendCard('default', headers, reply),
+  })
+  app.get('/a2a/agents/:business_id/.well-known/agent-card.json', {
+    schema: { params: agentParams },
+    config: describe(null, 'getCard', 'Returns the agent card of a business', cardDoc),
+    handler: ({ params: { business_id }, headers }, reply) => sendCard(business_id, headers, reply),
+  })
+
+  app.post('/a2a/agents/:business_id', {
+    schema: { params: agentParams, body: bodySchema },
+    errorHandler: sendRpcError,
+    config: describe('submit', 'callAgent', 'Takes a request of another agent, by JSON-RPC', {
+      description: `A2A 1.0 and 0.3, by the header A2A-Version. Streaming methods answer server-sent events. ${reference}`,
+      ...respondsWith(200, 'A result or an error of JSON-RPC', answerSchema),
+    }),
+    handler: (request, reply) =>
+      answer(request, reply, async (call) => (await load()).handleRpc(call, request.headers, request.body)),
+  })
+
+  const restParams = agentParams.extend({
+    '*': z
+      .string()
+      .max(1000)
+      .describe('Such as `message:send` or `tasks/{id}`; those of 0.3 begin with `v1/`'),
+  })
+  const restDoc = {
+    description: `The HTTP binding of A2A 1.0 and 0.3. ${reference}`,
+    ...respondsWith(200, 'A response of the operation', answerSchema),
+  }
+  const rest = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    const { method, query, headers, body } = request
+    const { '*': path = '', ...params } = request.params as { '*'?: string; business_id: string }
+    const { principal, routeOptions, raw } = request
+    return answer({ principal, headers, routeOptions, raw, params }, reply, async (call) =>
+      (await load()).handleRest(call, {
+        method,
+        path,
+        query: query as object as Record<string, unknown>,
+        headers,
+        body,
+      }),
+    )
+  }
+  const restPath = '/a2a/agents/:business_id/*'
+  app.get(restPath, {
+    exposeHeadRoute: false,
+    schema: { params: restParams },
+    config: describe('submit', 'readAgentTask', 'Reads or follows tasks, by the HTTP binding', restDoc),
+    handler: rest,
+  })
+  app.post(restPath, {
+    schema: { params: restParams, body: restBodySchema },
+    config: describe('submit', 'sendToAgent', 'Sends a message or cancels a task, by the HTTP binding', {
+      ...restDoc,
+      bodyOptional: true,
+    }),
+    handler: rest,
+  })
+  app.delete(restPath, {
+    schema: { params: restParams },
+    config: describe('submit', 'deleteAgentPush', 'Deletes a push configuration, by the HTTP binding', {
+      ...restDoc,
+      responses: { 204: { description: 'It is deleted' } },
+    }),
+    handler: rest,
+  })
+}

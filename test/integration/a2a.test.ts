@@ -1,0 +1,444 @@
+import { randomUUID } from 'node:crypto'
+import { describe, expect } from 'vitest'
+import { openPeer, openPeer03, type Peer } from '../support/a2a-peers.ts'
+import { unique } from '../support/backend.ts'
+import type { TestServer } from '../support/http.ts'
+import { adminToken, runtimeTest } from '../support/integration-test.ts'
+import { count, readContent } from '../support/runs.ts'
+
+const card = {
+  name: 'Coffee shop',
+  description: 'Sells coffee makers',
+  skills: [{ id: 'search_catalog', name: 'Search', description: 'Finds products', tags: ['shop'] }],
+}
+const ap2 = 'https://github.com/google-agentic-commerce/ap2/tree/v0.1'
+const ap2OfSamples = 'https://github.com/google-agentic-commerce/ap2/v1'
+
+const test = runtimeTest
+  .extend('merchant', { scope: 'file' }, async ({ runtime }) => {
+    const business = unique('merchant')
+    await runtime.admin.agentCards.put(business, { ...card, version: '1.0.0', roles: ['merchant'] })
+    return business
+  })
+  .extend('shop', { scope: 'file' }, async ({ runtime }) => {
+    const business = unique('shop')
+    await runtime.admin.agentCards.put(business, { ...card, version: '1.0.0', roles: [] })
+    return business
+  })
+  .extend(
+    'newToken',
+    { scope: 'file' },
+    ({ runtime }) =>
+      async (business_id: string) =>
+        (await runtime.admin.tokens.create({ business_id, label: 'x', roles: ['submit', 'read'] })).token,
+  )
+  /** Opens a peer with a token of its own; it calls the server of the test whatever its card says. */
+  .extend(
+    'open',
+    { scope: 'file' },
+    ({ server, runtime, newToken }) =>
+      async (
+        kind: Kind,
+        business: string,
+        options: { extensions?: string[]; token?: string } = {},
+      ): Promise<Peer> => {
+        const { token = await newToken(business), extensions = [] } = options
+        const fetchImpl: typeof fetch = (input, init = {}) => {
+          const headers = new Headers(init.headers)
+          headers.set('authorization', `Bearer ${token}`)
+          return fetch(String(input).replace(runtime.publicOrigin, server.url), { ...init, headers })
+        }
+        const cardUrl = `${server.url}/a2a/agents/${business}/`
+        return kind.version === '1.0'
+          ? openPeer(kind.transport, { cardUrl, fetchImpl, extensions })
+          : openPeer03(kind.transport, { cardUrl, fetchImpl, extensions })
+      },
+  )
+
+type Kind = { version: '1.0' | '0.3'; transport: 'JSONRPC' | 'HTTP+JSON' }
+const kinds: Kind[] = (['1.0', '0.3'] as const).flatMap((version) =>
+  (['JSONRPC', 'HTTP+JSON'] as const).map((transport) => ({ version, transport })),
+)
+const ask = { name: 'ask_user', arguments: { question: 'Which colour?', options: ['red', 'blue'] } }
+const newMessage = (text: string, more: object = {}) => ({ messageId: randomUUID(), text, ...more })
+
+/** Clients of 0.3 have words of their own for the codes of errors. */
+const noSuchTask = /there is no task|Task not found/
+
+describe.each(kinds)('an agent of protocol $version by $transport', (kind) => {
+  test('gets the answer of a run, and the same run for the same message', async ({
+    open,
+    shop,
+    model,
+    database,
+  }) => {
+    model.script({ planner: [{ text: 'Two are late.' }] } as never)
+    const peer = await open(kind, shop)
+    const message = newMessage('Which orders are late?', { contextId: 'our talk, number 1 ☕' })
+    const task = await peer.send(message)
+    expect(task).toMatchObject({
+      state: 'completed',
+      contextId: 'our talk, number 1 ☕',
+      answer: expect.stringMatching(/./),
+    })
+    expect(await peer.send(message)).toEqual(task)
+    expect(await peer.get(task.id)).toEqual(task)
+    expect(await count(database, 'runs WHERE run_id = $1', [task.id])).toBe(1)
+    const { id } = await peer.send(newMessage('And which are early?', { contextId: task.contextId }))
+    const turns = 'runs a JOIN runs b USING (tenant, session_id) WHERE a.run_id = $1 AND b.run_id = $2'
+    expect(await count(database, turns, [task.id, id])).toBe(1)
+  })
+
+  test('answers a question; the same answer sent twice counts once', async ({
+    open,
+    shop,
+    model,
+    database,
+  }) => {
+    model.reset()
+    model.script({
+      planner: [{ tool_calls: [ask] }, { tool_calls: [ask] }, { text: 'Blue it is.' }],
+    } as never)
+    const peer = await open(kind, shop)
+    const asked = await peer.send(newMessage('Paint it'))
+    expect(asked).toMatchObject({ state: 'input-required', says: 'Which colour?' })
+    expect(asked.data).toMatchObject([{ input_request: { options: ['red', 'blue'] } }])
+    const wrong = await peer.send(newMessage('green', { taskId: asked.id })).catch((error: Error) => error)
+    expect(String(wrong)).toContain('answer')
+    const answer = newMessage('blue', { taskId: asked.id })
+    const again = await peer.send(answer)
+    expect(again).toMatchObject({ id: asked.id, contextId: asked.contextId, state: 'input-required' })
+    // a second question is open: the first answer, sent again, is not its answer
+    expect(await peer.send(answer)).toMatchObject({ state: 'input-required' })
+    expect(
+      await count(database, 'input_requests WHERE run_id = $1 AND answered_at IS NULL', [asked.id]),
+    ).toBe(1)
+    expect(await peer.send(newMessage('red', { taskId: asked.id }))).toMatchObject({ state: 'completed' })
+    const ended = await peer.send(newMessage('more', { taskId: asked.id })).catch((error: Error) => error)
+    expect(String(ended)).toMatch(/has ended|UnsupportedOperation/)
+  })
+
+  test('streams the states and the answer of a run', async ({ open, shop, model }) => {
+    model.reset()
+    model.script({ planner: [{ text: 'Two are late.' }] } as never)
+    const peer = await open(kind, shop)
+    const { states, text, id } = await peer.stream(newMessage('Which orders are late?'))
+    expect(['submitted', 'working']).toContain(states[0])
+    expect(states.at(-1)).toBe('completed')
+    expect(text).toBe((await peer.get(id)).answer)
+    await expect(peer.resubscribe(id).next()).rejects.toThrow(/has ended|not supported/)
+  })
+
+  test('follows a task again, and cancels it; one that has ended cannot be cancelled', async ({
+    open,
+    shop,
+    model,
+  }) => {
+    model.reset()
+    model.script({ planner: [{ tool_calls: [ask] }, { text: 'Hello.' }] } as never)
+    const peer = await open(kind, shop)
+    const { id } = await peer.send(newMessage('Paint it'))
+    const states = peer.resubscribe(id)
+    expect((await states.next()).value).toBe('input-required')
+    expect(await peer.cancel(id)).toMatchObject({ id, state: 'canceled' })
+    expect((await states.next()).value).toBe('canceled')
+    expect((await states.next()).done).toBe(true)
+    expect(await peer.cancel(id)).toMatchObject({ state: 'canceled' })
+    const { id: completed } = await peer.send(newMessage('Hello'))
+    await expect(peer.cancel(completed)).rejects.toThrow()
+  })
+
+  test('finds no task of another caller, also where both use one context id', async ({
+    open,
+    shop,
+    database,
+  }) => {
+    const [one, other] = [await open(kind, shop), await open(kind, shop)]
+    const contextId = unique('context')
+    const task = await one.send(newMessage('Hello', { contextId }))
+    await expect(other.get(task.id)).rejects.toThrow(noSuchTask)
+    await expect(other.cancel(task.id)).rejects.toThrow(noSuchTask)
+    await expect(other.send(newMessage('Hi', { taskId: task.id }))).rejects.toThrow(noSuchTask)
+    const theirs = await other.send(newMessage('Hello', { contextId }))
+    const shared = 'runs a JOIN runs b USING (tenant, session_id) WHERE a.run_id = $1 AND b.run_id = $2'
+    expect(await count(database, shared, [task.id, theirs.id])).toBe(0)
+  })
+
+  test('must ask for the extension that a merchant requires, under any of its names', async ({
+    open,
+    merchant,
+    runtime,
+  }) => {
+    const without = await open(kind, merchant)
+    await expect(without.send(newMessage('Hello'))).rejects.toThrow(/requires an extension/)
+    for (const uri of [ap2, ap2OfSamples]) {
+      const peer = await open(kind, merchant, { extensions: [uri, 'https://unknown.example/ext'] })
+      const { id, state } = await peer.send(newMessage('Hello'))
+      expect(state).toBe('completed')
+      expect((await runtime.of(merchant).run(id))?.metadata['a2a.extensions']).toBe(uri)
+    }
+  })
+
+  test('sends data, which the run has as files; without text its keys are the prompt', async ({
+    open,
+    shop,
+    runtime,
+  }) => {
+    const peer = await open(kind, shop)
+    const intent = { 'ap2.mandates.IntentMandate': { skus: null, price: 249 } }
+    const { id } = await peer.send({ messageId: randomUUID(), data: [intent, { risk_data: 'x' }] })
+    expect(await runtime.of(shop).run(id)).toMatchObject({ prompt: 'ap2.mandates.IntentMandate, risk_data' })
+    const files = (await runtime.stateOf(id, shop)).origin_files
+    expect(files.map(({ name }) => name)).toEqual(['1-ap2.mandates.IntentMandate.json', '2-risk_data.json'])
+    const [, sha256 = ''] = files[0]?.local_path.split(':') ?? []
+    const bytes = await readContent(await runtime.of(shop).blob(id, sha256))
+    expect(JSON.parse(String(bytes))).toEqual(intent)
+  })
+})
+
+/** What a message is on the wire of each kind, and what an error is there: the code of JSON-RPC, or the status and its name. */
+const toWire = ({ version, transport }: Kind, message: Record<string, unknown>) => {
+  if (transport === 'HTTP+JSON' && version === '0.3') {
+    const { parts, ...rest } = message
+    return { request: { role: 'ROLE_USER', ...rest, content: parts } }
+  }
+  const kind = version === '0.3' ? { kind: 'message', role: 'user' } : { role: 'ROLE_USER' }
+  return { message: { ...kind, ...message } }
+}
+const toParts = ({ version, transport }: Kind, parts: object[]): object[] =>
+  version === '0.3' && transport === 'JSONRPC'
+    ? parts.map((part) => ({ kind: Object.keys(part)[0] === 'url' ? 'file' : Object.keys(part)[0], ...part }))
+    : parts
+const toFilePart = ({ version, transport }: Kind, url: string): object => {
+  if (version === '1.0') return { url }
+  return {
+    file: transport === 'JSONRPC' ? { uri: url } : { fileWithUri: url },
+    ...(transport === 'JSONRPC' && { kind: 'file' }),
+  }
+}
+
+/** Sends a message as it is on the wire; gives the status, and the code of the error in JSON-RPC. */
+const sendRaw = async (
+  server: TestServer,
+  kind: Kind,
+  business: string,
+  token: string,
+  message: Record<string, unknown>,
+  headers: Record<string, string> = {},
+) => {
+  const params = toWire(kind, message)
+  const version = { 'a2a-version': kind.version, ...headers }
+  const path = `/a2a/agents/${business}`
+  if (kind.transport === 'HTTP+JSON') {
+    const below = kind.version === '1.0' ? 'message:send' : 'v1/message:send'
+    const { status, text } = await server.call('POST', `${path}/${below}`, {
+      token,
+      json: params,
+      headers: version,
+    })
+    return { status, text }
+  }
+  const method = kind.version === '1.0' ? 'SendMessage' : 'message/send'
+  const json = { jsonrpc: '2.0', id: 7, method, params }
+  const { status, body, text } = await server.call('POST', path, { token, json, headers: version })
+  expect([status, body.id]).toEqual([200, 7])
+  return { status: body.error?.code as number, text }
+}
+
+/** What each error is: the code of JSON-RPC, and the status of HTTP. */
+const errors = {
+  malformed: [-32602, 400],
+  version: [-32009, 400],
+  notFound: [-32001, 404],
+  unsupported: [-32004, 400],
+  extension: [-32008, 400],
+} as const
+
+describe.each(kinds)('bad input of protocol $version by $transport', (kind) => {
+  const expected = (name: keyof typeof errors): number => errors[name][kind.transport === 'JSONRPC' ? 0 : 1]
+
+  test('gets the error of the protocol, which names what is wrong', async ({
+    server,
+    shop,
+    merchant,
+    newToken,
+  }) => {
+    const token = await newToken(shop)
+    const parts = toParts(kind, [{ text: 'Hello' }])
+    const valid = { messageId: randomUUID(), parts }
+    const send = (change: object, headers?: Record<string, string>) =>
+      sendRaw(server, kind, shop, token, { ...valid, messageId: randomUUID(), ...change }, headers)
+    const refused: [reason: string, Record<string, unknown>, keyof typeof errors][] = [
+      ['contextId', { contextId: 'x'.repeat(4000) }, 'malformed'],
+      ['messageId', { messageId: '' }, 'malformed'],
+      ['10000 parts', { parts: Array.from({ length: 10_000 }, () => parts[0]) }, 'malformed'],
+      ['parts[0] has', { parts: toParts(kind, [{ text: 'x', data: { data: {} } }]) }, 'malformed'],
+      ['no content', { parts: toParts(kind, [{}]) }, 'malformed'],
+      ['list', { parts: [] }, 'malformed'],
+      ['there is no task', { taskId: 'sample-payment-task' }, 'notFound'],
+    ]
+    for (const host of ['127.0.0.1', '10.0.0.1', 'localhost', '[::1]', '169.254.169.254']) {
+      const part = toFilePart(kind, `http://${host}/x`)
+      refused.push([host.replace(/[[\]]/g, ''), { parts: [...parts, part] }, 'malformed'])
+    }
+    for (const [reason, change, error] of refused) {
+      const { status, text } = await send(change)
+      expect([reason, status], text).toEqual([reason, expected(error)])
+      expect(text).toContain(reason)
+    }
+    const { status, text } = await send({}, { 'a2a-version': '9.1' })
+    expect(status, text).toBe(expected('version'))
+    const conflict = { messageId: randomUUID() }
+    await send(conflict)
+    expect((await send({ ...conflict, contextId: 'another' })).status).toBe(expected('malformed'))
+    const ofMerchant = await newToken(merchant)
+    expect((await sendRaw(server, kind, merchant, ofMerchant, valid)).status).toBe(expected('extension'))
+    const both = { 'a2a-extensions': 'https://other.example/x', 'x-a2a-extensions': ap2OfSamples }
+    const message = { ...valid, messageId: randomUUID() }
+    const accepted = await sendRaw(server, kind, merchant, ofMerchant, message, both)
+    expect(accepted.text.toLowerCase()).toContain('completed')
+  })
+})
+
+describe('the address of an agent', () => {
+  const unknown = { jsonrpc: '2.0', id: 'a', params: {} }
+  test('knows no other methods and no text that is not JSON', async ({ server, shop, newToken }) => {
+    const token = await newToken(shop)
+    const path = `/a2a/agents/${shop}`
+    for (const [version, method] of [
+      ['1.0', 'message/send'],
+      ['0.3', 'SendMessage'],
+      ['1.0', 'x'],
+      ['0.3', 'x'],
+    ] as const) {
+      const headers = { 'a2a-version': version }
+      const { status, body } = await server.call('POST', path, {
+        token,
+        headers,
+        json: { ...unknown, method },
+      })
+      expect([method, status, body.error.code]).toEqual([method, 200, -32601])
+    }
+    const json = { 'content-type': 'application/json' }
+    const broken = await server.call('POST', path, { token, headers: json, raw: '{"jsonrpc"' })
+    expect([broken.status, broken.body.error.code]).toEqual([200, -32700])
+    const batch = await server.call('POST', path, { token, json: [{ ...unknown, method: 'GetTask' }] })
+    expect([batch.status, batch.body.error.code]).toEqual([200, -32600])
+    expect((await server.call('PUT', path, { token })).status).toBe(405)
+    const rest = await server.call('GET', `${path}/nothing`, { token })
+    expect([rest.status, rest.body.error.status]).toEqual([404, 'NOT_FOUND'])
+  })
+
+  test('is for tokens of the business that may submit', async ({
+    server,
+    shop,
+    merchant,
+    runtime,
+    newToken,
+  }) => {
+    const json = { ...unknown, method: 'GetTask', params: { id: 'run_x' } }
+    const headers = { 'a2a-version': '1.0' }
+    const call = async (token: string | undefined, business = shop) =>
+      (await server.call('POST', `/a2a/agents/${business}`, { ...(token && { token }), headers, json }))
+        .status
+    const reader = await runtime.admin.tokens.create({ business_id: shop, label: 'x', roles: ['read'] })
+    expect(await call(undefined)).toBe(401)
+    expect(await call(reader.token)).toBe(403)
+    expect(await call(await newToken(merchant))).toBe(403)
+    expect(await call(await newToken(shop))).toBe(200)
+    const bare = unique('bare')
+    expect(await call(await newToken(bare), bare)).toBe(404)
+  })
+
+  test('lists the tasks of its caller, by context and state, in pages', async ({
+    open,
+    server,
+    shop,
+    newToken,
+    model,
+  }) => {
+    model.reset()
+    const token = await newToken(shop)
+    const peer = await open({ version: '1.0', transport: 'JSONRPC' }, shop, { token })
+    const contextId = unique('context')
+    const ids: string[] = []
+    for (const text of ['one', 'two', 'three'])
+      ids.unshift((await peer.send(newMessage(text, { contextId }))).id)
+    const { id: other } = await peer.send(newMessage('four'))
+    const list = async (query: string) =>
+      (await server.call('GET', `/a2a/agents/${shop}/tasks?${query}`, { token })).body
+    const idsOf = (page: { tasks: { id: string }[] }) => page.tasks.map(({ id }) => id)
+    expect(idsOf(await list(''))).toEqual([other, ...ids])
+    const first = await list(`contextId=${contextId}&pageSize=2&includeArtifacts=true`)
+    expect(first).toMatchObject({
+      pageSize: 2,
+      totalSize: 3,
+      tasks: [{ contextId, artifacts: [{ artifactId: 'answer' }] }, {}],
+    })
+    const second = await list(`contextId=${contextId}&pageSize=2&pageToken=${first.nextPageToken}`)
+    expect([idsOf(first), idsOf(second), second.nextPageToken]).toEqual([ids.slice(0, 2), ids.slice(2), ''])
+    expect(await list('status=TASK_STATE_FAILED')).toMatchObject({ tasks: [], totalSize: 0 })
+    expect(await list(`statusTimestampAfter=${new Date(Date.now() + 60_000).toISOString()}`)).toMatchObject({
+      tasks: [],
+    })
+    for (const query of ['pageSize=0', 'pageSize=x', 'status=x', 'statusTimestampAfter=x'])
+      expect([query, (await list(query)).error.code]).toEqual([query, 400])
+  })
+})
+
+describe('the agent card', () => {
+  test('is in both versions, with the extension of AP2 where the agent has a role', async ({
+    server,
+    merchant,
+    shop,
+    runtime,
+  }) => {
+    const read = async (business: string, version?: string) =>
+      (
+        await server.call('GET', `/a2a/agents/${business}/.well-known/agent-card.json`, {
+          headers: version ? { 'a2a-version': version } : {},
+        })
+      ).body
+    const url = `${runtime.publicOrigin}/a2a/agents/${merchant}`
+    const extensions = [
+      { uri: ap2, required: true, params: { roles: ['merchant'] } },
+      { uri: ap2OfSamples, params: { roles: ['merchant'] } },
+    ]
+    const current = await read(merchant, '1.0')
+    expect(current).toMatchObject({
+      name: card.name,
+      capabilities: { streaming: true, extensions },
+      skills: card.skills,
+    })
+    expect(current.supportedInterfaces).toMatchObject([
+      { url, protocolBinding: 'JSONRPC', protocolVersion: '1.0' },
+      { url, protocolBinding: 'HTTP+JSON', protocolVersion: '1.0' },
+      { url, protocolBinding: 'JSONRPC', protocolVersion: '0.3' },
+      { url, protocolBinding: 'HTTP+JSON', protocolVersion: '0.3' },
+    ])
+    expect(await read(merchant)).toMatchObject({
+      ...{ name: card.name, url, preferredTransport: 'JSONRPC', protocolVersion: '0.3' },
+      capabilities: { streaming: true, extensions },
+      supportedInterfaces: current.supportedInterfaces,
+    })
+    expect((await read(shop, '1.0')).capabilities.extensions ?? []).toEqual([])
+  })
+
+  test('of the business `default` is at the root; without a card there is none', async ({ server }) => {
+    const root = '/.well-known/agent-card.json'
+    const path = '/admin/v1/businesses/default/agent-card'
+    expect((await server.call('GET', root)).status).toBe(404)
+    const put = (json: object) => server.call('PUT', path, { token: adminToken, json })
+    expect(await put(card)).toMatchObject({
+      status: 200,
+      body: { business_id: 'default', card: { roles: [], ...card } },
+    })
+    expect((await server.call('GET', root)).body.name).toBe(card.name)
+    const roles = await put({ ...card, roles: ['buyer'] })
+    expect([roles.status, roles.body.errors[0].pointer]).toEqual([422, '/roles/0'])
+    expect((await put({ ...card, skills: [] })).body.errors[0].pointer).toBe('/skills')
+    expect((await server.call('DELETE', path, { token: adminToken })).status).toBe(204)
+    expect((await server.call('DELETE', path, { token: adminToken })).status).toBe(404)
+    expect((await server.call('GET', root)).status).toBe(404)
+  })
+})
