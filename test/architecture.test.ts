@@ -85,7 +85,7 @@ const arrows: Record<string, readonly string[]> = {
     'payments/runs',
   ],
   testing: ['state', 'infra', 'project', 'runtime'],
-  a2a: ['state', 'infra', 'accounts', 'runtime'],
+  a2a: ['state', 'infra', 'accounts', 'payments/mandates', 'runtime'],
   server: [
     'state',
     'context',

@@ -1,8 +1,9 @@
-import { AgentCard } from '@a2a-js/sdk'
+import { AgentCard, canonicalizeAgentCard } from '@a2a-js/sdk'
 import { duplicateInterfacesForLegacy } from '@a2a-js/sdk/compat/v0_3'
 import { LegacyRestTransportHandler } from '@a2a-js/sdk/compat/v0_3/server'
 import { ServerCallContext } from '@a2a-js/sdk/server'
 import type { AgentCardInput } from '../accounts/agent-cards.ts'
+import { toCanonicalJson } from '../payments/mandates/tokens/canonical-json.ts'
 import { cardUris } from './extensions.ts'
 
 /** The card of a business as the protocol has it, with both bindings in both versions at one address. */
@@ -51,12 +52,28 @@ export const toAgentCard = (card: AgentCardInput, businessId: string, origin: st
   }
 }
 
-/** The card on the wire. That of 0.3 also names the interfaces of 1.0, as clients of 1.0 may ask without a version. */
-export const toCardJson = async (card: AgentCard, version: string): Promise<unknown> => {
+/** The JSON of a card by version. That of 0.3 also names the interfaces of 1.0, as clients of 1.0 may ask without a version. */
+const toJsons = async (card: AgentCard): Promise<Record<'1.0' | '0.3', Record<string, unknown>>> => {
   const core = AgentCard.toJSON(card) as Record<string, unknown>
-  if (version !== '0.3') return core
   const getAuthenticatedExtendedAgentCard = async () => card
   const transport = new LegacyRestTransportHandler({ getAuthenticatedExtendedAgentCard } as never)
   const legacy = await transport.getAuthenticatedExtendedAgentCard(new ServerCallContext())
-  return { ...legacy, supportedInterfaces: core.supportedInterfaces }
+  return { '1.0': core, '0.3': { ...legacy, supportedInterfaces: core.supportedInterfaces } }
+}
+
+/** What is signed of a card, by version: canonical JSON (RFC 8785) without its signatures, in 1.0 also without empty members. */
+export const toPayload = async (card: AgentCard): Promise<Record<string, string>> => {
+  const { '0.3': legacy } = await toJsons(card)
+  return { '1.0': canonicalizeAgentCard(card), '0.3': toCanonicalJson(JSON.parse(JSON.stringify(legacy))) }
+}
+
+/** The card on the wire, in a version. */
+export const toCardJson = async (
+  card: AgentCard,
+  version: string,
+  signatures: Record<string, { protected: string; signature: string }>,
+): Promise<unknown> => {
+  const name = version === '0.3' ? '0.3' : '1.0'
+  const signature = signatures[name]
+  return { ...(await toJsons(card))[name], ...(signature && { signatures: [signature] }) }
 }

@@ -80,6 +80,12 @@ const toView = ({ tenant, card, created_at, updated_at }: Row): AgentCardView =>
   updated_at: updated_at.toISOString(),
 })
 
+type ServedCard = {
+  card: AgentCardInput
+  payload: Record<string, string> | null
+  signatures: Record<string, { protected: string; signature: string }>
+}
+
 /** The cards of businesses. A business without one serves no A2A. */
 export const createAgentCards = (database: Database) => ({
   /** Null: the business has no card. */
@@ -88,6 +94,22 @@ export const createAgentCards = (database: Database) => ({
       businessId,
     ])
     return row && toView(row)
+  },
+  /** What is served of a card: null: the business has none. `signatures` by version, empty until the executor has signed. */
+  async read(businessId: string): Promise<ServedCard | null> {
+    const row = await queryOne<ServedCard>(
+      database,
+      `SELECT card, payload, COALESCE(signatures, '{}') AS signatures FROM agent_cards WHERE tenant = $1`,
+      [businessId],
+    )
+    return row
+  },
+  /** Stores what is to be signed, by version; the executor signs it anew. */
+  async sign(businessId: string, payload: Record<string, string>): Promise<void> {
+    await database.query('UPDATE agent_cards SET payload = $2, signatures = NULL WHERE tenant = $1', [
+      businessId,
+      JSON.stringify(payload),
+    ])
   },
   /** Replaces the card of a business as a whole. */
   async put(businessId: string, card: AgentCardInput): Promise<AgentCardView> {

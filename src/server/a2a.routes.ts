@@ -57,9 +57,13 @@ const sendRpcError = (error: unknown, request: FastifyRequest, reply: FastifyRep
 /** The agent of each business for other agents, by the A2A protocol: JSON-RPC and HTTP, versions 1.0 and 0.3. */
 export const a2aRoutes = (app: App, { runtime, open, keepAliveMs }: ServerContext): void => {
   const readCard = async (businessId: string) => {
-    const row = (await runtime.admin.agentCards.get(businessId)) ?? throwNoCard(businessId)
+    const row = (await runtime.admin.agentCards.read(businessId)) ?? throwNoCard(businessId)
     const { toAgentCard } = await load()
-    return { card: toAgentCard(row.card, businessId, runtime.publicOrigin), scenario: row.card.scenario }
+    const { card, payload, signatures } = row
+    return {
+      card: toAgentCard(card, businessId, runtime.publicOrigin),
+      ...{ scenario: card.scenario, payload, signatures },
+    }
   }
 
   /** Answers a request of another agent. What is no error of the protocol is a problem, as everywhere. */
@@ -100,11 +104,15 @@ export const a2aRoutes = (app: App, { runtime, open, keepAliveMs }: ServerContex
   }
 
   const sendCard = async (businessId: string, headers: FastifyRequest['headers'], reply: FastifyReply) => {
-    const { card } = await readCard(businessId)
-    const { toCardJson, readVersion } = await load()
+    const { card, payload, signatures } = await readCard(businessId)
+    const { toCardJson, toPayload, readVersion } = await load()
+    const current = await toPayload(card)
+    const isCurrent = JSON.stringify(payload) === JSON.stringify(current)
+    // a new card, or a new address of this server: it is served unsigned until the executor has signed it
+    if (!isCurrent) await runtime.admin.agentCards.sign(businessId, current)
     return reply
-      .headers({ 'cache-control': 'public, max-age=60', vary: 'A2A-Version' })
-      .send(await toCardJson(card, readVersion(headers)))
+      .headers({ 'cache-control': `public, max-age=${isCurrent ? 60 : 1}`, vary: 'A2A-Version' })
+      .send(await toCardJson(card, readVersion(headers), isCurrent ? signatures : {}))
   }
   const cardDoc = {
     description: `In the version that the header A2A-Version names; without it, that of 0.3, with the interfaces of 1.0. ${reference}`,

@@ -1,9 +1,17 @@
-import { randomUUID } from 'node:crypto'
-import { describe, expect } from 'vitest'
+import { randomBytes, randomUUID } from 'node:crypto'
+import { AgentCard, verifyAgentCardSignature } from '@a2a-js/sdk'
+import { flattenedVerify } from 'jose'
+import { describe, expect, onTestFinished } from 'vitest'
+import { silentLog } from '../../src/infra/lib/silent-log.ts'
+import { createMasterKeys } from '../../src/infra/secrets/master-keys.ts'
+import { signNextCard } from '../../src/payments/executor/card-signatures.ts'
+import { openPaymentKeys } from '../../src/payments/keys/payment-keys.ts'
+import { toCanonicalJson } from '../../src/payments/mandates/tokens/canonical-json.ts'
 import { openPeer, openPeer03, type Peer } from '../support/a2a-peers.ts'
 import { unique } from '../support/backend.ts'
 import type { TestServer } from '../support/http.ts'
 import { adminToken, runtimeTest } from '../support/integration-test.ts'
+import { openExecutorDatabase } from '../support/payments.ts'
 import { count, readContent } from '../support/runs.ts'
 
 const card = {
@@ -387,6 +395,47 @@ describe('the address of an agent', () => {
 })
 
 describe('the agent card', () => {
+  test('is signed by the executor of payments in both versions, again after each change', async ({
+    server,
+    backend,
+    elsewhere,
+    runtime,
+  }) => {
+    const business = unique('signed')
+    const executorDatabase = openExecutorDatabase(backend, elsewhere, 2)
+    onTestFinished(() => executorDatabase.close())
+    const keys = await openPaymentKeys(executorDatabase, createMasterKeys(randomBytes(32).toString('base64')))
+    const signer = { issuer: runtime.publicOrigin, signingKey: () => keys.signingKey() }
+    const path = `/a2a/agents/${business}/.well-known/agent-card.json`
+    const read = async (version: string) =>
+      (await server.call('GET', path, { headers: { 'a2a-version': version } })).body
+    const sign = () => signNextCard(executorDatabase, signer, silentLog)
+    const jwks = (await server.call('GET', '/.well-known/ap2-jwks.json')).body.keys
+    const findKey = (kid: string) => jwks.find((key: { kid: string }) => key.kid === kid)
+    for (const name of ['First', 'Second']) {
+      await runtime.admin.agentCards.put(business, { ...card, name, version: '1.0.0', roles: [] })
+      expect((await read('1.0')).signatures ?? []).toEqual([])
+      while (await sign());
+      const signed = await read('1.0')
+      expect(signed).toMatchObject({ name, signatures: [{ signature: expect.any(String) }] })
+      await verifyAgentCardSignature(async (kid) => findKey(kid))(AgentCard.fromJSON(signed))
+      const forged = AgentCard.fromJSON({ ...signed, name: 'Forged' })
+      await expect(verifyAgentCardSignature(async (kid) => findKey(kid))(forged)).rejects.toThrow()
+      const { signatures, ...legacy } = await read('0.3')
+      const payload = Buffer.from(toCanonicalJson(legacy)).toString('base64url')
+      const { kid } = JSON.parse(Buffer.from(signatures[0].protected, 'base64url').toString())
+      await flattenedVerify({ ...signatures[0], payload }, findKey(kid))
+    }
+    // what is no card of this server is not signed, whoever asks for it
+    const mandate = {
+      '1.0': '{"vct":"mandate.payment.1"}',
+      '0.3': JSON.stringify({ ...card, supportedInterfaces: [{ url: 'https://x' }] }),
+    }
+    await runtime.admin.agentCards.sign(business, mandate)
+    while (await sign());
+    expect((await runtime.admin.agentCards.read(business))?.signatures).toEqual({})
+  })
+
   test('is in both versions, with the extension of AP2 where the agent has a role', async ({
     server,
     merchant,

@@ -209,7 +209,7 @@ describe('the catalogue', () => {
         continue
       }
       // what the API needs of it across businesses, what workers see or write nothing of, and what the executor reads
-      const others = ['tokens', 'trusted_keys'].includes(table.name)
+      const others = ['tokens', 'trusted_keys', 'agent_cards'].includes(table.name)
         ? ['admin', 'only_the_api', 'executor']
         : ['admin']
       const policies = table.policies.filter((name) => !others.includes(name))

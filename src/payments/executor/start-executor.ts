@@ -1,3 +1,4 @@
+import { signNextCard } from './card-signatures.ts'
 import { createPaymentExecutor, type ExecutorServices } from './payment-executor.ts'
 import { handleMessage, takeMessages } from './webhook-inbox.ts'
 import { claimOpenPayments, takeOrders } from './work-queue.ts'
@@ -44,7 +45,8 @@ export const startExecutor = (
         message_id: message.message_id,
       })
     const consent = await decideConsent()
-    return orders.length + payments.length + messages.length + (consent === null ? 0 : 1)
+    const isSigned = await signNextCard(database, services.signer, log)
+    return orders.length + payments.length + messages.length + (consent === null ? 0 : 1) + (isSigned ? 1 : 0)
   }
   const loop = async (): Promise<void> => {
     while (!stopping.signal.aborted) {
