@@ -29,7 +29,7 @@ export const toAgentCard = (card: AgentCardInput, businessId: string, origin: st
     iconUrl: undefined,
     capabilities: {
       streaming: true,
-      pushNotifications: false,
+      pushNotifications: true,
       extendedAgentCard: false,
       extensions: card.roles.length > 0 ? extensions : [],
     },

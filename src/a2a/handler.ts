@@ -1,13 +1,19 @@
-import { type AgentCard, type Message, type StreamResponse, type Task, TaskState } from '@a2a-js/sdk'
+import {
+  type AgentCard,
+  type Message,
+  type StreamResponse,
+  type Task,
+  type TaskPushNotificationConfig,
+  TaskState,
+} from '@a2a-js/sdk'
 import {
   A2AError,
-  PushNotificationNotSupportedError,
   TaskNotCancelableError,
   TaskNotFoundError,
   UnsupportedOperationError,
 } from '@a2a-js/sdk/errors'
 import type { JsonRpcTransportHandler } from '@a2a-js/sdk/server'
-import type { BusinessApi } from '../runtime/api.ts'
+import type { BusinessApi, Runtime } from '../runtime/api.ts'
 import { openDeadline } from '../state/deadline.ts'
 import { isMasonError } from '../state/errors.ts'
 import type { RunEntry } from '../state/ports/tracer.ts'
@@ -22,9 +28,13 @@ type Admitted = Awaited<ReturnType<BusinessApi['submit']>>['run']
 /** What the SDK's transports call. */
 export type RequestHandler = ConstructorParameters<typeof JsonRpcTransportHandler>[0]
 
+type AgentPushes = Runtime['agentPushes']
+
 /** One request of another agent. */
 export type AgentCall = {
   business: BusinessApi
+  businessId: string
+  pushes: AgentPushes
   /** Whose contexts and tasks it sees: the token. */
   caller: string
   card: AgentCard
@@ -51,8 +61,8 @@ const answerNodes = ['answer', 'report', 'structured_answer']
  * The operations of A2A on the runs of a business. The runtime is the truth: a message is a run or the answer to its question, a
  * task is a run, and nothing else is stored.
  */
-export const createRequestHandler = (call: AgentCall): RequestHandler => {
-  const { business, caller, card, signal } = call
+export const createRequestHandler = (call: AgentCall, protocol: '1.0' | '0.3'): RequestHandler => {
+  const { business, businessId, pushes, caller, card, signal } = call
 
   const toOwnTask = (run: RunView, historyLength?: number): Task => {
     const origin = readOrigin(run, caller)
@@ -198,8 +208,25 @@ export const createRequestHandler = (call: AgentCall): RequestHandler => {
     return { tasks, nextPageToken: page.next_cursor ?? '', pageSize, totalSize }
   }
 
-  const refusePush = async (): Promise<never> => {
-    throw new PushNotificationNotSupportedError('this agent sends no push notifications')
+  const putPush = async (
+    config: TaskPushNotificationConfig,
+    taskId: string,
+  ): Promise<TaskPushNotificationConfig> => {
+    // a client may leave the id out: then it has one configuration
+    const { id = taskId, url, token, authentication } = { ...config, id: config.id || undefined }
+    if (id.length > 255 || token.length > 1000)
+      throw malformed('id or token of the push configuration is too long')
+    const { scheme = '', credentials = '' } = authentication ?? {}
+    if (!/^[\x20-\x7e]*$/.test(`${token}${scheme}${credentials}`) || `${scheme}${credentials}`.length > 4000)
+      throw malformed('token and authentication of the push configuration must be short ASCII texts')
+    await pushes.put(businessId, taskId, { id, url, protocol, token, scheme, credentials })
+    return { ...config, id, taskId }
+  }
+  /** Configurations without their secrets. */
+  const listPushes = async (taskId: string): Promise<TaskPushNotificationConfig[]> => {
+    await readOwn(taskId)
+    const configs = await pushes.list(businessId, taskId)
+    return configs.map((config) => ({ ...config, taskId, tenant: '', token: '', authentication: undefined }))
   }
 
   return guard(
@@ -209,16 +236,18 @@ export const createRequestHandler = (call: AgentCall): RequestHandler => {
         throw new UnsupportedOperationError('this agent has no extended card')
       },
       async sendMessage({ message, configuration }) {
-        if (configuration?.taskPushNotificationConfig) await refusePush()
         const run = await accept(message)
+        const push = configuration?.taskPushNotificationConfig
+        if (push) await putPush(push, run.id)
         const wait = configuration?.returnImmediately ? 0 : maxWaitMs
         const settled =
           wait === 0 ? await readOwn(run.id) : await settle('prompt' in run ? run.id : run, wait)
         return toOwnTask(settled, configuration?.historyLength)
       },
       async *sendMessageStream({ message, configuration }) {
-        if (configuration?.taskPushNotificationConfig) await refusePush()
         const { id } = await accept(message)
+        const push = configuration?.taskPushNotificationConfig
+        if (push) await putPush(push, id)
         yield* follow(await readOwn(id), true)
       },
       async *resubscribe({ id }) {
@@ -243,10 +272,23 @@ export const createRequestHandler = (call: AgentCall): RequestHandler => {
         return toOwnTask(await settle(id, cancelWaitMs))
       },
       listTasks,
-      createTaskPushNotificationConfig: refusePush,
-      getTaskPushNotificationConfig: refusePush,
-      listTaskPushNotificationConfigs: refusePush,
-      deleteTaskPushNotificationConfig: refusePush,
+      async createTaskPushNotificationConfig(config) {
+        await readOwn(config.taskId)
+        return putPush(config, config.taskId)
+      },
+      async getTaskPushNotificationConfig({ taskId, id }) {
+        const config = (await listPushes(taskId)).find((one) => one.id === (id || taskId))
+        if (!config) throw new TaskNotFoundError(`the task has no push configuration "${id}"`)
+        return config
+      },
+      listTaskPushNotificationConfigs: async ({ taskId }) => ({
+        configs: await listPushes(taskId),
+        nextPageToken: '',
+      }),
+      async deleteTaskPushNotificationConfig({ taskId, id }) {
+        await readOwn(taskId)
+        await pushes.remove(businessId, taskId, id || taskId)
+      },
     },
     call.onError,
   )

@@ -151,7 +151,11 @@ export const handleRest = async (call: AgentCall, request: RestRequest): Promise
     const ids = (pattern.exec(path) ?? []).slice(1)
     const query = request.query as Record<string, string>
     const context = new ServerCallContext({ requestedVersion: named })
-    const result = await operation(createRequestHandler(call), { ids, query, body }, context)
+    const result = await operation(
+      createRequestHandler(call, isLegacy ? '0.3' : '1.0'),
+      { ids, query, body },
+      context,
+    )
     const convert = (json: unknown): unknown => (isLegacy ? toLegacyJson(json) : json)
     if (!('stream' in result))
       return { status: result.status ?? 200, headers, type, body: convert(result.json) }

@@ -78,7 +78,7 @@ export const handleRpc = async (
     validateVersion(version, call.card, 'JSONRPC')
     const wire = isLegacy ? '0.3' : '1.0'
     if (sends[wire].includes(method)) checkMessage(params, wire)
-    const handler = createRequestHandler(call)
+    const handler = createRequestHandler(call, wire)
     const transport = new (isLegacy ? LegacyJsonRpcTransportHandler : JsonRpcTransportHandler)(handler)
     const context = new ServerCallContext({ requestedVersion: version })
     const result = await transport.handle(body as never, context)

@@ -6,6 +6,7 @@ import type { Tokens } from '../accounts/tokens.ts'
 import type { UserAccounts } from '../accounts/users.ts'
 import type { RejectedJobs } from '../engine/runs/rejected-jobs.ts'
 import type { Schedules } from '../engine/schedules/schedules.ts'
+import type { AgentPushes } from '../engine/webhooks/agent-pushes.ts'
 import type { WebhookDeliveries } from '../engine/webhooks/webhook-deliveries.ts'
 import type { WebhookSettings } from '../engine/webhooks/webhook-settings.ts'
 import type { Uploads } from '../files/uploads.ts'
@@ -150,6 +151,8 @@ export type Runtime = {
   payments: PaymentsApi
   /** Starts to carry out orders of payments in this process; only without a database server, where the executor has no process of its own. */
   startPayments(): Promise<void>
+  /** Where other agents want to hear of their tasks. @internal */
+  agentPushes: AgentPushes
   /** The origin under which others reach this server. @internal */
   publicOrigin: string
   /** What users sign payments with. @internal */

@@ -12,6 +12,7 @@ import { createQueueCaps } from '../engine/runs/queue-caps.ts'
 import { createRejectedJobs } from '../engine/runs/rejected-jobs.ts'
 import type { RunEnd } from '../engine/runs/settlement.ts'
 import { createSchedules } from '../engine/schedules/schedules.ts'
+import { createAgentPushes } from '../engine/webhooks/agent-pushes.ts'
 import { createWebhookDeliveries } from '../engine/webhooks/webhook-deliveries.ts'
 import { checkRunWebhook, createWebhookSettings } from '../engine/webhooks/webhook-settings.ts'
 import { startRunWorker } from '../engine/worker/start-worker.ts'
@@ -316,6 +317,7 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
       const executor = await startPayments(config, parts)
       closers.add(() => executor.stop())
     },
+    agentPushes: createAgentPushes(database, layer.masterKeys),
     publicOrigin: toIssuer(config),
     consent: {
       passkeys: createPasskeys(database, config.publicUrl ?? null),

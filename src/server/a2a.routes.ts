@@ -80,7 +80,7 @@ export const a2aRoutes = (app: App, { runtime, open, keepAliveMs }: ServerContex
     let failure: { error: unknown } | null = null
     try {
       const result = await handle({
-        business: runtime.of(businessId),
+        ...{ business: runtime.of(businessId), businessId, pushes: runtime.agentPushes },
         caller:
           principal?.kind === 'token' ? (principal.token_id ?? 'token') : (principal?.kind ?? 'anonymous'),
         ...{ card, scenario, extensions: readExtensions(headers), entry: toEntry(request, reply), signal },

@@ -10,9 +10,10 @@ import { toCanonicalJson } from '../../src/payments/mandates/tokens/canonical-js
 import { openPeer, openPeer03, type Peer } from '../support/a2a-peers.ts'
 import { unique } from '../support/backend.ts'
 import type { TestServer } from '../support/http.ts'
-import { adminToken, runtimeTest } from '../support/integration-test.ts'
+import { adminToken, closing, runtimeTest } from '../support/integration-test.ts'
 import { openExecutorDatabase } from '../support/payments.ts'
-import { count, readContent } from '../support/runs.ts'
+import { count, readContent, until } from '../support/runs.ts'
+import { isSignedBy, startWebhookReceiver } from '../support/webhook-receiver.ts'
 
 const card = {
   name: 'Coffee shop',
@@ -33,6 +34,11 @@ const test = runtimeTest
     await runtime.admin.agentCards.put(business, { ...card, version: '1.0.0', roles: [] })
     return business
   })
+  .extend(
+    'receiver',
+    { scope: 'file' },
+    closing(() => startWebhookReceiver()),
+  )
   .extend(
     'newToken',
     { scope: 'file' },
@@ -201,6 +207,94 @@ describe.each(kinds)('an agent of protocol $version by $transport', (kind) => {
     const [, sha256 = ''] = files[0]?.local_path.split(':') ?? []
     const bytes = await readContent(await runtime.of(shop).blob(id, sha256))
     expect(JSON.parse(String(bytes))).toEqual(intent)
+  })
+})
+
+describe.each(kinds)('pushes of protocol $version by $transport', (kind) => {
+  test('reach the address with its token and credentials, signed as webhooks, each event once', async ({
+    open,
+    runtime,
+    shop,
+    model,
+    receiver,
+  }) => {
+    const { settings } = runtime.admin.webhooks
+    await settings.change(shop, { allow_private: true })
+    const secret = (await settings.rotate(shop))?.secret ?? ''
+    model.reset()
+    model.script({ planner: [{ tool_calls: [ask] }, { text: 'Blue it is.' }] } as never)
+    const peer = await open(kind, shop)
+    const { id, contextId } = await peer.send(newMessage('Paint it'))
+    const path = `/${unique('push')}`
+    const config = {
+      id: 'one',
+      url: receiver.url + path,
+      token: unique('token'),
+      scheme: 'Bearer',
+      credentials: 'abc',
+    }
+    await peer.push(id, config)
+    await peer.push(id, { ...config, id: 'two', url: `${receiver.url}/removed` })
+    expect(await peer.pushes(id)).toEqual([config.url, `${receiver.url}/removed`])
+    await until(
+      'the question was pushed',
+      () => receiver.of('/removed').some(({ text }) => text.includes(id)) && receiver.of(path).length === 1,
+    )
+    await peer.unpush(id, 'two')
+    await peer.send(newMessage('blue', { taskId: id }))
+    await until('the end was pushed', () => receiver.of(path).length === 2)
+    const [asked, ended] = receiver.of(path)
+    const [state, says] =
+      kind.version === '1.0'
+        ? [asked?.body.statusUpdate.status.state, asked?.body.statusUpdate.status.message.parts[0].text]
+        : [asked?.body.status.state, asked?.body.status.message.parts[0].text]
+    expect([state, says]).toEqual([
+      kind.version === '1.0' ? 'TASK_STATE_INPUT_REQUIRED' : 'input-required',
+      'Which colour?',
+    ])
+    expect(ended?.body).toMatchObject(
+      kind.version === '1.0'
+        ? { statusUpdate: { taskId: id, contextId, status: { state: 'TASK_STATE_COMPLETED' } } }
+        : { kind: 'task', id, contextId, status: { state: 'completed' } },
+    )
+    for (const push of [asked, ended]) {
+      expect(push?.headers).toMatchObject({
+        'x-a2a-notification-token': config.token,
+        authorization: 'Bearer abc',
+      })
+      expect(push && isSignedBy(secret, push)).toBe(true)
+    }
+    // of a task that has ended before: what became of it
+    await peer.push(id, { ...config, id: 'late', url: `${config.url}-late` })
+    await until('the end was pushed again', () => receiver.of(`${path}-late`).length === 1)
+    expect(receiver.of('/removed').filter(({ text }) => text.includes(id))).toHaveLength(1)
+    expect(receiver.of(path)).toHaveLength(2)
+  })
+
+  test('are refused for private addresses, another caller and an eleventh address', async ({
+    open,
+    shop,
+    runtime,
+  }) => {
+    await runtime.admin.webhooks.settings.change(shop, { allow_private: false })
+    const [peer, other] = [await open(kind, shop), await open(kind, shop)]
+    const { id } = await peer.send(newMessage('Hello'))
+    const config = {
+      id: 'a',
+      url: 'https://agent.example/push',
+      token: 't',
+      scheme: 'Bearer',
+      credentials: 'x',
+    }
+    await expect(peer.push(id, { ...config, url: 'http://127.0.0.1/push' })).rejects.toThrow(/url/)
+    await expect(peer.push(id, { ...config, credentials: 'x\ny' })).rejects.toThrow(/ASCII/)
+    await expect(other.push(id, config)).rejects.toThrow(noSuchTask)
+    await expect(other.pushes(id)).rejects.toThrow(noSuchTask)
+    await expect(other.unpush(id, 'a')).rejects.toThrow(noSuchTask)
+    for (let at = 0; at < 10; at++) await peer.push(id, { ...config, id: `${at}` })
+    await peer.push(id, { ...config, id: '3', url: 'https://agent.example/other' })
+    await expect(peer.push(id, config)).rejects.toThrow(/10 push/)
+    expect(await peer.pushes(id)).toHaveLength(10)
   })
 })
 

@@ -113,6 +113,17 @@ const rowsOf = (t: string): Record<string, Record<string, unknown>> => ({
     url: 'https://x/',
     host: 'https://x',
   },
+  agent_pushes: {
+    tenant: t,
+    push_id: `of ${t}`,
+    run_id: 'r',
+    config_id: 'c',
+    url: 'https://x/',
+    protocol: '1.0',
+    master_key: 'm',
+    wrapped_key: Buffer.from('b'),
+    sealed_secrets: Buffer.from('b'),
+  },
   trusted_keys: { tenant: t, key_id: `of ${t}`, issuer: 'i', kid: 'k', roles: ['merchant'], x: 'x', y: 'y' },
   rejected_jobs: { tenant: t, job_id: `of ${t}`, data: '{}', faults: '[]' },
   memories: {

@@ -19,6 +19,8 @@ export type PeerTask = {
   answer: string
   data: unknown[]
 }
+/** Where a peer wants to hear of a task. */
+export type PeerPush = { id: string; url: string; token: string; scheme: string; credentials: string }
 /** A program of another maker that calls an agent. */
 export type Peer = {
   send(message: PeerMessage): Promise<PeerTask>
@@ -27,6 +29,11 @@ export type Peer = {
   resubscribe(id: string): AsyncGenerator<string>
   get(id: string): Promise<PeerTask>
   cancel(id: string): Promise<PeerTask>
+  /** Asks for pushes of a task. */
+  push(taskId: string, config: PeerPush): Promise<unknown>
+  /** The addresses of its pushes. */
+  pushes(taskId: string): Promise<string[]>
+  unpush(taskId: string, id: string): Promise<void>
 }
 
 /** Calls the agent of a card at `cardUrl`; `fetchImpl` adds what the peer authenticates with. */
@@ -111,6 +118,15 @@ export const openPeer = async (transport: 'JSONRPC' | 'HTTP+JSON', options: Peer
     },
     get: async (id) => fromTask(await client.getTask({ id, tenant: '' })),
     cancel: async (id) => fromTask(await client.cancelTask({ id, tenant: '', metadata: undefined })),
+    push: (taskId, { scheme, credentials, ...config }) =>
+      client.createTaskPushNotificationConfig({
+        ...{ tenant: '', taskId, ...config, authentication: { scheme, credentials } },
+      }),
+    pushes: async (taskId) => {
+      const page = { tenant: '', taskId, pageSize: 0, pageToken: '' }
+      return (await client.listTaskPushNotificationConfig(page)).configs.map(({ url }) => url)
+    },
+    unpush: (taskId, id) => client.deleteTaskPushNotificationConfig({ tenant: '', taskId, id }),
   }
 }
 
@@ -170,5 +186,16 @@ export const openPeer03 = async (transport: 'JSONRPC' | 'HTTP+JSON', options: Pe
     },
     get: async (id) => fromTask03(await client.getTask({ id })),
     cancel: async (id) => fromTask03(await client.cancelTask({ id })),
+    push: (taskId, { scheme, credentials, ...config }) =>
+      client.setTaskPushNotificationConfig({
+        taskId,
+        pushNotificationConfig: { ...config, authentication: { schemes: [scheme], credentials } },
+      }),
+    pushes: async (taskId) =>
+      (await client.listTaskPushNotificationConfig({ id: taskId })).map(
+        ({ pushNotificationConfig }) => pushNotificationConfig.url,
+      ),
+    unpush: (id, pushNotificationConfigId) =>
+      client.deleteTaskPushNotificationConfig({ id, pushNotificationConfigId }),
   }
 }

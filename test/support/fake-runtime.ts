@@ -295,6 +295,7 @@ export const createFakeRuntime = (): FakeRuntime => {
       const waiting = { ready: 7, oldest_ready_s: 8.5, unlearned: 0, oldest_unlearned_s: 0 }
       return { queued: 3, running: 2, input_required: 1, workers: 4, outbox: 5, ...waiting }
     }),
+    agentPushes: {} as Runtime['agentPushes'],
     publicOrigin: 'http://localhost:8080',
     admin: { tokens: {}, users: {} } as unknown as Runtime['admin'],
     graph: null as unknown as Runtime['graph'],

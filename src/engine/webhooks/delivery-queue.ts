@@ -1,4 +1,5 @@
 import type { Database } from '../../infra/database/database.ts'
+import type { SealedText } from '../../infra/secrets/envelope.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import type { Json } from '../../state/runtime-state.ts'
 
@@ -6,6 +7,9 @@ import type { Json } from '../../state/runtime-state.ts'
 export const deliveryLimits = { process: 256, business: 32, host: 8 }
 /** When a message is sent again whose worker did not say what became of it. */
 const claimMs = 30_000
+
+/** What a message needs to be a push to another agent. */
+export type PushClaim = SealedText & { push_id: string; protocol: '1.0' | '0.3' }
 
 /** A message that this worker sends, with what it says. `attempts` is its fencing token. */
 export type DeliveryClaim = {
@@ -34,6 +38,8 @@ export type DeliveryClaim = {
   request_id: string | null
   question: string | null
   expires_at: Date | null
+  /** It goes to another agent, in place of the product. */
+  push: PushClaim | null
 }
 
 const open = `status IN ('pending', 'sending')`
@@ -72,17 +78,26 @@ const claimStatement = `
   SELECT m.tenant, m.webhook_id, m.type, m.url, m.host, m.attempts, m.tries, m.created_at, m.request_id,
     floor(extract(epoch FROM clock_timestamp()))::int AS now_s, COALESCE(s.allow_private, false) AS allow_private,
     m.run_id, r.session_id, r.turn, q.user_id, r.finish_reason, r.created_at AS run_created_at, r.ended_at AS run_ended_at, q.metadata,
-    CASE WHEN m.type = 'run.failed' THEN o.result END AS result, i.question, COALESCE(i.expires_at, c.expires_at) AS expires_at
+    CASE WHEN m.type = 'run.failed' THEN o.result END AS result, i.question, COALESCE(i.expires_at, c.expires_at) AS expires_at,
+    m.push_id, p.protocol, p.master_key, p.wrapped_key, p.sealed_secrets AS sealed
   FROM mine m LEFT JOIN webhook_settings s USING (tenant)
   LEFT JOIN runs r ON r.tenant = m.tenant AND r.run_id = m.run_id
   LEFT JOIN run_requests q ON q.tenant = m.tenant AND q.run_id = m.run_id
   LEFT JOIN run_results o ON o.tenant = m.tenant AND o.run_id = m.run_id
   LEFT JOIN input_requests i ON i.tenant = m.tenant AND i.request_id = m.request_id
-  LEFT JOIN consents c ON c.tenant = m.tenant AND c.payment_id = m.request_id`
+  LEFT JOIN consents c ON c.tenant = m.tenant AND c.payment_id = m.request_id
+  LEFT JOIN agent_pushes p ON p.push_id = m.push_id`
 
 /** Takes at most `max` messages that are due; this worker sends them at once. */
-export const claimDeliveries = async (sql: Sql, max: number): Promise<DeliveryClaim[]> =>
-  (await sql.query<DeliveryClaim>(claimStatement, [max])).rows
+export const claimDeliveries = async (sql: Sql, max: number): Promise<DeliveryClaim[]> => {
+  const { rows } = await sql.query<DeliveryRow>(claimStatement, [max])
+  return rows.map(({ push_id, protocol, master_key, wrapped_key, sealed, ...claim }) => ({
+    ...claim,
+    push: push_id === null ? null : { push_id, protocol, master_key, wrapped_key, sealed },
+  }))
+}
+
+type DeliveryRow = Omit<DeliveryClaim, 'push'> & Omit<PushClaim, 'push_id'> & { push_id: string | null }
 
 /** What became of an attempt. `gone`: the address takes no messages any more. */
 export type DeliveryOutcome = { status: number | null } & (

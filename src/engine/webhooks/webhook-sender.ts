@@ -10,6 +10,7 @@ import { isMasonError, toErrorMessage } from '../../state/errors.ts'
 import type { Clock } from '../../state/ports/clock.ts'
 import type { Log } from '../../state/ports/log.ts'
 import { cutText } from '../../state/text/cut-text.ts'
+import { toPushBody, toPushHeaders } from './agent-pushes.ts'
 import {
   claimDeliveries,
   type DeliveryClaim,
@@ -87,11 +88,14 @@ export const startWebhookSender = (options: WebhookSenderOptions) => {
   const post = async (claim: DeliveryClaim, secrets: Promise<string[]>): Promise<DeliveryOutcome> => {
     using deadline = openDeadline(timeoutMs, closing.signal)
     try {
-      const body = toWebhookBody(claim)
+      const { push } = claim
+      const body = push ? toPushBody({ ...claim, push }) : toWebhookBody(claim)
+      const add = (secret: string): void => options.scrubber.add(secret)
       const response = await egress.request(claim.url, {
         method: 'POST',
         headers: {
           'content-type': 'application/json',
+          ...(push && toPushHeaders(claim.tenant, push, options.masterKeys, add)),
           ...signWebhook({ id: claim.webhook_id, timestamp: claim.now_s, body }, await secrets),
         },
         body,

@@ -38,12 +38,13 @@ export const checkRunWebhook = async (
   database: Database,
   businessId: string,
   url: string | undefined,
+  field = 'webhook_url',
 ): Promise<void> => {
   if (url === undefined) return
   const settings = await database.asBusiness(businessId, (sql) =>
     queryOne<SettingsRow>(sql, settingsStatement, [businessId]),
   )
-  checkAddress('webhook_url', url, settings?.allow_private ?? false)
+  checkAddress(field, url, settings?.allow_private ?? false)
 }
 
 /** Locks the business, so that it has at most one newest secret. False: there is no such business. */

@@ -14,7 +14,7 @@ export type SealedText = { master_key: string; wrapped_key: Uint8Array; sealed: 
 
 /** Which row the text belongs to. */
 export type SealBinding = {
-  purpose: 'secret' | 'headers' | 'webhook' | 'business' | 'payment'
+  purpose: 'secret' | 'headers' | 'webhook' | 'business' | 'push' | 'payment'
   /** Empty where it is of no vendor. */
   vendor_id: string
   /** The id of the key, the endpoint, the webhook secret, the business or the executor's key pair. */
@@ -118,6 +118,7 @@ const sealedNames = {
   headers: 'headers of endpoint',
   webhook: 'webhook secret',
   business: 'secrets of business',
+  push: 'secrets of push configuration',
   payment: "executor's private key",
 }
 const describeSealed = ({ purpose, row_id }: SealBinding): string => `${sealedNames[purpose]} ${row_id}`
@@ -128,5 +129,6 @@ const toReentryRemedy = ({ purpose, vendor_id, row_id, business_id }: SealBindin
     headers: `enter the headers again: PATCH /admin/v1/vendors/${vendor_id}/endpoints/${row_id}`,
     webhook: `make a new secret: POST /admin/v1/businesses/${business_id}/webhook/rotate`,
     business: `enter the secrets again: PATCH /admin/v1/businesses/${row_id}`,
+    push: 'let the agent that called set it again',
     payment: 'run `mason keys rotate --payments`, and enter the secrets of providers again',
   })[purpose]

@@ -40,6 +40,12 @@ const sealedTables = [
     owner: "'' AS vendor_id, tenant AS business_id",
     purpose: 'business',
   },
+  {
+    name: 'agent_pushes',
+    id: 'push_id',
+    owner: "'' AS vendor_id, tenant AS business_id",
+    purpose: 'push',
+  },
 ] as const satisfies readonly SealedTable[]
 
 /** What only the executor of payments reads. */
