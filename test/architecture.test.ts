@@ -66,6 +66,7 @@ const arrows: Record<string, readonly string[]> = {
   runtime: [
     'state',
     'context',
+    'dialogue',
     'graph',
     'infra',
     'accounts',

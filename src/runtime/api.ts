@@ -71,6 +71,8 @@ export type BusinessApi = {
   countRuns(filter: { user_id?: string; session_id?: string; status?: RunStatus }): Promise<number>
   /** The state up to the run's turn; large results inlined unless `inline` is false. Null: no such run. */
   state(runId: string, inline: boolean): Promise<RuntimeState | null>
+  /** The turn of a run in the language of the dialogue, as far as it has come. Null: no such run. */
+  trajectory(runId: string): Promise<string | null>
   /** Null: no such run, or its session holds no such blob. */
   blob(runId: string, sha256: string): Promise<BlobContent | null>
   /** Files that are uploaded before a run names them by `file_id`. */

@@ -1,6 +1,7 @@
 import type { BudgetChecks } from '../accounts/budget-checks.ts'
 import { ensureBusiness } from '../accounts/businesses.ts'
 import type { Quotas } from '../accounts/quotas.ts'
+import { renderTrajectory } from '../dialogue/trajectory.ts'
 import { streamRunEvents, waitForRun } from '../engine/events/event-stream.ts'
 import type { Feed } from '../engine/events/feed.ts'
 import { createPoller, type EventScope, type PollPermits } from '../engine/events/polling.ts'
@@ -80,6 +81,19 @@ export const createBusinessApi = (parts: BusinessApiParts, businessId: string): 
     const run = await poller.readRun(runId)
     if (run) return run
     throw new MasonError('not_found', `there is no run "${runId}"`)
+  }
+
+  /** A run and the state up to its turn; null: no such run. */
+  const readState = async (runId: string, inline: boolean) => {
+    const found = await database.asBusiness(businessId, async (sql) => {
+      const run = await readRun(sql, businessId, runId)
+      return run && { run, rows: await readActionRows(sql, businessId, run.session_id, run.turn) }
+    })
+    if (!found) return null
+    const state = foldActions(found.rows)
+    const readBytes = (hash: string) =>
+      database.asBusiness(businessId, (sql) => readBlob(sql, { tenant: businessId, run_id: runId }, hash))
+    return { run: found.run, state: inline ? await inlineBlobs(state, readBytes) : state }
   }
 
   const findScope = async (
@@ -164,17 +178,13 @@ export const createBusinessApi = (parts: BusinessApiParts, businessId: string): 
       return ended ?? readExistingRun(id)
     },
     exists: async (source) => (await findScope(source)) !== null,
-    async state(runId, inline) {
-      const rows = await database.asBusiness(businessId, async (sql) => {
-        const run = await readRun(sql, businessId, runId)
-        return run && (await readActionRows(sql, businessId, run.session_id, run.turn))
-      })
-      if (!rows) return null
-      const state = foldActions(rows)
-      if (!inline) return state
-      return inlineBlobs(state, (hash) =>
-        database.asBusiness(businessId, (sql) => readBlob(sql, { tenant: businessId, run_id: runId }, hash)),
-      )
+    state: async (runId, inline) => (await readState(runId, inline))?.state ?? null,
+    async trajectory(runId) {
+      const found = await readState(runId, true)
+      if (!found) return null
+      const { state, run } = found
+      const serverOf = (tool: string) => graph.tool(tool)?.server
+      return renderTrajectory(state.action_history[run.turn - 1] ?? [], { serverOf, answer: run.answer })
     },
     blob: (runId, hash) => openBlob(queryAsBusiness, { tenant: businessId, run_id: runId }, hash),
     async cancel(runId, reason) {

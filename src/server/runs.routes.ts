@@ -17,6 +17,7 @@ import {
   runsQuery,
   stateQuery,
   submitHeaders,
+  trajectoryQuery,
 } from './http/parameters.ts'
 import { HttpError, type ProblemCode } from './http/problems.ts'
 import { type App, createDocs, type RouteDoc, respondsWith, type ServerContext } from './http/route.ts'
@@ -184,6 +185,28 @@ export const runsRoutes = (app: App, { open }: ServerContext): void => {
     }),
     handler: async ({ business, params: { id }, query: { inline } }) =>
       (await business.state(id, inline)) ?? throwNoSuchRun(id),
+  })
+
+  app.get('/v1/runs/:id/trajectory', {
+    schema: { params: runParams, querystring: trajectoryQuery },
+    config: describe('read', 'getRunTrajectory', "The run's turn as text: thoughts, calls, results, answer", {
+      description: 'In the language of the dialogue, as far as the run has come; no newline ends it.',
+      responses: {
+        200: {
+          description: 'The trajectory',
+          type: 'text/plain',
+          headers: { 'x-mason-trajectory': '`rendered`: the model called its tools natively' },
+        },
+      },
+    }),
+    handler: async ({ business, params: { id } }, reply) => {
+      const text = (await business.trajectory(id)) ?? throwNoSuchRun(id)
+      return reply
+        .header('x-mason-trajectory', 'rendered')
+        .header('x-content-type-options', 'nosniff')
+        .type('text/plain; charset=utf-8')
+        .send(text)
+    },
   })
 
   app.get('/v1/runs/:id/blobs/:sha256', {

@@ -1,7 +1,7 @@
 import { describe, expect } from 'vitest'
 import { unique } from '../support/backend.ts'
 import type { FakeModel } from '../support/fake-model/fake-model.ts'
-import { runtimeTest as test } from '../support/integration-test.ts'
+import { adminToken, runtimeTest as test } from '../support/integration-test.ts'
 import { eventsOf, nodesOf } from '../support/test-runtime.ts'
 
 /** What the planner's model answers from now on, in this order; the last answer repeats. */
@@ -41,6 +41,30 @@ describe('a run', () => {
     ])
     expect(run.usage).toEqual(state.usage[0])
     expect(run.usage.total_tokens).toBeGreaterThan(0)
+  })
+
+  test('has a trajectory: what was thought, called, put back and answered', async ({
+    model,
+    runtime,
+    server,
+  }) => {
+    const replies = [
+      { text: 'I compute it.', tool_calls: [{ name: 'calculate', arguments: '{"expression":"6*7"}' }] },
+      { text: 'It is 42.' },
+    ]
+    planner(model, ...replies)
+    const { id } = await runtime.complete({ prompt: 'What is six times seven?' })
+    const read = (path: string) => server.call('GET', `/v1/runs/${path}`, { token: adminToken })
+    const { status, text, headers } = await read(`${id}/trajectory?format=xml`)
+    expect([status, headers.get('content-type'), headers.get('x-mason-trajectory')]).toEqual([
+      ...[200, 'text/plain; charset=utf-8', 'rendered'],
+    ])
+    expect(text).toMatch(
+      /^<think>I compute it\.<\/think>\n<mason_server><calculate>\{"expression":"6\*7"\}<\/calculate><\/mason_server>\n<execute_tools \/>\n<result index="0">.*42.*<\/result>\n<answer>It is 42\.<\/answer>$/,
+    )
+    const refused = await read(`${id}/trajectory?format=yaml`)
+    expect([refused.status, refused.text]).toEqual([422, expect.stringContaining('format')])
+    expect((await read('run_none/trajectory')).status).toBe(404)
   })
 
   test('sends each action once, in order, and ends its stream with done', async ({ model, runtime }) => {

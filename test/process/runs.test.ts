@@ -62,6 +62,9 @@ test('mason runs finds the running server by its data folder, and lists, shows, 
   )
   expect((await runs('show', asking)).stdout).toContain('answer: Blue it is.')
   expect((await runs('logs', asking)).stdout).toMatch(/planner[\s\S]*ask_user[\s\S]*end/)
+  expect((await runCli(['trajectory', asking], { cwd })).stdout).toMatch(
+    /^<mason_server><ask_user>\{.*<\/ask_user><\/mason_server>\n<execute_tools \/>\n<result index="0">.*blue.*<\/result>\n<answer>Blue it is\.<\/answer>$/,
+  )
   const refused = await runs('retry', asking)
   expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('failed')])
 

@@ -105,6 +105,7 @@ describe('/openapi.json', () => {
         'get /v1/runs/{id}/blobs/{sha256}',
         'get /v1/runs/{id}/events',
         'get /v1/runs/{id}/state',
+        'get /v1/runs/{id}/trajectory',
         'get /v1/sessions',
         'get /v1/sessions/{id}',
         'get /v1/sessions/{id}/events',

@@ -162,6 +162,7 @@ export const createFakeRuntime = (): FakeRuntime => {
         return find(id)
       },
       countRuns: async () => 0,
+      trajectory: async (id) => (find(id) ? '' : null),
       async runs(filter) {
         note('runs', filter)
         return {

@@ -45,6 +45,9 @@ const createAdminClient = (http: Http) => {
   ): Promise<unknown> => http.json(method, path, { json, query, timeoutMs: requestTimeoutMs })
   return {
     call,
+    /** A response that is no JSON, as it is. */
+    text: async (path: string, query: HttpQuery = {}): Promise<string> =>
+      (await http.call('GET', path, { query, repeatable: true })).text(),
     /** All pages of a list. */
     async listAll<Item>(path: string): Promise<Item[]> {
       const items: Item[] = []

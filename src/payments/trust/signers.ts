@@ -68,7 +68,7 @@ export const createSigners = (trust: Trust) => {
 }
 
 /** The signature of a cart of AP2 0.1, by any of its names. */
-export const readCartSignature = (cart: Record<string, unknown>): string =>
+const readCartSignature = (cart: Record<string, unknown>): string =>
   String(cart.merchant_authorization ?? cart.merchantAuthorization ?? cart.merchant_signature)
 
 /** Who is paid by a cart of AP2 0.1 that was verified, and what is unique about it. In the demo profile the payee is not trusted. */

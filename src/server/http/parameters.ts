@@ -114,6 +114,11 @@ export const stateQuery = businessQuery.extend({
     .default(true),
 })
 
+/** Of a trajectory. */
+export const trajectoryQuery = businessQuery.extend({
+  format: z.enum(['xml']).describe('`xml`: the language of the dialogue').default('xml'),
+})
+
 /** The position after which a stream starts. */
 export const eventsQuery = businessQuery.extend({ after: afterSchema.describe(position).optional() })
 /** The position at which a client reconnects. */
