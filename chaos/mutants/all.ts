@@ -8,6 +8,7 @@ import { logMutants } from './log.ts'
 import { mandateMutants } from './mandates.ts'
 import type { Mutant } from './mutant.ts'
 import { paymentKeyMutants } from './payment-keys.ts'
+import { paymentWorkMutants } from './payment-work.ts'
 import { paymentMutants } from './payments.ts'
 import { promptMutants } from './prompts.ts'
 import { providerMutants } from './providers.ts'
@@ -28,4 +29,5 @@ export const mutants: readonly Mutant[] = [
   ...providerMutants,
   ...consentMutants,
   ...ledgerMutants,
+  ...paymentWorkMutants,
 ]

@@ -110,4 +110,59 @@ export const providerMutants: readonly Mutant[] = [
     why: 'a request that is sent again charges again',
     caughtBy: operations('the card provider takes a payment once under its key, and looks it up'),
   },
+  {
+    name: 'redirects of a provider',
+    file,
+    edits: [{ from: 'maxRedirects: 0', to: 'maxRedirects: 5' }],
+    why: 'the key of a provider goes to another address',
+    caughtBy: answers(
+      'an answer of a card provider that makes no sense is never a success and never a refusal',
+    ),
+  },
+  {
+    name: 'the length of an answer of a provider',
+    file,
+    edits: [{ from: 'if (size <= maxBodyBytes) continue', to: 'if (size > 0) continue' }],
+    why: 'a provider fills the memory of the executor',
+    caughtBy: answers(
+      'an answer of a card provider that makes no sense is never a success and never a refusal',
+    ),
+  },
+  {
+    name: 'the characters of a reference of a provider',
+    file,
+    edits: [{ from: '.regex(/^\\P{Cc}*$/u)', to: '.regex(/^/u)' }],
+    why: 'a payment whose reference cannot be stored is asked for again and again',
+    caughtBy: answers(
+      'an answer of a card provider that makes no sense is never a success and never a refusal',
+    ),
+  },
+  {
+    name: 'the payment of an answer of a provider',
+    file,
+    edits: [
+      {
+        from: 'payment !== null && answer.provider_ref !== null && answer.provider_ref !== payment',
+        to: 'payment === undefined',
+      },
+    ],
+    why: 'the refund of another payment counts as this one',
+    caughtBy: answers('an answer of a card provider about another payment is no answer to a later operation'),
+  },
+  {
+    name: 'the id of a webhook has no dot',
+    file,
+    edits: [{ from: '/^[\\w-]{1,200}$/.test(id)', to: '/^[\\w.-]{1,200}$/.test(id)' }],
+    why: 'a webhook is sent again under another id and time',
+    caughtBy: webhooks('a webhook whose border between id and time is moved is not genuine'),
+  },
+  {
+    name: 'the words of a provider',
+    file,
+    edits: [{ from: 'reason: toReason(refusal.code)', to: 'reason: JSON.stringify(refusal)' }],
+    why: 'a provider writes into the prompt of the agent',
+    caughtBy: answers(
+      'an answer of a card provider is a refusal where a 4xx says that it did not act, without the words of the provider',
+    ),
+  },
 ]

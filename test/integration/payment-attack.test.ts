@@ -16,7 +16,7 @@ const isServed = process.env.MASON_TEST_BACKEND === 'served'
 const moneyStatement = `SELECT json_build_object('payments', (SELECT json_agg(p) FROM payments p),
   'operations', (SELECT json_agg(o) FROM payment_operations o), 'spend', (SELECT json_agg(s) FROM mandate_spend s),
   'inbox', (SELECT count(*) FROM payment_inbox), 'keys', (SELECT json_agg(k) FROM payment_keys k),
-  'providers', (SELECT json_agg(p) FROM payment_providers p)) AS money`
+  'providers', (SELECT json_agg(p) FROM payment_providers p), 'consents', (SELECT json_agg(c) FROM consents c)) AS money`
 
 const tables = [
   'payments',
@@ -63,6 +63,8 @@ const moves = [
   `INSERT INTO payment_orders (order_id, tenant, kind, payment_id, request) VALUES ('ord_c', 'default', 'capture', 'pay_1', '{}')`,
   `INSERT INTO trusted_keys (key_id, tenant, issuer, kid, roles, x, y) VALUES ('t', NULL, 'i', 'k', '{trusted-surface}', 'x', 'y')`,
   `UPDATE trusted_keys SET revoked_at = NULL`,
+  `INSERT INTO passkeys (credential_id, tenant, user_id, public_key, counter) VALUES ('c', 'default', 'u', '', 0)`,
+  `UPDATE consents SET status = 'signed', answer = '"e30.e30.e30"'`,
   `SELECT base_url FROM payment_providers`,
   `UPDATE payment_providers SET base_url = 'https://evil.example'`,
   `INSERT INTO payment_providers (provider_id, name, kind, base_url, allow_private, is_test, window_ms, timeout_ms, sealed_api_key,
@@ -79,7 +81,7 @@ const stolen = [
     'an API process',
     'apiUrl',
     ['mason_admin', 'mason_api'],
-    ['refund', 'settle', 'capture', 'trusted_keys', 'payment_providers'],
+    ['refund', 'settle', 'capture', 'trusted_keys', 'payment_providers', 'passkeys', 'consents'],
   ],
 ] as const
 
@@ -94,6 +96,10 @@ describe.runIf(isServed)('a stolen login (on servers only: PGlite is one session
       await createProviders(elsewhere, { testOnly: false }).create(providerSchemas.input.parse(input))
       await executor.query(
         `INSERT INTO payments (payment_id, tenant, order_id, status) VALUES ('pay_1', 'default', 'ord_1', 'released') ON CONFLICT DO NOTHING`,
+      )
+      await elsewhere.query(
+        `INSERT INTO consents (consent_id, tenant, user_id, payment_id, content, nonce, expires_at)
+         VALUES ('con_1', 'default', 'u', 'pay_1', '{}', 'n', clock_timestamp() + interval '1 hour') ON CONFLICT DO NOTHING`,
       )
       const readMoney = async () => (await executor.query(moneyStatement)).rows
       const before = await readMoney()

@@ -4,9 +4,14 @@ import { queryOne, type RunKey } from '../../src/infra/database/database.ts'
 import { loginRoles } from '../../src/infra/database/login-roles.ts'
 import { openPostgresDatabase } from '../../src/infra/database/postgres.ts'
 import { newPaymentId } from '../../src/infra/lib/ids.ts'
-import type { ExecutorStep } from '../../src/payments/executor/payment-executor.ts'
+import { createPaymentExecutor, type ExecutorStep } from '../../src/payments/executor/payment-executor.ts'
 import { startExecutor } from '../../src/payments/executor/start-executor.ts'
-import { claimPayment } from '../../src/payments/executor/work-queue.ts'
+import {
+  claimOpenPayments,
+  claimPayment,
+  type TakenOrder,
+  takeOrders,
+} from '../../src/payments/executor/work-queue.ts'
 import {
   createNonce,
   orderAnswer,
@@ -18,6 +23,7 @@ import {
 } from '../../src/payments/ledger/orders.ts'
 import { readPayment, readTrail } from '../../src/payments/ledger/payment-queries.ts'
 import { parseJws } from '../../src/payments/mandates/tokens/jws.ts'
+import { MasonError } from '../../src/state/errors.ts'
 import type { Sql } from '../../src/state/ports/sql.ts'
 import { unique } from '../support/backend.ts'
 import { editHop, mandateTime, mirrorSignature } from '../support/mandate-parties.ts'
@@ -351,6 +357,10 @@ describe('a payment whose end is not known', () => {
     }
     const declined = { status: 'declined', provider_ref: null, reason: 'late' }
     const send = (signature: string, body: Buffer) => storeWebhook(database, 'card', { signature }, body)
+    // another provider knows no payment of this one
+    await storeWebhook(database, 'other', { signature: 'genuine' }, event('e0', declined))
+    await shop.work({ openProvider: async () => shop.card.provider })
+    expect((await shop.read(id)).status).toBe('sent')
     await send('forged', event('e0', declined))
     await send('genuine', event('e1', succeeded))
     await send('genuine', event('e1', succeeded))
@@ -359,7 +369,8 @@ describe('a payment whose end is not known', () => {
     await shop.work()
     expect(await shop.read(id)).toMatchObject({ status: 'succeeded' })
     const { rows } = await executor.query<{ result: string; kept: string }>(
-      `SELECT result, headers::text || encode(body, 'escape') AS kept FROM payment_inbox ORDER BY message_id`,
+      `SELECT result, headers::text || encode(body, 'escape') AS kept FROM payment_inbox WHERE provider_id = 'card'
+       ORDER BY message_id`,
     )
     const results = rows.map(({ result }) => result)
     // what anyone can send is not kept
@@ -845,6 +856,44 @@ describe('an executor', () => {
     await shop.work()
     expect((await shop.read(id)).status).toBe('succeeded')
     expect(shop.card.total()).toBe(19_900)
+  })
+
+  test('that was frozen refuses nothing that another has taken', async ({ shop, executor }) => {
+    const id = await shop.order((await buyV2({ nonce: await shop.nonce() })).request)
+    const onStep = async (step: ExecutorStep) => {
+      if (step !== 'verified') return
+      await shop.free()
+      expect(await takeOrders(executor, 100, 60_000)).toMatchObject([{ payment_id: id, takes: 2 }])
+    }
+    // this one does not know the provider
+    const openProvider = async () => Promise.reject(new MasonError('not_found', 'there is no such provider'))
+    const services = { ...shop.services, openProvider, onStep }
+    const [order] = await takeOrders(executor, 100, 60_000)
+    await createPaymentExecutor(services, new AbortController().signal)
+      .runOrder(order as TakenOrder)
+      .catch((error: unknown) => expect(error).toMatchObject({ code: 'lease_lost' }))
+    expect(await shop.read(id)).toMatchObject({ status: 'ordered', outcome: null })
+    await shop.free()
+    await shop.work()
+    expect((await shop.read(id)).status).toBe('succeeded')
+  })
+
+  test('has an order and its payment alone until its lease is over', async ({ shop, executor }) => {
+    const id = await shop.order((await buyV2({ nonce: await shop.nonce() })).request)
+    const seen: unknown[] = []
+    const onStep = async (step: ExecutorStep) => {
+      if (step === 'taken') seen.push(await takeOrders(executor, 100, 1000))
+      if (step !== 'sending') return
+      const others = await claimOpenPayments(executor, 100, 1000)
+      seen.push(
+        others.filter((one) => one.payment_id === id),
+        await claimPayment(executor, id, 1000),
+      )
+    }
+    await shop.rest()
+    await shop.work({ onStep })
+    expect(seen).toEqual([[], [], null])
+    expect((await shop.read(id)).status).toBe('succeeded')
   })
 
   test('whose lease is over by its own clock sends nothing', async ({ shop }) => {

@@ -134,6 +134,27 @@ describe('rows of payments', () => {
     expect(await add('payment_inbox', event)).toBe('23505')
   })
 
+  test('have what was verified before money moves, and give back at most what was paid', async ({
+    executor,
+  }) => {
+    const row = { ...rowsOf('a').payments, payment_id: 'whole', order_id: 'whole', mandate_hash: 'whole' }
+    const add = (changes: object) => codeOf(insert(executor, 'payments', { ...row, ...changes }))
+    for (const name of [
+      'mandate_key',
+      'mandate_hash',
+      'spend_id',
+      'amount_minor',
+      'payee_issuer',
+      'checkout_id',
+    ])
+      expect(await add({ [name]: null, status: 'reserved' }), name).toBe('23514')
+    expect(await add({ status: 'declined' })).toBe('no error')
+    const refund = (amount: string) =>
+      codeOf(executor.query(`UPDATE payments SET refunded_minor = ${amount} WHERE payment_id = 'whole'`))
+    expect([await refund('amount_minor + 1'), await refund('-1')]).toEqual(['23514', '23514'])
+    expect(await refund('amount_minor')).toBe('no error')
+  })
+
   test('with budgets refuse a sum over the maximum, whatever a statement says', async ({ executor }) => {
     await insert(executor, 'mandate_spend', {
       spend_id: 's',
