@@ -3,7 +3,7 @@ import { readPage } from '../infra/database/pagination.ts'
 import type { MasterKeys } from '../infra/secrets/master-keys.ts'
 import { MasonError } from '../state/errors.ts'
 import type { Sql } from '../state/ports/sql.ts'
-import { toPointer } from '../state/resource-schema.ts'
+import { createFieldsError, toPointer } from '../state/resource-schema.ts'
 import type { Page } from '../state/run-view.ts'
 import type { BusinessChange, BusinessInput, BusinessView, QuotaChanges } from './account-schemas.ts'
 import { changeBusinessSecrets } from './business-secrets.ts'
@@ -62,10 +62,7 @@ const readChecked = async (sql: Sql, id: string): Promise<BusinessView> => {
         })),
     ),
   )
-  if (errors.length > 0)
-    throw new MasonError('invalid_request', `${errors[0]?.pointer}: ${errors[0]?.detail}`, {
-      detail: { errors },
-    })
+  if (errors.length > 0) throw createFieldsError(...errors)
   return business
 }
 

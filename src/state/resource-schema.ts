@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { MasonError } from './errors.ts'
 
 /** Names in requests and paths. */
 export const aliasSchema = z
@@ -41,6 +42,10 @@ export const toViewSchema = <Shape extends z.ZodRawShape>(shape: Shape) =>
 export const fieldErrorSchema = z.strictObject({ pointer: z.string(), detail: z.string() })
 /** What is wrong with one field; `pointer` is a JSON Pointer. */
 export type FieldError = z.infer<typeof fieldErrorSchema>
+
+/** `invalid_request` by fields, of which the message names the first. */
+export const createFieldsError = (...errors: readonly FieldError[]): MasonError =>
+  new MasonError('invalid_request', `${errors[0]?.pointer}: ${errors[0]?.detail}`, { detail: { errors } })
 
 /** So many errors of a request are named. */
 export const maxFieldErrors = 1000

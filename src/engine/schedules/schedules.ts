@@ -9,9 +9,9 @@ import type {
 import { type Database, queryOne } from '../../infra/database/database.ts'
 import { cutJson, isLongJson, readPage, truncatedColumn } from '../../infra/database/pagination.ts'
 import { findNextTime } from '../../infra/lib/planned-times.ts'
-import { MasonError, toMasonError } from '../../state/errors.ts'
+import { toMasonError } from '../../state/errors.ts'
 import type { Sql } from '../../state/ports/sql.ts'
-import type { FieldError } from '../../state/resource-schema.ts'
+import { createFieldsError, type FieldError } from '../../state/resource-schema.ts'
 import type { Page } from '../../state/run-view.ts'
 import type { AdmittedRun } from '../runs/admission.ts'
 
@@ -33,9 +33,6 @@ const toView = (row: ScheduleRow): ScheduleView => ({
   created_at: row.created_at.toISOString(),
   updated_at: row.updated_at.toISOString(),
 })
-
-const createFieldsError = (...errors: FieldError[]): MasonError =>
-  new MasonError('invalid_request', `${errors[0]?.pointer}: ${errors[0]?.detail}`, { detail: { errors } })
 
 /** The first planned time by the clock of the database, in ISO 8601. Throws `invalid_request` where there is none. */
 const planFirst = async (sql: Sql, { cron, at, time_zone }: Timing): Promise<string> => {

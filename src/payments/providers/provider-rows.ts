@@ -5,7 +5,7 @@ import type { Egress } from '../../infra/egress/egress-port.ts'
 import { checkUrl, isPlainlyPrivate } from '../../infra/egress/urls.ts'
 import { MasonError } from '../../state/errors.ts'
 import type { Sql } from '../../state/ports/sql.ts'
-import type { FieldError } from '../../state/resource-schema.ts'
+import { createFieldsError, type FieldError } from '../../state/resource-schema.ts'
 import type { Page } from '../../state/run-view.ts'
 import type { PaymentKeys } from '../keys/payment-keys.ts'
 import { sealForExecutor } from '../keys/sealed-texts.ts'
@@ -89,10 +89,7 @@ const findDemoErrors = async (
 }
 
 const throwErrors = (errors: readonly FieldError[]): void => {
-  if (errors.length === 0) return
-  throw new MasonError('invalid_request', `${errors[0]?.pointer}: ${errors[0]?.detail}`, {
-    detail: { errors },
-  })
+  if (errors.length > 0) throw createFieldsError(...errors)
 }
 
 /**

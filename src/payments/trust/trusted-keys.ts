@@ -3,7 +3,7 @@ import { type Database, hasRow, queryOne } from '../../infra/database/database.t
 import { readPage } from '../../infra/database/pagination.ts'
 import { MasonError } from '../../state/errors.ts'
 import type { Sql } from '../../state/ports/sql.ts'
-import type { FieldError } from '../../state/resource-schema.ts'
+import { createFieldsError, type FieldError } from '../../state/resource-schema.ts'
 import type { Page } from '../../state/run-view.ts'
 import { trustStatusSql } from './trust.ts'
 import type { TrustedKeyInput, TrustedKeyView } from './trust-schemas.ts'
@@ -135,10 +135,7 @@ const checkKey = async (
       '/business_id',
       `has ${maxTrustedKeys} keys, which is the limit; end those that are no longer used`,
     )
-  if (errors.length > 0)
-    throw new MasonError('invalid_request', `${errors[0]?.pointer}: ${errors[0]?.detail}`, {
-      detail: { errors },
-    })
+  if (errors.length > 0) throw createFieldsError(...errors)
   const isTaken = await hasRow(
     sql,
     `SELECT FROM trusted_keys WHERE kid = $3 AND issuer = $2 AND (tenant IS NULL OR $1::text IS NULL OR tenant = $1)`,
