@@ -303,7 +303,7 @@ export const paymentWorkMutants: readonly Mutant[] = [
     name: 'who starts a wait has the run',
     file: 'src/engine/runs/waits.ts',
     edits: [
-      { from: "AND epoch = $3 AND status = 'running'`", to: "AND $3::int > 0 AND status = 'running'`" },
+      { from: "AND epoch = $3 AND status = 'running'`", to: "AND $3::int >= 0 AND status = 'running'`" },
     ],
     why: 'a worker that was frozen orders a payment beside its successor',
     caughtBy: locks('starting happens once, with its wait or not at all, and only for who has the run'),
