@@ -8,13 +8,16 @@ import { cardSecrets } from '../../support/card-provider.ts'
 
 const egress = openEgress()
 const signal = new AbortController().signal
-let reply: { status: number; body: string; headers?: Record<string, string> } = { status: 200, body: '' }
+type Reply = { status: number; body: string; headers?: Record<string, string> }
+let reply: Reply = { status: 200, body: '' }
 let server: Server
 let provider: PaymentProvider
 
 beforeAll(async () => {
-  server = createServer((_, response) => {
-    const { status, body, headers } = reply
+  server = createServer((request, response) => {
+    // where a redirect leads to, all is well
+    const { status, body, headers }: Reply =
+      request.url === '/v2' ? { status: 200, body: JSON.stringify(good) } : reply
     response.writeHead(status, headers)
     if (body === 'cut') response.write('{"key":', () => response.destroy())
     else response.end(body)
