@@ -26,7 +26,7 @@ const suite: Suite = {
     const chosen = sample(table, Math.max(1, Math.round(table.length * Math.min(1, scale))), seed)
     const failures: string[] = []
     const figures: Record<string, string | number> = { mutants: chosen.length, caught: 0 }
-    if (only) figures.only = only.join(', ')
+    if (only) figures.only = only.join(', ').slice(0, 100)
 
     say('without mutants')
     const named = new Map(
