@@ -88,6 +88,10 @@ const read = async (response: IncomingMessage, path: string): Promise<string> =>
   return text
 }
 
+/** JSON-RPC refuses by an error in a response of 200. */
+const isRpcError = (status: number, text: string): boolean =>
+  status === 200 && text.startsWith('{"jsonrpc":"2.0"') && text.includes('"error":{')
+
 const faultOf = ({ secret, vendorKey }: Target, input: HttpInput, answer: HttpAnswer): string | null => {
   const { status, text, headers } = answer
   const said = `${status}: ${text.slice(0, 300)}`
@@ -99,7 +103,7 @@ const faultOf = ({ secret, vendorKey }: Target, input: HttpInput, answer: HttpAn
     typeof input.status === 'object'
       ? input.status.includes(status)
       : input.status === 'refused'
-        ? status >= 400 && status < 500
+        ? (status >= 400 && status < 500) || isRpcError(status, text)
         : input.status === 'answered'
           ? status !== 500
           : status < 500 || isBusy

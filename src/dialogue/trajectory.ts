@@ -41,8 +41,8 @@ const renderCalls = ({ plan, calls }: PlanRound, serverOf: TrajectoryOptions['se
   block: plan.result.block === 'sequential' ? 'sequential' : 'parallel',
   calls: calls.map(({ call: { tool, args } }) => ({
     ...{ server: serverOf(tool) ?? ownServer, tool },
-    // another way to write the same JSON, in which no tag closes
-    body: JSON.stringify(args).replaceAll('</', '<\\/'),
+    // another way to write the same JSON, in which no tag closes and no text refers to a result
+    body: JSON.stringify(args).replaceAll('</', '<\\/').replaceAll('{results[', '\\u007bresults['),
   })),
 })
 

@@ -51,7 +51,7 @@ export const startPayments = async (
   const wake = (run: RunKey): void => {
     if (queues) wakeRun(queues, run)
   }
-  const consents = { database, signer, wake, publicUrl: config.publicUrl ?? null, now: () => clock.now() }
+  const consents = { database, signer, wake, publicUrl: config.publicUrl ?? null }
   const services = {
     database,
     trust: createTrust(database),

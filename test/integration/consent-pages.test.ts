@@ -26,7 +26,7 @@ const test = runtimeTest
   .extend('decide', { scope: 'file' }, ({ backend, elsewhere }, { onCleanup }) => {
     const database = openExecutorDatabase(backend, elsewhere, 2)
     onCleanup(() => database.close())
-    return () => decideConsent({ database, signer, publicUrl, now: () => new Date() })
+    return () => decideConsent({ database, signer, publicUrl })
   })
   .extend('buyer', async ({ server, elsewhere, browser }) => {
     const user = unique('ann')

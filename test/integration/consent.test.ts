@@ -39,7 +39,6 @@ const test = passkeyTest
           database: executor,
           signer: { issuer: audience, signingKey: async () => executorKey.signing },
           publicUrl: site.origin,
-          now: () => new Date(),
         }),
   )
   .extend('trusted', { scope: 'file' }, ({ server }) => trustParty(server, parties.merchant, 'merchant'))

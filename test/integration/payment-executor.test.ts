@@ -475,6 +475,16 @@ describe('no money moves for', () => {
     expect((await shop.read(id)).status).toBe('succeeded')
   })
 
+  test('a mandate that is over by the clock of the database, whatever the clock of the executor says', async ({
+    shop,
+  }) => {
+    const id = await shop.order((await buyV2({ nonce: await shop.nonce() })).request)
+    await shop.work({ mandateTime: undefined })
+    const { status, outcome } = await shop.read(id)
+    expect([status, outcome?.code]).toEqual(['declined', 'invalid_credential'])
+    expect(outcome?.message).toMatch(/before the time/)
+  })
+
   test('a tampered or foreign mandate, a changed cart, and another audience', async ({ shop }) => {
     const nonce = await shop.nonce()
     const good = await buyV1({ nonce })

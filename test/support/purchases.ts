@@ -167,6 +167,7 @@ export const createExecutorServices = (
   unseal: async (sealed) => sealed.replace(/^sealed /, ''),
   signer: { issuer: 'https://mason.example', signingKey: async () => receiptKey.signing },
   audience,
+  mandateTime: () => new Date(mandateTime * 1000),
   clock: { ...systemClock, now: () => new Date(mandateTime * 1000) },
   log: silentLog,
   ...changes,

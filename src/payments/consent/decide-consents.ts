@@ -25,7 +25,6 @@ export type ConsentServices = {
   publicUrl: string | null
   /** Called for the run of a consent that was decided. */
   wake?(run: RunKey): void
-  now(): Date
 }
 
 /** What became of a consent, for the run that waits for it. `message` is for the person. */
@@ -50,11 +49,13 @@ type Row = {
   status: 'open' | 'signed' | 'refused'
   /** What a browser sent, or the JWS of a surface of the business. */
   answer: AuthenticationResponseJSON | string | null
+  /** By the clock of the database, which mandates count by. */
+  now: Date
 }
 
 const undecidedSql = `decided_at IS NULL AND (status <> 'open' OR expires_at <= clock_timestamp())`
 const takeStatement = `
-  SELECT consent_id, tenant, user_id, run_id, payment_id, content, nonce, status, answer FROM consents WHERE ${undecidedSql}
+  SELECT consent_id, tenant, user_id, run_id, payment_id, content, nonce, status, answer, clock_timestamp() AS now FROM consents WHERE ${undecidedSql}
   ORDER BY created_at LIMIT 1 FOR UPDATE SKIP LOCKED`
 
 const messages: Record<ConsentOutcome['status'], string> = {
@@ -148,16 +149,17 @@ const lifetimeS = 3600
 /** Signs the mandates that a person approved with the executor's key, which businesses trust as a trusted surface. */
 const issueMandates = async (
   content: string,
-  { signer, now }: Pick<ConsentServices, 'signer' | 'now'>,
+  { issuer }: ConsentServices['signer'],
+  now: Date,
   key: SigningKey,
 ): Promise<IssuedMandates> => {
   const consent = parseContent(content)
   const { audience, nonce, payment, consent_id } = consent
-  const iat = Math.floor(now().getTime() / 1000)
+  const iat = Math.floor(now.getTime() / 1000)
   const exp = iat + lifetimeS
   if (consent.version === '0.1') {
     const contents = JSON.parse(payment) as JsonObject
-    const claims = { iss: signer.issuer, vct: 'mason.consent.1', consent_id, iat, exp }
+    const claims = { iss: issuer, vct: 'mason.consent.1', consent_id, iat, exp }
     const credential = await issueCredential(claims, await toPublicJwk(key), key)
     const binding = { audience, nonce, iat }
     const cart = JSON.parse(consent.cart) as JsonObject
@@ -166,7 +168,7 @@ const issueMandates = async (
     return { version: '0.1', cart: consent.cart, payment: mandate, nonce }
   }
   const closed = JSON.parse(payment) as JsonObject
-  const claims = { iss: signer.issuer, iat, aud: audience, nonce }
+  const claims = { iss: issuer, iat, aud: audience, nonce }
   const checkout = {
     ...{ vct: 'mandate.checkout.1', checkout_jwt: conceal(consent.checkout) },
     ...{ checkout_hash: hashText(consent.checkout), iat, exp },
@@ -199,7 +201,8 @@ const decideNext = async ({ database, ...services }: ConsentServices) => {
     const status =
       row.status === 'open' ? 'expired' : !verdict ? 'refused' : 'key' in verdict ? 'verified' : 'failed'
     const { consent_id, payment_id, tenant, run_id, nonce } = row
-    const issued = status === 'verified' ? await issueMandates(row.content, services, key) : null
+    const issued =
+      status === 'verified' ? await issueMandates(row.content, services.signer, row.now, key) : null
     const outcome: ConsentOutcome = { consent_id, payment_id, status, message: messages[status] }
     await sql.query(
       `UPDATE consents SET status = $2, decided_at = clock_timestamp(), outcome = $3, issued = $4 WHERE consent_id = $1`,

@@ -45,6 +45,8 @@ export type ExecutorServices = {
   /** Decides one consent that was answered; null where none is there. */
   decideConsent?(): Promise<unknown>
   wake?: WakeRun
+  /** In place of the clock of the database, by which mandates are valid: for tests, whose mandates have a fixed time. */
+  mandateTime?(): Date
   clock: Clock
   log: Log
   leaseMs?: number
@@ -107,7 +109,7 @@ export const createPaymentExecutor = (services: ExecutorServices, stopped: Abort
     if (order.canceled_at) return release(order)
     const request = parsePaymentRequest(order.request)
     if (!request) return refuse(order, toRefusal([orderViolation('request', 'is no payment')]), null)
-    const now = Math.floor(clock.now().getTime() / 1000)
+    const now = Math.floor((services.mandateTime?.() ?? order.now).getTime() / 1000)
     const verdict = await verifier.verify(order.tenant, request, now)
     if (!verdict.ok) return refuse(order, verdict.refusal, request)
     await onStep('verified')

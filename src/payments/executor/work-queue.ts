@@ -14,6 +14,8 @@ export type TakenOrder = {
   sealed: string | null
   canceled_at: Date | null
   takes: number
+  /** When it was taken, by the clock of the database: mandates count by it. */
+  now: Date
 }
 
 /** A payment that this executor has claimed. `epoch` is its fence. */
@@ -48,7 +50,7 @@ const takeStatement = `
   UPDATE payment_orders SET takes = takes + 1, lease_until = ${leaseEnd('$2')}, taken_at = COALESCE(taken_at, clock_timestamp())
   WHERE order_id IN (SELECT order_id FROM payment_orders WHERE done_at IS NULL AND ${isFree}
     ORDER BY next_at LIMIT $1 FOR UPDATE SKIP LOCKED)
-  RETURNING order_id, tenant, kind, payment_id, run_id, plan_seq, call_index, request, sealed, canceled_at, takes`
+  RETURNING order_id, tenant, kind, payment_id, run_id, plan_seq, call_index, request, sealed, canceled_at, takes, clock_timestamp() AS now`
 
 /** Takes orders that no executor has, at most `limit`. */
 export const takeOrders = async (sql: Sql, limit: number, leaseMs: number): Promise<TakenOrder[]> =>
