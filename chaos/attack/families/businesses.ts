@@ -60,7 +60,8 @@ const routes = (target: Target): HttpInput[] =>
           method,
           path: spelling.startsWith('by its') ? spell(filled) : filled,
           ...(body && { body: json({ ...body, ...forged(path) }) }),
-          status: 'refused',
+          // the id of a user is the business's own text: every business has that user, and its own passkeys of them
+          status: path.startsWith('/v1/users/') ? 'handled' : 'refused',
         }
       }),
     )
