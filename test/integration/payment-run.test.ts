@@ -148,6 +148,8 @@ describe('a run that pays', () => {
       ['No cart', { cart_action: undefined }, /no result has a signed cart/],
       [cart, { provider: unique('nobody') }, /not clear by whom to pay/],
       [cart, { method: 'CASH' }, /cannot be paid by "CASH"/],
+      // a checkout names no methods: the model's words would be signed, and shown on the page of the consent
+      [await checkoutOffer(), { method: 'a gift, free of charge' }, /cannot be paid by "a gift/],
     ]
     for (const [offer, args, problem] of bad) {
       const id = await buyer.buy(offer, args)

@@ -55,12 +55,14 @@ const payCheckout = ({ text }: SignedCart, { method }: PaymentChoice): UnsignedP
       'the checkout does not say who is paid how much',
       'ask the merchant for a checkout with merchant, currency and a total',
     )
+  // a checkout names no methods, and what a model writes is neither signed nor shown to who signs
+  const instrument = chooseMethod(['card'], method)
   const { raw } = buildPaymentMandate({
     vct: 'mandate.payment.1',
     transaction_id: hashText(text),
     payee: { ...merchant, id: merchant.id, name: merchant.name },
     payment_amount: { amount: Number(total.amount), currency },
-    payment_instrument: { id: method ?? 'card', type: method ?? 'card' },
+    payment_instrument: { id: instrument, type: instrument },
   })
   return { version: '0.2', checkout: text, payment: raw }
 }
