@@ -13,6 +13,7 @@ import { paymentMutants } from './payments.ts'
 import { promptMutants } from './prompts.ts'
 import { providerMutants } from './providers.ts'
 import { releaseMutants } from './release.ts'
+import { taintMutants } from './taint.ts'
 
 /** Every guard that must be missed when it is gone. */
 export const mutants: readonly Mutant[] = [
@@ -30,4 +31,5 @@ export const mutants: readonly Mutant[] = [
   ...consentMutants,
   ...ledgerMutants,
   ...paymentWorkMutants,
+  ...taintMutants,
 ]
