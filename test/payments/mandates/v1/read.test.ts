@@ -281,7 +281,7 @@ describe('a mandate of AP2 0.1', () => {
     ].map(toCart)
     const measure = (work: () => unknown): number =>
       Math.min(
-        ...Array.from({ length: 4 }, () => {
+        ...Array.from({ length: 16 }, () => {
           const start = process.cpuUsage()
           work()
           const { user, system } = process.cpuUsage(start)
