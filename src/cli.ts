@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { Command, CommanderError, Option } from 'commander'
 import { runCommand } from './cli/command-runner.ts'
+import type { ConsoleFlags } from './cli/console/open-console.ts'
 import type { DevFlags } from './cli/dev.ts'
 import type { DoctorFlags } from './cli/doctor/doctor.ts'
 import { exitCodes } from './cli/errors.ts'
@@ -67,6 +68,16 @@ const createProgram = (
       ),
     )
   program
+    .command('memory-worker')
+    .description(
+      'only learns from ended runs and embeds memories; for MASON_LEARNING=off (needs DATABASE_URL)',
+    )
+    .action(() =>
+      start(async (env, scrubber, setup) =>
+        (await import('./cli/serve.ts')).runMemoryWorker(env, scrubber, setup),
+      ),
+    )
+  program
     .command('run')
     .description('submit a run and follow it (Ctrl-C cancels it)')
     .argument('<prompt>', 'the task')
@@ -103,11 +114,26 @@ const createProgram = (
   addTargetOptions(program.command('tokens').description('manage API tokens of businesses').command('create'))
     .description('create a token and print it, once')
     .option('--business <id>', 'business that the token acts for', 'default')
-    .requiredOption('--name <text>', 'what the token is for, such as the product that uses it')
+    .option('--name <text>', 'what the token is for, such as the product that uses it')
+    .option('--operator <name>', 'an admin token of this person, in place of one of a business')
     .option('--role <role>', 'submit, read or admin (repeatable; default submit and read)', collectOption)
     .action((flags: CreateTokenFlags) =>
       start(async (env, scrubber) =>
         (await import('./cli/models/create-token.ts')).createToken(flags, env, scrubber),
+      ),
+    )
+  program
+    .command('console')
+    .description('open the console in a browser, signed in')
+    .option(
+      '--url <url>',
+      'server whose console it is (MASON_URL); without it, the one that runs on DATA_DIR',
+    )
+    .option('--token <token>', 'token to sign in with (MASON_TOKEN)')
+    .option('--no-open', 'print the address only')
+    .action((flags: ConsoleFlags) =>
+      start(async (env, scrubber) =>
+        (await import('./cli/console/open-console.ts')).openConsole(flags, env, scrubber),
       ),
     )
   addModelsCommands(program, start)

@@ -7,6 +7,7 @@ export {
   defineNode,
   defineTool,
   type NodeContext,
+  type RawBody,
   type ToolContext,
   type ToolDefinition,
 } from './graph/definitions.ts'

@@ -101,3 +101,7 @@ export const listSecretNames = (value: string): string[] =>
 export const findHttpHost = (hosts: readonly HttpHost[], url: URL): HttpHost | undefined =>
   hosts.find(({ host }) => host === url.host) ??
   hosts.find(({ host }) => host.startsWith('*.') && url.host.endsWith(host.slice(1)))
+
+/** Headers with their names in lower case. */
+export const toLowerNames = (headers: Readonly<Record<string, string>>): Record<string, string> =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))

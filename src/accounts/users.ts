@@ -49,14 +49,15 @@ export const createUserAccounts = (database: Database) => ({
     )
     return row && toUserView(row)
   },
-  /** With their passkeys. False: there was neither. */
+  /** With their passkeys and open mandates. False: there was none of these. */
   async remove(businessId: string, userId: string): Promise<boolean> {
     const row = await queryOne<{ removed: boolean }>(
       database,
       `WITH links AS (DELETE FROM consent_links WHERE tenant = $1 AND user_id = $2),
          keys AS (DELETE FROM passkeys WHERE tenant = $1 AND user_id = $2 RETURNING 1),
+         mandates AS (DELETE FROM open_mandates WHERE tenant = $1 AND user_id = $2 RETURNING 1),
          profile AS (DELETE FROM users WHERE tenant = $1 AND user_id = $2 RETURNING 1)
-       SELECT EXISTS (SELECT FROM keys) OR EXISTS (SELECT FROM profile) AS removed`,
+       SELECT EXISTS (SELECT FROM keys) OR EXISTS (SELECT FROM mandates) OR EXISTS (SELECT FROM profile) AS removed`,
       [businessId, userId],
     )
     return row?.removed === true

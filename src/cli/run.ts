@@ -72,7 +72,9 @@ const openGateway = async (
     import('./local-gateway.ts'),
     import('./log.ts'),
   ])
-  return openLocalGateway(config, createNoteLog(config.logLevel, note, scrubber), scrubber, setup)
+  return openLocalGateway(config, createNoteLog(config.logLevel, note, scrubber), scrubber, {
+    ...(setup && { setup }),
+  })
 }
 
 const buildRunRequest = async (prompt: string, flags: RunFlags): Promise<RunRequest> => {

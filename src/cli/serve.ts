@@ -150,7 +150,7 @@ export const runWorker = async (
   })
 }
 
-/** Learns from ended runs until SIGTERM or SIGINT; every worker does so too. Returns the exit code. */
+/** `mason memory-worker`: learns from ended runs until SIGTERM or SIGINT, as every worker does unless MASON_LEARNING is off. Returns the exit code. */
 export const runMemoryWorker = async (
   env: Environment,
   scrubber: Scrubber,
@@ -257,6 +257,7 @@ const buildServerBanner = (
     `Mason listens on ${url}`,
     [
       ['docs', `${url}/docs`],
+      ...(config.access.console === 'open' ? [['console', `${url}/console`] as const] : []),
       ['database', describeDatabase(config)],
       ['queue', describeQueue(config)],
       ['model', describeModel(runtime.models)],

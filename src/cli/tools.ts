@@ -12,6 +12,7 @@ export const listTools = async ({ json }: { json?: boolean }, env: Environment):
     reads: part.reads as string[],
     writes: part.writes as string[],
     file: relative(process.cwd(), file),
+    ...(part.kind === 'tool' && { server: part.server, exclusive: part.exclusive, raw: part.raw }),
   }))
   const widths = (['name', 'kind'] as const).map((field) => Math.max(...rows.map((row) => row[field].length)))
   for (const row of rows) {

@@ -128,6 +128,16 @@ export const createClient = ({ businessId, ...target }: ClientOptions) => {
           status?: RunStatus
           /** The run that this key created; of a queue job: its id. */
           idempotency_key?: string
+          /** Submitted on this day of UTC, at this time, or later; and up to this day, or before this time. */
+          from?: string
+          to?: string
+          /** Completed for this reason. */
+          finish_reason?: NonNullable<RunView['finish_reason']>
+          /** Failed with this code; failed at this node or tool. */
+          error?: string
+          node?: string
+          /** `asc`: the oldest first. */
+          order?: 'asc' | 'desc'
           /** Members of the metadata that all match: texts whole, other values by their JSON. */
           metadata?: Record<string, string | number | boolean | null>
         } = {},

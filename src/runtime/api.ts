@@ -1,31 +1,56 @@
 import type { AgentCards } from '../accounts/agent-cards.ts'
+import type { listAudit } from '../accounts/audit-log.ts'
 import type { Spender } from '../accounts/budget-checks.ts'
 import type { Budgets } from '../accounts/budgets.ts'
 import type { Businesses } from '../accounts/businesses.ts'
+import type { ConsoleSessions } from '../accounts/console-sessions.ts'
+import type { Operators } from '../accounts/operators.ts'
+import type { RemoteAgents } from '../accounts/remote-agents.ts'
 import type { Tokens } from '../accounts/tokens.ts'
 import type { UserAccounts } from '../accounts/users.ts'
+import type { Trajectory } from '../dialogue/trajectory.ts'
+import type { BulkJobs } from '../engine/runs/bulk-jobs.ts'
+import type { InputFilter } from '../engine/runs/input-queries.ts'
+import type { Overviews } from '../engine/runs/overview.ts'
 import type { RejectedJobs } from '../engine/runs/rejected-jobs.ts'
+import type { RunFilter } from '../engine/runs/run-queries.ts'
+import type { UnknownEffects } from '../engine/runs/unknown-effects.ts'
 import type { Schedules } from '../engine/schedules/schedules.ts'
+import type { ActionFilter } from '../engine/sessions/action-queries.ts'
 import type { AgentPushes } from '../engine/webhooks/agent-pushes.ts'
 import type { WebhookDeliveries } from '../engine/webhooks/webhook-deliveries.ts'
 import type { WebhookSettings } from '../engine/webhooks/webhook-settings.ts'
 import type { Uploads } from '../files/uploads.ts'
 import type { Graph } from '../graph/build.ts'
 import type { BlobContent } from '../infra/blobs/blob-content.ts'
+import type { Auditing } from '../infra/database/audited-database.ts'
 import type { Metrics } from '../infra/telemetry/metrics.ts'
 import type { MemoriesApi } from '../memory/store/memories-api.ts'
 import type { ModelGateway } from '../models/ports/call-ports.ts'
 import type { RegistryAdmin } from '../models/registry/registry-admin.ts'
 import type { UsageReports } from '../models/schemas/usage-report.ts'
 import type { Consents } from '../payments/consent/consents.ts'
+import type { OpenMandateStore } from '../payments/consent/open-mandate-rows.ts'
 import type { Passkeys } from '../payments/consent/passkeys.ts'
 import type { PaymentTrail } from '../payments/ledger/payment-queries.ts'
 import type { Providers } from '../payments/providers/provider-rows.ts'
 import type { TrustedKeys } from '../payments/trust/trusted-keys.ts'
+import type { Patch } from '../state/patch.ts'
 import type { Models } from '../state/ports/models.ts'
 import type { RunEntry } from '../state/ports/tracer.ts'
-import type { JobData } from '../state/run-request.ts'
-import type { Page, RunEvent, RunStatus, RunView, SessionView } from '../state/run-view.ts'
+import type { JobData, RerunRequest } from '../state/run-request.ts'
+import type {
+  ActionPrompt,
+  ActionView,
+  InputRequestView,
+  Page,
+  RunChange,
+  RunEvent,
+  RunPage,
+  RunStatus,
+  RunView,
+  SessionView,
+} from '../state/run-view.ts'
 import type { Json, RuntimeState } from '../state/runtime-state.ts'
 import type { PaymentsApi } from './payments-api.ts'
 
@@ -51,34 +76,40 @@ export type BusinessApi = {
   ): Promise<{ run: { id: string; session_id: string; turn: number; status: RunStatus }; replayed: boolean }>
   /** Admits a failed run again, as its session's next turn with the same request. `not_found`, `run_not_failed`, and what `submit` throws. */
   retry(runId: string, key?: string, entry?: RunEntry): ReturnType<BusinessApi['submit']>
+  /**
+   * Runs a request again in a new session, forked right before the run or right after `from_action`. `not_found`, `in_use`,
+   * `has_effects` (detail.effects), `has_payments`, `invalid_request`, and what `submit` throws.
+   */
+  rerun(
+    runId: string,
+    options: RerunRequest,
+    key?: string,
+    entry?: RunEntry,
+  ): ReturnType<BusinessApi['submit']>
   /** Resolves once the run is completed, failed, cancelled or waits for input. Accepts a run as `submit` returned it. */
   wait(run: string | { id: string; session_id: string }, signal: AbortSignal): Promise<RunView>
   /** Whether there is such a run or session; costs the same however long it is. */
   exists(source: { run_id: string } | { session_id: string }): Promise<boolean>
   /** Null: no such run. */
   run(runId: string): Promise<RunView | null>
-  runs(filter: {
-    user_id?: string
-    session_id?: string
-    status?: RunStatus
-    idempotency_key?: string
-    /** Of several all must match; numbers, true, false and null by their JSON. */
-    metadata?: Record<string, string>
-    limit: number
-    cursor?: string
-  }): Promise<Page<RunView>>
+  /** Members of `metadata` are found by their JSON where they are numbers, true, false or null. */
+  runs(filter: Omit<RunFilter, 'edge'> & { count?: boolean }): Promise<RunPage>
+  /** An action on many runs: a list of them is made, and workers go through it once it is confirmed. */
+  bulk: BulkJobs
   /** How many runs there are of these. @internal */
   countRuns(filter: { user_id?: string; session_id?: string; status?: RunStatus }): Promise<number>
   /** The state up to the run's turn; large results inlined unless `inline` is false. Null: no such run. */
   state(runId: string, inline: boolean): Promise<RuntimeState | null>
   /** The turn of a run in the language of the dialogue, as far as it has come. Null: no such run. */
-  trajectory(runId: string): Promise<string | null>
+  trajectory(runId: string): Promise<Trajectory | null>
   /** Null: no such run, or its session holds no such blob. */
   blob(runId: string, sha256: string): Promise<BlobContent | null>
   /** Files that are uploaded before a run names them by `file_id`. */
   files: Uploads
   /** `run_ended` for completed or failed ones; repeating it is fine. */
   cancel(runId: string, reason: string | undefined): Promise<RunView>
+  /** The questions that runs have asked people, the latest first. */
+  inputRequests(filter: InputFilter): Promise<Page<InputRequestView>>
   /** `invalid_request` when the answer does not fit the schema, `input_answered`, `not_found`. A `key` that answered before changes nothing. */
   answer(runId: string, requestId: string, answer: Json, key?: string): Promise<RunView>
   /** A payment with all that is known of it. Null: no such payment. */
@@ -89,6 +120,17 @@ export type BusinessApi = {
   sessions(filter: { user_id?: string; limit: number; cursor?: string }): Promise<Page<SessionView>>
   /** Ends its runs and deletes everything of it, with files and memories that no other session has. False: no such session. */
   deleteSession(sessionId: string): Promise<boolean>
+  /** A page of the actions of a session with their times and model calls, at most 1 MB but for its first. Null: no such session. */
+  actions(sessionId: string, filter: ActionFilter): Promise<{ data: ActionView[]; has_more: boolean } | null>
+  /** An action with what it changed. Null: no such action. */
+  action(sessionId: string, actionId: number): Promise<(ActionView & { patch: Patch }) | null>
+  /**
+   * The messages that an action sent to a model first, without the first `after`: at most 1 MB but for one. Rebuilt; `origin` says
+   * whether they are what was sent. Null: no such action. `no_prompt`: it called no model, or its content is gone.
+   */
+  prompt(sessionId: string, actionId: number, after?: number): Promise<ActionPrompt | null>
+  /** The state as an action left it; 0: before any; absent: the latest. Null: no such session, or no such action. */
+  sessionState(sessionId: string, options: { action?: number; inline: boolean }): Promise<RuntimeState | null>
   /**
    * Copies a session through this action into a new one; the run of the action ends there. Null: no such session.
    * `invalid_request`: no such action; `in_use`: its run has not ended.
@@ -103,6 +145,8 @@ export type BusinessApi = {
     after: number,
     signal: AbortSignal,
   ): AsyncIterable<RunEvent>
+  /** The runs whose status changes, without content, after a position (null: from now on); each change at least once. @internal */
+  changes(after: number | null, signal: AbortSignal): AsyncIterable<RunChange>
 }
 
 /** Webhooks of this process since its start: `failed` attempts are tried again, unless the webhook is `dead` too. */
@@ -128,6 +172,8 @@ export type Runtime = {
   of(businessId: string): BusinessApi
   /** The caller of a bearer token, or null. */
   authenticate(token: string): Promise<{ business_id: string; token_id?: string; roles: string[] } | null>
+  /** The operator of a bearer token, or null. @internal */
+  authenticateOperator(token: string): Promise<{ token_id: string; label: string } | null>
   /** Counts a request of a business; throws `too_many_requests` (detail.retry_after_s) beyond its quota. */
   countRequest(businessId: string): Promise<void>
   /** Counts what is about to start; throws `budget_exhausted` (detail.retry_after_s). Runs are checked by `submit`. @internal */
@@ -136,6 +182,15 @@ export type Runtime = {
   admin: {
     businesses: Businesses
     tokens: Tokens
+    /** @internal */
+    operators: Operators
+    /** Who is signed in to the console. @internal */
+    consoleSessions: ConsoleSessions
+    /** What admins changed: `run` works on a request, whose changes are logged. @internal */
+    audit: {
+      run: Auditing['run']
+      list(filter: Parameters<typeof listAudit>[1]): ReturnType<typeof listAudit>
+    }
     budgets: Budgets
     users: UserAccounts
     registry: RegistryAdmin
@@ -143,9 +198,15 @@ export type Runtime = {
     schedules: Schedules
     webhooks: WebhookDeliveries & { settings: WebhookSettings }
     rejectedJobs: RejectedJobs
+    effects: UnknownEffects
+    /** A page of the runs of all businesses, which may only read. @internal */
+    listAllRuns(filter: Omit<RunFilter, 'edge'> & { count?: boolean }): Promise<RunPage>
+    /** @internal */
+    overview: Overviews
     trustedKeys: TrustedKeys
     /** @internal */
     agentCards: AgentCards
+    remoteAgents: RemoteAgents
     /** @internal */
     providers: Providers
   }
@@ -155,10 +216,12 @@ export type Runtime = {
   startPayments(): Promise<void>
   /** Where other agents want to hear of their tasks. @internal */
   agentPushes: AgentPushes
-  /** The origin under which others reach this server. @internal */
+  /** Looks at once how far the task is that an agent of others pushed about. @internal */
+  receiveAgentPush(id: string): Promise<void>
+  /** The address under which others reach this server: an origin, and the path that a proxy has it under. @internal */
   publicOrigin: string
   /** What users sign payments with. @internal */
-  consent: { passkeys: Passkeys; consents: Consents }
+  consent: { passkeys: Passkeys; consents: Consents; mandates: OpenMandateStore }
   health(): Promise<HealthReport>
   /** What this process counts, and what waits in the database, for /metrics. @internal */
   metrics: Metrics

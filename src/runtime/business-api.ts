@@ -5,41 +5,45 @@ import { renderTrajectory } from '../dialogue/trajectory.ts'
 import { streamRunEvents, waitForRun } from '../engine/events/event-stream.ts'
 import type { Feed } from '../engine/events/feed.ts'
 import { createPoller, type EventScope, type PollPermits } from '../engine/events/polling.ts'
+import { streamRunChanges } from '../engine/events/run-changes.ts'
 import { type Admission, admitRetry } from '../engine/runs/admission.ts'
 import { createAdmissions } from '../engine/runs/admission-batches.ts'
+import { createBulkJobs } from '../engine/runs/bulk-jobs.ts'
 import { answerInput } from '../engine/runs/input-answers.ts'
+import { listInputRequests } from '../engine/runs/input-queries.ts'
 import type { QueueCaps } from '../engine/runs/queue-caps.ts'
-import { countRuns, listRuns, readActionRows, readRun } from '../engine/runs/run-queries.ts'
+import { countRuns, lastId, readActionRows, readRun } from '../engine/runs/run-queries.ts'
+import { searchRuns } from '../engine/runs/search-runs.ts'
 import { cancelRun, type ReportRunEnd } from '../engine/runs/settlement.ts'
+import { type PromptParts, readActionPrompt } from '../engine/sessions/action-prompt.ts'
+import { listActions, readAction } from '../engine/sessions/action-queries.ts'
 import { deleteSession } from '../engine/sessions/delete-session.ts'
 import { forkSession } from '../engine/sessions/fork-session.ts'
+import { admitRerun } from '../engine/sessions/rerun.ts'
 import { listSessions, readSession, sessionExists } from '../engine/sessions/session-queries.ts'
 import { checkRunWebhook } from '../engine/webhooks/webhook-settings.ts'
 import { createUploads, findNamedFiles } from '../files/uploads.ts'
-import type { Graph } from '../graph/build.ts'
 import { checkRequestNames } from '../graph/check-request.ts'
 import { openBlob, readBlob } from '../infra/blobs/blob-content.ts'
-import type { Database } from '../infra/database/database.ts'
 import { type Queues, wakeRun } from '../infra/queue/queues.ts'
 import type { MemoryEmbedder } from '../memory/store/embedder.ts'
 import { createMemoriesApi } from '../memory/store/memories-api.ts'
 import { readTrail } from '../payments/ledger/payment-queries.ts'
 import { MasonError } from '../state/errors.ts'
-import { foldActions } from '../state/fold.ts'
+import { type ActionRow, foldActions } from '../state/fold.ts'
 import { inlineBlobs } from '../state/inline-blobs.ts'
 import type { Log } from '../state/ports/log.ts'
 import type { Models } from '../state/ports/models.ts'
 import type { Sql } from '../state/ports/sql.ts'
 import type { RunEntry, Tracer } from '../state/ports/tracer.ts'
 import type { RunView } from '../state/run-view.ts'
+import { emptyState, type RuntimeState } from '../state/runtime-state.ts'
 import type { BusinessApi } from './api.ts'
 
 /** What all businesses of a process share. */
-export type BusinessApiParts = {
-  database: Database
+export type BusinessApiParts = PromptParts & {
   queues: Queues
   feed: Feed
-  graph: Graph
   models: Models
   queueCaps: QueueCaps
   quotas: Quotas
@@ -55,6 +59,7 @@ export type BusinessApiParts = {
 
 const submitRoute = 'POST /v1/runs'
 const retryRoute = 'POST /v1/runs/{id}/retry'
+const rerunRoute = 'POST /v1/runs/{id}/rerun'
 
 /** Everything that can be done with runs on behalf of one business. */
 export const createBusinessApi = (parts: BusinessApiParts, businessId: string): BusinessApi => {
@@ -83,6 +88,12 @@ export const createBusinessApi = (parts: BusinessApiParts, businessId: string): 
     throw new MasonError('not_found', `there is no run "${runId}"`)
   }
 
+  /** The state with its large results in full, read through a run of its session. */
+  const inlineBlobsOf = (runId: string, state: RuntimeState): Promise<RuntimeState> =>
+    inlineBlobs(state, (hash) =>
+      database.asBusiness(businessId, (sql) => readBlob(sql, { tenant: businessId, run_id: runId }, hash)),
+    )
+
   /** A run and the state up to its turn; null: no such run. */
   const readState = async (runId: string, inline: boolean) => {
     const found = await database.asBusiness(businessId, async (sql) => {
@@ -91,9 +102,7 @@ export const createBusinessApi = (parts: BusinessApiParts, businessId: string): 
     })
     if (!found) return null
     const state = foldActions(found.rows)
-    const readBytes = (hash: string) =>
-      database.asBusiness(businessId, (sql) => readBlob(sql, { tenant: businessId, run_id: runId }, hash))
-    return { run: found.run, state: inline ? await inlineBlobs(state, readBytes) : state }
+    return { run: found.run, state: inline ? await inlineBlobsOf(runId, state) : state }
   }
 
   const findScope = async (
@@ -147,6 +156,20 @@ export const createBusinessApi = (parts: BusinessApiParts, businessId: string): 
       const admission = await admitRetry(database, businessId, runId, idempotencyKey, readToken(entry))
       return announce(admission, entry)
     },
+    async rerun(runId, options, key, entry = { by: 'call', beganAtMs: Date.now() }) {
+      const { user_id } = await readExistingRun(runId)
+      const { prompt = '', models: named } = options
+      const admission = await admitRerun(database, businessId, runId, options, {
+        ...(key !== undefined && { key: { route: rerunRoute, key } }),
+        tokenId: readToken(entry),
+        async check() {
+          checkRequestNames({ prompt, user_id, ...(named && { models: named }) }, graph, models)
+          await queueCaps.check(businessId)
+          await checkBudgets(user_id, entry)
+        },
+      })
+      return announce(admission, entry)
+    },
     files: {
       ...uploads,
       receive: async (...file) => {
@@ -160,11 +183,37 @@ export const createBusinessApi = (parts: BusinessApiParts, businessId: string): 
     },
     run: (runId) => poller.readRun(runId),
     memories: createMemoriesApi(parts, businessId),
-    runs: (filter) => queryAsBusiness((sql) => listRuns(sql, businessId, filter)),
+    runs: (filter) => searchRuns(database, businessId, filter),
+    bulk: createBulkJobs(database, businessId),
     countRuns: (filter) => queryAsBusiness((sql) => countRuns(sql, businessId, filter)),
     payment: (paymentId) => database.asBusiness(businessId, (sql) => readTrail(sql, businessId, paymentId)),
     session: (sessionId) => database.asBusiness(businessId, (sql) => readSession(sql, businessId, sessionId)),
     sessions: (filter) => database.asBusiness(businessId, (sql) => listSessions(sql, businessId, filter)),
+    async actions(sessionId, filter) {
+      const scope = { business_id: businessId, session_id: sessionId }
+      return database.asBusiness(businessId, async (sql) =>
+        (await sessionExists(sql, businessId, sessionId)) ? listActions(sql, scope, filter) : null,
+      )
+    },
+    action: (sessionId, actionId) =>
+      database.asBusiness(businessId, (sql) =>
+        readAction(sql, { business_id: businessId, session_id: sessionId }, actionId),
+      ),
+    prompt: (sessionId, actionId, after = 0) =>
+      readActionPrompt(parts, { business_id: businessId, session_id: sessionId }, actionId, after),
+    async sessionState(sessionId, { action, inline }) {
+      const rows = await database.asBusiness(businessId, (sql) =>
+        readActionRows<ActionRow & { run_id: string }>(sql, businessId, sessionId, lastId, {
+          ...(action !== undefined && { to: action }),
+          columns: 'seq, turn, body, patch, run_id',
+        }),
+      )
+      const last = rows.at(-1)
+      if (action !== undefined && action !== (last?.seq ?? 0)) return null
+      if (!last) return (await findScope({ session_id: sessionId })) && emptyState
+      const state = foldActions(rows)
+      return inline ? inlineBlobsOf(last.run_id, state) : state
+    },
     fork: (sessionId, actionId) => forkSession(database, businessId, sessionId, actionId),
     async deleteSession(sessionId) {
       const deleted = await deleteSession(database, businessId, sessionId)
@@ -195,6 +244,8 @@ export const createBusinessApi = (parts: BusinessApiParts, businessId: string): 
       feed.publishChange(businessId, run.session_id)
       return run
     },
+    inputRequests: (filter) =>
+      database.asBusiness(businessId, (sql) => listInputRequests(sql, businessId, filter)),
     async answer(runId, requestId, answer, key) {
       await answerInput(database, businessId, runId, requestId, answer, key)
       wakeRun(queues, { tenant: businessId, run_id: runId })
@@ -202,6 +253,7 @@ export const createBusinessApi = (parts: BusinessApiParts, businessId: string): 
       feed.publishChange(businessId, run.session_id)
       return run
     },
+    changes: (after, signal) => streamRunChanges(poller, feed, businessId, after, signal),
     async *events(source, after, signal) {
       const scope = await findScope(source)
       if (scope) return yield* streamRunEvents(poller, feed, scope, after, signal)

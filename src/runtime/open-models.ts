@@ -5,11 +5,13 @@ import { openEgress } from '../infra/egress/egress.ts'
 import type { Hints } from '../infra/queue/hints.ts'
 import { openMasterKeys } from '../infra/secrets/master-key-files.ts'
 import type { Scrubber } from '../infra/secrets/scrubber.ts'
+import type { VisitNote } from '../infra/telemetry/visit-scope.ts'
 import { createMemoryEmbedder } from '../memory/store/embedder.ts'
 import type { CallCounts } from '../models/call/call-counts.ts'
 import { createMediaPort } from '../models/call/media-port.ts'
 import { createModelGateway } from '../models/call/model-gateway.ts'
 import { createModelAdmin } from '../models/call/model-probe.ts'
+import { createStopRefusals } from '../models/call/stop-refusals.ts'
 import { createUnreadAnswers } from '../models/call/unread-answers.ts'
 import { builtInFormats } from '../models/formats/built-in/built-in-formats.ts'
 import { checkFormat } from '../models/formats/format-check.ts'
@@ -59,8 +61,8 @@ type ModelLayerParts = {
   scrubber: Scrubber
   closers: Closers
   tracer: Tracer
-  /** The tool whose visit goes on; null: none. */
-  readTool(): string | null
+  /** The visit that goes on; null: none. */
+  readVisit(): VisitNote | null
   counts: CallCounts
 }
 
@@ -72,7 +74,7 @@ export const openModels = async (parts: ModelLayerParts) => {
     database,
     masterKeys,
     openai: config.openai,
-    builtIn: offlineEntry,
+    builtIn: { ...offlineEntry, dialect: config.offlineDialect },
     formats: { builtIn: builtInFormats(), check: checkFormat },
     onSecret: (secret) => scrubber.add(secret),
     hints,
@@ -102,7 +104,7 @@ export const openModels = async (parts: ModelLayerParts) => {
     http: openHttpProvider({ egress, clock, compile: readerOf }),
   }
   const redact = (text: string): string => scrubber.text(text)
-  const requests = { providers, meter, health, clock, log, registry, redact, readTool: parts.readTool }
+  const requests = { providers, meter, health, clock, log, registry, redact, readVisit: parts.readVisit }
   const chooser = createModelChooser(health)
   const transport = {
     egress,
@@ -116,6 +118,7 @@ export const openModels = async (parts: ModelLayerParts) => {
     chooser,
     retry: retryDelays.retry ?? defaultRetry,
     unread: createUnreadAnswers(database, redact, log),
+    stops: createStopRefusals(database, registry, log),
     readRunCost: createRunCostReader(database, meter),
     findReachedBudget: budgets.findReached,
     counts: parts.counts,

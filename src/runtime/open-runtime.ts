@@ -1,29 +1,27 @@
-import { createAgentCards } from '../accounts/agent-cards.ts'
-import { createBudgets } from '../accounts/budgets.ts'
-import { createBusinesses, ensureBusiness } from '../accounts/businesses.ts'
+import { createRunAgents } from '../a2a/client/run-agents.ts'
+import { ensureBusiness } from '../accounts/businesses.ts'
+import { createOperators } from '../accounts/operators.ts'
 import { createQuotas } from '../accounts/quotas.ts'
 import { createTokens } from '../accounts/tokens.ts'
-import { createUserAccounts, createUserProfiles } from '../accounts/users.ts'
+import { createUserProfiles } from '../accounts/users.ts'
 import { openFeed } from '../engine/events/feed.ts'
 import { createPollPermits } from '../engine/events/polling.ts'
 import { createBacklogReader } from '../engine/runs/backlog.ts'
 import type { RunClaim } from '../engine/runs/claim.ts'
 import { createQueueCaps } from '../engine/runs/queue-caps.ts'
-import { createRejectedJobs } from '../engine/runs/rejected-jobs.ts'
+import type { ServiceFactories } from '../engine/runs/run-services.ts'
 import type { RunEnd } from '../engine/runs/settlement.ts'
-import { createSchedules } from '../engine/schedules/schedules.ts'
+import { pollJobNow } from '../engine/runs/waits.ts'
 import { createAgentPushes } from '../engine/webhooks/agent-pushes.ts'
-import { createWebhookDeliveries } from '../engine/webhooks/webhook-deliveries.ts'
-import { checkRunWebhook, createWebhookSettings } from '../engine/webhooks/webhook-settings.ts'
 import { startRunWorker } from '../engine/worker/start-worker.ts'
-import type { ServiceFactories, WorkerOptions } from '../engine/worker/worker.ts'
+import type { WorkerOptions } from '../engine/worker/worker.ts'
 import { createFileService } from '../files/run-files.ts'
 import { warnAboutSharedRoot } from '../files/shared-files-root.ts'
 import { buildGraph } from '../graph/build.ts'
-import { checkRequestNames } from '../graph/check-request.ts'
 import { createBlobs } from '../infra/blobs/blobs.ts'
 import type { Config } from '../infra/config/config.ts'
 import { toIssuer } from '../infra/config/issuer.ts'
+import { createAuditing } from '../infra/database/audited-database.ts'
 import type { Database } from '../infra/database/database.ts'
 import { ensureDatabaseId } from '../infra/database/database-id.ts'
 import { openDatabases } from '../infra/database/open-database.ts'
@@ -40,17 +38,16 @@ import { addSettingSecrets } from '../infra/secrets/setting-secrets.ts'
 import { withToolMetrics } from '../infra/telemetry/measured-tracer.ts'
 import { createMetrics } from '../infra/telemetry/metrics.ts'
 import { openTelemetry, type TelemetryOptions } from '../infra/telemetry/telemetry.ts'
-import { createToolScope } from '../infra/telemetry/tool-scope.ts'
+import { createVisitScope } from '../infra/telemetry/visit-scope.ts'
 import { type MemoryWorkerOptions, startMemoryWorker } from '../memory/store/memory-worker.ts'
 import { createRunMemories } from '../memory/store/run-memories.ts'
 import { createTextSimilarity } from '../memory/store/text-similarity.ts'
-import { createUsageReports } from '../models/metering/reconciliation.ts'
 import type { ModelCaller } from '../models/ports/model-ports.ts'
 import { createConsents } from '../payments/consent/consents.ts'
+import { createOpenMandateStore } from '../payments/consent/open-mandate-rows.ts'
 import { createPasskeys } from '../payments/consent/passkeys.ts'
-import { createProviders } from '../payments/providers/provider-rows.ts'
+import { createRunMandates } from '../payments/runs/run-mandates.ts'
 import { createRunPayments } from '../payments/runs/run-payments.ts'
-import { createTrustedKeys } from '../payments/trust/trusted-keys.ts'
 import { loadOwnParts } from '../project/load-project.ts'
 import { type OpenServices, openOwnServices } from '../project/own-services.ts'
 import { MasonError } from '../state/errors.ts'
@@ -58,8 +55,11 @@ import type { Clock } from '../state/ports/clock.ts'
 import type { Log } from '../state/ports/log.ts'
 import type { Models } from '../state/ports/models.ts'
 import { createHttpAccess } from '../toolservers/http/http-access.ts'
-import type { BusinessApi, HealthReport, Runtime, WebhookCounts } from './api.ts'
+import { createAdminStores } from './admin-stores.ts'
+import type { BusinessApi, Runtime, WebhookCounts } from './api.ts'
+import { actInBulk } from './bulk-actions.ts'
 import { createBusinessApi } from './business-api.ts'
+import { checkHealth } from './check-health.ts'
 import { type Closers, createClosers } from './closers.ts'
 import { type ModelRetryDelays, openModels } from './open-models.ts'
 import { createPaymentsApi } from './payments-api.ts'
@@ -96,11 +96,12 @@ export type RuntimeOptions = {
   memory?: 'off' | Pick<MemoryWorkerOptions, 'everyMs' | 'leaseMs'>
   /** @internal */
   onRunReleased?: WorkerOptions['onRunReleased']
-  /** For tests: wraps a driver, to watch it or to make it fail. @internal */
+  /** For tests and the demo: wraps a driver or the models, to watch them or to make them fail. @internal */
   wrap?: {
     database?(database: Database): Database
     queues?(queues: Queues): Queues
     hints?(hints: Hints): Hints
+    models?(models: Models): Models
   }
 }
 
@@ -147,14 +148,17 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
   })
   closers.add(() => openedDatabases.close())
   // what both parts of the process share works under the login of the API, which may less
-  const database = wrap.database?.(openedDatabases.api) ?? openedDatabases.api
+  const apiDatabase = wrap.database?.(openedDatabases.api) ?? openedDatabases.api
+  const auditing = createAuditing()
+  const database = auditing.wrap(apiDatabase)
   const workerDatabase =
     openedDatabases.worker === openedDatabases.api
-      ? database
+      ? apiDatabase
       : (wrap.database?.(openedDatabases.worker) ?? openedDatabases.worker)
-  const metrics = createMetrics(createBacklogReader(database, clock))
-  const { readTool, withTools } = createToolScope()
-  const tracer = withTools(withToolMetrics(telemetry.tracer, metrics, clock))
+  const readBacklog = createBacklogReader(database, clock)
+  const metrics = createMetrics(readBacklog)
+  const { readVisit, withVisits } = createVisitScope()
+  const tracer = withVisits(withToolMetrics(telemetry.tracer, metrics, clock))
   const onRunEnded = ({ outcome, ...end }: RunEnd): void => {
     metrics.runEnded(outcome, end.ms)
     const reason = outcome.status === 'cancelled' ? {} : { reason: outcome.reason }
@@ -180,7 +184,7 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
     closers,
     retryDelays: options.modelRetryDelays ?? {},
     tracer,
-    readTool,
+    readVisit,
     counts: metrics,
   })
   metrics.onScrape(() => {
@@ -188,16 +192,22 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
     const spans = telemetry.counts()
     if (spans) metrics.spans(spans)
   })
-  const modelsFor = (caller: ModelCaller): Models => options.models ?? layer.service.for(caller)
+  const modelsFor = (caller: ModelCaller): Models => {
+    const opened = options.models ?? layer.service.for(caller)
+    return wrap.models?.(opened) ?? opened
+  }
   const models = modelsFor({ business_id: 'default', user_id: null, run_id: null })
 
   const tokens = createTokens(database, clock)
+  const operators = createOperators(database, clock)
   const egress = openEgress()
   closers.use(egress)
   const files = createFileService({ egress, storage: config.storage, filesRoot: config.filesRoot, log })
   closers.use(files)
   const { embedder } = layer
   const similarityFor = createTextSimilarity(embedder)
+  const publicUrl = config.publicUrl ?? null
+  const outside = { egress, masterKeys: layer.masterKeys, scrubber, publicUrl }
   /** The services of nodes and tools, made for each run; a new one is a line here. */
   const builtIn: ServiceFactories = {
     models: (run) => modelsFor(toCaller(run)),
@@ -209,7 +219,9 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
     blobs: (run, sql) => createBlobs(sql, run),
     users: ({ tenant }, sql) => createUserProfiles(sql, tenant),
     payments: (run, sql) => createRunPayments(sql, run, toIssuer(config)),
-    http: (run, sql) => createHttpAccess({ egress, masterKeys: layer.masterKeys, scrubber }, sql, run.tenant),
+    mandates: (run, sql) => createRunMandates(sql, run, toIssuer(config)),
+    http: (run, sql) => createHttpAccess(outside, sql, run.tenant),
+    agents: (run, sql) => createRunAgents(outside, sql, run.tenant),
     memories: (run) => {
       const runModels = modelsFor(toCaller(run))
       const { rerank } = runModels
@@ -237,6 +249,8 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
           queues,
           feed,
           graph,
+          services,
+          scenarios: layer.scenarios,
           models,
           queueCaps,
           quotas,
@@ -271,37 +285,26 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
     graph,
     models,
     authenticate: (token) => tokens.authenticate(token),
+    authenticateOperator: (token) => operators.authenticate(token),
     countRequest: (businessId) => quotas.checkRequest(businessId),
     checkBudgets: (spender) => layer.budgets.check(spender),
     modelService: layer.service,
     metrics,
-    admin: {
-      businesses: createBusinesses(database, layer.masterKeys),
+    admin: createAdminStores({
+      database,
+      config,
+      layer,
       tokens,
-      budgets: createBudgets(database, layer.budgets.forget),
-      users: createUserAccounts(database),
-      registry: layer.registryAdmin,
-      usage: createUsageReports(database),
-      schedules: createSchedules({
-        database,
-        async checkRequest(businessId, request) {
-          checkRequestNames(request, graph, models)
-          await checkRunWebhook(database, businessId, request.webhook_url)
-        },
-        submit: async (businessId, request) => (await of(businessId).submit(request)).run,
-      }),
-      webhooks: {
-        ...createWebhookDeliveries(database, scrubber),
-        settings: createWebhookSettings(database, layer.masterKeys, scrubber),
-      },
-      trustedKeys: createTrustedKeys(database),
-      agentCards: createAgentCards(database),
-      providers: createProviders(database, { testOnly: config.database.kind !== 'postgres' }),
-      rejectedJobs: createRejectedJobs(database, (businessId, request, key) =>
-        of(businessId).submit(request, key, { by: 'queue', beganAtMs: Date.now() }),
-      ),
-    },
-    payments: createPaymentsApi(database, clock),
+      operators,
+      auditing,
+      outside,
+      graph,
+      models,
+      clock,
+      readBacklog,
+      of,
+    }),
+    payments: createPaymentsApi(database, clock, feed.publishPaymentWork),
     async startPayments() {
       const { payments } = openedDatabases
       if (config.database.kind === 'postgres' || payments === null)
@@ -313,15 +316,17 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
           },
         )
       const { startPayments } = await import('./payments.ts')
-      const parts = { database: payments, egress, queues, clock, log, scrubber }
+      const parts = { database: payments, egress, queues, hints, clock, log, scrubber }
       const executor = await startPayments(config, parts)
       closers.add(() => executor.stop())
     },
     agentPushes: createAgentPushes(database, layer.masterKeys),
+    receiveAgentPush: async (id) => void (await pollJobNow(database, id)),
     publicOrigin: toIssuer(config),
     consent: {
       passkeys: createPasskeys(database, config.publicUrl ?? null),
-      consents: createConsents(database, config.publicUrl ?? null),
+      consents: createConsents(database, config.publicUrl ?? null, feed.publishPaymentWork),
+      mandates: createOpenMandateStore(database),
     },
     health: () => checkHealth(database, queues),
     async startWorker({ concurrency = config.concurrency } = {}) {
@@ -351,13 +356,14 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
         },
         submit: (businessId, request, key) =>
           of(businessId).submit(request, key, { by: 'queue', beganAtMs: Date.now() }),
+        actInBulk: (job, runId) => actInBulk(of(job.tenant), job, runId),
       })
       closers.add(() => worker.close())
       metrics.onScrape(() => {
         metrics.webhooks(worker.webhookCounts() satisfies WebhookCounts)
         metrics.schedules(worker.scheduleCounts())
       })
-      startMemoryWork()
+      if (config.learning) startMemoryWork()
     },
     startMemoryWork,
     async close(timeoutMs = 10_000) {
@@ -383,17 +389,4 @@ const toQueueOptions = async (
   if (redisUrl === null) return { kind: 'embedded' as const, pglite: database.pglite as never }
   const databaseId = await ensureDatabaseId(database)
   return { kind: 'redis' as const, url: redisUrl, prefix: queuePrefix, databaseId }
-}
-
-const checkHealth = async (database: Database, queues: Queues): Promise<HealthReport> => {
-  const since = performance.now()
-  const [databaseCheck, queue] = await Promise.all([
-    database.query('SELECT 1').then(
-      () => ({ ok: true as const, ms: Math.round(performance.now() - since) }),
-      (error: unknown) => ({ ok: false as const, error: String(error) }),
-    ),
-    queues.ping(),
-  ])
-  // without the queue runs are still admitted and executed, so a load balancer need not know
-  return { ok: databaseCheck.ok, checks: { database: databaseCheck, queue } }
 }

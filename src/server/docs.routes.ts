@@ -14,6 +14,7 @@ export const docsRoutes = async (
   app: App,
   auth: 'required' | 'off',
   isOpen: boolean,
+  base: string,
 ): Promise<() => Promise<void>> => {
   if (!isOpen) return async () => {}
   const routes: DocumentedRoute[] = []
@@ -43,7 +44,7 @@ export const docsRoutes = async (
     config: describe(null, 'getRoot', 'Redirects to the docs', {
       responses: { 302: { description: 'To /docs' } },
     }),
-    handler: async (_request, reply) => reply.redirect('/docs'),
+    handler: async (_request, reply) => reply.redirect(`${base}/docs`),
   })
 
   return async () => {

@@ -1,5 +1,13 @@
-import { runEventSchema } from '../state/run-view.ts'
-import { eventsHeaders, eventsQuery, readPosition, runParams, sessionParams } from './http/parameters.ts'
+import { runChangeSchema, runEventSchema } from '../state/run-view.ts'
+import {
+  businessQuery,
+  changesHeaders,
+  eventsHeaders,
+  eventsQuery,
+  readPosition,
+  runParams,
+  sessionParams,
+} from './http/parameters.ts'
 import { type App, createDocs, type ServerContext } from './http/route.ts'
 import { sendEvents } from './http/sse.ts'
 import { throwNoSuchRun } from './runs.routes.ts'
@@ -53,4 +61,17 @@ export const runEventsRoutes = (app: App, { open, keepAliveMs }: ServerContext):
     (session_id) => ({ session_id }),
     throwNoSuchSession,
   )
+  app.get('/v1/events', {
+    exposeHeadRoute: false,
+    schema: { querystring: businessQuery, headers: changesHeaders },
+    config: describe('read', 'followRuns', 'Follows the runs of a business, without content', {
+      description:
+        'Server-sent events: `ready`, then a `run` whenever a run has a new status. Reconnect with `Last-Event-ID`: each change comes at least once, for a day; where some may be lost, `reset` of `ready` is true.',
+      responses: { 200: { description: 'The stream', type: 'text/event-stream', schema: runChangeSchema } },
+    }),
+    handler: ({ business, headers }, reply) => {
+      const after = headers['last-event-id'] ?? null
+      return sendEvents(reply, (signal) => business.changes(after, signal), open, keepAliveMs)
+    },
+  })
 }

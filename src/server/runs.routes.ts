@@ -5,9 +5,15 @@ import type { BusinessApi } from '../runtime/api.ts'
 import { openDeadline } from '../state/deadline.ts'
 import { MasonError } from '../state/errors.ts'
 import type { RunEntry } from '../state/ports/tracer.ts'
-import { type RunRequest, runRequestExample, runRequestSchema } from '../state/run-request.ts'
+import {
+  type RunRequest,
+  rerunRequestSchema,
+  runRequestExample,
+  runRequestSchema,
+} from '../state/run-request.ts'
 import { admittedRunSchema, runViewSchema } from '../state/run-view.ts'
 import { runtimeStateSchema } from '../state/runtime-state.ts'
+import { allBusinesses } from './http/auth.ts'
 import {
   blobParams,
   businessQuery,
@@ -58,13 +64,27 @@ const inputBodySchema = z
   })
   .meta({ examples: [{ request_id: 'input_1', answer: 'yes' }] })
 
+const runPageSchema = pageSchema(runViewSchema).extend({
+  searched_to: z
+    .string()
+    .nullable()
+    .describe('There where the search took a second: how far it came; the cursor goes on from there')
+    .optional(),
+  count: z
+    .int()
+    .nullable()
+    .describe('How many there are, up to 10,000; null: counting took too long')
+    .optional(),
+  count_capped: z.boolean().describe('Whether there are more than `count`').optional(),
+})
+
 /** Throws the `not_found` of a run that does not exist or belongs to another business: callers cannot tell which. */
 export const throwNoSuchRun = (id: string): never => {
   throw new MasonError('not_found', `there is no run "${id}"`, { remedy: 'GET /v1/runs lists the runs' })
 }
 
 /** Runs: submit, wait, list, get, cancel, answer input requests, read state and blobs. */
-export const runsRoutes = (app: App, { open }: ServerContext): void => {
+export const runsRoutes = (app: App, { open, runtime }: ServerContext): void => {
   app.post('/v1/runs', {
     schema: { querystring: businessQuery, headers: submitHeaders, body: runRequestSchema },
     config: describe('submit', 'submitRun', 'Submits a run', {
@@ -124,9 +144,12 @@ export const runsRoutes = (app: App, { open }: ServerContext): void => {
     config: describe('read', 'listRuns', 'Lists runs, the latest first', {
       description:
         'Also by members of the metadata: `?metadata.order=4711`. Of several all must match; numbers, true, false and null are found by their JSON, objects and lists are not.',
-      ...respondsWith(200, 'One page', pageSchema(runViewSchema)),
+      ...respondsWith(200, 'One page', runPageSchema),
     }),
-    handler: ({ business, query }) => business.runs(readRunFilter(query)),
+    handler: ({ business, query }) =>
+      query.business_id === allBusinesses
+        ? runtime.admin.listAllRuns(readRunFilter(query))
+        : business.runs(readRunFilter(query)),
   })
 
   app.get('/v1/runs/:id', {
@@ -165,6 +188,31 @@ export const runsRoutes = (app: App, { open }: ServerContext): void => {
     },
   })
 
+  app.post('/v1/runs/:id/rerun', {
+    schema: {
+      params: runParams,
+      querystring: businessQuery,
+      headers: submitHeaders,
+      body: rerunRequestSchema,
+    },
+    config: describe('submit', 'rerunRun', 'Runs a request again in a new session', {
+      description:
+        'The new session is a fork right before the run, or right after from_action, where the new run goes on. Payments are never repeated, other side effects only with repeat_effects.',
+      bodyOptional: true,
+      responses: describeAdmission('The new run is accepted'),
+      problems: ['in_use', 'has_effects', 'has_payments', 'idempotency_conflict', 'budget_exhausted'],
+    }),
+    handler: async (request, reply) => {
+      const { params, body, headers } = request
+      const key = headers['idempotency-key']
+      const { run, replayed } = answerSubmission(
+        reply,
+        await request.business.rerun(params.id, body, key, toEntry(request, reply)),
+      )
+      return reply.code(replayed ? 200 : 202).send(run)
+    },
+  })
+
   app.post('/v1/runs/:id/input', {
     schema: { params: runParams, querystring: businessQuery, body: inputBodySchema },
     config: describe('submit', 'answerInputRequest', 'Answers the question a run waits for', {
@@ -195,14 +243,17 @@ export const runsRoutes = (app: App, { open }: ServerContext): void => {
         200: {
           description: 'The trajectory',
           type: 'text/plain',
-          headers: { 'x-mason-trajectory': '`rendered`: the model called its tools natively' },
+          headers: {
+            'x-mason-trajectory':
+              '`written` by the model in this language, `rendered` from its native calls, or `mixed`: both in turn',
+          },
         },
       },
     }),
     handler: async ({ business, params: { id } }, reply) => {
-      const text = (await business.trajectory(id)) ?? throwNoSuchRun(id)
+      const { text, origin } = (await business.trajectory(id)) ?? throwNoSuchRun(id)
       return reply
-        .header('x-mason-trajectory', 'rendered')
+        .header('x-mason-trajectory', origin)
         .header('x-content-type-options', 'nosniff')
         .type('text/plain; charset=utf-8')
         .send(text)

@@ -13,6 +13,9 @@ export type ServeOptions = {
   /** `admin`: with the admin token only; `off`: not there. */
   metrics?: 'open' | 'admin' | 'off'
   docs?: 'open' | 'off'
+  console?: 'open' | 'off'
+  /** Addresses and networks whose X-Forwarded-For says where a request comes from. */
+  trustedProxies?: readonly string[]
   /** 0: any free one. */
   port?: number
   /** Absent: this machine alone. */

@@ -1,12 +1,18 @@
 import { z } from 'zod'
 import { MasonError } from '../state/errors.ts'
-import { sessionViewSchema } from '../state/run-view.ts'
+import { patchSchema } from '../state/patch.ts'
+import { actionPromptSchema, actionViewSchema, sessionViewSchema } from '../state/run-view.ts'
+import { runtimeStateSchema } from '../state/runtime-state.ts'
 import {
   actionIdSchema,
+  actionParams,
+  actionsQuery,
   businessQuery,
   omitUndefined,
   pageSchema,
+  promptQuery,
   sessionParams,
+  sessionStateQuery,
   sessionsQuery,
 } from './http/parameters.ts'
 import { type App, createDocs, respondsWith } from './http/route.ts'
@@ -21,6 +27,12 @@ const forkBodySchema = z
 export const throwNoSuchSession = (id: string): never => {
   throw new MasonError('not_found', `there is no session "${id}"`, {
     remedy: 'GET /v1/sessions lists the sessions',
+  })
+}
+
+const throwNoSuchAction = (id: string, action: number): never => {
+  throw new MasonError('not_found', `session "${id}" has no action ${action}`, {
+    remedy: `GET /v1/sessions/${encodeURIComponent(id)}/actions lists its actions`,
   })
 }
 
@@ -46,6 +58,68 @@ export const sessionsRoutes = (app: App): void => {
       respondsWith(200, 'The session', sessionViewSchema),
     ),
     handler: async ({ business, params: { id } }) => (await business.session(id)) ?? throwNoSuchSession(id),
+  })
+
+  app.get('/v1/sessions/:id/actions', {
+    schema: { params: sessionParams, querystring: actionsQuery },
+    config: describe(
+      'read',
+      'listActions',
+      'Lists the actions of a session in their order, with times and model calls',
+      {
+        description:
+          'At most 1 MB, but for the first. `has_more`: with `before` there are earlier ones, else later ones; go on with the first or the last id of the page.',
+        ...respondsWith(
+          200,
+          'One page',
+          z.strictObject({ data: z.array(actionViewSchema), has_more: z.boolean() }),
+        ),
+      },
+    ),
+    handler: async ({ business, params: { id }, query: { business_id: _, ...filter } }) =>
+      (await business.actions(id, omitUndefined(filter))) ?? throwNoSuchSession(id),
+  })
+
+  app.get('/v1/sessions/:id/actions/:action', {
+    schema: { params: actionParams, querystring: businessQuery },
+    config: describe(
+      'read',
+      'getAction',
+      'Returns an action, with what it changed in the state',
+      respondsWith(200, 'The action', actionViewSchema.extend({ patch: patchSchema })),
+    ),
+    handler: async ({ business, params: { id, action } }) =>
+      (await business.action(id, action)) ?? throwNoSuchAction(id, action),
+  })
+
+  app.get('/v1/sessions/:id/actions/:action/prompt', {
+    schema: { params: actionParams, querystring: promptQuery },
+    config: describe(
+      'read',
+      'getActionPrompt',
+      'Returns the messages that an action sent to a model first, rebuilt from the state before it',
+      {
+        description:
+          'At most 1 MB, but for the first message. `no_prompt`: it called no model, or what the messages were made of is not there any more or is not read again.',
+        ...respondsWith(200, 'The messages', actionPromptSchema),
+        problems: ['no_prompt'],
+      },
+    ),
+    handler: async ({ business, params: { id, action }, query: { after } }) =>
+      (await business.prompt(id, action, after)) ?? throwNoSuchAction(id, action),
+  })
+
+  app.get('/v1/sessions/:id/state', {
+    schema: { params: sessionParams, querystring: sessionStateQuery },
+    config: describe(
+      'read',
+      'getSessionState',
+      'The RuntimeState as an action left it',
+      respondsWith(200, 'The state', runtimeStateSchema),
+    ),
+    handler: async ({ business, params: { id }, query: { action, inline } }) =>
+      (await business.sessionState(id, { inline, ...(action !== undefined && { action }) })) ??
+      (action === undefined ? throwNoSuchSession(id) : throwNoSuchAction(id, action)),
   })
 
   app.delete('/v1/sessions/:id', {

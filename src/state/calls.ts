@@ -5,7 +5,7 @@ import type { ReadonlyAction } from './turn.ts'
 
 /**
  * A tool call as the planner decided it, committed in the planner's action before it runs; `todos` are the tasks it is
- * made for, where there is a plan.
+ * made for, where there is a plan. Calls that name the same `exclusive` resource run in order.
  */
 export type PlannedCall = {
   index: number
@@ -13,9 +13,12 @@ export type PlannedCall = {
   tool: string
   args: Record<string, Json>
   todos?: string[]
+  exclusive?: string
 }
 /** How the calls of one plan run: side by side, or one after the other. */
 export type CallBlock = 'parallel' | 'sequential'
+/** What the first call of a sequential plan that fails does: the rest does not run, or it does all the same. */
+export type OnFailure = 'stop' | 'go_on'
 
 const none: readonly PlannedCall[] = []
 
@@ -36,10 +39,12 @@ export const readPlannedCalls = memoizeByObject(
 /** By hand, not by a schema: a state is JSON already, and a long turn that is taken up has thousands to look at. */
 const isPlannedCall = (value: unknown): value is PlannedCall => {
   if (typeof value !== 'object' || value === null) return false
-  const { index, id, tool, args, todos } = value as Record<keyof PlannedCall, unknown>
+  const { index, id, tool, args, todos, exclusive } = value as Record<keyof PlannedCall, unknown>
+  const optional = Number(todos !== undefined) + Number(exclusive !== undefined)
   return (
-    Object.keys(value).length === (todos === undefined ? 4 : 5) &&
+    Object.keys(value).length === 4 + optional &&
     (todos === undefined || (Array.isArray(todos) && todos.every(isName))) &&
+    (exclusive === undefined || isName(exclusive)) &&
     Number.isSafeInteger(index) &&
     (index as number) >= 0 &&
     isName(id) &&
@@ -70,6 +75,26 @@ const readCall = ({ result: { call } }: ReadonlyAction): (CallMark & { open: boo
   return typeof index === 'number' && typeof id === 'string' ? { index, id, open } : null
 }
 
+/** The hash of the arguments that a call ran with, where results took the place of references in the planned ones; else null. */
+export const readResolvedHash = ({ result: { call } }: ReadonlyAction): string | null =>
+  typeof call === 'object' && call !== null && 'resolved_sha256' in call ? String(call.resolved_sha256) : null
+
+/** Whether the rest of a plan does not run once one of its calls has failed. */
+export const stopsOnFailure = ({ result }: ReadonlyAction): boolean =>
+  result.block === 'sequential' && result.on_failure === 'stop'
+
+/** The index of the call whose failure keeps the rest of a plan from running; null where none did. */
+export const findStop = (
+  plan: ReadonlyAction,
+  answers: readonly (ReadonlyAction | undefined)[],
+): number | null => {
+  const failed = stopsOnFailure(plan) ? answers.findIndex((answer) => answer?.result.is_error === true) : -1
+  return failed < 0 ? null : failed
+}
+
+/** What is said in place of the result of a call that did not run. */
+export const explainNotRun = (failed: number): string => `Not run: step ${failed} failed.`
+
 /** Which call an action answers, or null. */
 export const readAnsweredCall = (action: ReadonlyAction): CallMark | null => {
   const call = readCall(action)
@@ -82,17 +107,21 @@ export const readOpenCall = (action: ReadonlyAction): number | null => {
   return call?.open ? call.index : null
 }
 
-/** One branch of a fan-out: a node, and for the planner's calls which one. The node of an open call is its next step. */
-export type Branch = { node: string; call: PlannedCall | null }
+/**
+ * One branch of a fan-out: a node, and for the planner's calls which one. The node of an open call is its next step. Branches of
+ * one lane run one after the other.
+ */
+export type Branch = { node: string; call: PlannedCall | null; lane: string | number }
 
 /** A fan-out and the actions that answered its branches. */
 export type FanOut = {
   /** Id of the action that opened it. */
   id: number
-  block: CallBlock
   branches: readonly Branch[]
   /** The action of each branch, or undefined while it has none. */
   answers: readonly (ReadonlyAction | undefined)[]
+  /** Whether a branch has failed, and those without an action do not run. */
+  isStopped: boolean
 }
 
 /** The last fan-out of a turn: an action with calls, or with several names in `next`. Null when there is none. */
@@ -109,13 +138,27 @@ export const findLastFanOut = (actions: readonly ReadonlyAction[]): FanOut | nul
     const key = calls.length > 0 ? readAnsweredCall(action)?.index : action.node
     if (key !== undefined && !answered.has(key)) answered.set(key, action)
   }
+  const isSequential = opener.result.block === 'sequential'
   const branches: Branch[] =
     calls.length > 0
-      ? calls.map((call) => ({ node: steps.get(call.index) ?? call.tool, call }))
-      : opener.next.map((node) => ({ node, call: null }))
-  const block = opener.result.block === 'sequential' ? 'sequential' : 'parallel'
+      ? calls.map((call) => ({
+          node: steps.get(call.index) ?? call.tool,
+          call,
+          lane: isSequential ? 'all' : (call.exclusive ?? call.index),
+        }))
+      : opener.next.map((node, index) => ({ node, call: null, lane: index }))
   const answers = branches.map(({ node, call }) => answered.get(call ? call.index : node))
-  return { id: opener.id, block, branches, answers }
+  return { id: opener.id, branches, answers, isStopped: findStop(opener, answers) !== null }
+}
+
+/** The first branch of each lane that has no action yet: what runs now, or is about to. None once a failure has stopped the rest. */
+export const listFronts = ({ branches, answers, isStopped }: FanOut): readonly Branch[] => {
+  const lanes = new Set<Branch['lane']>()
+  return branches.filter(({ lane }, index) => {
+    if (isStopped || answers[index] || lanes.has(lane)) return false
+    lanes.add(lane)
+    return true
+  })
 }
 
 /** A call that has been answered, beside its answer. */
@@ -140,7 +183,7 @@ export const listAnsweredCalls = memoizeByObject(
 /** The same for calls of one tool with the same arguments. Made once for each call. */
 export const hashCall = memoizeByObject(({ tool, args }: PlannedCall): string => contentHash([tool, args]))
 
-/** The same for actions with the same result, whichever call they answer. Made once for each action. */
-export const hashResult = memoizeByObject(({ result }: ReadonlyAction): string =>
-  contentHash({ ...result, call: null }),
+/** The same for actions with the same result of the same resolved arguments, whichever call they answer. Made once for each action. */
+export const hashResult = memoizeByObject((action: ReadonlyAction): string =>
+  contentHash({ ...action.result, call: readResolvedHash(action) }),
 )

@@ -66,6 +66,9 @@ export const operatorWords = (text: string): PromptText => toPromptText(text)
  */
 export const modelWords = (text: string): PromptText => toPromptText(withoutMarks(text))
 
+/** A text that was part of a prompt and was kept in an action as it was sent, its fences with it. */
+export const promptOfAction = (text: string): PromptText => toPromptText(text)
+
 /** Texts of a prompt as one. */
 export const joinTexts = (texts: readonly PromptText[], between: '\n' | '\n\n'): PromptText =>
   toPromptText(texts.filter((text) => text !== '').join(between))

@@ -243,6 +243,28 @@ export type RunRequest = z.infer<typeof runRequestSchema>
 /** The limits of a run; absent ones have defaults. */
 export type RunLimits = z.infer<typeof limitsSchema>
 
+/** How a run is repeated in a new session. */
+export const rerunRequestSchema = z
+  .strictObject({
+    prompt: runRequestFields.shape.prompt.describe('In place of its prompt').optional(),
+    models: runRequestFields.shape.models.describe('In place of its models'),
+    from_action: z
+      .int()
+      .min(1)
+      .max(2_147_483_647)
+      .describe('The action after which the new run goes on; absent: the new run begins anew')
+      .optional(),
+    learn: z.boolean().describe('Whether memories may be learned from the new run').default(false),
+    repeat_effects: z.boolean().describe('Whether its side effects may happen again').default(false),
+  })
+  .refine(({ prompt, from_action }) => prompt === undefined || from_action === undefined, {
+    path: ['prompt'],
+    error: 'excludes from_action: a run that goes on keeps its prompt',
+  })
+  .meta({ examples: [{ prompt: 'Which orders were returned this week, and why?' }] })
+/** See `rerunRequestSchema`. */
+export type RerunRequest = z.infer<typeof rerunRequestSchema>
+
 /** An id of a run that a producer of queue jobs chooses: `run_` and a UUID v7 (RFC 9562) without dashes. */
 const runIdSchema = z
   .string()

@@ -14,6 +14,9 @@ export const runStatusSchema = z.enum([
   'cancelled',
 ])
 
+/** Why a run is completed. */
+export const finishReasons = ['answered', 'steps', 'tokens', 'cost', 'time', 'no_progress'] as const
+
 /** A run as submitting it answers. */
 export const admittedRunSchema = z.strictObject({
   id: z.string(),
@@ -34,6 +37,19 @@ export const inputRequestSchema = z.strictObject({
   secret: z.literal(true).exactOptional(),
 })
 
+/** Where a question stands. `closed`: its run ended without an answer. */
+export const inputRequestStatusSchema = z.enum(['open', 'answered', 'expired', 'closed'])
+/** A question as the list of questions shows it. */
+export const inputRequestViewSchema = inputRequestSchema.extend({
+  run_id: z.string(),
+  session_id: z.string(),
+  user_id: z.string(),
+  status: inputRequestStatusSchema,
+  created_at: z.string(),
+  answered_at: z.string().nullable(),
+  truncated: truncatedSchema,
+})
+
 /** A payment that waits for the approval of a person: the proxy asks for a link to the page, or signs by its own surface. */
 const consentRequestSchema = z.strictObject({ payment_id: z.string(), expires_at: z.string() })
 
@@ -48,7 +64,7 @@ export const runViewSchema = z.strictObject({
   turn: z.int(),
   prompt: z.string(),
   status: runStatusSchema,
-  finish_reason: z.enum(['answered', 'steps', 'tokens', 'cost', 'time', 'no_progress']).nullable(),
+  finish_reason: z.enum(finishReasons).nullable(),
   answer: z.string().nullable(),
   output_structure: z.array(outputFieldSchema),
   /** Fields that never had a valid content. */
@@ -71,7 +87,7 @@ export const runViewSchema = z.strictObject({
   /** When a run that waits for a model is tried again, and the error of its last try; null when it does not wait. */
   retry_at: z.string().nullable(),
   retry_reason: retryReasonSchema.nullable(),
-  /** The failed run that this one repeats. */
+  /** The run that this one repeats: one that failed, or one that was run again in another session. */
   retry_of: z.string().nullable(),
   metadata: z.record(z.string(), z.json()),
   created_at: z.string(),
@@ -102,7 +118,64 @@ export const sessionViewSchema = z.strictObject({
 })
 
 /** The data of the SSE event `action`. */
-export const actionEventSchema = actionSchema.extend({ run_id: z.string(), turn: z.int() })
+export const actionEventSchema = actionSchema.extend({
+  run_id: z.string(),
+  turn: z.int(),
+  at: z.string().describe('When it was committed'),
+  started_at: z.string().nullable().describe('When its visit began; null: no worker appended it'),
+  ms: z.int().nullable().describe('Milliseconds from there to the commit'),
+  attempt: z
+    .int()
+    .nullable()
+    .describe(
+      'Which claim of the run it was committed under, from 1: it grows with each worker that takes the run',
+    ),
+  worker: z.string().nullable().describe('The worker that appended it'),
+})
+/** One request to a vendor, made during a visit. */
+const modelCallSchema = z.strictObject({
+  at: z.string().describe('When it was entered into the ledger'),
+  role: z.string(),
+  model: z.string().describe('The alias'),
+  vendor: z.string().nullable().describe('Its name; null: it was deleted'),
+  status: z.enum(['succeeded', 'failed', 'aborted', 'lost']),
+  error_code: z.string().nullable(),
+  ms: z.int(),
+  tokens: z.int(),
+  cost: z.number().describe('In units of `currency`'),
+  currency: z.string().nullable().describe('Null: the model has no prices'),
+})
+/** An action as the list of a session's actions shows it. */
+export const actionViewSchema = actionEventSchema.extend({
+  model_calls: z.array(modelCallSchema).describe('In their order; they are entered shortly after the commit'),
+})
+const promptMessageSchema = z.strictObject({
+  role: z.enum(['system', 'user', 'assistant', 'tool']),
+  content: z.string(),
+  images: z
+    .array(z.strictObject({ mime_type: z.string(), bytes: z.int() }))
+    .describe('Before the text, without their bytes')
+    .optional(),
+  tool_calls: z.array(z.strictObject({ id: z.string(), name: z.string(), arguments: z.string() })).optional(),
+  reasoning: z.strictObject({ text: z.string(), by: z.string() }).optional(),
+  tool_call_id: z.string().optional(),
+})
+/** What an action sent to a model first: a page of its messages. */
+export const actionPromptSchema = z.strictObject({
+  action: z.int(),
+  run_id: z.string(),
+  node: z.string(),
+  role: z.string().describe('The role that the model was called for'),
+  model: z.string().nullable().describe('The alias that was named; null: the role decided'),
+  origin: z
+    .enum(['as_sent', 'rebuilt_differs', 'rebuilt'])
+    .describe('Whether what is rebuilt is what was sent; `rebuilt`: its hash was not stored'),
+  sha256: z.string().nullable().describe('Of the messages as they were sent, as JSON'),
+  rebuilt_sha256: z.string().describe('Of the messages here, all of them'),
+  messages: z.array(promptMessageSchema),
+  total: z.int().describe('How many messages there are'),
+  has_more: z.boolean(),
+})
 /** The data of the SSE event `status`. The last two are there while the run waits for a model. */
 export const statusEventSchema = z.strictObject({
   run_id: z.string(),
@@ -146,6 +219,31 @@ export const runEventSchema = z
   ])
   .describe('One server-sent event: its name, its id, and its data, which is sent as JSON')
 
+/** An event of the stream of a business; `id` is a position to resume at. */
+export const runChangeSchema = z
+  .discriminatedUnion('event', [
+    z.strictObject({
+      event: z.literal('ready'),
+      id: z.int(),
+      data: z.strictObject({
+        reset: z.boolean().describe('Whether changes since Last-Event-ID may be lost: load the lists again'),
+      }),
+    }),
+    z.strictObject({
+      event: z.literal('run'),
+      id: z.int().optional(),
+      data: z.strictObject({
+        run_id: z.string(),
+        session_id: z.string(),
+        status: runStatusSchema,
+        at: z.string().describe('When it changed'),
+      }),
+    }),
+  ])
+  .describe('One server-sent event: its name, its id, and its data, which is sent as JSON')
+/** See `runChangeSchema`. */
+export type RunChange = z.infer<typeof runChangeSchema>
+
 /** The status of a run. */
 export type RunStatus = z.infer<typeof runStatusSchema>
 /**
@@ -171,12 +269,29 @@ export type RunView = z.infer<typeof runViewSchema>
  * ```
  */
 export type SessionView = z.infer<typeof sessionViewSchema>
+/** See `inputRequestStatusSchema`. */
+export type InputRequestStatus = z.infer<typeof inputRequestStatusSchema>
+/** A question with its run and user. */
+export type InputRequestView = z.infer<typeof inputRequestViewSchema>
+/** An action with its times and its model calls. */
+export type ActionView = z.infer<typeof actionViewSchema>
+/** What an action sent to a model first. */
+export type ActionPrompt = z.infer<typeof actionPromptSchema>
 /** The data of the SSE event `action`. */
 export type ActionEvent = z.infer<typeof actionEventSchema>
 /** A piece of streamed text. */
 export type TextDelta = z.infer<typeof deltaSchema>
 /** What an item of a list has beside its own fields. */
 export type Listed = { truncated?: z.infer<typeof truncatedSchema> }
+/** One page of runs. */
+export type RunPage = Page<RunView> & {
+  /** How far the list was looked through, where that took a second; null: not at all. Absent: as far as the page needs. */
+  searched_to?: string | null
+  /** How many there are, where that was asked; null: counting took too long. */
+  count?: number | null
+  /** Whether there are more. */
+  count_capped?: boolean
+}
 /** One page of a list; `next_cursor` is null on the last one. */
 export type Page<Item> = { data: (Item & Listed)[]; next_cursor: string | null }
 

@@ -208,6 +208,10 @@ const milliseconds = (value: number): number => (value > 0 && Number.isFinite(va
 export const startTodo = (todo: Todo): Todo =>
   todo.status === 'pending' ? { ...todo, status: 'processing', retry_after: null } : todo
 
+/** A todo in work whose calls did not run, pending again: it has had no try. */
+export const putBackTodo = (todo: Todo): Todo =>
+  todo.status === 'processing' ? { ...todo, status: 'pending' } : todo
+
 /** An unfinished or failed todo completed; a completed one keeps its first completion. */
 export const completeTodo = (todo: Todo, attempt: TodoAttempt & { output: string }): Todo => {
   if (todo.status === 'completed') return todo

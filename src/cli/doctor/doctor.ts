@@ -8,6 +8,7 @@ import { checkAccess } from './access.ts'
 import { type DoctorCheck, type DoctorFinding, fail, pass } from './check.ts'
 import { checkDatabase } from './database.ts'
 import { checkFiles } from './files.ts'
+import { checkLearning } from './learning.ts'
 import { checkDataFolder, checkDisk, checkNode } from './machine.ts'
 import { checkModel } from './model.ts'
 import { checkPayments } from './payments.ts'
@@ -40,10 +41,19 @@ const databaseChecks: typeof checks = [
   { name: 'queue', check: checkQueueOwner, needs: ['REDIS_URL', 'MASON_QUEUE_PREFIX'] },
   { name: 'registry', check: checkRegistry, needs: [] },
   { name: 'files', check: checkFiles, needs: [] },
+  { name: 'learning', check: checkLearning, needs: [] },
 ]
 
 /** What an executor of payments does not do, or has no right to look at. */
-const notOfPayments = [checkAccess, checkModel, checkTools, checkRegistry, checkFiles, checkQueueOwner]
+const notOfPayments = [
+  checkAccess,
+  checkModel,
+  checkTools,
+  checkRegistry,
+  checkFiles,
+  checkQueueOwner,
+  checkLearning,
+]
 
 const doctorTimeoutMs = 10_000
 

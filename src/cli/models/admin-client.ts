@@ -70,7 +70,7 @@ const createAdminClient = (http: Http) => {
 export type AdminClient = ReturnType<typeof createAdminClient>
 
 /** The server that the settings name, or the one that is running on the data folder, with its token. */
-const findTarget = async (config: Config): Promise<Config['client']> => {
+export const findTarget = async (config: Config): Promise<Config['client']> => {
   if (config.client.url !== null || config.database.kind !== 'embedded') return config.client
   const url = await findServer(config.database.dataDir)
   if (url === null) return config.client

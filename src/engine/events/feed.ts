@@ -1,5 +1,5 @@
 import { repeatWork } from '../../infra/lib/repeat-work.ts'
-import type { Hints } from '../../infra/queue/hints.ts'
+import { type Hints, paymentWorkChannel } from '../../infra/queue/hints.ts'
 import type { Clock } from '../../state/ports/clock.ts'
 import type { Log } from '../../state/ports/log.ts'
 import type { Sql } from '../../state/ports/sql.ts'
@@ -42,11 +42,14 @@ const missingMark = ''
 export const openFeed = async (options: { sql: Sql; hints: Hints; clock: Clock; log: Log }) => {
   const { sql, hints, clock, log } = options
   const followers = new Map<string, Set<SessionFollower>>()
+  const businessFollowers = new Map<string, Set<() => void>>()
   const seenMarks = new Map<string, string>()
   const cancelWatchers = new Set<() => void>()
   const keyOf = (businessId: string, sessionId: string): string => `${businessId}/${sessionId}`
 
   const notifyFollowers = (message: FeedMessage): void => {
+    if (message.kind === 'status' || message.kind === 'admitted')
+      for (const wake of businessFollowers.get(message.tenant) ?? []) wake()
     for (const follower of followers.get(keyOf(message.tenant, message.session_id)) ?? [])
       if (message.kind === 'delta') follower.onDelta(message.delta)
       else follower.onChange(message.kind)
@@ -117,6 +120,8 @@ export const openFeed = async (options: { sql: Sql; hints: Hints; clock: Clock; 
       publish({ tenant: businessId, session_id: sessionId, kind: 'status' })
       hints.publish(cancelsChannel, '')
     },
+    /** An order, a consent or a webhook was committed: the executor of payments looks at once. */
+    publishPaymentWork: (): void => hints.publish(paymentWorkChannel, ''),
     onCancel(watch: () => void): () => void {
       cancelWatchers.add(watch)
       return () => void cancelWatchers.delete(watch)
@@ -134,6 +139,17 @@ export const openFeed = async (options: { sql: Sql; hints: Hints; clock: Clock; 
         if (group.size > 0 || followers.get(key) !== group) return
         followers.delete(key)
         seenMarks.delete(key)
+      }
+    },
+    /** Calls `wake` when a run of a business may have a new status; a hint may be lost. Until the returned function is called. */
+    followBusiness(businessId: string, wake: () => void): () => void {
+      const group = businessFollowers.get(businessId) ?? new Set()
+      businessFollowers.set(businessId, group.add(wake))
+      if (!isSubscribed) subscribing ??= subscribe()
+      return () => {
+        group.delete(wake)
+        if (group.size === 0 && businessFollowers.get(businessId) === group)
+          businessFollowers.delete(businessId)
       }
     },
     async close() {

@@ -3,14 +3,9 @@ import { createPermits } from '../../infra/lib/permits.ts'
 import type { Patch } from '../../state/patch.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import type { RunEvent, RunView } from '../../state/run-view.ts'
-import {
-  type EventRow,
-  type FollowedRun,
-  readActions,
-  readCurrentRuns,
-  readRun,
-  readTodoPatches,
-} from '../runs/run-queries.ts'
+import { type FollowedRun, readCurrentRuns, readRun, readTodoPatches } from '../runs/run-queries.ts'
+import { type EventRow, readActionsAfter, toActionEvent } from '../sessions/action-queries.ts'
+import { type ChangedRun, readChanges, startChanges } from './change-queries.ts'
 
 /** Actions that one poll reads at most. */
 const actionPageSize = 200
@@ -61,10 +56,15 @@ export const createPoller = (database: Database, businessId: string, permits: Po
         const reading = readCurrentRuns(sql, source)
         const [runs, { rows, more }] = await Promise.all([
           reading,
-          readActions(sql, source, after, actionPageSize),
+          readActionsAfter(sql, source, after, actionPageSize),
         ])
         return { runs, rows: rows.map(toPolledRow), more }
       }),
+    /** Where a stream of changes begins that was at `after`, and the changes after a position. */
+    startChanges: (after: number | null) =>
+      shareRead(`start ${after}`, (sql) => startChanges(sql, businessId, after)),
+    readChanges: (after: number): Promise<ChangedRun[]> =>
+      shareRead(`changes ${after}`, (sql) => readChanges(sql, businessId, after)),
     /** The changes of todos in the actions of a run so far. */
     readTodos: (sessionId: string, { view, range }: FollowedRun): Promise<Pick<Patch, 'todos'>[]> =>
       shareRead(`todos ${view.id} ${range.next_seq}`, (sql) =>
@@ -76,7 +76,7 @@ export const createPoller = (database: Database, businessId: string, permits: Po
 /** See `createPoller`. */
 export type Poller = ReturnType<typeof createPoller>
 
-const toPolledRow = (row: EventRow): PolledRow => {
-  const { seq: id, run_id, turn, body } = row
-  return { ...row, event: { event: 'action', id, data: { id, ...body, run_id, turn } } }
-}
+const toPolledRow = (row: EventRow): PolledRow => ({
+  ...row,
+  event: { event: 'action', id: row.seq, data: toActionEvent(row) },
+})

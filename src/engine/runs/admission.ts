@@ -204,7 +204,7 @@ export const admitRun = async (
 }
 
 /** Where another request with this key committed first, the second try finds its run. */
-const admitTwice = async (
+export const admitTwice = async (
   admit: () => Promise<Admission | MasonError | undefined>,
   onTakenId?: () => Promise<Admission>,
 ): Promise<Admission> => {
@@ -269,10 +269,19 @@ export const admitRetry = (
         key: key?.key ?? null,
         hash: contentHash({ retry_of: runId }),
       }
-      const admitted = await sql.query<AdmissionRow>(admitStatement, [businessId, JSON.stringify([row])])
-      return toAdmission(row, admitted.rows[0])
+      return admitRow(sql, businessId, row)
     }),
   )
+
+/** Admits one run inside the caller's transaction. Resolves with the error that refuses it. */
+export const admitRow = async (
+  sql: Sql,
+  businessId: string,
+  row: AdmissionRequest['row'],
+): Promise<Admission | MasonError> => {
+  const { rows } = await sql.query<AdmissionRow>(admitStatement, [businessId, JSON.stringify([row])])
+  return toAdmission(row, rows[0])
+}
 
 /** The run of a job that comes again after its key has expired. Throws `invalid_request` where the id is another run's. */
 const findRedelivered = async (
@@ -337,18 +346,22 @@ export const findEarlierAdmission = async (
   key: IdempotencyKey | undefined,
 ): Promise<Admission | null> => {
   if (key === undefined) return null
-  const { rows } = await database.asBusiness(
-    businessId,
-    (sql) =>
-      sql.query<{ request_hash: string; response: AdmittedRun }>(
-        'SELECT request_hash, response FROM idempotency WHERE tenant = $1 AND route = $2 AND key = $3',
-        [businessId, key.route, key.key],
-      ),
-    { pipelined: true },
+  const candidate = { hash: contentHash(request), has_own_id: run_id !== '', run_id, ...key }
+  return database.asBusiness(businessId, (sql) => findByKey(sql, businessId, candidate), { pipelined: true })
+}
+
+/** The same for a request of this hash, inside the caller's transaction. */
+export const findByKey = async (
+  sql: Sql,
+  businessId: string,
+  candidate: Pick<AdmissionRequest['row'], 'hash' | 'has_own_id' | 'run_id' | 'route' | 'key'>,
+): Promise<Admission | null> => {
+  const earlier = await queryOne<{ request_hash: string; response: AdmittedRun }>(
+    sql,
+    'SELECT request_hash, response FROM idempotency WHERE tenant = $1 AND route = $2 AND key = $3',
+    [businessId, candidate.route, candidate.key],
   )
-  const [earlier] = rows
-  const candidate = { hash: contentHash(request), has_own_id: run_id !== '', run_id }
-  if (earlier && !isSameRequest(candidate, earlier)) throw createConflictError(key)
+  if (earlier && !isSameRequest(candidate, earlier)) throw createConflictError(candidate)
   return earlier ? { run: earlier.response, replayed: true } : null
 }
 

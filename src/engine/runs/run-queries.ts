@@ -2,7 +2,6 @@ import {
   cutJson,
   headChars,
   isLongJson,
-  maxPageBytes,
   type PageRequest,
   readableJson,
   readPage,
@@ -15,10 +14,11 @@ import type { Sql } from '../../state/ports/sql.ts'
 import type { AdmittedRequest } from '../../state/run-request.ts'
 import { openStatusesSql, toPublicStatusSql } from '../../state/run-status.ts'
 import type { Page, RunStatus, RunView } from '../../state/run-view.ts'
-import type { ActionBody, Todo, Usage } from '../../state/runtime-state.ts'
+import type { Todo, Usage } from '../../state/runtime-state.ts'
 import { countTodos, listOpenTodos } from '../../state/todos.ts'
 import { sumUsage } from '../../state/token-usage.ts'
 import { toMetadataEntries } from './metadata-entries.ts'
+import { hashSearch } from './run-words.ts'
 
 type RunRow = Pick<
   RunView,
@@ -59,7 +59,7 @@ type StoredResult = Omit<RunResult, 'output_structure' | 'error'> &
 
 const runColumns = `r.run_id AS id, r.session_id, r.tenant AS business_id, q.user_id, r.turn, ${toPublicStatusSql('r.status')} AS status, r.finish_reason, r.created_at, r.started_at, r.ended_at,
   r.prompt_tokens, r.completion_tokens, r.total_tokens, q.metadata, q.retry_of, o.result,
-  r.run_at, w.reason AS retry_reason, i.request_id AS input_id, i.question, i.schema, i.options, i.expires_at, i.secret,
+  r.run_at, z.reason AS retry_reason, i.request_id AS input_id, i.question, i.schema, i.options, i.expires_at, i.secret,
   c.payment_id AS consent_payment_id, c.expires_at AS consent_expires_at`
 
 const runJoins = `JOIN run_requests q ON q.tenant = r.tenant AND q.run_id = r.run_id
@@ -70,7 +70,7 @@ const runJoins = `JOIN run_requests q ON q.tenant = r.tenant AND q.run_id = r.ru
   ) i ON true
   LEFT JOIN consents c ON c.tenant = r.tenant AND c.run_id = r.run_id AND c.status = 'open' AND c.expires_at > clock_timestamp()
     AND r.status IN ${openStatusesSql}
-  LEFT JOIN run_outages w ON w.tenant = r.tenant AND w.run_id = r.run_id AND w.seq = r.next_seq AND r.status = 'queued'`
+  LEFT JOIN run_outages z ON z.tenant = r.tenant AND z.run_id = r.run_id AND z.seq = r.next_seq AND r.status = 'queued'`
 const runTables = `runs r ${runJoins}`
 
 const toRunView = (row: RunRow): RunView => {
@@ -116,7 +116,7 @@ const toRunView = (row: RunRow): RunView => {
 }
 
 /** Whether a patch changes todos, by its text: the operators of json reject documents with a NUL in them. */
-const changesTodosSql = `patch::text LIKE '%"todos":%'`
+export const changesTodosSql = `patch::text LIKE '%"todos":%'`
 
 /** The patches of a run that change todos, in their order. */
 const todoPatchesSql = `(SELECT json_agg(a.patch ORDER BY a.seq) FROM actions a WHERE a.tenant = r.tenant
@@ -188,6 +188,20 @@ export type RunFilter = PageRequest & {
   idempotency_key?: string
   /** Of several all must match. */
   metadata?: Record<string, string>
+  /** Submitted from this time on, and before that one; ISO 8601. */
+  from?: string
+  to?: string
+  finish_reason?: string
+  /** The code of the error of a failed run, and the node or tool where it failed. */
+  error?: string
+  node?: string
+  /** The alias of a model that it has called. */
+  model?: string
+  /** Words of its prompt or answer, once it has ended; all must be there. */
+  q?: string
+  order?: 'asc' | 'desc'
+  /** Down to this moment of the list, as the database writes it. */
+  edge?: string
 }
 
 /** The request of a run for a list; `cut`: its prompt is cut. */
@@ -229,6 +243,7 @@ export const listRuns = (sql: Sql, businessId: string, filter: RunFilter): Promi
     storedBytes: 'pg_column_size(q.request) + coalesce(pg_column_size(o.result), 0)',
     pageColumns: listedColumns,
     ...buildRunFilter(businessId, filter),
+    oldestFirst: filter.order === 'asc',
   }
   return readPage(sql, list, filter, (row: RunRow & ListedRunRow) => ({
     ...toRunView(row),
@@ -241,10 +256,14 @@ export const countRuns = async (
   sql: Sql,
   businessId: string,
   filter: Omit<RunFilter, 'limit' | 'cursor'>,
+  /** Counts so many at most. */
+  most?: number,
 ): Promise<number> => {
   const { from, where, values } = buildRunFilter(businessId, filter)
   const { rows } = await sql.query<{ runs: number }>(
-    `SELECT count(*)::int AS runs FROM ${from} WHERE ${where}`,
+    most === undefined
+      ? `SELECT count(*)::int AS runs FROM ${from} WHERE ${where}`
+      : `SELECT count(*)::int AS runs FROM (SELECT FROM ${from} WHERE ${where} LIMIT ${most}) AS counted`,
     values,
   )
   return rows[0]?.runs ?? 0
@@ -256,19 +275,24 @@ type ListedRunRow = { request: { cut?: boolean }; result: { cut?: string[] } | n
 /** More runs than these make two entries equally frequent. */
 const maxCountedRuns = 10_000
 
-/** The runs `m` that have all entries, by the rarest, which is counted: no statistics know two entries together. */
-const matchEntriesSql = (entries: string, count: number): string =>
+/** A table of what runs have: several rows of each. */
+type OwnedTable = { table: string; as: string; column: string; type: string }
+const metadataTable: OwnedTable = { table: 'run_metadata', as: 'm', column: 'entry', type: 'uuid' }
+const wordsTable: OwnedTable = { table: 'run_words', as: 'w', column: 'word', type: 'bigint' }
+
+/** The rows of runs that have all of some values, by the rarest, which is counted: no statistics know two values together. */
+const matchAllSql = ({ table, as, column, type }: OwnedTable, values: string, count: number): string =>
   count === 1
-    ? `m.tenant = $1 AND m.entry = (${entries}::uuid[])[1]`
-    : `m.tenant = $1 AND m.entry = (SELECT e FROM unnest(${entries}::uuid[]) AS e ORDER BY (SELECT count(*) FROM (
-     SELECT FROM run_metadata c WHERE c.tenant = $1 AND c.entry = e LIMIT ${maxCountedRuns}) c) LIMIT 1)
-   AND (SELECT count(*) FROM run_metadata x WHERE x.tenant = $1 AND x.run_id = m.run_id AND x.entry = ANY(${entries}::uuid[])) = ${count}`
+    ? `${as}.tenant = $1 AND ${as}.${column} = (${values}::${type}[])[1]`
+    : `${as}.tenant = $1 AND ${as}.${column} = (SELECT e FROM unnest(${values}::${type}[]) AS e ORDER BY (SELECT count(*) FROM (
+     SELECT FROM ${table} c WHERE c.tenant = $1 AND c.${column} = e LIMIT ${maxCountedRuns}) c) LIMIT 1)
+   AND (SELECT count(*) FROM ${table} x WHERE x.tenant = $1 AND x.run_id = ${as}.run_id AND x.${column} = ANY(${values}::${type}[])) = ${count}`
 
 /**
- * The SQL of a filter. An entry of metadata comes with the runs' order, so that the index gives a page of a frequent one; an
- * idempotency key is of few runs, which are looked up by their ids.
+ * The SQL of a filter. An entry of metadata, an error and a node come with the runs' order, so that the index gives a page of a
+ * frequent one; an idempotency key is of few runs, which are looked up by their ids.
  */
-const buildRunFilter = (businessId: string, filter: Omit<RunFilter, 'limit' | 'cursor'>) => {
+export const buildRunFilter = (businessId: string, filter: Omit<RunFilter, 'limit' | 'cursor'>) => {
   const values: unknown[] = [businessId]
   const bind = (value: unknown): string => `$${values.push(value)}`
   const entries = toMetadataEntries(filter.metadata)
@@ -285,56 +309,39 @@ const buildRunFilter = (businessId: string, filter: Omit<RunFilter, 'limit' | 'c
     conditions.push(
       `r.run_id = ANY(ARRAY(SELECT run_id FROM run_requests WHERE tenant = $1 AND idempotency_key = ${bind(filter.idempotency_key)}))`,
     )
-  if (entries.length > 0) conditions.push(matchEntriesSql(bind(entries), entries.length))
+  if (filter.finish_reason !== undefined) conditions.push(`r.finish_reason = ${bind(filter.finish_reason)}`)
+  const failures = (['error', 'node'] as const).flatMap((name) =>
+    filter[name] === undefined ? [] : [`f.${name} = ${bind(filter[name])}`],
+  )
+  if (entries.length > 0) conditions.push(matchAllSql(metadataTable, bind(entries), entries.length))
+  if (failures.length > 0) conditions.push('f.tenant = $1', ...failures)
+  if (filter.model !== undefined) conditions.push('u.tenant = $1', `u.model = ${bind(filter.model)}`)
+  const words = filter.q === undefined ? [] : hashSearch(businessId, filter.q)
+  if (words.length > 0) conditions.push(matchAllSql(wordsTable, bind(words), words.length))
+  const foundBy = [
+    ...(words.length > 0 ? [wordsTable] : []),
+    ...(entries.length > 0 ? [metadataTable] : []),
+    ...(failures.length > 0 ? [{ table: 'run_failures', as: 'f' }] : []),
+    ...(filter.model === undefined ? [] : [{ table: 'run_models', as: 'u' }]),
+  ]
+  const joins = foundBy.map(
+    ({ table, as }) => `JOIN ${table} ${as} ON ${as}.tenant = r.tenant AND ${as}.run_id = r.run_id`,
+  )
+  const lead = foundBy[0]?.as ?? 'r'
+  const at = `${lead}.created_at`
+  if (filter.from !== undefined) conditions.push(`${at} >= ${bind(filter.from)}::timestamptz`)
+  if (filter.to !== undefined) conditions.push(`${at} < ${bind(filter.to)}::timestamptz`)
+  if (filter.edge !== undefined)
+    conditions.push(`${at} ${filter.order === 'asc' ? '<=' : '>='} ${bind(filter.edge)}::timestamptz`)
   return {
-    ...(entries.length === 0
-      ? { from: runTables, at: 'r.created_at', id: 'r.run_id' }
-      : {
-          from: `run_metadata m JOIN runs r ON r.tenant = m.tenant AND r.run_id = m.run_id ${runJoins}`,
-          at: 'm.created_at',
-          id: 'm.run_id',
-        }),
+    ...{ from: `runs r ${joins.join(' ')} ${runJoins}`, at, id: `${lead}.run_id` },
     where: conditions.join(' AND '),
     values,
   }
 }
 
-/** An action as event streams read it; `patch` only where it changes todos. */
-export type EventRow = {
-  seq: number
-  run_id: string
-  turn: number
-  body: ActionBody
-  patch: Pick<Patch, 'todos'> | null
-}
-
 /** Ids of the actions of a run: `first_seq` up to, not including, `next_seq`. Both null before its first claim. */
 export type SeqRange = { first_seq: number | null; next_seq: number | null }
-
-/** Actions of a session, or of one of its runs, after an id: at most `limit`, and `maxPageBytes` but for the first. */
-export const readActions = async (
-  sql: Sql,
-  { business_id, session_id, run_id }: { business_id: string; session_id: string; run_id?: string },
-  after: number,
-  limit: number,
-): Promise<{ rows: EventRow[]; more: boolean }> => {
-  const statement = buildActionsStatement(run_id ? inRangeSql : 'true')
-  const values = [business_id, session_id, after, limit, ...(run_id ? [run_id] : [])]
-  const { rows } = await sql.query<EventRow & { found: number }>(statement, values)
-  const found = rows[0]?.found ?? 0
-  return { rows: rows.map(({ found: _, ...row }) => row), more: found === limit || found > rows.length }
-}
-
-const inRangeSql = `seq >= (SELECT first_seq FROM runs WHERE tenant = $1 AND run_id = $5)
-  AND seq < (SELECT next_seq FROM runs WHERE tenant = $1 AND run_id = $5)`
-
-const buildActionsStatement = (filter: string): string => `
-  SELECT seq, run_id, turn, body, CASE WHEN ${changesTodosSql} THEN patch END AS patch, found FROM (
-    SELECT *, (count(*) OVER ())::int AS found, row_number() OVER (ORDER BY seq) AS place,
-      sum(octet_length(body::text) + octet_length(patch::text)) OVER (ORDER BY seq) AS page_bytes
-    FROM (SELECT * FROM actions
-      WHERE tenant = $1 AND session_id = $2 AND seq > $3::bigint AND ${filter} ORDER BY seq LIMIT $4) a) a
-  WHERE place = 1 OR page_bytes <= ${maxPageBytes} ORDER BY seq`
 
 /** The changes of todos in the actions of a run, in order. */
 export const readTodoPatches = async (
@@ -353,23 +360,25 @@ export const readTodoPatches = async (
 
 /** A long session is read in several queries, so that none exceeds the time limit of a statement. */
 const rowsPerQuery = 1000
+/** Above every id and turn. */
+export const lastId = 2_147_483_647
 
-type RowRange = { from?: number; columns?: string }
+type RowRange = { from?: number; to?: number; columns?: string }
 
-/** The rows of a session in order, from `from` (default: the first), through the turn `upToTurn`. */
+/** The rows of a session in order, from `from` (default: the first) to `to` (default: the last), through the turn `upToTurn`. */
 export const readActionRows = async <Row extends ActionRow = ActionRow>(
   sql: Sql,
   businessId: string,
   sessionId: string,
   upToTurn: number,
-  { from = 1, columns = 'seq, turn, body, patch' }: RowRange = {},
+  { from = 1, to = lastId, columns = 'seq, turn, body, patch' }: RowRange = {},
 ): Promise<Row[]> => {
   const all: Row[] = []
   for (let next = from; ; ) {
     const { rows } = await sql.query<Row>(
       `SELECT ${columns} FROM actions
-       WHERE tenant = $1 AND session_id = $2 AND turn <= $3 AND seq >= $4 ORDER BY seq LIMIT $5`,
-      [businessId, sessionId, upToTurn, next, rowsPerQuery],
+       WHERE tenant = $1 AND session_id = $2 AND turn <= $3 AND seq BETWEEN $4 AND $5 ORDER BY seq LIMIT $6`,
+      [businessId, sessionId, upToTurn, next, to, rowsPerQuery],
     )
     all.push(...rows)
     const last = rows.at(-1)

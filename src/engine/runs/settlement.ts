@@ -112,6 +112,12 @@ export const writeRunEnd = async (
     run_id,
     JSON.stringify(result),
   ])
+  if (outcome.status !== 'failed') return
+  await sql.query(
+    `INSERT INTO run_failures (tenant, run_id, error, node, created_at)
+     SELECT tenant, run_id, $3, $4, created_at FROM runs WHERE tenant = $1 AND run_id = $2`,
+    [tenant, run_id, outcome.error.code, outcome.error.node ?? null],
+  )
 }
 
 /** The position of an action that no worker appends, and the epoch under which its run ends. */

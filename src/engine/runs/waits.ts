@@ -73,6 +73,10 @@ const delayStatement = `
 export const delayPoll = async (sql: Sql, fence: RunFence, wait: WaitRef, ms: number): Promise<boolean> =>
   (await queryOne(sql, delayStatement, [...toWaitValues(fence, wait), ms])) !== null
 
+/** Has a job polled at once, for which something came from outside that names it. False: no run waits for it. */
+export const pollJobNow = async (sql: Sql, refId: string): Promise<boolean> =>
+  (await queryOne<{ found: boolean }>(sql, 'SELECT poll_job_now($1) AS found', [refId]))?.found === true
+
 /**
  * Closes what a run still waits for that ends: its payments are released, or go on where they are sent, and its waits and
  * questions end. Resolves with the ids of the payments that go on. Inside the transaction that ends the run, or fenced.

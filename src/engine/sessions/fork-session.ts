@@ -42,17 +42,7 @@ export const forkSession = (
     )
     if (!at) throw createNoActionError(sessionId, actionId, session.actions)
     if (isOpen(at.status)) throw createInUseError(at, actionId)
-    const parts = await readForkedRuns(sql, businessId, sessionId, at.turn, actionId)
-    const forkId = newSessionId()
-    const cut = parts.find((part) => part.cut)
-    const json = JSON.stringify(parts)
-    await sql.query(copySession, [businessId, sessionId, forkId, at.turn, cut ? at.turn - 1 : at.turn])
-    await sql.query(copyRuns, [businessId, sessionId, forkId, json, actionId])
-    await sql.query(copyRequests, [businessId, json])
-    await sql.query(copyMetadata, [businessId, json])
-    await sql.query(copyResults, [businessId, json])
-    await sql.query(copyActions, [businessId, sessionId, forkId, actionId, newAttemptId(), json])
-    await copyBlobHolds(sql, businessId, sessionId, forkId)
+    const { id: forkId, cut } = await copySession(sql, businessId, sessionId, { turn: at.turn, actionId })
     const end = { tenant: businessId, session_id: forkId, turn: at.turn, epoch: 0, seq: actionId + 1 }
     const reason = `forked at action ${actionId}`
     if (cut) await writeRunEnd(sql, { ...end, run_id: cut.new_id }, { status: 'cancelled', reason })
@@ -60,6 +50,39 @@ export const forkSession = (
     if (!fork) throw new MasonError('internal', 'the fork was not written')
     return fork
   })
+
+/** Copies a session through a turn and an action of it into a new one. `cut`: a run that goes on after it, without its end. */
+export const copySession = async (
+  sql: Sql,
+  businessId: string,
+  sessionId: string,
+  { turn, actionId }: { turn: number; actionId: number },
+): Promise<{ id: string; cut: ForkedRun | undefined }> => {
+  const parts = await readForkedRuns(sql, businessId, sessionId, turn, actionId)
+  const id = newSessionId()
+  const cut = parts.find((part) => part.cut)
+  const json = JSON.stringify(parts)
+  await sql.query(copySessionRow, [businessId, sessionId, id, turn, cut ? turn - 1 : turn])
+  await sql.query(copyRuns, [businessId, sessionId, id, json, actionId])
+  await sql.query(copyRequests, [businessId, json])
+  await sql.query(copyMetadata, [businessId, json])
+  await sql.query(copyResults, [businessId, json])
+  await sql.query(copyFailures, [businessId, json])
+  await sql.query(copyModels, [businessId, json])
+  await copyActions(sql, businessId, { from: sessionId, to: id }, parts, actionId)
+  await copyBlobHolds(sql, businessId, sessionId, id)
+  return { id, cut }
+}
+
+/** Copies the actions of some runs, through an action, into a session that has the new ones. */
+export const copyActions = (
+  sql: Sql,
+  businessId: string,
+  { from, to }: { from: string; to: string },
+  runs: readonly Pick<ForkedRun, 'old_id' | 'new_id'>[],
+  actionId: number,
+): Promise<unknown> =>
+  sql.query(copyActionsStatement, [businessId, from, to, actionId, newAttemptId(), JSON.stringify(runs)])
 
 const createNoActionError = (sessionId: string, actionId: number, actions: number): MasonError => {
   const range = actions === 0 ? 'it has none yet' : `its actions are 1 to ${actions}`
@@ -100,7 +123,8 @@ const readForkedRuns = async (
   return parts
 }
 
-const usageUpTo = async (
+/** What the actions of a session in a range used. */
+export const usageUpTo = async (
   sql: Sql,
   businessId: string,
   sessionId: string,
@@ -115,7 +139,7 @@ const usageUpTo = async (
 }
 
 /** A summary that covers more than the fork is written again. */
-const copySession = `
+const copySessionRow = `
   INSERT INTO sessions (tenant, session_id, user_id, turns, summary, summary_turn)
   SELECT tenant, $3, user_id, $4, CASE WHEN fits THEN summary ELSE '' END, CASE WHEN fits THEN summary_turn ELSE 0 END
   FROM (SELECT *, summary_turn <= $5::int AS fits FROM sessions WHERE tenant = $1 AND session_id = $2) s`
@@ -144,8 +168,16 @@ const copyResults = `
   INSERT INTO run_results (tenant, run_id, result)
   SELECT o.tenant, p.new_id, o.result FROM run_results o JOIN ${forkedRunsSql} ON p.old_id = o.run_id WHERE o.tenant = $1 AND NOT p.cut`
 
-const copyActions = `
-  INSERT INTO actions (tenant, session_id, seq, run_id, turn, epoch, attempt_id, created_at, body, patch)
-  SELECT a.tenant, $3, a.seq, p.new_id, a.turn, 0, $5 || '-' || a.seq, a.created_at, a.body, a.patch
+const copyFailures = `
+  INSERT INTO run_failures (tenant, run_id, error, node, created_at)
+  SELECT f.tenant, p.new_id, f.error, f.node, f.created_at FROM run_failures f JOIN ${forkedRunsSql} ON p.old_id = f.run_id WHERE f.tenant = $1 AND NOT p.cut`
+
+const copyModels = `
+  INSERT INTO run_models (tenant, run_id, model, created_at)
+  SELECT m.tenant, p.new_id, m.model, m.created_at FROM run_models m JOIN ${forkedRunsSql} ON p.old_id = m.run_id WHERE m.tenant = $1`
+
+const copyActionsStatement = `
+  INSERT INTO actions (tenant, session_id, seq, run_id, turn, epoch, attempt_id, created_at, body, patch, ms, worker, prompt_sha256)
+  SELECT a.tenant, $3, a.seq, p.new_id, a.turn, 0, $5 || '-' || a.seq, a.created_at, a.body, a.patch, a.ms, a.worker, a.prompt_sha256
   FROM actions a JOIN json_to_recordset($6::json) AS p(old_id text, new_id text) ON p.old_id = a.run_id
   WHERE a.tenant = $1 AND a.session_id = $2 AND a.seq <= $4`

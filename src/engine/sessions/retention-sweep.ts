@@ -20,6 +20,8 @@ export const createRetentionSweep = (database: Database, retention: Retention): 
   return async () => {
     for (const statement of [rejectedStatement, unreadStatement, webhooksStatement])
       await database.query(statement, [retention.rejectedJobsDays])
+    await database.query(changesStatement)
+    await database.query(bulkStatement, [retention.rejectedJobsDays])
     for (const statement of [preparedStatement, filesStatement])
       await database.query(statement, [retention.blobsDays])
     position = await dropBlobs(database, retention.blobsDays, position)
@@ -34,6 +36,17 @@ const rejectedStatement = `
 const webhooksStatement = `
   DELETE FROM webhook_deliveries WHERE webhook_id = ANY(ARRAY(SELECT webhook_id FROM webhook_deliveries
     WHERE created_at < clock_timestamp() - $1::int * interval '1 day' AND ended_at IS NOT NULL ORDER BY created_at LIMIT ${batchSize}))`
+
+/** Streams of a business resume for a day. */
+const changesStatement = `
+  DELETE FROM run_changes WHERE ctid = ANY(ARRAY(SELECT ctid FROM run_changes
+    WHERE at < clock_timestamp() - interval '1 day' ORDER BY at LIMIT 10000))`
+
+/** Lists of runs that are over, and those that were not confirmed within an hour. */
+const bulkStatement = `
+  DELETE FROM bulk_jobs WHERE (tenant, job_id) IN (SELECT tenant, job_id FROM bulk_jobs
+    WHERE created_at < clock_timestamp() - CASE WHEN status = 'unconfirmed' THEN interval '1 hour' ELSE $1::int * interval '1 day' END
+      AND status NOT IN ('queued', 'running') ORDER BY created_at LIMIT 10)`
 
 /** They may quote a user, but name no user or run. At most a hundred of each model exist. */
 const unreadStatement = `DELETE FROM unread_answers WHERE at < clock_timestamp() - $1::int * interval '1 day'`

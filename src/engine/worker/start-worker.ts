@@ -6,8 +6,10 @@ import type { MasterKeys } from '../../infra/secrets/master-keys.ts'
 import type { Scrubber } from '../../infra/secrets/scrubber.ts'
 import type { JobData } from '../../state/run-request.ts'
 import type { Admission } from '../runs/admission.ts'
+import { type BulkClaim, createBulkWork } from '../runs/bulk-work.ts'
 import { admitIntakeJob } from '../runs/intake.ts'
 import { reconcileRuns, relayWakeUps } from '../runs/relay.ts'
+import { readUnreadWords } from '../runs/run-words.ts'
 import { wakeWaitingRuns } from '../runs/waits.ts'
 import { fireSchedules } from '../schedules/schedule-firing.ts'
 import { createRetentionSweep, type Retention } from '../sessions/retention-sweep.ts'
@@ -24,12 +26,16 @@ type StartWorkerOptions = Omit<WorkerOptions, 'wake'> & {
   /** With which jobs of the public queue must be signed; empty: they need not be. */
   queueSecrets: readonly string[]
   submit(businessId: string, request: JobData, key: string): Promise<Admission>
+  /** Does the action of a bulk job to one of its runs; safe to repeat. */
+  actInBulk(job: BulkClaim, runId: string): Promise<unknown>
 }
 
 const relayEveryMs = 500
 const reconcileEveryMs = 10_000
 const sweepEveryMs = 60_000
+const wordsEveryMs = 2000
 const scheduleEveryMs = 1000
+const bulkEveryMs = 1000
 /** How long a wake-up waits for a permit here before another worker may have it. Also limits how fast a backlog is passed on. */
 const wakeUpPatienceMs = 100
 
@@ -39,7 +45,8 @@ export const startRunWorker = async (options: StartWorkerOptions) => {
   const worker = createWorker({ ...options, wake: (run) => wakeRun(queues, run) })
   // a worker that polled until it was full passes wake-ups on to an idle one
   const handleWakeUp = async (wakeUp: WakeUp): Promise<void> => {
-    if (!(await worker.offer(wakeUpPatienceMs))) await queues.wake(wakeUp).catch(() => {})
+    const run = { tenant: wakeUp.business_id, run_id: wakeUp.run_id }
+    if (!(await worker.offer(wakeUpPatienceMs, run))) await queues.wake(wakeUp).catch(() => {})
   }
   const wakeUpConsumer = await queues.onWakeUp(handleWakeUp, { concurrency: options.concurrency })
   const intake = await queues.onIntake(
@@ -66,11 +73,14 @@ export const startRunWorker = async (options: StartWorkerOptions) => {
     schedules.fired += fired
     schedules.failed += failed
   }
+  const bulk = createBulkWork({ database, log, leaseMs, act: options.actInBulk })
   const loops = [
+    repeat(bulk.run, bulkEveryMs, 'working on lists of runs'),
     repeat(fireDueSchedules, scheduleEveryMs, 'firing schedules'),
     repeat(() => relayWakeUps(database, queues), relayEveryMs, 'relaying wake-ups'),
     repeat(() => wakeWaitingRuns(database), relayEveryMs, 'waking runs whose waits have ended or are due'),
     repeat(checkRuns, Math.min(reconcileEveryMs, leaseMs), 'reconciling'),
+    repeat(() => readUnreadWords(database), wordsEveryMs, 'reading the words of runs'),
     repeat(createRetentionSweep(database, options.retention), sweepEveryMs, 'sweeping'),
   ]
   const webhooks = startWebhookSender(options)
@@ -80,6 +90,7 @@ export const startRunWorker = async (options: StartWorkerOptions) => {
     /** What this process fired of schedules. */
     scheduleCounts: () => schedules,
     async close(): Promise<void> {
+      bulk.stop()
       await Promise.all([...loops.map((loop) => loop.stop()), intake.close(1000), wakeUpConsumer.pause()])
       await Promise.all([worker.close(), webhooks.close()])
       await wakeUpConsumer.close(1000)

@@ -10,24 +10,21 @@ import type { Outcome } from '../../state/outcome.ts'
 import type { Clock } from '../../state/ports/clock.ts'
 import type { Log } from '../../state/ports/log.ts'
 import type { RunLog } from '../../state/ports/run-log.ts'
-import type { Services } from '../../state/ports/services.ts'
-import type { Sql } from '../../state/ports/sql.ts'
 import { noTracer, type RunFacts, type RunWork, type Tracer } from '../../state/ports/tracer.ts'
 import { RunStoppedError } from '../../state/run-stop.ts'
 import { emptyState } from '../../state/runtime-state.ts'
 import type { Scenarios } from '../../state/scenario.ts'
 import { turnUsage } from '../../state/turn.ts'
 import type { Feed } from '../events/feed.ts'
+import { createAppendBatches } from '../runs/append-batches.ts'
 import { claimNextRun, maxStalls, type RunClaim } from '../runs/claim.ts'
 import { guardEffects } from '../runs/effects.ts'
 import { createLatestPositions } from '../runs/latest-positions.ts'
 import { createRetryingSql, type LeaseGuard, startLeaseRenewal } from '../runs/leases.ts'
 import { failPoisonedRun, handBackRun } from '../runs/release.ts'
-import { createRunLog } from '../runs/run-log.ts'
+import { createRunLog, tellOrders } from '../runs/run-log.ts'
+import { createServices, type ServiceFactories } from '../runs/run-services.ts'
 import type { ReportRunEnd, RunEnd } from '../runs/settlement.ts'
-
-/** How each service is made for a claimed run; once a claim. */
-export type ServiceFactories = { [Name in keyof Services]: (run: RunClaim, sql: Sql) => Services[Name] }
 
 /** What a worker reports of its runs, for the log and the metrics. Times in milliseconds. */
 export type WorkerReports = {
@@ -62,19 +59,22 @@ export const createWorker = (options: WorkerOptions) => {
   const { database, feed, graph, clock, log, workerId, leaseMs, reports, tracer = noTracer } = options
   const permits = createPermits(options.concurrency)
   const leases = startLeaseRenewal({ sql: database, clock, log, workerId, leaseMs })
+  const appendTogether = createAppendBatches(database, leaseMs)
   const stopHints = feed.onCancel(() => void leases.pollCancels())
   /** The runs in progress; each with a promise that resolves once none of its side effects is pending. */
   const controls = new Map<AbortController, () => Promise<void>>()
   const latestPositions = createLatestPositions()
+  const known = createKnownRuns()
   let claiming: Promise<unknown> = Promise.resolve()
   let closing = false
 
-  /** One claim at a time in this process; several would only block each other. */
-  const claim = (): Promise<{ claim: RunClaim; at: number } | null> => {
+  /** One claim at a time in this process; several would only block each other. `woken`: where it is known by then, nothing is due. */
+  const claim = (woken?: RunKey): Promise<{ claim: RunClaim; at: number } | null> => {
     const next = claiming.then(async () => {
-      if (closing) return null
+      if (closing || (woken && known.has(woken))) return null
       const at = leases.nowMs()
       const claimed = await claimNextRun(database, workerId, leaseMs, graph.version)
+      if (claimed) known.take(claimed)
       return claimed && { claim: claimed, at }
     })
     claiming = next.catch(() => {})
@@ -96,13 +96,10 @@ export const createWorker = (options: WorkerOptions) => {
     if (closing) control.abort(new RunStoppedError({ kind: 'hand_back' }))
     const worked = { ms: claim.worked_ms }
     if (claim.waited_ms !== null) reports?.runClaimed(claim.waited_ms)
-    let isLost = false
+    let exit: RunExit | null = null
     try {
       const fence = { signal: lease.signal, check: heldLease.check }
-      const exit = await tracer.run(toRunWork(claim, workerId), (note) =>
-        run(claim, control, fence, worked, note),
-      )
-      isLost = exit === 'lost'
+      exit = await tracer.run(toRunWork(claim, workerId), (note) => run(claim, control, fence, worked, note))
       if (exit === 'handed_back' && (await handBackRun(database, claim, worked.ms, reports?.ended)))
         options.wake(claim)
       log.debug({ run_id: claim.run_id, exit }, 'released a run')
@@ -110,9 +107,10 @@ export const createWorker = (options: WorkerOptions) => {
       // the lease expires and another worker continues after the last action
       log.error({ run_id: claim.run_id, error: String(error) }, 'the work on a run failed')
     } finally {
-      if (isLost || lease.signal.aborted) reports?.leaseLost()
+      if (exit === 'lost' || lease.signal.aborted) reports?.leaseLost()
       heldLease.release()
       controls.delete(control)
+      known.release(claim, exit === 'ended')
       feed.publishChange(claim.tenant, claim.session_id)
     }
   }
@@ -139,7 +137,14 @@ export const createWorker = (options: WorkerOptions) => {
       ? emptyState
       : await latestPositions.load(sql, claim.tenant, claim.session_id, claim.turn)
     const { log: runLog, whenRecorded } = guardEffects(
-      timeAppends(createRunLog(sql, claim, lease.check), clock, reports),
+      timeAppends(
+        tellOrders(
+          createRunLog(sql, { ...claim, worker_id: workerId }, { lease, appendTogether }),
+          feed.publishPaymentWork,
+        ),
+        clock,
+        reports,
+      ),
     )
     controls.set(control, whenRecorded)
     const live = createLiveRun(
@@ -147,7 +152,7 @@ export const createWorker = (options: WorkerOptions) => {
       {
         log: runLog,
         clock,
-        newAttemptId,
+        newId: newAttemptId,
         scenarios: options.scenarios,
         tracer,
         events: {
@@ -179,13 +184,15 @@ export const createWorker = (options: WorkerOptions) => {
   return {
     /**
      * Claims a run and executes it to its end, then the next, until none is due. False when no permit was free within
-     * `patienceMs`.
+     * `patienceMs`. A wake-up for a run that this worker has or has ended asks the database nothing: the claim after a run finds
+     * it where it is due again.
      */
-    async offer(patienceMs: number): Promise<boolean> {
+    async offer(patienceMs: number, woken?: RunKey): Promise<boolean> {
+      if (woken && known.has(woken)) return true
       await using slot = await permits.takeWithin(patienceMs)
       if (!slot) return false
-      for (;;) {
-        const claimed = await claim()
+      for (let next = woken; ; next = undefined) {
+        const claimed = await claim(next)
         if (!claimed) return true
         await workOn(claimed)
       }
@@ -203,6 +210,25 @@ export const createWorker = (options: WorkerOptions) => {
       await permits.drained()
       stopHints()
       await leases.stop()
+    },
+  }
+}
+
+const maxEndedRuns = 1000
+
+/** The runs that a worker has, and the last of those that ended here: they never run again. */
+const createKnownRuns = () => {
+  const held = new Set<string>()
+  const ended = new Set<string>()
+  const toKey = ({ tenant, run_id }: RunKey): string => `${tenant}/${run_id}`
+  return {
+    has: (run: RunKey): boolean => held.has(toKey(run)) || ended.has(toKey(run)),
+    take: (run: RunKey) => void held.add(toKey(run)),
+    release(run: RunKey, hasEnded: boolean): void {
+      held.delete(toKey(run))
+      if (!hasEnded) return
+      const [oldest] = ended.add(toKey(run))
+      if (ended.size > maxEndedRuns && oldest) ended.delete(oldest)
     },
   }
 }
@@ -226,9 +252,6 @@ const toRunEnd = ({ claimed, actions, state, workedMs }: LiveRun, outcome: Outco
   tokens: turnUsage(state).total_tokens,
   ms: Math.round(workedMs),
 })
-
-const createServices = (factories: ServiceFactories, claim: RunClaim, sql: Sql): Services =>
-  Object.fromEntries(Object.entries(factories).map(([name, create]) => [name, create(claim, sql)])) as never
 
 /** How long a worker that stops waits for a pending side effect. */
 const effectTimeoutMs = 5000

@@ -36,7 +36,13 @@ export type Config = {
   publicUrl?: string | undefined
   auth: 'required' | 'off'
   /** What of the server is open without a token, and to pages of which origins. */
-  access: { metrics: 'open' | 'admin' | 'off'; docs: 'open' | 'off'; corsOrigins: readonly string[] }
+  access: {
+    metrics: 'open' | 'admin' | 'off'
+    docs: 'open' | 'off'
+    console: 'open' | 'off'
+    corsOrigins: readonly string[]
+    trustedProxies: readonly string[]
+  }
   /** With which jobs of the public queue are signed, the current one first; empty: they are not. */
   queueSecrets: readonly string[]
   adminToken: string | null
@@ -49,6 +55,10 @@ export type Config = {
   previousPaymentKeys: readonly string[]
   /** Null: the built-in offline model serves. */
   openai: { apiKey: string | null; baseUrl: string | null; model: string; embeddingModel: string } | null
+  /** How the built-in offline model calls tools. */
+  offlineDialect: 'tools' | 'xml'
+  /** Whether a process that executes runs learns from ended ones too. */
+  learning: boolean
   leaseMs: number
   /** The root folder of `local` mappings, with `{business}` for the business id; null: no local mappings. */
   filesRoot: string | null
@@ -198,7 +208,9 @@ const toConfig = (settings: Settings, raw: RawSettings, role: ProcessRole): Conf
   access: {
     metrics: settings.MASON_METRICS,
     docs: settings.MASON_DOCS,
+    console: settings.MASON_CONSOLE,
     corsOrigins: settings.MASON_CORS_ORIGINS,
+    trustedProxies: settings.MASON_TRUSTED_PROXIES,
   },
   queueSecrets: settings.MASON_QUEUE_SECRET
     ? [settings.MASON_QUEUE_SECRET, ...settings.MASON_PREVIOUS_QUEUE_SECRETS]
@@ -207,6 +219,8 @@ const toConfig = (settings: Settings, raw: RawSettings, role: ProcessRole): Conf
   masterKey: settings.MASON_MASTER_KEY ?? null,
   previousMasterKeys: settings.MASON_PREVIOUS_MASTER_KEYS,
   openai: raw.OPENAI_API_KEY || raw.OPENAI_BASE_URL ? toOpenAIConfig(settings) : null,
+  offlineDialect: settings.MASON_OFFLINE_DIALECT,
+  learning: settings.MASON_LEARNING === 'on',
   leaseMs: settings.MASON_LEASE_MS,
   filesRoot: settings.MASON_FILES_ROOT ?? null,
   storage: readStorageLocations(settings),

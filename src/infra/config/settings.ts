@@ -73,12 +73,24 @@ const listOfKeys32 = () =>
 
 const isOrigin = (text: string): boolean => URL.canParse(text) && new URL(text).origin === text
 
+/** The path under which a proxy has Mason; its first part is none of Mason's own, or the two would be one. */
+const publicPath = /^(\/(?!(v1|admin|console|docs)(\/|$))[\w.~-]*[\w~-])(\/[\w.~-]*[\w~-])*$/
+
 /** Passkeys belong to a host name, and browsers have none without https but on this machine. */
-const isPublicOrigin = (text: string): boolean => {
-  if (!isOrigin(text)) return false
-  const { protocol, hostname } = new URL(text)
+const isPublicUrl = (text: string): boolean => {
+  if (!URL.canParse(text)) return false
+  const { protocol, hostname, origin, pathname } = new URL(text)
+  if (text !== origin && (text !== origin + pathname || !publicPath.test(pathname))) return false
   if (isIP(hostname) !== 0 || hostname.startsWith('[')) return false
   return protocol === 'https:' || (protocol === 'http:' && /^(.+\.)?localhost$/.test(hostname))
+}
+
+const isNetwork = (text: string): boolean => {
+  const [address = '', bits, ...more] = text.split('/')
+  const version = isIP(address)
+  const isLength =
+    bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128))
+  return version !== 0 && isLength && more.length === 0
 }
 
 /** As many characters as 16 random bytes have in hex. */
@@ -128,6 +140,7 @@ export const settingsSchema = z.object({
   MASON_AUTH: oneOfWords(['required', 'off']).default('required'),
   MASON_METRICS: oneOfWords(['open', 'admin', 'off']).default('open'),
   MASON_DOCS: oneOfWords(['open', 'off']).default('open'),
+  MASON_CONSOLE: oneOfWords(['open', 'off']).default('open'),
   MASON_CORS_ORIGINS: checkedText((text) => {
     const wrong = splitList(text).find((one) => one !== '*' && !isOrigin(one))
     return wrong === undefined
@@ -137,10 +150,18 @@ export const settingsSchema = z.object({
     .transform(splitList)
     .default([]),
   MASON_PUBLIC_URL: checkedText((text) =>
-    isPublicOrigin(text)
+    isPublicUrl(text)
       ? null
-      : `must be an origin with a host name: https, or http on localhost, without a path or "/" at its end; not ${quoteText(text)}`,
+      : `must be an address with a host name: https, or http on localhost, without "/" at its end, and with a path only where a proxy has Mason under one (not /v1, /admin, /console or /docs); not ${quoteText(text)}`,
   ).optional(),
+  MASON_TRUSTED_PROXIES: checkedText((text) => {
+    const wrong = splitList(text).find((one) => !isNetwork(one))
+    return wrong === undefined
+      ? null
+      : `must be comma-separated IP addresses or networks such as 10.0.0.0/8; ${quoteText(wrong)} is none`
+  })
+    .transform(splitList)
+    .default([]),
   MASON_QUEUE_SECRET: queueSecret().optional(),
   MASON_PREVIOUS_QUEUE_SECRETS: checkedText((text) => {
     const wrong = splitList(text).findIndex((one) => one.length < minQueueSecret)
@@ -154,6 +175,8 @@ export const settingsSchema = z.object({
   OPENAI_BASE_URL: httpAddress().optional(),
   OPENAI_MODEL: z.string().default('gpt-4.1-mini'),
   OPENAI_EMBEDDING_MODEL: z.string().default('text-embedding-3-small'),
+  MASON_OFFLINE_DIALECT: oneOfWords(['tools', 'xml']).default('tools'),
+  MASON_LEARNING: oneOfWords(['on', 'off']).default('on'),
   MASON_LEASE_MS: wholeNumber(100, 3_600_000).default(30_000),
   MASON_FILES_ROOT: checkedText((text) =>
     isFolder(toFixedRoot(text)) === true ? null : `${quoteText(toFixedRoot(text))} is not a readable folder`,
@@ -223,15 +246,21 @@ export const settingRemedies: Record<SettingName, string> = {
   MASON_AUTH: 'remove it, so that every call needs a token',
   MASON_METRICS: 'set admin to ask for the admin token at /metrics, or off for no /metrics',
   MASON_DOCS: 'set off for no /docs and no /openapi.json, or remove it',
+  MASON_CONSOLE: 'set off for no /console, or remove it',
   MASON_CORS_ORIGINS: 'list scheme, host and port of the pages that may call, without a path',
   MASON_PUBLIC_URL:
     'set the address under which users open pages of this server, for example https://mason.example.com or http://localhost:8080',
+  MASON_TRUSTED_PROXIES:
+    'list the addresses of the proxies in front of this server, for example 10.0.0.0/8, or remove it where clients reach it directly',
   MASON_QUEUE_SECRET: `create one, and set it for workers and producers: ${adminTokenCommand}`,
   MASON_PREVIOUS_QUEUE_SECRETS: 'copy the earlier values of MASON_QUEUE_SECRET again, separated by commas',
   OPENAI_API_KEY: 'copy the key again, without quotes, spaces or line ends',
   OPENAI_BASE_URL: 'end it with /v1, for example https://api.openai.com/v1; put the key into OPENAI_API_KEY',
   OPENAI_MODEL: "set the name of one of the server's models",
   OPENAI_EMBEDDING_MODEL: "set the name of one of the server's embedding models",
+  MASON_LEARNING:
+    'set off where `mason memory-worker` learns from runs in processes of its own, or remove it',
+  MASON_OFFLINE_DIALECT: 'set xml to have the offline model write its calls as text, or remove it',
   MASON_LEASE_MS: 'remove it for the default, 30000 (half a minute)',
   MASON_FILES_ROOT:
     'create the folder, or remove the setting to switch "local" mappings off; write {business} where the id of the business belongs, so that each has its own folder',

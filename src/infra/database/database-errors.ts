@@ -13,6 +13,9 @@ const hasCode =
 export const isUniqueViolation = hasCode('23505')
 /** Whether a statement would have broken a CHECK. */
 export const isCheckViolation = hasCode('23514')
+/** Whether a statement took longer than it may, as a caller sees it. */
+export const isStatementTimeout = (error: unknown): boolean =>
+  isMasonError(error, 'database_unavailable') && hasCode('57014')(error.cause)
 const isDiskFull = hasCode('53100')
 
 /** Transient errors: the server was unreachable or full, or cancelled this statement for the sake of others. */

@@ -6,8 +6,14 @@ import type { Sql } from '../../state/ports/sql.ts'
  * behalf of a business runs under `mason_api` (of a worker with a login of its own: `mason_business`), which row-level
  * security restricts to that business. No role can bypass it.
  */
-export type Database = Sql & {
+export type Database = {
   kind: 'embedded' | 'postgres'
+  /** `timeoutMs`: a server that does not answer within it counts as unavailable, and its connection is closed. */
+  query<Row = Record<string, unknown>>(
+    text: string,
+    values?: readonly unknown[],
+    options?: { timeoutMs?: number },
+  ): Promise<{ rows: Row[] }>
   /** Several statements as the worker, all or nothing. */
   transaction<T>(work: (sql: Sql) => Promise<T>, options?: ScopeOptions): Promise<T>
   /** Several statements on behalf of one business, all or nothing. */
@@ -40,6 +46,15 @@ export const runStatements = <T>(
   if (pipelined) open = false
   return working
 }
+
+/** `work` behind a statement that it does not wait for, so that a pipelined transaction sends them together. */
+export const sendFirst =
+  <T>(text: string, values: readonly unknown[], work: (sql: Sql) => Promise<T>) =>
+  async (sql: Sql): Promise<T> => {
+    const first = sql.query(text, values)
+    const [result] = await Promise.all([work(sql), first])
+    return result
+  }
 
 const throwLateStatement = (): never => {
   throw new Error('a pipelined transaction sent a statement after its first wait')

@@ -5,7 +5,7 @@ import { idSchema } from '../../state/run-request.ts'
 import type { Listed, Page } from '../../state/run-view.ts'
 
 /** The end of a page: the time as the database writes it, with microseconds, and the id. */
-const positionSchema = z.strictObject({
+export const positionSchema = z.strictObject({
   at: z
     .string()
     .regex(/^(?!0000)\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,6})?[+-](0\d|1[0-5])(:[0-5]\d){0,2}$/)
@@ -42,6 +42,18 @@ export const parseCursor = <Position>(
 
 /** A response has at most so many bytes of rows, its first row aside. */
 export const maxPageBytes = 1024 * 1024
+/** The first items of a page, `maxPageBytes` of what is shown of them at most, the first aside. */
+export const takePage = <Item>(
+  items: readonly Item[],
+  toShown: (item: Item) => unknown = (item) => item,
+): Item[] => {
+  let bytes = 0
+  const end = items.findIndex((item, at) => {
+    bytes += Buffer.byteLength(JSON.stringify(toShown(item)))
+    return at > 0 && bytes > maxPageBytes
+  })
+  return items.slice(0, end < 0 ? items.length : end)
+}
 /** What the database reads for a page, as it is stored: of texts that are cut, all is read. */
 const maxReadBytes = 8 * maxPageBytes
 /** A JSON value above this is cut in lists, and has so many characters of a text in it. */
@@ -73,7 +85,7 @@ export const truncatedColumn = (conditions: Readonly<Record<string, string>>): s
   return `array_to_json(array_remove(ARRAY[${names.join(', ')}]::text[], NULL)) AS truncated`
 }
 
-/** A list: what one statement selects, newest first. `values` are the parameters of its SQL, from $1 on. */
+/** A list: what one statement selects. `values` are the parameters of its SQL, from $1 on. */
 export type ListQuery = {
   /** The selected columns, without `at`. */
   select: string
@@ -85,6 +97,8 @@ export type ListQuery = {
   id: string
   /** The bytes that are stored of what `pageColumns` reads. */
   storedBytes?: string
+  /** Absent: the latest first. */
+  oldestFirst?: boolean
   /** The columns of a page in place of those selected, of `l`: for what costs too much to read of a row beyond the page. */
   pageColumns?: string
 }
@@ -117,12 +131,13 @@ export const limitPageSql = (listed: string, limit: string, pageColumns = 'l.*')
   SELECT * FROM sized WHERE page_row = 1 OR page_bytes <= ${maxPageBytes} ORDER BY page_row`
 
 const buildStatement = (list: ListQuery): string => {
-  const { select, from, where = 'true', values = [], at, id, storedBytes = '0' } = list
+  const { select, from, where = 'true', values = [], at, id, storedBytes = '0', oldestFirst } = list
+  const [beyond, order] = oldestFirst ? ['>', 'ASC'] : ['<', 'DESC']
   const [afterAt, afterId, limit = ''] = [1, 2, 3].map((place) => `$${values.length + place}`)
   const listed = `
     SELECT ${select}, ${at}::text AS at, ${storedBytes} AS stored_bytes FROM ${from}
-    WHERE (${where}) AND (${afterAt}::text IS NULL OR (${at}, ${id}) < (${afterAt}::timestamptz, ${afterId}))
-    ORDER BY ${at} DESC, ${id} DESC LIMIT ${limit}::int + 1`
+    WHERE (${where}) AND (${afterAt}::text IS NULL OR (${at}, ${id}) ${beyond} (${afterAt}::timestamptz, ${afterId}))
+    ORDER BY ${at} ${order}, ${id} ${order} LIMIT ${limit}::int + 1`
   return limitPageSql(listed, limit, list.pageColumns)
 }
 

@@ -70,9 +70,16 @@ export const openPostgresDatabase = (options: {
   // its connections only ever have this role, and see no rows until a business is set
   const businessPool = openPool(roles.business)
   const toStatementName = createStatementNames()
-  const toSql = (client: pg.Pool | pg.PoolClient): Sql => ({
-    async query<Row>(text: string, values: readonly unknown[] = []) {
-      const statement = { name: toStatementName(text), text, values: toParameters(values) }
+  const toSql = (client: pg.Pool | pg.PoolClient): Pick<Database, 'query'> => ({
+    async query<Row>(
+      text: string,
+      values: readonly unknown[] = [],
+      { timeoutMs }: { timeoutMs?: number } = {},
+    ) {
+      const statement = {
+        ...{ name: toStatementName(text), text, values: toParameters(values) },
+        ...(timeoutMs && { query_timeout: timeoutMs }),
+      }
       const { rows } = await translateErrors(client.query(statement))
       return { rows: rows as Row[] }
     },

@@ -3,6 +3,9 @@ import { isDatabaseUnavailable } from './database-errors.ts'
 type BatchOptions<Item, Result> = {
   maxSize: number
   maxInFlight: number
+  /** What the items of a statement may have together; a larger item has a statement of its own. */
+  maxBytes?: number
+  bytesOf?(item: Item): number
   /** What the batches in flight may contain once; items that share a name are written in the order of their arrival. */
   listNames?(item: Item): readonly string[]
   /** Returns the result of each, in their order. An error refuses its item alone; one that is thrown fails all of them. */
@@ -17,7 +20,8 @@ type BatchOptions<Item, Result> = {
  * more than a statement each.
  */
 export const createStatementBatches = <Item, Result>(options: BatchOptions<Item, Result>) => {
-  const { maxSize, maxInFlight, listNames = () => [], write, writeAlone } = options
+  const { maxSize, maxInFlight, maxBytes = Infinity, bytesOf = () => 0 } = options
+  const { listNames = () => [], write, writeAlone } = options
   type WaitingItem = { item: Item; resolve(result: Result): void; reject(error: unknown): void }
   let waiting: WaitingItem[] = []
   let inFlight = 0
@@ -28,9 +32,15 @@ export const createStatementBatches = <Item, Result>(options: BatchOptions<Item,
     const batch: WaitingItem[] = []
     const rest: WaitingItem[] = []
     const taken = new Set(busyNames)
+    let bytes = 0
     for (const next of waiting) {
       const names = listNames(next.item)
-      const fits = batch.length < maxSize && !names.some((name) => taken.has(name))
+      const more = bytesOf(next.item)
+      const fits =
+        batch.length < maxSize &&
+        (batch.length === 0 || bytes + more <= maxBytes) &&
+        !names.some((name) => taken.has(name))
+      if (fits) bytes += more
       ;(fits ? batch : rest).push(next)
       for (const name of names) taken.add(name)
     }

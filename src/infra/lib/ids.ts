@@ -19,10 +19,16 @@ export const newFileId = (): string => `file_${createTimeOrderedId()}`
 export const newInputRequestId = (): string => `inp_${createTimeOrderedId()}`
 /** A new id of a payment, sorted by time. */
 export const newPaymentId = (): string => `pay_${createTimeOrderedId()}`
+/** A new id of an open mandate, sorted by time. */
+export const newOpenMandateId = (): string => `mnd_${createTimeOrderedId()}`
 /** A new id of an order to the payment executor, sorted by time. */
 export const newPaymentOrderId = (): string => `ord_${createTimeOrderedId()}`
 /** A new id of a consent, sorted by time. */
 export const newConsentId = (): string => `con_${createTimeOrderedId()}`
+/** A new id of a row of the log of changes, sorted by time. */
+export const newAuditId = (): string => `aud_${createTimeOrderedId()}`
+/** A new id of a list of runs to act on, sorted by time. */
+export const newBulkJobId = (): string => `bulk_${createTimeOrderedId()}`
 /** A new id of a database. */
 export const newDatabaseId = (): string => `db_${createTimeOrderedId()}`
 /** A new id of a worker, with its process id. */

@@ -51,7 +51,8 @@ export default defineNode({
   next: ['planner'],
   async run(state, { checkpoint, models, request, scenario, graph, clock, workedMs, log }, signal) {
     const { calls, earlier } = listCalls(state)
-    const byRules = scenario?.rules.includes('reflection') === true
+    const isWritten = listRounds(turnActions(state)).at(-1)?.plan.result.dialect === 'xml'
+    const byRules = isWritten || scenario?.rules.includes('reflection') === true
     const asked =
       !byRules && needsModel(calls, graph)
         ? await requestJson(
@@ -113,7 +114,7 @@ const readCalls = memoizeByObject(({ calls }: PlanRound): readonly AnsweredCall[
     .sort((a, b) => a.action.id - b.action.id),
 )
 
-/** Rules decide when every result came without error from a pure tool. */
+/** Rules decide when every result came without error from a pure tool, and after a step that was written in the language. */
 const needsModel = (calls: readonly AnsweredCall[], graph: GraphInfo): boolean =>
   calls.some(({ call, action }) => action.result.is_error === true || graph.tool(call.tool)?.pure !== true)
 

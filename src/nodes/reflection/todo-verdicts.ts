@@ -1,7 +1,15 @@
 import { readResultText } from '../../context/result-text.ts'
+import { listRounds } from '../../context/rounds.ts'
 import { type AnsweredCall, listAnsweredCalls } from '../../state/calls.ts'
 import type { Todo } from '../../state/runtime-state.ts'
-import { addTodoError, completeTodo, failTodo, isOpenTodo, startTodo } from '../../state/todos.ts'
+import {
+  addTodoError,
+  completeTodo,
+  failTodo,
+  isOpenTodo,
+  putBackTodo,
+  startTodo,
+} from '../../state/todos.ts'
 import type { ReadonlyAction } from '../../state/turn.ts'
 import { findLastGood, listCallsFor, measureTodoWork } from '../todo-progress.ts'
 import type { Reflection } from './judge.ts'
@@ -25,9 +33,20 @@ export const updateTodoStatuses = (
   isPure: (tool: string) => boolean,
 ): Todo[] => {
   const byId = new Map(verdicts.map((verdict) => [verdict.id, verdict]))
+  const unstarted = listUnstarted(progress.actions)
   return todos
+    .map((todo) => (unstarted.has(todo.id) ? putBackTodo(todo) : todo))
     .map((todo) => updateTodo(todo, listCallsFor(todo.id, calls), byId.get(todo.id), progress, isPure))
     .filter((todo, index) => todo !== todos[index])
+}
+
+/** The tasks of which the last plan had calls that did not run, and no plan a call that did. */
+const listUnstarted = (actions: readonly ReadonlyAction[]): ReadonlySet<string> => {
+  const round = listRounds(actions).at(-1)
+  if (round === undefined || round.stoppedBy === null) return new Set()
+  const answered = listAnsweredCalls(actions)
+  const planned = round.calls.flatMap(({ call: { todos = [] } }) => todos)
+  return new Set(planned.filter((id) => listCallsFor(id, answered).length === 0))
 }
 
 const updateTodo = (

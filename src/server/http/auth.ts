@@ -6,7 +6,8 @@ import { invalidRequest } from './request-validation.ts'
 
 /** The authenticated caller. The admin acts for any business, a token for its own; with auth off all are `default`. */
 export type Principal =
-  | { kind: 'admin' }
+  /** `operator`: whose token it is; absent: the token of the settings. */
+  | { kind: 'admin'; operator?: { token_id: string; label: string } }
   | { kind: 'token'; business_id: string; token_id?: string; roles: readonly string[] }
   | { kind: 'anonymous' }
 
@@ -17,26 +18,30 @@ export type Principal =
 export type RequiredRole = 'submit' | 'read' | 'operator' | null
 
 const defaultBusiness = 'default'
+/** In place of a business, where a list can have those of all. */
+export const allBusinesses = '*'
 
-/** Finds the caller of a request. Throws `unauthorized`; with auth off `forbidden` for a host that is not localhost. */
-export type Authenticate = (request: FastifyRequest) => Promise<Principal>
+/** Finds the caller of a request, by its bearer token or another one. Throws `unauthorized`; with auth off `forbidden` for a host that is not localhost. */
+export type Authenticate = (request: FastifyRequest, token?: string) => Promise<Principal>
 
 /** Authentication by bearer token. Without an admin token no caller is admin. */
 export const createAuthenticate = (
-  runtime: Pick<Runtime, 'authenticate'>,
+  runtime: Pick<Runtime, 'authenticate' | 'authenticateOperator'>,
   auth: 'required' | 'off',
   adminToken: string | null | undefined,
   corsOrigins: readonly string[] = [],
 ): Authenticate => {
   const isAdmin = createTokenCheck(adminToken)
-  return async (request) => {
+  return async (request, given) => {
     if (auth === 'off') {
       checkLocalHost(request)
       checkForeignPage(request, corsOrigins)
       return { kind: 'anonymous' }
     }
-    const token = readBearerToken(request.headers.authorization)
+    const token = given ?? readBearerToken(request.headers.authorization)
     if (isAdmin(token)) return { kind: 'admin' }
+    const operator = await runtime.authenticateOperator(token)
+    if (operator) return { kind: 'admin', operator }
     const owner = await runtime.authenticate(token)
     if (!owner)
       throw new MasonError('unauthorized', 'the token is unknown or was revoked', {
@@ -46,8 +51,12 @@ export const createAuthenticate = (
   }
 }
 
+/** Undefined where the header has none. */
+export const findBearerToken = (header: string | undefined): string | undefined =>
+  /^Bearer +([^\s]{1,4096}) *$/i.exec(header ?? '')?.[1]
+
 const readBearerToken = (header: string | undefined): string => {
-  const token = /^Bearer +([^\s]{1,4096}) *$/i.exec(header ?? '')?.[1]
+  const token = findBearerToken(header)
   if (token) return token
   throw new MasonError('unauthorized', 'there is no bearer token', {
     remedy: 'send the header "Authorization: Bearer <token>"',
@@ -63,30 +72,37 @@ const createTokenCheck = (expected: string | null | undefined): ((token: string)
 }
 
 /** Without auth only this machine may call: a web page whose name resolves here (DNS rebinding) sends its own host. */
-const checkLocalHost = ({ hostname }: FastifyRequest): void => {
-  if (/^(localhost|.+\.localhost|127(\.\d{1,3}){3}|\[::1\]|)$/i.test(hostname)) return
+const checkLocalHost = ({ headers }: FastifyRequest): void => {
+  if (isLocalHost(headers.host)) return
   throw new MasonError('forbidden', 'with auth off only localhost may be called', {
     remedy: 'call 127.0.0.1 or localhost, or set MASON_AUTH=required',
   })
 }
 
+/** Of the Host header itself: what a proxy says of another one does not count. */
+export const isLocalHost = (host = ''): boolean =>
+  /^((localhost|.+\.localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?|)$/i.test(host)
+
 /**
- * Without auth a page of another origin must not change anything. A browser asks first before such a page sends JSON, and
- * `corsOrigins` decides; it sends forms, texts and empty bodies unasked.
+ * Without auth a page of another origin must neither read nor change anything, unless `corsOrigins` names it. Browsers say where
+ * a request comes from; of one that does not say, JSON counts as allowed: every browser asks before a page sends it elsewhere.
  */
 const checkForeignPage = ({ method, headers }: FastifyRequest, corsOrigins: readonly string[]): void => {
-  if (['GET', 'HEAD', 'OPTIONS'].includes(method) || jsonType.test(headers['content-type'] ?? '')) return
   const { origin, host, 'sec-fetch-site': site = 'none' } = headers
   if (origin !== undefined && corsOrigins.includes(origin)) return
   const isOwnOrigin = origin === undefined || (URL.canParse(origin) && new URL(origin).host === host)
-  if (isOwnOrigin && ['same-origin', 'none'].includes(String(site))) return
-  throw new MasonError('forbidden', 'with auth off, pages of other origins may send JSON only', {
-    remedy:
-      'send "content-type: application/json", name the origin in MASON_CORS_ORIGINS, or set MASON_AUTH=required',
+  const isHarmless = isRead(method) || isJson(headers['content-type'])
+  if (['same-origin', 'none'].includes(String(site)) && (isOwnOrigin || isHarmless)) return
+  throw new MasonError('forbidden', 'with auth off, pages of other origins may not call', {
+    remedy: 'name the origin in MASON_CORS_ORIGINS, or set MASON_AUTH=required',
   })
 }
 
-const jsonType = /^\s*application\/([\w.+-]{1,100}\+)?json\s*(;|$)/i
+/** Whether a method changes nothing. */
+export const isRead = (method: string): boolean => ['GET', 'HEAD', 'OPTIONS'].includes(method)
+
+/** Whether this content type is JSON, which no page sends to another origin unasked. */
+export const isJson = (type = ''): boolean => /^\s*application\/([\w.+-]{1,100}\+)?json\s*(;|$)/i.test(type)
 
 /** Throws `forbidden` when the caller does not have the role. */
 export const checkRole = (principal: Principal, role: Exclude<RequiredRole, null>): void => {
@@ -105,7 +121,9 @@ export const resolveBusinessId = (principal: Principal, query: unknown, body: un
   if (named.length === 2 && named[0] !== named[1])
     throw invalidRequest([{ pointer: '/business_id', detail: 'body and query name different businesses' }])
   const requested = named[0]
-  if (principal.kind === 'admin') return requested ?? defaultBusiness
+  // what a list of all businesses reads, its route decides
+  if (principal.kind === 'admin')
+    return requested === undefined || requested === allBusinesses ? defaultBusiness : requested
   const own = principal.kind === 'token' ? principal.business_id : defaultBusiness
   if (requested === undefined || requested === own) return own
   throw new MasonError('forbidden', 'this business_id is not the one of the token', {

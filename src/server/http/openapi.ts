@@ -3,6 +3,7 @@ import { formatPathsSchema } from '../../models/schemas/response-format.ts'
 import { fileSchema, limitsSchema, runRequestSchema, structureEntrySchema } from '../../state/run-request.ts'
 import {
   actionEventSchema,
+  actionViewSchema,
   consentEventSchema,
   deltaSchema,
   inputEventSchema,
@@ -110,7 +111,8 @@ const buildParameters = (schema: DocumentedRoute['schema'], components: Componen
       const { description, ...rest } = tidy(z.toJSONSchema(item, { io: 'output' })) as Json
       const required = !item.safeParse(undefined).success
       const parameter = { name, in: location, required, description, schema: rest }
-      return components.shared('parameters', name.replaceAll('-', '_'), parameter)
+      // with its place: `action` would be a file of a generated client beside that of the schema `Action`
+      return components.shared('parameters', `${location}_${name.replaceAll('-', '_')}`, parameter)
     })
   })
 
@@ -207,6 +209,7 @@ const namedSchemas: readonly [string, ZodType][] = [
   ['InputRequest', inputRequestSchema],
   ['RunEvent', runEventSchema],
   ['ActionEvent', actionEventSchema],
+  ['ActionView', actionViewSchema],
   ['StatusEvent', statusEventSchema],
   ['TodosEvent', todosEventSchema],
   ['InputEvent', inputEventSchema],

@@ -1,4 +1,7 @@
 import { z } from 'zod'
+import { toSpanEnd, toSpanStart } from '../../models/metering/usage-report.ts'
+import { momentSchema } from '../../models/schemas/usage-report.ts'
+import { errorCodes } from '../../state/errors.ts'
 import { truncatedSchema } from '../../state/resource-schema.ts'
 import {
   idSchema,
@@ -6,7 +9,7 @@ import {
   maxMetadataKeys,
   requestBusinessSchema,
 } from '../../state/run-request.ts'
-import { runStatusSchema } from '../../state/run-view.ts'
+import { finishReasons, runStatusSchema } from '../../state/run-view.ts'
 
 /** Schemas of paths, queries and headers. Everything arrives as text; all objects reject unknown names. */
 
@@ -23,10 +26,15 @@ const afterSchema = z.preprocess(
   z.int('must be the id of an action, or 0 or -1 for the start').min(0).max(maxActionId),
 )
 const position = 'The action after which the stream starts; absent, 0 or -1: the first'
-const limitSchema = z
-  .preprocess(parseDigits, z.int('must be an integer from 1 to 200').min(1).max(200))
-  .describe('Items of a page, at most')
-  .default(50)
+/** A whole number in a query. */
+export const createCountSchema = (min: number, max: number) =>
+  z.preprocess(parseDigits, z.int(`must be an integer from ${min} to ${max}`).min(min).max(max))
+/** `true` or `false` in a query. */
+const booleanSchema = z.preprocess(
+  (value) => (value === 'true' ? true : value === 'false' ? false : value),
+  z.boolean(),
+)
+const limitSchema = createCountSchema(1, 200).describe('Items of a page, at most').default(50)
 const cursorSchema = z
   .string()
   .regex(/^[\x21-\x7e]{1,1000}$/, 'must be the next_cursor of an earlier response')
@@ -56,6 +64,25 @@ export const businessQuery = z.strictObject({ business_id: requestBusinessSchema
 export const plainPageQuery = z.strictObject({ limit: limitSchema, cursor: cursorSchema.optional() })
 const pageQuery = businessQuery.extend(plainPageQuery.shape)
 
+/** The path `/{id}/actions/{action}`. */
+export const actionParams = sessionParams.extend({
+  action: z.preprocess(parseDigits, actionIdSchema).describe('The id of the action'),
+})
+const queryActionSchema = createCountSchema(0, maxActionId)
+/** A page of the actions of a session. */
+export const actionsQuery = businessQuery.extend({
+  after: queryActionSchema.describe('The first ones after this id').optional(),
+  before: queryActionSchema.describe('Without `after`: the last ones before this id').optional(),
+  turn: queryActionSchema.describe('Of this turn only').optional(),
+  node: z.string().min(1).max(200).describe('Of this node or tool only').optional(),
+  limit: createCountSchema(1, 500).describe('Actions of a page, at most').default(100),
+})
+
+/** A page of the messages of an action. */
+export const promptQuery = businessQuery.extend({
+  after: queryActionSchema.describe('Without the first so many messages').default(0),
+})
+
 /** A page of sessions, of one user where `user_id` is set. */
 export const sessionsQuery = pageQuery.extend({ user_id: idSchema.describe('Of this user only').optional() })
 const userIdSchema = idSchema.describe('The user')
@@ -70,16 +97,42 @@ const idempotencyKeySchema = z
   .string()
   .regex(/^[\x20-\x7e]{1,255}$/, 'must be 1 to 255 printable ASCII characters')
 
+/** A span of time. */
+export const spanQuery = z.strictObject({
+  from: momentSchema.describe('On this day of UTC, at this time, or later').optional(),
+  to: momentSchema.describe('Up to this day of UTC, or before this time').optional(),
+})
+/** The moments of a span: `from` is included, `to` is not. */
+export const readSpan = ({ from, to }: z.output<typeof spanQuery>) =>
+  omitUndefined({ from: from && toSpanStart(from), to: to && toSpanEnd(to) })
+
 const metadataPrefix = 'metadata.'
 
 /** A page of runs, filtered by user, session, status, idempotency key and members of their metadata. */
 export const runsQuery = sessionsQuery
   .extend({
+    business_id: z
+      .union([requestBusinessSchema, z.literal('*')])
+      .describe('The business; absent: that of the token; `*`: all of them, for the admin token only')
+      .optional(),
     session_id: idSchema.describe('Of this session only').optional(),
     status: runStatusSchema.describe('Of this status only').optional(),
     idempotency_key: idempotencyKeySchema
       .describe('The run that this key created; of a queue job: its id')
       .optional(),
+    ...spanQuery.shape,
+    finish_reason: z.enum(finishReasons).describe('Completed for this reason').optional(),
+    error: z.enum(errorCodes).describe('Failed with this code').optional(),
+    node: z.string().min(1).max(200).describe('Failed at this node or tool').optional(),
+    model: z.string().min(1).max(200).describe('Has called the model of this alias').optional(),
+    q: z
+      .string()
+      .min(1)
+      .max(1000)
+      .describe('Words of its prompt or its answer, which all must be there, once it has ended')
+      .optional(),
+    order: z.enum(['asc', 'desc']).describe('`asc`: the oldest first').optional(),
+    count: booleanSchema.describe('Whether the answer says how many there are, up to 10,000').optional(),
   })
   .catchall(z.string().max(maxMetadataBytes))
   .superRefine(
@@ -100,18 +153,25 @@ export const readRunFilter = ({ business_id: _, ...query }: z.output<typeof runs
   const metadata = Object.fromEntries(
     names.map((name) => [name.slice(metadataPrefix.length), String(query[name])]),
   )
-  const { limit, cursor, user_id, session_id, status, idempotency_key } = query
+  const { limit, cursor, user_id, session_id, status, idempotency_key, finish_reason } = query
+  const { error, node, model, q, order, count } = query
   return omitUndefined({
-    ...{ limit, cursor, user_id, session_id, status, idempotency_key },
+    ...{ limit, cursor, user_id, session_id, status, idempotency_key, finish_reason },
+    ...{ error, node, model, q, order, count },
+    ...readSpan(query),
     ...(names.length > 0 && { metadata }),
   })
 }
 /** Whether large results are part of a state; true unless it is set. */
 export const stateQuery = businessQuery.extend({
-  inline: z
-    .preprocess((value) => (value === 'true' ? true : value === 'false' ? false : value), z.boolean())
-    .describe('`false`: large results as {blob, bytes, head}')
-    .default(true),
+  inline: booleanSchema.describe('`false`: large results as {blob, bytes, head}').default(true),
+})
+
+/** Of the state of a session, up to an action. */
+export const sessionStateQuery = stateQuery.extend({
+  action: queryActionSchema
+    .describe('The state as this action left it; 0: before any; absent: the latest')
+    .optional(),
 })
 
 /** Of a trajectory. */
@@ -126,6 +186,17 @@ export const eventsHeaders = z.looseObject({
   'last-event-id': z
     .preprocess((value) => (value === '' ? '0' : value), afterSchema)
     .describe(position)
+    .optional(),
+})
+
+/** The position at which a client of a business's stream reconnects. */
+export const changesHeaders = z.looseObject({
+  'last-event-id': z
+    .preprocess(
+      (value) => (value === '' ? undefined : parseDigits(value)),
+      z.int('must be the id of an event').min(0).max(Number.MAX_SAFE_INTEGER).optional(),
+    )
+    .describe('The id of the last event; absent: the stream starts now')
     .optional(),
 })
 

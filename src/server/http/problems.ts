@@ -14,6 +14,9 @@ const table = {
   request_timeout: [408, 'The request took too long to arrive'],
   run_ended: [409, 'The run has ended'],
   run_not_failed: [409, 'The run has not failed'],
+  has_effects: [409, 'The run has side effects'],
+  has_payments: [409, 'The run has payments, which never repeat'],
+  no_prompt: [409, 'The prompt of the action is not known'],
   session_of_another_user: [409, 'The session belongs to another user'],
   already_exists: [409, 'There is one already'],
   in_use: [409, 'It is in use'],
@@ -74,6 +77,15 @@ const userSchema = z
   .strictObject({ kind: z.string(), id: z.string(), name: z.string() })
   .meta({ description: 'Something that uses what was to be deleted' })
 
+const effectSchema = z
+  .strictObject({
+    action: z.int().nullable(),
+    node: z.string().nullable(),
+    kind: z.string(),
+    status: z.string(),
+  })
+  .meta({ description: 'A side effect that would be repeated, and its action; null: it has none' })
+
 /** A problem document: https://www.rfc-editor.org/rfc/rfc9457 */
 export const problemSchema = z.strictObject({
   type: z.string(),
@@ -86,6 +98,7 @@ export const problemSchema = z.strictObject({
   remedy: z.string().optional(),
   errors: z.array(fieldErrorSchema).optional(),
   users: z.array(userSchema).optional(),
+  effects: z.array(effectSchema).optional(),
   upload_offset: z.int().optional().meta({ description: 'Where the upload goes on' }),
 })
 type Problem = z.infer<typeof problemSchema>
@@ -148,6 +161,7 @@ const readRetryAfter = (detail: unknown): string => {
 const detailSchema = z.object({
   errors: z.array(fieldErrorSchema.strip()).min(1).optional().catch(undefined),
   users: z.array(userSchema.strip()).min(1).optional().catch(undefined),
+  effects: z.array(effectSchema.strip()).min(1).optional().catch(undefined),
   upload_offset: z.int().optional().catch(undefined),
 })
 

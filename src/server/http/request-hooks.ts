@@ -1,7 +1,8 @@
 import type { Metrics } from '../../infra/telemetry/metrics.ts'
 import type { Runtime } from '../../runtime/api.ts'
 import { MasonError } from '../../state/errors.ts'
-import { type Authenticate, checkRole, resolveBusinessId } from './auth.ts'
+import { toAuditEntry } from './audit-entry.ts'
+import { type Authenticate, checkRole, isRead, resolveBusinessId } from './auth.ts'
 import { requestPath } from './error-responses.ts'
 import { parseFormBody } from './form-body.ts'
 import { createLargeBodies, largeBytes, type Step, stepAtOnce } from './large-bodies.ts'
@@ -10,6 +11,7 @@ import { HttpError } from './problems.ts'
 import { discardUnreadBody, nameCaller, parseJsonBody } from './request-body.ts'
 import { validateRequest } from './request-validation.ts'
 import type { App } from './route.ts'
+import { type SignIn, toPrincipal } from './sign-in.ts'
 
 /** Adds the request id to every response, reads what is left of its body, and counts and logs every request. */
 export const observeRequests = (app: App, open: OpenResponses, metrics: Pick<Metrics, 'request'>): void => {
@@ -33,6 +35,15 @@ export const observeRequests = (app: App, open: OpenResponses, metrics: Pick<Met
   })
 }
 
+/** How the caller of a request is found. */
+type Callers = {
+  authenticate: Authenticate
+  /** The same without counting failed tokens. */
+  checkToken: Authenticate
+  /** By the cookie of the console; null where it does not count. */
+  signIn: SignIn | null
+}
+
 /**
  * The steps of a request before its handler: authentication and role before any body is read; then the JSON of the body,
  * validation of all parts together, and the business. Every route under /v1 and /admin/v1 must name its role.
@@ -41,10 +52,12 @@ export const prepareRequests = (
   app: App,
   open: OpenResponses,
   runtime: Runtime,
-  authenticate: Authenticate,
+  { authenticate, checkToken, signIn }: Callers,
 ): void => {
   const readLargeBody = createLargeBodies()
   app.decorateRequest('principal', null)
+  app.decorateRequest('checkAgain', null)
+  app.decorateRequest('usesCookie', false)
   app.decorateRequest('business')
   app.addHook('onRoute', ({ url, config }) => {
     if (/^\/(admin\/)?v1/.test(url) && !config?.doc?.role)
@@ -55,9 +68,20 @@ export const prepareRequests = (
       throw new HttpError('shutting_down', 'this server is about to stop', { remedy: 'try again' })
     const role = request.routeOptions.config?.doc?.role
     if (!role) return
-    request.principal = await authenticate(request)
+    const secret = (await signIn?.findSecret(request)) ?? null
+    if (signIn && secret !== null) {
+      request.usesCookie = true
+      request.principal = toPrincipal(await signIn.authenticate(request, secret))
+      request.checkAgain = async () => checkRole(toPrincipal(await signIn.checkAgain(secret)), role)
+    } else {
+      request.principal = await authenticate(request)
+      request.checkAgain = async () => checkRole(await checkToken(request), role)
+    }
     checkRole(request.principal, role)
     if (request.principal.kind === 'token') await runtime.countRequest(request.principal.business_id)
+  })
+  app.addHook('onSend', async ({ usesCookie }, reply) => {
+    if (usesCookie) reply.header('cache-control', 'no-store')
   })
   app.addHook('preValidation', async (request) => {
     const { schema, config } = request.routeOptions
@@ -72,5 +96,11 @@ export const prepareRequests = (
     await (isLarge ? readLargeBody(nameCaller(request), read) : read(stepAtOnce))
     if (request.principal && config.doc?.role !== 'operator')
       request.business = runtime.of(resolveBusinessId(request.principal, request.query, request.body))
+  })
+  // what a request of an admin changes from here on is logged
+  app.addHook('preHandler', (request, _, done) => {
+    const isChange = request.routeOptions.config?.doc?.role === 'operator' && !isRead(request.method)
+    if (isChange) runtime.admin.audit.run(toAuditEntry(request), done)
+    else done()
   })
 }

@@ -66,6 +66,10 @@ declare module 'fastify' {
   }
   interface FastifyRequest {
     principal: Principal | null
+    /** Rejects once the caller may do this no more; null for routes without a role. */
+    checkAgain: (() => Promise<void>) | null
+    /** The caller is who is signed in to the console. */
+    usesCookie: boolean
     /** The memory that its body holds. */
     bodyMemory: BodyReservation
     /** The API of the business it acts for; set before the handler of every route that has a role. */

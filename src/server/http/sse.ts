@@ -1,12 +1,15 @@
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import type { FastifyReply } from 'fastify'
-import type { RunEvent } from '../../state/run-view.ts'
+import { isMasonError } from '../../state/errors.ts'
 import { type OpenResponses, onDisconnect } from './open-responses.ts'
 
+/** An event of a stream. */
+type ServerEvent = { event: string; id?: number | undefined; data: unknown }
+
 /** One event as it is sent: `id` only where the event has one, data as one line of JSON. */
-const formatEvent = (event: RunEvent): string => {
-  const id = 'id' in event ? `id: ${event.id}\n` : ''
+const formatEvent = (event: ServerEvent): string => {
+  const id = event.id === undefined ? '' : `id: ${event.id}\n`
   return `${id}event: ${event.event}\ndata: ${JSON.stringify(event.data)}\n\n`
 }
 
@@ -17,12 +20,12 @@ const formatEvent = (event: RunEvent): string => {
  */
 export const sendEvents = (
   reply: FastifyReply,
-  events: (signal: AbortSignal) => AsyncIterable<RunEvent>,
+  events: (signal: AbortSignal) => AsyncIterable<ServerEvent>,
   open: OpenResponses,
   keepAliveMs: number,
 ): Promise<void> => sendTexts(reply, (signal) => mapEvents(events(signal)), open, keepAliveMs)
 
-async function* mapEvents(events: AsyncIterable<RunEvent>): AsyncGenerator<string> {
+async function* mapEvents(events: AsyncIterable<ServerEvent>): AsyncGenerator<string> {
   for await (const event of events) yield formatEvent(event)
 }
 
@@ -64,16 +67,42 @@ export const sendTexts = async (
   }
 }
 
-/** Takes over the reply for a stream of events; headers are sent with the first write, unless they are flushed before. */
+/** Contract: what a token may do no more ends within 2 s. A token is cached for 1 s. */
+const checkMs = 700
+
+/** Takes over the reply for a stream of events, which ends with the rights of its caller; headers are sent with the first write, unless they are flushed before. */
 export const startStream = (reply: FastifyReply): ServerResponse => {
   reply.hijack()
   reply.raw.writeHead(200, {
     ...(reply.getHeaders() as Record<string, string>),
     'content-type': 'text/event-stream; charset=utf-8',
-    'cache-control': 'no-cache, no-transform',
+    'cache-control': 'no-store, no-transform',
     'x-accel-buffering': 'no',
   })
   // a write to a lost connection; 'close' follows and ends the stream
   reply.raw.on('error', () => undefined)
+  endWithRights(reply)
   return reply.raw
+}
+
+const endWithRights = ({ raw, request }: FastifyReply): void => {
+  const { checkAgain } = request
+  if (!checkAgain || raw.closed) return
+  let isChecking = false
+  const check = async (): Promise<void> => {
+    if (isChecking) return
+    isChecking = true
+    try {
+      await checkAgain()
+    } catch (error) {
+      // while the database cannot be asked, nothing is known
+      if (!isMasonError(error, 'unauthorized', 'forbidden')) return
+      if (raw.writableNeedDrain) raw.destroy()
+      else raw.end()
+    } finally {
+      isChecking = false
+    }
+  }
+  const timer = setInterval(() => void check(), checkMs)
+  raw.once('close', () => clearInterval(timer))
 }

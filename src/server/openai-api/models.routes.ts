@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import { maxPageBytes } from '../../infra/database/pagination.ts'
+import { takePage } from '../../infra/database/pagination.ts'
 import type { ModelGateway } from '../../models/ports/call-ports.ts'
 import { MasonError } from '../../state/errors.ts'
 import type { App, ServerContext } from '../http/route.ts'
@@ -30,14 +30,7 @@ type ListedModel = z.infer<typeof modelSchema>
 /** A page by alias. OpenAI's clients read the first one only, which has more models than vendors offer. */
 const toPage = (models: ReturnType<ModelGateway['list']>, after: string) => {
   const rest = models.filter(({ name }) => name > after).sort((a, b) => (a.name < b.name ? -1 : 1))
-  const data: ListedModel[] = []
-  let bytes = 0
-  for (const model of rest) {
-    const item = toModel(model)
-    bytes += Buffer.byteLength(JSON.stringify(item))
-    if (bytes > maxPageBytes && data.length > 0) break
-    data.push(item)
-  }
+  const data: ListedModel[] = takePage(rest.map(toModel))
   return { object: 'list' as const, data, has_more: data.length < rest.length }
 }
 

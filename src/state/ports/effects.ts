@@ -34,5 +34,9 @@ export type EffectRequest = {
   lookup?(key: string, signal: AbortSignal): Promise<string | null>
 }
 
+/** The answers to whether a side effect took place whose outcome is unknown. */
+export const tookPlaceOption = 'it took place'
+export const didNotOption = 'it did not'
+
 /** The settled side effect of a call, committed with its action. */
 export type EffectResult = { effect_id: string; response: string }

@@ -12,6 +12,9 @@ export type ModelRole =
   | 'compaction'
   | 'vision'
 
+/** How a model calls tools: by the protocol of its vendor, or written out in the language of the dialogue. */
+export type DialectName = 'tools' | 'xml'
+
 /** Tokens a model accepts in all, and writes at most; null where the registry has no figure. */
 export type ModelWindow = { context: number | null; output: number | null }
 
@@ -28,6 +31,15 @@ export type ModelRequest = {
   schema?: Record<string, unknown>
   /** The model to use in place of the role's own. */
   model?: string
+  /** Only models of this dialect are tried; absent: any. */
+  dialect?: DialectName
+  /** Models of another dialect can be asked after these: each of these is tried once, without a wait. */
+  hasOthers?: boolean
+  /**
+   * The reply ends where one of the texts of `stop` begins, or 200 ms after it is whole. `watch` is called for each attempt, and
+   * what it returns with each streamed text: whether the reply is whole. What comes later was not written.
+   */
+  end?: { stop: readonly string[]; watch(): (text: string) => boolean }
   /** Streamed text; `attempt` counts from 1, a new attempt voids what came before. */
   onText?: (text: string, attempt: number) => void
 }
@@ -38,6 +50,8 @@ export type ModelReply = {
   reasoning: string
   tool_calls: readonly ToolCallRequest[]
   finish: 'stop' | 'length' | 'tool_calls' | 'content_filter'
+  /** How many characters came after its end. Absent: none. */
+  cut?: number
   /** Of all attempts that were billed, the failed ones too. */
   usage: Usage
   /** The vendor's name of it. */
@@ -67,6 +81,8 @@ export type Models = {
     documents: readonly string[],
     signal: AbortSignal,
   ): Promise<{ order: number[]; usage: Usage } | null>
+  /** The dialects of the models that may serve a role, that of the first to be tried first. Absent: all call natively. */
+  dialects?(role: ModelRole, model?: string): readonly DialectName[]
   /** Whether a caller may name this model. */
   hasModel(model: string): boolean
   /** The smallest window among the models that may serve a role, so that a prompt fits each of them. Absent: unknown. */

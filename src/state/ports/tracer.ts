@@ -43,8 +43,8 @@ export type AcceptedRun = RunIds & { entry: RunEntry; replayed: boolean }
 export type RunWork = RunIds & { epoch: number; claims: number; worker_id: string }
 /** How the work on a run ended. */
 export type RunFacts = { exit: string; outcome: Outcome | null }
-/** One visit of a node or tool. */
-export type VisitWork = { name: string; kind: 'node' | 'tool'; call: number | null }
+/** One visit of a node or tool; `id` is unique. */
+export type VisitWork = { id: string; name: string; kind: 'node' | 'tool'; call: number | null }
 /** `code`: of the error in its action. */
 export type VisitFacts = { action_id: number | null; code: string | null; isWaiting: boolean }
 /** One call of a model. */

@@ -1,6 +1,12 @@
 import { z } from 'zod'
 import { readBusinessSecrets } from '../../accounts/business-secrets.ts'
-import { fillSecrets, findHttpHost, type HttpHost, httpHeadersSchema } from '../../accounts/http-hosts.ts'
+import {
+  fillSecrets,
+  findHttpHost,
+  type HttpHost,
+  httpHeadersSchema,
+  toLowerNames,
+} from '../../accounts/http-hosts.ts'
 import { queryOne } from '../../infra/database/database.ts'
 import type { Egress, EgressResponse } from '../../infra/egress/egress-port.ts'
 import type { MasterKeys } from '../../infra/secrets/master-keys.ts'
@@ -109,9 +115,6 @@ const toRefusal = (name: string, hosts: readonly HttpHost[]): string =>
   hosts.length === 0
     ? `no host is allowed for this business; an admin adds ${name} to its http_hosts (PATCH /admin/v1/businesses/{id})`
     : `${name} is not allowed. Allowed: ${hosts.map(({ host }) => host).join(', ')}`
-
-const toLowerNames = (headers: Readonly<Record<string, string>>): Record<string, string> =>
-  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
 
 /** Without the address, which may hold a key. */
 const toReason = (error: unknown): string => {
