@@ -1,6 +1,6 @@
 import type pg from 'pg'
 
-/** The append that src/engine/runs/run-log.ts does, without what surrounds it: the least that a durable action costs. */
+/** The append that src/engine/runs/append-statements.ts does, without what surrounds it: the least that a durable action costs. */
 const statement = `
   WITH mine AS (
     UPDATE runs SET next_seq = next_seq + 1, stalls = 0, worked_ms = $8, prompt_tokens = prompt_tokens + $9,

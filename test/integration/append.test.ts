@@ -2,7 +2,7 @@ import { describe, expect } from 'vitest'
 import type { RunClaim } from '../../src/engine/runs/claim.ts'
 import { createRetryingSql, startLeaseRenewal } from '../../src/engine/runs/leases.ts'
 import { handBackRun } from '../../src/engine/runs/release.ts'
-import { appendAction, createRunLog, finishRun } from '../../src/engine/runs/run-log.ts'
+import { appendAction, createRunLog } from '../../src/engine/runs/run-log.ts'
 import { readActionRows } from '../../src/engine/runs/run-queries.ts'
 import { createLiveRun, type LiveRun } from '../../src/graph/live-run.ts'
 import type { Database, TransactionalSql } from '../../src/infra/database/database.ts'
@@ -89,7 +89,7 @@ describe('an append', () => {
       )
       await appendAction(steady, run, entry(1, { usage }))
       await appendAction(steady, run, entry(2, { usage }))
-      await finishRun(steady, run, {
+      await appendAction(steady, run, {
         ...entry(3),
         outcome: { status: 'completed', reason: 'answered' },
         result,
@@ -150,7 +150,7 @@ describe('an append', () => {
     const next = await mustClaim(database, 'another')
     await appendAction(database, next, entry(1))
     const finish = { ...entry(2), outcome: { status: 'completed', reason: 'answered' } as const, result }
-    expect(await codeOf(finishRun(database, frozen, finish))).toBe('lease_lost')
+    expect(await codeOf(appendAction(database, frozen, finish))).toBe('lease_lost')
     expect(await codeOf(appendAction(database, frozen, entry(2)))).toBe('lease_lost')
     expect(await rowOf(database, next.run_id)).toMatchObject({ status: 'running', next_seq: 2, epoch: 2 })
   })
@@ -164,7 +164,11 @@ describe('the end of a run', () => {
     const next = await submitTo(database, 'a', { session_id })
     const run = await mustClaim(database)
     await database.query('DELETE FROM outbox')
-    await finishRun(database, run, { ...entry(1), outcome: { status: 'completed', reason: 'steps' }, result })
+    await appendAction(database, run, {
+      ...entry(1),
+      outcome: { status: 'completed', reason: 'steps' },
+      result,
+    })
     const { rows } = await database.query(
       `SELECT r.status, r.finish_reason, r.ended_at IS NOT NULL AS ended, r.lease_owner, r.lease_until, o.result,
          (SELECT json_agg(run_id) FROM outbox) AS wake_ups FROM runs r JOIN run_results o USING (tenant, run_id) WHERE run_id = $1`,
@@ -192,7 +196,7 @@ const live = (claimed: RunClaim, sql: TransactionalSql): LiveRun =>
     {
       log: createRunLog(sql, claimed),
       clock: systemClock,
-      newAttemptId,
+      newId: newAttemptId,
       events: { onAction() {}, onText() {} },
     },
   )
@@ -205,7 +209,7 @@ describe('a live run', () => {
     const run = live(claimed, database)
     const states = await Promise.all(
       Array.from({ length: 25 }, (_, at) =>
-        run.append('load-session', { summary: `${at}`, usage, next: [] }, {}, null),
+        run.append(run.openVisit(), 'load-session', { summary: `${at}`, usage, next: [] }, {}, null),
       ),
     )
     expect(states.map((state) => state.action_history[0]?.length)).toEqual(
@@ -223,7 +227,7 @@ describe('a live run', () => {
     const claimed = await start(database)
     const run = live(claimed, database)
     const write = (summary: unknown) =>
-      run.append('load-session', { summary: summary as string, next: [] }, {}, null)
+      run.append(run.openVisit(), 'load-session', { summary: summary as string, next: [] }, {}, null)
     const codes = await Promise.all([write('one'), write(42), write('three')].map(codeOf))
     expect(codes).toEqual(['no error', 'node_failed', 'no error'])
     expect(run.state.action_history[0]?.map((action) => action.id)).toEqual([1, 2])
@@ -234,6 +238,7 @@ describe('a live run', () => {
     const run = live(claimed, database)
     const text = 'ü'.repeat(50_000)
     await run.append(
+      run.openVisit(),
       'load-session',
       { summary: 'big', result: { text, call: { index: 0, id: 'c' } }, next: [] },
       {},
@@ -266,6 +271,7 @@ describe('a live run', () => {
     // what it costs in time is measured by the bench (growth)
     for (let at = 1; at <= 1000; at++)
       await run.append(
+        run.openVisit(),
         'load-session',
         { summary: 'same', result: { text: 'x'.repeat(500) }, usage, next: [] },
         {},

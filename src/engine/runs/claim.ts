@@ -4,7 +4,11 @@ import type { Sql } from '../../state/ports/sql.ts'
 import { openStatusesSql } from '../../state/run-status.ts'
 
 /** Every write of a worker names the run and the epoch under which it was claimed. */
-export type RunFence = RunKey & { epoch: number }
+export type RunFence = RunKey & {
+  epoch: number
+  /** The worker whose claim it is. */
+  worker_id?: string
+}
 
 /** The first three values of every fenced statement. */
 export const toFenceValues = ({ tenant, run_id, epoch }: RunFence) => [tenant, run_id, epoch] as const

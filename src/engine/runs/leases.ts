@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import type { TransactionalSql } from '../../infra/database/database.ts'
 import { isDatabaseUnavailable } from '../../infra/database/database-errors.ts'
 import { settlesWithin } from '../../infra/lib/timeouts.ts'
@@ -19,11 +20,18 @@ type HeldRun = RunFence &
 
 const heldRows = `json_to_recordset($1::json) AS held(tenant text, run_id text, epoch int)`
 
-/** A lease that has expired is never renewed, or a business could exceed its concurrency. */
+/**
+ * A lease that has expired is never renewed, or a business could exceed its concurrency. The rows are locked in the order of
+ * combined appends first: an UPDATE locks in any order, and two could wait for each other.
+ */
 const renewStatement = `
-  UPDATE runs r SET lease_until = clock_timestamp() + $2::int * interval '1 millisecond' FROM ${heldRows}
-  WHERE r.tenant = held.tenant AND r.run_id = held.run_id AND r.epoch = held.epoch AND r.status = 'running'
-    AND r.lease_until > clock_timestamp()
+  WITH locked AS (
+    SELECT r.tenant, r.run_id FROM runs r JOIN ${heldRows} ON r.tenant = held.tenant AND r.run_id = held.run_id
+    WHERE r.epoch = held.epoch AND r.status = 'running' AND r.lease_until > clock_timestamp()
+    ORDER BY r.tenant, r.run_id FOR NO KEY UPDATE OF r
+  )
+  UPDATE runs r SET lease_until = clock_timestamp() + $2::int * interval '1 millisecond'
+  FROM locked WHERE r.tenant = locked.tenant AND r.run_id = locked.run_id
   RETURNING r.tenant, r.run_id, r.epoch`
 
 /** Runs with a cancel request, and lost ones: deleted, or claimed by another worker. */
@@ -199,6 +207,8 @@ export const createRetryingSql = (
   clock: Clock,
   lease: LeaseGuard,
 ): TransactionalSql => {
+  // each statement under way listens
+  setMaxListeners(0, lease.signal)
   const repeat = async <T>(send: () => Promise<T>): Promise<T> => {
     for (let attempt = 0; ; attempt++) {
       if (lease.signal.aborted) throw createLeaseLostError(lease.signal.reason)

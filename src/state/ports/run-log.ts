@@ -18,6 +18,8 @@ export type LogEntry = {
   seq: number
   /** Names this one attempt, so that a commit whose response was lost is recognized. */
   attempt_id: string
+  /** The visit that it ends, how many milliseconds that took, and the hash of the messages it sent to a model first. */
+  visit: { id: string; ms: number; prompt_sha256: string | null }
   body: string
   patch: string
   usage: Usage
