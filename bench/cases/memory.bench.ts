@@ -123,7 +123,8 @@ const settle = async (place: Place, database: Database): Promise<void> => {
   if (database.kind === 'embedded') return
   const client = new pg.Client({ connectionString: place.databaseUrl })
   await client.connect()
-  for (const table of ['memories', 'memory_vectors']) await client.query(`VACUUM ANALYZE mason.${table}`)
+  for (const table of ['memories', 'memory_words', 'memory_vectors'])
+    await client.query(`VACUUM ANALYZE mason.${table}`)
   await client.end()
 }
 

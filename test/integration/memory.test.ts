@@ -14,6 +14,7 @@ import { startMemoryWorker } from '../../src/memory/store/memory-worker.ts'
 import { reembedBatch } from '../../src/memory/store/reembed.ts'
 import { createRunMemories } from '../../src/memory/store/run-memories.ts'
 import { findMemories, searchMemories } from '../../src/memory/store/search.ts'
+import { readUnreadMemories } from '../../src/memory/store/unread-words.ts'
 import { asUser } from '../../src/memory/store/user-scope.ts'
 import { computeSignature } from '../../src/memory/store/vector-signature.ts'
 import type { ModelGateway } from '../../src/models/ports/call-ports.ts'
@@ -99,7 +100,7 @@ describe('a fact of the first turn', () => {
     expect(await seen('default', user_id)).toBe(1)
     expect(await seen('default', 'eve')).toBe(0)
     expect(await seen('other', user_id)).toBe(0)
-    for (const table of ['memories', 'memory_vectors', 'memory_sources'])
+    for (const table of ['memories', 'memory_words', 'memory_vectors', 'memory_sources'])
       expect(await database.asBusiness('default', (sql) => count(sql, table)), table).toBe(0)
     const stolen = asUser(database, { business: 'default', user_id: 'eve' }, (sql) =>
       sql.query(`UPDATE memories SET user_id = 'eve' WHERE user_id = $1 RETURNING memory_id`, [user_id]),
@@ -412,7 +413,7 @@ describe('a search', () => {
           .slice(0, 10)
         const near = [{ space: hashSpace, vector: q }]
         const found = await asUser(database, who, (sql) =>
-          findMemories(sql, who, { words: null, vectors: near }, 10),
+          findMemories(sql, who, { words: [], vectors: near }, 10),
         )
         const least = (truth.at(-1)?.dot ?? 0) - 1e-3
         hits += found.filter(({ id }) => {
@@ -422,6 +423,105 @@ describe('a search', () => {
       }
       expect(hits / asked / 10, `${size} memories`).toBeGreaterThanOrEqual(atLeast)
     }
+  })
+})
+
+describe('the index of words', () => {
+  const plain = [
+    'tea',
+    'sea',
+    'river',
+    'boat',
+    'paris',
+    'train',
+    'garden',
+    '杭州',
+    "o'neill",
+    'c++',
+    'naïve',
+    'back\\\\slash',
+  ]
+  /** Memories of some of these words each, every seventh superseded, in the order of their numbers and of time. */
+  const fill = async (user_id: string, size: number) => {
+    const rows = Array.from({ length: size }, (_, at) => ({
+      id: `${user_id}-${String(at).padStart(3, '0')}`,
+      w: plain.filter((_word, n) => (at * 7 + n * n + (at >> 3)) % 4 === 0),
+      s: at % 7 === 3 ? 'a later one' : null,
+    }))
+    await database.query(
+      `INSERT INTO memories (tenant, user_id, memory_id, kind, content, origin, trusted, words, superseded_by, created_at)
+       SELECT 'default', $1, id, 'fact', id, 'user', true, array_to_tsvector(ARRAY(SELECT json_array_elements_text(w))), s,
+         now() + (row_number() OVER ()) * interval '1 second'
+       FROM json_to_recordset($2::json) AS r (id text, w json, s text)`,
+      [user_id, JSON.stringify(rows)],
+    )
+  }
+  const searches = [
+    ['tea'],
+    ['sea', 'river'],
+    plain,
+    ['杭州', 'none of them'],
+    ["o'neill", 'naïve', 'boat'],
+    ['unknown'],
+  ]
+  const findAll = (who: { business: string; user_id: string }) =>
+    Promise.all(
+      searches.map(async (words) =>
+        (await asUser(database, who, (sql) => findMemories(sql, who, { words, vectors: [] }, 12))).map(
+          ({ id }) => id,
+        ),
+      ),
+    )
+  const indexed = (user_id: string) => count(database, 'memory_words WHERE user_id = $1', [user_id])
+  /** As a worker of an earlier version left them. */
+  const unread = async (user_id: string) => {
+    await database.query('DELETE FROM memory_words WHERE user_id = $1', [user_id])
+    await database.query('UPDATE memories SET number = NULL WHERE user_id = $1', [user_id])
+  }
+
+  test('finds and ranks as row by row, also what an earlier version wrote once it is read', async () => {
+    const who = { business: 'default', user_id: unique('words') }
+    await fill(who.user_id, 120)
+    const byIndex = await findAll(who)
+    const words = await indexed(who.user_id)
+    expect(byIndex.map((ids) => ids.length > 0)).toEqual([true, true, true, true, true, false])
+    expect(words).toBeGreaterThan(100)
+    await unread(who.user_id)
+    expect(await indexed(who.user_id)).toBe(0)
+    expect(await findAll(who)).toEqual(byIndex)
+    while ((await readUnreadMemories(database)) > 0);
+    expect(await indexed(who.user_id)).toBe(words)
+    expect(await findAll(who)).toEqual(byIndex)
+  })
+
+  test('holds no memory that is superseded or deleted, and one again that is true again', async () => {
+    const who = { business: 'default', user_id: unique('words') }
+    await fill(who.user_id, 9)
+    const before = await indexed(who.user_id)
+    const id = `${who.user_id}-000`
+    const set = (by: string | null) =>
+      database.query('UPDATE memories SET superseded_by = $2 WHERE memory_id = $1', [id, by])
+    await set('another')
+    const without = await indexed(who.user_id)
+    expect(without).toBeLessThan(before)
+    expect((await findAll(who)).flat()).not.toContain(id)
+    await set(null)
+    expect(await indexed(who.user_id)).toBe(before)
+    expect((await findAll(who)).flat()).toContain(id)
+    await database.query('DELETE FROM memories WHERE memory_id = $1', [id])
+    expect(await indexed(who.user_id)).toBe(without)
+  })
+
+  test('never takes two words with one hash for the same', async () => {
+    const who = { business: 'default', user_id: unique('words') }
+    await fill(who.user_id, 9)
+    const id = `${who.user_id}-001`
+    await database.query(
+      `INSERT INTO memory_words (tenant, user_id, word, number)
+       SELECT 'default', $1, hashtextextended('unknown', 0), number FROM memories WHERE memory_id = $2`,
+      [who.user_id, id],
+    )
+    expect((await findAll(who)).at(-1)).toEqual([])
   })
 })
 

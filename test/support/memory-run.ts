@@ -100,7 +100,7 @@ export const workOn = async (
     {
       log: logOf(memory, settings.diesAfter ?? Number.POSITIVE_INFINITY),
       clock,
-      newAttemptId: () => 'attempt',
+      newId: () => 'attempt',
       ...(settings.scenarios && { scenarios: settings.scenarios }),
       events: {
         onAction() {},

@@ -12,6 +12,7 @@ import {
   failDistillation,
 } from './distillation-queue.ts'
 import { reembedBatch } from './reembed.ts'
+import { readUnreadMemories } from './unread-words.ts'
 
 /** Services and intervals of the memory worker. */
 export type MemoryWorkerOptions = DistillationServices & {
@@ -92,18 +93,17 @@ export const startMemoryWorker = (options: MemoryWorkerOptions): { close(): Prom
       return
     }
   }
+  const seldomMs = Math.max(everyMs, reembedEveryMs)
   const distilling = repeatWork(distillAll, everyMs, clock, log, 'learning from runs')
-  const embedding = repeatWork(
-    embedAll,
-    Math.max(everyMs, reembedEveryMs),
-    clock,
-    log,
-    'embedding memories again',
-  )
+  const readWords = async (): Promise<void> => {
+    while (!stopped.signal.aborted && (await readUnreadMemories(database)) > 0);
+  }
+  const reading = repeatWork(readWords, seldomMs, clock, log, 'reading the words of memories')
+  const embedding = repeatWork(embedAll, seldomMs, clock, log, 'embedding memories again')
   return {
     async close() {
       stopped.abort()
-      await Promise.all([distilling.stop(), embedding.stop()])
+      await Promise.all([distilling, reading, embedding].map((loop) => loop.stop()))
     },
   }
 }

@@ -28,7 +28,7 @@ export type MemoryHit = MemoryRow & { relevance: number }
 
 /** A text to search for: its words, and its vector in each space that the user has memories in. */
 export type MemoryQuery = {
-  words: string | null
+  words: readonly string[]
   vectors: readonly { space: string; vector: readonly number[] }[]
 }
 
@@ -76,11 +76,28 @@ const nearStatement = `
   SELECT ${memoryColumns} FROM best JOIN memories USING (memory_id)
   WHERE tenant = $1 AND distance <= -${minSimilarity} ORDER BY distance`
 
-/** The condition on words is checked row by row, so that the planner uses the user's index. */
+/**
+ * Those that share the most words with the text, the latest first, by the index of words; while the user has memories of an
+ * earlier version that are not in it yet, row by row. Both rank alike. The words themselves are compared too: two may share a
+ * hash.
+ */
 const wordsStatement = `
-  SELECT ${memoryColumns} FROM memories
-  WHERE tenant = $1 AND user_id = $2 AND superseded_by IS NULL AND words @@ $3::tsquery
-  ORDER BY ts_rank(words, $3::tsquery) DESC, created_at DESC LIMIT $4`
+  WITH unread AS MATERIALIZED (SELECT EXISTS (SELECT FROM memories
+    WHERE tenant = $1 AND user_id = $2 AND number IS NULL AND superseded_by IS NULL) AS is_any),
+  hit AS (
+    SELECT w.number, count(*) AS shared
+    FROM (SELECT DISTINCT hashtextextended(word, 0) AS word FROM json_array_elements_text($4::json) AS word) asked
+      JOIN memory_words w ON w.tenant = $1 AND w.user_id = $2 AND w.word = asked.word
+    WHERE NOT (SELECT is_any FROM unread) GROUP BY w.number ORDER BY shared DESC, number DESC LIMIT $5
+  ), best AS (
+    SELECT m.memory_id, hit.shared AS rank FROM hit JOIN memories m USING (number)
+    WHERE m.tenant = $1 AND m.user_id = $2 AND m.superseded_by IS NULL AND m.words @@ $3::tsquery
+    UNION ALL
+    SELECT memory_id, ts_rank(words, $3::tsquery) FROM memories WHERE (SELECT is_any FROM unread)
+      AND tenant = $1 AND user_id = $2 AND superseded_by IS NULL AND words @@ $3::tsquery
+  )
+  SELECT ${memoryColumns} FROM best JOIN memories USING (memory_id) WHERE tenant = $1
+  ORDER BY rank DESC, created_at DESC LIMIT $5`
 
 const listLength = 40
 
@@ -95,11 +112,8 @@ const maxWords = 64
 /** What a search of memories needs. */
 export type MemoryServices = { database: Database; embedder: MemoryEmbedder; log: Log; tracer?: Tracer }
 
-/** A tsquery that matches any word of a text; null when it has no words. */
-const toWordsQuery = (text: string): string | null => {
-  const words = [...new Set(extractWords(text))].slice(0, maxWords)
-  return words.length > 0 ? words.map(quoteLexeme).join(' | ') : null
-}
+/** A tsquery that matches any of these words. */
+const toTsQuery = (words: readonly string[]): string => words.map(quoteLexeme).join(' | ')
 
 /** Prepares the query for a text in these spaces. Leaves out a space whose model fails: words still match its memories. */
 export const prepareMemoryQuery = async (
@@ -121,7 +135,7 @@ export const prepareMemoryQuery = async (
         return vector ? [{ space, vector }] : []
       }),
   )
-  return { words: toWordsQuery(text), vectors: vectors.flat() }
+  return { words: [...new Set(extractWords(text))].slice(0, maxWords), vectors: vectors.flat() }
 }
 
 /** A vector as text for a halfvec, which stores between three and four digits. */
@@ -150,7 +164,8 @@ const queryLists = (
   const lists = query.vectors.map(({ space, vector }) =>
     readList(space, nearStatement, [space, toVectorText(vector), computeSignature(vector)]),
   )
-  if (query.words !== null) lists.push(readList(null, wordsStatement, [query.words]))
+  if (query.words.length > 0)
+    lists.push(readList(null, wordsStatement, [toTsQuery(query.words), JSON.stringify(query.words)]))
   return Promise.all(lists)
 }
 
@@ -197,6 +212,6 @@ const searchAll = async (
   const otherSpaces = spaces.filter((space) => space !== hashSpace)
   const { vectors } = await prepareMemoryQuery(parts, otherSpaces, text, caller, signal)
   if (vectors.length === 0) return mergeByRank(firstLists, new Date(), limit)
-  const otherLists = await query((sql) => queryLists(sql, owner, { words: null, vectors }, limit))
+  const otherLists = await query((sql) => queryLists(sql, owner, { words: [], vectors }, limit))
   return mergeByRank([...otherLists, ...firstLists], new Date(), limit)
 }

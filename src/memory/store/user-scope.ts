@@ -1,4 +1,4 @@
-import type { Database, ScopeOptions } from '../../infra/database/database.ts'
+import { type Database, type ScopeOptions, sendFirst } from '../../infra/database/database.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 
 /** The user whose memories are meant. */
@@ -7,8 +7,7 @@ export type MemoryOwner = { business: string; user_id: string }
 /** The `user_id` that means all users of a business, for work on a memory or a session by its id; no user has it. */
 export const everyUser = '*'
 
-const setUser = (sql: Sql, user: string): Promise<unknown> =>
-  sql.query(`SELECT set_config('mason.user', $1, true)`, [user])
+const setUserStatement = `SELECT set_config('mason.user', $1, true)`
 
 /** A transaction for one user: row-level security hides the memories of every other. */
 export const asUser = <T>(
@@ -16,17 +15,7 @@ export const asUser = <T>(
   { business, user_id }: MemoryOwner,
   work: (sql: Sql) => Promise<T>,
   options?: ScopeOptions,
-): Promise<T> =>
-  database.asBusiness(
-    business,
-    async (sql) => {
-      // sent first, so it applies to every statement of `work`
-      const setting = setUser(sql, user_id)
-      const [result] = await Promise.all([work(sql), setting])
-      return result
-    },
-    options,
-  )
+): Promise<T> => database.asBusiness(business, sendFirst(setUserStatement, [user_id], work), options)
 
 /** Inside a transaction of the business: from here on it sees the memories of all its users. */
-export const showAllUsers = (sql: Sql): Promise<unknown> => setUser(sql, everyUser)
+export const showAllUsers = (sql: Sql): Promise<unknown> => sql.query(setUserStatement, [everyUser])
