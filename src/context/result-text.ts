@@ -64,14 +64,22 @@ export const readLargeTexts = async (
   return texts
 }
 
+/** The fields of a result, out of its blob where it is in one; null: its bytes are gone. */
+export const readWholeResult = async (
+  action: ReadonlyAction,
+  blobs: Pick<Blobs, 'read'>,
+): Promise<ReadonlyAction['result'] | null> => {
+  if (!isInBlob(action)) return action.result
+  const bytes = await blobs.read(String(action.result.blob))
+  return bytes && parseBlobResult(Buffer.from(bytes).toString('utf8'))
+}
+
 /** The whole text of a result, out of its blob where it is in one; null: its bytes are gone. */
 export const readWholeText = async (
   action: ReadonlyAction,
   blobs: Pick<Blobs, 'read'>,
 ): Promise<string | null> => {
-  if (!isInBlob(action)) return readResultText(action)
-  const bytes = await blobs.read(String(action.result.blob))
-  const result = bytes && parseBlobResult(Buffer.from(bytes).toString('utf8'))
+  const result = await readWholeResult(action, blobs)
   return result ? readResultText({ ...action, result }) : null
 }
 

@@ -1,4 +1,10 @@
-import { findNextPlan, type PlannedCall, readAnsweredCall, readPlannedCalls } from '../state/calls.ts'
+import {
+  findNextPlan,
+  findStop,
+  type PlannedCall,
+  readAnsweredCall,
+  readPlannedCalls,
+} from '../state/calls.ts'
 import type { ReadonlyAction } from '../state/turn.ts'
 
 /** One step of a turn: the plan that opened it, what answered its calls, and what reflection made of that. */
@@ -8,6 +14,8 @@ export type PlanRound = {
   start: number
   end: number
   calls: readonly { call: PlannedCall; answer: ReadonlyAction | undefined }[]
+  /** The index of the call whose failure kept the rest from running, or null. */
+  stoppedBy: number | null
   reflections: readonly ReadonlyAction[]
 }
 
@@ -43,5 +51,9 @@ const readRound = (actions: readonly ReadonlyAction[], start: number): PlanRound
     else if (action.node === 'reflection') reflections.push(action)
   }
   const calls = readPlannedCalls(plan).map((call) => ({ call, answer: answers.get(call.index) }))
-  return { plan, start, end, calls, reflections }
+  const stoppedBy = findStop(
+    plan,
+    calls.map(({ answer }) => answer),
+  )
+  return { plan, start, end, calls, stoppedBy, reflections }
 }

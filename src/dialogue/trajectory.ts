@@ -1,57 +1,65 @@
-import { readResultText } from '../context/result-text.ts'
 import { listRounds, type PlanRound } from '../context/rounds.ts'
-import { cutText } from '../state/text/cut-text.ts'
+import type { Json } from '../state/runtime-state.ts'
 import type { ReadonlyAction } from '../state/turn.ts'
+import { renderCalls, renderPutBack } from './results.ts'
 import { type DialoguePart, writeDialogue } from './write.ts'
-
-/** The server of a tool that names none. */
-const ownServer = 'mason_server'
-
-/** Characters of a result that are put back; `read_result` reads the rest. */
-const maxResultChars = 16_000
 
 /** How a run is rendered: the server of a tool, and the answer that the user got, null while there is none. */
 export type TrajectoryOptions = { serverOf(tool: string): string | undefined; answer: string | null }
 
+/** The turn of a run in the language, and whether its model wrote it so. */
+export type Trajectory = { text: string; origin: 'written' | 'rendered' | 'mixed' }
+
 /**
- * The turn of a run that called its tools natively, in the language of the dialogue: what was thought, what was called in which block,
- * what was put back, and the answer. A pure function of the actions, whose large results are inlined.
+ * The turn of a run in the language of the dialogue, its parts joined by one newline. What the model wrote in the language and what was
+ * put back is there byte for byte, refused replies with it; what it said and called natively is rendered. A pure function of the
+ * actions, whose large results are inlined.
  */
 export const renderTrajectory = (
   actions: readonly ReadonlyAction[],
   { serverOf, answer }: TrajectoryOptions,
-): string => {
+): Trajectory => {
   const rounds = new Map(listRounds(actions).map((round) => [round.plan, round]))
-  const parts = actions.flatMap((action): DialoguePart[] => {
+  const texts: string[] = []
+  const origins = new Set<'written' | 'rendered'>()
+  let hasAnswer = answer === null
+  for (const action of actions) {
     const round = rounds.get(action)
-    if (round) return [...renderThought(action), renderCalls(round, serverOf), ...renderResults(round)]
-    return action.node === 'planner' ? renderThought(action) : []
-  })
-  return writeDialogue([...parts, ...(answer === null ? [] : [{ kind: 'answer' as const, text: answer }])])
+    if (!round && action.node !== 'planner') continue
+    const written = listWritten(action)
+    const rendered = written.length > 0 ? [] : renderPlan(action, round, serverOf)
+    if (written.length + rendered.length > 0) origins.add(written.length > 0 ? 'written' : 'rendered')
+    texts.push(...written, ...rendered.map((part) => writeDialogue([part])))
+    if (round) texts.push(...renderPutBack(round).map((part) => writeDialogue([part])))
+    hasAnswer = answer === null || (!round && written.length > 0)
+  }
+  if (!hasAnswer && answer !== null) {
+    texts.push(writeDialogue([{ kind: 'answer', text: answer }]))
+    origins.add('rendered')
+  }
+  const [only = 'rendered'] = origins
+  return { text: texts.join('\n'), origin: origins.size > 1 ? 'mixed' : only }
 }
+
+/** What a model wrote in the language in one step: replies that were refused or only planned, each with what was put back, and the last. */
+const listWritten = ({ result: { dialect, wrote, exchange } }: ReadonlyAction): string[] => {
+  const before = dialect === 'xml' && Array.isArray(exchange) ? exchange.flatMap(readExchange) : []
+  return dialect === 'xml' && typeof wrote === 'string' ? [...before, wrote] : before
+}
+
+const readExchange = (entry: Json): string[] => {
+  if (typeof entry !== 'object' || entry === null || Array.isArray(entry)) return []
+  return [entry.wrote, entry.put_back].filter((text) => typeof text === 'string')
+}
+
+const renderPlan = (
+  action: ReadonlyAction,
+  round: PlanRound | undefined,
+  serverOf: TrajectoryOptions['serverOf'],
+): DialoguePart[] => [...renderThought(action), ...(round ? [renderCalls(round, serverOf)] : [])]
 
 /** What the model thought and said before its calls. */
 const renderThought = ({ preparation, result: { reasoning } }: ReadonlyAction): DialoguePart[] => {
   const texts = [reasoning, preparation].filter((text) => typeof text === 'string' && text.trim() !== '')
   return texts.length > 0 ? [{ kind: 'think', text: texts.join('\n') }] : []
 }
-
-const renderCalls = ({ plan, calls }: PlanRound, serverOf: TrajectoryOptions['serverOf']): DialoguePart => ({
-  kind: 'calls',
-  block: plan.result.block === 'sequential' ? 'sequential' : 'parallel',
-  calls: calls.map(({ call: { tool, args } }) => ({
-    ...{ server: serverOf(tool) ?? ownServer, tool },
-    // another way to write the same JSON, in which no tag closes and no text refers to a result
-    body: JSON.stringify(args).replaceAll('</', '<\\/').replaceAll('{results[', '\\u007bresults['),
-  })),
-})
-
-/** The results that were put back, in the order of the block; none for a call that the run ended before. */
-const renderResults = ({ calls }: PlanRound): DialoguePart[] =>
-  calls.flatMap(({ answer }, index) => {
-    if (!answer) return []
-    const text = readResultText(answer)
-    const head = cutText(text, maxResultChars)
-    const rest = `[cut: ${text.length} characters in all; read_result with action_id ${answer.id} reads the rest]`
-    return [{ kind: 'result', index, text: head.length < text.length ? `${head}\n${rest}` : text }]
-  })

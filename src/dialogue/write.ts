@@ -1,3 +1,5 @@
+import { languageTags } from './tags.ts'
+
 /** The language in which a model thinks, calls tools and answers as plain text: docs/contract.md, section 6. */
 
 /** A call as the language writes it: the body is JSON, or what its tool takes as it is. */
@@ -9,11 +11,16 @@ export type DialoguePart =
   | { kind: 'calls'; block: 'parallel' | 'sequential'; calls: readonly WrittenCall[] }
   | { kind: 'result'; index: number; text: string }
 
-const tags = 'think|answer|result|execute_tools|parallel|sequential'
-const tagStart = new RegExp(`<(?=/?(?:${tags})(?![\\w-]))`, 'g')
+const tagStart = new RegExp(`<(?=/?(?:${languageTags.join('|')})(?![\\w-]))`, 'g')
 
 /** A text in which no tag of the language begins: each `<` of one is a `‹`. */
 export const withoutTags = (text: string): string => text.replace(tagStart, '‹')
+
+const bareTag = '[A-Za-z_][\\w.-]{0,125}>'
+const callStart = new RegExp(`<(?=${bareTag}[ \\t\\r\\n]*<${bareTag})`, 'g')
+
+/** The same, and no call begins: of two tags with nothing but a name that follow each other, the `<` of the first is a `‹`. */
+export const toResultText = (text: string): string => withoutTags(text).replace(callStart, '‹')
 
 const writeCall = ({ server, tool, body }: WrittenCall): string =>
   `<${server}><${tool}>${body}</${tool}></${server}>`
@@ -26,7 +33,7 @@ const writePart = (part: DialoguePart): string => {
       // it ends at the last closing tag, so nothing in it needs another form
       return `<answer>${part.text}</answer>`
     case 'result':
-      return `<result index="${part.index}">${withoutTags(part.text)}</result>`
+      return `<result index="${part.index}">${toResultText(part.text)}</result>`
     case 'calls': {
       const { block, calls } = part
       const [first] = calls

@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto'
-import { readOpenCall, readPlannedCalls } from '../state/calls.ts'
+import { readPlannedCalls } from '../state/calls.ts'
 import { unlessAborted } from '../state/deadline.ts'
 import { memoizeByObject } from '../state/memoize.ts'
 import type { Services } from '../state/ports/services.ts'
 import type { RuntimeState } from '../state/runtime-state.ts'
 import { findWaitEnd } from '../state/todos.ts'
 import { type ReadonlyAction, turnTodos } from '../state/turn.ts'
-import { createDefaultNext } from './default-next.ts'
+import { createDefaultNext, listNextTargets } from './default-next.ts'
 import type { AnyTool, GraphInfo } from './definitions.ts'
+import { describeParts } from './diagram.ts'
 import type { GraphParts } from './graph-parts.ts'
 import { findReachedCost, findReachedLimit } from './limits.ts'
 import type { LiveRun } from './live-run.ts'
@@ -25,12 +26,17 @@ export type Graph = GraphInfo & {
   parts: GraphParts
   /** The same for graphs of the same nodes, tools, edges and fields; noted on every run. */
   version: string
+  /** Its nodes and tools, where each leads, and a picture. */
+  describe(): ReturnType<typeof describeParts>
   /** A node to be visited next that this graph does not have: another version began the run. Null: it has them all. */
   missing(run: LiveRun): string | null
   /** Walks from where the run stands until nothing is left to do in this process. */
   walk(walk: GraphRun): Promise<void>
-  /** Visits one node alone: `end` when a walk stopped before it, `load-session` for a run that ends unbegun. */
-  visit(name: 'load-session' | 'end', walk: GraphRun): Promise<void>
+  /**
+   * Visits one node or tool alone: `end` when a walk stopped before it, `load-session` for a run that ends unbegun, any for a
+   * prompt that is rebuilt. `call`: the index of the call that it answers.
+   */
+  visit(name: string, walk: GraphRun, call?: number | null): Promise<void>
 }
 
 /** Joins the parts: each visit is a step of the router, and `route` says from the actions alone where to go on. */
@@ -42,26 +48,38 @@ export const buildGraph = (parts: GraphParts, serviceNames: readonly string[]): 
   for (const part of [...parts.nodes, ...parts.tools])
     visits.set(part.name, tracedVisit(part, createVisit(part, info, nextOf)))
 
+  const onlyNext = new Map(
+    [...parts.nodes, ...parts.tools].flatMap((part) => {
+      const [only, ...others] = listNextTargets(part)
+      return typeof only === 'string' && others.length === 0 ? [[part.name, only]] : []
+    }),
+  )
   const walkOn = createRouter<GraphRun>(
     [...visits.keys()],
     async ({ run, services, signal }, { node, call }) => {
       const state = await visits.get(node)?.(run, call, services, signal)
-      return state ? findTargets(run, services, state, false) : []
+      // a call that waits has no action: what comes next is not for it to say
+      const isWaiting = call !== null && run.isCallWaiting(call)
+      return state && !isWaiting ? findTargets(run, services, state, false) : []
     },
+    // the calls of a plan are joined after the last one; a plan of one call has nothing to join
+    ({ run }, from, to) =>
+      onlyNext.get(from.node) === to.node && (from.call === null || countCalls(run) === 1),
   )
 
   return {
     ...info,
     parts,
     version: hashParts(parts),
+    describe: () => describeParts(parts),
     missing: (run) => findNextTargets(run.actions, true).find(({ node }) => !visits.has(node))?.node ?? null,
     async walk(walk) {
       const { run, services, signal } = walk
       const from = await unlessAborted(findTargets(run, services, run.state, true), signal)
       await walkOn(walk, from, signal)
     },
-    async visit(name, { run, services, signal }) {
-      await visits.get(name)?.(run, null, services, signal)
+    async visit(name, { run, services, signal }, call = null) {
+      await visits.get(name)?.(run, call, services, signal)
     },
   }
 }
@@ -90,17 +108,16 @@ const findTargets = async (
 ): Promise<VisitTarget[]> => {
   const actions = state.action_history[run.claimed.turn - 1] ?? []
   const last = actions.at(-1)
-  const open = last === undefined || entering ? null : readOpenCall(last)
-  // the next step of a call does not wait for its siblings, but for what it waits for itself
-  const isOpen = open !== null && !run.isCallWaiting(open)
-  const isWaiting = (run.isWaiting && !isOpen) || run.outage !== null
-  const targets = isWaiting ? [] : findNextTargets(actions, entering)
+  const targets = run.outage === null ? findNextTargets(actions, entering) : []
   if (run.ended || targets.length === 0) return []
   if (targets.some(({ node }) => node === 'load-session' || node === 'end')) return targets
   const limits = run.request.limits ?? {}
-  run.outcome ??=
-    findReachedLimit(run.state, limits, targets.length, run.workedMs) ??
-    (await findReachedCost(models, limits))
+  // another lane has come to a limit, and ends the run once this one is through
+  if (run.outcome) return []
+  // with what is under way in other lanes
+  const planned = findNextTargets(run.actions, true).length
+  run.outcome =
+    findReachedLimit(run.state, limits, planned, run.workedMs) ?? (await findReachedCost(models, limits))
   if (run.outcome) return [{ node: 'end', call: null }]
   const now = clock.now()
   run.waitsUntil =
@@ -108,6 +125,12 @@ const findTargets = async (
       ? findWaitEnd(turnTodos(run.state), now)
       : readCallTime(last, now.getTime())
   return run.waitsUntil ? [] : targets
+}
+
+/** How many calls the latest plan of a run has. */
+const countCalls = ({ actions }: LiveRun): number => {
+  const plan = actions.findLast((action) => readPlannedCalls(action).length > 0)
+  return plan ? readPlannedCalls(plan).length : 0
 }
 
 /** When the calls of a plan may be made, where that is later than now. */

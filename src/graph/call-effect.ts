@@ -1,10 +1,13 @@
 import { isMasonError, MasonError } from '../state/errors.ts'
-import type { EffectRequest, EffectResult } from '../state/ports/effects.ts'
+import {
+  didNotOption,
+  type EffectRequest,
+  type EffectResult,
+  tookPlaceOption,
+} from '../state/ports/effects.ts'
 import type { PersonAnswer, Question } from '../state/ports/questions.ts'
 import type { CallRef, RunLog } from '../state/ports/run-log.ts'
 
-const tookPlaceOption = 'it took place'
-const didNotOption = 'it did not'
 type AskPerson = (question: Question) => Promise<PersonAnswer>
 
 const answerTimeoutMs = 7 * 24 * 60 * 60 * 1000

@@ -171,6 +171,18 @@ export type ToolContext<Writes extends PatchField, Input, Needs extends ServiceN
 }
 
 /**
+ * Where the body of a call goes that is written as it is: a field of the tool's `input`, and the language of that text.
+ *
+ * @example
+ * ```ts
+ * import type { RawBody } from 'mason-runtime'
+ *
+ * const raw: RawBody = { field: 'code', language: 'python' }
+ * ```
+ */
+export type RawBody = { field: string; language?: 'python' }
+
+/**
  * A tool as its file declares it.
  *
  * @example
@@ -188,8 +200,12 @@ export type ToolDefinition<
   Needs extends ServiceName = never,
 > = PartDefinition<Reads, Writes, Needs> & {
   kind: 'tool'
-  /** The name of the server it belongs to in the XML dialogue, e.g. `search_tool_server`. */
+  /** Call tools: the server it belongs to in the XML dialogue, for example `search_tool_server`; left out: `mason_server`. */
   server?: string
+  /** Call tools: a resource that one call at a time can use, such as a sandbox. The calls of a block that name it keep their order. */
+  exclusive?: string
+  /** Call tools: the field of `input` that takes a body that is no JSON in the XML dialogue, and the language it is in. */
+  raw?: RawBody
   kinds: readonly ToolKind[]
   /**
    * The steps a call may go on with: tools of the kind `step`, one of which a `checkpoint` names in `next`. The call is answered

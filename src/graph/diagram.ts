@@ -76,6 +76,26 @@ const nodeEdges = (node: AnyNode, parts: GraphParts): string[] =>
     return toolsIn(parts, next.tools).length > 0 ? [edge(toId(node.name), id, label)] : []
   })
 
+/** The graph as the API shows it: nodes and tools in the order in which a run visits them, and where each may lead. */
+export const describeParts = (parts: GraphParts) => ({
+  nodes: inOrder(parts).map((part) => ({
+    name: part.name,
+    kind: part.kind,
+    kinds: part.kind === 'tool' ? [...part.kinds] : [],
+    description: part.description,
+    reads: [...part.reads],
+    writes: [...part.writes],
+    next: [
+      ...new Set(
+        listNextTargets(part).flatMap((next) =>
+          typeof next === 'string' ? [next] : toolsIn(parts, next.tools).map(({ name }) => name),
+        ),
+      ),
+    ],
+  })),
+  mermaid: drawGraph(parts),
+})
+
 /** Rows of a Markdown table: which fields of the state each node and tool reads, and which it changes. */
 export const describeAccess = (parts: GraphParts): string[] =>
   inOrder(parts).map((part) => {

@@ -1,3 +1,5 @@
+import type { z } from 'zod'
+import { toModelSchema } from '../state/model-schema.ts'
 import { patchSchema } from '../state/patch.ts'
 import { stateFields } from '../state/runtime-state.ts'
 import { listNextTargets } from './default-next.ts'
@@ -39,6 +41,7 @@ export const findPartErrors = (
     ]),
     ...tools.flatMap((tool) => [
       ...findToolErrors(tool),
+      ...findDialogueErrors(tool),
       ...findStepErrors(tool, tools),
       ...findFieldErrors(tool),
     ]),
@@ -81,6 +84,34 @@ const findToolErrors = (tool: AnyTool): string[] => {
   if (reservedNames.has(tool.name)) errors.push(`tool "${tool.name}" has a reserved name; choose another`)
   else if (!/^[a-z][a-z0-9_-]{0,63}$/.test(tool.name))
     errors.push(`tool "${tool.name}" needs a name of a-z, 0-9, _ and - that starts with a letter`)
+  return errors
+}
+
+/** What the language of the dialogue has for itself, so that no server can be called so. */
+const dialogueTags = new Set(['think', 'answer', 'result', 'execute_tools', 'parallel', 'sequential'])
+
+const findDialogueErrors = ({ name, kinds: own, input, server, exclusive, raw }: AnyTool): string[] => {
+  const errors: string[] = []
+  const isCall = own.includes('call')
+  for (const [field, value] of Object.entries({ server, exclusive, raw }))
+    if (value !== undefined && !isCall)
+      errors.push(
+        `tool "${name}" has ${field} and is no call tool; give it the kind call, or remove its ${field}`,
+      )
+  if (server !== undefined && (!/^[a-z][a-z0-9_]{0,63}$/.test(server) || dialogueTags.has(server)))
+    errors.push(
+      `tool "${name}" has the server "${server}"; name one of a-z, 0-9 and _ that starts with a letter and is no tag of the dialogue`,
+    )
+  if (exclusive === '')
+    errors.push(`tool "${name}" is exclusive for nothing; name the resource, or remove exclusive`)
+  if (raw === undefined) return errors
+  const fields = Object.keys(toModelSchema(input as z.ZodType, 'input').properties ?? {})
+  if (!fields.includes(raw.field))
+    errors.push(
+      `tool "${name}" has its raw body in "${raw.field}"; name a field of its input: ${fields.join(', ') || 'it has none'}`,
+    )
+  if (raw.language !== undefined && raw.language !== 'python')
+    errors.push(`tool "${name}" has a raw body in the language "${raw.language}"; the only one is python`)
   return errors
 }
 

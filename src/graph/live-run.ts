@@ -37,11 +37,18 @@ export type RunEvents = {
   onText(delta: { node: string; call: number | null; attempt: number; text: string }): void
 }
 
+/**
+ * One visit: the id under which it calls models, when it began, in milliseconds of the monotonic clock, and the hash of the
+ * messages that it sent to a model first; null where it sent none.
+ */
+export type Visit = { id: string; beganAtMs: number; promptSha256: string | null }
+
 type LiveRunOptions = {
   log: RunLog
   clock: Clock
   events: RunEvents
-  newAttemptId: () => string
+  /** Ids of visits, and of attempts to append. */
+  newId: () => string
   /** The current ones: a changed row counts from the next visit on. */
   scenarios?: Scenarios
   tracer?: Tracer
@@ -56,7 +63,7 @@ export type LiveRun = ReturnType<typeof createLiveRun>
  */
 export const createLiveRun = (
   claimed: ClaimedRun,
-  { log, clock, events, newAttemptId, scenarios = noScenarios, tracer = noTracer }: LiveRunOptions,
+  { log, clock, events, newId, scenarios = noScenarios, tracer = noTracer }: LiveRunOptions,
 ) => {
   const startedAt = clock.monotonicMs()
   let { state, next_seq: seq } = claimed
@@ -64,6 +71,7 @@ export const createLiveRun = (
 
   /** Branches come in turn, in the order they ask. */
   const commitInTurn = (
+    { id, beganAtMs, promptSha256 }: Visit,
     node: string,
     draft: ActionDraft & { next: string[] },
     patch: Patch,
@@ -74,7 +82,8 @@ export const createLiveRun = (
       const prepared = await prepareAction(node, draft, patch, (bytes) => log.storeBlob(bytes))
       const entry = {
         seq,
-        attempt_id: newAttemptId(),
+        attempt_id: newId(),
+        visit: { id, ms: clock.monotonicMs() - beganAtMs, prompt_sha256: promptSha256 },
         body: prepared.bodyText,
         patch: prepared.patchText,
         usage: prepared.body.usage,
@@ -152,18 +161,21 @@ export const createLiveRun = (
     async settled(): Promise<void> {
       await tail
     },
+    /** Begins a visit. */
+    openVisit: (): Visit => ({ id: newId(), beganAtMs: clock.monotonicMs(), promptSha256: null }),
     /** Commits one action and gives the state that holds it. */
     append(
+      visit: Visit,
       node: string,
       draft: ActionDraft & { next: string[] },
       patch: Patch,
       effect: EffectResult | null,
     ): Promise<RuntimeState> {
-      return commitInTurn(node, draft, patch, (entry) => log.append({ ...entry, effect }))
+      return commitInTurn(visit, node, draft, patch, (entry) => log.append({ ...entry, effect }))
     },
     /** Commits the run's last action and its end. */
-    finish(draft: ActionDraft, patch: Patch, outcome: Outcome): Promise<RuntimeState> {
-      return commitInTurn('end', { ...draft, next: [] }, patch, async (entry, committed) => {
+    finish(visit: Visit, draft: ActionDraft, patch: Patch, outcome: Outcome): Promise<RuntimeState> {
+      return commitInTurn(visit, 'end', { ...draft, next: [] }, patch, async (entry, committed) => {
         await log.finish(entry, outcome, toResult(committed, outcome))
         run.ended = true
       })

@@ -1,4 +1,11 @@
-import { type AnsweredCall, findNextPlan, hashCall, hashResult, listAnsweredCalls } from '../state/calls.ts'
+import {
+  type AnsweredCall,
+  findNextPlan,
+  hashCall,
+  hashResult,
+  listAnsweredCalls,
+  readResolvedHash,
+} from '../state/calls.ts'
 import { memoizeByObject } from '../state/memoize.ts'
 import type { RuntimeState } from '../state/runtime-state.ts'
 import { contentHash } from '../state/text/content-hash.ts'
@@ -61,7 +68,8 @@ const observe = (plan: ReadonlyAction, since: readonly ReadonlyAction[]): Observ
     // a retry that a todo grants is no lack of progress
     .filter(({ action }) => !(isRetried && action.result.is_error === true))
     .map(toObservation)
-  const made = contentHash([...new Set(answered.map(({ call }) => hashCall(call)))].sort())
+  const hashes = answered.map(({ call, action }) => `${hashCall(call)} ${readResolvedHash(action)}`)
+  const made = contentHash([...new Set(hashes)].sort())
   const gaps = since.filter((action) => !grantsRetries(action)).flatMap((action) => findGap(action, made))
   // the same call several times in one block is one step
   return [...new Map(calls), ...gaps]

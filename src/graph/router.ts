@@ -10,16 +10,27 @@ import type { VisitTarget } from './route.ts'
 /** One visit, and the next targets; none where another branch decides, or where the walk ends. */
 export type VisitStep<Walk> = (walk: Walk, target: VisitTarget) => Promise<readonly VisitTarget[]>
 
+/**
+ * Whether a visit leads to this one target alone, whatever it found: no fan-out, no join and no choice lies between them. Then
+ * LangGraph has nothing to decide.
+ */
+export type IsStraight<Walk> = (walk: Walk, from: VisitTarget, to: VisitTarget) => boolean
+
 /** Walks from some nodes on until no branch leads anywhere. An error of one branch, or the signal, ends the walk at once. */
 export type Router<Walk> = (walk: Walk, from: readonly VisitTarget[], signal: AbortSignal) => Promise<void>
 
 /**
- * LangGraph as the router and nothing more: each visit is a task of its own, and `Send` names the next ones. It is
- * LangGraph's engine without what StateGraph wraps around every node (channels for the state, writers, branches, each
- * with its trace objects): nothing of the state passes through it. See docs/decisions/0010.
+ * LangGraph as the router and nothing more: a task visits a node and those that follow it in a straight line, and `Send` names
+ * what comes after a choice, a fan-out or a join. It is LangGraph's engine without what StateGraph wraps around every node
+ * (channels for the state, writers, branches, each with its trace objects): nothing of the state passes through it. See
+ * docs/decisions/0010 and 0121.
  */
-export const createRouter = <Walk>(names: readonly string[], step: VisitStep<Walk>): Router<Walk> => {
-  const task = new Task(step as VisitStep<unknown>)
+export const createRouter = <Walk>(
+  names: readonly string[],
+  step: VisitStep<Walk>,
+  isStraight: IsStraight<Walk> = () => false,
+): Router<Walk> => {
+  const task = new Task(step as VisitStep<unknown>, isStraight as IsStraight<unknown>)
   const engine = new Pregel({
     // no node waits on a channel: the first ones come with the walk, all others by `Send`
     nodes: Object.fromEntries(names.map((name) => [name, Channel.subscribeTo([]).pipe(task)])),
@@ -50,19 +61,24 @@ const input = 'input'
 const walkKey = 'mason_walk'
 const toSend = (target: VisitTarget): Send => new Send(target.node, target)
 
+/** Whether a call leads to a call: its own next step, or the next of its lane. */
+const isSameLane = (from: VisitTarget, to: VisitTarget): boolean => from.call !== null && to.call !== null
+
 /** Where a task of LangGraph puts its writes; `Send`s go to the channel of tasks. */
 const writeKey = '__pregel_send'
 const tasksChannel = '__pregel_tasks'
 type Write = (writes: [channel: string, value: unknown][]) => void
 
-/** One visit as LangGraph runs it. */
+/** A visit, and what follows it in a straight line, as LangGraph runs it. */
 class Task extends Runnable<VisitTarget, void> {
   lc_namespace = ['mason', 'graph']
   readonly #step: VisitStep<unknown>
+  readonly #isStraight: IsStraight<unknown>
 
-  constructor(step: VisitStep<unknown>) {
+  constructor(step: VisitStep<unknown>, isStraight: IsStraight<unknown>) {
     super()
     this.#step = step
+    this.#isStraight = isStraight
   }
 
   async invoke(
@@ -72,7 +88,19 @@ class Task extends Runnable<VisitTarget, void> {
     if (!signal) throw new TypeError('LangGraph gave a task no signal')
     // all visits of a step share it
     setMaxListeners(0, signal)
-    const next = await unlessAborted(this.#step(configurable[walkKey], target), signal)
+    const walk: unknown = configurable[walkKey]
+    const visit = (to: VisitTarget) => {
+      signal.throwIfAborted()
+      return unlessAborted(this.#step(walk, to), signal)
+    }
+    let at = target
+    let next = await visit(at)
+    // a lane goes on by itself too: the engine begins its next step once all tasks of this one have ended
+    for (let [to] = next; to && next.length === 1; [to] = next) {
+      if (!isSameLane(at, to) && !this.#isStraight(walk, at, to)) break
+      at = to
+      next = await visit(at)
+    }
     const write: Write = configurable[writeKey]
     write(next.map((one) => [tasksChannel, toSend(one)]))
   }

@@ -1,4 +1,4 @@
-import { type PlannedCall, readOpenCall, readPlannedCalls } from '../state/calls.ts'
+import { type PlannedCall, readOpenCall, readPlannedCalls, readResolvedHash } from '../state/calls.ts'
 import type { ActionDraft } from '../state/checkpoint.ts'
 import { type ErrorCode, errorCodes, isMasonError, MasonError, toMasonError } from '../state/errors.ts'
 import { readOutage } from '../state/outage.ts'
@@ -14,7 +14,10 @@ import type { ReadonlyAction } from '../state/turn.ts'
 import { sendCallEffect } from './call-effect.ts'
 import { createCallWaits, SuspendedError } from './call-waits.ts'
 import type { AnyNode, AnyTool, GraphInfo, ToolContext } from './definitions.ts'
-import type { LiveRun } from './live-run.ts'
+import type { LiveRun, Visit } from './live-run.ts'
+import { NodeFailureError } from './node-failure.ts'
+import { withPromptHash } from './prompt-hash.ts'
+import { resolveCall } from './resolved-call.ts'
 import { withScenarioModels } from './scenario-defaults.ts'
 import { checkNext, checkWrites, createServiceView, createView } from './state-view.ts'
 import { withUnfencedReplies } from './unfenced-models.ts'
@@ -27,6 +30,9 @@ export type NodeVisit = (
   signal: AbortSignal,
 ) => Promise<RuntimeState>
 
+/** The same within a visit that was begun. */
+type BegunVisit = (visit: Visit, ...about: Parameters<NodeVisit>) => ReturnType<NodeVisit>
+
 type Part = AnyNode | AnyTool
 
 /** Makes the visits of one node or tool. `nextOf` gives where it leads when it does not say so itself. */
@@ -34,25 +40,27 @@ export const createVisit = (
   part: Part,
   info: GraphInfo,
   nextOf: (part: Part, call: PlannedCall | null, state: RuntimeState) => string[],
-): NodeVisit => {
+): BegunVisit => {
   const view = createView(part)
   const viewServices = createServiceView(part, info.serviceNames)
-  return async (run, callIndex, services, signal) => {
+  return async (visit, run, callIndex, services, signal) => {
     signal.throwIfAborted()
     const { scenario } = run
     const planned = callIndex === null ? null : findCall(run, callIndex)
     let committing: Promise<RuntimeState> | null = null
     let effect: EffectResult | null = null
     let asked = false
+    let resolvedHash: string | null = null
 
     const append = async (draft: ActionDraft, patch: Patch): Promise<RuntimeState> => {
       checkWrites(part, patch)
-      if (part.name === 'end') return run.finish(draft, patch, currentOutcome(run))
+      if (part.name === 'end') return run.finish(visit, draft, patch, currentOutcome(run))
       const next = draft.next ?? nextOf(part, planned?.call ?? null, run.state)
       checkNext(part, next, info)
       return run.append(
+        visit,
         part.name,
-        { ...withCall({ ...draft, next }, planned?.call, part), next },
+        { ...withCall({ ...draft, next }, planned?.call, part, resolvedHash), next },
         patch,
         effect,
       )
@@ -71,9 +79,12 @@ export const createVisit = (
     }
 
     const waitAll = createCallWaits(run, () => toCallRef(part, planned), signal)
+    const sentModels = withPromptHash(services.models, (sha256) => {
+      visit.promptSha256 = sha256
+    })
     const ownServices = {
       ...services,
-      models: withScenarioModels(withUnfencedReplies(services.models), scenario),
+      models: withScenarioModels(withUnfencedReplies(sentModels), scenario),
     }
     const context = Object.assign(viewServices(ownServices), {
       checkpoint,
@@ -112,8 +123,15 @@ export const createVisit = (
     }
 
     try {
-      if (planned && part.kind === 'tool')
-        context.call = { ...planned.call, input: parseInput(part, planned.args) }
+      if (planned && part.kind === 'tool') {
+        const tool = info.tool(planned.call.tool) ?? part
+        const resolved = await resolveCall(tool, planned.call, planned, services.blobs)
+        const args = planned.before?.result ?? resolved?.args ?? planned.call.args
+        const noted = planned.before && readResolvedHash(planned.before)
+        resolvedHash = resolved?.sha256 ?? null
+        if (planned.before && noted !== resolvedHash) throw new ResolvedOtherwiseError(planned.call)
+        context.call = { ...planned.call, input: parseInput(part, args) }
+      }
       await part.run(view(run.state) as RuntimeState, context as never, signal)
       if (committing) return await committing
       throw new MasonError('node_failed', `"${part.name}" returned without a checkpoint`, {
@@ -123,7 +141,8 @@ export const createVisit = (
       if (error instanceof SuspendedError) return run.state
       if (signal.aborted) throw signal.reason
       if (isMasonError(error, 'lease_lost', 'database_unavailable')) throw error
-      if (planned && !committing) return checkpoint(toolErrorDraft(part.name, error, effect))
+      if (planned && !committing && !(error instanceof ResolvedOtherwiseError))
+        return checkpoint(toolErrorDraft(part.name, error, effect))
       const outage = committing ? null : readOutage(part.name, error)
       if (outage) {
         run.outage = outage
@@ -137,8 +156,17 @@ export const createVisit = (
   }
 }
 
-/** A call at its current step: `args` of a step are the result of the action before it, whose id names its waits and questions. */
-type CallMatch = { call: PlannedCall; ref: CallRef; args: unknown }
+/**
+ * A call of a plan and the actions since. The input of a step is the result of the action `before` it, whose id names its waits
+ * and questions.
+ */
+type CallMatch = {
+  call: PlannedCall
+  ref: CallRef
+  plan: ReadonlyAction
+  since: readonly ReadonlyAction[]
+  before: ReadonlyAction | undefined
+}
 
 const findCall = (run: LiveRun, index: number): CallMatch => {
   const at = run.actions.findLastIndex((action) => readPlannedCalls(action).length > 0)
@@ -146,8 +174,18 @@ const findCall = (run: LiveRun, index: number): CallMatch => {
   const call = plan && readPlannedCalls(plan).find((candidate) => candidate.index === index)
   if (!plan || !call)
     throw new MasonError('internal', `there is no call ${index} in the plan of run ${run.claimed.run_id}`)
-  const before = run.actions.slice(at + 1).findLast((action) => readOpenCall(action) === index)
-  return { call, ref: { plan_seq: (before ?? plan).id, index }, args: before?.result ?? call.args }
+  const since = run.actions.slice(at + 1)
+  const before = since.findLast((action) => readOpenCall(action) === index)
+  return { call, ref: { plan_seq: (before ?? plan).id, index }, plan, since, before }
+}
+
+/** A call that is open already was begun with other arguments: its run fails. */
+class ResolvedOtherwiseError extends MasonError {
+  constructor({ index, tool }: PlannedCall) {
+    super('internal', `call ${index} of ${tool} was begun with other results in its arguments`, {
+      remedy: 'submit the run again; if that repeats, report it with the id of the run',
+    })
+  }
 }
 
 const toCallRef = (part: Part, planned: CallMatch | null): CallRef => {
@@ -164,7 +202,12 @@ export const currentOutcome = (run: LiveRun) =>
   run.outcome ?? ({ status: 'completed', reason: 'answered' } as const)
 
 /** Which call it answers or leaves open is the graph's to say, also where a tool has data of that name; and whose words it brings. */
-const withCall = (draft: ActionDraft, call: PlannedCall | undefined, part: Part): ActionDraft => {
+const withCall = (
+  draft: ActionDraft,
+  call: PlannedCall | undefined,
+  part: Part,
+  resolved_sha256: string | null,
+): ActionDraft => {
   if (!call) return draft
   const declared = part.kind === 'tool' ? part.provenance : undefined
   const claimed = draft.result?.provenance ?? declared
@@ -172,7 +215,8 @@ const withCall = (draft: ActionDraft, call: PlannedCall | undefined, part: Part)
   const provenance = claimed === 'user' && declared !== 'user' ? 'tool' : claimed
   const label = provenance === undefined ? {} : { provenance }
   const open = part.kind === 'tool' && draft.next?.some((step) => part.steps?.includes(step)) === true
-  const mark = { index: call.index, id: call.id, ...(open && { open }) }
+  const resolved = resolved_sha256 === null ? {} : { resolved_sha256 }
+  const mark = { index: call.index, id: call.id, ...(open && { open }), ...resolved }
   return { ...draft, result: { ...draft.result, ...label, call: mark } }
 }
 
@@ -182,12 +226,13 @@ const parseInput = (tool: AnyTool, args: unknown): unknown => {
   throw new MasonError('bad_tool_call', `the arguments of ${tool.name} are invalid`)
 }
 
-/** The same visit, as a span of the run's tracer. */
+/** Begins the visits, each a span of the run's tracer. */
 export const tracedVisit =
-  ({ name, kind }: Pick<AnyNode | AnyTool, 'name' | 'kind'>, visit: NodeVisit): NodeVisit =>
-  (run, call, services, signal) =>
-    run.tracer.visit({ name, kind, call }, async (note) => {
-      const state = await visit(run, call, services, signal)
+  ({ name, kind }: Pick<AnyNode | AnyTool, 'name' | 'kind'>, visit: BegunVisit): NodeVisit =>
+  (run, call, services, signal) => {
+    const begun = run.openVisit()
+    return run.tracer.visit({ id: begun.id, name, kind, call }, async (note) => {
+      const state = await visit(begun, run, call, services, signal)
       const isWaiting = call !== null && run.isCallWaiting(call)
       const outage = run.outage?.node === name ? run.outage : null
       // a visit's state ends with its own action
@@ -199,6 +244,7 @@ export const tracedVisit =
       })
       return state
     })
+  }
 
 const knownErrorCodes: ReadonlySet<unknown> = new Set(errorCodes)
 const isCode = (value: unknown): value is ErrorCode => knownErrorCodes.has(value)
@@ -237,6 +283,7 @@ const nodeErrorDraft = (name: string, error: unknown): ActionDraft => {
   return {
     summary: cutText(`${name} failed: ${message}`, maxSummary),
     result: {
+      ...(error instanceof NodeFailureError && error.result),
       error: {
         code,
         message,

@@ -5,6 +5,7 @@ import { fillOutput } from './output.ts'
 import { plan } from './planner.ts'
 import type { OfflineReply, OfflineRequest } from './request.ts'
 import { reflect, understand } from './roles.ts'
+import { toNativeRequest, writeReply } from './written.ts'
 
 /** Values as an answer of a schema: those of its properties; what is not known is null. */
 const asJson = (values: Record<string, Json>, { schema }: OfflineRequest): OfflineReply => {
@@ -39,3 +40,7 @@ export const answerOffline = (request: OfflineRequest): OfflineReply => {
     }
   }
 }
+
+/** The same for a planner whose calls are text in the language of the dialogue: the same decisions, written out. */
+export const answerInWriting = (request: OfflineRequest): OfflineReply =>
+  writeReply(answerOffline(toNativeRequest(request)), request)

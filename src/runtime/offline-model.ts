@@ -10,6 +10,7 @@ export const offlineEntry: BuiltInModel = {
   vendor: 'offline',
   name: 'mason-offline',
   base_url: 'http://offline.invalid/v1',
+  dialect: 'tools',
   capabilities: [rulesOnly],
   // it reads any prompt in no time
   context_window: 4_000_000,
@@ -22,18 +23,21 @@ export const withOfflineModel = (others: Provider): Provider => ({
     const { model, ask, onDelta } = request
     if (model.endpoint.base_url !== offlineEntry.base_url) return others.send(request, signal)
     signal.throwIfAborted()
-    const { answerOffline } = await import('../offline-model/offline-model.ts')
+    const { answerOffline, answerInWriting } = await import('../offline-model/offline-model.ts')
     const messages = ask.messages.map(
       ({ content, ...message }) => ({ ...message, content: textOf(content) }) as ModelMessage<string>,
     )
-    const { text, tool_calls } = answerOffline({
+    const isWritten = ask.role === 'planner' && model.dialect === 'xml'
+    const { text, tool_calls } = (isWritten ? answerInWriting : answerOffline)({
       role: ask.role as ModelRole,
       messages,
       tools: ask.tools,
       ...(ask.parts && { parts: ask.parts }),
       ...(ask.schema && { schema: ask.schema }),
     })
-    if (text !== '') onDelta({ text, reasoning: '' })
+    // what is written comes word by word, as from other models
+    for (const piece of isWritten ? text.split(/(?<=\s)/) : [text])
+      if (piece !== '') onDelta({ text: piece, reasoning: '' })
     const prompt_tokens = estimateTokens(JSON.stringify([messages, ask.tools, ask.schema]))
     const completion_tokens = estimateTokens(text + JSON.stringify(tool_calls))
     return {

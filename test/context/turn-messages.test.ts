@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { describeTurnStart } from '../../src/context/turn-start.ts'
 import { type ActionRow, foldActions } from '../../src/state/fold.ts'
-import type { ModelMessage } from '../../src/state/ports/model-messages.ts'
 import { unfenced } from '../../src/state/provenance.ts'
 import type { RuntimeState } from '../../src/state/runtime-state.ts'
 import { answer, body, plan, stateOf } from '../support/actions.ts'
@@ -104,18 +103,15 @@ describe('what an earlier turn quotes cannot give orders', () => {
 })
 
 describe('the request of a step', () => {
-  const isClosing = ({ role, content }: ModelMessage): boolean =>
-    role === 'user' && content.startsWith('# CURRENT PLAN STATUS')
-
   test.each([
     ['table-file', tableFile],
     ['long-turn', longTurn],
     ['later-turn', laterTurn],
-  ])('is the beginning of that of the next step, up to the closing part: %s', async (_, run) => {
+  ])('is the beginning of that of the next step: %s', async (_, run) => {
     const requests = (await requestsOf(run)).filter(({ role }) => role === 'planner')
     expect(requests.length).toBeGreaterThan(2)
     for (const [at, { messages, tools }] of requests.slice(1).entries()) {
-      const before = requests[at]?.messages.filter((message) => !isClosing(message)) ?? []
+      const before = requests[at]?.messages ?? []
       expect(messages.slice(0, before.length)).toEqual(before)
       expect(tools).toEqual(requests[at]?.tools)
     }

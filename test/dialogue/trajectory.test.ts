@@ -1,11 +1,13 @@
 import { describe, expect, test } from 'vitest'
-import { renderTrajectory } from '../../src/dialogue/trajectory.ts'
-import { withoutTags, writeDialogue } from '../../src/dialogue/write.ts'
+import { renderTrajectory, type Trajectory } from '../../src/dialogue/trajectory.ts'
+import { toResultText, withoutTags, writeDialogue } from '../../src/dialogue/write.ts'
 import type { ActionBody, Json } from '../../src/state/runtime-state.ts'
 import { answer, body, type Called, plan, stateOf } from '../support/actions.ts'
 
 const servers: Record<string, string> = { read_file: 'search_tool_server' }
 const render = (bodies: ActionBody[], finalAnswer: string | null = null): string =>
+  renderBoth(bodies, finalAnswer).text
+const renderBoth = (bodies: ActionBody[], finalAnswer: string | null = null): Trajectory =>
   renderTrajectory(stateOf(bodies).action_history[0] ?? [], {
     serverOf: (tool) => servers[tool],
     answer: finalAnswer,
@@ -95,6 +97,60 @@ I read it.</think>
       expression: hostile,
     })
   })
+})
+
+describe('the trajectory of a run whose model wrote the language', () => {
+  const calls = '<think>I\n look. </think>\n\n<x><calculate>6*7</calculate></x>\n<execute_tools/>'
+  const wrote = (one: ActionBody, text: string, more: Record<string, Json> = {}): ActionBody => ({
+    ...one,
+    result: { ...one.result, ...more, dialect: 'xml', wrote: text },
+  })
+  const asking = (text: string, more?: Record<string, Json>): ActionBody =>
+    wrote(plan([{ tool: 'calculate', args: { expression: '6*7' } }]), text, more)
+  const finishing = (text: string): ActionBody =>
+    wrote(body('planner', { result: { draft: '42' }, next: ['answer'] }), text)
+  const done = answer('calculate', 0, { text: '42' })
+
+  test('has what it wrote byte for byte, with what was put back', () => {
+    const last = '<think>Done.</think><answer>42 </answer>\n'
+    expect(renderBoth([asking(calls), done, finishing(last), body('answer')], '42')).toEqual({
+      ...{ text: `${calls}\n<result index="0">42</result>\n${last}`, origin: 'written' },
+    })
+  })
+
+  test('has its refused replies and what was said of them', () => {
+    const exchange = [
+      { wrote: '<execute_tools />', put_back: '<result index="0">Error: there is no call</result>' },
+      { wrote: '<think>', put_back: '<result index="0">Error: not closed</result>' },
+    ]
+    expect(render([asking(calls, { exchange }), done])).toBe(
+      [...exchange.flatMap((one) => [one.wrote, one.put_back]), calls, '<result index="0">42</result>'].join(
+        '\n',
+      ),
+    )
+  })
+
+  test('is mixed where it also called tools natively, or another step wrote the answer', () => {
+    const native = plan([{ tool: 'calculate', args: { expression: '1' } }])
+    expect(renderBoth([asking(calls), done, native, done, finishing('42')], '42')).toEqual({
+      text: [
+        ...[calls, '<result index="0">42</result>'],
+        '<mason_server><calculate>{"expression":"1"}</calculate></mason_server>\n<execute_tools />',
+        ...['<result index="0">42</result>', '42'],
+      ].join('\n'),
+      origin: 'mixed',
+    })
+    expect(renderBoth([asking(calls), done, body('answer')], '42').origin).toBe('mixed')
+    expect(renderBoth([native, done], null).origin).toBe('rendered')
+  })
+})
+
+test('no call begins in a result: of two tags that follow each other, the `<` of the first is changed', () => {
+  expect(toResultText('<s><t>x</t></s> <a>\n<b><c>, <b>bold</b> a<b>c List<int>: <s>\u200b<t>')).toBe(
+    '‹s><t>x</t></s> ‹a>\n‹b><c>, <b>bold</b> a<b>c List<int>: <s>\u200b<t>',
+  )
+  const long = `<${'a'.repeat(126)}><b>`
+  expect([toResultText(long)[0], toResultText(`<a${long.slice(1)}`)[0]]).toEqual(['‹', '<'])
 })
 
 test('an answer is as it is, and other tags stay', () => {

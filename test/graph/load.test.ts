@@ -2,7 +2,10 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { z } from 'zod'
 import { buildGraph } from '../../src/graph/build.ts'
+import { type AnyTool, defineTool } from '../../src/graph/definitions.ts'
+import { findPartErrors } from '../../src/graph/graph-parts.ts'
 import { loadParts } from '../../src/graph/load.ts'
 import { isMasonError } from '../../src/state/errors.ts'
 import { listNeededServices } from '../support/services.ts'
@@ -82,6 +85,30 @@ describe('loading nodes and tools', () => {
       'tool "odd" reads "nope", which is no field of the state',
       'tool "odd" writes "action_history", which no patch can change',
       'tool "update_todos" has a reserved name; choose another',
+    ])
+  })
+
+  test('what a tool says of the dialogue is checked, each error with a remedy', () => {
+    const tool = (name: string, more: Partial<AnyTool>): AnyTool =>
+      defineTool({
+        ...{ name, description: '', kinds: ['call'], input: z.strictObject({ code: z.string() }) },
+        ...{ reads: [], writes: [], run: () => Promise.reject(new Error('it never runs')), ...more },
+      })
+    const tools = [
+      tool('fine', {
+        server: 'own_server',
+        exclusive: 'sandbox',
+        raw: { field: 'code', language: 'python' },
+      }),
+      tool('odd', { server: 'result', exclusive: '', raw: { field: 'text', language: 'perl' as 'python' } }),
+      tool('early', { kinds: ['prepare'], exclusive: 'page' }),
+    ]
+    expect(findPartErrors({ nodes: [], tools }).filter((error) => error.startsWith('tool'))).toEqual([
+      'tool "odd" has the server "result"; name one of a-z, 0-9 and _ that starts with a letter and is no tag of the dialogue',
+      'tool "odd" is exclusive for nothing; name the resource, or remove exclusive',
+      'tool "odd" has its raw body in "text"; name a field of its input: code',
+      'tool "odd" has a raw body in the language "perl"; the only one is python',
+      'tool "early" has exclusive and is no call tool; give it the kind call, or remove its exclusive',
     ])
   })
 

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { findNextTargets, type VisitTarget } from '../../src/graph/route.ts'
+import { foldActions } from '../../src/state/fold.ts'
 import type { Action, ActionBody } from '../../src/state/runtime-state.ts'
 import { action, answer, body, plan } from '../support/actions.ts'
 
@@ -10,23 +11,33 @@ type Choices = { pick(max: number): number }
 
 const single = (node: string): VisitTarget[] => [{ node, call: null }]
 
-/** What comes once a group of branches is through. */
+/** A branch as a random plan has it: the steps it still has to go, and whether it fails at its last one. */
+type Work = { target: VisitTarget; lane: number; steps: string[]; fails: boolean }
+
+/** What comes once the lanes of a fan-out are through: any lane goes on next, each in its order, until a failure stops all. */
 const group = (
   choices: Choices,
-  open: VisitTarget[],
-  isSequential: boolean,
-  toBody: (target: VisitTarget) => ActionBody,
+  works: readonly Work[],
+  stops: boolean,
+  toBody: (work: Work, step: string | undefined) => ActionBody,
   after: VisitTarget[],
 ): Step[] => {
   const steps: Step[] = []
-  const left = [...open]
-  while (left.length > 0) {
-    const [target] = left.splice(isSequential ? 0 : choices.pick(left.length), 1)
-    if (!target) break
-    const due = isSequential ? left.slice(0, 1) : [...left]
-    steps.push({ body: toBody(target), open: left.length > 0 ? due : after })
+  const lanes = [...new Set(works.map(({ lane }) => lane))].map((lane) =>
+    works.filter((one) => one.lane === lane),
+  )
+  for (;;) {
+    const open = lanes.filter((lane) => lane.length > 0)
+    const [work, ...rest] = open[choices.pick(open.length)] ?? []
+    if (!work) return steps
+    const [step, ...later] = work.steps
+    const lane = lanes.findIndex(([first]) => first === work)
+    const next = { ...work, target: { ...work.target, node: step ?? '' }, steps: later }
+    lanes[lane] = step === undefined ? rest : [next, ...rest]
+    if (stops && work.fails && step === undefined) lanes.length = 0
+    const due = lanes.flatMap(([first]) => (first ? [first.target] : []))
+    steps.push({ body: toBody(work, step), open: due.length > 0 ? due : after })
   }
-  return steps
 }
 
 /** A random turn: a fan-out of prepare tools, rounds of calls with their reflection, an answer, the end. */
@@ -36,24 +47,47 @@ const simulate = (choices: Choices): Step[] => {
   const understands = choices.pick(2) === 1
   const steps: Step[] = [{ body: body('load-session', { next: prepares }), open: first }]
   const afterPrepare = understands ? 'understand' : 'planner'
-  const prepare = ({ node }: VisitTarget): ActionBody => body(node, { next: [afterPrepare] })
-  steps.push(...group(choices, first, false, prepare, single(afterPrepare)))
+  const alone = first.map((target, lane) => ({ target, lane, steps: [], fails: false }))
+  const prepare = ({ target }: Work): ActionBody => body(target.node, { next: [afterPrepare] })
+  steps.push(...group(choices, alone, false, prepare, single(afterPrepare)))
   if (understands) steps.push({ body: body('understand', { next: ['planner'] }), open: single('planner') })
   for (let round = choices.pick(4); round > 0; round--) {
-    const tools = Array.from({ length: 1 + choices.pick(4) }, () => `tool${choices.pick(3)}`)
     const isSequential = choices.pick(2) === 1
-    const calls: VisitTarget[] = tools.map((node, call) => ({ node, call }))
+    const stops = choices.pick(2) === 1
+    const calls = Array.from({ length: 1 + choices.pick(5) }, () => ({
+      tool: `tool${choices.pick(3)}`,
+      ...(choices.pick(2) === 1 && { exclusive: `resource${choices.pick(2)}` }),
+    }))
+    const works = calls.map(({ tool, exclusive }, call) => ({
+      target: { node: tool, call },
+      lane: isSequential
+        ? 0
+        : calls.findIndex((one, at) => (exclusive ? one.exclusive === exclusive : at === call)),
+      steps: Array.from({ length: choices.pick(4) === 1 ? 1 + choices.pick(2) : 0 }, (_, at) => `step${at}`),
+      fails: choices.pick(3) === 1,
+    }))
+    const fronts = works.filter(({ lane }, at) => works.findIndex((one) => one.lane === lane) === at)
     steps.push({
+      // an action of an earlier version says nothing of failures, and no call of it names a resource
       body: plan(
-        tools.map((tool) => ({ tool })),
+        calls,
         isSequential ? 'sequential' : 'parallel',
+        stops ? 'stop' : (['go_on', undefined] as const)[choices.pick(2)],
       ),
-      open: isSequential ? calls.slice(0, 1) : calls,
+      open: fronts.map(({ target }) => target),
     })
     // a tool's own data may have the names that a plan uses
-    const toBody = ({ node, call }: VisitTarget): ActionBody =>
-      answer(node, call ?? 0, { calls: ['+49 30 1234'], block: 'sequential', judged: [] })
-    steps.push(...group(choices, calls, isSequential, toBody, single('reflection')))
+    const data = { calls: ['+49 30 1234'], block: 'sequential', on_failure: 'stop', judged: [] }
+    const toBody = ({ target, fails }: Work, step: string | undefined): ActionBody => {
+      const answered = answer(target.node, target.call ?? 0, {
+        ...data,
+        ...(fails && step === undefined && { is_error: true }),
+      })
+      if (step === undefined) return answered
+      const call = { ...(answered.result.call as object), open: true }
+      return { ...answered, result: { ...answered.result, call }, next: [step] }
+    }
+    steps.push(...group(choices, works, isSequential && stops, toBody, single('reflection')))
     steps.push({ body: body('reflection', { next: ['planner'] }), open: single('planner') })
   }
   steps.push({ body: body('planner', { result: { draft: 'x' }, next: ['answer'] }), open: single('answer') })
@@ -81,7 +115,28 @@ describe('route', () => {
         for (const [at, { open }] of steps.entries())
           expect(sorted(findNextTargets(actions.slice(0, at + 1), true))).toEqual(sorted(open))
       }),
-      { numRuns: 300 },
+      { numRuns: 500 },
+    )
+  })
+
+  test('what is next is the same by the actions as they are, and as they come out of the log', () => {
+    fc.assert(
+      fc.property(turns, (steps) => {
+        const rows = steps.map((step, at) => ({
+          seq: at + 1,
+          turn: 1,
+          body: step.body,
+          patch: at === 0 ? { prompts: 'Go' } : {},
+        }))
+        for (let at = 1; at <= rows.length; at++) {
+          const read = foldActions(JSON.parse(JSON.stringify(rows.slice(0, at)))).action_history[0] ?? []
+          for (const entering of [true, false])
+            expect(findNextTargets(read, entering)).toEqual(
+              findNextTargets(actionsOf(steps).slice(0, at), entering),
+            )
+        }
+      }),
+      { numRuns: 100 },
     )
   })
 
@@ -96,7 +151,7 @@ describe('route', () => {
         }))
         expect(sorted(sent)).toEqual(sorted([...done, { node: 'end', call: null }]))
       }),
-      { numRuns: 300 },
+      { numRuns: 500 },
     )
   })
 

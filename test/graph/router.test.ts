@@ -67,6 +67,47 @@ describe('the router on the engine of LangGraph', () => {
     expect(steps).toBe(1000)
   })
 
+  test('goes on in a straight line, and leaves choices and fan-outs to the engine', async () => {
+    const visits: string[] = []
+    const asked: string[] = []
+    const next: Record<string, VisitTarget[]> = {
+      a: [{ node: 'b', call: null }],
+      b: to('c', 'c'),
+      c: [{ node: 'd', call: null }],
+    }
+    const walk = createRouter<string>(
+      ['a', 'b', 'c', 'd'],
+      async (_, { node }) => {
+        visits.push(node)
+        return visits.filter((one) => one === node).length === (node === 'c' ? 2 : 1)
+          ? (next[node] ?? [])
+          : []
+      },
+      (name, from, target) => {
+        asked.push(`${name}: ${from.node}-${target.node}`)
+        return from.node === 'a'
+      },
+    )
+    await walk('one', [{ node: 'a', call: null }], never)
+    expect(visits).toEqual(['a', 'b', 'c', 'c', 'd'])
+    expect(asked).toEqual(['one: a-b', 'one: c-d'])
+  })
+
+  test('ends in the middle of a straight line when the signal fires', async () => {
+    const stop = new AbortController()
+    const visits: string[] = []
+    const walk = createRouter<null>(
+      ['a'],
+      async (_, target) => {
+        if (visits.push(target.node) === 3) stop.abort(new Error('enough'))
+        return [{ node: 'a', call: null }]
+      },
+      () => true,
+    )
+    await expect(walk(null, [{ node: 'a', call: null }], stop.signal)).rejects.toThrow('enough')
+    expect(visits).toHaveLength(3)
+  })
+
   test('keeps walks that run at the same time apart', async () => {
     const walk = createRouter<{ left: number; seen: number }>(['a'], async (own) => {
       own.seen++

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { type AnyTool, defineTool } from '../../src/graph/definitions.ts'
-import { interpretReply } from '../../src/nodes/planner/interpret.ts'
+import { interpretReply } from '../../src/nodes/planner/dialects/interpret.ts'
 import { reply, type Said } from '../support/memory-run.ts'
 
 const tool = (name: string, pure: boolean): AnyTool =>
@@ -17,7 +17,7 @@ const tool = (name: string, pure: boolean): AnyTool =>
   })
 const tools = [tool('look', true), tool('send', false)]
 const outputs = [tool('answer', true), tool('report', true)]
-const read = (said: Said) => interpretReply(reply(said), tools, outputs)
+const read = (said: Said) => interpretReply(reply(said), { tools, outputs })
 const call = (name: string, args: unknown = { query: 'q' }, id?: string) => ({
   name,
   arguments: args,

@@ -69,6 +69,28 @@ describe("the planner's messages", () => {
     )
   })
 
+  test('keep the plans of earlier steps as they were said, and let them go first where there is no room', () => {
+    const steps = Array.from({ length: 12 }, (_, n) => n)
+    const bodies: (ActionBody | [ActionBody, object])[] = [body('load-session', { next: ['planner'] })]
+    const promptOf = (budget: number) => plannerPrompt(stateOf(bodies), { budget, canOpen: true })
+    const small = 9000
+    let before: ModelMessage[] = []
+    for (const n of steps) {
+      const { messages, closing } = promptOf(64_000)
+      expect(messages.slice(0, before.length)).toEqual(before)
+      before = messages
+      const planned = plan([{ tool: 'look', id: `c${n}` }])
+      const tasks = [todo('a', { task: `step ${n} ${'of the plan '.repeat(100)}` })]
+      bodies.push([{ ...planned, result: { ...planned.result, closing } }, { todos: tasks }])
+      bodies.push(answer('look', 0, { text: `found ${n} ${'x '.repeat(400)}` }))
+    }
+    expect(before.filter(isClosing)).toHaveLength(steps.length - 1)
+    const { messages } = promptOf(small)
+    expect(messages.filter(isClosing).length).toBeLessThan(steps.length / 2)
+    expect(messages.at(-1)?.content).toContain('step 11')
+    expect(messages.filter(({ role, content }) => role === 'tool' && /found/.test(content))).toHaveLength(12)
+  })
+
   test('made step by step are those made at once, also where there is no room for all', () => {
     fc.assert(
       fc.property(rounds, fc.constantFrom(1000, 64_000), (all, budget) => {

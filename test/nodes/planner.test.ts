@@ -125,7 +125,7 @@ describe('the planner', () => {
     ])
     expect(JSON.stringify(requests[1]?.messages)).toMatch(/cycle: a -> b -> a/)
     expect(after).toEqual([])
-    expect(plans[0]?.result.corrections).toHaveLength(1)
+    expect(plans[0]?.result.exchange).toHaveLength(1)
   })
 
   test.each([
@@ -158,7 +158,7 @@ describe('the planner', () => {
     expect(added?.map(({ role }) => role)).toEqual(['assistant', 'tool', 'tool', 'user'])
   })
 
-  test('after three corrections the run fails with the transcript and the tokens of all replies', async () => {
+  test('after three corrections the run fails with the whole exchange and the tokens of all replies', async () => {
     const { memory, plans, requests, state } = await planned([{ text: 'Hm.', ...look('{') }])
     expect(requests).toHaveLength(4)
     expect(memory.ended?.outcome).toMatchObject({
@@ -168,11 +168,12 @@ describe('the planner', () => {
     })
     expect(plans[0]?.usage.total_tokens).toBe(60)
     expect(state.usage[0]?.total_tokens).toBe(60)
-    const { error } = (plans[0]?.result ?? {}) as { error: { detail: { transcript: object[] } } }
-    expect(error.detail.transcript).toHaveLength(4)
-    expect(error.detail.transcript[0]).toEqual({
-      reply: 'Hm.\nlook({)',
-      faults: [expect.stringMatching(/not a JSON object/)],
+    const { exchange, dialect } = (plans[0]?.result ?? {}) as { exchange: object[]; dialect: string }
+    expect(dialect).toBe('tools')
+    expect(exchange).toHaveLength(4)
+    expect(exchange[0]).toEqual({
+      wrote: 'Hm.\nlook({)',
+      put_back: expect.stringMatching(/not a JSON object/),
     })
   })
 

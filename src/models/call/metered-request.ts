@@ -1,26 +1,29 @@
 import { createHash, randomBytes } from 'node:crypto'
+import type { VisitNote } from '../../infra/telemetry/visit-scope.ts'
 import type { Clock } from '../../state/ports/clock.ts'
 import { estimateTokens } from '../../state/text/tokens.ts'
 import type { HealthSubject } from '../health/health-rows.ts'
 import type { HealthFailure, ModelHealth } from '../health/model-health.ts'
 import type { Candidate } from '../ports/call-ports.ts'
-import type {
-  CanonicalRequest,
-  KeyEntry,
-  Meter,
-  MeteredUsage,
-  ModelCaller,
-  PendingJob,
-  Provider,
-  ProviderOutcome,
-  Registry,
-  Reservation,
-  ReservationResult,
-  ResultDelta,
-  Settlement,
+import {
+  type CanonicalRequest,
+  type KeyEntry,
+  type Meter,
+  type MeteredUsage,
+  type ModelCaller,
+  noMeteredUsage,
+  type PendingJob,
+  type Provider,
+  type ProviderOutcome,
+  type Registry,
+  type Reservation,
+  type ReservationResult,
+  type ResultDelta,
+  type Settlement,
 } from '../ports/model-ports.ts'
 import { createUnsentOutcome, type ProviderError } from '../transport/provider-errors.ts'
 import { redactKey } from './call-errors.ts'
+import { openReplyEnd } from './reply-end.ts'
 import { estimateRequest, estimateResult } from './token-estimate.ts'
 
 /** What every provider request needs. */
@@ -32,8 +35,8 @@ export type RequestServices = {
   registry: Pick<Registry, 'view'>
   /** Removes known secrets from the words of vendors. */
   redact(text: string): string
-  /** The tool on whose behalf a request is sent; absent: always none. */
-  readTool?(): string | null
+  /** The visit on whose behalf a request is sent; absent: always none. */
+  readVisit?(): VisitNote | null
 }
 
 /** One provider request: its candidate, its content and who pays. */
@@ -57,12 +60,13 @@ const settlingMs = 60_000
 const toReservation = (
   { candidate, ask, role, caller, endsAtMs }: MeteredRequest,
   nowMs: number,
-  tool: string | null = null,
+  visit: VisitNote | null = null,
 ): Reservation => ({
   request_id: `req_${randomBytes(12).toString('hex')}`,
   caller,
   role,
-  tool,
+  tool: visit?.tool ?? null,
+  visit_id: visit?.id ?? null,
   model: candidate.model,
   key: candidate.key,
   estimate: estimateRequest(ask, candidate),
@@ -147,7 +151,12 @@ export const releaseProbes = (health: ModelHealth, candidate: Candidate): void =
   for (const { subject, id, isProbe } of listSubjects(candidate)) if (isProbe) health.release(subject, id)
 }
 
-type ReceivedSoFar = { usage: MeteredUsage | null; text: string; bytes: boolean; sent: boolean }
+/** `cut`: its end came before that of the stream, so `text` is what the vendor has written. */
+type ReceivedSoFar = { usage: MeteredUsage | null; text: string; bytes: boolean; sent: boolean; cut: boolean }
+
+/** What the vendor has counted; of a reply that was cut, only what came with its end. */
+const readUsage = (outcome: ProviderOutcome | null, received: ReceivedSoFar): MeteredUsage | null =>
+  (outcome?.ok ? outcome.result.usage : outcome?.usage) ?? (received.cut ? null : received.usage)
 
 const toSettlement = (
   outcome: ProviderOutcome | null,
@@ -155,8 +164,9 @@ const toSettlement = (
   received: ReceivedSoFar,
   ms: number,
 ): Settlement => {
-  const usage = (outcome?.ok ? outcome.result.usage : outcome?.usage) ?? received.usage
-  const completion_tokens = outcome?.ok ? estimateResult(outcome.result) : estimateTokens(received.text)
+  const usage = readUsage(outcome, received)
+  const completion_tokens =
+    outcome?.ok && !received.cut ? estimateResult(outcome.result) : estimateTokens(received.text)
   // a vendor may bill a request that was aborted or timed out, although no answer was read
   const mayBill = outcome === null ? received.sent : !outcome.ok && outcome.error.mayBill === true
   const isBillable = outcome?.ok === true || received.bytes || mayBill
@@ -167,6 +177,15 @@ const toSettlement = (
     estimate: isBillable ? { prompt_tokens: estimate.prompt_tokens, completion_tokens } : null,
     ms,
   }
+}
+
+/** What a reply that was cut has taken: the run counts it too. Null for any other. */
+const estimateCut = ({ estimate }: Reservation, { cut, text }: ReceivedSoFar): MeteredUsage | null => {
+  if (!cut) return null
+  const { prompt_tokens } = estimate
+  const completion_tokens = estimateTokens(text)
+  const total_tokens = prompt_tokens + completion_tokens
+  return { ...noMeteredUsage, prompt_tokens, completion_tokens, total_tokens }
 }
 
 const nothingSent = { status: 'aborted', error_code: null, usage: null, estimate: null, ms: 0 } as const
@@ -207,14 +226,14 @@ export const sendMeteredRequest = async (
   request: MeteredRequest,
   signal: AbortSignal,
 ): Promise<Extract<ReservationResult, { granted: false }> | MeteredOutcome> => {
-  const { providers, meter, health, clock, readTool } = services
+  const { providers, meter, health, clock, readVisit } = services
   const { candidate, ask, usedIds, endsAtMs, onDelta, onRaw, beforeSubmit, anyway = false } = request
   const { model, key } = candidate
   const provider = providers[model.endpoint.protocol]
   const begin = async () => {
     // before the reservation, or the request would be sent later than it counts
     if (key !== null) await provider.prepare?.()
-    const reservation = toReservation(request, clock.monotonicMs(), readTool?.())
+    const reservation = toReservation(request, clock.monotonicMs(), readVisit?.())
     return { reservation, reserved: await reserve(meter, reservation, signal) }
   }
   const { reservation, reserved } = await begin().catch((error: unknown) => {
@@ -223,7 +242,10 @@ export const sendMeteredRequest = async (
   })
   if (!reserved.granted) return reserved
   const startedAtMs = clock.monotonicMs()
-  const received: ReceivedSoFar = { usage: null, text: '', bytes: false, sent: !signal.aborted }
+  const received: ReceivedSoFar = {
+    ...{ usage: null, text: '', bytes: false, sent: !signal.aborted, cut: false },
+  }
+  const end = ask.end && openReplyEnd(ask.end, clock, onDelta)
   let { probes } = candidate
   let outcome: ProviderOutcome | null = null
   try {
@@ -242,8 +264,10 @@ export const sendMeteredRequest = async (
           }
           received.bytes = true
           received.text += delta.text + delta.reasoning
-          onDelta(delta)
+          if (end) end.take(delta)
+          else onDelta(delta)
         },
+        ...(end && { over: end.signal }),
         onUsage: (usage) => {
           received.usage = usage
         },
@@ -252,16 +276,20 @@ export const sendMeteredRequest = async (
       },
       signal,
     )
-    outcome = sent.ok ? sent : { ...sent, error: redactError(sent.error, key, services) }
+    received.cut = end?.signal.aborted === true
+    outcome = sent.ok
+      ? { ok: true, result: end?.finish(sent.result) ?? sent.result }
+      : { ...sent, error: redactError(sent.error, key, services) }
     const error = outcome.ok ? null : outcome.error
     const replaced = error !== null && isReplaced(services.registry, key)
     reportHealth(health, { ...candidate, probes }, error, { anyway, replaced })
     const ms = clock.monotonicMs() - startedAtMs
-    return { outcome, usage: (outcome.ok ? outcome.result.usage : outcome.usage) ?? received.usage, ms }
+    return { outcome, usage: readUsage(outcome, received) ?? estimateCut(reservation, received), ms }
   } catch (error) {
     releaseProbes(health, { ...candidate, probes })
     throw error
   } finally {
+    end?.close()
     meter.settle(
       reservation,
       toSettlement(outcome, reservation.estimate, received, Math.round(clock.monotonicMs() - startedAtMs)),
@@ -279,7 +307,7 @@ export const pollMeteredJob = async (
   jobId: string,
   signal: AbortSignal,
 ): Promise<ProviderOutcome | PendingJob> => {
-  const { providers, meter, clock, readTool } = services
+  const { providers, meter, clock, readVisit } = services
   const { candidate, ask, usedIds, endsAtMs, onDelta } = request
   const { model, key } = candidate
   const provider = providers[model.endpoint.protocol]
@@ -295,7 +323,7 @@ export const pollMeteredJob = async (
     .digest('hex')
   if (usage !== null)
     meter.settle(
-      { ...toReservation(request, startedAtMs, readTool?.()), request_id: `req_job_${hash.slice(0, 24)}` },
+      { ...toReservation(request, startedAtMs, readVisit?.()), request_id: `req_job_${hash.slice(0, 24)}` },
       { status: 'succeeded', error_code: null, usage, estimate: null, ms: clock.monotonicMs() - startedAtMs },
     )
   return sent

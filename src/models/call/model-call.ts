@@ -23,7 +23,9 @@ import type { CallCounts } from './call-counts.ts'
 import { createCallError, type FailedRequest } from './call-errors.ts'
 import { isRequestError } from './error-messages.ts'
 import { type RequestServices, releaseProbes, sendMeteredRequest } from './metered-request.ts'
+import { isStopRefusal, withStop } from './reply-end.ts'
 import type { CallRound } from './retry-wait.ts'
+import type { StopRefusals } from './stop-refusals.ts'
 import type { UnreadAnswers } from './unread-answers.ts'
 
 /**
@@ -52,6 +54,8 @@ const keepVendorReasoning = (
 export type CallServices = RequestServices & {
   chooser: ModelChooser
   unread: UnreadAnswers
+  /** Absent: a refusal of `stop` is known to its call only. */
+  stops?: StopRefusals
   counts?: CallCounts
   log: Log
 }
@@ -81,7 +85,7 @@ export const startCall = (
   { selector, ask, caller, onDelta }: ModelCall,
   signal: AbortSignal,
 ) => {
-  const { chooser, health, clock, log, counts, unread } = services
+  const { chooser, health, clock, log, counts, unread, stops } = services
   const startedAtMs = clock.monotonicMs()
   const usedIds = collectCallIds(ask.messages)
   const attempts: ModelAttempt[] = []
@@ -131,13 +135,15 @@ export const startCall = (
   ): Promise<ModelResponse | FailedRequest | CallRound['refused'][number]> => {
     const { model } = candidate
     using _busy = chooser.busy(model.id)
+    let entry = model
     for (;;) {
       const attempt = requests + 1
+      const asked = withStop(keepVendorReasoning(ask, model, services.registry.view), entry)
       const sent = await sendMeteredRequest(
         services,
         {
           candidate,
-          ask: keepVendorReasoning(ask, model, services.registry.view),
+          ask: asked,
           role: selector.role,
           caller,
           usedIds,
@@ -166,8 +172,14 @@ export const startCall = (
         return { result: outcome.result, model: model.name, key_id, usage, attempts }
       }
       if (outcome.place !== undefined) unread.keep(model, outcome.place, outcome.raw ?? '')
-      const one = failed(candidate, outcome.error, outcome.place)
-      if (outcome.error.retryNow !== true) return one
+      const isRefusedStop = ask.end && !entry.refuses_stop && isStopRefusal(outcome.error)
+      if (isRefusedStop) {
+        stops?.note(model)
+        entry = { ...model, refuses_stop: true }
+      }
+      const error = isRefusedStop ? { ...outcome.error, retryNow: true } : outcome.error
+      const one = failed(candidate, error, outcome.place)
+      if (error.retryNow !== true) return one
     }
   }
 

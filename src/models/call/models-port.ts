@@ -46,13 +46,21 @@ const toCanonicalMessage = (message: ModelMessage): CanonicalMessage => {
   return { role: 'user', content: [...images, { type: 'text', text: message.content }] }
 }
 
-const toCanonicalRequest = ({ role, messages, parts, tools, schema }: ModelRequest): CanonicalRequest => ({
+const toCanonicalRequest = ({
+  role,
+  messages,
+  parts,
+  tools,
+  schema,
+  end,
+}: ModelRequest): CanonicalRequest => ({
   ...emptyCanonicalRequest,
   role,
   messages: messages.map(toCanonicalMessage),
   parts: parts ?? [],
   tools: tools ?? [],
   schema: schema ?? null,
+  ...(end && { end }),
 })
 
 /** Roles that do not wait long for a model: rules decide in its place, or the run waits without a worker. */
@@ -65,6 +73,7 @@ const impatientRoles: ReadonlySet<string> = new Set<ModelRole>([
 ])
 /** They wait no longer for vendors that are known to be closed: it would hold a worker. */
 const patience = { patienceMs: 2000, closedPatienceMs: 250 }
+const noPatience = { patienceMs: 0, closedPatienceMs: 0 }
 
 const findSmallest = (values: readonly (number | null)[]): number | null => {
   const known = values.filter((value) => value !== null)
@@ -77,9 +86,15 @@ export const createModelsPort = (
   caller: ModelCaller,
 ): Models => ({
   async call(request, signal) {
-    const { role, model, onText } = request
+    const { role, model, dialect, hasOthers, onText } = request
     const response = await ask(
-      { role, ...(model !== undefined && { model }), ...(impatientRoles.has(role) && patience) },
+      {
+        role,
+        ...(model !== undefined && { model }),
+        ...(dialect && { dialect }),
+        ...(impatientRoles.has(role) && patience),
+        ...(hasOthers && noPatience),
+      },
       toCanonicalRequest(request),
       caller,
       ({ text }, attempt) => {
@@ -87,12 +102,13 @@ export const createModelsPort = (
       },
       signal,
     )
-    const { text, reasoning, tool_calls, finish, model: upstreamModel } = response.result
+    const { text, reasoning, tool_calls, finish, cut, model: upstreamModel } = response.result
     return {
       text,
       reasoning,
       tool_calls,
       finish,
+      ...(cut !== undefined && { cut }),
       usage: toPlainUsage(response.usage),
       model: upstreamModel ?? response.model,
       by: response.model,
@@ -114,6 +130,8 @@ export const createModelsPort = (
     chooser
       .listActive(registry.view, { role: 'vision', images: true })
       .some((model) => supportsImages(model) && chooser.isOpenTo(registry.view, model, caller)),
+  dialects: (role, model) =>
+    chooser.listDialects(registry.view, { role, ...(model !== undefined && { model }) }, caller),
   hasModel: (model) => {
     const entry = registry.view.models.get(model)
     return entry?.active === true && canServeCategory(entry.category, 'text')

@@ -79,13 +79,14 @@ export type SettleRow = Partial<MeteredUsage> & {
 }
 
 /** The ledger entry, with the estimate: a lost request is written at its reservation. */
-const toEntry = ({ caller, role, tool, model, estimate }: Reservation) => ({
+const toEntry = ({ caller, role, tool, visit_id, model, estimate }: Reservation) => ({
   tenant: caller.business_id,
   user_id: caller.user_id,
   run_id: caller.run_id,
   token_id: caller.token_id ?? null,
   role,
   tool,
+  visit_id,
   vendor_id: model.vendor.id,
   endpoint_id: model.endpoint.id,
   model_id: model.id,

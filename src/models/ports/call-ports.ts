@@ -1,4 +1,4 @@
-import type { Models } from '../../state/ports/models.ts'
+import type { DialectName, Models } from '../../state/ports/models.ts'
 import type {
   CanonicalRequest,
   CanonicalResult,
@@ -42,6 +42,8 @@ export type ModelSelector = {
   role: string
   model?: string
   category?: string
+  /** Only models of this dialect are chosen. */
+  dialect?: DialectName
   /** The request has images: only models with vision are chosen. */
   images?: boolean
   /** How long the call may wait between its tries, in all; absent: as long as its models have for an answer. */

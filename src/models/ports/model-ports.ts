@@ -1,6 +1,6 @@
 import type { Secret } from '../../infra/secrets/secret.ts'
 import type { ModelMessage, ModelTool, ToolCallRequest } from '../../state/ports/model-messages.ts'
-import type { ModelReply } from '../../state/ports/models.ts'
+import type { DialectName, ModelReply, ModelRequest } from '../../state/ports/models.ts'
 import type { PromptPart } from '../../state/prompt-part.ts'
 import type { Json, Usage } from '../../state/runtime-state.ts'
 import type { Scenario } from '../../state/scenario.ts'
@@ -89,7 +89,9 @@ export type ModelEntry = {
   endpoint: EndpointEntry
   upstream_name: string
   category: string
-  dialect: 'tools' | 'xml'
+  dialect: DialectName
+  /** Its vendor refuses the field `stop`. */
+  refuses_stop: boolean
   context_window: number | null
   max_output: number | null
   prices: MicroPrices | null
@@ -152,6 +154,8 @@ export type CanonicalRequest = {
   /** Sampling and the like, in OpenAI's names: temperature, top_p, max_tokens, stop, seed, tool_choice … */
   parameters: Readonly<Record<string, Json>>
   stream: boolean
+  /** Where the reply ends, as in `ModelRequest`; providers send no more of it than the parameter `stop`. */
+  end?: NonNullable<ModelRequest['end']>
 }
 
 /** An image, a video or a recording. */
@@ -170,6 +174,8 @@ export type CanonicalResult = {
   /** The job of an answer that comes later. */
   job: { id: string; status: string | null } | null
   finish: ModelReply['finish']
+  /** Characters after the end of the reply, which are left out. */
+  cut?: number
   /** Null: the vendor reported none. */
   usage: MeteredUsage | null
   model: string | null
@@ -224,6 +230,8 @@ export type ProviderRequest = {
   /** Ids of tool calls in the conversation so far: ids of the answer are made different from them. */
   usedIds: readonly string[]
   onDelta(delta: ResultDelta): void
+  /** Aborted where the reply is over: what has come by then is the answer. */
+  over?: AbortSignal
   /** The usage so far, whenever the vendor reports it: an aborted call is metered by it. */
   onUsage?(usage: MeteredUsage): void
   /** The raw answer: its one body, or each event. For tests by an admin. */
@@ -263,6 +271,8 @@ export type Reservation = {
   role: string
   /** The tool that made the call; null: a node, or no run. */
   tool: string | null
+  /** The visit that made it; null: none. */
+  visit_id: string | null
   model: ModelEntry
   key: KeyEntry | null
   /** Estimated maximum: tokens of the prompt and of the longest answer. */

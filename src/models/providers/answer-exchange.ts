@@ -62,10 +62,10 @@ export const exchangeAnswer = async (
   transport: Transport,
   exchange: Pick<HttpExchangeRequest, 'request' | 'expects' | 'done' | 'beforeSend'>,
   draft: AnswerDraft,
-  request: Pick<ProviderRequest, 'model' | 'endsAtMs' | 'onUsage' | 'onRaw'>,
+  request: Pick<ProviderRequest, 'model' | 'endsAtMs' | 'over' | 'onUsage' | 'onRaw'>,
   signal: AbortSignal,
 ): Promise<ProviderOutcome> => {
-  const { model, endsAtMs, onUsage, onRaw } = request
+  const { model, endsAtMs, over, onUsage, onRaw } = request
   let raw = ''
   const take = ({ kind, text, value }: ParsedChunk): void => {
     raw += `${raw === '' ? '' : '\n'}${text}`.slice(0, maxRawLength - raw.length)
@@ -82,14 +82,20 @@ export const exchangeAnswer = async (
       ? { ...outcome, place: thrown.place, raw: raw.toWellFormed() }
       : outcome
   }
-  const { error, thrown, ended } = await runHttpExchange(
+  const { error, thrown, ended, cut } = await runHttpExchange(
     transport,
-    { ...exchange, endpoint: model.endpoint, endsAtMs, take },
+    { ...exchange, endpoint: model.endpoint, endsAtMs, over, take },
     signal,
   )
   if (thrown !== undefined) return toUnreadOutcome(thrown)
   try {
-    const failure = error?.interrupted && draft.finished() ? undefined : (error ?? draft.findEndError(ended))
+    // its usage comes last: what was counted by then is not of the whole
+    if (cut && !draft.finished()) return { ok: true, result: { ...draft.end(), usage: null } }
+    const failure = cut
+      ? undefined
+      : error?.interrupted && draft.finished()
+        ? undefined
+        : (error ?? draft.findEndError(ended))
     if (failure !== undefined) return { ok: false, error: failure, usage: draft.usage() }
     const result = draft.end()
     if (result.images.length > maxImages) {

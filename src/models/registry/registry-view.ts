@@ -1,4 +1,5 @@
 import type { Config } from '../../infra/config/config.ts'
+import { groupBy } from '../../infra/lib/group-by.ts'
 import { openSealedText, type SealBinding } from '../../infra/secrets/envelope.ts'
 import type { MasterKeys } from '../../infra/secrets/master-keys.ts'
 import { listHeaderSecrets } from '../../infra/secrets/redaction.ts'
@@ -223,14 +224,4 @@ const toKeysByVendor = (
     }),
   )
   return groupBy(entries, ({ vendor_id }) => vendor_id)
-}
-
-const groupBy = <Item>(items: readonly Item[], readKey: (item: Item) => string): Map<string, Item[]> => {
-  const groups = new Map<string, Item[]>()
-  for (const item of items) {
-    const group = groups.get(readKey(item))
-    if (group) group.push(item)
-    else groups.set(readKey(item), [item])
-  }
-  return groups
 }

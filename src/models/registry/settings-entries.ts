@@ -17,7 +17,7 @@ export const settingsEndpointId = 'end_settings'
 export const settingsModelIds: readonly string[] = [settingsModelId, settingsEmbeddingModelId]
 
 /** A model that this process provides when the settings name none. */
-export type BuiltInModel = Pick<ModelRow, 'name' | 'capabilities' | 'context_window'> & {
+export type BuiltInModel = Pick<ModelRow, 'name' | 'capabilities' | 'context_window' | 'dialect'> & {
   vendor: string
   base_url: string
 }
@@ -94,6 +94,7 @@ const newEndpoint = {
 
 const newModel = {
   dialect: 'tools' as const,
+  refuses_stop: false,
   context_window: null,
   max_output: null,
   prices: null,

@@ -33,6 +33,7 @@ export const createModels = (context: ResourceStoreContext) => {
       'prices',
       'response_format_id',
       'capabilities',
+      'refuses_stop',
       'status',
     ],
     json: ['prices'],

@@ -1,4 +1,5 @@
 import { MasonError } from '../../state/errors.ts'
+import type { DialectName } from '../../state/ports/models.ts'
 import type {
   Candidate,
   HealthLookup,
@@ -31,6 +32,8 @@ export type ModelChooser = {
   isOpenTo(view: RegistryView, model: ModelEntry, caller: ModelCaller): boolean
   /** Throws `not_found` for an unknown alias, `model_bad_request` for images to a model that only follows rules. */
   choose(view: RegistryView, selector: ModelSelector, caller: ModelCaller): ModelChoice
+  /** The dialects of the models that a caller can use, in the order in which they would be tried. */
+  listDialects(view: RegistryView, selector: ModelSelector, caller: ModelCaller): DialectName[]
   /** The active models that may serve, whatever their health and keys. */
   listActive(view: RegistryView, selector: ModelSelector): ModelEntry[]
   /** Counts a call to this model as in flight until it is disposed; for `least-busy`. */
@@ -82,22 +85,26 @@ export const createModelChooser = (
     if (plan?.view !== view) plan = createPlan(view, plan?.turns() ?? new Map())
     return plan
   }
+  const isOpenTo: ModelChooser['isOpenTo'] = (view, model, caller) => {
+    if (findModelSkipReason(model, null, false) !== null) return false
+    const { pools, grantedToOthers } = planFor(view).poolsFor(model.vendor.id, caller)
+    const keys = pools.flatMap((pool) => pool.keys)
+    return keys.length === 0
+      ? grantedToOthers === 0
+      : keys.some((key) => findKeySkipReason(key, null) === null)
+  }
   return {
-    isOpenTo(view, model, caller) {
-      if (findModelSkipReason(model, null, false) !== null) return false
-      const { pools, grantedToOthers } = planFor(view).poolsFor(model.vendor.id, caller)
-      const keys = pools.flatMap((pool) => pool.keys)
-      return keys.length === 0
-        ? grantedToOthers === 0
-        : keys.some((key) => findKeySkipReason(key, null) === null)
-    },
+    isOpenTo,
     choose(view, selector, caller) {
       const current = planFor(view)
-      const order = current.orderFor(selector)
-      if (!order)
+      const all = current.orderFor(selector)
+      if (!all)
         throw new MasonError('not_found', `there is no model "${selector.model}"`, {
           remedy: 'GET /v1/models lists the models',
         })
+      const { dialect } = selector
+      const members = all.members.filter(({ entry }) => !dialect || !entry || entry.dialect === dialect)
+      const order = { ...all, members }
       // an alias is not checked for vision; only models that follow rules are known not to have it
       const isNamed = selector.model !== undefined
       if (selector.images && isNamed && order.members.some(({ entry }) => entry && followsRules(entry)))
@@ -110,6 +117,17 @@ export const createModelChooser = (
         candidates: generateCandidates(order, current, caller, health, load, needsVision, passedOver),
         passedOver,
       }
+    },
+    listDialects(view, selector, caller) {
+      const order = planFor(view).orderFor(selector)
+      const entries = order ? [...iterateMembers(order, load)].flatMap(({ entry }) => entry ?? []) : []
+      const isClosed = ({ endpoint }: ModelEntry): boolean =>
+        health.stateOf('endpoint', endpoint.id)?.due === false
+      const usable = entries.filter((model) => isOpenTo(view, model, caller))
+      const open = usable.filter((model) => !isClosed(model))
+      // a call of models that cannot be used says why
+      const known = usable.length > 0 ? [...open, ...usable.filter(isClosed)] : entries
+      return [...new Set(known.map(({ dialect }) => dialect))]
     },
     listActive(view, selector) {
       const members = planFor(view).orderFor(selector)?.members ?? []

@@ -214,11 +214,10 @@ export const modelInputSchema = z.strictObject({
   category: createPlainTextSchema(200).min(1).describe('The name of a category').default('text'),
   endpoint_id: createPlainTextSchema(200).min(1).describe('The endpoint of the vendor that serves it'),
   dialect: z
-    .enum(['tools'], {
-      error: ({ input }) =>
-        input === 'xml' ? 'is not built yet: xml; leave it out, or send tools' : undefined,
-    })
-    .describe('How it calls tools: by the protocol')
+    .enum(['tools', 'xml'])
+    .describe(
+      'How it calls tools: `tools`, by the protocol; `xml`, written out in the language of the dialogue',
+    )
     .default('tools'),
   context_window: count.describe('Tokens of prompt and reply together').nullish(),
   max_output: count.describe('Tokens of a reply, at most').nullish(),
@@ -232,6 +231,10 @@ export const modelInputSchema = z.strictObject({
     .max(50)
     .describe('What it can do, such as `tools` or `vision`')
     .default([]),
+  refuses_stop: z
+    .boolean()
+    .describe('Whether its vendor refuses the field `stop`; noted at the first refusal, false tries it again')
+    .default(false),
   status: statusSchema.describe('`disabled`: it is not called').default('active'),
 })
 /** The body of PATCH. */
@@ -242,6 +245,7 @@ export const modelViewSchema = toViewSchema({
   ...modelInputSchema.shape,
   category: z.string(),
   dialect: z.enum(['tools', 'xml']),
+  refuses_stop: z.boolean(),
   capabilities: z.array(z.string()),
   status: statusSchema,
 })

@@ -23,7 +23,8 @@ const firstYear = '1970'
 const daySchema = z.iso.date('must be a day such as 2026-01-31').refine((day) => day >= firstYear, {
   error: 'must not be before 1970',
 })
-const momentSchema = z.union([daySchema, z.iso.datetime({ offset: true })], {
+/** A day of UTC or a time. */
+export const momentSchema = z.union([daySchema, z.iso.datetime({ offset: true })], {
   error: 'must be a day such as 2026-01-31 or a time such as 2026-01-31T12:00:00Z',
 })
 

@@ -14,6 +14,8 @@ export type ExchangeControl = {
   /** Rejects when the signal is aborted, so that a `fetch` that ignores its signal cannot block the call. */
   readonly stopped: Promise<never>
   error(): ProviderError | undefined
+  /** Whether it ended because its answer is over, while the server went on. */
+  wasCut(): boolean
   /** Reports received bytes, which restarts the idle timeout. */
   bytesReceived(): void
   /** Reports the server's `[DONE]`. */
@@ -25,14 +27,14 @@ export type ExchangeControl = {
   close(): void
 }
 
-type Options = { clock: Clock; clocks: RequestTimeouts; endsAtMs: number }
+type Options = { clock: Clock; clocks: RequestTimeouts; endsAtMs: number; over?: AbortSignal | undefined }
 
 /** The abort reason of every finished request: a shared one, because a stack costs more than the rest of closing. */
 const requestOverError = new Error('the model request is over')
 
 /** Starts the three timeouts of a request. `endsAtMs` is monotonic and belongs to the whole call. */
 export const openExchangeControl = (
-  { clock, clocks, endsAtMs }: Options,
+  { clock, clocks, endsAtMs, over }: Options,
   caller: AbortSignal,
 ): ExchangeControl => {
   const controller = new AbortController()
@@ -41,6 +43,7 @@ export const openExchangeControl = (
   let lastBytesAtMs: number | undefined
   let firstError: ProviderError | undefined
   let ended = false
+  let cut = false
 
   const fail = (error: ProviderError): Error => {
     if (!signal.aborted) firstError ??= error
@@ -51,6 +54,11 @@ export const openExchangeControl = (
   const onCallerAbort = (): void => controller.abort(caller.reason)
   caller.addEventListener('abort', onCallerAbort, { once: true })
   if (caller.aborted) onCallerAbort()
+  const onOver = (): void => {
+    cut = !signal.aborted
+    controller.abort(requestOverError)
+  }
+  over?.addEventListener('abort', onOver, { once: true })
 
   const dueAtMs = (): number =>
     lastBytesAtMs === undefined ? startedAtMs + clocks.firstByteMs : lastBytesAtMs + clocks.idleMs
@@ -78,6 +86,7 @@ export const openExchangeControl = (
     signal,
     stopped,
     error: () => firstError,
+    wasCut: () => cut,
     bytesReceived: () => {
       lastBytesAtMs = clock.monotonicMs()
     },
@@ -88,6 +97,7 @@ export const openExchangeControl = (
     fail,
     close: () => {
       caller.removeEventListener('abort', onCallerAbort)
+      over?.removeEventListener('abort', onOver)
       controller.abort(requestOverError)
     },
   }

@@ -45,14 +45,21 @@ export type HttpExchangeRequest = {
   /** `bytes`: a body that is not JSON is taken as the JSON of `{base64, mime_type}`. */
   expects: 'sse' | 'ndjson' | 'whole' | 'bytes'
   done: string | null
+  /** Aborted where the answer is over: no more of it is read. */
+  over?: AbortSignal | undefined
   /** Called in the moment before the first byte; nothing is sent when it throws. */
   beforeSend?: (() => void) | undefined
   /** Gets the chunks in order. An error that it throws ends the exchange. */
   take(chunk: ParsedChunk): void
 }
 
-/** How an exchange ended: its error, what `take` threw, and whether the vendor sent the closing event. */
-export type HttpExchangeResult = { error: ProviderError | undefined; thrown: unknown; ended: boolean }
+/** How an exchange ended: its error, what `take` threw, whether the vendor sent the closing event, and whether `over` ended it. */
+export type HttpExchangeResult = {
+  error: ProviderError | undefined
+  thrown: unknown
+  ended: boolean
+  cut: boolean
+}
 
 /** An exchange under way. Its functions throw what `exchange.fail` returns. */
 type OpenExchange = Transport &
@@ -200,9 +207,9 @@ export const runHttpExchange = async (
   exchangeRequest: HttpExchangeRequest,
   signal: AbortSignal,
 ): Promise<HttpExchangeResult> => {
-  const { endpoint, endsAtMs } = exchangeRequest
+  const { endpoint, endsAtMs, over } = exchangeRequest
   const exchange = openExchangeControl(
-    { clock: transport.clock, clocks: endpoint.timeouts, endsAtMs },
+    { clock: transport.clock, clocks: endpoint.timeouts, endsAtMs, over },
     signal,
   )
   let thrown: unknown
@@ -241,10 +248,11 @@ export const runHttpExchange = async (
     await Promise.race([sendAndReceive(), exchange.stopped])
   } catch (error) {
     // an error that the exchange did not report is a bug of ours, not an error of the vendor
-    if (thrown === undefined && exchange.error() === undefined && !signal.aborted) throw error
+    const isKnown = thrown !== undefined || exchange.error() !== undefined || exchange.wasCut()
+    if (!isKnown && !signal.aborted) throw error
   } finally {
     exchange.close()
   }
   signal.throwIfAborted()
-  return { error: exchange.error(), thrown, ended: exchange.ended() }
+  return { error: exchange.error(), thrown, ended: exchange.ended(), cut: exchange.wasCut() }
 }

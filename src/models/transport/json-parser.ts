@@ -1,4 +1,4 @@
-import { setImmediate } from 'node:timers/promises'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { createPermits } from '../../infra/lib/permits.ts'
 import { maxJsonDepth, measureJson } from '../../state/text/json-size.ts'
@@ -33,12 +33,12 @@ const replaceWithin = (root: Container, replace: (item: object) => object): void
     }
 }
 
-/** Runs in its own thread. Long lists of numbers come back as arrays whose memory is handed over, not copied. Its reply has `value`, or the `fault` of the text, which follows "the model server sent". */
+/** Runs in its own thread, and gets the text in parts, then null. Long lists of numbers come back as arrays whose memory is handed over, not copied. Its reply has `value`, or the `fault` of the text, which follows "the model server sent". */
 const threadScript = `
-  const { parentPort, workerData: { text, limits } } = require('node:worker_threads')
+  const { parentPort, workerData: limits } = require('node:worker_threads')
   const parse = ${parse}
   const measure = ${measureJson}
-  const read = () => {
+  const read = (text) => {
     const size = measure(text)
     const over = Object.keys(limits).find((name) => size[name] > limits[name])
     if (over === 'depth') return { fault: 'an answer that is nested more than ' + limits.depth + ' deep' }
@@ -49,18 +49,32 @@ const threadScript = `
       return { fault: 'what is not JSON' }
     }
   }
-  const reply = read()
-  const buffers = []
   const replaceWithin = ${replaceWithin}
-  replaceWithin(reply, (item) => {
-    if (!Array.isArray(item) || item.length < 32 || !item.every(Number.isFinite)) return item
-    const numbers = Float64Array.from(item)
-    buffers.push(numbers.buffer)
-    return numbers
-  })
-  parentPort.postMessage(reply, buffers)`
+  const parts = []
+  parentPort.on('message', (part) => {
+    if (part !== null) return parts.push(part)
+    const reply = read(parts.join(''))
+    const buffers = []
+    replaceWithin(reply, (item) => {
+      if (!Array.isArray(item) || item.length < 32 || !item.every(Number.isFinite)) return item
+      const numbers = Float64Array.from(item)
+      buffers.push(numbers.buffer)
+      return numbers
+    })
+    parentPort.postMessage(reply, buffers)
+    parentPort.close()
+  })`
 
 type ThreadReply = { value: unknown; fault?: undefined } | { fault: string }
+
+/** Hands over a text in parts, each in its own turn of the event loop, as copying it blocks. */
+const postText = async (thread: Worker, text: string, signal: AbortSignal): Promise<void> => {
+  for (let at = 0; at < text.length && !signal.aborted; at += maxBlockingLength) {
+    await nextTurn()
+    thread.postMessage(text.slice(at, at + maxBlockingLength))
+  }
+  thread.postMessage(null)
+}
 
 const parseInThread = (text: string, signal: AbortSignal): Promise<ThreadReply> =>
   new Promise((resolve, reject) => {
@@ -68,9 +82,10 @@ const parseInThread = (text: string, signal: AbortSignal): Promise<ThreadReply> 
       eval: true,
       execArgv: [],
       env: {},
-      workerData: { text, limits },
+      workerData: limits,
       resourceLimits: { maxOldGenerationSizeMb: maxThreadMb },
     })
+    void postText(thread, text, signal)
     const abort = (): void => {
       void thread.terminate()
       reject(signal.reason)
@@ -96,7 +111,7 @@ const copyNumbers = async (lists: readonly [from: Float64Array, to: number[]][])
     for (const number of from) {
       to.push(number)
       copied += 1
-      if (copied % numbersPerTurn === 0) await setImmediate()
+      if (copied % numbersPerTurn === 0) await nextTurn()
     }
 }
 

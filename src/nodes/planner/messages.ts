@@ -13,7 +13,6 @@ import type { ModelRequest } from '../../state/ports/models.ts'
 import type { PromptPart } from '../../state/prompt-part.ts'
 import {
   type DataFence,
-  dataRule,
   derivedLabel,
   joinTexts,
   operatorWords,
@@ -24,26 +23,10 @@ import type { RunLimits } from '../../state/run-request.ts'
 import type { RuntimeState } from '../../state/runtime-state.ts'
 import { estimateTokens } from '../../state/text/tokens.ts'
 import { turnActions, turnUsage } from '../../state/turn.ts'
-import { createRoundRenderer, fitRounds } from './round-messages.ts'
-
-/** The planner's standing instructions: the same for every run, so that prompt caches hold. */
-export const plannerInstructions = ownText`You are the planner of an agent. You decide the next step for the request of a user; tools do the work.
-
-Each turn, do exactly one of these:
-- Call tools. Independent calls go out together in one reply. Beside the calls, say in one sentence what you are doing and why.
-- Finish: reply with the complete answer for the user as plain text and no calls, or call finish. It is passed on as it stands.
-
-Rules:
-- For anything that takes more than one step, keep a plan with update_todos: small tasks with dependencies, in the same reply as the first calls.
-- A task is done only once you name it: by update_todos beside your next calls, or in finish.
-- Rely on what the tools returned, not on memory; say where a figure comes from. Compute with tools rather than in your head.
-- ${dataRule}
-- Where a goal and the request differ, the request holds.
-- Read what is marked as cut or left out with read_result, where that tool is there.
-- If a search finds nothing, try other words or read where it should be; then say that it was not found. Never fill the gap from memory.
-- Do not repeat a call that was answered. If a call fails, change it or choose another way.
-- If something essential is missing and only a person can know it, ask with ask_user.
-- Answer in the language of the request, and follow the output style where one is given.`
+import type { Dialect } from './dialects/dialect.ts'
+import { createRoundRenderer, fitRounds } from './dialects/round-messages.ts'
+import { plannerInstructions, toolsDialect } from './dialects/tools.ts'
+import type { WrittenPlans } from './dialects/written-plans.ts'
 
 /** Said when the last steps led nowhere. */
 const replanNote = (why: string, fence: DataFence): PromptPart =>
@@ -87,13 +70,18 @@ const limitsNote = (state: PlannerState, limits: RunLimits): PromptPart => {
 }
 
 /**
- * Tokens the prompt may take, whether `read_result` is offered beside it, the turn's results that are in blobs, the limits
- * of the run, and the tool that writes the final text, where the answer is not passed on as it stands.
+ * How the planner and its model talk, natively where it is left out; tokens the prompt may take, whether `read_result` is
+ * offered beside it, the turn's results that are in blobs, the limits of the run, and the tool that writes the final text,
+ * where the answer is not passed on as it stands.
  */
 type PromptOptions = {
+  dialect?: Pick<Dialect, 'name' | 'renderRound'>
+  instructions?: PromptText
   budget: number
   canOpen: boolean
   largeTexts?: LargeTexts
+  written?: WrittenPlans
+  serverOf?: (tool: string) => string | undefined
   limits?: RunLimits
   writer?: string | null
 }
@@ -104,6 +92,8 @@ type PlannerState = ContextState & Pick<RuntimeState, 'usage'>
 /** The messages, and what those that are neither earlier turns nor rounds were made of. */
 export type Prompt = {
   messages: ModelMessage[]
+  /** The last message, where it says what the steps before do not: the action keeps it, so that the next prompt begins with this one. */
+  closing: PromptText
   parts: NonNullable<ModelRequest['parts']>
   fence: DataFence
 }
@@ -111,11 +101,22 @@ export type Prompt = {
 /**
  * The conversation of a planner: its instructions, what stands for all turns, earlier turns as the messages they were, the
  * request and what belongs to it, then this turn as it went: its own calls and what came back. The oldest comes first and
- * never changes, so that the next turn keeps it too; the plan, which does, comes last.
+ * never changes, so that the next turn keeps it too. The plan, which does, comes last, where it has changed since it was last
+ * said: a prompt begins with the one before it, byte for byte.
  */
 export const plannerPrompt = (
   state: PlannerState,
-  { budget, canOpen, largeTexts, limits = {}, writer = null }: PromptOptions,
+  {
+    dialect = toolsDialect,
+    instructions = plannerInstructions,
+    budget,
+    canOpen,
+    largeTexts,
+    written,
+    serverOf,
+    limits = {},
+    writer = null,
+  }: PromptOptions,
 ): Prompt => {
   const { standing, history, current, request, fence } = collectBackground(state, budget)
   const before = [...standing, history.summary]
@@ -125,7 +126,7 @@ export const plannerPrompt = (
     part(titles.writer, writer === null ? noText : writerNote(writer), 'agent'),
   ]
   const opening: ModelMessage[] = [
-    { role: 'system', content: plannerInstructions },
+    { role: 'system', content: instructions },
     ...toMessage(before),
     ...toHistoryMessages(history.texts),
     ...toMessage([{ ...request, title: noText }]),
@@ -133,15 +134,26 @@ export const plannerPrompt = (
   ]
   const closing = buildClosing(state, limits, Math.floor(budget * partShares.closing), fence)
   const compacted = findLatestCompaction(state)
-  const tell = createRoundRenderer({ budget, canOpen, fence, largeTexts })
+  const tell = createRoundRenderer(dialect, {
+    budget,
+    canOpen,
+    fence,
+    largeTexts,
+    written,
+    ...(serverOf && { serverOf }),
+  })
   const rounds = listRounds(turnActions(state))
     .filter(({ plan }) => !isCompacted(plan, compacted))
     .map(tell)
   const taken = opening.reduce((sum, { content }) => sum + estimateTokens(content), 0)
   // the same room at each step, whatever the plan takes of its own
   const room = budget * (1 - partShares.closing) - taken
+  const steps = fitRounds(rounds, room)
+  const said = rounds.findLast((one) => one.closing && steps.includes(one.closing.message))?.closing
+  const last = toMessage(closing).filter(({ content }) => content !== said?.message.content)
   return {
-    messages: [...opening, ...fitRounds(rounds, room), ...toMessage(closing)],
+    messages: [...opening, ...steps, ...last],
+    closing: last[0]?.content ?? noText,
     parts: [...before, request, ...beside, ...closing],
     fence,
   }

@@ -1,4 +1,3 @@
-import type { z } from 'zod'
 import { computePromptBudget } from '../../context/budget.ts'
 import { isCompactionDue } from '../../context/compaction.ts'
 import { contextFields, isDraftFinal } from '../../context/context.ts'
@@ -8,31 +7,25 @@ import { listRounds } from '../../context/rounds.ts'
 import { type AnyTool, defineNode, type GraphInfo } from '../../graph/definitions.ts'
 import type { PlannedCall } from '../../state/calls.ts'
 import { memoizeByObject } from '../../state/memoize.ts'
-import { toModelSchema } from '../../state/model-schema.ts'
-import type { ModelTool } from '../../state/ports/model-messages.ts'
+import type { DialectName } from '../../state/ports/models.ts'
 import type { AdmittedRequest } from '../../state/run-request.ts'
 import type { Json, RuntimeState, Todo } from '../../state/runtime-state.ts'
 import type { Scenario } from '../../state/scenario.ts'
-import { estimateTokens } from '../../state/text/tokens.ts'
 import {
   applyTodoChanges,
   type FindEvidence,
   isOpenTodo,
   type TodoChange,
   type TodoClosing,
-  updateTodosInputSchema,
 } from '../../state/todos.ts'
 import { turnActions, turnTodos } from '../../state/turn.ts'
 import { assignCalls, createFindEvidence, startTodos } from '../todo-progress.ts'
-import {
-  createFinishSchema,
-  finishTool,
-  type Interpretation,
-  interpretReply,
-  updateTodosTool,
-} from './interpret.ts'
+import type { Interpretation } from './dialects/interpret.ts'
+import { toolsDialect } from './dialects/tools.ts'
+import { readWrittenPlans } from './dialects/written-plans.ts'
+import { xmlDialect } from './dialects/xml.ts'
 import { plannerPrompt } from './messages.ts'
-import { type PlannerDecision, requestDecision } from './think.ts'
+import { type DialectPrompt, type PlannerDecision, requestDecision } from './think.ts'
 
 /** Decides the next step: which calls with which arguments, or that it is time to answer and how. */
 export default defineNode({
@@ -52,8 +45,6 @@ export default defineNode({
       tools.map((tool) => request.tools?.includes(tool.name) || isAvailable(tool)),
     )
     const usable = tools.filter((_, index) => isUsable[index])
-    const offered = [...[...usable, planTool].map(offerTool), offerFinish(graph.tools)]
-    const toolsTokens = offered.reduce((sum, { tokens }) => sum + tokens, 0)
     const budget = computePromptBudget('planner', models.window?.('planner', request.models?.planner))
     if (isCompactionDue(state, budget))
       return checkpoint({
@@ -61,40 +52,49 @@ export default defineNode({
         relevance: 0,
         next: [compactionNodeName],
       })
-    const outputs = graph.tools.filter((tool) => tool.kinds.includes('output'))
+    const outputs = listOutputs(graph.tools)
     const time = { now: clock.now(), workedMs: workedMs() }
     const plan = createPlan(turnTodos(state), createFindEvidence(turnActions(state), time))
+    const open = async (name: DialectName): Promise<DialectPrompt> => {
+      const dialect = name === 'xml' ? xmlDialect : toolsDialect
+      const asked = dialect.buildRequest({ tools: usable, outputs })
+      const rounds = listRounds(turnActions(state))
+      const prompt = plannerPrompt(state, {
+        dialect,
+        instructions: asked.instructions,
+        budget: Math.max(budget / 2, budget - asked.tokens),
+        canOpen: tools.some((tool) => tool.name === 'read_result'),
+        largeTexts: await readLargeTexts(rounds, blobs),
+        ...(name === 'xml' && { written: await readWrittenPlans(rounds, blobs) }),
+        serverOf: (tool) => graph.tool(tool)?.server,
+        limits: request.limits ?? {},
+        writer: findWriter(state, request, scenario),
+      })
+      return { dialect, prompt, asked }
+    }
     const thought = await requestDecision(
       {
-        models,
-        prompt: plannerPrompt(state, {
-          budget: Math.max(budget / 2, budget - toolsTokens),
-          canOpen: tools.some(({ name }) => name === 'read_result'),
-          largeTexts: await readLargeTexts(listRounds(turnActions(state)), blobs),
-          limits: request.limits ?? {},
-          writer: findWriter(state, request, scenario),
-        }),
-        tools: offered.map(({ tool }) => tool),
-        model: request.models?.planner,
-        onText: stream,
-        read: (reply) => plan.apply(interpretReply(reply, tools, outputs)),
+        ...{ models, open, model: request.models?.planner, onText: stream },
+        dialects: models.dialects?.('planner', request.models?.planner) ?? ['tools'],
+        read: (dialect, reply) => plan.apply(dialect.parseReply(reply, { tools, outputs })),
         isPlanOpen: () => plan.isOpen,
       },
       signal,
     )
     const { interpretation, usage } = thought
-    const common = { usage, relevance: 0, preparation: thought.reply.text }
+    const common = { usage, relevance: 0, preparation: interpretation.text }
     const extras = { ...toResultExtras(thought), ...(plan.closed.length > 0 && { closed: [...plan.closed] }) }
     if (interpretation.calls.length > 0) {
       const changes = interpretation.todos.flatMap(({ wanted }) => wanted)
-      const calls = assignCalls(plan.todos, interpretation.calls, changes)
+      const calls = assignCalls(plan.todos, nameResources(interpretation.calls, graph), changes)
       const { todos, notBefore } = startTodos(plan.todos, calls, clock.now())
       return checkpoint(
         {
           ...common,
           summary: toSummary(calls),
           result: {
-            ...{ calls, block: interpretation.block, worked_ms: workedMs() },
+            ...{ calls, block: interpretation.block, on_failure: interpretation.on_failure },
+            worked_ms: workedMs(),
             ...(notBefore !== null && { not_before: notBefore }),
             ...extras,
           },
@@ -109,7 +109,7 @@ export default defineNode({
         ...common,
         preparation: '',
         summary: `Finished the work; ${output} gives the answer`,
-        result: { draft: interpretation.output?.draft ?? thought.reply.text, ...extras },
+        result: { draft: interpretation.output?.draft ?? interpretation.text, ...extras },
         next: [output],
       },
       plan.patch(plan.todos),
@@ -121,6 +121,18 @@ const callTools = (graph: GraphInfo, request: AdmittedRequest): AnyTool[] =>
   graph.tools.filter(
     (tool) => tool.kinds.includes('call') && (!request.tools || request.tools.includes(tool.name)),
   )
+
+/** The calls with the resource that one of them at a time can use, where their tools name one. */
+const nameResources = (calls: readonly PlannedCall[], graph: GraphInfo): PlannedCall[] =>
+  calls.map((call) => {
+    const exclusive = graph.tool(call.tool)?.exclusive
+    return exclusive === undefined ? call : { ...call, exclusive }
+  })
+
+/** Made once for the tools of a graph. */
+const listOutputs = memoizeByObject((tools: readonly AnyTool[]) =>
+  tools.filter(({ kinds }) => kinds.includes('output')),
+)
 
 /** The request's own choice, then the model's; the structure alone decides whether there are fields to fill. */
 const outputTool = (
@@ -142,29 +154,6 @@ const findWriter = (
   const tool = outputTool(state, request, undefined)
   return tool === 'answer' && isDraftFinal(state, request, scenario) ? null : tool
 }
-
-/** A tool as the model is offered it, and the tokens it takes beside the prompt; made once for each. */
-const offerTool = memoizeByObject(
-  ({ name, description, input }: Pick<AnyTool, 'name' | 'description' | 'input'>) => {
-    const parameters = toModelSchema(input as z.ZodType, 'input')
-    const tokens = estimateTokens(name + description + JSON.stringify(parameters))
-    return { tool: { name, description, parameters } satisfies ModelTool, tokens }
-  },
-)
-
-const planTool = {
-  name: updateTodosTool,
-  description: 'Creates or changes the plan: small tasks, by their dependencies.',
-  input: updateTodosInputSchema,
-}
-
-const offerFinish = memoizeByObject((tools: readonly AnyTool[]) =>
-  offerTool({
-    name: finishTool,
-    description: 'Ends the work.',
-    input: createFinishSchema(tools.filter(({ kinds }) => kinds.includes('output'))),
-  }),
-)
 
 /** The plan of the turn while the model is still changing it. */
 const createPlan = (before: readonly Todo[], evidence: FindEvidence) => {
@@ -204,10 +193,20 @@ const createPlan = (before: readonly Todo[], evidence: FindEvidence) => {
   }
 }
 
-const toResultExtras = ({ interpretation, corrections, reply }: PlannerDecision): Record<string, Json> => ({
-  ...(interpretation.notes.length > 0 && { notes: interpretation.notes }),
-  ...(corrections.length > 0 && { corrections }),
-  ...(reply.reasoning && { reasoning: reply.reasoning, reasoned_by: reply.by ?? reply.model }),
+const toResultExtras = ({
+  interpretation: { notes, thought, wrote, cut },
+  dialect,
+  exchange,
+  closing,
+  reply,
+}: PlannerDecision): Record<string, Json> => ({
+  ...(notes.length > 0 && { notes }),
+  ...(exchange.length > 0 && { exchange: [...exchange] }),
+  ...(thought && { reasoning: thought, reasoned_by: reply.by ?? reply.model }),
+  dialect,
+  ...(closing !== '' && { closing }),
+  ...(wrote !== undefined && { wrote }),
+  ...(cut !== undefined && { cut }),
   model: reply.model,
 })
 

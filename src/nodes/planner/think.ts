@@ -1,13 +1,14 @@
-import { part, promptText, titles } from '../../context/sections.ts'
+import { NodeFailureError } from '../../graph/node-failure.ts'
 import { numberAttempts } from '../../graph/text-streaming.ts'
-import { MasonError } from '../../state/errors.ts'
-import type { ModelMessage, ModelTool } from '../../state/ports/model-messages.ts'
-import type { ModelReply, Models } from '../../state/ports/models.ts'
-import { type DataFence, derivedLabel, modelWords, ownText, type PromptText } from '../../state/provenance.ts'
+import { isMasonError, MasonError } from '../../state/errors.ts'
+import type { ModelMessage } from '../../state/ports/model-messages.ts'
+import type { DialectName, ModelReply, Models } from '../../state/ports/models.ts'
 import type { Usage } from '../../state/runtime-state.ts'
 import { cutText } from '../../state/text/cut-text.ts'
 import { addUsage, noUsage } from '../../state/token-usage.ts'
-import type { CallError, Interpretation } from './interpret.ts'
+import type { Dialect, DialectRequest } from './dialects/dialect.ts'
+import { type Interpretation, maxError } from './dialects/interpret.ts'
+import type { ReplyExchange } from './dialects/written-plans.ts'
 import type { Prompt } from './messages.ts'
 
 /** How often an invalid reply goes back to the model within one action. */
@@ -15,76 +16,115 @@ const maxCorrections = 3
 /** How often the model may do nothing but change its plan within one action. */
 const maxPlanChanges = 3
 
-/** What is said of refused calls: of so many, in so many characters each. */
+/** How many refused calls something is said of. */
 const maxErrors = 20
-const maxError = 1000
-/** A longer reply that is refused, in characters, does not go back to the model; what was wrong with it does. */
-const maxReturned = 200_000
 
 /** A usable reply of the planner, and what it took to get it. */
 export type PlannerDecision = {
   reply: ModelReply
+  dialect: DialectName
   interpretation: Interpretation
   usage: Usage
-  /** What was refused on the way, and why. */
-  corrections: { reply: string; faults: string[] }[]
+  /** What was refused on the way or only planned, and what was put back, whole. */
+  exchange: readonly ReplyExchange[]
+  /** What closed the prompt, where it was new. */
+  closing: string
 }
+
+/** How a model is asked in one dialect. */
+export type DialectPrompt = { dialect: Dialect; prompt: Prompt; asked: DialectRequest }
 
 type DecisionRequest = {
   models: Models
-  prompt: Prompt
-  tools: ModelTool[]
+  /** The dialects of the models that may answer, in the order in which they are asked. */
+  dialects: readonly DialectName[]
+  open(dialect: DialectName): Promise<DialectPrompt>
   model: string | undefined
   onText: (text: string, attempt: number) => void
   /** Reads a reply and applies its changes of the plan; errors of the plan are errors of the reply. */
-  read(reply: ModelReply): Interpretation
+  read(dialect: Dialect, reply: ModelReply): Interpretation
   /** Whether the plan, as the replies so far have left it, has tasks that are not done. */
   isPlanOpen(): boolean
 }
 
 /**
- * Asks the planner's model until its reply can be used, three corrections at the most. Throws `bad_tool_call` with the
- * transcript of what was refused and the tokens of all replies in its detail.
+ * Asks the planner's models until a reply can be used, three corrections at the most: those of one dialect, and where they all
+ * fail those of the next one. Throws `bad_tool_call`, with all that was refused in its result, and the tokens of all replies in the
+ * detail of any error.
  */
 export const requestDecision = async (
   ask: DecisionRequest,
   signal: AbortSignal,
 ): Promise<PlannerDecision> => {
-  const { fence, messages: asked } = ask.prompt
-  const messages = [...asked]
-  const corrections: PlannerDecision['corrections'] = []
+  const exchange: ReplyExchange[] = []
   const onText = numberAttempts(ask.onText)
   let usage = noUsage
+  let refused = 0
   let planChanges = 0
-  for (;;) {
-    const reply = await callModel(ask, messages, onText(), usage, signal)
-    usage = addUsage(usage, reply.usage)
-    const interpretation = ask.read(reply)
-    const faults = findReplyErrors(reply, interpretation)
-    if (faults.length > 0) {
-      corrections.push({ reply: toTranscript(reply), faults })
-      if (corrections.length > maxCorrections)
-        throw tooManyCorrectionsError(faults.join('; '), usage, corrections)
-      messages.push(...answerCalls(reply, interpretation.errors, notRun, fence))
-      const text = fence(linesOf(faults), derivedLabel)
-      messages.push({ role: 'user', content: promptText([part(titles.correction, text, 'agent')]) })
-    } else if (isOnlyPlanning(reply, interpretation, ask.isPlanOpen()) && ++planChanges <= maxPlanChanges)
-      messages.push(...answerCalls(reply, [], planned, fence))
-    else if (reply.text.trim() !== '' || !isIdle(interpretation))
-      return { reply, interpretation, usage, corrections }
-    else throw tooManyCorrectionsError('the model only keeps changing its plan', usage, corrections)
+  const decide = async (name: DialectName, hasOthers: boolean): Promise<PlannerDecision> => {
+    const { dialect, prompt, asked } = await ask.open(name)
+    const messages = [...prompt.messages]
+    for (;;) {
+      const write = streamFor(dialect, onText())
+      const request = { ...asked, dialect: name, hasOthers, prompt, messages, onText: write }
+      const reply = await callModel(ask, request, usage, signal)
+      usage = addUsage(usage, reply.usage)
+      const interpretation = ask.read(dialect, reply)
+      const faults = findReplyErrors(interpretation)
+      const isPlanning = faults.length === 0 && isOnlyPlanning(interpretation, ask.isPlanOpen())
+      if (faults.length === 0 && !(isPlanning && planChanges < maxPlanChanges)) {
+        if (interpretation.text.trim() !== '' || !isIdle(interpretation))
+          return { reply, dialect: name, interpretation, usage, exchange, closing: prompt.closing }
+        throw createUselessError('the model only keeps changing its plan', usage, name, exchange)
+      }
+      const refusal = dialect.renderRefusal({ reply, read: interpretation, faults, fence: prompt.fence })
+      exchange.push(refusal.exchange)
+      messages.push(...refusal.messages)
+      if (isPlanning) planChanges++
+      else if (++refused > maxCorrections) throw createUselessError(faults.join('; '), usage, name, exchange)
+    }
+  }
+  const [first = 'tools', second] = ask.dialects
+  if (second === undefined) return decide(first, false)
+  try {
+    return await decide(first, true)
+  } catch (error) {
+    if (!isModelFailure(error)) throw error
+    usage = readUsage(error)
+    return decide(second, false)
   }
 }
 
-const notRun = ownText`Not run: another call of the same reply was refused.`
-const planned = ownText`The plan is updated. Go on: call tools or finish.`
+/** Whether other models may answer: not where the request itself was refused. */
+const isModelFailure = (error: unknown): error is MasonError =>
+  isMasonError(error) &&
+  (error.code === 'no_model_available' || error.code.startsWith('model_')) &&
+  error.code !== 'model_content_filtered' &&
+  error.code !== 'model_context_too_long' &&
+  (error.code !== 'model_bad_request' || (error.detail as { status?: number } | undefined)?.status === 404)
 
-const linesOf = (faults: readonly string[]): string => faults.map((fault) => `- ${fault}`).join('\n')
+const readUsage = ({ detail }: MasonError): Usage =>
+  (detail as { usage?: Usage } | undefined)?.usage ?? noUsage
+
+/** Streams what of the text is for the user; each attempt begins again. */
+const streamFor = (
+  { openStream }: Dialect,
+  onText: (text: string, attempt: number) => void,
+): ((text: string, attempt: number) => void) => {
+  if (!openStream) return onText
+  let current = 0
+  let push = (_: string): void => {}
+  return (chunk, attempt) => {
+    if (attempt !== current) push = openStream((text) => onText(text, attempt))
+    current = attempt
+    push(chunk)
+  }
+}
 
 const isIdle = (read: Interpretation): boolean => read.calls.length === 0 && !read.output
 
-const findReplyErrors = (reply: ModelReply, read: Interpretation): string[] => {
-  const empty = isIdle(read) && read.todos.length === 0 && reply.text.trim() === ''
+const findReplyErrors = (read: Interpretation): string[] => {
+  const empty = isIdle(read) && read.todos.length === 0 && read.text.trim() === ''
   if (empty && read.errors.length === 0) return ['the reply was empty: call a tool, or answer as text']
   const errors = read.errors.slice(0, maxErrors).map(({ error }) => cutText(error, maxError))
   const more = read.errors.length - errors.length
@@ -92,26 +132,36 @@ const findReplyErrors = (reply: ModelReply, read: Interpretation): string[] => {
 }
 
 /** A reply that did nothing but plan. Text beside an open plan announces work; it is not the answer yet. */
-const isOnlyPlanning = (reply: ModelReply, read: Interpretation, isOpen: boolean): boolean =>
-  isIdle(read) && read.todos.length > 0 && (isOpen || reply.text.trim() === '')
+const isOnlyPlanning = (read: Interpretation, isOpen: boolean): boolean =>
+  isIdle(read) && read.todos.length > 0 && (isOpen || read.text.trim() === '')
+
+type ModelAsk = DialectRequest & {
+  prompt: Prompt
+  messages: readonly ModelMessage[]
+  dialect: DialectName
+  hasOthers: boolean
+  onText: (text: string, attempt: number) => void
+}
 
 /** A model that fails after others answered: the tokens of the whole action stay known. */
 const callModel = async (
-  ask: DecisionRequest,
-  messages: ModelMessage[],
-  onText: DecisionRequest['onText'],
+  { models, model }: DecisionRequest,
+  { prompt, messages, tools = [], end, dialect, hasOthers, onText }: ModelAsk,
   spent: Usage,
   signal: AbortSignal,
 ): Promise<ModelReply> => {
   try {
-    return await ask.models.call(
+    return await models.call(
       {
         role: 'planner',
         messages: [...messages],
-        parts: ask.prompt.parts,
-        tools: ask.tools,
+        parts: prompt.parts,
+        tools,
+        dialect,
+        ...(end && { end }),
+        ...(hasOthers && { hasOthers }),
         onText,
-        ...(ask.model && { model: ask.model }),
+        ...(model && { model }),
       },
       signal,
     )
@@ -128,53 +178,18 @@ const callModel = async (
 
 const uselessCalls = `the model's calls could not be used, also after ${maxCorrections} corrections`
 
-const tooManyCorrectionsError = (
+const createUselessError = (
   why: string,
   usage: Usage,
-  transcript: PlannerDecision['corrections'],
+  dialect: DialectName,
+  exchange: readonly ReplyExchange[],
 ): MasonError =>
-  new MasonError('bad_tool_call', `${uselessCalls}: ${why}`, {
-    remedy: 'see the transcript in the planner action; another model may serve better',
-    detail: { transcript, usage },
-  })
-
-const toTranscript = ({ text, tool_calls }: ModelReply): string =>
-  [text, ...tool_calls.map((call) => `${call.name}(${call.arguments})`)]
-    .filter((line) => line !== '')
-    .join('\n')
-    .slice(0, 4000)
-
-/** The reply as it was, each of its calls answered, as the chat format demands; an empty reply leaves nothing. */
-const answerCalls = (
-  reply: ModelReply,
-  faults: readonly CallError[],
-  otherwise: PromptText,
-  fence: DataFence,
-): ModelMessage[] => {
-  const { text, reasoning, tool_calls } = reply
-  const length = tool_calls.reduce((sum, call) => sum + call.name.length + call.arguments.length, 0)
-  if (text.length + reasoning.length + length > maxReturned) return []
-  const content = fence(text.trim(), derivedLabel)
-  if (tool_calls.length === 0) return content === '' ? [] : [{ role: 'assistant', content }]
-  return [
+  new NodeFailureError(
+    'bad_tool_call',
+    `${uselessCalls}: ${why}`,
     {
-      role: 'assistant',
-      content,
-      tool_calls: tool_calls.map((call) => ({
-        id: call.id,
-        name: modelWords(call.name),
-        arguments: modelWords(call.arguments),
-      })),
-      ...(reasoning && {
-        reasoning: { text: modelWords(reasoning), by: reply.by ?? reply.model },
-      }),
+      remedy: 'see the exchange in the planner action; another model may serve better',
+      detail: { corrections: exchange.length, usage },
     },
-    ...tool_calls.map((call): ModelMessage => {
-      const fault = faults.find((candidate) => candidate.call === call)
-      const content = fault
-        ? ownText`Refused:\n${fence(cutText(fault.error, maxError), derivedLabel)}`
-        : otherwise
-      return { role: 'tool', tool_call_id: call.id, content }
-    }),
-  ]
-}
+    { dialect, exchange: [...exchange] },
+  )

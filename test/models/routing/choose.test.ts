@@ -24,6 +24,29 @@ const b = model('b', { vendor: vendor('v2') })
 const planner: ModelSelector = { role: 'planner' }
 const namesOf = (choice: Parameters<typeof taken>[0]) => taken(choice).map(({ model: { name } }) => name)
 
+describe('the dialects of models', () => {
+  const written = model('x', { vendor: vendor('v3'), dialect: 'xml' })
+  const on = { models: [a, written, b], routesByRole: { planner: route(['x', 'a', 'b']) } }
+
+  test('are those of the route in its order, and one that is named has candidates of it only', () => {
+    const chooser = createModelChooser(healthy, () => 0)
+    expect(chooser.listDialects(view(on), planner, caller())).toEqual(['xml', 'tools'])
+    expect(namesOf(chooser.choose(view(on), { ...planner, dialect: 'xml' }, caller()))).toEqual(['x'])
+    expect(namesOf(chooser.choose(view(on), { ...planner, dialect: 'tools' }, caller()))).toEqual(['a', 'b'])
+    expect(namesOf(chooser.choose(view(on), planner, caller()))).toEqual(['x', 'a', 'b'])
+    expect(chooser.listDialects(view(on), { ...planner, model: 'a' }, caller())).toEqual(['tools'])
+  })
+
+  test('come last where their endpoints cool, and not at all where their models are disabled', () => {
+    const cool = createModelChooser(sick({ [`endpoint ${written.endpoint.id}`]: cooling }), () => 0)
+    expect(cool.listDialects(view(on), planner, caller())).toEqual(['tools', 'xml'])
+    const off = { ...on, models: [a, { ...written, active: false }, b] }
+    expect(createModelChooser(healthy).listDialects(view(off), planner, caller())).toEqual(['tools'])
+    const none = { ...on, models: [{ ...written, active: false }] }
+    expect(createModelChooser(healthy).listDialects(view(none), planner, caller())).toEqual(['xml'])
+  })
+})
+
 describe('which models', () => {
   const choose = (wanted: ModelSelector, on: Parameters<typeof view>[0]) =>
     createModelChooser(healthy, () => 0).choose(view(on), wanted, caller())

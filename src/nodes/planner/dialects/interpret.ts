@@ -1,10 +1,11 @@
 import { z } from 'zod'
-import type { AnyTool } from '../../graph/definitions.ts'
-import type { CallBlock, PlannedCall } from '../../state/calls.ts'
-import type { ToolCallRequest } from '../../state/ports/model-messages.ts'
-import type { ModelReply } from '../../state/ports/models.ts'
-import { countJsonValues, maxJsonValues, parseLimitedJson } from '../../state/text/json-size.ts'
-import { type TodoChange, type TodoClosing, updateTodosInputSchema } from '../../state/todos.ts'
+import { type CallBody, parseArguments } from '../../../graph/call-body.ts'
+import type { AnyTool } from '../../../graph/definitions.ts'
+import type { CallBlock, OnFailure, PlannedCall } from '../../../state/calls.ts'
+import type { ToolCallRequest } from '../../../state/ports/model-messages.ts'
+import type { ModelReply } from '../../../state/ports/models.ts'
+import { countJsonValues, maxJsonValues } from '../../../state/text/json-size.ts'
+import { type TodoChange, type TodoClosing, updateTodosInputSchema } from '../../../state/todos.ts'
 
 /** The planner's control call: it changes the plan inside the planner's own action and is no tool. */
 export const updateTodosTool = 'update_todos'
@@ -36,11 +37,17 @@ export const createFinishSchema = (outputs: readonly AnyTool[]) => {
   })
 }
 
+/** Characters that are said of a refused call. */
+export const maxError = 1000
+
+/** What a planner may do: call these tools, and finish through one of these outputs. */
+export type Offer = { tools: readonly AnyTool[]; outputs: readonly AnyTool[] }
+
 /** How often one reply can change the plan: one call can hold all changes. */
 const maxPlanCalls = 20
 
-/** An invalid call, and the message to the model about it. */
-export type CallError = { call: ToolCallRequest; error: string }
+/** An invalid call, or null for what is wrong with the reply, and the message to the model about it. */
+export type CallError = { call: ToolCallRequest | null; error: string }
 
 /** What a reply of the planner means. */
 export type Interpretation = {
@@ -51,28 +58,45 @@ export type Interpretation = {
   todos: { call: ToolCallRequest; wanted: TodoChange[] }[]
   errors: CallError[]
   notes: string[]
+  /** What is said to the user: the answer, or what is said beside calls. */
+  text: string
+  /** What the model thought before. */
+  thought: string
+  on_failure: OnFailure
+  /** The reply itself where it is written in the language, and how many characters after it were not taken. */
+  wrote?: string
+  cut?: number
 }
+
+/** The calls of a reply, and what it says beside them. */
+export type ReplyCalls = Pick<ModelReply, 'tool_calls' | 'text' | 'reasoning'>
+
+/** How the arguments of a tool are read; by default from JSON. */
+export type ReadBody = (tool: AnyTool, text: string) => CallBody
 
 /** Reads the calls of a reply against the tools there are. Nothing is dropped silently: see `errors` and `notes`. */
 export const interpretReply = (
-  reply: ModelReply,
-  tools: readonly AnyTool[],
-  outputs: readonly AnyTool[],
+  reply: ReplyCalls,
+  { tools, outputs }: Offer,
+  readBody: ReadBody = readJsonBody,
 ): Interpretation => {
   const found: Interpretation = {
     calls: [],
     block: 'parallel',
+    on_failure: 'go_on',
     output: null,
     todos: [],
     errors: [],
     notes: [],
+    text: reply.text,
+    thought: reply.reasoning,
   }
   const values = reply.tool_calls.reduce((sum, call) => sum + countJsonValues(call.arguments), 0)
   if (values > maxJsonValues) {
     const error = `the arguments of all calls have more than ${maxJsonValues} values; send fewer calls, or smaller ones`
     return { ...found, errors: reply.tool_calls.map((call) => ({ call, error })) }
   }
-  for (const call of reply.tool_calls) readCall(found, call, reply.text, tools, outputs)
+  for (const call of reply.tool_calls) readCall(found, call, { tools, outputs }, readBody)
   if (found.output && (found.calls.length > 0 || found.errors.length > 0)) {
     found.notes.push(
       `${found.output.call.name} was called beside other tools and was dropped: finish once they have answered`,
@@ -96,11 +120,11 @@ export const interpretReply = (
 const readCall = (
   found: Interpretation,
   call: ToolCallRequest,
-  text: string,
-  tools: readonly AnyTool[],
-  outputs: readonly AnyTool[],
+  { tools, outputs }: Offer,
+  readBody: ReadBody,
 ): void => {
-  const args = readArguments(call.arguments)
+  const { text } = found
+  const args = parseArguments(call.arguments)
   const tool = tools.find((candidate) => candidate.name === call.name)
   const output = outputs.find((candidate) => candidate.name === call.name)
   const refuse = (error: string): void => {
@@ -112,7 +136,11 @@ const readCall = (
     if (!parsed.success) refuse(`the arguments of ${call.name} are invalid: ${z.prettifyError(parsed.error)}`)
     return parsed.success ? parsed.data : null
   }
-  if (args === null) refuse(`the arguments of ${call.name} are not a JSON object; send them as one`)
+  if (tool && call.name !== updateTodosTool && call.name !== finishTool) {
+    const body = readBody(tool, call.arguments)
+    if (!body.ok) refuse(body.error)
+    else found.calls.push(numberCall(found.calls, { id: call.id, tool: tool.name, args: body.args }))
+  } else if (args === null) refuse(`the arguments of ${call.name} are not a JSON object; send them as one`)
   else if (call.name === updateTodosTool) {
     const wanted = parse(updateTodosInputSchema)?.todos
     const known = new Set([...tools, ...outputs].map(({ name }) => name).concat(finishTool))
@@ -131,9 +159,6 @@ const readCall = (
     else if (draft.trim() === '')
       refuse('finish needs the complete answer: as `answer`, or as the text beside it')
     else found.output = { tool: wanted.output ?? null, draft, todos: wanted.todos ?? [], call }
-  } else if (tool) {
-    if (!parse(tool.input as z.ZodType)) return
-    found.calls.push(numberCall(found.calls, { id: call.id, tool: tool.name, args }))
   } else if (output) found.output = { tool: output.name, draft: findDraft(args) ?? text, todos: [], call }
   else refuse(describeUnknownTool(call.name, tools))
 }
@@ -148,15 +173,14 @@ const numberCall = (calls: readonly PlannedCall[], call: Omit<PlannedCall, 'inde
   return { index, id: isTaken ? `${call.id}_${index}` : call.id, tool: call.tool, args: call.args }
 }
 
-const argumentsSchema = z.record(z.string(), z.json())
-
-const readArguments = (text: string): PlannedCall['args'] | null => {
-  try {
-    const parsed = argumentsSchema.safeParse(text.trim() === '' ? {} : parseLimitedJson(text))
-    return parsed.success ? parsed.data : null
-  } catch {
-    return null
-  }
+const readJsonBody: ReadBody = ({ name, input }, text) => {
+  const args = parseArguments(text)
+  if (args === null)
+    return { ok: false, error: `the arguments of ${name} are not a JSON object; send them as one` }
+  const { error } = (input as z.ZodType).safeParse(args)
+  return error
+    ? { ok: false, error: `the arguments of ${name} are invalid: ${z.prettifyError(error)}` }
+    : { ok: true, args }
 }
 
 const findDraft = (args: PlannedCall['args']): string | null =>

@@ -1,0 +1,80 @@
+import type { Clock } from '../../state/ports/clock.ts'
+import type { CanonicalRequest, CanonicalResult, ModelEntry, ResultDelta } from '../ports/model-ports.ts'
+import type { ProviderError } from '../transport/provider-errors.ts'
+
+/** How long a reply that is whole is read on, in milliseconds, so that its end and its usage can come. */
+const afterWholeMs = 200
+
+/** Where the first of these texts begins; -1: nowhere. */
+const findStop = (text: string, stop: readonly string[], from = 0): number => {
+  const found = stop.map((one) => text.indexOf(one, from)).filter((at) => at >= 0)
+  return found.length > 0 ? Math.min(...found) : -1
+}
+
+/** How many characters at the end may be the beginning of one of these texts. */
+const countOpen = (text: string, stop: readonly string[]): number => {
+  const longest = Math.max(0, ...stop.map(({ length }) => length - 1))
+  for (let length = Math.min(longest, text.length); length > 0; length--)
+    if (stop.some((one) => one.startsWith(text.slice(-length)))) return length
+  return 0
+}
+
+/** One reply that is read up to its end. */
+type ReplyEnd = {
+  /** Aborted where the reply is over. */
+  readonly signal: AbortSignal
+  take(delta: ResultDelta): void
+  /** The result up to the end of its reply; `cut` counts the characters behind it. */
+  finish(result: CanonicalResult): CanonicalResult
+  close(): void
+}
+
+/** Reads one reply up to its end, and ends the request behind it: what comes later was not written. */
+export const openReplyEnd = (
+  { stop, watch }: NonNullable<CanonicalRequest['end']>,
+  clock: Clock,
+  onDelta: (delta: ResultDelta) => void,
+): ReplyEnd => {
+  const over = new AbortController()
+  const closed = new AbortController()
+  const isWhole = watch()
+  let held = ''
+  let isWaiting = false
+  const pass = (text: string, reasoning: string): void => {
+    if (text !== '' || reasoning !== '') onDelta({ text, reasoning })
+  }
+  return {
+    signal: over.signal,
+    take({ text, reasoning }) {
+      if (over.signal.aborted) return
+      const fresh = held + text
+      const at = findStop(fresh, stop)
+      const open = at < 0 ? countOpen(fresh, stop) : 0
+      held = fresh.slice(fresh.length - open)
+      const known = fresh.slice(0, at < 0 ? fresh.length - open : at)
+      pass(known, reasoning)
+      if (at >= 0) over.abort()
+      if (at >= 0 || isWaiting || !isWhole(known)) return
+      isWaiting = true
+      clock.sleep(afterWholeMs, closed.signal).then(
+        () => over.abort(),
+        () => {},
+      )
+    },
+    finish(result) {
+      if (!over.signal.aborted) pass(held, '')
+      const at = findStop(result.text, stop)
+      if (at < 0) return result
+      return { ...result, text: result.text.slice(0, at), finish: 'stop', cut: result.text.length - at }
+    },
+    close: () => closed.abort(),
+  }
+}
+
+/** The request with the field `stop`, where its replies end at texts and the vendor takes it. */
+export const withStop = (ask: CanonicalRequest, { refuses_stop }: ModelEntry): CanonicalRequest =>
+  ask.end && !refuses_stop ? { ...ask, parameters: { ...ask.parameters, stop: [...ask.end.stop] } } : ask
+
+/** Whether a 400 or 422 is about the field `stop`, in the words of vendors. */
+export const isStopRefusal = ({ status, body = '' }: ProviderError): boolean =>
+  (status === 400 || status === 422) && /(?<![\w-])stop(_?sequences?|_words)?(?![\w-])/i.test(body)
