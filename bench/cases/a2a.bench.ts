@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Case, Variant } from '../case.ts'
+import { addCard, agentPath } from '../support/agent-card.ts'
 import { type Load, oneAndSixteen, startServed } from '../support/served.ts'
-
-const address = '/a2a/agents/default'
 
 const wait: Load = {
   path: '/v1/runs/wait',
@@ -12,7 +11,7 @@ const wait: Load = {
 
 /** Protocol 0.3, as without a version in the headers. */
 const message: Load = {
-  path: address,
+  path: agentPath,
   body: (n) =>
     JSON.stringify({
       ...{ jsonrpc: '2.0', id: n, method: 'message/send' },
@@ -26,20 +25,11 @@ const message: Load = {
   fits: ({ status, body }) => status === 200 && body.includes('"state":"completed"'),
 }
 
-const card = {
-  name: 'Bench',
-  description: 'Does nothing',
-  skills: [{ id: 'nothing', name: 'Nothing', description: 'Does nothing' }],
-}
-
 const measure =
   (load: Load): Variant =>
   async (place) => {
     const served = await startServed(place)
-    const path = `http://127.0.0.1:${served.port}/admin/v1/businesses/default/agent-card`
-    const headers = { 'content-type': 'application/json' }
-    const { status } = await fetch(path, { method: 'PUT', headers, body: JSON.stringify(card) })
-    if (status !== 200) throw new Error(`the card was answered with ${status}`)
+    await addCard(served.port)
     return oneAndSixteen(served, load, place.count)
   }
 

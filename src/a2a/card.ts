@@ -3,8 +3,8 @@ import { duplicateInterfacesForLegacy } from '@a2a-js/sdk/compat/v0_3'
 import { LegacyRestTransportHandler } from '@a2a-js/sdk/compat/v0_3/server'
 import { ServerCallContext } from '@a2a-js/sdk/server'
 import type { AgentCardInput } from '../accounts/agent-cards.ts'
+import { currentAp2Uris } from '../accounts/ap2.ts'
 import { toCanonicalJson } from '../payments/mandates/tokens/canonical-json.ts'
-import { cardUris } from './extensions.ts'
 
 /** The card of a business as the protocol has it, with both bindings in both versions at one address. */
 export const toAgentCard = (card: AgentCardInput, businessId: string, origin: string): AgentCard => {
@@ -13,7 +13,7 @@ export const toAgentCard = (card: AgentCardInput, businessId: string, origin: st
   const interfaces = bindings.map((protocolBinding) => ({
     ...{ url, protocolBinding, protocolVersion: '1.0', tenant: '' },
   }))
-  const extensions = cardUris.map((uri, at) => ({
+  const extensions = currentAp2Uris.map((uri, at) => ({
     uri,
     description: 'Payments by the Agent Payments Protocol (AP2)',
     required: at === 0 && card.roles.includes('merchant'),

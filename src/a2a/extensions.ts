@@ -1,15 +1,6 @@
 import { type AgentCard, Extensions } from '@a2a-js/sdk'
 import { ExtensionSupportRequiredError } from '@a2a-js/sdk/errors'
-
-/** The URIs of the AP2 extension: that of its document, that of every sample, and two of earlier drafts. One means all. */
-const ap2Uris = [
-  'https://github.com/google-agentic-commerce/ap2/tree/v0.1',
-  'https://github.com/google-agentic-commerce/ap2/v1',
-  'https://google-a2a.github.io/A2A/ext/payments/v1',
-  'https://google-a2a.github.io/A2A/extensions/payments/v1',
-]
-/** Those that cards name. */
-export const cardUris = ap2Uris.slice(0, 2)
+import { ap2Uris } from '../accounts/ap2.ts'
 
 const toKey = (uri: string): string => (ap2Uris.includes(uri) ? 'ap2' : uri)
 

@@ -208,17 +208,22 @@ export const createRequestHandler = (call: AgentCall, protocol: '1.0' | '0.3'): 
     return { tasks, nextPageToken: page.next_cursor ?? '', pageSize, totalSize }
   }
 
-  const putPush = async (
-    config: TaskPushNotificationConfig,
-    taskId: string,
-  ): Promise<TaskPushNotificationConfig> => {
-    // a client may leave the id out: then it has one configuration
-    const { id = taskId, url, token, authentication } = { ...config, id: config.id || undefined }
+  const checkPush = async ({ id, url, token, authentication }: TaskPushNotificationConfig): Promise<void> => {
     if (id.length > 255 || token.length > 1000)
       throw malformed('id or token of the push configuration is too long')
     const { scheme = '', credentials = '' } = authentication ?? {}
     if (!/^[\x20-\x7e]*$/.test(`${token}${scheme}${credentials}`) || `${scheme}${credentials}`.length > 4000)
       throw malformed('token and authentication of the push configuration must be short ASCII texts')
+    await pushes.check(businessId, url)
+  }
+  const putPush = async (
+    config: TaskPushNotificationConfig,
+    taskId: string,
+  ): Promise<TaskPushNotificationConfig> => {
+    await checkPush(config)
+    // a client may leave the id out: then it has one configuration
+    const { id = taskId, url, token, authentication } = { ...config, id: config.id || undefined }
+    const { scheme = '', credentials = '' } = authentication ?? {}
     await pushes.put(businessId, taskId, { id, url, protocol, token, scheme, credentials })
     return { ...config, id, taskId }
   }
@@ -236,8 +241,9 @@ export const createRequestHandler = (call: AgentCall, protocol: '1.0' | '0.3'): 
         throw new UnsupportedOperationError('this agent has no extended card')
       },
       async sendMessage({ message, configuration }) {
-        const run = await accept(message)
         const push = configuration?.taskPushNotificationConfig
+        if (push) await checkPush(push)
+        const run = await accept(message)
         if (push) await putPush(push, run.id)
         const wait = configuration?.returnImmediately ? 0 : maxWaitMs
         const settled =
@@ -245,8 +251,9 @@ export const createRequestHandler = (call: AgentCall, protocol: '1.0' | '0.3'): 
         return toOwnTask(settled, configuration?.historyLength)
       },
       async *sendMessageStream({ message, configuration }) {
-        const { id } = await accept(message)
         const push = configuration?.taskPushNotificationConfig
+        if (push) await checkPush(push)
+        const { id } = await accept(message)
         if (push) await putPush(push, id)
         yield* follow(await readOwn(id), true)
       },

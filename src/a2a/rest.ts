@@ -14,7 +14,7 @@ import { malformed } from './errors.ts'
 import { type AgentCall, createRequestHandler, type RequestHandler } from './handler.ts'
 import { checkMessage } from './messages.ts'
 import { fromLegacyRequest, toLegacyJson, toLegacyRestError } from './rest-v03.ts'
-import { type AgentReply, nameActivated, openStream, readVersion } from './rpc.ts'
+import { type AgentResponse, nameActivated, openStream, readVersion } from './rpc.ts'
 
 /** A request of the HTTP binding; `path` is that below the address of the agent. */
 export type RestRequest = {
@@ -130,7 +130,7 @@ const operations: readonly [method: string, path: RegExp, Operation][] = [
 ]
 
 /** A request of the HTTP binding, in the version that its path and headers name. */
-export const handleRest = async (call: AgentCall, request: RestRequest): Promise<AgentReply> => {
+export const handleRest = async (call: AgentCall, request: RestRequest): Promise<AgentResponse> => {
   const isLegacy = request.path.startsWith('v1/')
   const path = isLegacy ? request.path.slice(3) : request.path
   const named = request.headers['a2a-version'] ? readVersion(request.headers) : isLegacy ? '0.3' : '1.0'

@@ -6,7 +6,7 @@ import { type AgentCall, createRequestHandler } from './handler.ts'
 import { checkMessage } from './messages.ts'
 
 /** A response: JSON, or a stream of server-sent events. */
-export type AgentReply = { status: number; headers: Record<string, string> } & (
+export type AgentResponse = { status: number; headers: Record<string, string> } & (
   | { body: unknown; type?: string }
   | { events: AsyncIterable<string> }
 )
@@ -58,7 +58,7 @@ export const handleRpc = async (
   call: AgentCall,
   headers: Record<string, unknown>,
   body: unknown,
-): Promise<AgentReply> => {
+): Promise<AgentResponse> => {
   const version = readVersion(headers)
   const isLegacy = version === '0.3'
   const {

@@ -1,9 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import type { AgentCall } from '../a2a/handler.ts'
-import type { AgentReply } from '../a2a/rpc.ts'
+import type { AgentResponse } from '../a2a/rpc.ts'
 import { isMasonError, MasonError } from '../state/errors.ts'
-import { businessIdSchema } from '../state/run-request.ts'
+import { businessIdSchema, idSchema } from '../state/run-request.ts'
 import { resolveBusinessId } from './http/auth.ts'
 import { sendProblem } from './http/error-responses.ts'
 import { HttpError } from './http/problems.ts'
@@ -70,7 +70,7 @@ export const a2aRoutes = (app: App, { runtime, open, keepAliveMs }: ServerContex
   const answer = async (
     request: AgentRequest,
     reply: FastifyReply,
-    handle: (call: AgentCall) => Promise<AgentReply>,
+    handle: (call: AgentCall) => Promise<AgentResponse>,
   ): Promise<FastifyReply> => {
     const { principal, params, headers } = request
     const businessId = resolveBusinessId(principal ?? { kind: 'anonymous' }, params, null)
@@ -140,6 +140,23 @@ export const a2aRoutes = (app: App, { runtime, open, keepAliveMs }: ServerContex
     }),
     handler: (request, reply) =>
       answer(request, reply, async (call) => (await load()).handleRpc(call, request.headers, request.body)),
+  })
+
+  app.post('/a2a/push/:id', {
+    schema: {
+      params: z.strictObject({ id: idSchema.describe('As Mason gave it to the agent, with its message') }),
+    },
+    config: describe(null, 'receiveAgentPush', 'Takes a push of an agent that a run has called', {
+      description:
+        'Mason then asks the agent for the task. The push itself is not read, so nothing in it can be forged. The answer is the same for every id.',
+      streamed: true,
+      problems: ['too_many_requests', 'database_unavailable'],
+      ...respondsWith(204, 'It was taken'),
+    }),
+    handler: async ({ params: { id } }, reply) => {
+      await runtime.receiveAgentPush(id)
+      return reply.code(204).send()
+    },
   })
 
   const restParams = agentParams.extend({

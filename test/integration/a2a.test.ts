@@ -452,6 +452,26 @@ describe('the address of an agent', () => {
     expect(await call(await newToken(bare), bare)).toBe(404)
   })
 
+  test('begins no run for a message whose push configuration is refused', async ({
+    server,
+    shop,
+    newToken,
+    runtime,
+  }) => {
+    const token = await newToken(shop)
+    const message = { messageId: randomUUID(), role: 'ROLE_USER', parts: [{ text: unique('Hello') }] }
+    const taskPushNotificationConfig = { url: 'http://10.0.0.1/push' }
+    const params = { message, configuration: { taskPushNotificationConfig } }
+    const { body, text } = await server.call('POST', `/a2a/agents/${shop}`, {
+      token,
+      json: { jsonrpc: '2.0', id: 1, method: 'SendMessage', params },
+      headers: { 'a2a-version': '1.0' },
+    })
+    expect(body.error?.code, text).toBe(errors.malformed[0])
+    const { data } = await runtime.of(shop).runs({ limit: 100 })
+    expect(data.filter(({ prompt }) => prompt === message.parts[0]?.text)).toEqual([])
+  })
+
   test('lists the tasks of its caller, by context and state, in pages', async ({
     open,
     server,
