@@ -120,7 +120,7 @@ export const consentMutants: readonly Mutant[] = [
     file: 'src/payments/consent/consents.ts',
     edits: [
       {
-        from: '  const { offer_ends } = await readOffer(sql, tenant, request, audience)\n',
+        from: '  const { offer_ends } = await readConsent(sql, tenant, request, audience)\n',
         to: '  const offer_ends = null\n',
       },
     ],

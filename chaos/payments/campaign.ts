@@ -21,6 +21,7 @@ import type { PostgresServer } from '../faults/postgres-server.ts'
 import { seededPick, seededShare } from '../seeded-choice.ts'
 import type { Findings } from '../suite.ts'
 import type { ExecutorTask } from './executor-process.ts'
+import { createRetry } from './retry.ts'
 import { judgePayments, type LedgerRow } from './verdict.ts'
 import { createWallet } from './wallet.ts'
 
@@ -138,19 +139,8 @@ const prepare = async (database: Database, wallet: Wallet): Promise<void> => {
     } as never)
 }
 
-/** Again until it works: Postgres may be down. The work must be idempotent. */
-const retry = async <T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> => {
-  for (;;)
-    try {
-      return await work()
-    } catch (error) {
-      signal.throwIfAborted()
-      if (!/connect|terminat|recovery|starting up|shutting down|unavailable|reach/i.test(String(error)))
-        throw error
-      await pause(200, undefined, { signal })
-    }
-}
-
+/** Postgres may be down. */
+const retry = createRetry(/connect|terminat|recovery|starting up|shutting down|unavailable|reach/i)
 const runOf = (nth: number) => ({ tenant, run_id: `run_${nth}` })
 const call = { plan_seq: 1, index: 0 }
 

@@ -30,6 +30,7 @@ startExecutor({
   openProvider: async () => provider,
   // sealing has tests of its own
   unseal: async (sealed) => sealed,
+  seal: async (text) => text,
   signer: { issuer: 'https://mason.example', signingKey: async () => ({ key: privateKey }) },
 })
 process.send?.({ event: 'ready' })

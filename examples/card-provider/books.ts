@@ -1,4 +1,4 @@
-import { existsSync, fdatasyncSync, openSync, readFileSync, truncateSync, writeSync } from 'node:fs'
+import { openJournal } from '../journal.ts'
 
 /** A payment; amounts are minor units of `currency`. `payment_id` is the caller's own. */
 export type Payment = {
@@ -33,29 +33,18 @@ export type Operation = {
   challenge: { type: 'otp'; text: string } | null
 }
 
-/** Opens the books: a file of JSON lines, each on the disk before `write` returns. A line that a kill cut off never counted. */
+/** Opens the books of this file. */
 export const openBooks = (file: string) => {
-  const text = existsSync(file) ? readFileSync(file) : Buffer.alloc(0)
-  const end = text.lastIndexOf('\n') + 1
-  if (end < text.length) truncateSync(file, end)
-  const journal = openSync(file, 'a')
   const payments = new Map<string, Payment>()
   const operations = new Map<string, Operation>()
-  const apply = (payment: Payment, changed: Operation[]): void => {
+  const write = openJournal<[Payment, Operation[]]>(file, ([payment, changed]) => {
     payments.set(payment.id, payment)
     for (const operation of changed) operations.set(operation.key, operation)
-  }
-  for (const line of text.subarray(0, end).toString().split('\n'))
-    if (line) apply(...(JSON.parse(line) as [Payment, Operation[]]))
+  })
   return {
     payments,
     operations,
-    write(payment: Payment, ...changed: Operation[]): void {
-      const line = Buffer.from(`${JSON.stringify([payment, changed])}\n`)
-      for (let at = 0; at < line.length; ) at += writeSync(journal, line, at)
-      fdatasyncSync(journal)
-      apply(payment, changed)
-    },
+    write: (payment: Payment, ...changed: Operation[]): void => write([payment, changed]),
   }
 }
 

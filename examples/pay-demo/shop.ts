@@ -1,27 +1,8 @@
-import { createServer, type IncomingMessage, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { json as readJson } from 'node:stream/consumers'
 import { authorizeCart } from '../../src/payments/mandates/tokens/authorizations.ts'
 import type { SigningKey } from '../../src/payments/mandates/tokens/keys.ts'
+import { type Listening, serveJson, startModel } from '../purchase/model.ts'
 
 /** The other programs of `npm run demo:pay`, on loopback: a merchant that signs carts, and a scripted model. */
-
-/** A program that listens. */
-export type Listening = { url: string; close(): void }
-
-const listen = async (server: Server): Promise<Listening> => {
-  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  return { url: `http://127.0.0.1:${port}`, close: () => void server.close().closeAllConnections() }
-}
-
-const serveJson = (answer: (request: IncomingMessage) => Promise<unknown>): Promise<Listening> =>
-  listen(
-    createServer(async (request, response) => {
-      const body = await answer(request)
-      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body))
-    }),
-  )
 
 /** The merchant: any request gets a cart with one coffee maker, signed for this audience. */
 export const startMerchant = (
@@ -48,29 +29,14 @@ export const startMerchant = (
     return { contents, merchant_authorization: await authorizeCart(contents, claims, key) }
   })
 
-type ChatRequest = { messages: { role: string; content: string | null }[]; tools?: unknown[] }
-
 /** What a model would do: ask the merchant for a cart, pay it, and say what became of it. */
-const think = ({ messages, tools }: ChatRequest, shopUrl: string) => {
-  const call = (name: string, args: object) => ({
-    content: null,
-    tool_calls: [
-      { id: `call_${name}`, type: 'function', function: { name, arguments: JSON.stringify(args) } },
-    ],
-  })
-  if (!tools) return { content: '{}' }
-  const results = messages.filter(({ role }) => role === 'tool')
-  if (results.length === 0) return call('http_request', { url: `${shopUrl}/cart` })
-  if (results.length === 1) return call('create_payment_mandate', {})
-  const isPaid = /is succeeded/.test(results.at(-1)?.content ?? '')
-  return { content: isPaid ? 'I bought the coffee maker for 89.90 USD.' : 'I did not buy the coffee maker.' }
-}
-
-/** A scripted model behind OpenAI's API, in place of a real one. */
-export const startModel = (shopUrl: string): Promise<Listening> =>
-  serveJson(async (request) => {
-    const message = think((await readJson(request)) as ChatRequest, shopUrl)
-    const finish_reason = 'tool_calls' in message ? 'tool_calls' : 'stop'
-    const choices = [{ index: 0, message: { role: 'assistant', ...message }, finish_reason }]
-    return { id: 'reply', object: 'chat.completion', model: 'scripted', choices }
+export const startShopper = (shopUrl: string): Promise<Listening> =>
+  startModel((talk) => {
+    const results = talk.filter(({ role }) => role === 'tool')
+    if (results.length === 0) return { name: 'http_request', args: { url: `${shopUrl}/cart` } }
+    if (results.length === 1) return { name: 'create_payment_mandate', args: {} }
+    const isPaid = /is succeeded/.test(results.at(-1)?.content ?? '')
+    return {
+      content: isPaid ? 'I bought the coffee maker for 89.90 USD.' : 'I did not buy the coffee maker.',
+    }
   })

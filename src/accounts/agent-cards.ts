@@ -1,10 +1,8 @@
 import { z } from 'zod'
 import { type Database, hasRow, queryOne } from '../infra/database/database.ts'
 import { createPlainTextSchema, labelSchema } from '../state/resource-schema.ts'
+import { ap2Roles } from './ap2.ts'
 import { ensureBusiness } from './businesses.ts'
-
-/** The roles of AP2 that an agent can have. */
-const ap2Roles = ['merchant', 'shopper', 'credentials-provider', 'payment-processor'] as const
 
 const textSchema = createPlainTextSchema(2000).min(1)
 const addressSchema = z.url({ protocol: /^https?$/, error: 'must be an http or https address' }).max(2000)

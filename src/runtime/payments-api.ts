@@ -17,13 +17,17 @@ export type AdminDecision =
   | { kind: 'settle'; status: 'succeeded' | 'declined'; note: string; provider_ref?: string | undefined }
 
 const waitMs = 5_000
-const pollMs = 100
+/** An executor that is awake has carried an order out in some milliseconds. */
+const pollMs = { first: 5, most: 100 }
 /** Of one provider, in a minute, at one process: a busy one sends some a second. */
 const maxWebhooks = 3_000
 const windowMs = 60_000
 
-/** What the API does about payments: it reads, stores what providers send, and orders. The executor moves the money. */
-export const createPaymentsApi = (database: Database, clock: Clock) => {
+/**
+ * What the API does about payments: it reads, stores what providers send, and orders. The executor moves the money; `wakeExecutor` is
+ * called once there is work for it.
+ */
+export const createPaymentsApi = (database: Database, clock: Clock, wakeExecutor = () => {}) => {
   const counts = new Map<string, { since: number; webhooks: number }>()
   return {
     /** The public keys of receipts, the one in use first. */
@@ -46,6 +50,7 @@ export const createPaymentsApi = (database: Database, clock: Clock) => {
           detail: { retry_after_s: Math.ceil((count.since + windowMs - now) / 1000) },
         })
       await storeWebhook(database, providerId, headers, await readBody())
+      wakeExecutor()
       return true
     },
     /** Orders what an admin decided and waits 5 s for the executor. Null: no such payment. Throws `invalid_request`. */
@@ -60,12 +65,13 @@ export const createPaymentsApi = (database: Database, clock: Clock) => {
       if (!payment) return null
       const order = toOrder(decision, payment)
       const orderId = await orderForAdmin(database, payment.tenant, paymentId, order)
+      wakeExecutor()
       const until = clock.monotonicMs() + waitMs
-      for (;;) {
+      for (let pauseMs = pollMs.first; ; pauseMs = Math.min(2 * pauseMs, pollMs.most)) {
         const outcome = (await readOrder(database, orderId))?.outcome ?? null
         if (outcome !== null || clock.monotonicMs() >= until)
           return { order_id: orderId, payment_id: paymentId, outcome }
-        await clock.sleep(pollMs)
+        await clock.sleep(pauseMs)
       }
     },
   }

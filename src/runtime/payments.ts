@@ -1,3 +1,4 @@
+import { createPaymentAgents } from '../a2a/client/payment-agents.ts'
 import type { Config } from '../infra/config/config.ts'
 import { toIssuer } from '../infra/config/issuer.ts'
 import type { Database, RunKey } from '../infra/database/database.ts'
@@ -6,6 +7,7 @@ import { openEgress } from '../infra/egress/egress.ts'
 import type { Egress } from '../infra/egress/egress-port.ts'
 import { systemClock } from '../infra/lib/system-clock.ts'
 import { settlesWithin } from '../infra/lib/timeouts.ts'
+import { type Hints, openHints } from '../infra/queue/hints.ts'
 import { openQueues, type Queues, wakeRun } from '../infra/queue/queues.ts'
 import { openPaymentMasterKeys } from '../infra/secrets/master-key-files.ts'
 import type { Scrubber } from '../infra/secrets/scrubber.ts'
@@ -13,6 +15,7 @@ import { createMetrics, type Metrics } from '../infra/telemetry/metrics.ts'
 import { decideConsent } from '../payments/consent/decide-consents.ts'
 import { type RunningExecutor, startExecutor } from '../payments/executor/start-executor.ts'
 import { openPaymentKeys } from '../payments/keys/payment-keys.ts'
+import { sealForExecutor } from '../payments/keys/sealed-texts.ts'
 import { createProviderOpener } from '../payments/providers/provider-rows.ts'
 import { createTrust } from '../payments/trust/trust.ts'
 import type { Clock } from '../state/ports/clock.ts'
@@ -26,6 +29,8 @@ type ExecutorParts = {
   egress: Egress
   /** Wakes workers; null: the outbox does, half a second later. */
   queues: Queues | null
+  /** Say that there is work; null: it is found within the time of a poll. */
+  hints: Hints | null
   clock: Clock
   log: Log
   scrubber: Scrubber
@@ -37,27 +42,31 @@ type ExecutorParts = {
  */
 export const startPayments = async (
   config: Config,
-  { database, egress, queues, clock, log, scrubber }: ExecutorParts,
+  { database, egress, queues, hints, clock, log, scrubber }: ExecutorParts,
 ): Promise<RunningExecutor> => {
   const masterKeys = await openPaymentMasterKeys(config, (secret) => scrubber.add(secret))
-  const { signingKey, ...keys } = await openPaymentKeys(database, masterKeys)
+  const { signingKey, agentJwk, agentKey, ...keys } = await openPaymentKeys(database, masterKeys)
   const unseal = async (sealed: string, purpose: string): Promise<string> => {
     const text = await keys.unseal(sealed, purpose)
     scrubber.add(text)
     return text
   }
   const testOnly = config.database.kind !== 'postgres'
-  const signer = { issuer: toIssuer(config), signingKey }
+  const signer = { issuer: toIssuer(config), signingKey, agentJwk }
   const wake = (run: RunKey): void => {
     if (queues) wakeRun(queues, run)
   }
   const consents = { database, signer, wake, publicUrl: config.publicUrl ?? null }
+  const trust = createTrust(database)
+  const agents = createPaymentAgents({ egress, unseal }, database)
   const services = {
     database,
-    trust: createTrust(database),
-    openProvider: createProviderOpener(database, { unseal }, egress, { testOnly }),
+    trust,
+    openProvider: createProviderOpener(database, { unseal }, egress, { testOnly, agents, trust }),
     unseal,
+    seal: (text: string) => sealForExecutor(database, text, 'payment-answer'),
     signer,
+    agentKey,
     wake,
     decideConsent: () => decideConsent(consents),
     audience: toIssuer(config),
@@ -65,7 +74,7 @@ export const startPayments = async (
     log,
   }
   // PGlite is one session, and a look for work is three statements
-  return startExecutor(services, testOnly ? { idleMs: 500 } : {})
+  return startExecutor(services, { hints, ...(testOnly && { idleMs: 500 }) })
 }
 
 /** The executor as a process of its own. `close` lets what is being sent end, within `timeoutMs`. */
@@ -93,9 +102,12 @@ export const openExecutor = async (
     const egress = openEgress()
     closers.use(egress)
     const { redisUrl: url, queuePrefix: prefix } = config
-    const queues = url === null ? null : await openQueues({ kind: 'redis', url, prefix, log })
+    const redis = url === null ? null : { kind: 'redis' as const, url, prefix, log }
+    const queues = redis && (await openQueues(redis))
     closers.add(async () => queues?.close())
-    const parts = { database, egress, queues, clock: systemClock, log, scrubber }
+    const hints = redis && (await openHints(redis))
+    closers.add(async () => hints?.close())
+    const parts = { database, egress, queues, hints, clock: systemClock, log, scrubber }
     const executor = await startPayments(config, parts)
     closers.add(() => executor.stop())
     return {

@@ -48,20 +48,25 @@ const registrationSchema = z
   })
 
 const nullableText = z.string().nullable()
+/** One limit of an open mandate in plain words. */
+export const limitSchema = z.strictObject({ name: z.string(), text: z.string() })
 const openConsentSchema = z.strictObject({
   content: z.string().describe('The bytes to sign, in UTF-8, as they are'),
   facts: z
-    .strictObject({
-      payee: z.string().describe('What the merchant calls itself'),
-      payee_issuer: z.string().describe('Who is paid: whose trusted key signed the cart or checkout'),
-      demo: z.boolean().describe('The offer is unsigned: the payee is not known, and no money moves'),
-      total: z.string(),
-      items: z.array(z.strictObject({ text: z.string(), price: nullableText })),
-      refund_days: z.number().nullable(),
-      offer_ends: nullableText,
-      instrument: z.string(),
-      shares: z.array(z.string()).describe('What the merchant gets to know of the person'),
-    })
+    .union([
+      z.strictObject({
+        payee: z.string().describe('What the merchant calls itself'),
+        payee_issuer: z.string().describe('Who is paid: whose trusted key signed the cart or checkout'),
+        demo: z.boolean().describe('The offer is unsigned: the payee is not known, and no money moves'),
+        total: z.string(),
+        items: z.array(z.strictObject({ text: z.string(), price: nullableText })),
+        refund_days: z.number().nullable(),
+        offer_ends: nullableText,
+        instrument: z.string(),
+        shares: z.array(z.string()).describe('What the merchant gets to know of the person'),
+      }),
+      z.strictObject({ limits: z.array(limitSchema), offer_ends: z.string() }).describe('Of open mandates'),
+    ])
     .describe('What the bytes say: show all of it'),
   expires_at: z.string(),
 })

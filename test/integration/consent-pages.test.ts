@@ -13,7 +13,11 @@ import { openExecutorDatabase } from '../support/payments.ts'
 
 /** Browsers have passkeys on this origin without TLS. */
 const publicUrl = 'http://localhost'
-const signer = { issuer: publicUrl, signingKey: async () => createParty('executor-1').signing }
+const signer = {
+  issuer: publicUrl,
+  signingKey: async () => createParty('executor-1').signing,
+  agentJwk: async () => parties.agent.jwk,
+}
 
 const test = runtimeTest
   .extend('runtimeOptions', { scope: 'file' }, { worker: false, config: { publicUrl } })

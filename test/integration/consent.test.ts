@@ -37,7 +37,11 @@ const test = passkeyTest
       () =>
         decideConsent({
           database: executor,
-          signer: { issuer: audience, signingKey: async () => executorKey.signing },
+          signer: {
+            issuer: audience,
+            signingKey: async () => executorKey.signing,
+            agentJwk: async () => parties.agent.jwk,
+          },
           publicUrl: site.origin,
         }),
   )
@@ -127,6 +131,23 @@ describe('a consent', () => {
     expect(await decide()).toBeNull()
   })
 
+  test('whose decision throws does not hold up the others', async ({ buyer, decide, executor }) => {
+    const broken = await buyer.ask(await newCart())
+    const other = await buyer.ask(await newCart())
+    for (const { payment_id } of [broken, other]) await buyer.approve(await buyer.link(payment_id))
+    await executor.query(
+      `INSERT INTO payment_nonces (nonce, tenant, expires_at) SELECT nonce, tenant, expires_at FROM consents WHERE consent_id = $1`,
+      [broken.consent_id],
+    )
+    await expect(decide()).rejects.toThrow()
+    expect(await decide()).toMatchObject({ consent_id: other.consent_id, status: 'verified' })
+    expect(await decide()).toBeNull()
+    await executor.query(
+      `UPDATE consents SET status = 'failed', decided_at = clock_timestamp() WHERE consent_id = $1`,
+      [broken.consent_id],
+    )
+  })
+
   test('becomes a payment of AP2 0.2, decided by a running executor', async ({ buyer, decide, executor }) => {
     const { consent_id, payment_id } = await buyer.ask(await newCheckout())
     await buyer.approve(await buyer.link(payment_id))
@@ -134,8 +155,18 @@ describe('a consent', () => {
       throw new Error('a consent needs none')
     }
     const running = startExecutor({
-      ...{ database: executor, trust: createTrust(executor), openProvider: unused, unseal: unused, audience },
-      signer: { issuer: audience, signingKey: async () => executorKey.signing },
+      ...{
+        database: executor,
+        trust: createTrust(executor),
+        openProvider: unused,
+        unseal: unused,
+        seal: unused,
+        audience,
+      },
+      signer: {
+        issuer: audience,
+        signingKey: async () => executorKey.signing,
+      },
       ...{ decideConsent: decide, clock: systemClock, log: silentLog },
     })
     await expect.poll(() => issuedOf(executor, consent_id)).toBeTruthy()

@@ -4,6 +4,9 @@ import { queryOne, type RunKey } from '../../src/infra/database/database.ts'
 import { loginRoles } from '../../src/infra/database/login-roles.ts'
 import { openPostgresDatabase } from '../../src/infra/database/postgres.ts'
 import { newPaymentId } from '../../src/infra/lib/ids.ts'
+import { silentLog } from '../../src/infra/lib/silent-log.ts'
+import { systemClock } from '../../src/infra/lib/system-clock.ts'
+import { openHints, paymentWorkChannel } from '../../src/infra/queue/hints.ts'
 import { createPaymentExecutor, type ExecutorStep } from '../../src/payments/executor/payment-executor.ts'
 import { startExecutor } from '../../src/payments/executor/start-executor.ts'
 import {
@@ -279,6 +282,29 @@ describe('a payment whose end is not known', () => {
     expect(new Set(shop.card.sent.map(({ key, request }) => key + request)).size).toBe(1)
     expect(shop.card.sent.length).toBe(3)
     expect(shop.card.total()).toBe(19_900)
+  })
+
+  test('is taken at once by a hint, also where the executor looks for work once an hour', async ({
+    shop,
+  }) => {
+    const hints = await openHints({ kind: 'embedded', log: silentLog })
+    const looked: (() => void)[] = []
+    const clock = {
+      ...systemClock,
+      sleep: (_: number, signal?: AbortSignal) => {
+        looked.shift()?.()
+        return systemClock.sleep(3_600_000, signal)
+      },
+    }
+    const untilIdle = () => new Promise<void>((resolve) => looked.push(resolve))
+    const idle = untilIdle()
+    const running = startExecutor({ ...shop.services, clock }, { hints })
+    await idle
+    const id = await shop.order((await buyV2({ nonce: await shop.nonce() })).request)
+    hints.publish(paymentWorkChannel, '')
+    await expect.poll(async () => (await shop.read(id)).status).toBe('succeeded')
+    await running.stop()
+    await hints.close()
   })
 
   test('that was begun is sent again before new orders are taken', async ({ shop, executor }) => {
@@ -748,7 +774,8 @@ describe('what a provider never received', () => {
     await shop.work()
     expect((await readOrder(database, nothing))?.outcome).toEqual({
       status: 'refused',
-      message: 'The payment is succeeded, and nothing of it is unclear: there is nothing to settle.',
+      message:
+        'The payment has the status succeeded, and nothing of it is unclear: there is nothing to settle.',
     })
   })
 })

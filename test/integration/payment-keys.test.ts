@@ -35,7 +35,7 @@ describe('the keys of the executor', () => {
       remedy: expect.stringContaining('mason payments'),
     })
     const opened = await Promise.all([1, 2, 3].map(() => openPaymentKeys(executor, old)))
-    expect(await countPairs(database)).toBe(2)
+    expect(await countPairs(database)).toBe(3)
     const sealed = await sealForExecutor(database, 'sk-nightjar', 'provider:p')
     expect(sealed).not.toContain(Buffer.from('nightjar').toString('base64url'))
     for (const keys of opened) expect(await keys.unseal(sealed, 'provider:p')).toBe('sk-nightjar')
@@ -77,7 +77,7 @@ describe('the keys of the executor', () => {
     const [kid, kids] = await verify(first)
     expect(kids).toEqual([kid])
 
-    expect(await replacePairs(executor, both)).toBe(2)
+    expect(await replacePairs(executor, both)).toBe(3)
     const rotated = await openPaymentKeys(executor, both)
     const next = (await rotated.signingKey()).kid
     expect(next).not.toBe(kid)
@@ -103,7 +103,7 @@ describe('the keys of the executor', () => {
   }) => {
     const third = createMasterKeys(newKey(), [after, before])
     const sealed = await sealForExecutor(database, 'sk-nightjar', 'u')
-    expect(await replacePairs(executor, third)).toBe(2)
+    expect(await replacePairs(executor, third)).toBe(3)
     expect(await replacePairs(executor, third)).toBe(0)
     const fresh = await sealForExecutor(database, 'sk-new', 'u')
     const rotation = await rewrapRows(executor, third, never, paymentTables)

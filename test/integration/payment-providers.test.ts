@@ -27,6 +27,8 @@ const test = runtimeTest
         server.call(method, `/admin/v1/providers${path}`, { token: adminToken, ...(json && { json }) }),
   )
 
+/** No provider of agents is opened here. */
+const none = { agents: {} as never, trust: {} as never }
 let keys: PaymentKeys
 /** What a provider sends with a request, or the error of opening it. */
 let readRequest: (id: string) => Promise<{ url: string; authorization: string | undefined } | string>
@@ -45,7 +47,7 @@ test.beforeAll(async ({ executor, server }) => {
       throw new Error('not sent')
     },
   } as unknown as Egress
-  const open = createProviderOpener(executor, keys, egress, { testOnly: true })
+  const open = createProviderOpener(executor, keys, egress, { testOnly: true, ...none })
   readRequest = async (id) => {
     try {
       const provider = await open(id)
@@ -74,7 +76,10 @@ describe('a payment provider', () => {
         timeout_ms: 30_000,
         status: 'active',
       },
-      ...{ api_key: `…${input.api_key.slice(-4)}`, webhook_secret: `…${input.webhook_secret.slice(-4)}` },
+      ...{
+        api_key: `…${input.api_key.slice(-4)}`,
+        webhook_secret: `…${input.webhook_secret.slice(-4)}`,
+      },
       ...{ webhook_path: `/payments/webhooks/${body.id}`, ended_at: null },
       ...{ created_at: expect.any(String), updated_at: expect.any(String) },
     })
@@ -191,13 +196,39 @@ describe('a payment provider', () => {
     ])
   })
 
+  test('of agents has no address and no secret, and one of cards has all of them', async ({ admin }) => {
+    const agent = { name: unique('agents'), kind: 'agent', test: true }
+    const { status, body } = await admin('POST', '', agent)
+    expect([status, body]).toMatchObject([
+      201,
+      { kind: 'agent', base_url: null, api_key: null, webhook_secret: null, webhook_path: null },
+    ])
+    const pointers = async (method: string, path: string, json: object) =>
+      (await admin(method, path, json)).body.errors.map(({ pointer }: { pointer: string }) => pointer)
+    expect(await pointers('POST', '', newProvider({ kind: 'agent' }))).toEqual([
+      '/base_url',
+      '/api_key',
+      '/webhook_secret',
+    ])
+    expect(await pointers('PATCH', `/${body.id}`, { api_key: 'sk-another-key' })).toEqual(['/api_key'])
+    expect(await pointers('POST', '', { name: unique('cards'), test: true })).toEqual([
+      '/base_url',
+      '/api_key',
+      '/webhook_secret',
+    ])
+    expect((await admin('PATCH', `/${body.id}`, { business_ids: ['default'] })).body).toMatchObject({
+      business_ids: ['default'],
+      base_url: null,
+    })
+  })
+
   test('ends once, and takes no new payments then', async ({ admin, executor }) => {
     const { id } = (await admin('POST', '', newProvider({ business_ids: ['default'] }))).body
-    const open = createProviderOpener(executor, keys, {} as Egress, { testOnly: false })
+    const open = createProviderOpener(executor, keys, {} as Egress, { testOnly: false, ...none })
     const accepts = () =>
       Promise.all(
         ['default', 'other', undefined].map((business) =>
-          open(id, business).then(
+          open(id, business === undefined ? {} : { businessId: business }).then(
             () => true,
             (error: { code: string }) => error.code,
           ),

@@ -15,7 +15,7 @@ const nowS = (): number => Math.floor(Date.now() / 1000)
 export const trustParty = async (
   server: TestServer,
   { jwk }: Pick<ReturnType<typeof createParty>, 'jwk'>,
-  role: 'merchant' | 'trusted-surface',
+  role: 'merchant' | 'trusted-surface' | 'payment-processor',
   issuer = shop.website,
 ): Promise<string> => {
   const { kid, kty, crv, x, y } = jwk

@@ -38,6 +38,7 @@ export const createTestProvider = ({ windowMs = 3_600_000 } = {}) => {
     return { status, provider_ref, network_ref: 'net_1', amount }
   }
   const provider: PaymentProvider = {
+    class: 'keyed',
     windowMs,
     toRequest: (operation) => JSON.stringify(operation),
     async send(request, key, checkLease) {

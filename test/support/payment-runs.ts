@@ -5,9 +5,11 @@ import type { Database } from '../../src/infra/database/database.ts'
 import { openEgress } from '../../src/infra/egress/egress.ts'
 import { silentLog } from '../../src/infra/lib/silent-log.ts'
 import { systemClock } from '../../src/infra/lib/system-clock.ts'
+import type { Hints } from '../../src/infra/queue/hints.ts'
 import { createScrubber } from '../../src/infra/secrets/scrubber.ts'
 import type { ConsentRequest } from '../../src/payments/consent/content.ts'
 import { startPayments } from '../../src/runtime/payments.ts'
+import type { Clock } from '../../src/state/ports/clock.ts'
 import type { RunView } from '../../src/state/run-view.ts'
 import { createAuthenticator } from './authenticator.ts'
 import { type Backend, unique } from './backend.ts'
@@ -33,14 +35,15 @@ export const offerText = (offer: ConsentRequest): string =>
   offer.version === '0.1' ? offer.cart : offer.checkout
 
 /** Starts the executor of payments as `mason payments` does, in this process. */
-const startTestExecutor = (backend: Backend, database: Database) =>
+const startTestExecutor = (backend: Backend, database: Database, clock: Clock, hints: Hints | null) =>
   startPayments(
     { ...backend.config, publicUrl: site.origin, paymentKey: randomBytes(32).toString('base64') },
     {
       database,
       egress: openEgress(),
       queues: null,
-      clock: systemClock,
+      hints,
+      clock,
       log: silentLog,
       scrubber: createScrubber(),
     },
@@ -49,7 +52,7 @@ const startTestExecutor = (backend: Backend, database: Database) =>
 type Parts = { runtime: TestRuntime; server: TestServer; model: FakeModel }
 
 /** What a proxy and a person do about payments, over HTTP. */
-const createBuyer = async ({ runtime, server, model }: Parts) => {
+export const createBuyer = async ({ runtime, server, model }: Parts) => {
   const api = runtime.of('default')
   const user = unique('ann')
   const authenticator = createAuthenticator()
@@ -116,25 +119,39 @@ const createBuyer = async ({ runtime, server, model }: Parts) => {
 
 /** A test with runs that pay: a worker, an executor, a card provider with its own books, a merchant and a user with a passkey. */
 export const paymentRunTest = runtimeTest
-  .extend('runtimeOptions', { scope: 'file' }, { toolFolders, config: { publicUrl: site.origin } })
+  .extend('executorClock', { scope: 'file' }, (): Clock => systemClock)
+  .extend('heard', { scope: 'file' }, (): { hints: Hints | null } => ({ hints: null }))
+  .extend('runtimeOptions', { scope: 'file' }, ({ heard }) => ({
+    ...{ toolFolders, config: { publicUrl: site.origin } },
+    wrap: {
+      hints: (hints: Hints) => {
+        heard.hints = hints
+        return hints
+      },
+    },
+  }))
   .extend('provider', { scope: 'file' }, closing(startCardProvider))
-  .extend('paid', { scope: 'file' }, async ({ backend, elsewhere, server, provider }, { onCleanup }) => {
-    const database = openExecutorDatabase(backend, elsewhere)
-    const executor = await startTestExecutor(backend, database)
-    onCleanup(async () => {
-      await executor.stop()
-      await database.close()
-    })
-    const json = {
-      ...{ name: unique('cards'), base_url: provider.url, allow_private: true, test: true, ...cardSecrets },
-    }
-    const { status, body } = await asProxy(server, 'POST', '/admin/v1/providers', json)
-    expect([status, body]).toMatchObject([201, {}])
-    await trustParty(server, parties.merchant, 'merchant')
-    const keys = (await server.call('GET', '/.well-known/ap2-jwks.json')).body.keys
-    for (const jwk of keys) await trustParty(server, { jwk }, 'trusted-surface', site.origin)
-    return { executor: database, providerName: json.name }
-  })
+  .extend(
+    'paid',
+    { scope: 'file' },
+    async ({ backend, elsewhere, server, provider, executorClock, heard }, { onCleanup }) => {
+      const database = openExecutorDatabase(backend, elsewhere)
+      const executor = await startTestExecutor(backend, database, executorClock, heard.hints)
+      onCleanup(async () => {
+        await executor.stop()
+        await database.close()
+      })
+      const json = {
+        ...{ name: unique('cards'), base_url: provider.url, allow_private: true, test: true, ...cardSecrets },
+      }
+      const { status, body } = await asProxy(server, 'POST', '/admin/v1/providers', json)
+      expect([status, body]).toMatchObject([201, {}])
+      await trustParty(server, parties.merchant, 'merchant')
+      const keys = (await server.call('GET', '/.well-known/ap2-jwks.json')).body.keys
+      for (const jwk of keys) await trustParty(server, { jwk }, 'trusted-surface', site.origin)
+      return { executor: database, providerName: json.name }
+    },
+  )
   .extend('buyer', async ({ runtime, server, model, paid }) => {
     expect(paid.providerName).toBeTruthy()
     return createBuyer({ runtime, server, model })

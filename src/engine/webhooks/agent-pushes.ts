@@ -26,9 +26,12 @@ const toBinding = (business_id: string, row_id: string) =>
 
 /** The addresses that other agents want to hear at, of the tasks of all businesses. */
 export const createAgentPushes = (database: Database, keys: MasterKeys) => ({
+  /** Throws `invalid_request` for an address that the business must not call. */
+  check: (businessId: string, url: string): Promise<void> =>
+    checkRunWebhook(database, businessId, url, 'url'),
   /** Adds or replaces one, and sends what became of the task before. Throws `invalid_request`. */
   async put(businessId: string, runId: string, push: AgentPush): Promise<void> {
-    await checkRunWebhook(database, businessId, push.url, 'url')
+    await this.check(businessId, push.url)
     const pushId = `psh_${sha256(JSON.stringify([businessId, runId, push.id])).slice(0, 40)}`
     const { id, url, protocol, ...secrets } = push
     const sealed = sealText(JSON.stringify(secrets), toBinding(businessId, pushId), keys)

@@ -9,7 +9,7 @@ import { MasonError } from '../../state/errors.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import { type ConsentContent, type ConsentFacts, type ConsentRequest, parseContent } from './content.ts'
 import { createLink, findLink, isUsed, useLink } from './links.ts'
-import { readOffer } from './offers.ts'
+import { readConsent } from './offers.ts'
 import { linkError, listCredentials, toSite } from './passkeys.ts'
 
 /** So many consents a user is asked for in an hour. */
@@ -31,7 +31,7 @@ export const hashContent = (content: string): Uint8Array<ArrayBuffer> =>
   new Uint8Array(createHash('sha256').update(content).digest())
 
 /**
- * Asks a user to sign a payment. Call it in the transaction that starts the wait of kind `payment` for `payment_id`. The link
+ * Asks a user to sign a payment, or open mandates. Call it in the transaction that starts the wait of kind `payment` for `payment_id`. The link
  * comes from the proxy alone (`createLink`), so it is in no state. It ends with the cart at the latest. Throws `invalid_request` for mandates that do not fit
  * and for an offer that no trusted merchant signed,
  * `in_use` while another consent of the run is open, and `too_many_requests` beyond 5 an hour.
@@ -41,7 +41,7 @@ export const askConsent = async (
   request: ConsentRequest,
   { tenant, user_id, run_id, payment_id, audience, lifetimeMs }: ConsentBinding,
 ): Promise<{ consent_id: string; payment_id: string }> => {
-  const { offer_ends } = await readOffer(sql, tenant, request, audience)
+  const { offer_ends } = await readConsent(sql, tenant, request, audience)
   await sql.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`consent ${tenant} ${user_id}`])
   const row = await queryOne<{ asked: number; retry_after_s: number; expires_at: Date; open: boolean }>(
     sql,
@@ -127,7 +127,7 @@ const findOpen = async (sql: Sql, businessId: string, paymentId: string): Promis
 
 const showConsent = async (sql: Sql, { tenant, content: text }: Row): Promise<OpenConsent> => {
   const content = parseContent(text)
-  const facts = await readOffer(sql, tenant, content, content.audience)
+  const facts = await readConsent(sql, tenant, content, content.audience)
   return { content: text, facts, expires_at: content.expires_at }
 }
 
@@ -146,21 +146,22 @@ const storeAnswer = async (
   if (!row) throw answeredError()
 }
 
-/** The consents of the API, which shows them and stores what comes back; it verifies nothing. */
+/** The consents of the API, which shows them, stores what comes back, and wakes the executor, which verifies it. */
 export const createConsents = (
   database: Pick<Database, 'query' | 'transaction'>,
   publicUrl: string | null,
+  wakeExecutor = () => {},
 ) => ({
   /** A link to the page of an open consent, good until it expires. A new one ends those before. `not_found`, `input_answered`. */
   async createLink(businessId: string, paymentId: string): Promise<{ url: string; expires_at: string }> {
-    const { origin } = toSite(publicUrl)
+    const { url } = toSite(publicUrl)
     const row = await findOpen(database, businessId, paymentId)
     const { tenant, user_id, consent_id: ref_id, expires_at } = row
     await database.query('DELETE FROM consent_links WHERE ref_id = $1', [ref_id])
     const link = await createLink(database, 'consent', { tenant, user_id, ref_id, expires_at })
-    return { url: `${origin}/consent/${link}`, expires_at: expires_at.toISOString() }
+    return { url: `${url}/consent/${link}`, expires_at: expires_at.toISOString() }
   },
-  /** What a surface of the business shows, and the bytes that it signs. Throws as `createLink`, and as `readOffer`. */
+  /** What a surface of the business shows, and the bytes that it signs. Throws as `createLink`, and as `readConsent`. */
   async read(businessId: string, paymentId: string): Promise<OpenConsent> {
     return showConsent(database, await findOpen(database, businessId, paymentId))
   },
@@ -168,8 +169,9 @@ export const createConsents = (
   async sign(businessId: string, paymentId: string, answer: SurfaceAnswer): Promise<void> {
     const { consent_id } = await findOpen(database, businessId, paymentId)
     await storeAnswer(database, consent_id, 'signature' in answer ? answer.signature : null)
+    wakeExecutor()
   },
-  /** What the page shows and asks the passkey for. Throws `not_found` for a link that is not good, and as `readOffer`. */
+  /** What the page shows and asks the passkey for. Throws `not_found` for a link that is not good, and as `readConsent`. */
   async open(link: string): Promise<OpenConsent & { options: PublicKeyCredentialRequestOptionsJSON }> {
     const { rpId } = toSite(publicUrl)
     const bound = await findLink(database, 'consent', link)
@@ -186,12 +188,14 @@ export const createConsents = (
     return { ...(await showConsent(database, row)), options }
   },
   /** Stores the person's answer and uses the link up. `input_answered` for a second one, `not_found` for a link that is none. */
-  answer: (link: string, answer: ConsentAnswer): Promise<void> =>
-    database.transaction(async (sql) => {
+  async answer(link: string, answer: ConsentAnswer): Promise<void> {
+    await database.transaction(async (sql) => {
       const bound = await useLink(sql, 'consent', link)
       if (!bound) throw (await isUsed(sql, 'consent', link)) ? answeredError() : linkError()
       await storeAnswer(sql, bound.ref_id ?? '', 'approve' in answer ? answer.approve : null)
-    }),
+    })
+    wakeExecutor()
+  },
 })
 
 /** See `createConsents`. */

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { MasonError } from '../../state/errors.ts'
+import type { LimitLine, WalletAccount } from '../../state/ports/open-mandates.ts'
 import type { UnsignedPayment } from '../../state/ports/payments.ts'
 import { readJson } from '../mandates/json.ts'
 import { formatMoney, type Money } from '../mandates/money.ts'
@@ -8,11 +9,14 @@ import { parseJws } from '../mandates/tokens/jws.ts'
 import { attempt } from '../mandates/tokens/token-error.ts'
 import { joinCartAndPayment } from '../mandates/v1/payment.ts'
 import { cartMandateSchema, paymentMandateContentsSchema } from '../mandates/v1/types.ts'
+import type { OpenMandatePair } from '../mandates/v2/open-mandates.ts'
 import { checkoutSchema, paymentMandateSchema } from '../mandates/v2/types.ts'
 import { parseBy, readBy, type Violation } from '../mandates/violations.ts'
 
-/** See `UnsignedPayment`. */
-export type ConsentRequest = UnsignedPayment
+/** What a person who will not be present is asked to sign: see `createOpenMandates`. No merchant gets to know the wallet. */
+export type OpenConsentRequest = { version: '0.2-open'; wallet?: WalletAccount | undefined } & OpenMandatePair
+/** What a person is asked to sign. */
+export type ConsentRequest = UnsignedPayment | OpenConsentRequest
 
 const common = {
   type: z.literal('mason.consent.1'),
@@ -23,9 +27,11 @@ const common = {
   expires_at: z.string(),
   payment: z.string(),
 }
+const wallet = z.strictObject({ agent: z.string(), user_email: z.string() }).optional()
 const contentSchema = z.discriminatedUnion('version', [
   z.strictObject({ ...common, version: z.literal('0.1'), cart: z.string() }),
   z.strictObject({ ...common, version: z.literal('0.2'), checkout: z.string() }),
+  z.strictObject({ ...common, version: z.literal('0.2-open'), checkout: z.string(), wallet }),
 ])
 /** The bytes of a consent, parsed: the request, and for which payment, verifier and time. */
 export type ConsentContent = z.output<typeof contentSchema>
@@ -37,8 +43,11 @@ export const parseContent = (text: string): ConsentContent => {
   throw new MasonError('invalid_request', 'these are not the bytes of a consent')
 }
 
-/** What the page says of a consent; every text but the issuer is the merchant's. */
-export type ConsentFacts = {
+/** What the page says of open mandates: all that they allow. */
+export type OpenFacts = { limits: LimitLine[]; offer_ends: string }
+
+/** What the page says of a payment; every text but the issuer is the merchant's. */
+export type OfferFacts = {
   /** What the merchant calls itself. */
   payee: string
   /** Who is paid: the issuer of the trusted key that signed the cart or checkout. */
@@ -56,7 +65,10 @@ export type ConsentFacts = {
   shares: string[]
 }
 
-type TextFacts = Omit<ConsentFacts, 'payee_issuer' | 'demo'>
+/** See `OfferFacts` and `OpenFacts`. */
+export type ConsentFacts = OfferFacts | OpenFacts
+
+type TextFacts = Omit<OfferFacts, 'payee_issuer' | 'demo'>
 
 const toText = (money: Money): string => `${formatMoney(money)} ${money.currency}`
 
@@ -68,7 +80,7 @@ export const refuseRequest = (violations: readonly Violation[]): never => {
   })
 }
 
-const readV1 = ({ cart, payment }: Extract<ConsentRequest, { version: '0.1' }>): TextFacts => {
+const readV1 = ({ cart, payment }: Extract<UnsignedPayment, { version: '0.1' }>): TextFacts => {
   const readCart = readBy(cartMandateSchema, cart)
   const contents = readBy(paymentMandateContentsSchema, payment)
   if (!readCart.ok) return refuseRequest(readCart.violations)
@@ -94,7 +106,7 @@ const readV1 = ({ cart, payment }: Extract<ConsentRequest, { version: '0.1' }>):
   }
 }
 
-const readV2 = ({ checkout, payment }: Extract<ConsentRequest, { version: '0.2' }>): TextFacts => {
+const readV2 = ({ checkout, payment }: Extract<UnsignedPayment, { version: '0.2' }>): TextFacts => {
   const violations: Violation[] = []
   const jws = attempt(violations, () => parseJws(checkout, 'checkout'))
   const offer = parseBy(checkoutSchema, jws?.payload, { path: ['checkout'] })
@@ -126,7 +138,7 @@ const readV2 = ({ checkout, payment }: Extract<ConsentRequest, { version: '0.2' 
 }
 
 /** What the texts that are signed say, and nothing else. Throws `invalid_request`. */
-export const readFacts = (request: ConsentRequest): TextFacts => {
+export const readFacts = (request: UnsignedPayment): TextFacts => {
   try {
     readJson(request.payment)
   } catch {

@@ -1,5 +1,4 @@
 import type { AuthenticationResponseJSON } from '@simplewebauthn/server'
-import { type CryptoKey, exportJWK, type JWK } from 'jose'
 import { type Database, hasRow, queryOne, type RunKey } from '../../infra/database/database.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import type { MandatePair, PaymentRequest } from '../ledger/orders.ts'
@@ -9,19 +8,21 @@ import { hashText, type JsonObject } from '../mandates/tokens/encoding.ts'
 import { conceal, issueMandate } from '../mandates/tokens/issue.ts'
 import { parseJws } from '../mandates/tokens/jws.ts'
 import { issueCredential } from '../mandates/tokens/key-binding.ts'
-import type { SigningKey } from '../mandates/tokens/keys.ts'
+import { type SigningKey, toPublicJwk } from '../mandates/tokens/keys.ts'
 import { attempt } from '../mandates/tokens/token-error.ts'
+import { type OpenMandatePair, readOpenMandates, signOpenMandates } from '../mandates/v2/open-mandates.ts'
 import type { Violation } from '../mandates/violations.ts'
 import { createSigners } from '../trust/signers.ts'
 import { createTrust } from '../trust/trust.ts'
 import { hashContent } from './consents.ts'
-import { parseContent } from './content.ts'
+import { type ConsentContent, parseContent } from './content.ts'
 import { loadWebAuthn, toSite } from './passkeys.ts'
 
 /** What the executor decides consents with. `database` is under its own role. */
 export type ConsentServices = {
   database: Database
-  signer: { issuer: string; signingKey(): Promise<SigningKey> }
+  /** `agentJwk`: the public key that open mandates name. */
+  signer: { issuer: string; signingKey(): Promise<SigningKey>; agentJwk(): Promise<JsonObject> }
   publicUrl: string | null
   /** Called for the run of a consent that was decided. */
   wake?(run: RunKey): void
@@ -53,16 +54,23 @@ type Row = {
   now: Date
 }
 
-const undecidedSql = `decided_at IS NULL AND (status <> 'open' OR expires_at <= clock_timestamp())`
+const undecidedSql = `decided_at IS NULL AND next_at <= clock_timestamp() AND (status <> 'open' OR expires_at <= clock_timestamp())`
 const takeStatement = `
   SELECT consent_id, tenant, user_id, run_id, payment_id, content, nonce, status, answer, clock_timestamp() AS now FROM consents WHERE ${undecidedSql}
-  ORDER BY created_at LIMIT 1 FOR UPDATE SKIP LOCKED`
+  ORDER BY next_at LIMIT 1 FOR UPDATE SKIP LOCKED`
 
 const messages: Record<ConsentOutcome['status'], string> = {
   verified: 'The payment was approved.',
   refused: 'The payment was refused. Nothing is paid; ask before you offer it again.',
   expired: 'No one approved the payment in time. Nothing is paid; ask again.',
   failed: 'The approval could not be verified. Nothing is paid; ask again.',
+}
+
+const openMessages: Record<ConsentOutcome['status'], string> = {
+  verified: 'The user signed the open mandate.',
+  refused: 'The user refused the open mandate. Nothing will be bought; ask before you propose it again.',
+  expired: 'No one signed the open mandate in time. Nothing will be bought; propose it again.',
+  failed: 'The signature could not be verified. Nothing will be bought; propose it again.',
 }
 
 /** A page that is framed by another site says so in what the passkey signs; the library leaves that to the caller. */
@@ -138,22 +146,43 @@ const verifyAnswer = async (sql: Sql, row: Row, publicUrl: string | null): Promi
     : verifyPasskey(sql, row, answer, publicUrl)
 }
 
-const toPublicJwk = async ({ key }: SigningKey): Promise<JsonObject> => {
-  const { kty, crv, x, y } = (key as JWK).kty ? (key as JWK) : await exportJWK(key as CryptoKey)
-  return { kty, crv, x, y }
-}
-
 /** How long the mandates are good once they are signed, in seconds: the payment follows at once. */
 const lifetimeS = 3600
 
+/** The bytes of a consent, parsed; null for others, which no page has shown: a page shows all of what it reads. */
+const readContent = (text: string): ConsentContent | null => {
+  try {
+    const content = parseContent(text)
+    return content.version === '0.2-open' && !readOpenMandates(content) ? null : content
+  } catch {
+    return null
+  }
+}
+
+/** Stores open mandates that were signed, which makes them usable; with null, the person did not approve them. */
+const decideOpenMandates = async (
+  sql: Sql,
+  { tenant, user_id, payment_id }: Row,
+  status: ConsentOutcome['status'],
+  signed: OpenMandatePair | null,
+): Promise<void> =>
+  void (await sql.query(
+    `UPDATE open_mandates SET status = $2, checkout = $3, payment = $4, decided_at = clock_timestamp(),
+       sealed = CASE WHEN $2 = 'active' THEN sealed END
+     WHERE mandate_id = $1 AND tenant = $5 AND user_id = $6 AND status = 'proposed'`,
+    [
+      ...[payment_id, signed ? 'active' : status, signed?.checkout ?? null, signed?.payment ?? null],
+      ...[tenant, user_id],
+    ],
+  ))
+
 /** Signs the mandates that a person approved with the executor's key, which businesses trust as a trusted surface. */
 const issueMandates = async (
-  content: string,
+  consent: Exclude<ConsentContent, { version: '0.2-open' }>,
   { issuer }: ConsentServices['signer'],
   now: Date,
   key: SigningKey,
 ): Promise<IssuedMandates> => {
-  const consent = parseContent(content)
   const { audience, nonce, payment, consent_id } = consent
   const iat = Math.floor(now.getTime() / 1000)
   const exp = iat + lifetimeS
@@ -180,6 +209,9 @@ const issueMandates = async (
   return { version: '0.2', payment: paymentToken, checkout: checkoutToken, nonce }
 }
 
+/** A consent whose decision threw is decided again after this, and the others meanwhile. */
+const retrySql = `UPDATE consents SET next_at = clock_timestamp() + interval '10 seconds' WHERE consent_id = $1 AND decided_at IS NULL`
+
 /**
  * Decides one consent that was answered or has expired: verifies what the API stored, issues the mandates, and ends the run's
  * wait, in one transaction. Null where none is there. Any number of executors may call it at the same time.
@@ -193,17 +225,29 @@ export const decideConsent = async (services: ConsentServices): Promise<ConsentO
 const decideNext = async ({ database, ...services }: ConsentServices) => {
   if (!(await hasRow(database, `SELECT FROM consents WHERE ${undecidedSql} LIMIT 1`, []))) return null
   // PGlite has one session: what is read inside the transaction is read by it alone
-  const key = await services.signer.signingKey()
-  return database.transaction(async (sql) => {
+  const [key, agent] = [await services.signer.signingKey(), await services.signer.agentJwk()]
+  let taken: string | null = null
+  const decide = async (sql: Sql) => {
     const row = await queryOne<Row>(sql, takeStatement, [])
     if (!row) return null
-    const verdict = row.status === 'signed' ? await verifyAnswer(sql, row, services.publicUrl) : null
+    taken = row.consent_id
+    const content = readContent(row.content)
+    const isOpen = content?.version === '0.2-open'
+    const answered = row.status === 'signed' ? await verifyAnswer(sql, row, services.publicUrl) : null
+    const verdict = answered && !content ? { problem: 'these are not the bytes of a consent' } : answered
     const status =
       row.status === 'open' ? 'expired' : !verdict ? 'refused' : 'key' in verdict ? 'verified' : 'failed'
     const { consent_id, payment_id, tenant, run_id, nonce } = row
+    const isVerified = status === 'verified'
     const issued =
-      status === 'verified' ? await issueMandates(row.content, services.signer, row.now, key) : null
-    const outcome: ConsentOutcome = { consent_id, payment_id, status, message: messages[status] }
+      isVerified && content && !isOpen ? await issueMandates(content, services.signer, row.now, key) : null
+    if (isOpen) {
+      const signing = { issuer: services.signer.issuer, iat: Math.floor(row.now.getTime() / 1000) }
+      const signed = isVerified ? await signOpenMandates(content, agent, signing, key) : null
+      await decideOpenMandates(sql, row, status, signed)
+    }
+    const message = (isOpen ? openMessages : messages)[status]
+    const outcome: ConsentOutcome = { consent_id, payment_id, status, message }
     await sql.query(
       `UPDATE consents SET status = $2, decided_at = clock_timestamp(), outcome = $3, issued = $4 WHERE consent_id = $1`,
       [consent_id, status, JSON.stringify(outcome), issued && JSON.stringify(issued)],
@@ -221,5 +265,11 @@ const decideNext = async ({ database, ...services }: ConsentServices) => {
     ])
     await sql.query(`SELECT end_wait($1, 'payment', $2, $3)`, [tenant, payment_id, JSON.stringify(outcome)])
     return { outcome, tenant, run_id }
-  })
+  }
+  try {
+    return await database.transaction(decide)
+  } catch (error) {
+    if (taken !== null) await database.query(retrySql, [taken])
+    throw error
+  }
 }

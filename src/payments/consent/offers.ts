@@ -1,4 +1,5 @@
 import { queryOne } from '../../infra/database/database.ts'
+import type { UnsignedPayment } from '../../state/ports/payments.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import { findSigner, type Verification } from '../mandates/tokens/chain.ts'
 import { checkTimes } from '../mandates/tokens/claims.ts'
@@ -11,13 +12,20 @@ import { hasPlaceholder } from '../mandates/verify/placeholders.ts'
 import { createViolation, parseBy, readBy, type Violation } from '../mandates/violations.ts'
 import { createSigners, findCartMerchant, findMerchant, type MerchantKey } from '../trust/signers.ts'
 import { createTrust } from '../trust/trust.ts'
-import { type ConsentFacts, type ConsentRequest, readFacts, refuseRequest } from './content.ts'
+import {
+  type ConsentFacts,
+  type ConsentRequest,
+  type OfferFacts,
+  readFacts,
+  refuseRequest,
+} from './content.ts'
+import { readProposal } from './proposals.ts'
 
 type Known = Pick<Verification, 'findKeys' | 'now' | 'audience' | 'skipped'>
 
 /** Who signed the cart or checkout, or why it cannot be paid. */
 const verifyOffer = (
-  request: ConsentRequest,
+  request: UnsignedPayment,
   { findKeys, now, audience, skipped }: Known,
   merchants: readonly MerchantKey[],
 ): string | Violation[] => {
@@ -51,9 +59,9 @@ const verifyOffer = (
 export const readOffer = async (
   sql: Sql,
   tenant: string,
-  request: ConsentRequest,
+  request: UnsignedPayment,
   audience: string,
-): Promise<ConsentFacts> => {
+): Promise<OfferFacts> => {
   const facts = readFacts(request)
   const clock = await queryOne<{ now: number }>(
     sql,
@@ -68,3 +76,14 @@ export const readOffer = async (
   )
   return typeof offer === 'string' ? { ...facts, payee_issuer: offer, demo: isDemo } : refuseRequest(offer)
 }
+
+/** What a person reads before they sign, whatever it is. Throws as `readOffer` and `readProposal`. */
+export const readConsent = (
+  sql: Sql,
+  tenant: string,
+  request: ConsentRequest,
+  audience: string,
+): Promise<ConsentFacts> =>
+  request.version === '0.2-open'
+    ? readProposal(sql, tenant, request)
+    : readOffer(sql, tenant, request, audience)

@@ -1,4 +1,4 @@
-import type { ConsentFacts } from './content.ts'
+import type { ConsentFacts, OfferFacts } from './content.ts'
 
 /** The pages that users open: Mason's own text, and what they sign, with nothing in it that acts or hides. */
 
@@ -42,8 +42,8 @@ const toPage = (title: string, body: string, data?: Record<string, unknown>): st
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="robots" content="noindex">
 <title>${title}</title>
-<link rel="stylesheet" href="/consent.css">
-${data ? '<script src="/consent.js" defer></script>' : ''}
+<link rel="stylesheet" href="../consent.css">
+${data ? '<script src="../consent.js" defer></script>' : ''}
 </head>
 <body>
 <main${data ? ` data-page="${escapeHtml(JSON.stringify(data))}"` : ''}>
@@ -79,18 +79,12 @@ ${statusLine}
 
 const toRow = (name: string, html: string): string => `<dt>${name}</dt><dd>${html}</dd>`
 
-/** Where a user approves or refuses a payment. `content` is what is signed, all of it; the facts are read from it. */
-export const consentPage = (
-  content: string,
-  facts: ConsentFacts,
-  expiresAt: string,
-  options: unknown,
-): string => {
+const toPaymentRows = (facts: OfferFacts, expiresAt: string): string[] => {
   const { payee, payee_issuer, demo, total, items, refund_days, offer_ends, instrument, shares } = facts
   const lines = items.map(
     ({ text, price }) => `<li>${toSafeHtml(text)}${price ? `, ${toSafeHtml(price)}` : ''}</li>`,
   )
-  const rows = [
+  return [
     toRow('To', toSafeHtml(payee)),
     toRow(
       'Who is paid',
@@ -111,10 +105,29 @@ export const consentPage = (
       }. Your passkey stays on your device.`,
     ),
   ]
+}
+
+/** Where a user approves or refuses a payment or open mandates. `content` is what is signed, all of it; the facts are read from it. */
+export const consentPage = (
+  content: string,
+  facts: ConsentFacts,
+  expiresAt: string,
+  options: unknown,
+): string => {
+  const isOpen = 'limits' in facts
+  const rows = isOpen
+    ? [
+        ...facts.limits.map(({ name, text }) => toRow(name, toSafeHtml(text))),
+        toRow('You can approve until', toSafeHtml(expiresAt)),
+      ]
+    : toPaymentRows(facts, expiresAt)
+  const note = isOpen
+    ? 'Within these limits your agent will pay <strong>without asking you again</strong>. You can revoke this at any time. Names of merchants and items are as your agent wrote them.'
+    : 'The texts above are the merchant’s, but for who is paid.'
   return toPage(
-    'Approve this payment?',
+    isOpen ? 'Let your agent buy later?' : 'Approve this payment?',
     `<dl>${rows.join('')}</dl>
-<p>The texts above are the merchant’s, but for who is paid. Refuse if you did not ask for this.</p>
+<p>${note} Refuse if you did not ask for this.</p>
 <button type="button" id="approve">Approve with your passkey</button>
 <button type="button" id="refuse">Refuse</button>
 ${statusLine}

@@ -16,9 +16,10 @@ const maxPasskeys = 10
 /** ES256, EdDSA and RS256, which every authenticator has one of. */
 const algorithms = [-7, -8, -257]
 
-/** The site that passkeys belong to. `rpId` is its host. Throws `not_found` where this server has no public address. */
-export const toSite = (publicUrl: string | null): { origin: string; rpId: string } => {
-  if (publicUrl) return { origin: publicUrl, rpId: new URL(publicUrl).hostname }
+/** The site that passkeys belong to. `url` is where its pages are, `rpId` its host. Throws `not_found` where this server has no public address. */
+export const toSite = (publicUrl: string | null): { url: string; origin: string; rpId: string } => {
+  if (publicUrl)
+    return { url: publicUrl, origin: new URL(publicUrl).origin, rpId: new URL(publicUrl).hostname }
   throw new MasonError('not_found', 'this server has no public address, so no user can open its pages', {
     remedy: 'set MASON_PUBLIC_URL, for example to https://mason.example.com',
   })
@@ -58,7 +59,7 @@ export const createPasskeys = (
 ) => ({
   /** A link to the page where a user enrols a passkey; good once, for 15 minutes. Hand it to this user alone. */
   async createLink(businessId: string, userId: string): Promise<{ url: string; expires_at: string }> {
-    const { origin } = toSite(publicUrl)
+    const { url } = toSite(publicUrl)
     await ensureBusiness(database, businessId)
     // by the clock that ends it, which that of this process may not agree with
     const end = await queryOne<{ expires_at: Date }>(
@@ -69,7 +70,7 @@ export const createPasskeys = (
     const { expires_at } = end as { expires_at: Date }
     const bound = { tenant: businessId, user_id: userId, ref_id: null, expires_at }
     const link = await createLink(database, 'enrol', bound)
-    return { url: `${origin}/passkeys/${link}`, expires_at: expires_at.toISOString() }
+    return { url: `${url}/passkeys/${link}`, expires_at: expires_at.toISOString() }
   },
   /** What the page needs to enrol. Throws `not_found` for a link that is not good. */
   async open(link: string): Promise<{ user_id: string; options: PublicKeyCredentialCreationOptionsJSON }> {

@@ -1,5 +1,5 @@
 import type { PaymentOutcome } from '../ledger/payment-queries.ts'
-import { findAnswerError, type ProviderAnswer } from '../providers/provider.ts'
+import { findAnswerError, type ProviderAnswer, toDoneStatus } from '../providers/provider.ts'
 import type { PaymentOperation } from './operations.ts'
 import { type Charge, toAnswerOutcome, toUnknownOutcome } from './outcomes.ts'
 import type { PaymentChange } from './settlement.ts'
@@ -42,6 +42,17 @@ export const decideUnknown = (
   event: { kind: 'unknown', detail: { reason, ...(answer != null && { answer }) } },
 })
 
+/** It is not known what became of the answer of a person, and the provider cannot say. */
+export const decideUnknownAnswer = (
+  payment: ClaimedPayment,
+  { operation_id }: PaymentOperation,
+  reason: string,
+): Decision => {
+  const unknown = decideUnknown(payment, reason)
+  const operation = { id: operation_id, status: 'done' as const, answer: { status: 'unknown', reason } }
+  return { ...unknown, operation, order: { outcome: unknown.outcome } }
+}
+
 /** A payment that was canceled before it was sent. */
 export const decideReleased = (operationId: string, outcome: PaymentOutcome): Decision => ({
   from: ['reserved'],
@@ -66,6 +77,19 @@ export const toUnseenAnswer = (
     return { status: 'declined', provider_ref, reason: 'the provider never received it; order it again' }
   return provider_ref !== null && challenge ? { status: 'challenge', provider_ref, challenge } : null
 }
+
+/** What an operator found out about an operation: that it was done, or that it was not. */
+export const toFoundAnswer = (
+  { provider_ref }: ClaimedPayment,
+  { kind, capture, currency, amount_minor }: PaymentOperation,
+  isDone: boolean,
+): ProviderAnswer =>
+  isDone
+    ? {
+        status: toDoneStatus({ kind: kind === 'answer' ? 'authorize' : kind, capture }),
+        ...{ provider_ref: provider_ref ?? '', network_ref: null, amount: { currency, minor: amount_minor } },
+      }
+    : { status: 'declined', provider_ref, reason: 'an operator found that it was not done' }
 
 /** What an answer changes, from wherever it comes. Null: nothing new. */
 export const decideAnswer = (

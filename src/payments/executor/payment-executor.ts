@@ -1,12 +1,13 @@
 import { type Database, queryOne } from '../../infra/database/database.ts'
 import { sha256 } from '../../infra/lib/ids.ts'
-import { MasonError } from '../../state/errors.ts'
 import type { Clock } from '../../state/ports/clock.ts'
 import type { Log } from '../../state/ports/log.ts'
 import type { PaymentOutcome } from '../ledger/payment-queries.ts'
-import type { Violation } from '../mandates/violations.ts'
-import { type PaymentProvider, type ProviderAnswer, toDoneStatus } from '../providers/provider.ts'
+import type { SigningKey } from '../mandates/tokens/keys.ts'
+import { type PaymentProvider, type ProviderAnswer, UnclearPaymentError } from '../providers/provider.ts'
+import type { ProviderUse } from '../providers/provider-rows.ts'
 import type { Trust } from '../trust/trust.ts'
+import { busyViolation, createOrderCloser, isPatient } from './close-order.ts'
 import {
   addOperation,
   PaymentCanceledError,
@@ -15,17 +16,26 @@ import {
   readOperations,
   sendOperation,
 } from './operations.ts'
-import { findOperationProblem, findOrderProblem, findUnclear } from './order-problems.ts'
+import {
+  findOperationProblem,
+  findOrderProblem,
+  findUnclear,
+  orderViolation,
+  orNull,
+} from './order-problems.ts'
 import { toRefusedOutcome, toReleasedOutcome } from './outcomes.ts'
 import {
   type Decision,
   decideAnswer,
   decideReleased,
   decideUnknown,
+  decideUnknownAnswer,
   toDelayMs,
+  toFoundAnswer,
   toUnseenAnswer,
 } from './payment-answers.ts'
-import { createReceipt, type ReceiptFacts, type ReceiptSigner } from './receipts.ts'
+import { createPresenter, readPresented } from './presentation.ts'
+import { createReceipt, type KnownMandate, type ReceiptSigner, readMandate } from './receipts.ts'
 import { reservePayment, toOperationId } from './reservation.ts'
 import { finishOrder, refuseOrder, settle, type WakeRun } from './settlement.ts'
 import { createOrderVerifier, parsePaymentRequest, type Refusal, toRefusal } from './verify-order.ts'
@@ -35,11 +45,15 @@ import { type ClaimedPayment, claimPayment, type TakenOrder, yieldOrder, yieldPa
 export type ExecutorServices = {
   database: Database
   trust: Trust
-  /** With `businessId` for a new payment: throws `not_found` for a provider that has ended or is not of that business. */
-  openProvider(providerId: string, businessId?: string): Promise<PaymentProvider>
+  /** Throws `not_found` for a provider that has ended or is not of the business of a new payment. */
+  openProvider(providerId: string, use?: ProviderUse): Promise<PaymentProvider>
   /** Opens what was sealed to the executor for a purpose: the answers to secret questions, for `payment-answer`. */
   unseal(sealed: string, purpose: string): Promise<string>
+  /** Seals a credential that a credentials provider gave, for `payment-answer`. */
+  seal(text: string): Promise<string>
   signer: ReceiptSigner
+  /** The private key that open mandates name as their agent's; null: it is not that of Mason. */
+  agentKey?(jwk: unknown): Promise<SigningKey | null>
   /** Whom mandates and carts are for, when Mason verifies them. */
   audience: string
   /** Decides one consent that was answered; null where none is there. */
@@ -53,9 +67,6 @@ export type ExecutorServices = {
   /** Called between steps; tests throw from it, as if the process died there. */
   onStep?(step: ExecutorStep): void | Promise<void>
 }
-
-/** What the receipt of a payment is about: the token as received, and which checks were skipped. */
-type KnownMandate = Pick<ReceiptFacts, 'token' | 'skipped'>
 
 /** A moment at which an executor may die. */
 export type ExecutorStep = 'taken' | 'verified' | 'reserved' | 'sending' | 'answered' | 'settled'
@@ -76,6 +87,7 @@ export const createPaymentExecutor = (services: ExecutorServices, stopped: Abort
     onStep = () => {},
   } = services
   const verifier = createOrderVerifier(services.trust, audience)
+  const closer = createOrderCloser(database, services.agentKey, audience)
   const toLeaseEnd = (): number => clock.monotonicMs() + leaseMs * leaseShare
   const toSignal = (): AbortSignal => AbortSignal.any([stopped, AbortSignal.timeout(leaseMs * 0.7)])
 
@@ -107,37 +119,42 @@ export const createPaymentExecutor = (services: ExecutorServices, stopped: Abort
 
   const pay = async (order: TakenOrder): Promise<void> => {
     if (order.canceled_at) return release(order)
-    const request = parsePaymentRequest(order.request)
-    if (!request) return refuse(order, toRefusal([orderViolation('request', 'is no payment')]), null)
     const now = Math.floor((services.mandateTime?.() ?? order.now).getTime() / 1000)
+    const made = await closer.close(order, now)
+    if ('refusal' in made) return refuse(order, made.refusal, null)
+    const request = parsePaymentRequest(made.request)
+    if (!request) return refuse(order, toRefusal([orderViolation('request', 'is no payment')]), null)
     const verdict = await verifier.verify(order.tenant, request, now)
     if (!verdict.ok) return refuse(order, verdict.refusal, request)
     await onStep('verified')
-    const provider = await orNull(services.openProvider(request.provider_id, order.tenant), 'not_found')
-    if (!provider)
-      return refuse(
-        order,
-        toRefusal([orderViolation('provider_id', 'names no provider: add it first')]),
-        request,
-      )
+    const refuseFor = (field: string, text: string): Promise<void> =>
+      refuse(order, toRefusal([orderViolation(field, text)]), request)
+    const use = { businessId: order.tenant, paymentId: order.payment_id }
+    const provider = await orNull(services.openProvider(request.provider_id, use), 'not_found')
+    if (!provider) return refuseFor('provider_id', 'names no provider: add it first')
+    const sealed = made.sealed ?? (await readPresented(database, order.payment_id))
     const credential =
-      order.sealed && (await orNull(services.unseal(order.sealed, 'payment-answer'), 'secret_unreadable'))
-    if (order.sealed && credential === null)
-      return refuse(
-        order,
-        toRefusal([orderViolation('credential', 'cannot be opened: choose the instrument again')]),
-        request,
-      )
-    const { payment } = verdict.value
-    const bytes = provider.toRequest({
-      ...{ kind: 'authorize', payment_id: order.payment_id, amount: payment.amount },
+      sealed && (await orNull(services.unseal(sealed, 'payment-answer'), 'secret_unreadable'))
+    if (sealed && credential === null)
+      return refuseFor('credential', 'cannot be opened: choose the instrument again')
+    const { payment, payee_issuer } = verdict.value
+    const operation = {
+      ...{ kind: 'authorize' as const, payment_id: order.payment_id, amount: payment.amount },
       payee: { id: payment.payee.id, name: payment.payee.name },
       ...{ provider_ref: null, credential, capture: request.capture },
-    })
+      order: { request, payment, payee_issuer },
+    }
+    const problems = (await provider.findProblems?.(operation)) ?? []
+    if (problems.length > 0) return refuse(order, toRefusal(problems), request)
+    const bytes = provider.toRequest(operation)
     const leaseEndsAt = toLeaseEnd()
     const reserved = await reservePayment(database, order, request, verdict.value, bytes, leaseMs)
     if (reserved === 'lost') return
     if (reserved === 'canceled') return release(order)
+    if (reserved === 'busy')
+      return isPatient(order)
+        ? yieldOrder(database, order, retryMs)
+        : refuse(order, toRefusal([busyViolation()]), request)
     if ('refusal' in reserved) return refuse(order, reserved.refusal, request)
     await onStep('reserved')
     const { skipped } = verdict.value
@@ -152,7 +169,7 @@ export const createPaymentExecutor = (services: ExecutorServices, stopped: Abort
   ): Promise<boolean> => {
     const { receives, ...change } = decision
     if (!receives || !change.outcome) return settle(database, payment, change, wake)
-    const mandate = known ?? (await readMandate(payment.payment_id))
+    const mandate = known ?? (await readMandate(database, payment.payment_id))
     const receipt = await createReceipt(
       {
         version: payment.version,
@@ -168,15 +185,11 @@ export const createPaymentExecutor = (services: ExecutorServices, stopped: Abort
     return settle(database, payment, { ...change, receipt }, wake)
   }
 
-  const readMandate = async (paymentId: string): Promise<KnownMandate> => {
-    const sql = `SELECT m.raw AS token, COALESCE(p.skipped_checks, '[]') AS skipped FROM payments p
-      JOIN mandates m ON m.payment_id = p.payment_id AND m.kind = 'payment' WHERE p.payment_id = $1`
-    return (await queryOne<KnownMandate>(database, sql, [paymentId])) ?? { token: '', skipped: [] }
-  }
+  const present = createPresenter({ ...services, verifier, wake, toSignal })
 
   const createCarrier = async (payment: ClaimedPayment, leaseEndsAt: number) => ({
     sql: database,
-    provider: await services.openProvider(payment.provider_id),
+    provider: await services.openProvider(payment.provider_id, { paymentId: payment.payment_id }),
     ...{ clock, leaseEndsAt, signal: toSignal() },
     unseal: (sealed: string) => services.unseal(sealed, 'payment-answer'),
   })
@@ -214,6 +227,8 @@ export const createPaymentExecutor = (services: ExecutorServices, stopped: Abort
           decideReleased(operation.operation_id, toReleasedOutcome(payment.payment_id)),
         ))
       if (error instanceof PaymentLostError) return
+      const isTold = error instanceof UnclearPaymentError && payment.status !== 'unknown'
+      if (isTold && (await apply(payment, decideUnknown(payment, error.message)))) return
       await yieldPayment(database, payment, toDelayMs(payment.tries))
       throw error
     }
@@ -251,6 +266,8 @@ export const createPaymentExecutor = (services: ExecutorServices, stopped: Abort
     if (!authorization) return end('The payment has no authorization.')
     const { kind } = order as { kind: Exclude<PaymentOperation['kind'], 'authorize'> }
     const carrier = await createCarrier(payment, leaseEndsAt)
+    if (kind !== 'answer' && carrier.provider.operations?.includes(kind) === false)
+      return end(`The provider cannot ${kind} a payment: ask the merchant.`)
     if (!existing) {
       const amount = kind === 'refund' ? Number(order.request.amount_minor) : payment.amount_minor
       const request =
@@ -283,14 +300,21 @@ export const createPaymentExecutor = (services: ExecutorServices, stopped: Abort
     if (!operation) throw new PaymentLostError()
     await onStep('sending')
     const lookup = () => carrier.provider.lookup(operation.operation_id, carrier.signal)
-    const answer: ProviderAnswer | null =
+    const ask = async (): Promise<ProviderAnswer | null> =>
       operation.status === 'intent' || operation.status === 'sent'
         ? ((await sendOperation(payment, operation, carrier)) ??
           (await lookup()) ??
           toUnseenAnswer(payment, operation))
         : await lookup()
+    const answer = await ask().catch((error: unknown) => {
+      if (error instanceof UnclearPaymentError) return error
+      throw error
+    })
     await onStep('answered')
-    const decision = answer && decideAnswer(payment, operation, answer, 'answer')
+    const decision =
+      answer instanceof UnclearPaymentError
+        ? decideUnknownAnswer(payment, operation, answer.message)
+        : answer && decideAnswer(payment, operation, answer, 'answer')
     if (decision) await apply(payment, decision)
     else await yieldPayment(database, payment, toDelayMs(payment.tries))
     if (!decision?.order) await yieldOrder(database, order, toDelayMs(order.takes))
@@ -303,15 +327,7 @@ export const createPaymentExecutor = (services: ExecutorServices, stopped: Abort
     operation: PaymentOperation,
   ): Promise<void> => {
     const { provider_ref } = payment
-    const { kind, capture, currency, amount_minor } = operation
-    const done = toDoneStatus({ kind: kind === 'answer' ? 'authorize' : kind, capture })
-    const found: ProviderAnswer =
-      order.request.status === 'succeeded'
-        ? {
-            ...{ status: done, provider_ref: provider_ref ?? '', network_ref: null },
-            amount: { currency, minor: amount_minor },
-          }
-        : { status: 'declined', provider_ref, reason: 'an operator found that it was not done' }
+    const found = toFoundAnswer(payment, operation, order.request.status === 'succeeded')
     const decision = decideAnswer(payment, operation, found, 'operator')
     if (!decision) throw new PaymentLostError()
     const note = String(order.request.note ?? '').slice(0, 1000)
@@ -321,7 +337,7 @@ export const createPaymentExecutor = (services: ExecutorServices, stopped: Abort
       order: { id: order.order_id, outcome: decision.order?.outcome ?? (decision.outcome as PaymentOutcome) },
       event: {
         kind: 'settled',
-        detail: { order_id: order.order_id, operation: kind, status: found.status, note },
+        detail: { order_id: order.order_id, operation: operation.kind, status: found.status, note },
       },
     })
   }
@@ -331,6 +347,7 @@ export const createPaymentExecutor = (services: ExecutorServices, stopped: Abort
       try {
         await onStep('taken')
         if (order.kind === 'pay') await pay(order)
+        else if (order.kind === 'present') await present(order)
         else await operate(order)
       } catch (error) {
         await yieldOrder(database, order, toDelayMs(order.takes)).catch(() => {})
@@ -373,14 +390,3 @@ export type PaymentExecutor = ReturnType<typeof createPaymentExecutor>
 
 /** A payment that another executor has is tried again after this. */
 const retryMs = 300
-
-const orderViolation = (field: string, text: string): Violation => ({
-  ...{ code: 'invalid_order', field, error: 'invalid_mandate' },
-  message: `${field} ${text}`,
-})
-
-const orNull = <Value>(work: Promise<Value>, code: string): Promise<Value | null> =>
-  work.catch((error: unknown) => {
-    if (error instanceof MasonError && error.code === code) return null
-    throw error
-  })

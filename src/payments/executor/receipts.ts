@@ -1,3 +1,5 @@
+import { queryOne } from '../../infra/database/database.ts'
+import type { Sql } from '../../state/ports/sql.ts'
 import type { PaymentOutcome } from '../ledger/payment-queries.ts'
 import type { Money } from '../mandates/money.ts'
 import { hashText } from '../mandates/tokens/encoding.ts'
@@ -22,6 +24,16 @@ export type ReceiptFacts = {
   /** What the demo profile did not check. */
   skipped: readonly string[]
   now: Date
+}
+
+/** What the receipt of a payment is about: the token as received, and which checks were skipped. */
+export type KnownMandate = Pick<ReceiptFacts, 'token' | 'skipped'>
+
+/** The mandate of a payment that was reserved. */
+export const readMandate = async (sql: Sql, paymentId: string): Promise<KnownMandate> => {
+  const statement = `SELECT m.raw AS token, COALESCE(p.skipped_checks, '[]') AS skipped FROM payments p
+    JOIN mandates m ON m.payment_id = p.payment_id AND m.kind = 'payment' WHERE p.payment_id = $1`
+  return (await queryOne<KnownMandate>(sql, statement, [paymentId])) ?? { token: '', skipped: [] }
 }
 
 /** What a receipt and a trail say of a payment in the demo profile. */

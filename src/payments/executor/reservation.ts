@@ -1,9 +1,11 @@
-import { type Database, queryOne } from '../../infra/database/database.ts'
+import { type Database, hasRow, queryOne } from '../../infra/database/database.ts'
 import { isCheckViolation, isUniqueViolation } from '../../infra/database/database-errors.ts'
 import { sha256 } from '../../infra/lib/ids.ts'
+import type { Sql } from '../../state/ports/sql.ts'
 import type { PaymentRequest } from '../ledger/orders.ts'
 import type { Spent } from '../mandates/v2/types.ts'
 import type { MandateErrorCode, Violation } from '../mandates/violations.ts'
+import { endedViolation, type OpenMandateEnd } from './close-order.ts'
 import type { PaymentOperation } from './operations.ts'
 import { toDemoFacts } from './receipts.ts'
 import { type Refusal, toRefusal, usedViolation, type VerifiedOrder } from './verify-order.ts'
@@ -34,9 +36,9 @@ const isFreeNonce = `nonce = $2 AND tenant = $3 AND used_at IS NULL AND expires_
 const reserveSql = (taken: string): string => `
   WITH ${taken}, payment AS (
     INSERT INTO payments (payment_id, tenant, order_id, run_id, plan_seq, call_index, status, version, mandate_key, mandate_hash, spend_id,
-      amount_minor, currency, payee, payee_issuer, checkout_id, checkout_hash, provider_id, lease_until, skipped_checks)
+      amount_minor, currency, payee, payee_issuer, checkout_id, checkout_hash, provider_id, lease_until, skipped_checks, open_mandate_id)
     SELECT $1, $3, $6, $7, $8::int, $9::int, 'reserved', $10, $11, $12, spend_id, $4::bigint, $13, $14::json, $15, $16, $17, $18,
-      clock_timestamp() + $19::int * interval '1 millisecond', $26::json FROM spend
+      clock_timestamp() + $19::int * interval '1 millisecond', $26::json, $27 FROM spend
     RETURNING payment_id, tenant, order_id, status, version, spend_id, amount_minor, currency, payee, provider_id, provider_ref,
       is_authorized, refunded_minor, challenge, epoch, tries
   ), operation AS (
@@ -64,12 +66,12 @@ const reserveStatement = reserveSql(`nonce AS (
 /** For a mandate that pays once: where it has a row, nothing is taken. The row it adds is what others wait for. */
 const reserveFirstStatement = reserveSql(`held AS (
     SELECT order_id FROM payment_orders
-    WHERE order_id = $6 AND takes = $27 AND done_at IS NULL AND canceled_at IS NULL FOR UPDATE
+    WHERE order_id = $6 AND takes = $28 AND done_at IS NULL AND canceled_at IS NULL FOR UPDATE
   ), free AS (
     SELECT nonce FROM payment_nonces, held WHERE ${isFreeNonce} FOR UPDATE OF payment_nonces
   ), spend AS (
     INSERT INTO mandate_spend (spend_id, tenant, currency, max_minor, max_uses, reserved_minor, reserved_uses)
-    SELECT $5, $3, $13, $28::bigint, $29::int, $4::bigint, 1 FROM free ON CONFLICT (spend_id) DO NOTHING RETURNING spend_id
+    SELECT $5, $3, $13, $29::bigint, $30::int, $4::bigint, 1 FROM free ON CONFLICT (spend_id) DO NOTHING RETURNING spend_id
   ), nonce AS (
     UPDATE payment_nonces SET used_at = clock_timestamp(), payment_id = $1 FROM spend WHERE nonce = $2
   )`)
@@ -79,6 +81,19 @@ const findUsedStatement = `
     EXISTS (SELECT FROM payments WHERE payee_issuer = $3 AND checkout_id = $4
       AND status IN ('reserved', 'sent', 'succeeded', 'unknown')) AS checkout`
 
+/** A revocation waits for this lock, or this for it. */
+const lockOpenStatement = `
+  SELECT revoked_at IS NOT NULL AS revoked, expires_at <= clock_timestamp() AS expired FROM open_mandates
+  WHERE mandate_id = $1 AND status = 'active' FOR UPDATE`
+
+/** After that lock, in a statement of its own, as `lastUseStatement`. An index says the same. */
+const liveStatement = `SELECT FROM payments WHERE open_mandate_id = $1 AND status IN ('reserved', 'sent', 'unknown')`
+
+const lockOpenMandate = async (sql: Sql, id: string): Promise<Violation | null> => {
+  const row = await queryOne<OpenMandateEnd>(sql, lockOpenStatement, [id])
+  return row && !row.revoked && !row.expired ? null : endedViolation(row)
+}
+
 const nothingSpent: Spent = { amount_minor: 0, uses: 0, last_used_at: null }
 
 type Reserved =
@@ -86,10 +101,12 @@ type Reserved =
   | { refusal: Refusal }
   | 'lost'
   | 'canceled'
+  | 'busy'
 
 /**
  * Decides by what was spent and reserves, in one transaction: the spending of the mandate, its nonce, the payment, its tokens and the
- * bytes to send, or nothing. The lease begins with it. `lost`: another executor took the order.
+ * bytes to send, or nothing. The lease begins with it. `lost`: another executor took the order. `busy`: a payment under the same open
+ * mandate has no outcome yet.
  */
 export const reservePayment = async (
   database: Database,
@@ -120,6 +137,7 @@ export const reservePayment = async (
     JSON.stringify({ checks, spent, ...toDemoFacts(skipped) }),
     request.capture ?? true,
     skipped.length > 0 ? JSON.stringify(skipped) : null,
+    order.open_mandate_id,
   ]
   const toReserved = (row: ClaimedPayment): Reserved => ({
     payment: row,
@@ -130,7 +148,11 @@ export const reservePayment = async (
     },
   })
   try {
-    if (spend.max_uses === 1 && verified.checkSpent(nothingSpent).length === 0) {
+    if (
+      spend.max_uses === 1 &&
+      order.open_mandate_id === null &&
+      verified.checkSpent(nothingSpent).length === 0
+    ) {
       const row = await queryOne<ClaimedPayment>(database, reserveFirstStatement, [
         ...toValues(nothingSpent),
         ...[order.takes, spend.max_minor, spend.max_uses],
@@ -138,6 +160,12 @@ export const reservePayment = async (
       if (row) return toReserved(row)
     }
     return await database.transaction(async (sql): Promise<Reserved> => {
+      const { open_mandate_id: openId } = order
+      if (openId !== null) {
+        const ended = await lockOpenMandate(sql, openId)
+        if (ended) throw new RolledBackError({ refusal: toRefusal([ended]) })
+        if (await hasRow(sql, liveStatement, [openId])) throw new RolledBackError('busy')
+      }
       const [held, spent, last] = await Promise.all([
         queryOne<{ canceled: boolean }>(sql, orderStatement, [order.order_id, order.takes]),
         queryOne<{ minor: number; uses: number }>(sql, lockSpendStatement, [

@@ -1,4 +1,4 @@
-import { hasRow, queryOne, type RunKey, type TransactionalSql } from '../../infra/database/database.ts'
+import { queryOne, type RunKey, type TransactionalSql } from '../../infra/database/database.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import type { PaymentOutcome } from '../ledger/payment-queries.ts'
 import { PaymentLostError } from './operations.ts'
@@ -97,6 +97,22 @@ const endWaitStatement = `
   SELECT tenant, run_id, end_wait(tenant, 'payment', payment_id, $3::json) AS ended FROM payment_orders
   WHERE order_id = $1 AND takes = $2 AND done_at IS NULL`
 
+/** Ends the wait of an order's run and then changes the order, both or neither; `change` returns the row where the order is still ours. */
+export const endWaitOfOrder = async (
+  database: TransactionalSql,
+  { order_id, takes }: { order_id: string; takes: number },
+  outcome: object,
+  wake: WakeRun,
+  change: (sql: Sql) => Promise<{ rows: unknown[] }>,
+): Promise<void> => {
+  const ended = await database.transaction(async (sql) => {
+    const row = await queryOne<EndedWaits>(sql, endWaitStatement, [order_id, takes, JSON.stringify(outcome)])
+    if (row && (await change(sql)).rows.length === 0) throw new PaymentLostError()
+    return row
+  })
+  wakeWaiting(ended, wake)
+}
+
 const refuseStatement = `
   WITH mine AS (
     UPDATE payment_orders SET done_at = clock_timestamp(), outcome = $3::json, sealed = NULL
@@ -123,15 +139,12 @@ export const refuseOrder = async (
   wake: WakeRun,
 ): Promise<void> => {
   const { status, outcome, version, receipt, detail } = refused
+  const kind = status === 'declined' ? 'refused' : 'released'
   const order = [order_id, takes, JSON.stringify(outcome)]
-  const ended = await database.transaction(async (sql) => {
-    const row = await queryOne<EndedWaits>(sql, endWaitStatement, order)
-    const kind = status === 'declined' ? 'refused' : 'released'
-    const values = [...order, status, version, receipt, kind, JSON.stringify(detail)]
-    if (row && !(await hasRow(sql, refuseStatement, values))) throw new PaymentLostError()
-    return row
-  })
-  wakeWaiting(ended, wake)
+  const values = [...order, status, version, receipt, kind, JSON.stringify(detail)]
+  await endWaitOfOrder(database, { order_id, takes }, outcome, wake, (sql) =>
+    sql.query(refuseStatement, values),
+  )
 }
 
 /**

@@ -1,10 +1,16 @@
+import { type Hints, paymentWorkChannel } from '../../infra/queue/hints.ts'
 import { signNextCard } from './card-signatures.ts'
 import { createPaymentExecutor, type ExecutorServices } from './payment-executor.ts'
 import { handleMessage, takeMessages } from './webhook-inbox.ts'
 import { claimOpenPayments, takeOrders } from './work-queue.ts'
 
 /** How much an executor does at a time, and how often it looks for work where there is none, in milliseconds. */
-export type ExecutorOptions = { concurrency?: number; idleMs?: number }
+export type ExecutorOptions = {
+  concurrency?: number
+  idleMs?: number
+  /** Hints that there is work, for which it looks at once. One that is lost costs `idleMs`. */
+  hints?: Pick<Hints, 'subscribe'> | null
+}
 
 /** An executor at work. `stop` waits for what is under way: a request that has been sent is not cut off. */
 export type RunningExecutor = { stop(): Promise<void> }
@@ -15,10 +21,12 @@ export type RunningExecutor = { stop(): Promise<void> }
  */
 export const startExecutor = (
   services: ExecutorServices,
-  { concurrency = 16, idleMs = 100 }: ExecutorOptions = {},
+  { concurrency = 16, idleMs = 100, hints = null }: ExecutorOptions = {},
 ): RunningExecutor => {
   const { database, clock, log, leaseMs = 30_000, decideConsent = async () => null } = services
   const stopping = new AbortController()
+  /** Ended by a hint, also by one that comes while it looks for work: what it missed is looked for again. */
+  let pause = new AbortController()
   const executor = createPaymentExecutor({ ...services, leaseMs }, new AbortController().signal)
   const running = new Set<Promise<void>>()
   const run = (work: Promise<void>, what: Record<string, string | number>): void => {
@@ -50,20 +58,24 @@ export const startExecutor = (
   }
   const loop = async (): Promise<void> => {
     while (!stopping.signal.aborted) {
+      pause = new AbortController()
       const taken = await takeWork().catch((error: unknown) => {
         log.warn({ error: String(error) }, 'no orders could be taken, which will be tried again')
         return 0
       })
       if (taken > 0 && running.size < concurrency) continue
-      const idle = clock.sleep(idleMs, stopping.signal).catch(() => {})
+      const idle = clock.sleep(idleMs, pause.signal).catch(() => {})
       await (running.size < concurrency ? idle : Promise.race([...running]))
     }
     await Promise.all(running)
   }
+  const subscribing = hints?.subscribe(paymentWorkChannel, () => pause.abort())
   const looping = loop()
   return {
     async stop() {
       stopping.abort()
+      pause.abort()
+      await (await subscribing)?.()
       await looping
     },
   }

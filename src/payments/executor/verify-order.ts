@@ -49,7 +49,13 @@ export type VerifiedOrder = {
 }
 
 const text = z.string().min(1)
+const name = text.max(500).nullable()
+const routeSchema = z.object({
+  ...{ agent: text.max(64), context_id: name, credentials_agent: name, credentials_context_id: name },
+  ...{ alias: name, user_email: name, risk_data: z.string().min(1).max(100_000).nullable() },
+})
 const common = {
+  route: routeSchema.optional(),
   provider_id: text,
   nonce: text,
   capture: z.boolean().default(true),

@@ -5,13 +5,15 @@ import type { Sql } from '../../state/ports/sql.ts'
 export type TakenOrder = {
   order_id: string
   tenant: string
-  kind: 'pay' | 'capture' | 'void' | 'refund' | 'settle' | 'answer'
+  kind: 'pay' | 'present' | 'capture' | 'void' | 'refund' | 'settle' | 'answer'
   payment_id: string
   run_id: string | null
   plan_seq: number | null
   call_index: number | null
   request: Record<string, unknown>
   sealed: string | null
+  /** It pays under open mandates, which the executor closes. */
+  open_mandate_id: string | null
   canceled_at: Date | null
   takes: number
   /** When it was taken, by the clock of the database: mandates count by it. */
@@ -50,7 +52,7 @@ const takeStatement = `
   UPDATE payment_orders SET takes = takes + 1, lease_until = ${leaseEnd('$2')}, taken_at = COALESCE(taken_at, clock_timestamp())
   WHERE order_id IN (SELECT order_id FROM payment_orders WHERE done_at IS NULL AND ${isFree}
     ORDER BY next_at LIMIT $1 FOR UPDATE SKIP LOCKED)
-  RETURNING order_id, tenant, kind, payment_id, run_id, plan_seq, call_index, request, sealed, canceled_at, takes, clock_timestamp() AS now`
+  RETURNING order_id, tenant, kind, payment_id, run_id, plan_seq, call_index, request, sealed, open_mandate_id, canceled_at, takes, clock_timestamp() AS now`
 
 /** Takes orders that no executor has, at most `limit`. */
 export const takeOrders = async (sql: Sql, limit: number, leaseMs: number): Promise<TakenOrder[]> =>

@@ -2,11 +2,15 @@ import { calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK } from 'jo
 import { type Database, queryOne } from '../../infra/database/database.ts'
 import { openSealedText, type SealBinding, type SealedText, sealText } from '../../infra/secrets/envelope.ts'
 import type { MasterKeys } from '../../infra/secrets/master-keys.ts'
+import { isObject, type JsonObject } from '../mandates/tokens/encoding.ts'
 import type { SigningKey } from '../mandates/tokens/keys.ts'
 import { unsealText } from './sealed-texts.ts'
 
-/** What a key pair is for: opening texts that the API sealed, or signing receipts. */
-type KeyPurpose = 'sealing' | 'signing'
+/**
+ * What a key pair is for: opening texts that the API sealed, signing receipts and what a person approved, or closing open mandates
+ * as the agent that they name.
+ */
+type KeyPurpose = 'sealing' | 'signing' | 'agent'
 
 type PairRow = SealedText & { kid: string }
 
@@ -50,7 +54,7 @@ export const checkKeyPairs = async (sql: Pick<Database, 'query'>, keys: MasterKe
   return rows.length
 }
 
-const purposes: readonly KeyPurpose[] = ['sealing', 'signing']
+const purposes: readonly KeyPurpose[] = ['sealing', 'signing', 'agent']
 const maxAgeMs = 5_000
 
 /**
@@ -74,6 +78,21 @@ export const openPaymentKeys = async (
       const key = signing?.key.kid === row.kid ? signing.key : { key: open(row, keys), kid: row.kid }
       signing = { key, readAtMs: nowMs() }
       return key
+    },
+    /** The public key that open mandates name as their agent's, as a JWK. */
+    async agentJwk(): Promise<JsonObject> {
+      const { kty, crv, x, y } = open((await readPair(database, 'agent')) as PairRow, keys)
+      return { kty, crv, x, y }
+    },
+    /** The private key of a public one that open mandates name, also after it has ended; null: it is not the agent's of Mason. */
+    async agentKey(jwk: unknown): Promise<SigningKey | null> {
+      if (!isObject(jwk)) return null
+      const row = await queryOne<PairRow>(
+        database,
+        `SELECT ${columns} FROM payment_keys WHERE x = $1 AND y = $2 AND purpose = 'agent'`,
+        [String(jwk.x), String(jwk.y)],
+      )
+      return row && { key: open(row, keys) }
     },
     /** Opens what `sealForExecutor` made for this purpose, also under a key that has ended. Throws `secret_unreadable`. */
     unseal: (jwe: string, purpose: string): Promise<string> =>

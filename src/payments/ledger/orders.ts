@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { queryOne, type RunKey } from '../../infra/database/database.ts'
 import { newPaymentId, newPaymentOrderId } from '../../infra/lib/ids.ts'
+import type { AgentRoute } from '../../state/agent-route.ts'
 import type { CallRef } from '../../state/ports/run-log.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 
@@ -23,6 +24,19 @@ export type PaymentRequest = MandatePair & {
   nonce: string
   /** False: the money is held, and a later order captures or voids it. */
   capture?: boolean
+  /** For a payment over A2A. */
+  route?: AgentRoute | undefined
+}
+
+/** An order to pay a checkout under open mandates: the executor closes them, and verifies all of it. */
+export type OpenPaymentRequest = {
+  version: '0.2-open'
+  open_mandate_id: string
+  /** The JWT that the merchant signed. */
+  checkout: string
+  nonce: string
+  /** Over which agents, where the merchant is one. */
+  route?: AgentRoute
 }
 
 /** What an admin orders for a payment. `settle` says what became of one that is unknown. Amounts are in minor units. */
@@ -32,12 +46,12 @@ export type AdminOrder =
   | { kind: 'settle'; status: 'succeeded' | 'declined'; note: string }
 
 const insertStatement = `
-  INSERT INTO payment_orders (order_id, tenant, kind, payment_id, run_id, plan_seq, call_index, request, sealed)
-  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+  INSERT INTO payment_orders (order_id, tenant, kind, payment_id, run_id, plan_seq, call_index, request, sealed, open_mandate_id)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
   ON CONFLICT (tenant, run_id, plan_seq, call_index, kind) WHERE run_id IS NOT NULL DO NOTHING RETURNING payment_id`
 
 /** Removes what was answered to the secret question of a call. */
-const forgetAnswer = async (sql: Sql, ...call: [string, string, number, number]): Promise<void> =>
+export const forgetAnswer = async (sql: Sql, ...call: [string, string, number, number]): Promise<void> =>
   void (await sql.query(
     `UPDATE input_requests SET sealed = NULL, answer = '{"kind":"answered","answer":""}'
      WHERE tenant = $1 AND run_id = $2 AND plan_seq = $3 AND call_index = $4 AND secret`,
@@ -52,13 +66,15 @@ export const orderPayment = async (
   sql: Sql,
   { tenant, run_id }: RunKey,
   { plan_seq, index }: CallRef,
-  request: PaymentRequest,
+  request: PaymentRequest | OpenPaymentRequest,
   { paymentId = newPaymentId(), credential = null }: { paymentId?: string; credential?: string | null } = {},
 ): Promise<string> => {
+  const openMandateId = request.version === '0.2-open' ? request.open_mandate_id : null
   const values = [tenant, 'pay', paymentId, run_id, plan_seq, index, JSON.stringify(request), credential]
   const inserted = await queryOne<{ payment_id: string }>(sql, insertStatement, [
     newPaymentOrderId(),
     ...values,
+    openMandateId,
   ])
   if (inserted) {
     if (credential !== null) await forgetAnswer(sql, tenant, run_id, plan_seq, index)
@@ -73,6 +89,19 @@ export const orderPayment = async (
   return earlier?.payment_id ?? ''
 }
 
+/** Orders that the mandates of a payment are shown to the credentials provider. Call it in the transaction that starts the wait. */
+export const orderPresentation = async (
+  sql: Sql,
+  { tenant, run_id }: RunKey,
+  { plan_seq, index }: CallRef,
+  request: PaymentRequest,
+  paymentId: string,
+): Promise<void> =>
+  void (await sql.query(insertStatement, [
+    newPaymentOrderId(),
+    ...[tenant, 'present', paymentId, run_id, plan_seq, index, JSON.stringify(request), null, null],
+  ]))
+
 /**
  * Orders that the answer of a person (an OTP) is sent to the provider that asked for it, and removes it from the question. `answer`
  * is what `context.ask` gave for a secret question. Call it in the transaction that starts the wait of kind `payment`.
@@ -86,7 +115,7 @@ export const orderAnswer = async (
 ): Promise<void> => {
   await sql.query(insertStatement, [
     newPaymentOrderId(),
-    ...[tenant, 'answer', paymentId, run_id, plan_seq, index, '{}', answer],
+    ...[tenant, 'answer', paymentId, run_id, plan_seq, index, '{}', answer, null],
   ])
   await forgetAnswer(sql, tenant, run_id, plan_seq, index)
 }
@@ -99,7 +128,7 @@ export const orderForAdmin = async (
   { kind, ...request }: AdminOrder,
 ): Promise<string> => {
   const id = newPaymentOrderId()
-  const values = [id, tenant, kind, paymentId, null, null, null, JSON.stringify(request), null]
+  const values = [id, tenant, kind, paymentId, null, null, null, JSON.stringify(request), null, null]
   await sql.query(insertStatement, values)
   return id
 }

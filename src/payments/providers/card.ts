@@ -1,8 +1,8 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { z } from 'zod'
-import type { Egress, EgressResponse } from '../../infra/egress/egress-port.ts'
-import { openDeadline } from '../../state/deadline.ts'
+import type { Egress } from '../../infra/egress/egress-port.ts'
 import { MasonError } from '../../state/errors.ts'
+import { createJsonExchange, createUnclearError, type EgressInit, parseJson } from './json-exchange.ts'
 import {
   findAnswerError,
   type OperationKind,
@@ -63,16 +63,17 @@ const toReason = (code: string | null | undefined): string =>
   (code && Object.hasOwn(reasons, code) && reasons[code]) ||
   `The payment provider declined${/^[a-z0-9_]{1,50}$/.test(code ?? '') ? ` (${code})` : ''}. Use another card, or ask the provider.`
 
-const maxBodyBytes = 64 * 1024
 /** How far the time of a webhook may be from its arrival, as Standard Webhooks proposes. */
 const toleranceS = 300
 const paths = { authorize: '', capture: '/capture', void: '/void', refund: '/refund' }
 
 const createUnknownError = (what: string, cause?: unknown): MasonError =>
-  new MasonError('effect_unknown', `the card provider ${what}, so it is not known whether it acted`, {
-    remedy: 'look the payment up at the provider by its idempotency key',
+  createUnclearError(
+    'the card provider',
+    what,
+    'look the payment up at the provider by its idempotency key',
     cause,
-  })
+  )
 
 /** `refusals`: the statuses of an answer that can be a decline. */
 type CardPost = { body: string; key: string; checkLease: () => void; refusals?: readonly number[] }
@@ -92,24 +93,13 @@ export const openProvider = (
       remedy: 'store the secret again as the provider shows it, beginning with whsec_',
     })
 
-  const exchange = async (
-    path: string,
-    init: Parameters<Egress['request']>[1],
-    signal: AbortSignal,
-  ): Promise<{ status: number; body: unknown }> => {
-    using deadline = openDeadline(timeout_ms, signal)
-    const headers = {
-      authorization: `Bearer ${api_key}`,
-      accept: 'application/json',
-      'content-type': 'application/json',
-      ...init.headers,
-    }
-    const response = await egress.request(`${base_url.replace(/\/$/, '')}${path}`, {
-      ...init,
-      ...{ headers, signal: deadline.signal, allowPrivate: allow_private, maxRedirects: 0 },
-    })
-    return { status: response.status, body: await readJsonBody(response) }
-  }
+  const exchangeJson = createJsonExchange(egress, { timeout_ms, allow_private }, 'the card provider')
+  const exchange = (path: string, init: EgressInit, signal: AbortSignal) =>
+    exchangeJson(
+      `${base_url.replace(/\/$/, '')}${path}`,
+      { ...init, headers: { authorization: `Bearer ${api_key}`, ...init.headers } },
+      signal,
+    )
 
   const post = async (
     path: string,
@@ -126,6 +116,7 @@ export const openProvider = (
   }
 
   return {
+    class: 'keyed',
     windowMs: window_ms,
     toRequest({ kind, provider_ref, payment_id, amount, payee, credential, capture }) {
       const request: CardRequest = {
@@ -188,28 +179,6 @@ export const openProvider = (
       return { event_id: id, key: event.data.key ?? null, provider_ref: event.data.payment, answer }
     },
   }
-}
-
-const parseJson = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
-/** The JSON of a body; undefined where it is none. Throws where it is too large or breaks off. */
-const readJsonBody = async ({ body }: EgressResponse): Promise<unknown> => {
-  const chunks: Uint8Array[] = []
-  let size = 0
-  for (let chunk = await body.read(); chunk !== null; chunk = await body.read()) {
-    size += chunk.length
-    chunks.push(chunk)
-    if (size <= maxBodyBytes) continue
-    body.cancel()
-    throw createUnknownError(`sent more than ${maxBodyBytes} bytes`)
-  }
-  return parseJson(Buffer.concat(chunks).toString())
 }
 
 /** The answer that an operation is, or null where it lacks what its status needs. */

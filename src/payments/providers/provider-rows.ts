@@ -9,9 +9,15 @@ import { createFieldsError, type FieldError } from '../../state/resource-schema.
 import type { Page } from '../../state/run-view.ts'
 import type { PaymentKeys } from '../keys/payment-keys.ts'
 import { sealForExecutor } from '../keys/sealed-texts.ts'
+import { type AgentProviderParts, openAgentProvider } from './agent.ts'
 import { openProvider } from './card.ts'
 import type { PaymentProvider, ProviderSettings } from './provider.ts'
-import type { ProviderChange, ProviderInput, ProviderView } from './provider-schemas.ts'
+import {
+  fieldsOfKinds,
+  type ProviderChange,
+  type ProviderInput,
+  type ProviderView,
+} from './provider-schemas.ts'
 
 type Row = Omit<ProviderView, 'status' | 'webhook_path' | 'ended_at' | 'created_at' | 'updated_at'> & {
   ended_at: Date | null
@@ -27,10 +33,10 @@ const toWebhookPath = (id: string): string => `/payments/webhooks/${id}`
 
 const toView = ({ ended_at, created_at, updated_at, ...row }: Row): ProviderView => ({
   ...row,
-  api_key: `…${row.api_key}`,
-  webhook_secret: `…${row.webhook_secret}`,
+  api_key: row.api_key && `…${row.api_key}`,
+  webhook_secret: row.webhook_secret && `…${row.webhook_secret}`,
   status: ended_at === null ? 'active' : 'ended',
-  webhook_path: toWebhookPath(row.id),
+  webhook_path: row.kind === 'card' ? toWebhookPath(row.id) : null,
   ended_at: ended_at?.toISOString() ?? null,
   created_at: created_at.toISOString(),
   updated_at: updated_at.toISOString(),
@@ -40,7 +46,7 @@ const toView = ({ ended_at, created_at, updated_at, ...row }: Row): ProviderView
 const keyPurpose = (id: string, baseUrl: string): string => `provider ${id} api_key ${baseUrl}`
 const webhookPurpose = (id: string): string => `provider ${id} webhook_secret`
 
-const toEnd = (secret: string): string => secret.slice(-4)
+const toEnd = (secret: string | undefined): string | null => secret?.slice(-4) ?? null
 
 const findUrlError = (base_url: string, allowPrivate: boolean): FieldError[] => {
   const error = checkUrl(base_url, { allowPrivate })
@@ -48,6 +54,28 @@ const findUrlError = (base_url: string, allowPrivate: boolean): FieldError[] => 
   return /[?#]/.test(base_url)
     ? [{ pointer: '/base_url', detail: 'has a query or a fragment; paths are added to its end' }]
     : []
+}
+
+type Parts = Partial<Record<'base_url' | 'api_key' | 'webhook_secret', unknown>>
+const partNames = ['base_url', 'api_key', 'webhook_secret'] as const
+
+/** What a provider of a kind lacks, unless `isChange`, and what it cannot have. */
+const findKindErrors = (
+  kind: ProviderInput['kind'],
+  input: Parts,
+  { isChange = false } = {},
+): FieldError[] => {
+  const own: readonly string[] = fieldsOfKinds[kind]
+  return partNames
+    .filter((name) =>
+      own.includes(name) ? input[name] === undefined && !isChange : input[name] !== undefined,
+    )
+    .map((name) => ({
+      pointer: `/${name}`,
+      detail: own.includes(name)
+        ? `is required for a provider of the kind ${kind}`
+        : `must be left out: a provider of the kind ${kind} has none`,
+    }))
 }
 
 const findBusinessErrors = async (
@@ -122,21 +150,12 @@ export const createProviders = (database: Database, { testOnly }: { testOnly: bo
     /** Throws `invalid_request` with the fields, `already_exists`, and `secret_unreadable` before the first start of an executor. */
     async create(input: ProviderInput): Promise<ProviderView> {
       const id = `prv_${randomBytes(12).toString('hex')}`
-      const {
-        name,
-        kind,
-        base_url,
-        business_ids,
-        test,
-        demo,
-        window_ms,
-        timeout_ms,
-        api_key,
-        webhook_secret,
-      } = input
-      const allowPrivate = input.allow_private ?? isPlainlyPrivate(base_url)
+      const { name, kind, base_url, business_ids, test, demo, window_ms, timeout_ms } = input
+      const { api_key, webhook_secret } = input
+      const allowPrivate = input.allow_private ?? (base_url !== undefined && isPlainlyPrivate(base_url))
       throwErrors([
-        ...findUrlError(base_url, allowPrivate),
+        ...findKindErrors(kind, input),
+        ...(base_url === undefined ? [] : findUrlError(base_url, allowPrivate)),
         ...(await findBusinessErrors(database, business_ids)),
         ...(testOnly && !test
           ? [
@@ -150,8 +169,10 @@ export const createProviders = (database: Database, { testOnly }: { testOnly: bo
         ...(await findDemoErrors(database, { test, demo })),
       ])
       await checkName(name, id)
-      const sealedKey = await sealForExecutor(database, api_key, keyPurpose(id, base_url))
-      const sealedSecret = await sealForExecutor(database, webhook_secret, webhookPurpose(id))
+      const seal = async (text: string | undefined, purpose: string): Promise<string | null> =>
+        text === undefined ? null : sealForExecutor(database, text, purpose)
+      const sealedKey = await seal(api_key, keyPurpose(id, base_url ?? ''))
+      const sealedSecret = await seal(webhook_secret, webhookPurpose(id))
       await database.query(
         `INSERT INTO payment_providers (provider_id, name, kind, base_url, allow_private, tenants, is_test, window_ms, timeout_ms,
            sealed_api_key, api_key_end, sealed_webhook_secret, webhook_secret_end, is_demo)
@@ -161,7 +182,7 @@ export const createProviders = (database: Database, { testOnly }: { testOnly: bo
             id,
             name,
             kind,
-            base_url,
+            base_url ?? null,
             allowPrivate,
             JSON.stringify(business_ids),
             test,
@@ -177,13 +198,14 @@ export const createProviders = (database: Database, { testOnly }: { testOnly: bo
     async change(id: string, change: ProviderChange): Promise<ProviderView | null> {
       const before = await get(id)
       if (!before) return null
-      const base_url = change.base_url ?? before.base_url
-      const isMoved = base_url !== before.base_url
+      throwErrors(findKindErrors(before.kind, change as Parts, { isChange: true }))
+      const base_url = change.base_url ?? before.base_url ?? ''
+      const isMoved = base_url !== (before.base_url ?? '')
       const isDerived = change.allow_private === null || isMoved
       const allowPrivate =
         change.allow_private ?? (isDerived ? isPlainlyPrivate(base_url) : before.allow_private)
       throwErrors([
-        ...findUrlError(base_url, allowPrivate),
+        ...(before.kind === 'agent' ? [] : findUrlError(base_url, allowPrivate)),
         ...(await findBusinessErrors(database, change.business_ids)),
         ...(isMoved && change.api_key === undefined
           ? [
@@ -262,25 +284,29 @@ const tenantsSql = (parameter: string): string =>
 
 type SealedRow = ProviderSettings & {
   id: string
+  kind: ProviderInput['kind']
   test: boolean
   accepts: boolean
   sealed_api_key: string
   sealed_webhook_secret: string
 }
 
+/** For a new payment of `businessId`, which the provider must take; `paymentId`: of which payment, for a provider of agents. */
+export type ProviderUse = { businessId?: string; paymentId?: string }
+
 /**
  * Opens providers for the executor, which alone can read their secrets. A row is read each time, and its secrets are opened
- * when it changed. With `businessId` it is for a new payment of that business, and one that has ended or is not theirs is `not_found`.
+ * when it changed. One that has ended or is not of the business of a new payment is `not_found`.
  * `secret_unreadable`: a secret must be entered again; `forbidden`: it moves money, and this process is for test providers.
  */
 export const createProviderOpener = (
   sql: Sql,
   keys: Pick<PaymentKeys, 'unseal'>,
   egress: Egress,
-  { testOnly }: { testOnly: boolean },
+  { testOnly, ...parts }: { testOnly: boolean } & Pick<AgentProviderParts, 'agents' | 'trust'>,
 ) => {
   const opened = new Map<string, { row: string; provider: PaymentProvider }>()
-  return async (id: string, businessId?: string): Promise<PaymentProvider> => {
+  return async (id: string, { businessId, paymentId }: ProviderUse = {}): Promise<PaymentProvider> => {
     const row = await queryOne<SealedRow>(
       sql,
       `SELECT provider_id AS id, kind, base_url, allow_private, window_ms, timeout_ms, is_test AS test, sealed_api_key,
@@ -297,6 +323,12 @@ export const createProviderOpener = (
         'forbidden',
         `the payment provider "${id}" moves money, and this process is for test providers only`,
         { remedy: 'run `mason payments` on a database server' },
+      )
+    if (row.kind === 'agent')
+      return openAgentProvider(
+        row,
+        { businessId: businessId ?? '', paymentId: paymentId ?? '' },
+        { sql, ...parts },
       )
     const text = JSON.stringify({ ...row, accepts: true })
     const known = opened.get(id)

@@ -18,15 +18,19 @@ const minWebhookSecretBytes = 24
  */
 const minWindowMs = 300_000
 
-const providerInputSchema = z.strictObject({
+const kindSchema = z
+  .enum(['card', 'agent'])
+  .describe('`card`: card payments over HTTP. `agent`: the agent of the merchant takes the payment, over A2A')
+  .default('card')
+
+const changeable = {
   name: labelSchema.describe('A name for people, unique'),
-  kind: z.literal('card').describe('`card`: card payments over HTTP').default('card'),
   base_url: z
     .string()
     .min(1)
     .max(2000)
     .describe(
-      'The URL before the paths of the API, such as https://pay.example. A new one needs `api_key` again',
+      'Of a card provider: the URL before the paths of the API, such as https://pay.example. A new one needs `api_key` again',
     ),
   allow_private: z
     .boolean()
@@ -49,16 +53,27 @@ const providerInputSchema = z.strictObject({
     .describe('How long it deduplicates an idempotency key')
     .default(86_400_000),
   timeout_ms: z.int().min(100).max(300_000).describe('How long one request to it may take').default(30_000),
-  api_key: secret(8).describe('Sent with each request; never shown'),
+  api_key: secret(8).describe('Of a card provider: sent with each request, and never shown'),
   webhook_secret: secret(8)
     .refine(
       (text) => Buffer.from(text.replace(/^whsec_/, ''), 'base64').length >= minWebhookSecretBytes,
       `must be whsec_ and at least ${minWebhookSecretBytes} bytes in base64, as the provider shows it`,
     )
-    .describe('What its webhooks are signed with (`whsec_` and base64); never shown'),
-})
+    .describe('Of a card provider: what its webhooks are signed with (`whsec_` and base64); never shown'),
+}
 
-const createSchema = providerInputSchema.extend({
+/** What providers of each kind have; other kinds have none of it. */
+export const fieldsOfKinds = {
+  card: ['base_url', 'api_key', 'webhook_secret'],
+  agent: [],
+} as const
+
+const createSchema = z.strictObject({
+  ...changeable,
+  kind: kindSchema,
+  base_url: changeable.base_url.optional(),
+  api_key: changeable.api_key.optional(),
+  webhook_secret: changeable.webhook_secret.optional(),
   test: z.boolean().describe('Whether it moves no money. It cannot be changed').default(false),
   demo: z
     .boolean()
@@ -70,15 +85,17 @@ const createSchema = providerInputSchema.extend({
 /** Times are ISO 8601 in UTC. */
 const viewSchema = toViewSchema({
   ...createSchema.shape,
+  base_url: z.string().nullable(),
   allow_private: z.boolean(),
-  api_key: z.string(),
-  webhook_secret: z.string(),
+  api_key: z.string().nullable(),
+  webhook_secret: z.string().nullable(),
   status: z.enum(['active', 'ended']).describe('`ended`: it takes no new payments; those that it has go on'),
   ended_at: z.string().nullable(),
-  webhook_path: z.string().describe('Where the provider sends its webhooks, on this server'),
+  webhook_path: z
+    .string()
+    .nullable()
+    .describe('Where the provider sends its webhooks, on this server; null for any but a card provider'),
 })
-
-const { kind: _, ...changeable } = providerInputSchema.shape
 
 /** The bodies and the view of payment providers. */
 export const providerSchemas = {
@@ -90,6 +107,7 @@ export const providerSchemas = {
         api_key: 'sk_live_51Mz0Q9cZ7',
         webhook_secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
       },
+      { name: 'agents', kind: 'agent' },
     ],
   }),
   change: toChangeSchema(z.strictObject(changeable)).meta({ examples: [{ business_ids: ['acme'] }] }),

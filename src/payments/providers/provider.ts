@@ -1,4 +1,8 @@
+import { MasonError } from '../../state/errors.ts'
+import type { PaymentRequest } from '../ledger/orders.ts'
+import type { MandatedPayment } from '../mandates/model.ts'
 import type { Money } from '../mandates/money.ts'
+import type { Violation } from '../mandates/violations.ts'
 
 /** What an operation does: an `authorize` with `capture` takes the money at once. */
 export type OperationKind = 'authorize' | 'capture' | 'void' | 'refund'
@@ -15,6 +19,19 @@ export type ProviderOperation = {
   provider_ref: string | null
   credential: string | null
   capture: boolean
+  /** Of authorize alone. */
+  order?: ApprovedOrder
+}
+
+/** A receipt that an agent sent, as it came. `problem`: why it does not count; null: it was verified, or AP2 0.1 has it unsigned. */
+export type PeerReceipt = { kind: 'payment' | 'checkout'; receipt: unknown; problem: string | null }
+
+/** What an authorization is for: the mandates as they were received, and what they say once verified. */
+export type ApprovedOrder = {
+  request: PaymentRequest
+  payment: MandatedPayment
+  /** The issuer of the trusted key that signed the cart or checkout. */
+  payee_issuer: string
 }
 
 /**
@@ -27,8 +44,9 @@ export type ProviderAnswer =
       provider_ref: string
       network_ref: string | null
       amount: Money
+      receipts?: PeerReceipt[]
     }
-  | { status: 'declined'; provider_ref: string | null; reason: string }
+  | { status: 'declined'; provider_ref: string | null; reason: string; receipts?: PeerReceipt[] }
   | { status: 'pending'; provider_ref: string }
   | { status: 'challenge'; provider_ref: string; challenge: { type: 'otp' | 'redirect'; text: string } }
 
@@ -40,13 +58,29 @@ export type ProviderEvent = {
   answer: ProviderAnswer
 }
 
+/** It is not known whether the provider acted, and it will not say more: the payment is unknown at once. */
+export class UnclearPaymentError extends MasonError {
+  constructor(reason: string, cause?: unknown) {
+    super('effect_unknown', reason, {
+      remedy: 'find out what became of the payment where it was made, and settle it',
+      cause,
+    })
+  }
+}
+
 /**
  * A payment provider. Every error that its functions throw means that it is not known whether the provider acted, also one of
  * `checkLease`, of a time limit, and of an answer that makes no sense: only an answer settles an operation.
  */
 export type PaymentProvider = {
+  /** `keyed`: it deduplicates keys for `windowMs`. `queryable`: what was sent is looked up before it is sent again. */
+  class: 'keyed' | 'queryable'
   /** Milliseconds within which it deduplicates a key. */
   windowMs: number
+  /** What it can do beside taking a payment at once; absent: all. */
+  operations?: readonly OperationKind[]
+  /** Why it cannot carry out an authorization that is otherwise verified. Runs before anything is reserved or signed. */
+  findProblems?(operation: ProviderOperation): Promise<Violation[]>
   /** The bytes to store and send; pure, the same for the same operation. They hold the credential. */
   toRequest(operation: ProviderOperation): string
   /**
@@ -54,6 +88,16 @@ export type PaymentProvider = {
    * `checkLease` runs at the first byte; where it throws, nothing is sent.
    */
   send(request: string, key: string, checkLease: () => void, signal: AbortSignal): Promise<ProviderAnswer>
+  /**
+   * Shows the signed mandates to who issued the instrument, before the payment: no money moves, and it may be repeated. Resolves with
+   * the credential that it gives for them, if any, or with why it refused.
+   */
+  present?(
+    order: PaymentRequest,
+    checkoutHash: string,
+    key: string,
+    signal: AbortSignal,
+  ): Promise<{ credential: string | null } | { reason: string }>
   /** What became of a key, null when the provider never saw it. Compare the answer with `findAnswerError`. */
   lookup(key: string, signal: AbortSignal): Promise<ProviderAnswer | null>
   /**
@@ -76,7 +120,6 @@ export type PaymentProvider = {
 
 /** How a provider is reached. `window_ms`: how long it deduplicates a key; `timeout_ms`: how long one exchange may take. */
 export type ProviderSettings = {
-  kind: 'card'
   base_url: string
   allow_private: boolean
   window_ms: number

@@ -1,6 +1,7 @@
 import { compactVerify, importJWK } from 'jose'
 import { queryOne } from '../../infra/database/database.ts'
 import { newPaymentId } from '../../infra/lib/ids.ts'
+import { shareCalls } from '../../infra/lib/share-calls.ts'
 import { MasonError } from '../../state/errors.ts'
 import type { Payments } from '../../state/ports/payments.ts'
 import type { Sql } from '../../state/ports/sql.ts'
@@ -8,14 +9,16 @@ import { askConsent } from '../consent/consents.ts'
 import type { IssuedMandates } from '../consent/decide-consents.ts'
 import { readOffer } from '../consent/offers.ts'
 import { listSigningKeys } from '../keys/public-keys.ts'
-import { orderAnswer, orderPayment } from '../ledger/orders.ts'
+import { orderAnswer, orderPayment, orderPresentation } from '../ledger/orders.ts'
 import { readPayment } from '../ledger/payment-queries.ts'
+import { readReplyParts } from './reply-parts.ts'
 import { createPaymentMandate } from './signed-cart.ts'
 
-type RunOfPayments = { tenant: string; run_id: string; user_id: string }
+/** The run that pays, and for whom. */
+export type RunOfPayments = { tenant: string; run_id: string; user_id: string }
 
 /** A person has this long to approve a payment. */
-const consentLifetimeMs = 30 * 60_000
+export const consentLifetimeMs = 30 * 60_000
 
 /** The mandates that the executor signed once the person had approved. */
 const readIssued = async (sql: Sql, tenant: string, paymentId: string): Promise<IssuedMandates> => {
@@ -54,13 +57,14 @@ export const createRunPayments = (
   const run = { tenant, run_id }
   return {
     newId: newPaymentId,
-    async listProviders() {
-      const { rows } = await sql.query<{ id: string; name: string }>(
-        'SELECT provider_id AS id, name FROM list_payment_providers($1)',
+    readParts: readReplyParts,
+    listProviders: shareCalls(async () => {
+      const { rows } = await sql.query<{ id: string; name: string; kind: 'card' | 'agent' }>(
+        'SELECT provider_id AS id, name, kind FROM list_payment_providers($1)',
         [tenant],
       )
       return rows
-    },
+    }),
     async draft(cart, choice) {
       const facts = await readOffer(sql, tenant, createPaymentMandate(cart, choice), audience)
       return { payee: facts.payee_issuer, total: facts.total }
@@ -74,11 +78,21 @@ export const createRunPayments = (
         await askConsent(transaction, createPaymentMandate(cart, choice), bound)
       },
     }),
-    pay: (paymentId, provider_id, credential) => ({
+    present: (paymentId, provider_id, route) => ({
       kind: 'payment',
       refId: paymentId,
       start: async (transaction, call) => {
-        const request = { ...(await readIssued(transaction, tenant, paymentId)), provider_id }
+        const request = { ...(await readIssued(transaction, tenant, paymentId)), provider_id, route }
+        await orderPresentation(transaction, run, call, request, paymentId)
+      },
+    }),
+    pay: (paymentId, provider_id, by) => ({
+      kind: 'payment',
+      refId: paymentId,
+      start: async (transaction, call) => {
+        const route = 'route' in by ? { route: by.route } : {}
+        const credential = 'token' in by ? by.token : null
+        const request = { ...(await readIssued(transaction, tenant, paymentId)), provider_id, ...route }
         await orderPayment(transaction, run, call, request, { paymentId, credential })
       },
     }),

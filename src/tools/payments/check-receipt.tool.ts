@@ -29,7 +29,10 @@ export default defineTool({
     ].join(' ')
     const facts = { payment_id, status, receipt, ...(code !== null && { code }) }
     return context.checkpoint(
-      resultDraft(`The payment is ${status}`, text, { ...facts, ...(!isPaid && { is_error: true }) }),
+      resultDraft(`The payment has the status ${status}`, text, {
+        ...facts,
+        ...(!isPaid && { is_error: true }),
+      }),
     )
   },
 })

@@ -2,8 +2,9 @@ import { z } from 'zod'
 import { readCallInput } from '../../graph/call-drafts.ts'
 import { defineTool } from '../../graph/definitions.ts'
 import { MasonError } from '../../state/errors.ts'
+import { chooseProvider } from './choose-provider.ts'
 import { maxCartIdChars } from './find-signed-carts.ts'
-import { findPurchaseCart, toResult } from './purchase.ts'
+import { findMethod, findPurchaseCart, toChoice, toResult } from './purchase.ts'
 
 /**
  * Begins a payment. Who is paid how much is in no argument: it is what the merchant signed. The steps that follow are fixed: the
@@ -36,18 +37,26 @@ export default defineTool({
   isAvailable: async ({ payments }) => (await payments.listProviders()).length > 0,
   async run(state, { call, payments, blobs, checkpoint }) {
     const { cart_action: named = null, cart_id = null, method = null, provider } = readCallInput({ call })
+    const payment_id = payments.newId()
     const providers = await payments.listProviders()
-    const matching = providers.filter(({ name }) => provider === undefined || name === provider)
-    const [chosen] = matching
-    if (!chosen || matching.length > 1)
-      throw new MasonError('invalid_request', 'it is not clear by whom to pay', {
-        remedy: `name one of these as provider: ${providers.map(({ name }) => name).join(', ')}`,
+    const searched = { cart_action: named, cart_id }
+    const { cart, cart_action } = await findPurchaseCart(state, searched, blobs, (one) =>
+      payments.draft(one, { payment_id, method }),
+    )
+    const hasAgents = providers.some(({ kind }) => kind === 'agent')
+    const chosenMethod = hasAgents
+      ? await findMethod(state, { cart_action, cart_id: cart.id, method_action: null }, blobs)
+      : null
+    if (chosenMethod && !chosenMethod.token && cart.version === '0.1')
+      throw new MasonError('invalid_request', 'there is no token of the chosen payment method', {
+        remedy: 'get it first: get_payment_credential_token',
       })
-    const { cart, cart_action } = await findPurchaseCart(state, { cart_action: named, cart_id }, blobs)
+    const provider_id = await chooseProvider(payments, provider, chosenMethod ? 'agent' : 'card')
     const purchase = {
-      ...{ payment_id: payments.newId(), cart_action, cart_id: cart.id, method, provider_id: chosen.id },
+      ...{ payment_id, cart_action, cart_id: cart.id, method, provider_id },
+      method_action: chosenMethod?.id ?? null,
     }
-    const { total, payee } = await payments.draft(cart, purchase)
+    const { total, payee } = await payments.draft(cart, toChoice(purchase, chosenMethod))
     return checkpoint({
       summary: `Prepared the payment of ${total} to ${payee}`.slice(0, 200),
       result: { ...toResult(purchase), text: `The payment of ${total} to ${payee} waits for approval.` },

@@ -1,4 +1,4 @@
-import { readWholeText } from '../../context/result-text.ts'
+import { readWholeResult } from '../../context/result-text.ts'
 import type { Blobs } from '../../state/ports/blobs.ts'
 import type { SignedCart } from '../../state/ports/payments.ts'
 import type { ReadonlyAction } from '../../state/turn.ts'
@@ -63,12 +63,15 @@ export const findSignedCarts = async (
   action: ReadonlyAction,
   blobs: Pick<Blobs, 'read'>,
 ): Promise<SignedCart[]> => {
-  const text = (await readWholeText(action, blobs)) ?? ''
+  const { call: _call, provenance: _provenance, ...fields } = (await readWholeResult(action, blobs)) ?? {}
   const found = new Map<string, SignedCart>()
-  collect(readJson(text), found)
-  for (const token of text.split(/[^\w.-]+/)) {
-    const checkout = readCheckout(token)
-    if (checkout) found.set(token, checkout)
+  for (const field of Object.values(fields)) {
+    const text = typeof field === 'string' ? field : (stringify(field) ?? '')
+    collect(typeof field === 'string' ? readJson(text) : field, found)
+    for (const token of text.split(/[^\w.-]+/)) {
+      const checkout = readCheckout(token)
+      if (checkout) found.set(token, checkout)
+    }
   }
   return [...found.values()]
 }

@@ -13,7 +13,7 @@ export const nextOfPayment = (purchase: Purchase, outcome: WaitOutcome): ActionD
       next: ['answer_challenge'],
     }
   return {
-    summary: `The payment is ${outcome.status}`.slice(0, 200),
+    summary: `The payment has the status ${outcome.status}`.slice(0, 200),
     result: { payment_id: purchase.payment_id, text },
     next: ['check_receipt'],
   }

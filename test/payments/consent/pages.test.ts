@@ -29,7 +29,7 @@ describe('a text of others on a page', () => {
 describe('a page', () => {
   test('has no script or style of its own, and no text of others ends its data', () => {
     const html = enrolmentPage(`"></main><script>alert(1)</script>`, { user: `"><script>alert(2)</script>` })
-    expect(html.match(/<script[^>]*>/g)).toEqual(['<script src="/consent.js" defer>'])
+    expect(html.match(/<script[^>]*>/g)).toEqual(['<script src="../consent.js" defer>'])
     expect(html).not.toMatch(/<style|\son\w+=|style=/)
   })
 

@@ -1,7 +1,7 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
-import type { CryptoKey, JWK } from 'jose'
+import { type CryptoKey, exportJWK, type JWK } from 'jose'
 import { LRUCache } from 'lru-cache'
-import { decodeBase64Url, hashText, isObject } from './encoding.ts'
+import { decodeBase64Url, hashText, isObject, type JsonObject } from './encoding.ts'
 import { TokenError } from './token-error.ts'
 
 /** A public key on P-256. `thumbprint` is that of RFC 7638. */
@@ -9,6 +9,12 @@ export type PublicKey = { object: KeyObject; thumbprint: string }
 
 /** A private key on P-256 and the name that its tokens carry. */
 export type SigningKey = { key: CryptoKey | KeyObject | JWK; kid?: string }
+
+/** The public key of a private one, as a JWK. */
+export const toPublicJwk = async ({ key }: SigningKey): Promise<JsonObject> => {
+  const { kty, crv, x, y } = (key as JWK).kty ? (key as JWK) : await exportJWK(key as CryptoKey)
+  return { kty, crv, x, y }
+}
 
 /** What a signature is about, and so who must have made it: AP2's roles, and the surface on which a user signs. */
 export type SignerRole = 'trusted-surface' | 'merchant' | 'payment-processor'

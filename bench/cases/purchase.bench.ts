@@ -1,0 +1,102 @@
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { startAgents } from '../../examples/ap2/start.ts'
+import { introduceAgents } from '../../examples/buy-demo/introductions.ts'
+import { prompt, startShopper } from '../../examples/buy-demo/shopper.ts'
+import { createKey, publicUrl, setUpTrust, signContent } from '../../examples/purchase/stage.ts'
+import { startMason } from '../../examples/served-demo/processes.ts'
+import { createClient } from '../../src/client/index.ts'
+import type { Environment } from '../../src/infra/config/config.ts'
+import { paymentUrlOf } from '../../test/support/served-logins.ts'
+import type { Case, Figures, Variant } from '../case.ts'
+import { watchOthers } from '../support/others-time.ts'
+import type { Place } from '../support/place.ts'
+import { cpuMs } from '../support/processes.ts'
+import { median } from '../support/statistics.ts'
+
+/** `mason serve` and `mason payments`, as an operator starts them, with a model at this address. */
+const startServed = async ({ env }: Place, modelUrl: string) => {
+  const { PATH = '', HOME = '' } = process.env
+  const common: Environment = { ...env, PATH, HOME, MASON_PUBLIC_URL: publicUrl }
+  const { DATABASE_URL = '', MASON_AUTH: _auth, MASON_MASTER_KEY: _key, ...shared } = common
+  const payments = await startMason(
+    ['payments'],
+    {
+      ...shared,
+      MASON_PAYMENT_DATABASE_URL: paymentUrlOf(DATABASE_URL),
+      MASON_PAYMENT_KEY: randomBytes(32).toString('base64'),
+    },
+    /carries out orders|is ready/,
+  )
+  const model = { OPENAI_BASE_URL: `${modelUrl}/v1`, OPENAI_API_KEY: 'none', OPENAI_MODEL: 'scripted' }
+  const serve = await startMason(['serve', '--port', '0'], { ...common, ...model }, /listens on (http\S+)/)
+  return { serve, payments, url: serve.said[1] ?? '' }
+}
+
+/** Purchases one after the other, from the prompt to the checked receipt, with a person who answers at once. */
+const buy =
+  (ap2: '0.1' | '0.2'): Variant =>
+  async (place) => {
+    const folder = await mkdtemp(join(tmpdir(), 'mason-bench-purchase-'))
+    const [phone, model] = [createKey('phone-1'), await startShopper()]
+    const { serve, payments, url } = await startServed(place, model.url)
+    const set = await setUpTrust(url, 'none', phone)
+    const agents = await startAgents({
+      ...{ folder, audience: publicUrl, trust: set.keys, flags: null },
+      change: { merchant: { unsigned_offers: ap2 === '0.1' } },
+    })
+    const others = watchOthers()
+    try {
+      await introduceAgents(set, agents)
+      const client = createClient({ url, token: 'none' })
+      let nth = 0
+      const once = async (): Promise<Figures> => {
+        const [before, since] = [others.read(), performance.now()]
+        const run = await client.submit({ prompt, user_id: `user_${nth++}` })
+        let answer: string | null = ''
+        for await (const { event, data } of client.events({ run_id: run.id })) {
+          if (event === 'consent_required') {
+            const path = `/v1/payments/${data.payment_id}/consent`
+            const { content } = await set.call<{ content: string }>('GET', path)
+            const signature = await others.act(() => signContent(content, phone))
+            await set.call('POST', path, { signature })
+          }
+          if (event === 'input_required') {
+            const isCode = data.schema.format === 'one-time-code'
+            await client.answer(run.id, data.id, isCode ? '123' : (data.options[0] ?? 'Yes'))
+          }
+          if (event === 'done') answer = data.answer
+        }
+        if (!answer?.startsWith('I bought it')) throw new Error(`nothing was bought: ${answer}`)
+        const [all, theirs] = [performance.now() - since, others.read() - before]
+        return { 'ms of Mason': all - theirs, 'ms of agents, model and person': theirs }
+      }
+      for (let n = 0; n < place.count(5); n++) await once()
+      const cpu = [serve, payments].map(({ pid }) => cpuMs(pid))
+      const found: Figures[] = []
+      for (let n = 0; n < place.count(30); n++) found.push(await once())
+      const used = [serve, payments].map(({ pid }, at) => (cpuMs(pid) - (cpu[at] ?? 0)) / found.length)
+      return {
+        ...Object.fromEntries(
+          Object.keys(found[0] ?? {}).map((name) => [name, median(found.map((one) => one[name] ?? 0))]),
+        ),
+        'ms of Mason, least': Math.min(...found.map((one) => one['ms of Mason'] ?? Number.NaN)),
+        ...{ 'CPU ms of mason serve': used[0] ?? 0, 'CPU ms of mason payments': used[1] ?? 0 },
+      }
+    } finally {
+      others.stop()
+      await Promise.all([agents.close(), serve.stop(), payments.stop()])
+      model.close()
+      await rm(folder, { recursive: true, force: true })
+    }
+  }
+
+const purchase: Case = {
+  about:
+    'a purchase over A2A from the prompt to the checked receipt, through mason serve and mason payments: the time of Mason, without that of agents, model and person',
+  ours: { 'AP2 0.1': buy('0.1'), 'AP2 0.2': buy('0.2') },
+}
+
+export default purchase
