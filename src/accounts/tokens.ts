@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { LRUCache } from 'lru-cache'
 import { type Database, queryOne } from '../infra/database/database.ts'
 import { readPage } from '../infra/database/pagination.ts'
 import { sha256 } from '../infra/lib/ids.ts'
@@ -7,6 +6,7 @@ import type { Clock } from '../state/ports/clock.ts'
 import type { Page } from '../state/run-view.ts'
 import type { NewToken, TokenChange, TokenInput, TokenView } from './account-schemas.ts'
 import { ensureBusiness } from './businesses.ts'
+import { createTokenCache } from './token-cache.ts'
 
 type TokenRow = Omit<TokenView, 'created_at'> & { created_at: Date }
 
@@ -17,10 +17,6 @@ const toTokenView = ({ created_at, ...row }: TokenRow): TokenView => ({
   created_at: created_at.toISOString(),
 })
 
-/** Contract: a change by an admin takes effect in every process within 2 s. */
-const cacheMs = 1000
-const maxCachedTokens = 10_000
-
 type TokenCaller = { business_id: string; token_id: string; roles: string[] }
 
 /**
@@ -28,25 +24,13 @@ type TokenCaller = { business_id: string; token_id: string; roles: string[] }
  * of requests costs one query; a change through this process takes effect in it at once.
  */
 export const createTokens = (database: Database, clock: Clock) => {
-  const cache = new LRUCache<string, { at: number; caller: Promise<TokenCaller | null> }>({
-    max: maxCachedTokens,
-  })
-
-  const readCaller = (hash: string): Promise<TokenCaller | null> => {
-    const caller = queryOne<TokenCaller>(
+  const callers = createTokenCache(clock, (hash) =>
+    queryOne<TokenCaller>(
       database,
       'SELECT tenant AS business_id, token_id, roles FROM tokens WHERE token_hash = $1 AND revoked_at IS NULL',
       [hash],
-    )
-    const cachedEntry = { at: clock.monotonicMs(), caller }
-    cache.set(hash, cachedEntry)
-    const forget = (): void => {
-      if (cache.get(hash) === cachedEntry) cache.delete(hash)
-    }
-    caller.then((cached) => cached ?? forget(), forget)
-    return caller
-  }
-
+    ),
+  )
   return {
     async create({ business_id, label, roles }: TokenInput): Promise<NewToken> {
       await ensureBusiness(database, business_id)
@@ -76,7 +60,7 @@ export const createTokens = (database: Database, clock: Clock) => {
        WHERE token_id = $1 AND revoked_at IS NULL RETURNING ${columns}`,
         [id, label ?? null, roles ? JSON.stringify(roles) : null],
       )
-      cache.clear()
+      callers.clear()
       return row && toTokenView(row)
     },
     /** Invalid here at once, and everywhere within a second. False: there is no such token. */
@@ -86,7 +70,7 @@ export const createTokens = (database: Database, clock: Clock) => {
         'UPDATE tokens SET revoked_at = clock_timestamp() WHERE token_id = $1 AND revoked_at IS NULL RETURNING token_id',
         [id],
       )
-      cache.clear()
+      callers.clear()
       return row !== null
     },
     list(filter: { business_id?: string; limit: number; cursor?: string }): Promise<Page<TokenView>> {
@@ -100,12 +84,7 @@ export const createTokens = (database: Database, clock: Clock) => {
       return readPage(database, list, filter, toTokenView)
     },
     /** The caller of a bearer token, or null. */
-    async authenticate(token: string): Promise<TokenCaller | null> {
-      const hash = sha256(token)
-      const known = cache.get(hash)
-      const fresh = known && clock.monotonicMs() - known.at < cacheMs
-      return fresh ? known.caller : readCaller(hash)
-    },
+    authenticate: (token: string): Promise<TokenCaller | null> => callers.find(token),
   }
 }
 

@@ -1,10 +1,15 @@
 import { describe, expect } from 'vitest'
 import { listRuns, type RunFilter } from '../../src/engine/runs/run-queries.ts'
+import { hashWords } from '../../src/engine/runs/run-words.ts'
+import { searchRuns, searchSlices } from '../../src/engine/runs/search-runs.ts'
+import { settleRun } from '../../src/engine/runs/settlement.ts'
 import { deleteSession } from '../../src/engine/sessions/delete-session.ts'
 import type { Database } from '../../src/infra/database/database.ts'
+import type { RunPage } from '../../src/state/run-view.ts'
 import { unique } from '../support/backend.ts'
 import { adminToken, runtimeTest as test } from '../support/integration-test.ts'
-import { count, submitTo } from '../support/runs.ts'
+import { count, submitTo, until } from '../support/runs.ts'
+import { say } from '../support/script.ts'
 import { deadline } from '../support/test-runtime.ts'
 
 describe('the list of runs', () => {
@@ -87,6 +92,174 @@ describe('the list of runs', () => {
   })
 })
 
+describe('failed runs', () => {
+  test('are found by the code of their error and by where they failed, also ended without a worker and in forks', async ({
+    runtime,
+    database,
+    model,
+    server,
+  }) => {
+    const business = unique('b')
+    const api = runtime.of(business)
+    model.reset()
+    model.script(() => ({ status: 400, body: { error: { message: 'no' } } }) as never)
+    const failed = await runtime.complete({ prompt: 'x', metadata: { shop: 'north' } }, { business })
+    model.reset()
+    const answered = await runtime.complete({ prompt: 'x' }, { business })
+    const { code = '', node = '' } = failed.error ?? {}
+    expect([failed.status, answered.status, node]).toEqual(['failed', 'completed', 'planner'])
+    const expiring = await submitTo(database, business, { delay_ms: 60_000 })
+    const poison = { code: 'poison', message: 'given up' } as const
+    await database.asBusiness(business, (sql) =>
+      settleRun(sql, business, expiring.id, { status: 'failed', reason: 'poison', error: poison }),
+    )
+
+    const find = async (filter: Omit<RunFilter, 'limit'>) =>
+      (await api.runs({ ...filter, limit: 10 })).data.map(({ id }) => id)
+    expect(await find({ error: code })).toEqual([failed.id])
+    expect(await find({ error: 'poison' })).toEqual([expiring.id])
+    expect(await find({ node })).toEqual([failed.id])
+    expect(await find({ node: 'answer' })).toEqual([])
+    expect(await find({ error: code, node, metadata: { shop: 'north' } })).toEqual([failed.id])
+    expect(await find({ error: code, metadata: { shop: 'south' } })).toEqual([])
+    expect(await find({ finish_reason: 'answered' })).toEqual([answered.id])
+    expect(await find({ order: 'asc' })).toEqual([failed.id, answered.id, expiring.id])
+    const [first] = (await api.runs({ order: 'asc', limit: 1 })).data
+    expect(await find({ from: answered.created_at })).toEqual([expiring.id, answered.id])
+    expect(await find({ to: answered.created_at })).toEqual([first?.id])
+    expect(await find({ error: code, to: failed.created_at })).toEqual([])
+    const fork = await api.fork(
+      failed.session_id,
+      (await runtime.stateOf(failed.id, business)).action_history.flat().length,
+    )
+    expect(await find({ error: code })).toHaveLength(2)
+    for (const id of [failed.session_id, fork?.id ?? '']) await deleteSession(database, business, id)
+    expect(await count(database, 'run_failures WHERE tenant = $1', [business])).toBe(1)
+    const get = (query: string) =>
+      server.call('GET', `/v1/runs?business_id=${business}&${query}`, { token: adminToken })
+    expect((await get('from=2020-01-01&to=2099-01-01&order=asc')).body.data).toHaveLength(2)
+    for (const name of ['error', 'finish_reason', 'from', 'order'])
+      expect(await get(`${name}=lost`)).toMatchObject({
+        status: 422,
+        body: { errors: [{ pointer: `/${name}` }] },
+      })
+  })
+})
+
+describe('ended runs', () => {
+  test('are found by the models that they called and the words that were said, also in forks, until they are deleted', async ({
+    runtime,
+    database,
+    model,
+    server,
+  }) => {
+    const business = unique('b')
+    const api = runtime.of(business)
+    say(model, { planner: [{ text: 'The Danish kettle is on its way, 你好世界.' }] })
+    const alias = unique('m')
+    const run = await runtime.complete({ prompt: 'Where are my kettles?' }, { business })
+    for (const n of [1, 2])
+      await database.query(
+        `INSERT INTO usage_ledger (request_id, tenant, run_id, role, vendor_id, endpoint_id, model_id, model_name, upstream_name, status,
+           prompt_tokens, completion_tokens, total_tokens, cost_micro, currency, ms)
+         VALUES ($1, $2, $3, 'planner', 'v', 'e', 'm', $4, 'm', 'succeeded', 1, 1, 2, 0, 'XXX', 1)`,
+        [`${run.id} ${n}`, business, run.id, alias],
+      )
+    say(model, { planner: [{ text: 'Nowhere.' }] })
+    const other = await runtime.complete({ prompt: 'Where is the lamp?' }, { business })
+    const find = async (filter: Omit<RunFilter, 'limit'>) =>
+      (await api.runs({ ...filter, limit: 10 })).data.map(({ id }) => id)
+    await until('the words are read', async () => (await find({ q: 'lamp' })).length > 0)
+    expect(await find({ q: 'lamp' })).toEqual([other.id])
+    for (const q of ['KETTLE', 'danish kettles', '世界', 'where kettle'])
+      expect([q, await find({ q })]).toEqual([q, [run.id]])
+    expect(await find({ q: 'kettle lamp' })).toEqual([])
+    expect(await find({ q: 'kettle', status: 'failed' })).toEqual([])
+    expect(await runtime.of(unique('b')).runs({ q: 'kettle', limit: 10 })).toMatchObject({ data: [] })
+    expect(await find({ model: alias })).toEqual([run.id])
+    expect(await find({ model: alias, q: 'kettle', finish_reason: 'answered' })).toEqual([run.id])
+    expect(await find({ model: 'none' })).toEqual([])
+    expect(await count(database, `unread_runs WHERE tenant = '${business}'`)).toBe(0)
+    const actions = (await runtime.stateOf(run.id, business)).action_history.flat().length
+    const fork = await api.fork(run.session_id, actions)
+    await until('the words of the fork', async () => (await find({ q: 'kettle', model: alias })).length === 2)
+    for (const id of [run.session_id, fork?.id ?? '']) await deleteSession(database, business, id)
+    expect(await find({ q: 'kettle' })).toEqual([])
+    for (const table of ['run_words', 'run_models'])
+      expect(await count(database, `${table} WHERE tenant = $1 AND run_id = $2`, [business, run.id])).toBe(0)
+    const get = (query: string) =>
+      server.call('GET', `/v1/runs?business_id=${business}&${query}`, { token: adminToken })
+    expect((await get('q=lamp&count=true')).body).toMatchObject({
+      data: [{ id: other.id }],
+      count: 1,
+      count_capped: false,
+    })
+    expect((await get('q=lamp')).body).not.toHaveProperty('count')
+    expect(await get('q=the')).toMatchObject({ status: 422, body: { errors: [{ pointer: '/q' }] } })
+    expect((await get('count=7')).status).toBe(422)
+  })
+
+  test('are looked for in slices, each run once, and the cursor goes on where the time was over', async ({
+    database,
+    runtime,
+  }) => {
+    const business = unique('b')
+    await runtime.of(business).submit({ prompt: 'x', user_id: 'u', delay_ms: 60_000 })
+    const many = 1_700
+    // ten at each moment
+    await database.query(
+      `WITH made AS (INSERT INTO sessions (tenant, session_id, user_id, turns) SELECT $1, 's' || n, 'u', 1 FROM generate_series(1, $2::int) n),
+         run AS (INSERT INTO runs (tenant, run_id, session_id, turn, status, finish_reason, expires_at, created_at)
+           SELECT $1, $1 || '_' || n, 's' || n, 1, 'completed', CASE WHEN n % 100 = 0 THEN 'steps' ELSE 'answered' END, now(),
+             '2026-01-01'::timestamptz - (n / 10) * interval '1 second' FROM generate_series(1, $2::int) n)
+       INSERT INTO run_requests (tenant, run_id, user_id, request, metadata)
+       SELECT $1, $1 || '_' || n, 'u', '{"prompt":"x","files":[]}', '{}' FROM generate_series(1, $2::int) n`,
+      [business, many],
+    )
+    const filter = { finish_reason: 'steps', limit: 7 } as const
+    for (const order of ['desc', 'asc'] as const) {
+      const direct = await listAll((page) => runtime.of(business).runs({ ...filter, order, ...page }))
+      expect(direct).toHaveLength(17)
+      const sliced = await listAll((page) =>
+        searchSlices(database, business, { ...filter, order, ...page }, 60_000),
+      )
+      expect(sliced).toEqual(direct)
+      const late = await searchSlices(database, business, { ...filter, order }, 0)
+      expect(late).toMatchObject({ data: [], searched_to: null, next_cursor: expect.any(String) })
+      const rest = await listAll((page) =>
+        searchSlices(
+          database,
+          business,
+          { ...filter, order, cursor: late.next_cursor ?? '', ...page },
+          60_000,
+        ),
+      )
+      expect(rest).toEqual(direct)
+    }
+    const counted = await runtime.of(business).runs({ limit: 1, count: true })
+    expect(counted).toMatchObject({ count: many + 1, count_capped: false })
+    if (database.kind !== 'postgres') return
+    // no statement is quick enough: all is looked for in slices
+    const slow = await searchRuns(
+      database,
+      business,
+      { ...filter, limit: 50, count: true },
+      { directMs: 1, slicedMs: 60_000, countMs: 1 },
+    )
+    expect(slow.data.length).toBe(17)
+  })
+})
+
+const listAll = async (read: (page: { cursor?: string }) => Promise<RunPage>): Promise<string[]> => {
+  const ids: string[] = []
+  for (let cursor: string | null = ''; cursor !== null; ) {
+    const page: RunPage = await read(cursor === '' ? {} : { cursor })
+    ids.push(...page.data.map(({ id }) => id))
+    cursor = page.next_cursor
+  }
+  return ids
+}
+
 /** The full count: MASON_TEST_ROWS=1000000. */
 const rows = Number(process.env.MASON_TEST_ROWS ?? 20_000)
 
@@ -97,8 +270,22 @@ const fill = async (database: Database, business: string): Promise<void> => {
     SELECT $1, 'ses_' || n, 'u', 1 FROM generate_series(1, $2::int) n`)
   await insert(`INSERT INTO runs (tenant, run_id, session_id, turn, status, expires_at, created_at)
     SELECT $1, 'run_' || n, 'ses_' || n, 1, 'completed', now(), now() - n * interval '1 second' FROM generate_series(1, $2::int) n`)
+  // as many actions as runs: of a table of one page the planner reads that page
+  await insert(`INSERT INTO actions (tenant, session_id, seq, run_id, turn, epoch, attempt_id, body, patch)
+    SELECT $1, 'ses_' || n, 1, 'run_' || n, 1, 1, 'attempt_' || n, '{}', '{}' FROM generate_series(1, $2::int) n`)
+  // what they say is written below
+  await database.query('DELETE FROM unread_runs WHERE tenant = $1', [business])
   await insert(`INSERT INTO run_requests (tenant, run_id, user_id, request, metadata, idempotency_key)
     SELECT $1, 'run_' || n, 'u', '{"prompt":"x","files":[]}', '{}', 'key ' || n FROM generate_series(1, $2::int) n`)
+  await insert(`INSERT INTO run_failures (tenant, run_id, error, node, created_at)
+    SELECT $1, 'run_' || n, 'internal', 'planner', now() - n * interval '1 second' FROM generate_series(1, $2::int) n`)
+  await insert(`INSERT INTO run_models (tenant, run_id, model, created_at)
+    SELECT $1, 'run_' || n, 'm', now() - n * interval '1 second' FROM generate_series(1, $2::int) n`)
+  await database.query(
+    `INSERT INTO run_words (tenant, run_id, word, created_at)
+     SELECT $1, 'run_' || n, w::bigint, now() - n * interval '1 second' FROM generate_series(1, $2::int) n, unnest(ARRAY[$3, (n / 1000)::text]) w`,
+    [business, rows, hashWords(business, ['common'])[0]],
+  )
   // each has what the first has, and one of its own
   await insert(`INSERT INTO run_metadata (tenant, run_id, entry, created_at)
     SELECT $1, 'run_' || n, e, now() - n * interval '1 second' FROM generate_series(1, $2::int) n,
@@ -139,10 +326,18 @@ describe('a filter', () => {
         })
         return report
       }
-      await elsewhere.query('ANALYZE runs, run_requests, run_metadata, sessions')
+      await elsewhere.query(
+        'ANALYZE runs, actions, run_requests, run_metadata, run_failures, run_models, run_words, sessions',
+      )
       const figures: unknown[] = []
       for (const filter of [
         { idempotency_key: 'key 7' },
+        { error: 'internal' },
+        { node: 'planner', from: new Date(Date.now() - 60_000).toISOString() },
+        { model: 'm' },
+        { q: 'common' },
+        { q: 'absent' },
+        { q: 'common absent' },
         { metadata: { env: 'prod' } },
         { metadata: { order: 'rare' } },
         { metadata: { order: 'rare', env: 'prod' } },

@@ -1,7 +1,8 @@
 import type { Patch } from '../../state/patch.ts'
 import type { RunEvent, RunView, TextDelta } from '../../state/run-view.ts'
 import type { Todo } from '../../state/runtime-state.ts'
-import type { EventRow, FollowedRun } from '../runs/run-queries.ts'
+import type { FollowedRun } from '../runs/run-queries.ts'
+import type { EventRow } from '../sessions/action-queries.ts'
 import type { Feed } from './feed.ts'
 import type { EventScope, Poller } from './polling.ts'
 

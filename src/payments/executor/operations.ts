@@ -100,8 +100,9 @@ export const sendOperation = async (
     age_ms: operation.age_ms,
   }
   const target = {
-    class: 'keyed' as const,
+    class: provider.class,
     windowMs: provider.windowMs,
+    lookup: () => provider.lookup(operation.operation_id, signal),
     send: async (request: string, key: string, check: () => void, until: AbortSignal) =>
       operation.kind === 'answer'
         ? provider.answerChallenge(provider_ref ?? '', await unseal(request), key, check, until)

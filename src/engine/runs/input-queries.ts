@@ -1,0 +1,53 @@
+import {
+  cutJson,
+  isLongJson,
+  type PageRequest,
+  readPage,
+  truncatedColumn,
+} from '../../infra/database/pagination.ts'
+import type { Sql } from '../../state/ports/sql.ts'
+import { openStatusesSql } from '../../state/run-status.ts'
+import type { InputRequestStatus, InputRequestView, Page } from '../../state/run-view.ts'
+
+/** Which questions a list has. */
+export type InputFilter = PageRequest & { status?: InputRequestStatus; user_id?: string; run_id?: string }
+
+type InputRow = Omit<InputRequestView, 'created_at' | 'expires_at' | 'answered_at' | 'secret'> & {
+  created_at: Date
+  expires_at: Date
+  answered_at: Date | null
+  secret: boolean
+}
+
+const statusSql = `CASE WHEN i.answer::text LIKE '{"kind":"expired"%' THEN 'expired' WHEN i.answer IS NOT NULL THEN 'answered'
+  WHEN i.answered_at IS NOT NULL OR r.status NOT IN ${openStatusesSql} THEN 'closed' WHEN i.expires_at <= clock_timestamp() THEN 'expired' ELSE 'open' END`
+
+const columns = `id, run_id, session_id, user_id, status, secret, created_at, expires_at, answered_at`
+const jsonColumns = ['question', 'schema', 'options']
+
+/** The questions of a business's runs, the latest first. */
+export const listInputRequests = (
+  sql: Sql,
+  businessId: string,
+  filter: InputFilter,
+): Promise<Page<InputRequestView>> => {
+  const list = {
+    select: `i.request_id AS id, i.run_id, r.session_id, q.user_id, ${statusSql} AS status, i.secret, i.created_at, i.expires_at,
+      i.answered_at, i.question, i.schema, i.options`,
+    storedBytes: jsonColumns.map((column) => `pg_column_size(i.${column})`).join(' + '),
+    pageColumns: `l.${columns.replaceAll(/,\s+/g, ', l.')}, ${jsonColumns.map((column) => `${cutJson(`l.${column}`)} AS ${column}`).join(', ')},
+      ${truncatedColumn(Object.fromEntries(jsonColumns.map((column) => [column, isLongJson(`l.${column}`)])))}`,
+    from: `input_requests i JOIN runs r USING (tenant, run_id) JOIN run_requests q USING (tenant, run_id)`,
+    ...{ at: 'i.created_at', id: 'i.request_id' },
+    where: `i.tenant = $1 AND ($2::text IS NULL OR ${statusSql} = $2) AND ($3::text IS NULL OR q.user_id = $3)
+      AND ($4::text IS NULL OR i.run_id = $4)`,
+    values: [businessId, filter.status ?? null, filter.user_id ?? null, filter.run_id ?? null],
+  }
+  return readPage(sql, list, filter, ({ secret, created_at, expires_at, answered_at, ...row }: InputRow) => ({
+    ...row,
+    ...(secret && { secret: true as const }),
+    created_at: created_at.toISOString(),
+    expires_at: expires_at.toISOString(),
+    answered_at: answered_at?.toISOString() ?? null,
+  }))
+}

@@ -1,0 +1,97 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import type { Sql } from '../../state/ports/sql.ts'
+import { newAuditId } from '../lib/ids.ts'
+import type { Database } from './database.ts'
+
+/** Who changes what: one request of an admin. */
+export type AuditEntry = {
+  /** Null: the admin token of the settings, or auth is off. */
+  token_id: string | null
+  token_label: string
+  address: string
+  request_id: string
+  operation: string
+  /** The path of the request. */
+  resource: string
+  /** Absent: the id of what is made. */
+  resource_id: string | null
+  business_id: string | null
+  /** Names of fields, never values. */
+  fields: readonly string[]
+}
+
+/** A transaction has an id once it has written: one that has only read, or changed no row, leaves no trace. */
+const insertStatement = `
+  INSERT INTO audit_log (audit_id, token_id, token_label, address, request_id, operation, resource, resource_id, business_id, fields)
+  SELECT $1::text, $2::text, $3::text, $4::text, $5::text, $6::text, $7::text, $8::text, $9::text,
+    ARRAY(SELECT json_array_elements_text($10::json))
+  WHERE pg_current_xact_id_if_assigned() IS NOT NULL`
+
+/** The ids that Mason makes. */
+const madeId = /^[a-z]{2,5}_[0-9a-f]{24,32}$/
+
+/** Writes the requests of admins into the log, each in every transaction in which it changes something. See record 111. */
+export const createAuditing = () => {
+  const requests = new AsyncLocalStorage<AuditEntry>()
+
+  const audited = (sql: Sql, entry: AuditEntry) => {
+    let made: string | null = null
+    return {
+      sql: {
+        query: (text, values = []) => {
+          if (/\bINSERT INTO\b/.test(text))
+            made ??=
+              values.find((value): value is string => typeof value === 'string' && madeId.test(value)) ?? null
+          return sql.query(text, values)
+        },
+      } satisfies Sql as Sql,
+      write: () =>
+        sql.query(insertStatement, [
+          ...[
+            newAuditId(),
+            entry.token_id,
+            entry.token_label,
+            entry.address,
+            entry.request_id,
+            entry.operation,
+          ],
+          ...[entry.resource, entry.resource_id ?? made, entry.business_id, JSON.stringify(entry.fields)],
+        ]),
+    }
+  }
+  /** `pipelined`: all statements are sent before the first wait, this one too. */
+  const auditWork =
+    <T>(work: (sql: Sql) => Promise<T>, pipelined: boolean | undefined) =>
+    async (sql: Sql): Promise<T> => {
+      const entry = requests.getStore()
+      if (!entry) return work(sql)
+      const scope = audited(sql, entry)
+      const working = work(scope.sql)
+      const [result] = pipelined
+        ? await Promise.all([working, scope.write()])
+        : [await working, await scope.write()]
+      return result
+    }
+
+  return {
+    /** Everything that `work` starts belongs to the request. */
+    run: <T>(entry: AuditEntry, work: () => T): T => requests.run(entry, work),
+    /** The database whose transactions write what a request of an admin changes. */
+    wrap: <Wrapped extends Database>(database: Wrapped): Wrapped => ({
+      ...database,
+      query: (text, values) =>
+        requests.getStore() && !/^\s*SELECT\b/.test(text)
+          ? database.transaction(
+              auditWork((sql) => sql.query(text, values), true),
+              { pipelined: true },
+            )
+          : database.query(text, values),
+      transaction: (work, scope) => database.transaction(auditWork(work, scope?.pipelined), scope),
+      asBusiness: (businessId, work, scope) =>
+        database.asBusiness(businessId, auditWork(work, scope?.pipelined), scope),
+    }),
+  }
+}
+
+/** See `createAuditing`. */
+export type Auditing = ReturnType<typeof createAuditing>

@@ -1,0 +1,104 @@
+import { type AgentOptions, createCardReader, createHeaderSealer } from '../a2a/client/run-agents.ts'
+import { createAgentCards } from '../accounts/agent-cards.ts'
+import { listAudit } from '../accounts/audit-log.ts'
+import { createBudgets } from '../accounts/budgets.ts'
+import { createBusinesses } from '../accounts/businesses.ts'
+import { createConsoleSessions } from '../accounts/console-sessions.ts'
+import type { Operators } from '../accounts/operators.ts'
+import { createRemoteAgents } from '../accounts/remote-agents.ts'
+import type { Tokens } from '../accounts/tokens.ts'
+import { createUserAccounts } from '../accounts/users.ts'
+import { listAllRuns } from '../engine/runs/all-runs.ts'
+import { createOverview } from '../engine/runs/overview.ts'
+import { createRejectedJobs } from '../engine/runs/rejected-jobs.ts'
+import { createUnknownEffects } from '../engine/runs/unknown-effects.ts'
+import { createSchedules } from '../engine/schedules/schedules.ts'
+import { createWebhookDeliveries } from '../engine/webhooks/webhook-deliveries.ts'
+import { checkRunWebhook, createWebhookSettings } from '../engine/webhooks/webhook-settings.ts'
+import type { Graph } from '../graph/build.ts'
+import { checkRequestNames } from '../graph/check-request.ts'
+import type { Config } from '../infra/config/config.ts'
+import type { Auditing } from '../infra/database/audited-database.ts'
+import type { Database } from '../infra/database/database.ts'
+import type { Scrubber } from '../infra/secrets/scrubber.ts'
+import type { Backlog } from '../infra/telemetry/metrics.ts'
+import { createUsageReports } from '../models/metering/reconciliation.ts'
+import { sealForExecutor } from '../payments/keys/sealed-texts.ts'
+import { createProviders } from '../payments/providers/provider-rows.ts'
+import { createTrustedKeys } from '../payments/trust/trusted-keys.ts'
+import { isMasonError } from '../state/errors.ts'
+import type { Clock } from '../state/ports/clock.ts'
+import type { Models } from '../state/ports/models.ts'
+import type { BusinessApi, Runtime } from './api.ts'
+import type { openModels } from './open-models.ts'
+
+type AdminParts = {
+  database: Database
+  config: Config
+  layer: Awaited<ReturnType<typeof openModels>>
+  tokens: Tokens
+  operators: Operators
+  auditing: Auditing
+  outside: AgentOptions & { scrubber: Scrubber }
+  graph: Graph
+  models: Models
+  clock: Clock
+  readBacklog: () => Promise<Backlog>
+  of(businessId: string): BusinessApi
+}
+
+/** What admins manage, for all businesses. */
+export const createAdminStores = (parts: AdminParts): Runtime['admin'] => {
+  const { database, config, layer, tokens, outside, graph, models, clock, of } = parts
+  const { operators, auditing } = parts
+  const { masterKeys, scrubber } = outside
+  const businesses = createBusinesses(database, masterKeys)
+  const sealHeaders = createHeaderSealer(outside, database, (text, purpose) =>
+    sealForExecutor(database, text, purpose).catch((error: unknown) => {
+      // no executor has started: the agent is for calls alone until an admin changes it
+      if (isMasonError(error, 'secret_unreadable')) return null
+      throw error
+    }),
+  )
+  const remoteAgents = createRemoteAgents(database, createCardReader(outside, database), sealHeaders)
+  return {
+    businesses: {
+      ...businesses,
+      async change(id, change) {
+        const changed = await businesses.change(id, change)
+        if (changed && change.secrets !== undefined) await remoteAgents.reseal(id)
+        return changed
+      },
+    },
+    tokens,
+    operators,
+    consoleSessions: createConsoleSessions(database),
+    audit: { run: auditing.run, list: (filter) => listAudit(database, filter) },
+    budgets: createBudgets(database, layer.budgets.forget),
+    users: createUserAccounts(database),
+    registry: layer.registryAdmin,
+    usage: createUsageReports(database),
+    schedules: createSchedules({
+      database,
+      async checkRequest(businessId, request) {
+        checkRequestNames(request, graph, models)
+        await checkRunWebhook(database, businessId, request.webhook_url)
+      },
+      submit: async (businessId, request) => (await of(businessId).submit(request)).run,
+    }),
+    webhooks: {
+      ...createWebhookDeliveries(database, scrubber),
+      settings: createWebhookSettings(database, masterKeys, scrubber),
+    },
+    trustedKeys: createTrustedKeys(database),
+    agentCards: createAgentCards(database),
+    remoteAgents,
+    providers: createProviders(database, { testOnly: config.database.kind !== 'postgres' }),
+    effects: createUnknownEffects(database),
+    listAllRuns: (filter) => listAllRuns(database, filter),
+    overview: createOverview(database, clock, parts.readBacklog),
+    rejectedJobs: createRejectedJobs(database, (businessId, request, key) =>
+      of(businessId).submit(request, key, { by: 'queue', beganAtMs: Date.now() }),
+    ),
+  }
+}
