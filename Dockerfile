@@ -2,10 +2,11 @@
 FROM node:24.21.0-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
+COPY console/package.json ./console/
 RUN npm ci --ignore-scripts
 COPY . .
 # traces need OpenTelemetry, an optional dependency without dependencies of others
-RUN npm run build && cp -a node_modules/@opentelemetry /opentelemetry && npm prune --omit=dev
+RUN npm run build && npm run build:console && cp -a node_modules/@opentelemetry /opentelemetry && npm prune --omit=dev
 
 FROM node:24.21.0-bookworm-slim
 # Node writes only to /data: the program stays root's, the process is not root.

@@ -4,6 +4,8 @@ import { appendFileSync, chmodSync, existsSync, readdirSync, readFileSync, rmSyn
 import { join } from 'node:path'
 
 for (const file of readdirSync('dist', { recursive: true })) {
+  // what vite built
+  if (file.startsWith('console')) continue
   const source = /^(.*)\.(js|js\.map|d\.ts)$/.exec(file)?.[1]
   if (source !== undefined && !existsSync(`${source}.ts`)) rmSync(join('dist', file))
 }

@@ -115,7 +115,7 @@ export const findPrivateWords = (): string[] => {
       .map((entry) => join(entry.parentPath, entry.name).slice(root.length)),
   )
   return [...paths, ...textFiles]
-    .filter((path) => /\.(?:ts|mjs|md)$/.test(path) && !isData(path))
+    .filter((path) => /\.(?:ts|mjs|md)$/.test(path) && !isData(path) && !path.includes('/node_modules/'))
     .flatMap((path) =>
       readFileSync(join(root, path), 'utf8')
         .split('\n')

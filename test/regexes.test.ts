@@ -111,8 +111,8 @@ const findSlowText = (
   const [first, ...others] = listAttacks(source, flags)
     .map((attack) => ({ attack, ms: measure(pattern, toAttackText(attack, 8 * 1024), 500) }))
     .sort((a, b) => b.ms - a.ms)
-  // noise may come before a quadratic scan of 8 KiB, which takes tens of milliseconds
-  const worst = first ? [first, ...others.filter(({ ms }) => ms > 2)] : []
+  // noise may come before a quadratic scan of 8 KiB, which takes a millisecond or more
+  const worst = first ? [first, ...others.filter(({ ms }) => ms > 0.5)] : []
   const slow = worst.find(
     ({ attack }) => measure(pattern, toAttackText(attack, 1024 * 1024), 2 * maxMs) > maxMs,
   )
@@ -129,7 +129,7 @@ describe('a regular expression', () => {
   test('in src is linear in 1 MB of text made against it', () => {
     expect(literals.length).toBeGreaterThan(300)
     expect(listSlow(literals)).toEqual([])
-  }, 240_000)
+  }, 300_000)
 
   test('that src makes of text is linear in 1 MB of text made against it', async () => {
     const inFunctions = sites.filter(({ isAtTop }) => !isAtTop).map(({ from, code }) => `${from} ${code}`)
@@ -144,7 +144,7 @@ describe('a regular expression', () => {
       patterns.map(({ source, flags }) => ({ from, source, flags })),
     )
     expect(listSlow([...made, ...ofFunctions])).toEqual([])
-  }, 60_000)
+  }, 300_000)
 
   test.each([
     String.raw`\s+$`,

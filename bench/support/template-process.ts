@@ -1,11 +1,11 @@
 import pg from 'pg'
-import { migratePostgres } from '../../src/infra/database/postgres.ts'
+import { migrateServed } from '../../test/support/served-logins.ts'
 import { runAsAdmin, urlOf } from '../../test/support/setup-served.ts'
 
 /** `node template-process.js '{"make" | "drop": name}'`: the database that measurements copy, by the migrations of this build. */
 const make = async (name: string): Promise<void> => {
   await runAsAdmin(`CREATE DATABASE ${name}`)
-  await migratePostgres(urlOf(name))
+  await migrateServed(urlOf(name))
 }
 
 /** With the copies of measurements that broke off before they could drop their own. */

@@ -30,7 +30,8 @@ export const watchWrites =
     }
     return {
       ...database,
-      ...guard(database),
+      query: (text, values, options) =>
+        guard({ query: (again, given) => database.query(again, given, options) }).query(text, values),
       transaction: (work) => within((wrap) => database.transaction((sql) => work(wrap(sql)))),
       asBusiness: (id, work, ...options) =>
         within((wrap) => database.asBusiness(id, (sql) => work(wrap(sql)), ...options)),

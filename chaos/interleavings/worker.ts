@@ -70,7 +70,7 @@ const workOn = async (world: World, actor: Actor, claim: RunClaim): Promise<void
     {
       log: watchedLog(world, actor, claim),
       clock: stillClock,
-      newAttemptId: () => `${attemptPrefix}${world.number()}`,
+      newId: () => `${attemptPrefix}${world.number()}`,
       events: { onAction() {}, onText() {} },
     },
   )
@@ -96,9 +96,9 @@ const giveUp = ({ stage }: World, actor: Actor, claim: RunClaim): Promise<boolea
     },
   )
 const append = (run: LiveRun, summary: string, effect: EffectResult | null = null) =>
-  run.append('load-session', { summary, next: [] }, {}, effect)
+  run.append(run.openVisit(), 'load-session', { summary, next: [] }, {}, effect)
 const end = async (run: LiveRun, outcome: Outcome): Promise<void> => {
-  await run.finish({ summary: 'end' }, {}, outcome)
+  await run.finish(run.openVisit(), { summary: 'end' }, {}, outcome)
 }
 
 const cancel = async (run: LiveRun): Promise<void> => {

@@ -1,4 +1,5 @@
 import { admissionMutants } from './admission.ts'
+import { blockMutants } from './blocks.ts'
 import { claimMutants } from './claims.ts'
 import { consentMutants } from './consent.ts'
 import { effectMutants } from './effects.ts'
@@ -7,6 +8,7 @@ import { limitMutants } from './limits.ts'
 import { logMutants } from './log.ts'
 import { mandateMutants } from './mandates.ts'
 import type { Mutant } from './mutant.ts'
+import { openMandateMutants } from './open-mandates.ts'
 import { paymentKeyMutants } from './payment-keys.ts'
 import { paymentWorkMutants } from './payment-work.ts'
 import { paymentMutants } from './payments.ts'
@@ -22,6 +24,7 @@ export const mutants: readonly Mutant[] = [
   ...claimMutants,
   ...releaseMutants,
   ...effectMutants,
+  ...blockMutants,
   ...promptMutants,
   ...limitMutants,
   ...paymentMutants,
@@ -29,6 +32,7 @@ export const mutants: readonly Mutant[] = [
   ...mandateMutants,
   ...providerMutants,
   ...consentMutants,
+  ...openMandateMutants,
   ...ledgerMutants,
   ...paymentWorkMutants,
   ...taintMutants,

@@ -105,7 +105,7 @@ export const claimMutants: readonly Mutant[] = [
   {
     name: 'epoch in heartbeat',
     file: lease,
-    edits: [{ from: 'AND r.epoch = held.epoch ', to: '' }],
+    edits: [{ from: 'r.epoch = held.epoch AND ', to: '' }],
     why: 'a worker that was frozen keeps the lease of another alive, which may be dead',
     caughtBy: [interleaved],
   },

@@ -169,8 +169,8 @@ export const effectMutants: readonly Mutant[] = [
     file: 'src/graph/route.ts',
     edits: [
       {
-        from: 'if (pending.length > 0) {',
-        to: "if (entering && pending.length > 0) return [{ node: 'planner', call: null }]\n  if (pending.length > 0) {",
+        from: 'if (fronts.length > 0) {',
+        to: "if (entering && fronts.length > 0) return [{ node: 'planner', call: null }]\n  if (fronts.length > 0) {",
       },
     ],
     why: 'the model decides a second time, otherwise, and both are done',
@@ -198,15 +198,17 @@ export const effectMutants: readonly Mutant[] = [
   },
   {
     name: 'only calls without an action are made',
-    file: 'src/graph/route.ts',
-    edits: [{ from: '!fanOut.answers[index]', to: '(entering || !fanOut.answers[index])' }],
+    file: 'src/state/calls.ts',
+    edits: [{ from: 'isStopped || answers[index] || lanes.has(lane)', to: 'isStopped || lanes.has(lane)' }],
     why: 'a take-over makes calls again that were answered',
     caughtBy: route('route a run taken over after any action goes on with exactly what has no action yet'),
   },
   {
     name: 'calls that change something come one after the other',
-    file: 'src/graph/route.ts',
-    edits: [{ from: "if (fanOut.block === 'sequential')", to: "if (fanOut.block === ('never' as string))" }],
+    file: 'src/state/calls.ts',
+    edits: [
+      { from: "isSequential ? 'all' : (call.exclusive ?? call.index)", to: 'call.exclusive ?? call.index' },
+    ],
     why: 'a later call acts although an earlier one has failed',
     caughtBy: testsOf('test/integration/graph-tools.test.ts')(
       'tools calls that change something keep their order, each after the other has its action',

@@ -1,10 +1,14 @@
 import { interleaved, type Mutant, testsOf } from './mutant.ts'
 
 const append = testsOf('test/integration/append.test.ts')
-const file = 'src/engine/runs/run-log.ts'
-const inAppend = 'const buildAppendStatement '
-const inFinish = 'const finishStatement'
-const sendFinish = 'finishStatement, ['
+const batches = testsOf('test/integration/append-batches.test.ts')
+const file = 'src/engine/runs/append-statements.ts'
+const batchFile = 'src/engine/runs/append-batches.ts'
+const anyRows = batches(
+  'combined appends commit exactly the right rows of any 64, and each caller gets its own answer',
+)
+const isEpoch = 'r.epoch = item.epoch'
+const isSeq = 'r.next_seq = item.seq'
 const migration = 'migrations/0001_spine.sql'
 const schema = testsOf('test/integration/last-guards.test.ts')
 const refused = 'an append is refused under another epoch, at another id, and when the run is not at work'
@@ -14,14 +18,14 @@ export const logMutants: readonly Mutant[] = [
   {
     name: 'epoch in append',
     file,
-    edits: [{ after: inAppend, from: 'AND epoch = $3', to: '' }],
+    edits: [{ from: isEpoch, to: `(\${form !== 'many'} OR ${isEpoch})` }],
     why: 'a worker that was frozen writes into a run that another has',
     caughtBy: [interleaved, ...append(refused)],
   },
   {
     name: 'epoch in finish',
     file,
-    edits: [{ from: sendFinish, to: "finishStatement.replace('AND epoch = $3', ''), [" }],
+    edits: [{ from: isEpoch, to: `(\${kind === 'finish'} OR ${isEpoch})` }],
     why: 'a worker that was frozen ends a run that another has',
     caughtBy: [
       interleaved,
@@ -31,27 +35,27 @@ export const logMutants: readonly Mutant[] = [
   {
     name: 'next_seq in append',
     file,
-    edits: [{ after: inAppend, from: 'AND next_seq = $4', to: '' }],
+    edits: [{ from: isSeq, to: `(\${form !== 'many'} OR ${isSeq})` }],
     why: 'an action gets an id that leaves a gap',
     caughtBy: append(refused),
   },
   {
     name: 'next_seq in finish',
     file,
-    edits: [{ from: sendFinish, to: "finishStatement.replace('AND next_seq = $4', ''), [" }],
+    edits: [{ from: isSeq, to: `(\${kind === 'finish'} OR ${isSeq})` }],
     why: 'the end gets an id that leaves a gap or is taken',
     caughtBy: schema('the end of a run is refused at another id than the next'),
   },
   {
     name: 'status in append',
     file,
-    edits: [{ after: inAppend, from: "AND status = 'running'", to: '' }],
+    edits: [{ from: "AND r.status = 'running'", to: '' }],
     why: 'an action comes after the end, or while the run waits',
     caughtBy: append(refused),
   },
   {
     name: 'attempt_id looked up when an append did nothing',
-    file,
+    file: 'src/engine/runs/run-log.ts',
     edits: [{ from: 'WHERE attempt_id = $1', to: 'WHERE attempt_id = $1 AND false' }],
     why: 'a commit whose answer was lost counts as a lost lease, and its action is done again',
     caughtBy: [interleaved, ...append('an append sent twice counts once, also its tokens')],
@@ -94,7 +98,7 @@ export const logMutants: readonly Mutant[] = [
   {
     name: 'response durable with the action',
     file,
-    edits: [{ after: inAppend, from: "status = 'sent'\n", to: "status = 'never'\n" }],
+    edits: [{ from: "e.status = 'sent'", to: "e.status = 'never'" }],
     why: 'a side effect that was answered is sent again after a take-over',
     caughtBy: [
       interleaved,
@@ -106,7 +110,7 @@ export const logMutants: readonly Mutant[] = [
   {
     name: 'outbox: wake-up for the next run of the session',
     file,
-    edits: [{ after: inFinish, from: "r.status = 'queued' ORDER BY", to: "r.status = 'none' ORDER BY" }],
+    edits: [{ from: "r.status = 'queued' ORDER BY", to: "r.status = 'none' ORDER BY" }],
     why: 'the next turn waits for the reconciler',
     caughtBy: [
       interleaved,
@@ -118,7 +122,7 @@ export const logMutants: readonly Mutant[] = [
   {
     name: 'an action undoes the count of claims without one',
     file,
-    edits: [{ after: inAppend, from: 'stalls = 0, ', to: '' }],
+    edits: [{ from: 'stalls = 0, ', to: '' }],
     why: 'a long run that changes hands often is given up as poison',
     caughtBy: [
       interleaved,
@@ -126,6 +130,62 @@ export const logMutants: readonly Mutant[] = [
         'claims without an action are counted; an action or a clean hand-back undoes the count',
       ),
     ],
+  },
+  {
+    name: 'epoch in a batch',
+    file,
+    edits: [{ from: isEpoch, to: `(\${form === 'many'} OR ${isEpoch})` }],
+    why: 'a worker that was frozen writes into a run that another has, beside runs of its own',
+    caughtBy: anyRows,
+  },
+  {
+    name: 'next_seq in a batch',
+    file,
+    edits: [{ from: isSeq, to: `(\${form === 'many'} OR ${isSeq})` }],
+    why: 'an action gets an id that leaves a gap',
+    caughtBy: anyRows,
+  },
+  {
+    name: 'one row of a run in a batch',
+    file: batchFile,
+    edits: [{ from: '[`${row.tenant}/${row.run_id}`]', to: '[row.attempt_id]' }],
+    why: 'of two rows of one run only the first fits, and the other costs a statement of its own',
+    caughtBy: batches('combined appends never hold two rows of one run'),
+  },
+  {
+    name: 'a row that the database refuses costs itself alone',
+    file: batchFile,
+    edits: [
+      { from: 'writeAlone: async () => false', to: "writeAlone: () => Promise.reject(new Error('refused'))" },
+    ],
+    why: 'one bad row fails the runs of up to 63 others',
+    caughtBy: anyRows,
+  },
+  {
+    name: 'a row that was left out goes alone',
+    file: 'src/engine/runs/run-log.ts',
+    edits: [{ from: 'await appendAlone(sql, row)', to: 'throw createLeaseLostError()' }],
+    why: 'a run whose row was locked for a moment counts as lost',
+    caughtBy: [
+      ...anyRows,
+      ...batches(
+        'combined appends leave out a run whose row is locked, which goes alone and waits; the others do not',
+      ),
+    ],
+  },
+  {
+    name: 'only what was committed counts',
+    file: batchFile,
+    edits: [{ from: 'committed.has(append.row.attempt_id)', to: 'true' }],
+    why: 'an action counts as durable that is not',
+    caughtBy: anyRows,
+  },
+  {
+    name: 'a run whose lease is lost leaves the queue',
+    file: batchFile,
+    edits: [{ from: '!lost.get(append)', to: 'append' }],
+    why: 'a worker that was frozen sends what it held back',
+    caughtBy: anyRows,
   },
   {
     name: 'a statement without an answer is sent again',

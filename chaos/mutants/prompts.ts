@@ -24,8 +24,7 @@ const drop = (
 const background = 'src/context/background.ts'
 const context = 'src/context/context.ts'
 const history = 'src/context/history.ts'
-const rounds = 'src/nodes/planner/round-messages.ts'
-const think = 'src/nodes/planner/think.ts'
+const dialect = 'src/nodes/planner/dialects/tools.ts'
 const lessons = 'src/memory/policy/lessons.ts'
 const reflection = 'src/nodes/reflection/reflection.node.ts'
 
@@ -83,25 +82,31 @@ export const promptMutants: readonly Mutant[] = [
   ),
   drop(
     'what a planner says beside calls',
-    rounds,
+    dialect,
     'fence(plan.preparation, derivedLabel)',
     'plan.preparation as never',
   ),
   drop(
     "reflection's gap",
-    rounds,
+    dialect,
     "fence([result.knowledge_gap, ...queries].join('\\n'), derivedLabel)",
     "[result.knowledge_gap, ...queries].join('\\n') as never",
   ),
   drop(
     'refusals',
-    think,
+    dialect,
     'fence(cutText(fault.error, maxError), derivedLabel)',
     '(fault.error as never)',
     injected,
   ),
-  drop('corrections', think, 'fence(linesOf(faults), derivedLabel)', 'linesOf(faults) as never', injected),
-  drop('refused replies', think, 'fence(text.trim(), derivedLabel)', 'text.trim() as never', injected),
+  drop(
+    'corrections',
+    dialect,
+    "fence(faults.map((fault) => `- ${fault}`).join('\\n'), derivedLabel)",
+    "faults.map((fault) => `- ${fault}`).join('\\n') as never",
+    injected,
+  ),
+  drop('refused replies', dialect, 'fence(text.trim(), derivedLabel)', 'text.trim() as never', injected),
   drop(
     'lines of earlier results',
     reflection,

@@ -112,7 +112,7 @@ export const providerMutants: readonly Mutant[] = [
   },
   {
     name: 'redirects of a provider',
-    file,
+    file: 'src/payments/providers/json-exchange.ts',
     edits: [{ from: 'maxRedirects: 0', to: 'maxRedirects: 5' }],
     why: 'the key of a provider goes to another address',
     caughtBy: answers(
@@ -121,7 +121,7 @@ export const providerMutants: readonly Mutant[] = [
   },
   {
     name: 'the length of an answer of a provider',
-    file,
+    file: 'src/payments/providers/json-exchange.ts',
     edits: [{ from: 'if (size <= maxBodyBytes) continue', to: 'if (size > 0) continue' }],
     why: 'a provider fills the memory of the executor',
     caughtBy: answers(

@@ -1,4 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { maxStalls } from '../../src/engine/runs/claim.ts'
+import { queryOne } from '../../src/infra/database/database.ts'
 import type { BusinessApi } from '../../src/runtime/api.ts'
 import { checkInvariants } from '../../test/support/invariants.ts'
 import { noOpModels } from '../../test/support/no-op-models.ts'
@@ -11,8 +13,12 @@ import { parkDeadlyJob } from './queue-job.ts'
 import { deadlyPrompt, type Way, ways } from './worker.ts'
 
 const workers = 3
-/** First it brings its plan; then so many tries bring nothing. One more death may be a lease that lapsed on a busy machine. */
-const mostDeaths = 7
+/**
+ * The claim that brings its plan, five that bring nothing, and the one that gives it up. Each but the last ends in a death, or in a lease
+ * that lapsed on a busy machine; so may have one before the plan.
+ */
+const claims = 1 + maxStalls + 1
+const mostDeaths = claims
 
 /** `patienceMs`: for a run to end, whatever the machine is busy with. */
 type Times = { leaseMs: number; calmMs: number; patienceMs: number; perSecond: number }
@@ -42,6 +48,15 @@ export const poisonRuns = async (count: number, { scale, say, signal }: SuiteOpt
       const config = { ...backend.config, leaseMs }
       await using pool = openPool({ config, concurrency: 4 }, workers, 3 * leaseMs)
       const failures: string[] = []
+      const database = await backend.openDatabase()
+      await using _closed = { [Symbol.asyncDispose]: () => database.close() }
+      /** Every claim raises the epoch by one, and so does giving up. */
+      const countClaims = async (runId: string): Promise<number> => {
+        const run = await queryOne<{ epoch: number }>(database, 'SELECT epoch FROM runs WHERE run_id = $1', [
+          runId,
+        ])
+        return (run?.epoch ?? 0) - 1
+      }
       const scene = { api: runtime.of('default'), failures, ...pace, signal }
       await pool.whole()
       await neighboursWhile(scene, pause(2000)) // warm
@@ -53,12 +68,15 @@ export const poisonRuns = async (count: number, { scale, say, signal }: SuiteOpt
         const way = ways[at % ways.length] ?? 'killed'
         calm.push(...(await neighboursWhile(scene, pause(calmMs))))
         const before = total(pool.deaths)
-        const ended = await neighboursWhile(scene, giveUp(scene, way))
+        const givingUp = giveUp(scene, way)
+        const ended = await neighboursWhile(scene, givingUp)
         poisoned.push(...ended)
         await pool.whole()
         const deaths = total(pool.deaths) - before
         deathsOf.push(deaths)
-        if (deaths < 5 || deaths > mostDeaths) failures.push(`"${way}" took down ${deaths} workers`)
+        const made = await countClaims(await givingUp)
+        if (made < claims || deaths < 1 || deaths > mostDeaths)
+          failures.push(`"${way}" was claimed ${made} times and took down ${deaths} workers`)
         const p95 = quantile(ended, 0.95)
         p95Of[`their p95 while runs are ${way}, ms`] = p95
         say(`${way}: ${deaths} deaths, ${ended.length} neighbours meanwhile, p95 ${p95} ms`)
@@ -96,8 +114,8 @@ export const poisonRuns = async (count: number, { scale, say, signal }: SuiteOpt
 
 const total = (counts: Map<string, number>): number => [...counts.values()].reduce((sum, n) => sum + n, 0)
 
-/** Submits a run that takes its workers down, and waits until it is given up. */
-const giveUp = async ({ api, failures, patienceMs }: Scene, way: Way): Promise<void> => {
+/** Submits a run that takes its workers down, and waits until it is given up; its id. */
+const giveUp = async ({ api, failures, patienceMs }: Scene, way: Way): Promise<string> => {
   const { run } = await api.submit({ prompt: deadlyPrompt(way), user_id: 'u1' })
   const view = await api
     .wait(run.id, AbortSignal.timeout(patienceMs))
@@ -107,6 +125,7 @@ const giveUp = async ({ api, failures, patienceMs }: Scene, way: Way): Promise<v
     failures.push(`"${way}" ended as ${view.status}: ${JSON.stringify(view.error)}`)
   const state = await api.state(run.id, false)
   if (state) checkInvariants(state)
+  return run.id
 }
 
 /** Submits neighbours at a steady rate until `until` is over; the latency of each, in ms. */

@@ -35,12 +35,27 @@ export const submitSessions = async (
 }
 
 type Logged = { first: number; actions: number; digest: string }
-type Row = { session_id: string; run_id: string; turn: number; seq: number; body: object }
+type Row = {
+  session_id: string
+  run_id: string
+  turn: number
+  seq: number
+  body: object
+  created_at: Date
+  ms: number
+  epoch: number
+  worker: string
+}
+
+const toData = ({ seq, run_id, turn, body, created_at, ms, epoch, worker }: Row): object => ({
+  ...{ id: seq, ...body, run_id, turn, at: created_at.toISOString() },
+  ...{ started_at: new Date(created_at.getTime() - ms).toISOString(), ms, attempt: epoch, worker },
+})
 
 /** What each stream must have brought, from the rows of the action log. */
 const loggedStreams = async (witness: pg.Client): Promise<Map<string, Logged>> => {
   const { rows } = await witness.query<Row>(
-    'SELECT session_id, run_id, turn, seq, body FROM actions ORDER BY session_id, seq',
+    'SELECT session_id, run_id, turn, seq, body, created_at, ms, epoch, worker FROM actions ORDER BY session_id, seq',
   )
   const entries = new Map<string, Row[]>()
   for (const row of rows)
@@ -49,8 +64,7 @@ const loggedStreams = async (witness: pg.Client): Promise<Map<string, Logged>> =
   const logged = new Map<string, Logged>()
   for (const [path, rowsOfPath] of entries) {
     const hash = createHash('sha256')
-    for (const { seq, run_id, turn, body } of rowsOfPath)
-      hash.update(`${JSON.stringify({ id: seq, ...body, run_id, turn })}\n`)
+    for (const row of rowsOfPath) hash.update(`${JSON.stringify(toData(row))}\n`)
     logged.set(path, {
       first: rowsOfPath[0]?.seq ?? 0,
       actions: rowsOfPath.length,

@@ -21,6 +21,7 @@ const action = (id: number, node: string, more: Partial<ActionEvent> = {}): RunE
     relevance: 0,
     usage: { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 },
     next: [],
+    ...{ at: '2026-01-02T03:04:05.678Z', started_at: null, ms: null, attempt: 1, worker: null },
     ...more,
   },
 })

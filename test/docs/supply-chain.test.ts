@@ -12,7 +12,10 @@ type Entry = { version?: string; integrity?: string; license?: string; dev?: boo
 const readEntries = async (text: Promise<string>): Promise<[name: string, Entry][]> => {
   const { packages } = JSON.parse(await text) as { packages: Record<string, Entry> }
   return Object.entries(packages).flatMap(([path, entry]) =>
-    path === '' || entry.link ? [] : [[path.split('node_modules/').at(-1) ?? path, entry] as const],
+    // this package, its workspaces and the links to them
+    !path.includes('node_modules/') || entry.link
+      ? []
+      : [[path.split('node_modules/').at(-1) ?? path, entry] as const],
   ) as [string, Entry][]
 }
 
@@ -58,7 +61,7 @@ describe('the lock file', () => {
   })
 
   test('names no address of a registry, which is a setting of the machine', async () => {
-    expect(await read('package-lock.json')).not.toContain('"resolved"')
+    expect(await read('package-lock.json')).not.toMatch(/"resolved": "(?!console")/)
   })
 
   test('has packages under known licenses only', async () => {

@@ -1,16 +1,23 @@
 import { describe, expect } from 'vitest'
+import { startAgentServer } from '../support/agent-servers.ts'
 import { unique } from '../support/backend.ts'
 import type { Reply } from '../support/http.ts'
-import { adminToken, runtimeTest as test } from '../support/integration-test.ts'
+import { adminToken, closing, runtimeTest } from '../support/integration-test.ts'
 import { newProvider, publishPaymentKeys } from '../support/payments.ts'
+
+const test = runtimeTest.extend(
+  'agent',
+  { scope: 'file' },
+  closing(() => startAgentServer('1.0')),
+)
 
 type Body = Record<string, unknown>
 
 /**
  * A resource with a value in each field that PATCH takes. `bare`: what one needs beside its required fields; `beside`: what
- * a change needs beside null.
+ * a change needs beside null; `also`: what the schema does not require, and a resource of its kind does.
  */
-type Row = { body: () => Body | Promise<Body>; bare?: Body; beside?: Record<string, Body> }
+type Row = { body: () => Body | Promise<Body>; bare?: Body; beside?: Record<string, Body>; also?: string[] }
 
 type Operation = { requestBody: { content: Record<string, { schema: { $ref: string } }> } }
 type Document = {
@@ -22,6 +29,7 @@ let call: (method: string, path: string, json?: unknown) => Promise<Reply>
 let document: Document
 let vendor: string
 let endpoint: string
+let agentUrl: string
 const business = unique('acme')
 const name = () => unique('name')
 
@@ -33,6 +41,7 @@ const create = async (list: string, body: Body): Promise<Body & { id: string }> 
 
 /** By the path of PATCH in the OpenAPI document. */
 const rows: Record<string, Row> = {
+  '/admin/v1/operators/{id}': { body: () => ({ name: name() }) },
   '/admin/v1/businesses/{id}': {
     body: () => ({
       id: unique('firm'),
@@ -40,6 +49,17 @@ const rows: Record<string, Row> = {
       quotas: { storage_bytes: 5, queued_runs: 5, running_runs: 5, requests_per_minute: 5 },
       http_hosts: [{ host: 'api.example.com', headers: { authorization: 'plain' } }],
       secrets: { TOKEN: 'secret-value' },
+    }),
+  },
+  '/admin/v1/businesses/{business_id}/agents/{id}': {
+    body: () => ({
+      ...{
+        name: name(),
+        card_url: agentUrl,
+        roles: ['merchant'],
+        headers: { 'x-a': 'a' },
+        allow_private: true,
+      },
     }),
   },
   '/admin/v1/tokens/{id}': {
@@ -77,6 +97,7 @@ const rows: Record<string, Row> = {
       category: 'reasoning',
       endpoint_id: endpoint,
       dialect: 'tools',
+      refuses_stop: false,
       context_window: 5,
       max_output: 5,
       prices: { input: 1, output: 1 },
@@ -125,6 +146,7 @@ const rows: Record<string, Row> = {
     body: () =>
       newProvider({ allow_private: true, business_ids: [business], window_ms: 600_000, timeout_ms: 5000 }),
     bare: { test: true },
+    also: ['base_url', 'api_key', 'webhook_secret'],
   },
   '/admin/v1/schedules/{id}': {
     body: () => ({
@@ -151,7 +173,8 @@ const format = (): Body => ({
 const createModel = () =>
   create(`/vendors/${vendor}/models`, { name: name(), upstream_name: 'x', endpoint_id: endpoint })
 
-test.beforeAll(async ({ server, backend, database }) => {
+test.beforeAll(async ({ server, backend, database, agent }) => {
+  agentUrl = agent.url
   await publishPaymentKeys(backend, database)
   call = (method, path, json) => server.call(method, `/admin/v1${path}`, { token: adminToken, json })
   document = (await server.call('GET', '/openapi.json')).body
@@ -183,9 +206,14 @@ describe('null in a PATCH of the admin API', () => {
 
   test.each(Object.entries(rows))(
     'clears every field of %s, or says that it is required',
-    async (path, { body, bare = {}, beside = {} }) => {
-      const list = path.replace('/admin/v1', '').replace('/{id}', '').replace('{vendor_id}', vendor)
-      const { required = [] } = readBody(document.paths[path.replace('/{id}', '')]?.post) ?? {}
+    async (path, { body, bare = {}, beside = {}, also = [] }) => {
+      const list = path
+        .replace('/admin/v1', '')
+        .replace('/{id}', '')
+        .replace('{vendor_id}', vendor)
+        .replace('{business_id}', 'default')
+      const ofSchema = readBody(document.paths[path.replace('/{id}', '')]?.post)?.required ?? []
+      const required = [...ofSchema, ...also]
       const needed = Object.entries(await body()).filter(([field]) => required.includes(field))
       const cleared: Body = await create(list, { ...Object.fromEntries(needed), ...bare })
       const { id } = await create(list, await body())

@@ -10,6 +10,12 @@ import { codeOf, count, endLease, entry, mustClaim, submitTo } from '../support/
 const call = { plan_seq: 3, index: 0 }
 const never = new AbortController().signal
 
+/** As a worker holds a run whose lease is looked at so. */
+const checking = (check: () => void) => ({
+  lease: { signal: never, check },
+  appendTogether: async () => false,
+})
+
 /** A provider that notes what it is sent, and may never answer (as if the worker died while it waited). */
 const provider = () => {
   const sent: { request: string; key: string }[] = []
@@ -202,9 +208,13 @@ describe('a worker that takes over and finds it sent', () => {
     const { perform, takeOver } = await start(database)
     const { sent, request, dying } = provider()
     await perform(dying({ class: 'queryable' })).catch(() => {})
-    const log = createRunLog(database, await takeOver(), () => {
-      throw createLeaseLostError()
-    })
+    const log = createRunLog(
+      database,
+      await takeOver(),
+      checking(() => {
+        throw createLeaseLostError()
+      }),
+    )
     const looked = request({ class: 'queryable', lookup: async () => null })
     expect(await codeOf(log.effect(call, looked, never))).toBe('lease_lost')
     expect(sent).toHaveLength(1)
@@ -214,9 +224,13 @@ describe('a worker that takes over and finds it sent', () => {
     const { takeOver } = await start(database)
     const { sent, request } = provider()
     let isFrozen = false
-    const log = createRunLog(database, await takeOver(), () => {
-      if (isFrozen) throw createLeaseLostError()
-    })
+    const log = createRunLog(
+      database,
+      await takeOver(),
+      checking(() => {
+        if (isFrozen) throw createLeaseLostError()
+      }),
+    )
     const connecting = request({
       async send(_text, _key, lastLook) {
         isFrozen = true

@@ -97,7 +97,7 @@ describe('a model that fails', () => {
     expect(nodesOf(await runtime.stateOf(run.id)).slice(-3)).toEqual(['calculate', 'reflection', 'end'])
   })
 
-  test('to make a call that checks, after three corrections, fails with the transcript and all its tokens', async ({
+  test('to make a call that checks, after three corrections, fails with the exchange and all its tokens', async ({
     model,
     runtime,
   }) => {
@@ -106,7 +106,7 @@ describe('a model that fails', () => {
     const run = await runtime.complete({ prompt: 'calculate' })
     expect(run).toMatchObject({
       status: 'failed',
-      error: { code: 'bad_tool_call', node: 'planner', detail: { transcript: expect.any(Array) } },
+      error: { code: 'bad_tool_call', node: 'planner', detail: { corrections: 4 } },
       usage: { total_tokens: 60 },
     })
     expect(model.requests('planner').length - asked).toBe(4)

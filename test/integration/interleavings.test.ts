@@ -29,4 +29,4 @@ test('the database is always in a state of the protocol model, in whatever order
     ],
   ])
     expect(seen[what] ?? 0, `how often a process ${what}`).toBeGreaterThan(0)
-}, 300_000)
+}, 600_000)

@@ -10,7 +10,7 @@ import {
   parkRun,
   requeueRun,
 } from '../../src/engine/runs/release.ts'
-import { appendAction, createRunLog, finishRun } from '../../src/engine/runs/run-log.ts'
+import { appendAction, createRunLog } from '../../src/engine/runs/run-log.ts'
 import { settleRun } from '../../src/engine/runs/settlement.ts'
 import { createLiveRun } from '../../src/graph/live-run.ts'
 import type { Database } from '../../src/infra/database/database.ts'
@@ -94,7 +94,7 @@ describe('the end of a run', () => {
       outcome: { status: 'completed', reason: 'answered' } as const,
       result: { answer: null, output_structure: [], error: null },
     }
-    expect(await codeOf(finishRun(database, run, end))).toBe('lease_lost')
+    expect(await codeOf(appendAction(database, run, end))).toBe('lease_lost')
     expect(await count(database, 'actions WHERE run_id = $1', [run.run_id])).toBe(0)
   })
 })
@@ -277,12 +277,14 @@ describe('a live run', () => {
     const events = { onAction() {}, onText() {} }
     const run = createLiveRun(
       { ...claimed, business_id: claimed.tenant, state: emptyState },
-      { log, clock: systemClock, newAttemptId, events },
+      { log, clock: systemClock, newId: newAttemptId, events },
     )
     let goesOn = false
-    const appending = run.append('planner', { summary: 'decides', next: [] }, {}, null).finally(() => {
-      goesOn = true
-    })
+    const appending = run
+      .append(run.openVisit(), 'planner', { summary: 'decides', next: [] }, {}, null)
+      .finally(() => {
+        goesOn = true
+      })
     appending.catch(() => {})
     await new Promise((resolve) => setImmediate(resolve))
     expect({ goesOn, actions: run.actions.length }).toEqual({ goesOn: false, actions: 0 })

@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import { createLatestPositions } from '../../src/engine/runs/latest-positions.ts'
-import { appendAction, finishRun } from '../../src/engine/runs/run-log.ts'
+import { appendAction } from '../../src/engine/runs/run-log.ts'
 import { readActionRows } from '../../src/engine/runs/run-queries.ts'
 import { deleteSession } from '../../src/engine/sessions/delete-session.ts'
 import type { Database } from '../../src/infra/database/database.ts'
@@ -14,7 +14,7 @@ const turn = async (database: Database, session: string, actions: number): Promi
   await submitTo(database, 'a', { session_id: session })
   const run = await mustClaim(database)
   for (let n = 0; n < actions; n++) await appendAction(database, run, entry(run.next_seq + n))
-  await finishRun(database, run, {
+  await appendAction(database, run, {
     ...entry(run.next_seq + actions),
     outcome: { status: 'completed', reason: 'answered' },
     result: { answer: 'x', output_structure: [], error: null },

@@ -34,6 +34,19 @@ const seeds: Record<string, { sql: string[]; query?: string; cut?: string[]; own
     cut: ['answer', 'error', 'metadata', 'open_todos', 'output_errors', 'output_structure', 'prompt'],
   },
   listSessions: { sql: [] },
+  listInputRequests: {
+    sql: [
+      `INSERT INTO input_requests (tenant, request_id, run_id, plan_seq, call_index, question, schema, options, expires_at)
+       VALUES ('default', 'inp_' || $1, 'run_' || $1, 1, 0, to_json(${long}), json_build_object('title', ${long}), '[]', now())`,
+    ],
+    cut: ['question', 'schema'],
+  },
+  listEffects: {
+    sql: [
+      `INSERT INTO effects (tenant, effect_id, run_id, class, request, request_hash, status)
+       VALUES ('default', 'eff_' || $1, 'run_' || $1, 'manual', '', '', 'unknown')`,
+    ],
+  },
   listMemories: {
     sql: [
       `INSERT INTO memories (tenant, user_id, memory_id, kind, content, subject, origin, trusted, session_id, run_id, source_action_ids, words, space)
@@ -45,6 +58,15 @@ const seeds: Record<string, { sql: string[]; query?: string; cut?: string[]; own
   listTokens: {
     sql: [
       `INSERT INTO tokens (tenant, token_id, token_hash, label, roles) VALUES ('default', 'tok_' || $1, $1, ${long}, '{read}')`,
+    ],
+  },
+  listOperators: {
+    sql: [`INSERT INTO operators (operator_id, token_hash, name) VALUES ('opr_' || $1, $1, ${long})`],
+  },
+  listAudit: {
+    sql: [
+      `INSERT INTO audit_log (audit_id, token_label, address, request_id, operation, resource, fields)
+       VALUES ('aud_' || $1, 'l', 'a', 'r', 'o', ${long}, '{}')`,
     ],
   },
   listBudgets: {
@@ -139,6 +161,12 @@ const seeds: Record<string, { sql: string[]; query?: string; cut?: string[]; own
        VALUES ('prv_' || $1, $1, 'card', ${long}, false, true, 1, 1, '', '', '', '')`,
     ],
   },
+  listRemoteAgents: {
+    sql: [
+      `INSERT INTO remote_agents (agent_id, tenant, name, card_url, roles, headers, allow_private, card)
+       VALUES ('agt_' || $1, 'default', $1, ${long}, '[]', '{}', false, '{}')`,
+    ],
+  },
   listSchedules: {
     sql: [
       `INSERT INTO schedules (tenant, schedule_id, name, cron, time_zone, catch_up, status, request) VALUES ('default', 'sch_' || $1, 'n',
@@ -204,7 +232,10 @@ describe('every list of the API', () => {
             .catch((error: Error) => Promise.reject(new Error(`${name}: ${error.message}`)))
     for (const { id, path } of lists) {
       const { query = '', cut = [] } = seeds[id] ?? {}
-      const address = `${path.replace('{vendor_id}', 'ven_big').replace('{id}', 'mod_big')}?${query}`
+      const address = `${path
+        .replace('{vendor_id}', 'ven_big')
+        .replace('{business_id}', 'default')
+        .replace('{id}', 'mod_big')}?${query}`
       const one = await get(`${address}&limit=1`)
       expect([id, one.status, one.body.data?.length, one.body.next_cursor]).toEqual([
         id,

@@ -7,6 +7,7 @@ import { generate, HttpClient } from 'openapi-typescript-codegen'
 import { expect, onTestFinished } from 'vitest'
 import { admitIntakeJob } from '../../src/engine/runs/intake.ts'
 import { askConsent } from '../../src/payments/consent/consents.ts'
+import { startAgentServer } from '../support/agent-servers.ts'
 import { createAuthenticator } from '../support/authenticator.ts'
 import { unique } from '../support/backend.ts'
 import { newCart, trustParty } from '../support/consents.ts'
@@ -23,10 +24,28 @@ import { addVendor } from '../support/vendors.ts'
 const test = runtimeTest
   .extend('runtimeOptions', { scope: 'file' }, { config: { publicUrl: site.origin } })
   .extend('vendor', { scope: 'file' }, closing(startMediaVendor))
+  .extend(
+    'agent',
+    { scope: 'file' },
+    closing(() => startAgentServer('1.0')),
+  )
 
-/** Ids in the path, and fields of the example that name what this test has made. */
-type Step = { path?: Record<string, string>; fields?: Record<string, unknown> }
+/** Ids in the path, fields of the example that name what this test has made, and headers. */
+type Step = {
+  path?: Record<string, string>
+  fields?: Record<string, unknown>
+  headers?: Record<string, string>
+}
 type Made = { id: string }
+
+/** Routes of admins that change nothing: what they answer, or call a model for, is in no row. */
+const changesNothing = [
+  'POST /admin/v1/vendors/{vendor_id}/keys/find',
+  'POST /admin/v1/response-formats/infer',
+  'POST /admin/v1/response-formats/{id}/test',
+  'POST /admin/v1/usage/reconcile',
+  'POST /admin/v1/vendors/{vendor_id}/models/{id}/test',
+]
 
 test('every example of the OpenAPI document is a request that the server takes, with a response as documented', async ({
   runtime,
@@ -36,6 +55,7 @@ test('every example of the OpenAPI document is a request that the server takes, 
   server,
   model,
   vendor,
+  agent,
 }) => {
   const api = runtime.of('default')
   vendor.fail
@@ -75,6 +95,7 @@ test('every example of the OpenAPI document is a request that the server takes, 
   const newEndpoint = 'POST /admin/v1/vendors/{vendor_id}/endpoints'
   const newModel = 'POST /admin/v1/vendors/{vendor_id}/models'
   const ofNewModel = (): Step => ({ path: { ...ownVendor, id: idOf(newModel) } })
+  const newAgent = 'POST /admin/v1/businesses/{business_id}/agents'
   const newFormat = 'POST /admin/v1/response-formats'
   const resource = (name: string) => ({
     [`POST /admin/v1/${name}`]: (): Step => ({}),
@@ -112,7 +133,10 @@ test('every example of the OpenAPI document is a request that the server takes, 
     'POST /a2a/agents/{business_id}/{operation}': () => ({
       path: { business_id: 'default', operation: 'message:send' },
     }),
+    [newAgent]: () => ({ path: { business_id: 'default' }, fields: { card_url: agent.url } }),
+    [`PATCH ${newAgent.slice(5)}/{id}`]: () => ({ path: { business_id: 'default', id: idOf(newAgent) } }),
     ...resource('tokens'),
+    ...resource('operators'),
     ...resource('users'),
     ...resource('vendors'),
     [newEndpoint]: inNewVendor(),
@@ -145,6 +169,10 @@ test('every example of the OpenAPI document is a request that the server takes, 
       path: { id: idOf('POST /admin/v1/providers') },
       fields: { business_ids: ['default'] },
     }),
+    'POST /console/session': () => ({
+      fields: { token: adminToken },
+      headers: { 'sec-fetch-site': 'same-origin' },
+    }),
     'POST /consent/{link}': async () => {
       const { body } = await asProxy(server, 'POST', `/v1/payments/${await askForConsent()}/consent`)
       return { path: { link: body.url.slice(site.origin.length + 9) } }
@@ -165,11 +193,26 @@ test('every example of the OpenAPI document is a request that the server takes, 
     'POST /v1/embeddings': () => ({}),
     'POST /v1/images/generations': () => ({}),
     'POST /v1/audio/speech': () => ({}),
+    'POST /v1/runs/bulk': () => ({}),
     'POST /v1/runs': () => ({}),
     'POST /v1/runs/wait': () => ({}),
+    'POST /v1/runs/{id}/rerun': async () => ({
+      path: { id: (await api.wait(idOf('POST /v1/runs'), deadline())).id },
+    }),
     'POST /v1/sessions/{id}/fork': async () => {
       const { session_id } = await api.wait(idOf('POST /v1/runs'), deadline())
       return { path: { id: session_id } }
+    },
+    'POST /admin/v1/effects/{id}/resolve': async () => {
+      const effect = unique('effect')
+      await elsewhere.asBusiness('default', (sql) =>
+        sql.query(
+          `INSERT INTO effects (tenant, effect_id, run_id, class, request, request_hash, status)
+           VALUES ('default', $1, $2, 'manual', '', '', 'unknown')`,
+          [effect, idOf('POST /v1/runs')],
+        ),
+      )
+      return { path: { id: effect } }
     },
     'POST /v1/runs/{id}/cancel': async () => {
       const { run } = await api.submit({ prompt: 'Later', user_id: 'ann', delay_ms: 60_000 })
@@ -181,20 +224,26 @@ test('every example of the OpenAPI document is a request that the server takes, 
   const bodies = listBodies(document).filter(({ type }) => type === 'application/json')
   expect(Object.keys(steps).sort()).toEqual(bodies.map(({ operation }) => operation).sort())
   for (const [operation, prepare] of Object.entries(steps)) {
-    const { path = {}, fields = {} } = await prepare()
+    const { path = {}, fields = {}, headers: more = {} } = await prepare()
     const [method = '', pattern = ''] = operation.split(' ')
     const url = pattern.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(path[name] ?? ''))
     for (const example of bodies.find((body) => body.operation === operation)?.examples ?? []) {
       const json = { ...example, ...fields }
-      const { status, body, text } = await server.call(method, url, { token: adminToken, json })
+      const sent = { token: adminToken, json, headers: more }
+      const { status, body, text, headers } = await server.call(method, url, sent)
       expect(Math.floor(status / 100), `${operation}: ${text}`).toBe(2)
       const documented = responseSchema(document, operation, status)?.safeParse(body)
       expect(documented?.error?.issues ?? [], `${operation}: ${text}`).toEqual([])
       made.set(operation, body)
+      if (!pattern.startsWith('/admin/') || changesNothing.includes(operation)) continue
+      const logged = await server.call('GET', `/admin/v1/audit?request_id=${headers.get('x-request-id')}`, {
+        token: adminToken,
+      })
+      expect(logged.body.data, operation).not.toEqual([])
     }
   }
   await Promise.all(carried)
-})
+}, 300_000)
 
 /** A program of a user of the generated client. */
 const program = `

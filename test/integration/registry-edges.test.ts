@@ -1,5 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { silentLog } from '../../src/infra/lib/silent-log.ts'
+import { createStopRefusals } from '../../src/models/call/stop-refusals.ts'
 import { unique } from '../support/backend.ts'
 import { openaiSettings } from '../support/registry.ts'
 import { type RegistryServer, startRegistryServer } from '../support/registry-server.ts'
@@ -81,7 +83,7 @@ describe('the admin API', () => {
       }
   })
 
-  test('refuses the XML dialect, which is not built yet, and leaves a stored row alone', async () => {
+  test('takes the dialect of a model, native calls where it is left out, and refuses any other', async () => {
     const vendor = await server.make('/vendors', { name: unique('acme') })
     const endpoint_id = await server.make(`/vendors/${vendor}/endpoints`, {
       name: 'main',
@@ -89,20 +91,30 @@ describe('the admin API', () => {
       protocol: 'openai',
     })
     const input = { name: unique('m'), upstream_name: 'm', endpoint_id }
-    const refused = {
-      status: 422,
-      body: {
-        code: 'invalid_request',
-        errors: [{ pointer: '/dialect', detail: expect.stringContaining('not built yet') }],
-      },
-    }
     const models = `/vendors/${vendor}/models`
-    expect(await server.call('POST', models, { ...input, dialect: 'xml' })).toMatchObject(refused)
-    const id = await server.make(models, { ...input, dialect: 'tools' })
-    expect(await server.call('PATCH', `${models}/${id}`, { dialect: 'xml' })).toMatchObject(refused)
-    await server.database.query(`UPDATE models SET dialect = 'xml' WHERE model_id = $1`, [id])
-    const changed = await server.call('PATCH', `${models}/${id}`, { version: '2' })
-    expect([changed.status, changed.body.dialect]).toEqual([200, 'xml'])
+    expect(await server.call('POST', models, { ...input, dialect: 'json' })).toMatchObject({
+      status: 422,
+      body: { code: 'invalid_request', errors: [{ pointer: '/dialect' }] },
+    })
+    const made = await server.call('POST', models, input)
+    expect(made.body).toMatchObject({ dialect: 'tools', refuses_stop: false })
+    const path = `${models}/${made.body.id}`
+    expect((await server.call('PATCH', path, { dialect: 'xml' })).body.dialect).toBe('xml')
+    expect((await server.call('PATCH', path, { dialect: null })).body.dialect).toBe('tools')
+  })
+
+  test('clears what the row of a model notes of `stop`', async () => {
+    const vendor = await server.make('/vendors', { name: unique('acme') })
+    const endpoint_id = await server.make(`/vendors/${vendor}/endpoints`, {
+      ...{ name: 'main', base_url: 'https://a.example', protocol: 'openai' },
+    })
+    const models = `/vendors/${vendor}/models`
+    const id = await server.make(models, { name: unique('m'), upstream_name: 'm', endpoint_id })
+    createStopRefusals(server.database, { refresh: async () => {} }, silentLog).note({ id, name: 'm' })
+    const read = async () => (await server.call('GET', `${models}/${id}`)).body.refuses_stop
+    await expect.poll(read).toBe(true)
+    await server.call('PATCH', `${models}/${id}`, { refuses_stop: false })
+    expect(await read()).toBe(false)
   })
 
   test('shows in the health of a key that a limit of it is under one reservation', async () => {

@@ -46,6 +46,7 @@ const addModel = async ({ admin: { registry } }: Runtime, name: string) => {
     category: 'text',
     endpoint_id: endpoint.id,
     dialect: 'tools',
+    refuses_stop: false,
     capabilities: [],
     status: 'active',
   })

@@ -491,6 +491,7 @@ describe('a model', () => {
       prices: { input: 0.15, output: 0.6, cached_input: 0.075, currency: 'USD' },
       response_format_id: null,
       capabilities: ['tools'],
+      refuses_stop: false,
       status: 'active',
     })
     const path = `/vendors/${vendor}/models/${made.body.id}`

@@ -274,20 +274,58 @@ describe('poison', () => {
   })
 })
 
-describe('a worker that is stopped', () => {
-  /** Workers that a test offers runs to itself, on one feed. */
-  const openWorkers = async (database: Database, graph: Graph, models: Models) => {
-    const hints = await openHints({ kind: 'embedded', log })
-    const feed = await openFeed({ sql: database, hints, clock: systemClock, log })
-    const open = (workerId: string, concurrency: number) =>
-      createWorker({
-        ...{ database, feed, graph, scenarios: noScenarios },
-        services: sharedServices(fakeServices({ models, clock: systemClock, log })),
-        ...{ clock: systemClock, log, workerId, leaseMs: 30_000, concurrency, wake() {} },
-      })
-    return { feed, open }
-  }
+/** Workers that a test offers runs to itself, on one feed. */
+const openWorkers = async (database: Database, graph: Graph, models: Models) => {
+  const hints = await openHints({ kind: 'embedded', log })
+  const feed = await openFeed({ sql: database, hints, clock: systemClock, log })
+  const open = (workerId: string, concurrency: number) =>
+    createWorker({
+      ...{ database, feed, graph, scenarios: noScenarios },
+      services: sharedServices(fakeServices({ models, clock: systemClock, log })),
+      ...{ clock: systemClock, log, workerId, leaseMs: 30_000, concurrency, wake() {} },
+    })
+  return { feed, open }
+}
 
+describe('a worker', () => {
+  test('asks the database nothing at a wake-up for a run that it has, or that ended here', async () => {
+    model.reset()
+    model.script({ planner: [{ hold: true, text: 'late' }, { text: 'Done.' }] })
+    const models = fakeModels(model.baseUrl)
+    const { runtime, database } = await openWithDatabase(backend, { models, worker: false })
+    let claims = 0
+    const counted: Database = {
+      ...database,
+      async query<Row>(text: string, values?: readonly unknown[], options = {}) {
+        if (text.includes('UPDATE businesses b SET claims')) claims++
+        return database.query<Row>(text, values, options)
+      },
+    }
+    const { feed, open } = await openWorkers(counted, runtime.graph, models)
+    const worker = open('one', 4)
+    const { id } = await submitTo(database, 'default')
+    const run = { tenant: 'default', run_id: id }
+    const working = worker.offer(0, run)
+    await until('the model call', () => model.held() === 1)
+    expect(claims).toBe(1)
+    expect(await worker.offer(0, run)).toBe(true)
+    expect(claims).toBe(1)
+    model.release()
+    await working
+    // the one after its end, which finds nothing
+    expect(claims).toBe(2)
+    expect(await worker.offer(0, run)).toBe(true)
+    expect(claims).toBe(2)
+    const other = await submitTo(database, 'default')
+    await worker.offer(0, { tenant: 'default', run_id: other.id })
+    expect(await rowOf(database, other.id)).toMatchObject({ status: 'completed' })
+    await worker.close()
+    await feed.close()
+    await runtime.close()
+  })
+})
+
+describe('a worker that is stopped', () => {
   test('in the middle of a side effect records it first: no person is asked whether it took place', async () => {
     const [sent, answer] = [deferred<void>(), deferred<string>()]
     const send = (): Promise<string> => {

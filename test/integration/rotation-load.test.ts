@@ -44,6 +44,7 @@ test('the master key is changed while fifty call models and an admin enters secr
     category: 'text',
     endpoint_id: endpoint.id,
     dialect: 'tools',
+    refuses_stop: false,
     capabilities: [],
     status: 'active',
   })

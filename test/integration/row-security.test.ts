@@ -8,6 +8,9 @@ import { test } from '../support/integration-test.ts'
 import { codeOf, count } from '../support/runs.ts'
 
 /** One row of each table for a business: columns and their values, in an order that foreign keys allow. */
+/** The number of the memory of a business. */
+const numberOf = (t: string): number => -t.charCodeAt(0)
+
 const rowsOf = (t: string): Record<string, Record<string, unknown>> => ({
   businesses: { tenant: t },
   tokens: { tenant: t, token_id: 'k', token_hash: `hash of ${t}`, label: 'l', roles: ['read'] },
@@ -16,6 +19,11 @@ const rowsOf = (t: string): Record<string, Record<string, unknown>> => ({
   runs: { tenant: t, run_id: 'r', session_id: 's', turn: 1, status: 'queued', expires_at: new Date(0) },
   run_requests: { tenant: t, run_id: 'r', user_id: 'u', request: '{}', metadata: '{}' },
   run_metadata: { tenant: t, run_id: 'r', entry: '0'.repeat(32), created_at: new Date(0) },
+  run_failures: { tenant: t, run_id: 'r', error: 'internal', node: null, created_at: new Date(0) },
+  run_models: { tenant: t, run_id: 'r', model: 'm', created_at: new Date(0) },
+  run_words: { tenant: t, run_id: 'r', word: 1, created_at: new Date(0) },
+  unread_runs: { tenant: t, run_id: 'r', created_at: new Date(0) },
+  run_changes: { tenant: t, run_id: 'r', session_id: 's', status: 'queued' },
   run_results: { tenant: t, run_id: 'r', result: '{}' },
   actions: {
     tenant: t,
@@ -98,6 +106,10 @@ const rowsOf = (t: string): Record<string, Record<string, unknown>> => ({
   },
   webhook_settings: { tenant: t },
   agent_cards: { tenant: t, card: '{}' },
+  remote_agents: {
+    ...{ tenant: t, agent_id: `of ${t}`, name: 'n', card_url: 'https://x/', allow_private: false },
+    ...{ roles: '[]', headers: '{}', card: '{}' },
+  },
   webhook_secrets: {
     tenant: t,
     secret_id: `of ${t}`,
@@ -134,11 +146,15 @@ const rowsOf = (t: string): Record<string, Record<string, unknown>> => ({
     content: 'c',
     origin: 'user',
     trusted: true,
-    words: 'c',
+    words: '',
+    number: numberOf(t),
   },
+  memory_words: { tenant: t, user_id: 'u', word: 1, number: numberOf(t) },
   memory_vectors: { tenant: t, user_id: 'u', memory_id: 'm', space: 's', embedding: '[1]' },
   memory_sources: { tenant: t, user_id: 'u', memory_id: 'm', session_id: 's', run_id: 'r' },
   distillations: { tenant: t, run_id: 'r' },
+  bulk_jobs: { tenant: t, job_id: 'b', action: 'cancel' },
+  bulk_runs: { tenant: t, job_id: 'b', run_id: 'r', position: 1 },
 })
 
 const insertOf = (table: string, row: Record<string, unknown>) => ({
@@ -151,6 +167,8 @@ const insertOf = (table: string, row: Record<string, unknown>) => ({
 test.beforeAll(async ({ database }) => {
   for (const business of ['a', 'b'])
     for (const [table, row] of Object.entries(rowsOf(business))) {
+      // a trigger has written it
+      if (table === 'run_changes') continue
       const { text, values } = insertOf(table, row)
       await database.query(text, values)
     }
@@ -182,6 +200,7 @@ const ofPayments: Record<string, string[]> = {
   consents: ['admin', 'business', 'executor', 'only_the_api', 'worker'],
   consent_links: ['admin', 'only_the_api', 'worker'],
   mandate_spend: ['executor'],
+  open_mandates: ['admin', 'business', 'executor', 'only_the_api_delete', 'only_the_api_update', 'worker'],
   passkeys: ['admin', 'executor', 'only_the_api', 'worker'],
   mandates: ['business', 'executor'],
   payment_events: ['business', 'executor'],
@@ -220,9 +239,22 @@ describe('the catalogue', () => {
         continue
       }
       // what the API needs of it across businesses, what workers see or write nothing of, and what the executor reads
-      const others = ['tokens', 'trusted_keys', 'agent_cards'].includes(table.name)
+      const others = [
+        'tokens',
+        'trusted_keys',
+        'agent_cards',
+        'operators',
+        'audit_log',
+        'console_sessions',
+      ].includes(table.name)
         ? ['admin', 'only_the_api', 'executor']
-        : ['admin']
+        : ['admin', 'only_the_api_insert', 'only_the_api_update', 'only_the_api_delete']
+      // the executor reads the agents of others too, to pay by them
+      if (table.name === 'remote_agents') others.push('executor')
+      // a change on behalf of a business is logged, and it sees nothing of the log
+      if (table.name === 'audit_log') others.push('only_inserts')
+      // a business sees the names of vendors, and no other column of them
+      if (table.name === 'vendors') others.push('names')
       const policies = table.policies.filter((name) => !others.includes(name))
       expect(policies, table.name).toEqual(table.has_tenant ? ['business', 'worker'] : ['worker'])
       if (table.has_tenant) expect(table.of_business, table.name).toEqual(['mason_api', 'mason_business'])
@@ -239,7 +271,10 @@ describe('the catalogue', () => {
        ORDER BY 1`,
     )
     const names = ['mandates', 'payment_events', 'tokens']
-    expect(rows).toEqual(names.map((name) => ({ name, privilege: 'SELECT' })))
+    expect(rows).toEqual([
+      { name: 'audit_log', privilege: 'INSERT' },
+      ...names.map((name) => ({ name, privilege: 'SELECT' })),
+    ])
   })
 
   test('every table of a business is tried below', async ({ database }) => {
@@ -293,7 +328,7 @@ describe('the catalogue', () => {
 const refused = ['42501', 'no error']
 
 /** What of a business belongs to one of its users each; `*` stands for all of them. */
-const ofUsers = ['memories', 'memory_vectors', 'memory_sources']
+const ofUsers = ['memories', 'memory_words', 'memory_vectors', 'memory_sources']
 
 describe.each(Object.keys(rowsOf('x')))('%s: one business', (table) => {
   const asA = <T>(database: Database, work: (sql: Sql) => Promise<T>): Promise<T> =>
@@ -352,6 +387,30 @@ describe('acting for a business', () => {
       sql.query(`SELECT current_setting('mason.business') AS business, current_user AS me`),
     )
     expect(rows).toEqual([{ business: name, me: 'mason_api' }])
+  })
+})
+
+describe('the log of what admins changed', () => {
+  test('cannot be changed by any role, nor read for a business', async ({ backend, database }) => {
+    await database.query(
+      `INSERT INTO audit_log (audit_id, token_label, address, request_id, operation, resource, fields)
+       VALUES ('aud_1', 'l', 'a', 'r', 'o', '/', '{}')`,
+    )
+    for (const change of [
+      'UPDATE mason.audit_log SET resource = NULL',
+      'DELETE FROM mason.audit_log',
+      'TRUNCATE mason.audit_log',
+    ]) {
+      expect(await codeOf(database.asBusiness('a', (sql) => sql.query(change)))).toBe('42501')
+      expect(await codeOf(database.query(change))).toBe('42501')
+      expect(await codeOf(asOwner(backend, database, change))).toBe('23001')
+    }
+    expect(await codeOf(database.asBusiness('a', (sql) => count(sql, 'audit_log')))).toBe('42501')
+    const { rows } = await database.query(
+      `SELECT DISTINCT rolname FROM pg_roles, unnest(ARRAY['UPDATE', 'DELETE', 'TRUNCATE']) AS privilege
+       WHERE rolname LIKE 'mason\\_%' AND rolname NOT IN ('mason_owner', 'mason_ci') AND has_table_privilege(oid, 'mason.audit_log', privilege)`,
+    )
+    expect(rows).toEqual([])
   })
 })
 

@@ -219,3 +219,15 @@ test('the demo answers from its file and leaves nothing behind', async () => {
   )
   expect((await readdir(cwd)).filter((name) => name.startsWith('mason-demo'))).toEqual([])
 })
+
+test('the demo shows a run in the language of the dialogue, then the same as its trajectory', async () => {
+  const { code, stdout } = await runCli(['--xml'], { cwd, env: { TMPDIR: cwd }, script: 'examples/demo.ts' })
+  expect(code).toBe(0)
+  const [shown = '', trajectory = ''] = stdout.split(
+    /\n\ntrajectory \(written\), as mason trajectory prints it:\n\n/,
+  )
+  expect(trajectory).toMatch(
+    /^<think>[\s\S]*<search_tool_server><query_table>[\s\S]*\n<execute_tools \/>\n<result index="0">[\s\S]*<answer>[\s\S]*\*\*8\*\*/,
+  )
+  expect(trajectory.startsWith(shown.slice(shown.indexOf('<think>')))).toBe(true)
+})

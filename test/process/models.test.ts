@@ -31,6 +31,10 @@ test('mason tokens create prints a token alone, and refuses one without a name o
   expect(made.stderr).toMatch(/^tok_\w+ may submit and read for shop; .*only this once\n$/)
   expect(made.stderr).not.toContain(made.stdout.trim())
   expect((await create()).code).toBe(2)
+  expect((await create('--name', 'web', '--operator', 'Ann')).code).toBe(2)
+  const operator = await create('--operator', 'Ann')
+  expect([operator.code, operator.stdout]).toEqual([0, expect.stringMatching(/^mason_op_[\w-]{43}\n$/)])
+  expect(operator.stderr).toMatch(/^opr_\w+ is the admin token of Ann; .*only this once\n$/)
   const wrong = await create('--name', 'web', '--role', 'boss')
   expect([wrong.code, wrong.stdout]).toEqual([1, ''])
   expect(wrong.stderr).toContain('roles')
@@ -85,7 +89,7 @@ test('mason models adds a model in one command, lists it, tests it, and shows it
 
   for (const { stdout, stderr } of [wrong, half, added, listed, json, tried, refused, sick, doctor])
     expect(stdout + stderr).not.toContain(secret)
-}, 240_000)
+}, 300_000)
 
 test('mason models does the same against a server, with the admin token only', async () => {
   const server = startCli(['serve', '--port', '0'], {
@@ -108,4 +112,4 @@ test('mason models does the same against a server, with the admin token only', a
     server.kill('SIGTERM')
     await server.ended
   }
-}, 120_000)
+}, 300_000)

@@ -1,8 +1,9 @@
 import { execFile } from 'node:child_process'
-import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
+import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readPage } from '../support/pages.ts'
 
@@ -50,6 +51,18 @@ test('a strict project without @types/node compiles, and the types of every depe
   const compilerOptions = { strict: true, module: 'nodenext', target: 'es2022', noEmit: true, types: [] }
   await writeFile(join(project, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['index.ts'] }))
   expect(await run(join(root, 'node_modules', '.bin', 'tsc'), ['-p', '.'])).toEqual({ code: 0, output: '' })
+})
+
+test('the package has the console, compressed, in at most 1 MB of its tarball', async () => {
+  const folder = join(project, 'node_modules', 'mason-runtime', 'dist', 'console')
+  const files = await readdir(folder, { recursive: true, withFileTypes: true })
+  const paths = files.filter((file) => file.isFile()).map((file) => join(file.parentPath, file.name))
+  expect(paths).toContain(join(folder, 'index.html'))
+  const sizes = await Promise.all(paths.map(async (path) => gzipSync(await readFile(path)).length + 512))
+  expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(1024 * 1024)
+  const scripts = paths.filter((path) => path.endsWith('.js'))
+  expect(scripts.length).toBeGreaterThan(0)
+  for (const path of scripts) for (const end of ['br', 'gz']) expect(paths).toContain(`${path}.${end}`)
 })
 
 test('traces without OpenTelemetry end the start, with what to install', async () => {

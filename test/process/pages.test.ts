@@ -103,7 +103,10 @@ const freePort = (): Promise<string> =>
     })
   })
 
-describe('the guides', () => {
+/** Guides compile the source, and start Mason several times. */
+const guideMs = 300_000
+
+describe('the guides', { timeout: guideMs }, () => {
   test('docs/write-a-tool.md creates a tool that its test accepts', async () => {
     const printed = await execute('docs/write-a-tool.md', { cwd: await copyRepository() })
     expect(printed[0]).toMatch(/1 passed[\s\S]*\| `count_words` \| call tool \|/)
@@ -143,64 +146,68 @@ const missing =
   serversMissing ??
   (spawnSync('pg_dump', ['--version']).error ? 'install pg_dump, pg_restore and psql' : null)
 
-describe.skipIf(missing !== null)(`the guides on servers${missing ? ` (skipped: ${missing})` : ''}`, () => {
-  const names = ['a', 'b'].map((name) => `mason_pages_${name}_${randomBytes(4).toString('hex')}`)
-  const [name = '', restored = ''] = names
-  const settings = async () => ({
-    DATABASE_URL: urlOf(name),
-    NEW_DATABASE_URL: urlOf(restored),
-    REDIS_URL: process.env.TEST_REDIS_URL ?? '',
-    MASON_QUEUE_PREFIX: name,
-    MASON_MASTER_KEY: randomBytes(32).toString('base64'),
-    MASON_ADMIN_TOKEN: randomBytes(24).toString('hex'),
-    PORT: await freePort(),
-  })
-  beforeAll(async () => {
-    for (const each of names) await runAsAdmin(`CREATE DATABASE ${each}`)
-  })
-  afterAll(async () => {
-    for (const each of names) await dropDatabase(each)
-    await dropKeys(process.env.TEST_REDIS_URL ?? '', name)
-  })
-
-  test('are followed from deployment over an upgrade to a restored backup', async () => {
-    const [cwd, env] = [await makeFolder(), await settings()]
-    const programs = join(cwd, 'node_modules', '.bin')
-    await mkdir(programs, { recursive: true })
-    await writeFile(join(programs, 'mason'), `#!/usr/bin/env bash\nexec ${mason()} "$@"\n`, { mode: 0o755 })
-    const deployed = await execute('docs/deploy.md', { cwd, env })
-    expect(deployed[0]).toMatch(/applied 0001[\s\S]*all is well/)
-    expect(JSON.parse(deployed[2] ?? '')).toMatchObject({
-      status: 'completed',
-      answer: expect.stringContaining('60'),
+describe.skipIf(missing !== null)(
+  `the guides on servers${missing ? ` (skipped: ${missing})` : ''}`,
+  { timeout: guideMs },
+  () => {
+    const names = ['a', 'b'].map((name) => `mason_pages_${name}_${randomBytes(4).toString('hex')}`)
+    const [name = '', restored = ''] = names
+    const settings = async () => ({
+      DATABASE_URL: urlOf(name),
+      NEW_DATABASE_URL: urlOf(restored),
+      REDIS_URL: process.env.TEST_REDIS_URL ?? '',
+      MASON_QUEUE_PREFIX: name,
+      MASON_MASTER_KEY: randomBytes(32).toString('base64'),
+      MASON_ADMIN_TOKEN: randomBytes(24).toString('hex'),
+      PORT: await freePort(),
+    })
+    beforeAll(async () => {
+      for (const each of names) await runAsAdmin(`CREATE DATABASE ${each}`)
+    })
+    afterAll(async () => {
+      for (const each of names) await dropDatabase(each)
+      await dropKeys(process.env.TEST_REDIS_URL ?? '', name)
     })
 
-    const served = (code: string) => !code.includes('cp -a')
-    const [upgraded] = await execute('docs/upgrade.md', { cwd, env, only: served })
-    expect(upgraded).toMatch(/nothing was missing[\s\S]*all is well/)
+    test('are followed from deployment over an upgrade to a restored backup', async () => {
+      const [cwd, env] = [await makeFolder(), await settings()]
+      const programs = join(cwd, 'node_modules', '.bin')
+      await mkdir(programs, { recursive: true })
+      await writeFile(join(programs, 'mason'), `#!/usr/bin/env bash\nexec ${mason()} "$@"\n`, { mode: 0o755 })
+      const deployed = await execute('docs/deploy.md', { cwd, env })
+      expect(deployed[0]).toMatch(/applied 0001[\s\S]*all is well/)
+      expect(JSON.parse(deployed[2] ?? '')).toMatchObject({
+        status: 'completed',
+        answer: expect.stringContaining('60'),
+      })
 
-    const [dumped, , figures, open] = await execute('docs/backup-and-restore.md', {
-      cwd,
-      env,
-      only: (code) => !code.includes('mason-backup'),
+      const served = (code: string) => !code.includes('cp -a')
+      const [upgraded] = await execute('docs/upgrade.md', { cwd, env, only: served })
+      expect(upgraded).toMatch(/nothing was missing[\s\S]*all is well/)
+
+      const [dumped, , figures, open] = await execute('docs/backup-and-restore.md', {
+        cwd,
+        env,
+        only: (code) => !code.includes('mason-backup'),
+      })
+      expect(dumped).toContain('TABLE DATA mason actions')
+      const counts = figures?.match(/\d+ \| +\d+ \| +\d+/g) ?? []
+      expect(counts).toEqual([expect.stringMatching(/^1 \| +1 \| +8$/), counts[0]])
+      expect(figures).toMatch(/all is well/)
+      expect(open).toBe('')
+
+      const { config, ...copy } = servedOn(restored)
+      const database = { kind: 'postgres' as const, url: urlOf(restored) }
+      const own = { ...copy, config: { ...config, database, masterKey: env.MASON_MASTER_KEY } }
+      const runtime = await openTestRuntime(own, { worker: false })
+      try {
+        const { data } = await runtime.of('shop').runs({ limit: 200 })
+        expect(data).toHaveLength(1)
+        for (const { id } of data) checkInvariants(await runtime.stateOf(id, 'shop'))
+      } finally {
+        await runtime.close()
+        await dropKeys(env.REDIS_URL, restored)
+      }
     })
-    expect(dumped).toContain('TABLE DATA mason actions')
-    const counts = figures?.match(/\d+ \| +\d+ \| +\d+/g) ?? []
-    expect(counts).toEqual([expect.stringMatching(/^1 \| +1 \| +8$/), counts[0]])
-    expect(figures).toMatch(/all is well/)
-    expect(open).toBe('')
-
-    const { config, ...copy } = servedOn(restored)
-    const database = { kind: 'postgres' as const, url: urlOf(restored) }
-    const own = { ...copy, config: { ...config, database, masterKey: env.MASON_MASTER_KEY } }
-    const runtime = await openTestRuntime(own, { worker: false })
-    try {
-      const { data } = await runtime.of('shop').runs({ limit: 200 })
-      expect(data).toHaveLength(1)
-      for (const { id } of data) checkInvariants(await runtime.stateOf(id, 'shop'))
-    } finally {
-      await runtime.close()
-      await dropKeys(env.REDIS_URL, restored)
-    }
-  })
-})
+  },
+)

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect } from 'vitest'
+import { settleRun } from '../../src/engine/runs/settlement.ts'
 import type { Database } from '../../src/infra/database/database.ts'
 import type { RunEvent, RunView } from '../../src/state/run-view.ts'
 import type { RuntimeState } from '../../src/state/runtime-state.ts'
@@ -9,6 +10,7 @@ import { checkInvariants } from '../support/invariants.ts'
 import { createProcesses, openOwnServers, serversMissing, type WorkerProcess } from '../support/processes.ts'
 import { count, endLease, openWithDatabase, until } from '../support/runs.ts'
 import { deadline, fakeModels, type TestRuntime } from '../support/test-runtime.ts'
+import type { WorkerTask } from '../support/worker-process.ts'
 
 /** The title of tests that need servers; it says why they are skipped. */
 export const onServers = (text: string): string =>
@@ -21,8 +23,16 @@ export type World = {
   api: ReturnType<TestRuntime['of']>
   admin: TestRuntime['admin']
   /** `leaseMs`: that of its runs, in place of the world's. */
-  startWorker(options?: { concurrency?: number; leaseMs?: number }): Promise<WorkerProcess>
+  startWorker(
+    options?: Pick<WorkerTask, 'concurrency' | 'dialect' | 'diesAfter' | 'diesInBulkAt'> & {
+      leaseMs?: number
+    },
+  ): Promise<WorkerProcess>
   submit(prompt: string): Promise<string>
+  /** As if the worker of a list of runs had been silent for longer than its lease. */
+  lapseBulk(): Promise<void>
+  /** Runs that have failed before a worker took them. */
+  submitFailed(count: number): Promise<string[]>
   /** Follows a run's events from its start to its end, as a client does. */
   follow(runId: string): {
     events: RunEvent[]
@@ -80,6 +90,22 @@ export const useWorld = (leaseMs = 30_000): World => {
       ...options,
     })
   world.submit = async (prompt) => (await world.api.submit({ prompt, user_id: 'u1' })).run.id
+  world.lapseBulk = async () => {
+    await database.query('UPDATE bulk_jobs SET due_at = clock_timestamp()')
+  }
+  world.submitFailed = async (runs) => {
+    const ids: string[] = []
+    for (let nth = 0; nth < runs; nth++) {
+      const { run } = await world.api.submit({ prompt: `bulk ${nth}`, user_id: 'u1', delay_ms: 3_600_000 })
+      await database.asBusiness('default', (sql) =>
+        settleRun(sql, 'default', run.id, {
+          ...{ status: 'failed', reason: 'poison', error: { code: 'poison', message: 'x' } },
+        }),
+      )
+      ids.push(run.id)
+    }
+    return ids
+  }
   world.follow = (runId) => follow(world.api, runId)
   const ring = (runId: string) =>
     database.query(`INSERT INTO outbox (tenant, run_id) VALUES ('default', $1)`, [runId])
@@ -99,7 +125,7 @@ export const useWorld = (leaseMs = 30_000): World => {
     await ring(runId)
   }
   world.finish = async (runId) => {
-    const run = await world.api.wait(runId, deadline(60_000))
+    const run = await world.api.wait(runId, deadline(110_000))
     const state = await runtime.stateOf(runId)
     checkInvariants(state)
     return { run, state, nodes: (state.action_history.at(-1) ?? []).map((action) => action.node) }

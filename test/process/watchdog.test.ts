@@ -68,7 +68,7 @@ describe('a server', () => {
     await rm(folder, { recursive: true })
     expect(signal).toBe('SIGKILL')
     expect(err).toContain('the event loop was blocked for 10000 ms')
-  }, 120_000)
+  }, 300_000)
 })
 
 describe('a worker process', () => {
@@ -80,7 +80,7 @@ describe('a worker process', () => {
     const [, signal] = await once(child, 'close')
     expect(signal).toBe('SIGKILL')
     expect(said.err).toMatch(/the event loop was blocked for 500 ms.*other workers take its runs/)
-  }, 90_000)
+  }, 300_000)
 
   test('that was stopped as a whole for longer goes on', async () => {
     const { child, said } = start(1000, `console.log('alive')`)
@@ -95,5 +95,5 @@ describe('a worker process', () => {
     }
     expect(child.exitCode ?? child.signalCode).toBeNull()
     expect(said.err).toBe('')
-  }, 90_000)
+  }, 300_000)
 })

@@ -5,6 +5,7 @@ import { serve, serveGuarded } from './test-server.ts'
 /** The operations of every resource of admins. */
 const managed = [
   'tokens',
+  'operators',
   'budgets',
   'users',
   'vendors',
@@ -61,10 +62,15 @@ describe('/openapi.json', () => {
         'post /admin/v1/businesses/{id}/webhook/ping',
         'post /admin/v1/businesses/{id}/webhook/rotate',
         ...['get', 'put', 'delete'].map((method) => `${method} /admin/v1/businesses/{id}/agent-card`),
+        ...['get', 'post'].map((method) => `${method} /admin/v1/businesses/{business_id}/agents`),
+        ...['get', 'patch', 'delete'].map(
+          (method) => `${method} /admin/v1/businesses/{business_id}/agents/{id}`,
+        ),
         'get /.well-known/agent-card.json',
         'get /a2a/agents/{business_id}/.well-known/agent-card.json',
         'post /a2a/agents/{business_id}',
         ...['get', 'post', 'delete'].map((method) => `${method} /a2a/agents/{business_id}/{operation}`),
+        'post /a2a/push/{id}',
         ...['pause', 'resume', 'run'].map((action) => `post /admin/v1/schedules/{id}/${action}`),
         'get /.well-known/ap2-jwks.json',
         'get /v1/payments/{id}',
@@ -75,9 +81,12 @@ describe('/openapi.json', () => {
         'post /admin/v1/providers/{id}/end',
         ...['post', 'delete'].map((method) => `${method} /v1/users/{id}/passkeys`),
         ...['get', 'post'].map((method) => `${method} /passkeys/{link}`),
+        ...['get /v1/users/{id}/open-mandates', 'post /v1/open-mandates/{id}/revoke'],
         ...['get', 'post'].map((method) => `${method} /v1/payments/{id}/consent`),
         ...['get', 'post'].map((method) => `${method} /consent/{link}`),
         ...['get /consent.js', 'get /consent.css'],
+        ...['get', 'post', 'delete'].map((method) => `${method} /console/session`),
+        'post /console/codes',
         'get /admin/v1/trust',
         'post /admin/v1/trust',
         'get /admin/v1/trust/{id}',
@@ -100,6 +109,7 @@ describe('/openapi.json', () => {
         'get /readyz',
         'post /v1/files',
         ...['get', 'patch', 'delete'].map((method) => `${method} /v1/files/{id}`),
+        'get /v1/events',
         'get /v1/runs',
         'get /v1/runs/{id}',
         'get /v1/runs/{id}/blobs/{sha256}',
@@ -108,11 +118,26 @@ describe('/openapi.json', () => {
         'get /v1/runs/{id}/trajectory',
         'get /v1/sessions',
         'get /v1/sessions/{id}',
+        'get /v1/graph',
+        'get /v1/input-requests',
+        'get /admin/v1/audit',
+        'get /admin/v1/workers',
+        'get /admin/v1/overview',
+        'get /admin/v1/effects',
+        'post /admin/v1/effects/{id}/resolve',
+        'get /v1/sessions/{id}/actions',
+        'get /v1/sessions/{id}/actions/{action}',
+        'get /v1/sessions/{id}/actions/{action}/prompt',
         'get /v1/sessions/{id}/events',
+        'get /v1/sessions/{id}/state',
         'post /v1/runs',
         'post /v1/runs/wait',
+        'post /v1/runs/bulk',
+        'get /v1/runs/bulk/{id}',
+        'post /v1/runs/bulk/{id}/cancel',
         'post /v1/runs/{id}/cancel',
         'post /v1/runs/{id}/retry',
+        'post /v1/runs/{id}/rerun',
         'post /v1/runs/{id}/input',
         'post /v1/sessions/{id}/fork',
       ].sort(),
@@ -159,8 +184,9 @@ describe('/openapi.json', () => {
       expect(document.components[kind]).toHaveProperty(name)
     }
     expect(text).not.toContain('$defs')
-    expect(text.length).toBeLessThan(360_000)
     const ids = [...text.matchAll(/"operationId":"(\w+)"/g)].map((match) => match[1])
+    // no schema is written out twice
+    expect(text.length / ids.length).toBeLessThan(2250)
     expect(new Set(ids).size).toBe(ids.length)
   })
 

@@ -19,6 +19,7 @@ const action = (id: number, summary = 's'): RunEvent => ({
     next: ['answer'],
     run_id: 'run_1',
     turn: 1,
+    ...{ at: '2026-01-02T03:04:05.678Z', started_at: null, ms: null, attempt: 1, worker: null },
   },
 })
 const status: RunEvent = { event: 'status', id: 0, data: { run_id: 'run_1', turn: 1, status: 'running' } }
@@ -46,7 +47,7 @@ describe('a stream of events', () => {
     const followed = await server.follow('/v1/runs/run_1/events')
     expect(followed.status).toBe(200)
     expect(followed.headers.get('content-type')).toBe('text/event-stream; charset=utf-8')
-    expect(followed.headers.get('cache-control')).toBe('no-cache, no-transform')
+    expect(followed.headers.get('cache-control')).toBe('no-store, no-transform')
     expect(followed.headers.get('x-accel-buffering')).toBe('no')
     expect(followed.headers.get('x-request-id')).toMatch(/^req_/)
     expect(followed.headers.get('x-content-type-options')).toBe('nosniff')

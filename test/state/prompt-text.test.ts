@@ -86,13 +86,15 @@ describe('texts of prompts', () => {
     expect(await callers('operatorWords(')).toEqual([
       'context/turn-start.ts',
       'graph/scenario-defaults.ts',
+      'nodes/planner/dialects/tools.ts',
+      'nodes/planner/dialects/xml.ts',
       'nodes/planner/messages.ts',
       'tools/understand/analysis.ts',
     ])
     expect(await callers('modelWords(')).toEqual([
       'context/background.ts',
-      'nodes/planner/round-messages.ts',
-      'nodes/planner/think.ts',
+      'nodes/planner/dialects/tools.ts',
+      'nodes/planner/dialects/xml.ts',
       'tools/media/edit-image.tool.ts',
       'tools/media/generate-image.tool.ts',
       'tools/media/generate-video.tool.ts',

@@ -22,19 +22,32 @@ export const action = (id: number, node: string, more: Partial<ActionBody> = {})
   ...body(node, more),
 })
 
-export type Called = { tool: string; args?: Record<string, Json>; id?: string }
+export type Called = {
+  tool: string
+  args?: Record<string, Json>
+  id?: string
+  todos?: string[]
+  exclusive?: string
+}
 
 /** A planner's action that decides on these calls. */
-export const plan = (calls: readonly Called[], block: 'parallel' | 'sequential' = 'parallel'): ActionBody =>
+export const plan = (
+  calls: readonly Called[],
+  block: 'parallel' | 'sequential' = 'parallel',
+  on_failure?: 'stop' | 'go_on',
+): ActionBody =>
   body('planner', {
     result: {
-      calls: calls.map(({ tool, args = {}, id }, index) => ({
+      calls: calls.map(({ tool, args = {}, id, todos, exclusive }, index) => ({
         index,
         id: id ?? `call_${index}`,
         tool,
         args,
+        ...(todos && { todos }),
+        ...(exclusive && { exclusive }),
       })),
       block,
+      ...(on_failure && { on_failure }),
     },
     next: calls.map(({ tool }) => tool),
   })

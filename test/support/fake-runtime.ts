@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream'
+import type { AuditEntry } from '../../src/infra/database/audited-database.ts'
 import { createMetrics } from '../../src/infra/telemetry/metrics.ts'
 import type { BusinessApi, HealthReport, Runtime } from '../../src/runtime/api.ts'
 import { MasonError } from '../../src/state/errors.ts'
@@ -23,6 +24,8 @@ export type FakeRuntime = {
   /** Every stream asked for, the latest last. */
   streams: FakeStream[]
   blobs: Map<string, Uint8Array>
+  /** The requests whose changes are logged. */
+  audited: AuditEntry[]
 }
 
 const noUsage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }
@@ -87,6 +90,7 @@ export const createFakeRuntime = (): FakeRuntime => {
     gate: null,
     streams: [],
     blobs: new Map(),
+    audited: [],
     run: (id) => runs.get(id)?.view as RunView,
     settle(id, status) {
       fake.run(id).status = status
@@ -119,7 +123,13 @@ export const createFakeRuntime = (): FakeRuntime => {
         .map((run) => run.view)
 
     return {
+      inputRequests: async () => ({ data: [], next_cursor: null }),
+      actions: async () => null,
+      prompt: async () => null,
+      action: async () => null,
+      sessionState: async () => null,
       retry: () => Promise.reject(new MasonError('run_not_failed', 'no run has failed here')),
+      rerun: () => Promise.reject(new MasonError('not_found', 'no run has ended here')),
       async submit(request, key) {
         note('submit', request, key)
         await fake.gate
@@ -162,7 +172,8 @@ export const createFakeRuntime = (): FakeRuntime => {
         return find(id)
       },
       countRuns: async () => 0,
-      trajectory: async (id) => (find(id) ? '' : null),
+      bulk: {} as BusinessApi['bulk'],
+      trajectory: async (id) => (find(id) ? { text: '', origin: 'rendered' } : null),
       async runs(filter) {
         note('runs', filter)
         return {
@@ -263,6 +274,7 @@ export const createFakeRuntime = (): FakeRuntime => {
         note('fork', id, actionId)
         return inSession(id).length === 0 ? null : sessionOf('ses_fork', [])
       },
+      changes: () => nothing(),
       events(source, after, signal) {
         note('events', source, after)
         const { stream, events } = createStream(source, after, signal)
@@ -274,11 +286,13 @@ export const createFakeRuntime = (): FakeRuntime => {
 
   fake.runtime = {
     of,
+    authenticateOperator: async () => null,
     async authenticate(token) {
       failIf('authenticate')
       return fake.tokens.get(token) ?? null
     },
     consent: { passkeys: {} } as unknown as Runtime['consent'],
+    receiveAgentPush: async () => undefined,
     countRequest: async () => undefined,
     checkBudgets: async () => undefined,
     payments: {
@@ -298,7 +312,15 @@ export const createFakeRuntime = (): FakeRuntime => {
     }),
     agentPushes: {} as Runtime['agentPushes'],
     publicOrigin: 'http://localhost:8080',
-    admin: { tokens: {}, users: {} } as unknown as Runtime['admin'],
+    admin: {
+      ...{ tokens: {}, users: {} },
+      audit: {
+        run<T>(entry: AuditEntry, work: () => T): T {
+          fake.audited.push(entry)
+          return work()
+        },
+      },
+    } as unknown as Runtime['admin'],
     graph: null as unknown as Runtime['graph'],
     models: null as unknown as Runtime['models'],
     modelService: null as unknown as Runtime['modelService'],

@@ -65,6 +65,7 @@ export const modelOf = (
   upstream_name: 'upstream-1',
   category: format?.category ?? 'text',
   dialect: 'tools',
+  refuses_stop: false,
   context_window: null,
   max_output: null,
   prices: null,

@@ -75,6 +75,7 @@ export const modelOf = (vendorId: string, more: Partial<ModelEntry> = {}): Model
   upstream_name: 'upstream',
   category: 'text',
   dialect: 'tools',
+  refuses_stop: false,
   context_window: null,
   max_output: null,
   prices,
@@ -91,6 +92,7 @@ export const reservationOf = (
   const { tokens = 10, business = 'b', ...rest } = more
   return {
     request_id: newId('req'),
+    visit_id: null,
     caller: { business_id: business, user_id: 'u', run_id: null },
     tool: null,
     role: 'planner',

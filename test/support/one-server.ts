@@ -10,7 +10,7 @@ import { createModelChooser } from '../../src/models/routing/model-chooser.ts'
 import type { RetryPolicy } from '../../src/models/transport/retry-policy.ts'
 import type { Clock } from '../../src/state/ports/clock.ts'
 import type { Log } from '../../src/state/ports/log.ts'
-import type { Models } from '../../src/state/ports/models.ts'
+import type { DialectName, Models } from '../../src/state/ports/models.ts'
 import * as entries from './registry-view.ts'
 
 /** The real call path over one server and one key, as the settings would give it, without a database. */
@@ -19,6 +19,8 @@ export type OpenAIOptions = {
   /** Up to and with `/v1`. */
   baseUrl: string
   model: string
+  /** Absent: it calls natively. */
+  dialect?: DialectName
   /** Other names it answers to. */
   models?: readonly string[]
   /** In place of the real way out. */
@@ -81,6 +83,7 @@ export const openModels = (options: OpenAIOptions): Models => {
       id: name === model ? 'mod_settings' : `mod_settings_${name}`,
       vendor,
       endpoint,
+      ...(options.dialect && { dialect: options.dialect }),
     })
   const keyOf = (secret: string) =>
     entries.key('key_settings', vendor.id, { label: 'settings', secret: new Secret(secret) })

@@ -92,6 +92,7 @@ const viewOf = (chatUrl: string, embeddingsUrl: string, others: readonly string[
     upstream_name: `upstream-${name}`,
     category,
     dialect: 'tools',
+    refuses_stop: false,
     context_window: null,
     max_output: null,
     prices: null,

@@ -43,6 +43,7 @@ export const model = (name: string, more: Partial<ModelEntry> = {}): ModelEntry 
   upstream_name: name,
   category: 'text',
   dialect: 'tools',
+  refuses_stop: false,
   context_window: null,
   max_output: null,
   prices: null,

@@ -1,9 +1,12 @@
-import type { ServiceFactories } from '../../src/engine/worker/worker.ts'
+import type { ServiceFactories } from '../../src/engine/runs/run-services.ts'
 import type { GraphParts } from '../../src/graph/graph-parts.ts'
+import { readReplyParts } from '../../src/payments/runs/reply-parts.ts'
+import type { Agents } from '../../src/state/ports/agents.ts'
 import type { HttpAccess } from '../../src/state/ports/http.ts'
 import type { MediaModels } from '../../src/state/ports/media.ts'
 import type { Memories } from '../../src/state/ports/memories.ts'
 import type { Models } from '../../src/state/ports/models.ts'
+import type { OpenMandates } from '../../src/state/ports/open-mandates.ts'
 import type { Payments } from '../../src/state/ports/payments.ts'
 import { commonServices, type Services } from '../../src/state/ports/services.ts'
 
@@ -43,18 +46,35 @@ const refuse = () => {
 }
 /** No provider is set up. */
 const noPayments: Payments = {
+  readParts: readReplyParts,
   newId: () => 'pay_1',
   listProviders: async () => [],
   draft: refuse,
   requestConsent: refuse,
+  present: refuse,
   pay: refuse,
   answer: refuse,
   readResult: refuse,
 }
 
+const noMandates: OpenMandates = {
+  newId: () => 'mnd_1',
+  describe: refuse,
+  propose: refuse,
+  listUsable: async () => [],
+  pay: refuse,
+}
+
+const refuseAgent = () => {
+  throw new Error('the test expected no call of an agent')
+}
+/** No agent of others is added. */
+const noAgents: Agents = { list: async () => [], send: refuseAgent, wait: refuseAgent, read: refuseAgent }
+
 /** Services in memory, those of the test in place of empty ones. A service that is not here is undefined. */
 export const fakeServices = (own: Partial<Services> & Pick<Services, 'clock'>): Services =>
   ({
+    agents: noAgents,
     models: noModels,
     log: { debug() {}, info() {}, warn() {}, error() {} },
     files: {
@@ -68,6 +88,7 @@ export const fakeServices = (own: Partial<Services> & Pick<Services, 'clock'>): 
     media: noMedia,
     http: noHttp,
     payments: noPayments,
+    mandates: noMandates,
     users: { profile: async () => ({}) },
     embeddings: { compare: async () => null },
     memories: noMemories,

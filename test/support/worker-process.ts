@@ -1,7 +1,9 @@
 import { fileURLToPath } from 'node:url'
 import type { Config } from '../../src/infra/config/config.ts'
+import type { Database } from '../../src/infra/database/database.ts'
 import { systemClock } from '../../src/infra/lib/system-clock.ts'
 import { openRuntime } from '../../src/runtime/open-runtime.ts'
+import type { DialectName } from '../../src/state/ports/models.ts'
 import type { RunRequest } from '../../src/state/run-request.ts'
 import { openModels } from './one-server.ts'
 
@@ -10,6 +12,12 @@ export type WorkerTask = {
   config: Config
   modelUrl: string
   concurrency?: number
+  /** Its model writes the language of the dialogue. */
+  dialect?: DialectName
+  /** It is killed by SIGKILL right after so many of its actions were committed. */
+  diesAfter?: number
+  /** The same right before it writes down the outcome of so many runs of a list. */
+  diesInBulkAt?: number
   /** Embedded, where no other process can: submits this, or waits for this run, and reports its end. */
   submit?: RunRequest
   waitFor?: string
@@ -23,6 +31,26 @@ export type WorkerLine =
 
 const tell = (line: WorkerLine): void => void process.stdout.write(`${JSON.stringify(line)}\n`)
 
+/** A database whose process dies where the task says so. */
+const withDeath = (
+  opened: Database,
+  { diesAfter: actions = Number.POSITIVE_INFINITY, diesInBulkAt = Number.POSITIVE_INFINITY }: WorkerTask,
+): Database => {
+  let left = actions
+  let bulkLeft = diesInBulkAt
+  return {
+    ...opened,
+    async query<Row>(text: string, values?: readonly unknown[]) {
+      if (text.includes('UPDATE bulk_runs') && --bulkLeft <= 0) process.kill(process.pid, 'SIGKILL')
+      const done = await opened.query<Row>(text, values)
+      // runs share a statement; one without rows to return writes one
+      if (text.includes('INSERT INTO actions')) left -= Math.max(1, done.rows.length)
+      if (left <= 0) process.kill(process.pid, 'SIGKILL')
+      return done
+    },
+  }
+}
+
 const main = async (task: WorkerTask): Promise<void> => {
   const stopped = new Promise((resolve) => process.once('SIGTERM', resolve))
   const patient = 120_000
@@ -30,13 +58,17 @@ const main = async (task: WorkerTask): Promise<void> => {
     baseUrl: task.modelUrl,
     apiKey: 'test',
     model: 'fake',
+    ...(task.dialect && { dialect: task.dialect }),
     clocks: { firstByteMs: patient, idleMs: patient, totalMs: patient },
     retry: { attempts: 1, baseMs: 1, maxMs: 1 },
     clock: systemClock,
   })
   const runtime = await openRuntime(task.config, {
     models,
-    toolFolders: [fileURLToPath(new URL('./gate-tools', import.meta.url))],
+    toolFolders: ['gate-tools', 'dialogue-tools'].map((name) =>
+      fileURLToPath(new URL(`./${name}`, import.meta.url)),
+    ),
+    wrap: { database: (opened) => withDeath(opened, task) },
     onRunReleased: (run, left) => tell({ event: 'left', run_id: run.claimed.run_id, left }),
   })
   await runtime.startWorker({ concurrency: task.concurrency ?? 4 })

@@ -36,7 +36,9 @@ describe('a tool as models get it', () => {
     expect(tools.map(({ name }) => name)).toContain('update_todos')
     for (const { name, parameters } of tools) {
       const fields = listFields(parameters as Schema, name)
-      expect(fields.length).toBeGreaterThan(0)
+      // these take what the tools before them found
+      if (!['update_cart', 'get_payment_credential_token'].includes(name))
+        expect(fields.length, name).toBeGreaterThan(0)
       expect(fields.filter(([, description]) => !description)).toEqual([])
     }
   })

@@ -1,5 +1,7 @@
 import type { Repeated } from '../../support/repeat.ts'
 import { round } from '../../support/statistics.ts'
+import { agentGoals } from './agents.ts'
+import { dialogueGoals } from './dialogue.ts'
 import type { Check } from './goal.ts'
 import { registryGoals } from './registry.ts'
 import { runtimeGoals } from './runtime.ts'
@@ -19,23 +21,25 @@ export type Row = {
 
 /** Every line of the table of targets with its measurement; a missing figure makes its line "not measured". */
 export const reachRows = (measured: Measured): Row[] =>
-  [...runtimeGoals, ...registryGoals, ...userGoals].map(({ what, checks }) => {
-    const cases = new Set<string>()
-    const found = checks((name, variant, figure) => {
-      cases.add(name)
-      return measured[name]?.[variant]?.[figure]?.median ?? Number.NaN
-    })
-    return {
-      what,
-      cases: [...cases],
-      measured: found
-        .map(({ value, unit }) => (Number.isNaN(value) ? '—' : `${round(value)} ${unit}`))
-        .join(', '),
-      reach: goals(found, ({ reach }) => reach),
-      stretch: goals(found, ({ stretch }) => stretch),
-      verdict: verdictOf(found),
-    }
-  })
+  [...runtimeGoals, ...registryGoals, ...userGoals, ...agentGoals, ...dialogueGoals].map(
+    ({ what, checks }) => {
+      const cases = new Set<string>()
+      const found = checks((name, variant, figure) => {
+        cases.add(name)
+        return measured[name]?.[variant]?.[figure]?.median ?? Number.NaN
+      })
+      return {
+        what,
+        cases: [...cases],
+        measured: found
+          .map(({ value, unit }) => (Number.isNaN(value) ? '—' : `${round(value)} ${unit}`))
+          .join(', '),
+        reach: goals(found, ({ reach }) => reach),
+        stretch: goals(found, ({ stretch }) => stretch),
+        verdict: verdictOf(found),
+      }
+    },
+  )
 
 const goals = (checks: readonly Check[], goal: (check: Check) => number | undefined): string =>
   checks

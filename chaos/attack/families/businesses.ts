@@ -34,6 +34,7 @@ const idsFor = (path: string, { victim }: Target): Record<string, string> => ({
       : path.startsWith('/v1/runs')
         ? victim.run
         : victim.key,
+  action: '1',
   sha256: victim.blob,
   vendor_id: 'ven_x',
 })

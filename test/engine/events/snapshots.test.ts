@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createSnapshotFilter } from '../../../src/engine/events/event-stream.ts'
-import type { EventRow, FollowedRun } from '../../../src/engine/runs/run-queries.ts'
+import type { FollowedRun } from '../../../src/engine/runs/run-queries.ts'
+import type { EventRow } from '../../../src/engine/sessions/action-queries.ts'
 
 const run = (id: string, status = 'running') =>
   ({

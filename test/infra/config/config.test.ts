@@ -53,7 +53,7 @@ describe('the settings', () => {
       maxWaitMs: 2000,
       quotas: { storageBytes: 20_480 * 1024 * 1024, queuedRuns: 10_000, requestsPerMinute: null },
       auth: 'required',
-      access: { metrics: 'open', docs: 'open', corsOrigins: [] },
+      access: { metrics: 'open', docs: 'open', console: 'open', corsOrigins: [], trustedProxies: [] },
       queueSecrets: [],
       adminToken: null,
       masterKey: null,
@@ -61,6 +61,8 @@ describe('the settings', () => {
       paymentKey: null,
       previousPaymentKeys: [],
       openai: null,
+      offlineDialect: 'tools',
+      learning: true,
       leaseMs: 30_000,
       filesRoot: null,
       retention: { blobsDays: 7, rejectedJobsDays: 30 },
@@ -205,6 +207,19 @@ describe('settings that go together', () => {
       'serve',
       ['MASON_CORS_ORIGINS'],
     ],
+    ...[
+      'https://a.example/',
+      'https://a.example/x/',
+      'https://a.example/console',
+      'https://a.example/v1/x',
+      'https://a.example/..',
+      'https://a.example/x?y',
+      'https://1.2.3.4',
+      'http://a.example/x',
+    ].map(
+      (url) =>
+        [`no public address: ${url}`, { MASON_PUBLIC_URL: url }, 'serve', ['MASON_PUBLIC_URL']] as const,
+    ),
     ['no origin', { MASON_CORS_ORIGINS: 'https://a.example/path' }, 'serve', ['MASON_CORS_ORIGINS']],
     ['a short queue secret', { MASON_QUEUE_SECRET: 'short' }, 'serve', ['MASON_QUEUE_SECRET']],
     [

@@ -53,7 +53,7 @@ describe('the trace of a run', () => {
     const [api, worker] = [openProcess(), openProcess()]
     const id = newRunId()
     await worker.tracer.run(work(id), () =>
-      worker.tracer.visit({ name: 'planner', kind: 'node', call: null }, async () => {}),
+      worker.tracer.visit({ id: 'v', name: 'planner', kind: 'node', call: null }, async () => {}),
     )
     api.tracer.accepted(accepted(id))
     const [root] = api.spans()
@@ -107,7 +107,9 @@ describe('the trace of a run', () => {
   test('records an abort from outside by its kind, and not as an error', async () => {
     const { tracer, spans } = openProcess()
     const stopped = new RunStoppedError({ kind: 'cancel', reason: 'the words of a user' })
-    const visit = tracer.visit({ name: 'planner', kind: 'node', call: null }, () => Promise.reject(stopped))
+    const visit = tracer.visit({ id: 'v', name: 'planner', kind: 'node', call: null }, () =>
+      Promise.reject(stopped),
+    )
     await expect(visit).rejects.toBe(stopped)
     const [span] = spans()
     expect(span?.status.code).toBe(SpanStatusCode.UNSET)

@@ -183,8 +183,23 @@ describe('a web page, with auth off', () => {
       const reply = await server.call(method, path, { headers: headers as Record<string, string> })
       expect([path, reply.status]).toEqual([path, 403])
       // also where errors have OpenAI's form
-      expect(reply.text).toContain('pages of other origins may send JSON only')
+      expect(reply.text).toContain('pages of other origins may not call')
     }
+    expect(fake.calls).toEqual([])
+  })
+
+  it('is refused when it reads, or sends JSON, and the browser says that it is of another origin', async () => {
+    const { server, fake } = await serve()
+    for (const site of ['cross-site', 'same-site'])
+      for (const [method, path] of [
+        ['GET', '/v1/runs'],
+        ['GET', '/v1/runs/r/events'],
+        ['POST', '/v1/runs'],
+      ] as const) {
+        const headers = { 'sec-fetch-site': site }
+        const reply = await server.call(method, path, { headers, ...(method === 'POST' && { json: body }) })
+        expect([method, path, reply.status]).toEqual([method, path, 403])
+      }
     expect(fake.calls).toEqual([])
   })
 
