@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config'
+import { listRepeated } from './test/support/list-repeated.ts'
 import { LongestFirst } from './test/support/longest-first.ts'
 import { createStepTimes } from './test/support/step-times.ts'
 
@@ -12,11 +13,28 @@ const integration = (name: 'embedded' | 'served') => ({
     globalSetup: [`test/support/setup-${name}.ts`],
     env: { MASON_TEST_BACKEND: name },
     isolate: false,
+    ...(name === 'served' && repeated),
   },
 })
 
+const files = (names: string[]): string[] => names.map((name) => `test/process/${name}.test.ts`)
 /** These put the machine under load, or watch how long it takes: nothing else may run beside them. */
-const loadSensitive = ['attack', 'campaign', 'storm'].map((name) => `test/process/${name}.test.ts`)
+const loadSensitive = files(['attack', 'campaign', 'storm'])
+/** Long, random or decided by time: only in `npm run test:all`. */
+const long = files([
+  'agents',
+  'poison',
+  'rolling',
+  'outage',
+  'vendors',
+  'bad-models',
+  'uploads',
+  'small-heap',
+])
+const all = process.env.MASON_TEST_ALL === 'true'
+
+/** A test that fails on a busy machine runs twice more; the summary lists each that passed only then. */
+const repeated = { retry: 2 }
 /** Project after project: those that start processes of their own come after all others. */
 const processes = (name: string, files: { include: string[]; exclude?: string[] }, maxWorkers: number) => ({
   extends: true as const,
@@ -24,7 +42,8 @@ const processes = (name: string, files: { include: string[]; exclude?: string[] 
     name,
     ...files,
     globalSetup: ['test/support/setup-process.ts'],
-    testTimeout: 120_000,
+    testTimeout: 300_000,
+    ...repeated,
     maxWorkers,
     sequence: { groupOrder: maxWorkers === 1 ? 2 : 1 },
   },
@@ -35,12 +54,13 @@ const { CI_STEPS: steps, CI_TESTS_SINCE: since } = process.env
 
 export default defineConfig({
   test: {
-    ...(steps && { reporters: [createStepTimes(steps, Number(since)), 'default'] }),
+    reporters: [...(steps ? [createStepTimes(steps, Number(since))] : []), 'default', listRepeated()],
     sequence: { sequencer: LongestFirst },
-    testTimeout: 60_000,
-    hookTimeout: 120_000,
+    // limits are for hangs only
+    testTimeout: 180_000,
+    hookTimeout: 300_000,
     // facts are waited for: the second that is usual is too short for a busy machine
-    expect: { poll: { timeout: 30_000 } },
+    expect: { poll: { timeout: 90_000 } },
     // of two cores: a third file computes while others wait for servers and processes
     maxWorkers: 3,
     // what `mason-runtime` means inside this package: the build, as it is
@@ -51,14 +71,19 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/integration/**', 'test/process/**'],
+          exclude: ['test/integration/**', 'test/process/**', 'test/console/**'],
           isolate: false,
         },
       },
       integration('embedded'),
       ...(servers ? [integration('served')] : []),
-      processes('process', { include: ['test/process/**/*.test.ts'], exclude: [...loadSensitive] }, 3),
-      processes('process-alone', { include: [...loadSensitive] }, 1),
+      processes(
+        'process',
+        { include: ['test/process/**/*.test.ts'], exclude: [...loadSensitive, ...(all ? [] : long)] },
+        3,
+      ),
+      processes('console', { include: ['test/console/**/*.test.ts'] }, 3),
+      ...(all ? [processes('process-alone', { include: loadSensitive }, 1)] : []),
     ],
   },
 })

@@ -4,7 +4,8 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 const longest = ['crash-points', 'rolling', 'poison', 'pages', 'outage', 'cli'].map(
   (name) => `/process/${name}.test.ts`,
 )
-const isLong = ({ moduleId }: TestSpecification): boolean => longest.some((end) => moduleId.endsWith(end))
+const isLong = ({ moduleId }: TestSpecification): boolean =>
+  moduleId.includes('/test/console/') || longest.some((end) => moduleId.endsWith(end))
 
 /** The order of vitest, with the longest files before all others of their group. */
 export class LongestFirst extends BaseSequencer {

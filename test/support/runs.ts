@@ -21,7 +21,7 @@ import { openTestRuntime, type TestRuntime } from './test-runtime.ts'
 export const until = async <T>(
   what: string,
   look: () => Promise<T | null | undefined | false> | T | null | undefined | false,
-  ms = 30_000,
+  ms = 90_000,
 ): Promise<T> => {
   const end = performance.now() + ms
   for (;;) {
@@ -117,6 +117,7 @@ export const entry = (
   return {
     seq,
     attempt_id: newAttemptId(),
+    visit: { id: newAttemptId(), ms: seq, prompt_sha256: null },
     body: JSON.stringify(body),
     patch: '{}',
     usage: body.usage,

@@ -4,7 +4,7 @@ import type { LiveRun } from '../../src/graph/live-run.ts'
 import { systemClock } from '../../src/infra/lib/system-clock.ts'
 import type { BusinessApi, Runtime } from '../../src/runtime/api.ts'
 import { openRuntime, type RuntimeOptions } from '../../src/runtime/open-runtime.ts'
-import type { Models } from '../../src/state/ports/models.ts'
+import type { DialectName, Models } from '../../src/state/ports/models.ts'
 import type { RunRequest } from '../../src/state/run-request.ts'
 import type { RunEvent, RunView } from '../../src/state/run-view.ts'
 import type { RuntimeState } from '../../src/state/runtime-state.ts'
@@ -23,14 +23,18 @@ export type TestRuntime = Runtime & {
   stateOf(runId: string, business?: string): Promise<RuntimeState>
 }
 
-export const deadline = (ms = 40_000): AbortSignal => AbortSignal.timeout(ms)
+export const deadline = (ms = 120_000): AbortSignal => AbortSignal.timeout(ms)
 
 /** Models that talk to a fake server on loopback through the real client, with clocks that a busy machine can keep. */
-export const fakeModels = (baseUrl: string, options: { totalMs?: number } = {}): Models =>
+export const fakeModels = (
+  baseUrl: string,
+  options: { totalMs?: number; dialect?: DialectName } = {},
+): Models =>
   openModels({
     baseUrl,
     apiKey: 'test',
     model: 'fake',
+    ...(options.dialect && { dialect: options.dialect }),
     clocks: { firstByteMs: 20_000, idleMs: 20_000, totalMs: options.totalMs ?? 30_000 },
     retry: { attempts: 3, baseMs: 10, maxMs: 50 },
     clock: systemClock,
