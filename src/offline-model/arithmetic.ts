@@ -14,7 +14,7 @@ const forms: readonly Rule[] = [
 
 /** Words for operators, replaced one after the other. */
 const operators: readonly Rule[] = [
-  [new RegExp(`(?:the )?square root of ${number}|${number}的平方根`, 'g'), 'sqrt($1$2)'],
+  [new RegExp(`(?:the )?square root of ${number}|(?<![\\d.,])${number}的平方根`, 'g'), 'sqrt($1$2)'],
   [/ squared|的平方/g, ' ^ 2'],
   [/ divided by |除以|÷/g, ' / '],
   [/ (?:multiplied by|times) |乘以|乘|[×✕]/g, ' * '],

@@ -1,23 +1,25 @@
 /** Makes texts from a regular expression that a backtracking engine needs more than linear time for, where there are any. */
 
-type Node =
+/** A part of a pattern; `opening` is what stands after the bracket: `?:`, `?<name>`, `?=` and so on, or nothing. */
+export type Node =
   | { type: 'set'; raw: string }
-  | { type: 'empty' }
-  | { type: 'group'; choices: Node[][]; isLook: boolean }
-  | { type: 'repeat'; min: number; max: number; of: Node }
+  | { type: 'empty'; raw: string }
+  | { type: 'group'; choices: Node[][]; opening: string; isLook: boolean }
+  | { type: 'repeat'; min: number; max: number; isLazy: boolean; of: Node }
 
 /** From here on a repetition counts as unlimited: its factor alone makes a scan of 1 MB slow. */
 const manyTimes = 24
 
 /** The syntax tree of a pattern. What matches one character is kept as its source. */
-const parsePattern = (pattern: string): Node[][] => {
+export const parsePattern = (pattern: string): Node[][] => {
   let at = 0
   const readSet = (): string => {
     const start = at
     if (pattern[at] === '\\') {
       at +=
-        /^\\(?:u\{[^}]*\}|[pPk][{<][^}>]*[}>]|u[\da-f]{4}|x[\da-f]{2}|c[a-z])/i.exec(pattern.slice(at))?.[0]
-          .length ?? 2
+        /^\\(?:k<[^>]*>|u\{[^}]*\}|[pPk][{<][^}>]*[}>]|u[\da-f]{4}|x[\da-f]{2}|c[a-z])/i.exec(
+          pattern.slice(at),
+        )?.[0].length ?? 2
     } else if (pattern[at] === '[') {
       at += 1
       while (pattern[at] !== ']') at += pattern[at] === '\\' ? 2 : 1
@@ -31,11 +33,11 @@ const parsePattern = (pattern: string): Node[][] => {
       at += opening.length
       const choices = readChoices()
       at += 1
-      return { type: 'group', choices, isLook: /[=!]$/.test(opening) }
+      return { type: 'group', choices, opening: opening.slice(1), isLook: /[=!]$/.test(opening) }
     }
     const raw = readSet()
     const isEmpty = raw === '^' || raw === '$' || /^\\[bBk\d]/.test(raw)
-    return isEmpty ? { type: 'empty' } : { type: 'set', raw }
+    return isEmpty ? { type: 'empty', raw } : { type: 'set', raw }
   }
   const readQuantified = (): Node => {
     const of = readAtom()
@@ -46,7 +48,7 @@ const parsePattern = (pattern: string): Node[][] => {
     const min = low === undefined ? (text[0] === '+' ? 1 : 0) : Number(low)
     const unlimited = low === undefined ? text[0] !== '?' : comma === ',' && high === ''
     const max = unlimited ? Number.POSITIVE_INFINITY : low === undefined ? 1 : Number(high || low)
-    return { type: 'repeat', min, max, of }
+    return { type: 'repeat', min, max, isLazy: text.length > 1 && text.endsWith('?'), of }
   }
   const readChoices = (): Node[][] => {
     const choices: Node[][] = [[]]

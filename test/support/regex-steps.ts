@@ -1,0 +1,155 @@
+import { listAttacks, type Node, parsePattern, toAttackText } from './regex-attacks.ts'
+
+/** Reads on from a place, and gives what `next` says of where it ended. */
+type Matcher = (at: number, next: (at: number) => boolean) => boolean
+
+/** No linear scan of the texts here comes near it. */
+const maxSteps = 5_000_000
+const tooMany = new Error('more than the limit')
+
+/**
+ * How often an engine that backtracks, as that of JavaScript does, looks at a part of a pattern while it searches a text: a
+ * count, which is the same on every machine. Infinite beyond 5 million.
+ */
+export const countRegexSteps = ({ source, flags }: RegExp, text: string): number => {
+  const chars = /[uv]/.test(flags) ? [...text] : text.split('')
+  const isWordAt = (at: number): boolean => /^\w$/.test(chars[at] ?? '')
+  const isLine = flags.includes('m')
+  let steps = 0
+  const step = (): void => {
+    if (++steps > maxSteps) throw tooMany
+  }
+  const captures: (string | undefined)[] = []
+  const names = new Map<string, number>()
+
+  const toSet = (raw: string): ((char: string | undefined) => boolean) => {
+    const pattern = new RegExp(`^(?:${raw})$`, flags.replace(/[gmy]/g, ''))
+    const known = new Map<string | undefined, boolean>([[undefined, false]])
+    return (char) => {
+      const found = known.get(char) ?? pattern.test(char ?? '')
+      known.set(char, found)
+      return found
+    }
+  }
+  const toEmpty = (raw: string, by: 1 | -1): Matcher => {
+    if (raw === '^') return (at, next) => (at === 0 || (isLine && chars[at - 1] === '\n')) && next(at)
+    if (raw === '$') return (at, next) => (at === chars.length || (isLine && chars[at] === '\n')) && next(at)
+    if (/^\\[bB]$/.test(raw))
+      return (at, next) => (isWordAt(at - 1) !== isWordAt(at)) === (raw === '\\b') && next(at)
+    const name = /^\\k<(.*)>$/.exec(raw)?.[1]
+    return (at, next) => {
+      const said = captures[name === undefined ? Number(raw.slice(1)) : (names.get(name) ?? 0)] ?? ''
+      const from = by > 0 ? at : at - said.length
+      return chars.slice(from, from + said.length).join('') === said && next(at + by * said.length)
+    }
+  }
+  const compile = (node: Node, by: 1 | -1): Matcher => {
+    if (node.type === 'empty') return toEmpty(node.raw, by)
+    if (node.type === 'set') {
+      const isIn = toSet(node.raw)
+      return (at, next) => {
+        step()
+        return isIn(chars[by > 0 ? at : at - 1]) && next(at + by)
+      }
+    }
+    if (node.type === 'group') {
+      const nth = /^$|^\?<[^=!]/.test(node.opening) ? groups++ : 0
+      if (node.opening.startsWith('?<')) names.set(node.opening.slice(2, -1), nth)
+      const toward = node.isLook ? (node.opening.startsWith('?<') ? -1 : 1) : by
+      const of = toChoice(node.choices, toward)
+      if (node.isLook) {
+        const isWanted = node.opening.endsWith('=')
+        return (at, next) => of(at, () => true) === isWanted && next(at)
+      }
+      if (nth === 0) return of
+      return (at, next) =>
+        of(at, (end) => {
+          const before = captures[nth]
+          captures[nth] = chars.slice(Math.min(at, end), Math.max(at, end)).join('')
+          if (next(end)) return true
+          captures[nth] = before
+          return false
+        })
+    }
+    const { min, max, isLazy } = node
+    const of = compile(node.of, by)
+    const repeat = (count: number, at: number, next: (at: number) => boolean): boolean => {
+      step()
+      const more = (): boolean =>
+        count < max && of(at, (end) => (end !== at || count < min) && repeat(count + 1, end, next))
+      if (count < min) return more()
+      return isLazy ? next(at) || more() : more() || next(at)
+    }
+    if (node.of.type !== 'set') return (at, next) => repeat(0, at, next)
+    // without a frame for each character
+    const isIn = toSet(node.of.raw)
+    return (at, next) => {
+      const isAt = (count: number): boolean => {
+        step()
+        return isIn(chars[by > 0 ? at + count : at - 1 - count])
+      }
+      let count = 0
+      while (count < (isLazy ? min : max) && isAt(count)) count++
+      if (count < min) return false
+      for (; isLazy; count++) {
+        if (next(at + by * count)) return true
+        if (count === max || !isAt(count)) return false
+      }
+      for (; count >= min; count--) {
+        step()
+        if (next(at + by * count)) return true
+      }
+      return false
+    }
+  }
+  const toSequence = (nodes: Node[], by: 1 | -1): Matcher => {
+    const parts = nodes.map((node) => compile(node, by))
+    if (by < 0) parts.reverse()
+    const run = (nth: number, at: number, next: (at: number) => boolean): boolean => {
+      const part = parts[nth]
+      return part ? part(at, (end) => run(nth + 1, end, next)) : next(at)
+    }
+    return (at, next) => run(0, at, next)
+  }
+  const toChoice = (choices: Node[][], by: 1 | -1): Matcher => {
+    const all = choices.map((nodes) => toSequence(nodes, by))
+    return (at, next) => all.some((one) => one(at, next))
+  }
+
+  let groups = 1
+  const whole = toChoice(parsePattern(source), 1)
+  let matches = 0
+  try {
+    for (let at = 0; at <= chars.length; ) {
+      step()
+      let end = -1
+      const isFound = whole(at, (place) => {
+        end = place
+        return true
+      })
+      if (isFound) matches++
+      if (flags.includes('y') || (isFound && !flags.includes('g'))) break
+      at = isFound && end > at ? end : at + 1
+    }
+  } catch (error) {
+    if (error !== tooMany) throw error
+    return Number.POSITIVE_INFINITY
+  }
+  if (matches > 0 !== new RegExp(source, flags).test(text))
+    throw new Error(`/${source}/${flags} is read wrongly here: correct countRegexSteps`)
+  return steps
+}
+
+/** A text, made against a pattern, of which twice as much takes more than twice the steps; null: it has none. */
+export const findSlowText = ({ source, flags }: { source: string; flags: string }): string | null => {
+  const pattern = new RegExp(source, flags)
+  const grows = (attack: Parameters<typeof toAttackText>[0], length: number): boolean => {
+    const [one, two] = [length, 2 * length].map((size) =>
+      countRegexSteps(pattern, toAttackText(attack, size)),
+    )
+    return two === Number.POSITIVE_INFINITY || (two as number) > 2.4 * (one as number)
+  }
+  // what is repeated up to some hundred times grows at first
+  const slow = listAttacks(source, flags).find((attack) => grows(attack, 256) && grows(attack, 2048))
+  return slow === undefined ? null : JSON.stringify(slow)
+}
