@@ -6,73 +6,6 @@ import { describe, expect, test } from 'vitest'
 import { openFolder } from '../support/file-samples.ts'
 
 const root = join(import.meta.dirname, '..', '..')
-const read = (path: string): Promise<string> => readFile(join(root, path), 'utf8')
-
-type Entry = { version?: string; integrity?: string; license?: string; dev?: boolean; link?: boolean }
-const readEntries = async (text: Promise<string>): Promise<[name: string, Entry][]> => {
-  const { packages } = JSON.parse(await text) as { packages: Record<string, Entry> }
-  return Object.entries(packages).flatMap(([path, entry]) =>
-    // this package, its workspaces and the links to them
-    !path.includes('node_modules/') || entry.link
-      ? []
-      : [[path.split('node_modules/').at(-1) ?? path, entry] as const],
-  ) as [string, Entry][]
-}
-
-/** Packages of other platforms, which no registry in use so far has served; `npm run lock -- --hashes` fills in what one serves. */
-const withoutHash = [
-  ...['android-arm64', 'android-x64', 'darwin-arm64', 'darwin-x64'].map((name) => `@biomejs/cli-${name}`),
-  ...['linux-arm64-musl', 'linux-x64-musl', 'win32-arm64', 'win32-x64'].map((name) => `@biomejs/cli-${name}`),
-  ...['darwin-arm64', 'darwin-x64', 'linux-arm', 'win32-x64'].map(
-    (name) => `@msgpackr-extract/msgpackr-extract-${name}`,
-  ),
-  ...['android-arm-eabi', 'android-arm64', 'darwin-arm64', 'darwin-x64', 'freebsd-x64'].map(
-    (name) => `@oxc-parser/binding-${name}`,
-  ),
-  ...['linux-arm-gnueabihf', 'linux-arm-musleabihf', 'linux-ppc64-gnu', 'linux-riscv64-gnu'].map(
-    (name) => `@oxc-parser/binding-${name}`,
-  ),
-  ...['linux-riscv64-musl', 'linux-s390x-gnu', 'openharmony-arm64'].map(
-    (name) => `@oxc-parser/binding-${name}`,
-  ),
-  ...['win32-arm64-msvc', 'win32-ia32-msvc', 'win32-x64-msvc'].map((name) => `@oxc-parser/binding-${name}`),
-]
-
-/** Of the packages that Mason needs to run. A new one is a decision, not an accident. */
-const licenses = [
-  ...['0BSD', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'BlueOak-1.0.0', 'ISC', 'MIT', 'MPL-2.0'],
-  ...['(MIT AND Zlib)', '(MIT OR GPL-3.0-or-later)'],
-]
-/** Its entry has another word for it, or none: by the text of its license. */
-const licensesByText: Record<string, string> = {
-  duck: 'BSD-2-Clause',
-  ...Object.fromEntries(
-    withoutHash.filter((name) => name.startsWith('@msgpackr-extract/')).map((name) => [name, 'MIT']),
-  ),
-}
-
-describe('the lock file', () => {
-  test('has an integrity hash for every package but those listed here', async () => {
-    const entries = await readEntries(read('package-lock.json'))
-    const missing = entries.flatMap(([name, { integrity }]) =>
-      integrity?.startsWith('sha512-') ? [] : [name],
-    )
-    expect(missing.sort()).toEqual([...withoutHash].sort())
-  })
-
-  test('names no address of a registry, which is a setting of the machine', async () => {
-    expect(await read('package-lock.json')).not.toMatch(/"resolved": "(?!console")/)
-  })
-
-  test('has packages under known licenses only', async () => {
-    const entries = await readEntries(read('package-lock.json'))
-    const unknown = entries.flatMap(([name, { license, dev }]) => {
-      const found = licensesByText[name] ?? license ?? 'none'
-      return dev || licenses.includes(found) ? [] : [`${name}: ${found}`]
-    })
-    expect(unknown).toEqual([])
-  })
-})
 
 /** A folder first in the path, with one command that runs this script. */
 const withCommand = async (folder: string, name: string, script: string): Promise<NodeJS.ProcessEnv> => {
@@ -102,26 +35,13 @@ test('npm run lock -- --hashes writes the hashes that the registry serves, and n
     `case "$2" in served@1.0.0) echo ${hash};; odd@2.0.0) echo "<html>a proxy</html>";; *) exit 1;; esac`,
   )
   await run('fix-lock.mjs', [lock, '--hashes'], env)
-  const entries = Object.fromEntries(await readEntries(readFile(lock, 'utf8')))
-  expect(entries).toEqual({
-    served: { version: '1.0.0', integrity: hash },
-    odd: { version: '2.0.0' },
-    absent: { version: '3.0.0' },
-    there: { version: '4.0.0', integrity: 'sha512-kept' },
+  expect(JSON.parse(await readFile(lock, 'utf8'))).toEqual({
+    packages: { ...packages, 'node_modules/served': { version: '1.0.0', integrity: hash } },
   })
 })
 
 describe('the images of the Dockerfile and the compose file', () => {
   const files = ['Dockerfile', 'compose.yaml']
-
-  test('are exact versions, with Node 24', async () => {
-    const text = (await Promise.all(files.map(read))).join('\n')
-    const images = [...text.matchAll(/^(?:\s*image: |FROM )(\S+)/gm)].map(([, name = '']) => name)
-    const exact =
-      /^(node:24\.\d+\.\d+|redis:\d+\.\d+\.\d+|pgvector\/pgvector:\d+\.\d+\.\d+-pg17)-bookworm(-slim)?(@sha256:[0-9a-f]{64})?$/
-    expect(images.filter((name) => name !== 'mason' && !exact.test(name))).toEqual([])
-    expect(images).toHaveLength(5)
-  })
 
   test('get the digests that docker fetches, and stay as they are where one cannot be had', async () => {
     await using folder = await openFolder()

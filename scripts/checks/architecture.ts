@@ -1,0 +1,219 @@
+import { dirname, join, normalize } from 'node:path'
+import type { Check } from '../check-repository.ts'
+import {
+  fileGraph,
+  findCycles,
+  findPrivateWords,
+  findSharedNames,
+  folderGraph,
+  listExports,
+  listImports,
+  readSources,
+  type Source,
+} from '../source-tree.ts'
+
+/** Which folders a folder may import, beside itself and its subfolders. The longest prefix counts. */
+const arrows: Record<string, readonly string[]> = {
+  state: [],
+  context: ['state'],
+  dialogue: ['state', 'context'],
+  client: ['state', 'memory'],
+  'offline-model': ['state', 'context', 'dialogue'],
+  'payments/trust': ['state', 'infra', 'payments/mandates'],
+  'payments/mandates': ['state'],
+  'payments/providers': [
+    'state',
+    'infra',
+    'payments/mandates',
+    'payments/keys',
+    'payments/ledger',
+    'payments/trust',
+  ],
+  'payments/ledger': ['state', 'infra'],
+  'payments/executor': [
+    'state',
+    'infra',
+    'payments/mandates',
+    'payments/trust',
+    'payments/providers',
+    'payments/ledger',
+  ],
+  'payments/runs': [
+    'state',
+    'infra',
+    'payments/consent',
+    'payments/keys',
+    'payments/ledger',
+    'payments/mandates',
+  ],
+  'payments/keys': ['state', 'infra', 'payments/mandates'],
+  'payments/consent': [
+    'state',
+    'infra',
+    'accounts',
+    'payments/mandates',
+    'payments/ledger',
+    'payments/keys',
+    'payments/trust',
+  ],
+  graph: ['state', 'context'],
+  nodes: ['state', 'context', 'graph', 'dialogue'],
+  tools: ['state', 'context', 'graph', 'dialogue'],
+  infra: ['state'],
+  accounts: ['state', 'infra'],
+  models: ['state', 'context', 'infra', 'accounts'],
+  files: ['state', 'infra', 'accounts'],
+  toolservers: ['state', 'infra', 'accounts'],
+  memory: ['state', 'context', 'infra', 'accounts', 'models', 'files'],
+  engine: ['state', 'context', 'graph', 'infra', 'accounts', 'models', 'files', 'memory', 'payments/keys'],
+  producer: ['state', 'client', 'infra'],
+  project: ['state', 'graph', 'infra'],
+  runtime: [
+    'state',
+    'context',
+    'dialogue',
+    'a2a/client',
+    'graph',
+    'infra',
+    'accounts',
+    'models',
+    'files',
+    'memory',
+    'engine',
+    'toolservers',
+    'offline-model',
+    'project',
+    'payments/trust',
+    'payments/providers',
+    'payments/keys',
+    'payments/ledger',
+    'payments/executor',
+    'payments/consent',
+    'payments/runs',
+  ],
+  testing: ['state', 'infra', 'project', 'runtime'],
+  'a2a/client': ['state', 'infra', 'accounts'],
+  a2a: ['state', 'infra', 'accounts', 'payments/mandates', 'runtime'],
+  server: [
+    'state',
+    'context',
+    'graph',
+    'infra',
+    'accounts',
+    'models',
+    'memory',
+    'payments/trust',
+    'payments/keys',
+    'payments/providers',
+    'payments/ledger',
+    'payments/consent',
+    'runtime',
+    'a2a',
+  ],
+  cli: [
+    'testing',
+    'state',
+    'client',
+    'graph',
+    'infra',
+    'accounts',
+    'models',
+    'files',
+    'engine',
+    'project',
+    'payments/mandates',
+    'payments/keys',
+    'payments/ledger',
+    'payments/executor',
+    'runtime',
+    'server',
+  ],
+  'cli.ts': ['cli', 'state', 'infra', 'project'],
+  'index.ts': ['state', 'graph', 'infra', 'producer', 'project', 'runtime', 'server'],
+}
+const rows = Object.keys(arrows).sort((a, b) => b.length - a.length)
+const rowOf = (path: string): string =>
+  rows.find((row) => path === row || path.startsWith(`${row}/`)) ?? dirname(path)
+
+const findViolations = (source: Source): string[] => {
+  const from = rowOf(source.path)
+  return listImports(source)
+    .filter((name) => name.endsWith('.ts'))
+    .filter((name) => rowOf(name) !== from && !arrows[from]?.includes(rowOf(name)))
+    .map((name) => `${source.path} -> ${name}: ${from} may import ${arrows[from]?.join(', ') || 'nothing'}`)
+}
+
+/** Imports of values; those of types alone leave nothing behind at run time. */
+const valueImports = /^(?:import|export)(?!\s+type\b)[^'"]*\bfrom\s*['"]([^'"]+)['"]/gm
+
+const sources = readSources()
+const paths = sources.map(({ path }) => path)
+const pathsOf = (isFound: (source: Source) => boolean): string[] =>
+  sources.filter(isFound).map(({ path }) => path)
+const isLonger = ({ text }: Source, lines: number): boolean => text.split('\n').length - 1 > lines
+const toLines = (cycles: string[][]): string[] => cycles.map((cycle) => cycle.join(' -> '))
+const listBareExports = (): string[] => {
+  const exports = listExports(sources)
+  const bare = exports.filter(({ documented }) => !documented).map(({ name, path }) => `${path}: ${name}`)
+  return bare.length * 20 > exports.length ? bare.slice(0, 50) : []
+}
+const listPrivateWords = (): string[] => {
+  const lines = findPrivateWords()
+  return lines.length <= 25 ? [] : lines.slice(0, 50)
+}
+
+/** What the folders of `src` keep to. */
+export const architecture: readonly Check[] = [
+  ['an import goes against the arrows between folders', () => sources.flatMap(findViolations)],
+  ['files import each other in a circle', () => toLines(findCycles(fileGraph(sources)))],
+  ['folders import each other in a circle', () => toLines(findCycles(folderGraph(fileGraph(sources))))],
+  [
+    'a file lies loose beside index.ts and cli.ts',
+    () => paths.filter((path) => !path.includes('/') && !['cli.ts', 'index.ts'].includes(path)),
+  ],
+  [
+    'a file lies beside a folder of its name',
+    () => {
+      const folders = new Set(paths.map(dirname))
+      return paths.filter((path) => path !== 'cli.ts' && folders.has(path.replace(/\.ts$/, '')))
+    },
+  ],
+  ['an exported name is declared by two files', () => findSharedNames(sources)],
+  ['more than 5 of 100 exports have no doc comment', listBareExports],
+  [
+    'a port has more than 100 lines',
+    () => pathsOf((one) => one.path.startsWith('state/ports/') && isLonger(one, 100)),
+  ],
+  ['a file has more than 400 lines', () => pathsOf((one) => isLonger(one, 400))],
+  ['a word is not that of the glossary', listPrivateWords],
+  [
+    'src/state knows more than zod and Node itself',
+    () =>
+      sources
+        .filter(({ path }) => rowOf(path) === 'state')
+        .flatMap((source) => listImports(source).map((name) => `${source.path}: ${name}`))
+        .filter((line) => !/: (zod|node:|state\/)/.test(line)),
+  ],
+  [
+    'src/server imports more than types of the graph and the runtime',
+    () =>
+      sources
+        .filter(({ path }) => path.startsWith('server/'))
+        .flatMap(({ path, code }) =>
+          [...code.matchAll(valueImports)].map(
+            ([, name = '']) => `${path} -> ${normalize(join(dirname(path), name))}`,
+          ),
+        )
+        .filter((line) => /-> (graph|runtime)\//.test(line)),
+  ],
+  [
+    'the environment is read outside of infra/config',
+    () =>
+      pathsOf(({ path, code }) => /process\s*\.\s*env\b/.test(code) && !path.startsWith('infra/config/')),
+  ],
+  [
+    'a default export stands outside of nodes and tools',
+    () =>
+      pathsOf(({ path, code }) => /^export default\b/m.test(code) && !/\.(node|tool)\.ts$/.test(path)),
+  ],
+]
