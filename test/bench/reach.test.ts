@@ -1,3 +1,4 @@
+// tier: all
 import { describe, expect, test } from 'vitest'
 import { reachRows } from '../../bench/report/reach/reach.ts'
 import { latencies, median, spreadOf } from '../../bench/support/statistics.ts'

@@ -1,3 +1,4 @@
+// tier: all
 import { randomInt } from 'node:crypto'
 import { expect, test } from 'vitest'
 import suite from '../../chaos/suites/dialogue.suite.ts'

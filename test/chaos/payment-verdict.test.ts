@@ -1,3 +1,4 @@
+// tier: all
 import { expect, test } from 'vitest'
 import { judgePayments } from '../../chaos/payments/verdict.ts'
 import type { Payment } from '../../examples/card-provider/books.ts'

@@ -1,3 +1,4 @@
+// tier: all
 import { describe, expect, test } from 'vitest'
 import { findGrowth, slopeOf } from '../../chaos/soak/slope.ts'
 

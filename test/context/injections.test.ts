@@ -314,7 +314,7 @@ test('300 injections by every path into a prompt: none is outside its fence, and
   }
   expect(counted).toMatchObject({ outside: [], unseen: [], marked: [] })
   expect(counted.injections).toBeGreaterThanOrEqual(300)
-}, 300_000)
+})
 
 /** What learning, the check of a statement, and the description of an image send. */
 const playBeside = async (at: At): Promise<ModelRequest[]> => {
