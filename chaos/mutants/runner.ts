@@ -87,7 +87,9 @@ export const runTests = async (
 /** Runs Node to its end, or with all that it started to the signal. */
 const runOrKill = (args: readonly string[], cwd: string, signal: AbortSignal): Promise<void> =>
   new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, args, { cwd, stdio: 'ignore', detached: true })
+    // so many sequences as catch each mutant that names them
+    const env = { ...process.env, MASON_INTERLEAVINGS: '220' }
+    const child = spawn(process.execPath, args, { cwd, env, stdio: 'ignore', detached: true })
     const kill = (): void => {
       if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
     }

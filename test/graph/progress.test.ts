@@ -125,12 +125,11 @@ describe('progress', () => {
             patch: at === 0 ? { prompts: 'x' } : {},
           })
           const checked = checkProgress(state)
-          if (at % 7 === 0 || at > 610) expect(checked).toEqual(checkProgress(structuredClone(state)))
+          if (at % 50 === 0 || at > 630) expect(checked).toEqual(checkProgress(structuredClone(state)))
           verdicts.add(checked.verdict)
         }
       }),
-      // of six random turns none may come to a stop
-      { numRuns: 6, endOnFailure: true, seed: 1 },
+      { numRuns: 2, endOnFailure: true, seed: 1 },
     )
     expect([...verdicts].sort()).toEqual(['ok', 'replan', 'stop'])
   })

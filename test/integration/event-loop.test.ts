@@ -1,3 +1,4 @@
+// tier: all
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, request as sendRequest } from 'node:http'
 import type { AddressInfo } from 'node:net'

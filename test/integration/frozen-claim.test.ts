@@ -7,11 +7,11 @@ import { claim, submitTo, until } from '../support/runs.ts'
 
 const lock = `hashtext('mason.claim')`
 
-/** Polls from another process until the run is running and the lock of claims is free; fails after 10 s. */
+/** Polls from another process until the run is running and the lock of claims is free; fails after 90 s. */
 const seenFromElsewhere = `
   const client = new pg.Client({ connectionString: process.argv[1], options: '-c search_path=mason' })
   await client.connect()
-  const until = Date.now() + 10000
+  const until = Date.now() + 90000
   for (;;) {
     const { rows } = await client.query("SELECT status, pg_try_advisory_lock(${lock}) AS free FROM runs")
     if (rows[0].status === 'running' && rows[0].free) process.exit(0)
@@ -43,7 +43,7 @@ describe.skipIf(process.env.MASON_TEST_BACKEND !== 'served')('a claim that has t
       const script = `import pg from '${import.meta.resolve('pg')}'\n${seenFromElsewhere}`
       execFileSync(process.execPath, ['--input-type=module', '-e', script, url], {
         cwd: fileURLToPath(new URL('.', import.meta.url)),
-        timeout: 30_000,
+        timeout: 90_000,
       })
       await released
       expect(await claiming).toMatchObject({ tenant: 'a', epoch: 1 })

@@ -15,7 +15,7 @@ import { runtimeTest } from '../support/integration-test.ts'
 import { hashOnly, lessonOf } from '../support/memory.ts'
 import { modelsOf } from '../support/memory-run.ts'
 import { never } from '../support/models.ts'
-import { codeOf, count } from '../support/runs.ts'
+import { codeOf, count, nowOf } from '../support/runs.ts'
 import type { TestRuntime } from '../support/test-runtime.ts'
 import { visitTool } from '../support/tool-context.ts'
 
@@ -191,10 +191,10 @@ describe('recall', () => {
     visitTool(recall, { input: { query, ...(limit && { limit }) }, ...(await runOf(user)) })
 
   test('finds the best first, up to a limit, and marks what is untrusted', async () => {
+    const date = (await nowOf(database)).toISOString().slice(0, 10)
     await keep('I prefer metric units.')
     await keep('I am allergic to peanuts.')
     await written('The user earns 90,000 a year.')
-    const date = new Date().toISOString().slice(0, 10)
     const one = await look('Which units?', 1)
     expect(one.text).toBe(`- I prefer metric units. (fact, ${date})`)
     expect(one.action.result.memory_ids).toHaveLength(1)

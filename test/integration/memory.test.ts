@@ -61,7 +61,7 @@ const userOf = (user_id: string, source = { session_id: 's', run_id: unique('run
 const own = (content: string) => ({ content, said: [content], source_action_ids: [1] })
 const contents = (found: readonly { content: string }[]) => found.map(({ content }) => content)
 const learned = (what = 'every run is learned from') =>
-  until(what, async () => (await count(database, 'distillations WHERE failed_at IS NULL')) === 0, 60_000)
+  until(what, async () => (await count(database, 'distillations WHERE failed_at IS NULL')) === 0)
 
 describe('a fact of the first turn', () => {
   test('is recalled in turn 30 and in a new session of the same user, and by no other user', async () => {

@@ -378,7 +378,7 @@ describe('closed mandates of one open mandate', () => {
           return (await agent.statuses(mandate)).filter((one) => one === 'succeeded' || one === 'declined')
             .length
         },
-        { timeout: 30_000 },
+        { timeout: 90_000 },
       )
       .toBe(runsAtOnce)
     expect(agent.card.total()).toBe(99_500)

@@ -243,7 +243,7 @@ test('every example of the OpenAPI document is a request that the server takes, 
     }
   }
   await Promise.all(carried)
-}, 300_000)
+})
 
 /** A program of a user of the generated client. */
 const program = `

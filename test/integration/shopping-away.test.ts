@@ -134,9 +134,13 @@ describe('a run whose user is away', () => {
     expect(shop.provider.received[1]?.data).toMatchObject({ user_email: email, payment_method_alias: alias })
   })
 
-  test('pays no merchant that changes item, price, currency or key; what the limits do not allow is refused by the user', {
-    timeout: 120_000,
-  }, async ({ allow, buyer, run, sells, shop }) => {
+  test('pays no merchant that changes item, price, currency or key; what the limits do not allow is refused by the user', async ({
+    allow,
+    buyer,
+    run,
+    sells,
+    shop,
+  }) => {
     sells('')
     await allow()
     const line = (id: string) => ({

@@ -160,7 +160,7 @@ describe('what agents of others say', () => {
   test.runIf(process.env.MASON_TEST_BACKEND === 'served')(
     'causes no charge that the person has not approved, though the planner obeys',
     {
-      timeout: 60_000 + chosen.length * 5000,
+      timeout: 180_000 + chosen.length * 5000,
     },
     async ({ agents, model, runtime, server, shop }) => {
       const api = runtime.of('default')

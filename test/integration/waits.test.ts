@@ -174,8 +174,8 @@ test('a wait for a payment that would expire is an error of its tool', async () 
   expect(await resultOf(id)).toMatchObject({ is_error: true, text: expect.stringContaining('never expires') })
 })
 
-test('two permits carry a hundred runs that wait, none of which holds one, and all end', async () => {
-  const runs = 100
+test('two permits carry thirty runs that wait, none of which holds one, and all end', async () => {
+  const runs = 30
   const [business, ref] = [unique('b'), unique('job')]
   model.reset()
   model.script({ planner: [calling(['gate_wait', { waits: [{ ref }] }])] } as never)

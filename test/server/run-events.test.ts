@@ -185,7 +185,7 @@ describe('a stream of events', () => {
         last = feed.taken
         return still && last > 0
       },
-      { interval: 200, timeout: 30_000 },
+      { interval: 200, timeout: 90_000 },
     )
     expect(feed.taken).toBeLessThan(200)
     const before = feed.taken
@@ -197,7 +197,8 @@ describe('a stream of events', () => {
   })
 
   it('a stream ends at once when the server closes, also for a client that does not read', async () => {
-    const { server, stream } = await serveRun()
+    // what is short has an hour to finish
+    const { server, stream } = await serveRun({ drainMs: 3_600_000 })
     const followed = await server.follow('/v1/runs/run_1/events')
     const reading = await stream()
     const socket = connect(Number(new URL(server.url).port), '127.0.0.1')
@@ -208,10 +209,7 @@ describe('a stream of events', () => {
     stalled.push(...Array.from({ length: 500 }, (_, index) => action(index + 1, 'x'.repeat(100_000))))
     await eventually(() => stalled.taken > 0)
     const all = allEvents(followed)
-    const started = performance.now()
     await server.close()
-    // it did not wait for short requests to finish, which takes five seconds
-    expect(performance.now() - started).toBeLessThan(4500)
     expect(await all).toEqual([])
     await eventually(() => reading.over && stalled.over)
     socket.destroy()

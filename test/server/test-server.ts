@@ -7,7 +7,7 @@ export const body = { prompt: 'What is 2 + 2?', user_id: 'u1' }
 
 /** Waits until a condition holds; the default second of vitest is too short for a busy machine. */
 export const eventually = <Value>(check: () => Value | Promise<Value>): Promise<unknown> =>
-  vi.waitUntil(check, { timeout: 30_000, interval: 10 })
+  vi.waitUntil(check, { timeout: 90_000, interval: 10 })
 
 /** A server over a fake runtime, closed when the test is over. Auth is off unless the test says otherwise. */
 export const serve = async (

@@ -21,6 +21,7 @@ import type {
 import { createOpenAIProvider } from '../../src/models/providers/openai/openai-provider.ts'
 import { createModelChooser } from '../../src/models/routing/model-chooser.ts'
 import type { AppOptions } from '../../src/server/app.ts'
+import type { Clock } from '../../src/state/ports/clock.ts'
 import { type FakeModel, startFakeModel } from './fake-model/fake-model.ts'
 import { createFakeRuntime, type FakeRuntime } from './fake-runtime.ts'
 import { startServer, type TestServer } from './http.ts'
@@ -127,15 +128,15 @@ const viewOf = (chatUrl: string, embeddingsUrl: string, others: readonly string[
   }
 }
 
-/** `others`: the aliases of more models. */
+/** `others`: the aliases of more models; `clock`: that of the model gateway. */
 export const startOpenAIServer = async (
   options: Partial<AppOptions> = {},
   others: readonly string[] = [],
+  clock: Clock = systemClock,
 ): Promise<OpenAIServer> => {
   const vendor = await startFakeModel()
   const embedder = await startEmbedder()
   const egress = openEgress()
-  const clock = systemClock
   const log = silentLog
   const waits = { baseMs: 1, maxMs: 5 }
   const health = createModelHealth({ sql: null, hints: null, clock, log, cooling: waits, disabled: waits })

@@ -68,7 +68,7 @@ export const drain = async (services: ExecutorServices, count = 1): Promise<void
     return row?.left === false
   }
   try {
-    await until('all orders are done', isDone, 15_000)
+    await until('all orders are done', isDone)
   } finally {
     await Promise.all(executors.map((one) => one.stop()))
   }

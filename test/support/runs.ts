@@ -32,31 +32,6 @@ export const until = async <T>(
   }
 }
 
-/** A fact that is promised within `ms`: so many looks of 20 ms are taken, so that a machine that stalls has no less time. */
-export const within = async (ms: number, fact: () => void): Promise<void> => {
-  for (let looks = Math.ceil(ms / 20); ; looks--) {
-    try {
-      return fact()
-    } catch (error) {
-      if (looks <= 0) throw error
-    }
-    await pause(20)
-  }
-}
-
-/** What a promise gives that is settled within `ms`, of which a machine that stalls has no less. */
-export const endsWithin = async <T>(ms: number, promise: Promise<T>): Promise<T> => {
-  let hasEnded = false
-  const end = (): void => {
-    hasEnded = true
-  }
-  promise.then(end, end)
-  await within(ms, () => {
-    if (!hasEnded) throw new Error(`it has not ended within ${ms} ms`)
-  })
-  return promise
-}
-
 /** A runtime together with the database it stands on. */
 export const openWithDatabase = async (
   backend: Backend,
@@ -151,6 +126,16 @@ export const readContent = async (content: BlobContent | null): Promise<Buffer |
 
 export const count = async (sql: Sql, text: string, values: readonly unknown[] = []): Promise<number> =>
   Number((await queryOne<{ n: number }>(sql, `SELECT count(*)::int AS n FROM ${text}`, values))?.n)
+
+/** The time of the database, at least a minute before it begins another day of UTC: what is of today stays so in a test. */
+export const nowOf = async (sql: Sql): Promise<Date> => {
+  let now = new Date(0)
+  await until('the day to be over', async () => {
+    now = (await queryOne<{ now: Date }>(sql, 'SELECT clock_timestamp() AS now'))?.now ?? now
+    return new Date(now.getTime() + 60_000).getUTCDate() === now.getUTCDate()
+  })
+  return now
+}
 
 /** The code of the error of a call. */
 export const codeOf = async (call: Promise<unknown>): Promise<string> => {

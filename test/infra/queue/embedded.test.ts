@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { IntakeJob } from '../../../src/infra/queue/jobs.ts'
 import { embedded, scope, until, wakeUp } from './harness.ts'
 
-describe('queues on the database of the app', { timeout: 60_000 }, () => {
+describe('queues on the database of the app', () => {
   const harness = embedded()
   const { open } = scope(harness)
 
@@ -72,7 +72,7 @@ describe('queues on the database of the app', { timeout: 60_000 }, () => {
     const jobs: IntakeJob[] = []
     await queues.onIntake(async (job) => void jobs.push(job), { concurrency: 1 })
     // not by the look for stalled jobs, which comes every 15 s
-    await until(() => jobs.length === 1, 'the job again', 12_000)
+    await until(() => jobs.length === 1, 'the job again')
     expect(jobs[0]).toMatchObject({ id: 'orphan', data: { prompt: 'still here' } })
   })
 })

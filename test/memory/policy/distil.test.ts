@@ -8,6 +8,7 @@ import {
   toLesson,
 } from '../../../src/memory/policy/lessons.ts'
 import { findRejectionReason } from '../../../src/memory/policy/rejection-rules.ts'
+import { countSteps } from '../../support/count-steps.ts'
 
 type Proposal = NonNullable<DistillReply['memories']>[number]
 
@@ -135,21 +136,16 @@ test.each([
   expect(findRejectionReason(content)).toBe(reason)
 })
 
-test('what is read of a message is limited, and takes no longer for hostile text', () => {
-  const started = performance.now()
-  for (const text of [
-    'I '.repeat(500_000),
-    ' '.repeat(1_000_000),
-    '\n '.repeat(500_000),
-    'a@'.repeat(500_000),
-    '1 '.repeat(500_000),
-  ]) {
-    deriveLessonByRules({ ...turn, prompt: text })
-    notesOf({ evidence: text, content: text }, text)
-    findRejectionReason(text)
-    mayTeach(text)
-  }
-  expect(performance.now() - started).toBeLessThan(5000)
+test('what is read of a message is limited: twice a hostile text takes at most twice the steps', () => {
+  const stepsOf = (text: string): number =>
+    countSteps(() => {
+      deriveLessonByRules({ ...turn, prompt: text })
+      notesOf({ evidence: text, content: text }, text)
+      findRejectionReason(text)
+      mayTeach(text)
+    })
+  for (const unit of ['I ', ' ', '\n ', 'a@', '1 '])
+    expect(stepsOf(unit.repeat(40_000)), unit).toBeLessThan(2.2 * stepsOf(unit.repeat(20_000)))
 })
 
 test('an answer and what is remembered stand in fences that they cannot end', () => {

@@ -59,9 +59,7 @@ describe('waiting between attempts', () => {
   })
 
   it('does not begin when the time of the call would run out in it', async () => {
-    const startedAt = performance.now()
     const error = await failure({ status: 429, headers: { 'retry-after': '3600' } })
-    expect(performance.now() - startedAt).toBeLessThan(5000)
     expect(error).toMatchObject({
       code: 'model_rate_limited',
       detail: { status: 429, attempts: 1, retry_after_ms: 3_600_000 },
@@ -88,25 +86,22 @@ describe('the clocks', () => {
     expect(error).toMatchObject({ code: 'model_timeout', detail: { attempts: 2 } })
     expect(wholeOf(error).message).toMatch(/sent nothing for 250 ms|stopped sending for 250 ms/)
     expect(performance.now() - startedAt).toBeGreaterThanOrEqual(490)
-    expect(performance.now() - startedAt).toBeLessThan(short.totalMs - 1000)
   })
 
   it('time the body by the idle clock although the first byte may take longer', async () => {
     const clocks = { firstByteMs: 30_000, idleMs: 200, totalMs: 30_000 }
-    const startedAt = performance.now()
-    await failure('stall_after_first_chunk', { clocks, retry: { ...quickRetry, attempts: 1 } })
-    expect(performance.now() - startedAt).toBeLessThan(clocks.totalMs - 1000)
+    const error = await failure('stall_after_first_chunk', { clocks, retry: { ...quickRetry, attempts: 1 } })
+    expect(wholeOf(error).message).toContain('stopped sending for 200 ms')
   })
 
   it.each(['stall_headers', 'stall_body', 'stall_after_first_chunk'] as const)(
     'end the call with all its retries by the total: %s',
     async (fault) => {
-      const startedAt = performance.now()
       const clocks = { firstByteMs: 200, idleMs: 200, totalMs: 500 }
       const error = await failure(fault, { clocks, retry: { attempts: 100, baseMs: 1, maxMs: 2 } })
       expect(error.code).toBe('model_timeout')
-      // a hundred attempts of 200 ms would take twenty seconds
-      expect(performance.now() - startedAt).toBeLessThan(15_000)
+      // 500 ms are too few for a fourth attempt of 200 ms
+      expect(server.requests().length).toBeLessThanOrEqual(3)
     },
   )
 

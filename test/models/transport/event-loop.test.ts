@@ -1,3 +1,4 @@
+// tier: all
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { Egress } from '../../../src/infra/egress/egress-port.ts'
 import { silentLog } from '../../../src/infra/lib/silent-log.ts'

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { modelWords, ownText } from '../../../../src/state/provenance.ts'
 import { type FakeModel, startFakeModel } from '../../../support/fake-model/fake-model.ts'
-import { ask, never, openTestModels, patient } from '../../../support/models.ts'
+import { ask, never, openTestModels } from '../../../support/models.ts'
 
 let server: FakeModel
 beforeEach(async () => {
@@ -147,10 +147,8 @@ describe('odd but good replies', () => {
 
   it('are complete with their finish_reason, and over with [DONE] although the connection stays open', async () => {
     server.script({ planner: [{ text: 'all of it', fault: 'never_closes' }] })
-    const startedAt = performance.now()
     const reply = await openTestModels(server).models.call(ask(), never())
     expect(reply).toMatchObject({ text: 'all of it', finish: 'stop', usage })
-    expect(performance.now() - startedAt).toBeLessThan(patient.idleMs - 1000)
   })
 
   it('are not harmed by a listener that throws', async () => {

@@ -20,7 +20,7 @@ afterAll(() => fake.close())
 /** Short only where the server is to be waited for in vain. */
 const timeoutsFor = ({ fault }: FakeReply) =>
   typeof fault === 'string' && fault.startsWith('stall')
-    ? { firstByteMs: 400, idleMs: 400, totalMs: 20_000 }
+    ? { firstByteMs: fault === 'stall_after_first_chunk' ? 20_000 : 400, idleMs: 400, totalMs: 60_000 }
     : patient
 const tools: CanonicalRequest['tools'] = [
   { name: 'read', description: 'Reads', parameters: { type: 'object' } },

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import type { z } from 'zod'
-import { isSameJson, readJson } from '../../../../src/payments/mandates/json.ts'
+import { isSameJson } from '../../../../src/payments/mandates/json.ts'
 import { readDataParts } from '../../../../src/payments/mandates/v1/data-parts.ts'
 import { checkCartSum, joinCartAndPayment } from '../../../../src/payments/mandates/v1/payment.ts'
 import {
@@ -15,6 +15,7 @@ import {
   paymentReceiptV1Schema,
 } from '../../../../src/payments/mandates/v1/types.ts'
 import { readBy } from '../../../../src/payments/mandates/violations.ts'
+import { countSteps } from '../../../support/count-steps.ts'
 
 /** Cut from the extension document and the walk-through of 2025, unchanged. */
 const readSample = (name: string): string =>
@@ -270,7 +271,7 @@ describe('a mandate of AP2 0.1', () => {
     ])
   })
 
-  test.skip('of nothing but errors is refused with the first of them, in little more time than its JSON takes', () => {
+  test('of nothing but errors is refused with the first of them, and what comes after is not looked into', () => {
     const fill = (entry: string, count: number) => Array.from({ length: count }, () => entry).join(',')
     const toCart = (items: string) =>
       `{"contents":{"payment_request":{"details":{"display_items":[${items}]}}}}`
@@ -279,21 +280,10 @@ describe('a mandate of AP2 0.1', () => {
       fill('{}', 20_000),
       fill('{"amount":{"currency":"X","value":-1}}', 6_000),
     ].map(toCart)
-    const measure = (work: () => unknown): number =>
-      Math.min(
-        ...Array.from({ length: 16 }, () => {
-          const start = process.cpuUsage()
-          work()
-          const { user, system } = process.cpuUsage(start)
-          return (user + system) / 1000
-        }),
-      )
     for (const raw of texts) {
       expect(findRefusal(cartMandateSchema, raw).length).toBeGreaterThan(90)
       expect(findRefusal(cartMandateSchema, raw).length).toBeLessThan(110)
-      expect(measure(() => readBy(cartMandateSchema, raw))).toBeLessThan(
-        4 * measure(() => readJson(raw)) + 10,
-      )
+      expect(countSteps(() => readBy(cartMandateSchema, raw))).toBeLessThan(2 * raw.length)
     }
   })
 

@@ -3,6 +3,7 @@ import { hashText, type JsonObject } from '../../../../src/payments/mandates/tok
 import { appendMandate, conceal, issueMandate } from '../../../../src/payments/mandates/tokens/issue.ts'
 import { signJws } from '../../../../src/payments/mandates/tokens/jws.ts'
 import { verifyCheckoutChain, verifyPaymentChain } from '../../../../src/payments/mandates/verify/chains.ts'
+import { countSteps } from '../../../support/count-steps.ts'
 import {
   checkout,
   closedPayment,
@@ -249,7 +250,7 @@ describe('a checkout chain', () => {
   })
 })
 
-test.skip('hostile chains are refused by name within 50 ms', async () => {
+test('hostile chains are refused by name before anything of them is walked through', async () => {
   const chain = await issuePaymentChain()
   const deep = `${'{"a":'.repeat(40_000)}1${'}'.repeat(40_000)}`
   const jwt = (payload: string) =>
@@ -264,10 +265,11 @@ test.skip('hostile chains are refused by name within 50 ms', async () => {
     ['too_many_hops', Array(60_000).fill('a').join('~~')],
     ['malformed_json', `${jwt(`{"a":[${'1,'.repeat(90_000)}1]}`)}~`],
   ] as const) {
-    const start = performance.now()
-    const { violations } = verifyPaymentChain(token, expected)
-    const spentMs = performance.now() - start
-    expect([code, violations.map((violation) => violation.code).includes(code)]).toEqual([code, true])
-    expect(spentMs).toBeLessThan(50)
+    let codes: string[] = []
+    const steps = countSteps(() => {
+      codes = verifyPaymentChain(token, expected).violations.map((violation) => violation.code)
+    })
+    expect(codes).toContain(code)
+    expect(steps, code).toBeLessThan(500)
   }
 })
