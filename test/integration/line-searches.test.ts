@@ -44,11 +44,11 @@ test('a pattern that takes too long is refused with what to do, and the worker g
   })
   expect(run).toMatchObject({ status: 'completed', answer: 'Done.' })
   const said = (await runtime.stateOf(run.id)).action_history.flat().map(({ result }) => String(result.text))
-  // the second on a machine that gives it less than a sixth of a processor
-  expect(said[0]).toMatch(
-    /^Error: (The pattern takes longer than 1\.5 s on this text; make it simpler|This machine)/,
-  )
-  expect(said[1]).toMatch(/^Matches in 'line.txt': \[Line 1: …a+1\]|^Error: This machine has no time/)
+  // the second on a machine that gives it less than a sixth of a processor, as it may do to both searches
+  const refused = /^Error: (The pattern takes longer than 1\.5 s on this text; make it simpler|This machine has no time)/
+  const refusals = said.filter((text) => refused.test(text)).length
+  const matches = said.filter((text) => /^Matches in 'line.txt': \[Line 1: …a+1\]/.test(text)).length
+  expect([refusals > 0, refusals + matches]).toEqual([true, 2])
   expect(said).toContainEqual(expect.stringContaining("'lines.txt', lines 4000000-4001999 of 5000000:"))
   expect(said).toContainEqual(expect.stringContaining("Invalid pattern '(': missing closing )"))
 })

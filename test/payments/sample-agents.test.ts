@@ -287,6 +287,7 @@ test('a payment that a kill cuts off is made once after the restart, and its ans
   expect(await lost).toBe('lost')
   agents.processor.signal('SIGCONT')
   await agents.processor.restart()
+  await expect.poll(() => readBooks(agents, 'processor', 'payments')).toMatchObject([{ state: 'paid' }])
   await expect.poll(async () => (await shopper.peers.merchant.get(id)).state).toBe('completed')
   const body = { jsonrpc: '2.0', id: 1, method: 'ListTasks', params: { contextId: purchase.contextId } }
   const response = await fetch(`${agents.merchant.url}/a2a`, {
