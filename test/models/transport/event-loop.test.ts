@@ -191,25 +191,28 @@ const send = async (body: Answer, { model, stream }: (typeof readers)[number]): 
   )
 }
 
-describe.skip('no answer of a vendor blocks the event loop for more than 200 ms', () => {
-  let maxTurnMs = 0
-  beforeAll(async () => {
-    maxTurnMs = measureTurnLimit()
-    // what is loaded and compiled once is no part of an answer
-    for (const reader of readers) await send({ type: json, bytes: [Buffer.from('{}')] }, reader)
-  })
+describe.skipIf(process.platform !== 'linux')(
+  'no answer of a vendor blocks the event loop for more than 200 ms',
+  () => {
+    let maxTurnMs = 0
+    beforeAll(async () => {
+      maxTurnMs = measureTurnLimit()
+      // what is loaded and compiled once is no part of an answer
+      for (const reader of readers) await send({ type: json, bytes: [Buffer.from('{}')] }, reader)
+    })
 
-  test.each(Object.entries(bodies))(
-    '%s',
-    async (_, body) => {
-      const turns: string[] = []
-      const answer = toAnswer(body)
-      for (const reader of body.isRead ? readers : [...readers.slice(0, 1), ...readers.slice(2, 3)]) {
-        const ms = await measureLongestTurn(() => send(answer, reader))
-        if (ms > maxTurnMs) turns.push(`${reader.name}: ${Math.round(ms)} ms`)
-      }
-      expect(turns).toEqual([])
-    },
-    120_000,
-  )
-})
+    test.each(Object.entries(bodies))(
+      '%s',
+      async (_, body) => {
+        const turns: string[] = []
+        const answer = toAnswer(body)
+        for (const reader of body.isRead ? readers : [...readers.slice(0, 1), ...readers.slice(2, 3)]) {
+          const ms = await measureLongestTurn(() => send(answer, reader))
+          if (ms > maxTurnMs) turns.push(`${reader.name}: ${Math.round(ms)} ms`)
+        }
+        expect(turns).toEqual([])
+      },
+      120_000,
+    )
+  },
+)
