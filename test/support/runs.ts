@@ -131,7 +131,7 @@ export const count = async (sql: Sql, text: string, values: readonly unknown[] =
 export const nowOf = async (sql: Sql): Promise<Date> => {
   let now = new Date(0)
   await until('the day to be over', async () => {
-    now = (await queryOne<{ now: Date }>(sql, 'SELECT clock_timestamp() AS now'))?.now ?? now
+    now = (await queryOne<{ now: Date }>(sql, 'SELECT clock_timestamp() AS now', []))?.now ?? now
     return new Date(now.getTime() + 60_000).getUTCDate() === now.getUTCDate()
   })
   return now
