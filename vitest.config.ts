@@ -19,22 +19,7 @@ const integration = (name: 'embedded' | 'served') => ({
 
 const files = (names: string[]): string[] => names.map((name) => `test/process/${name}.test.ts`)
 /** These put the machine under load, or watch how long it takes: nothing else may run beside them. */
-const loadSensitive = files(['attack', 'campaign', 'storm'])
-/** Long, random or decided by time: only in `npm run test:all`. */
-const long = files([
-  'agents',
-  'poison',
-  'rolling',
-  'outage',
-  'vendors',
-  'bad-models',
-  'uploads',
-  'small-heap',
-])
-const all = process.env.MASON_TEST_ALL === 'true'
-
-/** A test that fails on a busy machine runs twice more; the summary lists each that passed only then. */
-const repeated = { retry: 2 }
+const loadSensitive = ['test/process/chaos-slices.test.ts']
 /** Project after project: those that start processes of their own come after all others. */
 const processes = (name: string, files: { include: string[]; exclude?: string[] }, maxWorkers: number) => ({
   extends: true as const,

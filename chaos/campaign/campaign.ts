@@ -12,7 +12,7 @@ import { Witness } from './witness.ts'
 import { harassWorkers } from './workers.ts'
 import { openWorld } from './world.ts'
 
-const mayDrainMs = 60_000
+const mayDrainMs = 170_000
 /** After that the runs are counted as lost. */
 const patienceMs = 180_000
 

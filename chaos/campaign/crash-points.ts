@@ -24,7 +24,7 @@ export const writes = {
   presence: /INSERT INTO workers/,
   farewell: /DELETE FROM workers WHERE worker_id/,
   'silent-workers': /DELETE FROM workers WHERE seen_at/,
-  'outbox-delete': /DELETE FROM outbox(?!.*UPDATE businesses)/s,
+  'outbox-delete': /^(?!.*UPDATE businesses).*DELETE FROM outbox/s,
   'expire-question': /answer = '\{"kind":"expired"\}'/,
   'old-keys': /DELETE FROM idempotency/,
 } as const

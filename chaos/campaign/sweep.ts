@@ -76,7 +76,7 @@ export const choosePoints = (seed: number, scale: number): ChosenPoint[] =>
     return (scale >= 1 ? sides : [seededPick(sides, seed, 'side', nth)]).map((side) => ({ write, side, way }))
   })
 
-const reachMs = 40_000
+const reachMs = 120_000
 
 /** A worker dies at each of these points, one after the other. Gives the points that were not reached, and how many were. */
 export const sweepPoints = async (

@@ -1,8 +1,8 @@
 import { mkdtemp, rm } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Config } from '../../src/infra/config/config.ts'
+import { freePort } from '../../test/support/free-port.ts'
 import { databaseSettings, loginsOf } from '../../test/support/served-logins.ts'
 import { openServers, type Servers } from '../faults/servers.ts'
 import { TcpProxy } from '../faults/tcp-proxy.ts'
@@ -165,15 +165,3 @@ const skewed = (seconds: number): Record<string, string> => ({
   // deadlines are kept by the monotonic clock, which no administrator sets
   FAKETIME_DONT_FAKE_MONOTONIC: '1',
 })
-
-/** Below the range of outgoing connections, so that none takes it while its process is down. */
-const freePort = async (): Promise<number> => {
-  const port = 20_000 + Math.floor(Math.random() * 12_000)
-  const server = createServer()
-  const isFree = await new Promise<boolean>((resolve) => {
-    server.once('error', () => resolve(false)).listen(port, '127.0.0.1', () => resolve(true))
-  })
-  if (!isFree) return freePort()
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Client, createClient } from '../../src/client/create-client.ts'
+import { freePort } from '../../test/support/free-port.ts'
 import { audit, drained, firstOf, openWitness } from '../fleet/audit.ts'
 import { promptOf, type Step } from '../fleet/job.ts'
 import { openFleet } from '../fleet/members.ts'
@@ -44,9 +45,9 @@ export const followUnderKills = async (
     ...settings,
   })
   const startWorker = () => fleet.startWorker({ concurrency: 8 })
-  let api = await fleet.startApi()
+  const port = await freePort()
+  let api = await fleet.startApi({ port })
   const { url } = api
-  const port = Number(new URL(url).port)
   const crew = await Promise.all([startWorker(), startWorker()])
   const witness = await openWitness(servers.databaseUrl)
   try {

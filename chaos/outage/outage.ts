@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type pg from 'pg'
+import { freePort } from '../../test/support/free-port.ts'
 import { type Child, startChild } from '../child.ts'
 import { audit, drained, firstOf, openWitness } from '../fleet/audit.ts'
 import { openHttpClient } from '../fleet/http-client.ts'
@@ -20,9 +21,10 @@ const drainMs = 180_000
 
 type Vendor = Child<{ event: 'ready'; port: number }>
 
-const startVendor = async (port: number): Promise<{ vendor: Vendor; port: number }> => {
+const startVendor = async (port: number): Promise<Vendor> => {
   const vendor: Vendor = startChild(script, { port, delayMs: 200 })
-  return { vendor, port: (await vendor.next('ready')).port }
+  await vendor.next('ready')
+  return vendor
 }
 
 /** Kills the only vendor in the middle of many runs, and starts it again later. */
@@ -30,7 +32,8 @@ export const outage = async ({ scale, say, signal }: SuiteOptions): Promise<Find
   const runs = Math.max(20, Math.round(200 * scale))
   const downMs = Math.max(6000, 90_000 * scale)
   await using servers = await openServers()
-  let { vendor, port } = await startVendor(0)
+  const port = await freePort()
+  let vendor = await startVendor(port)
   await using _gone = { [Symbol.asyncDispose]: async () => kill(vendor) }
   await using fleet = openFleet(servers, '', `http://127.0.0.1:${port}/v1`)
   const api = await fleet.startApi()
@@ -58,7 +61,7 @@ export const outage = async ({ scale, say, signal }: SuiteOptions): Promise<Find
     const held = await watchLeases(witness, downAt + downMs, signal)
     const during = await countEnded(witness)
     say(`the vendor comes back; ${held.waiting} runs wait`)
-    vendor = (await startVendor(port)).vendor
+    vendor = await startVendor(port)
     const drainedMs = await drained(witness, drainMs, signal)
     const ended = await countEnded(witness)
     const tries = await readTries(witness)

@@ -72,7 +72,7 @@ export const storm = async ({ seed, scale, say, signal }: SuiteOptions): Promise
         0,
       ),
     )
-    failures.unshift(...complaintsOf(api, 'warn'))
+    failures.unshift(...complaintsOf(api, 'error'))
     if (sum((one) => one.drops) < clients * dropsEach) failures.push('not every client was dropped 20 times')
     return {
       figures: {

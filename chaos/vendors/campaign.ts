@@ -102,7 +102,7 @@ const booked = async ({ sql }: Stage, book: BillingRecord): Promise<void> => {
     'all requests are in the ledger',
     async () =>
       (await count('usage_reservations')) === 0 && (await count('usage_ledger')) >= book.all().length,
-    20_000,
+    90_000,
   )
 }
 

@@ -69,7 +69,7 @@ const faultsOf = (messages: readonly CallerMessage[], isLong: boolean): string[]
     : [...faults, `${refused.length} of ${lanes} lanes of a process met the limit`]
 }
 
-const backWithinMs = (quickWaits.disabled?.maxMs ?? 0) + 2000
+const backWithinMs = (quickWaits.disabled?.maxMs ?? 0) + 30_000
 
 /** A vendor that refuses its key for a while: the key is disabled, tried now and then, and serves again by itself. */
 export const healVendor = async (

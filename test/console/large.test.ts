@@ -1,3 +1,4 @@
+// tier: all
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
@@ -35,7 +36,7 @@ describe.skipIf(browserMissing || !TEST_DATABASE_URL || !TEST_REDIS_URL)(
     afterEach(() => mason?.checkPages())
 
     test('a run of 10,000 actions draws only what is visible, by keys and by tabs', {
-      timeout: 240_000,
+      timeout: 300_000,
     }, async () => {
       say(mason.model, { planner: [calling(['calculate', { expression: '1 + 1' }]), { text: 'Two.' }] })
       const { id } = await submit('Count for long')
@@ -75,7 +76,7 @@ describe.skipIf(browserMissing || !TEST_DATABASE_URL || !TEST_REDIS_URL)(
     })
 
     test('a result of 50 MB is not loaded: its start is there, and a link that saves all of it', {
-      timeout: 240_000,
+      timeout: 300_000,
     }, async () => {
       say(mason.model, { planner: [calling(['large_result', {}]), { text: 'It is large.' }] })
       const { id } = await submit('Get it all')

@@ -5,6 +5,7 @@ import type { OutageRecord } from '../../src/state/outage.ts'
 import type { RunView } from '../../src/state/run-view.ts'
 import { openBackend } from '../support/backend.ts'
 import { type FakeReply, startFakeModel } from '../support/fake-model/fake-model.ts'
+import { freePort } from '../support/free-port.ts'
 import { adminToken, runtimeTest as test } from '../support/integration-test.ts'
 import { readMetric } from '../support/metrics.ts'
 import { count, endLease, openWithDatabase, rowOf, until } from '../support/runs.ts'
@@ -91,8 +92,9 @@ describe('a run whose vendor is down', () => {
   })
 
   test('goes on when the vendor takes connections again, after a restart of all workers too', async () => {
-    const gone = await startFakeModel()
-    const { port, baseUrl } = gone
+    const port = await freePort()
+    const gone = await startFakeModel({ port })
+    const { baseUrl } = gone
     await gone.close()
     const backend = await openBackend()
     const open = () => openWithDatabase(backend, { models: fakeModels(baseUrl) })

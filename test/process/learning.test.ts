@@ -77,7 +77,7 @@ describe.skipIf(serversMissing !== null)(onServers('a worker that is killed whil
   const takeOver = async (run_id: string): Promise<void> => {
     await database.query('UPDATE distillations SET due_at = clock_timestamp() WHERE run_id = $1', [run_id])
     await startWorker()
-    await until('another has learned', async () => (await count(database, 'distillations')) === 0, 60_000)
+    await until('another has learned', async () => (await count(database, 'distillations')) === 0, 90_000)
   }
   const once = {
     memories: 1,
@@ -112,7 +112,7 @@ describe.skipIf(serversMissing !== null)(onServers('a worker that is killed whil
       const { worker, run } = await teach(user_id, { text: lesson })
       const waits = `pg_locks l JOIN pg_stat_activity a USING (pid)
         WHERE l.locktype = 'transactionid' AND NOT l.granted AND a.datname = current_database()`
-      await until('it waits for the user', async () => (await count(database, waits)) === 1, 60_000)
+      await until('it waits for the user', async () => (await count(database, waits)) === 1, 90_000)
       worker.signal('SIGKILL')
       await worker.exited
       await holder.query('ROLLBACK')

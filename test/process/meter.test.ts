@@ -65,19 +65,21 @@ describe.skipIf(serversMissing !== null)(onServers('processes that meter and are
       await until(
         'both are at work',
         () => processes.every(({ reported }, at) => reported.length > (before[at] ?? 0) + 50),
-        60_000,
+        90_000,
       )
       // with statements under way
       await cutConnections()
     }
     const before = processes.map(({ reported }) => reported.length)
-    await until('both are at work again', () =>
-      processes.every(({ reported }, at) => reported.length > (before[at] ?? 0)),
+    await until(
+      'both are at work again',
+      () => processes.every(({ reported }, at) => reported.length > (before[at] ?? 0)),
+      90_000,
     )
     await Promise.all(processes.map(({ kill }) => kill()))
     // the server may still be at work on what they asked for
     await cutConnections()
-    await until('they have left the server', async () => (await count(database, others)) === 0)
+    await until('they have left the server', async () => (await count(database, others)) === 0, 90_000)
     const reported = processes.flatMap((one) => one.reported)
 
     const entered = await database.query<{ request_id: string }>('SELECT request_id FROM usage_ledger')
@@ -89,7 +91,11 @@ describe.skipIf(serversMissing !== null)(onServers('processes that meter and are
     await database.query(`UPDATE usage_reservations SET expires_at = clock_timestamp() - interval '1 hour'`)
     await using _one = openMeter(database)
     await using _two = openMeter(database)
-    await until('nothing is left under way', async () => (await count(database, 'usage_reservations')) === 0)
+    await until(
+      'nothing is left under way',
+      async () => (await count(database, 'usage_reservations')) === 0,
+      90_000,
+    )
     expect(await count(database, `usage_ledger WHERE status = 'lost'`)).toBe(orphans)
     for (const key of [limited, free]) {
       const { rows } = await database.query(

@@ -17,7 +17,7 @@ import { onServers } from './servers.ts'
  */
 const isInstalled = process.env.MASON_TEST_INSTALL === '1'
 const root = join(import.meta.dirname, '..', '..')
-const timeoutMs = isInstalled ? 600_000 : 120_000
+const timeoutMs = isInstalled ? 600_000 : 300_000
 
 let folder: Awaited<ReturnType<typeof openFolder>>
 let bin: string

@@ -160,5 +160,5 @@ test.skipIf(serversMissing !== null)(
     for (const { code, stdout, stderr } of missing)
       expect([code, stdout, stderr]).toEqual([1, '', expect.stringMatching(/there is no payment "pay_/)])
   },
-  240_000,
+  300_000,
 )

@@ -1,3 +1,4 @@
+// tier: all
 import { randomBytes } from 'node:crypto'
 import { tmpdir } from 'node:os'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'

@@ -41,6 +41,8 @@ export type World = {
   }
   /** As if the lease of a run whose worker is dead had expired, and another worker had noticed. */
   lapse(runId: string): Promise<void>
+  /** The same of all runs that have not ended. */
+  lapseAll(): Promise<void>
   /** Ends the waits for a job. */
   endWait(ref: string): Promise<void>
   /** As if the time had passed after which another worker sends a webhook again. */
@@ -112,6 +114,12 @@ export const useWorld = (leaseMs = 30_000): World => {
   world.lapse = async (runId) => {
     await endLease(database, runId)
     await ring(runId)
+  }
+  world.lapseAll = async () => {
+    const { rows } = await database.query<{ run_id: string }>(
+      `SELECT run_id FROM runs WHERE status = 'running'`,
+    )
+    for (const { run_id } of rows) await world.lapse(run_id)
   }
   world.endWait = async (ref) => {
     await database.query(`SELECT end_wait('default', 'job', $1, '{"status":"succeeded"}')`, [ref])

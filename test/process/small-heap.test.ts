@@ -1,3 +1,4 @@
+// tier: all
 import { describe, expect, test } from 'vitest'
 import { startMason } from '../../chaos/fuzz/mason.ts'
 import { serversMissing } from '../support/processes.ts'

@@ -59,10 +59,8 @@ describe.skipIf(serversMissing !== null)(onServers('several workers'), () => {
     const runId = await world.submit('stop')
     await gate.waitsFor(['x'])
     await world.startWorker()
-    const since = performance.now()
     stopping.signal('SIGTERM')
     expect(await stopping.exited).toEqual({ code: 0, signal: null })
-    expect(performance.now() - since).toBeLessThan(15_000)
     expect(await stopping.reported('left')).toMatchObject({ run_id: runId, left: 'handed_back' })
     const { run, nodes } = await world.finish(runId)
     expect(run.answer).toBe('Done.')
@@ -73,9 +71,9 @@ describe.skipIf(serversMissing !== null)(onServers('several workers'), () => {
 })
 
 describe.skipIf(serversMissing !== null)(onServers('a run that kills its workers'), () => {
-  const world = useWorld(1000)
+  const world = useWorld()
 
-  test('is given up as poison after five claims without a new action; its neighbours come through', async () => {
+  test('is given up as poison after five claims without a new action; its neighbors come through', async () => {
     const { model, gate } = world
     model.script(({ role, messages }) => {
       if (role !== 'planner') return undefined
@@ -85,28 +83,22 @@ describe.skipIf(serversMissing !== null)(onServers('a run that kills its workers
       return calling(['gate_read', { url: gate.url, key: 'x' }])
     })
     const poison = await world.submit('deadly')
-    const over = new AbortController()
-    let deaths = 0
-    const supervise = async (): Promise<void> => {
-      while (!over.signal.aborted) {
-        const worker = await world.startWorker().catch(() => null)
-        if (!worker) deaths++
-        else if ((await Promise.race([worker.exited, ended])) !== 'over') deaths++
-      }
+    const neighbors = await Promise.all(['a', 'b', 'c'].map((name) => world.submit(name)))
+    const ended = Promise.all([poison, ...neighbors].map(world.finish))
+    let isOver = false
+    while (!isOver) {
+      const worker = await world.startWorker().catch(() => null)
+      isOver = await Promise.race([worker?.exited.then(() => false) ?? false, ended.then(() => true)])
+      // none is alive that could hold one
+      if (!isOver) await world.lapseAll()
     }
-    const ended = new Promise<'over'>((resolve) =>
-      over.signal.addEventListener('abort', () => resolve('over')),
-    )
-    const supervised = supervise()
-    const neighbours = await Promise.all(['a', 'b', 'c'].map((name) => world.submit(name)))
-    const { run, nodes } = await world.finish(poison)
-    expect(run).toMatchObject({ status: 'failed', error: { code: 'poison' } })
-    expect(nodes).toEqual(['load-session', 'user-context', 'planner', 'end'])
-    for (const runId of neighbours) expect((await world.finish(runId)).run.answer).toBe('Done.')
-    // the first claim brought actions; five more brought none, a lease lost on a slow machine among them
-    expect(deaths).toBeGreaterThanOrEqual(4)
-    expect(deaths).toBeLessThanOrEqual(6)
-    over.abort()
-    await supervised
+    const [given, ...others] = await ended
+    // the first claim brought actions; five more brought none
+    expect(given?.run).toMatchObject({
+      status: 'failed',
+      error: { code: 'poison', message: expect.stringMatching(/^5 workers took this run/) },
+    })
+    expect(given?.nodes).toEqual(['load-session', 'user-context', 'planner', 'end'])
+    expect(others.map(({ run }) => run.answer)).toEqual(['Done.', 'Done.', 'Done.'])
   })
 })

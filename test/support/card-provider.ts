@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Payment } from '../../examples/card-provider/books.ts'
 import type { ProviderSecrets, ProviderSettings } from '../../src/payments/providers/provider.ts'
+import { freePort } from './free-port.ts'
 import { scriptFlags } from './script-flags.ts'
 
 const script = join(import.meta.dirname, '..', '..', 'examples', 'card-provider', 'server.ts')
@@ -41,7 +42,8 @@ export const startCardProvider = async (settings: Record<string, unknown> = {}) 
     if (url === null) throw new Error('the card provider ended at its start')
     return { child, url, ended }
   }
-  let running = await start('0')
+  const port = String(await freePort())
+  let running = await start(port)
   const { url } = running
 
   const control = async (path: string, init: RequestInit = {}): Promise<unknown> => {
@@ -68,7 +70,7 @@ export const startCardProvider = async (settings: Record<string, unknown> = {}) 
     /** Kills it and starts it again at the same address, with the settings that it started with. */
     async restart(): Promise<void> {
       await end()
-      running = await start(new URL(url).port)
+      running = await start(port)
     },
     end,
     async close(): Promise<void> {

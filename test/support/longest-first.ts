@@ -1,9 +1,7 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /** Minutes each, and short to read: vitest, which takes large files first, would start them last and wait for them. */
-const longest = ['crash-points', 'rolling', 'poison', 'pages', 'outage', 'cli'].map(
-  (name) => `/process/${name}.test.ts`,
-)
+const longest = ['crash-points', 'pages', 'cli', 'take-over'].map((name) => `/process/${name}.test.ts`)
 const isLong = ({ moduleId }: TestSpecification): boolean =>
   moduleId.includes('/test/console/') || longest.some((end) => moduleId.endsWith(end))
 

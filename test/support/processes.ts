@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { type Backend, servedOn } from './backend.ts'
 import { scriptFlags } from './script-flags.ts'
 import { migrateServed } from './served-logins.ts'
-import { runAsAdmin, urlOf } from './setup-served.ts'
+import { dropDatabase, runAsAdmin, urlOf } from './setup-served.ts'
 import type { WorkerLine, WorkerTask } from './worker-process.ts'
 
 /** Why tests that need servers are skipped, or null. */
@@ -18,9 +18,23 @@ export const serversMissing =
 /** A migrated database and a queue prefix of its own on the test servers. */
 export const openOwnServers = async (): Promise<Backend> => {
   const name = `mason_process_${randomBytes(6).toString('hex')}`
+  const template = process.env[templateSetting]
+  await runAsAdmin(`CREATE DATABASE ${name}${template ? ` TEMPLATE ${template}` : ''}`)
+  if (!template) await migrateServed(urlOf(name))
+  return servedOn(name)
+}
+
+/** Names the migrated database that the files of a run copy, where it has one. */
+const templateSetting = 'MASON_TEST_TEMPLATE'
+
+/** Before a run of tests: migrates one database for all of them. Gives what drops it. */
+export const makeTemplate = async (): Promise<() => Promise<void>> => {
+  if (serversMissing || process.env[templateSetting]) return async () => {}
+  const name = `mason_template_${randomBytes(6).toString('hex')}`
   await runAsAdmin(`CREATE DATABASE ${name}`)
   await migrateServed(urlOf(name))
-  return servedOn(name)
+  process.env[templateSetting] = name
+  return () => dropDatabase(name)
 }
 
 type LineOf<Event extends WorkerLine['event']> = Extract<WorkerLine, { event: Event }>

@@ -1,3 +1,7 @@
+import { makeTemplate } from './processes.ts'
 import { preferBuild } from './script-flags.ts'
 
-export default (): void => preferBuild()
+export default async (): Promise<() => Promise<void>> => {
+  preferBuild()
+  return makeTemplate()
+}

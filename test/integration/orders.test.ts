@@ -1,0 +1,67 @@
+import { describe, expect } from 'vitest'
+import {
+  createOrders,
+  listPoints,
+  playCancel,
+  playClaims,
+  playFinish,
+  playFreeze,
+  playIntake,
+} from '../../chaos/orders/orders.ts'
+import type { EffectClass } from '../../chaos/orders/stage.ts'
+import { test as base } from '../support/integration-test.ts'
+
+/** Those who meet at a run, stopped before and after each commit and each send, in every order of these points. */
+
+const test = base
+  .extend('observer', { scope: 'file' }, async ({ backend }, { onCleanup }) => {
+    const observer = await backend.openDatabase()
+    onCleanup(() => observer.close())
+    return observer
+  })
+  .extend('orders', ({ database, elsewhere, observer }) =>
+    createOrders({ first: database, second: elsewhere, observer }),
+  )
+
+// two who wait for each other need a connection each
+describe.skipIf(process.env.MASON_TEST_BACKEND !== 'served')('in every order', () => {
+  test.for<[EffectClass, boolean]>([
+    ['keyed', true],
+    ['keyed', false],
+    ['queryable', true],
+    ['manual', true],
+    ['manual', false],
+  ])(
+    'a worker that is killed or frozen at each point, with a side effect that is %s, and that notices: %s',
+    async ([effect, isNoticed], { orders }) => {
+      const points = await listPoints(orders, effect)
+      for (const point of points) await playFreeze(orders, point, { effect, isNoticed })
+      expect(orders.played.wrong).toEqual([])
+      expect(points).toEqual(
+        expect.arrayContaining(['after-claim:1', 'before-effect-sent:1', 'after-send:1', 'after-finish:1']),
+      )
+      expect(orders.played.orders).toBeGreaterThan(200)
+    },
+  )
+
+  test('two workers claim one run', async ({ orders }) => {
+    await playClaims(orders)
+    expect(orders.played).toMatchObject({ wrong: [], orders: 20 })
+  })
+
+  test('a worker ends a run while another claims', async ({ orders }) => {
+    await playFinish(orders)
+    expect(orders.played).toMatchObject({ wrong: [], orders: 56 })
+  })
+
+  test('a run is cancelled that a worker has', async ({ orders }) => {
+    for (const point of await listPoints(orders, 'keyed')) await playCancel(orders, point)
+    expect(orders.played.wrong).toEqual([])
+    expect(Object.keys(orders.played.ends).toSorted()).toEqual(['refused', 'taken'])
+  })
+
+  test('the queue delivers a job twice', async ({ orders }) => {
+    await playIntake(orders)
+    expect(orders.played).toMatchObject({ wrong: [], orders: 70 })
+  })
+})
