@@ -1,53 +1,60 @@
 import { defineConfig } from 'vitest/config'
-import { listRepeated } from './test/support/list-repeated.ts'
 import { LongestFirst } from './test/support/longest-first.ts'
-import { createStepTimes } from './test/support/step-times.ts'
+import { filesMarked } from './test/support/marks.ts'
+import { createTestLog } from './test/support/test-log.ts'
 
 const servers = process.env.TEST_DATABASE_URL && process.env.TEST_REDIS_URL
+/**
+ * Set by `npm test`: without files of the second tier, and with servers each integration file on one backend, but those
+ * marked. Without it all files are there, so that each can be run by its name.
+ */
+const isGate = process.env.MASON_TEST_TIER === 'gate'
+const notInGate = isGate ? filesMarked('tier: all') : []
+const alone = filesMarked('runs: alone')
+const { MASON_TEST_LOG: log, MASON_TEST_WORKERS: workers } = process.env
+
 // isolate: false loads each module once a worker and not once a file, a third of all CPU: no code here keeps module state
-const integration = (name: 'embedded' | 'served') => ({
+const integration = (name: 'embedded' | 'served', include = ['test/integration/**/*.test.ts']) => ({
   extends: true as const,
   test: {
     name,
-    include: ['test/integration/**/*.test.ts'],
+    include,
+    exclude: notInGate,
     globalSetup: [`test/support/setup-${name}.ts`],
     env: { MASON_TEST_BACKEND: name },
     isolate: false,
-    ...(name === 'served' && repeated),
   },
 })
 
-const files = (names: string[]): string[] => names.map((name) => `test/process/${name}.test.ts`)
-/** These put the machine under load, or watch how long it takes: nothing else may run beside them. */
-const loadSensitive = ['test/process/chaos-slices.test.ts']
 /** Project after project: those that start processes of their own come after all others. */
-const processes = (name: string, files: { include: string[]; exclude?: string[] }, maxWorkers: number) => ({
+const processes = (
+  name: string,
+  include: string[],
+  { exclude = [], maxWorkers = 3 }: { exclude?: string[]; maxWorkers?: number } = {},
+) => ({
   extends: true as const,
   test: {
     name,
-    ...files,
+    include,
+    exclude: [...exclude, ...notInGate],
     globalSetup: ['test/support/setup-process.ts'],
     testTimeout: 300_000,
-    ...repeated,
-    maxWorkers,
+    maxWorkers: workers ? Number(workers) : maxWorkers,
     sequence: { groupOrder: maxWorkers === 1 ? 2 : 1 },
   },
 })
 
-/** Set by .ci/run: the seconds of its steps so far, and when npm test began. */
-const { CI_STEPS: steps, CI_TESTS_SINCE: since } = process.env
-
 export default defineConfig({
   test: {
-    reporters: [...(steps ? [createStepTimes(steps, Number(since))] : []), 'default', listRepeated()],
+    ...(log && { reporters: ['default', createTestLog(log)] }),
     sequence: { sequencer: LongestFirst },
-    // limits are for hangs only
+    setupFiles: ['test/support/setup-seed.ts'],
+    // limits are for what hangs: no verdict depends on them
     testTimeout: 180_000,
-    hookTimeout: 300_000,
-    // facts are waited for: the second that is usual is too short for a busy machine
+    hookTimeout: 180_000,
     expect: { poll: { timeout: 90_000 } },
     // of two cores: a third file computes while others wait for servers and processes
-    maxWorkers: 3,
+    maxWorkers: workers ? Number(workers) : 3,
     // what `mason-runtime` means inside this package: the build, as it is
     server: { deps: { external: [/\/dist\/src\//] } },
     projects: [
@@ -56,19 +63,18 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/integration/**', 'test/process/**', 'test/console/**'],
+          exclude: ['test/integration/**', 'test/process/**', 'test/console/**', ...notInGate],
           isolate: false,
         },
       },
-      integration('embedded'),
-      ...(servers ? [integration('served')] : []),
-      processes(
-        'process',
-        { include: ['test/process/**/*.test.ts'], exclude: [...loadSensitive, ...(all ? [] : long)] },
-        3,
+      integration(
+        'embedded',
+        isGate && servers ? filesMarked('backends: both', 'test/integration') : undefined,
       ),
-      processes('console', { include: ['test/console/**/*.test.ts'] }, 3),
-      ...(all ? [processes('process-alone', { include: loadSensitive }, 1)] : []),
+      ...(servers ? [integration('served')] : []),
+      processes('process', ['test/process/**/*.test.ts'], { exclude: alone }),
+      processes('console', ['test/console/**/*.test.ts']),
+      processes('process-alone', alone, { maxWorkers: 1 }),
     ],
   },
 })

@@ -1,3 +1,5 @@
+// backends: both
+
 import fc from 'fast-check'
 import { describe, expect } from 'vitest'
 import { ensureBusiness } from '../../src/accounts/businesses.ts'

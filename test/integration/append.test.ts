@@ -1,3 +1,5 @@
+// backends: both
+
 import { describe, expect } from 'vitest'
 import type { RunClaim } from '../../src/engine/runs/claim.ts'
 import { createRetryingSql, startLeaseRenewal } from '../../src/engine/runs/leases.ts'

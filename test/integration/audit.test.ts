@@ -1,3 +1,5 @@
+// backends: both
+
 import { describe, expect } from 'vitest'
 import { unique } from '../support/backend.ts'
 import type { TestServer } from '../support/http.ts'

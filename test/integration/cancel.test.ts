@@ -1,3 +1,5 @@
+// backends: both
+
 import { describe, expect } from 'vitest'
 import { handBackRun } from '../../src/engine/runs/release.ts'
 import type { Database } from '../../src/infra/database/database.ts'

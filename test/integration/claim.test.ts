@@ -1,3 +1,5 @@
+// backends: both
+
 import { describe, expect } from 'vitest'
 import { createBacklogReader } from '../../src/engine/runs/backlog.ts'
 import type { RunClaim } from '../../src/engine/runs/claim.ts'

@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect } from 'vitest'
@@ -7,6 +7,7 @@ import { serveHttp } from '../../src/server/serve-http.ts'
 import type { RunEvent } from '../../src/state/run-view.ts'
 import { unique } from '../support/backend.ts'
 import { adminToken, runtimeTest as test } from '../support/integration-test.ts'
+import { seededBytes } from '../support/random.ts'
 import { calling, say } from '../support/script.ts'
 import { deadline } from '../support/test-runtime.ts'
 
@@ -157,7 +158,7 @@ describe('the client', () => {
       businessId: unique('up'),
       fetch: flaky,
     })
-    const bytes = randomBytes(500_000)
+    const bytes = seededBytes(500_000)
     const seen: number[] = []
     const file = await client.files.upload(new Uint8Array(bytes), {
       name: '店.bin',

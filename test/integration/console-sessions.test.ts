@@ -1,8 +1,10 @@
 import { describe, expect, onTestFinished } from 'vitest'
 import type { Sql } from '../../src/state/ports/sql.ts'
 import { unique } from '../support/backend.ts'
+import { minutesUntil } from '../support/clock.ts'
 import { type Call, type Reply, startServer, type TestServer } from '../support/http.ts'
 import { adminToken, runtimeTest } from '../support/integration-test.ts'
+import { endsWithin } from '../support/runs.ts'
 
 const own = { 'sec-fetch-site': 'same-origin' }
 
@@ -79,9 +81,7 @@ describe('a browser that signs in', () => {
       ...{ auth: 'required', signed_in: true, problem: null, admin: false, roles: ['read'] },
       ...{ businesses: [business_id], token: { id, label: 'Ann' }, expires_at: expect.any(String) },
     })
-    const hours = (Date.parse(reply.body.expires_at) - Date.now()) / 3_600_000
-    expect(hours).toBeGreaterThan(7.9)
-    expect(hours).toBeLessThan(8.1)
+    expect(minutesUntil(reply.body.expires_at)).toBe(8 * 60)
     expect((await browser.call('GET', '/console/session')).body).toEqual(reply.body)
     const runs = await browser.call('GET', '/v1/runs')
     expect([runs.status, runs.headers.get('cache-control')]).toEqual([200, 'no-store'])
@@ -336,7 +336,7 @@ describe('a code of `mason console`', () => {
     for (const token of [(await newToken(['submit'])).token, adminToken]) {
       const { status, body } = await server.call('POST', '/console/codes', { token })
       expect(status).toBe(201)
-      expect(Date.parse(body.expires_at) - Date.now()).toBeLessThan(61_000)
+      expect(minutesUntil(body.expires_at)).toBe(1)
       const browser = openBrowser(server)
       const exchange = () => browser.call('POST', '/console/session', { json: { code: body.code } })
       expect((await exchange()).body.signed_in).toBe(true)

@@ -1,3 +1,5 @@
+// backends: both
+
 import { describe, expect } from 'vitest'
 import { performEffect } from '../../src/engine/runs/effects.ts'
 import { createLeaseLostError } from '../../src/engine/runs/leases.ts'

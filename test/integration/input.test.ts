@@ -1,3 +1,5 @@
+// backends: both
+
 import { describe, expect } from 'vitest'
 import { expireInputs } from '../../src/engine/runs/input-answers.ts'
 import type { Database } from '../../src/infra/database/database.ts'

@@ -1,3 +1,5 @@
+// backends: both
+
 import { describe, expect } from 'vitest'
 import { admitRun } from '../../src/engine/runs/admission.ts'
 import { performEffect } from '../../src/engine/runs/effects.ts'

@@ -1,3 +1,5 @@
+// backends: both
+
 import { afterAll, describe, expect } from 'vitest'
 import type { Database } from '../../src/infra/database/database.ts'
 import { runtimeTest } from '../support/integration-test.ts'

@@ -4,6 +4,7 @@ import type { Database } from '../../src/infra/database/database.ts'
 import type { OutageRecord } from '../../src/state/outage.ts'
 import type { RunView } from '../../src/state/run-view.ts'
 import { openBackend } from '../support/backend.ts'
+import { waitedFor } from '../support/clock.ts'
 import { type FakeReply, startFakeModel } from '../support/fake-model/fake-model.ts'
 import { freePort } from '../support/free-port.ts'
 import { adminToken, runtimeTest as test } from '../support/integration-test.ts'
@@ -127,11 +128,10 @@ describe('a run whose vendor is down', () => {
   test('is not tried again before the time that the vendor names', async ({ model, runtime }) => {
     say(model, { planner: [limited(2), up] })
     const asked = model.requests('planner').length
-    const before = Date.now()
     const id = await submit(runtime)
-    const { retry_at, retry_reason } = await waiting(runtime, id)
+    const { created_at, retry_at, retry_reason } = await waiting(runtime, id)
     expect(retry_reason?.code).toBe('model_rate_limited')
-    expect(Date.parse(retry_at ?? '') - before).toBeGreaterThan(1900)
+    expect(Date.parse(retry_at ?? '') - Date.parse(created_at)).toBeGreaterThan(1900)
     expect((await end(runtime, id)).status).toBe('completed')
     const [refused, answered] = model.requests('planner').slice(asked)
     expect(Number(answered?.atMs) - Number(refused?.atMs)).toBeGreaterThan(1900)

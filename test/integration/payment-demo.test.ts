@@ -1,3 +1,5 @@
+// backends: both
+
 import { describe, expect } from 'vitest'
 import { newPaymentId } from '../../src/infra/lib/ids.ts'
 import { readOffer } from '../../src/payments/consent/offers.ts'

@@ -1,3 +1,5 @@
+// backends: both
+
 import { describe, expect } from 'vitest'
 import type { Sql } from '../../src/state/ports/sql.ts'
 import { paymentTest as test } from '../support/payments.ts'

@@ -1,3 +1,5 @@
+// backends: both
+
 import { describe, expect } from 'vitest'
 import type { Database } from '../../src/infra/database/database.ts'
 import { openSealedText } from '../../src/infra/secrets/envelope.ts'

@@ -1,3 +1,5 @@
+// backends: both
+
 import { expect } from 'vitest'
 import { admitIntakeJob } from '../../src/engine/runs/intake.ts'
 import { signJob } from '../../src/infra/queue/signed-jobs.ts'

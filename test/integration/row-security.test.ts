@@ -1,3 +1,5 @@
+// backends: both
+
 import pg from 'pg'
 import { describe, expect } from 'vitest'
 import { type Database, queryOne } from '../../src/infra/database/database.ts'

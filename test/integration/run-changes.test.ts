@@ -1,3 +1,5 @@
+// backends: both
+
 import { expect } from 'vitest'
 import { settleRun } from '../../src/engine/runs/settlement.ts'
 import { unique } from '../support/backend.ts'

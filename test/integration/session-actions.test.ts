@@ -1,3 +1,5 @@
+// backends: both
+
 import { describe, expect } from 'vitest'
 import type { ActionView } from '../../src/state/run-view.ts'
 import { unique } from '../support/backend.ts'

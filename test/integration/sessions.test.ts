@@ -1,3 +1,5 @@
+// backends: both
+
 import { describe, expect } from 'vitest'
 import { appendAction, createRunLog } from '../../src/engine/runs/run-log.ts'
 import type { Database } from '../../src/infra/database/database.ts'

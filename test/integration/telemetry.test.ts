@@ -4,6 +4,7 @@ import { describe, expect } from 'vitest'
 import type { Database } from '../../src/infra/database/database.ts'
 import type { Log } from '../../src/state/ports/log.ts'
 import { openBackend, unique } from '../support/backend.ts'
+import { moment } from '../support/clock.ts'
 import type { FakeModel } from '../support/fake-model/fake-model.ts'
 import { startServer, type TestServer } from '../support/http.ts'
 import { closing, runtimeTest } from '../support/integration-test.ts'
@@ -139,7 +140,7 @@ describe('a run that came by HTTP', () => {
       json: { user_id, prompt: 'I never eat serengeti beans. What is six times seven in zanzibar?' },
       headers: { traceparent },
     })
-    const answeredAt = Date.now()
+    const answeredAt = moment()
     expect(reply.body).toMatchObject({ status: 'completed', answer: 'It is 42, says kilimanjaro.' })
     runId = reply.body.id
     // nothing is learned yet, and the answer is out

@@ -3,6 +3,7 @@ import { afterAll, expect } from 'vitest'
 import type { RunLimits } from '../../src/state/run-request.ts'
 import type { RunView } from '../../src/state/run-view.ts'
 import type { RuntimeState } from '../../src/state/runtime-state.ts'
+import { waitedFor } from '../support/clock.ts'
 import type { FakeModel, FakeReply } from '../support/fake-model/fake-model.ts'
 import { startGate } from '../support/gate-server.ts'
 import { runtimeTest } from '../support/integration-test.ts'
@@ -497,8 +498,8 @@ const follow = async ({ model, runtime, endLease }: World, key: string, turn: Tu
   } else if (turn.meanwhile === 'answered') {
     const { input_request, todos } = await api.wait(run.id, deadline())
     expect(todos).toEqual({ pending: 0, processing: 1, completed: 0, failed: 0 })
-    const since = performance.now()
-    await until('a second', () => performance.now() - since > 1000)
+    const waited = waitedFor()
+    await until('a second', () => waited(1000))
     await api.answer(run.id, input_request?.id ?? '', '2025')
   } else if (turn.meanwhile === 'taken over') {
     await until('the held model', isHeld)

@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { describe, expect } from 'vitest'
@@ -7,6 +7,7 @@ import type { Database } from '../../src/infra/database/database.ts'
 import { unique } from '../support/backend.ts'
 import type { Call, TestServer } from '../support/http.ts'
 import { adminToken, runtimeTest } from '../support/integration-test.ts'
+import { seededBytes } from '../support/random.ts'
 import { count, readContent, until } from '../support/runs.ts'
 import { calling, say } from '../support/script.ts'
 
@@ -77,7 +78,7 @@ describe('a file', () => {
     runtime,
   }) => {
     const business = unique('up')
-    const bytes = randomBytes(3 * megabyte + 5)
+    const bytes = seededBytes(3 * megabyte + 5)
     const { body } = await filesOf(server, business).post(bytes)
     expect(body).toMatchObject({ sha256: hashOf(bytes), bytes: bytes.length })
     const { rows } = await database.query<{ size: number }>(
@@ -121,7 +122,7 @@ describe('a file', () => {
     socket.write(
       `POST /v1/files?business_id=${business} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${adminToken}\r\nx-file-name: a\r\ncontent-length: 9000000\r\n\r\n`,
     )
-    socket.write(randomBytes(2 * megabyte))
+    socket.write(seededBytes(2 * megabyte))
     await until('a part', async () => (await partsOf(database, business)) > 0)
     socket.destroy()
     await until('no part', async () => (await partsOf(database, business)) === 0)
@@ -143,7 +144,7 @@ describe('a file', () => {
 describe('an upload that is opened', () => {
   test('has its id at once and is appended to, also after a lost answer', async ({ server }) => {
     const business = unique('up')
-    const bytes = randomBytes(megabyte + 10)
+    const bytes = seededBytes(megabyte + 10)
     const { post, patch, head, get } = filesOf(server, business)
     const opened = await post(undefined, {
       'upload-length': String(bytes.length),
@@ -190,7 +191,7 @@ describe('an upload that is opened', () => {
   test('keeps what arrived before its connection broke off', async ({ server, database }) => {
     const business = unique('up')
     const { post, patch, head } = filesOf(server, business)
-    const bytes = randomBytes(3 * megabyte)
+    const bytes = seededBytes(3 * megabyte)
     const { id } = (await post(undefined, { 'upload-length': String(bytes.length) })).body
     const socket = connect(Number(new URL(server.url).port), '127.0.0.1')
     socket.write(

@@ -1,3 +1,5 @@
+// backends: both
+
 import { describe, expect, onTestFinished } from 'vitest'
 import type { RunClaim } from '../../src/engine/runs/claim.ts'
 import { answerInput } from '../../src/engine/runs/input-answers.ts'

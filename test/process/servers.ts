@@ -6,7 +6,7 @@ import type { RuntimeState } from '../../src/state/runtime-state.ts'
 import type { Backend } from '../support/backend.ts'
 import { type FakeModel, startFakeModel } from '../support/fake-model/fake-model.ts'
 import { type GateServer, startGate } from '../support/gate-server.ts'
-import { checkInvariants } from '../support/invariants.ts'
+import { checkInvariants, invariant } from '../support/invariants.ts'
 import { createProcesses, openOwnServers, serversMissing, type WorkerProcess } from '../support/processes.ts'
 import { count, endLease, openWithDatabase, until } from '../support/runs.ts'
 import { deadline, fakeModels, type TestRuntime } from '../support/test-runtime.ts'
@@ -177,6 +177,6 @@ const follow = (api: World['api'], runId: string): ReturnType<World['follow']> =
 /** Every action once, in order, and `done` last. */
 export const expectWhole = (events: readonly RunEvent[]): void => {
   const ids = events.flatMap((event) => (event.event === 'action' ? [event.id] : []))
-  expect(ids).toEqual(ids.map((_, at) => at + 1))
+  invariant(() => expect(ids).toEqual(ids.map((_, at) => at + 1)))
   expect(events.at(-1)?.event).toBe('done')
 }

@@ -89,7 +89,7 @@ export const createProcesses = () => {
           const line = lines.find((one): one is never => one.event === event && fits(one as never))
           if (line) return line
           if (isRead) throw new Error(`the worker is gone and never reported "${event}"`)
-          await once(news, 'line', { signal: AbortSignal.timeout(60_000) })
+          await once(news, 'line', { signal: AbortSignal.timeout(90_000) })
         }
       },
     }

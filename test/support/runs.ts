@@ -13,6 +13,7 @@ import type { RunRequest } from '../../src/state/run-request.ts'
 import type { ActionBody } from '../../src/state/runtime-state.ts'
 import { noUsage } from '../../src/state/token-usage.ts'
 import type { Backend } from './backend.ts'
+import { waitedFor } from './clock.ts'
 import { openTestRuntime, type TestRuntime } from './test-runtime.ts'
 
 /** Hands for the parts of the spine, without a graph. */
@@ -23,11 +24,11 @@ export const until = async <T>(
   look: () => Promise<T | null | undefined | false> | T | null | undefined | false,
   ms = 90_000,
 ): Promise<T> => {
-  const end = performance.now() + ms
+  const waited = waitedFor()
   for (;;) {
     const found = await look()
     if (found) return found
-    if (performance.now() > end) throw new Error(`waited ${ms} ms in vain: ${what}`)
+    if (waited(ms)) throw new Error(`waited ${ms} ms in vain: ${what}`)
     await pause(15)
   }
 }

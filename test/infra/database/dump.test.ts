@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,6 +8,7 @@ import { openEmbeddedDatabase } from '../../../src/infra/database/embedded.ts'
 import { readMigrations } from '../../../src/infra/database/migrations.ts'
 import { migratePglite, startPglite } from '../../../src/infra/database/pglite.ts'
 import { readSeedImage, toSeedImageName, unpackSeedImage } from '../../../src/infra/database/seed-image.ts'
+import { seededBytes } from '../../support/random.ts'
 import { codeOf } from '../../support/runs.ts'
 
 const logged = () => ({ debug: vi.fn(), info: vi.fn(), warn: vi.fn(), error: vi.fn() })
@@ -21,7 +21,7 @@ let tar: Buffer
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'mason-dump-'))
   const path = join(folder, 'torn.tar.gz')
-  const whole = gzipSync(randomBytes(100_000), { level: 1 })
+  const whole = gzipSync(seededBytes(100_000), { level: 1 })
   await writeFile(path, whole.subarray(0, whole.length / 2))
   tar = await readSeedImage(torn, path)
 })

@@ -8,6 +8,7 @@ import { type Hints, openHints } from '../../../src/infra/queue/hints.ts'
 import type { WakeUp } from '../../../src/infra/queue/jobs.ts'
 import { openQueues, type Queues } from '../../../src/infra/queue/queues.ts'
 import type { Log } from '../../../src/state/ports/log.ts'
+import { waitedFor } from '../../support/clock.ts'
 
 export const redisUrl = process.env.TEST_REDIS_URL
 export const runPrefix = `mason-test-${randomUUID()}`
@@ -18,9 +19,9 @@ export async function until(
   what: string,
   withinMs = 90_000,
 ): Promise<void> {
-  const deadline = performance.now() + withinMs
+  const waited = waitedFor()
   while (!(await fact())) {
-    if (performance.now() > deadline) throw new Error(`not within ${withinMs} ms: ${what}`)
+    if (waited(withinMs)) throw new Error(`not within ${withinMs} ms: ${what}`)
     await new Promise((resolve) => setTimeout(resolve, 5))
   }
 }

@@ -1,0 +1,48 @@
+import { closeSync, openSync, readdirSync, readSync } from 'node:fs'
+import { join } from 'node:path'
+
+/** The marks that a test file may have in the comments above its first line of code, one a line: `// tier: all`. */
+const marks = {
+  /** Only `npm run test:all` runs it. */
+  tier: ['all'],
+  /** With servers, the gate runs it on the embedded database too: its SQL, locks, hints or queue differ there. */
+  backends: ['both'],
+  /** Nothing runs beside it. */
+  runs: ['alone'],
+} as const
+
+type Mark = { [Name in keyof typeof marks]: `${Name}: ${(typeof marks)[Name][number]}` }[keyof typeof marks]
+
+const known: readonly string[] = Object.entries(marks).flatMap(([name, values]) =>
+  values.map((value) => `${name}: ${value}`),
+)
+
+/** The marks of a file by its text; any other comment of that form is an error. */
+export const readMarks = (text: string, path: string): Set<Mark> => {
+  const found = new Set<Mark>()
+  for (const line of text.split('\n')) {
+    if (!line.startsWith('//')) break
+    const mark = /^\/\/ (\w+: \w+)$/.exec(line)?.[1]
+    if (mark === undefined) continue
+    if (!known.includes(mark))
+      throw new Error(`${path} has the unknown mark "${mark}": use one of ${known.join(', ')}`)
+    found.add(mark as Mark)
+  }
+  return found
+}
+
+/** The test files below a folder that have a mark. */
+export const filesMarked = (mark: Mark, folder = 'test'): string[] =>
+  readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.test.ts'))
+    .map((name) => join(folder, name))
+    .filter((path) => readMarks(startOf(path), path).has(mark))
+    .sort()
+
+const startOf = (path: string): string => {
+  const file = openSync(path, 'r')
+  const start = Buffer.alloc(500)
+  const length = readSync(file, start)
+  closeSync(file)
+  return start.toString('utf8', 0, length)
+}
