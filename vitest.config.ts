@@ -30,7 +30,7 @@ const integration = (name: 'embedded' | 'served', include = ['test/integration/*
 const processes = (
   name: string,
   include: string[],
-  { exclude = [], maxWorkers = 3 }: { exclude?: string[]; maxWorkers?: number } = {},
+  { exclude = [], maxWorkers = 2 }: { exclude?: string[]; maxWorkers?: number } = {},
 ) => ({
   extends: true as const,
   test: {
@@ -74,7 +74,7 @@ export default defineConfig({
       ...(servers ? [integration('served')] : []),
       processes('process', ['test/process/**/*.test.ts'], { exclude: alone }),
       processes('console', ['test/console/**/*.test.ts']),
-      processes('process-alone', alone, { maxWorkers: 1 }),
+      ...(alone.length > 0 ? [processes('process-alone', alone, { maxWorkers: 1 })] : []),
     ],
   },
 })

@@ -144,7 +144,7 @@ start_postgres() {
 	listen_addresses = '127.0.0.1'
 	unix_socket_directories = '$pg'
 	max_connections = 300
-	fsync = on
+	fsync = ${MASON_SERVICES_FSYNC:-on}
 	timezone = 'UTC'
 	CONF
   fi

@@ -40,7 +40,7 @@ export const readRun = (log: string): TestRun => {
       running.set(`${line.project} ${line.started}`, `${line.started} (${line.project})`)
     else {
       results.set(keyOf(line), line)
-      running.delete(`${line.project} ${line.path}`)
+      running.delete(keyOf(line))
     }
   }
   return { ...run, results: [...results.values()], running: [...running.values()] }

@@ -12,6 +12,7 @@ const parts = [
   'chaos',
   'examples',
   'migrations',
+  'scripts',
   'package.json',
   'tsconfig.json',
   'vitest.config.ts',

@@ -4,7 +4,6 @@ import { unique } from '../support/backend.ts'
 import { minutesUntil } from '../support/clock.ts'
 import { type Call, type Reply, startServer, type TestServer } from '../support/http.ts'
 import { adminToken, runtimeTest } from '../support/integration-test.ts'
-import { endsWithin } from '../support/runs.ts'
 
 const own = { 'sec-fetch-site': 'same-origin' }
 

@@ -52,8 +52,8 @@ test('a repeat replaces the results of its files, and says what had run before i
 })
 
 test('what was running when the log broke off is named', () => {
-  const { failed, counts } = verdictOf(readRun('{"started":"/mason/x.test.ts","project":"unit"}\n{"star'))
-  expect(failed).toEqual(['FAILED /mason/x.test.ts (unit): it was still running'])
+  const { failed, counts } = verdictOf(readRun('{"started":"test/x.test.ts","project":"unit"}\n{"star'))
+  expect(failed).toEqual(['FAILED test/x.test.ts (unit): it was still running'])
   expect(counts.failed).toBe(1)
 })
 

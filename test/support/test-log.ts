@@ -7,7 +7,7 @@ import type { FileResult, LogLine } from '../../scripts/test-verdict.ts'
 export const createTestLog = (path: string): Reporter => {
   const write = (line: LogLine) => appendFileSync(path, `${JSON.stringify(line)}\n`)
   return {
-    onTestModuleStart: (module) => write({ started: module.moduleId, project: module.project.name }),
+    onTestModuleStart: (module) => write({ started: module.relativeModuleId, project: module.project.name }),
     onTestModuleEnd: (module) => write(resultOf(module)),
     onTestRunEnd(modules, unhandled) {
       // one that could not be loaded, or whose process is gone, has no end of its own
