@@ -10,7 +10,6 @@ const servers = process.env.TEST_DATABASE_URL && process.env.TEST_REDIS_URL
  */
 const isGate = process.env.MASON_TEST_TIER === 'gate'
 const notInGate = isGate ? filesMarked('tier: all') : []
-const alone = filesMarked('runs: alone')
 const { MASON_TEST_LOG: log, MASON_TEST_WORKERS: workers } = process.env
 
 // isolate: false loads each module once a worker and not once a file, a third of all CPU: no code here keeps module state
@@ -27,20 +26,16 @@ const integration = (name: 'embedded' | 'served', include = ['test/integration/*
 })
 
 /** Project after project: those that start processes of their own come after all others. */
-const processes = (
-  name: string,
-  include: string[],
-  { exclude = [], maxWorkers = 2 }: { exclude?: string[]; maxWorkers?: number } = {},
-) => ({
+const processes = (name: string, include: string) => ({
   extends: true as const,
   test: {
     name,
-    include,
-    exclude: [...exclude, ...notInGate],
+    include: [include],
+    exclude: notInGate,
     globalSetup: ['test/support/setup-process.ts'],
     testTimeout: 300_000,
-    maxWorkers: workers ? Number(workers) : maxWorkers,
-    sequence: { groupOrder: maxWorkers === 1 ? 2 : 1 },
+    maxWorkers: workers ? Number(workers) : 2,
+    sequence: { groupOrder: 1 },
   },
 })
 
@@ -72,9 +67,8 @@ export default defineConfig({
         isGate && servers ? filesMarked('backends: both', 'test/integration') : undefined,
       ),
       ...(servers ? [integration('served')] : []),
-      processes('process', ['test/process/**/*.test.ts'], { exclude: alone }),
-      processes('console', ['test/console/**/*.test.ts']),
-      ...(alone.length > 0 ? [processes('process-alone', alone, { maxWorkers: 1 })] : []),
+      processes('process', 'test/process/**/*.test.ts'),
+      processes('console', 'test/console/**/*.test.ts'),
     ],
   },
 })

@@ -22,7 +22,7 @@ type TestRun = {
 
 /** What a broken promise of Mason says first, in the tests. It is never repeated. */
 export const violated = 'invariant violated:'
-const repeatable = ['served', 'process', 'process-alone', 'console']
+const repeatable = ['served', 'process', 'console']
 const keyOf = ({ project, file }: FileResult): string => `${project} ${file}`
 const failuresOf = (result: FileResult): TestResult[] =>
   result.tests.filter(({ state }) => state === 'failed')

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { filesToRepeat, readRun, type Verdict, verdictOf } from './test-verdict.ts'
@@ -155,7 +155,6 @@ const slices = (): string[] => {
   const left = ['soak', 'leak', 'mutants']
   if (!process.env.CHAOS_BUILD) left.push('upgrade')
   if (process.getuid?.() !== 0) left.push('full-disk')
-  if (!existsSync('examples/ap2/facilitator/node_modules')) left.push('x402')
   return readdirSync('chaos/suites')
     .flatMap((file) => /^(.+)\.suite\.ts$/.exec(file)?.[1] ?? [])
     .filter((name) => !left.includes(name))

@@ -208,12 +208,10 @@ export const architecture: readonly Check[] = [
   ],
   [
     'the environment is read outside of infra/config',
-    () =>
-      pathsOf(({ path, code }) => /process\s*\.\s*env\b/.test(code) && !path.startsWith('infra/config/')),
+    () => pathsOf(({ path, code }) => /process\s*\.\s*env\b/.test(code) && !path.startsWith('infra/config/')),
   ],
   [
     'a default export stands outside of nodes and tools',
-    () =>
-      pathsOf(({ path, code }) => /^export default\b/m.test(code) && !/\.(node|tool)\.ts$/.test(path)),
+    () => pathsOf(({ path, code }) => /^export default\b/m.test(code) && !/\.(node|tool)\.ts$/.test(path)),
   ],
 ]

@@ -37,7 +37,10 @@ type Resource = {
   metadata: { name: string }
   spec: {
     selector?: { matchLabels?: Labels } & Labels
-    template?: { metadata: { labels: Labels }; spec: { containers: Container[]; enableServiceLinks: boolean } }
+    template?: {
+      metadata: { labels: Labels }
+      spec: { containers: Container[]; enableServiceLinks: boolean }
+    }
     scaleTargetRef?: { name: string }
     ports?: { targetPort: string }[]
     triggers?: { metadata: Record<string, unknown> }[]
@@ -139,7 +142,10 @@ export const deployment: readonly Check[] = [
     () =>
       containers.flatMap((name) =>
         passedTo(name)
-          .filter((one) => !wanted.includes(one as never) || (name !== 'payments' && executors.includes(one)))
+          .filter(
+            (one) =>
+              !wanted.includes(one as never) || (['api', 'worker'].includes(name) && executors.includes(one)),
+          )
           .map((one) => `${name}: ${one}`),
       ),
   ],

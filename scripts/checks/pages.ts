@@ -29,7 +29,9 @@ const findDifference = (one: readonly string[], other: readonly string[]): strin
   const at = Array.from({ length: Math.max(one.length, other.length) }, (_, n) => n).find(
     (n) => one[n] !== other[n],
   )
-  return at === undefined ? [] : [`${other[at] ?? 'nothing'} stands where README.md has ${one[at] ?? 'nothing'}`]
+  return at === undefined
+    ? []
+    : [`${other[at] ?? 'nothing'} stands where README.md has ${one[at] ?? 'nothing'}`]
 }
 const [english, chinese] = readmes.map((path) => pages.find(([one]) => one === path)?.[1]) as [Page, Page]
 const toLevels = ({ headings }: Page): string[] => headings.map((heading) => heading.replace(/ .*/, ''))

@@ -78,8 +78,5 @@ export const supplyChain: readonly Check[] = [
         return dev || licenses.includes(found) ? [] : [`${name}: ${found}`]
       }),
   ],
-  [
-    'an image is no exact version',
-    () => images.filter((name) => name !== 'mason' && !exactImage.test(name)),
-  ],
+  ['an image is no exact version', () => images.filter((name) => name !== 'mason' && !exactImage.test(name))],
 ]

@@ -45,7 +45,8 @@ test('a pattern that takes too long is refused with what to do, and the worker g
   expect(run).toMatchObject({ status: 'completed', answer: 'Done.' })
   const said = (await runtime.stateOf(run.id)).action_history.flat().map(({ result }) => String(result.text))
   // the second on a machine that gives it less than a sixth of a processor, as it may do to both searches
-  const refused = /^Error: (The pattern takes longer than 1\.5 s on this text; make it simpler|This machine has no time)/
+  const refused =
+    /^Error: (The pattern takes longer than 1\.5 s on this text; make it simpler|This machine has no time)/
   const refusals = said.filter((text) => refused.test(text)).length
   const matches = said.filter((text) => /^Matches in 'line.txt': \[Line 1: …a+1\]/.test(text)).length
   expect([refusals > 0, refusals + matches]).toEqual([true, 2])

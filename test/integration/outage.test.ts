@@ -4,7 +4,6 @@ import type { Database } from '../../src/infra/database/database.ts'
 import type { OutageRecord } from '../../src/state/outage.ts'
 import type { RunView } from '../../src/state/run-view.ts'
 import { openBackend } from '../support/backend.ts'
-import { waitedFor } from '../support/clock.ts'
 import { type FakeReply, startFakeModel } from '../support/fake-model/fake-model.ts'
 import { freePort } from '../support/free-port.ts'
 import { adminToken, runtimeTest as test } from '../support/integration-test.ts'
@@ -104,9 +103,7 @@ describe('a run whose vendor is down', () => {
       const id = await submit(own.runtime)
       const { retry_reason } = await waiting(own.runtime, id)
       expect(retry_reason?.message).toContain('cannot be reached')
-      await own.database.query(`UPDATE runs SET run_at = run_at + interval '1 hour' WHERE run_id = $1`, [
-        id,
-      ])
+      await own.database.query(`UPDATE runs SET run_at = run_at + interval '1 hour' WHERE run_id = $1`, [id])
       if (backend.kind === 'served') {
         const { run_at } = await rowOf(own.database, id)
         await own.runtime.close()

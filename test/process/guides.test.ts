@@ -8,7 +8,7 @@ import { readPage } from '../support/pages.ts'
 import { project, root, run } from './installed-package.ts'
 import { execute, makeFolder } from './page-commands.ts'
 
-/** Installed packages of a folder inside, as those of the x402 chain, take minutes to copy on a busy machine. */
+/** Installed packages take minutes to copy on a busy machine. */
 const isSource = (path: string): boolean => basename(path) !== 'node_modules'
 
 /** A copy of the repository that a page can change, with what is installed and built as it is after `npm ci`. */

@@ -2,13 +2,13 @@ import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ensureDatabaseId } from '../../src/infra/database/database-id.ts'
 import { migratePostgres, openPostgresDatabase } from '../../src/infra/database/postgres.ts'
 import { submitRun } from '../../src/producer/submit-run.ts'
 import { type Running, runCli, startCli } from '../support/cli.ts'
+import { waitedFor } from '../support/clock.ts'
 import { dropKeys } from '../support/drop-keys.ts'
 import { serversMissing } from '../support/processes.ts'
 import { until } from '../support/runs.ts'
@@ -127,14 +127,14 @@ describe.skipIf(serversMissing !== null)(`two Masons on one Redis (${serversMiss
 
   test('the queue that is claimed serves the new database, and the old process takes no more jobs', async () => {
     const { code, stdout } = await run(other, ['queue', 'claim'])
-    const claimedAt = performance.now()
+    const waited = waitedFor()
     expect([code, stdout]).toEqual([0, expect.stringContaining(`this replaces ${ids[own]}`)])
     expect(await owner()).toBe(ids[other])
     const again = await run(other, ['queue', 'claim'])
     expect([again.code, again.stdout]).toEqual([0, expect.stringContaining('nothing has changed')])
 
     // the old process may rely for a second on what it has read
-    await until('a second has passed since the claim', () => performance.now() - claimedAt > 1_000)
+    await until('a second has passed since the claim', () => waited(1_000))
     await submit('claimed')
     const after = await start(other)
     await until('the new database has the run', async () => (await countRuns(after.url, 'claimed')) === 1)

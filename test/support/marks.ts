@@ -7,8 +7,6 @@ const marks = {
   tier: ['all'],
   /** With servers, the gate runs it on the embedded database too: its SQL, locks, hints or queue differ there. */
   backends: ['both'],
-  /** Nothing runs beside it. */
-  runs: ['alone'],
 } as const
 
 type Mark = { [Name in keyof typeof marks]: `${Name}: ${(typeof marks)[Name][number]}` }[keyof typeof marks]

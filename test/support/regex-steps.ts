@@ -11,7 +11,7 @@ const tooMany = new Error('more than the limit')
  * How often an engine that backtracks, as that of JavaScript does, looks at a part of a pattern while it searches a text: a
  * count, which is the same on every machine. Infinite beyond 5 million.
  */
-export const countRegexSteps = ({ source, flags }: RegExp, text: string): number => {
+const countRegexSteps = ({ source, flags }: RegExp, text: string): number => {
   const chars = /[uv]/.test(flags) ? [...text] : text.split('')
   const isWordAt = (at: number): boolean => /^\w$/.test(chars[at] ?? '')
   const isLine = flags.includes('m')
