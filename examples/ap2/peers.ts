@@ -30,7 +30,7 @@ export const createPeers = (name: string) => {
   const fetchImpl: typeof fetch = (input, init = {}) => {
     const headers = new Headers(init.headers)
     headers.set('user-agent', name)
-    return fetch(input, { ...init, headers })
+    return fetch(input, { ...init, headers, signal: init.signal ?? AbortSignal.timeout(timeoutMs) })
   }
   const factory = new ClientFactory({
     transports: [new JsonRpcTransportFactory({ fetchImpl })],

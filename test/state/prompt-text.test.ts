@@ -14,7 +14,6 @@ import {
   toLabel,
   unfenced,
 } from '../../src/state/provenance.ts'
-import { countSteps } from '../support/count-steps.ts'
 import { modelsOf } from '../support/memory-run.ts'
 
 const fence = createDataFence({ prompts: ['x'] })
@@ -135,7 +134,7 @@ describe('texts of prompts', () => {
     expect(fence(text, toLabel('file'))).toContain(`\n${text}\n`)
   })
 
-  test('of twice as much that nearly has marks take twice the steps', () => {
+  test('of a megabyte that nearly has marks end, where a quadratic scan would not', () => {
     for (const piece of [
       '<',
       '<\u200b',
@@ -145,10 +144,8 @@ describe('texts of prompts', () => {
       '<\u0301\u0301\u0301',
       '<///',
     ]) {
-      const [one, two] = [1, 2].map((times) =>
-        countSteps(() => fence(piece.repeat((times * 20_000) / piece.length), toLabel('file'))),
-      )
-      expect(two, piece).toBeLessThan(2.2 * (one as number))
+      const text = piece.repeat(1_000_000 / piece.length)
+      expect(fence(text, toLabel('file')).length, piece).toBeGreaterThan(100_000)
     }
   })
 })

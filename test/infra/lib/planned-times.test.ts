@@ -5,7 +5,6 @@ import {
   isTimeZone,
   listPlannedTimes,
 } from '../../../src/infra/lib/planned-times.ts'
-import { countSteps } from '../../support/count-steps.ts'
 
 const after = (cron: string, time_zone: string, from: string, count: number): (string | null)[] => {
   const times: (string | null)[] = []
@@ -110,13 +109,7 @@ describe('an expression that is refused', () => {
     [`${'0,'.repeat(100_000)}1 * * * *`, '200 characters'],
     ['0 0 1 1 * '.repeat(50), '200 characters'],
   ])('%.30s', (cron, message) => {
-    let error: string | null = null
-    const steps = countSteps(() => {
-      error = findCronError(cron)
-    })
-    expect(error).toContain(message)
-    // the slowest is one without a next time, for which years are looked through
-    expect(steps).toBeLessThan(1_000_000)
+    expect(findCronError(cron)).toContain(message)
   })
 
   test('is none of these', () => {

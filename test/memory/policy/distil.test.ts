@@ -8,7 +8,6 @@ import {
   toLesson,
 } from '../../../src/memory/policy/lessons.ts'
 import { findRejectionReason } from '../../../src/memory/policy/rejection-rules.ts'
-import { countSteps } from '../../support/count-steps.ts'
 
 type Proposal = NonNullable<DistillReply['memories']>[number]
 
@@ -136,16 +135,14 @@ test.each([
   expect(findRejectionReason(content)).toBe(reason)
 })
 
-test('what is read of a message is limited: twice a hostile text takes at most twice the steps', () => {
-  const stepsOf = (text: string): number =>
-    countSteps(() => {
-      deriveLessonByRules({ ...turn, prompt: text })
-      notesOf({ evidence: text, content: text }, text)
-      findRejectionReason(text)
-      mayTeach(text)
-    })
-  for (const unit of ['I ', ' ', '\n ', 'a@', '1 '])
-    expect(stepsOf(unit.repeat(40_000)), unit).toBeLessThan(2.2 * stepsOf(unit.repeat(20_000)))
+test('a message of a megabyte is read to its end, where a quadratic scan would not end', () => {
+  for (const unit of ['I ', ' ', '\n ', 'a@', '1 ']) {
+    const text = unit.repeat(1_000_000 / unit.length)
+    expect(deriveLessonByRules({ ...turn, prompt: text }), unit).toBeDefined()
+    expect(notesOf({ evidence: text, content: text }, text), unit).toBeDefined()
+    findRejectionReason(text)
+    mayTeach(text)
+  }
 })
 
 test('an answer and what is remembered stand in fences that they cannot end', () => {

