@@ -21,7 +21,16 @@ import type { RunView } from '../state/run-view.ts'
 import { malformed, toA2AError } from './errors.ts'
 import { checkRequired, listActivated } from './extensions.ts'
 import { readOrigin, toAnswer, toMessageKey, toRunRequest, toSessionId, toUserId } from './messages.ts'
-import { isEnded, listArtifacts, toAnswerPiece, toRunStatus, toState, toTask, toTaskStatus } from './tasks.ts'
+import {
+  isEnded,
+  listArtifacts,
+  toAnswerPiece,
+  toEndMetadata,
+  toRunStatus,
+  toState,
+  toTask,
+  toTaskStatus,
+} from './tasks.ts'
 
 type Admitted = Awaited<ReturnType<BusinessApi['submit']>>['run']
 
@@ -44,6 +53,8 @@ export type AgentCall = {
   entry: RunEntry
   /** Aborts when the caller disconnects or the server closes. */
   signal: AbortSignal
+  /** Whether the status update that a stream gave last ends it: what 0.3 calls final. */
+  isFinal?: boolean
   /** Gets what is not an error of the protocol; the caller learns only that something went wrong on our side. */
   onError(error: unknown): void
 }
@@ -157,10 +168,11 @@ export const createRequestHandler = (call: AgentCall, protocol: '1.0' | '0.3'): 
             value: { ...ids, artifact, append: false, lastChunk: true, metadata: undefined },
           },
         }
+      call.isFinal = isOver(run)
       yield {
         payload: {
           $case: 'statusUpdate',
-          value: { ...ids, status: toTaskStatus(run, origin), metadata: undefined },
+          value: { ...ids, status: toTaskStatus(run, origin), metadata: toEndMetadata(run) },
         },
       }
       if (isOver(run)) return

@@ -65,8 +65,6 @@ const fromMessage = (message: unknown): unknown => {
   return { ...rest, content: Array.isArray(parts) ? parts.map(fromPart) : [] }
 }
 
-const ends = ['TASK_STATE_COMPLETED', 'TASK_STATE_FAILED', 'TASK_STATE_CANCELED', 'TASK_STATE_INPUT_REQUIRED']
-
 const fromStatus = (status: unknown): unknown => {
   if (!isObject(status)) return status
   const state = status.state === 'TASK_STATE_CANCELED' ? 'TASK_STATE_CANCELLED' : status.state
@@ -95,14 +93,13 @@ const fromConfig = ({ taskId, tenant: _, authentication, ...config }: Json): Jso
   },
 })
 
-/** A response or event of 1.0 as 0.3 has it. */
-export const toLegacyJson = (json: unknown): unknown => {
+/** A response or event of 1.0 as 0.3 has it. `isFinal`: a status update ends its stream. */
+export const toLegacyJson = (json: unknown, isFinal = false): unknown => {
   if (!isObject(json)) return json
   if (isObject(json.task)) return { task: fromTask(json.task) }
   if (isObject(json.statusUpdate)) {
     const { status } = json.statusUpdate
-    const final = ends.includes(String(isObject(status) && status.state))
-    return { statusUpdate: { ...json.statusUpdate, status: fromStatus(status), final } }
+    return { statusUpdate: { ...json.statusUpdate, status: fromStatus(status), final: isFinal } }
   }
   if (isObject(json.artifactUpdate))
     return {

@@ -156,7 +156,7 @@ export const handleRest = async (call: AgentCall, request: RestRequest): Promise
       { ids, query, body },
       context,
     )
-    const convert = (json: unknown): unknown => (isLegacy ? toLegacyJson(json) : json)
+    const convert = (json: unknown): unknown => (isLegacy ? toLegacyJson(json, call.isFinal) : json)
     if (!('stream' in result))
       return { status: result.status ?? 200, headers, type, body: convert(result.json) }
     const events = toJson(result.stream, convert)

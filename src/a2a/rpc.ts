@@ -48,6 +48,15 @@ export const openStream = async (
   })()
 }
 
+/** The events of 0.3: `final` is true on the last one, also where the task goes on later. */
+async function* markFinal(events: AsyncIterable<unknown>, call: AgentCall): AsyncGenerator<unknown> {
+  for await (const event of events) {
+    const { result } = event as { result?: { kind?: string; final?: boolean } }
+    if (result?.kind === 'status-update') result.final = call.isFinal === true
+    yield event
+  }
+}
+
 const sends = {
   '1.0': ['SendMessage', 'SendStreamingMessage'],
   '0.3': ['message/send', 'message/stream'],
@@ -85,7 +94,8 @@ export const handleRpc = async (
     if (!(Symbol.asyncIterator in result)) return { status: 200, headers: activated, body: result }
     // clients of 0.3 take nothing but a stream here
     const startsAtOnce = method === 'tasks/resubscribe'
-    const events = await openStream(result, toError, call.signal, startsAtOnce)
+    const sent = isLegacy ? markFinal(result, call) : result
+    const events = await openStream(sent, toError, call.signal, startsAtOnce)
     return { status: 200, headers: activated, events }
   } catch (error) {
     return { status: 200, headers: {}, body: toError(error) }

@@ -91,6 +91,10 @@ export const listArtifacts = ({ answer, output_structure, status }: RunView): Ar
   return parts.length > 0 ? [toAnswerArtifact(parts)] : []
 }
 
+/** How the answer ended, where it is not whole. */
+export const toEndMetadata = ({ finish_reason, status }: RunView): { finish_reason: string } | undefined =>
+  status === 'completed' && finish_reason && finish_reason !== 'answered' ? { finish_reason } : undefined
+
 /** A run as a task. Its history is the message that began it. */
 export const toTask = (run: RunView, origin: Origin, historyLength?: number): Task => {
   const { contextId, messageId } = origin
@@ -101,6 +105,6 @@ export const toTask = (run: RunView, origin: Origin, historyLength?: number): Ta
     status: toTaskStatus(run, origin),
     artifacts: listArtifacts(run),
     history: historyLength === 0 ? [] : [opening],
-    metadata: undefined,
+    metadata: toEndMetadata(run),
   }
 }

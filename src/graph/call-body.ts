@@ -22,6 +22,14 @@ export const parseArguments = (text: string): Arguments | null => {
   }
 }
 
+/** What is wrong with arguments, and why an integer in them is text. */
+export const describeInvalidArguments = (tool: string, text: string, error: z.ZodError): string =>
+  `the arguments of ${tool} are invalid: ${z.prettifyError(error)}${
+    /(?<![\d.])[1-9]\d{15}/.test(text)
+      ? '\nAn integer beyond 9007199254740991 is taken as text: where a number is asked for, send a smaller one'
+      : ''
+  }`
+
 /**
  * Reads the body of a call in the XML dialogue. It is JSON where the tool has no `raw`, or where it is an object that fits its
  * schema; else it goes into the field of `raw`, as it is. A value that refers to results is checked when the call runs.
@@ -43,7 +51,7 @@ const check = (tool: Pick<AnyTool, 'name' | 'input' | 'raw'>, args: Arguments): 
   const issues = error?.issues.filter(({ path }) => !refersToResults({}, { value: valueAt(args, path) }))
   return !error || issues?.length === 0
     ? { ok: true, args }
-    : { ok: false, error: `the arguments of ${tool.name} are invalid: ${z.prettifyError(error)}` }
+    : { ok: false, error: describeInvalidArguments(tool.name, JSON.stringify(args), error) }
 }
 
 const valueAt = (args: Arguments, path: readonly PropertyKey[]): Json =>

@@ -5,11 +5,11 @@ import { toModelSchema } from '../state/model-schema.ts'
 import { readOutage } from '../state/outage.ts'
 import type { Log } from '../state/ports/log.ts'
 import type { ImagePart } from '../state/ports/model-messages.ts'
-import type { ModelRole, Models } from '../state/ports/models.ts'
+import type { ModelReply, ModelRole, Models } from '../state/ports/models.ts'
 import type { PromptPart } from '../state/prompt-part.ts'
 import type { PromptText } from '../state/provenance.ts'
 import type { Usage } from '../state/runtime-state.ts'
-import { parseLimitedJson } from '../state/text/json-size.ts'
+import { findJson } from '../state/text/json-in-text.ts'
 import { noUsage } from '../state/token-usage.ts'
 
 type JsonRequest<Schema extends z.ZodType> = {
@@ -18,6 +18,8 @@ type JsonRequest<Schema extends z.ZodType> = {
   parts: readonly PromptPart[]
   images?: readonly ImagePart[]
   schema: Schema
+  /** Of several objects in a reply that fit, the last for which this is true counts; else the last one. */
+  prefers?: (value: z.infer<Schema>) => boolean
   model?: string | undefined
   /** Called with the reply while it is written; see `streamField`. */
   onText?: (text: string, attempt: number) => void
@@ -54,7 +56,7 @@ export const requestJson = async <Schema extends z.ZodType>(
   signal: AbortSignal,
   log: Log,
 ): Promise<JsonReply<z.infer<Schema>>> => {
-  const { role, instructions, parts, images, schema, model, onText } = question
+  const { role, instructions, parts, images, schema, prefers, model, onText } = question
   try {
     const reply = await models.call(
       {
@@ -70,10 +72,10 @@ export const requestJson = async <Schema extends z.ZodType>(
       },
       signal,
     )
-    const parsed = schema.safeParse(readJson(reply.text))
-    if (!parsed.success) log.warn({ role, fault: z.prettifyError(parsed.error) }, unread)
     const { text, usage, by = reply.model } = reply
-    return { value: parsed.success ? parsed.data : null, usage, text, model: by }
+    const value = readReply(reply, schema, prefers)
+    if (value === null) log.warn({ role, fault: describeMismatch(text, schema) }, unread)
+    return { value, usage, text, model: by }
   } catch (error) {
     const isUnserved = ruledRoles.has(role) && readOutage(role, error) !== null
     if (!isUnserved && !isMasonError(error, 'model_bad_reply')) throw error
@@ -85,15 +87,22 @@ export const requestJson = async <Schema extends z.ZodType>(
 
 const unread = 'a model reply could not be read'
 
-/** The JSON in a reply, also where the model put it into a code fence or beside words. */
-const readJson = (text: string): unknown => {
-  const [, fence = ''] = text.split('```', 3)
-  const fenced = fence.startsWith('json') ? fence.slice(4) : fence
-  for (const candidate of [text, fenced, text.slice(text.indexOf('{'), text.lastIndexOf('}') + 1)]) {
-    if (!candidate) continue
-    try {
-      return parseLimitedJson(candidate)
-    } catch {}
-  }
-  return undefined
+/** Some servers put JSON that they were asked for into the reasoning, and leave the text empty. */
+const readReply = <Schema extends z.ZodType>(
+  { text, reasoning }: ModelReply,
+  schema: Schema,
+  prefers: (value: z.infer<Schema>) => boolean = () => true,
+): z.infer<Schema> | null => {
+  const said = text.trim() === '' ? reasoning : text
+  const find = (accepts: (value: z.infer<Schema>) => boolean) =>
+    findJson(said, (value): z.infer<Schema> | null => {
+      const parsed = schema.safeParse(value)
+      return parsed.success && accepts(parsed.data) ? parsed.data : null
+    })
+  return find(prefers) ?? find(() => true)
+}
+
+const describeMismatch = (text: string, schema: z.ZodType): string => {
+  const { error } = schema.safeParse(findJson(text, (value) => value ?? null) ?? undefined)
+  return error ? z.prettifyError(error) : 'it holds no JSON'
 }

@@ -2,6 +2,7 @@ import { type PlannedCall, readOpenCall, readPlannedCalls, readResolvedHash } fr
 import type { ActionDraft } from '../state/checkpoint.ts'
 import { type ErrorCode, errorCodes, isMasonError, MasonError, toMasonError } from '../state/errors.ts'
 import { readOutage } from '../state/outage.ts'
+import type { AnswerReason, Outcome } from '../state/outcome.ts'
 import type { Patch } from '../state/patch.ts'
 import type { EffectResult } from '../state/ports/effects.ts'
 import type { PersonAnswer, Question } from '../state/ports/questions.ts'
@@ -195,11 +196,17 @@ const toCallRef = (part: Part, planned: CallMatch | null): CallRef => {
 
 /** Of a run that ends before its answer, whose calls may still wait: the payments that go on. */
 const closeWaits = async (run: LiveRun): Promise<readonly string[]> =>
-  currentOutcome(run).reason === 'answered' ? [] : run.log.closeWaits()
+  run.outcome ? run.log.closeWaits() : []
 
 /** How it ends: as something decided, or else because it has its answer. */
-export const currentOutcome = (run: LiveRun) =>
-  run.outcome ?? ({ status: 'completed', reason: 'answered' } as const)
+export const currentOutcome = ({ outcome, actions }: LiveRun): Outcome =>
+  outcome ?? { status: 'completed', reason: readAnswerReason(actions) }
+
+/** How the reply ended that the answer rests on. */
+const readAnswerReason = (actions: LiveRun['actions']): AnswerReason => {
+  const finish = actions.findLast(({ node }) => node === 'planner')?.result.finish
+  return finish === 'length' || finish === 'unknown' ? finish : 'answered'
+}
 
 /** Which call it answers or leaves open is the graph's to say, also where a tool has data of that name; and whose words it brings. */
 const withCall = (

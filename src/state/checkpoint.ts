@@ -96,6 +96,7 @@ const retainedKeys = [
   'judged',
   'is_error',
   'draft',
+  'finish',
   'answer',
   'error',
   'reasoning',

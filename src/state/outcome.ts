@@ -1,9 +1,12 @@
 import { cutText } from './text/cut-text.ts'
 import type { OpenTodo } from './todos.ts'
 
+/** How the answer of a run ended: whole, cut at the output limit of its model, or for a reason that is not known. */
+export type AnswerReason = 'answered' | 'length' | 'unknown'
+
 /** How a run ends; the `end` action and the run's row have it. */
 export type Outcome =
-  | { status: 'completed'; reason: 'answered' | 'steps' | 'tokens' | 'cost' | 'time' | 'no_progress' }
+  | { status: 'completed'; reason: AnswerReason | 'steps' | 'tokens' | 'cost' | 'time' | 'no_progress' }
   | {
       status: 'failed'
       reason: string
@@ -17,6 +20,8 @@ const limits: Record<string, string> = {
   cost: 'the limit of cost was reached',
   time: 'the time was up',
   no_progress: 'the same step kept coming back without anything new',
+  length: "the answer was cut at the model's output limit",
+  unknown: 'the model ended its answer for a reason that is not known',
 }
 
 /** Why a run ended before its answer, as a person says it. */

@@ -47,7 +47,7 @@ const checkNumber = (value: unknown): FieldCheck => {
   if (typeof number !== 'number' || !Number.isFinite(number))
     return mustBe('a number such as 1234.5, without units', value)
   if (isText && /^[+-]?[\d,]+$/.test(text) && !Number.isSafeInteger(number))
-    return invalid(`has more digits than a number can hold: ${toShortText(value)}`)
+    return invalid(`has more digits than a number can hold, so ask for a text: ${toShortText(value)}`)
   return valid(number)
 }
 

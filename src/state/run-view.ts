@@ -15,7 +15,16 @@ export const runStatusSchema = z.enum([
 ])
 
 /** Why a run is completed. */
-export const finishReasons = ['answered', 'steps', 'tokens', 'cost', 'time', 'no_progress'] as const
+export const finishReasons = [
+  'answered',
+  'length',
+  'unknown',
+  'steps',
+  'tokens',
+  'cost',
+  'time',
+  'no_progress',
+] as const
 
 /** A run as submitting it answers. */
 export const admittedRunSchema = z.strictObject({

@@ -347,6 +347,49 @@ const sendRaw = async (
   return { status: body.error?.code as number, text }
 }
 
+describe.each(kinds.filter(({ version }) => version === '0.3'))(
+  'a stream of protocol 0.3 by $transport',
+  (kind) => {
+    test('has `final` on its last event alone, also where the task asks', async ({
+      server,
+      shop,
+      newToken,
+      model,
+    }) => {
+      model.reset()
+      model.script({ planner: [{ tool_calls: [ask] }] } as never)
+      const parts = toParts(kind, [{ text: 'Paint it' }])
+      const params = toWire(kind, { messageId: randomUUID(), parts })
+      const isRpc = kind.transport === 'JSONRPC'
+      const { text } = await server.call('POST', `/a2a/agents/${shop}${isRpc ? '' : '/v1/message:stream'}`, {
+        token: await newToken(shop),
+        json: isRpc ? { jsonrpc: '2.0', id: 7, method: 'message/stream', params } : params,
+        headers: { 'a2a-version': '0.3' },
+      })
+      const finals = [...text.matchAll(/"final":(true|false)/g)].map(([, value]) => value)
+      expect(finals.at(-1)).toBe('true')
+      expect(finals.slice(0, -1)).not.toContain('true')
+      expect(text).toMatch(/input-required|TASK_STATE_INPUT_REQUIRED/)
+    })
+  },
+)
+
+test('a task whose answer was cut says so', async ({ server, shop, newToken, model }) => {
+  model.reset()
+  model.script({ planner: [{ text: 'The ten rules are', finish: 'length' }] } as never)
+  const kind = { version: '1.0', transport: 'JSONRPC' } as const
+  const params = toWire(kind, { messageId: randomUUID(), parts: toParts(kind, [{ text: 'Name the rules' }]) })
+  const { body } = await server.call('POST', `/a2a/agents/${shop}`, {
+    token: await newToken(shop),
+    json: { jsonrpc: '2.0', id: 7, method: 'SendMessage', params },
+    headers: { 'a2a-version': '1.0' },
+  })
+  expect(body.result.task).toMatchObject({
+    status: { state: 'TASK_STATE_COMPLETED' },
+    metadata: { finish_reason: 'length' },
+  })
+})
+
 /** What each error is: the code of JSON-RPC, and the status of HTTP. */
 const errors = {
   malformed: [-32602, 400],

@@ -47,6 +47,7 @@ const addModel = async ({ admin: { registry } }: Runtime, name: string) => {
     endpoint_id: endpoint.id,
     dialect: 'tools',
     refuses_stop: false,
+    continuation: 'none',
     capabilities: [],
     status: 'active',
   })

@@ -45,6 +45,7 @@ test('the master key is changed while fifty call models and an admin enters secr
     endpoint_id: endpoint.id,
     dialect: 'tools',
     refuses_stop: false,
+    continuation: 'none',
     capabilities: [],
     status: 'active',
   })

@@ -53,8 +53,8 @@ const keptWithJudge = async (row: Labelled): Promise<boolean> => {
   const models = modelsOf(() => ({ text: JSON.stringify({ memories, summary: 's' }) }))
   const turn = turnOf(row)
   const reply = await askForLesson(models, distillInstructions, distilParts(turn), never())
-  if (!reply.success) throw new Error(`${row.id}: the scripted reply is invalid`)
-  return toLesson(reply.data, turn).notes.some(isKept)
+  if (!reply) throw new Error(`${row.id}: the scripted reply is invalid`)
+  return toLesson(reply, turn).notes.some(isKept)
 }
 
 const withoutSpace = (text: string): string => text.normalize('NFKC').replace(/\s+/g, '')

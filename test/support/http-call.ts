@@ -66,6 +66,7 @@ export const modelOf = (
   category: format?.category ?? 'text',
   dialect: 'tools',
   refuses_stop: false,
+  continuation: 'none',
   context_window: null,
   max_output: null,
   prices: null,

@@ -76,6 +76,7 @@ export const modelOf = (vendorId: string, more: Partial<ModelEntry> = {}): Model
   category: 'text',
   dialect: 'tools',
   refuses_stop: false,
+  continuation: 'none',
   context_window: null,
   max_output: null,
   prices,

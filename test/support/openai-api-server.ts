@@ -94,6 +94,7 @@ const viewOf = (chatUrl: string, embeddingsUrl: string, others: readonly string[
     category,
     dialect: 'tools',
     refuses_stop: false,
+    continuation: 'none',
     context_window: null,
     max_output: null,
     prices: null,

@@ -44,6 +44,7 @@ export const model = (name: string, more: Partial<ModelEntry> = {}): ModelEntry 
   category: 'text',
   dialect: 'tools',
   refuses_stop: false,
+  continuation: 'none',
   context_window: null,
   max_output: null,
   prices: null,

@@ -1,5 +1,6 @@
 import { promptText } from '../../context/sections.ts'
 import { queryOne } from '../../infra/database/database.ts'
+import { isJsonObject } from '../../infra/lib/json-text.ts'
 import type { ModelCaller } from '../../models/ports/model-ports.ts'
 import { MasonError } from '../../state/errors.ts'
 import { toModelSchema } from '../../state/model-schema.ts'
@@ -8,7 +9,7 @@ import type { Sql } from '../../state/ports/sql.ts'
 import type { PromptPart } from '../../state/prompt-part.ts'
 import type { PromptText } from '../../state/provenance.ts'
 import type { AdmittedRequest } from '../../state/run-request.ts'
-import { parseLimitedJson } from '../../state/text/json-size.ts'
+import { findJson } from '../../state/text/json-in-text.ts'
 import {
   deriveLessonByRules,
   distillInstructions,
@@ -38,12 +39,13 @@ type RunRow = {
   result: { answer: string | null } | null
   summary: string
   learning: boolean
+  finish_reason: string | null
 }
 
 const readRun = (sql: Sql, { tenant, run_id }: DistillationClaim): Promise<RunRow | null> =>
   queryOne<RunRow>(
     sql,
-    `SELECT r.session_id, s.user_id, r.turn, r.first_seq, q.request, o.result, s.summary, b.learning
+    `SELECT r.session_id, s.user_id, r.turn, r.first_seq, q.request, o.result, s.summary, b.learning, r.finish_reason
      FROM runs r JOIN businesses b USING (tenant) JOIN run_requests q USING (tenant, run_id) JOIN sessions s USING (tenant, session_id)
        LEFT JOIN run_results o USING (tenant, run_id)
      WHERE r.tenant = $1 AND r.run_id = $2`,
@@ -55,7 +57,7 @@ const maxKnownMemories = 10
 /** A lesson, and the ids of the memories in its model's prompt. */
 type LearnedLesson = { lesson: TurnLesson; promptedIds: readonly string[] }
 
-/** Makes one structured call. Throws a SyntaxError where the reply is no JSON. */
+/** Makes one structured call. Null: its reply has no JSON that fits. */
 export const askForLesson = async (
   models: Pick<Models, 'call'>,
   instructions: PromptText,
@@ -74,8 +76,11 @@ export const askForLesson = async (
     },
     signal,
   )
-  return distillReplySchema.safeParse(
-    parseLimitedJson(text.slice(text.indexOf('{'), text.lastIndexOf('}') + 1)),
+  // any object would fit the schema
+  return findJson(text, (value) =>
+    isJsonObject(value) && Object.keys(distillReplySchema.shape).some((name) => name in value)
+      ? (distillReplySchema.safeParse(value).data ?? null)
+      : null,
   )
 }
 
@@ -99,15 +104,12 @@ const learnLesson = async (
   const prompt = distilParts(known)
   try {
     const reply = await askForLesson(models, distillInstructions, prompt, signal)
-    if (reply.success)
-      return { lesson: toLesson(reply.data, known), promptedIds: related.map(({ id }) => id) }
+    if (reply) return { lesson: toLesson(reply, known), promptedIds: related.map(({ id }) => id) }
     parts.log.warn({ run_id: claim.run_id }, 'a reply to a distillation is invalid: rules decide')
   } catch (error) {
     if (signal.aborted) throw signal.reason
-    if (!(error instanceof SyntaxError) && claim.tries < maxDistillationTries) throw error
-    // the error of invalid JSON quotes it, and it may hold the user's own words
-    const reason = error instanceof SyntaxError ? 'not JSON' : String(error)
-    parts.log.warn({ run_id: claim.run_id, error: reason }, 'no model distills this run: rules decide')
+    if (claim.tries < maxDistillationTries) throw error
+    parts.log.warn({ run_id: claim.run_id, error: String(error) }, 'no model distills this run: rules decide')
   }
   return { lesson: deriveLessonByRules(known), promptedIds: [] }
 }
@@ -124,8 +126,9 @@ export const distillRun = async (
   const { database } = parts
   const run = await readRun(database, claim)
   if (!run) return
-  // it ended at the moment when learning was switched off
-  if (!run.learning) return void (await completeDistillation(database, claim))
+  // it ended at the moment when learning was switched off, or its answer is not whole
+  if (!run.learning || run.finish_reason === 'length')
+    return void (await completeDistillation(database, claim))
   const owner: MemoryOwner = { business: claim.tenant, user_id: run.user_id }
   const source = { session_id: run.session_id, run_id: claim.run_id }
   const caller = { business_id: owner.business, user_id: owner.user_id, run_id: null }

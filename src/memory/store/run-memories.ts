@@ -59,7 +59,7 @@ const checkStatement = async (
   if (models && !models.describe().capabilities.includes(rulesOnly))
     try {
       const reply = await askForLesson(models, proposalInstructions, proposalParts(said, content), signal)
-      if (reply.success) {
+      if (reply) {
         const turn = {
           prompt: said.toReversed().join('\n'),
           answer: null,
@@ -67,13 +67,12 @@ const checkStatement = async (
           summary: '',
           memories: [],
         }
-        const [note] = toLesson({ ...reply.data, profile: [] }, turn).notes
+        const [note] = toLesson({ ...reply, profile: [] }, turn).notes
         return note ? { ...note, ...rest } : null
       }
     } catch (error) {
       if (signal.aborted) throw signal.reason
-      const reason = error instanceof SyntaxError ? 'not JSON' : String(error)
-      log.warn({ error: reason }, 'no model checks what is to be remembered: rules decide')
+      log.warn({ error: String(error) }, 'no model checks what is to be remembered: rules decide')
     }
   const evidence = findOwnStatement(said, content)
   return evidence && { ...rest, content, evidence, subject: detectSubject(content) }

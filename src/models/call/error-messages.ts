@@ -46,12 +46,29 @@ const reasons: Record<ModelErrorCode, string> = {
   model_unreadable_answer: 'sent an answer that could not be read',
 }
 
+const joinsBefore = /(?:[\p{Script=Latin}\p{N}_-]|[\p{Script=Latin}\p{N}_][.'’])$/u
+const joinsAfter = /^(?:[\p{Script=Latin}\p{N}_-]|[.:/@'’][\p{Script=Latin}\p{N}_])/u
+
+/** A name as a whole word: `gpt-4` is not in `gpt-4o` or `gpt-4.1`, `m` not in `I'm`, and `command` not in `commands`. */
+const replaceName = (text: string, name: string, alias: string): string => {
+  let replaced = ''
+  let from = 0
+  for (let at = text.indexOf(name); at >= 0 && name !== ''; at = text.indexOf(name, at + name.length)) {
+    const end = at + name.length
+    const isPart =
+      joinsBefore.test(text.slice(Math.max(0, at - 2), at)) || joinsAfter.test(text.slice(end, end + 2))
+    replaced += text.slice(from, at) + (isPart ? name : alias)
+    from = end
+  }
+  return replaced + text.slice(from)
+}
+
 /**
  * The reason of an error for a business, after "the model server". The words of vendors and networks may name keys,
  * accounts, addresses and upstream models; only the log and the tests of admins have them.
  */
 export const describePublicReason = (error: ProviderError, { name, upstream_name }: ModelEntry): string => {
-  if (isRequestError(error)) return error.what.replaceAll(upstream_name, name)
+  if (isRequestError(error)) return replaceName(error.what, upstream_name, name)
   return `${error.status === undefined ? '' : `answered ${error.status}: `}${reasons[error.code]}`
 }
 

@@ -24,6 +24,7 @@ import {
 import { createUnsentOutcome, type ProviderError } from '../transport/provider-errors.ts'
 import { redactKey } from './call-errors.ts'
 import { openReplyEnd } from './reply-end.ts'
+import { openThoughts } from './thoughts.ts'
 import { estimateRequest, estimateResult } from './token-estimate.ts'
 
 /** What every provider request needs. */
@@ -50,6 +51,8 @@ export type MeteredRequest = {
   onDelta(delta: ResultDelta): void
   onRaw?(raw: unknown): void
   beforeSubmit?: () => void
+  /** What was sent on of its text cannot be taken back. */
+  oneShot?: boolean
   /** A test by an admin: its result counts for health whatever the state was. */
   anyway?: boolean
 }
@@ -227,7 +230,7 @@ export const sendMeteredRequest = async (
   signal: AbortSignal,
 ): Promise<Extract<ReservationResult, { granted: false }> | MeteredOutcome> => {
   const { providers, meter, health, clock, readVisit } = services
-  const { candidate, ask, usedIds, endsAtMs, onDelta, onRaw, beforeSubmit, anyway = false } = request
+  const { candidate, ask, usedIds, endsAtMs, onDelta, onRaw, beforeSubmit, oneShot, anyway = false } = request
   const { model, key } = candidate
   const provider = providers[model.endpoint.protocol]
   const begin = async () => {
@@ -246,6 +249,8 @@ export const sendMeteredRequest = async (
     ...{ usage: null, text: '', bytes: false, sent: !signal.aborted, cut: false },
   }
   const end = ask.end && openReplyEnd(ask.end, clock, onDelta)
+  // the language of the dialogue has thoughts of its own
+  const thoughts = end ? undefined : openThoughts(oneShot !== true, onDelta)
   let { probes } = candidate
   let outcome: ProviderOutcome | null = null
   try {
@@ -263,9 +268,8 @@ export const sendMeteredRequest = async (
             probes = { key: false, endpoint: false }
           }
           received.bytes = true
-          received.text += delta.text + delta.reasoning
-          if (end) end.take(delta)
-          else onDelta(delta)
+          received.text = (delta.restart ? '' : received.text) + delta.text + delta.reasoning
+          ;(end ?? thoughts)?.take(delta)
         },
         ...(end && { over: end.signal }),
         onUsage: (usage) => {
@@ -278,7 +282,7 @@ export const sendMeteredRequest = async (
     )
     received.cut = end?.signal.aborted === true
     outcome = sent.ok
-      ? { ok: true, result: end?.finish(sent.result) ?? sent.result }
+      ? { ok: true, result: (end ?? thoughts)?.finish(sent.result) ?? sent.result }
       : { ...sent, error: redactError(sent.error, key, services) }
     const error = outcome.ok ? null : outcome.error
     const replaced = error !== null && isReplaced(services.registry, key)

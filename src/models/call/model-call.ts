@@ -96,12 +96,15 @@ export const startCall = (
   let usage = noMeteredUsage
   let requests = 0
   let hasEmitted = false
+  /** How often a reply replaced its own text: a new attempt for those who follow it. */
+  let restarts = 0
 
   /** Deltas are best effort: a listener that throws does not harm the call. */
   const emit = (delta: ResultDelta, attempt: number): void => {
     hasEmitted = true
+    if (delta.restart) restarts += 1
     try {
-      onDelta(delta, attempt)
+      onDelta(delta, attempt + restarts)
     } catch (error) {
       log.warn({ role: selector.role, error: String(error) }, 'a listener for streamed text threw')
     }
@@ -150,6 +153,7 @@ export const startCall = (
           endsAtMs: startedAtMs + model.endpoint.timeouts.totalMs,
           onDelta: (delta) => emit(delta, attempt),
           ...(selector.beforeSubmit && { beforeSubmit: selector.beforeSubmit }),
+          ...(selector.oneShot && { oneShot: true }),
         },
         signal,
       )

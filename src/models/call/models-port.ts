@@ -13,6 +13,7 @@ import { canServeCategory } from '../routing/candidate-order.ts'
 import type { ModelChooser } from '../routing/model-chooser.ts'
 import { supportsImages } from '../routing/vision.ts'
 import { toPublicUrl } from './call-errors.ts'
+import { askUncut } from './cut-replies.ts'
 
 type ModelsPortServices = {
   ask: ModelGateway['ask']
@@ -87,28 +88,32 @@ export const createModelsPort = (
 ): Models => ({
   async call(request, signal) {
     const { role, model, dialect, hasOthers, onText } = request
-    const response = await ask(
+    const response = await askUncut(
+      { ask, registry, log },
       {
-        role,
-        ...(model !== undefined && { model }),
-        ...(dialect && { dialect }),
-        ...(impatientRoles.has(role) && patience),
-        ...(hasOthers && noPatience),
-      },
-      toCanonicalRequest(request),
-      caller,
-      ({ text }, attempt) => {
-        if (text !== '') onText?.(text, attempt)
+        selector: {
+          role,
+          ...(model !== undefined && { model }),
+          ...(dialect && { dialect }),
+          ...(impatientRoles.has(role) && patience),
+          ...(hasOthers && noPatience),
+        },
+        ask: toCanonicalRequest(request),
+        caller,
+        onText: (text, attempt) => onText?.(text, attempt),
       },
       signal,
     )
-    const { text, reasoning, tool_calls, finish, cut, model: upstreamModel } = response.result
+    const { text, reasoning, tool_calls, finish, cut, raw, model: upstreamModel } = response.result
+    if (finish === 'unknown')
+      log.warn({ role, model: response.model }, 'a model ended its reply for a reason that is not known')
     return {
       text,
       reasoning,
       tool_calls,
       finish,
       ...(cut !== undefined && { cut }),
+      ...(raw !== undefined && { raw }),
       usage: toPlainUsage(response.usage),
       model: upstreamModel ?? response.model,
       by: response.model,

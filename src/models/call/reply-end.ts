@@ -37,22 +37,26 @@ export const openReplyEnd = (
 ): ReplyEnd => {
   const over = new AbortController()
   const closed = new AbortController()
-  const isWhole = watch()
+  let isWhole = watch()
   let held = ''
   let isWaiting = false
-  const pass = (text: string, reasoning: string): void => {
-    if (text !== '' || reasoning !== '') onDelta({ text, reasoning })
+  const pass = (text: string, reasoning: string, restart?: true): void => {
+    if (text !== '' || reasoning !== '') onDelta({ text, reasoning, ...(restart && { restart }) })
   }
   return {
     signal: over.signal,
-    take({ text, reasoning }) {
+    take({ text, reasoning, restart }) {
       if (over.signal.aborted) return
+      if (restart) {
+        held = ''
+        isWhole = watch()
+      }
       const fresh = held + text
       const at = findStop(fresh, stop)
       const open = at < 0 ? countOpen(fresh, stop) : 0
       held = fresh.slice(fresh.length - open)
       const known = fresh.slice(0, at < 0 ? fresh.length - open : at)
-      pass(known, reasoning)
+      pass(known, reasoning, restart)
       if (at >= 0) over.abort()
       if (at >= 0 || isWaiting || !isWhole(known)) return
       isWaiting = true

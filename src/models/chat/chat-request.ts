@@ -27,7 +27,7 @@ const toSentCall = (call: ToolCallRequest) => ({
 })
 
 const toSentMessage = (message: CanonicalMessage) => {
-  if (message.role !== 'assistant') return message
+  if (message.role !== 'assistant' || 'prefix' in message) return message
   const { role, content, tool_calls = [], reasoning } = message
   if (tool_calls.length === 0) return { role, content }
   return {
@@ -39,9 +39,9 @@ const toSentMessage = (message: CanonicalMessage) => {
   }
 }
 
-const toSentTool = ({ name, description, parameters }: ModelTool) => ({
+const toSentTool = ({ name, description, parameters, strict }: ModelTool) => ({
   type: 'function' as const,
-  function: { name, description, parameters },
+  function: { name, description, parameters, ...(strict !== undefined && { strict }) },
 })
 
 const describeSchema = (schema: Record<string, unknown>): string =>

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto'
+import { isJsonObject } from '../../infra/lib/json-text.ts'
 import type { ToolCallRequest } from '../../state/ports/model-messages.ts'
+import type { ResultDelta } from '../ports/model-ports.ts'
 import { ReplyLimitError } from '../ports/unreadable-response.ts'
 
 /** More than any model writes, in characters, and as much as each later step handles without a pause. */
@@ -16,17 +18,63 @@ export const createLengthLimit = () => {
 type LengthLimit = ReturnType<typeof createLengthLimit>
 
 /** Joins chunks of text. A surrogate pair may be split between two chunks, so its first half waits for the next. */
-export const createTextJoiner = (count: LengthLimit): { push(chunk: string): string; rest(): string } => {
+const createTextJoiner = (count: LengthLimit) => {
   let half = ''
+  let all = ''
+  const add = (text: string): string => {
+    all += text
+    return text
+  }
   return {
-    push: (chunk) => {
+    push: (chunk: string): string => {
+      if (chunk === '') return ''
       count(chunk)
       const text = half + chunk
       const code = text.charCodeAt(text.length - 1)
       half = code >= 0xd800 && code <= 0xdbff ? text.slice(-1) : ''
-      return text.slice(0, text.length - half.length).toWellFormed()
+      return add(text.slice(0, text.length - half.length).toWellFormed())
     },
-    rest: () => half.toWellFormed(),
+    rest: (): string => {
+      const text = half.toWellFormed()
+      half = ''
+      return add(text)
+    },
+    /** What a whole text adds; null where it is not what came before and more. An empty one replaces nothing. */
+    replace: (text: string): string | null => {
+      if (text === '') return ''
+      const before = all
+      count(text.slice(before.length))
+      half = ''
+      all = text.toWellFormed()
+      return all.startsWith(before) ? all.slice(before.length) : null
+    },
+    get all(): string {
+      return all
+    },
+  }
+}
+
+/** The text and the reasoning of a reply. */
+type ReplyTexts = { text: string; reasoning: string }
+
+/** Joins the texts of a reply; gives what each chunk adds. */
+export const createTextCollector = (count: LengthLimit) => {
+  const text = createTextJoiner(count)
+  const reasoning = createTextJoiner(count)
+  return {
+    push: (chunk: ReplyTexts): ResultDelta => ({
+      text: text.push(chunk.text),
+      reasoning: reasoning.push(chunk.reasoning),
+    }),
+    /** A whole message after chunks: it replaces them. */
+    replace: (whole: ReplyTexts): ResultDelta => {
+      const delta = { text: text.replace(whole.text), reasoning: reasoning.replace(whole.reasoning) }
+      return delta.text === null || delta.reasoning === null
+        ? { text: text.all, reasoning: reasoning.all, restart: true }
+        : { text: delta.text, reasoning: delta.reasoning }
+    },
+    rest: (): ResultDelta => ({ text: text.rest(), reasoning: reasoning.rest() }),
+    all: (): ReplyTexts => ({ text: text.all, reasoning: reasoning.all }),
   }
 }
 
@@ -42,7 +90,7 @@ export type ToolCallChunk = {
   whole?: boolean
 }
 
-type ToolCallDraft = { key: number; id: string; name: string; arguments: string[] }
+type ToolCallDraft = { key: number; id: string; name: string; arguments: string }
 
 /** More than any model calls at once, and as much as is handled without a pause. */
 const maxCalls = 1000
@@ -61,49 +109,84 @@ const findFreeId = (id: string, taken: ReadonlySet<string>): string => {
   return createCallId()
 }
 
-/** Collects the chunks of a reply's tool calls. */
-export type ToolCallCollector = { take(chunk: ToolCallChunk): void; all(): ToolCallRequest[] }
+/** Collects the lists of chunks of a reply's tool calls. `restart`: a whole message replaces what came before. */
+export type ToolCallCollector = {
+  take(chunks: readonly ToolCallChunk[]): void
+  restart(): void
+  all(): ToolCallRequest[]
+}
+
+/** Whether these arguments are whole: what follows them is not part of them. */
+const isWholeObject = (text: string): boolean => {
+  if (!text.trimEnd().endsWith('}')) return false
+  try {
+    return isJsonObject(JSON.parse(text))
+  } catch {
+    return false
+  }
+}
+
+/** Whether a server sends a whole call once more. */
+const isRepeated = (current: ToolCallDraft, { id, name, arguments: text }: ToolCallChunk): boolean =>
+  name === current.name && id === current.id && (text === '' || (id !== '' && text === current.arguments))
+
+/**
+ * Whether a chunk at the index of `current` begins another call. Gemini's OpenAI-compatible endpoint numbers all parallel
+ * calls 0, some servers send no ids, and others an id or the whole name in each chunk.
+ */
+const beginsCall = (current: ToolCallDraft, chunk: ToolCallChunk): boolean => {
+  const { id, name, arguments: text } = chunk
+  if (name === '' || current.name === '') return false
+  const isOtherId = id !== '' && current.id !== '' && id !== current.id
+  if (current.arguments === '') return isOtherId
+  if (isWholeObject(current.arguments)) return isOtherId || (text !== '' && !isRepeated(current, chunk))
+  return name !== current.name && (isOtherId || text !== '')
+}
 
 /**
  * Joins the chunks of tool calls by index. `usedIds` are the ids of the conversation so far: every id of the reply is
  * made unique among them and within the reply, whatever the server sends.
  */
 export const createToolCallCollector = (usedIds: Iterable<string>, count: LengthLimit): ToolCallCollector => {
-  const drafts: ToolCallDraft[] = []
+  let drafts: ToolCallDraft[] = []
   /** The last one of each index. */
   const byKey = new Map<number, ToolCallDraft>()
-  const last = (): ToolCallDraft | undefined => drafts.at(-1)
 
   const open = (key: number): ToolCallDraft => {
     if (drafts.length === maxCalls) throw new ReplyLimitError(`more than ${maxCalls} tool calls`)
-    const draft = { key, id: '', name: '', arguments: [] }
+    const draft = { key, id: '', name: '', arguments: '' }
     drafts.push(draft)
     byKey.set(key, draft)
     return draft
   }
-  /** A chunk without index belongs to the last call, unless it has a new id or a second name. */
-  const find = (chunk: ToolCallChunk): ToolCallDraft => {
-    const { id, name } = chunk
-    const current = chunk.index === null ? last() : byKey.get(chunk.index)
-    if (current === undefined) return open(chunk.index ?? drafts.length)
-    const newCall = name !== '' && current.name !== '' && current.id !== '' && id !== '' && id !== current.id
-    // Gemini's OpenAI-compatible endpoint numbers all parallel calls 0; only their ids differ
-    if (newCall) return open(chunk.index ?? drafts.length)
-    const unnumbered = chunk.index === null && id === '' && name !== '' && current.arguments.length > 0
-    return unnumbered ? open(drafts.length) : current
+  /** A chunk without index belongs to the last call. Two chunks of one list that have names are two calls. */
+  const find = (chunk: ToolCallChunk, named: ReadonlySet<ToolCallDraft>): ToolCallDraft => {
+    const current = chunk.index === null ? drafts.at(-1) : byKey.get(chunk.index)
+    const isNew = current && ((chunk.name !== '' && named.has(current)) || beginsCall(current, chunk))
+    return current && !isNew ? current : open(chunk.index ?? drafts.length)
   }
 
   return {
-    take: (chunk) => {
-      const draft = find(chunk)
-      const { name, arguments: text } = chunk
-      count(name)
-      count(text)
-      if (draft.id === '') draft.id = chunk.id
-      // some servers repeat the whole name in each chunk, others send it in parts
-      if (name !== draft.name) draft.name += name
-      if (chunk.whole) draft.arguments = [text]
-      else if (text !== '') draft.arguments.push(text)
+    take: (chunks) => {
+      const named = new Set<ToolCallDraft>()
+      for (const chunk of chunks) {
+        const draft = find(chunk, named)
+        const { name, arguments: text } = chunk
+        count(name)
+        count(text)
+        if (name !== '') named.add(draft)
+        if (draft.id === '') draft.id = chunk.id
+        const isAgain = name !== '' && isRepeated(draft, chunk) && isWholeObject(draft.arguments)
+        // some servers repeat the whole name in each chunk, others send it in parts
+        if (name !== draft.name) draft.name += name
+        // `{}` that more follows is where some servers begin
+        if (chunk.whole || (text !== '' && draft.arguments === '{}')) draft.arguments = text
+        else if (!isAgain) draft.arguments += text
+      }
+    },
+    restart: () => {
+      drafts = []
+      byKey.clear()
     },
     all: () => {
       const taken = new Set(usedIds)
@@ -111,7 +194,7 @@ export const createToolCallCollector = (usedIds: Iterable<string>, count: Length
       return inOrder.map((draft) => {
         const id = findFreeId(draft.id.toWellFormed(), taken)
         taken.add(id)
-        const text = draft.arguments.join('').toWellFormed()
+        const text = draft.arguments.toWellFormed()
         return { id, name: draft.name.toWellFormed(), arguments: text.trim() === '' ? '{}' : text }
       })
     },

@@ -1,6 +1,7 @@
 import * as jmespath from '@jmespath-community/jmespath'
 import { toErrorMessage } from '../../state/errors.ts'
 import type { Json } from '../../state/runtime-state.ts'
+import { parseExactJson } from '../../state/text/exact-json.ts'
 
 /** JMESPath, parsed once and evaluated by the library's own interpreter. */
 
@@ -38,7 +39,7 @@ type JmesPathNode = ReturnType<typeof jmespath.compile>
 const fromJson: ExtraFunction = (text) => {
   if (typeof text !== 'string') return text ?? null
   try {
-    return JSON.parse(text) as Json
+    return parseExactJson(text) as Json
   } catch {
     return null
   }

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
 import { toPointer } from '../../state/resource-schema.ts'
 import type { ResponseReader } from '../ports/model-ports.ts'
@@ -21,6 +22,7 @@ export const compileSchema = (schema: Record<string, unknown>): ((raw: unknown) 
 export const compileFormat = (format: ReadableFormat): ResponseReader => {
   const whole = compilePaths(format.paths)
   const events = format.stream == null ? null : compilePaths(format.stream.paths)
+  const wholeFinder = isDeepStrictEqual(format.stream?.paths, format.paths) ? null : whole
   const checkSchema = format.schema == null ? () => {} : compileSchema(format.schema)
   return {
     read: (raw, usedIds = []) => {
@@ -29,6 +31,8 @@ export const compileFormat = (format: ReadableFormat): ResponseReader => {
       return draft.end()
     },
     stream: (usedIds) =>
-      events === null ? null : createResultDraft({ format, finder: events, usedIds, checkWhole: null }),
+      events === null
+        ? null
+        : createResultDraft({ format, finder: events, usedIds, checkWhole: null, wholeFinder }),
   }
 }

@@ -1,9 +1,14 @@
 import { toErrorMessage } from '../../state/errors.ts'
-import type { ModelReply } from '../../state/ports/models.ts'
-import { createLengthLimit, createTextJoiner, createToolCallCollector } from '../chat/reply-chunks.ts'
+import { readFinishMeaning, readFinishReason, toFinish } from '../chat/finish-reasons.ts'
+import {
+  createLengthLimit,
+  createTextCollector,
+  createToolCallCollector,
+  type ToolCallChunk,
+} from '../chat/reply-chunks.ts'
 import { readStep } from '../expressions/expression.ts'
-import type { CanonicalResult, Media, StreamReader } from '../ports/model-ports.ts'
-import { UnreadableResponseError, VendorReportedError } from '../ports/unreadable-response.ts'
+import type { CanonicalResult, Media, ResultDelta, StreamReader } from '../ports/model-ports.ts'
+import { createFailedFinishError, UnreadableResponseError } from '../ports/unreadable-response.ts'
 import type { FormatInput } from '../schemas/response-format.ts'
 import type { CompiledPaths } from './compiled-paths.ts'
 import { checkResult, listRequiredPaths, throwReportedError } from './required-paths.ts'
@@ -21,60 +26,6 @@ import { mergeTokenCounts, noTokenCounts, toMeteredUsage } from './token-counts.
 /** The parts of a format that reading a response needs. */
 export type ReadableFormat = Pick<FormatInput, 'category' | 'paths' | 'stream' | 'poll' | 'schema'>
 
-/** The finish reasons of vendors, by meaning. Case does not matter. */
-const reasonsByMeaning = {
-  length:
-    'length max_tokens max_output_tokens model_length model_context_window_exceeded max_completion_tokens token_limit',
-  content_filter:
-    'content_filter content_filtered safety recitation blocklist prohibited_content spii image_safety language ' +
-    'image_prohibited_content image_recitation refusal sensitive error_toxic guardrail_intervened other',
-  failed:
-    'error failed error_limit insufficient_system_resource network_error malformed_function_call ' +
-    'unexpected_tool_call too_many_tool_calls missing_thought_signature malformed_response cancelled',
-  /** Some vendors send these in each event before the last. */
-  none: 'null none finish_reason_unspecified queued in_progress incomplete',
-}
-const meaningByReason = new Map(
-  Object.entries(reasonsByMeaning).flatMap(([meaning, words]) =>
-    words.split(' ').map((word) => [word, meaning] as const),
-  ),
-)
-const readMeaning = (reason: string): string | undefined => meaningByReason.get(reason.toLowerCase())
-
-/** The finish reason in the value of `finish`; null while the response goes on. `true` (as in `done: true`) is `stop`. */
-const readFinishReason = (value: unknown): string | null => {
-  if (value === true) return 'stop'
-  return typeof value !== 'string' || value === '' || readMeaning(value) === 'none' ? null : value
-}
-
-/** An unknown reason counts as `stop`. */
-const toFinish = (reason: string | null, hasCalls: boolean): ModelReply['finish'] => {
-  const meaning = readMeaning(reason ?? '')
-  if (meaning === 'length' || meaning === 'content_filter') return meaning
-  return hasCalls ? 'tool_calls' : 'stop'
-}
-
-const createTextDraft = (
-  name: 'text' | 'reasoning',
-  finder: CompiledPaths,
-  count: ReturnType<typeof createLengthLimit>,
-) => {
-  const joiner = createTextJoiner(count)
-  let text = ''
-  let isPresent = false
-  return {
-    take: (data: unknown): string => {
-      const chunk = readTextPart(name, finder.find(name, data))
-      isPresent ||= chunk !== null
-      const ready = joiner.push(chunk ?? '')
-      text += ready
-      return ready
-    },
-    isPresent: () => isPresent,
-    all: (): string => text + joiner.rest(),
-  }
-}
-
 type ResultDraftOptions = {
   format: ReadableFormat
   finder: CompiledPaths
@@ -84,6 +35,27 @@ type ResultDraftOptions = {
    * taken, whose calls come in chunks.
    */
   checkWhole: ((raw: unknown) => void) | null
+  /** For events: the paths of a whole message, which some vendors send after the chunks; it replaces them. */
+  wholeFinder?: CompiledPaths | null
+}
+
+/** What a response or an event says. */
+type Message = { text: string | null; reasoning: string | null; calls: ReturnType<typeof readCallChunks> }
+
+const readMessage = (finder: CompiledPaths, data: unknown): Message => ({
+  text: readTextPart('text', finder.find('text', data)),
+  reasoning: readTextPart('reasoning', finder.find('reasoning', data)),
+  calls: readCallChunks(finder.find('tool_calls', data)),
+})
+
+/** Null where there is none: the paths of a whole message may not fit an event. */
+const findWholeMessage = (finder: CompiledPaths, data: unknown): Message | null => {
+  try {
+    const message = readMessage(finder, data)
+    return message.text || message.reasoning || message.calls.length > 0 ? message : null
+  } catch {
+    return null
+  }
 }
 
 /** A result while it is built from one whole response, or from the events of a stream. */
@@ -92,10 +64,10 @@ export const createResultDraft = ({
   finder,
   usedIds,
   checkWhole,
+  wholeFinder = null,
 }: ResultDraftOptions): StreamReader => {
   const count = createLengthLimit()
-  const text = createTextDraft('text', finder, count)
-  const reasoning = createTextDraft('reasoning', finder, count)
+  const texts = createTextCollector(count)
   const calls = createToolCallCollector(usedIds, count)
   /** The vendor's own tools: calls by index that are none of ours. */
   const skipped = new Set<number>()
@@ -105,6 +77,7 @@ export const createResultDraft = ({
   let audio: Media | null = null
   let embeddings: CanonicalResult['embeddings'] = []
   let ranking: CanonicalResult['ranking'] = []
+  let hasText = false
   let jobId: string | null = null
   let status: string | null = null
   let model: string | null = null
@@ -128,11 +101,26 @@ export const createResultDraft = ({
     status = readWord(finder.find('status', data)) ?? status
   }
 
-  const takeCall = ({ skip, ...chunk }: ReturnType<typeof readCallChunks>[number]): void => {
+  /** The chunk, where it is of a call of ours. */
+  const keepOwn = ({ skip, ...chunk }: ReturnType<typeof readCallChunks>[number]): ToolCallChunk[] => {
     const { index } = chunk
     if (index !== null && skip) skipped.add(index)
     else if (index !== null && chunk.name !== '') skipped.delete(index)
-    if (!skip && (index === null || !skipped.has(index))) calls.take(chunk)
+    return !skip && (index === null || !skipped.has(index)) ? [chunk] : []
+  }
+
+  const takeMessage = (data: unknown): ResultDelta => {
+    const chunk = readMessage(finder, data)
+    const isEmpty = chunk.text === null && chunk.reasoning === null && chunk.calls.length === 0
+    const whole = isEmpty && wholeFinder !== null ? findWholeMessage(wholeFinder, data) : null
+    const { text, reasoning, calls: found } = whole ?? chunk
+    hasText ||= text !== null
+    // a call would be made twice
+    if (whole !== null && found.length > 0) calls.restart()
+    const isChunk = checkWhole === null && whole === null
+    calls.take(found.flatMap((call, index) => keepOwn(isChunk ? call : { ...call, index })))
+    const read = { text: text ?? '', reasoning: reasoning ?? '' }
+    return whole === null ? texts.push(read) : texts.replace(read)
   }
 
   /** Any error while a response is read makes it unreadable; the error carries the usage so far. */
@@ -162,25 +150,20 @@ export const createResultDraft = ({
         if (finder.hasMediaPaths) takeMedia(data)
         model = readWord(finder.find('model', data)) ?? model
         finish = readFinishReason(finder.find('finish', data)) ?? finish
-        for (const [index, chunk] of readCallChunks(finder.find('tool_calls', data)).entries())
-          takeCall(checkWhole === null ? chunk : { ...chunk, index })
-        return { text: text.take(data), reasoning: reasoning.take(data) }
+        return takeMessage(data)
       }),
     finished: () => finish !== null,
     usage: () => toMeteredUsage(counts),
     end: () =>
       orUnreadable(() => {
-        if (finish !== null && readMeaning(finish) === 'failed') {
-          const message = `the vendor ended its response with ${finish}`
-          throw new VendorReportedError('finish', message, { message, code: finish })
-        }
+        if (finish !== null && readFinishMeaning(finish) === 'failed') throw createFailedFinishError(finish)
+        texts.rest()
         const tool_calls = calls.all()
         const nameless = tool_calls.findIndex(({ name }) => name === '')
         if (nameless !== -1)
           throw new UnreadableResponseError('tool_calls', `tool call ${nameless} has no name`)
         const result: CanonicalResult = {
-          text: text.all(),
-          reasoning: reasoning.all(),
+          ...texts.all(),
           tool_calls,
           images,
           video,
@@ -192,7 +175,7 @@ export const createResultDraft = ({
           usage: toMeteredUsage(counts),
           model,
         }
-        checkResult(result, { text: text.isPresent(), error, raw }, format, finder)
+        checkResult(result, { text: hasText, error, raw }, format, finder)
         return result
       }),
   }

@@ -28,12 +28,12 @@ export const readTokenCounts = (read: (name: keyof TokenCounts) => unknown): Tok
   return counts
 }
 
-/** The latest count of each kind. A new count of a part drops an earlier total. */
+/** The latest count of each kind: a placeholder of zero replaces none. A new count of a part drops an earlier total. */
 export const mergeTokenCounts = (before: TokenCounts, after: TokenCounts): TokenCounts => {
-  const partsChange = after.prompt_tokens !== null || after.completion_tokens !== null
-  const counts = partsChange ? { ...before, total_tokens: null } : { ...before }
-  for (const name of tokenCountNames) counts[name] = after[name] ?? counts[name]
-  return counts
+  const merged = { ...before }
+  for (const name of tokenCountNames) merged[name] = after[name] || (before[name] ?? after[name])
+  if (!after.total_tokens && (after.prompt_tokens || after.completion_tokens)) merged.total_tokens = null
+  return merged
 }
 
 /**

@@ -92,6 +92,8 @@ export type ModelEntry = {
   dialect: DialectName
   /** Its vendor refuses the field `stop`. */
   refuses_stop: boolean
+  /** How it goes on with a reply that was cut. */
+  continuation: 'none' | 'prefill' | 'flag'
   context_window: number | null
   max_output: number | null
   prices: MicroPrices | null
@@ -133,6 +135,8 @@ export type ContentPart =
 /** A message of a conversation. */
 export type CanonicalMessage =
   | Exclude<ModelMessage<string>, { role: 'user' }>
+  /** The beginning of the reply, by the flag of some vendors. */
+  | { role: 'assistant'; content: string; prefix: true; tool_calls?: undefined; reasoning?: undefined }
   | { role: 'user'; content: string | ContentPart[] }
 
 /** A request to a model of any vendor. Also the data of request templates. */
@@ -176,6 +180,8 @@ export type CanonicalResult = {
   finish: ModelReply['finish']
   /** Characters after the end of the reply, which are left out. */
   cut?: number
+  /** The text as it came, where it held thoughts. */
+  raw?: string
   /** Null: the vendor reported none. */
   usage: MeteredUsage | null
   model: string | null
@@ -197,8 +203,8 @@ export const emptyResult: CanonicalResult = {
   model: null,
 }
 
-/** A chunk of a streamed answer. */
-export type ResultDelta = { text: string; reasoning: string }
+/** A chunk of a streamed answer; `restart`: it voids the chunks before. */
+export type ResultDelta = { text: string; reasoning: string; restart?: true }
 
 /** A compiled response format. Throws `UnreadableResponseError` where an answer differs from the format. */
 export type ResponseReader = {

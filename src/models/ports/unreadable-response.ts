@@ -29,3 +29,12 @@ export class VendorReportedError extends UnreadableResponseError {
     this.error = error
   }
 }
+
+/** The error of a reply whose finish reason says failed; `error` is what the vendor says of it, where it does. */
+export const createFailedFinishError = (
+  reason: string | null,
+  error: unknown = null,
+): VendorReportedError => {
+  const message = `the vendor ended its response with ${reason ?? 'an error'}`
+  return new VendorReportedError('finish', message, error ?? { message, code: reason })
+}

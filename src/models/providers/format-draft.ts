@@ -27,12 +27,12 @@ export const createFormatDraft = (
   let events = 0
   let onlyEvent: unknown
 
-  const emit = ({ text, reasoning }: ResultDelta): void => {
-    if (text !== '' || reasoning !== '') onDelta({ text, reasoning })
+  const emit = (delta: ResultDelta): void => {
+    if (delta.text !== '' || delta.reasoning !== '') onDelta(delta)
   }
   const takeWhole = (value: unknown): void => {
     result = reader.read(value, usedIds)
-    emit(result)
+    emit({ text: result.text, reasoning: result.reasoning })
   }
   /** A stream of one line may be the whole answer of a vendor that does not stream. */
   const settleOnlyEvent = (): void => {

@@ -84,7 +84,7 @@ const statement = `SELECT (SELECT version FROM registry_version) AS version,
   )} AS endpoints,
   ${list(
     `model_id AS id, vendor_id, endpoint_id, name, upstream_name, category, dialect, context_window, max_output, prices,
-    response_format_id, capabilities, refuses_stop, status`,
+    response_format_id, capabilities, refuses_stop, continuation, status`,
     'models',
     'model_id',
   )} AS models,

@@ -95,6 +95,7 @@ const newEndpoint = {
 const newModel = {
   dialect: 'tools' as const,
   refuses_stop: false,
+  continuation: 'none' as const,
   context_window: null,
   max_output: null,
   prices: null,

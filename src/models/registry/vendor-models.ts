@@ -34,6 +34,7 @@ export const createModels = (context: ResourceStoreContext) => {
       'response_format_id',
       'capabilities',
       'refuses_stop',
+      'continuation',
       'status',
     ],
     json: ['prices'],

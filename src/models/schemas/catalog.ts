@@ -235,6 +235,13 @@ export const modelInputSchema = z.strictObject({
     .boolean()
     .describe('Whether its vendor refuses the field `stop`; noted at the first refusal, false tries it again')
     .default(false),
+  continuation: z
+    .enum(['none', 'prefill', 'flag'])
+    .describe(
+      'How it goes on with a reply that was cut at its output limit: `none`, asked to in words; `prefill`, after the reply ' +
+        'as its last message; `flag`, the same with `prefix: true` on that message',
+    )
+    .default('none'),
   status: statusSchema.describe('`disabled`: it is not called').default('active'),
 })
 /** The body of PATCH. */
@@ -246,6 +253,7 @@ export const modelViewSchema = toViewSchema({
   category: z.string(),
   dialect: z.enum(['tools', 'xml']),
   refuses_stop: z.boolean(),
+  continuation: z.enum(['none', 'prefill', 'flag']),
   capabilities: z.array(z.string()),
   status: statusSchema,
 })

@@ -81,6 +81,7 @@ const toMessages = (requestMessages: readonly ChatRequestMessage[]): Json[] => {
       const tool_call_id = toVendorCallId(message.tool_call_id)
       return { role, ...content, tool_call_id, name: names.get(tool_call_id) ?? null }
     }
+    if ('prefix' in message) return { role, ...content, prefix: true }
     if (message.role !== 'assistant' || !('tool_calls' in message)) return { role, ...content }
     const calls = (message.tool_calls ?? []).map(({ id, function: called }) => ({
       id: toVendorCallId(id),

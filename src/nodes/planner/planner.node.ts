@@ -7,7 +7,7 @@ import { listRounds } from '../../context/rounds.ts'
 import { type AnyTool, defineNode, type GraphInfo } from '../../graph/definitions.ts'
 import type { PlannedCall } from '../../state/calls.ts'
 import { memoizeByObject } from '../../state/memoize.ts'
-import type { DialectName } from '../../state/ports/models.ts'
+import { type DialectName, permitsCalls } from '../../state/ports/models.ts'
 import type { AdmittedRequest } from '../../state/run-request.ts'
 import type { Json, RuntimeState, Todo } from '../../state/runtime-state.ts'
 import type { Scenario } from '../../state/scenario.ts'
@@ -20,7 +20,7 @@ import {
 } from '../../state/todos.ts'
 import { turnActions, turnTodos } from '../../state/turn.ts'
 import { assignCalls, createFindEvidence, startTodos } from '../todo-progress.ts'
-import type { Interpretation } from './dialects/interpret.ts'
+import { type Interpretation, refuseUnfinished } from './dialects/interpret.ts'
 import { toolsDialect } from './dialects/tools.ts'
 import { readWrittenPlans } from './dialects/written-plans.ts'
 import { xmlDialect } from './dialects/xml.ts'
@@ -76,7 +76,8 @@ export default defineNode({
       {
         ...{ models, open, model: request.models?.planner, onText: stream },
         dialects: models.dialects?.('planner', request.models?.planner) ?? ['tools'],
-        read: (dialect, reply) => plan.apply(dialect.parseReply(reply, { tools, outputs })),
+        read: (dialect, reply) =>
+          plan.apply(refuseUnfinished(reply, dialect.parseReply(reply, { tools, outputs }))),
         isPlanOpen: () => plan.isOpen,
       },
       signal,
@@ -109,7 +110,12 @@ export default defineNode({
         ...common,
         preparation: '',
         summary: `Finished the work; ${output} gives the answer`,
-        result: { draft: interpretation.output?.draft ?? interpretation.text, ...extras },
+        result: {
+          draft: interpretation.output?.draft ?? interpretation.text,
+          // how the answer ended, where it may not be whole
+          ...(!permitsCalls(thought.reply) && { finish: thought.reply.finish }),
+          ...extras,
+        },
         next: [output],
       },
       plan.patch(plan.todos),

@@ -43,8 +43,8 @@ const usageSchema = z
   })
   .describe('Tokens of all requests to vendors that it took')
 const finishSchema = z
-  .enum(['stop', 'length', 'tool_calls', 'content_filter'])
-  .describe('Why the model stopped')
+  .enum(['stop', 'length', 'tool_calls', 'content_filter', 'unknown'])
+  .describe('Why the model stopped; `unknown` for a reason of the vendor that has no name here')
 const indexSchema = z.int().describe('The place in the list')
 const logprobsSchema = z.null().describe('Never given')
 const reasoningSchema = z.string().optional().describe('The reasoning, where the vendor shows it')

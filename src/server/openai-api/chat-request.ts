@@ -115,6 +115,7 @@ const tool = z.object({
       name: z.string().min(1).max(200).describe('Its name'),
       description: z.string().describe('What it does').nullish(),
       parameters: z.record(z.string(), parsedJson).describe('JSON Schema of its arguments').nullish(),
+      strict: z.boolean().describe('Whether the vendor holds the arguments to the schema').nullish(),
     })
     .describe('The function'),
 })
@@ -259,10 +260,11 @@ const toolNames = Object.keys(toolParameters.shape)
 
 /** The gateway's request for a chat completion request. */
 export const toGatewayRequest = (body: ChatRequest): GatewayRequest => {
-  const tools = (body.tools ?? []).map(({ function: { name, description, parameters } }) => ({
+  const tools = (body.tools ?? []).map(({ function: { name, description, parameters, strict } }) => ({
     name,
     description: description ?? '',
     parameters: parameters ?? { type: 'object', properties: {} },
+    ...(strict != null && { strict }),
   }))
   const format = body.response_format
   return {

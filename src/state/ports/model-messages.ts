@@ -29,9 +29,10 @@ export type ModelMessage<Text extends string = PromptText> =
     }
   | { role: 'tool'; content: Text; tool_call_id: string }
 
-/** A tool as a model sees it; `parameters` is a JSON Schema. */
+/** A tool as a model sees it; `parameters` is a JSON Schema. `strict`: the vendor holds the arguments to it, where it can. */
 export type ModelTool = {
   name: string
   description: string
   parameters: Record<string, unknown>
+  strict?: boolean
 }

@@ -37,9 +37,10 @@ export type ModelRequest = {
   hasOthers?: boolean
   /**
    * The reply ends where one of the texts of `stop` begins, or 200 ms after it is whole. `watch` is called for each attempt, and
-   * what it returns with each streamed text: whether the reply is whole. What comes later was not written.
+   * what it returns with each streamed text: whether the reply is whole. What comes later was not written. `continues`: a
+   * reply that was cut may be continued, since it was cut within an answer.
    */
-  end?: { stop: readonly string[]; watch(): (text: string) => boolean }
+  end?: { stop: readonly string[]; watch(): (text: string) => boolean; continues(text: string): boolean }
   /** Streamed text; `attempt` counts from 1, a new attempt voids what came before. */
   onText?: (text: string, attempt: number) => void
 }
@@ -49,9 +50,12 @@ export type ModelReply = {
   text: string
   reasoning: string
   tool_calls: readonly ToolCallRequest[]
-  finish: 'stop' | 'length' | 'tool_calls' | 'content_filter'
+  /** `length`: it was cut. `unknown`: for a reason that is not in our table. */
+  finish: 'stop' | 'length' | 'tool_calls' | 'content_filter' | 'unknown'
   /** How many characters came after its end. Absent: none. */
   cut?: number
+  /** The text as it came, where thoughts were split off from it. */
+  raw?: string
   /** Of all attempts that were billed, the failed ones too. */
   usage: Usage
   /** The vendor's name of it. */
@@ -59,6 +63,10 @@ export type ModelReply = {
   /** The alias that answered; absent: as `model`. */
   by?: string
 }
+
+/** Whether the calls of a reply that ended so may be made: it is whole, and nothing of it was withheld. */
+export const permitsCalls = ({ finish }: Pick<ModelReply, 'finish'>): boolean =>
+  finish === 'stop' || finish === 'tool_calls'
 
 /** Capability of a model that only follows rules: where we have rules of our own, a call of it gains nothing. */
 export const rulesOnly = 'rules-only'

@@ -1,3 +1,5 @@
+import { parseExactJson } from './exact-json.ts'
+
 /**
  * What a JSON text holds: `numbers` are those in lists, `values` all else, `names` the different names of fields. An estimate
  * where the text is not JSON.
@@ -59,10 +61,10 @@ export const countJsonValues = (text: string): number => {
   return values + numbers
 }
 
-/** The value of a JSON text of limited size. Throws a SyntaxError for any other text. */
+/** The value of a JSON text of limited size, its digits exact. Throws a SyntaxError for any other text. */
 export const parseLimitedJson = (text: string): unknown => {
   const { values, numbers, depth } = measureJson(text, limits)
   if (values + numbers > maxJsonValues || depth > maxJsonDepth)
     throw new SyntaxError(`more than ${maxJsonValues} values, or more than ${maxJsonDepth} deep`)
-  return JSON.parse(text)
+  return parseExactJson(text)
 }

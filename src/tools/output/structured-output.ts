@@ -45,6 +45,7 @@ export const answerInFields = async (
         instructions,
         parts: call === 1 ? parts : [...parts, correctionOf(faults, createDataFence(state))],
         schema: toSchema(open, isStructureRequested(state)),
+        prefers: (value) => open.every(({ id }) => id in value),
         model: request.models?.output,
         onText: onText(),
       },

@@ -216,6 +216,16 @@ describe('tables', () => {
     expect(found.tables?.[0]).toMatchObject({ part: 'orders', rows: 2 })
     expect(column(found, 'who.name')).toMatchObject({ nulls: 1, samples: ['Ada'] })
     expect((await open('b.json', '{"version":3}')).document?.lines).toBe(1)
+    const ids =
+      '[{"id":2512292042121000001,"in":{"n":-9007199254740993,"l":[12345678901234567890]}},{"id":2512292042121000002}]'
+    expect(column(await open('d.json', ids), 'id')).toMatchObject({
+      type: 'text',
+      samples: ['2512292042121000001', '2512292042121000002'],
+    })
+    expect(column(await open('d.json', ids), 'in.n')?.samples).toEqual(['-9007199254740993'])
+    expect(column(await open('d.json', ids), 'in.l')?.samples).toEqual(['["12345678901234567890"]'])
+    const idLines = await open('e.jsonl', '{"id":2512292042121000001}\n{"id":2512292042121000002}\n')
+    expect(column(idLines, 'id')?.samples).toEqual(['2512292042121000001', '2512292042121000002'])
     const lines = await open('c.jsonl', '{"a":1}\nbroken\n{"a":2,"b":true}\n')
     expect(lines.tables?.[0]).toMatchObject({
       rows: 2,

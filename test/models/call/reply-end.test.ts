@@ -14,7 +14,7 @@ afterEach(async () => {
   await server.close()
 })
 
-const untilResult = { stop: ['<result'], watch: () => () => false }
+const untilResult = { stop: ['<result'], watch: () => () => false, continues: () => false }
 
 describe('the end of a reply', () => {
   test('is sent as `stop`, and is only sent where the request has one', async () => {
@@ -48,7 +48,10 @@ describe('the end of a reply', () => {
     server.script({ planner: [{ text: 'first and second', fault: 'stall_after_first_chunk' }] })
     const { models, settled } = createMeteredModels(server)
     const waited = waitedFor()
-    const reply = await models.call(ask({ end: { stop: [], watch: () => () => true } }), never())
+    const reply = await models.call(
+      ask({ end: { stop: [], watch: () => () => true, continues: () => false } }),
+      never(),
+    )
     expect(waited(195)).toBe(true)
     expect('first and second'.startsWith(reply.text) && reply.text !== '').toBe(true)
     expect(reply.usage.completion_tokens).toBeGreaterThan(0)
@@ -59,7 +62,10 @@ describe('the end of a reply', () => {
   test('leaves the usage of a vendor that comes to its end in time', async () => {
     server.script({ planner: [{ text: 'whole' }] })
     const { models, settled } = createMeteredModels(server)
-    const reply = await models.call(ask({ end: { stop: [], watch: () => () => true } }), never())
+    const reply = await models.call(
+      ask({ end: { stop: [], watch: () => () => true, continues: () => false } }),
+      never(),
+    )
     expect(reply).toMatchObject({ text: 'whole', usage: { total_tokens: 15 } })
     expect(settled).toMatchObject([{ usage: { total_tokens: 15 } }])
   })

@@ -1,3 +1,4 @@
+import { parseExactJson } from '../../../state/text/exact-json.ts'
 import { fileBounds, UnreadableFileError } from '../../protocol/child-protocol.ts'
 import { detectEncoding, readTextChunks, readTextFile } from '../formats/plain-text.ts'
 import { type RowSource, toColumnNames } from './row-source.ts'
@@ -36,7 +37,7 @@ export const openJson = async (path: string, bytes: number): Promise<RowSource[]
   const text = await readTextFile(path, bytes)
   let value: unknown
   try {
-    value = JSON.parse(text)
+    value = parseExactJson(text)
   } catch (error) {
     const lines = await openJsonLines(path)
     if (lines.sources.length > 0 && lines.good > lines.bad) return lines.sources
@@ -107,7 +108,7 @@ async function* readRecords(path: string, encoding: string): AsyncGenerator<Json
 
 const parseRecord = (text: string): JsonRecord | null => {
   try {
-    const value: unknown = JSON.parse(text)
+    const value = parseExactJson(text)
     return isRecord(value) ? value : null
   } catch {
     return null

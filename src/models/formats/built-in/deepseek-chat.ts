@@ -12,6 +12,7 @@ import {
   completionPaths,
   createTextMessagesTemplate,
   jsonObjectTemplate,
+  strictToolsTemplate,
 } from './openai-chat.ts'
 
 /** OpenAI's shape with `reasoning_content` and its own cache counts. Source: DeepSeek's API reference; the names of the counts were checked against a public client (docs.rs, deepseek-sdk 0.3.0, chat/response.rs). */
@@ -58,6 +59,7 @@ export const deepseekChat = defineFormat({
   post: '/chat/completions',
   body: {
     ...chatBody,
+    tools: strictToolsTemplate,
     ...copyFields('max_tokens', 'stop', 'presence_penalty', 'frequency_penalty'),
     messages,
     tool_choice: '{{tools && tool_choice}}',

@@ -18,15 +18,19 @@ const calls = "tool_calls[].{id: id, type: 'function', function: {name: name, ar
 /** The content is a list of parts when it has images, else a text. */
 const messages =
   `{{messages[].compact({role: role, content: parts[?type == 'image'] ? ${imageParts} : content, ` +
-  `reasoning_content: reasoning, tool_calls: ${calls}, tool_call_id: tool_call_id})}}`
+  `reasoning_content: reasoning, tool_calls: ${calls}, tool_call_id: tool_call_id, prefix: prefix})}}`
 
 /** For vendors that always need a text as content. `more`: further members of a message. */
 export const createTextMessagesTemplate = (more: string): string =>
-  `{{messages[].compact({role: role, content: content || '', ${more}, tool_calls: ${calls}, tool_call_id: tool_call_id})}}`
+  `{{messages[].compact({role: role, content: content || '', ${more}, tool_calls: ${calls}, tool_call_id: tool_call_id, prefix: prefix})}}`
 
 /** The tools of a request. */
 export const chatToolsTemplate =
   "{{tools[].{type: 'function', function: {name: name, description: description, parameters: parameters}}}}"
+
+/** For vendors that can hold the arguments to the schema. */
+export const strictToolsTemplate =
+  "{{tools[].{type: 'function', function: compact({name: name, description: description, parameters: parameters, strict: strict})}}}"
 
 /** The members that all these vendors take. */
 export const chatBody = {
@@ -119,6 +123,7 @@ export const openaiChat = defineFormat({
   post: '/chat/completions',
   body: {
     ...chatBody,
+    tools: strictToolsTemplate,
     ...copyFields('stop', 'seed', 'presence_penalty', 'frequency_penalty', 'reasoning_effort', 'user'),
     tool_choice: '{{tools && tool_choice}}',
     parallel_tool_calls: '{{tools && parallel_tool_calls}}',

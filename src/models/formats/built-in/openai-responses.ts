@@ -123,7 +123,7 @@ export const openaiResponses = defineFormat({
     instructions: '{{system}}',
     input: items,
     tools:
-      "{{tools[].{type: 'function', name: name, description: description, parameters: parameters, strict: `false`}}}",
+      "{{tools[].{type: 'function', name: name, description: description, parameters: parameters, strict: strict || `false`}}}",
     tool_choice: `{{tools && tool_choice ? (${choice}) : \`null\`}}`,
     parallel_tool_calls: '{{tools && parallel_tool_calls}}',
     text: "{{schema ? {format: {type: 'json_schema', name: role, schema: schema, strict: is_strict(schema)}} : `null`}}",

@@ -1,7 +1,13 @@
 import { isJsonObject } from '../../../infra/lib/json-text.ts'
 import type { ToolCallChunk } from '../../chat/reply-chunks.ts'
-import { readTokenCounts, toMeteredUsage } from '../../formats/token-counts.ts'
-import type { MeteredUsage } from '../../ports/model-ports.ts'
+import { readErrorValue } from '../../formats/result-parts.ts'
+import {
+  mergeTokenCounts,
+  noTokenCounts,
+  readTokenCounts,
+  type TokenCounts,
+  toMeteredUsage,
+} from '../../formats/token-counts.ts'
 import { ProtocolError } from '../../transport/provider-errors.ts'
 
 /** `place`: the JSON pointer of the first difference. */
@@ -37,9 +43,9 @@ const readIndex = (value: unknown): number | null =>
 /** The message of a chunk. */
 export type MessageChunk = { text: string; reasoning: string; toolCalls: readonly ToolCallChunk[] }
 
-/** The server's count of tokens; null: it sent none. */
-const readUsage = (value: unknown): MeteredUsage | null => {
-  if (!isJsonObject(value)) return null
+/** The server's counts of tokens. */
+const readCounts = (value: unknown): TokenCounts => {
+  if (!isJsonObject(value)) return noTokenCounts
   const { prompt_tokens_details: ofPrompt, completion_tokens_details: ofCompletion } = value
   const counts: Record<string, unknown> = {
     ...value,
@@ -50,7 +56,7 @@ const readUsage = (value: unknown): MeteredUsage | null => {
       value.cached_tokens,
     reasoning_tokens: isJsonObject(ofCompletion) ? ofCompletion.reasoning_tokens : null,
   }
-  return toMeteredUsage(readTokenCounts((name) => counts[name]))
+  return readTokenCounts((name) => counts[name])
 }
 
 /** Text, or a list of parts as Mistral sends it; only its text parts count. */
@@ -98,28 +104,47 @@ const readMessage = (message: JsonFields, place: string): MessageChunk => ({
   ),
 })
 
+const isEmptyMessage = ({ text, reasoning, toolCalls }: MessageChunk): boolean =>
+  text === '' && reasoning === '' && toolCalls.length === 0
+
+/**
+ * The message of a choice. Whole: a server that ignores `stream: true` sends it, and some send it after the deltas; beside a
+ * delta that has something it is what the deltas have made so far.
+ */
+const readChoiceMessage = (choice: JsonFields): { message: MessageChunk | null; isWhole: boolean } => {
+  const read = (name: 'delta' | 'message'): MessageChunk | null => {
+    const fields = readOptionalFields(choice[name], `/choices/0/${name}`)
+    return fields && readMessage(fields, `/choices/0/${name}`)
+  }
+  const delta = read('delta')
+  if (choice.message == null || (delta !== null && !isEmptyMessage(delta)))
+    return { message: delta, isWhole: false }
+  return { message: read('message'), isWhole: true }
+}
+
 /**
  * Reads an event of the stream, or a whole completion. Throws ProtocolError. `choice` null: the chunk has only usage;
- * `isWhole`: it has the whole message instead of a delta, because the server ignored `stream: true`.
+ * `isWhole`: it has the whole message instead of a delta; `error`: what the server says of a reply that failed.
  */
 export const readChatChunk = (value: unknown) => {
   const chunk = readFields(value, '')
   const model = readOptionalText(chunk.model)
-  const usage = readUsage(chunk.usage)
+  const counts = readCounts(chunk.usage)
   const [first] = readList(chunk.choices, '/choices')
-  if (first === undefined) return { model, usage, choice: null }
+  if (first === undefined) return { model, counts, choice: null }
   const choice = readFields(first, '/choices/0')
-  const isWhole = choice.delta == null && choice.message != null
-  const name = isWhole ? 'message' : 'delta'
-  const message = readOptionalFields(choice[name], `/choices/0/${name}`)
+  const { message, isWhole } = readChoiceMessage(choice)
   return {
     model,
     // the second is where Moonshot reports
-    usage: usage ?? readUsage(choice.usage),
+    counts: mergeTokenCounts(readCounts(choice.usage), counts),
     choice: {
-      message: message && readMessage(message, `/choices/0/${name}`),
+      message,
       isWhole,
-      finish: readOptionalText(choice.finish_reason),
+      finish:
+        readOptionalText(choice.finish_reason) ||
+        (isWhole && chunk.object !== 'chat.completion.chunk' ? 'stop' : null),
+      error: readErrorValue(choice.error),
     },
   }
 }
@@ -140,6 +165,6 @@ export const readEmbeddings = (value: unknown) => {
   return {
     embeddings: vectors.toSorted((a, b) => a.index - b.index).map(({ embedding }) => embedding),
     model: readOptionalText(answer.model),
-    usage: readUsage(answer.usage),
+    usage: toMeteredUsage(readCounts(answer.usage)),
   }
 }

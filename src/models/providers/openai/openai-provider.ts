@@ -3,6 +3,7 @@ import type { Egress } from '../../../infra/egress/egress-port.ts'
 import { toErrorMessage } from '../../../state/errors.ts'
 import type { Clock } from '../../../state/ports/clock.ts'
 import type { Log } from '../../../state/ports/log.ts'
+import { createCallIdForms } from '../../chat/call-ids.ts'
 import {
   isFormatRefusal,
   lowerSchemaMode,
@@ -54,6 +55,7 @@ export const createOpenAIProvider = (options: OpenAIProviderOptions): Provider =
   const transport: Transport = { egress, clock, maxBytes, maxEvent: maxBytes, parseJson: createJsonParser() }
   /** How a role of a model requests JSON from its server: the mode that was not refused. */
   const modes = new LRUCache<string, SchemaMode>({ max: maxModes })
+  const callIds = createCallIdForms()
   let chat: Promise<ChatClient> | undefined
   const http = openHttpProvider({ egress, clock, compile: compileFormat, maxBytes })
   const categoryFormat = createCategoryFormats()
@@ -98,8 +100,10 @@ export const createOpenAIProvider = (options: OpenAIProviderOptions): Provider =
       const client = await chat
       const name = `${toServerModelKey(model)} ${ask.role}`
       const mode = modes.get(name) ?? 'json_schema'
-      const call = { chat: client, transport, ask: toChatRequestBody(ask, mode), reader }
-      const outcome = await completeChat(call, request, signal)
+      const body = toChatRequestBody(callIds.apply(model, ask), mode)
+      const outcome = await completeChat({ chat: client, transport, ask: body, reader }, request, signal)
+      if (!outcome.ok && callIds.noteRefusal(model, ask, outcome.error))
+        return { ...outcome, error: { ...outcome.error, retryNow: true } }
       const lower = ask.schema === null ? undefined : lowerMode(outcome, name, mode)
       if (lower === undefined || outcome.ok) return outcome
       log.info(

@@ -1,19 +1,11 @@
-import { createLengthLimit, createTextJoiner, createToolCallCollector } from '../../chat/reply-chunks.ts'
-import {
-  type CanonicalResult,
-  emptyResult,
-  type MeteredUsage,
-  type ProviderRequest,
-} from '../../ports/model-ports.ts'
+import { readFinishMeaning, readFinishReason, toFinish } from '../../chat/finish-reasons.ts'
+import { createLengthLimit, createTextCollector, createToolCallCollector } from '../../chat/reply-chunks.ts'
+import { mergeTokenCounts, noTokenCounts, toMeteredUsage } from '../../formats/token-counts.ts'
+import { emptyResult, type ProviderRequest, type ResultDelta } from '../../ports/model-ports.ts'
+import { createFailedFinishError } from '../../ports/unreadable-response.ts'
 import { createBadReplyError, truncatedError } from '../../transport/provider-errors.ts'
 import type { AnswerDraft } from '../answer-exchange.ts'
 import { type MessageChunk, readChatChunk } from './chat-chunk.ts'
-
-const toReplyFinish = (reason: string, hasCalls: boolean): CanonicalResult['finish'] => {
-  if (reason === 'content_filter') return 'content_filter'
-  if (reason === 'length' || reason === 'max_tokens' || reason === 'model_length') return 'length'
-  return hasCalls ? 'tool_calls' : 'stop'
-}
 
 /** A draft of a chat completion in OpenAI's shape, as the different servers send it. */
 export const createReplyDraft = ({
@@ -22,52 +14,49 @@ export const createReplyDraft = ({
 }: Pick<ProviderRequest, 'usedIds' | 'onDelta'>): AnswerDraft => {
   const count = createLengthLimit()
   const calls = createToolCallCollector(usedIds, count)
-  const joiner = createTextJoiner(count)
-  const reasoningJoiner = createTextJoiner(count)
-  const texts: string[] = []
-  const reasonings: string[] = []
-  let usage: MeteredUsage | null = null
-  let finish: string | undefined
+  const texts = createTextCollector(count)
+  let counts = noTokenCounts
+  let finish: string | null = null
   let model: string | null = null
   let started = false
 
-  const emit = (text: string, reasoning: string): void => {
-    if (text === '' && reasoning === '') return
-    texts.push(text)
-    reasonings.push(reasoning)
-    onDelta({ text, reasoning })
+  const emit = (delta: ResultDelta): void => {
+    if (delta.text !== '' || delta.reasoning !== '') onDelta(delta)
   }
-  const takeMessage = ({ text, reasoning, toolCalls }: MessageChunk): void => {
-    emit(joiner.push(text), reasoningJoiner.push(reasoning))
-    for (const call of toolCalls) calls.take(call)
+  const takeMessage = (message: MessageChunk, isWhole: boolean): void => {
+    emit(isWhole ? texts.replace(message) : texts.push(message))
+    // a call would be made twice
+    if (isWhole && message.toolCalls.length > 0) calls.restart()
+    calls.take(message.toolCalls)
   }
   return {
     take: (value) => {
       const chunk = readChatChunk(value)
-      usage = chunk.usage ?? usage
+      counts = mergeTokenCounts(counts, chunk.counts)
       model = chunk.model ?? model
       const { choice } = chunk
       if (choice === null) return
       started = true
-      if (choice.message !== null) takeMessage(choice.message)
-      finish = choice.finish || finish || (choice.isWhole ? 'stop' : undefined)
+      if (choice.message !== null) takeMessage(choice.message, choice.isWhole)
+      finish = readFinishReason(choice.finish) ?? finish
+      if (choice.error !== null || (finish !== null && readFinishMeaning(finish) === 'failed'))
+        throw createFailedFinishError(finish, choice.error)
     },
-    finished: () => finish !== undefined,
+    finished: () => finish !== null,
     findEndError: (ended) => {
       if (!started) return createBadReplyError('sent a reply without choices')
-      return ended || finish !== undefined ? undefined : truncatedError
+      return ended || finish !== null ? undefined : truncatedError
     },
-    usage: () => usage,
+    usage: () => toMeteredUsage(counts),
     end: () => {
-      emit(joiner.rest(), reasoningJoiner.rest())
+      emit(texts.rest())
       const tool_calls = calls.all()
       return {
         ...emptyResult,
-        text: texts.join(''),
-        reasoning: reasonings.join(''),
+        ...texts.all(),
         tool_calls,
-        finish: toReplyFinish(finish ?? '', tool_calls.length > 0),
-        usage,
+        finish: toFinish(finish, tool_calls.length > 0),
+        usage: toMeteredUsage(counts),
         model,
       }
     },

@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache'
 import type { Egress } from '../../../infra/egress/egress-port.ts'
 import { toErrorMessage } from '../../../state/errors.ts'
 import type { Clock } from '../../../state/ports/clock.ts'
+import { createCallIdForms } from '../../chat/call-ids.ts'
 import {
   emptyResult,
   type PendingJob,
@@ -77,6 +78,7 @@ export const openHttpProvider = (options: HttpProviderOptions): Required<Provide
   const { egress, clock, maxBytes = defaultMaxBytes, maxEvent = defaultMaxEvent } = options
   const transport: Transport = { egress, clock, maxBytes, maxEvent, parseJson: createJsonParser() }
   const compiled = new WeakMap<FormatView, Compiled>()
+  const callIds = createCallIdForms()
   /** Models that refuse schemas: the prompt describes the schema. */
   const inWordsOnly = new LRUCache<string, true>({ max: maxSchemaRefusals })
 
@@ -102,7 +104,12 @@ export const openHttpProvider = (options: HttpProviderOptions): Required<Provide
     const stream = ask.stream && events !== null
     const schemaInPrompt =
       ask.schema !== null && (!template.uses.has('schema') || inWordsOnly.has(toServerModelKey(model)))
-    const submitted = renderRequest(request, template, toTemplateData(model, ask, { stream, schemaInPrompt }))
+    const asked = callIds.apply(model, ask)
+    const submitted = renderRequest(
+      request,
+      template,
+      toTemplateData(model, asked, { stream, schemaInPrompt }),
+    )
     assertImagesSent(ask, submitted.body)
     assertFilesUsed(ask, template)
     const expects = stream ? events.format : template.receivesBytes ? 'bytes' : 'whole'
@@ -118,6 +125,8 @@ export const openHttpProvider = (options: HttpProviderOptions): Required<Provide
       if (poll === null || result.job === null || request.beforeSubmit) return outcome
       return pollJob(result, { transport, request, submitted, openDraft, poll }, signal)
     }
+    if (callIds.noteRefusal(model, ask, outcome.error))
+      return { ...outcome, error: { ...outcome.error, retryNow: true } }
     if (ask.schema === null || schemaInPrompt || !isSchemaRefusal(outcome.error)) return outcome
     inWordsOnly.set(toServerModelKey(model), true)
     return { ...outcome, error: { ...outcome.error, retryNow: true } }

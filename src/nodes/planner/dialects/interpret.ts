@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { type CallBody, parseArguments } from '../../../graph/call-body.ts'
+import { type CallBody, describeInvalidArguments, parseArguments } from '../../../graph/call-body.ts'
 import type { AnyTool } from '../../../graph/definitions.ts'
 import type { CallBlock, OnFailure, PlannedCall } from '../../../state/calls.ts'
 import type { ToolCallRequest } from '../../../state/ports/model-messages.ts'
-import type { ModelReply } from '../../../state/ports/models.ts'
+import { type ModelReply, permitsCalls } from '../../../state/ports/models.ts'
 import { countJsonValues, maxJsonValues } from '../../../state/text/json-size.ts'
 import { type TodoChange, type TodoClosing, updateTodosInputSchema } from '../../../state/todos.ts'
 
@@ -117,6 +117,28 @@ export const interpretReply = (
   return found
 }
 
+const reasons: Partial<Record<ModelReply['finish'], string>> = {
+  length: 'the reply was cut at the output limit',
+  content_filter: "the vendor's content filter ended the reply",
+}
+
+/**
+ * What a reply means that is not whole, or ended for a reason that is not known: none of its calls is made, and the model is
+ * told so. Beside an unknown reason its text stands.
+ */
+export const refuseUnfinished = (reply: ModelReply, read: Interpretation): Interpretation => {
+  const { calls, todos, output, errors } = read
+  const isText = reply.tool_calls.length + calls.length + todos.length + errors.length === 0 && !output
+  if (permitsCalls(reply) || isText) return read
+  const why = `${reasons[reply.finish] ?? 'the reply ended for a reason that is not known'}, so none of its calls was made`
+  const none = { ...read, calls: [], todos: [], output: null }
+  if (reply.finish === 'unknown' && reply.text.trim() !== '')
+    return { ...none, errors: [], notes: [...read.notes, why] }
+  const error = `${why}; make them again, with less text and shorter arguments`
+  const refused = reply.tool_calls.map((call) => ({ call, error }))
+  return { ...none, errors: refused.length > 0 ? refused : [{ call: null, error }] }
+}
+
 const readCall = (
   found: Interpretation,
   call: ToolCallRequest,
@@ -178,9 +200,7 @@ const readJsonBody: ReadBody = ({ name, input }, text) => {
   if (args === null)
     return { ok: false, error: `the arguments of ${name} are not a JSON object; send them as one` }
   const { error } = (input as z.ZodType).safeParse(args)
-  return error
-    ? { ok: false, error: `the arguments of ${name} are invalid: ${z.prettifyError(error)}` }
-    : { ok: true, args }
+  return error ? { ok: false, error: describeInvalidArguments(name, text, error) } : { ok: true, args }
 }
 
 const findDraft = (args: PlannedCall['args']): string | null =>

@@ -231,7 +231,10 @@ export const toolsDialect: Dialect = {
     }
   },
   renderRound,
-  parseReply: (reply, known) => interpretReply(reply, known),
+  parseReply: (reply, known) => ({
+    ...interpretReply(reply, known),
+    ...(reply.raw !== undefined && { wrote: reply.raw }),
+  }),
   renderRefusal: (refusal) => {
     const messages = renderRefusal(refusal)
     const put_back = messages.flatMap(({ role, content }) => (role === 'assistant' ? [] : [content]))

@@ -12,7 +12,10 @@ const controls: readonly string[] = [updateTodosTool, finishTool]
 
 /** Reads a reply in the language: the block that runs, the answer, and a note for each part that does not count. */
 export const readXmlReply = (reply: ModelReply, known: Offer): Interpretation => {
-  const read = readReply(reply.text)
+  const whole = readReply(reply.text)
+  // an answer that was cut stands as far as it goes
+  const isCutAnswer = reply.finish === 'length' && whole.answer !== null && whole.blocks.length === 0
+  const read = isCutAnswer ? { ...whole, error: null } : whole
   const block = read.blocks.at(-1)
   const calls = (read.error === null ? (block?.calls ?? []) : []).map((call) => ({
     call,

@@ -66,6 +66,7 @@ const end: NonNullable<ModelRequest['end']> = {
       return parser.isOver
     }
   },
+  continues: (text) => text.lastIndexOf('<answer>') > text.lastIndexOf('</answer>'),
 }
 
 const toMessage = (role: 'assistant' | 'user', text: string): ModelMessage => ({

@@ -56,7 +56,7 @@ describe('a reply that ends at a text', () => {
       }))
       const { models, settled } = createMeteredModels({ baseUrl: server.url }, modelOf(format, server.url))
       const heard: string[] = []
-      const end = { stop: list, watch: () => () => false }
+      const end = { stop: list, watch: () => () => false, continues: () => false }
       const reply = await models.call(ask({ end, onText: (text) => heard.push(text) }), never())
       expect([reply.text, heard.join('')]).toEqual(['calls\n', 'calls\n'])
       expect(reply.cut).toBeGreaterThan(0)
