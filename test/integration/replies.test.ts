@@ -100,6 +100,7 @@ test.beforeAll(async ({ opened, server: s, vendor: v, second: o }) => {
   await addModel('leaving', vendor.url)
   await addModel('other', second.url)
   await addModel('roomy', vendor.url, { max_output: 4000 })
+  await addModel('spoken', vendor.url, { dialect: 'xml' })
   await addModel('flagged', vendor.url, { continuation: 'flag' })
   await admin('/routes', { category: 'text', models: [{ model: 'big-model' }] })
 })
@@ -392,6 +393,40 @@ describe('a reply that was cut', () => {
     expect(view.answer).toBe('{"total":36}')
     expect(asked('output')).toHaveLength(2)
     expect(JSON.stringify(asked('output')[1]?.messages.at(-1))).toContain('shorter')
+  })
+})
+
+describe('a cut reply in the language of the dialogue', () => {
+  const spoken = { models: { planner: 'spoken' } }
+
+  test.for([
+    ['within a call', '<mason_server><calculate>{"expression":"12'],
+    ['after a call', '<mason_server><calculate>{"expression":"12*3"}</calculate></mason_server>'],
+    ['after all of it', '<mason_server><calculate>{"expression":"12*3"}</calculate></mason_server>\n<execute_tools />'],
+  ] as const)('has no call made, and the model is told: %s', async ([, text]) => {
+    script = { planner: (_, nth) => (nth === 1 ? says(text, 'length') : says('<answer>done</answer>')) }
+    const view = await run(spoken)
+    expect(view).toMatchObject({ answer: 'done', finish_reason: 'answered' })
+    expect(await made(view.id)).toEqual([])
+    expect(JSON.stringify(asked('planner')[1]?.messages)).toContain('cut at the output limit')
+  })
+
+  test('is continued within its answer, whose thoughts stay what they are', async () => {
+    script = {
+      planner: (_, nth) =>
+        nth === 1
+          ? says('<think>Ten of them.</think>\n<answer>The ten rules', 'length')
+          : says('ten rules are: be kind.</answer>'),
+    }
+    expect(await run(spoken)).toMatchObject({
+      answer: 'The ten rules are: be kind.',
+      finish_reason: 'answered',
+    })
+  })
+
+  test('gives the answer as far as it goes where it stays cut', async () => {
+    script = { planner: () => says('<answer>The ten rules', 'length') }
+    expect(await run(spoken)).toMatchObject({ answer: 'The ten rules', finish_reason: 'length' })
   })
 })
 

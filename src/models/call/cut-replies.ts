@@ -11,7 +11,7 @@ import {
 } from '../ports/model-ports.ts'
 
 /** One call whose reply may be cut; `onText` gets its text, as in `ModelRequest`. */
-export type UncutCall = {
+type UncutCall = {
   selector: ModelSelector
   ask: CanonicalRequest
   caller: ModelCaller
@@ -40,7 +40,7 @@ const minOverlap = 4
 const maxOverlap = 2000
 
 /** The continuation of a text without what it repeats of it: all of it, or its end from the beginning of a word on. */
-export const dropOverlap = (before: string, after: string): string => {
+const dropOverlap = (before: string, after: string): string => {
   if (after.startsWith(before)) return after.slice(before.length)
   const rest = after.trimStart()
   for (let length = Math.min(before.length, rest.length, maxOverlap); length >= minOverlap; length--) {

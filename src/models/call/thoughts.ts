@@ -29,9 +29,10 @@ const findTag = (text: string, tag?: string): { at: number; tag: string } | null
 /** How many characters at the end may be the beginning of one of these texts. */
 const countOpen = (text: string, texts: readonly string[]): number => {
   const longest = Math.max(...texts.map(({ length }) => length - 1))
-  for (let length = Math.min(longest, text.length); length > 0; length--) {
-    const end = text.slice(-length).toLowerCase()
-    if (texts.some((one) => one.startsWith(end))) return length
+  for (let at = Math.max(0, text.length - longest); at < text.length; at++) {
+    if (!'<[◁'.includes(text[at] ?? ' ')) continue
+    const end = text.slice(at).toLowerCase()
+    if (texts.some((one) => one.startsWith(end))) return text.length - at
   }
   return 0
 }

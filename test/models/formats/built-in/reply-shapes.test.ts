@@ -153,3 +153,20 @@ describe('a reply', () => {
     },
   )
 })
+
+test('a whole message after the events of a format replaces them', async () => {
+  const format = formats.find(({ name }) => name === 'openai-chat') as (typeof formats)[number]
+  const note = [{ index: 0, id: 'c', type: 'function', function: { name: 'note', arguments: '{"a":1}' } }]
+  const frames = [
+    { choices: [{ index: 0, delta: { content: 'High at ' }, finish_reason: null }] },
+    { choices: [{ index: 0, delta: { content: 'noon.', tool_calls: note }, finish_reason: null }] },
+    { choices: [{ index: 0, message: { content: 'High at noon.', tool_calls: note }, finish_reason: 'stop' }] },
+  ]
+  await using server = await startVendor(() => ({
+    headers: { 'content-type': 'text/event-stream' },
+    body: `${frames.map((one) => `data: ${JSON.stringify(one)}\n\n`).join('')}data: [DONE]\n\n`,
+  }))
+  const { models } = createMeteredModels({ baseUrl: server.url }, modelOf(format, server.url))
+  const reply = await models.call(ask(), never())
+  expect([reply.text, reply.tool_calls.map((call) => call.arguments)]).toEqual(['High at noon.', ['{"a":1}']])
+})
