@@ -250,7 +250,7 @@ describe('what was learned of a user', () => {
     if (!claim) throw new Error('nothing waits')
     const garbled = modelsOf(() => ({ text: '{Clara Jensen}' }))
     await distillRun({ ...parts(garbled), log }, claim, never())
-    expect(JSON.stringify(said)).toMatch('not JSON')
+    expect(JSON.stringify(said)).toMatch('is invalid')
     expect(JSON.stringify(said)).not.toMatch('Clara')
   })
 

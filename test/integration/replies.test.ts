@@ -402,7 +402,10 @@ describe('a cut reply in the language of the dialogue', () => {
   test.for([
     ['within a call', '<mason_server><calculate>{"expression":"12'],
     ['after a call', '<mason_server><calculate>{"expression":"12*3"}</calculate></mason_server>'],
-    ['after all of it', '<mason_server><calculate>{"expression":"12*3"}</calculate></mason_server>\n<execute_tools />'],
+    [
+      'after all of it',
+      '<mason_server><calculate>{"expression":"12*3"}</calculate></mason_server>\n<execute_tools />',
+    ],
   ] as const)('has no call made, and the model is told: %s', async ([, text]) => {
     script = { planner: (_, nth) => (nth === 1 ? says(text, 'length') : says('<answer>done</answer>')) }
     const view = await run(spoken)

@@ -160,7 +160,9 @@ test('a whole message after the events of a format replaces them', async () => {
   const frames = [
     { choices: [{ index: 0, delta: { content: 'High at ' }, finish_reason: null }] },
     { choices: [{ index: 0, delta: { content: 'noon.', tool_calls: note }, finish_reason: null }] },
-    { choices: [{ index: 0, message: { content: 'High at noon.', tool_calls: note }, finish_reason: 'stop' }] },
+    {
+      choices: [{ index: 0, message: { content: 'High at noon.', tool_calls: note }, finish_reason: 'stop' }],
+    },
   ]
   await using server = await startVendor(() => ({
     headers: { 'content-type': 'text/event-stream' },
