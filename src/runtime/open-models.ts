@@ -40,11 +40,11 @@ import type { Scenarios } from '../state/scenario.ts'
 import type { Closers } from './closers.ts'
 import { offlineEntry, withOfflineModel } from './offline-model.ts'
 
-/** A call tries all its candidates so often at most, with these delays in between. */
-const defaultRetry = { attempts: 4, baseMs: 500, maxMs: 20_000 }
+/** A candidate gets so many requests of a call at most, with these delays in between. */
+const defaultRetry = { attempts: 2, baseMs: 500, maxMs: 20_000 }
 
 /** Delays after errors of vendors; tests use shorter ones. */
-export type ModelRetryDelays = Pick<ModelHealthOptions, 'cooling' | 'disabled' | 'strikes'> & {
+export type ModelRetryDelays = Pick<ModelHealthOptions, 'cooling' | 'disabled'> & {
   retry?: RetryPolicy
 }
 

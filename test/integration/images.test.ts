@@ -28,7 +28,7 @@ const test = runtimeTest.extend(
   { scope: 'file' },
   {
     models: null,
-    modelRetryDelays: { retry: { attempts: 2, ...cooling }, cooling, disabled: cooling, strikes: 99 },
+    modelRetryDelays: { retry: { attempts: 2, ...cooling }, cooling, disabled: cooling },
   },
 )
 test.beforeAll(async ({ model, runtime: r, server: s }) => {

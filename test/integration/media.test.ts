@@ -22,7 +22,7 @@ const test = runtimeTest
     { scope: 'file' },
     {
       models: null,
-      modelRetryDelays: { retry: { attempts: 2, ...cooling }, cooling, disabled: cooling, strikes: 99 },
+      modelRetryDelays: { retry: { attempts: 2, ...cooling }, cooling, disabled: cooling },
     },
   )
   .extend('media', { scope: 'file' }, closing(startMediaVendor))

@@ -81,16 +81,17 @@ const healthOf = async (label: string): Promise<Standing | undefined> =>
   (
     await database.query<Standing>(
       `SELECT state, (extract(epoch FROM until - clock_timestamp()) * 1000)::float8 AS left_ms, last_error
-       FROM model_health WHERE subject = 'key' AND subject_id = $1`,
+       FROM model_health WHERE split_part(subject_id, ' ', 1) = $1 ORDER BY state <> 'healthy' DESC LIMIT 1`,
       [ids[label]],
     )
   ).rows[0]
 /** As if the time were over for which a key is closed; this process knows. */
 const letItBeDue = async (label: string): Promise<void> => {
   await until('it is closed', async () => ((await healthOf(label))?.left_ms ?? 0) > 0)
-  await database.query('UPDATE model_health SET until = clock_timestamp() WHERE subject_id = $1', [
-    ids[label],
-  ])
+  await database.query(
+    "UPDATE model_health SET until = clock_timestamp() WHERE split_part(subject_id, ' ', 1) = $1",
+    [ids[label]],
+  )
   const before = looks.begun
   await until('a look at it', () => {
     hints.publish('model-health', '')
@@ -112,7 +113,7 @@ test('a call uses the first model of the route, and shares its keys', async () =
   expect(south.requests()).toEqual([])
 })
 
-test('a 429 cools exactly that key for as long as it says, and the other key answers', async () => {
+test('a 429 cools exactly that key with the model for as long as it says, and the other key answers', async () => {
   north.script(byKey({ n1: [limited, { text: 'back' }], n2: [{ text: 'n2' }] }))
   const texts = new Set<string>()
   for (const _ of [1, 2, 3]) texts.add((await callWith(runtime, planner)).result.text)
@@ -254,14 +255,17 @@ test('an aborted call is in the ledger with the usage that was reported', async 
   ])
 })
 
-test('an endpoint that fails again and again is left alone, and comes back', async () => {
-  south.script(byKey({ s1: [down, down, down, { text: 'up' }] }))
+test('a model that fails for two prompts is left alone, and comes back', async () => {
+  south.script(byKey({ s1: [down, down, down, down, down, { text: 'up' }] }))
   const wanted = { role: 'planner', model: 'south-1' }
-  expect((await callWith(runtime, wanted)).result.text).toBe('up')
+  const askFor = (content: string) =>
+    callWith(runtime, wanted, { ask: { messages: [{ role: 'user', content }] } })
+  expect((await failureOf(askFor('one'))).code).toBe('model_unavailable')
+  expect((await askFor('two')).result.text).toBe('up')
   const row = await until('it is healthy', async () => {
     const { rows } = await database.query<{ state: string; last_error: { code: string } }>(
-      "SELECT state, last_error FROM model_health WHERE subject = 'endpoint' AND subject_id = $1",
-      [ids.endpoint],
+      "SELECT state, last_error FROM model_health WHERE subject = 'model' AND subject_id = $1",
+      [ids['south-1']],
     )
     return rows[0]?.state === 'healthy' && rows[0]
   })

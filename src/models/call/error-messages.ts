@@ -1,5 +1,7 @@
 import type { ModelEntry } from '../ports/model-ports.ts'
+import type { ErrorMeaning } from '../transport/error-table.ts'
 import type { ModelErrorCode, ProviderError } from '../transport/provider-errors.ts'
+import { isRequestError } from './error-verdicts.ts'
 
 const remedies: Record<ModelErrorCode, string> = {
   model_unauthorized: 'check OPENAI_API_KEY, and that it may use this model',
@@ -28,12 +30,6 @@ const toRegistryTerms = (remedy: string, { id }: ModelEntry): string =>
 export const findRemedy = (error: ProviderError, model: ModelEntry): string =>
   toRegistryTerms(error.remedy ?? remedies[error.code], model)
 
-/** Whether the vendor refused the request itself: any other candidate would refuse it too, and the vendor's words say what to change. */
-export const isRequestError = ({ code, status }: Pick<ProviderError, 'code' | 'status'>): boolean =>
-  code === 'model_content_filtered' ||
-  code === 'model_context_too_long' ||
-  (code === 'model_bad_request' && status !== 404)
-
 const reasons: Record<ModelErrorCode, string> = {
   model_unauthorized: 'refused our key',
   model_rate_limited: 'limits our rate of requests for now',
@@ -44,6 +40,13 @@ const reasons: Record<ModelErrorCode, string> = {
   model_content_filtered: 'withheld its reply',
   model_context_too_long: 'takes no prompt of this length',
   model_unreadable_answer: 'sent an answer that could not be read',
+}
+
+/** Where the meaning says more than the code. */
+const reasonsByMeaning: Partial<Record<ErrorMeaning, string>> = {
+  no_balance: 'the account of our key has no balance or quota left',
+  bad_output: 'could not read what the model wrote',
+  unknown_model: 'does not know this model',
 }
 
 const joinsBefore = /(?:[\p{Script=Latin}\p{N}_-]|[\p{Script=Latin}\p{N}_][.'’])$/u
@@ -69,7 +72,11 @@ const replaceName = (text: string, name: string, alias: string): string => {
  */
 export const describePublicReason = (error: ProviderError, { name, upstream_name }: ModelEntry): string => {
   if (isRequestError(error)) return replaceName(error.what, upstream_name, name)
-  return `${error.status === undefined ? '' : `answered ${error.status}: `}${reasons[error.code]}`
+  const status = error.status === undefined ? '' : `answered ${error.status}`
+  // the words of a page are those of a gateway, without addresses and ids
+  if (error.page !== undefined) return `${status || 'answered'} with a web page: "${error.page}"`
+  const reason = (error.meaning && reasonsByMeaning[error.meaning]) ?? reasons[error.code]
+  return status === '' ? reason : `${status}: ${reason}`
 }
 
 /** What a business can do. Models of the settings belong to the person who set them, who can fix them there. */

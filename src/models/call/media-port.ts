@@ -111,7 +111,7 @@ export const createMediaPort = (services: MediaServices, caller: ModelCaller): M
     const endsAtMs = clock.monotonicMs() + endpoint.timeouts.totalMs
     const downloaded = await downloadMedia(transport, { url: medium.url, endpoint, endsAtMs }, signal)
     if (!('error' in downloaded)) return toMediaFile(downloaded, category)
-    const candidate = { model, key: null, probes: { key: false, endpoint: false } }
+    const candidate = { model, key: null, probes: [], only: { model: true, key: true } }
     throw createCallError({ candidate, error: downloaded.error }, { attempts: 1, usage: noUsage })
   }
 
@@ -153,7 +153,7 @@ export const createMediaPort = (services: MediaServices, caller: ModelCaller): M
           remedy: 'look the job up at the vendor',
         })
       const ageMs = clock.now().getTime() - Date.parse(job.submitted_at)
-      const candidate = { model, key, probes: { key: false, endpoint: false } }
+      const candidate = { model, key, probes: [], only: { model: true, key: true } }
       const outcome = await pollMeteredJob(
         services,
         {

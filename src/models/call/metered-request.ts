@@ -2,9 +2,8 @@ import { createHash, randomBytes } from 'node:crypto'
 import type { VisitNote } from '../../infra/telemetry/visit-scope.ts'
 import type { Clock } from '../../state/ports/clock.ts'
 import { estimateTokens } from '../../state/text/tokens.ts'
-import type { HealthSubject } from '../health/health-rows.ts'
-import type { HealthFailure, ModelHealth } from '../health/model-health.ts'
-import type { Candidate } from '../ports/call-ports.ts'
+import type { ModelHealth } from '../health/model-health.ts'
+import { type Candidate, type FailureSource, listHealthSubjects } from '../ports/call-ports.ts'
 import {
   type CanonicalRequest,
   type KeyEntry,
@@ -23,6 +22,7 @@ import {
 } from '../ports/model-ports.ts'
 import { createUnsentOutcome, type ProviderError } from '../transport/provider-errors.ts'
 import { redactKey } from './call-errors.ts'
+import { judgeRequest } from './error-verdicts.ts'
 import { openReplyEnd } from './reply-end.ts'
 import { openThoughts } from './thoughts.ts'
 import { estimateRequest, estimateResult } from './token-estimate.ts'
@@ -53,6 +53,8 @@ export type MeteredRequest = {
   beforeSubmit?: () => void
   /** What was sent on of its text cannot be taken back. */
   oneShot?: boolean
+  /** Absent: made of the caller and the content. */
+  source?: FailureSource
   /** A test by an admin: its result counts for health whatever the state was. */
   anyway?: boolean
 }
@@ -94,64 +96,68 @@ const redactError = (
   retry: error.retry || (error.code === 'model_unauthorized' && isReplaced(registry, key)),
 })
 
-type Verdict = Record<HealthSubject, 'good' | HealthFailure['kind'] | 'unknown'>
-
-/**
- * What a provider request shows about its key and its endpoint: whose error it is. Refused requests and unreadable answers
- * count as good. `unknown`: nothing, so a probe has to be repeated.
- */
-const judgeRequest = (error: ProviderError | null): Verdict => {
-  if (error === null) return { key: 'good', endpoint: 'good' }
-  switch (error.code) {
-    case 'model_unauthorized':
-      return { key: 'disable', endpoint: 'good' }
-    case 'model_rate_limited':
-      // a used-up quota does not return within seconds
-      return { key: error.retry ? 'cool' : 'disable', endpoint: 'good' }
-    case 'model_unavailable':
-    case 'model_timeout':
-      // no retry: our own deadline has passed, or the address is refused
-      return { key: 'unknown', endpoint: error.retry ? 'cool' : 'unknown' }
-    case 'model_bad_reply':
-      return { key: 'unknown', endpoint: 'unknown' }
-    case 'model_bad_request':
-    case 'model_content_filtered':
-    case 'model_context_too_long':
-    case 'model_unreadable_answer':
-      return { key: 'good', endpoint: 'good' }
-    default:
-      throw error.code satisfies never
+/** Whose requests these are, as health tells failures apart. */
+export const toFailureSource = (
+  { business_id, run_id }: ModelCaller,
+  { messages, input, query, prompt }: CanonicalRequest,
+): FailureSource => {
+  let hash: string | undefined
+  return {
+    business: business_id,
+    run: run_id,
+    prompt() {
+      hash ??= createHash('sha256')
+        .update(JSON.stringify([messages, input, query, prompt]))
+        .digest('base64url')
+      return hash
+    },
   }
 }
 
-const listSubjects = ({ model, key, probes }: Candidate) => [
-  ...(key === null ? [] : [{ subject: 'key' as const, id: key.id, isProbe: probes.key }]),
-  { subject: 'endpoint' as const, id: model.endpoint.id, isProbe: probes.endpoint },
-]
+type Report = { source: FailureSource; anyway: boolean; replaced?: boolean }
 
 /** Reports the result of a request to health; a probe without a verdict is released for the next one. */
 const reportHealth = (
   health: ModelHealth,
   candidate: Candidate,
+  ask: CanonicalRequest,
   error: ProviderError | null,
-  { anyway, replaced = false }: { anyway: boolean; replaced?: boolean },
+  { source, anyway, replaced = false }: Report,
 ): void => {
-  const verdict = judgeRequest(error)
-  if (replaced && verdict.key !== 'good') verdict.key = 'unknown'
+  const { model, key, probes, only } = candidate
+  const verdicts = judgeRequest(error, ask)
   const failure = { code: error?.code ?? '', message: `the model server ${error?.what ?? ''}` }
-  const delay = error?.retryAfterMs === undefined ? {} : { retryAfterMs: error.retryAfterMs }
-  for (const { subject, id, isProbe } of listSubjects(candidate)) {
-    const kind = verdict[subject]
-    if (kind === 'good') health.succeeded(subject, id, { isProbe, anyway })
-    else if (kind !== 'unknown')
-      health.failed(subject, id, { kind, ...failure, ...(kind === 'cool' && delay) }, { isProbe })
-    else if (isProbe) health.release(subject, id)
+  for (const { subject, id } of listHealthSubjects(model, key)) {
+    const isProbe = probes.some((one) => one.subject === subject && one.id === id)
+    const isOfKey = subject === 'key' || subject === 'key_model'
+    const verdict = replaced && isOfKey && verdicts[subject] !== 'good' ? 'unknown' : verdicts[subject]
+    if (verdict === 'good') health.succeeded(subject, id, { isProbe, anyway, source })
+    else if (verdict === 'unknown' || (subject === 'model' && verdict.kind === 'disable' && only.model)) {
+      // without another model a refusal is better than a closed one: its words say why
+      if (isProbe) health.release(subject, id)
+    } else {
+      const { kind, isCertain, isStrong, byModel } = verdict
+      const isNamed = kind === 'cool' && !byModel && error?.retryAfterMs !== undefined
+      health.failed(
+        subject,
+        id,
+        { kind, ...failure, ...(isNamed && { retryAfterMs: error.retryAfterMs }) },
+        {
+          isProbe,
+          isStrong: isStrong === true,
+          isOnly: only.model && (only.key || !isOfKey),
+          // a probe of an admin has no content of a business
+          ...(!isCertain && !anyway && { source }),
+          ...(byModel && { model: model.id }),
+        },
+      )
+    }
   }
 }
 
 /** Releases the probes that were claimed for a request that was not sent. */
-export const releaseProbes = (health: ModelHealth, candidate: Candidate): void => {
-  for (const { subject, id, isProbe } of listSubjects(candidate)) if (isProbe) health.release(subject, id)
+export const releaseProbes = (health: ModelHealth, { probes }: Pick<Candidate, 'probes'>): void => {
+  for (const { subject, id } of probes) health.release(subject, id)
 }
 
 /** `cut`: its end came before that of the stream, so `text` is what the vendor has written. */
@@ -231,6 +237,7 @@ export const sendMeteredRequest = async (
 ): Promise<Extract<ReservationResult, { granted: false }> | MeteredOutcome> => {
   const { providers, meter, health, clock, readVisit } = services
   const { candidate, ask, usedIds, endsAtMs, onDelta, onRaw, beforeSubmit, oneShot, anyway = false } = request
+  const { source = toFailureSource(request.caller, ask) } = request
   const { model, key } = candidate
   const provider = providers[model.endpoint.protocol]
   const begin = async () => {
@@ -262,14 +269,15 @@ export const sendMeteredRequest = async (
         endsAtMs,
         usedIds,
         onDelta(delta) {
-          // the first chunk of an answer proves both: calls that wait for the probe need not wait for its end
-          if (probes.key || probes.endpoint) {
-            reportHealth(health, { ...candidate, probes }, null, { anyway })
-            probes = { key: false, endpoint: false }
-          }
           received.bytes = true
           received.text = (delta.restart ? '' : received.text) + delta.text + delta.reasoning
           ;(end ?? thoughts)?.take(delta)
+        },
+        // the first part of an answer proves all: calls that wait for the probe need not wait for its end
+        onAnswer() {
+          if (probes.length === 0) return
+          reportHealth(health, { ...candidate, probes }, ask, null, { source, anyway })
+          probes = []
         },
         ...(end && { over: end.signal }),
         onUsage: (usage) => {
@@ -286,7 +294,7 @@ export const sendMeteredRequest = async (
       : { ...sent, error: redactError(sent.error, key, services) }
     const error = outcome.ok ? null : outcome.error
     const replaced = error !== null && isReplaced(services.registry, key)
-    reportHealth(health, { ...candidate, probes }, error, { anyway, replaced })
+    reportHealth(health, { ...candidate, probes }, ask, error, { source, anyway, replaced })
     const ms = clock.monotonicMs() - startedAtMs
     return { outcome, usage: readUsage(outcome, received) ?? estimateCut(reservation, received), ms }
   } catch (error) {

@@ -2,6 +2,7 @@ import type { Log } from '../../state/ports/log.ts'
 import { collectCallIds } from '../chat/chat-request.ts'
 import type {
   Candidate,
+  FailureSource,
   ModelAttempt,
   ModelResponse,
   ModelSelector,
@@ -17,12 +18,24 @@ import {
   type ResultDelta,
   toPlainUsage,
 } from '../ports/model-ports.ts'
-import type { ModelChooser } from '../routing/model-chooser.ts'
+import type { ModelChoice, ModelChooser } from '../routing/model-chooser.ts'
 import { mayHaveActed, type ProviderError } from '../transport/provider-errors.ts'
+import { maxRequests, type RetryPolicy } from '../transport/retry-policy.ts'
 import type { CallCounts } from './call-counts.ts'
 import { createCallError, type FailedRequest } from './call-errors.ts'
-import { isRequestError } from './error-messages.ts'
-import { type RequestServices, releaseProbes, sendMeteredRequest } from './metered-request.ts'
+import {
+  findErrorScope,
+  isFinalForCandidate,
+  isFinalForModel,
+  isRequestError,
+  toCandidateKey,
+} from './error-verdicts.ts'
+import {
+  type RequestServices,
+  releaseProbes,
+  sendMeteredRequest,
+  toFailureSource,
+} from './metered-request.ts'
 import { isStopRefusal, withStop } from './reply-end.ts'
 import type { CallRound } from './retry-wait.ts'
 import type { StopRefusals } from './stop-refusals.ts'
@@ -57,6 +70,8 @@ export type CallServices = RequestServices & {
   /** Absent: a refusal of `stop` is known to its call only. */
   stops?: StopRefusals
   counts?: CallCounts
+  /** How often a call asks one candidate, and how long it waits between. */
+  retry: RetryPolicy
   log: Log
 }
 
@@ -68,16 +83,8 @@ export type ModelCall = {
   onDelta(delta: ResultDelta, attempt: number): void
 }
 
-/** What an error makes useless: the key or the endpoint for this round, or the model for this call. */
-const findErrorScope = ({ code }: ProviderError): 'key' | 'endpoint' | 'model' => {
-  if (code === 'model_unauthorized' || code === 'model_rate_limited') return 'key'
-  return code === 'model_bad_request' || code === 'model_unreadable_answer' ? 'model' : 'endpoint'
-}
-
 /** Milliseconds that a probe may take beyond the timeout of its first byte. */
 const probeSlackMs = 1000
-
-const toCandidateKey = ({ model, key }: Candidate): string => JSON.stringify([model.id, key?.id ?? null])
 
 /** Starts one call. It keeps its failed requests, its attempts and its usage over all rounds. */
 export const startCall = (
@@ -85,14 +92,25 @@ export const startCall = (
   { selector, ask, caller, onDelta }: ModelCall,
   signal: AbortSignal,
 ) => {
-  const { chooser, health, clock, log, counts, unread, stops } = services
+  const { health, clock, log, counts, unread, stops, retry } = services
   const startedAtMs = clock.monotonicMs()
+  const source: FailureSource = {
+    ...toFailureSource(caller, ask),
+    excuses: (subject, id) => subject === 'key' && refusedKeys.get(id)?.length === 1,
+  }
   const usedIds = collectCallIds(ask.messages)
   const attempts: ModelAttempt[] = []
   /** The last failure of each candidate. */
   const tried = new Map<string, FailedRequest>()
-  /** Models that do not exist, or whose answers cannot be read. */
+  /** How often each candidate was asked the same, and those that get no other request of this call. */
+  const timesAsked = new Map<string, number>()
+  const over = new Set<string>()
+  /** Models that do not exist, that cannot write what is asked, or whose answers cannot be read. */
   const useless = new Set<string>()
+  /** Keys that were refused with a model: a gateway may have meant the key of that model's own vendor. */
+  const refusedKeys = new Map<string, FailedRequest[]>()
+  /** The refusal of the request itself, after which one other vendor is asked. */
+  let refusal: FailedRequest | undefined
   let usage = noMeteredUsage
   let requests = 0
   let hasEmitted = false
@@ -111,13 +129,8 @@ export const startCall = (
   }
 
   /** Claims the probes that a candidate needs. False: another call has one of them. */
-  const claimProbes = async ({ model, key, probes }: Candidate): Promise<boolean> => {
-    const forMs = model.endpoint.timeouts.firstByteMs + probeSlackMs
-    if (probes.endpoint && !(await health.claim('endpoint', model.endpoint.id, forMs))) return false
-    if (!probes.key || key === null || (await health.claim('key', key.id, forMs))) return true
-    if (probes.endpoint) health.release('endpoint', model.endpoint.id)
-    return false
-  }
+  const claimProbes = async ({ model, probes }: Candidate): Promise<boolean> =>
+    probes.length === 0 || health.claim(probes, model.endpoint.timeouts.firstByteMs + probeSlackMs)
 
   const failed = (candidate: Candidate, error: ProviderError, place?: string): FailedRequest => {
     const { model, key } = candidate
@@ -126,18 +139,45 @@ export const startCall = (
     attempts.push({ model: model.name, key_label: key?.label ?? null, code: error.code, message })
     tried.set(toCandidateKey(candidate), one)
     const mayHaveJob = selector.beforeSubmit !== undefined && mayHaveActed(error)
-    const isFinal = isRequestError(error) && error.retryNow !== true
-    if (isFinal || mayHaveJob || (hasEmitted && selector.oneShot === true))
+    const mayNotGoOn = isRequestError(error) && error.code !== 'model_bad_request' && error.retryNow !== true
+    if (mayNotGoOn || mayHaveJob || (hasEmitted && selector.oneShot === true))
       throw createCallError(one, { attempts: requests, usage: toPlainUsage(usage), place, mayHaveJob })
     return one
   }
 
+  /** The model with a first-byte limit that leaves time for `rest` others. */
+  const withTimeLeft = (model: ModelEntry, rest: number): ModelEntry => {
+    const { endpoint } = model
+    const { firstByteMs, totalMs } = endpoint.timeouts
+    const shareMs = Math.ceil((startedAtMs + totalMs - clock.monotonicMs()) / (rest + 1))
+    if (firstByteMs <= shareMs) return model
+    return { ...model, endpoint: { ...endpoint, timeouts: { ...endpoint.timeouts, firstByteMs: shareMs } } }
+  }
+
+  /** An answer with a key that another model's request had seen refused: it is that model that the key may not use. */
+  const clearKey = ({ key }: Candidate): void => {
+    if (key === null) return
+    const [before] = refusedKeys.get(key.id) ?? []
+    if (before === undefined) return
+    const { candidate, error } = before
+    health.succeeded('key', key.id, { isProbe: false, anyway: true })
+    health.failed(
+      'key_model',
+      `${key.id} ${candidate.model.id}`,
+      { kind: 'disable', code: error.code, message: `the model server ${error.what}` },
+      { isProbe: false },
+    )
+  }
+
   /** Asks one candidate. Throws an error that another candidate could not fix. */
   const askCandidate = async (
-    candidate: Candidate,
+    chosen: Candidate,
+    rest: number,
   ): Promise<ModelResponse | FailedRequest | CallRound['refused'][number]> => {
+    let candidate = chosen
     const { model } = candidate
-    using _busy = chooser.busy(model.id)
+    const name = toCandidateKey(candidate)
+    using _busy = services.chooser.busy(model.id)
     let entry = model
     for (;;) {
       const attempt = requests + 1
@@ -145,10 +185,11 @@ export const startCall = (
       const sent = await sendMeteredRequest(
         services,
         {
-          candidate,
+          candidate: { ...candidate, model: withTimeLeft(model, rest) },
           ask: asked,
           role: selector.role,
           caller,
+          source,
           usedIds,
           endsAtMs: startedAtMs + model.endpoint.timeouts.totalMs,
           onDelta: (delta) => emit(delta, attempt),
@@ -171,7 +212,8 @@ export const startCall = (
         sent.ms,
       )
       if (outcome.ok) {
-        if (tried.size > 0 && !tried.has(toCandidateKey(candidate))) counts?.fallback()
+        if (tried.size > 0 && !tried.has(name)) counts?.fallback()
+        clearKey(candidate)
         const key_id = candidate.key?.id ?? null
         return { result: outcome.result, model: model.name, key_id, usage, attempts }
       }
@@ -183,24 +225,60 @@ export const startCall = (
       }
       const error = isRefusedStop ? { ...outcome.error, retryNow: true } : outcome.error
       const one = failed(candidate, error, outcome.place)
-      if (error.retryNow !== true) return one
+      // its probes have their verdict
+      candidate = { ...chosen, probes: [] }
+      const mayGoOn = requests < maxRequests
+      if (error.retryNow === true && mayGoOn) continue
+      const times = (timesAsked.get(name) ?? 0) + 1
+      timesAsked.set(name, times)
+      if (times >= retry.attempts || !mayGoOn) over.add(name)
+      // the next try may be written well
+      else if (error.meaning === 'bad_output') continue
+      if (isFinalForCandidate(error)) over.add(name)
+      return one
     }
+  }
+
+  /** Why a candidate is not asked in this round; null: it is. */
+  const findPassReason = ({ model, key }: Candidate, down: ReadonlySet<string>): string | null => {
+    const refused = key === null ? [] : (refusedKeys.get(key.id) ?? [])
+    if (refusal?.candidate.model.vendor.id === model.vendor.id) return 'its vendor refused the request'
+    if (useless.has(model.id)) return 'another key would not help'
+    if (down.has(model.endpoint.id)) return 'its endpoint failed just now'
+    if (down.has(model.id)) return 'it failed with another key just now'
+    if (refused.some(({ candidate }) => candidate.model.id === model.id) || refused.length > 1)
+      return 'its key was refused just now'
+    if (over.has(toCandidateKey({ model, key }))) return 'it was asked often enough'
+    if (requests >= maxRequests) return `the call has sent ${maxRequests} requests`
+    const isLate = clock.monotonicMs() >= startedAtMs + model.endpoint.timeouts.totalMs
+    return isLate && requests > 0 ? 'no time was left for it' : null
+  }
+
+  /** Notes what an error makes useless, for this round or for the call. */
+  const noteFailure = (one: FailedRequest, down: Set<string>): void => {
+    const { error, candidate } = one
+    const { model, key } = candidate
+    const scope = findErrorScope(error)
+    if (scope === 'endpoint') down.add(model.endpoint.id)
+    if (scope === 'model') down.add(model.id)
+    if (isFinalForModel(error)) useless.add(model.id)
+    if (scope === 'key' && key !== null && !error.retry && (candidate.only.key || refusedKeys.has(key.id)))
+      refusedKeys.set(key.id, [...(refusedKeys.get(key.id) ?? []), one])
   }
 
   return {
     startedAtMs,
+    source,
     tried: tried as ReadonlyMap<string, FailedRequest>,
     spent: () => ({ attempts: requests, usage: toPlainUsage(usage) }),
-    /** Asks the candidates one after the other. Returns the answer, or how all of them ended. */
-    async runRound(
-      candidates: Iterable<Candidate>,
-      skipped: readonly SkippedCandidate[],
-    ): Promise<{ response: ModelResponse } | CallRound> {
+    /** Asks the candidates one after the other, each once. Returns the answer, or how all of them ended. */
+    async runRound(choice: ModelChoice): Promise<{ response: ModelResponse } | CallRound> {
       const ofRound: FailedRequest[] = []
       const refused: CallRound['refused'][number][] = []
       const passedOver: SkippedCandidate[] = []
+      const models = new Set<string>()
       const down = new Set<string>()
-      for (const candidate of candidates) {
+      for (const candidate of choice.candidates) {
         const { model, key } = candidate
         const pass = (reason: string, publicReason?: string): void => {
           passedOver.push({
@@ -210,13 +288,12 @@ export const startCall = (
             ...(publicReason && { publicReason }),
           })
         }
-        const isLate = clock.monotonicMs() >= startedAtMs + model.endpoint.timeouts.totalMs
-        if (useless.has(model.id)) pass('another key would not help')
-        else if (down.has(model.endpoint.id)) pass('its endpoint failed with another key just now')
-        else if (isLate && requests > 0) pass('no time was left for it')
+        const reason = findPassReason(candidate, down)
+        if (reason !== null) pass(reason)
         else if (!(await claimProbes(candidate))) pass('is being tried by another call')
         else {
-          const end = await askCandidate(candidate)
+          models.add(model.id)
+          const end = await askCandidate(candidate, choice.models - models.size)
           if ('result' in end) return { response: end }
           if ('limit' in end) {
             refused.push(end)
@@ -228,12 +305,15 @@ export const startCall = (
             continue
           }
           ofRound.push(end)
-          const scope = findErrorScope(end.error)
-          if (scope === 'endpoint') down.add(model.endpoint.id)
-          if (scope === 'model') useless.add(model.id)
+          noteFailure(end, down)
+          // one other vendor may see the request in another way
+          if (refusal !== undefined) break
+          if (isRequestError(end.error)) refusal = end
         }
       }
-      return { tried: ofRound, refused, passedOver: [...skipped, ...passedOver] }
+      if (refusal) throw createCallError(refusal, { attempts: requests, usage: toPlainUsage(usage) })
+      const tried = ofRound.map((one) => ({ ...one, isOver: over.has(toCandidateKey(one.candidate)) }))
+      return { tried, refused, passedOver: [...choice.passedOver, ...passedOver] }
     },
   }
 }

@@ -3,7 +3,6 @@ import { type ModelWork, noTracer, type Tracer } from '../../state/ports/tracer.
 import type { ModelGateway, ModelResponse, ModelSelector, SkippedCandidate } from '../ports/call-ports.ts'
 import type { CanonicalRequest, ModelCaller, Registry } from '../ports/model-ports.ts'
 import { listImages } from '../routing/vision.ts'
-import type { RetryPolicy } from '../transport/retry-policy.ts'
 import {
   createCallError,
   createNoModelError,
@@ -51,8 +50,6 @@ const createCallTracer =
 /** What the gateway is made of. */
 export type ModelGatewayOptions = CallServices & {
   registry: Pick<Registry, 'view'>
-  /** How many rounds a call makes through its candidates, and how long it waits between. */
-  retry: RetryPolicy
   random?: () => number
   /** What a run has cost so far; absent: costs are not read. */
   readRunCost?: (runId: string) => Promise<number>
@@ -90,7 +87,8 @@ const createFinalError = (
         ...spent,
         retryAfterMs: earliestMs,
         waitMs,
-        limited: isLimited && tried.every(({ error: { code } }) => code === 'model_rate_limited'),
+        limited:
+          isLimited && tried.every(({ error: { code, retry } }) => code === 'model_rate_limited' && retry),
       })
 }
 
@@ -113,15 +111,14 @@ export const createModelGateway = (options: ModelGatewayOptions): ModelGateway =
     for (let round = 1; ; ) {
       signal.throwIfAborted()
       const { view } = registry
-      const choice = chooser.choose(view, selector, caller)
-      const end = await call.runRound(choice.candidates, choice.passedOver)
+      const end = await call.runRound(chooser.choose(view, selector, caller, call.source))
       if ('response' in end) return end.response
-      const progress = { view, round, startedAtMs: call.startedAtMs }
+      const progress = { view, round, startedAtMs: call.startedAtMs, source: call.source }
       const wait = planRetryWait(end, progress, { health, clock, retry, random })
       const isSent = end.tried.length > 0
       const isHasty = selector.oneShot === true && !isSent
       const mayWaitMs = isSent ? patienceMs : Math.min(patienceMs, closedPatienceMs)
-      if (wait.ms === null || wait.ms > mayWaitMs || isHasty || (round >= retry.attempts && isSent))
+      if (wait.ms === null || wait.ms > mayWaitMs || isHasty)
         throw createFinalError(selector, [...call.tried.values()], end, call.spent(), wait)
       patienceMs -= wait.ms
       log.warn({ role: selector.role, ...call.spent(), delay_ms: Math.round(wait.ms) }, 'model call again')

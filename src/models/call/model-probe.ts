@@ -119,7 +119,7 @@ export const createModelAdmin = (options: ModelProbeOptions): ModelProbes => {
     if (error) return toFailedProbe('secret_unreadable', `its endpoint "${name}" cannot be used: ${error}`)
     const chunks: unknown[] = []
     const request = {
-      candidate: { model, key, probes: { key: false, endpoint: false } },
+      candidate: { model, key, probes: [], only: { model: true, key: true } },
       ask: toProbeRequest(role, model, prompt),
       role,
       caller: adminCaller,

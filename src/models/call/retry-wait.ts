@@ -1,14 +1,20 @@
 import type { Clock } from '../../state/ports/clock.ts'
 import type { ModelHealth } from '../health/model-health.ts'
-import type { Candidate, SkippedCandidate } from '../ports/call-ports.ts'
+import {
+  type Candidate,
+  type FailureSource,
+  type HealthSubject,
+  listHealthSubjects,
+  type SkippedCandidate,
+} from '../ports/call-ports.ts'
 import type { ModelEntry, RegistryView } from '../ports/model-ports.ts'
 import { computeBackoffMs, type RetryPolicy } from '../transport/retry-policy.ts'
 import type { FailedRequest } from './call-errors.ts'
 
 /** How one round through the candidates ended without an answer. */
 export type CallRound = {
-  /** The requests that failed. */
-  tried: readonly FailedRequest[]
+  /** The requests that failed; `isOver`: the candidate gets no other of this call. */
+  tried: readonly (FailedRequest & { isOver?: boolean })[]
   /** The keys whose limits refused a request. */
   refused: readonly { candidate: Candidate; limit: string; retryAfterMs: number }[]
   /** The candidates that the chooser or the call skipped. */
@@ -43,7 +49,7 @@ const pollMs = 1000
 /** `subject`: what is closed the longest. A key cools only at a limit of its vendor. */
 type ClosedCandidate = {
   model: ModelEntry
-  subject: 'endpoint' | 'key'
+  subject: HealthSubject
   state: 'cooling' | 'probing'
   ms: number
 }
@@ -53,15 +59,16 @@ const listClosed = (
   passedOver: readonly SkippedCandidate[],
   view: RegistryView,
   health: ModelHealth,
+  source: FailureSource,
 ): ClosedCandidate[] =>
   passedOver.flatMap(({ model: name, key_label }) => {
     const model = view.models.get(name)
     if (model === undefined) return []
     const key = (view.keysByVendor.get(model.vendor.id) ?? []).find(({ label }) => label === key_label)
-    const subjects = [['endpoint', model.endpoint.id] as const, ...(key ? [['key', key.id] as const] : [])]
-    const statuses = subjects.flatMap(([subject, id]) => {
-      const status = health.stateOf(subject, id)
-      return status === null ? [] : [{ subject, state: status.state, ms: health.dueInMs(subject, id) ?? 0 }]
+    const statuses = listHealthSubjects(model, key ?? null).flatMap(({ subject, id }) => {
+      const status = health.stateOf(subject, id, source)
+      const ms = health.dueInMs(subject, id, source) ?? 0
+      return status === null ? [] : [{ subject, state: status.state, ms }]
     })
     const worst =
       statuses.find(({ state }) => state === 'disabled') ?? statuses.toSorted((a, b) => b.ms - a.ms)[0]
@@ -69,30 +76,35 @@ const listClosed = (
   })
 
 /**
- * Whether a vendor cannot be reached, is out of order or limits us for now. A request that was taken and not answered in
+ * Whether a vendor cannot be reached, is out of order (or a gateway's page says so) or limits us for now. A request that was taken and not answered in
  * time does not count: it may be billed each time. docs/decisions/0044.
  */
-const isOutage = ({ error: { code, retry, mayBill } }: FailedRequest): boolean =>
+const isOutage = ({ error: { code, retry, mayBill, page } }: FailedRequest): boolean =>
   retry &&
   (code === 'model_unavailable' ||
+    page !== undefined ||
     code === 'model_rate_limited' ||
     (code === 'model_timeout' && mayBill !== true))
 
 /** How long a call waits before the next round through its candidates. `round` counts from 1. */
 export const planRetryWait = (
   { tried, refused, passedOver }: CallRound,
-  { view, round, startedAtMs }: { view: RegistryView; round: number; startedAtMs: number },
+  {
+    view,
+    round,
+    startedAtMs,
+    source,
+  }: { view: RegistryView; round: number; startedAtMs: number; source: FailureSource },
   { health, clock, retry, random }: WaitOptions,
 ): RetryWait => {
   const backoff = computeBackoffMs(retry, round, random)
   const findClosedMs = ({ candidate: { model, key }, error }: FailedRequest): number =>
     Math.max(
       error.retryAfterMs ?? 0,
-      health.dueInMs('endpoint', model.endpoint.id) ?? 0,
-      key === null ? 0 : (health.dueInMs('key', key.id) ?? 0),
+      ...listHealthSubjects(model, key).map(({ subject, id }) => health.dueInMs(subject, id, source) ?? 0),
     )
   const retryable = tried
-    .filter(({ error }) => error.retry)
+    .filter(({ error, isOver }) => error.retry && !isOver)
     .map((one) => ({ model: one.candidate.model, ms: Math.max(backoff, findClosedMs(one)) }))
   const limited = refused.map(({ candidate, retryAfterMs }) => ({ model: candidate.model, ms: retryAfterMs }))
   // a key at its limit is among the skipped too, and its limit holds although it is due for a probe
@@ -102,6 +114,7 @@ export const planRetryWait = (
     passedOver.filter((one) => !isLimited(one)),
     view,
     health,
+    source,
   )
   const timed = [...retryable, ...limited, ...closed.filter(({ state }) => state === 'cooling')]
   const nowMs = clock.monotonicMs()
@@ -126,7 +139,7 @@ export const planRetryWait = (
     ]),
     isLimited:
       refused.length > 0 ||
-      tried.some(({ error }) => error.code === 'model_rate_limited') ||
-      closed.some(({ subject }) => subject === 'key'),
+      tried.some(({ error }) => error.code === 'model_rate_limited' && error.retry) ||
+      closed.some(({ subject }) => subject === 'key' || subject === 'key_model'),
   }
 }

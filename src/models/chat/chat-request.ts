@@ -12,10 +12,6 @@ export type SchemaMode = (typeof schemaModes)[number]
 export const lowerSchemaMode = (mode: SchemaMode): SchemaMode | undefined =>
   schemaModes[schemaModes.indexOf(mode) + 1]
 
-/** Whether a 400 or 422 is about `response_format`, as OpenAI, vLLM, DeepSeek and llama.cpp word it. */
-export const isFormatRefusal = (error: { status?: number; body?: string }): boolean =>
-  (error.status === 400 || error.status === 422) && /response_format|json_schema/i.test(error.body ?? '')
-
 /** Chat templates parse the arguments of earlier calls, so other JSON than an object is wrapped in one. */
 const toSentArguments = (text: string): string =>
   isJsonObject(parseJsonOrText(text)) ? text : JSON.stringify({ unreadable_arguments: text })

@@ -3,17 +3,27 @@ import type { Hints } from '../../infra/queue/hints.ts'
 import type { Clock } from '../../state/ports/clock.ts'
 import type { Log } from '../../state/ports/log.ts'
 import type { Sql } from '../../state/ports/sql.ts'
-import type { HealthLookup, HealthStatus } from '../ports/call-ports.ts'
+import type { FailureSource, HealthLookup, HealthSubject, SubjectRef } from '../ports/call-ports.ts'
 import {
-  type HealthRow,
-  type HealthSubject,
+  type KnownSubject,
   type LastError,
+  readEntry,
   readUnhealthy,
   writeClaim,
-  writeFailure,
+  writeEntry,
   writeHealthy,
   writeRelease,
 } from './health-rows.ts'
+import {
+  addEvidence,
+  addFailure,
+  countOwnFailures,
+  type HealthEntry,
+  isClosedFor,
+  type NewFailure,
+  type SeenFailure,
+  toEvidence,
+} from './health-rules.ts'
 
 /** A vendor with fewer healthy keys is reported, by the metric and by `mason doctor`. */
 export const minHealthyKeys = 1
@@ -26,31 +36,47 @@ export type ModelHealthOptions = {
   clock: Clock
   log: Log
   random?: () => number
-  /** Wait after a failure without Retry-After, with full jitter. Default 1 s to 60 s. */
+  /** Wait after a failure for which the vendor names none, half of it random. Default 1 s to 60 s. */
   cooling?: Range
   /** Wait after a refusal of the key. Default 30 s to 10 min. */
   disabled?: Range
-  /** How many failures in a row close an endpoint. Default 3. */
-  strikes?: number
 }
 type Range = { baseMs: number; maxMs: number }
 
-/** A failure of a key or an endpoint. */
+/** A failure of a subject. */
 export type HealthFailure = { kind: 'cool' | 'disable'; code: string; message: string; retryAfterMs?: number }
 
+/** How a failure was met. */
+export type FailureContext = {
+  isProbe: boolean
+  /** Whose request it was; absent: no request can cause it, so it counts for all at once. */
+  source?: FailureSource
+  /** Of a failure that counts once a second model has it. */
+  model?: string
+  /** It closes the subject for its own prompt too. */
+  isStrong?: boolean
+  /** The call has nothing else to ask. */
+  isOnly?: boolean
+}
+
 /**
- * Keys and endpoints: healthy -> cooling or disabled -> probing (one half-open call over all processes) -> healthy.
- * Reads are from memory; a change counts here at once, and in other processes after a hint or the next poll.
+ * Endpoints, models, keys, and keys with models: healthy -> cooling or disabled -> probing (one half-open call over all
+ * processes) -> healthy. Reads are from memory; a change counts here at once, and in other processes after a hint or the
+ * next poll. Whom a failure closes a subject for: health-rules.ts.
  */
 export type ModelHealth = HealthLookup &
   AsyncDisposable & {
-    /** Milliseconds until it may be tried; null: healthy. */
-    dueInMs(subject: HealthSubject, id: string): number | null
-    /** Claims the probe of a subject that is due, for at most `forMs`. False: another call has it. */
-    claim(subject: HealthSubject, id: string, forMs: number): Promise<boolean>
-    /** `isProbe`: the request was the probe. `anyway`: a test by an admin, which counts in any state. */
-    succeeded(subject: HealthSubject, id: string, how: { isProbe: boolean; anyway?: boolean }): void
-    failed(subject: HealthSubject, id: string, failed: HealthFailure, how: { isProbe: boolean }): void
+    /** Milliseconds until this source may try it; null: healthy, or open to the source. */
+    dueInMs(subject: HealthSubject, id: string, source?: FailureSource): number | null
+    /** Claims the probes of all these subjects, for at most `forMs`. False: another call has one of them. */
+    claim(refs: readonly SubjectRef[], forMs: number): Promise<boolean>
+    /** `isProbe`: the request was the probe. `anyway`: it counts in any state. */
+    succeeded(
+      subject: HealthSubject,
+      id: string,
+      how: { isProbe: boolean; anyway?: boolean; source?: FailureSource },
+    ): void
+    failed(subject: HealthSubject, id: string, failed: HealthFailure, how: FailureContext): void
     /** Ends a probe without a verdict. */
     release(subject: HealthSubject, id: string): void
     /** Resolves at the next change, or after `ms`. */
@@ -59,73 +85,84 @@ export type ModelHealth = HealthLookup &
     settled(): Promise<void>
   }
 
-type Entry = { state: HealthStatus['state']; failures: number; dueAtMs: number; until: string }
-
 /** How often the rows of other processes are read. */
 const pollEveryMs = 1000
 /** How far the database's clock may be behind ours. */
 const clockSkewMs = 250
 
 const channel = 'model-health'
+/** How often a failure is judged again, because another process wrote one meanwhile. */
+const maxWrites = 5
+/** The longest that the only model or key of a call cools, as a share of the longest cooling: 5 s of 60. */
+const onlyShare = 1 / 12
 const toSubjectName = (subject: HealthSubject, id: string): string => `${subject} ${id}`
 
 /** Opens the health of this process; dispose it to stop polling and to finish its writes. */
 export const createModelHealth = (options: ModelHealthOptions): ModelHealth => {
-  const { sql, hints, clock, log, random = Math.random, strikes: maxStrikes = 3 } = options
+  const { sql, hints, clock, log, random = Math.random } = options
   const { cooling = { baseMs: 1000, maxMs: 60_000 }, disabled = { baseMs: 30_000, maxMs: 600_000 } } = options
-  const entries = new Map<string, Entry>()
-  /** Consecutive failures of healthy endpoints. */
-  const strikes = new Map<string, number>()
+  const entries = new Map<string, HealthEntry>()
+  /** Failures that closed nothing yet. */
+  const suspects = new Map<string, readonly SeenFailure[]>()
+  /** When a subject last succeeded. */
+  const goodAt = new Map<string, number>()
   /** Writes of one subject are sequential; its row is not read meanwhile. */
   const writing = new Map<string, Promise<unknown>>()
   let changes = new AbortController()
+  const nowMs = (): number => clock.monotonicMs()
 
   const notify = (): void => {
     changes.abort()
     changes = new AbortController()
   }
-  const set = (name: string, state: Entry['state'], failures: number, forMs: number): void => {
-    const until = new Date(clock.now().getTime() + forMs).toISOString()
+  const set = (name: string, entry: HealthEntry): void => {
     const before = entries.get(name)?.state
-    entries.set(name, { state, failures, dueAtMs: clock.monotonicMs() + forMs, until })
-    if (before !== state) notify()
+    entries.set(name, entry)
+    if (before !== entry.state) notify()
   }
-  const setRow = ({ subject, subject_id, state, failures, left_ms }: HealthRow): void =>
-    set(toSubjectName(subject, subject_id), state, failures, left_ms)
+  const setKnown = ({ subject, id, entry }: KnownSubject): void => set(toSubjectName(subject, id), entry)
 
   const poll = async (): Promise<void> => {
     if (sql === null) return
     const busy = new Set(writing.keys())
-    const rows = await readUnhealthy(sql)
+    const rows = await readUnhealthy(sql, nowMs)
     // a row written meanwhile is newer than the one read
     const isOld = (name: string): boolean => busy.has(name) || writing.has(name)
-    const unhealthy = new Set(rows.map((row) => toSubjectName(row.subject, row.subject_id)))
+    const unhealthy = new Set(rows.map(({ subject, id }) => toSubjectName(subject, id)))
     for (const name of [...entries.keys()])
       if (!unhealthy.has(name) && !isOld(name) && entries.delete(name)) notify()
-    for (const row of rows) if (!isOld(toSubjectName(row.subject, row.subject_id))) setRow(row)
+    for (const row of rows) if (!isOld(toSubjectName(row.subject, row.id))) setKnown(row)
   }
-  const write = <T>(name: string, work: (sql: Sql) => Promise<T>): Promise<T | undefined> => {
+  const write = <T>(names: readonly string[], work: (sql: Sql) => Promise<T>): Promise<T | undefined> => {
     if (sql === null) return Promise.resolve(undefined)
-    const before = writing.get(name) ?? Promise.resolve()
+    const before = Promise.all(names.map((name) => writing.get(name)))
     const done = before
       .then(() => work(sql))
       .catch((error: unknown) => {
-        log.warn({ subject: name, error: String(error) }, 'health could not be written for other processes')
+        log.warn({ subjects: names, error: String(error) }, 'health could not be written for other processes')
         return undefined
       })
       .finally(() => {
-        if (writing.get(name) === done) writing.delete(name)
+        for (const name of names) if (writing.get(name) === done) writing.delete(name)
         hints?.publish(channel, '')
       })
-    writing.set(name, done)
+    for (const name of names) writing.set(name, done)
     return done
   }
 
-  /** Cooling has full jitter; a disabled key waits at least half its time, because only an admin can fix it soon. */
-  const waitMs = (state: 'cooling' | 'disabled', failures: number): number => {
+  /** Half fixed, half random: calls that wait for the same subject come apart. */
+  const toWaitMs = (state: 'cooling' | 'disabled', failures: number): number => {
     const { baseMs, maxMs } = state === 'cooling' ? cooling : disabled
-    const ms = Math.min(maxMs, baseMs * 2 ** Math.min(failures - 1, 30))
-    return state === 'cooling' ? random() * ms : ms * (0.5 + random() / 2)
+    return Math.min(maxMs, baseMs * 2 ** Math.min(failures - 1, 30)) * (0.5 + random() / 2)
+  }
+  /** Those that have not failed there come first. */
+  const dueAtMs = (entry: HealthEntry, source: FailureSource | undefined): number => {
+    const own = source === undefined ? 0 : countOwnFailures(entry, source)
+    return entry.dueAtMs + Math.min(cooling.maxMs * onlyShare, cooling.baseMs * own)
+  }
+  const find = (subject: HealthSubject, id: string, source?: FailureSource): HealthEntry | null => {
+    const entry = entries.size === 0 ? undefined : entries.get(toSubjectName(subject, id))
+    return entry === undefined || (source !== undefined && !isClosedFor(entry, source)) ? null : entry
   }
 
   const unsubscribe = hints?.subscribe(channel, () => void poll().catch(() => {}))
@@ -133,85 +170,109 @@ export const createModelHealth = (options: ModelHealthOptions): ModelHealth => {
     sql === null ? null : repeatWork(poll, pollEveryMs, clock, log, 'polling the health of models')
 
   return {
-    stateOf(subject, id) {
-      if (entries.size === 0) return null
-      const entry = entries.get(toSubjectName(subject, id))
-      return entry === undefined
-        ? null
-        : { state: entry.state, until: entry.until, due: entry.dueAtMs <= clock.monotonicMs() }
+    stateOf(subject, id, source) {
+      const entry = find(subject, id, source)
+      if (entry === null) return null
+      const leftMs = dueAtMs(entry, source) - nowMs()
+      const until = new Date(clock.now().getTime() + leftMs).toISOString()
+      return { state: entry.state, until, due: leftMs <= 0 }
     },
-    dueInMs(subject, id) {
-      const entry = entries.get(toSubjectName(subject, id))
-      return entry === undefined ? null : Math.max(0, entry.dueAtMs - clock.monotonicMs())
+    dueInMs(subject, id, source) {
+      const entry = find(subject, id, source)
+      return entry === null ? null : Math.max(0, dueAtMs(entry, source) - nowMs())
     },
-    async claim(subject, id, forMs) {
-      const name = toSubjectName(subject, id)
-      const entry = entries.get(name)
-      if (entry === undefined) return true
-      if (entry.dueAtMs > clock.monotonicMs()) return false
-      set(name, 'probing', entry.failures, forMs)
-      if (sql === null) return true
+    async claim(refs, forMs) {
+      const named = refs.map(({ subject, id }) => ({ subject, id, name: toSubjectName(subject, id) }))
       for (let isLast = false; ; isLast = true) {
+        const known = named.flatMap((ref) => {
+          const entry = entries.get(ref.name)
+          return entry === undefined ? [] : [{ ...ref, entry }]
+        })
+        const leftMs = Math.max(0, ...known.map(({ entry }) => entry.dueAtMs - nowMs()))
+        if (leftMs > 0) {
+          // the database's clock counts, and may be a moment behind
+          const isOpen = known.every(({ entry }) => entry.dueAtMs <= nowMs() || entry.state !== 'probing')
+          if (!isLast || !isOpen || leftMs > clockSkewMs) return false
+          await clock.sleep(leftMs + 1)
+        }
+        if (known.length === 0) return true
+        const probing = (): void => {
+          for (const { name, entry } of known)
+            set(name, { ...entry, state: 'probing', dueAtMs: nowMs() + forMs })
+        }
+        probing()
+        const names = known.map(({ name }) => name)
         // without the database each process tries for itself
-        if ((await write(name, (to) => writeClaim(to, subject, id, forMs))) !== false) {
-          set(name, 'probing', entry.failures, forMs)
+        if (sql === null || (await write(names, (to) => writeClaim(to, known, forMs))) !== false) {
+          probing()
           return true
         }
         await poll().catch(() => {})
-        const current = entries.get(name)
-        if (current === undefined) return true
-        // the database's clock counts, and may be a moment behind
-        const leftMs = current.dueAtMs - clock.monotonicMs()
-        if (isLast || current.state === 'probing' || leftMs > clockSkewMs) return false
-        await clock.sleep(Math.max(0, leftMs) + 1)
+        if (isLast) return false
       }
     },
-    succeeded(subject, id, { isProbe, anyway = false }) {
+    succeeded(subject, id, { isProbe, anyway = false, source }) {
       const name = toSubjectName(subject, id)
-      strikes.delete(name)
-      if (!anyway && !(isProbe && entries.has(name))) return
-      if (entries.delete(name)) notify()
-      void write(name, (to) => writeHealthy(to, subject, id, anyway))
-    },
-    failed(subject, id, { kind, code, message, retryAfterMs }, { isProbe }) {
-      const name = toSubjectName(subject, id)
+      suspects.delete(name)
+      goodAt.set(name, nowMs())
       const entry = entries.get(name)
-      const vendorRequested = retryAfterMs !== undefined
-      const count = (strikes.get(name) ?? 0) + 1
-      if (
-        subject === 'endpoint' &&
-        !isProbe &&
-        !vendorRequested &&
-        entry === undefined &&
-        count < maxStrikes
-      ) {
-        strikes.set(name, count)
+      // what failed for others only, a while ago, is over
+      const isOver =
+        entry !== undefined &&
+        source !== undefined &&
+        entry.state === 'cooling' &&
+        entry.dueAtMs <= nowMs() &&
+        !isClosedFor(entry, source)
+      if (!anyway && !isOver && !(isProbe && entry !== undefined)) return
+      if (entries.delete(name)) notify()
+      void write([name], (to) => writeHealthy(to, { subject, id }, anyway || isOver))
+    },
+    failed(subject, id, { kind, code, message, retryAfterMs }, how) {
+      const name = toSubjectName(subject, id)
+      const { source, model = null, isProbe, isStrong = false, isOnly = false } = how
+      const failure: NewFailure = {
+        ...{ kind, isProbe, retryAfterMs, isStrong: isStrong || retryAfterMs !== undefined },
+        evidence: source === undefined ? null : toEvidence(source, model, nowMs()),
+        maxMs: isOnly && kind === 'cool' ? cooling.maxMs * onlyShare : Number.POSITIVE_INFINITY,
+      }
+      const known = suspects.get(name) ?? []
+      const add = (before: HealthEntry | undefined): HealthEntry | null => {
+        const context = {
+          suspects: known,
+          goodAtMs: goodAt.get(name) ?? Number.NEGATIVE_INFINITY,
+          nowMs: nowMs(),
+        }
+        return addFailure(before, failure, context, toWaitMs)
+      }
+      const next = add(entries.get(name))
+      if (next === null) {
+        if (failure.evidence !== null) suspects.set(name, addEvidence(known, failure.evidence))
         return
       }
-      strikes.delete(name)
-      const state = kind === 'cool' ? 'cooling' : 'disabled'
-      const failures = isProbe ? (entry?.failures ?? 0) + 1 : (entry?.failures ?? 1)
-      const forMs = retryAfterMs ?? waitMs(state, failures)
-      const isChange =
-        isProbe ||
-        entry === undefined ||
-        (entry.state === 'cooling' && (vendorRequested || kind === 'disable'))
-      if (!isChange) return
-      const leftMs = isProbe || entry === undefined ? 0 : Math.max(0, entry.dueAtMs - clock.monotonicMs())
-      set(name, state, failures, Math.max(forMs, leftMs))
+      suspects.delete(name)
+      set(name, next)
       const error: LastError = { code, message, at: clock.now().toISOString() }
-      void write(name, async (to) => {
-        const row = await writeFailure(to, { subject, id, state, forMs, vendorRequested, error }, isProbe)
-        if (row) setRow(row)
-        else log.debug({ subject: name }, 'another process reported it before')
+      void write([name], async (to) => {
+        for (let attempt = 0; attempt < maxWrites; attempt++) {
+          const { entry, at } = await readEntry(to, { subject, id }, nowMs)
+          const stored = add(entry)
+          if (stored === null) {
+            if (entry) set(name, entry)
+            return
+          }
+          if (!(await writeEntry(to, { subject, id }, stored, { error, at, nowMs: nowMs() }))) continue
+          set(name, stored)
+          return
+        }
+        log.debug({ subject: name }, 'other processes reported it at the same time')
       })
     },
     release(subject, id) {
       const name = toSubjectName(subject, id)
       const entry = entries.get(name)
       if (entry?.state !== 'probing') return
-      set(name, 'cooling', entry.failures, 0)
-      void write(name, (to) => writeRelease(to, subject, id))
+      set(name, { ...entry, state: 'cooling', dueAtMs: nowMs() })
+      void write([name], (to) => writeRelease(to, { subject, id }))
     },
     async changed(ms, signal) {
       const anySignal = AbortSignal.any([signal, changes.signal])

@@ -9,21 +9,64 @@ import type {
   ResultDelta,
 } from './model-ports.ts'
 
-/** The state of a key or endpoint that is not healthy. `due`: one call may probe it now, the first that claims it. */
+/**
+ * What can be unhealthy: an endpoint for all its models, a model on its endpoint, a key for all models, a key with one
+ * model.
+ */
+export type HealthSubject = 'endpoint' | 'model' | 'key' | 'key_model'
+/** One of them; the id of `key_model` is those of the key and the model. */
+export type SubjectRef = { subject: HealthSubject; id: string }
+
+/** The subjects that a request with a model and a key depends on. */
+export const listHealthSubjects = (
+  { id, endpoint }: Pick<ModelEntry, 'id' | 'endpoint'>,
+  key: Pick<KeyEntry, 'id'> | null,
+): SubjectRef[] => [
+  { subject: 'endpoint', id: endpoint.id },
+  { subject: 'model', id },
+  ...(key === null
+    ? []
+    : [
+        { subject: 'key' as const, id: key.id },
+        { subject: 'key_model' as const, id: `${key.id} ${id}` },
+      ]),
+]
+
+/**
+ * Whose request failed, or is about to be sent. `prompt`: a hash of what is asked. `excuses`: what the call may try although
+ * it is closed.
+ */
+export type FailureSource = {
+  business: string
+  run: string | null
+  prompt(): string
+  excuses?(subject: HealthSubject, id: string): boolean
+}
+
+/** The state of a subject that is not healthy. `due`: one call may probe it now, the first that claims it. */
 export type HealthStatus = {
   state: 'cooling' | 'probing' | 'disabled'
   until: string | null
   due: boolean
 }
 
-/** Health as this process knows it, from memory. Null: healthy. */
-export type HealthLookup = { stateOf(subject: 'key' | 'endpoint', id: string): HealthStatus | null }
+/**
+ * Health as this process knows it, from memory. Null: healthy, for this source: what one business's requests met
+ * alone closes nothing for others. Without a source: as admins see it.
+ */
+export type HealthLookup = {
+  stateOf(subject: HealthSubject, id: string, source?: FailureSource): HealthStatus | null
+}
 
-/** A model and key that a call may use. `probes` names what is not healthy but due: it must be claimed before use. */
+/**
+ * A model and key that a call may use. `probes`: what is not healthy but due, all of it must be claimed before use.
+ * `only`: the call has no other model, or no other key of it.
+ */
 export type Candidate = {
   model: ModelEntry
   key: KeyEntry | null
-  probes: { key: boolean; endpoint: boolean }
+  probes: readonly SubjectRef[]
+  only: { model: boolean; key: boolean }
 }
 
 /**

@@ -236,6 +236,8 @@ export type ProviderRequest = {
   /** Ids of tool calls in the conversation so far: ids of the answer are made different from them. */
   usedIds: readonly string[]
   onDelta(delta: ResultDelta): void
+  /** Called at each part of an answer that is no error. */
+  onAnswer?(): void
   /** Aborted where the reply is over: what has come by then is the answer. */
   over?: AbortSignal
   /** The usage so far, whenever the vendor reports it: an aborted call is metered by it. */

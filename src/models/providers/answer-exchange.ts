@@ -62,15 +62,16 @@ export const exchangeAnswer = async (
   transport: Transport,
   exchange: Pick<HttpExchangeRequest, 'request' | 'expects' | 'done' | 'beforeSend'>,
   draft: AnswerDraft,
-  request: Pick<ProviderRequest, 'model' | 'endsAtMs' | 'over' | 'onUsage' | 'onRaw'>,
+  request: Pick<ProviderRequest, 'model' | 'endsAtMs' | 'over' | 'onUsage' | 'onAnswer' | 'onRaw'>,
   signal: AbortSignal,
 ): Promise<ProviderOutcome> => {
-  const { model, endsAtMs, over, onUsage, onRaw } = request
+  const { model, endsAtMs, over, onUsage, onAnswer, onRaw } = request
   let raw = ''
   const take = ({ kind, text, value }: ParsedChunk): void => {
     raw += `${raw === '' ? '' : '\n'}${text}`.slice(0, maxRawLength - raw.length)
     onRaw?.(value)
     draft.take(value, kind === 'whole')
+    onAnswer?.()
     const usage = draft.usage()
     if (usage !== null) onUsage?.(usage)
   }

@@ -3,16 +3,17 @@ import type { HealthView } from '../schemas/catalog.ts'
 
 type LastError = NonNullable<HealthView['last_error']>
 
-/** The health of a key or endpoint, as joined columns. */
+/** The health of a key, endpoint or model, as joined columns. */
 export type HealthColumns = {
   health_state: HealthView['state'] | null
   health_since: Date | null
   health_until: Date | null
   health_error: LastError | null
+  health_for_all: boolean | null
 }
 /** The SQL of these columns; model_health is `h`. */
 export const healthColumns =
-  'h.state AS health_state, h.since AS health_since, h.until AS health_until, h.last_error AS health_error'
+  'h.state AS health_state, h.since AS health_since, h.until AS health_until, h.last_error AS health_error, h.for_all AS health_for_all'
 
 /** Without a row in model_health it is healthy. */
 export const toHealthView = (row: HealthColumns): HealthView => ({
@@ -20,8 +21,17 @@ export const toHealthView = (row: HealthColumns): HealthView => ({
   since: row.health_since?.toISOString() ?? null,
   until: row.health_until?.toISOString() ?? null,
   last_error: row.health_error,
+  closed_for: (row.health_state ?? 'healthy') === 'healthy' ? null : row.health_for_all ? 'all' : 'some',
 })
 
-/** Makes it healthy from now on: an admin enabled it, or its secret changed. */
-export const resetHealth = async (sql: Sql, subject: 'key' | 'endpoint', id: string): Promise<void> =>
-  void (await sql.query('DELETE FROM model_health WHERE subject = $1 AND subject_id = $2', [subject, id]))
+/** Makes it healthy from now on, a key or model also with each other: an admin enabled it, or what it is made of changed. */
+export const resetHealth = async (
+  sql: Sql,
+  subject: 'key' | 'endpoint' | 'model',
+  id: string,
+): Promise<void> =>
+  void (await sql.query(
+    `DELETE FROM model_health WHERE (subject = $1 AND subject_id = $2)
+       OR (subject = 'key_model' AND $2 IN (split_part(subject_id, ' ', 1), split_part(subject_id, ' ', 2)))`,
+    [subject, id],
+  ))

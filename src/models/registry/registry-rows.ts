@@ -28,7 +28,7 @@ export type EndpointRow = Marked & { [Column in keyof SealedColumns]: string | n
 /** A row of `models`. */
 export type ModelRow = RowOf<
   ModelView,
-  Exclude<keyof ModelView, 'version' | 'created_at' | 'updated_at' | 'truncated'>
+  Exclude<keyof ModelView, 'version' | 'health' | 'created_at' | 'updated_at' | 'truncated'>
 >
 /** A row of `response_formats`. */
 export type FormatRow = Marked &

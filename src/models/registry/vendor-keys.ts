@@ -16,7 +16,19 @@ import {
 } from './resource-store.ts'
 import { createSettingsGuard } from './settings-guard.ts'
 
-type Row = ResourceRow & HealthColumns & { last_four: string; vendor_id: string; limits: KeyLimits }
+type Row = ResourceRow &
+  HealthColumns & {
+    last_four: string
+    vendor_id: string
+    limits: KeyLimits
+    health_models: KeyView['health']['models']
+  }
+
+/** The models that the key cannot be used with for now. */
+const modelsColumn = `(SELECT COALESCE(json_agg(json_build_object('model', m.name, 'state', km.state, 'until', km.until,
+    'last_error', km.last_error, 'closed_for', CASE WHEN km.for_all THEN 'all' ELSE 'some' END) ORDER BY m.name), '[]')
+  FROM model_health km JOIN models m ON m.model_id = split_part(km.subject_id, ' ', 2)
+  WHERE km.subject = 'key_model' AND km.state <> 'healthy' AND split_part(km.subject_id, ' ', 1) = t.key_id) AS health_models`
 /** The secret is present only while it is set. */
 type KeyFields = Omit<KeyInput, 'secret'> & { secret?: string }
 
@@ -47,13 +59,17 @@ export const createKeys = (
     fields: ['label', 'limits', 'status'],
     json: ['limits'],
     merged: ['limits'],
-    columns: `t.last_four, ${healthColumns}`,
+    columns: `t.last_four, ${healthColumns}, ${modelsColumn}`,
     joins: "LEFT JOIN model_health h ON h.subject = 'key' AND h.subject_id = t.key_id",
     ofVendor: true,
     toView: (row) => {
       const models = context.view().models.values()
       const limit_error = findLimitError(toMicroLimits(row.limits), row.vendor_id, models)
-      return { secret: `…${row.last_four}`, health: { ...toHealthView(row), limit_error } }
+      const models_ = row.health_models.map((one) => ({
+        ...one,
+        until: one.until && new Date(one.until).toISOString(),
+      }))
+      return { secret: `…${row.last_four}`, health: { ...toHealthView(row), limit_error, models: models_ } }
     },
     toValues: ({ secret }, { id, scope: { vendor_id = '' }, before }) =>
       before === null && secret !== undefined ? sealSecret(secret, vendor_id, id, context.masterKeys) : {},
@@ -109,13 +125,15 @@ export const createKeys = (
     /** Enables or disables a key; enabling resets its health. Null: no such key. */
     async setStatus(scope: ResourceScope, id: string, status: KeyView['status']): Promise<KeyView | null> {
       const key = await store.change(scope, id, { status })
-      if (!key || status === 'disabled' || key.health.state === 'healthy') return key
+      if (!key || status === 'disabled' || isHealthy(key)) return key
       await resetHealth(context.database, 'key', id)
       context.healthChanged()
       return store.get(scope, id)
     },
   }
 }
+
+const isHealthy = ({ health }: KeyView): boolean => health.state === 'healthy' && health.models.length === 0
 
 /** In constant time. */
 const isSameSecret = (a: string, b: string): boolean => {

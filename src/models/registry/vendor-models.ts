@@ -5,6 +5,7 @@ import type { FieldError } from '../../state/resource-schema.ts'
 import type { Page } from '../../state/run-view.ts'
 import type { ModelChange, ModelInput, ModelView, Prices } from '../schemas/catalog.ts'
 import type { UnreadAnswer } from '../schemas/model-probe.ts'
+import { type HealthColumns, healthColumns, resetHealth, toHealthView } from './health-columns.ts'
 import { findCategoryErrors } from './reference-checks.ts'
 import {
   createResourceStore,
@@ -15,49 +16,65 @@ import {
 import { createSettingsGuard } from './settings-guard.ts'
 
 /** The models of one vendor, with the aliases that callers use. */
-export const createModels = (context: ResourceStoreContext) => {
-  const store = createResourceStore<ResourceRow, ModelInput, ModelChange, ModelView>(context, {
-    name: 'model',
-    prefix: 'mod',
-    table: 'models',
-    idColumn: 'model_id',
-    fields: [
-      'name',
-      'upstream_name',
-      'version',
-      'category',
-      'endpoint_id',
-      'dialect',
-      'context_window',
-      'max_output',
-      'prices',
-      'response_format_id',
-      'capabilities',
-      'refuses_stop',
-      'continuation',
-      'status',
-    ],
-    json: ['prices'],
-    ofVendor: true,
-    findErrors: async (sql, input, { id, scope: { vendor_id = '' } }) => [
-      ...(await findCategoryErrors(sql, [input.category], () => '/category')),
-      ...(await findPlacementErrors(sql, input, vendor_id)),
-      ...(await findCurrencyErrors(sql, input.prices, vendor_id, id)),
-    ],
-    // routes and scenarios name models by their aliases
-    dependents: {
-      by: 'name',
-      query: `SELECT 'route' AS kind, route_id AS id, COALESCE('role ' || role, 'category ' || category) AS name FROM routes
+export const createModels = (context: ResourceStoreContext & { healthChanged(): void }) => {
+  const store = createResourceStore<ResourceRow & HealthColumns, ModelInput, ModelChange, ModelView>(
+    context,
+    {
+      name: 'model',
+      prefix: 'mod',
+      table: 'models',
+      idColumn: 'model_id',
+      fields: [
+        'name',
+        'upstream_name',
+        'version',
+        'category',
+        'endpoint_id',
+        'dialect',
+        'context_window',
+        'max_output',
+        'prices',
+        'response_format_id',
+        'capabilities',
+        'refuses_stop',
+        'continuation',
+        'status',
+      ],
+      json: ['prices'],
+      columns: healthColumns,
+      joins: "LEFT JOIN model_health h ON h.subject = 'model' AND h.subject_id = t.model_id",
+      toView: (row) => ({ health: toHealthView(row) }),
+      ofVendor: true,
+      findErrors: async (sql, input, { id, scope: { vendor_id = '' } }) => [
+        ...(await findCategoryErrors(sql, [input.category], () => '/category')),
+        ...(await findPlacementErrors(sql, input, vendor_id)),
+        ...(await findCurrencyErrors(sql, input.prices, vendor_id, id)),
+      ],
+      // routes and scenarios name models by their aliases
+      dependents: {
+        by: 'name',
+        query: `SELECT 'route' AS kind, route_id AS id, COALESCE('role ' || role, 'category ' || category) AS name FROM routes
         WHERE EXISTS (SELECT 1 FROM json_array_elements(models) AS entry WHERE entry ->> 'model' = $1)
         UNION ALL SELECT 'scenario', scenario_id, name FROM scenarios
         WHERE EXISTS (SELECT 1 FROM json_each_text(models) AS entry WHERE entry.value = $1) LIMIT 100`,
+      },
+      guard: createSettingsGuard('model', ['name', 'upstream_name']),
+      async removeDependents(sql, { id }) {
+        await sql.query('DELETE FROM unread_answers WHERE model_id = $1', [id])
+        await resetHealth(sql, 'model', id)
+      },
     },
-    guard: createSettingsGuard('model', ['name', 'upstream_name']),
-    removeDependents: async (sql, { id }) =>
-      void (await sql.query('DELETE FROM unread_answers WHERE model_id = $1', [id])),
-  })
+  )
   return {
     ...store,
+    /** A change resets its health: it may be of what the vendor refused. */
+    async change(scope: ResourceScope, id: string, change: ModelChange): Promise<ModelView | null> {
+      const model = await store.change(scope, id, change)
+      if (!model) return null
+      await resetHealth(context.database, 'model', id)
+      context.healthChanged()
+      return store.get(scope, id)
+    },
     /** Responses of a model that its format could not read, the latest first. Null: no such model. */
     async unread(scope: ResourceScope, id: string, page: PageRequest): Promise<Page<UnreadAnswer> | null> {
       if (!(await store.get(scope, id))) return null

@@ -1,11 +1,14 @@
 import { MasonError } from '../../state/errors.ts'
 import type { DialectName } from '../../state/ports/models.ts'
-import type {
-  Candidate,
-  HealthLookup,
-  HealthStatus,
-  ModelSelector,
-  SkippedCandidate,
+import {
+  type Candidate,
+  type FailureSource,
+  type HealthLookup,
+  type HealthStatus,
+  type HealthSubject,
+  listHealthSubjects,
+  type ModelSelector,
+  type SkippedCandidate,
 } from '../ports/call-ports.ts'
 import type { KeyEntry, ModelCaller, ModelEntry, RegistryView } from '../ports/model-ports.ts'
 import {
@@ -24,6 +27,8 @@ export type ModelChoice = {
   candidates: Iterable<Candidate>
   /** The candidates skipped so far; it grows while `candidates` are taken. */
   passedOver: readonly SkippedCandidate[]
+  /** How many models could be asked, were all healthy. */
+  models: number
 }
 
 /** Chooses the model and key of a call. */
@@ -31,7 +36,12 @@ export type ModelChooser = {
   /** Whether a caller can use a model, whatever its health: it is active and set up, and has a key for the caller. */
   isOpenTo(view: RegistryView, model: ModelEntry, caller: ModelCaller): boolean
   /** Throws `not_found` for an unknown alias, `model_bad_request` for images to a model that only follows rules. */
-  choose(view: RegistryView, selector: ModelSelector, caller: ModelCaller): ModelChoice
+  choose(
+    view: RegistryView,
+    selector: ModelSelector,
+    caller: ModelCaller,
+    source?: FailureSource,
+  ): ModelChoice
   /** The dialects of the models that a caller can use, in the order in which they would be tried. */
   listDialects(view: RegistryView, selector: ModelSelector, caller: ModelCaller): DialectName[]
   /** The active models that may serve, whatever their health and keys. */
@@ -89,13 +99,11 @@ export const createModelChooser = (
     if (findModelSkipReason(model, null, false) !== null) return false
     const { pools, grantedToOthers } = planFor(view).poolsFor(model.vendor.id, caller)
     const keys = pools.flatMap((pool) => pool.keys)
-    return keys.length === 0
-      ? grantedToOthers === 0
-      : keys.some((key) => findKeySkipReason(key, null) === null)
+    return keys.length === 0 ? grantedToOthers === 0 : keys.some((key) => findKeySkipReason(key) === null)
   }
   return {
     isOpenTo,
-    choose(view, selector, caller) {
+    choose(view, selector, caller, source) {
       const current = planFor(view)
       const all = current.orderFor(selector)
       if (!all)
@@ -113,16 +121,34 @@ export const createModelChooser = (
         })
       const passedOver: SkippedCandidate[] = []
       const needsVision = selector.images === true && !isNamed
+      const models = order.members.filter(
+        ({ entry }) => entry && findModelSkipReason(entry, order.category, needsVision) === null,
+      ).length
+      const stateOf = (subject: HealthSubject, id: string) =>
+        source?.excuses?.(subject, id) ? null : health.stateOf(subject, id, source)
       return {
-        candidates: generateCandidates(order, current, caller, health, load, needsVision, passedOver),
+        candidates: generateCandidates(
+          order,
+          current,
+          caller,
+          { stateOf },
+          load,
+          needsVision,
+          passedOver,
+          models,
+        ),
         passedOver,
+        models,
       }
     },
     listDialects(view, selector, caller) {
       const order = planFor(view).orderFor(selector)
       const entries = order ? [...iterateMembers(order, load)].flatMap(({ entry }) => entry ?? []) : []
-      const isClosed = ({ endpoint }: ModelEntry): boolean =>
-        health.stateOf('endpoint', endpoint.id)?.due === false
+      const source = { business: caller.business_id, run: caller.run_id, prompt: () => '' }
+      const isClosed = (model: ModelEntry): boolean =>
+        listHealthSubjects(model, null).some(
+          ({ subject, id }) => health.stateOf(subject, id, source)?.due === false,
+        )
       const usable = entries.filter((model) => isOpenTo(view, model, caller))
       const open = usable.filter((model) => !isClosed(model))
       // a call of models that cannot be used says why
@@ -157,6 +183,7 @@ function* generateCandidates(
   load: RoutingLoad,
   needsVision: boolean,
   passedOver: SkippedCandidate[],
+  models: number,
 ): Generator<Candidate> {
   for (const { name, entry: model } of iterateMembers(order, load)) {
     const skip = model
@@ -164,7 +191,13 @@ function* generateCandidates(
       : { reason: 'there is no model of this name' }
     if (skip) passedOver.push({ model: name, key_label: null, ...skip })
     else if (model)
-      yield* generateModelCandidates(model, plan.poolsFor(model.vendor.id, caller), health, passedOver)
+      yield* generateModelCandidates(
+        model,
+        plan.poolsFor(model.vendor.id, caller),
+        health,
+        passedOver,
+        models === 1,
+      )
   }
 }
 
@@ -173,7 +206,9 @@ function* generateModelCandidates(
   { pools, grantedToOthers }: CallerKeyPools,
   health: HealthLookup,
   passedOver: SkippedCandidate[],
+  isOnly: boolean,
 ): Generator<Candidate> {
+  const only = { model: isOnly, key: pools.flatMap(({ keys }) => keys).length <= 1 }
   const pass = (key_label: string | null, skip: SkipReason): void => {
     passedOver.push({ model: model.name, key_label, ...skip })
   }
@@ -186,11 +221,14 @@ function* generateModelCandidates(
       const index = (first + step) % length
       const key = pool.keys[index] ?? null
       // checked again for each key: it may have failed with the previous one
-      const endpoint = health.stateOf('endpoint', model.endpoint.id)
-      if (endpoint && !endpoint.due)
-        return pass(null, { reason: `its endpoint ${describeHealthStatus(endpoint)}` })
-      const status = key && health.stateOf('key', key.id)
-      const skip = key && findKeySkipReason(key, status)
+      const unhealthy = listHealthSubjects(model, key).flatMap(({ subject, id }) => {
+        const status = health.stateOf(subject, id)
+        return status ? [{ subject, id, status }] : []
+      })
+      const closed = unhealthy.find(({ status }) => !status.due)
+      if (closed && isOfModel(closed.subject))
+        return pass(null, { reason: `${subjectWords[closed.subject]}${describeHealthStatus(closed.status)}` })
+      const skip = key && (findKeySkipReason(key) ?? (closed && toClosedReason(closed)))
       if (skip) {
         pass(key.label, skip)
         continue
@@ -198,7 +236,7 @@ function* generateModelCandidates(
       // the next call begins after the first key of this one, so that a skipped key burdens no single neighbor
       if (!hasAdvanced) pool.next = (index + 1) % length
       hasAdvanced = true
-      yield { model, key, probes: { key: status !== null, endpoint: endpoint !== null } }
+      yield { model, key, probes: unhealthy.map(({ subject, id }) => ({ subject, id })), only }
     }
   }
   if (grantedToOthers === 0) return
@@ -237,20 +275,32 @@ const findModelSkipReason = (
   return needsVision && !supportsImages({ category: own, capabilities }) ? { reason: noVisionReason } : null
 }
 
-const findKeySkipReason = (key: KeyEntry, status: HealthStatus | null): SkipReason | null => {
+const findKeySkipReason = (key: KeyEntry): SkipReason | null => {
   if (!key.active) return { reason: 'disabled by an admin' }
   if (key.secret === null)
     return {
       reason: `its secret cannot be read: ${key.error ?? 'no reason is known'}`,
       publicReason: 'its key cannot be read',
     }
-  if (!status || status.due) return null
-  // the time of the next try would identify the key
-  return {
-    reason: describeHealthStatus(status),
-    publicReason: describeHealthStatus({ ...status, until: null }),
-  }
+  return null
 }
+
+const isOfModel = (subject: HealthSubject): boolean => subject === 'endpoint' || subject === 'model'
+const subjectWords: Record<HealthSubject, string> = {
+  ...{ endpoint: 'its endpoint ', model: '', key: '', key_model: 'for this model it ' },
+}
+
+const toClosedReason = ({
+  subject,
+  status,
+}: {
+  subject: HealthSubject
+  status: HealthStatus
+}): SkipReason => ({
+  reason: `${subjectWords[subject]}${describeHealthStatus(status)}`,
+  // the time of the next try would identify the key
+  publicReason: describeHealthStatus({ ...status, until: null }),
+})
 
 const describeHealthStatus = ({ state, until }: HealthStatus): string => {
   const end = until === null ? '' : ` until ${until}`

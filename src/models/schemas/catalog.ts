@@ -75,6 +75,8 @@ const healthSchema = z.strictObject({
   /** When it is retried; null while healthy. */
   until: z.string().nullable(),
   last_error: z.strictObject({ code: z.string(), message: z.string(), at: z.string() }).nullable(),
+  /** `some`: only those whose own requests failed there; null while healthy. */
+  closed_for: z.enum(['all', 'some']).nullable(),
 })
 
 /** A key as admins see it, without its secret. */
@@ -88,6 +90,8 @@ export const keyViewSchema = toViewSchema({
   health: healthSchema.extend({
     /** What its limits never allow, however little was used; null: nothing. */
     limit_error: z.string().nullable(),
+    /** The models that it cannot be used with for now. */
+    models: z.array(healthSchema.omit({ since: true }).extend({ model: z.string() })),
   }),
 })
 /** The bodies and the view of keys. */
@@ -256,6 +260,8 @@ export const modelViewSchema = toViewSchema({
   continuation: z.enum(['none', 'prefill', 'flag']),
   capabilities: z.array(z.string()),
   status: statusSchema,
+  /** Of the model on its endpoint. */
+  health: healthSchema,
 })
 /** The bodies and the view of models. */
 export const modelSchemas = {

@@ -13,7 +13,7 @@ import {
 } from './provider-errors.ts'
 import { createResponseSplitter, type ResponseChunk, type ResponseSplitter } from './response-splitter.ts'
 import { readRetryAfterMs } from './retry-policy.ts'
-import { excerpt } from './upstream-error.ts'
+import { excerpt, readPageWords } from './upstream-error.ts'
 
 /** One HTTP request to a vendor, ready to be sent. */
 export type ProviderHttpRequest = {
@@ -186,7 +186,8 @@ const receiveBody = async (body: EgressBody, open: OpenExchange): Promise<void> 
   if (events > 0) return
   const format = open.expects === 'whole' || open.expects === 'bytes' ? 'not JSON' : 'neither events nor JSON'
   const what = head === '' ? 'an empty reply' : `what is ${format}: ${excerpt(head)}`
-  throw exchange.fail(createBadReplyError(`sent ${what}`))
+  const page = readPageWords(head)
+  throw exchange.fail({ ...createBadReplyError(`sent ${what}`), ...(page !== undefined && { page }) })
 }
 
 /** Takes a body that is not text as the JSON of `{base64, mime_type}`, so that formats read it like any other. */

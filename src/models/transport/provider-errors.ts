@@ -1,6 +1,14 @@
 import { parseJsonOrText } from '../../infra/lib/json-text.ts'
 import { type ErrorCode, isMasonError } from '../../state/errors.ts'
-import { classifyUpstreamError, excerpt, readUpstreamError, toJsonHead } from './upstream-error.ts'
+import { classifyError, type ErrorMeaning } from './error-table.ts'
+import {
+  excerpt,
+  findReportedError,
+  readPageWords,
+  readUpstreamError,
+  toJsonHead,
+  type UpstreamError,
+} from './upstream-error.ts'
 
 /** The longest body of an error that is read, in characters. */
 export const maxErrorLength = 64 * 1024
@@ -16,6 +24,12 @@ export type ProviderError = {
   remedy?: string
   retry: boolean
   status?: number
+  /** What the vendor's codes, types and words say, as far as they say more than the status. */
+  meaning?: ErrorMeaning
+  /** The words that say so, where no code or type does: the vendor may have quoted them from the request. */
+  words?: string
+  /** The first words of the HTML page that came in place of an answer. */
+  page?: string
   /** The wait that the server asked for. */
   retryAfterMs?: number
   /** The raw answer, only to find the field of the request that it names. Never shown as a whole. */
@@ -33,59 +47,113 @@ export type ProviderError = {
 }
 
 const toErrorCode = (status: number): ModelErrorCode => {
-  if (status === 401 || status === 402 || status === 403) return 'model_unauthorized'
+  if (status === 403) return 'model_unauthorized'
   if (status === 408) return 'model_timeout'
   if (status === 413) return 'model_context_too_long'
-  if (status === 429) return 'model_rate_limited'
   return status === 409 || status === 425 || status >= 500 ? 'model_unavailable' : 'model_bad_request'
 }
 
 const isRetryable = (status: number): boolean =>
-  status === 408 || status === 409 || status === 425 || status === 429 || status >= 500
+  status === 408 || status === 409 || status === 425 || status >= 500
 
 const findStatusRemedy = (status: number): string | undefined => {
   if (status >= 300 && status < 400) return 'put the address it redirects to into OPENAI_BASE_URL'
-  if (status === 402) return 'add credit to the account of this key'
   if (status === 404) return 'check OPENAI_MODEL, and OPENAI_BASE_URL (it usually ends in /v1)'
   return undefined
+}
+
+const codes: Record<ErrorMeaning, ModelErrorCode> = {
+  filtered: 'model_content_filtered',
+  too_long: 'model_context_too_long',
+  bad_output: 'model_bad_reply',
+  no_balance: 'model_unauthorized',
+  bad_key: 'model_unauthorized',
+  rate_limited: 'model_rate_limited',
+  unknown_model: 'model_bad_request',
+  unavailable: 'model_unavailable',
+}
+const retried: ReadonlySet<ErrorMeaning> = new Set(['bad_output', 'rate_limited', 'unavailable'])
+
+const statusMeanings: Readonly<Record<number, ErrorMeaning>> = {
+  401: 'bad_key',
+  402: 'no_balance',
+  404: 'unknown_model',
+  429: 'rate_limited',
+}
+
+/** Statuses of pages that say enough by themselves. */
+const isPlainStatus = (status: number): boolean =>
+  status < 400 || status === 413 || statusMeanings[status] !== undefined
+
+/** What an error means, by its codes, its words and then its status; and what is known of it. */
+const readMeaning = (upstream: UpstreamError, status: number | undefined, waitMs: number | undefined) => {
+  const known = classifyError(upstream, status)
+  // Gemini words a limit per minute as a used-up quota: an account without balance names no time
+  const isLimit =
+    known?.meaning === 'no_balance' && known.words !== undefined && waitMs !== undefined && status !== 402
+  if (isLimit) return { meaning: 'rate_limited' as const }
+  if (known) return known
+  const meaning = status === undefined ? undefined : statusMeanings[status]
+  return meaning && { meaning }
+}
+
+const createUpstreamError = (
+  what: string,
+  upstream: UpstreamError,
+  status: number | undefined,
+  more: Pick<ProviderError, 'status' | 'body' | 'reported' | 'retryAfterMs'>,
+): ProviderError => {
+  const waitMs = more.retryAfterMs ?? upstream.waitMs
+  const known = readMeaning(upstream, status, waitMs)
+  const meaning = known?.meaning
+  const retry = meaning === undefined ? status === undefined || isRetryable(status) : retried.has(meaning)
+  // as the vendor's own status says
+  const isLimited = meaning === 'no_balance' && (status === undefined || status === 429)
+  const code = isLimited
+    ? 'model_rate_limited'
+    : meaning === undefined
+      ? toErrorCode(status ?? 500)
+      : codes[meaning]
+  const remedy =
+    meaning === 'no_balance'
+      ? 'add credit to the account of this key, or raise its quota'
+      : status === undefined
+        ? undefined
+        : findStatusRemedy(status)
+  return {
+    code,
+    what,
+    retry,
+    ...more,
+    ...known,
+    ...(remedy !== undefined && { remedy }),
+    ...(retry && waitMs !== undefined && { retryAfterMs: waitMs }),
+  }
 }
 
 /** The error of an answer outside 2xx. `text` is the body, or the part of it that was read. */
 export const createStatusError = (status: number, text: string, retryAfterMs?: number): ProviderError => {
   const upstream = readUpstreamError(parseJsonOrText(text))
-  const known = classifyUpstreamError(upstream)
   const message = excerpt(upstream.message ?? text)
   const what = `answered ${status}${message === '' ? '' : `: ${message}`}`
-  const more = { status, body: text, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) }
-  if (known === 'out_of_quota') {
-    return {
-      code: 'model_rate_limited',
-      what,
-      retry: false,
-      remedy: 'add credit or raise the quota',
-      ...more,
-    }
-  }
-  if (known !== undefined && known !== 'rate_limited' && status !== 401 && status !== 429) {
-    return { code: known, what, retry: false, ...more }
-  }
-  const remedy = findStatusRemedy(status)
-  const error = { code: toErrorCode(status), what, retry: isRetryable(status), ...more }
-  return remedy === undefined ? error : { ...error, remedy }
+  const more = { status, body: text, ...(retryAfterMs !== undefined && { retryAfterMs }) }
+  const page = readPageWords(text)
+  const error = createUpstreamError(what, page === undefined ? upstream : { names: '' }, status, more)
+  if (page === undefined) return error
+  // a page is of a gateway: it says nothing about the request
+  return isPlainStatus(status)
+    ? { ...error, page }
+    : { ...error, code: 'model_unavailable', retry: true, page }
 }
 
-/** The error of an `error` object inside a 200, as a body or as an event of the stream. */
+/** The error that a 2xx reports, as a body or as an event of the stream: an error object, its text, or the whole event. */
 export const readErrorObject = (error: unknown): ProviderError => {
-  const text = toJsonHead({ error }, maxErrorLength)
-  const upstream = readUpstreamError({ error })
-  if (upstream.status !== undefined) return createStatusError(upstream.status, text)
-  const known = classifyUpstreamError(upstream)
+  const value = findReportedError(error) === null ? { error } : error
+  const text = toJsonHead(value, maxErrorLength)
+  const upstream = readUpstreamError(value)
+  if (upstream.status !== undefined) return { ...createStatusError(upstream.status, text), reported: true }
   const what = `sent an error in its reply: ${excerpt(upstream.message ?? text)}`
-  if (known === 'out_of_quota' || known === 'rate_limited') {
-    return { code: 'model_rate_limited', what, retry: known === 'rate_limited', reported: true }
-  }
-  if (known !== undefined) return { code: known, what, retry: false, reported: true }
-  return { code: 'model_unavailable', what, retry: true, reported: true }
+  return createUpstreamError(what, upstream, undefined, { body: text, reported: true })
 }
 
 /** Thrown for an answer outside the protocol. The message follows "the model server sent". */

@@ -1,5 +1,8 @@
-/** `attempts` is the maximum of rounds of one call; waits grow from `baseMs` to `maxMs`. */
+/** `attempts` is the most requests of a call to one candidate; waits grow from `baseMs` to `maxMs`. */
 export type RetryPolicy = { attempts: number; baseMs: number; maxMs: number }
+
+/** The most requests of one call. */
+export const maxRequests = 8
 
 /** Exponential backoff with full jitter: a random time from 0 to the doubled limit. `retries` counts from 1. */
 export const computeBackoffMs = (

@@ -1,23 +1,14 @@
-import { z } from 'zod'
+import { isJsonObject } from '../../infra/lib/json-text.ts'
 
-/** A server's description of its error. `names`: its codes and types, joined. */
-export type UpstreamError = { message?: string; names: string; status?: number }
+/**
+ * A server's description of its error. `names`: its codes and types, joined. `waitMs`: the wait that its body asks for.
+ */
+export type UpstreamError = { message?: string; names: string; status?: number; waitMs?: number }
 
-const word = z.union([z.string(), z.number()]).nullish().catch(null)
-const detailSchema = z.object({
-  message: z.string().nullish().catch(null),
-  code: word,
-  type: word,
-  status: word,
-  innererror: z.object({ code: word }).nullish().catch(null),
-})
-const bodySchema = z.object({
-  error: z.union([z.string(), detailSchema]).nullish().catch(null),
-  detail: z.unknown().optional(),
-})
+type Fields = Record<string, unknown>
 
-const httpStatus = (value: unknown): number | undefined => {
-  const status = Number(value)
+const toHttpStatus = (value: unknown): number | undefined => {
+  const status = typeof value === 'string' || typeof value === 'number' ? Number(value) : Number.NaN
   return Number.isInteger(status) && status >= 400 && status <= 599 ? status : undefined
 }
 
@@ -34,55 +25,180 @@ export const toJsonHead = (value: unknown, maxLength: number): string => {
   }
 }
 
-/** The start of a server's description of its error. */
-const describe = (names: string, message: string | undefined, status: number | undefined): UpstreamError => ({
-  names: names.slice(0, maxNamesLength),
-  ...(message !== undefined && { message: message.slice(0, maxMessageLength) }),
-  ...(status !== undefined && { status }),
-})
+const messageFields =
+  'message msg error_msg error_message errorMessage Message status_msg detail title error'.split(' ')
+const nameFields = 'code type error_code errorCode Code error_type status_code status __type reason'.split(
+  ' ',
+)
+const statusFields = 'code status status_code statusCode http_status http_code httpCode'.split(' ')
 
-/** Reads an error body: `{error: {message, code, type}}`, `{error: "…"}`, `{message}`, `{detail}`; nothing in another one. */
-export const readUpstreamError = (json: unknown): UpstreamError => {
-  // Gemini's OpenAI-compatible endpoint wraps the object into a list
-  const root = bodySchema.safeParse(Array.isArray(json) ? json[0] : json)
-  if (!root.success) return { names: '' }
-  const { error, detail } = root.data
-  if (typeof error === 'string') return describe(error, error, undefined)
-  const description = error ?? detailSchema.safeParse(Array.isArray(json) ? json[0] : json).data
-  const names = [description?.code, description?.type, description?.innererror?.code]
-    .filter((name) => name != null)
-    .join(' ')
-  const status = httpStatus(description?.code) ?? httpStatus(description?.status)
-  const message =
-    description?.message ?? (detail === undefined ? undefined : toJsonHead(detail, maxMessageLength))
-  return describe(names, message, status)
-}
-
-const filteredPattern = /content_?filter|content_policy|content_management|ResponsibleAI|moderation/i
-const tooLongPattern =
-  /context_length|context_window|exceed_context|context_too_long|string_above_max_length/i
-const tooLongMessagePattern =
-  /maximum context length|context (?:window|size|length)\b.{0,200}exceed|exceed.{0,200}context (?:window|size|length)|prompt is too long|input tokens exceed/i
+const isWord = (value: unknown): value is string | number =>
+  (typeof value === 'string' && value !== '') || typeof value === 'number'
 
 /**
- * The kinds of refusal that a status alone does not show. Names come first; the context limit is also detected by the
- * message, because llama.cpp, vLLM and Anthropic's OpenAI-compatible endpoint have no name for it.
+ * The objects that describe an error, the innermost first: `{error}`, `{errors: [..]}`, MiniMax's `base_resp`, Spark's
+ * `header`, Volcengine's `ResponseMetadata`, OpenAI's `response` of a failed one, Azure's `innererror`, Google's `details`,
+ * or the body itself. Gemini's OpenAI-compatible endpoint wraps it into a list.
  */
-export const classifyUpstreamError = ({
-  names,
-  message = '',
-}: UpstreamError):
-  | 'model_content_filtered'
-  | 'model_context_too_long'
-  | 'out_of_quota'
-  | 'rate_limited'
-  | undefined => {
-  if (filteredPattern.test(names)) return 'model_content_filtered'
-  if (tooLongPattern.test(names) || tooLongMessagePattern.test(message)) return 'model_context_too_long'
-  if (/insufficient_quota|billing/i.test(names)) return 'out_of_quota'
-  if (/rate_?limit/i.test(names)) return 'rate_limited'
+const listDescriptions = (value: unknown, depth = 0): Fields[] => {
+  const one = Array.isArray(value) ? value[0] : value
+  if (!isJsonObject(one) || depth > 3) return []
+  const { error, Error: capital, errors, base_resp, header, ResponseMetadata, response } = one
+  const inner = [error, capital, errors, base_resp, header, ResponseMetadata, response].flatMap((part) =>
+    listDescriptions(part, depth + 1),
+  )
+  return [...inner, one]
+}
+
+const findValue = <Value>(
+  descriptions: readonly Fields[],
+  names: readonly string[],
+  read: (value: unknown) => Value | undefined,
+): Value | undefined => {
+  for (const one of descriptions)
+    for (const name of names) {
+      const value = read(one[name])
+      if (value !== undefined) return value
+    }
   return undefined
 }
+
+const readText = (value: unknown): string | undefined =>
+  typeof value === 'string' && value !== '' ? value : undefined
+
+/** The words of the vendor behind a gateway, as OpenRouter passes them on. */
+const readRawWords = (descriptions: readonly Fields[]): string | undefined => {
+  const raw = findValue(descriptions, ['metadata'], (value) => (isJsonObject(value) ? value.raw : undefined))
+  return raw === undefined ? undefined : typeof raw === 'string' ? raw : toJsonHead(raw, maxMessageLength)
+}
+
+/** Reads an error body or event of any shape; nothing in one that has neither words nor codes. */
+export const readUpstreamError = (json: unknown): UpstreamError => {
+  const descriptions = listDescriptions(json)
+  if (descriptions.length === 0) return { names: '' }
+  const listed = descriptions.flatMap(({ details, innererror }) =>
+    [innererror, ...(Array.isArray(details) ? details : [])].filter(isJsonObject),
+  )
+  const names = [...descriptions, ...listed].flatMap((one) => nameFields.map((name) => one[name]))
+  const own = findValue(descriptions, messageFields, readText)
+  const raw = readRawWords(descriptions)
+  // FastAPI's list of what is wrong with a request
+  const message =
+    own ??
+    findValue(descriptions, ['detail'], (value) => (value ? toJsonHead(value, maxMessageLength) : undefined))
+  const words = [message, raw].filter((part) => part !== undefined).join(': ')
+  const status = findValue(descriptions, statusFields, toHttpStatus)
+  const waitMs = readStatedWaitMs(json, words)
+  return {
+    names: names.filter(isWord).join(' ').slice(0, maxNamesLength),
+    ...(words !== '' && { message: words.slice(0, maxMessageLength) }),
+    ...(status !== undefined && { status }),
+    ...(waitMs !== undefined && { waitMs }),
+  }
+}
+
+/** A code that says that all is well. */
+const isGood = (code: unknown): boolean =>
+  code == null || ['', '0', '200', 'ok', 'success'].includes(String(code).toLowerCase())
+
+/**
+ * The error that an event or a body of a 2xx is, in place of an answer; null: it is none. An answer has `choices` or
+ * `data`, and no member `error` of any weight.
+ */
+export const findReportedError = (value: unknown): unknown => {
+  if (!isJsonObject(value)) return null
+  const { error, errors, base_resp, choices, data } = value
+  if (error) return value
+  if (Array.isArray(choices) || Array.isArray(data)) return null
+  if (isJsonObject(base_resp) && !isGood(base_resp.status_code)) return value
+  if (Array.isArray(errors) && errors.length > 0) return value
+  if (value.type === 'error' || value.object === 'error') return value
+  const hasWords = messageFields.some((name) => readText(value[name]) !== undefined)
+  const code = ['code', 'Code', 'error_code', 'errorCode', 'error_type', 'status_code'].map(
+    (name) => value[name],
+  )
+  const isCoded = code.some((one) => isWord(one) && !isGood(one)) || toHttpStatus(value.status) !== undefined
+  return hasWords && isCoded ? value : null
+}
+
+const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+const amount = String.raw`\d{1,15}(?:\.\d{1,9})?\s{0,3}(?:milliseconds?|millis|ms|seconds?|secs?|minutes?|mins?|hours?|hrs?|days?|[smhd])(?![a-z])`
+const waitPattern = new RegExp(
+  String.raw`(?:try(?:ing)? again|retry(?:ing)?|wait(?:ing)?|resets?|available|back)\b[^.;\d]{0,40}((?:${amount}[\s,]{0,3}(?:and\s)?){1,5})`,
+  'i',
+)
+const chineseWaitPattern = /(\d{1,15}(?:\.\d{1,9})?)\s{0,3}(毫秒|秒|分钟|小时)后/
+const chineseUnitMs: Readonly<Record<string, number>> = { 毫秒: 1, 秒: 1000, 分钟: 60_000, 小时: 3_600_000 }
+
+/** "1h2m3.5s", "20 seconds", "350ms"; without a unit: seconds. */
+const parseDurationMs = (text: string): number | undefined => {
+  if (/^\s*\d+(\.\d+)?\s*$/.test(text)) return Number(text) * 1000
+  const parts = [...text.matchAll(/(\d{1,15}(?:\.\d{1,9})?)\s{0,3}([a-z]{1,12})/gi)]
+  if (parts.length === 0) return undefined
+  return parts.reduce((sum, [, number, unit = '']) => {
+    const name = unit.toLowerCase()
+    return sum + Number(number) * (unitMs[/^(ms|milli)/.test(name) ? 'ms' : (name[0] ?? '')] ?? 0)
+  }, 0)
+}
+
+/** A time of the past is no wait; a number is seconds, or seconds or milliseconds since 1970. */
+const toWaitMs = (value: unknown, unit: number): number | undefined => {
+  if (typeof value !== 'number' && typeof value !== 'string') return undefined
+  const number = typeof value === 'string' && value.trim() === '' ? Number.NaN : Number(value)
+  const atMs =
+    number > 1e12
+      ? number
+      : number > 1e9
+        ? number * 1000
+        : Number.isNaN(number)
+          ? Date.parse(String(value))
+          : null
+  if (atMs !== null && !Number.isNaN(atMs)) return Math.max(0, atMs - Date.now())
+  return Number.isNaN(number) ? parseDurationMs(String(value)) : number >= 0 ? number * unit : undefined
+}
+
+const waitFields =
+  /^(retry_?(after|delay|in)|reset_?(after|in|at|time)?|wait(_?time)?|estimated_?time|x?-?rate_?limit_?reset\w*)(_?(ms|millis(econds)?|s|sec|seconds))?$/i
+
+/** The wait in a field of a body, however deep. */
+const findWaitField = (value: unknown, depth = 0): number | undefined => {
+  if (typeof value !== 'object' || value === null || depth > 5) return undefined
+  for (const [name, item] of Object.entries(value)) {
+    const plain = name.replaceAll('-', '_')
+    const ms = waitFields.test(plain)
+      ? toWaitMs(item, /m(s|illis(econds)?)$/i.test(plain) ? 1 : 1000)
+      : findWaitField(item, depth + 1)
+    if (ms !== undefined) return ms
+  }
+  return undefined
+}
+
+/** The wait that a body asks for, in a field or in words; at most a day. */
+const readStatedWaitMs = (json: unknown, words: string): number | undefined => {
+  const [, duration] = waitPattern.exec(words) ?? []
+  const [, number, unit = ''] = chineseWaitPattern.exec(words) ?? []
+  const ms =
+    findWaitField(json) ??
+    (duration !== undefined ? parseDurationMs(duration) : undefined) ??
+    (number !== undefined ? Number(number) * (chineseUnitMs[unit] ?? 0) : undefined)
+  return ms === undefined ? undefined : Math.min(ms, unitMs.d ?? ms)
+}
+
+/** Addresses and ids of the network are not for a business. */
+const isPrivateWord = (word: string): boolean =>
+  word.length > 24 || /[@/\\]|\w[.:]\w|\w\.[a-z]{2,}/i.test(word)
+
+/** The first words of an HTML page: its title, else its first heading, else its text. Undefined: it is no page. */
+export const readPageWords = (text: string): string | undefined => {
+  if (!/^\s*<(!doctype html|html|head|body)\b/i.test(text)) return undefined
+  const head = text.slice(0, 4000)
+  const [, named = ''] = /<(?:title|h1)[^>]{0,200}>([^<]{1,300})</i.exec(head) ?? []
+  const body = head.replace(/<(style|script)\b[\s\S]*?(<\/\1>|$)/gi, ' ')
+  const words = excerpt(named.trim() === '' ? body : named).split(' ')
+  const plain = words.map((word) => (isPrivateWord(word) ? '…' : word)).join(' ')
+  return plain.length > maxPageWords ? `${plain.slice(0, maxPageWords - 1).toWellFormed()}…` : plain
+}
+const maxPageWords = 80
 
 /** At most 300 characters of a server's words, on one line, without markup. */
 export const excerpt = (text: string): string => {

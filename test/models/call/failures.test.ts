@@ -205,8 +205,8 @@ describe('a key or endpoint that is due for a probe', () => {
       log: silentLog,
     })
     await cool(health)
-    expect(await health.claim('key', 'k', 60_000)).toBe(true)
-    expect(await health.claim('key', 'k', 60_000)).toBe(false)
+    expect(await health.claim([{ subject: 'key', id: 'k' }], 60_000)).toBe(true)
+    expect(await health.claim([{ subject: 'key', id: 'k' }], 60_000)).toBe(false)
   })
 })
 

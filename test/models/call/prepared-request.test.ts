@@ -43,7 +43,7 @@ const orderOf = async (candidateKey: KeyEntry | null): Promise<string[]> => {
       redact: (text) => text,
     },
     {
-      candidate: { model: model('a'), key: candidateKey, probes: { key: false, endpoint: false } },
+      candidate: { model: model('a'), key: candidateKey, probes: [], only: { model: true, key: true } },
       ask: { ...emptyCanonicalRequest, role: 'planner' },
       role: 'planner',
       caller: someone,

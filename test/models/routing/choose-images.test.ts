@@ -72,7 +72,7 @@ test('an image counts for limits with a round figure, a small one with less', ()
         },
       ],
     })
-  const candidate = { model: eye, key: null, probes: { key: false, endpoint: false } }
+  const candidate = { model: eye, key: null, probes: [], only: { model: true, key: true } }
   expect(estimateRequest(ask(), candidate).prompt_tokens).toBe(1502)
   expect(estimateRequest(ask('low'), candidate).prompt_tokens).toBe(102)
 })

@@ -232,8 +232,14 @@ describe('which key', () => {
     const [first, second] = taken(
       createModelChooser(health).choose(view({ models: [a], keys: shared }), planner, caller()),
     )
-    expect(first).toMatchObject({ key: { id: 's1' }, probes: { key: true, endpoint: true } })
-    expect(second).toMatchObject({ key: { id: 's2' }, probes: { key: false, endpoint: true } })
+    expect(first).toMatchObject({
+      key: { id: 's1' },
+      probes: [
+        { subject: 'endpoint', id: 'end_a' },
+        { subject: 'key', id: 's1' },
+      ],
+    })
+    expect(second).toMatchObject({ key: { id: 's2' }, probes: [{ subject: 'endpoint', id: 'end_a' }] })
   })
 
   test('an endpoint that fails during the call is skipped at once', () => {

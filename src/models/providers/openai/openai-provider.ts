@@ -4,12 +4,7 @@ import { toErrorMessage } from '../../../state/errors.ts'
 import type { Clock } from '../../../state/ports/clock.ts'
 import type { Log } from '../../../state/ports/log.ts'
 import { createCallIdForms } from '../../chat/call-ids.ts'
-import {
-  isFormatRefusal,
-  lowerSchemaMode,
-  type SchemaMode,
-  toChatRequestBody,
-} from '../../chat/chat-request.ts'
+import { lowerSchemaMode, type SchemaMode, toChatRequestBody } from '../../chat/chat-request.ts'
 import { compileFormat } from '../../formats/format-compiler.ts'
 import {
   type ModelEntry,
@@ -19,6 +14,7 @@ import {
   type ResponseReader,
   toServerModelKey,
 } from '../../ports/model-ports.ts'
+import { isSchemaRefusal } from '../../transport/error-table.ts'
 import type { Transport } from '../../transport/http-exchange.ts'
 import { createJsonParser } from '../../transport/json-parser.ts'
 import { createUnsentOutcome } from '../../transport/provider-errors.ts'
@@ -75,7 +71,7 @@ export const createOpenAIProvider = (options: OpenAIProviderOptions): Provider =
 
   /** Stores and returns the next mode after a refusal of `response_format`; undefined: there is none. */
   const lowerMode = (outcome: ProviderOutcome, name: string, mode: SchemaMode): SchemaMode | undefined => {
-    if (outcome.ok || !isFormatRefusal(outcome.error)) return undefined
+    if (outcome.ok || !isSchemaRefusal(outcome.error)) return undefined
     const lower = lowerSchemaMode(mode)
     modes.delete(name)
     if (lower === undefined) return undefined

@@ -1,6 +1,7 @@
 import type { ProviderOutcome, ProviderRequest } from '../../ports/model-ports.ts'
 import { VendorReportedError } from '../../ports/unreadable-response.ts'
 import type { Transport } from '../../transport/http-exchange.ts'
+import { findReportedError } from '../../transport/upstream-error.ts'
 import { type AnswerDraft, exchangeAnswer } from '../answer-exchange.ts'
 import { createHttpRequest } from '../provider-request.ts'
 import type { PostRequest } from './langchain-clients.ts'
@@ -29,10 +30,10 @@ type OpenAIExchange = {
   draft: AnswerDraft
 }
 
-/** Throws VendorReportedError for an error in place of an answer. */
+/** Throws VendorReportedError for an error in place of an answer, in any vendor's shape. */
 const assertNoError = (value: unknown): void => {
-  if (typeof value === 'object' && value !== null && 'error' in value && value.error)
-    throw new VendorReportedError('/error', 'an error in place of an answer', value.error)
+  const error = findReportedError(value)
+  if (error !== null) throw new VendorReportedError('/error', 'an error in place of an answer', error)
 }
 
 /**

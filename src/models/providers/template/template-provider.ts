@@ -16,9 +16,10 @@ import type { FormatView } from '../../schemas/response-format.ts'
 import { type CompiledTemplate, compileTemplate } from '../../templates/request-template.ts'
 import { toTemplateData } from '../../templates/template-data.ts'
 import { TemplateError } from '../../templates/template-rendering.ts'
+import { isSchemaRefusal } from '../../transport/error-table.ts'
 import type { Transport } from '../../transport/http-exchange.ts'
 import { createJsonParser } from '../../transport/json-parser.ts'
-import { createUnsentOutcome, type ProviderError } from '../../transport/provider-errors.ts'
+import { createUnsentOutcome } from '../../transport/provider-errors.ts'
 import { exchangeAnswer } from '../answer-exchange.ts'
 import { createFormatDraft } from '../format-draft.ts'
 import { compilePoll, type JobPoll, pollJob, pollJobOnce } from './job-polling.ts'
@@ -53,13 +54,6 @@ const toRefusedOutcome = (what: string): ProviderOutcome =>
     'model_bad_request',
     `was not asked: ${what}`,
     'fix the response format or its request template in the registry',
-  )
-
-/** Whether a 400 or 422 is about the schema of the answer, in the words of vendors. */
-const isSchemaRefusal = ({ status, body = '' }: ProviderError): boolean =>
-  (status === 400 || status === 422) &&
-  /json_?schema|response_?(format|schema|mime)|output_(config|format)|structured.?output|["'`]format["'`]/i.test(
-    body,
   )
 
 const compileTemplateFormat = (format: FormatView, { compile }: HttpProviderOptions): Compiled => {

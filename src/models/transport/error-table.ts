@@ -1,0 +1,132 @@
+import type { UpstreamError } from './upstream-error.ts'
+
+/** What an error of a vendor means, whatever its status. */
+export type ErrorMeaning =
+  | 'filtered'
+  | 'too_long'
+  /** The model wrote a call or JSON that its server could not read. */
+  | 'bad_output'
+  | 'no_balance'
+  | 'bad_key'
+  | 'rate_limited'
+  | 'unknown_model'
+  | 'unavailable'
+
+/** `words`: the part of the message that says so, where no code or type does. */
+export type KnownError = { meaning: ErrorMeaning; words?: string }
+
+type Row = {
+  meaning: ErrorMeaning
+  /** Other statuses say enough; 200: an error inside a reply. */
+  statuses: (status: number) => boolean
+  /** Codes and types. */
+  names: RegExp
+  /** Messages. They may quote the request: see `KnownError`. */
+  words: RegExp
+}
+
+const any = (): boolean => true
+const isOneOf =
+  (...statuses: number[]) =>
+  (status: number): boolean =>
+    statuses.includes(status)
+/** A refusal of the request or of the key, not of its rate. */
+const isRefusal = (status: number): boolean => status !== 401 && status !== 429
+
+/**
+ * How vendors name and word their errors; the first row that fits counts, by its names before its words. Sources: the
+ * vendors' pages of error codes and reports of their users. Numbers: Zhipu 1113, 1211, 1261, 1301, 1302 to 1305; MiniMax
+ * 1002, 1004, 1008, 1026, 1027, 1039; SiliconFlow 20012, 30001.
+ */
+const table: readonly Row[] = [
+  {
+    meaning: 'filtered',
+    statuses: isRefusal,
+    names:
+      /content_?(filter|policy|management)|ResponsibleAI|moderation|data_?inspection_?failed|invalid_prompt|\b(1301|1026|1027)\b/i,
+    words:
+      /flagged (as|by|for)|content exists risk|rejected as a result of our safety|(violat(es?|ed|ing|ion of)|against) (our |its )?(usage|content) (policy|policies|guidelines)|blocked by .{0,30}(safety|content|guardrail)|敏感内容|inappropriate content/i,
+  },
+  {
+    meaning: 'too_long',
+    statuses: isRefusal,
+    names:
+      /context_length|context_window|exceed_context|context_too_long|string_above_max_length|\b(1261|1039)\b/i,
+    words:
+      /maximum context length|context (?:window|size|length)\b.{0,200}exceed|exceed.{0,200}context (?:window|size|length)|prompt is too long|input tokens exceed|range of input length/i,
+  },
+  {
+    meaning: 'bad_output',
+    statuses: isOneOf(200, 400, 422, 500),
+    names:
+      /tool_use_failed|json_validate_failed|failed_generation|output_parse_failed|malformed_function_call/i,
+    words:
+      /failed_generation|failed to (call a function|generate (valid )?json|generate a valid tool)|(error|failed) (parsing|to parse) (the )?(tool.?call|model(?:'s)? (output|response)|generated)|model (generated|produced|returned|output) (an? )?(invalid|malformed|unparsable)|output that could not be parsed/i,
+  },
+  {
+    meaning: 'no_balance',
+    statuses: any,
+    names:
+      /insufficient_?(quota|balance|funds|credits?)|billing|exceeded_current_quota|payment_required|credit_?balance|arrearage|out_of_(credits?|quota)|\b(1113|1008|30001)\b/i,
+    words:
+      /insufficient (account )?(balance|credits?|funds|quota)|(balance|credits?|quota) (is |are |has been |have been )?(not enough|insufficient|exhausted|used up|too low|negative|depleted)|(out of|not enough|no|run out of|requires? more) (remaining )?(credits?|balance|funds)\b|exceeded your current quota|plan (and|&) billing|(please |to )recharge|(add|purchase|buy) (more )?(credits?|funds)|top.?up|used all (your |its )?(available )?credits|spending limit|payment (is )?required|in arrears|overdue|unpaid (bill|invoice)|余额不足|欠费|额度(不足|已用尽)/i,
+  },
+  {
+    meaning: 'bad_key',
+    statuses: isOneOf(200, 400, 403),
+    names:
+      /invalid_?api_?key|api_?key_?(invalid|expired)|authentication_?(error|failed)|invalid_?(authentication|credentials|token)|unauthenticated|account_?(deactivated|suspended|disabled)|\b1004\b/i,
+    words:
+      /(invalid|incorrect|wrong|expired|revoked|missing|unknown).{0,12}api.?key|api.?key.{0,30}(invalid|not valid|expired|incorrect|revoked|disabled|not found|leaked)|invalid (authentication|credentials)|(account|organization|user|workspace)\b.{0,60}(deactivated|suspended|disabled|banned|terminated)|login fail|(令牌|密钥)(无效|已过期|不正确)/i,
+  },
+  {
+    meaning: 'rate_limited',
+    statuses: isOneOf(200, 400, 403),
+    names:
+      /rate_?limit|too_?many_?requests|throttl|resource_?exhausted|quota_?exceeded|\b(1302|1303|1305|1002)\b/i,
+    words:
+      /too many (concurrent )?requests|rate.?limit|(requests|tokens) per (minute|second|day|hour)|quota exceeded|throttl|请求过于频繁|速率限制|并发/i,
+  },
+  {
+    meaning: 'unknown_model',
+    statuses: isOneOf(200, 400, 403, 422),
+    names:
+      /model_?not_?(found|exist|supported|available)|invalid_?model|unknown_?model|no_such_model|\b(1211|20012)\b/i,
+    words:
+      /\bmodel\b.{0,120}(does(n't| not) exist|not exist|not found|is not (a valid|supported|available|accessible))|not a valid model|(unknown|no such|unsupported) model|unable to access .{0,30}model|模型不存在|无可用渠道/i,
+  },
+  {
+    meaning: 'unavailable',
+    statuses: isOneOf(400, 403),
+    names: /overloaded|unavailable|server_?error|upstream_?error|internal_?error|bad_response_status/i,
+    words:
+      /overloaded|temporarily unavailable|at capacity|model is (currently )?loading|upstream (request )?(error|failed)/i,
+  },
+]
+
+/** What an error means, as far as more than its status says so. */
+export const classifyError = (
+  { names, message = '' }: Pick<UpstreamError, 'names' | 'message'>,
+  status: number | undefined,
+): KnownError | undefined => {
+  const rows = table.filter(({ statuses }) => statuses(status ?? 200))
+  const named = rows.find((row) => row.names.test(names))
+  if (named) return { meaning: named.meaning }
+  for (const { meaning, words } of rows) {
+    const match = words.exec(message)
+    if (match) return { meaning, words: match[0] }
+  }
+  return undefined
+}
+
+/** Whether an error is about the form of the answer that was asked for. Only of a request that had one. */
+export const isSchemaRefusal = ({ status, body = '' }: { status?: number; body?: string }): boolean =>
+  status !== undefined &&
+  [400, 404, 415, 422, 500, 501].includes(status) &&
+  (/json_?schema|json_?(mode|object)|response_?(format|schema|mime)|output_(config|format|schema)|["'`]format["'`]/i.test(
+    body,
+  ) ||
+    /(structured|json|constrained|guided).?(output|response|mode|decoding|generation)|grammar|schema\b.{0,80}(not|un)\s?(be )?(supported|compil|valid|allowed)|(unsupported|invalid|not support\w*).{0,60}schema|结构化/i.test(
+      body,
+    )) &&
+  !/failed_generation|json_validate_failed|tool_use_failed/i.test(body)
