@@ -511,6 +511,37 @@ describe('a model', () => {
     expect(problem(await call('GET', `${path}/unread-answers`))).toEqual([404, 'not_found'])
   })
 
+  test('shows its health on its endpoint, and a key the models that it cannot be used with', async () => {
+    const vendor = await makeVendor()
+    const model = modelOf(await makeEndpoint(vendor))
+    const id = await make(`/vendors/${vendor}/models`, model)
+    const key = await make(`/vendors/${vendor}/keys`, { label: 'main', secret: canary })
+    const last_error = { code: 'model_unavailable', message: 'answered 500', at: '2026-01-01T00:00:00.000Z' }
+    const fail = (subject: string, subject_id: string, for_all: boolean) =>
+      server.database.query(
+        `INSERT INTO model_health (subject, subject_id, state, failures, for_all, until, last_error)
+         VALUES ($1, $2, 'cooling', 1, $3, clock_timestamp() + interval '1 hour', $4::json)`,
+        [subject, subject_id, for_all, JSON.stringify(last_error)],
+      )
+    await fail('model', id, false)
+    await fail('key_model', `${key} ${id}`, true)
+    const ofModel = () => call('GET', `/vendors/${vendor}/models/${id}`)
+    const ofKey = async () => keyViewSchema.parse((await call('GET', `/vendors/${vendor}/keys/${key}`)).body)
+    const shown = modelViewSchema.parse((await ofModel()).body)
+    expect(shown.health).toMatchObject({ state: 'cooling', closed_for: 'some', last_error })
+    expect((await ofKey()).health).toMatchObject({
+      state: 'healthy',
+      closed_for: null,
+      models: [{ model: model.name, state: 'cooling', closed_for: 'all', last_error }],
+    })
+    const changed = await call('PATCH', `/vendors/${vendor}/models/${id}`, { upstream_name: 'another' })
+    expect(changed.body.health).toMatchObject({ state: 'healthy', closed_for: null })
+    expect((await ofKey()).health.models).toEqual([])
+    await fail('key_model', `${key} ${id}`, true)
+    await call('POST', `/vendors/${vendor}/keys/${key}/enable`)
+    expect((await ofKey()).health.models).toEqual([])
+  })
+
   test('has an alias that no other model of any vendor has', async () => {
     const [vendor, other] = [await makeVendor(), await makeVendor()]
     const [endpoint, elsewhere] = [await makeEndpoint(vendor), await makeEndpoint(other)]
