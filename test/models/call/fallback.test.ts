@@ -500,7 +500,7 @@ describe('which model answers after how many requests', () => {
   })
 })
 
-describe('what a business is told', () => {
+describe('the error that a business sees', () => {
   const failureOfM1 = async (answer: Answer, layout: Layout = 'shared') => {
     const { call, route } = await play(answer, layout, { model: 'm1', patienceMs: 0 })
     return { error: await failureOf(call), route }
