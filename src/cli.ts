@@ -4,6 +4,7 @@ import { runCommand } from './cli/command-runner.ts'
 import type { ConsoleFlags } from './cli/console/open-console.ts'
 import type { DevFlags } from './cli/dev.ts'
 import type { DoctorFlags } from './cli/doctor/doctor.ts'
+import { addEffectsCommands } from './cli/effects/commands.ts'
 import { exitCodes } from './cli/errors.ts'
 import {
   addModelsCommands,
@@ -138,6 +139,7 @@ const createProgram = (
     )
   addModelsCommands(program, start)
   addRunsCommands(program, start)
+  addEffectsCommands(program, start)
   addWebhooksCommands(program, start)
   addPaymentsCommands(program, start)
   const ap2 = program.command('ap2').description('verify and read mandates of the Agent Payments Protocol')

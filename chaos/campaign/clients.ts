@@ -22,7 +22,7 @@ export type ClientRecord = { accepted: Map<string, Accepted>; faults: string[] }
 
 const answerMs = 15_000
 /** Longer than a worker is ever frozen: what it was about to send has arrived by then, or never will. */
-const personWaitsMs = 6000
+const operatorWaitsMs = 6000
 
 /** Clients of the HTTP API that submit every session of a plan, cancel, submit again and answer what is asked. */
 /** What is posted for a job, and what its queue job holds. */
@@ -118,24 +118,31 @@ export const openClients = (
       book.faults.push(`run ${runId}: the answer ${said} was refused with ${status}`)
   }
 
-  type Asked = { run_id: string; request_id: string; question: string; age_ms: number }
+  const settle = async (runId: string, effect: string, took_place: boolean): Promise<void> => {
+    const { status } = await post(`/admin/v1/effects/${effect}/resolve`, { took_place })
+    if (status !== 200 && status !== 409)
+      book.faults.push(`run ${runId}: settling its side effect ${effect} was refused with ${status}`)
+  }
+
+  /** `question` is null where the run waits for an operator, and `request_id` then its side effect. */
+  type Asked = { run_id: string; request_id: string; question: string | null; age_ms: number }
   const answering = new Set<string>()
   const answerOne = async ({ run_id, request_id, question }: Asked): Promise<void> => {
-    const effect = /the side effect (\w+) took place/.exec(question)?.[1]
-    const tookPlace = effect !== undefined && (await world.hasDone(effect))
-    const said = effect === undefined ? answerTo(question) : tookPlace ? 'it took place' : 'it did not'
-    await answer(run_id, request_id, said)
+    if (question === null) await settle(run_id, request_id, await world.hasDone(request_id))
+    else await answer(run_id, request_id, answerTo(question))
   }
   const answerQuestions = async (): Promise<void> => {
     const open = await witness.query<Asked>(
-      `SELECT i.run_id, i.request_id, i.question #>> '{}' AS question,
-         extract(epoch FROM clock_timestamp() - i.created_at) * 1000 AS age_ms
+      `SELECT i.run_id, i.request_id, i.question #>> '{}' AS question, 0 AS age_ms
        FROM input_requests i JOIN runs r USING (tenant, run_id)
-       WHERE i.answered_at IS NULL AND r.status = 'input_required'`,
+       WHERE i.answered_at IS NULL AND r.status = 'input_required'
+       UNION ALL SELECT w.run_id, w.ref_id, NULL, extract(epoch FROM clock_timestamp() - w.created_at) * 1000
+       FROM waits w JOIN runs r USING (tenant, run_id)
+       WHERE w.done_at IS NULL AND w.kind = 'effect' AND r.status IN ('waiting', 'input_required')`,
     )
     for (const asked of open) {
       if (answering.has(asked.request_id)) continue
-      if (asked.question.includes('took place') && Number(asked.age_ms) < personWaitsMs) continue
+      if (asked.question === null && Number(asked.age_ms) < operatorWaitsMs) continue
       answering.add(asked.request_id)
       void answerOne(asked)
         .catch(
@@ -169,7 +176,7 @@ export const openClients = (
     book,
     submit,
     cancel,
-    answer,
+    settle,
     /** Answers what is asked until these runs have ended. */
     async untilEnded(runIds: readonly string[]): Promise<void> {
       const all = runIds.map((id) => new Promise<void>((resolve) => ended.set(id, resolve)))

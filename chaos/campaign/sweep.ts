@@ -16,8 +16,8 @@ type Way = {
   rounds?: StepKind[][]
   /** What the ledger says to the first order of the job's first call. */
   reply?: Reply
-  /** What the job has gone through before the worker that dies: it waits for a person, has that answer, or looks like poison. */
-  first?: 'asked' | 'answered' | 'stalled'
+  /** What the job has gone through before the worker that dies: it waits for a person, an operator has settled its side effect, or it looks like poison. */
+  first?: 'asked' | 'settled' | 'stalled'
   /** How the job comes: over HTTP if absent. */
   through?: 'queue' | 'bad job'
   order?: Order['do']
@@ -46,11 +46,11 @@ export const points: readonly Point[] = [
   { write: 'effect-sent', sides: statement, way: { rounds: [['manual']] } },
   { write: 'effect-unknown', sides: statement, way: { rounds: [['manual']], reply: 'broken' } },
   {
-    write: 'effect-resend',
+    write: 'effect-sent',
     sides: statement,
-    way: { rounds: [['manual']], reply: 'lost', first: 'answered' },
+    way: { rounds: [['manual']], reply: 'lost', first: 'settled' },
   },
-  { write: 'append', sides: statement, way: { rounds: [['manual']], reply: 'lost', first: 'answered' } },
+  { write: 'append', sides: statement, way: { rounds: [['manual']], reply: 'lost', first: 'settled' } },
   { write: 'park', sides: statement, way: { rounds: [['ask']] } },
   { write: 'answer', sides: transaction, way: { rounds: [['ask']], first: 'asked', order: 'answer' } },
   { write: 'requeue', sides: statement, way: { rounds: [['stumble'], ['look']] } },
@@ -118,11 +118,13 @@ export const sweepPoints = async (
       ])
       return null
     }
-    const request_id = await openQuestion(witness, run_id, signal)
+    const waiting = first === 'asked' ? openQuestion : openEffect
+    const id = await waiting(witness, run_id, signal)
     worker.kill('SIGTERM')
     await worker.exited
-    if (first === 'asked') return { do: 'answer', run_id, request_id, answer: `yes ${accepted.job.name}.0.0` }
-    await clients.answer(run_id, request_id, 'it did not')
+    if (first === 'asked')
+      return { do: 'answer', run_id, request_id: id, answer: `yes ${accepted.job.name}.0.0` }
+    await clients.settle(run_id, id, false)
     return null
   }
 
@@ -174,17 +176,24 @@ export const sweepPoints = async (
   return { reached, failures, rejected }
 }
 
-const openQuestion = async (witness: Witness, runId: string, signal: AbortSignal): Promise<string> => {
-  for (;;) {
-    const [row] = await witness.query<{ request_id: string }>(
-      `SELECT request_id FROM input_requests i JOIN runs r USING (tenant, run_id)
-       WHERE r.run_id = $1 AND r.status = 'input_required' AND i.answered_at IS NULL`,
-      [runId],
-    )
-    if (row) return row.request_id
-    await pause(100, undefined, { signal })
+const readId =
+  (statement: string) =>
+  async (witness: Witness, runId: string, signal: AbortSignal): Promise<string> => {
+    for (;;) {
+      const [row] = await witness.query<{ id: string }>(statement, [runId])
+      if (row) return row.id
+      await pause(100, undefined, { signal })
+    }
   }
-}
+
+const openQuestion = readId(
+  `SELECT request_id AS id FROM input_requests i JOIN runs r USING (tenant, run_id)
+   WHERE r.run_id = $1 AND r.status = 'input_required' AND i.answered_at IS NULL`,
+)
+const openEffect = readId(
+  `SELECT ref_id AS id FROM waits w JOIN runs r USING (tenant, run_id)
+   WHERE r.run_id = $1 AND r.status = 'waiting' AND w.kind = 'effect' AND w.done_at IS NULL`,
+)
 
 /** The public queue, as any BullMQ client uses it. */
 const intakeOf = (world: World) => {

@@ -279,7 +279,7 @@ export const moves = {
           next.effects[effect] = { status: 'intent', sends: 0, request, response: null }
         }),
 
-  /** `sent`: bytes may leave from now on. `unknown`: a person is to say. `intent`: he said that it did not take place. */
+  /** `sent`: bytes may leave from now on. `unknown`: an operator is to say. `intent`: they said that it did not take place. */
   effect: (state: ProtocolState, fence: Fence, id: string, to: 'sent' | 'unknown' | 'intent'): Next => {
     const from = { sent: ['intent', 'sent'], unknown: ['sent'], intent: ['unknown'] }[to]
     if (!from.includes(state.effects[id]?.status ?? '')) return null

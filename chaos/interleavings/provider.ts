@@ -60,7 +60,7 @@ export const createProvider = (stage: Stage) => {
         lookup: (key) => stage.outside(actor, 'looks up', () => (look(key) ? `receipt for ${key}` : null)),
       }
     },
-    /** A person looks whether it took place, and may allow to send it again. */
+    /** An operator looks whether it took place, and may allow to send it again. */
     mayResend: (key: string): boolean => !look(key),
   }
 }

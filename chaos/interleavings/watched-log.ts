@@ -110,7 +110,6 @@ export const watchedLog = ({ stage }: World, actor: Actor, claim: RunClaim): Run
           Object.keys(seen.effects).flatMap((id) => [
             moves.intend(state, claim, id, request.request),
             ...(['sent', 'unknown'] as const).map((to) => moves.effect(state, claim, id, to)),
-            options?.resend ? moves.effect(state, claim, id, 'intent') : null,
           ]),
         (database) => log(database).effect(call, request, signal, options),
       ),

@@ -7,7 +7,7 @@ import type { Database } from '../../src/infra/database/database.ts'
 import { isMasonError } from '../../src/state/errors.ts'
 import { foldActions } from '../../src/state/fold.ts'
 import type { Outcome } from '../../src/state/outcome.ts'
-import type { EffectResult } from '../../src/state/ports/effects.ts'
+import type { EffectResult, UnknownEffect } from '../../src/state/ports/effects.ts'
 import { attemptPrefix } from './compare.ts'
 import { beatOnce } from './heartbeat.ts'
 import { claimable, isOurs, moves } from './protocol.ts'
@@ -173,7 +173,11 @@ const beat = async ({ stage }: World, actor: Actor, claim: RunClaim): Promise<bo
     return beatOnce(watching, claim)
   })
 
-/** The call's side effect; what stays unknown a person looks up, and may allow again. */
+/** What an operator decides, under the fence here: the run is locked where its worker waits for one. */
+const resendStatement = `UPDATE effects e SET status = 'intent', first_sent_at = NULL FROM runs r WHERE r.run_id = e.run_id
+  AND r.run_id = $1 AND r.epoch = $2 AND r.status = 'running' AND e.effect_id = $3 AND e.status = 'unknown'`
+
+/** The call's side effect; what stays unknown an operator looks up, and may allow again. */
 const pay = async (
   { provider, stage }: World,
   actor: Actor,
@@ -182,15 +186,24 @@ const pay = async (
 ): Promise<void> => {
   const call = { plan_seq: run.actions[2]?.id ?? 0, index: 0 }
   const request = provider.requestOf(actor, claim, claim.request.prompt)
+  const mayResend = async ({ effect_id }: UnknownEffect): Promise<boolean> => {
+    if (stage.choose(2) !== 1 || !provider.mayResend(effect_id)) return false
+    const values = [claim.run_id, claim.epoch, effect_id]
+    await stage.perform(
+      actor,
+      'is allowed to send again',
+      (state) => [moves.effect(state, claim, effect_id, 'intent')],
+      (database) => database.query(resendStatement, values),
+    )
+    return true
+  }
   const known = async (): Promise<EffectResult> => {
     try {
-      return await sendCallEffect(run.log, call, request, null, never())
+      return await sendCallEffect(run.log, call, request, mayResend, never())
     } catch (error) {
       if (!isMasonError(error, 'effect_unknown')) throw error
-      const { effect_id } = error.detail as { effect_id: string }
-      if (stage.choose(2) === 1 && provider.mayResend(effect_id))
-        return run.log.effect(call, request, never(), { resend: true })
-      return { effect_id, response: 'a person looks after it' }
+      const { effect_id } = error.detail as UnknownEffect
+      return { effect_id, response: 'an operator looks after it' }
     }
   }
   await append(run, 'paid', await known())

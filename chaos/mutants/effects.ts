@@ -2,7 +2,6 @@ import { interleaved, type Mutant, testsOf } from './mutant.ts'
 
 const effects = testsOf('test/integration/effects.test.ts')
 const guards = testsOf('test/integration/last-guards.test.ts')
-const act = testsOf('test/graph/act.test.ts')
 const egress = testsOf('test/infra/egress/egress.test.ts')
 const walk = testsOf('test/graph/walk.test.ts')
 const route = testsOf('test/graph/route.test.ts')
@@ -128,21 +127,27 @@ export const effectMutants: readonly Mutant[] = [
     ),
   },
   {
-    name: 'unknown is for a person',
+    name: 'unknown is for an operator',
     file: protocol,
     edits: [{ from: "!target.lookup) return 'unknown'", to: "!target.lookup) return 'send'" }],
     why: 'a provider that can neither dedupe nor tell acts a second time',
     caughtBy: [
       interleaved,
       ...effects(
-        'a worker that takes over and finds it sent leaves it to a person when the provider offers neither keys nor a look-up',
+        'a worker that takes over and finds it sent leaves it to an operator when the provider offers neither keys nor a look-up',
       ),
     ],
   },
   {
-    name: 'sent again only on the word of a person',
+    name: 'sent again only on the word of an operator',
     file,
-    edits: [{ from: "effect.status === 'unknown' && resend", to: "effect.status === 'unknown'" }],
+    edits: [
+      {
+        from: "if (effect.status === 'unknown') throw createUnknownEffectError(effectId, effect)",
+        to: `if (effect.status === 'unknown')
+    await sql.query("UPDATE effects SET status = 'intent' WHERE effect_id = $1", [effectId])`,
+      },
+    ],
     why: 'what stays unknown is sent again by itself',
     caughtBy: effects(
       'a worker that takes over and finds it sent does not once four fifths of the time the provider keeps keys are over',
@@ -156,12 +161,12 @@ export const effectMutants: readonly Mutant[] = [
     caughtBy: effects('a side effect of each call has its own key, which stays the same'),
   },
   {
-    name: 'the word of a person that it took place counts',
-    file: 'src/graph/call-effect.ts',
-    edits: [{ from: 'if (answer.answer === didNotOption)', to: 'if (answer.answer !== null)' }],
+    name: 'the word of an operator that it took place counts',
+    file: 'src/engine/runs/unknown-effects.ts',
+    edits: [{ from: 'const settled = took_place ?', to: 'const settled = took_place && run?.ended ?' }],
     why: 'what took place is done again',
-    caughtBy: act(
-      'a side effect of a call that stays unknown is asked of a person, and is not sent again when it took place',
+    caughtBy: testsOf('test/integration/operations.test.ts')(
+      'a side effect whose outcome is unknown is listed, settled once by an operator, and its run goes on with what the provider answered',
     ),
   },
   {

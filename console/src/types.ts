@@ -30,6 +30,7 @@ export type Run = {
   error: { code: string; message: string; node?: string; detail?: Json } | null
   input_request: InputRequest | null
   consent_request: { payment_id: string; expires_at: string } | null
+  operator_request: { effect_id: string; error: string } | null
   retry_at: string | null
   retry_reason: { code: string; message: string } | null
   retry_of: string | null

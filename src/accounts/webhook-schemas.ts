@@ -11,6 +11,7 @@ export const webhookTypeSchema = z.enum([
   'run.cancelled',
   'run.input_required',
   'run.consent_required',
+  'run.operator_required',
   'webhook.ping',
 ])
 

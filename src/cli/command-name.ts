@@ -12,6 +12,6 @@ export const resolveCommandName = (script = process.argv[1] ?? '', folder = impo
 /** The text with its commands, such as `mason doctor`, as they can be pasted here. */
 export const withCommandName = (text: string, name = resolveCommandName()): string =>
   text.replaceAll(
-    /(?<![\w/-]|npx )mason (?=(?:ap2|dev|doctor|init|keys|migrate|models|queue|runs?|serve|tokens|tools|webhooks|worker)\b)/g,
+    /(?<![\w/-]|npx )mason (?=(?:ap2|dev|doctor|effects|init|keys|migrate|models|queue|runs?|serve|tokens|tools|webhooks|worker)\b)/g,
     `${name} `,
   )

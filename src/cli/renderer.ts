@@ -76,6 +76,8 @@ export const createRenderer = (terminal: Terminal, now: () => number = () => per
         case 'done':
           return onDone(event.data)
         case 'status':
+          if (event.data.operator_request)
+            print(terminal.colors.yellow(formatOperatorWait(event.data.operator_request)))
           if (event.data.retry_at) print(terminal.colors.yellow(formatModelWait(event.data)))
           break
         case 'input_required':
@@ -100,6 +102,12 @@ const formatConsent = ({
   expires_at,
 }: Extract<RunEvent, { event: 'consent_required' }>['data']): string =>
   `Payment ${payment_id} waits for approval until ${expires_at}: POST /v1/payments/${payment_id}/consent gives the link`
+
+/** Settling it is for an operator, not for the user. */
+const formatOperatorWait = ({ effect_id, error }: NonNullable<RunView['operator_request']>): string =>
+  toOneLine(
+    `Waits for an operator to say whether the side effect took place (${error}): mason effects resolve ${effect_id}`,
+  )
 
 const spinnerFrames = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏']
 

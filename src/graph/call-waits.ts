@@ -1,6 +1,7 @@
 import { isMasonError, MasonError, toErrorMessage } from '../state/errors.ts'
+import type { UnknownEffect } from '../state/ports/effects.ts'
 import type { CallRef } from '../state/ports/run-log.ts'
-import type { WaitOutcome, WaitRef, WaitRequest, WaitState } from '../state/ports/waits.ts'
+import type { RunWait, WaitOutcome, WaitRef, WaitRequest, WaitState } from '../state/ports/waits.ts'
 import type { LiveRun } from './live-run.ts'
 
 /** Thrown in a call that waits: the visit ends without an action and the run is parked. */
@@ -17,25 +18,31 @@ const checkRequest = ({ kind, expiresInMs, poll }: WaitRequest): void => {
     })
 }
 
-/** Makes the `waitAll` of one visit. `readCall` throws where the visit answers no call. */
+/** How long a run waits for an operator: then its call gets the error. */
+const operatorTimeoutMs = 7 * 24 * 60 * 60 * 1000
+
+/** Makes the waits of one visit. `readCall` throws where the visit answers no call. */
 export const createCallWaits = (
   run: LiveRun,
   readCall: () => CallRef,
   signal: AbortSignal,
-): ((requests: readonly WaitRequest[]) => Promise<WaitOutcome[]>) => {
+): {
+  waitAll(requests: readonly WaitRequest[]): Promise<WaitOutcome[]>
+  waitForOperator(effect: UnknownEffect): Promise<boolean>
+} => {
   let parts = 0
 
   const suspend = (call: CallRef): never => {
     run.waitingCalls.push(call)
     throw new SuspendedError()
   }
-  const start = (call: CallRef, first: number, requests: readonly WaitRequest[]): Promise<WaitState[]> =>
+  const start = (call: CallRef, first: number, requests: readonly RunWait[]): Promise<WaitState[]> =>
     run.log.startWaits(call, first, requests).catch((error: unknown) => {
       // a run with a cancel request waits for nothing: parking it ends it
       if (isMasonError(error, 'cancelled')) suspend(call)
       throw error
     })
-  const poll = async (request: WaitRequest, wait: WaitRef): Promise<WaitOutcome | null> => {
+  const poll = async (request: RunWait, wait: WaitRef): Promise<WaitOutcome | null> => {
     try {
       const found = await request.poll?.(signal)
       if (found === undefined) return null
@@ -50,11 +57,8 @@ export const createCallWaits = (
     }
   }
 
-  return async (requests) => {
+  const waitFrom = async (first: number, requests: readonly RunWait[]): Promise<WaitOutcome[]> => {
     const call = readCall()
-    requests.forEach(checkRequest)
-    const first = parts
-    parts += requests.length
     const states = await start(call, first, requests)
     const outcomes = await Promise.all(
       requests.map((request, at) => {
@@ -64,5 +68,20 @@ export const createCallWaits = (
     )
     const ended = outcomes.filter((outcome) => outcome !== null)
     return ended.length === requests.length ? ended : suspend(call)
+  }
+
+  return {
+    waitAll(requests) {
+      requests.forEach(checkRequest)
+      const first = parts
+      parts += requests.length
+      return waitFrom(first, requests)
+    },
+    /** Numbered by how often it was sent, below the waits of the tool: after each send an operator is needed anew. */
+    async waitForOperator({ effect_id, sends }) {
+      const request = { kind: 'effect', refId: effect_id, expiresInMs: operatorTimeoutMs } as const
+      const [outcome] = await waitFrom(-sends, [request])
+      return outcome?.status === 'settled'
+    },
   }
 }

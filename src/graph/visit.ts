@@ -79,7 +79,7 @@ export const createVisit = (
       }
     }
 
-    const waitAll = createCallWaits(run, () => toCallRef(part, planned), signal)
+    const { waitAll, waitForOperator } = createCallWaits(run, () => toCallRef(part, planned), signal)
     const sentModels = withPromptHash(services.models, (sha256) => {
       visit.promptSha256 = sha256
     })
@@ -100,15 +100,14 @@ export const createVisit = (
       outcome: currentOutcome(run),
       openPayments: part.name === 'end' ? await closeWaits(run) : [],
       wait: async (request) => (await waitAll([request]))[0] as WaitOutcome,
-      waitAll: (requests) => waitAll(requests),
+      waitAll,
       call: null as ToolContext<never, unknown>['call'],
       stream: (text, attempt) => run.events.onText({ node: part.name, call: callIndex, attempt, text }),
       ask: (question) => askPerson(question),
       async effect(request) {
         if (effect)
           throw new MasonError('node_failed', `"${part.name}" requested a second side effect in one call`)
-        const ask = asked ? null : askPerson
-        effect = await sendCallEffect(run.log, toCallRef(part, planned), request, ask, signal)
+        effect = await sendCallEffect(run.log, toCallRef(part, planned), request, waitForOperator, signal)
         return effect.response
       },
     } satisfies Omit<ToolContext<never, unknown>, keyof VisitServices<never>>)

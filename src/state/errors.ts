@@ -44,6 +44,7 @@ export const errorCodes = [
   'lease_lost',
   'input_expired',
   'effect_unknown',
+  'effect_refused',
   // the machine
   'invalid_settings',
   'egress_refused',
@@ -84,6 +85,30 @@ export class MasonError extends Error {
     this.code = code
     this.remedy = options.remedy
     this.detail = options.detail
+  }
+}
+
+/**
+ * Thrown by the `send` of a side effect where nothing happened: the provider refused, or nothing was sent. The call gets the
+ * message as its error, and the model goes on. Any other error says that it is not known whether the provider acted.
+ *
+ * @example
+ * ```ts
+ * import { EffectRefusedError, type EffectRequest } from 'mason-runtime'
+ *
+ * const send: EffectRequest['send'] = async (body, key, checkLease, signal) => {
+ *   checkLease()
+ *   const headers = { 'Idempotency-Key': key }
+ *   const response = await fetch('https://pay.example/refunds', { method: 'POST', body, headers, signal })
+ *   if (response.status === 402) throw new EffectRefusedError('the card has expired')
+ *   return response.text()
+ * }
+ * ```
+ */
+export class EffectRefusedError extends MasonError {
+  constructor(message: string, options: { remedy?: string; cause?: unknown } = {}) {
+    super('effect_refused', message, options)
+    this.name = 'EffectRefusedError'
   }
 }
 

@@ -2,8 +2,8 @@ import { z } from 'zod'
 
 /** What operators see of all businesses: workers, side effects, and what changed lately. */
 
-/** Where a side effect stands; `unknown`: a person has to find out. */
-export const effectStatusSchema = z.enum(['intent', 'sent', 'succeeded', 'failed', 'unknown'])
+/** Where a side effect is. `refused`: nothing happened; `unknown`: an operator has to find out. */
+export const effectStatusSchema = z.enum(['intent', 'sent', 'succeeded', 'refused', 'failed', 'unknown'])
 /** A side effect of a run, without what was sent. */
 export const effectViewSchema = z.strictObject({
   id: z.string().describe('The key under which the provider was asked'),
@@ -14,6 +14,7 @@ export const effectViewSchema = z.strictObject({
     .describe('How the provider tells one request from another'),
   status: effectStatusSchema,
   sends: z.int(),
+  error: z.string().nullable().describe('Why it was refused, or is unknown'),
   created_at: z.string(),
   first_sent_at: z.string().nullable(),
 })

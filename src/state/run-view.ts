@@ -62,6 +62,9 @@ export const inputRequestViewSchema = inputRequestSchema.extend({
 /** A payment that waits for the approval of a person: the proxy asks for a link to the page, or signs by its own surface. */
 const consentRequestSchema = z.strictObject({ payment_id: z.string(), expires_at: z.string() })
 
+/** A side effect whose outcome is unknown, and why: an operator settles it. */
+const operatorRequestSchema = z.strictObject({ effect_id: z.string(), error: z.string() })
+
 const retryReasonSchema = z.strictObject({ code: z.string(), message: z.string() })
 
 /** A run as the API shows it. */
@@ -93,6 +96,7 @@ export const runViewSchema = z.strictObject({
     .nullable(),
   input_request: inputRequestSchema.nullable(),
   consent_request: consentRequestSchema.nullable(),
+  operator_request: operatorRequestSchema.nullable(),
   /** When a run that waits for a model is tried again, and the error of its last try; null when it does not wait. */
   retry_at: z.string().nullable(),
   retry_reason: retryReasonSchema.nullable(),
@@ -185,13 +189,14 @@ export const actionPromptSchema = z.strictObject({
   total: z.int().describe('How many messages there are'),
   has_more: z.boolean(),
 })
-/** The data of the SSE event `status`. The last two are there while the run waits for a model. */
+/** The data of the SSE event `status`. The last three are there while the run waits for a model, or for an operator. */
 export const statusEventSchema = z.strictObject({
   run_id: z.string(),
   turn: z.int(),
   status: runStatusSchema,
   retry_at: z.string().nullable().exactOptional(),
   retry_reason: retryReasonSchema.nullable().exactOptional(),
+  operator_request: operatorRequestSchema.exactOptional(),
 })
 /** The data of the SSE event `todos`. */
 export const todosEventSchema = z.strictObject({

@@ -53,6 +53,7 @@ const done = (more: Partial<RunView> = {}): RunEvent => ({
     error: null,
     input_request: null,
     consent_request: null,
+    operator_request: null,
     retry_at: null,
     retry_reason: null,
     retry_of: null,

@@ -4,7 +4,10 @@ import { describe, expect } from 'vitest'
 import { performEffect } from '../../src/engine/runs/effects.ts'
 import { createLeaseLostError } from '../../src/engine/runs/leases.ts'
 import { appendAction, createRunLog } from '../../src/engine/runs/run-log.ts'
+import { createUnknownEffects } from '../../src/engine/runs/unknown-effects.ts'
+import { startWaits } from '../../src/engine/runs/waits.ts'
 import { type Database, queryOne } from '../../src/infra/database/database.ts'
+import { EffectRefusedError } from '../../src/state/errors.ts'
 import type { EffectRequest, EffectResult } from '../../src/state/ports/effects.ts'
 import { test } from '../support/integration-test.ts'
 import { codeOf, count, endLease, entry, mustClaim, submitTo } from '../support/runs.ts'
@@ -245,7 +248,9 @@ describe('a worker that takes over and finds it sent', () => {
     expect(sent).toEqual([])
   })
 
-  test('leaves it to a person when the provider offers neither keys nor a look-up', async ({ database }) => {
+  test('leaves it to an operator when the provider offers neither keys nor a look-up', async ({
+    database,
+  }) => {
     const { perform, row, takeOver } = await start(database)
     const { sent, request, dying } = provider()
     await perform(dying({ class: 'manual' })).catch(() => {})
@@ -289,45 +294,43 @@ describe('a worker that has lost the run', () => {
     expect(sent).toHaveLength(0)
   })
 
-  test('that is unknown is sent again only after a person says that it did not take place, under the same key', async ({
+  test('that is unknown is sent again only once an operator has said so, under the same key, and each time anew', async ({
     database,
   }) => {
     const { run, perform, takeOver, row } = await start(database)
     const { sent, request, dying } = provider()
+    const manual = request({ class: 'manual' })
+    const effects = createUnknownEffects(database)
     await perform(dying({ class: 'manual' })).catch(() => {})
-    const other = await takeOver()
-    expect(await codeOf(perform(request({ class: 'manual' }), other))).toBe('effect_unknown')
-    expect(await row()).toMatchObject({ status: 'unknown', sends: 1 })
-    const again = () =>
-      performEffect(database, other, call, request({ class: 'manual' }), never, { resend: true })
-    expect((await again()).response).toBe('receipt 2')
-    expect(sent.map(({ key }) => key)).toEqual([sent[0]?.key, sent[0]?.key])
-    const late = performEffect(database, run, call, request({ class: 'manual' }), never, { resend: true })
-    expect(await codeOf(late)).toBe('lease_lost')
+    let fence = await takeOver()
+    for (const sends of [1, 2]) {
+      expect(await codeOf(perform(manual, fence))).toBe('effect_unknown')
+      expect(await row()).toMatchObject({ status: 'unknown', sends })
+      const { effect_id } = (await row()) as unknown as { effect_id: string }
+      expect(await codeOf(effects.resolve(effect_id, { took_place: false }))).toBe('in_use')
+      const wait = { kind: 'effect' as const, refId: effect_id }
+      const [state] = (await startWaits(database, fence, call, -sends, [wait])) ?? []
+      expect(state?.outcome).toBeNull()
+      expect(await effects.resolve(effect_id, { took_place: false })).toMatchObject({ status: 'intent' })
+      expect(await codeOf(effects.resolve(effect_id, { took_place: false }))).toBe('input_answered')
+      expect(await codeOf(perform(manual, run))).toBe('lease_lost')
+      await perform(dying({ class: 'manual' }), fence).catch(() => {})
+      fence = await takeOver()
+    }
+    expect(sent.map(({ key }) => key)).toEqual(Array(3).fill(sent[0]?.key))
+    expect(await codeOf(perform(manual, fence))).toBe('effect_unknown')
   })
 
-  test('is not sent a third time on the same answer, when its worker is lost after the second send', async ({
-    database,
-  }) => {
-    const { run, perform, row, takeOver } = await start(database)
-    const { sent, request, dying } = provider()
-    const manual = request({ class: 'manual' })
-    await perform(dying({ class: 'manual' })).catch(() => {})
-    const other = await takeOver()
-    expect(await codeOf(perform(manual, other))).toBe('effect_unknown')
-    await database.query(
-      `INSERT INTO input_requests (tenant, request_id, run_id, plan_seq, call_index, question, schema, options, expires_at,
-         answered_at, answer)
-       VALUES ($4, $1, $1, $2, $3, '"?"', '{}', '[]', clock_timestamp(), clock_timestamp(), '{}')`,
-      [run.run_id, call.plan_seq, call.index, run.tenant],
-    )
-    const onHisWord = (fence: typeof run) =>
-      performEffect(database, fence, call, manual, never, { resend: true })
-    await onHisWord(other)
-    const third = await takeOver()
-    expect(await codeOf(perform(manual, third))).toBe('effect_unknown')
-    expect(await codeOf(onHisWord(third))).toBe('effect_unknown')
-    expect(sent).toHaveLength(2)
-    expect(await row()).toMatchObject({ status: 'failed', sends: 2 })
+  test('that is refused stays so for a worker that takes over, with its reason', async ({ database }) => {
+    const { perform, row, takeOver } = await start(database)
+    const { sent, request } = provider()
+    const refuses = async (): Promise<string> => {
+      throw new EffectRefusedError('card expired')
+    }
+    const refused = new EffectRefusedError('card expired')
+    await expect(perform(request({ class: 'manual', send: refuses }))).rejects.toEqual(refused)
+    expect(await row()).toMatchObject({ status: 'refused', error: 'card expired', sends: 1 })
+    await expect(perform(request(), await takeOver())).rejects.toEqual(refused)
+    expect(sent).toEqual([])
   })
 })

@@ -7,7 +7,7 @@ import type { FakeModel } from '../support/fake-model/fake-model.ts'
 import type { TestServer } from '../support/http.ts'
 import { adminToken, closing, runtimeTest } from '../support/integration-test.ts'
 import { calling, say } from '../support/script.ts'
-import type { TestRuntime } from '../support/test-runtime.ts'
+import { type TestRuntime, waitForOperator } from '../support/test-runtime.ts'
 
 /** Runs that call an API of their business, at a real server on loopback. */
 
@@ -139,18 +139,19 @@ describe('http_request', () => {
     })
   })
 
-  test('asks a person where a host without idempotency keys may have received a request', async () => {
+  test('waits for an operator where a host without idempotency keys may have received a request', async () => {
     const shop = await createShop()
     api.answer = (_, response) => void response.destroy()
-    const { run } = await runWith(shop, { method: 'POST', url: `${api.url}/orders`, body: 'x' })
-    expect(run).toMatchObject({ status: 'input_required' })
-    expect(run.input_request?.question).toContain('Did it take place?')
+    const args = { method: 'POST', url: `${api.url}/orders`, body: 'x' }
+    say(fake, { planner: [calling(['http_request', args]), { text: 'Done.' }] })
+    const { run } = await runtime.of(shop).submit({ prompt: 'Go on', user_id: 'u1' })
+    const { effect_id } = await waitForOperator(runtime, run.id, shop)
     expect(api.received).toHaveLength(1)
-    await runtime.of(shop).answer(run.id, run.input_request?.id ?? '', 'it took place')
+    await runtime.admin.effects.resolve(effect_id, { took_place: true })
     const ended = await runtime.of(shop).wait(run.id, AbortSignal.timeout(20_000))
     expect(ended.status).toBe('completed')
     expect(resultOf(await runtime.stateOf(run.id, shop))?.text).toContain(
-      'A person confirmed that it took place',
+      'An operator confirmed that it took place',
     )
     expect(api.received).toHaveLength(1)
   })

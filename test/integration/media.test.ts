@@ -10,7 +10,7 @@ import { type MediaVendor, mp3, mp4, png, startMediaVendor, wav } from '../suppo
 import { lessonOf } from '../support/memory.ts'
 import { until } from '../support/runs.ts'
 import { calling, say } from '../support/script.ts'
-import type { TestRuntime } from '../support/test-runtime.ts'
+import { type TestRuntime, waitForOperator } from '../support/test-runtime.ts'
 
 /** Runs that make and read images, recordings and videos, at a local vendor of real shape. */
 
@@ -333,12 +333,12 @@ describe('a video', () => {
     expect(vendor.requests).toHaveLength(1)
   })
 
-  test('whose submission may have been taken is not sent again; a person is asked', async () => {
+  test('whose submission may have been taken is not sent again; an operator is needed', async () => {
     vendor.fail.set('/v1/videos', { status: 502, body: 'bad gateway' })
     say(fake, { planner: [calling(['generate_video', { prompt: 'a boat' }]), { text: 'Done.' }] })
-    const run = await runtime.complete({ prompt: 'Go on' })
-    expect(run.status).toBe('input_required')
-    expect(run.input_request).toMatchObject({ question: expect.stringContaining('Did it take place?') })
+    const { run } = await runtime.of('default').submit({ prompt: 'Go on', user_id: 'u1' })
+    expect((await waitForOperator(runtime, run.id)).error).toContain('502')
+    await runtime.of('default').cancel(run.id, undefined)
     expect(vendor.requests).toHaveLength(1)
   })
 })

@@ -2,13 +2,16 @@
 
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
 import { describe, expect } from 'vitest'
+import type { RunView } from '../../src/state/run-view.ts'
 import { unique } from '../support/backend.ts'
 import type { FakeModel } from '../support/fake-model/fake-model.ts'
 import type { TestServer } from '../support/http.ts'
 import { adminToken, closing, runtimeTest } from '../support/integration-test.ts'
 import { calling } from '../support/script.ts'
-import { deadline, type TestRuntime } from '../support/test-runtime.ts'
+import { deadline, type TestRuntime, waitForOperator } from '../support/test-runtime.ts'
 
 /** What operators see and settle, over the API alone. */
 
@@ -24,7 +27,10 @@ const startShop = async () => {
   shop.close = () => void server.close()
   return shop
 }
-const test = runtimeTest.extend('shop', { scope: 'file' }, closing(startShop))
+const toolFolders = [fileURLToPath(new URL('../support/effect-tools', import.meta.url))]
+const test = runtimeTest
+  .extend('runtimeOptions', { scope: 'file' }, { toolFolders })
+  .extend('shop', { scope: 'file' }, closing(startShop))
 
 const business = unique('acme')
 let model: FakeModel
@@ -49,12 +55,13 @@ const order = async () => {
   model.script({ planner: [calling(['http_request', request]), { text: 'Done.' }] } as never)
   const api = runtime.of(business)
   const { run } = await api.submit({ prompt: 'order one', user_id: unique('u') })
-  const waiting = await api.wait(run, deadline())
-  expect(waiting.status).toBe('input_required')
+  await waitForOperator(runtime, run.id, business)
+  const waiting = await api.run(run.id)
+  expect(waiting).toMatchObject({ status: 'running', input_request: null })
   const { body } = await call('GET', '/admin/v1/effects?status=unknown')
   const effect = body.data.find(({ run_id }: { run_id: string }) => run_id === run.id)
   return {
-    waiting,
+    waiting: waiting as RunView,
     effect,
     resolve: (json: unknown) => call('POST', `/admin/v1/effects/${effect.id}/resolve`, json),
   }
@@ -68,6 +75,7 @@ describe('a side effect whose outcome is unknown', () => {
   test('is listed, settled once by an operator, and its run goes on with what the provider answered', async () => {
     const { waiting, effect, resolve } = await order()
     expect(effect).toMatchObject({ business_id: business, kind: 'manual', status: 'unknown', sends: 1 })
+    expect(waiting.operator_request).toEqual({ effect_id: effect.id, error: effect.error })
     expect((await call('GET', '/admin/v1/overview')).body.now.unknown_effects).toBe(1)
     const response = JSON.stringify({
       ok: true,
@@ -92,14 +100,18 @@ describe('a side effect whose outcome is unknown', () => {
 
   test('is sent again where it did not take place', async () => {
     const before = shop.orders
-    const { waiting, resolve } = await order()
+    const { waiting, effect, resolve } = await order()
     expect(await resolve({ took_place: false, response: 'x' })).toMatchObject({
       status: 422,
       body: { errors: [{ pointer: '/response' }] },
     })
     expect((await resolve({ took_place: false })).status).toBe(200)
-    await runtime.of(business).wait(waiting.id, deadline())
-    expect(shop.orders - before).toBe(2)
+    // the shop hangs up again: the operator is needed again, and says that it took place
+    await expect.poll(() => shop.orders - before, { timeout: 40_000 }).toBe(2)
+    await expect.poll(async () => (await resolve({ took_place: true })).status, { timeout: 40_000 }).toBe(200)
+    const ended = await runtime.of(business).wait(waiting.id, deadline())
+    expect([ended.status, shop.orders - before, effect.sends]).toEqual(['completed', 2, 1])
+    expect(await textOf(waiting.id)).toContain('An operator confirmed')
   })
 
   test('is settled in the books alone where its run has ended', async () => {
@@ -110,6 +122,66 @@ describe('a side effect whose outcome is unknown', () => {
     expect(
       (await call('POST', `/admin/v1/effects/${effect.run_id}/resolve`, { took_place: true })).status,
     ).toBe(404)
+  })
+})
+
+describe('a tool whose provider refuses', () => {
+  /** A run that charges a card, with the error of the provider in words. */
+  const charge = async (args: { kind: string; refuses: boolean }, more: object = {}) => {
+    model.reset()
+    model.script({ planner: [calling(['charge_card', args]), { text: 'The card has expired.' }] } as never)
+    const { run } = await runtime.of('default').submit({ prompt: 'charge', user_id: unique('u'), ...more })
+    return run
+  }
+  const cardResult = async (id: string) =>
+    (await runtime.stateOf(id)).action_history.flat().find(({ node }) => node === 'charge_card')?.result
+
+  test.for(['keyed', 'queryable', 'manual'])(
+    'and says so in an effect of class %s gives the model its reason, and no one is asked',
+    async (kind) => {
+      const { id } = await charge({ kind, refuses: true })
+      const ended = await runtime.of('default').wait(id, deadline())
+      expect(ended).toMatchObject({ status: 'completed', answer: 'The card has expired.' })
+      expect(await cardResult(id)).toMatchObject({
+        text: 'Error: card expired',
+        is_error: true,
+        code: 'effect_refused',
+      })
+      const { body } = await call('GET', '/admin/v1/effects?status=refused')
+      expect(body.data.find(({ run_id }: { run_id: string }) => run_id === id)).toMatchObject({
+        status: 'refused',
+        error: 'card expired',
+        sends: 1,
+      })
+    },
+  )
+
+  test('in words that no code reads waits for an operator with these words; the webhook says so, and no user is asked', async () => {
+    const received: { type: string; data: Record<string, unknown> }[] = []
+    const receiver = createServer(async (request, response) => {
+      received.push(JSON.parse(await text(request)))
+      response.end()
+    })
+    await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve))
+    const webhook_url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hook`
+    await call('PATCH', '/admin/v1/businesses/default/webhook', { allow_private: true })
+    const { id } = await charge({ kind: 'manual', refuses: false }, { webhook_url })
+    const request = await waitForOperator(runtime, id)
+    expect(request.error).toBe('HTTP 400 card expired')
+    expect(await runtime.of('default').run(id)).toMatchObject({ status: 'running', input_request: null })
+    expect((await call('GET', `/v1/input-requests?run_id=${id}`)).body.data).toEqual([])
+    await expect.poll(() => received, { timeout: 20_000 }).toHaveLength(1)
+    expect(received[0]).toMatchObject({
+      type: 'run.operator_required',
+      data: { id, status: 'running', input_request: null, operator_request: request },
+    })
+    const settled = await call('POST', `/admin/v1/effects/${request.effect_id}/resolve`, {
+      ...{ took_place: true, response: 'receipt 7' },
+    })
+    expect(settled).toMatchObject({ status: 200, body: { error: 'HTTP 400 card expired' } })
+    expect((await runtime.of('default').wait(id, deadline())).status).toBe('completed')
+    expect(await cardResult(id)).toMatchObject({ text: 'receipt 7' })
+    receiver.close()
   })
 })
 

@@ -113,6 +113,39 @@ test('mason webhooks lists what became of them, and sends one again under its id
   receiver.close()
 })
 
+test('mason effects lists what is unknown, and settles it', async () => {
+  const receiver = createServer((request) => request.destroy()).listen(0, '127.0.0.1')
+  await once(receiver, 'listening')
+  const [url] = await server.says(/http:\/\/127\.0\.0\.1:\d+/)
+  const [token] = await server.says(/mason_admin_[\w-]+/)
+  const shop = `127.0.0.1:${(receiver.address() as AddressInfo).port}`
+  await fetch(`${url}/admin/v1/businesses/default`, {
+    method: 'PATCH',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ http_hosts: [{ host: shop, allow_private: true }] }),
+  })
+  const effects = (...args: string[]) => runCli(['effects', ...args], { cwd })
+  expect((await effects()).stdout).toBe('no side effects\n')
+  const order = { method: 'POST', url: `http://${shop}/orders`, body: 'x' }
+  say(model, { planner: [calling(['http_request', order]), { text: 'Ordered.' }] })
+  const submitted = await fetch(`${url}/v1/runs`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ prompt: 'Order one', user_id: 'ann' }),
+  })
+  const { id } = (await submitted.json()) as { id: string }
+  await expect.poll(async () => (await effects()).stdout, { timeout: 30_000 }).toContain(id)
+  const [effect] = /^[0-9a-f]{64}/m.exec((await effects('list')).stdout) ?? ['none']
+  const { code, stderr } = await effects('resolve', effect)
+  expect([code, stderr]).toEqual([2, expect.stringContaining('--took-place')])
+  const settled = await effects('resolve', effect, '--took-place', 'yes')
+  expect(settled.stdout).toBe(`${effect} is succeeded; run ${id} goes on unless it has ended\n`)
+  await expect.poll(async () => (await runs('show', id)).stdout).toContain('answer: Ordered.')
+  const again = await effects('resolve', effect, '--took-place', 'no')
+  expect([again.code, again.stderr]).toEqual([1, expect.stringContaining('settled before')])
+  receiver.close()
+})
+
 test('mason runs says what is wrong with a run that is not there', async () => {
   const { code, stderr } = await runs('show', 'run_none')
   expect([code, stderr]).toEqual([1, expect.stringContaining('run_none')])

@@ -49,6 +49,7 @@ const newRun = (id: string, session_id: string, metadata: Record<string, Json>):
   error: null,
   input_request: null,
   consent_request: null,
+  operator_request: null,
   retry_at: null,
   retry_reason: null,
   retry_of: null,

@@ -23,6 +23,17 @@ export type TestRuntime = Runtime & {
   stateOf(runId: string, business?: string): Promise<RuntimeState>
 }
 
+/** What an operator has to settle for a run, once it waits for that. */
+export const waitForOperator = async (
+  runtime: Pick<Runtime, 'of'>,
+  runId: string,
+  business = 'default',
+): Promise<NonNullable<RunView['operator_request']>> => {
+  const read = async () => (await runtime.of(business).run(runId))?.operator_request
+  await expect.poll(read).toBeTruthy()
+  return (await read()) as NonNullable<RunView['operator_request']>
+}
+
 export const deadline = (ms = 120_000): AbortSignal => AbortSignal.timeout(ms)
 
 /** Models that talk to a fake server on loopback through the real client, with clocks that a busy machine can keep. */

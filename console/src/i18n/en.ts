@@ -159,6 +159,7 @@ export const en = {
   yourAnswer: 'Your answer',
   send: 'Send',
   secretQuestion: 'This question asks for a secret. Only the user can answer it, in the product.',
+  operatorWaits: 'It is unknown whether a side effect took place; an operator has to settle it:',
   consentWaits: 'A payment waits for the consent of the user. It cannot be given here.',
   alreadyAnswered: 'Another person has answered this question first. Your answer does not count.',
   noQuestions: 'No question is open.',

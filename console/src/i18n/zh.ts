@@ -153,6 +153,7 @@ export const zh: Dictionary = {
   yourAnswer: '你的回答',
   send: '发送',
   secretQuestion: '此问题要求提供机密，只能由用户在产品中回答。',
+  operatorWaits: '有一项副作用的结果未知，需由运维人员确认：',
   consentWaits: '有一笔支付等待用户同意，无法在此给出。',
   alreadyAnswered: '已有人先回答了此问题，你的回答未生效。',
   noQuestions: '没有待回答的问题。',

@@ -116,6 +116,11 @@ const Now = ({ live }: { live: LiveRun }): ReactNode => {
         </section>
       )}
       {run.consent_request && <p className="notice">{t.consentWaits}</p>}
+      {run.operator_request && (
+        <p className="notice">
+          {t.operatorWaits} {run.operator_request.error}
+        </p>
+      )}
       {writing && <pre className="writing">{`${writing.node}: ${toPlain(writing.text)}`}</pre>}
     </>
   )

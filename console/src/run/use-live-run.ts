@@ -38,7 +38,7 @@ const applyEvents = (state: LiveRun, events: StreamEvent[]): LiveRun => {
     } else if (event === 'todos') todos = (data as { todos: Todo[] }).todos
     else if (event === 'done') run = data as Run
     else if (event === 'status' && run)
-      run = { ...run, ...(data as Pick<Run, 'status'>), input_request: null }
+      run = { ...run, operator_request: null, ...(data as Pick<Run, 'status'>), input_request: null }
     else if (event === 'input_required' && run)
       run = { ...run, status: 'input_required', input_request: data as Run['input_request'] }
     else if (event === 'consent_required' && run)

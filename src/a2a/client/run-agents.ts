@@ -93,7 +93,7 @@ const toReply = (value: Json): AgentReply => {
   if (parsed.success) return parsed.data
   return {
     ...{ agent: '', task_id: null, context_id: null, state: 'completed', data: [], push_id: null },
-    texts: ['A person confirmed that the agent got the message. Its answer is not known.'],
+    texts: ['An operator confirmed that the agent got the message. Its answer is not known.'],
   }
 }
 

@@ -181,10 +181,15 @@ export const createSnapshotFilter = () => {
       const ids = new Set(runs.map(({ view }) => view.id))
       for (const run_id of followed.keys()) if (!ids.has(run_id)) followed.delete(run_id)
       for (const { view } of runs) {
-        const { id: run_id, turn, status, input_request, consent_request, retry_at, retry_reason } = view
+        const { id: run_id, turn, status, input_request, consent_request, operator_request } = view
+        const { retry_at, retry_reason } = view
         const run = followed.get(run_id)
         if (!run) continue
-        const snapshot = { run_id, turn, status, ...(retry_at && { retry_at, retry_reason }) }
+        const snapshot = {
+          ...{ run_id, turn, status },
+          ...(retry_at && { retry_at, retry_reason }),
+          ...(operator_request && { operator_request }),
+        }
         if (isNew(run, 'status', snapshot)) yield { event: 'status', id, data: snapshot }
         const todos = [...run.todos.values()]
         // after the first time, what changes them sends them

@@ -1,19 +1,22 @@
 import { queryOne } from '../../infra/database/database.ts'
 import { sha256 } from '../../infra/lib/ids.ts'
 import { sendEffect } from '../../state/effect-protocol.ts'
-import { MasonError } from '../../state/errors.ts'
-import type { EffectRequest, EffectResult } from '../../state/ports/effects.ts'
+import { EffectRefusedError, MasonError } from '../../state/errors.ts'
+import type { EffectStatus } from '../../state/operations.ts'
+import type { EffectRequest, EffectResult, UnknownEffect } from '../../state/ports/effects.ts'
 import type { CallRef, RunLog } from '../../state/ports/run-log.ts'
 import type { Sql } from '../../state/ports/sql.ts'
+import { cutText } from '../../state/text/cut-text.ts'
 import { type RunFence, toFenceValues } from './claim.ts'
 import { createLeaseLostError } from './leases.ts'
 
 type EffectRow = {
-  status: 'intent' | 'sent' | 'succeeded' | 'failed' | 'unknown'
+  status: EffectStatus
   request: Uint8Array
   sends: number
   age_ms: number | null
   response: string | null
+  error: string | null
 }
 
 /** The row of the run is locked, not just read: a concurrent claim comes either before or after, never in between. */
@@ -24,10 +27,10 @@ const intentStatement = `
   WITH ${fencedRunSql}, inserted AS (
     INSERT INTO effects (tenant, effect_id, run_id, class, request, request_hash, status)
     SELECT $1, $4, $2, $5, $6, $7, 'intent' FROM mine ON CONFLICT (tenant, effect_id) DO NOTHING
-    RETURNING status, request, sends, NULL::double precision AS age_ms, response
+    RETURNING status, request, sends, NULL::double precision AS age_ms, response, error
   )
   SELECT * FROM inserted UNION ALL
-  SELECT e.status, e.request, e.sends, extract(epoch FROM clock_timestamp() - e.first_sent_at) * 1000, e.response
+  SELECT e.status, e.request, e.sends, extract(epoch FROM clock_timestamp() - e.first_sent_at) * 1000, e.response, e.error
   FROM effects e, mine WHERE e.tenant = $1 AND e.effect_id = $4 AND NOT EXISTS (SELECT FROM inserted)`
 
 const sentStatement = `
@@ -35,13 +38,11 @@ const sentStatement = `
   UPDATE effects e SET status = 'sent', sends = sends + 1, first_sent_at = COALESCE(first_sent_at, clock_timestamp())
   FROM mine WHERE e.tenant = $1 AND e.effect_id = $4 AND e.status IN ('intent', 'sent') RETURNING e.effect_id`
 
-/** A call asks a person once: an effect that was sent again after their answer and is unknown again fails, so that one answer never sends twice. */
-const unknownStatement = `
+/** What was sent is unknown, or nothing happened. */
+const outcomeStatement = `
   WITH ${fencedRunSql}
-  UPDATE effects e SET status = CASE WHEN EXISTS (
-    SELECT FROM input_requests i WHERE i.tenant = $1 AND i.run_id = $2 AND i.plan_seq = $5 AND i.call_index = $6
-      AND i.answered_at <= e.first_sent_at) THEN 'failed' ELSE 'unknown' END
-  FROM mine WHERE e.tenant = $1 AND e.effect_id = $4 AND e.status = 'sent'`
+  UPDATE effects e SET status = $5, error = $6
+  FROM mine WHERE e.tenant = $1 AND e.effect_id = $4 AND e.status = 'sent' RETURNING e.effect_id`
 
 /** Safe to repeat. */
 const responseStatement = `
@@ -49,14 +50,10 @@ const responseStatement = `
   UPDATE effects e SET status = 'succeeded', response = $5::json FROM mine
   WHERE e.tenant = $1 AND e.effect_id = $4 AND e.status IN ('sent', 'succeeded') RETURNING e.effect_id`
 
-const resendStatement = `
-  WITH ${fencedRunSql}
-  UPDATE effects e SET status = 'intent', first_sent_at = NULL FROM mine WHERE e.tenant = $1 AND e.effect_id = $4 AND e.status = 'unknown' RETURNING e.effect_id`
-
 /**
  * Performs the side effect of a call as exactly once as its provider allows. The stored bytes are sent, never new ones,
- * under a key that names run, plan and call, by `sendEffect`. One that is unknown is for a person to settle; `resend` is
- * their answer that it did not take place.
+ * under a key that names run, plan and call, by `sendEffect`. One that is unknown stays so until an operator has settled it:
+ * see `createUnknownEffects`. Throws an `EffectRefusedError` where nothing happened.
  * The response becomes durable with the action that records it, or at once where the request says so.
  */
 export const performEffect = async (
@@ -65,7 +62,7 @@ export const performEffect = async (
   call: CallRef,
   request: EffectRequest,
   signal: AbortSignal,
-  { resend, checkLease = () => {} }: { resend: boolean; checkLease?: () => void } = { resend: false },
+  { checkLease = () => {}, error = null }: { checkLease?: () => void; error?: string | null } = {},
 ): Promise<EffectResult> => {
   const effectId = sha256(`${fence.run_id}|${call.plan_seq}|${call.index}`)
   const key = [...toFenceValues(fence), effectId]
@@ -73,10 +70,9 @@ export const performEffect = async (
   const effect = await queryOne<EffectRow>(sql, intentStatement, intent)
   if (!effect) throw createLeaseLostError()
   if (effect.status === 'succeeded') return { effect_id: effectId, response: String(effect.response) }
-  if (effect.status === 'unknown' && resend) {
-    if (!(await queryOne(sql, resendStatement, key))) throw createLeaseLostError()
-  } else if (effect.status === 'unknown' || effect.status === 'failed')
-    throw createUnknownEffectError(effectId)
+  if (effect.status === 'refused' || effect.status === 'failed')
+    throw new EffectRefusedError(effect.error ?? 'the side effect did not take place')
+  if (effect.status === 'unknown') throw createUnknownEffectError(effectId, effect)
 
   const toResult = async (response: string): Promise<EffectResult> => {
     if (request.storesResponse) {
@@ -95,18 +91,38 @@ export const performEffect = async (
     markSent: async () => {
       if (!(await queryOne(sql, sentStatement, key))) throw createLeaseLostError()
     },
-    markUnknown: async () => void (await sql.query(unknownStatement, [...key, call.plan_seq, call.index])),
+    markUnknown: () => markOutcome('unknown', error ?? lostWorkerText),
   }
-  const response = await sendEffect(stored, request, store, checkLease, signal)
-  if (response === null) throw createUnknownEffectError(effectId)
-  return toResult(response)
+  const markOutcome = async (status: EffectStatus, text: string): Promise<void> => {
+    const values = [...key, status, cutText(text, maxErrorChars)]
+    if (!(await queryOne(sql, outcomeStatement, values))) throw createLeaseLostError()
+  }
+  try {
+    const response = await sendEffect(stored, request, store, checkLease, signal)
+    if (response !== null) return await toResult(response)
+  } catch (thrown) {
+    // stored before the call can have it: a take-over does not send what was refused
+    if (thrown instanceof EffectRefusedError) await markOutcome('refused', thrown.message)
+    throw thrown
+  }
+  throw createUnknownEffectError(effectId, { ...effect, error: error ?? lostWorkerText })
 }
 
-const createUnknownEffectError = (effectId: string): MasonError =>
-  new MasonError('effect_unknown', `it is unknown whether the side effect ${effectId} took place`, {
-    remedy: 'look it up at the provider under that key; Mason does not send it again by itself',
-    detail: { effect_id: effectId },
-  })
+const maxErrorChars = 2000
+const lostWorkerText = 'its worker was lost before the response came'
+
+const createUnknownEffectError = (
+  effect_id: string,
+  { sends, error }: Pick<EffectRow, 'sends' | 'error'>,
+): MasonError =>
+  new MasonError(
+    'effect_unknown',
+    `it is unknown whether the side effect ${effect_id} took place${error === null ? '' : `: ${error}`}`,
+    {
+      remedy: 'look it up at the provider under that key; Mason does not send it again by itself',
+      detail: { effect_id, sends } satisfies UnknownEffect,
+    },
+  )
 
 /**
  * Wraps the log of a run. `whenRecorded` resolves while no side effect is between its first byte and the action that

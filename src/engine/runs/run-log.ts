@@ -83,9 +83,9 @@ export const createRunLog = (sql: TransactionalSql, fence: RunFence, held?: Held
       if (!isPassed) await checkOwnership()
       return isPassed
     },
-    effect: (call, request, signal, { resend } = { resend: false }) =>
+    effect: (call, request, signal, options) =>
       performEffect(sql, fence, call, request, signal, {
-        resend,
+        ...options,
         ...(held && { checkLease: held.lease.check }),
       }),
     async readAnswer(call, { secret } = {}) {

@@ -2,18 +2,18 @@ import { type Database, queryOne } from '../../infra/database/database.ts'
 import { type PageRequest, readPage } from '../../infra/database/pagination.ts'
 import { MasonError } from '../../state/errors.ts'
 import type { EffectStatus, EffectView } from '../../state/operations.ts'
-import { didNotOption, tookPlaceOption } from '../../state/ports/effects.ts'
-import type { Sql } from '../../state/ports/sql.ts'
+import { confirmedResponse } from '../../state/ports/effects.ts'
+import { parkedStatusesSql } from '../../state/run-status.ts'
 import type { Page } from '../../state/run-view.ts'
-import { answerInput } from './input-answers.ts'
 
+type WaitRow = { ended: boolean; waits: boolean }
 type EffectRow = Omit<EffectView, 'created_at' | 'first_sent_at'> & {
   created_at: Date
   first_sent_at: Date | null
 }
 
 const columns =
-  'effect_id AS id, tenant AS business_id, run_id, class AS kind, status, sends, created_at, first_sent_at'
+  'effect_id AS id, tenant AS business_id, run_id, class AS kind, status, sends, error, created_at, first_sent_at'
 
 const toView = ({ created_at, first_sent_at, ...row }: EffectRow): EffectView => ({
   ...row,
@@ -21,17 +21,28 @@ const toView = ({ created_at, first_sent_at, ...row }: EffectRow): EffectView =>
   first_sent_at: first_sent_at?.toISOString() ?? null,
 })
 
-/** The run of an effect and its question about it, whose id is made of the call that asks. The run is locked, as by every answer. */
-const questionStatement = `
-  SELECT r.ended_at IS NOT NULL AS ended, i.request_id, i.answered_at IS NOT NULL AS answered
-  FROM runs r LEFT JOIN input_requests i ON i.tenant = r.tenant AND i.run_id = r.run_id
-    AND encode(sha256(convert_to(i.run_id || '|' || i.plan_seq || '|' || i.call_index, 'UTF8')), 'hex') = $3
-  WHERE r.tenant = $1 AND r.run_id = $2 FOR NO KEY UPDATE OF r`
+/** The run of an effect, and whether a call of it waits for an operator. The run is locked, as by whatever ends a wait. */
+const waitStatement = `
+  SELECT r.ended_at IS NOT NULL AS ended, EXISTS (SELECT FROM waits w
+    WHERE w.tenant = $1 AND w.kind = 'effect' AND w.ref_id = $3 AND w.done_at IS NULL) AS waits
+  FROM runs r WHERE r.tenant = $1 AND r.run_id = $2 FOR NO KEY UPDATE OF r`
 
-type QuestionRow = { ended: boolean; request_id: string | null; answered: boolean }
-
-const settleStatement = `UPDATE effects SET status = $3, response = COALESCE($4::json, response)
+/** One that did not take place is sent again under the same key by its run, once for each time that an operator says so. */
+const settleStatement = `
+  UPDATE effects SET status = $3, response = $4::json, first_sent_at = CASE WHEN $3 = 'intent' THEN NULL ELSE first_sent_at END
   WHERE tenant = $1 AND effect_id = $2 AND status = 'unknown' RETURNING effect_id`
+
+/** Ends the wait of the call, and wakes its run where it is parked. */
+const wakeStatement = `
+  WITH ended AS (
+    UPDATE waits w SET done_at = clock_timestamp(), outcome = '{"status":"settled"}',
+      seen_at = CASE WHEN r.status IN ${parkedStatusesSql} THEN clock_timestamp() END
+    FROM runs r WHERE r.tenant = w.tenant AND r.run_id = w.run_id AND w.tenant = $1 AND w.kind = 'effect' AND w.ref_id = $2
+      AND w.done_at IS NULL RETURNING w.run_id
+  ), run AS (
+    UPDATE runs r SET status = 'queued' FROM ended
+    WHERE r.tenant = $1 AND r.run_id = ended.run_id AND r.status IN ${parkedStatusesSql} RETURNING r.run_id
+  ) INSERT INTO outbox (tenant, run_id) SELECT $1, run_id FROM run`
 
 /** Side effects of runs of all businesses. An operator settles those whose outcome is unknown. */
 export const createUnknownEffects = (database: Database) => {
@@ -56,33 +67,25 @@ export const createUnknownEffects = (database: Database) => {
         toView,
       ),
     /**
-     * Says whether an unknown effect took place, and answers the question of its run. With `response` the call gets that
-     * as what the provider answered. Null: no such effect. `input_answered`: it was settled before.
+     * Says whether an unknown effect took place, and wakes its run: the call gets `response` as what the provider answered, or
+     * sends it again where it did not take place. Null: no such effect. `input_answered`: it was settled before.
      */
     async resolve(
       id: string,
-      { took_place, response }: { took_place: boolean; response?: string },
+      { took_place, response = confirmedResponse }: { took_place: boolean; response?: string },
     ): Promise<EffectView | null> {
       const effect = await get(id)
       if (!effect) return null
       const { business_id, run_id } = effect
-      const settle = async (sql: Sql, status: EffectStatus): Promise<void> => {
-        const stored = response === undefined ? null : JSON.stringify(response)
-        if (!(await queryOne(sql, settleStatement, [business_id, id, status, stored])))
-          throw createSettledError(effect)
-      }
-      const question = await database.asBusiness(business_id, async (sql) => {
-        const row = await queryOne<QuestionRow>(sql, questionStatement, [business_id, run_id, id])
-        // its run asks nothing any more: the books alone are settled
-        if (row?.ended) await settle(sql, took_place ? 'succeeded' : 'failed')
-        else if (effect.status !== 'unknown' || row?.answered) throw createSettledError(effect)
-        return row?.ended ? null : (row?.request_id ?? throwNotAsked(effect))
+      await database.asBusiness(business_id, async (sql) => {
+        const run = await queryOne<WaitRow>(sql, waitStatement, [business_id, run_id, id])
+        const resent: EffectStatus = run?.ended ? 'failed' : 'intent'
+        const settled = took_place ? (['succeeded', JSON.stringify(response)] as const) : [resent, null]
+        const values = [business_id, id, ...settled]
+        if (!(await queryOne(sql, settleStatement, values))) throw createSettledError(effect)
+        if (!run?.ended && !run?.waits) throw createNotWaitingError(effect)
+        await sql.query(wakeStatement, [business_id, id])
       })
-      if (question !== null) {
-        const also = took_place && response !== undefined ? (sql: Sql) => settle(sql, 'succeeded') : undefined
-        const answer = took_place ? tookPlaceOption : didNotOption
-        await answerInput(database, business_id, run_id, question, answer, null, also)
-      }
       return get(id)
     },
   }
@@ -93,11 +96,10 @@ const createSettledError = ({ id, status }: EffectView): MasonError =>
     remedy: `GET /admin/v1/effects has its status, which was ${status}`,
   })
 
-const throwNotAsked = ({ run_id }: EffectView): never => {
-  throw new MasonError('in_use', `run "${run_id}" is still at this side effect`, {
-    remedy: 'try again once it waits for an answer, or has ended',
+const createNotWaitingError = ({ run_id }: EffectView): MasonError =>
+  new MasonError('in_use', `run "${run_id}" is still at this side effect`, {
+    remedy: 'try again once it waits for an operator, or has ended',
   })
-}
 
 /** See `createUnknownEffects`. */
 export type UnknownEffects = ReturnType<typeof createUnknownEffects>

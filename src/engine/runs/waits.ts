@@ -1,7 +1,7 @@
 import { hasRow, queryOne, type TransactionalSql } from '../../infra/database/database.ts'
 import type { CallRef } from '../../state/ports/run-log.ts'
 import type { Sql } from '../../state/ports/sql.ts'
-import type { WaitOutcome, WaitRef, WaitRequest, WaitState } from '../../state/ports/waits.ts'
+import type { RunWait, WaitOutcome, WaitRef, WaitState } from '../../state/ports/waits.ts'
 import { parkedStatusesSql } from '../../state/run-status.ts'
 import { type RunFence, toFenceValues } from './claim.ts'
 
@@ -29,7 +29,7 @@ export const startWaits = async (
   fence: RunFence,
   call: CallRef,
   firstPart: number,
-  requests: readonly WaitRequest[],
+  requests: readonly RunWait[],
 ): Promise<WaitState[] | null> =>
   database.transaction(async (sql) => {
     const states: WaitState[] = []

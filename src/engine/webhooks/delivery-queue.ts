@@ -34,10 +34,11 @@ export type DeliveryClaim = {
   metadata: Record<string, Json> | null
   /** Of failed runs only. */
   result: { error: { code: string; message: string } | null } | null
-  /** The question that a run asks, or the payment that it waits for consent to. */
+  /** The question that a run asks, the payment that it waits for consent to, or the side effect that an operator settles. */
   request_id: string | null
   question: string | null
   expires_at: Date | null
+  effect_error: string | null
   /** It goes to another agent, in place of the product. */
   push: PushClaim | null
 }
@@ -79,13 +80,14 @@ const claimStatement = `
     floor(extract(epoch FROM clock_timestamp()))::int AS now_s, COALESCE(s.allow_private, false) AS allow_private,
     m.run_id, r.session_id, r.turn, q.user_id, r.finish_reason, r.created_at AS run_created_at, r.ended_at AS run_ended_at, q.metadata,
     CASE WHEN m.type = 'run.failed' THEN o.result END AS result, i.question, COALESCE(i.expires_at, c.expires_at) AS expires_at,
-    m.push_id, p.protocol, p.master_key, p.wrapped_key, p.sealed_secrets AS sealed
+    e.error AS effect_error, m.push_id, p.protocol, p.master_key, p.wrapped_key, p.sealed_secrets AS sealed
   FROM mine m LEFT JOIN webhook_settings s USING (tenant)
   LEFT JOIN runs r ON r.tenant = m.tenant AND r.run_id = m.run_id
   LEFT JOIN run_requests q ON q.tenant = m.tenant AND q.run_id = m.run_id
   LEFT JOIN run_results o ON o.tenant = m.tenant AND o.run_id = m.run_id
   LEFT JOIN input_requests i ON i.tenant = m.tenant AND i.request_id = m.request_id
   LEFT JOIN consents c ON c.tenant = m.tenant AND c.payment_id = m.request_id
+  LEFT JOIN effects e ON e.tenant = m.tenant AND e.effect_id = m.request_id
   LEFT JOIN agent_pushes p ON p.push_id = m.push_id`
 
 /** Takes at most `max` messages that are due; this worker sends them at once. */

@@ -42,25 +42,29 @@ const maxTextChars = 1000
 const toWebhookBody = (claim: DeliveryClaim): string => {
   const { type, run_id, result, question, request_id, expires_at } = claim
   const isConsent = type === 'run.consent_required'
+  const isOperator = type === 'run.operator_required'
   const run = {
     id: run_id,
     session_id: claim.session_id,
     business_id: claim.tenant,
     user_id: claim.user_id,
     turn: claim.turn,
-    status: isConsent ? 'running' : type.slice(type.indexOf('.') + 1),
+    status: isConsent || isOperator ? 'running' : type.slice(type.indexOf('.') + 1),
     finish_reason: claim.finish_reason,
     error: result?.error
       ? { code: result.error.code, message: cutText(result.error.message, maxTextChars) }
       : null,
     input_request:
-      isConsent || request_id === null
+      isConsent || isOperator || request_id === null
         ? null
         : { id: request_id, question: question && cutText(question, maxTextChars), expires_at },
     consent_request: isConsent ? { payment_id: request_id, expires_at } : null,
+    operator_request: isOperator
+      ? { effect_id: request_id, error: cutText(claim.effect_error ?? '', maxTextChars) }
+      : null,
     metadata: claim.metadata,
     created_at: claim.run_created_at,
-    ended_at: type === 'run.input_required' || isConsent ? null : claim.run_ended_at,
+    ended_at: isConsent || isOperator || type === 'run.input_required' ? null : claim.run_ended_at,
   }
   const data = run_id === null ? { business_id: claim.tenant } : run
   return JSON.stringify({ type, timestamp: claim.created_at, data })

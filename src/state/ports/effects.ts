@@ -25,7 +25,8 @@ export type EffectRequest = {
   /** The response is stored when it comes, not only with the action: the call goes on with it after a take-over. */
   storesResponse?: true
   /**
-   * Resolves with the provider's response, a refusal too; throws only when it is not known whether it acted.
+   * Resolves with the provider's response, a refusal too, or throws an `EffectRefusedError` where nothing happened. Any other
+   * error says that it is not known whether it acted.
    * `checkLease` throws `lease_lost` where another worker may have the call by now: call it in the moment before the
    * first byte, as the `beforeSend` of egress is.
    */
@@ -34,9 +35,11 @@ export type EffectRequest = {
   lookup?(key: string, signal: AbortSignal): Promise<string | null>
 }
 
-/** The answers to whether a side effect took place whose outcome is unknown. */
-export const tookPlaceOption = 'it took place'
-export const didNotOption = 'it did not'
+/** A side effect whose outcome is unknown, as its error names it; `sends` counts how often it was sent. */
+export type UnknownEffect = { effect_id: string; sends: number }
+
+/** What a call gets as the response of a side effect that an operator confirmed, without knowing the provider's own. */
+export const confirmedResponse = 'confirmed by an operator'
 
 /** The settled side effect of a call, committed with its action. */
 export type EffectResult = { effect_id: string; response: string }

@@ -5,7 +5,7 @@ import type { Json, Usage } from '../runtime-state.ts'
 import type { OpenTodo, TodoCounts } from '../todos.ts'
 import type { EffectRequest, EffectResult } from './effects.ts'
 import type { PersonAnswer, Question } from './questions.ts'
-import type { WaitOutcome, WaitRef, WaitRequest, WaitState } from './waits.ts'
+import type { RunWait, WaitOutcome, WaitRef, WaitState } from './waits.ts'
 
 /** A call of the planner: the id of the planner's action and the index in its calls. */
 export type CallRef = { plan_seq: number; index: number }
@@ -69,19 +69,19 @@ export type RunLog = {
    */
   readAnswer(call: CallRef, question?: Pick<Question, 'secret'>): Promise<PersonAnswer | null>
   /** Starts the waits of a call from part `first` on, all or none, or reads those that are there; throws as `park` does. */
-  startWaits(call: CallRef, first: number, requests: readonly WaitRequest[]): Promise<WaitState[]>
+  startWaits(call: CallRef, first: number, requests: readonly RunWait[]): Promise<WaitState[]>
   /** Ends a wait with what a poll found; resolves with the outcome that counts. */
   endWait(wait: WaitRef, outcome: WaitOutcome): Promise<WaitOutcome>
   /** Has the job of a wait polled again in so many milliseconds. */
   delayPoll(wait: WaitRef, ms: number): Promise<void>
   /** Before a run ends whose calls may still wait: closes that; resolves with the ids of the payments that go on. */
   closeWaits(): Promise<string[]>
-  /** `resend`: a person said that an unknown one did not take place, so it may be sent again. */
+  /** `error`: what an earlier send of it threw, for the operator where it stays unknown. */
   effect(
     call: CallRef,
     request: EffectRequest,
     signal: AbortSignal,
-    options?: { resend: boolean },
+    options?: { error: string },
   ): Promise<EffectResult>
   /** Stores bytes by their content; resolves with their hash. */
   storeBlob(bytes: Uint8Array): Promise<string>

@@ -52,5 +52,8 @@ export type WaitRequest = {
   poll?(signal: AbortSignal): Promise<PollResult>
 }
 
+/** What a run waits for: what a tool asks for, or an operator who settles a side effect of unknown outcome. */
+export type RunWait = Omit<WaitRequest, 'kind'> & { kind: WaitRequest['kind'] | 'effect' }
+
 /** A wait as its row has it. */
 export type WaitState = { outcome: WaitOutcome | null; is_poll_due: boolean }

@@ -74,7 +74,7 @@ const toHttpRequest = ({ method = 'GET', url, headers = {}, body }: RequestInput
   return { method, url, headers: hasType ? headers : { ...headers, 'content-type': type }, body: text }
 }
 
-/** The stored response of a side effect; a person who confirmed that it took place has no more to say. */
+/** The stored response of a side effect; an operator who confirmed that it took place may not know it. */
 const parseReply = (response: string): HostReply | null => {
   try {
     return JSON.parse(response)
@@ -86,8 +86,8 @@ const parseReply = (response: string): HostReply | null => {
 const toDraft = (name: string, reply: HostReply | null): ActionDraft => {
   if (!reply)
     return resultDraft(
-      `${name}: confirmed by a person`,
-      'A person confirmed that it took place. Its response is unknown.',
+      `${name}: confirmed by an operator`,
+      'An operator confirmed that it took place. Its response is unknown.',
     )
   if (!reply.ok) return errorDraft(`${name} failed`, `Error: ${reply.error}.`)
   const { status, content_type, location, note } = reply
