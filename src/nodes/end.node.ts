@@ -6,6 +6,7 @@ import type { Outcome } from '../state/outcome.ts'
 import { describeLimit, summarizeOutcome, toEndResult } from '../state/outcome.ts'
 import type { RuntimeState } from '../state/runtime-state.ts'
 import { cutText } from '../state/text/cut-text.ts'
+import { readTextLanguage } from '../state/text/text-language.ts'
 import { listOpenTodos } from '../state/todos.ts'
 import { currentTurn, turnActions, turnTodos } from '../state/turn.ts'
 
@@ -52,8 +53,11 @@ const summarizeResults = (state: EndState, outcome: Outcome): string => {
     .toSorted((a, b) => b.action.relevance - a.action.relevance || b.action.id - a.action.id)
     .slice(0, 10)
     .map(({ action }) => `- ${cutText(readResultText(action), 500)}`)
-  const why = `This is not a full answer: ${describeLimit(outcome.reason)}.`
+  const language = readTextLanguage(state.prompts[currentTurn(state) - 1] ?? '')
+  const why = describeLimit(outcome.reason, language)
+  if (language === 'zh')
+    return `这不是完整的回答：${why}。${found.length === 0 ? '目前还没有找到任何结果。' : `目前找到的内容：\n${found.join('\n')}`}`
   return found.length === 0
-    ? `${why} Nothing was found yet.`
-    : `${why} What was found so far:\n${found.join('\n')}`
+    ? `This is not a full answer: ${why}. Nothing was found yet.`
+    : `This is not a full answer: ${why}. What was found so far:\n${found.join('\n')}`
 }

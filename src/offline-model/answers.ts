@@ -1,14 +1,14 @@
 import type { Json } from '../state/runtime-state.ts'
+import type { TextLanguage } from '../state/text/text-language.ts'
 import type { Aggregate, Query } from './sql-question.ts'
 import type { Row, Rows } from './tables.ts'
-import type { Language } from './words.ts'
 
 /** Results of query_table in sentences of both languages. */
 
-/** An answer: its text, and its value and rows where a structured answer wants them. */
-export type Finding = { text: string; value?: Json; rows?: Rows }
+/** An answer: its text, and its value and rows where a structured answer wants them. `isRefused`: it says why there is none. */
+export type Finding = { text: string; value?: Json; rows?: Rows; isRefused?: boolean }
 
-const labels: Record<Language, Record<Aggregate, string>> = {
+const labels: Record<TextLanguage, Record<Aggregate, string>> = {
   en: { count: 'Number of $', sum: 'Total $', avg: 'Average $', max: 'Highest $', min: 'Lowest $' },
   zh: { count: '$数', sum: '$ 总和', avg: '$ 平均值', max: '$ 最大值', min: '$ 最小值' },
 }
@@ -25,7 +25,7 @@ const upper = (text: string): string => text.charAt(0).toUpperCase() + text.slic
 const lower = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1)
 
 /** The answer that the rows of a query give. */
-export const describeRows = (query: Query, rows: Rows, file: string, language: Language): Finding => {
+export const describeRows = (query: Query, rows: Rows, file: string, language: TextLanguage): Finding => {
   const say = (en: string, zh: string): string => (language === 'zh' ? zh : en)
   const { kind, aggregate, measure, group, rank } = query
   const isCount = aggregate === 'count'

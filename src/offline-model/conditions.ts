@@ -1,11 +1,13 @@
 import { type Column, isAmount, isId, isNumber, literal, type Table } from './tables.ts'
-import { escapePattern, findName, hasHan, withTranslations } from './words.ts'
+import { escapePattern, findName, hasHan, withTranslations, wordsForValue } from './words.ts'
 
-/** A condition of a question as SQL and as the answer says it; `words` is the text of the question that it came from. */
-export type Condition = { sql: string; says: string; words: string }
+/** A condition of a question as SQL and as the answer says it; `words` are the texts of the question that it is made from. */
+export type Condition = { sql: string; says: string; column: string; words: readonly string[] }
 
 /** A value of a column that a question names. */
 export type NamedValue = { field: string; value: string }
+
+type Compared = Pick<Column, 'sql' | 'name'>
 
 const mostColumns = 12
 
@@ -23,13 +25,11 @@ export const valuesQuery = (question: string, { sql: table, columns }: Table): s
 
 const negation = /(?:\b(?:not|isn't|aren't|no|except|without|excluding)\s+(?:\w+\s+)?|没有?|不是?|未|非)$/i
 const explicitPattern = /(?<![\p{L}_])([\p{L}_]+)\s*(?:==?|等于)\s*["“']?([\p{L}_][\p{L}\p{N}_-]*)/u
-/** Where a Chinese question names a value in its own words. */
-const hanValue = /退货|退款|完成|取消|发货|付款|支付/
 
 /** "paid orders": the first column that has a value of the question; "status = paid" whether it has it or not. */
 const valueConditions = (question: string, { columns }: Table, named: readonly NamedValue[]): Condition[] => {
   const asked = withTranslations(question)
-  const [, field = '', value = ''] = explicitPattern.exec(question) ?? []
+  const [explicit = '', field = '', value = ''] = explicitPattern.exec(question) ?? []
   const taken = new Set<string>()
   const isNamed = (text: string): boolean => {
     const pattern = escapePattern(text)
@@ -39,16 +39,21 @@ const valueConditions = (question: string, { columns }: Table, named: readonly N
   return columns.flatMap(({ sql, name }): Condition[] => {
     const own = [...named, { field, value }].filter((one) => one.field === name && isNamed(one.value))
     const values = [...new Set(own.map((one) => one.value))]
-    const [first] = values
-    if (first === undefined) return []
+    if (values.length === 0) return []
     for (const one of values) taken.add(one.toLowerCase())
-    const at = question.toLowerCase().indexOf(first.toLowerCase())
-    const not = negation.test(question.slice(0, at < 0 ? question.search(hanValue) : at))
+    const words = values.flatMap((one) => wordsForValue(question, one))
+    const [not] = negation.exec(question.slice(0, question.indexOf(words[0] ?? ''))) ?? []
     return [
       {
         sql: `${sql} ${not ? 'NOT ' : ''}IN (${values.map(literal).join(', ')})`,
         says: `${name} ${not ? '≠' : '='} ${values.join(' / ')}`,
-        words: at < 0 ? '' : question.slice(at, at + first.length),
+        column: name,
+        words: [
+          ...(field === name ? [explicit] : []),
+          not ?? '',
+          ...words,
+          ...values.slice(1).map(() => ' or '),
+        ],
       },
     ]
   })
@@ -64,15 +69,20 @@ const comparisons: readonly (readonly [words: string, sign: string])[] = [
 ]
 const between = new RegExp(`\\bbetween\\s+${figure}\\s+and\\s+${figure}`, 'i')
 
-/** "over 500" of the number column that is named, else of the column that the question measures. */
-const comparisonConditions = (question: string, { columns }: Table, measure: Column | null): Condition[] => {
+/** "over 500" of the number column that is named, else of what the question measures. */
+const comparisonConditions = (
+  question: string,
+  { columns }: Table,
+  measure: Compared | null,
+): Condition[] => {
   const named = columns.find((one) => isAmount(one) && (findName(question, one.name)?.score ?? 0) > 1)
   const column = named ?? measure
   if (!column) return []
   const condition = (sign: string, number: string, words: string): Condition => ({
     sql: `${column.sql} ${sign} ${number.replaceAll(',', '')}`,
     says: `${column.name} ${sign} ${number}`,
-    words,
+    column: column.name,
+    words: [words],
   })
   const [range, from = '', to = ''] = between.exec(question) ?? []
   if (range) return [condition('>=', from, range), condition('<=', to, '')]
@@ -86,7 +96,7 @@ const comparisonConditions = (question: string, { columns }: Table, measure: Col
 
 const months = 'jan feb mar apr may jun jul aug sep oct nov dec'.split(' ')
 const day = '(\\d{4}-\\d{2}-\\d{2})'
-const daysPattern = new RegExp(`${day}(?:\\s*(?:and|to|到|至)\\s*${day})?`)
+const daysPattern = new RegExp(`(?:\\b(?:between|from)\\s+)?${day}(?:\\s*(?:and|to|到|至)\\s*${day})?`)
 const yearMonthPattern = /(\d{4})(?:-|年)(\d{1,2})(?:月|\b)/
 const monthPattern = new RegExp(
   `\\b(?:in|during|for|of)\\s+(${months.join('|')})[a-z]*\\b(?:,?\\s+(\\d{4}))?|(?<!\\d)(\\d{1,2})月`,
@@ -114,17 +124,23 @@ const daysIn = (question: string, sql: string): { sql: string; words: string } |
 const dateConditions = (question: string, { columns }: Table): Condition[] => {
   const column = columns.find(({ type }) => type === 'date')
   const found = column && daysIn(question, column.sql)
-  return found ? [{ ...found, says: found.words.replace(/^(?:in|during|for|of) /i, `${column.name} `) }] : []
+  if (!found) return []
+  const says = found.words.replace(/^(?:in|during|for|of|between|from) /i, `${column.name} `)
+  return [{ ...found, says, column: column.name, words: [found.words] }]
 }
+
+/** A question without what its conditions are made from. */
+export const withoutWords = (question: string, conditions: readonly Condition[]): string =>
+  conditions.flatMap(({ words }) => words).reduce((text, words) => text.replace(words, ' '), question)
 
 /** All conditions of a question on a table. */
 export const findConditions = (
   question: string,
   table: Table,
   named: readonly NamedValue[],
-  measure: Column | null,
+  measure: Compared | null,
 ): Condition[] => {
   const dates = dateConditions(question, table)
-  const rest = dates.reduce((text, { words }) => text.replace(words, ' '), question)
+  const rest = withoutWords(question, dates)
   return [...valueConditions(question, table, named), ...comparisonConditions(rest, table, measure), ...dates]
 }

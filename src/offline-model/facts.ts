@@ -1,7 +1,8 @@
 import { titles } from '../context/sections.ts'
+import type { TextLanguage } from '../state/text/text-language.ts'
 import type { Finding } from './answers.ts'
 import { linesOf, type OfflineRequest, partText } from './request.ts'
-import { contentWords, hasHan, type Language, stem, stemsOf } from './words.ts'
+import { contentWords, hasHan, stem, stemsOf } from './words.ts'
 
 /** Questions about the user, answered from the profile and the memories in the prompt. */
 
@@ -47,7 +48,7 @@ export const isTelling = (text: string): boolean =>
   telling.test(text) && !question.test(text.trim()) && !task.test(text)
 
 /** The latest statement that answers a question about the user; null where none does. */
-export const recallFact = (text: string, language: Language, request: OfflineRequest): Finding | null => {
+export const recallFact = (text: string, language: TextLanguage, request: OfflineRequest): Finding | null => {
   if (!question.test(text) || !personal.test(text)) return null
   const quote = (fact: string): string => (language === 'zh' ? `我记得：“${fact}”` : `I remember: "${fact}"`)
   const list = (facts: readonly string[]): Finding | null =>

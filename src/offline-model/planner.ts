@@ -1,5 +1,6 @@
 import { titles } from '../context/sections.ts'
 import { cutText } from '../state/text/cut-text.ts'
+import { readTextLanguage, type TextLanguage } from '../state/text/text-language.ts'
 import { describeRows, type Finding } from './answers.ts'
 import { readArithmetic } from './arithmetic.ts'
 import { valuesQuery } from './conditions.ts'
@@ -20,7 +21,7 @@ import {
 import { searchTexts } from './search.ts'
 import { readQuestion } from './sql-question.ts'
 import { type FileContent, readFiles, readRows, type Table } from './tables.ts'
-import { asksFigure, findName, helpText, type Language, languageOf } from './words.ts'
+import { asksFigure, helpText } from './words.ts'
 
 /**
  * One question worked out step by step: it yields the calls that it needs and goes on with their results. The model is
@@ -30,20 +31,18 @@ type Work = Generator<ToolUse[], Finding | null, string[]>
 
 const mostFiles = 4
 
-/** Tables that a question names, else those whose columns it names most. */
+/** Tables that a question names, else all: those that do not know its words refuse it. */
 const chooseTables = (question: string, tables: readonly Table[]): readonly Table[] => {
   const named = tables.filter(({ file }) => question.includes(file))
-  if (named.length > 0) return named
-  const scores = tables.map(({ columns }) =>
-    columns.reduce((sum, { name }) => sum + (findName(question, name)?.score ?? 0), 0),
-  )
-  return tables.filter((_, at) => scores[at] === Math.max(...scores)).slice(0, mostFiles)
+  return (named.length > 0 ? named : tables).slice(0, mostFiles)
 }
+
+const listColumns = ({ columns }: Table): string => columns.map(({ name }) => name).join(', ')
 
 const query = (sql: string): ToolUse => useTool('query_table', { sql })
 
 /** Looks up which values of the table the question names, then queries what it asks for. */
-function* askTable(question: string, language: Language, table: Table): Work {
+function* askTable(question: string, language: TextLanguage, table: Table): Work {
   const failure = (result: string): Finding => ({ text: `${table.file}: ${result}` })
   const values = valuesQuery(question, table)
   const [found = ''] = values ? yield [query(values)] : ['No rows.']
@@ -51,6 +50,8 @@ function* askTable(question: string, language: Language, table: Table): Work {
   const named = (readRows(found) ?? []).map(({ field = '', value = '' }) => ({ field, value }))
   const asked = readQuestion(question, table, named)
   if (asked === null) return null
+  if ('unused' in asked)
+    return { text: say[language].refuse(asked.unused, listColumns(table)), isRefused: true }
   const [result = ''] = yield [query(asked.sql)]
   const rows = isFailure(result) ? null : readRows(result)
   return rows ? describeRows(asked, rows, table.file, language) : failure(result)
@@ -69,6 +70,8 @@ const say = {
     working: 'I am looking it up.',
     noMemory: 'I remember nothing about you that answers this.',
     noted: 'I have read your message. It may be remembered after this answer; ask me about it later.',
+    refuse: (word: string, columns: string) =>
+      `I cannot answer this by rules: I do not know what "${word}" asks for. The columns are: ${columns}`,
     noFigure: 'I found no figure for this. The columns are: ',
     found: 'The values that the question names are known.',
     todos: ['Look the words of the question up', 'Query what is asked for', 'Answer'],
@@ -77,6 +80,8 @@ const say = {
     working: '我来查一下。',
     noMemory: '关于您，我没有记住能回答这个问题的内容。',
     noted: '我看到了您说的话。其中的内容可能会在回答之后被记住，以后可以问我。',
+    refuse: (word: string, columns: string) =>
+      `无法按规则回答：不清楚“${word}”所问的是什么。各列为：${columns}`,
     noFigure: '没有找到所问的数字。各列为：',
     found: '已查到问题里提到的值。',
     todos: ['查找问题里的词', '查询所问的内容', '回答'],
@@ -86,7 +91,7 @@ const say = {
 /** The ways to answer a question, in the order in which they are tried. */
 function* answerQuestion(
   question: string,
-  language: Language,
+  language: TextLanguage,
   files: FileContent,
   request: OfflineRequest,
 ): Work {
@@ -100,12 +105,13 @@ function* answerQuestion(
     const answer = yield* askTable(question, language, table)
     if (answer) answers.push(answer)
   }
-  if (answers[0]) return { ...answers[0], text: answers.map(({ text }) => text).join('\n') }
+  const [first, ...others] = answers.filter(({ isRefused }) => !isRefused)
+  if (first) return { ...first, text: [first, ...others].map(({ text }) => text).join('\n') }
   if (remembered) return remembered
   if (isTelling(question)) return { text: say[language].noted }
   if (files.texts.length > 0) return yield* searchTexts(question, language, files.texts.slice(0, mostFiles))
-  const columns = tables[0]?.columns.map(({ name }) => name).join(', ')
-  return columns && asksFigure(question) ? { text: `${say[language].noFigure}${columns}` } : null
+  if (answers[0] || !asksFigure(question) || !tables[0]) return answers[0] ?? null
+  return { text: `${say[language].noFigure}${listColumns(tables[0])}`, isRefused: true }
 }
 
 /** A question as far as the results allow: the calls that it still needs, or what it found. */
@@ -121,7 +127,7 @@ const advance = (steps: Work, resultOf: ResultOf): ToolUse[] | Finding | null =>
 }
 
 /** The plan of a run that queries tables, which may begin with a query of values. */
-const makeTodos = (language: Language, calls: readonly ToolUse[]): ToolUse => {
+const makeTodos = (language: TextLanguage, calls: readonly ToolUse[]): ToolUse => {
   const [lookUp = '', ask = '', answer = ''] = say[language].todos
   const suggested_tools = ['query_table']
   const dependencies = calls.some((call) => call.arguments.includes('WITH question AS')) ? ['look-up'] : []
@@ -131,11 +137,11 @@ const makeTodos = (language: Language, calls: readonly ToolUse[]): ToolUse => {
   return useTool('update_todos', { todos: [...first, query, last] })
 }
 
-/** Names what became of the open tasks of a plan: of all, or of the one with this id. */
-const closeTodos = (plan: string, reason: string, only?: string): ToolUse[] => {
+/** Names what became of the open tasks of a plan: of all, or of the one with this id. What was refused is not completed. */
+const closeTodos = (plan: string, reason: string, isRefused: boolean, only?: string): ToolUse[] => {
   const open = [...plan.matchAll(/^- \[ \] ([^:\n]+): .*$/gm)].filter(([, id]) => !only || id === only)
   const todos = open.map(([line, id = '']) => {
-    return { id, status: /, try \d+ of \d+ failed/.test(line) ? 'failed' : 'completed', reason }
+    return { id, status: isRefused || /, try \d+ of \d+ failed/.test(line) ? 'failed' : 'completed', reason }
   })
   return todos.length > 0 ? [useTool('update_todos', { todos })] : []
 }
@@ -143,7 +149,7 @@ const closeTodos = (plan: string, reason: string, only?: string): ToolUse[] => {
 /** The next step for a request: calls of tools, or the answer. */
 export const plan = (request: OfflineRequest): OfflineReply => {
   const prompt = promptOf(request)
-  const language = languageOf(prompt)
+  const language = readTextLanguage(prompt)
   const files = readFiles(request)
   const pieces = readPieces(partText(request, titles.structure))
   const questions = pieces.length > 0 ? pieces.map(({ expected }) => expected) : splitQuestions(prompt)
@@ -157,14 +163,22 @@ export const plan = (request: OfflineRequest): OfflineReply => {
   const planned = partText(request, titles.plan)
   const plans = offered.has('update_todos') && files.tables.length > 0
   if (calls.length > 0) {
-    const todos = planned ? closeTodos(planned, say[language].found, 'look-up') : [makeTodos(language, calls)]
+    const todos = planned
+      ? closeTodos(planned, say[language].found, false, 'look-up')
+      : [makeTodos(language, calls)]
     return { text: say[language].working, tool_calls: plans ? [...todos, ...calls] : calls }
   }
-  const help: Finding = { text: helpText[language] }
+  const help: Finding = { text: helpText[language], isRefused: true }
   const found = steps.map((step) => (Array.isArray(step) ? help : (step ?? help)))
   const text = [...new Set(found.map((one) => one.text))].join('\n\n')
   return {
     text: toDraft(text, pieces, found),
-    tool_calls: plans ? closeTodos(planned, cutText(text, 200)) : [],
+    tool_calls: plans
+      ? closeTodos(
+          planned,
+          cutText(text, 200),
+          found.some(({ isRefused }) => isRefused),
+        )
+      : [],
   }
 }

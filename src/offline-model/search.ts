@@ -1,6 +1,7 @@
+import type { TextLanguage } from '../state/text/text-language.ts'
 import type { Finding } from './answers.ts'
 import { isFailure, type ToolUse, useTool } from './request.ts'
-import { contentWords, escapePattern, hasHan, type Language, stem, stemsOf } from './words.ts'
+import { contentWords, escapePattern, hasHan, stem, stemsOf } from './words.ts'
 
 /** Questions on texts: the lines that hold their words, found by search_file_content. */
 
@@ -31,7 +32,7 @@ const countIn = (result: string, shown: number): number =>
 type Search = Generator<ToolUse[], Finding | null, string[]>
 
 /** Searches each file for the words of a question; null where it has no words to search for. */
-export function* searchTexts(question: string, language: Language, files: readonly string[]): Search {
+export function* searchTexts(question: string, language: TextLanguage, files: readonly string[]): Search {
   const terms = readTerms(question, files)
   if (terms === null) return null
   const { words, pattern } = terms

@@ -1,6 +1,6 @@
-import { type Condition, findConditions, type NamedValue } from './conditions.ts'
+import { type Condition, findConditions, type NamedValue, withoutWords } from './conditions.ts'
 import { type Column, isAmount, isId, isNumber, type Table } from './tables.ts'
-import { asks, findName, hasHan, unknownWords } from './words.ts'
+import { asks, findName, findUnusedWord, hasHan } from './words.ts'
 
 export type Aggregate = 'count' | 'sum' | 'avg' | 'max' | 'min'
 
@@ -24,11 +24,11 @@ const mostGroups = 20
 
 const hanNumbers = '一二三四五六七八九十'
 const counted = `(?:\\d{1,2}|[${hanNumbers}])`
-const topPattern = new RegExp(`(?:\\b(?:top|bottom|first|last)[ -]|[前后]\\s*)(${counted})`, 'i')
+const topPattern = new RegExp(`(?:\\b(?:top|bottom|first|last)[ -]|[前后]\\s?)${counted}`, 'i')
 
 /** How many of a ranking a question asks for. */
 const readTop = (question: string): number | null => {
-  const digit = topPattern.exec(question)?.[1]
+  const digit = topPattern.exec(question)?.[0].match(/\d{1,2}$|.$/)?.[0]
   return digit ? Number(digit) || hanNumbers.indexOf(digit) + 1 || 1 : null
 }
 
@@ -43,13 +43,19 @@ const rankPatterns: readonly RegExp[] = [
   /(?<![\p{L}_])([\p{L}_]+) with (?:the )?(?:highest|lowest|most|fewest)\b/iu,
   /\b(?:which|what)\s+(?!is\b|are\b|was\b|the\b)([\p{L}_-]{1,20}(?: [\p{L}_-]+)?)/iu,
   /\b(who)\b|(谁)/i,
+  /最[大高多贵低小少](?:价)?的(\p{L}{1,8})/u,
   new RegExp(`(?:[前后]\\s*${counted}[个名位大家款]?|哪一?[个位家种款些])([\\p{L}_]{1,8})`, 'u'),
 ]
 const countPatterns: readonly RegExp[] = [
   /\b(?:how many|how much|(?:number|count) of)\s+(?:different |distinct |unique |all )?([\p{L}_-]+(?: [\p{L}_-]+)?)/iu,
   /((?:多少|几)[个位名家种]?[\p{L}_]{0,4})/u,
 ]
-const mostOfPattern = [/\b(?:most|fewest|least)\s+([\p{L}_]+)/iu]
+const mostOfPattern = [/\b(?:most|fewest|least)\s+([\p{L}_]+)/iu, /(\p{L}{2})最[多少]/u]
+/** Words that a query uses beside those of `asks`. */
+const groupWords = /\b(?:by|per|each|every)\b|按照?|每个?/i
+const rankWords = /\b(?:common|frequent|popular)\b|常见/i
+const distinctWords = /\b(?:different|distinct|unique)\b|不同/i
+const timeWords = /\b(?:latest|newest|earliest|recent|first|last|oldest)\b|最新|最近|最早/i
 
 /** The column that stands first behind one of these patterns. */
 const columnAfter = (text: string, patterns: readonly RegExp[], columns: Columns): Column | null => {
@@ -98,16 +104,21 @@ const findPeriod = (question: string, columns: Columns): Column | null => {
   return { sql: `substr(${date.sql}, 1, ${length})`, name, type: 'text' }
 }
 
-/** The query that answers a question on a table, of which it names these values; null: it asks for none that is clear. */
-export const readQuestion = (asked: string, table: Table, named: readonly NamedValue[]): Query | null => {
+/**
+ * The query that answers a question on a table, of which it names these values; null: it asks for none that is clear. `unused` is a word of
+ * it that the query would leave out.
+ */
+export const readQuestion = (
+  asked: string,
+  table: Table,
+  named: readonly NamedValue[],
+): Query | { unused: string } | null => {
   const { columns } = table
   const question = asked.replaceAll(table.file, ' ')
   const found = findMeasure(question, columns)
-  const conditions = findConditions(question, table, named, found?.column ?? null)
+  const conditions = findConditions(question, table, named, found)
   // values and limits say which rows, not which columns
-  const rest = conditions.reduce((text, { words }) => (words ? text.replace(words, ' ') : text), question)
-  const known = [...columns.map(({ name }) => name), table.sql, found ? 'revenue' : '']
-  if (unknownWords(rest, known).length > 0) return null
+  const rest = withoutWords(question, conditions)
 
   const names = columns.filter((column) => !isNumber(column) && column.type !== 'empty')
   const period = findPeriod(rest, columns)
@@ -129,23 +140,45 @@ export const readQuestion = (asked: string, table: Table, named: readonly NamedV
     const text = `${aggregate}(${measure.sql})`
     return aggregate === 'sum' || aggregate === 'avg' ? `round(${text}, 6)` : text
   }
-  const groups = (by: Column, aggregate: Aggregate, rank: Query['rank']): Query => {
+  type Answer = Query | { unused: string }
+  const measureNames = measure ? [measure.column ? measure.name : 'revenue'] : []
+  /** The query, unless a word of the question is neither one of these names nor in these patterns. */
+  const unless = (query: Query, names: readonly string[], patterns: readonly RegExp[]): Answer => {
+    const own =
+      query.kind === 'rows' ? [] : [asks[query.aggregate], ...(query.aggregate === 'count' ? [asks.sum] : [])]
+    const known = [table.sql, ...conditions.map(({ column }) => column), ...names]
+    const unused = findUnusedWord(rest, known, [...patterns, ...own])
+    return unused === null ? query : { unused }
+  }
+  const groups = (by: Column, aggregate: Aggregate, rank: Query['rank']): Answer => {
     const order = by === period && !rank ? '1' : `2 ${rank?.direction === 'min' ? 'ASC' : 'DESC'}, 1`
     const sql = `SELECT ${by.sql} AS "group", ${expression(aggregate)} AS figure, count(*) AS "rows" ${from} GROUP BY 1 ORDER BY ${order} LIMIT ${mostGroups}`
-    return { ...base, sql, kind: 'groups', aggregate, group: by.name, rank }
+    const used = rank ? [rankWords, topPattern, asks[rank.direction]] : [groupWords]
+    const names = [by.name, ...(aggregate === 'count' ? [] : measureNames)]
+    return unless({ ...base, sql, kind: 'groups', aggregate, group: by.name, rank }, names, used)
   }
-  const figure = (aggregate: Aggregate, select = expression(aggregate), name = base.measure): Query => {
+  const figure = (aggregate: Aggregate, select = expression(aggregate), name = base.measure): Answer => {
     const sql = `SELECT ${select} AS figure, count(*) AS "rows" ${from}`
-    return { ...base, sql, kind: 'figure', aggregate, measure: name }
+    const names = aggregate === 'count' ? [name] : measureNames
+    return unless(
+      { ...base, sql, kind: 'figure', aggregate, measure: name },
+      names,
+      name ? [distinctWords] : [],
+    )
   }
-  const rows = (select: string, order = ''): Query => {
+  const rows = (
+    select: string,
+    names: readonly string[],
+    order = '',
+    used: readonly RegExp[] = [],
+  ): Answer => {
     const sql = `SELECT ${select} ${from}${order} LIMIT ${direction ? (top ?? 1) : mostRows}`
-    return { ...base, sql, kind: 'rows', aggregate: 'count' }
+    return unless({ ...base, sql, kind: 'rows', aggregate: 'count' }, names, used)
   }
 
   if (direction && ranked && (ranked === period || ranked !== grouped)) {
-    const noun = columnAfter(rest, mostOfPattern, columns)
-    const isCounted = isCount || (noun && !isAmount(noun)) || /\b(?:common|frequent)\b|最常见/i.test(rest)
+    const noun = columnAfter(rest, mostOfPattern, [...columns, { sql: '', name: table.sql, type: 'text' }])
+    const isCounted = isCount || (noun && !isAmount(noun)) || rankWords.test(rest)
     const most = { direction, most: top ?? 1 } as const
     if (isCounted || !measure) return groups(ranked, 'count', most)
     return groups(ranked, isAverage ? 'avg' : measure.isRate ? direction : 'sum', most)
@@ -157,11 +190,11 @@ export const readQuestion = (asked: string, table: Table, named: readonly NamedV
   if (direction) {
     const order = direction === 'max' ? 'DESC' : 'ASC'
     const date = columns.find(({ type }) => type === 'date')
-    if (date && /\b(?:latest|newest|earliest|recent|first|last|oldest)\b|最新|最近|最早/i.test(rest))
-      return rows('*', ` ORDER BY ${date.sql} ${order}`)
+    const used = [timeWords, topPattern, asks[direction]]
+    if (date && timeWords.test(rest)) return rows('*', [date.name], ` ORDER BY ${date.sql} ${order}`, used)
     const id = columns.find(isId)
     if (measure && (top || (id && findName(rest, id.name))))
-      return rows('*', ` ORDER BY ${measure.sql} ${order}`)
+      return rows('*', [...measureNames, id?.name ?? ''], ` ORDER BY ${measure.sql} ${order}`, used)
     return measure && figure(isAverage ? 'avg' : direction)
   }
   if (isCount) {
@@ -174,7 +207,15 @@ export const readQuestion = (asked: string, table: Table, named: readonly NamedV
   const shown = columns.filter(({ name }) => (findName(rest, name)?.score ?? 0) > (hasHan(rest) ? 0 : 1))
   if (asks.list.test(rest) || (conditions.length > 0 && shown.length > 0)) {
     const one = columnAfter(rest, rankPatterns, names) ?? shown.find((column) => !isId(column))
-    return rows(one && !/\b(?:orders|rows|records)\b/i.test(rest) ? `DISTINCT ${one.sql}` : '*')
+    const isWhole = !one || /\b(?:orders|rows|records)\b/i.test(rest)
+    return rows(isWhole ? '*' : `DISTINCT ${one.sql}`, isWhole ? [] : [one.name], '', [asks.list])
   }
-  return measure?.column && shown.includes(measure.column) ? figure(measure.isRate ? 'avg' : 'sum') : null
+  const isMeasured = measure?.column ? shown.includes(measure.column) : measure && findName(rest, 'revenue')
+  if (isMeasured) return figure(measure?.isRate ? 'avg' : 'sum')
+  const all = [table.sql, ...columns.map(({ name }) => name)]
+  const unused =
+    conditions.length > 0 || all.some((name) => findName(question, name))
+      ? findUnusedWord(rest, all, [])
+      : null
+  return unused === null ? null : { unused }
 }

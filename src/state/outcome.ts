@@ -1,4 +1,5 @@
 import { cutText } from './text/cut-text.ts'
+import type { TextLanguage } from './text/text-language.ts'
 import type { OpenTodo } from './todos.ts'
 
 /** How the answer of a run ended: whole, cut at the output limit of its model, or for a reason that is not known. */
@@ -14,18 +15,22 @@ export type Outcome =
     }
   | { status: 'cancelled'; reason: string }
 
-const limits: Record<string, string> = {
-  steps: 'the limit of steps was reached',
-  tokens: 'the limit of tokens was reached',
-  cost: 'the limit of cost was reached',
-  time: 'the time was up',
-  no_progress: 'the same step kept coming back without anything new',
-  length: "the answer was cut at the model's output limit",
-  unknown: 'the model ended its answer for a reason that is not known',
+const limits: Record<string, Record<TextLanguage, string>> = {
+  steps: { en: 'the limit of steps was reached', zh: '已达到步骤数上限' },
+  tokens: { en: 'the limit of tokens was reached', zh: '已达到 token 用量上限' },
+  cost: { en: 'the limit of cost was reached', zh: '已达到费用上限' },
+  time: { en: 'the time was up', zh: '时间已用完' },
+  no_progress: {
+    en: 'the same step kept coming back without anything new',
+    zh: '同一步骤反复出现，没有新的结果',
+  },
+  length: { en: "the answer was cut at the model's output limit", zh: '答案因达到模型的输出上限而被截断' },
+  unknown: { en: 'the model ended its answer for a reason that is not known', zh: '模型因未知原因结束了回答' },
 }
 
 /** Why a run ended before its answer, as a person says it. */
-export const describeLimit = (reason: string): string => limits[reason] ?? reason
+export const describeLimit = (reason: string, language: TextLanguage = 'en'): string =>
+  limits[reason]?.[language] ?? reason
 
 /** The result of an `end` action; `open_todos`, and `payments` that go on, only where there are some. */
 export const toEndResult = (

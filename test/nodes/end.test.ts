@@ -50,6 +50,24 @@ describe('the end by a limit', () => {
     expect((await limited({ limits: { max_steps: 8 } }, failing)).answer).toMatch(/Nothing was found yet/)
   })
 
+  test.for([
+    ['请查看 sales.csv 里的数据', '这不是完整的回答：已达到步骤数上限。目前还没有找到任何结果。'],
+    [
+      'What does 苹果 mean in English?',
+      'This is not a full answer: the limit of steps was reached. Nothing was found yet.',
+    ],
+    [
+      'Was bedeutet das?',
+      'This is not a full answer: the limit of steps was reached. Nothing was found yet.',
+    ],
+    [
+      '売上を教えてください',
+      'This is not a full answer: the limit of steps was reached. Nothing was found yet.',
+    ],
+  ])('says so in the language of the request, Chinese or else English: %s', async ([prompt = '', text]) => {
+    expect((await limited({ prompt, limits: { max_steps: 4 } })).answer).toBe(text)
+  })
+
   test('of tokens gives the draft there is', async () => {
     const memory = memoryRun({ prompt: 'x', limits: { max_tokens: 10 } })
     await workOn(await graphWith(), memory, { models: modelsOf(() => ({ text: 'Forty-two.' })) })
