@@ -10,6 +10,7 @@ export {
   type RawBody,
   type ToolContext,
   type ToolDefinition,
+  type ToolEffects,
 } from './graph/definitions.ts'
 export { requestJson } from './graph/json-request.ts'
 export { type Config, readConfig, readEnvironment } from './infra/config/config.ts'

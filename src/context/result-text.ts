@@ -1,4 +1,5 @@
 import type { AnsweredCall } from '../state/calls.ts'
+import { maxLargeChars } from '../state/checkpoint.ts'
 import { parseBlobResult } from '../state/inline-blobs.ts'
 import { memoizeByObject } from '../state/memoize.ts'
 import type { Blobs } from '../state/ports/blobs.ts'
@@ -22,8 +23,6 @@ import { part, titles } from './sections.ts'
 
 /** Characters of a large result that a prompt shows where only its beginning is known. */
 const headChars = 2000
-/** Characters of a large result that a prompt may show: the 100 KB that a page of `read_file` has at most. */
-const maxLargeChars = 101 * 1024
 
 /** What the text of a result says of itself, as a model reads it; large ones by their start. */
 export const readResultText = ({ result }: ReadonlyAction): string => {

@@ -1,6 +1,7 @@
 import { type LargeTexts, readResultText } from '../context/result-text.ts'
 import type { PlanRound } from '../context/rounds.ts'
 import { explainNotRun } from '../state/calls.ts'
+import type { Json } from '../state/runtime-state.ts'
 import { cutText } from '../state/text/cut-text.ts'
 import type { ReadonlyAction } from '../state/turn.ts'
 import type { DialoguePart } from './write.ts'
@@ -13,12 +14,13 @@ const maxResultChars = 16_000
 
 /** The calls of a step that was decided natively, as the language writes them; `serverOf` names the server of a tool. */
 export const renderCalls = (
-  { plan, calls }: PlanRound,
+  plan: ReadonlyAction,
+  calls: readonly { tool: string; args: Json }[],
   serverOf: (tool: string) => string | undefined,
 ): DialoguePart => ({
   kind: 'calls',
   block: plan.result.block === 'sequential' ? 'sequential' : 'parallel',
-  calls: calls.map(({ call: { tool, args } }) => ({
+  calls: calls.map(({ tool, args }) => ({
     ...{ server: serverOf(tool) ?? ownServer, tool },
     // another way to write the same JSON, in which no tag closes and no text refers to a result
     body: JSON.stringify(args).replaceAll('</', '<\\/').replaceAll('{results[', '\\u007bresults['),

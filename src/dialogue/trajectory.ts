@@ -56,7 +56,13 @@ const renderPlan = (
   action: ReadonlyAction,
   round: PlanRound | undefined,
   serverOf: TrajectoryOptions['serverOf'],
-): DialoguePart[] => [...renderThought(action), ...(round ? [renderCalls(round, serverOf)] : [])]
+): DialoguePart[] => {
+  const { plan_calls } = action.result
+  const changes = Array.isArray(plan_calls) ? plan_calls.map((args) => ({ tool: 'update_todos', args })) : []
+  // those that changed the plan come last: they have no results, which are numbered by place
+  const calls = [...(round?.calls.map(({ call }) => call) ?? []), ...changes]
+  return [...renderThought(action), ...(calls.length > 0 ? [renderCalls(action, calls, serverOf)] : [])]
+}
 
 /** What the model thought and said before its calls. */
 const renderThought = ({ preparation, result: { reasoning } }: ReadonlyAction): DialoguePart[] => {

@@ -16,6 +16,7 @@ import { checkParts } from './load.ts'
 import { findNextTargets, type VisitTarget } from './route.ts'
 import { createRouter } from './router.ts'
 import { createServiceView, createView } from './state-view.ts'
+import { describeEffects } from './tool-effects.ts'
 import { createVisit, type NodeVisit, tracedVisit } from './visit.ts'
 
 /** What one walk through the graph carries beside the state. */
@@ -87,9 +88,9 @@ export const buildGraph = (parts: GraphParts, serviceNames: readonly string[]): 
 const hashParts = ({ nodes, tools }: GraphParts): string => {
   const shape = [
     ...nodes.map(({ name, reads, writes, next }) => [name, reads, writes, next]),
-    ...tools.map(({ name, kinds, reads, writes, pure, steps = [] }) => [
-      ...[name, kinds, reads, writes, pure === true],
-      ...steps,
+    ...tools.map((tool) => [
+      ...[tool.name, tool.kinds, tool.reads, tool.writes, describeEffects(tool)],
+      ...(tool.steps ?? []),
     ]),
   ]
   return createHash('sha256').update(JSON.stringify(shape)).digest('hex').slice(0, 12)

@@ -171,6 +171,19 @@ export type ToolContext<Writes extends PatchField, Input, Needs extends ServiceN
 }
 
 /**
+ * What a call does outside. `none`: a second execution costs nothing and changes nothing; `read`: it changes nothing; `write`: it may change
+ * something, or asks a person, and keeps its place in the order.
+ *
+ * @example
+ * ```ts
+ * import type { ToolEffects } from 'mason-runtime'
+ *
+ * const effectsOf = ({ method }: { method: string }): ToolEffects => (method === 'GET' ? 'read' : 'write')
+ * ```
+ */
+export type ToolEffects = 'none' | 'read' | 'write'
+
+/**
  * Where the body of a call goes that is written as it is: a field of the tool's `input`, and the language of that text.
  *
  * @example
@@ -212,7 +225,9 @@ export type ToolDefinition<
    * by the step that names none. The input of a step is the result of the action before it.
    */
   steps?: readonly string[]
-  /** True when running it again costs nothing and changes nothing. */
+  /** What a call of it does outside, or a function of its arguments that says so; `write` when left out. Reads run side by side. */
+  effects?: ToolEffects | ((input: z.infer<Schema>) => ToolEffects)
+  /** The same as `effects: 'none'`. */
   pure?: boolean
   /** Where what it answers comes from; `tool` when left out, which is not trusted. A result may say so itself. */
   provenance?: ProvenanceOrigin

@@ -4,6 +4,7 @@ import { patchSchema } from '../state/patch.ts'
 import { stateFields } from '../state/runtime-state.ts'
 import { listNextTargets } from './default-next.ts'
 import type { AnyNode, AnyTool } from './definitions.ts'
+import { describeEffects } from './tool-effects.ts'
 
 /** The nodes and tools a graph is built from. */
 export type GraphParts = { nodes: readonly AnyNode[]; tools: readonly AnyTool[] }
@@ -77,6 +78,12 @@ const describeTarget = (target: string | { tools: string }): string =>
 
 const findToolErrors = (tool: AnyTool): string[] => {
   const errors: string[] = []
+  if (!['none', 'read', 'write', 'varies'].includes(describeEffects(tool)))
+    errors.push(
+      `tool "${tool.name}" has the effects "${tool.effects}"; write none, read, write or a function of the arguments`,
+    )
+  if (tool.pure === true && tool.effects !== undefined && tool.effects !== 'none')
+    errors.push(`tool "${tool.name}" is pure and has other effects; remove one of both`)
   if (tool.kinds.length === 0) errors.push(`tool "${tool.name}" has no kind; name one of ${kinds.join(', ')}`)
   for (const kind of tool.kinds)
     if (!kinds.includes(kind))

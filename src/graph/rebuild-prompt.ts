@@ -10,6 +10,7 @@ import type { Scenarios } from '../state/scenario.ts'
 import type { Graph } from './build.ts'
 import { type ClaimedRun, createLiveRun } from './live-run.ts'
 import { hashMessages } from './prompt-hash.ts'
+import { describeEffects } from './tool-effects.ts'
 
 /** The first request of a visit to a model, as it would be sent now. */
 export type RebuiltPrompt = {
@@ -47,7 +48,7 @@ export const rebuildPrompt = async (
 ): Promise<RebuiltPrompt> => {
   const part = [...graph.parts.nodes, ...graph.parts.tools].find(({ name }) => name === node)
   if (!part) throw createNoPromptError(`this version has no node or tool "${node}"`)
-  if (part.kind === 'tool' && call !== null && part.pure !== true)
+  if (part.kind === 'tool' && call !== null && describeEffects(part) !== 'none')
     throw createNoPromptError(`the tool "${node}" is not pure, so it does not run again`)
   const control = new AbortController()
   const late = createNoPromptError(`"${node}" calls no model within ${timeoutMs / 1000} s`)

@@ -1,4 +1,4 @@
-import { findLastFanOut, listFronts, readAnsweredCall, readOpenCall } from '../state/calls.ts'
+import { findLastFanOut, listFronts, orderedLane, readAnsweredCall, readOpenCall } from '../state/calls.ts'
 import type { ReadonlyAction } from '../state/turn.ts'
 
 /** A node to visit next; `call` is the index of the planner's call it answers. */
@@ -6,7 +6,7 @@ export type VisitTarget = { node: string; call: number | null }
 
 /**
  * What is next in a turn, by its actions alone: of each lane of the last fan-out the first call that has no answer yet, at its next
- * step; when none is left, or a failure has stopped the rest, the `next` of its members. So any worker can resume a run at any time.
+ * step, and of the calls that keep their order the first once the others have theirs; when none is left, or a failure has stopped the rest, the `next` of its members. So any worker can resume a run at any time.
  * `entering`: the run was just picked up, nothing is in flight; otherwise the calls of other lanes are.
  */
 export const findNextTargets = (actions: readonly ReadonlyAction[], entering: boolean): VisitTarget[] => {
@@ -20,7 +20,9 @@ export const findNextTargets = (actions: readonly ReadonlyAction[], entering: bo
     const index = readAnsweredCall(last)?.index ?? readOpenCall(last)
     const own = fanOut.branches.find(({ call }) => call !== null && call.index === index)
     return fronts
-      .filter(({ lane }) => entering || last.id === fanOut.id || lane === own?.lane)
+      .filter(
+        ({ lane }) => entering || last.id === fanOut.id || (own && [own.lane, orderedLane].includes(lane)),
+      )
       .map(({ node, call }) => ({ node, call: call?.index ?? null }))
   }
   const isMember = fanOut.answers.includes(last)

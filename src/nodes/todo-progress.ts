@@ -1,27 +1,43 @@
 import { readResultText } from '../context/result-text.ts'
-import { type AnsweredCall, listAnsweredCalls, type PlannedCall, readPlannedCalls } from '../state/calls.ts'
+import {
+  type AnsweredCall,
+  hashCall,
+  listAnsweredCalls,
+  type PlannedCall,
+  readPlannedCalls,
+} from '../state/calls.ts'
 import { memoizeByObject } from '../state/memoize.ts'
 import type { Todo } from '../state/runtime-state.ts'
 import { type FindEvidence, listWorkableTodos, startTodo, type TodoChange } from '../state/todos.ts'
 import type { ReadonlyAction } from '../state/turn.ts'
 
 /**
- * The calls with the tasks each is for: those whose change of the plan names it, else the first workable one that suggests
- * its tool, else the current one.
+ * The calls with the tasks each is for: those whose change of the plan names it, else those of the same call that failed before, of
+ * those `answered`, else the first workable one that suggests its tool, else the current one.
  */
 export const assignCalls = (
   todos: readonly Todo[],
   calls: readonly PlannedCall[],
   changes: readonly TodoChange[],
+  listAnswered: () => readonly AnsweredCall[] = () => [],
 ): PlannedCall[] => {
   const workable = listWorkableTodos(todos)
   const named = new Map<number, string[]>()
   for (const { id, calls: numbers = [] } of changes) for (const nth of numbers) append(named, nth - 1, id)
   const suggested = new Map<string, Todo>()
   for (const todo of workable.toReversed()) for (const tool of todo.suggested_tools) suggested.set(tool, todo)
+  const failed = new Map(
+    (workable.length > 1 ? listAnswered() : [])
+      .filter(({ action }) => action.result.is_error === true)
+      .map((one) => [hashCall(one.call), one.call.todos ?? []]),
+  )
+  const findRetried = (call: PlannedCall): string[] | undefined => {
+    const ids = failed.get(hashCall(call))?.filter((id) => workable.some((todo) => todo.id === id))
+    return ids?.length ? ids : undefined
+  }
   return calls.map((call) => {
     const usual = suggested.get(call.tool) ?? workable[0]
-    const ids = named.get(call.index) ?? (usual && [usual.id])
+    const ids = named.get(call.index) ?? findRetried(call) ?? (usual && [usual.id])
     return ids ? { ...call, todos: ids } : call
   })
 }

@@ -107,11 +107,23 @@ export const readOpenCall = (action: ReadonlyAction): number | null => {
   return call?.open ? call.index : null
 }
 
+/** The lane of the calls of a plan that keep their order: they run one after the other, after all others. */
+export const orderedLane = Symbol('ordered')
+
+/**
+ * How many calls of a plan run side by side, from the first: all of a parallel one; of a sequential one those that only read, which come
+ * before the first that may change something. Actions of earlier versions name none.
+ */
+const countSideBySide = ({ result: { block, leading_reads } }: ReadonlyAction): number => {
+  if (block !== 'sequential') return Number.POSITIVE_INFINITY
+  return typeof leading_reads === 'number' ? leading_reads : 0
+}
+
 /**
  * One branch of a fan-out: a node, and for the planner's calls which one. The node of an open call is its next step. Branches of
  * one lane run one after the other.
  */
-export type Branch = { node: string; call: PlannedCall | null; lane: string | number }
+export type Branch = { node: string; call: PlannedCall | null; lane: string | number | symbol }
 
 /** A fan-out and the actions that answered its branches. */
 export type FanOut = {
@@ -138,13 +150,13 @@ export const findLastFanOut = (actions: readonly ReadonlyAction[]): FanOut | nul
     const key = calls.length > 0 ? readAnsweredCall(action)?.index : action.node
     if (key !== undefined && !answered.has(key)) answered.set(key, action)
   }
-  const isSequential = opener.result.block === 'sequential'
+  const sideBySide = countSideBySide(opener)
   const branches: Branch[] =
     calls.length > 0
       ? calls.map((call) => ({
           node: steps.get(call.index) ?? call.tool,
           call,
-          lane: isSequential ? 'all' : (call.exclusive ?? call.index),
+          lane: call.index >= sideBySide ? orderedLane : (call.exclusive ?? call.index),
         }))
       : opener.next.map((node, index) => ({ node, call: null, lane: index }))
   const answers = branches.map(({ node, call }) => answered.get(call ? call.index : node))
@@ -155,7 +167,8 @@ export const findLastFanOut = (actions: readonly ReadonlyAction[]): FanOut | nul
 export const listFronts = ({ branches, answers, isStopped }: FanOut): readonly Branch[] => {
   const lanes = new Set<Branch['lane']>()
   return branches.filter(({ lane }, index) => {
-    if (isStopped || answers[index] || lanes.has(lane)) return false
+    if (isStopped || answers[index] || lanes.has(lane) || (lane === orderedLane && lanes.size > 0))
+      return false
     lanes.add(lane)
     return true
   })
@@ -183,7 +196,13 @@ export const listAnsweredCalls = memoizeByObject(
 /** The same for calls of one tool with the same arguments. Made once for each call. */
 export const hashCall = memoizeByObject(({ tool, args }: PlannedCall): string => contentHash([tool, args]))
 
-/** The same for actions with the same result of the same resolved arguments, whichever call they answer. Made once for each action. */
-export const hashResult = memoizeByObject((action: ReadonlyAction): string =>
-  contentHash({ ...action.result, call: readResolvedHash(action) }),
-)
+/**
+ * The same for actions whose results read the same to a model, of the same resolved arguments, whichever call they answer: where one
+ * has a text, its other data, such as the time of a look-up, does not count. Made once for each action.
+ */
+export const hashResult = memoizeByObject((action: ReadonlyAction): string => {
+  const { call: _call, ...result } = action.result
+  const { text, text_sha256, is_error } = result
+  const read = typeof text === 'string' ? contentHash(text) : (text_sha256 ?? result)
+  return contentHash([read, is_error === true, readResolvedHash(action)])
+})

@@ -3,11 +3,14 @@ import { z } from 'zod'
 import { MasonError } from './errors.ts'
 import { type Patch, patchSchema } from './patch.ts'
 import { type ActionBody, actionBodySchema, type Json } from './runtime-state.ts'
+import { contentHash } from './text/content-hash.ts'
 import { noUsage } from './token-usage.ts'
 
 /** Results and contexts larger than this, in bytes of JSON, leave the action for a blob. */
 const maxInlineBytes = 32 * 1024
 const headChars = 2000
+/** Characters of a large result that a prompt may show: the 100 KB that a page of `read_file` has at most. Its hash is of these. */
+export const maxLargeChars = 101 * 1024
 /** Reading, checking or writing this much JSON takes milliseconds. */
 const largeLength = 256 * 1024
 /** What one unit of a string's length takes in UTF-8 at the most. */
@@ -87,6 +90,7 @@ const retainedKeys = [
   'calls',
   'block',
   'on_failure',
+  'leading_reads',
   'dialect',
   'closing',
   'notes',
@@ -119,6 +123,8 @@ const moveToBlob = async (
     bytes: bytes.length,
     head: readable.slice(0, headChars).toWellFormed(),
   }
+  if (typeof result.text === 'string')
+    small.text_sha256 = contentHash([result.text.length, result.text.slice(0, maxLargeChars)])
   for (const key of retainedKeys) if (result[key] !== undefined) small[key] = result[key]
   return small
 }

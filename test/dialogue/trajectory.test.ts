@@ -71,6 +71,24 @@ I read it.</think>
     expect(render([])).toBe('')
   })
 
+  test('has the calls that changed the plan, after the others, and alone where there are no others', () => {
+    const plan_calls = [{ todos: [{ id: 'sum', task: 'Add up' }] }]
+    const withPlan = (one: ActionBody): ActionBody => ({ ...one, result: { ...one.result, plan_calls } })
+    const change =
+      '<mason_server><update_todos>{"todos":[{"id":"sum","task":"Add up"}]}</update_todos></mason_server>'
+    expect(
+      render([withPlan(plan([{ tool: 'calculate' }])), answer('calculate', 0, { text: '42' })]),
+    ).toBe(`<parallel>
+    <mason_server><calculate>{}</calculate></mason_server>
+    ${change}
+</parallel>
+<execute_tools />
+<result index="0">42</result>`)
+    expect(render([withPlan(body('planner', { result: { draft: '42' }, next: ['answer'] }))], '42')).toBe(
+      `${change}\n<execute_tools />\n<answer>42</answer>`,
+    )
+  })
+
   test('cuts a long result and says how to read the rest', () => {
     const text = render([plan([{ tool: 'calculate' }]), answer('calculate', 0, { text: 'x'.repeat(20_000) })])
     expect(text).toMatch(

@@ -7,8 +7,9 @@ import { type AnyTool, defineTool } from '../../src/graph/definitions.ts'
 import type { ActionBody, Json } from '../../src/state/runtime-state.ts'
 import { contentHash } from '../../src/state/text/content-hash.ts'
 import { body, type Called, plan, todo } from '../support/actions.ts'
+import { deferred } from '../support/deferred.ts'
 import { checkInvariants } from '../support/invariants.ts'
-import { type MemoryRun, memoryRun, planners, workOn } from '../support/memory-run.ts'
+import { type MemoryRun, memoryRun, planners, type Said, workOn } from '../support/memory-run.ts'
 import { graphWith } from '../support/parts.ts'
 
 /** What the tools of a test have done, in order: the start and the end of each call. */
@@ -95,6 +96,110 @@ const models = () => planners({ text: 'Done.' })
 const call = (id: string, more: object = {}): Called => ({ tool: 'work', args: { id, ...more } })
 const ownActions = ({ rows }: MemoryRun): ActionBody[] =>
   rows.map((row) => row.body).filter(({ result }) => result.call !== undefined)
+
+describe('native calls of which some only read', () => {
+  /** In flight now, and at the most; the reads end once `together` of them have begun. */
+  const readers = (together: number) => {
+    const count = { now: 0, most: 0, order: [] as string[] }
+    const all = deferred<void>()
+    const tool = (name: string, more: Partial<AnyTool>): AnyTool =>
+      defineTool({
+        ...{ name, description: name, kinds: ['call'], reads: [], writes: [] },
+        input: z.strictObject({ id: z.string(), method: z.string().optional() }),
+        async run(_state, context) {
+          const { id, method = 'GET' } = readCallInput(context) as { id: string; method?: string }
+          count.now += 1
+          count.most = Math.max(count.most, count.now)
+          count.order.push(id)
+          if (count.now === together) all.resolve()
+          if (method === 'GET') await all.promise
+          count.now -= 1
+          return context.checkpoint({ summary: name, result: { text: id } })
+        },
+        ...more,
+      })
+    return { count, tool }
+  }
+  const byMethod = { effects: ({ method }: { method?: string }) => (method ? 'write' : 'read') } as const
+  const said = (name: string, ...args: Record<string, string>[]): NonNullable<Said['tool_calls']> =>
+    args.map((one) => ({ name, arguments: one }))
+
+  test('all run side by side: four are in flight at once', async () => {
+    const { count, tool } = readers(4)
+    const memory = memoryRun({ prompt: 'look' })
+    const tool_calls = said('look', { id: 'a' }, { id: 'b' }, { id: 'c' }, { id: 'd' })
+    await workOn(await graphWith([tool('look', { effects: 'read' })]), memory, {
+      models: planners({ tool_calls }, { text: 'Done.' }),
+    })
+    expect(count.most).toBe(4)
+    expect(memory.rows.find(({ body: { node } }) => node === 'planner')?.body.result).toMatchObject({
+      block: 'parallel',
+    })
+  })
+
+  test('run side by side up to the first that changes something, and from there on in order', async () => {
+    const { count, tool } = readers(2)
+    const memory = memoryRun({ prompt: 'look' })
+    const put = { method: 'PUT' }
+    const tool_calls = said(
+      'api',
+      { id: 'a' },
+      { id: 'b' },
+      { id: 'c', ...put },
+      { id: 'd' },
+      { id: 'e', ...put },
+    )
+    const graph = await graphWith([tool('api', byMethod)])
+    await workOn(graph, memory, { models: planners({ tool_calls }, { text: 'Done.' }) })
+    expect(count).toMatchObject({ most: 2, order: ['a', 'b', 'c', 'd', 'e'] })
+    expect(memory.rows.find(({ body: { node } }) => node === 'planner')?.body.result).toMatchObject({
+      block: 'sequential',
+      leading_reads: 2,
+    })
+    expect(
+      ownActions(memory)
+        .map(({ result }) => result.text)
+        .slice(2),
+    ).toEqual(['c', 'd', 'e'])
+  })
+
+  test('keep their lanes in a worker to which the tool says something else', async () => {
+    const { count, tool } = readers(2)
+    const memory = memoryRun({ prompt: 'look' })
+    const tool_calls = said('api', { id: 'a' }, { id: 'b' }, { id: 'c', method: 'PUT' })
+    const models = planners({ tool_calls }, { text: 'Done.' })
+    await workOn(await graphWith([tool('api', byMethod)]), memory, { models, diesAfter: 3 })
+    count.now = 0
+    const later = readers(2)
+    await workOn(await graphWith([later.tool('api', { effects: 'write' })]), memory, { models })
+    expect(later.count).toMatchObject({ most: 2, order: ['a', 'b', 'c'] })
+  })
+
+  test('with a function that throws, or says nothing, count as changes', async () => {
+    for (const effects of [
+      () => undefined as never,
+      (): never => {
+        throw new Error('no')
+      },
+    ]) {
+      const { count, tool } = readers(1)
+      const memory = memoryRun({ prompt: 'look' })
+      const models = planners({ tool_calls: said('look', { id: 'a' }, { id: 'b' }) }, { text: 'Done.' })
+      await workOn(await graphWith([tool('look', { effects })]), memory, { models })
+      expect(count).toMatchObject({ most: 1, order: ['a', 'b'] })
+    }
+  })
+
+  test('that say it in a way that is unknown are refused at the start', async () => {
+    const { tool } = readers(1)
+    await expect(graphWith([tool('look', { effects: 'reads' as never })])).rejects.toThrow(
+      'tool "look" has the effects "reads"; write none, read, write or a function of the arguments',
+    )
+    await expect(graphWith([tool('look', { effects: 'write', pure: true })])).rejects.toThrow(
+      'remove one of both',
+    )
+  })
+})
 
 describe('a sequential block that stops on failure', () => {
   test('does not run the rest: it has no action, and the model reads why', async () => {

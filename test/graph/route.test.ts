@@ -54,27 +54,34 @@ const simulate = (choices: Choices): Step[] => {
   for (let round = choices.pick(4); round > 0; round--) {
     const isSequential = choices.pick(2) === 1
     const stops = choices.pick(2) === 1
-    const calls = Array.from({ length: 1 + choices.pick(5) }, () => ({
+    const length = 1 + choices.pick(5)
+    const reads = isSequential && !stops ? choices.pick(length + 1) : 0
+    const sideBySide = isSequential ? reads : length
+    const calls = Array.from({ length }, () => ({
       tool: `tool${choices.pick(3)}`,
       ...(choices.pick(2) === 1 && { exclusive: `resource${choices.pick(2)}` }),
     }))
     const works = calls.map(({ tool, exclusive }, call) => ({
       target: { node: tool, call },
-      lane: isSequential
-        ? 0
-        : calls.findIndex((one, at) => (exclusive ? one.exclusive === exclusive : at === call)),
+      lane:
+        call >= sideBySide
+          ? -1
+          : calls.findIndex((one, at) => (exclusive ? one.exclusive === exclusive : at === call)),
       steps: Array.from({ length: choices.pick(4) === 1 ? 1 + choices.pick(2) : 0 }, (_, at) => `step${at}`),
       fails: choices.pick(3) === 1,
     }))
-    const fronts = works.filter(({ lane }, at) => works.findIndex((one) => one.lane === lane) === at)
+    const [first, ordered] = [works.slice(0, sideBySide), works.slice(sideBySide)]
+    const fronts = first.filter(({ lane }, at) => first.findIndex((one) => one.lane === lane) === at)
+    const nextOrdered = ordered.slice(0, 1).map(({ target }) => target)
+    // an action of an earlier version says nothing of failures and reads, and no call of it names a resource
+    const planned = plan(
+      calls,
+      isSequential ? 'sequential' : 'parallel',
+      stops ? 'stop' : (['go_on', undefined] as const)[choices.pick(2)],
+    )
     steps.push({
-      // an action of an earlier version says nothing of failures, and no call of it names a resource
-      body: plan(
-        calls,
-        isSequential ? 'sequential' : 'parallel',
-        stops ? 'stop' : (['go_on', undefined] as const)[choices.pick(2)],
-      ),
-      open: fronts.map(({ target }) => target),
+      body: reads > 0 ? { ...planned, result: { ...planned.result, leading_reads: reads } } : planned,
+      open: fronts.length > 0 ? fronts.map(({ target }) => target) : nextOrdered,
     })
     // a tool's own data may have the names that a plan uses
     const data = { calls: ['+49 30 1234'], block: 'sequential', on_failure: 'stop', judged: [] }
@@ -87,7 +94,9 @@ const simulate = (choices: Choices): Step[] => {
       const call = { ...(answered.result.call as object), open: true }
       return { ...answered, result: { ...answered.result, call }, next: [step] }
     }
-    steps.push(...group(choices, works, isSequential && stops, toBody, single('reflection')))
+    const reflection = single('reflection')
+    steps.push(...group(choices, first, false, toBody, ordered.length > 0 ? nextOrdered : reflection))
+    steps.push(...group(choices, ordered, isSequential && stops, toBody, reflection))
     steps.push({ body: body('reflection', { next: ['planner'] }), open: single('planner') })
   }
   steps.push({ body: body('planner', { result: { draft: 'x' }, next: ['answer'] }), open: single('answer') })

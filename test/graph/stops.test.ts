@@ -28,6 +28,49 @@ const calls = (...names: string[]): Said => ({
   tool_calls: names.map((name, n) => ({ id: `c${n}`, name, arguments: { n } })),
 })
 
+describe('a run whose planner repeats a call', () => {
+  test.for([
+    ['short', 'no rows'],
+    ['in a blob', 'no rows '.repeat(8000)],
+  ])(
+    'that says the same each time, %s, ends at the third, whatever the clock in its data says',
+    async ([, text]) => {
+      let now = 0
+      const look = defineTool({
+        name: 'look',
+        description: 'looks',
+        kinds: ['call'],
+        pure: true,
+        input: z.strictObject({}),
+        reads: [],
+        writes: [],
+        run: (_state, { checkpoint }) =>
+          checkpoint({
+            summary: 'looked',
+            result: { text: text ?? '', fetched_at: ++now, took: { ms: now } },
+          }),
+      })
+      const memory = memoryRun({ prompt: 'look' })
+      const models = planners({ tool_calls: [{ name: 'look', arguments: {} }] })
+      await workOn(await graphWith([look]), memory, { models })
+      expect(memory.ended?.outcome).toMatchObject({ reason: 'no_progress' })
+      expect(nodes(memory).filter((node) => node === 'look')).toHaveLength(3)
+    },
+  )
+
+  test('that says something else each time goes on', async () => {
+    let now = 0
+    const look = callTool('look', () => `row ${++now}`)
+    const memory = memoryRun({ prompt: 'look' })
+    const replies = Array.from(
+      { length: 12 },
+      (): Said => ({ tool_calls: [{ name: 'look', arguments: {} }] }),
+    )
+    await workOn(await graphWith([look]), memory, { models: planners(...replies, { text: 'Done.' }) })
+    expect([memory.ended?.outcome.reason, now]).toEqual(['answered', 12])
+  })
+})
+
 describe('a run that is stopped', () => {
   const stopAt = async (kind: 'cancel' | 'time', request: object = {}) => {
     const graph = await graphWith()

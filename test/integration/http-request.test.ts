@@ -139,6 +139,22 @@ describe('http_request', () => {
     })
   })
 
+  test('that only reads runs beside the others of its reply: four are in flight before one is answered', async () => {
+    const shop = await createShop()
+    const held: ServerResponse[] = []
+    api.answer = ({ method }, response) => {
+      if (method !== 'GET') return void response.end('changed')
+      held.push(response)
+      if (held.length === 4) for (const one of held) one.end('read')
+    }
+    const get = (path: string): [string, object] => ['http_request', { url: `${api.url}${path}` }]
+    const post: [string, object] = ['http_request', { method: 'POST', url: `${api.url}/orders`, body: 'x' }]
+    say(fake, { planner: [calling(get('/1'), get('/2'), get('/3'), get('/4'), post), { text: 'Done.' }] })
+    const run = await runtime.complete({ prompt: 'Go on' }, { business: shop })
+    expect(run.status).toBe('completed')
+    expect(api.received.map(({ method }) => method)).toEqual(['GET', 'GET', 'GET', 'GET', 'POST'])
+  })
+
   test('waits for an operator where a host without idempotency keys may have received a request', async () => {
     const shop = await createShop()
     api.answer = (_, response) => void response.destroy()

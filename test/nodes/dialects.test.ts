@@ -395,6 +395,7 @@ describe('the same decisions in both dialects', () => {
           'retry_after',
           'worked_ms',
           'exchange',
+          'plan_calls',
           'usage',
         ].includes(key) ||
         (key === 'id' && typeof value === 'string' && value.startsWith('call_'))

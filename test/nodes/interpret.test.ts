@@ -39,7 +39,14 @@ describe('reading a reply of the planner', () => {
   })
 
   test('calls of which one changes something run in order', () => {
-    expect(read({ tool_calls: [call('look'), call('send')] }).block).toBe('sequential')
+    expect(read({ tool_calls: [call('look'), call('send')] })).toMatchObject({
+      block: 'sequential',
+      leading_reads: 1,
+    })
+    expect(read({ tool_calls: [call('send'), call('look')] })).toMatchObject({
+      block: 'sequential',
+      leading_reads: 0,
+    })
   })
 
   test('an id that appears twice is made unique', () => {

@@ -219,6 +219,21 @@ describe("the planner's calls for tasks", () => {
     expect(assigned([], call('look'))).toEqual([undefined])
   })
 
+  test('a retry is for the task whose same call failed, as long as that can be worked on', () => {
+    const failed = {
+      call: { index: 0, id: 'c', tool: 'look', args: { page: 2 }, todos: ['d'] },
+      action: { id: 3, ...answer('look', 0, { text: 'away', is_error: true }) },
+    }
+    const list = [todo('a'), todo('d', { retry: 1 })]
+    const retry = (more: object, of = list, before = failed) =>
+      assignCalls(of, [call('look', more)], [], () => [before]).map((one) => one.todos?.[0])
+    expect(retry({ args: { page: 2 } })).toEqual(['d'])
+    expect(retry({ args: { page: 3 } })).toEqual(['a'])
+    expect(retry({ args: { page: 2 } }, [todo('a'), todo('d', { status: 'failed' })])).toEqual(['a'])
+    const good = { ...failed, action: { id: 3, ...answer('look', 0, { text: 'here' }) } }
+    expect(retry({ args: { page: 2 } }, list, good)).toEqual(['a'])
+  })
+
   test('the tasks of the calls are in work; one whose dependencies are open is not', () => {
     const started = startTodos(
       todos,

@@ -167,6 +167,7 @@ describe('prepareAction', () => {
       blob: 'hash',
       bytes: blobs[0]?.length,
       head: large.slice(0, 2000),
+      text_sha256: expect.stringMatching(/^[0-9a-f]{64}$/),
       call: { index: 0, id: 'c' },
       is_error: true,
     })

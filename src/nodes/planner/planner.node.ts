@@ -5,7 +5,7 @@ import { compactionNodeName } from '../../context/latest-compaction.ts'
 import { readLargeTexts } from '../../context/result-text.ts'
 import { listRounds } from '../../context/rounds.ts'
 import { type AnyTool, defineNode, type GraphInfo } from '../../graph/definitions.ts'
-import type { PlannedCall } from '../../state/calls.ts'
+import { listAnsweredCalls, type PlannedCall } from '../../state/calls.ts'
 import { memoizeByObject } from '../../state/memoize.ts'
 import { type DialectName, permitsCalls } from '../../state/ports/models.ts'
 import type { AdmittedRequest } from '../../state/run-request.ts'
@@ -84,10 +84,16 @@ export default defineNode({
     )
     const { interpretation, usage } = thought
     const common = { usage, relevance: 0, preparation: interpretation.text }
-    const extras = { ...toResultExtras(thought), ...(plan.closed.length > 0 && { closed: [...plan.closed] }) }
+    const extras = {
+      ...toResultExtras(thought),
+      ...(plan.closed.length > 0 && { closed: [...plan.closed] }),
+      // what was written in the language is there as it was written
+      ...(thought.dialect === 'tools' && plan.calls.length > 0 && { plan_calls: [...plan.calls] }),
+    }
     if (interpretation.calls.length > 0) {
       const changes = interpretation.todos.flatMap(({ wanted }) => wanted)
-      const calls = assignCalls(plan.todos, nameResources(interpretation.calls, graph), changes)
+      const listAnswered = () => listAnsweredCalls(turnActions(state))
+      const calls = assignCalls(plan.todos, nameResources(interpretation.calls, graph), changes, listAnswered)
       const { todos, notBefore } = startTodos(plan.todos, calls, clock.now())
       return checkpoint(
         {
@@ -95,6 +101,7 @@ export default defineNode({
           summary: toSummary(calls),
           result: {
             ...{ calls, block: interpretation.block, on_failure: interpretation.on_failure },
+            ...(interpretation.leading_reads > 0 && { leading_reads: interpretation.leading_reads }),
             worked_ms: workedMs(),
             ...(notBefore !== null && { not_before: notBefore }),
             ...extras,
@@ -165,6 +172,7 @@ const findWriter = (
 const createPlan = (before: readonly Todo[], evidence: FindEvidence) => {
   let todos = before
   let closed: readonly TodoClosing[] = []
+  let calls: readonly { todos: TodoChange[] }[] = []
   return {
     get todos(): readonly Todo[] {
       return todos
@@ -172,6 +180,10 @@ const createPlan = (before: readonly Todo[], evidence: FindEvidence) => {
     /** What the replies named as completed or failed. */
     get closed(): readonly TodoClosing[] {
       return closed
+    },
+    /** The arguments of the calls that changed it. */
+    get calls(): readonly { todos: TodoChange[] }[] {
+      return calls
     },
     /** Applies the plan's changes in a reply; an invalid one is an error, and then none of it counts. */
     apply(read: Interpretation): Interpretation {
@@ -185,6 +197,7 @@ const createPlan = (before: readonly Todo[], evidence: FindEvidence) => {
       }
       if (read.errors.length > 0) return read
       todos = next
+      calls = calls.concat(read.todos.map(({ wanted }) => ({ todos: wanted })))
       closed = closed.concat(changes.flatMap(({ wanted }) => wanted.flatMap(toClosing)))
       return read
     },

@@ -5,7 +5,8 @@ import { listRounds, type PlanRound } from '../../context/rounds.ts'
 import { noText, part, promptText, titles } from '../../context/sections.ts'
 import { defineNode, type GraphInfo } from '../../graph/definitions.ts'
 import { requestJson } from '../../graph/json-request.ts'
-import type { AnsweredCall } from '../../state/calls.ts'
+import { readToolEffects } from '../../graph/tool-effects.ts'
+import type { AnsweredCall, PlannedCall } from '../../state/calls.ts'
 import { memoizeByObject } from '../../state/memoize.ts'
 import type { PromptPart } from '../../state/prompt-part.ts'
 import {
@@ -74,7 +75,8 @@ export default defineNode({
           )
         : { value: null, usage: noUsage }
     const reflection = asked.value ? toReflection(asked.value, calls) : reflectByRule(calls, earlier)
-    const isPure = (tool: string): boolean => graph.tool(tool)?.pure === true
+    const isPure = ({ tool, args }: PlannedCall): boolean =>
+      readToolEffects(graph.tool(tool), args) === 'none'
     const { todos: verdicts, ...result } = reflection
     const progress = { actions: turnActions(state), now: clock.now(), workedMs: workedMs() }
     const todos = updateTodoStatuses(turnTodos(state), calls, verdicts, progress, isPure)
@@ -116,7 +118,10 @@ const readCalls = memoizeByObject(({ calls }: PlanRound): readonly AnsweredCall[
 
 /** Rules decide when every result came without error from a pure tool, and after a step that was written in the language. */
 const needsModel = (calls: readonly AnsweredCall[], graph: GraphInfo): boolean =>
-  calls.some(({ call, action }) => action.result.is_error === true || graph.tool(call.tool)?.pure !== true)
+  calls.some(
+    ({ call, action }) =>
+      action.result.is_error === true || readToolEffects(graph.tool(call.tool), call.args) !== 'none',
+  )
 
 /** What talk and earlier results may take of the prompt, where the parts that must be there leave so much. */
 const talkShare = 0.2

@@ -1,6 +1,6 @@
 import { readResultText } from '../../context/result-text.ts'
 import { listRounds } from '../../context/rounds.ts'
-import { type AnsweredCall, listAnsweredCalls } from '../../state/calls.ts'
+import { type AnsweredCall, listAnsweredCalls, type PlannedCall } from '../../state/calls.ts'
 import type { Todo } from '../../state/runtime-state.ts'
 import {
   addTodoError,
@@ -30,7 +30,7 @@ export const updateTodoStatuses = (
   calls: readonly AnsweredCall[],
   verdicts: readonly Verdict[],
   progress: Progress,
-  isPure: (tool: string) => boolean,
+  isPure: (call: PlannedCall) => boolean,
 ): Todo[] => {
   const byId = new Map(verdicts.map((verdict) => [verdict.id, verdict]))
   const unstarted = listUnstarted(progress.actions)
@@ -54,7 +54,7 @@ const updateTodo = (
   calls: readonly AnsweredCall[],
   verdict: Verdict | undefined,
   progress: Progress,
-  isPure: (tool: string) => boolean,
+  isPure: (call: PlannedCall) => boolean,
 ): Todo => {
   const { actions, now, workedMs } = progress
   const execution_time = measureTodoWork(actions, todo.id, workedMs, 'latest')
@@ -89,7 +89,7 @@ const updateTodo = (
     errors.at(-1) ?? said,
   )
   // a tool that always gives the same for the same call gains nothing by waiting
-  return failed.status === 'pending' && calls.every(({ call }) => isPure(call.tool))
+  return failed.status === 'pending' && calls.every(({ call }) => isPure(call))
     ? { ...failed, retry_after: null }
     : failed
 }

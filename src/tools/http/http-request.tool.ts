@@ -31,6 +31,7 @@ export default defineTool({
       .optional()
       .describe('A text, or a value that is sent as JSON'),
   }),
+  effects: ({ method = 'GET' }) => (isRead(method) ? 'read' : 'write'),
   reads: [],
   writes: [],
   needs: ['http'],
@@ -44,7 +45,7 @@ export default defineTool({
         errorDraft('The request was refused', `Error: ${permission.error}. Nothing was sent.`),
       )
     const name = `${request.method} ${new URL(request.url).host}`
-    if (request.method === 'GET' || request.method === 'HEAD')
+    if (isRead(request.method))
       return checkpoint(toDraft(name, await http.send(request, { key: null, beforeSend() {} }, signal)))
     const response = await effect({
       ...(permission.key_header === null
@@ -58,6 +59,8 @@ export default defineTool({
     return checkpoint(toDraft(name, parseReply(response)))
   },
 })
+
+const isRead = (method: string): boolean => method === 'GET' || method === 'HEAD'
 
 type RequestInput = {
   method?: string | undefined

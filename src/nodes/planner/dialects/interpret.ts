@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { type CallBody, describeInvalidArguments, parseArguments } from '../../../graph/call-body.ts'
 import type { AnyTool } from '../../../graph/definitions.ts'
+import { readToolEffects } from '../../../graph/tool-effects.ts'
 import type { CallBlock, OnFailure, PlannedCall } from '../../../state/calls.ts'
 import type { ToolCallRequest } from '../../../state/ports/model-messages.ts'
 import { type ModelReply, permitsCalls } from '../../../state/ports/models.ts'
@@ -53,6 +54,8 @@ export type CallError = { call: ToolCallRequest | null; error: string }
 export type Interpretation = {
   calls: PlannedCall[]
   block: CallBlock
+  /** How many calls at the start of a sequential block only read, and run side by side. */
+  leading_reads: number
   /** The end of the work: the output tool that was named, if any, the draft, and the tasks that are done. */
   output: { tool: string | null; draft: string; todos: TodoClosing[]; call: ToolCallRequest } | null
   todos: { call: ToolCallRequest; wanted: TodoChange[] }[]
@@ -83,6 +86,7 @@ export const interpretReply = (
   const found: Interpretation = {
     calls: [],
     block: 'parallel',
+    leading_reads: 0,
     on_failure: 'go_on',
     output: null,
     todos: [],
@@ -112,8 +116,9 @@ export const interpretReply = (
       })
   }
   const byName = new Map(tools.map((tool) => [tool.name, tool]))
-  // calls that change something keep the order in which they were written
-  if (found.calls.some((call) => byName.get(call.tool)?.pure !== true)) found.block = 'sequential'
+  // calls that change something keep the order in which they were written; what only reads before them need not
+  const write = found.calls.findIndex(({ tool, args }) => readToolEffects(byName.get(tool), args) === 'write')
+  if (write >= 0) Object.assign(found, { block: 'sequential', leading_reads: write })
   return found
 }
 

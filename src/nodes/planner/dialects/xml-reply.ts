@@ -33,7 +33,8 @@ export const readXmlReply = (reply: ModelReply, known: Offer): Interpretation =>
   )
   const isSequential = block?.block === 'sequential'
   // one call alone runs as a native one does
-  if (block && block.block !== 'single') found.block = isSequential ? 'sequential' : 'parallel'
+  if (block && block.block !== 'single')
+    Object.assign(found, { block: isSequential ? 'sequential' : 'parallel', leading_reads: 0 })
   const references = findReferenceErrors(
     found.calls,
     (name) => known.tools.find((tool) => tool.name === name),

@@ -85,7 +85,16 @@ const renderRound = (
   const own = readWrittenPlan(plan.result) ?? written?.get(plan)
   // what another vendor's model thought stays with it
   const said = plan.preparation.trim() === '' ? [] : [{ kind: 'think' as const, text: plan.preparation }]
-  const wrote = own?.wrote ?? writeDialogue([...said, renderCalls(round, serverOf)])
+  const wrote =
+    own?.wrote ??
+    writeDialogue([
+      ...said,
+      renderCalls(
+        round.plan,
+        round.calls.map(({ call }) => call),
+        serverOf,
+      ),
+    ])
   const before = (own?.exchange ?? []).flatMap((one) => [
     ...(one.wrote === '' ? [] : [toMessage('assistant', one.wrote)]),
     toMessage('user', one.put_back),
