@@ -20,10 +20,25 @@ const { values, positionals } = parseArgs({
     only: { type: 'string', default: '' },
     /** Keeps the figures for docs/performance.md. */
     record: { type: 'boolean', default: false },
+    help: { type: 'boolean', short: 'h', default: false },
   },
 })
 
+const usage = `npm run bench -- [NAME …] [options]
+
+Measures the cases named, or all, on servers of its own, and prints the figures. \`report\` in place of names only draws
+docs/performance.md again, from the figures that --record has kept.
+
+  --repeat N      how often each case is measured (${values.repeat})
+  --scale X       counts are multiplied by it; 1 is what docs/performance.md reports (${values.scale})
+  --only TEXT     only the variants whose name has this text
+  --record        keeps the figures and draws docs/performance.md
+  --help          prints this
+
+Cases: ${caseNames([]).join(', ')}`
+
 const main = async (): Promise<void> => {
+  if (values.help) return console.log(usage)
   if (positionals[0] === 'report') return writePage()
   const names = caseNames(positionals)
   const stop = new AbortController()

@@ -1,4 +1,6 @@
 import { type Config, type Environment, readConfig } from '../infra/config/config.ts'
+import { findServer } from '../infra/database/folder-lock.ts'
+import { addAdminToken } from '../infra/secrets/admin-token.ts'
 import { isMasonError, MasonError } from '../state/errors.ts'
 import type { RunRequest } from '../state/run-request.ts'
 import type { RunEvent } from '../state/run-view.ts'
@@ -40,6 +42,14 @@ export const readTargetConfig = (
     LOG_LEVEL: env.LOG_LEVEL || 'warn',
   }
   return readConfig(merged, { role: merged.MASON_URL ? 'client' : local })
+}
+
+/** The server that the settings name, or the one that is running on the data folder, with its token. */
+export const findTarget = async (config: Config): Promise<Config['client']> => {
+  if (config.client.url !== null || config.database.kind !== 'embedded') return config.client
+  const url = await findServer(config.database.dataDir)
+  if (url === null) return config.client
+  return { url, token: (await addAdminToken(config)).config.adminToken }
 }
 
 /** Opens a runtime; a locked data folder gets a remedy for this command, as `mason serve` often holds the lock. */

@@ -5,7 +5,7 @@ import type { Project } from '../project/load-project.ts'
 import { idPattern, type RunRequest } from '../state/run-request.ts'
 import { exitCodes, UsageError } from './errors.ts'
 import { followRun } from './follow-run.ts'
-import { type RunGateway, type RunHandle, readTargetConfig } from './gateway.ts'
+import { findTarget, type RunGateway, type RunHandle, readTargetConfig } from './gateway.ts'
 import { listenForInterrupt } from './interrupts.ts'
 import { createJsonRenderer, createRenderer, type Renderer } from './renderer.ts'
 import { readRequestFiles } from './request-files.ts'
@@ -37,9 +37,11 @@ export const submitAndFollowRun = async (
   let interrupt: ReturnType<typeof listenForInterrupt> | null = null
   let gateway: RunGateway | null = null
   try {
-    if (!flags.json && config.client.url === null && config.database.kind === 'embedded')
+    const client = await findTarget(config)
+    if (client.token) scrubber.add(client.token)
+    if (!flags.json && client.url === null && config.database.kind === 'embedded')
       renderer.note('starting the embedded database (takes a few seconds) …')
-    gateway = await openGateway(config, renderer, scrubber, setup)
+    gateway = await openGateway({ ...config, client }, renderer, scrubber, setup)
     // until here a signal ends the process: there is no run to cancel
     interrupt = listenForInterrupt()
     const handle = await gateway.submit(request)

@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { describeSlowFile, loadTimeoutMs, type PartSource } from '../graph/load.ts'
 import { watchEventLoop } from '../infra/lib/watchdog.ts'
@@ -7,22 +8,36 @@ type Loader = { load: PartSource['load'] } & Disposable
 
 /**
  * Loads files of a product as ES modules, TypeScript or not, whatever its package.json says. `mason-runtime` is the copy
- * that runs. A file that computes without end ends the process, since nothing else can: dispose of it when all are loaded.
+ * that runs, and so is `zod` for files that have none of their own. A file that computes without end ends the process, since nothing else can: dispose of it when all are loaded.
  */
 export const openSourceLoader = async (root: string): Promise<Loader> => {
-  const [{ createJiti }, own] = await Promise.all([import('jiti'), import('mason-runtime')])
+  const [{ createJiti }, own, zod] = await Promise.all([
+    import('jiti'),
+    import('mason-runtime'),
+    import('zod'),
+  ])
   const packages = join(root, 'node_modules')
-  const jiti = createJiti(join(root, 'mason.config.ts'), {
-    fsCache: existsSync(packages) && join(packages, '.cache', 'mason'),
-    interopDefault: false,
-    virtualModules: { 'mason-runtime': own },
-  })
+  const create = (virtualModules: Record<string, unknown>) =>
+    createJiti(join(root, 'mason.config.ts'), {
+      fsCache: existsSync(packages) && join(packages, '.cache', 'mason'),
+      interopDefault: false,
+      virtualModules: { 'mason-runtime': own, ...virtualModules },
+    })
+  const [jiti, jitiWithZod] = [create({}), create({ zod })]
   const watch = watchEventLoop(loadTimeoutMs)
   return {
     load(path) {
       watch.say(`mason: ${path} ${describeSlowFile}`)
-      return jiti.import(path)
+      return (hasZod(path) ? jiti : jitiWithZod).import(path)
     },
     [Symbol.dispose]: () => watch[Symbol.dispose](),
+  }
+}
+
+const hasZod = (path: string): boolean => {
+  try {
+    return createRequire(path).resolve('zod') !== ''
+  } catch {
+    return false
   }
 }

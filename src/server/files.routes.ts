@@ -23,7 +23,7 @@ const byteCount = z.preprocess(
 const uploadHeaders = z.looseObject({
   'x-file-name': z.preprocess(
     (value) => (typeof value === 'string' ? decodeName(value) : value),
-    fileNameSchema.describe('A plain file name; percent-encoded where it is not ASCII'),
+    fileNameSchema.describe('A file name, with its folders; percent-encoded where it is not ASCII'),
   ),
   'content-type': fileTypeSchema.describe('Its media type; absent: application/octet-stream').optional(),
   'x-sha256': z

@@ -79,9 +79,15 @@ export const fileSchema = z
     { message: 'needs exactly one of file_id, content_base64, mapping and url' },
   )
 
-/** Whether no two files have one name. */
-export const haveOwnNames = (files: readonly { name?: string | undefined }[]): boolean =>
-  new Set(files.map((file) => file.name)).size === files.length
+/** Whether no two files have one name, and no name is the folder of another: what is in an archive is named so too. */
+export const haveOwnNames = (files: readonly { name?: string | undefined }[]): boolean => {
+  const names = new Set(files.map(({ name = '' }) => name))
+  const isFolder = (name: string): boolean => {
+    const parts = name.split('/')
+    return parts.some((_, at) => at > 0 && names.has(parts.slice(0, at).join('/')))
+  }
+  return names.size === files.length && ![...names].some(isFolder)
+}
 
 /** One entry of the structure that a request wants its answer in. */
 export const structureEntrySchema = z.strictObject({
@@ -171,7 +177,10 @@ const runRequestFields = z.strictObject({
     .array(fileSchema)
     .max(100)
     // those of uploads are compared once they are known
-    .refine((files) => haveOwnNames(files.filter((file) => file.name !== undefined)), 'names must differ')
+    .refine(
+      (files) => haveOwnNames(files.filter((file) => file.name !== undefined)),
+      'names must differ, and none may be the folder of another',
+    )
     .describe('What the run works with, each from exactly one of file_id, mapping, content_base64 and url')
     .optional(),
   scenario: z

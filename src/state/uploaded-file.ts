@@ -1,13 +1,16 @@
 import { z } from 'zod'
 
-/** The name of a file: plain, without a path. */
+/** The name of a file, with the folders it is in: `core/main.py`. Names are no paths: bytes are never stored under them. */
 export const fileNameSchema = z
   .string()
   .min(1)
   .max(255)
   .refine(
-    (name) => !/[\\/\p{Cc}]/u.test(name) && name.isWellFormed(),
-    'must be a plain file name without slashes or control characters',
+    (name) =>
+      !/[\\\p{Cc}]/u.test(name) &&
+      name.isWellFormed() &&
+      (name === '' || name.split('/').every((part) => !['', '.', '..'].includes(part))),
+    'must be a file name, with folders as in core/main.py, without control characters, backslashes and empty, . or .. parts',
   )
   // the state holds files by their names, and no object takes this one
   .refine((name) => name !== '__proto__', 'a file cannot have this name')

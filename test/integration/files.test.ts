@@ -96,6 +96,20 @@ describe('a run with files', () => {
     expect([await notShown(run.id), await notShown(again.id)]).toEqual([[], []])
   })
 
+  test('that are named with their folders are read and shown under these names', async () => {
+    say(model, {
+      planner: [calling(['read_file', { file_path: 'core/orchestrator.py' }]), { text: 'Done.' }],
+    })
+    const names = ['core/orchestrator.py', 'orchestrator.py']
+    const files = names.map((name) => upload(name, Buffer.from(`# ${name}`)))
+    const run = await runtime.complete({ prompt: 'Look', files })
+    const state = await runtime.stateOf(run.id)
+    expect(state.origin_files.map(({ name }) => name)).toEqual(names)
+    const said = state.action_history.flat().map(({ result }) => String(result.text))
+    expect(said).toContainEqual("File 'core/orchestrator.py', lines 1-1 of 1:\n1: # core/orchestrator.py")
+    expect(await notShown(run.id)).toEqual([])
+  })
+
   test('opens an archive: what is in it are files of their own', async () => {
     say(model, {
       planner: [

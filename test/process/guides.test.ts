@@ -48,7 +48,7 @@ test('the worked example of an own repository compiles with its own service, and
     ...{ lib: ['es2022', 'dom'], allowImportingTsExtensions: true },
   }
   const sources = files.map(({ name }) => name).filter((name) => name.endsWith('.ts'))
-  expect(sources).toHaveLength(3)
+  expect(sources).toHaveLength(4)
   await writeFile(join(shop, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: sources }))
   expect(await run(join(root, 'node_modules', '.bin', 'tsc'), ['-p', 'shop'])).toEqual({
     code: 0,

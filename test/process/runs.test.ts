@@ -113,6 +113,17 @@ test('mason webhooks lists what became of them, and sends one again under its id
   receiver.close()
 })
 
+test('mason run is served by the running server', async () => {
+  const [url] = await server.says(/http:\/\/127\.0\.0\.1:\d+/)
+  say(model, { planner: [{ text: 'Served.' }] })
+  const ran = await runCli(['run', 'Who serves me?'], { cwd })
+  expect([ran.code, ran.stderr]).toEqual([0, ''])
+  expect(ran.stdout).toContain('Served.')
+  const id = /run (run_\w+)/.exec(ran.stdout)?.[1] ?? 'none'
+  expect((await runs('show', id)).stdout).toContain('Served.')
+  expect(url).toBeTruthy()
+})
+
 test('mason effects lists what is unknown, and settles it', async () => {
   const receiver = createServer((request) => request.destroy()).listen(0, '127.0.0.1')
   await once(receiver, 'listening')

@@ -149,6 +149,19 @@ describe('tools of a repository', () => {
     ])
   })
 
+  test('gets the zod of Mason where it is in no package and finds none', async () => {
+    await using folder = await openFolder()
+    const text = `import { z } from 'zod'\nimport { input } from './input'\n${toolText('price', 'input.extend({ to: z.string() })')}`
+    await writeFile(join(folder.path, 'price.tool.ts'), text)
+    await writeFile(
+      join(folder.path, 'input.ts'),
+      "import { z } from 'zod'\nexport const input = z.strictObject({ of: z.string() })",
+    )
+    const { tools } = await loadOwnParts([folder.path])
+    const price = tools.find(({ name }) => name === 'price')
+    expect(price?.input).toBeInstanceOf((await import('zod')).ZodObject)
+  })
+
   test('may use another copy of zod 4 than Mason', async () => {
     await using folder = await openRepository({
       'price.tool.ts': `import { z } from 'zod'\n${toolText('price', 'z.strictObject({ of: z.string() })')}`,

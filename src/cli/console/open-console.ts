@@ -4,9 +4,9 @@ import type { Environment } from '../../infra/config/config.ts'
 import type { Scrubber } from '../../infra/secrets/scrubber.ts'
 import { MasonError } from '../../state/errors.ts'
 import { exitCodes } from '../errors.ts'
-import { readTargetConfig } from '../gateway.ts'
+import { findTarget, readTargetConfig } from '../gateway.ts'
 import { serverRemedies } from '../http-gateway.ts'
-import { type AdminTarget, findTarget } from '../models/admin-client.ts'
+import type { AdminTarget } from '../models/admin-client.ts'
 
 /** The options of `mason console`. */
 export type ConsoleFlags = AdminTarget & { open: boolean }

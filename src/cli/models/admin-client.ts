@@ -1,13 +1,11 @@
 import { createHttp, type Http, type HttpQuery } from '../../client/http.ts'
 import type { Config, Environment } from '../../infra/config/config.ts'
-import { findServer } from '../../infra/database/folder-lock.ts'
-import { addAdminToken } from '../../infra/secrets/admin-token.ts'
 import type { Scrubber } from '../../infra/secrets/scrubber.ts'
 import type { EndpointView, KeyView, ModelView, VendorView } from '../../models/schemas/catalog.ts'
 import type { RouteView } from '../../models/schemas/routing.ts'
 
 import { UsageError } from '../errors.ts'
-import { readTargetConfig, withLockRemedy } from '../gateway.ts'
+import { findTarget, readTargetConfig, withLockRemedy } from '../gateway.ts'
 import { serverRemedies } from '../http-gateway.ts'
 import { createNoteLog } from '../log.ts'
 
@@ -68,14 +66,6 @@ const createAdminClient = (http: Http) => {
 
 /** The admin API of a server or of a runtime in this process, with the same paths, checks and errors. */
 export type AdminClient = ReturnType<typeof createAdminClient>
-
-/** The server that the settings name, or the one that is running on the data folder, with its token. */
-export const findTarget = async (config: Config): Promise<Config['client']> => {
-  if (config.client.url !== null || config.database.kind !== 'embedded') return config.client
-  const url = await findServer(config.database.dataDir)
-  if (url === null) return config.client
-  return { url, token: (await addAdminToken(config)).config.adminToken }
-}
 
 /** A test of a model may take as long as its endpoint allows. */
 const requestTimeoutMs = 3_700_000

@@ -128,7 +128,11 @@ describe('a body', () => {
     [{ 'a/b~c': 1 }, '/a~1b~0c'],
     [{ files: {} }, '/files'],
     [{ files: [{ type: 't', content_base64: '' }] }, '/files/0/name'],
-    [{ files: [{ name: '../x', type: 't', content_base64: '' }] }, '/files/0/name'],
+    ...['../x', '/x', 'a//x', 'a/./x', 'a/../x', 'a/', 'a\\x', 'a/\n'].map((name): [object, string] => [
+      { files: [{ name, type: 't', content_base64: '' }] },
+      '/files/0/name',
+    ]),
+    [{ files: ['a', 'a/x'].map((name) => ({ name, type: 't', content_base64: '' })) }, '/files'],
     [{ files: [{ name: 'n', type: 't', content_base64: '?' }] }, '/files/0/content_base64'],
     [{ files: [{ name: 'n', type: 't', content_base64: '', size: 1 }] }, '/files/0/size'],
     [{ files: [{ name: 'n', type: 't', url: 'file:///etc/passwd' }] }, '/files/0/url'],
