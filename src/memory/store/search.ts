@@ -1,3 +1,4 @@
+import { toSql } from 'pgvector'
 import type { Database } from '../../infra/database/database.ts'
 import type { ModelCaller } from '../../models/ports/model-ports.ts'
 import { isMasonError } from '../../state/errors.ts'
@@ -140,7 +141,7 @@ export const prepareMemoryQuery = async (
 
 /** A vector as text for a halfvec, which stores between three and four digits. */
 export const toVectorText = (vector: readonly number[]): string =>
-  `[${vector.map((number) => number.toPrecision(5)).join(',')}]`
+  toSql(vector.map((number) => Number(number.toPrecision(5))))
 
 /** One ranking: similarities of different models cannot be compared. `space`: null for matches by words. */
 type ResultList = { space: string | null; rows: MemoryRow[] }
