@@ -121,7 +121,7 @@ export const resultsOf = ({ kind, item }: Call, round: number, index: number): (
     case 'ask':
       return [`yes ${item}`]
     default:
-      return [`did ${item}`, 'confirmed by a person', /^Error: /]
+      return [`did ${item}`, 'confirmed by an operator', /^Error: /]
   }
 }
 

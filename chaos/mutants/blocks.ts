@@ -62,7 +62,7 @@ export const blockMutants: readonly Mutant[] = [
   {
     name: 'a lane goes on alone',
     file: 'src/graph/route.ts',
-    edits: [{ from: '|| lane === own?.lane)', to: '|| own !== undefined)' }],
+    edits: [{ from: '(own && [own.lane, orderedLane].includes(lane))', to: 'own !== undefined' }],
     why: 'calls of other lanes, which are under way, are made twice',
     caughtBy: [
       ...route('route in one process every action is sent for once, whatever order its siblings commit in'),

@@ -212,7 +212,10 @@ export const effectMutants: readonly Mutant[] = [
     name: 'calls that change something come one after the other',
     file: 'src/state/calls.ts',
     edits: [
-      { from: "isSequential ? 'all' : (call.exclusive ?? call.index)", to: 'call.exclusive ?? call.index' },
+      {
+        from: 'call.index >= sideBySide ? orderedLane : (call.exclusive ?? call.index)',
+        to: 'call.exclusive ?? call.index',
+      },
     ],
     why: 'a later call acts although an earlier one has failed',
     caughtBy: testsOf('test/integration/graph-tools.test.ts')(
