@@ -243,7 +243,7 @@ const createGraph = (actor: Actor, provider: Provider): Graph => {
     }
     try {
       const call = { plan_seq: run.actions[1]?.id ?? 0, index: 0 }
-      await append(run, 'paid', await sendCallEffect(run.log, call, request, null, signal))
+      await append(run, 'paid', await sendCallEffect(run.log, call, request, async () => false, signal))
     } catch (error) {
       if (!isMasonError(error, 'effect_unknown')) throw error
       await append(run, 'unknown')

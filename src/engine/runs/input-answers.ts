@@ -2,7 +2,6 @@ import { z } from 'zod'
 import { type Database, queryOne } from '../../infra/database/database.ts'
 import { sealForExecutor } from '../../payments/keys/sealed-texts.ts'
 import { MasonError } from '../../state/errors.ts'
-import type { Sql } from '../../state/ports/sql.ts'
 import { openStatusesSql, parkedStatusesSql } from '../../state/run-status.ts'
 import type { Json } from '../../state/runtime-state.ts'
 
@@ -41,7 +40,7 @@ const secretSchema = z.string().min(1).max(200)
 
 /**
  * Answers an open question of a run; a secret answer is encrypted before it is stored. An answer whose `key` has answered one of its
- * questions before changes nothing. `also` is done in the same transaction. Throws `not_found`, `input_answered`, and `invalid_request`, which leaves it open.
+ * questions before changes nothing. Throws `not_found`, `input_answered`, and `invalid_request`, which leaves it open.
  */
 export const answerInput = (
   database: Database,
@@ -50,7 +49,6 @@ export const answerInput = (
   requestId: string,
   answer: Json,
   key: string | null = null,
-  also: (sql: Sql) => Promise<void> = async () => {},
 ): Promise<void> =>
   database.asBusiness(businessId, async (sql) => {
     if (key !== null) {
@@ -66,7 +64,6 @@ export const answerInput = (
     const stored = JSON.stringify({ kind: 'answered', answer: sealed === null ? answer : '' })
     if (!(await queryOne(sql, answerStatement, [businessId, runId, requestId, stored, sealed, key])))
       throw createAnsweredError(requestId)
-    await also(sql)
   })
 
 const checkAnswer = (schema: z.ZodType, answer: Json): void => {

@@ -39,9 +39,9 @@ const createTextJoiner = (count: LengthLimit) => {
       half = ''
       return add(text)
     },
-    /** What a whole text adds; null where it is not what came before and more. An empty one replaces nothing. */
+    /** What a whole text adds; null where it is not what came before and more. One that is empty, or differs in the white space around it, replaces nothing. */
     replace: (text: string): string | null => {
-      if (text === '') return ''
+      if (text === '' || text.trim() === all.trim()) return ''
       const before = all
       count(text.slice(before.length))
       half = ''

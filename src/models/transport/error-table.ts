@@ -75,7 +75,7 @@ const table: readonly Row[] = [
     meaning: 'bad_key',
     statuses: isOneOf(200, 400, 403),
     names:
-      /invalid_?api_?key|api_?key_?(invalid|expired)|authentication_?(error|failed)|invalid_?(authentication|credentials|token)|unauthenticated|account_?(deactivated|suspended|disabled)|\b1004\b/i,
+      /invalid_?api_?key|api_?key_?(invalid|expired)|authentication_?(error|failed)|invalid_?(authentication|credentials|token)(?![a-z])|unauthenticated|account_?(deactivated|suspended|disabled)|\b1004\b/i,
     words:
       /(invalid|incorrect|wrong|expired|revoked|missing|unknown).{0,12}api.?key|api.?key.{0,30}(invalid|not valid|expired|incorrect|revoked|disabled|not found|leaked)|invalid (authentication|credentials)|(account|organization|user|workspace)\b.{0,60}(deactivated|suspended|disabled|banned|terminated)|login fail|(令牌|密钥)(无效|已过期|不正确)/i,
   },

@@ -5,7 +5,7 @@ import { EffectRefusedError } from '../../../src/state/errors.ts'
 
 const kinds = ['keyed', 'queryable', 'manual'] as const
 
-/** Charges a card that has expired: its provider says so, or answers in a way from which nobody can tell. */
+/** Charges a card that has expired: its provider says so, or answers in a way that leaves it unknown. */
 export default defineTool({
   name: 'charge_card',
   description: 'Charges a card.',
