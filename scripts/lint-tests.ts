@@ -14,7 +14,7 @@ const clockRemedy =
 const drawRemedy =
   'draw with fast-check or seededBytes() of test/support/random.ts; names and secrets are unique(prefix) or randomBytes(n) of at most 64'
 /** Each is a helper that is named for it. */
-const helpers = ['clock', 'random', 'free-port'].map((name) => `test/support/${name}.ts`)
+const helpers = ['clock', 'jumping-clock', 'random', 'free-port'].map((name) => `test/support/${name}.ts`)
 
 const isNode = (value: unknown): value is Node =>
   typeof value === 'object' && value !== null && 'type' in value && 'start' in value

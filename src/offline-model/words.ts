@@ -131,7 +131,7 @@ const plainHan = new RegExp(
 )
 
 /**
- * The first word of a question that a query has not used: none of the names explains it, and it stands in none of the patterns. Whoever
+ * The first word of a question that a query has not used: none of the names explains it, and it is in none of the patterns. The user who
  * asked it meant something that the figure would not say.
  */
 export const findUnusedWord = (

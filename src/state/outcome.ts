@@ -25,7 +25,10 @@ const limits: Record<string, Record<TextLanguage, string>> = {
     zh: '同一步骤反复出现，没有新的结果',
   },
   length: { en: "the answer was cut at the model's output limit", zh: '答案因达到模型的输出上限而被截断' },
-  unknown: { en: 'the model ended its answer for a reason that is not known', zh: '模型因未知原因结束了回答' },
+  unknown: {
+    en: 'the model ended its answer for a reason that is not known',
+    zh: '模型因未知原因结束了回答',
+  },
 }
 
 /** Why a run ended before its answer, as a person says it. */

@@ -225,7 +225,7 @@ describe('calls', () => {
         chunk({}, 'tool_calls'),
       ),
     ],
-  ] as const)('are told apart: %s', async ([, answer]) => {
+  ] as const)('are separate: %s', async ([, answer]) => {
     answerAll((body) => (hasResults(body) ? says('2 and 5') : answer))
     const { body } = await chat({
       tools: [{ type: 'function', function: { name: 'calculate', parameters: { type: 'object' } } }],
@@ -305,7 +305,7 @@ describe('a reply that was cut', () => {
     ['no arguments', call('calculate', '')],
     ['half of them', call('calculate', '{"expression":"12')],
     ['whole ones', call('calculate', '{"expression":"12*3"}')],
-  ] as const)('has no call made, and the model is told: %s', async ([, cutCall]) => {
+  ] as const)('has no call made, and the model learns why: %s', async ([, cutCall]) => {
     script = {
       planner: (_, nth) =>
         nth === 1
@@ -406,7 +406,7 @@ describe('a cut reply in the language of the dialogue', () => {
       'after all of it',
       '<mason_server><calculate>{"expression":"12*3"}</calculate></mason_server>\n<execute_tools />',
     ],
-  ] as const)('has no call made, and the model is told: %s', async ([, text]) => {
+  ] as const)('has no call made, and the model learns why: %s', async ([, text]) => {
     script = { planner: (_, nth) => (nth === 1 ? says(text, 'length') : says('<answer>done</answer>')) }
     const view = await run(spoken)
     expect(view).toMatchObject({ answer: 'done', finish_reason: 'answered' })

@@ -129,7 +129,7 @@ const reasons: Partial<Record<ModelReply['finish'], string>> = {
 
 /**
  * What a reply means that is not whole, or ended for a reason that is not known: none of its calls is made, and the model is
- * told so. Beside an unknown reason its text stands.
+ * asked again. Beside an unknown reason its text stands.
  */
 export const refuseUnfinished = (reply: ModelReply, read: Interpretation): Interpretation => {
   const { calls, todos, output, errors } = read
