@@ -49,8 +49,7 @@ type RunRow = Pick<
     secret: boolean
     consent_payment_id: string | null
     consent_expires_at: Date
-    effect_id: string | null
-    effect_error: string | null
+    operator_request: RunView['operator_request']
     /** Where the result has no counts of todos. */
     todo_patches: Pick<Patch, 'todos'>[] | null
   }
@@ -59,10 +58,16 @@ type RunRow = Pick<
 type StoredResult = Omit<RunResult, 'output_structure' | 'error'> &
   Pick<RunView, 'output_structure' | 'error'>
 
+/** No join: with one more, Postgres no longer orders them freely (`join_collapse_limit`), and a list reads all runs. */
+const operatorRequestSql = `(SELECT json_build_object('effect_id', e.effect_id, 'error', COALESCE(e.error, ''))
+  FROM waits w JOIN effects e ON e.tenant = w.tenant AND e.effect_id = w.ref_id
+  WHERE w.tenant = r.tenant AND w.run_id = r.run_id AND w.kind = 'effect' AND w.done_at IS NULL AND r.status IN ${openStatusesSql}
+  ORDER BY w.created_at LIMIT 1)`
+
 const runColumns = `r.run_id AS id, r.session_id, r.tenant AS business_id, q.user_id, r.turn, ${toPublicStatusSql('r.status')} AS status, r.finish_reason, r.created_at, r.started_at, r.ended_at,
   r.prompt_tokens, r.completion_tokens, r.total_tokens, q.metadata, q.retry_of, o.result,
   r.run_at, z.reason AS retry_reason, i.request_id AS input_id, i.question, i.schema, i.options, i.expires_at, i.secret,
-  c.payment_id AS consent_payment_id, c.expires_at AS consent_expires_at, x.effect_id, x.error AS effect_error`
+  c.payment_id AS consent_payment_id, c.expires_at AS consent_expires_at, ${operatorRequestSql} AS operator_request`
 
 const runJoins = `JOIN run_requests q ON q.tenant = r.tenant AND q.run_id = r.run_id
   LEFT JOIN run_results o ON o.tenant = r.tenant AND o.run_id = r.run_id
@@ -72,11 +77,6 @@ const runJoins = `JOIN run_requests q ON q.tenant = r.tenant AND q.run_id = r.ru
   ) i ON true
   LEFT JOIN consents c ON c.tenant = r.tenant AND c.run_id = r.run_id AND c.status = 'open' AND c.expires_at > clock_timestamp()
     AND r.status IN ${openStatusesSql}
-  LEFT JOIN LATERAL (
-    SELECT e.effect_id, e.error FROM waits w JOIN effects e ON e.tenant = w.tenant AND e.effect_id = w.ref_id
-    WHERE w.tenant = r.tenant AND w.run_id = r.run_id AND w.kind = 'effect' AND w.done_at IS NULL AND r.status IN ${openStatusesSql}
-    ORDER BY w.created_at LIMIT 1
-  ) x ON true
   LEFT JOIN run_outages z ON z.tenant = r.tenant AND z.run_id = r.run_id AND z.seq = r.next_seq AND r.status = 'queued'`
 const runTables = `runs r ${runJoins}`
 
@@ -112,8 +112,7 @@ const toRunView = (row: RunRow): RunView => {
       row.consent_payment_id === null
         ? null
         : { payment_id: row.consent_payment_id, expires_at: row.consent_expires_at.toISOString() },
-    operator_request:
-      row.effect_id === null ? null : { effect_id: row.effect_id, error: row.effect_error ?? '' },
+    operator_request: row.operator_request,
     retry_at: row.retry_reason ? row.run_at.toISOString() : null,
     retry_reason: row.retry_reason,
     retry_of: row.retry_of,
@@ -234,7 +233,7 @@ const todoStatusesSql = `(SELECT json_build_array(json_build_object('todos', jso
       AND a.${changesTodosSql} ORDER BY t.id, a.seq DESC) t HAVING count(*) > 0)`
 
 const plainColumns = `id, session_id, business_id, user_id, turn, status, finish_reason, created_at, started_at, ended_at, prompt_tokens,
-  completion_tokens, total_tokens, run_at, retry_reason, retry_of, input_id, expires_at, secret, consent_payment_id, consent_expires_at, effect_id, effect_error`
+  completion_tokens, total_tokens, run_at, retry_reason, retry_of, input_id, expires_at, secret, consent_payment_id, consent_expires_at, operator_request`
 
 const listedColumns = `l.${plainColumns.replaceAll(/,\s+/g, ', l.')},
   ${requestHeadSql('l.request', isLongJson('l.request'))} AS request, ${cutJson('l.result', resultHeadSql)} AS result,
