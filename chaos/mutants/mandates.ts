@@ -5,6 +5,7 @@ const verifyTests = testsOf('test/payments/mandates/verify/chains.test.ts')
 const cartTests = testsOf('test/payments/mandates/verify/carts.test.ts')
 const receiptTests = testsOf('test/payments/mandates/verify/receipts.test.ts')
 const demoTests = testsOf('test/integration/payment-demo.test.ts')
+const executorTests = testsOf('test/integration/payment-executor.test.ts')
 const folder = 'src/payments/mandates'
 
 /** What keeps a mandate from being swapped, hidden or used twice; `payments.ts` has what a second checker sees too. */
@@ -93,5 +94,43 @@ export const mandateMutants: readonly Mutant[] = [
     edits: [{ from: 'end >= now * 1000', to: 'true' }],
     why: 'a cart is paid at a price that no longer holds',
     caughtBy: cartTests('a signed payment mandate of a cart that is over is refused'),
+  },
+  {
+    name: 'the issuer is paid in AP2 0.2',
+    file: 'src/payments/executor/verify-order.ts',
+    edits: [{ from: 'payee: { ...mandated.payee, id: merchant.issuer }', to: 'payee: mandated.payee' }],
+    why: 'an agent or a merchant names the account that is paid',
+    caughtBy: executorTests(
+      'a payment is sent to the issuer of the key that signed, whatever id a mandate or a checkout names',
+    ),
+  },
+  {
+    name: 'an allowed merchant is the issuer',
+    file: `${folder}/verify/payee.ts`,
+    edits: [
+      { from: 'if (allowed.some((entry) => toIssuerNames(entry).has(issuer))) return []', to: 'return []' },
+    ],
+    why: 'a merchant is paid under the id of one that the user allowed',
+    caughtBy: executorTests(
+      'no money moves for a merchant that signs a checkout under the id of one that open mandates allow',
+    ),
+  },
+  {
+    name: 'origins of web addresses alone',
+    file: `${folder}/verify/payee.ts`,
+    edits: [{ from: '/^https?:/i.test(address)', to: "address !== ''" }],
+    why: 'one DID is paid in the place of another',
+    caughtBy: testsOf('test/integration/consent.test.ts')(
+      'a consent is not asked for where no trusted merchant signed what is paid, it is over, or another one would be paid',
+    ),
+  },
+  {
+    name: 'one issuer of a merchant in limits',
+    file: 'src/payments/consent/proposals.ts',
+    edits: [{ from: 'if (other !== undefined)', to: "if (other === '')" }],
+    why: 'the page shows one issuer and another one is paid',
+    caughtBy: testsOf('test/integration/open-mandates.test.ts')(
+      'a person who is not present is not asked for limits that no one could keep',
+    ),
   },
 ]

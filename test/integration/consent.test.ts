@@ -292,7 +292,19 @@ describe('a consent', () => {
     const anHour = 3600
     const now = Math.floor(Date.now() / 1000)
     const changed = await newCart()
+    const did = createParty('merchant-did')
+    await trustParty(server, did, 'merchant', 'did:web:shop.example')
+    const opaque = (website: string) =>
+      newCheckout(
+        {
+          checkout: { merchant: undefined },
+          payment: { payee: { id: 'acct_of_a_thief', name: 'Thief', website } },
+        },
+        did.signing,
+      )
     const requests: Record<string, ConsentRequest> = {
+      'another DID': await opaque('did:web:thief.example'),
+      'a data address': await opaque('data:text/plain,thief'),
       'another key': await newCart('Demo Merchant', { signing: stranger.signing }),
       'another key, 0.2': await newCheckout({}, stranger.signing),
       'a revoked key': ofOld,
@@ -313,6 +325,8 @@ describe('a consent', () => {
       codes[what] = violations.map(({ code }) => code)
     }
     expect(codes).toEqual({
+      'another DID': ['payee_not_bound'],
+      'a data address': ['payee_not_bound'],
       'another key': ['wrong_signature'],
       'another key, 0.2': ['wrong_signature'],
       'a revoked key': ['unknown_key'],

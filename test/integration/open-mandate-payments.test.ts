@@ -133,7 +133,7 @@ describe('an open mandate', () => {
     await agent.work()
     expect(await agent.read(id)).toMatchObject({
       ...{ status: 'succeeded', version: '0.2', amount: { minor: 19_900, currency: 'USD' } },
-      payee: { id: shop.id },
+      payee: { id: shop.website },
     })
     expect(JSON.parse(agent.card.sent[0]?.request ?? '')).toMatchObject({ credential: 'tok_1' })
     const { rows } = await executor.query<{ kind: string; raw: string }>(
@@ -190,7 +190,7 @@ describe('an open mandate', () => {
     const id = await agent.order(mandate, 19_900, {}, undefined, more)
     await agent.work()
     expect(await agent.read(id)).toMatchObject({
-      ...{ status: 'succeeded', amount: { minor: 19_900 }, payee: { id: shop.id }, provider_id: 'card' },
+      ...{ status: 'succeeded', amount: { minor: 19_900 }, payee: { id: shop.website }, provider_id: 'card' },
     })
   })
 

@@ -4,8 +4,8 @@ import { describe, expect } from 'vitest'
 import { askConsent } from '../../src/payments/consent/consents.ts'
 import { createOpenMandates } from '../../src/payments/mandates/v2/open-mandates.ts'
 import { unique } from '../support/backend.ts'
-import { newCart, newCheckout } from '../support/consents.ts'
-import { shop } from '../support/mandate-parties.ts'
+import { newCart, newCheckout, trustParty } from '../support/consents.ts'
+import { createParty, shop } from '../support/mandate-parties.ts'
 import { asProxy, site } from '../support/passkeys.ts'
 import { offerText, paymentRunTest } from '../support/payment-runs.ts'
 import { codeOf } from '../support/runs.ts'
@@ -51,6 +51,7 @@ describe('a person who is not present', () => {
     const shown = [
       'Let your agent buy later?',
       shop.name,
+      `Who is paid: ${shop.website}`,
       'Shoe (shoe)',
       '199.00 USD',
       '1000.00 USD',
@@ -147,9 +148,12 @@ describe('a person who is not present', () => {
     expect(await buyer.actionsOf(run.id, 'pay_by_open_mandate')).toEqual([])
   })
 
-  test('is not asked for limits that no one could keep', async ({ buyer }) => {
+  test('is not asked for limits that no one could keep', async ({ buyer, server }) => {
     const past = new Date(Date.now() - 1000).toISOString()
+    const other = 'https://other-merchant.example'
+    await trustParty(server, createParty('merchant-other'), 'merchant', other)
     const bad: [object, RegExp][] = [
+      [{ merchants: [{ ...shop, id: other }] }, /two issuers, https:\/\/other-merchant/],
       [{ merchants: [{ id: 'evil', name: 'Evil', website: 'https://evil.example' }] }, /no trusted key/],
       [{ recurrence: { frequency: 'MONTHLY' } }, /budget is missing/],
       [{ currency: 'XXX' }, /currency/],

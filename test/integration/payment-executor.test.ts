@@ -25,14 +25,22 @@ import {
   storeWebhook,
 } from '../../src/payments/ledger/orders.ts'
 import { readPayment, readTrail } from '../../src/payments/ledger/payment-queries.ts'
+import { conceal } from '../../src/payments/mandates/tokens/issue.ts'
 import { parseJws } from '../../src/payments/mandates/tokens/jws.ts'
 import { MasonError } from '../../src/state/errors.ts'
 import type { Sql } from '../../src/state/ports/sql.ts'
 import { unique } from '../support/backend.ts'
-import { editHop, mandateTime, mirrorSignature } from '../support/mandate-parties.ts'
+import {
+  createParty,
+  editHop,
+  lineItems,
+  mandateTime,
+  mirrorSignature,
+  shop as seller,
+} from '../support/mandate-parties.ts'
 import { createTestProvider } from '../support/payment-provider.ts'
 import { drain, paymentTest } from '../support/payments.ts'
-import { addBuyer, buyV1, buyV2, createExecutorServices } from '../support/purchases.ts'
+import { addBuyer, buyV1, buyV2, createExecutorServices, trustKey } from '../support/purchases.ts'
 import { codeOf, mustClaim, submitTo } from '../support/runs.ts'
 import { loginsOf } from '../support/served-logins.ts'
 
@@ -153,6 +161,32 @@ describe('a payment', () => {
       expect(sent).toMatchObject({ credential: 'tok_1', capture: true })
     }
     expect(shop.card.total()).toBe(39_800)
+  })
+
+  test('is sent to the issuer of the key that signed, whatever id a mandate or a checkout names', async ({
+    shop,
+  }) => {
+    const { name, website } = seller
+    const named = { ...seller, id: 'acct_of_a_thief' }
+    const closed = { payee: named }
+    const purchases = [
+      { constraints: null, closed, checkout: { merchant: { name, website } } },
+      {
+        constraints: null,
+        closed,
+        checkout: { merchant: named },
+        openCheckout: { constraints: [lineItems] },
+      },
+      { closed, checkout: { merchant: { name, website } } },
+    ]
+    for (const purchase of purchases) {
+      const { request } = await buyV2({ nonce: await shop.nonce(), ...purchase })
+      const id = await shop.order(request)
+      await shop.work()
+      const payee = { id: seller.website, name: seller.name }
+      expect(await shop.read(id)).toMatchObject({ status: 'succeeded', payee })
+      expect(JSON.parse(shop.card.sent.at(-1)?.request ?? '')).toMatchObject({ payee })
+    }
   })
 
   test('is ordered once by a call, and leaves no secret behind', async ({ shop, database, executor }) => {
@@ -579,6 +613,30 @@ describe('no money moves for', () => {
     expect((await refused(shop, cheap.request))[1]).toMatch(/not the total of the checkout/)
     const euros = await buyV2({ nonce, checkout: { currency: 'EUR' } })
     expect((await refused(shop, euros.request))[1]).toMatch(/is not EUR/)
+  })
+
+  test('a merchant that signs a checkout under the id of one that open mandates allow', async ({
+    shop,
+    database,
+  }) => {
+    const evil = createParty(unique('merchant'))
+    const website = `https://${unique('evil')}.example`
+    await trustKey(database, shop.run.tenant, evil, 'merchant', website)
+    const merchant = { ...seller, website }
+    const allowed = [conceal(seller)]
+    const range = { type: 'payment.amount_range', currency: 'USD', max: 20_000 }
+    const purchase = { checkout: { merchant }, closed: { payee: merchant }, seller: evil.signing }
+    const listed = await buyV2({
+      ...{ nonce: await shop.nonce(), ...purchase },
+      constraints: [range, { type: 'payment.allowed_payees', allowed }],
+    })
+    expect((await refused(shop, listed.request))[1]).toMatch(
+      new RegExp(`payment.hops\\[0\\].constraints\\[1\\].allowed has no entry of ${website}`),
+    )
+    const unlisted = await buyV2({ nonce: await shop.nonce(), ...purchase })
+    expect((await refused(shop, unlisted.request))[1]).toMatch(
+      new RegExp(`checkout.hops\\[0\\].constraints\\[1\\].allowed has no entry of ${website}`),
+    )
   })
 
   test('a nonce that Mason did not give out, gave to another business, or that is over or used', async ({

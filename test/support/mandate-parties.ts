@@ -86,15 +86,14 @@ export const checkout = {
   currency: 'USD',
   line_items: [{ id: 'li_0', item: { id: 'shoe', title: 'Shoe', price: 19900 }, quantity: 1 }],
 }
+/** What an open checkout mandate says of items. */
+export const lineItems = {
+  type: 'checkout.line_items',
+  items: [{ id: 'line_1', acceptable_items: [conceal({ id: 'shoe', title: 'Shoe' })], quantity: 1 }],
+}
 const openCheckout = (jwk: JsonObject, changes: JsonObject = {}): JsonObject => ({
   vct: 'mandate.checkout.open.1',
-  constraints: [
-    {
-      type: 'checkout.line_items',
-      items: [{ id: 'line_1', acceptable_items: [conceal({ id: 'shoe', title: 'Shoe' })], quantity: 1 }],
-    },
-    { type: 'checkout.allowed_merchants', allowed: [conceal(shop)] },
-  ],
+  constraints: [lineItems, { type: 'checkout.allowed_merchants', allowed: [conceal(shop)] }],
   cnf: { jwk },
   ...times,
   ...changes,
@@ -104,8 +103,9 @@ const openCheckout = (jwk: JsonObject, changes: JsonObject = {}): JsonObject => 
 export const issueCheckoutChain = async (
   changes: JsonObject = {},
   checkoutJwt?: string,
+  openChanges: JsonObject = {},
 ): Promise<{ chain: string; open: string; jwt: string; hash: string }> => {
-  const open = await issueMandate(openCheckout(parties.agent.jwk), parties.surface.signing)
+  const open = await issueMandate(openCheckout(parties.agent.jwk, openChanges), parties.surface.signing)
   const jwt = checkoutJwt ?? (await signJws(checkout, parties.merchant.signing, { typ: 'JWT' }))
   const hash = hashText(jwt)
   const closed = {

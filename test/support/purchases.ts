@@ -8,6 +8,7 @@ import { hashText, type JsonObject } from '../../src/payments/mandates/tokens/en
 import { appendMandate, conceal, issueMandate } from '../../src/payments/mandates/tokens/issue.ts'
 import { signJws } from '../../src/payments/mandates/tokens/jws.ts'
 import { issueCredential } from '../../src/payments/mandates/tokens/key-binding.ts'
+import type { SigningKey } from '../../src/payments/mandates/tokens/keys.ts'
 import type { PaymentProvider } from '../../src/payments/providers/provider.ts'
 import { createTrust } from '../../src/payments/trust/trust.ts'
 import { MasonError } from '../../src/state/errors.ts'
@@ -32,15 +33,22 @@ const audience = 'merchant'
 /** Adds a business that trusts the surface and the merchant of the mandates below. */
 export const addBuyer = async (database: Database, tenant: string): Promise<void> => {
   await database.query('INSERT INTO businesses (tenant) VALUES ($1)', [tenant])
-  for (const [party, role, name] of [
-    [surface, 'trusted-surface', 'https://surface.example'],
-    [merchant, 'merchant', issuer],
-  ] as const)
-    await database.query(
-      `INSERT INTO trusted_keys (key_id, tenant, issuer, kid, roles, x, y) VALUES ($1, $2, $3, $4, ARRAY[$5], $6, $7)`,
-      [unique('trk'), tenant, name, party.jwk.kid, role, party.jwk.x, party.jwk.y],
-    )
+  await trustKey(database, tenant, surface, 'trusted-surface', 'https://surface.example')
+  await trustKey(database, tenant, merchant, 'merchant', issuer)
 }
+
+/** Lets a business trust the key of a party. */
+export const trustKey = async (
+  database: Database,
+  tenant: string,
+  { jwk }: Pick<ReturnType<typeof createParty>, 'jwk'>,
+  role: string,
+  name: string,
+): Promise<void> =>
+  void (await database.query(
+    `INSERT INTO trusted_keys (key_id, tenant, issuer, kid, roles, x, y) VALUES ($1, $2, $3, $4, ARRAY[$5], $6, $7)`,
+    [unique('trk'), tenant, name, jwk.kid, role, jwk.x, jwk.y],
+  ))
 
 type Purchase = {
   nonce: string
@@ -52,6 +60,10 @@ type Purchase = {
   closed?: JsonObject
   /** Changes the claims of the checkout that the merchant signs. */
   checkout?: JsonObject
+  /** Changes the open checkout mandate. */
+  openCheckout?: JsonObject
+  /** Who signs the checkout. */
+  seller?: SigningKey
   /** An open payment mandate of an earlier purchase, and its open checkout. */
   open?: { payment: string; checkout: string }
 }
@@ -66,11 +78,13 @@ export const buyV2 = async ({
   constraints = [{ type: 'payment.amount_range', currency: 'USD', max: 20_000 }],
   closed = {},
   checkout: changes = {},
+  openCheckout: limits = {},
+  seller = merchant.signing,
   open,
 }: Purchase) => {
   const claims = { ...checkout, id: checkoutId, ...changes }
-  const jwt = await signJws(claims, merchant.signing, { typ: 'JWT' })
-  const made = await issueCheckoutChain({}, jwt)
+  const jwt = await signJws(claims, seller, { typ: 'JWT' })
+  const made = await issueCheckoutChain({}, jwt, limits)
   const openCheckout = open?.checkout ?? made.open
   const checkoutChain = open
     ? await appendMandate(

@@ -3,6 +3,7 @@ import type { LimitLine, OpenMandateLimits, WalletAccount } from '../../state/po
 import type { Sql } from '../../state/ports/sql.ts'
 import { formatMoney } from '../mandates/money.ts'
 import { readOpenMandates } from '../mandates/v2/open-mandates.ts'
+import { toIssuerNames } from '../mandates/verify/payee.ts'
 import { createTrust } from '../trust/trust.ts'
 import type { OpenConsentRequest, OpenFacts } from './content.ts'
 
@@ -10,24 +11,24 @@ const refuse = (message: string, remedy: string): never => {
   throw new MasonError('invalid_request', message, { remedy })
 }
 
-/** Whose trusted key must sign the checkouts of a merchant: as `checkPayee` decides when it is paid. */
-const findIssuer = async (
+/** The issuers whose trusted keys may sign the checkouts of a merchant: as `checkAllowedIssuers` decides when it is paid. */
+const listIssuers = async (
   sql: Sql,
   tenant: string,
-  { id, website }: OpenMandateLimits['merchants'][number],
-): Promise<string | null> => {
+  merchant: OpenMandateLimits['merchants'][number],
+): Promise<string[]> => {
   const trust = createTrust(sql)
-  const origin = website && URL.canParse(website) ? new URL(website).origin : website
-  const names = new Set([id, website, origin].filter((name) => name != null))
   const found = await Promise.all(
-    [...names].map((issuer) => trust.find({ business_id: tenant, role: 'merchant', issuer })),
+    [...toIssuerNames(merchant)].map((issuer) =>
+      trust.find({ business_id: tenant, role: 'merchant', issuer }),
+    ),
   )
-  return found.flatMap<{ issuer: string }>(({ keys }) => keys)[0]?.issuer ?? null
+  return [...new Set(found.flatMap<{ issuer: string }>(({ keys }) => keys).map(({ issuer }) => issuer))]
 }
 
 /**
  * Whose trusted keys must sign the checkouts of each merchant. Throws `invalid_request` for a merchant whose checkouts no trusted key
- * could sign.
+ * could sign, or keys of several issuers: the user is shown the one who is paid.
  */
 export const findIssuers = (
   sql: Sql,
@@ -35,14 +36,21 @@ export const findIssuers = (
   { merchants }: Pick<OpenMandateLimits, 'merchants'>,
 ): Promise<string[]> =>
   Promise.all(
-    merchants.map(
-      async (merchant) =>
-        (await findIssuer(sql, tenant, merchant)) ??
-        refuse(
-          `no trusted key is of the merchant "${merchant.name.slice(0, 100)}"`,
+    merchants.map(async (merchant) => {
+      const [issuer, other] = await listIssuers(sql, tenant, merchant)
+      const name = `the merchant "${merchant.name.slice(0, 100)}"`
+      if (issuer === undefined)
+        return refuse(
+          `no trusted key is of ${name}`,
           'name the merchant with id and website as its checkouts do; an admin adds its key',
-        ),
-    ),
+        )
+      if (other !== undefined)
+        return refuse(
+          `${name} has the names of two issuers, ${issuer} and ${other}`,
+          'name the merchant with its own id and website',
+        )
+      return issuer
+    }),
   )
 
 /** The limits in plain words, with the issuers of `findIssuers`, who are paid. */

@@ -12,7 +12,7 @@ import {
   verifyCheckoutChain,
   verifyPaymentChain,
 } from '../mandates/verify/chains.ts'
-import { checkPayee } from '../mandates/verify/payee.ts'
+import { checkAllowedIssuers, checkPayee } from '../mandates/verify/payee.ts'
 import { hasPlaceholder } from '../mandates/verify/placeholders.ts'
 import {
   createViolation,
@@ -193,20 +193,27 @@ const verifyV2 = (
     return { violations: [...payment.violations, ...ofCheckout] }
   }
   const merchant = findMerchant(checkout.value.closed.checkout_jwt, merchants)
+  if (!merchant)
+    return {
+      violations: [createViolation('payee_not_bound', 'checkout', 'is signed by no trusted merchant')],
+    }
   const mandated = toMandatedPayment(payment.value.closed)
   const violations = [
     ...checkEnds(payment.value, 'payment'),
     ...checkEnds(checkout.value, 'checkout'),
-    ...checkPayee(checkout.value.checkout, payment.value.closed, merchant?.issuer ?? ''),
+    ...checkPayee(checkout.value.checkout, payment.value.closed, merchant.issuer),
+    ...checkAllowedIssuers('payment', payment.value.hops, merchant.issuer),
+    ...checkAllowedIssuers('checkout', checkout.value.hops, merchant.issuer),
   ]
-  if (!merchant || violations.length > 0) return { violations }
+  if (violations.length > 0) return { violations }
   const root = payment.value.hops.find(({ content }) => content.vct === 'mandate.payment.open.1')
   const hops = [
     ...payment.value.hops.map((hop) => ['payment', hop] as const),
     ...checkout.value.hops.map((hop) => ['checkout', hop] as const),
   ]
   return {
-    payment: mandated,
+    // the id in a mandate is what a checkout or an agent wrote: the trusted issuer says who is paid
+    payment: { ...mandated, payee: { ...mandated.payee, id: merchant.issuer } },
     payee_issuer: merchant.issuer,
     checkout_id: checkout.value.checkout.id ?? mandated.checkout.id,
     tokens: [

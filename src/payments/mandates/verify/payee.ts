@@ -1,12 +1,44 @@
+import type { Hop } from '../tokens/chain.ts'
 import { isObject } from '../tokens/encoding.ts'
 import type { Checkout, PaymentMandateV2 } from '../v2/types.ts'
 import { createViolation, type Violation } from '../violations.ts'
 
-/** The origin of an address; other texts are themselves. */
-const toOrigin = (address: string | null | undefined): string | null => {
-  if (!address) return null
-  return URL.canParse(address) ? new URL(address).origin : address
-}
+/** The origin of a web address. Others have none: that of every DID is the text "null". */
+const toWebOrigin = (address: string): string | null =>
+  /^https?:/i.test(address) && URL.canParse(address) ? new URL(address).origin : null
+
+const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''
+
+/** The issuers that a merchant, as a mandate names it, can have: its id, its website, and the origin of that. */
+export const toIssuerNames = ({ id, website }: { id?: unknown; website?: unknown }): Set<string> =>
+  new Set([id, website, isText(website) ? toWebOrigin(website) : null].filter(isText))
+
+const merchantLists = ['checkout.allowed_merchants', 'payment.allowed_payees']
+
+/**
+ * Constraints match merchants by the ids that checkouts claim. So each list of merchants in open mandates must also name who is paid:
+ * the issuer whose trusted key signed the checkout.
+ */
+export const checkAllowedIssuers = (
+  chain: string,
+  hops: readonly Pick<Hop, 'content' | 'sdJwt'>[],
+  issuer: string,
+): Violation[] =>
+  hops.flatMap(({ content: { constraints }, sdJwt }) =>
+    (Array.isArray(constraints) ? constraints : []).flatMap((one, i) => {
+      if (!isObject(one) || !merchantLists.includes(String(one.type))) return []
+      const allowed = (Array.isArray(one.allowed) ? one.allowed : []).filter(isObject)
+      if (allowed.some((entry) => toIssuerNames(entry).has(issuer))) return []
+      const field = `${chain}.${sdJwt.jws.field}.constraints[${i}].allowed`
+      return [
+        createViolation(
+          'payee_not_bound',
+          field,
+          `has no entry of ${issuer}, who signed the checkout: name merchants with their website`,
+        ),
+      ]
+    }),
+  )
 
 /** What a checkout says beside its types: UCP's totals, and whom it names. `issuer` is whose trusted key signed it. */
 export const checkPayee = (
@@ -34,7 +66,9 @@ export const checkPayee = (
     )
   const isNamed =
     !merchant || (merchant.id && payee.id ? merchant.id === payee.id : merchant.name === payee.name)
-  const isIssuer = issuer === payee.id || toOrigin(issuer) === toOrigin(payee.website)
+  const origin = toWebOrigin(issuer)
+  const isIssuer =
+    toIssuerNames(payee).has(issuer) || (origin !== null && origin === toWebOrigin(payee.website ?? ''))
   if (!isNamed || !isIssuer)
     violations.push(
       createViolation(
