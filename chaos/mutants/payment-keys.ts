@@ -93,4 +93,44 @@ export const paymentKeyMutants: readonly Mutant[] = [
       'the keys of the executor are rotated as the master key is: what is sealed opens before, meanwhile and after, and a second rotation does nothing',
     ),
   },
+  {
+    name: 'the user of a secret answer',
+    file: 'src/payments/keys/sealed-texts.ts',
+    edits: [
+      { from: '[business_id, user_id, payment_id, question]', to: '[business_id, payment_id, question]' },
+    ],
+    why: 'a worker charges the card of another user',
+    caughtBy: testsOf('test/integration/payment-run.test.ts')(
+      'a run that pays charges no token that was answered for another payment, or by another user, whatever a worker writes',
+    ),
+  },
+  {
+    name: 'the payment of a secret answer',
+    file: 'src/payments/keys/sealed-texts.ts',
+    edits: [{ from: '[business_id, user_id, payment_id, question]', to: '[business_id, user_id, question]' }],
+    why: 'a token pays what it was not given for',
+    caughtBy: testsOf('test/integration/secret-questions.test.ts')(
+      'a secret question takes a text of 1 to 200 characters that fits its schema, once, and gives the call what the executor alone can read',
+    ),
+  },
+  {
+    name: 'the question of a secret answer',
+    file: 'src/payments/keys/sealed-texts.ts',
+    edits: [
+      { from: '[business_id, user_id, payment_id, question]', to: '[business_id, user_id, payment_id]' },
+    ],
+    why: 'the answer to one question is used for another',
+    caughtBy: testsOf('test/integration/secret-questions.test.ts')(
+      'a secret question takes a text of 1 to 200 characters that fits its schema, once, and gives the call what the executor alone can read',
+    ),
+  },
+  {
+    name: 'the business of a secret answer',
+    file: 'src/payments/keys/sealed-texts.ts',
+    edits: [{ from: '[business_id, user_id, payment_id, question]', to: '[user_id, payment_id, question]' }],
+    why: 'a token of one business pays in another',
+    caughtBy: testsOf('test/integration/secret-questions.test.ts')(
+      'a secret question takes a text of 1 to 200 characters that fits its schema, once, and gives the call what the executor alone can read',
+    ),
+  },
 ]

@@ -64,7 +64,7 @@ export const startPayments = async (
     trust,
     openProvider: createProviderOpener(database, { unseal }, egress, { testOnly, agents, trust }),
     unseal,
-    seal: (text: string) => sealForExecutor(database, text, 'payment-answer'),
+    seal: (text: string, purpose: string) => sealForExecutor(database, text, purpose),
     signer,
     agentKey,
     wake,

@@ -71,7 +71,9 @@ const test = paymentTest
       /** A row as the executor leaves it once the user has signed. */
       async store(pair: OpenMandatePair, expiresAt = nowS() + 3600): Promise<string> {
         const row = { id: newOpenMandateId(), tenant, user_id: 'ann', run_id: 'run', provider_id: 'card' }
-        await asBusiness((sql) => addOpenMandate(sql, row, 'sealed tok_1', expiresAt))
+        await asBusiness((sql) =>
+          addOpenMandate(sql, row, { sealed: 'sealed tok_1', question: 'run/1/0' }, expiresAt),
+        )
         await executor.query(
           `UPDATE open_mandates SET status = 'active', checkout = $2, payment = $3 WHERE mandate_id = $1`,
           [row.id, pair.checkout, pair.payment],

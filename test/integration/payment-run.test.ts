@@ -1,9 +1,10 @@
 import { describe, expect } from 'vitest'
+import { queryOne } from '../../src/infra/database/database.ts'
 import type { RunEvent } from '../../src/state/run-view.ts'
 import { unique } from '../support/backend.ts'
 import { newCart, newCheckout } from '../support/consents.ts'
 import { asProxy } from '../support/passkeys.ts'
-import { offerAction, offerText, paymentRunTest as test } from '../support/payment-runs.ts'
+import { createBuyer, offerAction, offerText, paymentRunTest as test } from '../support/payment-runs.ts'
 import { until } from '../support/runs.ts'
 import { calling } from '../support/script.ts'
 import { deadline } from '../support/test-runtime.ts'
@@ -132,6 +133,85 @@ describe('a run that pays', () => {
       text: expect.stringContaining('No money was taken'),
     })
     expect((await provider.listPayments()).filter(({ captured }) => captured > 0).length).toBe(before)
+  })
+
+  test('charges no token that was answered for another payment, or by another user, whatever a worker writes', async ({
+    buyer,
+    runtime,
+    server,
+    model,
+    provider,
+    database,
+    paid,
+  }) => {
+    const bob = await createBuyer({ runtime, server, model })
+    const toQuestionOf = async (one: typeof buyer) => {
+      const id = await one.buy(offerText(await newCart()))
+      const { consent_request } = await one.untilConsent(id)
+      const paymentId = consent_request?.payment_id ?? ''
+      await one.answerConsent(paymentId, 'approve')
+      return { id, paymentId, run: await one.untilQuestion(id, 'payment-token') }
+    }
+    const charged = async () => (await provider.listPayments()).length
+    /** What a worker's login does: it answers the open question of a run by a text that it found. */
+    const put = (runId: string, sealed: string) =>
+      database.query(
+        `WITH answered AS (
+           UPDATE input_requests SET answered_at = clock_timestamp(), answer = '{"kind":"answered","answer":""}', sealed = $2
+           WHERE run_id = $1 AND answered_at IS NULL RETURNING tenant, run_id
+         ), run AS (UPDATE runs SET status = 'queued' WHERE run_id = $1)
+         INSERT INTO outbox (tenant, run_id) SELECT tenant, run_id FROM answered`,
+        [runId, sealed],
+      )
+    /** Ann's answer to her own question, which no worker takes up. */
+    const answerAsAnn = async (change = 'SELECT $1::text') => {
+      const ann = await toQuestionOf(buyer)
+      await database.query(
+        `UPDATE runs SET run_at = clock_timestamp() + interval '1 day' WHERE run_id = $1`,
+        [ann.id],
+      )
+      await database.query(change, [ann.id])
+      await buyer.answer(ann.run, 'tok_visa')
+      const { rows } = await database.query<{ sealed: string; plan_seq: number; index: number }>(
+        'SELECT sealed, plan_seq, call_index AS index FROM input_requests WHERE run_id = $1 AND sealed IS NOT NULL',
+        [ann.id],
+      )
+      return { ...ann, ...(rows[0] ?? expect.fail('there is no answer')) }
+    }
+    const refusal = /credential is not for this payment and the user who approved it/
+    const before = await charged()
+
+    const ann = await answerAsAnn()
+    const taken = await toQuestionOf(bob)
+    await put(taken.id, ann.sealed)
+    await bob.end(taken.id)
+    const [receipt] = await bob.actionsOf(taken.id, 'check_receipt')
+    expect(receipt?.result).toMatchObject({ status: 'declined', text: expect.stringMatching(refusal) })
+
+    // the question to Ann is changed to name the payment of Bob, and the order to be that of her call
+    const named = await toQuestionOf(bob)
+    const asked = await answerAsAnn(
+      `UPDATE input_requests SET payment_id = '${named.paymentId}' WHERE run_id = $1`,
+    )
+    const { provider_id } =
+      (await queryOne<{ provider_id: string }>(
+        paid.executor,
+        'SELECT provider_id FROM payment_providers WHERE name = $1',
+        [paid.providerName],
+      )) ?? expect.fail('there is no provider')
+    await database.query(
+      `INSERT INTO payment_orders (order_id, tenant, kind, payment_id, run_id, plan_seq, call_index, request, sealed)
+       SELECT 'ord_' || $1, tenant, 'pay', payment_id, $1, $2, $3,
+         issued::jsonb || jsonb_build_object('provider_id', $4::text), $5
+       FROM consents WHERE payment_id = $6`,
+      [asked.id, asked.plan_seq, asked.index, provider_id, asked.sealed, named.paymentId],
+    )
+    const trail = await until('the order is refused', async () => {
+      const { payment } = await bob.trail(named.paymentId)
+      return payment?.outcome ? payment : null
+    })
+    expect(trail).toMatchObject({ status: 'declined', outcome: { message: expect.stringMatching(refusal) } })
+    expect(await charged()).toBe(before)
   })
 
   test('asks no person about a cart that no trusted merchant signed, that was changed, or that is not there', async ({

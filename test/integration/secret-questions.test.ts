@@ -8,6 +8,7 @@ import { type Database, queryOne } from '../../src/infra/database/database.ts'
 import { toRoleDatabase } from '../../src/infra/database/role-database.ts'
 import { createMasterKeys } from '../../src/infra/secrets/master-keys.ts'
 import { openPaymentKeys, type PaymentKeys } from '../../src/payments/keys/payment-keys.ts'
+import { toAnswerPurpose, toQuestion } from '../../src/payments/keys/sealed-texts.ts'
 import type { RunView } from '../../src/state/run-view.ts'
 import { type Backend, unique } from '../support/backend.ts'
 import type { FakeModel } from '../support/fake-model/fake-model.ts'
@@ -115,7 +116,18 @@ describe('a secret question', () => {
         [payment_id],
       ),
     )) as { sealed: string }
-    expect(await keys.unseal(sealed, 'payment-answer')).toBe(code)
+    const row = await queryOne<{ plan_seq: number; call_index: number }>(
+      database,
+      'SELECT plan_seq, call_index FROM input_requests WHERE run_id = $1',
+      [run.id],
+    )
+    const question = toQuestion(run.id, row?.plan_seq ?? null, row?.call_index ?? null)
+    const use = { business_id: 'default', user_id: run.user_id, payment_id, question }
+    expect(await keys.unseal(sealed, toAnswerPurpose(use))).toBe(code)
+    for (const [name, value] of Object.entries(use)) {
+      const other = toAnswerPurpose({ ...use, [name]: `${value}x` })
+      await expect(keys.unseal(sealed, other)).rejects.toMatchObject({ code: 'secret_unreadable' })
+    }
     expect(await rowOf(run.id)).toEqual({ answer: { kind: 'answered', answer: '' }, sealed: null })
     await executor.query(`SELECT end_wait('default', 'payment', $1, '{"status":"succeeded"}')`, [payment_id])
     expect(await wait(run.id)).toMatchObject({ status: 'completed' })

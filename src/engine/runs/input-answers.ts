@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type Database, queryOne } from '../../infra/database/database.ts'
-import { sealForExecutor } from '../../payments/keys/sealed-texts.ts'
+import { sealForExecutor, toAnswerPurpose, toQuestion } from '../../payments/keys/sealed-texts.ts'
 import { MasonError } from '../../state/errors.ts'
 import { openStatusesSql, parkedStatusesSql } from '../../state/run-status.ts'
 import type { Json } from '../../state/runtime-state.ts'
@@ -8,6 +8,10 @@ import type { Json } from '../../state/runtime-state.ts'
 type InputRow = {
   schema: Record<string, unknown>
   secret: boolean
+  payment_id: string | null
+  plan_seq: number
+  call_index: number
+  user_id: string
   answered: boolean
   expired: boolean
   open: boolean
@@ -15,8 +19,9 @@ type InputRow = {
 
 /** The row of the run is locked first, as in parking, ending a wait and cancelling: the later one sees the other. */
 const questionStatement = `
-  SELECT i.schema, i.secret, i.answered_at IS NOT NULL AS answered, i.expires_at <= clock_timestamp() AS expired, r.status IN ${openStatusesSql} AS open
-  FROM runs r JOIN input_requests i USING (tenant, run_id) WHERE r.tenant = $1 AND r.run_id = $2 AND i.request_id = $3
+  SELECT i.schema, i.secret, i.payment_id, i.plan_seq, i.call_index, q.user_id, i.answered_at IS NOT NULL AS answered, i.expires_at <= clock_timestamp() AS expired, r.status IN ${openStatusesSql} AS open
+  FROM runs r JOIN input_requests i USING (tenant, run_id) JOIN run_requests q USING (tenant, run_id)
+  WHERE r.tenant = $1 AND r.run_id = $2 AND i.request_id = $3
   FOR NO KEY UPDATE OF r`
 
 /** Whether the message of this key has answered a question of the run. The lock is that of an answer, so none is under way. */
@@ -60,7 +65,10 @@ export const answerInput = (
     if (row.answered || row.expired || !row.open) throw createAnsweredError(requestId)
     checkAnswer(z.fromJSONSchema(row.schema as never), answer)
     if (row.secret) checkAnswer(secretSchema, answer)
-    const sealed = row.secret ? await sealForExecutor(sql, String(answer), 'payment-answer') : null
+    const { user_id, payment_id, plan_seq, call_index } = row
+    const question = toQuestion(runId, plan_seq, call_index)
+    const use = { business_id: businessId, user_id, payment_id: payment_id ?? '', question }
+    const sealed = row.secret ? await sealForExecutor(sql, String(answer), toAnswerPurpose(use)) : null
     const stored = JSON.stringify({ kind: 'answered', answer: sealed === null ? answer : '' })
     if (!(await queryOne(sql, answerStatement, [businessId, runId, requestId, stored, sealed, key])))
       throw createAnsweredError(requestId)

@@ -29,8 +29,8 @@ const parkStatement = `
     UPDATE waits w SET seen_at = clock_timestamp() FROM mine
     WHERE w.tenant = $1 AND w.run_id = $2 AND w.done_at IS NOT NULL AND w.seen_at IS NULL
   ), question AS (
-    INSERT INTO input_requests (tenant, request_id, run_id, plan_seq, call_index, question, schema, options, expires_at, secret)
-    SELECT $1, $6, $2, $7, $8, $9::json, $10::json, $11::json, clock_timestamp() + $12::double precision * interval '1 millisecond', $13::boolean
+    INSERT INTO input_requests (tenant, request_id, run_id, plan_seq, call_index, question, schema, options, expires_at, secret, payment_id)
+    SELECT $1, $6, $2, $7, $8, $9::json, $10::json, $11::json, clock_timestamp() + $12::double precision * interval '1 millisecond', $13::boolean, $14
     FROM mine WHERE status = 'input_required' ON CONFLICT (tenant, run_id, plan_seq, call_index) DO NOTHING
   ), wake_up AS (INSERT INTO outbox (tenant, run_id) SELECT $1, $2 FROM mine WHERE status = 'queued')
   SELECT status FROM mine`
@@ -61,6 +61,7 @@ export const parkRun = (
         JSON.stringify(first?.question.options ?? null),
         first?.question.expires_in_ms ?? null,
         first?.question.secret ?? false,
+        first?.question.payment_id ?? null,
       ])
       const [row] = await Promise.all([parked, locked])
       return row && (row.status === 'queued' ? 'requeued' : 'parked')

@@ -88,13 +88,19 @@ export const createRunLog = (sql: TransactionalSql, fence: RunFence, held?: Held
         ...options,
         ...(held && { checkLease: held.lease.check }),
       }),
-    async readAnswer(call, { secret } = {}) {
+    async readAnswer(call, { secret, payment_id } = {}) {
       const row = await queryOne<{ answer: PersonAnswer | null; sealed: string | null }>(
         sql,
         'SELECT answer, sealed FROM input_requests WHERE tenant = $1 AND run_id = $2 AND plan_seq = $3 AND call_index = $4',
         [fence.tenant, fence.run_id, call.plan_seq, call.index],
       )
-      if (!row && secret) await readSealingKey(sql)
+      if (!row && secret) {
+        if (!payment_id)
+          throw new MasonError('invalid_request', 'a secret question names no payment', {
+            remedy: 'set payment_id of the question: the answer is encrypted for that payment alone',
+          })
+        await readSealingKey(sql)
+      }
       return row?.sealed ? { kind: 'answered', answer: row.sealed } : (row?.answer ?? null)
     },
     storeBlob: (bytes) => storeRunBlob(sql, fence, bytes),

@@ -92,17 +92,20 @@ const revokeOpenMandate = async (sql: Sql, tenant: string, id: string): Promise<
   return toView(row)
 }
 
-/** Adds an open mandate that a user is asked for. `sealed`: what is charged, encrypted to the executor. `expiresAt` in seconds. */
+/**
+ * Adds an open mandate that a user is asked for. `sealed`: what is charged, encrypted to the executor as the answer to `question`.
+ * `expiresAt` in seconds.
+ */
 export const addOpenMandate = async (
   sql: Sql,
   row: { id: string; tenant: string; user_id: string; run_id: string; provider_id: string },
-  sealed: string | null,
+  { sealed, question }: { sealed: string | null; question: string },
   expiresAt: number,
 ): Promise<void> =>
   void (await sql.query(
-    `INSERT INTO open_mandates (mandate_id, tenant, user_id, run_id, provider_id, sealed, expires_at)
-     VALUES ($1, $2, $3, $4, $5, $6, to_timestamp($7))`,
-    [row.id, row.tenant, row.user_id, row.run_id, row.provider_id, sealed, expiresAt],
+    `INSERT INTO open_mandates (mandate_id, tenant, user_id, run_id, provider_id, sealed, question, expires_at)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, to_timestamp($8))`,
+    [row.id, row.tenant, row.user_id, row.run_id, row.provider_id, sealed, question, expiresAt],
   ))
 
 /** The open mandates of users, for proxies. */

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { type Database, queryOne } from '../../infra/database/database.ts'
 import { MasonError } from '../../state/errors.ts'
+import { toAnswerPurpose, toQuestion } from '../keys/sealed-texts.ts'
 import type { JsonObject } from '../mandates/tokens/encoding.ts'
 import type { SigningKey } from '../mandates/tokens/keys.ts'
 import { TokenError } from '../mandates/tokens/token-error.ts'
@@ -16,6 +17,8 @@ export type OpenMandateEnd = { revoked: boolean; expired: boolean } | null
 type Row = OpenMandatePair & {
   provider_id: string
   sealed: string | null
+  user_id: string
+  question: string | null
   expires_at_s: number
   /** The bytes that the user signed. */
   content: string | null
@@ -23,7 +26,7 @@ type Row = OpenMandatePair & {
 
 /** Whether it is revoked or over is decided under the lock of the reservation. */
 const readStatement = `
-  SELECT m.checkout, m.payment, m.provider_id, m.sealed, extract(epoch FROM m.expires_at)::float8 AS expires_at_s, c.content
+  SELECT m.checkout, m.payment, m.provider_id, m.sealed, m.user_id, m.question, extract(epoch FROM m.expires_at)::float8 AS expires_at_s, c.content
   FROM open_mandates m LEFT JOIN consents c ON c.tenant = m.tenant AND c.payment_id = m.mandate_id
   WHERE m.mandate_id = $1 AND m.tenant = $2 AND m.status = 'active'`
 
@@ -44,8 +47,19 @@ const readAccount = ({ content }: Row) => {
   return { credentials_agent: wallet?.agent ?? null, user_email: wallet?.user_email ?? null }
 }
 
-/** What is paid: an order's own request, or one with open mandates that were closed for it. `sealed`: what is charged. */
-type ClosedOrder = { request: unknown; sealed: string | null } | { refusal: Refusal }
+/** A text that was encrypted to the executor, and what it must be for. */
+export type SealedFor = { sealed: string; purpose: string }
+
+/** The answer to a secret question that an order brings: it is for this payment, its user and the call that ordered. */
+export const toSealedAnswer = (order: TakenOrder): SealedFor | null => {
+  const { sealed, tenant: business_id, user_id, payment_id, run_id, plan_seq, call_index } = order
+  if (sealed === null) return null
+  const question = toQuestion(run_id, plan_seq, call_index)
+  return { sealed, purpose: toAnswerPurpose({ business_id, user_id: user_id ?? '', payment_id, question }) }
+}
+
+/** What is paid: an order's own request, or one with open mandates that were closed for it. `answer`: what is charged. */
+type ClosedOrder = { request: unknown; answer: SealedFor | null } | { refusal: Refusal }
 
 /**
  * Closes open mandates for the checkout of an order, with the agent's key: payee, amount and currency are the merchant's, from its
@@ -57,11 +71,9 @@ export const createOrderCloser = (
   agentKey: (jwk: unknown) => Promise<SigningKey | null> = async () => null,
   audience: string,
 ) => ({
-  async close(
-    { open_mandate_id: id, tenant, request, sealed }: TakenOrder,
-    now: number,
-  ): Promise<ClosedOrder> {
-    if (id === null) return { request, sealed }
+  async close(order: TakenOrder, now: number): Promise<ClosedOrder> {
+    const { open_mandate_id: id, tenant, request } = order
+    if (id === null) return { request, answer: toSealedAnswer(order) }
     const refuse = (...violations: Violation[]): ClosedOrder => ({ refusal: toRefusal(violations) })
     const row = await queryOne<Row>(database, readStatement, [id, tenant])
     if (!row) return refuse(endedViolation(null))
@@ -91,7 +103,10 @@ export const createOrderCloser = (
       const closed = await closeOpenMandates(row, chosen, options, key)
       const { provider_id } = row
       const by = route && { route: { ...route, ...readAccount(row), alias: instrument?.id ?? null } }
-      return { request: { version: '0.2', ...closed, provider_id, nonce, ...by }, sealed: row.sealed }
+      const { sealed, user_id, question } = row
+      const use = { business_id: tenant, user_id, payment_id: id, question: question ?? '' }
+      const answer = sealed === null ? null : { sealed, purpose: toAnswerPurpose(use) }
+      return { request: { version: '0.2', ...closed, provider_id, nonce, ...by }, answer }
     } catch (error) {
       if (error instanceof TokenError) return refuse(error.violation)
       if (!(error instanceof MasonError) || error.code !== 'invalid_request') throw error

@@ -7,7 +7,7 @@ import type { SigningKey } from '../mandates/tokens/keys.ts'
 import { type PaymentProvider, type ProviderAnswer, UnclearPaymentError } from '../providers/provider.ts'
 import type { ProviderUse } from '../providers/provider-rows.ts'
 import type { Trust } from '../trust/trust.ts'
-import { busyViolation, createOrderCloser, isPatient } from './close-order.ts'
+import { busyViolation, createOrderCloser, isPatient, toSealedAnswer } from './close-order.ts'
 import {
   addOperation,
   PaymentCanceledError,
@@ -47,10 +47,10 @@ export type ExecutorServices = {
   trust: Trust
   /** Throws `not_found` for a provider that has ended or is not of the business of a new payment. */
   openProvider(providerId: string, use?: ProviderUse): Promise<PaymentProvider>
-  /** Opens what was sealed to the executor for a purpose: the answers to secret questions, for `payment-answer`. */
+  /** Opens what was sealed to the executor for a purpose. */
   unseal(sealed: string, purpose: string): Promise<string>
-  /** Seals a credential that a credentials provider gave, for `payment-answer`. */
-  seal(text: string): Promise<string>
+  /** Seals a credential that a credentials provider gave. */
+  seal(text: string, purpose: string): Promise<string>
   signer: ReceiptSigner
   /** The private key that open mandates name as their agent's; null: it is not that of Mason. */
   agentKey?(jwk: unknown): Promise<SigningKey | null>
@@ -132,11 +132,14 @@ export const createPaymentExecutor = (services: ExecutorServices, stopped: Abort
     const use = { businessId: order.tenant, paymentId: order.payment_id }
     const provider = await orNull(services.openProvider(request.provider_id, use), 'not_found')
     if (!provider) return refuseFor('provider_id', 'names no provider: add it first')
-    const sealed = made.sealed ?? (await readPresented(database, order.payment_id))
+    const answer = made.answer ?? (await readPresented(database, order.payment_id))
     const credential =
-      sealed && (await orNull(services.unseal(sealed, 'payment-answer'), 'secret_unreadable'))
-    if (sealed && credential === null)
-      return refuseFor('credential', 'cannot be opened: choose the instrument again')
+      answer && (await orNull(services.unseal(answer.sealed, answer.purpose), 'secret_unreadable'))
+    if (answer && credential === null)
+      return refuseFor(
+        'credential',
+        'is not for this payment and the user who approved it: choose the instrument again',
+      )
     const { payment, payee_issuer } = verdict.value
     const operation = {
       ...{ kind: 'authorize' as const, payment_id: order.payment_id, amount: payment.amount },
@@ -187,11 +190,11 @@ export const createPaymentExecutor = (services: ExecutorServices, stopped: Abort
 
   const present = createPresenter({ ...services, verifier, wake, toSignal })
 
-  const createCarrier = async (payment: ClaimedPayment, leaseEndsAt: number) => ({
+  const createCarrier = async (payment: ClaimedPayment, leaseEndsAt: number, answerPurpose = '') => ({
     sql: database,
     provider: await services.openProvider(payment.provider_id, { paymentId: payment.payment_id }),
     ...{ clock, leaseEndsAt, signal: toSignal() },
-    unseal: (sealed: string) => services.unseal(sealed, 'payment-answer'),
+    unseal: (sealed: string) => services.unseal(sealed, answerPurpose),
   })
 
   /** Goes on with a payment that this executor has: sends it, or looks up what became of it. */
@@ -265,7 +268,7 @@ export const createPaymentExecutor = (services: ExecutorServices, stopped: Abort
     if (unclear) return settleByOperator(order, payment, unclear)
     if (!authorization) return end('The payment has no authorization.')
     const { kind } = order as { kind: Exclude<PaymentOperation['kind'], 'authorize'> }
-    const carrier = await createCarrier(payment, leaseEndsAt)
+    const carrier = await createCarrier(payment, leaseEndsAt, toSealedAnswer(order)?.purpose)
     if (kind !== 'answer' && carrier.provider.operations?.includes(kind) === false)
       return end(`The provider cannot ${kind} a payment: ask the merchant.`)
     if (!existing) {
@@ -300,12 +303,19 @@ export const createPaymentExecutor = (services: ExecutorServices, stopped: Abort
     if (!operation) throw new PaymentLostError()
     await onStep('sending')
     const lookup = () => carrier.provider.lookup(operation.operation_id, carrier.signal)
-    const ask = async (): Promise<ProviderAnswer | null> =>
-      operation.status === 'intent' || operation.status === 'sent'
+    /** An answer that is for another payment or user is sent to no one: the person is asked again. */
+    const isForeign =
+      kind === 'answer' &&
+      operation.status === 'intent' &&
+      (await orNull(carrier.unseal(order.sealed ?? ''), 'secret_unreadable')) === null
+    const ask = async (): Promise<ProviderAnswer | null> => {
+      if (isForeign) return toUnseenAnswer(payment, operation)
+      return operation.status === 'intent' || operation.status === 'sent'
         ? ((await sendOperation(payment, operation, carrier)) ??
-          (await lookup()) ??
-          toUnseenAnswer(payment, operation))
+            (await lookup()) ??
+            toUnseenAnswer(payment, operation))
         : await lookup()
+    }
     const answer = await ask().catch((error: unknown) => {
       if (error instanceof UnclearPaymentError) return error
       throw error

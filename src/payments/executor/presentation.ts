@@ -1,6 +1,8 @@
 import { type Database, queryOne } from '../../infra/database/database.ts'
+import { toCredentialPurpose } from '../keys/sealed-texts.ts'
 import type { PaymentProvider } from '../providers/provider.ts'
 import type { ProviderUse } from '../providers/provider-rows.ts'
+import type { SealedFor } from './close-order.ts'
 import { endWaitOfOrder, type WakeRun } from './settlement.ts'
 import { type OrderVerifier, parsePaymentRequest } from './verify-order.ts'
 import type { TakenOrder } from './work-queue.ts'
@@ -11,20 +13,20 @@ const maxTakes = 5
 type Presented = { status: 'presented' | 'refused'; message: string }
 
 /** The credential that a credentials provider gave for the mandates of a payment, sealed; null: none. */
-export const readPresented = async (database: Database, paymentId: string): Promise<string | null> => {
-  const row = await queryOne<{ sealed: string | null }>(
+export const readPresented = async (database: Database, paymentId: string): Promise<SealedFor | null> => {
+  const row = await queryOne<{ tenant: string; sealed: string | null }>(
     database,
-    `SELECT sealed FROM payment_orders WHERE payment_id = $1 AND kind = 'present' AND done_at IS NOT NULL
+    `SELECT tenant, sealed FROM payment_orders WHERE payment_id = $1 AND kind = 'present' AND done_at IS NOT NULL
      ORDER BY done_at DESC LIMIT 1`,
     [paymentId],
   )
-  return row?.sealed ?? null
+  return row?.sealed ? { sealed: row.sealed, purpose: toCredentialPurpose(row.tenant, paymentId) } : null
 }
 
 type Parts = {
   database: Database
   openProvider(providerId: string, use: ProviderUse): Promise<PaymentProvider>
-  seal(text: string): Promise<string>
+  seal(text: string, purpose: string): Promise<string>
   mandateTime?(): Date
   verifier: OrderVerifier
   wake: WakeRun
@@ -73,7 +75,9 @@ export const createPresenter = ({
     try {
       const answer = await provider.present?.(request, hash, order.order_id, toSignal())
       if (answer && 'reason' in answer) return await refuse(order, answer.reason)
-      const sealed = answer?.credential ? await seal(answer.credential) : null
+      const sealed = answer?.credential
+        ? await seal(answer.credential, toCredentialPurpose(tenant, payment_id))
+        : null
       await finish(order, { status: 'presented', message: 'The mandate was sent.' }, sealed)
     } catch (error) {
       if (order.takes < maxTakes) throw error

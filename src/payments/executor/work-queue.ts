@@ -12,6 +12,8 @@ export type TakenOrder = {
   call_index: number | null
   request: Record<string, unknown>
   sealed: string | null
+  /** Who approved the payment, or the open mandate that it is under; null: no one has. */
+  user_id: string | null
   /** It pays under open mandates, which the executor closes. */
   open_mandate_id: string | null
   canceled_at: Date | null
@@ -52,7 +54,11 @@ const takeStatement = `
   UPDATE payment_orders SET takes = takes + 1, lease_until = ${leaseEnd('$2')}, taken_at = COALESCE(taken_at, clock_timestamp())
   WHERE order_id IN (SELECT order_id FROM payment_orders WHERE done_at IS NULL AND ${isFree}
     ORDER BY next_at LIMIT $1 FOR UPDATE SKIP LOCKED)
-  RETURNING order_id, tenant, kind, payment_id, run_id, plan_seq, call_index, request, sealed, open_mandate_id, canceled_at, takes, clock_timestamp() AS now`
+  RETURNING order_id, tenant, kind, payment_id, run_id, plan_seq, call_index, request, sealed, open_mandate_id, canceled_at, takes, clock_timestamp() AS now,
+    CASE WHEN sealed IS NOT NULL THEN COALESCE(
+      (SELECT user_id FROM consents c WHERE c.tenant = payment_orders.tenant AND c.payment_id = payment_orders.payment_id AND c.status = 'verified'),
+      (SELECT m.user_id FROM payments p JOIN open_mandates m ON m.mandate_id = p.open_mandate_id AND m.tenant = p.tenant
+       WHERE p.tenant = payment_orders.tenant AND p.payment_id = payment_orders.payment_id)) END AS user_id`
 
 /** Takes orders that no executor has, at most `limit`. */
 export const takeOrders = async (sql: Sql, limit: number, leaseMs: number): Promise<TakenOrder[]> =>

@@ -67,3 +67,18 @@ const readKid = (jwe: string): string => {
     return ''
   }
 }
+
+/** What the answer to a secret question is for. `question`: see `toQuestion`. */
+export type AnswerUse = { business_id: string; user_id: string; payment_id: string; question: string }
+
+/** The question of a call, as answers are encrypted for it. */
+export const toQuestion = (runId: string | null, planSeq: number | null, callIndex: number | null): string =>
+  `${runId}/${planSeq}/${callIndex}`
+
+/** The purpose of the answer to a secret question. */
+export const toAnswerPurpose = ({ business_id, user_id, payment_id, question }: AnswerUse): string =>
+  `payment-answer ${JSON.stringify([business_id, user_id, payment_id, question])}`
+
+/** The purpose of a credential that a credentials provider gave for the mandates of a payment: the executor encrypts it to itself. */
+export const toCredentialPurpose = (businessId: string, paymentId: string): string =>
+  `payment-credential ${JSON.stringify([businessId, paymentId])}`

@@ -6,6 +6,7 @@ import type { Sql } from '../../state/ports/sql.ts'
 import { askConsent } from '../consent/consents.ts'
 import { addOpenMandate, listUsableMandates } from '../consent/open-mandate-rows.ts'
 import { describeLimits, findIssuers } from '../consent/proposals.ts'
+import { toQuestion } from '../keys/sealed-texts.ts'
 import { createNonce, forgetAnswer, orderPayment } from '../ledger/orders.ts'
 import { parseMoney } from '../mandates/money.ts'
 import { createOpenMandates } from '../mandates/v2/open-mandates.ts'
@@ -51,7 +52,8 @@ export const createRunMandates = (
     start: async (transaction, { plan_seq, index }) => {
       const limits = toLimits(terms)
       const row = { id, tenant, user_id, run_id, provider_id }
-      await addOpenMandate(transaction, row, credential, limits.expires_at)
+      const answer = { sealed: credential, question: toQuestion(run_id, plan_seq, index) }
+      await addOpenMandate(transaction, row, answer, limits.expires_at)
       if (credential !== null) await forgetAnswer(transaction, tenant, run_id, plan_seq, index)
       const { wallet } = terms
       const pair = createOpenMandates(limits)

@@ -1,6 +1,7 @@
 /**
  * A question to a person; its answer must match `schema` (JSON Schema). The answer to one that is `secret` is a text of 1 to 200
- * characters that only the executor of payments can read: the call gets it encrypted, for `orderAnswer`.
+ * characters that only the executor of payments can read, for `payment_id` and its user alone: the call gets it encrypted, for
+ * `orderAnswer`.
  *
  * @example
  * ```ts
@@ -20,6 +21,8 @@ export type Question = {
   options: string[]
   expires_in_ms: number
   secret?: true
+  /** Of a secret question: the payment, or open mandate, that the answer is for. */
+  payment_id?: string
 }
 
 /**

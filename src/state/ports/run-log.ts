@@ -64,10 +64,10 @@ export type RunLog = {
    */
   passToNewerWorker(workedMs: number): Promise<boolean>
   /**
-   * The answer to the question this call asks, or null while there is none. Throws `secret_unreadable` for a secret one that
-   * is not asked: no executor of payments has published a key.
+   * The answer to the question this call asks, or null while there is none. Throws for a secret one that is not asked:
+   * `secret_unreadable` where no executor of payments has published a key, `invalid_request` where it names no payment.
    */
-  readAnswer(call: CallRef, question?: Pick<Question, 'secret'>): Promise<PersonAnswer | null>
+  readAnswer(call: CallRef, question?: Pick<Question, 'secret' | 'payment_id'>): Promise<PersonAnswer | null>
   /** Starts the waits of a call from part `first` on, all or none, or reads those that are there; throws as `park` does. */
   startWaits(call: CallRef, first: number, requests: readonly RunWait[]): Promise<WaitState[]>
   /** Ends a wait with what a poll found; resolves with the outcome that counts. */

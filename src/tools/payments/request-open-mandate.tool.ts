@@ -30,7 +30,7 @@ export default defineTool({
     const { mandate_id, provider_id, terms } = readCallInput(context)
     const providers = await context.payments.listProviders()
     const isCard = providers.find(({ id }) => id === provider_id)?.kind === 'card'
-    const token = isCard ? await context.ask({ ...tokenQuestion, options: [] }) : null
+    const token = isCard ? await context.ask({ ...tokenQuestion, options: [], payment_id: mandate_id }) : null
     if (token?.kind === 'expired')
       return context.checkpoint(
         errorDraft('No payment token came in time', 'No payment token came in time. Nothing was signed.'),

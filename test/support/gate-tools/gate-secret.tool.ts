@@ -18,7 +18,7 @@ export default defineTool({
     const asked = await context.ask({
       question: 'Which code did your bank send?',
       schema: { type: 'string', pattern: '^[a-z0-9-]+$' },
-      ...{ options: [], expires_in_ms: 600_000, secret: true },
+      ...{ options: [], expires_in_ms: 600_000, secret: true, payment_id },
     })
     if (asked.kind === 'expired')
       return context.checkpoint({ summary: 'No code', result: { text: 'no code' } })
