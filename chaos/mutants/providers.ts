@@ -17,7 +17,7 @@ export const providerMutants: readonly Mutant[] = [
   {
     name: 'the window of webhooks of providers',
     file,
-    edits: [{ from: '> toleranceS', to: '> Number.MAX_VALUE' }],
+    edits: [{ from: '<= toleranceS', to: '<= Number.MAX_VALUE' }],
     why: 'a webhook of last year is sent again when its id has been deleted',
     caughtBy: webhooks('a webhook of more than 300 s ago or ahead is not genuine'),
   },

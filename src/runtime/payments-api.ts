@@ -1,6 +1,7 @@
 import { type Database, hasRow, queryOne } from '../infra/database/database.ts'
 import { listSigningKeys, type PublicSigningKey } from '../payments/keys/public-keys.ts'
 import { type AdminOrder, orderForAdmin, readOrder, storeWebhook } from '../payments/ledger/orders.ts'
+import { isWebhookForm } from '../payments/providers/card.ts'
 import { MasonError } from '../state/errors.ts'
 import type { Clock } from '../state/ports/clock.ts'
 
@@ -19,8 +20,10 @@ export type AdminDecision =
 const waitMs = 5_000
 /** An executor that is awake has carried an order out in some milliseconds. */
 const pollMs = { first: 5, most: 100 }
-/** Of one provider, in a minute, at one process: a busy one sends some a second. */
+/** Of one provider from one address, in a minute, at one process: a busy one sends some a second. */
 const maxWebhooks = 3_000
+/** Addresses that are counted at a time. */
+const maxCounted = 10_000
 const windowMs = 60_000
 
 /**
@@ -32,18 +35,28 @@ export const createPaymentsApi = (database: Database, clock: Clock, wakeExecutor
   return {
     /** The public keys of receipts, the one in use first. */
     signingKeys: (): Promise<PublicSigningKey[]> => listSigningKeys(database),
-    /** Stores a webhook as it came; the executor verifies it. False: no such provider. Throws `too_many_requests`. */
+    /**
+     * Stores a webhook as it came; the executor, which alone has the secret, verifies it. False: no such provider. Throws
+     * `invalid_request` for one that is not signed or not of this time, which counts for nothing, and `too_many_requests`.
+     */
     async receiveWebhook(
       providerId: string,
       headers: Record<string, string>,
       readBody: () => Promise<Uint8Array>,
+      address: string,
     ): Promise<boolean> {
+      if (!isWebhookForm(headers, clock.now()))
+        throw new MasonError('invalid_request', 'this is no signed webhook of the last 5 minutes', {
+          remedy: 'send webhook-id, webhook-timestamp and webhook-signature of Standard Webhooks',
+        })
       if (!(await hasRow(database, 'SELECT FROM payment_providers WHERE provider_id = $1', [providerId])))
         return false
       const now = clock.monotonicMs()
-      const known = counts.get(providerId)
+      const sender = `${providerId} ${address}`
+      if (counts.size >= maxCounted) counts.clear()
+      const known = counts.get(sender)
       const count = known && now - known.since < windowMs ? known : { since: now, webhooks: 0 }
-      counts.set(providerId, count)
+      counts.set(sender, count)
       if (++count.webhooks > maxWebhooks)
         throw new MasonError('too_many_requests', `this provider sent ${maxWebhooks} webhooks in a minute`, {
           remedy: 'send it again later',

@@ -122,17 +122,16 @@ export const paymentsRoutes = (app: App, { runtime }: ServerContext): void => {
     },
     config: describe(null, 'receivePaymentWebhook', 'Takes a webhook of a payment provider', {
       description:
-        'The body is stored as it came, at most 256 KB; its signature is verified later, by the executor of payments.',
+        'The body is stored as it came, at most 256 KB, where it has the headers of a signed webhook of the last 5 minutes (Standard Webhooks); its signature is verified later, by the executor of payments, which alone has the secret.',
       streamed: true,
-      problems: ['not_found', 'too_many_requests'],
+      problems: ['not_found', 'too_many_requests', 'invalid_request'],
       ...respondsWith(204, 'It is stored'),
     }),
-    handler: async ({ params: { provider_id: id }, headers, body }, reply) => {
+    handler: async ({ params: { provider_id: id }, headers, body, ip }, reply) => {
       const entries = Object.entries(headers).filter(([name]) => !ownHeaders.includes(name))
       const texts = entries.map(([name, value]) => [name, String(value)])
-      const isStored = await runtime.payments.receiveWebhook(id, Object.fromEntries(texts), () =>
-        readWebhook(body),
-      )
+      const read = () => readWebhook(body)
+      const isStored = await runtime.payments.receiveWebhook(id, Object.fromEntries(texts), read, ip)
       if (!isStored) throwNoSuch('payment provider', id)
       return reply.code(204).send()
     },

@@ -100,6 +100,12 @@ describe('an admin', () => {
   })
 })
 
+/** Headers as a provider sends them. No API process can tell whether the signature is genuine. */
+const signed = (id: string, nowMs = Date.now()) => ({
+  ...{ 'webhook-id': id, 'webhook-timestamp': String(Math.floor(nowMs / 1000)) },
+  'webhook-signature': `v1,${Buffer.alloc(32).toString('base64')}`,
+})
+
 describe('POST /payments/webhooks/{provider_id}', () => {
   test.beforeAll(({ backend, database }) => publishPaymentKeys(backend, database).then(() => {}))
 
@@ -115,7 +121,7 @@ describe('POST /payments/webhooks/{provider_id}', () => {
       fetch(`${server.url}${path}`, {
         method: 'POST',
         headers: {
-          'webhook-id': 'evt_1',
+          ...signed('evt_1'),
           authorization: 'Bearer theirs',
           'content-type': 'application/json',
         },
@@ -133,6 +139,16 @@ describe('POST /payments/webhooks/{provider_id}', () => {
     expect(rows[0]?.headers).not.toHaveProperty('authorization')
     expect((await post(provider.webhook_path, 'x'.repeat(256 * 1024 + 1))).status).toBe(413)
     expect((await post('/payments/webhooks/prv_none', text)).status).toBe(404)
+    for (const headers of [{}, { ...signed('evt_2'), 'webhook-signature': 'v1,x' }, signed('evt_2', 0)])
+      expect(
+        (
+          await fetch(`${server.url}${provider.webhook_path}`, {
+            ...{ method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body: text },
+          })
+        ).status,
+      ).toBe(422)
+    const stored = await executor.query('SELECT FROM payment_inbox WHERE provider_id = $1', [provider.id])
+    expect(stored.rows).toHaveLength(1)
   })
 
   test('takes 3,000 of one provider in a minute, counts those that break off, and says when to send again', async ({
@@ -144,8 +160,17 @@ describe('POST /payments/webhooks/{provider_id}', () => {
     const [busy, quiet] = [await add(), await add()]
     let nowMs = 0
     const api = createPaymentsApi(elsewhere, { ...systemClock, monotonicMs: () => nowMs })
-    const receive = (id: string) => api.receiveWebhook(id, {}, async () => Buffer.from('{}'))
-    const breakOff = () => api.receiveWebhook(busy, {}, () => Promise.reject(new Error('cut off')))
+    const receive = (id: string, address = '192.0.2.1', headers: Record<string, string> = signed('evt_1')) =>
+      api.receiveWebhook(id, headers, async () => Buffer.from('{}'), address)
+    const breakOff = () =>
+      api.receiveWebhook(busy, signed('evt_1'), () => Promise.reject(new Error('cut off')), '192.0.2.1')
+    const { 'webhook-signature': _, ...unsigned } = signed('evt_1')
+    const refused = await Promise.allSettled(
+      Array.from({ length: 3_001 }, () => receive(busy, '192.0.2.1', unsigned)),
+    )
+    expect(new Set(refused.map((one) => one.status === 'rejected' && one.reason.code))).toEqual(
+      new Set(['invalid_request']),
+    )
     const broken = await Promise.allSettled(Array.from({ length: 2_999 }, breakOff))
     expect(new Set(broken.map((one) => one.status === 'rejected' && one.reason.message))).toEqual(
       new Set(['cut off']),
@@ -157,6 +182,8 @@ describe('POST /payments/webhooks/{provider_id}', () => {
       detail: { retry_after_s: 45 },
     })
     expect(await receive(quiet)).toBe(true)
+    // who floods from elsewhere does not use up what the provider may send
+    expect(await receive(busy, '192.0.2.2')).toBe(true)
     nowMs = 60_000
     expect(await receive(busy)).toBe(true)
   })

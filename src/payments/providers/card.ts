@@ -75,6 +75,20 @@ const createUnknownError = (what: string, cause?: unknown): MasonError =>
     cause,
   )
 
+/**
+ * Whether headers (in lower case) are those of a signed webhook of this time, all that can be said without the secret. The signed
+ * bytes are joined by dots: an id with a dot could move the border between id and time.
+ */
+export const isWebhookForm = (headers: Record<string, string>, now: Date): boolean => {
+  const { 'webhook-id': id = '', 'webhook-timestamp': time = '', 'webhook-signature': signed = '' } = headers
+  return (
+    /^[\w-]{1,200}$/.test(id) &&
+    /^\d{1,12}$/.test(time) &&
+    Math.abs(now.getTime() / 1000 - Number(time)) <= toleranceS &&
+    /(?:^| )v1,[A-Za-z0-9+/]{43}=(?: |$)/.test(signed)
+  )
+}
+
 /** `refusals`: the statuses of an answer that can be a decline. */
 type CardPost = { body: string; key: string; checkLease: () => void; refusals?: readonly number[] }
 
@@ -161,9 +175,7 @@ export const openProvider = (
         'webhook-timestamp': time = '',
         'webhook-signature': signed = '',
       } = headers
-      // the signed bytes are joined by dots: an id with a dot could move the border between id and time
-      if (!/^[\w-]{1,200}$/.test(id) || !/^\d{1,12}$/.test(time)) return null
-      if (Math.abs(now.getTime() / 1000 - Number(time)) > toleranceS) return null
+      if (!isWebhookForm(headers, now)) return null
       const expected = createHmac('sha256', webhookKey).update(`${id}.${time}.`).update(body).digest()
       const isSigned = signed.split(' ').some((one) => {
         const signature = Buffer.from(one.replace(/^v1,/, ''), 'base64')
