@@ -17,6 +17,10 @@ const webhooks = executor(
 const alone = executor('an executor has an order and its payment alone until its lease is over')
 const oneSecret = executor('a payment is ordered once by a call, and leaves no secret behind')
 
+const webhookTests = testsOf('test/integration/payment-routes.test.ts')(
+  'POST /payments/webhooks/{provider_id} takes 3,000 of one provider in a minute, counts those that break off, and says when to send again',
+)
+
 /** Guards of the executor's own work: who has a payment, what a webhook may say, and which bytes are not kept. */
 export const paymentWorkMutants: readonly Mutant[] = [
   {
@@ -314,5 +318,28 @@ export const paymentWorkMutants: readonly Mutant[] = [
     edits: [{ from: 'if (is_new) await start?.(sql, wait)', to: 'await start?.(sql, wait)' }],
     why: 'a call that is tried again orders again',
     caughtBy: locks('starting happens once, with its wait or not at all, and only for who has the run'),
+  },
+  {
+    name: 'the end of a pending payment',
+    file: 'src/payments/executor/payment-answers.ts',
+    edits: [{ from: 'if ((operation.age_ms ?? 0) > maxPendingMs)', to: 'if (answer === null)' }],
+    why: 'a run waits for ever for a payment that stays pending',
+    caughtBy: testsOf('test/integration/payment-executor.test.ts')(
+      'a payment whose end is not known because its provider says pending for 15 minutes ends the wait and says so, and goes on being looked up',
+    ),
+  },
+  {
+    name: 'the form of a webhook',
+    file: 'src/runtime/payments-api.ts',
+    edits: [{ from: 'if (!isWebhookForm(headers, clock.now()))', to: "if (address === '')" }],
+    why: 'unsigned floods fill the inbox and use up the limit',
+    caughtBy: webhookTests,
+  },
+  {
+    name: 'the limit of webhooks by address',
+    file: 'src/runtime/payments-api.ts',
+    edits: [{ from: '`${providerId} ${address}`', to: 'providerId' }],
+    why: 'a flood from elsewhere shuts the provider out',
+    caughtBy: webhookTests,
   },
 ]

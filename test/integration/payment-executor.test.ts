@@ -390,6 +390,24 @@ describe('a payment whose end is not known', () => {
     expect((await readOrder(database, again))?.outcome?.message).toMatch(/there is nothing to settle/)
   })
 
+  test('because its provider says pending for 15 minutes ends the wait and says so, and goes on being looked up', async ({
+    shop,
+  }) => {
+    shop.card.failures.push('pending')
+    const id = await pay(shop)
+    expect(await shop.read(id)).toMatchObject({ status: 'sent', outcome: null })
+    await shop.age(id, 15 * 60_000 + 1)
+    await shop.due()
+    await shop.work()
+    const { status, outcome } = await shop.read(id)
+    expect([status, outcome?.status]).toEqual(['unknown', 'unknown'])
+    expect(outcome?.message).toMatch(/has said for 15 minutes that it is pending.*Do not pay again/)
+    expect(await shop.spending(id)).toEqual([19_900, 0, 1])
+    await shop.due()
+    await shop.work()
+    expect((await shop.read(id)).status).toBe('unknown')
+  })
+
   test('succeeds by a look-up that finds it', async ({ shop }) => {
     shop.card.failures.push('fail after')
     const id = await pay(shop)

@@ -25,6 +25,9 @@ const challengeDelayMs = 30_000
 /** A person is asked for the answer of a challenge this often. */
 export const maxAnswers = 3
 
+/** A run waits so long for a payment that its provider calls pending. Then the person reads that it is unknown, and look-ups go on. */
+const maxPendingMs = 15 * 60_000
+
 /** The statuses of a payment whose end is open. */
 const openStatuses = ['sent', 'unknown'] as const
 
@@ -183,6 +186,8 @@ const decideAuthorization = (
       }
       return { ...done, status: 'sent', challenge: answer.challenge, delayMs: challengeDelayMs }
     default:
+      if ((operation.age_ms ?? 0) > maxPendingMs)
+        return decideUnknown(payment, 'its provider has said for 15 minutes that it is pending', answer)
       if (!isAnswer && operation.status === 'done') return null
       return { ...done, status: 'sent', endsWait: false, delayMs: toDelayMs(payment.tries) }
   }
