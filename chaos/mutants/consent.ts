@@ -11,6 +11,9 @@ const notVerified = consents(
 const surfaces = consents(
   'a surface of the business is not believed with a key that is not trusted, was revoked, or is for something else, nor for other bytes',
 )
+const brokenTexts = consents(
+  'a consent is not asked for with an id of broken characters, a wrong offset, or texts that are too long to sign',
+)
 const decision = 'src/payments/consent/decide-consents.ts'
 const file = 'src/payments/consent/passkeys.ts'
 
@@ -162,5 +165,45 @@ export const consentMutants: readonly Mutant[] = [
     caughtBy: consents(
       'a consent is not verified for changed bytes, by the assertion of another consent, or when the counter goes back',
     ),
+  },
+  {
+    name: 'the order of links made at once',
+    file: 'src/payments/consent/consents.ts',
+    edits: [
+      {
+        from: "      await sql.query('SELECT FROM consents WHERE consent_id = $1 FOR NO KEY UPDATE', [ref_id])\n",
+        to: '',
+      },
+    ],
+    why: 'an older link to the consent goes on opening',
+    caughtBy: consents('a consent has one link that opens, the last, of several that are made at once'),
+  },
+  {
+    name: 'the warning of a sum',
+    file: 'src/payments/consent/content.ts',
+    edits: [{ from: 'checkCartSum(readCart.value.contents).length === 0', to: 'readCart.ok' }],
+    why: 'a user approves a total that the items do not explain',
+    caughtBy: consents('a consent says that items do not add up to the total that is paid'),
+  },
+  {
+    name: 'the characters of ids',
+    file: 'src/payments/mandates/violations.ts',
+    edits: [{ from: 'id.isWellFormed() && !/[\\0\\uFFFD]/.test(id)', to: "id !== ''" }],
+    why: 'a consent is approved that no database can hold, or two ids are one',
+    caughtBy: brokenTexts,
+  },
+  {
+    name: 'the offset of an expiry',
+    file: 'src/payments/mandates/calendar.ts',
+    edits: [{ from: 'if (!isDay && !hasPossibleOffset(text)) return null', to: '' }],
+    why: 'a cart is paid beyond its time',
+    caughtBy: brokenTexts,
+  },
+  {
+    name: 'texts that are too long to sign',
+    file: 'src/payments/consent/consents.ts',
+    edits: [{ from: '+ maxEnvelope > maxTokenLength', to: '+ maxEnvelope > Infinity' }],
+    why: 'a user approves what no executor can sign',
+    caughtBy: brokenTexts,
   },
 ]

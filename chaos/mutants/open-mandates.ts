@@ -127,8 +127,8 @@ export const openMandateMutants: readonly Mutant[] = [
     file: 'src/payments/consent/proposals.ts',
     edits: [
       {
-        from: '(await findIssuer(sql, tenant, merchant)) ??\n',
-        to: '(await findIssuer(sql, tenant, merchant)) ??\n        merchant.name ??\n',
+        from: 'const [issuer, other] = await listIssuers(sql, tenant, merchant)',
+        to: 'const [issuer = merchant.name, other] = await listIssuers(sql, tenant, merchant)',
       },
     ],
     why: 'a person is asked to trust a merchant whose checkouts no trusted key signs',

@@ -64,6 +64,7 @@ const openConsentSchema = z.strictObject({
         offer_ends: nullableText,
         instrument: z.string(),
         shares: z.array(z.string()).describe('What the merchant gets to know of the person'),
+        warnings: z.array(z.string()).describe('What the person should look at twice'),
       }),
       z.strictObject({ limits: z.array(limitSchema), offer_ends: z.string() }).describe('Of open mandates'),
     ])

@@ -258,6 +258,19 @@ describe('a consent', () => {
     expect(await decide()).toMatchObject({ status: 'expired' })
   })
 
+  test('has one link that opens, the last, of several that are made at once', async ({
+    server,
+    buyer,
+    elsewhere,
+  }) => {
+    const { consent_id, payment_id } = await buyer.ask(await newCart())
+    const paths = await Promise.all(Array.from({ length: 12 }, () => buyer.link(payment_id)))
+    const statuses = await Promise.all(paths.map(async (path) => (await readPage(server, path)).status))
+    expect(statuses.filter((status) => status === 200)).toHaveLength(1)
+    const { rows } = await elsewhere.query('SELECT FROM consent_links WHERE ref_id = $1', [consent_id])
+    expect(rows).toHaveLength(1)
+  })
+
   test('is asked for once at a time in a run, five times an hour of a user, and for mandates that fit only', async ({
     server,
     buyer,
@@ -336,6 +349,52 @@ describe('a consent', () => {
       'another payee': ['payee_not_bound'],
       'another total': ['amount_mismatch'],
     })
+  })
+
+  test('is not asked for with an id of broken characters, a wrong offset, or texts that are too long to sign', async ({
+    buyer,
+  }) => {
+    const codesOf = async (request: ConsentRequest) => {
+      const error = await buyer.ask(request).catch((reason: unknown) => reason)
+      const { detail, code, message } = error as {
+        code: string
+        message: string
+        detail?: { violations?: { code: string }[] }
+      }
+      return [code, ...(detail?.violations?.map((one) => one.code) ?? [message])]
+    }
+    for (const broken of ['order\0', 'order \uFFFD'])
+      expect(await codesOf(await newCart('Demo Merchant', { id: broken }))).toContain('invalid_id')
+    for (const broken of ['order\0', 'order \uFFFD', 'order \uD800'])
+      expect(await codesOf(await newCheckout({ checkout: { id: broken } }))).toContain('invalid_id')
+    for (const expiry of [
+      '2999-01-01T00:00:00+19:00',
+      '2999-01-01T00:00:00+2:00',
+      '2999-01-01T00:00:00-13:00',
+    ])
+      expect([expiry, await codesOf(await newCart('Demo Merchant', { expiry }))]).toEqual([
+        expiry,
+        ['invalid_request', 'wrong_offset'],
+      ])
+    const long = [{ label: 'x'.repeat(200_000) }]
+    expect(await codesOf(await newCart('Demo Merchant', { items: long }))).toEqual([
+      'invalid_request',
+      'the texts of this payment are too long to be signed',
+    ])
+  })
+
+  test('says that items do not add up to the total that is paid', async ({ server, buyer }) => {
+    const items = [{ amount: { currency: 'USD', value: 100 } }, { amount: { currency: 'USD', value: 98 } }]
+    const warning = 'The prices of the items do not add up to the total.'
+    for (const [request, isWarned] of [
+      [await newCart('Demo Merchant', { items }), true],
+      [await newCart(), false],
+    ] as const) {
+      const { payment_id } = await buyer.ask(request)
+      expect((await readPage(server, await buyer.link(payment_id))).text.includes(warning)).toBe(isWarned)
+      const { body } = await asProxy(server, 'GET', `/v1/payments/${payment_id}/consent`)
+      expect(body.facts.warnings).toHaveLength(isWarned ? 1 : 0)
+    }
   })
 
   test('is shown no more once the key of its merchant is revoked', async ({ server, buyer }) => {

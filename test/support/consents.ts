@@ -40,18 +40,23 @@ export const newCheckout = async (
 /** A cart of AP2 0.1 and its payment. `iat` in seconds since 1970. */
 export const newCart = async (
   name = 'Demo Merchant',
-  { iat = nowS() - 60, signing = parties.merchant.signing }: { iat?: number; signing?: SigningKey } = {},
+  {
+    iat = nowS() - 60,
+    signing = parties.merchant.signing,
+    id = unique('order'),
+    items = [{}],
+    expiry = new Date((iat + 3600) * 1000).toISOString(),
+  }: { iat?: number; signing?: SigningKey; id?: string; items?: object[]; expiry?: string } = {},
 ): Promise<ConsentRequest> => {
-  const id = unique('order')
   const total = { label: 'Shoes', amount: { currency: 'USD', value: 199 }, refund_period: 14 }
   const contents = {
     id: `cart of ${id}`,
     user_cart_confirmation_required: true,
     payment_request: {
       method_data: [{ supported_methods: 'CARD' }],
-      details: { id, display_items: [total], total },
+      details: { id, display_items: items.map((item) => ({ ...total, ...item })), total },
     },
-    cart_expiry: new Date((iat + 3600) * 1000).toISOString(),
+    cart_expiry: expiry,
     merchant_name: name,
   }
   const claims = {

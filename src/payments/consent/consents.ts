@@ -7,6 +7,7 @@ import { type Database, queryOne } from '../../infra/database/database.ts'
 import { newConsentId } from '../../infra/lib/ids.ts'
 import { MasonError } from '../../state/errors.ts'
 import type { Sql } from '../../state/ports/sql.ts'
+import { maxTokenLength } from '../mandates/tokens/encoding.ts'
 import { type ConsentContent, type ConsentFacts, type ConsentRequest, parseContent } from './content.ts'
 import { createLink, findLink, isUsed, useLink } from './links.ts'
 import { readConsent } from './offers.ts'
@@ -15,6 +16,8 @@ import { linkError, listCredentials, toSite } from './passkeys.ts'
 /** So many consents a user is asked for in an hour. */
 const maxAnHour = 5
 const hourMs = 3_600_000
+/** Characters of a signature beside its payload. */
+const maxEnvelope = 4_096
 
 /** Whom a consent is asked of, for which payment of which run, for which verifier, and for how long at most (milliseconds). */
 export type ConsentBinding = {
@@ -67,19 +70,16 @@ export const askConsent = async (
     ...{ type: 'mason.consent.1', ...bound, audience, nonce, expires_at: row.expires_at.toISOString() },
     ...request,
   }
+  const bytes = JSON.stringify(content)
+  // a surface signs the bytes in base64url, with a header and a signature around them
+  if (Math.ceil((Buffer.byteLength(bytes) * 4) / 3) + maxEnvelope > maxTokenLength)
+    throw new MasonError('invalid_request', 'the texts of this payment are too long to be signed', {
+      remedy: 'ask the merchant for a smaller cart, or buy fewer things at a time',
+    })
   await sql.query(
     `INSERT INTO consents (consent_id, tenant, user_id, run_id, payment_id, content, nonce, expires_at)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-    [
-      bound.consent_id,
-      tenant,
-      user_id,
-      run_id,
-      bound.payment_id,
-      JSON.stringify(content),
-      nonce,
-      row.expires_at,
-    ],
+    [bound.consent_id, tenant, user_id, run_id, bound.payment_id, bytes, nonce, row.expires_at],
   )
   return bound
 }
@@ -157,8 +157,12 @@ export const createConsents = (
     const { url } = toSite(publicUrl)
     const row = await findOpen(database, businessId, paymentId)
     const { tenant, user_id, consent_id: ref_id, expires_at } = row
-    await database.query('DELETE FROM consent_links WHERE ref_id = $1', [ref_id])
-    const link = await createLink(database, 'consent', { tenant, user_id, ref_id, expires_at })
+    const link = await database.transaction(async (sql) => {
+      // of several at once each ends those before it
+      await sql.query('SELECT FROM consents WHERE consent_id = $1 FOR NO KEY UPDATE', [ref_id])
+      await sql.query('DELETE FROM consent_links WHERE ref_id = $1', [ref_id])
+      return createLink(sql, 'consent', { tenant, user_id, ref_id, expires_at })
+    })
     return { url: `${url}/consent/${link}`, expires_at: expires_at.toISOString() }
   },
   /** What a surface of the business shows, and the bytes that it signs. Throws as `createLink`, and as `readConsent`. */

@@ -7,7 +7,7 @@ import { formatMoney, type Money } from '../mandates/money.ts'
 import { hashText } from '../mandates/tokens/encoding.ts'
 import { parseJws } from '../mandates/tokens/jws.ts'
 import { attempt } from '../mandates/tokens/token-error.ts'
-import { joinCartAndPayment } from '../mandates/v1/payment.ts'
+import { checkCartSum, joinCartAndPayment } from '../mandates/v1/payment.ts'
 import { cartMandateSchema, paymentMandateContentsSchema } from '../mandates/v1/types.ts'
 import type { OpenMandatePair } from '../mandates/v2/open-mandates.ts'
 import { checkoutSchema, paymentMandateSchema } from '../mandates/v2/types.ts'
@@ -63,6 +63,8 @@ export type OfferFacts = {
   instrument: string
   /** What the merchant gets to know of the person. */
   shares: string[]
+  /** What the person should look at twice, in plain words. */
+  warnings: string[]
 }
 
 /** See `OfferFacts` and `OpenFacts`. */
@@ -99,6 +101,11 @@ const readV1 = ({ cart, payment }: Extract<UnsignedPayment, { version: '0.1' }>)
     refund_days: total.refund_period,
     offer_ends: cart_expiry,
     instrument: joined.value.instrument.type,
+    // the total is what the merchant signed, and carts of the samples differ from their items
+    warnings:
+      checkCartSum(readCart.value.contents).length === 0
+        ? []
+        : ['The prices of the items do not add up to the total. You pay the total.'],
     shares: [
       ...Object.values(payer).filter((text) => text !== null),
       ...(shipping_address == null ? [] : [JSON.stringify(shipping_address)]),
@@ -133,7 +140,7 @@ const readV2 = ({ checkout, payment }: Extract<UnsignedPayment, { version: '0.2'
     refund_days: null,
     offer_ends: exp == null ? null : new Date(exp * 1000).toISOString(),
     instrument: payment_instrument.description ?? payment_instrument.type,
-    shares: [],
+    ...{ shares: [], warnings: [] },
   }
 }
 

@@ -80,7 +80,8 @@ ${statusLine}
 const toRow = (name: string, html: string): string => `<dt>${name}</dt><dd>${html}</dd>`
 
 const toPaymentRows = (facts: OfferFacts, expiresAt: string): string[] => {
-  const { payee, payee_issuer, demo, total, items, refund_days, offer_ends, instrument, shares } = facts
+  const { payee, payee_issuer, demo, total, items, refund_days, offer_ends, instrument, shares, warnings } =
+    facts
   const lines = items.map(
     ({ text, price }) => `<li>${toSafeHtml(text)}${price ? `, ${toSafeHtml(price)}` : ''}</li>`,
   )
@@ -93,6 +94,7 @@ const toPaymentRows = (facts: OfferFacts, expiresAt: string): string[] => {
         : `${toSafeHtml(payee_issuer)}, who signed this offer. The name above is what they call themselves.`,
     ),
     toRow('Exact total', `<span class="total">${toSafeHtml(total)}</span>`),
+    ...warnings.map((warning) => toRow('Look twice', `<strong>${toSafeHtml(warning)}</strong>`)),
     toRow('For', `<ul>${lines.join('')}</ul>`),
     toRow('With', toSafeHtml(instrument)),
     toRow('Refund', refund_days === null ? 'As the merchant’s terms say' : `Within ${refund_days} days`),

@@ -36,6 +36,18 @@ export const computeNextUse = (lastUsedAt: number, frequency: Frequency): number
 const daySchema = z.iso.date()
 const timeSchema = z.iso.datetime({ offset: true })
 
+/** Offsets of times on Earth are from -12:00 to +14:00. */
+const hasPossibleOffset = (text: string): boolean => {
+  const [, sign, hours, minutes] = /([+-])(\d\d):(\d\d)$/.exec(text) ?? []
+  return sign === undefined || Number(hours) * 60 + Number(minutes) <= (sign === '+' ? 14 : 12) * 60
+}
+
+/** Whether a text is a time whose offset, and nothing else, makes it unreadable. */
+export const hasWrongOffset = (text: string): boolean => {
+  const [, time] = /^(\d{4}-\d\d-\d\dT[\d:.]{5,20})[+-][\d:]{0,8}$/.exec(text) ?? []
+  return time !== undefined && readTimeSpan(`${time}Z`) !== null && readTimeSpan(text) === null
+}
+
 /**
  * The first and the last millisecond of an ISO 8601 time with an offset, or of a day (UTC); null for anything else. A time without
  * an offset could be any of 26 hours, so it is nothing.
@@ -43,6 +55,7 @@ const timeSchema = z.iso.datetime({ offset: true })
 export const readTimeSpan = (text: string): { from: number; to: number } | null => {
   const isDay = daySchema.safeParse(text).success
   if (!isDay && !timeSchema.safeParse(text).success) return null
+  if (!isDay && !hasPossibleOffset(text)) return null
   const from = Date.parse(text)
   return { from, to: isDay ? from + dayMs - 1 : from }
 }

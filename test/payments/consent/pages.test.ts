@@ -41,7 +41,7 @@ describe('a page', () => {
   test('of an unsigned offer in the demo profile names no payee as known', () => {
     const facts = {
       ...{ payee: 'Demo Merchant', payee_issuer: 'demo:Demo Merchant', total: '199.00 USD', items: [] },
-      ...{ refund_days: 30, offer_ends: null, instrument: 'CARD', shares: [] },
+      ...{ refund_days: 30, offer_ends: null, instrument: 'CARD', shares: [], warnings: [] },
     }
     const show = (demo: boolean) => consentPage('{}', { ...facts, demo }, '2026-11-23T12:00:00Z', {})
     expect(show(true)).toContain('The offer is not signed, and no money moves.')

@@ -1,18 +1,24 @@
 import { z } from 'zod'
-import { readTimeSpan } from '../calendar.ts'
+import { hasWrongOffset, readTimeSpan } from '../calendar.ts'
 import { JsonNumber } from '../json.ts'
 import { formatMoney, parseMoney } from '../money.ts'
-import { createListSchema, toMoneyOrIssue } from '../violations.ts'
+import { createListSchema, mandateIdSchema as id, toMoneyOrIssue } from '../violations.ts'
 import { createNamedSchema } from './names.ts'
 
 /** The types of AP2 0.1 (src/ap2/types/*.py). Amounts are decimals on the wire and minor units here. */
 
 const text = z.string().min(1)
 const opaque = z.record(z.string(), z.unknown())
-const time = z.string().refine((value) => readTimeSpan(value) !== null, {
-  message: 'is no ISO 8601 time with an offset: write 2026-04-30T12:00:00Z',
-  params: { code: 'unreadable_date' },
-})
+const time = z
+  .string()
+  .refine((value) => hasWrongOffset(value) || readTimeSpan(value) !== null, {
+    message: 'is no ISO 8601 time with an offset: write 2026-04-30T12:00:00Z',
+    params: { code: 'unreadable_date' },
+  })
+  .refine((value) => !hasWrongOffset(value), {
+    message: 'has a wrong offset: write Z, or one from -12:00 to +14:00 such as +02:00',
+    params: { code: 'wrong_offset' },
+  })
 
 /** PaymentCurrencyAmount: `{"currency": "USD", "value": 603.49}`. */
 const moneySchema = z.codec(
@@ -32,7 +38,7 @@ const itemShape = {
 }
 const itemSchema = createNamedSchema(itemShape)
 const shippingOptionSchema = createNamedSchema({
-  id: text,
+  id,
   label: text,
   amount: moneySchema,
   selected: z.boolean().default(false),
@@ -58,7 +64,7 @@ export const paymentMethodDataSchema = createNamedSchema({ supported_methods: te
 const paymentRequestSchema = createNamedSchema({
   method_data: createListSchema(paymentMethodDataSchema),
   details: createNamedSchema({
-    id: text,
+    id,
     display_items: createListSchema(itemSchema),
     shipping_options: createListSchema(shippingOptionSchema).optional(),
     modifiers: createListSchema(
@@ -82,7 +88,7 @@ const paymentRequestSchema = createNamedSchema({
 })
 /** What the payer chose. */
 const paymentResponseSchema = createNamedSchema({
-  request_id: text,
+  request_id: id,
   method_name: text,
   details: opaque.optional(),
   shipping_address: contactAddressSchema.optional(),
@@ -108,7 +114,7 @@ export const intentMandateSchema = createNamedSchema(
 export type IntentMandate = z.output<typeof intentMandateSchema>
 
 const contentsShape = {
-  id: text,
+  id,
   user_cart_confirmation_required: z.boolean(),
   payment_request: paymentRequestSchema,
 }
@@ -188,14 +194,14 @@ const readOldPayment = (value: object): object => {
   }
 }
 const paymentShape = {
-  payment_details_id: text,
+  payment_details_id: id,
   payment_response: paymentResponseSchema,
   merchant_agent: text,
   timestamp: time.optional(),
 }
 /** What a person signs: the payment of one cart. */
 export const paymentMandateContentsSchema = createNamedSchema({
-  payment_mandate_id: text,
+  payment_mandate_id: id,
   payment_details_total: itemSchema,
   ...paymentShape,
 })
@@ -213,7 +219,7 @@ export type PaymentMandateV1 = z.output<typeof paymentMandateV1Schema>
 export const paymentDraftSchema = createNamedSchema(
   {
     payment_mandate_contents: createNamedSchema({
-      payment_mandate_id: text.optional(),
+      payment_mandate_id: id.optional(),
       payment_details_total: createNamedSchema({ ...itemShape, label: text.optional() }),
       ...paymentShape,
     }),
@@ -226,9 +232,9 @@ export const paymentDraftSchema = createNamedSchema(
 const outcomes = ['merchant_confirmation_id', 'error_message', 'failure_message'] as const
 /** What became of a payment: a success has `merchant_confirmation_id`, an error or a failure its message, and only one of them. */
 export const paymentReceiptV1Schema = createNamedSchema({
-  payment_mandate_id: text,
+  payment_mandate_id: id,
   timestamp: time,
-  payment_id: text,
+  payment_id: id,
   amount: moneySchema,
   payment_status: createNamedSchema({
     merchant_confirmation_id: text.optional(),

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { frequencies } from '../calendar.ts'
 import { parseMinor, parseMoney } from '../money.ts'
-import { createListSchema, toMoneyOrIssue } from '../violations.ts'
+import { createListSchema, mandateIdSchema as id, toMoneyOrIssue } from '../violations.ts'
 
 /** The types of AP2 0.2 (code/sdk/schemas of tag v0.2.0). Unknown members stay: presets must reappear unchanged. */
 
@@ -20,10 +20,10 @@ const createEntriesSchema = <Shape extends z.core.$ZodLooseShape>(
 ) => createListSchema(schema.partial())
 
 /** Who receives a payment. */
-const merchantSchema = z.looseObject({ id: text, name: text, website: z.string().nullish() })
+const merchantSchema = z.looseObject({ id, name: text, website: z.string().nullish() })
 /** What pays. */
 const paymentInstrumentSchema = z.looseObject({
-  id: text,
+  id,
   type: text,
   description: z.string().nullish(),
 })
@@ -59,7 +59,7 @@ const paymentFields = {
 /** One payment, approved. */
 export const paymentMandateSchema = z.looseObject({
   vct: z.literal('mandate.payment.1'),
-  transaction_id: text,
+  transaction_id: id,
   ...paymentFields,
   ...times,
 })
@@ -92,8 +92,8 @@ export const openPaymentMandateSchema = z.looseObject({
 export type OpenPaymentMandate = z.output<typeof openPaymentMandateSchema>
 
 const lineItemRequirementSchema = z.looseObject({
-  id: text,
-  acceptable_items: createEntriesSchema(z.looseObject({ id: text, title: z.string().nullish() })),
+  id,
+  acceptable_items: createEntriesSchema(z.looseObject({ id, title: z.string().nullish() })),
   quantity: quantity.positive(),
 })
 /** So many of a kind of item a checkout may have. */
@@ -136,14 +136,11 @@ const readItem = (value: unknown): unknown =>
     : value
 /** UCP's checkout, the payload of `checkout_jwt`: what constraints look at. */
 export const checkoutSchema = z.looseObject({
-  id: text.nullish(),
+  id: id.nullish(),
   merchant: merchantSchema.partial().nullish(),
   currency: currency.nullish(),
   line_items: createListSchema(
-    z.preprocess(
-      readItem,
-      z.looseObject({ item: z.looseObject({ id: text }), quantity: quantity.nonnegative() }),
-    ),
+    z.preprocess(readItem, z.looseObject({ item: z.looseObject({ id }), quantity: quantity.nonnegative() })),
   ),
 })
 /** What a merchant offers. */
