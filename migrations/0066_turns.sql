@@ -1,6 +1,12 @@
 -- Ended turns as texts that later sessions of the user search by meaning and by words: apart from `memories`, so that statements are not
 -- crowded out. A short turn stands in the row of the turn before it.
-ALTER TABLE businesses ADD COLUMN recall boolean NOT NULL DEFAULT true;
+-- Beside `learning`: a business that learns may leave it out.
+ALTER TABLE businesses ADD COLUMN recall boolean NOT NULL DEFAULT true,
+  -- Turns of earlier versions, and of the time when recall was off, are read session by session, after this one. Null: all are read.
+  ADD COLUMN turns_read_to text DEFAULT '',
+  -- What was read of them in this hour.
+  ADD COLUMN turns_read_tokens bigint NOT NULL DEFAULT 0, ADD COLUMN turns_read_hour timestamptz NOT NULL DEFAULT '-infinity';
+ALTER TABLE businesses ALTER COLUMN turns_read_to DROP DEFAULT;
 
 CREATE SEQUENCE turn_numbers;
 CREATE TABLE turns (
@@ -53,15 +59,6 @@ BEGIN
 END $$;
 CREATE TRIGGER turn_is_read AFTER INSERT OR UPDATE OF words ON turns FOR EACH ROW EXECUTE FUNCTION read_turn_words();
 
--- Turns of earlier versions, and of the time when recall was off, are read session by session. A row goes when all are read.
-CREATE TABLE turn_backlogs (
-  tenant text PRIMARY KEY REFERENCES businesses ON DELETE CASCADE,
-  after_session text NOT NULL DEFAULT '',
-  -- What was read in this hour.
-  tokens bigint NOT NULL DEFAULT 0,
-  hour timestamptz NOT NULL DEFAULT date_trunc('hour', clock_timestamp())
-);
-INSERT INTO turn_backlogs (tenant) SELECT DISTINCT tenant FROM sessions;
 -- What a user said before this is not read into `turns` later: something of it was forgotten.
 CREATE TABLE turn_cutoffs (
   tenant text NOT NULL REFERENCES businesses ON DELETE CASCADE,
@@ -75,18 +72,11 @@ ALTER TABLE memory_spaces ADD COLUMN pair_mean real, ADD COLUMN pair_deviation r
 GRANT SELECT ON memory_spaces TO mason_api, mason_business;
 CREATE POLICY reader ON memory_spaces FOR SELECT TO mason_api, mason_business USING (true);
 
-CREATE OR REPLACE FUNCTION queue_distillation() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-  INSERT INTO distillations (tenant, run_id)
-  SELECT NEW.tenant, NEW.run_id FROM businesses WHERE tenant = NEW.tenant AND (learning OR recall) ON CONFLICT DO NOTHING;
-  RETURN NULL;
-END $$;
-
 GRANT USAGE ON SEQUENCE turn_numbers TO mason_worker, mason_api, mason_business;
 DO $$
 DECLARE name text;
 BEGIN
-  FOREACH name IN ARRAY ARRAY['turns', 'turn_vectors', 'turn_words', 'turn_backlogs', 'turn_cutoffs'] LOOP
+  FOREACH name IN ARRAY ARRAY['turns', 'turn_vectors', 'turn_words', 'turn_cutoffs'] LOOP
     EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON %I TO mason_worker', name);
     EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', name);
     EXECUTE format('ALTER TABLE %I FORCE ROW LEVEL SECURITY', name);
@@ -101,8 +91,6 @@ BEGIN
         AND ((SELECT current_setting(''mason.user'', true)) = ''*'' OR user_id = (SELECT current_setting(''mason.user'', true))))', name);
   END LOOP;
 END $$;
--- Switching recall off takes the turns of a business out, switching it on reads them again.
-GRANT SELECT, INSERT, UPDATE, DELETE ON turn_backlogs TO mason_admin;
+-- Switching recall off takes the turns of a business out.
 GRANT SELECT (tenant), DELETE ON turns TO mason_admin;
-CREATE POLICY admin ON turn_backlogs TO mason_admin USING (true) WITH CHECK (true);
 CREATE POLICY admin ON turns TO mason_admin USING (true);

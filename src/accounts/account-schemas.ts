@@ -25,7 +25,7 @@ const businessInputSchema = z.strictObject({
   recall: z
     .boolean()
     .describe(
-      'Whether its ended turns are stored, sent to the embedding model and recalled in later sessions of their user',
+      'Where it learns: whether its ended turns are sent to the embedding model and recalled in later sessions of their user',
     )
     .default(true),
   quotas: quotasSchema.partial().describe('What it may use; null: the default of the settings').default({}),

@@ -103,15 +103,12 @@ export const createBusinesses = (database: Database, masterKeys: MasterKeys) => 
         `WITH dropped AS (
            DELETE FROM distillations WHERE tenant = $1 AND run_id IN (
              SELECT run_id FROM distillations WHERE tenant = $1 AND failed_at IS NULL AND NOT COALESCE($2::boolean, true)
-               AND NOT (SELECT COALESCE($5::boolean, recall) FROM businesses WHERE tenant = $1)
                ORDER BY run_id FOR UPDATE)
          ), unread AS (
            DELETE FROM turns WHERE tenant = $1 AND NOT $5::boolean
-         ), read_again AS (
-           INSERT INTO turn_backlogs (tenant) SELECT tenant FROM businesses WHERE tenant = $1 AND $5::boolean AND NOT recall
-           ON CONFLICT (tenant) DO UPDATE SET after_session = ''
          )
-         UPDATE businesses SET learning = COALESCE($2::boolean, learning), recall = COALESCE($5::boolean, recall), ${setQuotasSql},
+         UPDATE businesses SET learning = COALESCE($2::boolean, learning), recall = COALESCE($5::boolean, recall),
+           turns_read_to = CASE WHEN $5::boolean AND NOT recall THEN '' ELSE turns_read_to END, ${setQuotasSql},
            http_hosts = COALESCE($4::json, http_hosts)
          WHERE tenant = $1 RETURNING 1`,
         [id, learning, JSON.stringify(quotaChanges), http_hosts ? JSON.stringify(http_hosts) : null, recall],

@@ -1,7 +1,8 @@
 // backends: both
 
 import { describe, expect } from 'vitest'
-import { ensureBusiness } from '../../src/accounts/businesses.ts'
+import { businessSchemas } from '../../src/accounts/account-schemas.ts'
+import { createBusinesses, ensureBusiness } from '../../src/accounts/businesses.ts'
 import type { Database } from '../../src/infra/database/database.ts'
 import { hashSpace } from '../../src/memory/policy/hash-embedding.ts'
 import { embedTurnBatch } from '../../src/memory/store/embed-turns.ts'
@@ -115,7 +116,7 @@ describe('an ended turn', () => {
       [session_id],
     )
     await runtime.of('default').fork(session_id, Number(rows[0]?.seq))
-    await database.query("INSERT INTO turn_backlogs (tenant) VALUES ('default') ON CONFLICT DO NOTHING")
+    await database.query("UPDATE businesses SET turns_read_to = '' WHERE tenant = 'default'")
     await readTurnBacklog(database, hashSpace, 1, never())
     expect(await recalled(user_id, 'How many zebras in the zoo?')).toHaveLength(1)
   })
@@ -161,10 +162,10 @@ describe('forgetting', () => {
   }
   const readAgain = async () => {
     await database.query(
-      "INSERT INTO turn_backlogs (tenant) VALUES ('default') ON CONFLICT (tenant) DO UPDATE SET after_session = ''",
+      "UPDATE businesses SET turns_read_to = '' WHERE tenant = 'default'",
     )
     await readTurnBacklog(database, hashSpace, 1, never())
-    for (let more = 1; more > 0; more = await count(database, "turn_backlogs WHERE tenant = 'default'"))
+    for (let more = 1; more > 0; more = await count(database, "businesses WHERE tenant = 'default' AND turns_read_to IS NOT NULL"))
       await readTurnBacklog(database, hashSpace, 1, never())
   }
 
@@ -208,14 +209,16 @@ describe('forgetting', () => {
 describe('a business without recall', () => {
   test('has no turns, and has those of its sessions once recall is on again', async () => {
     const tenant = unique('quiet')
-    await database.query('INSERT INTO businesses (tenant, recall) VALUES ($1, false)', [tenant])
+    const businesses = createBusinesses(database, {} as never)
+    await businesses.create(businessSchemas.input.parse({ id: tenant, recall: false }))
     await runtime.complete({ user_id: 'u', prompt: zebras }, { business: tenant })
     await learned()
     expect(await count(database, `turns WHERE tenant = '${tenant}'`)).toBe(0)
-    await database.query('UPDATE businesses SET recall = true WHERE tenant = $1', [tenant])
-    await database.query('INSERT INTO turn_backlogs (tenant) VALUES ($1)', [tenant])
+    await businesses.change(tenant, { recall: true })
     await readTurnBacklog(database, hashSpace, 1, never())
     expect(await count(database, `turns WHERE tenant = '${tenant}'`)).toBe(1)
+    await businesses.change(tenant, { recall: false })
+    expect(await count(database, `turns WHERE tenant = '${tenant}'`)).toBe(0)
   })
 })
 

@@ -90,8 +90,6 @@ export const askForLesson = async (
   )
 }
 
-const nothingLearned: LearnedLesson = { lesson: { notes: [], profile: {}, summary: '' }, promptedIds: [] }
-
 /** Makes one structured call, on the business's account and outside the run's usage. By rules where no model is available or its reply is invalid. */
 const learnLesson = async (
   parts: DistillationServices,
@@ -136,7 +134,7 @@ export const distillRun = async (
   if (!run) return
   // it ended at the moment when learning was switched off, or its answer is not whole
   const recalls = run.recall && parts.recall !== false && !run.is_repetition
-  if ((!run.learning && !recalls) || run.finish_reason === 'length')
+  if (!run.learning || run.finish_reason === 'length')
     return void (await completeDistillation(database, claim))
   const owner: MemoryOwner = { business: claim.tenant, user_id: run.user_id }
   const source = { session_id: run.session_id, run_id: claim.run_id }
@@ -149,9 +147,7 @@ export const distillRun = async (
     said_at: run.ended_at,
   }
   const caller = { business_id: owner.business, user_id: owner.user_id, run_id: null }
-  const { lesson, promptedIds } = run.learning
-    ? await learnLesson(parts, claim, owner, caller, run, signal)
-    : nothingLearned
+  const { lesson, promptedIds } = await learnLesson(parts, claim, owner, caller, run, signal)
   const notes = lesson.notes.map((note, at) => ({
     ...note,
     id: toMemoryId(claim.run_id, `distilled ${at}`),
@@ -168,7 +164,6 @@ export const distillRun = async (
     if ((await findForgottenIds(sql, owner.business, promptedIds)).size > 0)
       throw new Error('a memory in the prompt has been forgotten')
     if (recalls) await writeTurn(sql, owner, turn)
-    if (!run.learning) return
     for (const note of ready) await writeNote(sql, owner, source, note)
     await learnProfile(sql, owner, source, lesson.profile)
     // a summary that repeats forgotten content is not written

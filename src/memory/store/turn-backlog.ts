@@ -22,15 +22,15 @@ const turnsStatement = `
 
 type Backlog = { tenant: string; after_session: string }
 
-/** The next session of a business that reads its backlog and has not used up the tokens of this hour. */
+/** A business that has not read all sessions and has not used up the tokens of this hour. */
 const nextStatement = `
-  UPDATE turn_backlogs b SET hour = date_trunc('hour', clock_timestamp()),
-    tokens = CASE WHEN b.hour = date_trunc('hour', clock_timestamp()) THEN b.tokens ELSE 0 END
+  UPDATE businesses b SET turns_read_hour = date_trunc('hour', clock_timestamp()),
+    turns_read_tokens = CASE WHEN b.turns_read_hour = date_trunc('hour', clock_timestamp()) THEN b.turns_read_tokens ELSE 0 END
   FROM (
-    SELECT tenant FROM turn_backlogs JOIN businesses USING (tenant)
-    WHERE recall AND (tokens < $1 OR hour < date_trunc('hour', clock_timestamp())) AND tenant NOT IN (SELECT json_array_elements_text($2::json))
-    ORDER BY tenant LIMIT 1
-  ) next WHERE b.tenant = next.tenant RETURNING b.tenant, b.after_session`
+    SELECT tenant FROM businesses WHERE turns_read_to IS NOT NULL AND recall AND learning
+      AND (turns_read_tokens < $1 OR turns_read_hour < date_trunc('hour', clock_timestamp()))
+      AND tenant NOT IN (SELECT json_array_elements_text($2::json)) ORDER BY tenant LIMIT 1
+  ) next WHERE b.tenant = next.tenant RETURNING b.tenant, b.turns_read_to AS after_session`
 
 /** How many sessions of a business a pass reads. */
 const sessionsAPass = 20
@@ -79,13 +79,12 @@ const readSessions = async (database: Database, { tenant, after_session }: Backl
       throw error
     })
     await database.query(
-      'UPDATE turn_backlogs SET after_session = greatest(after_session, $2), tokens = tokens + $3 WHERE tenant = $1',
+      'UPDATE businesses SET turns_read_to = $2, turns_read_tokens = turns_read_tokens + $3 WHERE tenant = $1 AND turns_read_to < $2',
       [tenant, session_id, tokens],
     )
   }
   if (rows.length < sessionsAPass)
-    await database.query('DELETE FROM turn_backlogs WHERE tenant = $1 AND after_session >= $2', [
-      tenant,
-      rows.at(-1)?.session_id ?? after_session,
+    await database.query('UPDATE businesses SET turns_read_to = NULL WHERE tenant = $1 AND turns_read_to = $2', [
+      ...[tenant, rows.at(-1)?.session_id ?? after_session],
     ])
 }
