@@ -92,5 +92,5 @@ BEGIN
   END LOOP;
 END $$;
 -- Switching recall off takes the turns of a business out.
-GRANT SELECT (tenant), DELETE ON turns TO mason_admin;
+GRANT SELECT (tenant, space), DELETE ON turns TO mason_admin;
 CREATE POLICY admin ON turns TO mason_admin USING (true);

@@ -73,7 +73,7 @@ const anyTime = { from: new Date('0001-01-01'), until: new Date('9999-01-01'), i
  * of a session and five in all at most. A repeated turn counts once. Inside a transaction of the user; sends all statements
  * before it first waits.
  */
-export const findTurns = async (
+const findTurns = async (
   sql: Sql,
   { business, user_id }: MemoryOwner,
   sessionId: string,
