@@ -161,11 +161,13 @@ describe('forgetting', () => {
     return Promise.all(tables.map((table) => count(database, `${table} WHERE user_id = '${user_id}'`)))
   }
   const readAgain = async () => {
-    await database.query(
-      "UPDATE businesses SET turns_read_to = '' WHERE tenant = 'default'",
-    )
+    await database.query("UPDATE businesses SET turns_read_to = '' WHERE tenant = 'default'")
     await readTurnBacklog(database, hashSpace, 1, never())
-    for (let more = 1; more > 0; more = await count(database, "businesses WHERE tenant = 'default' AND turns_read_to IS NOT NULL"))
+    for (
+      let more = 1;
+      more > 0;
+      more = await count(database, "businesses WHERE tenant = 'default' AND turns_read_to IS NOT NULL")
+    )
       await readTurnBacklog(database, hashSpace, 1, never())
   }
 
