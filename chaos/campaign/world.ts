@@ -97,6 +97,8 @@ export const openWorld = async (seed: number, parent?: string): Promise<World> =
       openai: null,
       offlineDialect: 'tools',
       learning: true,
+      recall: true,
+      recallBacklogTokens: 200_000,
       leaseMs,
       filesRoot: null,
       storage: {},

@@ -22,6 +22,12 @@ const businessInputSchema = z.strictObject({
     .boolean()
     .describe('Whether Mason learns from its runs: memories, profile fields, session summaries')
     .default(true),
+  recall: z
+    .boolean()
+    .describe(
+      'Where it learns: whether its ended turns are sent to the embedding model and recalled in later sessions of their user',
+    )
+    .default(true),
   quotas: quotasSchema.partial().describe('What it may use; null: the default of the settings').default({}),
   http_hosts: httpHostsSchema.describe('The hosts that `http_request` may call').default([]),
   secrets: secretsSchema
@@ -39,6 +45,7 @@ const businessChangeSchema = toChangeSchema(
 const businessViewSchema = z.strictObject({
   id: z.string(),
   learning: z.boolean(),
+  recall: z.boolean(),
   quotas: quotasSchema,
   http_hosts: httpHostsSchema,
   /** Their names. */

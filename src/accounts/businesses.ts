@@ -24,7 +24,7 @@ const joinQuotas = (toSql: (name: string, column: string) => string): string =>
     .map(([name, column]) => toSql(name, column))
     .join(', ')
 
-const columns = `b.tenant AS id, learning, created_at, json_build_object(${joinQuotas((name, column) => `'${name}', ${column}`)}) AS quotas,
+const columns = `b.tenant AS id, learning, recall, created_at, json_build_object(${joinQuotas((name, column) => `'${name}', ${column}`)}) AS quotas,
   http_hosts, COALESCE((SELECT names FROM business_secrets s WHERE s.tenant = b.tenant), '{}') AS secrets`
 
 /** Null for each: the defaults. */
@@ -73,14 +73,14 @@ export const ensureBusiness = async (sql: Sql, businessId: string): Promise<void
 
 /** The businesses, with the settings of all their runs. A business exists from its first token, user or run on. */
 export const createBusinesses = (database: Database, masterKeys: MasterKeys) => ({
-  create: ({ id, learning, quotas, http_hosts, secrets }: BusinessInput): Promise<BusinessView> =>
+  create: ({ id, learning, recall, quotas, http_hosts, secrets }: BusinessInput): Promise<BusinessView> =>
     database.transaction(async (sql) => {
       const { rows } = await sql.query(
-        `INSERT INTO businesses (tenant, learning, http_hosts, ${Object.values(quotaColumns).join(', ')})
-         SELECT $1, $2, $4::json, ${Object.keys(quotaColumns).join(', ')}
+        `INSERT INTO businesses (tenant, learning, recall, http_hosts, ${Object.values(quotaColumns).join(', ')})
+         SELECT $1, $2, $5, $4::json, ${Object.keys(quotaColumns).join(', ')}
          FROM json_to_record($3::json) AS q(storage_bytes bigint, queued_runs int, running_runs int, requests_per_minute int)
          ON CONFLICT (tenant) DO NOTHING RETURNING 1`,
-        [id, learning, JSON.stringify(quotas), JSON.stringify(http_hosts)],
+        [id, learning, JSON.stringify(quotas), JSON.stringify(http_hosts), recall],
       )
       if (rows.length === 0)
         throw new MasonError('already_exists', `business "${id}" already exists`, {
@@ -92,22 +92,26 @@ export const createBusinesses = (database: Database, masterKeys: MasterKeys) => 
   get: (id: string): Promise<BusinessView | null> => readBusiness(database, id),
   /**
    * Switching learning off also deletes pending distillations, locked in the order that every deletion uses: a process
-   * that learns just now finds its claim deleted and writes nothing.
+   * that learns just now finds its claim deleted and writes nothing. Switching recall off deletes the turns that are stored;
+   * switching it on reads those of all sessions again.
    */
   change: (id: string, change: BusinessChange): Promise<BusinessView | null> =>
     database.transaction(async (sql) => {
-      const { learning = null, quotas = {}, http_hosts, secrets } = change
+      const { learning = null, recall = null, quotas = {}, http_hosts, secrets } = change
       const quotaChanges = quotas ?? noQuotas
       const { rows } = await sql.query(
         `WITH dropped AS (
            DELETE FROM distillations WHERE tenant = $1 AND run_id IN (
              SELECT run_id FROM distillations WHERE tenant = $1 AND failed_at IS NULL AND NOT COALESCE($2::boolean, true)
                ORDER BY run_id FOR UPDATE)
+         ), unread AS (
+           DELETE FROM turns WHERE tenant = $1 AND NOT $5::boolean
          )
-         UPDATE businesses SET learning = COALESCE($2::boolean, learning), ${setQuotasSql},
+         UPDATE businesses SET learning = COALESCE($2::boolean, learning), recall = COALESCE($5::boolean, recall),
+           turns_read_to = CASE WHEN $5::boolean AND NOT recall THEN '' ELSE turns_read_to END, ${setQuotasSql},
            http_hosts = COALESCE($4::json, http_hosts)
          WHERE tenant = $1 RETURNING 1`,
-        [id, learning, JSON.stringify(quotaChanges), http_hosts ? JSON.stringify(http_hosts) : null],
+        [id, learning, JSON.stringify(quotaChanges), http_hosts ? JSON.stringify(http_hosts) : null, recall],
       )
       if (rows.length === 0) return null
       if (secrets !== undefined) await changeBusinessSecrets(sql, masterKeys, id, secrets)

@@ -4,7 +4,6 @@ import type { RuntimeState } from '../state/runtime-state.ts'
 import { estimateTokens } from '../state/text/tokens.ts'
 import { computePromptBudget, partShares } from './budget.ts'
 import { type ContextState, renderGoal, renderPrompt, renderSetting, renderStructure } from './context.ts'
-import { toSessionMemoryKey } from './earlier-sessions.ts'
 import { describeFiles } from './file-descriptions.ts'
 import { buildHistory, type History, renderConversation } from './history.ts'
 import { part, promptText, titles } from './sections.ts'
@@ -68,8 +67,7 @@ const renderFiles = (state: BackgroundState, fence: DataFence, maxTokens: number
   fence(describeFiles(state, maxTokens), toLabel('file'), maxTokens)
 
 /**
- * The most relevant memories, the latest of a kind first, an earlier session as it was recalled last. Only those that the
- * memory gate confirmed stand outside the fence.
+ * The most relevant memories, the latest of a kind first. Only those that the memory gate confirmed stand outside the fence.
  */
 const renderMemory = (
   state: Pick<RuntimeState, 'memory'>,
@@ -77,10 +75,8 @@ const renderMemory = (
   fence: DataFence,
 ): PromptPart[] => {
   const chosen = new Set<RuntimeState['memory'][number]>()
-  const versions = new Map(state.memory.map(({ id }) => [toSessionMemoryKey(id), id]))
   let left = budget
   for (const memory of state.memory.toReversed().toSorted((a, b) => b.relevance - a.relevance)) {
-    if (versions.get(toSessionMemoryKey(memory.id)) !== memory.id) continue
     const tokens = estimateTokens(memory.content) + 4
     if (tokens > left || [...chosen].some(({ id }) => id === memory.id)) continue
     left -= tokens

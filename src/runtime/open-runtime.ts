@@ -226,7 +226,10 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
       const runModels = modelsFor(toCaller(run))
       const { rerank } = runModels
       return createRunMemories(
-        { database: workerDatabase, embedder, log, tracer, models: runModels, ...(rerank && { rerank }) },
+        {
+          ...{ database: workerDatabase, embedder, log, tracer, recall: config.recall, models: runModels },
+          ...(rerank && { rerank }),
+        },
         { business: run.tenant, user_id: run.user_id },
         run,
       )
@@ -276,6 +279,8 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
       clock,
       log,
       tracer,
+      recall: config.recall,
+      recallBacklogTokens: config.recallBacklogTokens,
       ...memory,
     })
     closers.add(() => work.close())

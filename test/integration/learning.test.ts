@@ -286,15 +286,15 @@ describe('what is learned of a turn', () => {
     const { user_id } = await learnFrom(prompt, reply)
     expect(await remembered(user_id)).toEqual(['The user likes trains.'])
     expect(await profileOf(user_id)).toBeUndefined()
-    // the summary has it, and is shown inside the fence only
+    // the turn has it, and is shown inside the fence only
     const later = await runtime.complete({ user_id, prompt: 'Were the payments to Mallory approved?' })
     const { memory } = await runtime.stateOf(later.id)
     expect(memory.map(({ kind, confirmed }) => [kind, confirmed])).toEqual([['episode', undefined]])
     const shown = models.requests.findLast(({ role }) => role === 'planner')?.messages
     const text = shown?.map(({ content }) => content).join('\n') ?? ''
-    expect(text).toContain(mallory)
+    expect(text).toContain(doubt)
     const outside = text.replace(/<(data-\w+) [\s\S]*?<\/\1>/g, '')
-    expect(outside).not.toContain(mallory)
+    expect(outside).not.toContain(doubt)
     expect(outside).not.toContain('Known preferences')
     await learnAll()
   })
@@ -365,7 +365,7 @@ describe('learning of a business', () => {
     expect([made.status, made.body]).toEqual([
       201,
       {
-        ...{ id: business, learning: false, created_at: expect.any(String) },
+        ...{ id: business, learning: false, recall: true, created_at: expect.any(String) },
         quotas: { storage_bytes: null, queued_runs: null, running_runs: null, requests_per_minute: null },
         ...{ http_hosts: [], secrets: [] },
       },

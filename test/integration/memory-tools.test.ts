@@ -14,7 +14,7 @@ import { unique } from '../support/backend.ts'
 import { runtimeTest } from '../support/integration-test.ts'
 import { hashOnly, lessonOf } from '../support/memory.ts'
 import { modelsOf } from '../support/memory-run.ts'
-import { never } from '../support/models.ts'
+
 import { codeOf, count, nowOf } from '../support/runs.ts'
 import type { TestRuntime } from '../support/test-runtime.ts'
 import { visitTool } from '../support/tool-context.ts'
@@ -246,27 +246,6 @@ describe('recall-memory', () => {
     const second = await prepare('Am I allergic to peanuts?', { memory: first.state.memory })
     expect(second.state.memory).toEqual(first.state.memory)
     expect(second.action.result.recalled).toHaveLength(2)
-  })
-
-  test('recalls an earlier session again once it has continued, and never the one that this was forked from', async () => {
-    const tell = (session_id: string, summary: string, turn: number) =>
-      database.query('UPDATE sessions SET summary = $2, summary_turn = $3 WHERE session_id = $1', [
-        ...[session_id, summary, turn],
-      ])
-    const { source: earlier } = await runOf()
-    const ask = async (more: object = {}) => (await prepare('Where did we leave it last time?', more)).state
-    await tell(earlier.session_id, 'A dinner for four.', 1)
-    const first = await ask()
-    await tell(earlier.session_id, 'A dinner for five.', 2)
-    const second = await ask({ memory: first.memory })
-    expect(second.memory.map(({ id }) => id)).toEqual(
-      [1, 2].map((turn) => `session ${earlier.session_id} ${turn}`),
-    )
-    expect((await ask({ memory: second.memory })).memory).toEqual(second.memory)
-    const fork = await runOf()
-    await tell(fork.source.session_id, 'A dinner for five.', 2)
-    const recalled = await fork.memories.recall('Where did we leave it last time?', 8, never())
-    expect(recalled).toEqual([])
   })
 
   test('says that nothing fits, and has no work for who is not known or says nothing', async () => {

@@ -154,6 +154,16 @@ const rowsOf = (t: string): Record<string, Record<string, unknown>> => ({
   memory_words: { tenant: t, user_id: 'u', word: 1, number: numberOf(t) },
   memory_vectors: { tenant: t, user_id: 'u', memory_id: 'm', space: 's', embedding: '[1]' },
   memory_sources: { tenant: t, user_id: 'u', memory_id: 'm', session_id: 's', run_id: 'r' },
+  turns: {
+    ...{ tenant: t, session_id: 's', turn: 1, last_turn: 1, user_id: 'u', content: 'c', words: '' },
+    ...{ said_at: '2026-01-01', number: numberOf(t) },
+  },
+  turn_words: { tenant: t, user_id: 'u', word: 1, number: numberOf(t) },
+  turn_vectors: {
+    ...{ tenant: t, user_id: 'u', number: numberOf(t), session_id: 's', said_at: '2026-01-01' },
+    ...{ space: 's', embedding: '[1]' },
+  },
+  turn_cutoffs: { tenant: t, user_id: 'u' },
   distillations: { tenant: t, run_id: 'r' },
   bulk_jobs: { tenant: t, job_id: 'b', action: 'cancel' },
   bulk_runs: { tenant: t, job_id: 'b', run_id: 'r', position: 1 },
@@ -255,6 +265,8 @@ describe('the catalogue', () => {
       if (table.name === 'remote_agents') others.push('executor')
       // a change on behalf of a business is logged, and it sees nothing of the log
       if (table.name === 'audit_log') others.push('only_inserts')
+      // the measure of a space is the same for all
+      if (table.name === 'memory_spaces') others.push('reader')
       // a business sees the names of vendors, and no other column of them
       if (table.name === 'vendors') others.push('names')
       const policies = table.policies.filter((name) => !others.includes(name))
@@ -329,8 +341,9 @@ describe('the catalogue', () => {
 
 const refused = ['42501', 'no error']
 
+const turnTables = ['turns', 'turn_words', 'turn_vectors', 'turn_cutoffs']
 /** What of a business belongs to one of its users each; `*` stands for all of them. */
-const ofUsers = ['memories', 'memory_words', 'memory_vectors', 'memory_sources']
+const ofUsers = ['memories', 'memory_words', 'memory_vectors', 'memory_sources', ...turnTables]
 
 describe.each(Object.keys(rowsOf('x')))('%s: one business', (table) => {
   const asA = <T>(database: Database, work: (sql: Sql) => Promise<T>): Promise<T> =>

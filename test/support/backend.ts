@@ -42,6 +42,8 @@ export const baseConfig = {
   openai: null,
   offlineDialect: 'tools',
   learning: true,
+  recall: true,
+  recallBacklogTokens: 200_000,
   leaseMs: 30_000,
   filesRoot: null,
   storage: {},

@@ -10,6 +10,7 @@ import { offlineEntry } from '../../runtime/offline-model.ts'
 import { formatPlural, toOneLine } from '../terminal.ts'
 import { type DoctorCheck, type DoctorFinding, fail, pass } from './check.ts'
 import { hasDatabase, withUnmigratedDatabase } from './database.ts'
+import { findRecall } from './recall.ts'
 
 type UnhealthyKey = {
   subject_id: string
@@ -33,6 +34,7 @@ export const checkRegistry: DoctorCheck = async (config) => {
     const { rows: unhealthy } = await database.query<UnhealthyKey>(unhealthyKeysQuery)
     const findings = listFindings(view, new Map(unhealthy.map((key) => [key.subject_id, key])))
     if (config.database.kind === 'postgres') findings.push(...listOfflineFindings(view))
+    if (config.recall) findings.push(await findRecall(database, view))
     return findings.map((finding) => ({
       ...finding,
       text: toOneLine(scrubber.text(finding.text)),

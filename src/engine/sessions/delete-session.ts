@@ -3,7 +3,7 @@ import { type Database, queryOne } from '../../infra/database/database.ts'
 import { unlearnProfile } from '../../memory/store/learn-profile.ts'
 import { forgetSessionMemories } from '../../memory/store/memory-rows.ts'
 import { lockUser } from '../../memory/store/remember.ts'
-import { clearLeakingSummaries } from '../../memory/store/session-summaries.ts'
+import { clearLeakingTexts } from '../../memory/store/session-summaries.ts'
 
 /**
  * Deletes everything of a session, whatever state its runs are in; their workers lose them. Files, results, memories and
@@ -35,7 +35,7 @@ export const deleteSession = (database: Database, businessId: string, sessionId:
     )
     const memories = await forgetSessionMemories(sql, businessId, sessionId)
     const profileValues = await unlearnProfile(sql, user, ({ session_id }) => session_id === sessionId)
-    await clearLeakingSummaries(sql, user, { memories, profileValues, taughtBy: [], deletedSession })
+    await clearLeakingTexts(sql, user, { memories, profileValues, taughtBy: [], deletedSession })
     await sql.query(
       'DELETE FROM outbox WHERE tenant = $1 AND run_id IN (SELECT run_id FROM runs WHERE tenant = $1 AND session_id = $2)',
       key,

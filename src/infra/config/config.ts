@@ -59,6 +59,10 @@ export type Config = {
   offlineDialect: 'tools' | 'xml'
   /** Whether a process that executes runs learns from ended ones too. */
   learning: boolean
+  /** Whether ended turns are stored and recalled in later sessions. */
+  recall: boolean
+  /** Tokens of older turns that are embedded an hour and a business. */
+  recallBacklogTokens: number
   leaseMs: number
   /** The root folder of `local` mappings, with `{business}` for the business id; null: no local mappings. */
   filesRoot: string | null
@@ -221,6 +225,8 @@ const toConfig = (settings: Settings, raw: RawSettings, role: ProcessRole): Conf
   openai: raw.OPENAI_API_KEY || raw.OPENAI_BASE_URL ? toOpenAIConfig(settings) : null,
   offlineDialect: settings.MASON_OFFLINE_DIALECT,
   learning: settings.MASON_LEARNING === 'on',
+  recall: settings.MASON_RECALL === 'on',
+  recallBacklogTokens: settings.MASON_RECALL_BACKLOG_TOKENS,
   leaseMs: settings.MASON_LEASE_MS,
   filesRoot: settings.MASON_FILES_ROOT ?? null,
   storage: readStorageLocations(settings),

@@ -177,6 +177,8 @@ export const settingsSchema = z.object({
   OPENAI_EMBEDDING_MODEL: z.string().default('text-embedding-3-small'),
   MASON_OFFLINE_DIALECT: oneOfWords(['tools', 'xml']).default('tools'),
   MASON_LEARNING: oneOfWords(['on', 'off']).default('on'),
+  MASON_RECALL: oneOfWords(['on', 'off']).default('on'),
+  MASON_RECALL_BACKLOG_TOKENS: wholeNumber(0, 1_000_000_000).default(200_000),
   MASON_LEASE_MS: wholeNumber(100, 3_600_000).default(30_000),
   MASON_FILES_ROOT: checkedText((text) =>
     isFolder(toFixedRoot(text)) === true ? null : `${quoteText(toFixedRoot(text))} is not a readable folder`,
@@ -260,6 +262,9 @@ export const settingRemedies: Record<SettingName, string> = {
   OPENAI_EMBEDDING_MODEL: "set the name of one of the server's embedding models",
   MASON_LEARNING:
     'set off where `mason memory-worker` learns from runs in processes of its own, or remove it',
+  MASON_RECALL: 'set off to store and recall no turns of earlier sessions, or remove it',
+  MASON_RECALL_BACKLOG_TOKENS:
+    'remove it for the default: an hour and a business embeds 200000 tokens of turns that ended before recall was on',
   MASON_OFFLINE_DIALECT: 'set xml to have the offline model write its calls as text, or remove it',
   MASON_LEASE_MS: 'remove it for the default, 30000 (half a minute)',
   MASON_FILES_ROOT:

@@ -35,7 +35,9 @@ export const findLeakingSessions = (
   ])
   const findLeakedWords = ({ summary, recalledIds }: SessionSummary): string[] => {
     const summaryWords = distinctiveWords([summary])
-    const recalledWords = recalledIds.flatMap((id) => [...(leaks.get(parseSessionMemoryId(id) ?? id) ?? [])])
+    const recalledWords = recalledIds.flatMap((id) => [
+      ...(leaks.get(parseSessionMemoryId(id)?.session_id ?? id) ?? []),
+    ])
     const values = profileValues.filter((value) => containsWords(summary, value))
     return [
       ...recalledWords.filter((word) => summaryWords.has(word)),
@@ -67,6 +69,28 @@ export const mayLeak = (
 export const sharesDistinctiveWord = (text: string, texts: readonly string[]): boolean => {
   const words = distinctiveWords(texts)
   return words.size > 0 && [...distinctiveWords([text])].some((word) => words.has(word))
+}
+
+/** The words by which a text may repeat forgotten content. */
+export const listForgottenWords = ({
+  memories,
+  profileValues,
+  deletedSession,
+}: Omit<ForgottenContent, 'teachingSessions'>): string[] => [
+  ...distinctiveWords([
+    ...memories.map(({ content }) => content),
+    ...profileValues,
+    ...(deletedSession ? [deletedSession.summary] : []),
+  ]),
+]
+
+/** Whether a text has half of the distinctive words of a forgotten memory. */
+export const repeatsMemory = (text: string, { memories }: Pick<ForgottenContent, 'memories'>): boolean => {
+  const words = distinctiveWords([text])
+  return memories.some(({ content }) => {
+    const own = [...distinctiveWords([content])]
+    return own.length > 0 && own.filter((word) => words.has(word)).length * 2 >= own.length
+  })
 }
 
 /** All words except small numbers, with which the lines of a summary begin. */

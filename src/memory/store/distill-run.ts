@@ -25,6 +25,8 @@ import { learnProfile } from './learn-profile.ts'
 import { findForgottenIds, readForgottenTexts } from './recalled-memories.ts'
 import { holdSession, lockUser, prepareNotes, toMemoryId, writeNote } from './remember.ts'
 import { type MemoryServices, searchMemories } from './search.ts'
+import { isRepetitionSql } from './turn-backlog.ts'
+import { writeTurn } from './turns.ts'
 import { asUser, type MemoryOwner } from './user-scope.ts'
 
 /** What learning from a run needs. */
@@ -39,13 +41,17 @@ type RunRow = {
   result: { answer: string | null } | null
   summary: string
   learning: boolean
+  recall: boolean
+  ended_at: Date
+  is_repetition: boolean
   finish_reason: string | null
 }
 
 const readRun = (sql: Sql, { tenant, run_id }: DistillationClaim): Promise<RunRow | null> =>
   queryOne<RunRow>(
     sql,
-    `SELECT r.session_id, s.user_id, r.turn, r.first_seq, q.request, o.result, s.summary, b.learning, r.finish_reason
+    `SELECT r.session_id, s.user_id, r.turn, r.first_seq, q.request, o.result, s.summary, b.learning, b.recall, r.ended_at,
+       ${isRepetitionSql} AS is_repetition, r.finish_reason
      FROM runs r JOIN businesses b USING (tenant) JOIN run_requests q USING (tenant, run_id) JOIN sessions s USING (tenant, session_id)
        LEFT JOIN run_results o USING (tenant, run_id)
      WHERE r.tenant = $1 AND r.run_id = $2`,
@@ -127,10 +133,19 @@ export const distillRun = async (
   const run = await readRun(database, claim)
   if (!run) return
   // it ended at the moment when learning was switched off, or its answer is not whole
+  const recalls = run.recall && parts.recall !== false && !run.is_repetition
   if (!run.learning || run.finish_reason === 'length')
     return void (await completeDistillation(database, claim))
   const owner: MemoryOwner = { business: claim.tenant, user_id: run.user_id }
   const source = { session_id: run.session_id, run_id: claim.run_id }
+  const { prompt } = run.request
+  const turn = {
+    ...source,
+    turn: run.turn,
+    prompt,
+    answer: run.result?.answer ?? null,
+    said_at: run.ended_at,
+  }
   const caller = { business_id: owner.business, user_id: owner.user_id, run_id: null }
   const { lesson, promptedIds } = await learnLesson(parts, claim, owner, caller, run, signal)
   const notes = lesson.notes.map((note, at) => ({
@@ -148,6 +163,7 @@ export const distillRun = async (
     // rolls back; the next attempt learns without that memory
     if ((await findForgottenIds(sql, owner.business, promptedIds)).size > 0)
       throw new Error('a memory in the prompt has been forgotten')
+    if (recalls) await writeTurn(sql, owner, turn)
     for (const note of ready) await writeNote(sql, owner, source, note)
     await learnProfile(sql, owner, source, lesson.profile)
     // a summary that repeats forgotten content is not written

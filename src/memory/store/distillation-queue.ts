@@ -2,6 +2,7 @@ import { hasRow, queryOne, type RunKey } from '../../infra/database/database.ts'
 import type { PersonAnswer } from '../../state/ports/questions.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import { openStatusesSql } from '../../state/run-status.ts'
+import { cutOffTurns } from './turns.ts'
 import type { MemoryOwner } from './user-scope.ts'
 
 /** A claim to learn from one run, as its row names it. `tries` is its fence: the number of claims so far. */
@@ -65,6 +66,7 @@ export const discardUserDistillations = async (
 ): Promise<void> => {
   await sql.query(discardStatement, [business, user_id])
   await sql.query(dropStatement, [business, user_id])
+  await cutOffTurns(sql, { business, user_id })
 }
 
 type DiscardedRow = { answers: (PersonAnswer | null)[] | null }

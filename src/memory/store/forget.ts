@@ -4,7 +4,8 @@ import { type ForgottenMemory, isTaughtByMemory } from '../policy/learned-profil
 import { discardUserDistillations } from './distillation-queue.ts'
 import { unlearnProfile } from './learn-profile.ts'
 import { lockUser } from './remember.ts'
-import { clearLeakingSummaries, clearSummaries } from './session-summaries.ts'
+import { clearLeakingTexts, clearSummaries } from './session-summaries.ts'
+import { deleteTurns } from './turns.ts'
 import { asUser, everyUser, type MemoryOwner } from './user-scope.ts'
 
 /**
@@ -28,7 +29,7 @@ export const forgetMemory = (database: Database, business: string, id: string): 
       memories.some((memory) => isTaughtByMemory(memory, taught, field)),
     )
     const taughtBy = memories.flatMap(({ run_ids }) => run_ids)
-    await clearLeakingSummaries(sql, owner, { memories, profileValues, taughtBy })
+    await clearLeakingTexts(sql, owner, { memories, profileValues, taughtBy })
     return true
   })
 
@@ -66,4 +67,5 @@ export const forgetUser = (database: Database, owner: MemoryOwner): Promise<void
     ])
     await unlearnProfile(sql, owner, () => true)
     await clearSummaries(sql, owner, null)
+    await deleteTurns(sql, owner, null)
   })

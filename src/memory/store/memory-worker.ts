@@ -11,12 +11,17 @@ import {
   dropFailedDistillations,
   failDistillation,
 } from './distillation-queue.ts'
+import { embedTurnBatch } from './embed-turns.ts'
 import { reembedBatch } from './reembed.ts'
+import { calibrateByTurns } from './space-calibration.ts'
+import { readTurnBacklog } from './turn-backlog.ts'
 import { readUnreadMemories } from './unread-words.ts'
 
 /** Services and intervals of the memory worker. */
 export type MemoryWorkerOptions = DistillationServices & {
   clock: Clock
+  /** Tokens of older turns that are embedded an hour and a business. */
+  recallBacklogTokens?: number
   /** Milliseconds between two polls of an empty queue. */
   everyMs?: number
   /** Milliseconds that learning from one run may take; then another worker may claim it. */
@@ -32,7 +37,16 @@ const maxLearners = 4
 
 /** Learns from ended runs and keeps vectors up to date, in the background. */
 export const startMemoryWorker = (options: MemoryWorkerOptions): { close(): Promise<void> } => {
-  const { database, clock, log, everyMs = 1000, leaseMs = 120_000, tracer = noTracer } = options
+  const {
+    database,
+    clock,
+    log,
+    everyMs = 1000,
+    leaseMs = 120_000,
+    tracer = noTracer,
+    recall = true,
+  } = options
+  const { recallBacklogTokens = 200_000 } = options
   const stopped = new AbortController()
 
   /** Never rejects: logs errors, and the run is claimed again later. */
@@ -79,12 +93,10 @@ export const startMemoryWorker = (options: MemoryWorkerOptions): { close(): Prom
   }
   // a business whose memories cannot be embedded does not delay the others
   const skippedBusinesses = new Set<string>()
-  const embedAll = async (): Promise<void> => {
-    await dropFailedDistillations(database)
+  const embedAll = async (embedBatch: typeof embedTurnBatch): Promise<void> => {
     for (let errors = 0; !stopped.signal.aborted && errors < maxEmbedErrors; ) {
-      const count = await reembedBatch(options, stopped.signal, skippedBusinesses).catch((error: unknown) => {
-        if (!stopped.signal.aborted)
-          log.warn({ error: String(error) }, 'memories could not be embedded again')
+      const count = await embedBatch(options, stopped.signal, skippedBusinesses).catch((error: unknown) => {
+        if (!stopped.signal.aborted) log.warn({ error: String(error) }, 'memories could not be embedded')
         errors++
         return null
       })
@@ -93,13 +105,29 @@ export const startMemoryWorker = (options: MemoryWorkerOptions): { close(): Prom
       return
     }
   }
+  const maintain = async (): Promise<void> => {
+    await dropFailedDistillations(database)
+    if (recall) {
+      const space = options.embedder.current()
+      await readTurnBacklog(database, space, recallBacklogTokens, stopped.signal)
+      await calibrateByTurns(database, space)
+      await embedAll(embedTurnBatch)
+    }
+    await embedAll(reembedBatch)
+  }
+  /** New turns soon; those of a business whose model fails with the rest, at long intervals. */
+  const learnAndEmbed = async (): Promise<void> => {
+    await distillAll()
+    if (recall && (await embedTurnBatch(options, stopped.signal, skippedBusinesses)) > 0)
+      await embedAll(embedTurnBatch)
+  }
   const seldomMs = Math.max(everyMs, reembedEveryMs)
-  const distilling = repeatWork(distillAll, everyMs, clock, log, 'learning from runs')
+  const distilling = repeatWork(learnAndEmbed, everyMs, clock, log, 'learning from runs')
   const readWords = async (): Promise<void> => {
     while (!stopped.signal.aborted && (await readUnreadMemories(database)) > 0);
   }
   const reading = repeatWork(readWords, seldomMs, clock, log, 'reading the words of memories')
-  const embedding = repeatWork(embedAll, seldomMs, clock, log, 'embedding memories again')
+  const embedding = repeatWork(maintain, seldomMs, clock, log, 'embedding memories again')
   return {
     async close() {
       stopped.abort()

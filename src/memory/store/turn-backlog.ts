@@ -1,0 +1,91 @@
+import { type Database, queryOne } from '../../infra/database/database.ts'
+import { isMasonError } from '../../state/errors.ts'
+import { estimateTokens } from '../../state/text/tokens.ts'
+import { hashSpace } from '../policy/hash-embedding.ts'
+import { toTurnText } from '../policy/turn-text.ts'
+import { holdSession, lockUser } from './remember.ts'
+import { type TurnRecord, writeTurn } from './turns.ts'
+import { asUser } from './user-scope.ts'
+
+/** Whether a run repeats one that completed, as those of a fork and retries do: their turn counts once. */
+export const isRepetitionSql = `EXISTS (SELECT FROM runs p WHERE p.tenant = r.tenant AND p.run_id = r.parent_run_id AND p.status = 'completed')`
+
+/** The completed turns of a session that were ended since its user last had something forgotten. */
+const turnsStatement = `
+  SELECT r.session_id, r.turn, q.request->>'prompt' AS prompt, o.result->>'answer' AS answer, r.ended_at AS said_at
+  FROM runs r JOIN run_requests q USING (tenant, run_id) LEFT JOIN run_results o USING (tenant, run_id)
+  WHERE r.tenant = $1 AND r.session_id = $2 AND r.status = 'completed' AND r.finish_reason IS DISTINCT FROM 'length'
+    AND NOT ${isRepetitionSql}
+    AND NOT EXISTS (SELECT FROM distillations d WHERE d.tenant = r.tenant AND d.run_id = r.run_id)
+    AND r.ended_at >= COALESCE((SELECT said_before FROM turn_cutoffs WHERE tenant = $1 AND user_id = $3), '-infinity')
+  ORDER BY r.turn`
+
+type Backlog = { tenant: string; after_session: string }
+
+/** A business that has not read all sessions and has not used up the tokens of this hour. */
+const nextStatement = `
+  UPDATE businesses b SET turns_read_hour = date_trunc('hour', clock_timestamp()),
+    turns_read_tokens = CASE WHEN b.turns_read_hour = date_trunc('hour', clock_timestamp()) THEN b.turns_read_tokens ELSE 0 END
+  FROM (
+    SELECT tenant FROM businesses WHERE turns_read_to IS NOT NULL AND recall AND learning
+      AND (turns_read_tokens < $1 OR turns_read_hour < date_trunc('hour', clock_timestamp()))
+      AND tenant NOT IN (SELECT json_array_elements_text($2::json)) ORDER BY tenant LIMIT 1
+  ) next WHERE b.tenant = next.tenant RETURNING b.tenant, b.turns_read_to AS after_session`
+
+/** How many sessions of a business a pass reads. */
+const sessionsAPass = 20
+
+/**
+ * Reads turns that ended before recall was on, of each business some sessions; `maxTokens`: what may be embedded of them an
+ * hour and a business. Several workers may read at once.
+ */
+export const readTurnBacklog = async (
+  database: Database,
+  space: string,
+  maxTokens: number,
+  signal: AbortSignal,
+): Promise<void> => {
+  const done = new Set<string>()
+  while (!signal.aborted) {
+    const backlog = await queryOne<Backlog>(database, nextStatement, [
+      space === hashSpace ? Number.MAX_SAFE_INTEGER : maxTokens,
+      JSON.stringify([...done]),
+    ])
+    if (!backlog) return
+    done.add(backlog.tenant)
+    await readSessions(database, backlog)
+  }
+}
+
+const readSessions = async (database: Database, { tenant, after_session }: Backlog): Promise<void> => {
+  const { rows } = await database.query<{ session_id: string; user_id: string }>(
+    `SELECT session_id, user_id FROM sessions WHERE tenant = $1 AND session_id > $2 ORDER BY session_id LIMIT ${sessionsAPass}`,
+    [tenant, after_session],
+  )
+  for (const { session_id, user_id } of rows) {
+    const owner = { business: tenant, user_id }
+    const tokens = await asUser(database, owner, async (sql) => {
+      await lockUser(sql, owner)
+      await holdSession(sql, owner, { session_id, run_id: '' })
+      const { rows: turns } = await sql.query<TurnRecord>(turnsStatement, [tenant, session_id, user_id])
+      for (const turn of turns) await writeTurn(sql, owner, turn)
+      return turns.reduce(
+        (sum, turn) => sum + estimateTokens(toTurnText(turn.prompt, turn.answer)?.content ?? ''),
+        0,
+      )
+    }).catch((error: unknown) => {
+      // it was deleted meanwhile
+      if (isMasonError(error, 'lease_lost')) return 0
+      throw error
+    })
+    await database.query(
+      'UPDATE businesses SET turns_read_to = $2, turns_read_tokens = turns_read_tokens + $3 WHERE tenant = $1 AND turns_read_to < $2',
+      [tenant, session_id, tokens],
+    )
+  }
+  if (rows.length < sessionsAPass)
+    await database.query(
+      'UPDATE businesses SET turns_read_to = NULL WHERE tenant = $1 AND turns_read_to = $2',
+      [...[tenant, rows.at(-1)?.session_id ?? after_session]],
+    )
+}
