@@ -1,0 +1,129 @@
+import { type Job, type JobJson, UnrecoverableError } from 'bullmq'
+import { settlesWithin } from '../lib/timeouts.ts'
+import { type ErrorReporter, PatientWorker } from './consumer.ts'
+import type { JobOutcome } from './job-outcomes.ts'
+import { type IntakeJob, overrideJobOptions, toFailedReason } from './jobs.ts'
+import type { QueueDriver } from './queue-driver.ts'
+
+/** The jobs of the intake queue, for its only leader. Everything rejects while Redis is away; a job that Redis has lost is no error. */
+export type IntakeQueue = {
+  /** The next job; null: there is none. `wait`: for a second at most. */
+  take(wait: boolean): Promise<IntakeJob | null>
+  /** The ids of the jobs that were taken and have not ended, whoever took them, in the order in which Redis took them. */
+  listTaken(): Promise<string[]>
+  /** A job that was taken; null: Redis has lost it. */
+  read(id: string): Promise<IntakeJob | null>
+  /** Ends a job that was taken. */
+  end(id: string, outcome: JobOutcome): Promise<void>
+  /** Puts a job that was taken aside until then; it does not count as taken. */
+  park(id: string, until: Date): Promise<void>
+  /** Queues a parked job again, last of its priority. False: Redis has no such job. */
+  unpark(id: string): Promise<boolean>
+  /** False once the queue belongs to another database. */
+  isOurs(): Promise<boolean>
+  /** Ends a wait of `take`. */
+  interrupt(): Promise<void>
+  close(): Promise<void>
+}
+
+/**
+ * With this token BullMQ takes no lock of a job and asks for none: the lease in the database is the lock, and a lock that outlives
+ * its leader would keep the next one from ending the job.
+ */
+const noLock = '0'
+/** What `take` waits at most. */
+const waitS = 1
+const closeMs = 1_000
+const missingJob = -1
+const otherState = -3
+
+const toIntakeJob = ({ id = '', name, data }: Job): IntakeJob => ({ id, name, data })
+
+/** Its BullMQ worker runs no loop of its own: no lock is renewed, and no job counts as stalled. */
+class IntakeWorker extends PatientWorker {
+  readonly #mayTake: () => boolean
+
+  constructor(engine: QueueDriver, queueName: string, mayTake: () => boolean) {
+    super(queueName, null, { autorun: false, drainDelay: waitS, connection: {} }, engine.backend)
+    this.#mayTake = mayTake
+  }
+
+  /** Asked again after every wait: a leader that was frozen takes nothing. BullMQ's type leaves out that there may be no job. */
+  protected override async moveToActive(token: string, name?: string): Promise<Job> {
+    return this.#mayTake() ? super.moveToActive(token, name) : (undefined as unknown as Job)
+  }
+
+  async listActive(): Promise<string[]> {
+    const [newestLast = []] = await this.backend.getRanges(['active'], 0, -1, true)
+    return newestLast.toReversed()
+  }
+
+  async readJob(id: string): Promise<Job | null> {
+    const json = await this.backend.getJobData(id)
+    return json ? this.createJob(json, id) : null
+  }
+
+  /** A job of which only the id matters. */
+  toJob(id: string): Job {
+    const job = this.createJob({ id, name: '', data: 'null', opts: {} } as unknown as JobJson, id)
+    overrideJobOptions(job)
+    return job
+  }
+
+  async promote(id: string): Promise<boolean> {
+    try {
+      await this.backend.promote(id)
+      return true
+    } catch (error) {
+      if (!hasCode(error, otherState)) throw error
+      return (await this.backend.getJobData(id)) !== undefined
+    }
+  }
+}
+
+const hasCode = (error: unknown, ...codes: number[]): boolean =>
+  codes.includes((error as { code?: number }).code ?? 0)
+
+/** Opens the intake queue for a leader, which takes jobs while `mayTake` says so. */
+export const openIntakeQueue = (
+  engine: QueueDriver,
+  queueName: string,
+  mayTake: () => boolean,
+  report: ErrorReporter,
+): IntakeQueue => {
+  const worker = new IntakeWorker(engine, queueName, mayTake)
+  worker.on('error', (error) => report(error, `queue: intake of ${queueName}`))
+  /** Redis may have lost the job, or another leader has ended it. */
+  const unlessGone = async (work: Promise<unknown>): Promise<void> => {
+    await work.catch((error: unknown) => {
+      if (!hasCode(error, missingJob, otherState)) throw error
+    })
+  }
+  return {
+    async take(wait) {
+      const job = await worker.getNextJob(noLock, { block: wait })
+      return job ? toIntakeJob(job) : null
+    },
+    listTaken: () => worker.listActive(),
+    async read(id) {
+      const job = await worker.readJob(id)
+      return job && toIntakeJob(job)
+    },
+    end: (id, outcome) =>
+      unlessGone(
+        'errors' in outcome
+          ? worker
+              .toJob(id)
+              .moveToFailed(new UnrecoverableError(toFailedReason(outcome.errors)), noLock, false)
+          : worker.toJob(id).moveToCompleted(outcome, noLock, false),
+      ),
+    park: (id, until) => unlessGone(worker.toJob(id).moveToDelayed(until.getTime(), noLock)),
+    unpark: (id) => worker.promote(id),
+    isOurs: () => engine.isOurs(),
+    interrupt: async () => void (await settlesWithin(worker.interrupt(), closeMs)),
+    async close() {
+      await settlesWithin(worker.interrupt(), closeMs)
+      if (!(await settlesWithin(worker.close(true), closeMs))) await settlesWithin(worker.abandon(), closeMs)
+    },
+  }
+}
