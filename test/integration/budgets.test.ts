@@ -222,7 +222,7 @@ describe('a budget on costs', () => {
     await admin('DELETE', `/schedules/${schedule.id}?business_id=${business_id}`)
 
     await admin('PATCH', `/budgets/${id}`, { daily_cost: null })
-    expect(await admit()).toMatchObject({ run: { status: 'queued' } })
+    expect(await admit()).toMatchObject({ status: 'queued' })
     expect((await retry()).status).toBe(202)
   })
 })
