@@ -4,13 +4,16 @@ const admit = testsOf('test/integration/admit.test.ts')
 const intake = testsOf('test/integration/intake.test.ts')
 const guards = testsOf('test/integration/last-guards.test.ts')
 const input = testsOf('test/integration/input.test.ts')
+const turnOrder = testsOf('test/integration/turn-order.test.ts')
 const file = 'src/engine/runs/admission.ts'
+const statement = 'src/engine/runs/admission-statement.ts'
+const batches = 'src/engine/runs/intake-batches.ts'
 
 /** Guards on the way in: of submitted runs, of queue jobs, of answers and cancels. */
 export const admissionMutants: readonly Mutant[] = [
   {
     name: 'idempotency key kept with the run',
-    file,
+    file: statement,
     edits: [{ from: 'WHERE a.key IS NOT NULL ORDER BY', to: 'WHERE false ORDER BY' }],
     why: 'a request that is sent again becomes a second run',
     caughtBy: [
@@ -20,7 +23,7 @@ export const admissionMutants: readonly Mutant[] = [
   },
   {
     name: 'idempotency key looked up in the statement that admits',
-    file,
+    file: statement,
     edits: [{ from: 'i.route = a.route AND i.key = a.key', to: 'i.route = a.route AND i.key IS NULL' }],
     why: 'a request that is sent again is answered with a fault',
     caughtBy: [
@@ -55,14 +58,17 @@ export const admissionMutants: readonly Mutant[] = [
   },
   {
     name: 'session of its user only',
-    file,
-    edits: [{ from: 'WHERE s.user_id = EXCLUDED.user_id', to: '' }],
+    file: statement,
+    edits: [
+      { from: 'WHERE s.user_id = EXCLUDED.user_id', to: '' },
+      { from: 'WHERE f.user_id = f.owner', to: '' },
+    ],
     why: "a user's run reads another user's session",
     caughtBy: admit('sessions of another user are refused, and no turn is used up'),
   },
   {
     name: 'outbox: wake-up in admission',
-    file,
+    file: statement,
     edits: [
       {
         from: 'SELECT $1, run_id, run_at FROM run\n',
@@ -77,29 +83,50 @@ export const admissionMutants: readonly Mutant[] = [
   },
   {
     name: 'job id is the idempotency key',
-    file: 'src/engine/runs/intake.ts',
+    file: batches,
     edits: [
       {
-        from: 'await admit(businessId, request, job.id)',
-        to: 'await admit(businessId, request, crypto.randomUUID())',
+        from: 'const key = { route: submitRoute, key: id }',
+        to: 'const key = { route: submitRoute, key: crypto.randomUUID() }',
       },
     ],
-    why: 'a job that BullMQ delivers twice becomes two runs',
+    why: 'a job that Redis delivers twice becomes two runs',
     caughtBy: intake('a job on the public queue sent again under its id is the same run'),
   },
   {
-    name: 'intake: a job that met a fault that passes comes again',
-    file: 'src/engine/runs/intake.ts',
+    name: 'intake: a job that met an error that passes is held',
+    file: batches,
     edits: [
       {
-        from: "if (isMasonError(error, 'database_unavailable', 'too_many_requests') || passesSoon(error)) throw error",
-        to: '',
+        from: "const passes = isMasonError(error, 'too_many_requests') || passesSoon(error)",
+        to: 'const passes = false',
       },
     ],
-    why: 'a job is rejected because the database was away for a moment',
-    caughtBy: intake(
-      'the intake lets a job come again while the database is away or the business is full, however often',
+    why: 'a job is rejected because its business was full for a moment',
+    caughtBy: turnOrder(
+      'a job that must wait holds the later ones of its session, and only those, until it is admitted',
     ),
+  },
+  {
+    name: 'intake: only the leader of this epoch admits',
+    file: 'src/engine/runs/intake-lease.ts',
+    edits: [
+      {
+        from: 'WHERE epoch = ${epoch}::bigint AND lease_until > clock_timestamp() FOR SHARE',
+        to: 'FOR SHARE',
+      },
+    ],
+    why: 'a leader that was frozen admits jobs after those that came later',
+    caughtBy: turnOrder(
+      'an admission of the queue is refused whole for a leader whose lease has ended, also where no other one leads',
+    ),
+  },
+  {
+    name: 'intake: a leader begins with what another one had taken',
+    file: 'src/engine/worker/intake-leader.ts',
+    edits: [{ from: 'else if (!known.has(id)) {', to: 'else if (id === null) {' }],
+    why: 'the jobs of a leader that died are lost',
+    caughtBy: turnOrder('the leader of the intake begins with what another one had taken, at its place'),
   },
   {
     name: 'answer: only to an open question',

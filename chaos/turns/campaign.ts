@@ -17,7 +17,14 @@ const patienceMs = 120_000
 
 type Worker = Child<{ event: 'ready' }>
 type Fault = 'kill' | 'freeze'
-type Totals = { swapped: number; lost: number; doubled: number; kills: number; freezes: number; terms: number }
+type Totals = {
+  swapped: number
+  lost: number
+  doubled: number
+  kills: number
+  freezes: number
+  terms: number
+}
 
 /**
  * Sessions of five queue jobs, sent in rounds, while workers are killed and frozen. The runs are not executed: their order of
@@ -40,7 +47,9 @@ export const turns = async ({ seed, scale, say, signal }: SuiteOptions): Promise
     figures.jobs = Number(figures.jobs) + sessions * jobsPerSession
     const words = `${found.swapped} swapped, ${found.lost} lost, ${found.doubled} doubled`
     const s = Math.round((performance.now() - startedAt) / 1000)
-    say(`${size} workers, ${sessions} sessions, ${faults.length} faults, ${found.terms} leaders: ${words} (${s} s)`)
+    say(
+      `${size} workers, ${sessions} sessions, ${faults.length} faults, ${found.terms} leaders: ${words} (${s} s)`,
+    )
     if (found.swapped + found.lost + found.doubled > 0) failures.push(`with ${size} workers: ${words}`)
   }
   return { figures: { ...figures, ...totals }, failures }

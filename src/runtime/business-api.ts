@@ -11,6 +11,7 @@ import { createAdmissions } from '../engine/runs/admission-batches.ts'
 import { createBulkJobs } from '../engine/runs/bulk-jobs.ts'
 import { answerInput } from '../engine/runs/input-answers.ts'
 import { listInputRequests } from '../engine/runs/input-queries.ts'
+import type { JobAdmissions } from '../engine/runs/intake-batches.ts'
 import type { QueueCaps } from '../engine/runs/queue-caps.ts'
 import { countRuns, lastId, readActionRows, readRun } from '../engine/runs/run-queries.ts'
 import { searchRuns } from '../engine/runs/search-runs.ts'
@@ -77,7 +78,7 @@ export const createSubmissions = (parts: BusinessApiParts, businessId: string) =
   }
   const checkBudgets = (user_id: string, entry: RunEntry): Promise<void> =>
     parts.budgets.check({ business_id: businessId, user_id, token_id: readToken(entry) })
-  return {
+  const submissions = {
     uploads,
     ensureKnown,
     checkBudgets,
@@ -111,7 +112,15 @@ export const createSubmissions = (parts: BusinessApiParts, businessId: string) =
       parts.tracer.accepted({ ...accepted, entry })
       return admission
     },
+  }  const ofQueue = () => ({ by: 'queue' as const, beganAtMs: Date.now() })
+  const ofJobs: JobAdmissions = {
+    async check(request) {
+      await submissions.checkNames(request)
+      return submissions.checkNew(request, ofQueue())
+    },
+    announce: (admission, { delay_ms }) => void submissions.announce(admission, ofQueue(), delay_ms),
   }
+  return { ...submissions, ofJobs }
 }
 
 /** See `createSubmissions`. */

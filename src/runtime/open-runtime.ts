@@ -269,17 +269,7 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
   const of = (businessId: string): BusinessApi => openBusiness(businessId).api
   const intake = createIntake({
     ...{ database: workerDatabase, clock, log, queueSecrets: config.queueSecrets },
-    of(businessId) {
-      const { submissions } = openBusiness(businessId)
-      const entry = () => ({ by: 'queue' as const, beganAtMs: Date.now() })
-      return {
-        async check(request) {
-          await submissions.checkNames(request)
-          return submissions.checkNew(request, entry())
-        },
-        announce: (admission, { delay_ms }) => void submissions.announce(admission, entry(), delay_ms),
-      }
-    },
+    of: (businessId) => openBusiness(businessId).submissions.ofJobs,
   })
   const startMemoryWork = (): void => {
     const { memory = {} } = options

@@ -369,9 +369,9 @@ describe('the intake', () => {
     const unknownTool = failing(new MasonError('invalid_request', 'no such tool', { detail: { errors } }))
     expect(await deliver(unknownTool, database, id, data)).toEqual({ errors })
     expect(await deliver(openTestIntake(database), database, id, data)).toEqual({ errors })
-    expect(await deliver(openTestIntake(database), database, id, { ...good, delay_ms: 600_000 })).toHaveProperty(
-      'run_id',
-    )
+    expect(
+      await deliver(openTestIntake(database), database, id, { ...good, delay_ms: 600_000 }),
+    ).toHaveProperty('run_id')
     expect(await deliver(unknownTool, database, id, { ...good, tools: ['neither'] })).toMatchObject({
       errors: expect.any(Array),
     })

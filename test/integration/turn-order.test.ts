@@ -6,7 +6,7 @@ import { startIntakeLeader } from '../../src/engine/worker/intake-leader.ts'
 import type { Database } from '../../src/infra/database/database.ts'
 import { silentLog } from '../../src/infra/lib/silent-log.ts'
 import { systemClock } from '../../src/infra/lib/system-clock.ts'
-import type { JobOutcome } from '../../src/infra/queue/job-outcomes.ts'
+import type { JobOutcome } from '../../src/infra/queue/jobs.ts'
 import { MasonError } from '../../src/state/errors.ts'
 import { unique } from '../support/backend.ts'
 import { deferred } from '../support/deferred.ts'
@@ -275,7 +275,12 @@ describe('a job that must wait', () => {
       },
     })
     const business = unique('b')
-    const jobs = [jobOf(business, 's', 1), jobOf(business, 's', 2), jobOf(business, 't', 1), jobOf(business, 's', 3)]
+    const jobs = [
+      jobOf(business, 's', 1),
+      jobOf(business, 's', 2),
+      jobOf(business, 't', 1),
+      jobOf(business, 's', 3),
+    ]
     const results = await deliverAll(intake, database, jobs)
     expect(results.map(isHeld)).toEqual([false, true, false, true])
     checked.length = 0
@@ -310,7 +315,10 @@ describe('a job that must wait', () => {
     expect(queue.taken).toEqual([])
     state.full = false
     await until('both to end', () => queue.outcomes.size === 2)
-    await until('no row', async () => (await count(database, 'held_jobs WHERE tenant = $1', [business])) === 0)
+    await until(
+      'no row',
+      async () => (await count(database, 'held_jobs WHERE tenant = $1', [business])) === 0,
+    )
     await leader.stop()
     expect(await readTurns(database, business, 's')).toEqual(['1', '2'])
     expect([...queue.outcomes.values()]).toEqual([

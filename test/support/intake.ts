@@ -1,12 +1,16 @@
 import { ensureBusiness } from '../../src/accounts/businesses.ts'
-import { createIntake, type Intake, type JobAdmissions, type JobResult } from '../../src/engine/runs/intake-batches.ts'
+import {
+  createIntake,
+  type Intake,
+  type JobAdmissions,
+  type JobResult,
+} from '../../src/engine/runs/intake-batches.ts'
 import { acquireIntake, LeaseLostError } from '../../src/engine/runs/intake-lease.ts'
 import { type Database, queryOne } from '../../src/infra/database/database.ts'
 import { silentLog } from '../../src/infra/lib/silent-log.ts'
 import { systemClock } from '../../src/infra/lib/system-clock.ts'
 import type { IntakeQueue } from '../../src/infra/queue/intake-queue.ts'
-import type { JobOutcome } from '../../src/infra/queue/job-outcomes.ts'
-import type { IntakeJob } from '../../src/infra/queue/jobs.ts'
+import type { IntakeJob, JobOutcome } from '../../src/infra/queue/jobs.ts'
 import { until } from './runs.ts'
 
 /** The intake of a database alone, which checks no names. */

@@ -3,8 +3,7 @@ import type { NamedFiles } from '../../files/uploads.ts'
 import { type Database, queryOne } from '../../infra/database/database.ts'
 import { isDatabaseUnavailable } from '../../infra/database/database-errors.ts'
 import { groupBy } from '../../infra/lib/group-by.ts'
-import type { JobOutcome } from '../../infra/queue/job-outcomes.ts'
-import type { IntakeJob } from '../../infra/queue/jobs.ts'
+import type { IntakeJob, JobOutcome } from '../../infra/queue/jobs.ts'
 import { isMasonError, type MasonError, toMasonError } from '../../state/errors.ts'
 import type { Clock } from '../../state/ports/clock.ts'
 import type { Log } from '../../state/ports/log.ts'
@@ -36,7 +35,6 @@ import { LeaseLostError } from './intake-lease.ts'
 const maxTries = 5
 /** After so many lost workers a job is rejected. The first may have died of another job; later ones had only this one. */
 const maxLost = 3
-const fullMs = 1000
 
 /** What the intake needs of a business: the checks of a new run, and what follows its admission. */
 export type JobAdmissions = {
@@ -147,13 +145,10 @@ export const createIntake = ({ database, clock, log, queueSecrets, of }: IntakeO
     candidates: readonly (Attempt & { candidate: AdmissionRequest })[],
     fence: Fence,
   ): Promise<Verdict[]> => {
-    const admit = (some: readonly { candidate: AdmissionRequest }[]) =>
-      admitRuns(
-        database,
-        business,
-        some.map(({ candidate }) => candidate),
-        fence,
-      )
+    const admit = (some: readonly { candidate: AdmissionRequest }[]) => {
+      const rows = some.map(({ candidate }) => candidate)
+      return admitRuns(database, business, rows, fence)
+    }
     const alone = async (one: Attempt & { candidate: AdmissionRequest }): Promise<Verdict> => {
       try {
         const admission = await admitTwice(
@@ -322,7 +317,7 @@ export const createIntake = ({ database, clock, log, queueSecrets, of }: IntakeO
     const wait = (verdict: Wait, done: { seq: number; outcome: JobOutcome }[] = []) =>
       advanceSession(database, epoch, due, done, verdict)
     const [first] = rows
-    if (!first) return wait({ faults: toJobErrors('its session is full'), afterMs: fullMs, isTry: false })
+    if (!first) return wait({ faults: toJobErrors('its session is full'), afterMs: 1000, isTry: false })
     if (due.attempts > maxTries) {
       const job = { id: first.job_id, json: first.data, hash: first.data_hash, business: due.tenant }
       const outcome = await reject(job, describeLost(maxTries))

@@ -1,8 +1,7 @@
 import { type Job, type JobJson, UnrecoverableError } from 'bullmq'
 import { settlesWithin } from '../lib/timeouts.ts'
 import { type ErrorReporter, PatientWorker } from './consumer.ts'
-import type { JobOutcome } from './job-outcomes.ts'
-import { type IntakeJob, overrideJobOptions, toFailedReason } from './jobs.ts'
+import { type IntakeJob, type JobOutcome, overrideJobOptions, toFailedReason } from './jobs.ts'
 import type { QueueDriver } from './queue-driver.ts'
 
 /** The jobs of the intake queue, for its only leader. Everything rejects while Redis is away; a job that Redis has lost is no error. */

@@ -139,7 +139,10 @@ describe.skipIf(redisUrl === undefined)('queues on Redis (needs TEST_REDIS_URL)'
       await proxy.open()
       await until(async () => !(await late.ping()).ok && logged.some(({ level }) => level === 'error'), 'it')
       expect(await late.ping()).toMatchObject({ ok: false, error: expect.stringMatching(/db_a.*db_b/) })
-      const intake = keep(late.openIntake?.(() => true), async (opened) => opened?.close())
+      const intake = keep(
+        late.openIntake?.(() => true),
+        async (opened) => opened?.close(),
+      )
       expect(await intake?.isOurs()).toBe(false)
       // one that it takes makes it pause; all are handled by the owner
       for (const id of ['one', 'two', 'three']) await first.wake(wakeUp(id))
