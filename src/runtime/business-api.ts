@@ -112,7 +112,8 @@ export const createSubmissions = (parts: BusinessApiParts, businessId: string) =
       parts.tracer.accepted({ ...accepted, entry })
       return admission
     },
-  }  const ofQueue = () => ({ by: 'queue' as const, beganAtMs: Date.now() })
+  }
+  const ofQueue = () => ({ by: 'queue' as const, beganAtMs: Date.now() })
   const ofJobs: JobAdmissions = {
     async check(request) {
       await submissions.checkNames(request)
