@@ -3,7 +3,6 @@ import { isDeepStrictEqual } from 'node:util'
 import { ensureBusiness } from '../../src/accounts/businesses.ts'
 import type { Feed } from '../../src/engine/events/feed.ts'
 import { admitRun } from '../../src/engine/runs/admission.ts'
-import { admitIntakeJob } from '../../src/engine/runs/intake.ts'
 import { readActionRows } from '../../src/engine/runs/run-queries.ts'
 import type { ServiceFactories } from '../../src/engine/runs/run-services.ts'
 import { cancelRun } from '../../src/engine/runs/settlement.ts'
@@ -20,6 +19,7 @@ import { foldActions } from '../../src/state/fold.ts'
 import type { Clock } from '../../src/state/ports/clock.ts'
 import type { EffectRequest } from '../../src/state/ports/effects.ts'
 import type { Log } from '../../src/state/ports/log.ts'
+import { deliver, openTestIntake } from '../../test/support/intake.ts'
 import { type Actor, createActor } from './actor.ts'
 
 const tenant = 'b'
@@ -162,21 +162,12 @@ export const openStage = async (
     /** Takes a job of the public queue, admits it and acknowledges it; the queue may deliver it twice. */
     intake(which: 'A' | 'B') {
       const found = { run: '' }
-      const data = { prompt: 'a job', user_id: 'u', session_id: 'q' }
-      const job = {
-        id: 'job',
-        name: 'run',
-        attemptsMade: 0,
-        stalls: 0,
-        data: { ...data, business_id: tenant },
-      }
+      const data = { prompt: 'a job', user_id: 'u', session_id: 'q', business_id: tenant }
       const actor: Actor = createActor(`intake ${which}`, async () => {
         await actor.reached('after-pop')
         const database = actor.watch(which === 'A' ? first : second)
-        const admission = await admitIntakeJob(database, job, (business, request, key) =>
-          admitRun(database, business, request, { route: 'runs', key }),
-        )
-        if ('run' in admission) found.run = admission.run.id
+        const outcome = await deliver(openTestIntake(database), database, 'job', data)
+        if ('run_id' in outcome) found.run = outcome.run_id
         await actor.reached('before-ack')
       })
       return { actor, found }
