@@ -83,8 +83,10 @@ export const startRunWorker = async (options: StartWorkerOptions) => {
     scheduleCounts: () => schedules,
     async close(): Promise<void> {
       bulk.stop()
-      await Promise.all([...loops.map((loop) => loop.stop()), intake?.stop(), wakeUpConsumer.pause()])
-      await Promise.all([worker.close(), webhooks.close()])
+      // not waited for before the runs are handed back: with Redis away it takes all the time that there is
+      const intakeStopped = intake?.stop()
+      await Promise.all([...loops.map((loop) => loop.stop()), wakeUpConsumer.pause()])
+      await Promise.all([worker.close(), webhooks.close(), intakeStopped])
       await wakeUpConsumer.close(1000)
     },
   }

@@ -32,6 +32,8 @@ export type IntakeQueue = {
 const noLock = '0'
 /** What `take` waits at most. */
 const waitS = 1
+/** A job whose time is over is not taken again at once: its row says when it ends. */
+const minParkMs = 10_000
 const closeMs = 1_000
 const missingJob = -1
 const otherState = -3
@@ -45,6 +47,11 @@ class IntakeWorker extends PatientWorker {
   constructor(engine: QueueDriver, queueName: string, mayTake: () => boolean) {
     super(queueName, null, { autorun: false, drainDelay: waitS, connection: {} }, engine.backend)
     this.#mayTake = mayTake
+  }
+
+  /** BullMQ waits for this long, not for `drainDelay`, while a job is delayed or parked. */
+  override get maximumBlockTimeout(): number {
+    return waitS
   }
 
   /** Asked again after every wait: a leader that was frozen takes nothing. BullMQ's type leaves out that there may be no job. */
@@ -116,7 +123,10 @@ export const openIntakeQueue = (
               .moveToFailed(new UnrecoverableError(toFailedReason(outcome.errors)), noLock, false)
           : worker.toJob(id).moveToCompleted(outcome, noLock, false),
       ),
-    park: (id, until) => unlessGone(worker.toJob(id).moveToDelayed(until.getTime(), noLock)),
+    park(id, until) {
+      const time = Math.max(until.getTime(), Date.now() + minParkMs)
+      return unlessGone(worker.toJob(id).moveToDelayed(time, noLock))
+    },
     unpark: (id) => worker.promote(id),
     isOurs: () => engine.isOurs(),
     interrupt: async () => void (await settlesWithin(worker.interrupt(), closeMs)),
