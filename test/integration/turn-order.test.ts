@@ -230,6 +230,22 @@ describe('an admission of the queue', () => {
   })
 })
 
+/** Redis with one job that another leader had taken. */
+const queueOf = (job: TestJob) => {
+  const queue = createFakeQueue()
+  queue.add(job)
+  return queue.open(() => true)
+}
+const recover = (database: Database, intake: Intake, job: TestJob, queue: ReturnType<typeof queueOf>) =>
+  asLeader(database, (epoch) => intake.recover(job.id, queue, epoch))
+const readRejected = async (database: Database, job: TestJob): Promise<unknown[]> => {
+  const { rows } = await database.query<{ data: unknown }>(
+    'SELECT data FROM rejected_jobs WHERE job_id = $1',
+    [job.id],
+  )
+  return rows.map(({ data }) => data)
+}
+
 describe('a deadly job', () => {
   test('is tried alone after the first lost leader, and is rejected unread after the third', async ({
     database,
@@ -237,20 +253,96 @@ describe('a deadly job', () => {
     const intake = openTestIntake(database)
     const job = jobOf(unique('b'), 's', 1)
     let reads = 0
-    const die = () => {
-      reads++
-      return Promise.reject(new Error('this process has died'))
+    const queue = {
+      ...queueOf(job),
+      read() {
+        reads++
+        return Promise.reject(new Error('this process has died'))
+      },
     }
     // the first was lost with it among others
     for (let lost = 2; lost <= 3; lost++)
-      await expect(asLeader(database, (epoch) => intake.recover(job.id, die, epoch))).rejects.toThrow('died')
-    const result = await asLeader(database, (epoch) => intake.recover(job.id, die, epoch))
-    expect(result).toMatchObject({
+      await expect(recover(database, intake, job, queue)).rejects.toThrow('died')
+    expect(await recover(database, intake, job, queue)).toMatchObject({
       outcome: { errors: [{ detail: expect.stringContaining('3 workers were lost') }] },
     })
     expect(reads).toBe(2)
-    expect(await count(database, 'rejected_jobs WHERE job_id = $1', [job.id])).toBe(1)
+    // unparsed, and none the less kept
+    expect(await readRejected(database, job)).toEqual([job.data])
     expect(await count(database, 'recovered_jobs WHERE job_id = $1', [job.id])).toBe(0)
+  })
+
+  test('is refused without its data where reading that as text has cost a worker too', async ({
+    database,
+  }) => {
+    const intake = openTestIntake(database)
+    const job = jobOf(unique('b'), 's', 1)
+    const die = () => Promise.reject(new Error('this process has died'))
+    const queue = { ...queueOf(job), read: die, readText: die }
+    for (let lost = 2; lost <= 4; lost++)
+      await expect(recover(database, intake, job, queue)).rejects.toThrow('died')
+    expect(await recover(database, intake, job, queue)).toMatchObject({
+      outcome: { errors: [{ detail: expect.stringContaining('4 workers were lost') }] },
+    })
+    expect(await readRejected(database, job)).toEqual(['[this data was not read again]'])
+  })
+
+  test.for([
+    ['of Postgres', () => new MasonError('database_unavailable', 'a failover'), true],
+    ['of Redis', () => new Error('the connection is closed'), false],
+  ] as const)('is none that met passing errors %s, however often', async ([, fail, redisAnswers], {
+    database,
+  }) => {
+    const state = { fails: true }
+    const check = async () => {
+      if (state.fails) throw fail()
+      return new Map()
+    }
+    const intake = openTestIntake(database, { check: redisAnswers ? check : async () => new Map() })
+    const business = unique('b')
+    const job = jobOf(business, 's', 1)
+    const queue = {
+      ...queueOf(job),
+      read: () => (state.fails && !redisAnswers ? Promise.reject(fail()) : queueOf(job).read(job.id)),
+      isOurs: () => (state.fails && !redisAnswers ? Promise.reject(fail()) : Promise.resolve(true)),
+    }
+    for (let times = 1; times <= 5; times++)
+      await expect(recover(database, intake, job, queue)).rejects.toThrow(fail().message)
+    state.fails = false
+    expect(await recover(database, intake, job, queue)).toMatchObject({
+      outcome: { run_id: expect.any(String) },
+    })
+    expect(await readTurns(database, business, 's')).toEqual(['1'])
+  })
+
+  test('is none that was admitted: it ends with its run', async ({ database }) => {
+    const intake = openTestIntake(database)
+    const job = jobOf(unique('b'), 's', 1)
+    const [admitted] = await deliverAll(intake, database, [job])
+    await database.query('INSERT INTO recovered_jobs (job_id, attempts) VALUES ($1, 2)', [job.id])
+    expect(await recover(database, intake, job, queueOf(job))).toEqual(admitted)
+    expect(await readRejected(database, job)).toEqual([])
+  })
+
+  test('that is held is none after passing errors', async ({ database }) => {
+    const state: { error: Error | null } = { error: new MasonError('too_many_requests', 'full') }
+    const intake = openTestIntake(database, {
+      async check() {
+        if (state.error) throw state.error
+        return new Map()
+      },
+    })
+    const business = unique('b')
+    const [first, second] = [jobOf(business, 's', 1), jobOf(business, 't', 1)]
+    await deliverAll(intake, database, [first, second])
+    state.error = new MasonError('database_unavailable', 'a failover')
+    for (let times = 1; times <= 7; times++)
+      await expect(release(intake, database)).rejects.toThrow('a failover')
+    state.error = null
+    await release(intake, database)
+    expect(await readTurns(database, business, 's')).toEqual(['1'])
+    expect(await readTurns(database, business, 't')).toEqual(['1'])
+    expect(await count(database, 'rejected_jobs WHERE tenant = $1', [business])).toBe(0)
   })
 })
 

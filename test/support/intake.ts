@@ -104,6 +104,10 @@ export const createFakeQueue = () => {
       },
       listTaken: async () => [...taken],
       read: async (id) => jobs.get(id) ?? null,
+      async readText(id) {
+        const job = jobs.get(id)
+        return job ? JSON.stringify(job.data) : null
+      },
       async end(id, outcome) {
         if (!remove(id)) return
         jobs.delete(id)

@@ -18,7 +18,7 @@ type JobToHold = {
 /** A held job as it is tried again. */
 type HeldJob = { seq: number; job_id: string; data: string; data_hash: string; attempts: number }
 /** The first held job of a session that is due; `attempts` counts this one. */
-export type DueSession = { tenant: string; session_id: string; attempts: number }
+export type DueSession = { seq: number; tenant: string; session_id: string; attempts: number }
 /** A held job that waited for longer than its business lets runs wait. */
 type ExpiredJob = HeldJob & DueSession & { faults: FieldError[] }
 
@@ -42,7 +42,7 @@ const claimStatement = `
       ORDER BY h.look_at LIMIT 8) d ORDER BY d.look_at LIMIT 64
   )
   UPDATE held_jobs SET attempts = attempts + 1, look_at = ${later(String(claimMs))}
-  WHERE seq IN (SELECT seq FROM due) AND EXISTS (SELECT FROM lease) RETURNING tenant, session_id, attempts`
+  WHERE seq IN (SELECT seq FROM due) AND EXISTS (SELECT FROM lease) RETURNING seq, tenant, session_id, attempts`
 
 /** Of a full session none, else at most as many as it has permits. */
 const readStatement = `

@@ -13,6 +13,7 @@ const maxIdLength = 255
 const maxDepth = 100
 /** Larger texts are read in steps, between which others get turns: each takes a tenth of a second at the limit. */
 const largeLength = 65_536
+const tooLargeNote = '[this data is too large to be kept]'
 
 const jobSchema = jobDataSchema.extend({ business_id: businessIdSchema.default('default') })
 
@@ -36,7 +37,7 @@ export const readJob = async (
       `the data is larger than ${maxRequestBytes} bytes; upload its files with POST /v1/files and name them by file_id`,
     )
     const business = secrets.length === 0 ? readBusinessId(job.data) : null
-    return { ...toJobFacts(job.id, '[this data is too large to be kept]'), business, errors }
+    return { ...toJobFacts(job.id, tooLargeNote), business, errors }
   }
   const facts = toJobFacts(job.id, job.data)
   if (facts.json.length > largeLength) await nextTurn()
@@ -55,6 +56,12 @@ export const toJobFacts = (id: string, data: unknown): JobFacts => {
   const json = toJson(data)
   return { id: toStorableText(id), json, hash: sha256(json) }
 }
+
+/** The same of a job whose data is not parsed here. */
+export const toUnparsedFacts = (id: string, text: string): JobFacts =>
+  text.length > maxRequestBytes
+    ? toJobFacts(id, tooLargeNote)
+    : { id: toStorableText(id), json: text, hash: sha256(text) }
 
 /** Keeps a job that cannot be admitted with its errors; once, however often it comes. `mayPass`: it does not stay refused. */
 export const rejectJob = async (

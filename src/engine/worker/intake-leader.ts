@@ -127,7 +127,7 @@ const lead = async (
   /** One that Redis has lost stays among ours: there is nothing to end. */
   const recover = async (id: string): Promise<void> => {
     mine.add(id)
-    const result = await intake.recover(id, () => queue.read(id), epoch)
+    const result = await intake.recover(id, queue, epoch)
     if (result) startEnding(id, result)
   }
 

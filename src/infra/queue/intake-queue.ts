@@ -8,10 +8,12 @@ import type { QueueDriver } from './queue-driver.ts'
 export type IntakeQueue = {
   /** The next job; null: there is none. `wait`: for a second at most. */
   take(wait: boolean): Promise<IntakeJob | null>
-  /** The ids of the jobs that were taken and have not ended, whoever took them, in the order in which Redis took them. */
+  /** The ids of the jobs that were taken by any leader and have not ended, in the order in which Redis took them. */
   listTaken(): Promise<string[]>
   /** A job that was taken; null: Redis has lost it. */
   read(id: string): Promise<IntakeJob | null>
+  /** Its data as text, not parsed. */
+  readText(id: string): Promise<string | null>
   /** Ends a job that was taken. */
   end(id: string, outcome: JobOutcome): Promise<void>
   /** Puts a job that was taken aside until then; it does not count as taken. */
@@ -64,9 +66,13 @@ class IntakeWorker extends PatientWorker {
     return newestLast.toReversed()
   }
 
+  async readJson(id: string): Promise<JobJson | null> {
+    return (await this.backend.getJobData(id)) ?? null
+  }
+
   async readJob(id: string): Promise<Job | null> {
-    const json = await this.backend.getJobData(id)
-    return json ? this.createJob(json, id) : null
+    const json = await this.readJson(id)
+    return json && this.createJob(json, id)
   }
 
   /** A job of which only the id matters. */
@@ -114,6 +120,10 @@ export const openIntakeQueue = (
     async read(id) {
       const job = await worker.readJob(id)
       return job && toIntakeJob(job)
+    },
+    async readText(id) {
+      const json = await worker.readJson(id)
+      return json && String(json.data)
     },
     end: (id, outcome) =>
       unlessGone(
