@@ -172,6 +172,112 @@ describe('the leader of the intake', () => {
     expect(await readTurns(database, business, 's')).toEqual(['1', '2', '3'])
   })
 
+  test('that alone has lost Redis lets another one lead', async ({ database }) => {
+    const [queue, business] = [createFakeQueue(), unique('b')]
+    const [lost, back] = [deferred<void>(), deferred<void>()]
+    const redis = { isCut: false, isAway: false }
+    const open = (mayTake: () => boolean) => {
+      const opened = queue.open(mayTake)
+      return {
+        ...opened,
+        // commands wait for the server
+        async take(wait: boolean) {
+          if (redis.isCut) {
+            redis.isAway = true
+            lost.resolve()
+            await back.promise
+          }
+          return opened.take(wait)
+        },
+        isOurs: () => (redis.isAway ? Promise.reject(new Error('Redis is away')) : opened.isOurs()),
+      }
+    }
+    const cutOff = startLeader(database, { ...queue, open }, openTestIntake(database))
+    queue.add(jobOf(business, 's', 1))
+    await until('the first job', () => queue.outcomes.size === 1)
+    redis.isCut = true
+    await lost.promise
+    queue.add(jobOf(business, 's', 2))
+    const next = startLeader(database, queue, openTestIntake(database))
+    await until('the second job', () => queue.outcomes.size === 2)
+    back.resolve()
+    await Promise.all([cutOff.stop(), next.stop()])
+    expect(await readTurns(database, business, 's')).toEqual(['1', '2'])
+  })
+
+  test('takes and admits 4 MiB at once, and a larger job alone', async ({ database }) => {
+    const [queue, business] = [createFakeQueue(), unique('b')]
+    const intake = openTestIntake(database)
+    const admitted: string[][] = []
+    const watched: Intake = {
+      ...intake,
+      admit(jobs, epoch) {
+        admitted.push(jobs.map(({ id }) => id))
+        return intake.admit(jobs, epoch)
+      },
+    }
+    const ids = [1, 2, 3, 4].map((n) => jobOf(business, 's', n).id)
+    const [a = '', b = '', c = '', d = ''] = ids
+    for (const id of ids) {
+      const padding = 'x'.repeat(id === c ? 5 * 1024 * 1024 : 10)
+      queue.add({ id, name: 'run', data: { business_id: business, padding } })
+    }
+    const leader = startLeader(database, queue, watched)
+    await until('all jobs to end', () => queue.outcomes.size === 4)
+    await leader.stop()
+    expect(admitted).toEqual([[a, b], [c], [d]])
+  })
+
+  test('recovers what others had taken, counted, before it takes anything', async ({ database }) => {
+    const [queue, business] = [createFakeQueue(), unique('b')]
+    const intake = openTestIntake(database)
+    const waiting: number[] = []
+    const watched: Intake = {
+      ...intake,
+      recover(...parameters) {
+        waiting.push(queue.waiting.length)
+        return intake.recover(...parameters)
+      },
+    }
+    queue.add(...[1, 2, 3].map((n) => jobOf(business, 's', n)))
+    await queue.open(() => true).take(false)
+    const leader = startLeader(database, queue, watched)
+    await until('all jobs to end', () => queue.outcomes.size === 3)
+    await leader.stop()
+    expect(waiting).toEqual([2])
+  })
+
+  test('trusts the order of its own takes for one list that fails, and for no second one', async ({
+    database,
+  }) => {
+    const [queue, business] = [createFakeQueue(), unique('b')]
+    const [first, second, third] = [1, 2, 3].map((n) => jobOf(business, 's', n)) as [TestJob, TestJob, TestJob]
+    const former = queue.open(() => true)
+    const failing = new Set([first.id, third.id])
+    const open = (mayTake: () => boolean) => {
+      const opened = queue.open(mayTake)
+      return {
+        ...opened,
+        async take(wait: boolean) {
+          if (queue.waiting[0] === second.id) await former.take(false)
+          return opened.take(wait)
+        },
+        async listTaken() {
+          const cause = queue.taken.find((id) => failing.delete(id))
+          if (cause === first.id) queue.add(second, third)
+          if (cause) throw new Error('Redis is away')
+          return opened.listTaken()
+        },
+      }
+    }
+    queue.add(first)
+    const leader = startLeader(database, { ...queue, open }, openTestIntake(database))
+    await until('all jobs to end', () => queue.outcomes.size === 3)
+    await leader.stop()
+    expect(failing.size).toBe(0)
+    expect(await readTurns(database, business, 's')).toEqual(['1', '2', '3'])
+  })
+
   test('ends its lease at once when it stops, and another one goes on', async ({ database }) => {
     const [queue, business] = [createFakeQueue(), unique('b')]
     const intake = openTestIntake(database)

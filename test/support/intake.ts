@@ -100,7 +100,8 @@ export const createFakeQueue = () => {
         const id = mayTake() ? waiting.shift() : undefined
         if (id === undefined) return null
         taken.push(id)
-        return jobs.get(id) ?? null
+        const job = jobs.get(id)
+        return job ? { ...job, length: JSON.stringify(job.data).length } : null
       },
       listTaken: async () => [...taken],
       read: async (id) => jobs.get(id) ?? null,

@@ -1,8 +1,7 @@
 import type { Database } from '../../infra/database/database.ts'
 import { repeatWork } from '../../infra/lib/repeat-work.ts'
 import { settlesWithin } from '../../infra/lib/timeouts.ts'
-import type { IntakeQueue } from '../../infra/queue/intake-queue.ts'
-import type { IntakeJob } from '../../infra/queue/jobs.ts'
+import type { IntakeQueue, TakenJob } from '../../infra/queue/intake-queue.ts'
 import type { Clock } from '../../state/ports/clock.ts'
 import type { Log } from '../../state/ports/log.ts'
 import { claimSettledJobs, forgetHeldJobs } from '../runs/held-jobs.ts'
@@ -23,6 +22,8 @@ const candidateEveryMs = 500
 const renewEveryMs = 1000
 const releaseEveryMs = 500
 const maxBatch = 64
+/** How much data is taken, and admitted, at once. A larger job goes alone: it may cost its leader. */
+const maxBatchLength = 4 * 1024 * 1024
 /** How long a leader that stops waits for the jobs that it ends. */
 const stopMs = 5000
 
@@ -30,39 +31,41 @@ type Term = { epoch: number; isOver(): boolean; workerStops: AbortSignal }
 
 /**
  * The intake of the public queue: of all workers of a database one takes its jobs, under a lease. Any error ends its term; the next
- * one does again what was not committed. A clean stop ends the lease at once.
+ * one does again what was not committed. A clean stop ends the lease at once, and a leader that has lost Redis lets it end.
  */
 export const startIntakeLeader = (options: IntakeLeaderOptions): { stop(): Promise<void> } => {
   const { database, clock, log, workerId } = options
   const stopping = new AbortController()
-  let queue: IntakeQueue | null = null
+  let mayTake = (): boolean => false
+  const queue = options.openQueue(() => mayTake())
   let lastProblem = ''
 
   const runTerm = async (): Promise<void> => {
+    // one without Redis does not compete for the lease
+    if (stopping.signal.aborted || !(await queue.isOurs())) return
     let leasedFrom = clock.monotonicMs()
-    const epoch = stopping.signal.aborted ? null : await acquireIntake(database, workerId)
+    const epoch = await acquireIntake(database, workerId)
     if (epoch === null) return
     let isLost = false
-    const isOver = (): boolean =>
-      isLost || stopping.signal.aborted || clock.monotonicMs() - leasedFrom >= intakeLeaseMs
+    const hasEnded = (): boolean => isLost || clock.monotonicMs() - leasedFrom >= intakeLeaseMs
+    const isOver = (): boolean => hasEnded() || stopping.signal.aborted
     const renew = async (): Promise<void> => {
+      if (hasEnded()) return
       const from = clock.monotonicMs()
+      // its takes hang while Redis is away, and another worker may still reach it
+      await queue.isOurs()
       isLost ||= !(await renewIntake(database, epoch))
       leasedFrom = from
     }
     const renewal = repeatWork(renew, renewEveryMs, clock, log, 'renewing the lease of the intake')
-    const opened = options.openQueue(() => !isOver())
-    queue = opened
+    mayTake = () => !isOver()
     try {
-      await lead(opened, { epoch, isOver, workerStops: stopping.signal }, options, () => {
+      await lead(queue, { epoch, isOver, workerStops: stopping.signal }, options, () => {
         lastProblem = ''
       })
-      if (!(await opened.isOurs())) stopping.abort()
     } finally {
-      queue = null
       await renewal.stop()
       await renewIntake(database, epoch, 0).catch(() => {})
-      await opened.close()
     }
   }
 
@@ -77,8 +80,9 @@ export const startIntakeLeader = (options: IntakeLeaderOptions): { stop(): Promi
   return {
     async stop() {
       stopping.abort()
-      await queue?.interrupt()
+      await queue.interrupt()
       await settlesWithin(loop.stop(), stopMs * 2)
+      await queue.close()
     },
   }
 }
@@ -98,6 +102,8 @@ const lead = async (
   const mine = new Set<string>()
   const endings = new Set<Promise<void>>()
   let isFirst = true
+  /** Whether the last list did not fail: then at most the last take of this term may be missing from a batch. */
+  let isListed = false
   let releasedAt = Number.NEGATIVE_INFINITY
 
   const end = async (id: string, result: JobResult): Promise<void> => {
@@ -118,11 +124,12 @@ const lead = async (
     endings.add(ending)
   }
 
-  const admit = async (jobs: readonly IntakeJob[]): Promise<void> => {
-    if (jobs.length === 0) return
-    const results = await intake.admit(jobs, epoch)
-    for (const [at, { id }] of jobs.entries()) startEnding(id, results[at] as JobResult)
-    onProgress()
+  const admit = async (jobs: readonly TakenJob[]): Promise<void> => {
+    for (const some of splitByLength(jobs)) {
+      const results = await intake.admit(some, epoch)
+      for (const [at, { id }] of some.entries()) startEnding(id, results[at] as JobResult)
+      onProgress()
+    }
   }
   /** One that Redis has lost stays among ours: there is nothing to end. */
   const recover = async (id: string): Promise<void> => {
@@ -131,29 +138,39 @@ const lead = async (
     if (result) startEnding(id, result)
   }
 
-  const takeBatch = async (): Promise<Map<string, IntakeJob>> => {
-    const batch = new Map<string, IntakeJob>()
-    while (batch.size < maxBatch) {
-      const job = await queue.take(batch.size === 0 && !isFirst).catch((error: unknown) => {
+  const takeBatch = async (): Promise<Map<string, TakenJob>> => {
+    const batch = new Map<string, TakenJob>()
+    for (let length = 0; batch.size < maxBatch && length < maxBatchLength; ) {
+      const job = await queue.take(batch.size === 0).catch((error: unknown) => {
         if (batch.size === 0) throw error
         return null
       })
       if (!job) break
       batch.set(job.id, job)
       mine.add(job.id)
+      length += job.length
     }
-    isFirst = false
     return batch
   }
 
-  const admitInOrder = async (batch: Map<string, IntakeJob>): Promise<void> => {
+  const listTaken = async (batch: Map<string, TakenJob>): Promise<string[]> => {
+    try {
+      const taken = await queue.listTaken()
+      isListed = true
+      return taken
+    } catch (error) {
+      // Redis may come back empty: once this batch goes on in the order in which it was taken
+      if (batch.size === 0 || !isListed) throw error
+      isListed = false
+      return []
+    }
+  }
+
+  const admitInOrder = async (batch: Map<string, TakenJob>): Promise<void> => {
     // before it is read: what is ended meanwhile is still in the list
     const known = new Set(mine)
-    const taken = await queue.listTaken().catch((error: unknown) => {
-      if (batch.size === 0) throw error
-      return []
-    })
-    let together: IntakeJob[] = []
+    const taken = await listTaken(batch)
+    let together: TakenJob[] = []
     for (const id of taken) {
       const job = batch.get(id)
       batch.delete(id)
@@ -179,9 +196,27 @@ const lead = async (
   }
 
   while (!isOver()) {
-    if (clock.monotonicMs() - releasedAt >= releaseEveryMs) await release()
     if (!(await queue.isOurs())) return
+    // what others had taken, counted, before anything that may cost this leader too
+    if (isFirst) await admitInOrder(new Map())
+    isFirst = false
+    if (clock.monotonicMs() - releasedAt >= releaseEveryMs) await release()
     await admitInOrder(await takeBatch())
   }
   if (workerStops.aborted) await settlesWithin(Promise.all(endings), stopMs)
+}
+
+/** In their order, as many together as `maxBatchLength` allows. */
+const splitByLength = (jobs: readonly TakenJob[]): TakenJob[][] => {
+  const parts: TakenJob[][] = []
+  let length = Number.POSITIVE_INFINITY
+  for (const job of jobs) {
+    length += job.length
+    if (length > maxBatchLength) {
+      parts.push([])
+      length = job.length
+    }
+    parts.at(-1)?.push(job)
+  }
+  return parts
 }

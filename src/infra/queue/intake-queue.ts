@@ -4,10 +4,16 @@ import { type ErrorReporter, PatientWorker } from './consumer.ts'
 import { type IntakeJob, type JobOutcome, overrideJobOptions, toFailedReason } from './jobs.ts'
 import type { QueueDriver } from './queue-driver.ts'
 
-/** The jobs of the intake queue, for its only leader. Everything rejects while Redis is away; a job that Redis has lost is no error. */
+/** A job as it is taken; `length`: of its data as text. */
+export type TakenJob = IntakeJob & { length: number }
+
+/**
+ * The jobs of the intake queue, for its only leader. While Redis is away `isOurs` rejects within 5 s, and all others wait until it
+ * is back. A job that Redis has lost is no error.
+ */
 export type IntakeQueue = {
   /** The next job; null: there is none. `wait`: for a second at most. */
-  take(wait: boolean): Promise<IntakeJob | null>
+  take(wait: boolean): Promise<TakenJob | null>
   /** The ids of the jobs that were taken by any leader and have not ended, in the order in which Redis took them. */
   listTaken(): Promise<string[]>
   /** A job that was taken; null: Redis has lost it. */
@@ -59,6 +65,14 @@ class IntakeWorker extends PatientWorker {
   /** Asked again after every wait: a leader that was frozen takes nothing. BullMQ's type leaves out that there may be no job. */
   protected override async moveToActive(token: string, name?: string): Promise<Job> {
     return this.#mayTake() ? super.moveToActive(token, name) : (undefined as unknown as Job)
+  }
+
+  readonly lengths = new WeakMap<Job, number>()
+
+  protected override createJob(json: JobJson, id: string) {
+    const job = super.createJob(json, id)
+    this.lengths.set(job, String(json.data).length)
+    return job
   }
 
   async listActive(): Promise<string[]> {
@@ -114,7 +128,7 @@ export const openIntakeQueue = (
   return {
     async take(wait) {
       const job = await worker.getNextJob(noLock, { block: wait })
-      return job ? toIntakeJob(job) : null
+      return job ? { ...toIntakeJob(job), length: worker.lengths.get(job) ?? 0 } : null
     },
     listTaken: () => worker.listActive(),
     async read(id) {

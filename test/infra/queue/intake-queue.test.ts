@@ -23,9 +23,9 @@ describe.skipIf(redisUrl === undefined)(
       await client.add('other', { prompt: 'hi' }, { jobId: 'a:b:c', removeOnComplete: { count: 1_000 } })
       const jobs = [await queue.take(false), await queue.take(false), await queue.take(false)]
       expect(jobs).toEqual([
-        { id: 'key-1', name: 'run', data: { prompt: 'hello' } },
-        { id: 'key-2', name: 'run', data: 'no object' },
-        { id: 'a:b:c', name: 'other', data: { prompt: 'hi' } },
+        { id: 'key-1', name: 'run', data: { prompt: 'hello' }, length: 18 },
+        { id: 'key-2', name: 'run', data: 'no object', length: 11 },
+        { id: 'a:b:c', name: 'other', data: { prompt: 'hi' }, length: 15 },
       ])
       expect(await queue.take(false)).toBeNull()
       expect(await queue.listTaken()).toEqual(['key-1', 'key-2', 'a:b:c'])
@@ -131,6 +131,9 @@ describe.skipIf(redisUrl === undefined)(
       await harness.admin.hset(`${harness.prefix}:${intakeQueueName}:broken`, 'data', '{"prompt": ')
       expect(await queue.take(false)).toMatchObject({ id: 'broken', data: '{"prompt": ' })
       expect(await queue.read('broken')).toMatchObject({ id: 'broken', data: '{"prompt": ' })
+      expect([await queue.readText('exact'), await queue.readText('broken'), await queue.readText('none')]).toEqual([
+        ...[JSON.stringify(data), '{"prompt": ', null],
+      ])
     })
   },
 )
