@@ -44,6 +44,8 @@ CREATE TABLE recovered_jobs (
 
 GRANT SELECT, INSERT, UPDATE, DELETE ON intake_lease, held_jobs, recovered_jobs TO mason_worker;
 GRANT SELECT ON held_jobs, intake_lease TO mason_api, mason_business;
+-- What waits for a session ends when that is deleted.
+GRANT UPDATE (outcome, data, look_at) ON held_jobs TO mason_api, mason_business;
 GRANT UPDATE (lockable) ON intake_lease TO mason_api, mason_business;
 DO $$
 DECLARE

@@ -98,7 +98,7 @@ export const admissionMutants: readonly Mutant[] = [
     file: batches,
     edits: [
       {
-        from: "const passes = isMasonError(error, 'too_many_requests') || passesSoon(error)",
+        from: "const passes = isLocked || isMasonError(error, 'too_many_requests') || passesSoon(error)",
         to: 'const passes = false',
       },
     ],

@@ -2,6 +2,7 @@ import { Queue } from 'bullmq'
 import { describe, expect, onTestFinished } from 'vitest'
 import type { Intake } from '../../src/engine/runs/intake-batches.ts'
 import { LeaseLostError } from '../../src/engine/runs/intake-lease.ts'
+import { deleteSession } from '../../src/engine/sessions/delete-session.ts'
 import { startIntakeLeader } from '../../src/engine/worker/intake-leader.ts'
 import type { Database } from '../../src/infra/database/database.ts'
 import { silentLog } from '../../src/infra/lib/silent-log.ts'
@@ -543,6 +544,81 @@ describe('a job that must wait', () => {
     })
     await release(intake, database)
     expect(await readTurns(database, business, 's')).toEqual(['2'])
+  })
+
+  test('for a locked session delays no other, and becomes its turn in order', async ({
+    database,
+    elsewhere,
+  }) => {
+    const intake = openTestIntake(database)
+    const [business, other] = [unique('b'), unique('b')]
+    await deliverAll(intake, database, [jobOf(business, 's', 1)])
+    const [locked, done] = [deferred<void>(), deferred<void>()]
+    const holding = elsewhere.transaction(async (sql) => {
+      await sql.query('SELECT FROM sessions WHERE tenant = $1 FOR UPDATE', [business])
+      locked.resolve()
+      await done.promise
+    })
+    await locked.promise
+    const results = await deliverAll(intake, database, [
+      jobOf(business, 's', 2),
+      jobOf(business, 't', 1),
+      jobOf(business, 's', 3),
+      jobOf(other, 's', 1),
+    ])
+    expect(results.map(isHeld)).toEqual([true, false, true, false])
+    done.resolve()
+    await holding
+    await release(intake, database)
+    expect(await readTurns(database, business, 's')).toEqual(['1', '2', '3'])
+  })
+
+  test('is tried at once after others of its business that were due with it', async ({ database }) => {
+    const state = { full: true }
+    const intake = openTestIntake(database, {
+      async check() {
+        if (state.full) throw full()
+        return new Map()
+      },
+    })
+    const business = unique('b')
+    await deliverAll(
+      intake,
+      database,
+      numbers(1, 10).map((session) => jobOf(business, `s${session}`, 1)),
+    )
+    const releaseDue = () => asLeader(database, (epoch) => intake.release(epoch))
+    const makeDue = () =>
+      database.query(
+        'UPDATE held_jobs SET look_at = clock_timestamp() WHERE tenant = $1 AND outcome IS NULL',
+        [business],
+      )
+    await makeDue()
+    // all of them wait on
+    expect(await releaseDue()).toBe(false)
+    state.full = false
+    await makeDue()
+    expect([await releaseDue(), await releaseDue()]).toEqual([true, false])
+    expect(await count(database, 'runs WHERE tenant = $1', [business])).toBe(10)
+  })
+
+  test('ends when its session is deleted', async ({ database }) => {
+    const state = { full: false }
+    const intake = openTestIntake(database, {
+      async check() {
+        if (state.full) throw full()
+        return new Map()
+      },
+    })
+    const business = unique('b')
+    const [first, second, third] = [1, 2, 3].map((n) => jobOf(business, 's', n)) as [TestJob, TestJob, TestJob]
+    await deliverAll(intake, database, [first])
+    state.full = true
+    await deliverAll(intake, database, [second, third])
+    expect(await deleteSession(database, business, 's')).toBe(true)
+    const ended = { outcome: { errors: [{ detail: expect.stringContaining('session was deleted') }] } }
+    expect(await deliverAll(intake, database, [second, third])).toMatchObject([ended, ended])
+    expect(await count(database, `held_jobs WHERE tenant = $1 AND data::text <> 'null'`, [business])).toBe(0)
   })
 
   test('is one beyond the hundred queued runs of its session: 250 jobs become turns in their order', async ({

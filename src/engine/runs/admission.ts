@@ -1,6 +1,6 @@
 import { invalidFile, type NamedFiles } from '../../files/uploads.ts'
 import { holdSessionBlobs, storeBlobStatement } from '../../infra/blobs/blobs.ts'
-import { type Database, hasRow, queryOne } from '../../infra/database/database.ts'
+import { type Database, hasRow, queryOne, sendFirst } from '../../infra/database/database.ts'
 import { isUniqueViolation } from '../../infra/database/database-errors.ts'
 import { newRunId, newSessionId, sha256 } from '../../infra/lib/ids.ts'
 import { MasonError } from '../../state/errors.ts'
@@ -110,9 +110,7 @@ export const admitRuns = async (
     fence
       ? sql.query<AdmissionRow>(admitJobsStatement, [businessId, rows, fence.epoch, fence.firstHeld])
       : sql.query<AdmissionRow>(admitStatement, [businessId, rows])
-  const result = await database.asBusiness(
-    businessId,
-    async (sql) => {
+  const work = async (sql: Sql) => {
       // a leader that is paused between two statements does not keep the next one waiting
       if (fence && uploads.length > 0) await sql.query("SET LOCAL idle_in_transaction_session_timeout = '3s'")
       for (const { hash, ...upload } of uploads)
@@ -129,13 +127,19 @@ export const admitRuns = async (
         uses.map(({ hash, row }) => ({ sha256: hash, session_id: row.session_id })),
       )
       return admitted
-    },
+    }
+  const result = await database.asBusiness(
+    businessId,
+    fence ? sendFirst(limitWaitStatement, [], work) : work,
     { pipelined: uploads.length === 0 },
   )
   if (fence && result.rows[0]?.leads === false) throw new LeaseLostError(fence.epoch)
   const byId = new Map(result.rows.map((row) => [row.run_id, row]))
   return candidates.map(({ row }) => toAdmission(row, byId.get(row.run_id)))
 }
+
+/** A leader waits no longer for a locked session: all businesses wait for it, and for its lease. */
+const limitWaitStatement = "SET LOCAL lock_timeout = '1s'"
 
 const toRows = (rows: readonly AdmissionRequest['row'][]): string =>
   JSON.stringify(rows.map((row, place) => ({ place, ...row })))

@@ -1,5 +1,6 @@
 import type { Database } from '../../infra/database/database.ts'
 import type { JobOutcome } from '../../infra/queue/jobs.ts'
+import type { Sql } from '../../state/ports/sql.ts'
 import type { FieldError } from '../../state/resource-schema.ts'
 import { toLeaseSql } from './intake-lease.ts'
 import { maxSessionQueue } from './queue-caps.ts'
@@ -27,6 +28,8 @@ const later = (parameter: string): string =>
 
 /** Between two looks at a session while a leader works on it: another one begins after that. */
 const claimMs = 2000
+/** How many sessions of a business are tried at once. */
+export const maxDueOfBusiness = 8
 /** How much data of a session is tried at once. */
 const maxBytes = 4 * 1024 * 1024
 
@@ -39,7 +42,7 @@ const claimStatement = `
   ), due AS (
     SELECT d.seq FROM business b CROSS JOIN LATERAL (
       SELECT seq, look_at FROM held_jobs h WHERE h.tenant = b.tenant AND h.outcome IS NULL AND h.look_at <= clock_timestamp()
-      ORDER BY h.look_at LIMIT 8) d ORDER BY d.look_at LIMIT 64
+      ORDER BY h.look_at LIMIT ${maxDueOfBusiness}) d ORDER BY d.look_at LIMIT 64
   )
   UPDATE held_jobs SET attempts = attempts + 1, look_at = ${later(String(claimMs))}
   WHERE seq IN (SELECT seq FROM due) AND EXISTS (SELECT FROM lease) RETURNING seq, tenant, session_id, attempts`
@@ -113,6 +116,16 @@ export const advanceSession = async (
     ...[tenant, session_id, epoch, JSON.stringify(done), wait?.afterMs ?? 0],
     ...[wait && JSON.stringify(wait.faults), wait?.isTry ?? false],
   ])
+}
+
+/** Ends what a session that is being deleted has held. Its data goes with it. */
+export const endHeldJobs = async (sql: Sql, businessId: string, sessionId: string): Promise<void> => {
+  const outcome: JobOutcome = { errors: [{ pointer: '', detail: 'its session was deleted while it waited' }] }
+  await sql.query(
+    `UPDATE held_jobs SET outcome = $3::json, data = 'null', look_at = clock_timestamp()
+     WHERE tenant = $1 AND session_id = $2 AND outcome IS NULL`,
+    [businessId, sessionId, JSON.stringify(outcome)],
+  )
 }
 
 /** Those whose time is over, some at a time. */

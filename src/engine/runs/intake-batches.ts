@@ -1,7 +1,7 @@
 import { passesSoon } from '../../accounts/budget-checks.ts'
 import type { NamedFiles } from '../../files/uploads.ts'
 import { type Database, queryOne } from '../../infra/database/database.ts'
-import { isDatabaseUnavailable, isStatementTimeout } from '../../infra/database/database-errors.ts'
+import { isDatabaseUnavailable, isLockTimeout, isStatementTimeout } from '../../infra/database/database-errors.ts'
 import { groupBy } from '../../infra/lib/group-by.ts'
 import type { IntakeQueue } from '../../infra/queue/intake-queue.ts'
 import type { IntakeJob, JobOutcome } from '../../infra/queue/jobs.ts'
@@ -27,6 +27,7 @@ import {
   type DueSession,
   holdJobs,
   listExpiredJobs,
+  maxDueOfBusiness,
   readHeldJobs,
 } from './held-jobs.ts'
 import {
@@ -141,8 +142,11 @@ type RecoveryQueue = Pick<IntakeQueue, 'read' | 'readText' | 'isOurs'>
 export const createIntake = ({ database, clock, log, queueSecrets, of }: IntakeOptions) => {
   const toVerdict = (error: unknown, { job, attempts }: Attempt): Verdict => {
     if (endsTerm(error)) throw error
-    const passes = isMasonError(error, 'too_many_requests') || passesSoon(error)
-    const errors = listFieldErrors(toMasonError(error))
+    const isLocked = isLockTimeout(error)
+    const passes = isLocked || isMasonError(error, 'too_many_requests') || passesSoon(error)
+    const errors = isLocked
+      ? toJobErrors('another transaction keeps its session locked')
+      : listFieldErrors(toMasonError(error))
     if (!passes && (isMasonError(error) || attempts >= maxTries))
       return { errors, mayPass: isMasonError(error, 'budget_exhausted') }
     if (!passes)
@@ -368,19 +372,22 @@ export const createIntake = ({ database, clock, log, queueSecrets, of }: IntakeO
     return read.map((job) => results.get(job) as JobResult)
   }
 
-  /** The held jobs of a session that is due, in their order, until one must wait. */
-  const tryHeldJobs = async (due: DueSession, epoch: number): Promise<void> => {
+  /** The held jobs of a session that is due, in their order, until one must wait. Returns how many ended. */
+  const tryHeldJobs = async (due: DueSession, epoch: number): Promise<number> => {
     const found = await readHeldJobs(database, due)
     // where a worker was lost with several, only the first: it is to blame, or the next try is another's
     const rows = due.attempts > 1 ? found.slice(0, 1) : found
-    const wait = (verdict: Wait, done: { seq: number; outcome: JobOutcome }[] = []) =>
-      advanceSession(database, epoch, due, done, verdict)
+    const advance = async (done: { seq: number; outcome: JobOutcome }[], wait: Wait | null) => {
+      await advanceSession(database, epoch, due, done, wait)
+      return done.length
+    }
     const [first] = rows
-    if (!first) return wait({ faults: toJobErrors('its session is full'), afterMs: 1000, isTry: false })
+    if (!first)
+      return advance([], { faults: toJobErrors('its session is full'), afterMs: 1000, isTry: false })
     if (due.attempts > maxTries) {
       const job = { id: first.job_id, json: first.data, hash: first.data_hash, business: due.tenant }
       const outcome = await rejectUnparsed(job, maxTries)
-      return advanceSession(database, epoch, due, [{ seq: first.seq, outcome }], null)
+      return advance([{ seq: first.seq, outcome }], null)
     }
     const judged: (Attempt & { verdict: Verdict; seq: number })[] = []
     for (const { seq, job_id, data, attempts } of rows) {
@@ -389,7 +396,7 @@ export const createIntake = ({ database, clock, log, queueSecrets, of }: IntakeO
       if ('errors' in job) {
         // by the rules of a newer version; after others it is tried when it is the first
         if (judged.length > 0) break
-        return advanceSession(database, epoch, due, [{ seq, outcome: await reject(job, job.errors) }], null)
+        return advance([{ seq, outcome: await reject(job, job.errors) }], null)
       }
       const verdict = await judge({ job, attempts })
       judged.push({ job, attempts, verdict, seq })
@@ -399,10 +406,10 @@ export const createIntake = ({ database, clock, log, queueSecrets, of }: IntakeO
     const done: { seq: number; outcome: JobOutcome }[] = []
     for (const [at, { job, seq }] of judged.entries()) {
       const verdict = verdicts[at] as Verdict
-      if ('wait' in verdict) return wait(verdict.wait, done)
+      if ('wait' in verdict) return advance(done, verdict.wait)
       done.push({ seq, outcome: await settle(job, verdict) })
     }
-    await advanceSession(database, epoch, due, done, null)
+    return advance(done, null)
   }
 
   const rejectExpired = async (epoch: number): Promise<void> => {
@@ -450,17 +457,19 @@ export const createIntake = ({ database, clock, log, queueSecrets, of }: IntakeO
         throw error
       }
     },
-    /** Tries the held jobs that are due, and rejects those whose time is over. */
-    async release(epoch: number): Promise<void> {
+    /** Tries held jobs that are due, and rejects those whose time is over. True: more are due, and some have ended. */
+    async release(epoch: number): Promise<boolean> {
       await takeBack()
-      const tryOne = (due: DueSession): Promise<void> =>
+      const tryOne = (due: DueSession): Promise<number> =>
         tryHeldJobs(due, epoch).catch(async (error: unknown) => {
           if (isPassing(error)) await uncount(takeBackStatements.held, due.seq)
           if (endsTerm(error)) throw error
           log.error({ error: String(error), ...due }, 'held jobs could not be tried and will be retried')
+          return 0
         })
-      await Promise.all((await claimDueSessions(database, epoch)).map(tryOne))
+      const ended = await Promise.all((await claimDueSessions(database, epoch)).map(tryOne))
       await rejectExpired(epoch)
+      return ended.length >= maxDueOfBusiness && ended.some((some) => some > 0)
     },
   }
 }

@@ -105,6 +105,7 @@ const lead = async (
   /** Whether the last list did not fail: then at most the last take of this term may be missing from a batch. */
   let isListed = false
   let releasedAt = Number.NEGATIVE_INFINITY
+  const isMoreDue = (): boolean => releasedAt === Number.NEGATIVE_INFINITY
 
   const end = async (id: string, result: JobResult): Promise<void> => {
     if ('heldUntil' in result) return queue.park(id, result.heldUntil)
@@ -141,7 +142,7 @@ const lead = async (
   const takeBatch = async (): Promise<Map<string, TakenJob>> => {
     const batch = new Map<string, TakenJob>()
     for (let length = 0; batch.size < maxBatch && length < maxBatchLength; ) {
-      const job = await queue.take(batch.size === 0).catch((error: unknown) => {
+      const job = await queue.take(batch.size === 0 && !isMoreDue()).catch((error: unknown) => {
         if (batch.size === 0) throw error
         return null
       })
@@ -186,8 +187,9 @@ const lead = async (
   }
 
   const release = async (): Promise<void> => {
-    releasedAt = clock.monotonicMs()
-    await intake.release(epoch)
+    const from = clock.monotonicMs()
+    const isMore = await intake.release(epoch)
+    releasedAt = isMore ? Number.NEGATIVE_INFINITY : from
     const settled = await claimSettledJobs(database)
     const gone = await Promise.all(
       settled.map(async ({ seq, job_id }) => ((await queue.unpark(job_id)) ? [] : [seq])),
