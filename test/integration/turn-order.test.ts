@@ -252,7 +252,11 @@ describe('the leader of the intake', () => {
     database,
   }) => {
     const [queue, business] = [createFakeQueue(), unique('b')]
-    const [first, second, third] = [1, 2, 3].map((n) => jobOf(business, 's', n)) as [TestJob, TestJob, TestJob]
+    const [first, second, third] = [1, 2, 3].map((n) => jobOf(business, 's', n)) as [
+      TestJob,
+      TestJob,
+      TestJob,
+    ]
     const former = queue.open(() => true)
     const failing = new Set([first.id, third.id])
     const open = (mayTake: () => boolean) => {
@@ -397,30 +401,31 @@ describe('a deadly job', () => {
   test.for([
     ['of Postgres', () => new MasonError('database_unavailable', 'a failover'), true],
     ['of Redis', () => new Error('the connection is closed'), false],
-  ] as const)('is none that met passing errors %s, however often', async ([, fail, redisAnswers], {
-    database,
-  }) => {
-    const state = { fails: true }
-    const check = async () => {
-      if (state.fails) throw fail()
-      return new Map()
-    }
-    const intake = openTestIntake(database, { check: redisAnswers ? check : async () => new Map() })
-    const business = unique('b')
-    const job = jobOf(business, 's', 1)
-    const queue = {
-      ...queueOf(job),
-      read: () => (state.fails && !redisAnswers ? Promise.reject(fail()) : queueOf(job).read(job.id)),
-      isOurs: () => (state.fails && !redisAnswers ? Promise.reject(fail()) : Promise.resolve(true)),
-    }
-    for (let times = 1; times <= 5; times++)
-      await expect(recover(database, intake, job, queue)).rejects.toThrow(fail().message)
-    state.fails = false
-    expect(await recover(database, intake, job, queue)).toMatchObject({
-      outcome: { run_id: expect.any(String) },
-    })
-    expect(await readTurns(database, business, 's')).toEqual(['1'])
-  })
+  ] as const)(
+    'is none that met passing errors %s, however often',
+    async ([, fail, redisAnswers], { database }) => {
+      const state = { fails: true }
+      const check = async () => {
+        if (state.fails) throw fail()
+        return new Map()
+      }
+      const intake = openTestIntake(database, { check: redisAnswers ? check : async () => new Map() })
+      const business = unique('b')
+      const job = jobOf(business, 's', 1)
+      const queue = {
+        ...queueOf(job),
+        read: () => (state.fails && !redisAnswers ? Promise.reject(fail()) : queueOf(job).read(job.id)),
+        isOurs: () => (state.fails && !redisAnswers ? Promise.reject(fail()) : Promise.resolve(true)),
+      }
+      for (let times = 1; times <= 5; times++)
+        await expect(recover(database, intake, job, queue)).rejects.toThrow(fail().message)
+      state.fails = false
+      expect(await recover(database, intake, job, queue)).toMatchObject({
+        outcome: { run_id: expect.any(String) },
+      })
+      expect(await readTurns(database, business, 's')).toEqual(['1'])
+    },
+  )
 
   test('is none that was admitted: it ends with its run', async ({ database }) => {
     const intake = openTestIntake(database)
@@ -611,7 +616,11 @@ describe('a job that must wait', () => {
       },
     })
     const business = unique('b')
-    const [first, second, third] = [1, 2, 3].map((n) => jobOf(business, 's', n)) as [TestJob, TestJob, TestJob]
+    const [first, second, third] = [1, 2, 3].map((n) => jobOf(business, 's', n)) as [
+      TestJob,
+      TestJob,
+      TestJob,
+    ]
     await deliverAll(intake, database, [first])
     state.full = true
     await deliverAll(intake, database, [second, third])

@@ -111,23 +111,21 @@ export const admitRuns = async (
       ? sql.query<AdmissionRow>(admitJobsStatement, [businessId, rows, fence.epoch, fence.firstHeld])
       : sql.query<AdmissionRow>(admitStatement, [businessId, rows])
   const work = async (sql: Sql) => {
-      // a leader that is paused between two statements does not keep the next one waiting
-      if (fence && uploads.length > 0) await sql.query("SET LOCAL idle_in_transaction_session_timeout = '3s'")
-      for (const { hash, ...upload } of uploads)
-        if (upload.bytes) await sql.query(storeBlobStatement, [businessId, hash, upload.bytes])
-        else await holdUploadedFile(sql, businessId, hash, upload.file_id)
-      const admitted = await admit(sql)
-      const admittedIds = new Set(
-        admitted.rows.filter(({ turn }) => turn !== null).map(({ run_id }) => run_id),
-      )
-      const uses = uploads.filter(({ row }) => admittedIds.has(row.run_id))
-      await holdSessionBlobs(
-        sql,
-        businessId,
-        uses.map(({ hash, row }) => ({ sha256: hash, session_id: row.session_id })),
-      )
-      return admitted
-    }
+    // a leader that is paused between two statements does not keep the next one waiting
+    if (fence && uploads.length > 0) await sql.query("SET LOCAL idle_in_transaction_session_timeout = '3s'")
+    for (const { hash, ...upload } of uploads)
+      if (upload.bytes) await sql.query(storeBlobStatement, [businessId, hash, upload.bytes])
+      else await holdUploadedFile(sql, businessId, hash, upload.file_id)
+    const admitted = await admit(sql)
+    const admittedIds = new Set(admitted.rows.filter(({ turn }) => turn !== null).map(({ run_id }) => run_id))
+    const uses = uploads.filter(({ row }) => admittedIds.has(row.run_id))
+    await holdSessionBlobs(
+      sql,
+      businessId,
+      uses.map(({ hash, row }) => ({ sha256: hash, session_id: row.session_id })),
+    )
+    return admitted
+  }
   const result = await database.asBusiness(
     businessId,
     fence ? sendFirst(limitWaitStatement, [], work) : work,

@@ -1,7 +1,11 @@
 import { passesSoon } from '../../accounts/budget-checks.ts'
 import type { NamedFiles } from '../../files/uploads.ts'
 import { type Database, queryOne } from '../../infra/database/database.ts'
-import { isDatabaseUnavailable, isLockTimeout, isStatementTimeout } from '../../infra/database/database-errors.ts'
+import {
+  isDatabaseUnavailable,
+  isLockTimeout,
+  isStatementTimeout,
+} from '../../infra/database/database-errors.ts'
 import { groupBy } from '../../infra/lib/group-by.ts'
 import type { IntakeQueue } from '../../infra/queue/intake-queue.ts'
 import type { IntakeJob, JobOutcome } from '../../infra/queue/jobs.ts'
@@ -437,7 +441,8 @@ export const createIntake = ({ database, clock, log, queueSecrets, of }: IntakeO
       const lost = counted?.attempts ?? 0
       const settleUnparsed = async (): Promise<JobResult | null> => {
         // reading it has cost a worker too
-        if (lost > maxLost) return { outcome: await reject({ ...unread, business: null }, describeLost(lost)), seq: null }
+        if (lost > maxLost)
+          return { outcome: await reject({ ...unread, business: null }, describeLost(lost)), seq: null }
         const text = await queue.readText(id)
         if (text === null) return null
         const job = { ...toUnparsedFacts(id, text), business: null }
