@@ -1,13 +1,8 @@
 import { passesSoon } from '../../accounts/budget-checks.ts'
 import type { NamedFiles } from '../../files/uploads.ts'
-import { type Database, queryOne } from '../../infra/database/database.ts'
-import {
-  isDatabaseUnavailable,
-  isLockTimeout,
-  isStatementTimeout,
-} from '../../infra/database/database-errors.ts'
+import type { Database } from '../../infra/database/database.ts'
+import { isLockTimeout } from '../../infra/database/database-errors.ts'
 import { groupBy } from '../../infra/lib/group-by.ts'
-import type { IntakeQueue } from '../../infra/queue/intake-queue.ts'
 import type { IntakeJob, JobOutcome } from '../../infra/queue/jobs.ts'
 import { isMasonError, type MasonError, toMasonError } from '../../state/errors.ts'
 import type { Clock } from '../../state/ports/clock.ts'
@@ -34,22 +29,12 @@ import {
   maxDueOfBusiness,
   readHeldJobs,
 } from './held-jobs.ts'
-import {
-  type InvalidJob,
-  readJob,
-  rejectJob,
-  toJobErrors,
-  toJobFacts,
-  toUnparsedFacts,
-  type ValidJob,
-} from './intake.ts'
-import { LeaseLostError } from './intake-lease.ts'
+import { type InvalidJob, readJob, rejectJob, toJobErrors, type ValidJob } from './intake.ts'
+import { endsTerm, LeaseLostError } from './intake-lease.ts'
+import { createLostJobs, isPassing, type RecoveryQueue } from './lost-jobs.ts'
 
 /** An unexpected error may pass: after so many tries the job is rejected. */
 const maxTries = 5
-/** After so many lost workers a job is rejected. The first may have died of another job; later ones had only this one. */
-const maxLost = 3
-
 /** What the intake needs of a business: the checks of a new run, and what follows its admission. */
 export type JobAdmissions = {
   check(request: JobData): Promise<NamedFiles>
@@ -101,41 +86,10 @@ const heldSessionsStatement = `
   SELECT session_id FROM json_array_elements_text($2::json) AS s(session_id)
   WHERE EXISTS (SELECT FROM held_jobs h WHERE h.tenant = $1 AND h.session_id = s.session_id AND h.outcome IS NULL)`
 
-const countStatement = `
-  INSERT INTO recovered_jobs AS r (job_id) VALUES ($1)
-  ON CONFLICT (job_id) DO UPDATE SET attempts = r.attempts + 1, counted_at = clock_timestamp() RETURNING attempts`
-
-const takeBackStatements = {
-  recovered: 'UPDATE recovered_jobs SET attempts = attempts - 1 WHERE job_id = $1 AND attempts > 0',
-  held: 'UPDATE held_jobs SET attempts = attempts - 1 WHERE seq = $1 AND attempts > 0',
-}
-
-/** The run that an unparsed job became. It is found by its key and its prompt: the hash of its request cannot be made. */
-const admittedStatement = `
-  WITH sent AS MATERIALIZED (SELECT COALESCE(($3::json->>'payload')::json, $3::json) AS data)
-  SELECT i.response->>'id' AS run_id, 'queued' AS status FROM sent
-  JOIN idempotency i ON i.tenant = COALESCE(sent.data->>'business_id', 'default') AND i.route = $1 AND i.key = $2
-  JOIN run_requests q ON q.tenant = i.tenant AND q.run_id = i.response->>'id'
-  WHERE q.request->>'prompt' IS NOT DISTINCT FROM sent.data->>'prompt'`
-
-const describeLost = (workers: number): FieldError[] =>
-  toJobErrors(
-    `${workers} workers were lost while they took this job; read their logs before you send it again`,
-  )
-
 const listFieldErrors = (error: MasonError): FieldError[] => {
   const errors = (error.detail as { errors?: FieldError[] } | undefined)?.errors
   return errors ?? toJobErrors(error.message)
 }
-
-/** Errors that end the term of a leader: the next one does again what is not committed. */
-const endsTerm = (error: unknown): boolean => isDatabaseUnavailable(error) || error instanceof LeaseLostError
-
-/** One that says nothing against a job; a statement of its own may be too slow. */
-const isPassing = (error: unknown): boolean => endsTerm(error) && !isStatementTimeout(error)
-
-/** Where a job is read that another leader had taken. */
-type RecoveryQueue = Pick<IntakeQueue, 'read' | 'readText' | 'isOurs'>
 
 /**
  * The intake of the public queue, for its leader. The id of a job is its idempotency key. Jobs are admitted in the order of their
@@ -251,36 +205,7 @@ export const createIntake = ({ database, clock, log, queueSecrets, of }: IntakeO
     return { errors }
   }
 
-  /** Refuses a job for lost workers, without parsing its data, unless the last of them had admitted it. */
-  const rejectUnparsed = async (
-    job: Pick<InvalidJob, 'id' | 'json' | 'hash' | 'business'>,
-    workers: number,
-  ): Promise<JobOutcome> => {
-    const admitted = await queryOne<{ run_id: string; status: string }>(database, admittedStatement, [
-      ...[submitRoute, job.id, job.json],
-    ]).catch((error: unknown) => {
-      if (endsTerm(error)) throw error
-      // it is no JSON that Postgres can read
-      return null
-    })
-    return admitted ?? reject(job, describeLost(workers))
-  }
-
-  /** Counts to take back as soon as the database answers: a worker that says what failed is not lost. */
-  const owed: { statement: string; of: string | number }[] = []
-  const takeBack = async (): Promise<void> => {
-    for (let one = owed.pop(); one; one = owed.pop())
-      try {
-        await database.query(one.statement, [one.of])
-      } catch (error) {
-        owed.push(one)
-        throw error
-      }
-  }
-  const uncount = async (statement: string, of: string | number): Promise<void> => {
-    owed.push({ statement, of })
-    await takeBack().catch(() => {})
-  }
+  const lostJobs = createLostJobs(database, reject)
 
   /** The outcome of a verdict that is one. */
   const settle = async (job: ValidJob, verdict: Verdict): Promise<JobOutcome> => {
@@ -390,7 +315,7 @@ export const createIntake = ({ database, clock, log, queueSecrets, of }: IntakeO
       return advance([], { faults: toJobErrors('its session is full'), afterMs: 1000, isTry: false })
     if (due.attempts > maxTries) {
       const job = { id: first.job_id, json: first.data, hash: first.data_hash, business: due.tenant }
-      const outcome = await rejectUnparsed(job, maxTries)
+      const outcome = await lostJobs.reject(job, maxTries)
       return advance([{ seq: first.seq, outcome }], null)
     }
     const judged: (Attempt & { verdict: Verdict; seq: number })[] = []
@@ -430,44 +355,15 @@ export const createIntake = ({ database, clock, log, queueSecrets, of }: IntakeO
 
   return {
     admit,
-    /**
-     * Admits a job alone that another leader had taken. It is counted before it is read, and rejected unparsed where it is to
-     * blame for lost leaders. Null: Redis has lost it. An error that passes is not counted.
-     */
-    async recover(id: string, queue: RecoveryQueue, epoch: number): Promise<JobResult | null> {
-      await takeBack()
-      const unread = toJobFacts(id, '[this data was not read again]')
-      const counted = await queryOne<{ attempts: number }>(database, countStatement, [unread.id])
-      const lost = counted?.attempts ?? 0
-      const settleUnparsed = async (): Promise<JobResult | null> => {
-        // reading it has cost a worker too
-        if (lost > maxLost)
-          return { outcome: await reject({ ...unread, business: null }, describeLost(lost)), seq: null }
-        const text = await queue.readText(id)
-        if (text === null) return null
-        const job = { ...toUnparsedFacts(id, text), business: null }
-        return { outcome: await rejectUnparsed(job, lost), seq: null }
-      }
-      const admitAlone = async (): Promise<JobResult | null> => {
-        const job = await queue.read(id)
-        return (job && (await admit([job], epoch))[0]) ?? null
-      }
-      try {
-        const result = await (lost < maxLost ? admitAlone() : settleUnparsed())
-        await database.query('DELETE FROM recovered_jobs WHERE job_id = $1', [unread.id])
-        return result
-      } catch (error) {
-        const passes = isPassing(error) || !(await queue.isOurs().catch(() => false))
-        if (passes) await uncount(takeBackStatements.recovered, unread.id)
-        throw error
-      }
-    },
+    /** Admits a job alone that another leader had taken. Null: Redis has lost it. */
+    recover: (id: string, queue: RecoveryQueue, epoch: number): Promise<JobResult | null> =>
+      lostJobs.recover(id, queue, async (job) => (await admit([job], epoch))[0] ?? null),
     /** Tries held jobs that are due, and rejects those whose time is over. True: more are due, and some have ended. */
     async release(epoch: number): Promise<boolean> {
-      await takeBack()
+      await lostJobs.takeBack()
       const tryOne = (due: DueSession): Promise<number> =>
         tryHeldJobs(due, epoch).catch(async (error: unknown) => {
-          if (isPassing(error)) await uncount(takeBackStatements.held, due.seq)
+          if (isPassing(error)) await lostJobs.uncountHeld(due.seq)
           if (endsTerm(error)) throw error
           log.error({ error: String(error), ...due }, 'held jobs could not be tried and will be retried')
           return 0

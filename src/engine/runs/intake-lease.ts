@@ -1,4 +1,5 @@
 import { queryOne } from '../../infra/database/database.ts'
+import { isDatabaseUnavailable } from '../../infra/database/database-errors.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 
 /** For so long a leader that is silent keeps the intake. */
@@ -18,6 +19,10 @@ export class LeaseLostError extends Error {
     this.name = 'LeaseLostError'
   }
 }
+
+/** Errors that end the term of a leader: the next one does again what is not committed. */
+export const endsTerm = (error: unknown): boolean =>
+  isDatabaseUnavailable(error) || error instanceof LeaseLostError
 
 const leaseEnd = (parameter: string): string =>
   `clock_timestamp() + ${parameter}::int * interval '1 millisecond'`

@@ -131,9 +131,11 @@ describe.skipIf(redisUrl === undefined)(
       await harness.admin.hset(`${harness.prefix}:${intakeQueueName}:broken`, 'data', '{"prompt": ')
       expect(await queue.take(false)).toMatchObject({ id: 'broken', data: '{"prompt": ' })
       expect(await queue.read('broken')).toMatchObject({ id: 'broken', data: '{"prompt": ' })
-      expect([await queue.readText('exact'), await queue.readText('broken'), await queue.readText('none')]).toEqual([
-        ...[JSON.stringify(data), '{"prompt": ', null],
-      ])
+      expect([
+        await queue.readText('exact'),
+        await queue.readText('broken'),
+        await queue.readText('none'),
+      ]).toEqual([...[JSON.stringify(data), '{"prompt": ', null]])
     })
   },
 )
