@@ -205,7 +205,7 @@ export const createIntake = ({ database, clock, log, queueSecrets, of }: IntakeO
     return { errors }
   }
 
-  const lostJobs = createLostJobs(database, reject)
+  const lostJobs = createLostJobs({ database, clock, secrets: queueSecrets, rejectJob: reject })
 
   /** The outcome of a verdict that is one. */
   const settle = async (job: ValidJob, verdict: Verdict): Promise<JobOutcome> => {

@@ -2,6 +2,8 @@ import { type Database, queryOne } from '../../infra/database/database.ts'
 import { isStatementTimeout } from '../../infra/database/database-errors.ts'
 import type { IntakeQueue } from '../../infra/queue/intake-queue.ts'
 import type { IntakeJob, JobOutcome } from '../../infra/queue/jobs.ts'
+import { findSignatureError, type SignedJob } from '../../infra/queue/signed-jobs.ts'
+import type { Clock } from '../../state/ports/clock.ts'
 import type { FieldError } from '../../state/resource-schema.ts'
 import { submitRoute } from './admission.ts'
 import { type InvalidJob, toJobErrors, toJobFacts, toUnparsedFacts } from './intake.ts'
@@ -19,13 +21,15 @@ const takeBackStatements = {
   held: 'UPDATE held_jobs SET attempts = attempts - 1 WHERE seq = $1 AND attempts > 0',
 }
 
-/** The run that an unparsed job became. It is found by its key and its prompt: the hash of its request cannot be made. */
+/** The parts of a signed job, as text: nothing of it is parsed here. */
+const sentStatement = `SELECT $1::json->>'payload' AS payload, $1::json->>'signature' AS signature`
+
+/** The run that an unparsed job became. It is found by its key, user and prompt: the hash of its request cannot be made. */
 const admittedStatement = `
-  WITH sent AS MATERIALIZED (SELECT COALESCE(($3::json->>'payload')::json, $3::json) AS data)
-  SELECT i.response->>'id' AS run_id, 'queued' AS status FROM sent
-  JOIN idempotency i ON i.tenant = COALESCE(sent.data->>'business_id', 'default') AND i.route = $1 AND i.key = $2
+  SELECT i.response->>'id' AS run_id, 'queued' AS status FROM (SELECT $3::json AS data) sent
+  JOIN idempotency i ON i.tenant = COALESCE($4, sent.data->>'business_id', 'default') AND i.route = $1 AND i.key = $2
   JOIN run_requests q ON q.tenant = i.tenant AND q.run_id = i.response->>'id'
-  WHERE q.request->>'prompt' IS NOT DISTINCT FROM sent.data->>'prompt'`
+  WHERE q.user_id = sent.data->>'user_id' AND q.request->>'prompt' IS NOT DISTINCT FROM sent.data->>'prompt'`
 
 const describeLost = (workers: number): FieldError[] =>
   toJobErrors(
@@ -38,18 +42,35 @@ export const isPassing = (error: unknown): boolean => endsTerm(error) && !isStat
 /** Where a job is read that another leader had taken. */
 export type RecoveryQueue = Pick<IntakeQueue, 'read' | 'readText' | 'isOurs'>
 type UnparsedJob = Pick<InvalidJob, 'id' | 'json' | 'hash' | 'business'>
+type Nullable<T> = { [Key in keyof T]: T[Key] | null }
 type Ended = { outcome: JobOutcome; seq: null }
 
+type LostJobsOptions = {
+  database: Database
+  clock: Clock
+  /** As of the intake. */
+  secrets: readonly string[]
+  rejectJob(job: UnparsedJob, errors: FieldError[]): Promise<JobOutcome>
+}
+
 /** The jobs that workers were lost with. Each is counted before it is read, so that a deadly one ends; passing errors count for nothing. */
-export const createLostJobs = (
-  database: Database,
-  rejectJob: (job: UnparsedJob, errors: FieldError[]) => Promise<JobOutcome>,
-) => {
+export const createLostJobs = ({ database, clock, secrets, rejectJob }: LostJobsOptions) => {
+  /** Null also for one that is not signed as it must be: it is told nothing of the business that it names. */
+  const findAdmitted = async (job: UnparsedJob): Promise<JobOutcome | null> => {
+    const sent = await queryOne<Nullable<SignedJob>>(database, sentStatement, [job.json])
+    const { payload = null, signature } = sent ?? {}
+    // that of a held one was checked when it came
+    if (job.business === null && secrets.length > 0) {
+      const signed = { payload: payload ?? '', signature: signature ?? '' }
+      if (findSignatureError(job.id, signed, secrets, clock.now()) !== null) return null
+    }
+    const values = [submitRoute, job.id, payload ?? job.json, job.business]
+    return queryOne<{ run_id: string; status: string }>(database, admittedStatement, values)
+  }
+
   /** Refuses a job for lost workers, without parsing its data, unless the last of them had admitted it. */
   const rejectUnparsed = async (job: UnparsedJob, workers: number): Promise<JobOutcome> => {
-    const admitted = await queryOne<{ run_id: string; status: string }>(database, admittedStatement, [
-      ...[submitRoute, job.id, job.json],
-    ]).catch((error: unknown) => {
+    const admitted = await findAdmitted(job).catch((error: unknown) => {
       if (endsTerm(error)) throw error
       // it is no JSON that Postgres can read
       return null
