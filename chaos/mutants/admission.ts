@@ -5,6 +5,9 @@ const intake = testsOf('test/integration/intake.test.ts')
 const guards = testsOf('test/integration/last-guards.test.ts')
 const input = testsOf('test/integration/input.test.ts')
 const turnOrder = testsOf('test/integration/turn-order.test.ts')
+const leaders = testsOf('test/integration/orders.test.ts')(
+  'in every order a leader of the intake is killed or frozen at each point, and another one leads',
+)
 const file = 'src/engine/runs/admission.ts'
 const statement = 'src/engine/runs/admission-statement.ts'
 const batches = 'src/engine/runs/intake-batches.ts'
@@ -117,16 +120,43 @@ export const admissionMutants: readonly Mutant[] = [
       },
     ],
     why: 'a leader that was frozen admits jobs after those that came later',
-    caughtBy: turnOrder(
-      'an admission of the queue is refused whole for a leader whose lease has ended, also where no other one leads',
-    ),
+    caughtBy: [
+      ...turnOrder(
+        'an admission of the queue is refused whole for a leader whose lease has ended, also where no other one leads',
+      ),
+      ...leaders,
+    ],
   },
   {
     name: 'intake: a leader begins with what another one had taken',
     file: 'src/engine/worker/intake-leader.ts',
     edits: [{ from: 'else if (!known.has(id)) {', to: 'else if (id === null) {' }],
     why: 'the jobs of a leader that died are lost',
-    caughtBy: turnOrder('the leader of the intake begins with what another one had taken, at its place'),
+    caughtBy: [
+      ...turnOrder(
+        'the leader of the intake begins with what another one had taken, at its place, and counts it before it takes anything',
+      ),
+      ...leaders,
+    ],
+  },
+  {
+    name: 'intake: the run of a job that is refused unparsed is looked for only where it is signed',
+    file: 'src/engine/runs/lost-jobs.ts',
+    edits: [
+      {
+        from: 'if (findSignatureError(job.id, signed, secrets, clock.now()) !== null) return null',
+        to: 'findSignatureError(job.id, signed, secrets, clock.now())',
+      },
+    ],
+    why: "a forged job is told the id of another business's run",
+    caughtBy: turnOrder('a deadly job ends with the run of its id only where it is signed as that was'),
+  },
+  {
+    name: 'intake: a worker that has just begun tries no job that others were lost with',
+    file: 'src/engine/runs/lost-jobs.ts',
+    edits: [{ from: 'if (isSuspect) await clock.sleep(quietMs)', to: 'void isSuspect' }],
+    why: 'a job is refused because workers are killed soon after their start',
+    caughtBy: turnOrder('a deadly job is none that workers were lost beside which had just begun'),
   },
   {
     name: 'answer: only to an open question',

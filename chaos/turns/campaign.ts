@@ -32,7 +32,7 @@ type Totals = {
  */
 export const turns = async ({ seed, scale, say, signal }: SuiteOptions): Promise<Findings> => {
   if (serversMissing !== null) throw new Error(serversMissing)
-  const share = (full: number): number => Math.max(1, Math.round((full * scale) / fleets.length))
+  const share = (full: number): number => Math.ceil((full * scale) / fleets.length)
   const figures: Record<string, number | string> = { sessions: 0, jobs: 0 }
   const totals: Totals = { swapped: 0, lost: 0, doubled: 0, kills: 0, freezes: 0, terms: 0 }
   const failures: string[] = []
@@ -50,14 +50,15 @@ export const turns = async ({ seed, scale, say, signal }: SuiteOptions): Promise
     say(
       `${size} workers, ${sessions} sessions, ${faults.length} faults, ${found.terms} leaders: ${words} (${s} s)`,
     )
-    if (found.swapped + found.lost + found.doubled > 0) failures.push(`with ${size} workers: ${words}`)
+    if (found.swapped + found.lost + found.doubled > 0)
+      failures.push(`with ${size} workers: ${[words, ...found.refused].join('; ')}`)
   }
   return { figures: { ...figures, ...totals }, failures }
 }
 
 type Scene = { size: number; sessions: number; faults: readonly Fault[]; seed: number; signal: AbortSignal }
 
-const turnsOf = async (scene: Scene): Promise<Totals> => {
+const turnsOf = async (scene: Scene): Promise<Totals & { refused: string[] }> => {
   const backend = await openOwnServers()
   const database = await backend.openDatabase()
   const fleet = openFleet(backend)
@@ -96,12 +97,12 @@ const sendUnderFaults = async (
     const more = jobs.splice(0, perFault)
     const half = Math.ceil(more.length / 2)
     await queue.addBulk(more.slice(0, half))
-    // while they are taken and admitted
-    await pause(seededShare(seed, size, at, 'when') * 150, undefined, { signal })
-    const leader = await findLeader(database, fleet.workers())
+    // two of three meet the leader, while it takes and admits them
+    const isLeader = at % 3 > 0
     const other = seededPick(fleet.workers(), seed, size, at, 'who')
-    // two of three meet the leader
-    const replace = fleet.strike(fault, at % 3 > 0 ? (leader ?? other) : other)
+    const leader = isLeader ? await findLeader(database, fleet.workers(), signal) : other
+    await pause(seededShare(seed, size, at, 'when') * (at % 2 > 0 ? 150 : 1500), undefined, { signal })
+    const replace = fleet.strike(fault, leader)
     await queue.addBulk(more.slice(half))
     await replace
   }
@@ -113,9 +114,20 @@ const toJob = (session: number, n: number) => ({
   opts: { jobId: `job-${session}-${n}` },
 })
 
-const findLeader = async (database: Database, workers: readonly Worker[]): Promise<Worker | undefined> => {
-  const { rows } = await database.query<{ owner: string }>('SELECT owner FROM intake_lease')
-  return workers.find(({ pid }) => rows[0]?.owner.startsWith(`worker_${pid}_`))
+const findLeader = async (
+  database: Database,
+  workers: readonly Worker[],
+  signal: AbortSignal,
+): Promise<Worker> => {
+  for (const end = performance.now() + patienceMs; performance.now() < end; ) {
+    const { rows } = await database.query<{ owner: string }>(
+      'SELECT owner FROM intake_lease WHERE lease_until > clock_timestamp()',
+    )
+    const leader = workers.find(({ pid }) => rows[0]?.owner.startsWith(`worker_${pid}_`))
+    if (leader) return leader
+    await pause(10, undefined, { signal })
+  }
+  throw new Error(`no worker leads the intake for ${patienceMs} ms`)
 }
 
 const openFleet = (backend: Backend) => {
@@ -157,12 +169,15 @@ const untilEmpty = async (queue: Queue, signal: AbortSignal): Promise<void> => {
 const judge = async (
   database: Database,
   sessions: number,
-): Promise<Pick<Totals, 'swapped' | 'lost' | 'doubled' | 'terms'>> => {
+): Promise<Pick<Totals, 'swapped' | 'lost' | 'doubled' | 'terms'> & { refused: string[] }> => {
   const { rows } = await database.query<{ prompts: string[] }>(
     `SELECT json_agg(q.request->>'prompt' ORDER BY r.turn) AS prompts FROM runs r JOIN run_requests q USING (tenant, run_id)
      GROUP BY r.session_id`,
   )
   const lease = await database.query<{ epoch: number }>('SELECT epoch FROM intake_lease')
+  const refused = await database.query<{ job: string }>(
+    `SELECT 'the job "' || job_id || '" was refused: ' || (faults->0->>'detail') AS job FROM rejected_jobs LIMIT 3`,
+  )
   const sum = (count: (prompts: string[]) => number): number =>
     rows.reduce((total, { prompts }) => total + count(prompts), 0)
   return {
@@ -170,6 +185,7 @@ const judge = async (
     lost: sessions * jobsPerSession - sum((prompts) => new Set(prompts).size),
     doubled: sum((prompts) => prompts.length - new Set(prompts).size),
     terms: lease.rows[0]?.epoch ?? 0,
+    refused: refused.rows.map(({ job }) => job),
   }
 }
 

@@ -382,6 +382,15 @@ describe('a deadly job', () => {
     expect(await readRejected(database, job)).toEqual(['[this data was not read again]'])
   })
 
+  test('is none that workers were lost beside which had just begun', async ({ database }) => {
+    const job = jobOf(unique('b'), 's', 1)
+    await loseTwo(database, job)
+    const killed = new Error('killed by another')
+    const intake = openTestIntake(database, { sleep: () => Promise.reject(killed) })
+    for (let lost = 3; lost <= 6; lost++) await expect(recover(database, intake, job)).rejects.toBe(killed)
+    expect(await count(database, 'recovered_jobs WHERE job_id = $1 AND attempts = 2', [job.id])).toBe(1)
+  })
+
   test.for([
     ['of Postgres', unavailable(), true],
     ['of Redis', new Error('the connection is closed'), false],

@@ -11,15 +11,22 @@ import { silentLog } from '../../src/infra/lib/silent-log.ts'
 import { systemClock } from '../../src/infra/lib/system-clock.ts'
 import type { IntakeQueue } from '../../src/infra/queue/intake-queue.ts'
 import type { IntakeJob, JobOutcome } from '../../src/infra/queue/jobs.ts'
+import type { Clock } from '../../src/state/ports/clock.ts'
 import { until } from './runs.ts'
 
-/** The intake of a database alone, which checks no names. */
+type TestIntakeOptions = {
+  secrets?: readonly string[]
+  check?: JobAdmissions['check']
+  sleep?: Clock['sleep']
+}
+
+/** The intake of a database alone, which checks no names and waits for nothing. */
 export const openTestIntake = (
   database: Database,
-  { secrets = [], check }: { secrets?: readonly string[]; check?: JobAdmissions['check'] } = {},
+  { secrets = [], check, sleep = async () => {} }: TestIntakeOptions = {},
 ): Intake =>
   createIntake({
-    ...{ database, clock: systemClock, log: silentLog, queueSecrets: secrets },
+    ...{ database, clock: { ...systemClock, sleep }, log: silentLog, queueSecrets: secrets },
     of: (business) => ({
       async check(request) {
         await ensureBusiness(database, business)

@@ -1,4 +1,4 @@
-import { type Database, queryOne } from '../../infra/database/database.ts'
+import { type Database, hasRow, queryOne } from '../../infra/database/database.ts'
 import { isStatementTimeout } from '../../infra/database/database-errors.ts'
 import type { IntakeQueue } from '../../infra/queue/intake-queue.ts'
 import type { IntakeJob, JobOutcome } from '../../infra/queue/jobs.ts'
@@ -11,6 +11,9 @@ import { endsTerm } from './intake-lease.ts'
 
 /** After so many lost workers a job is rejected. The first may have died of another job; later ones had only this one. */
 const maxLost = 3
+
+/** For so long a worker lives before it tries a job that others were lost with: one that dies anyway counts for nothing. */
+const quietMs = 1000
 
 const countStatement = `
   INSERT INTO recovered_jobs AS r (job_id) VALUES ($1)
@@ -107,6 +110,12 @@ export const createLostJobs = ({ database, clock, secrets, rejectJob }: LostJobs
     ): Promise<Result | Ended | null> {
       await takeBack()
       const unread = toJobFacts(id, '[this data was not read again]')
+      const isSuspect = await hasRow(
+        database,
+        'SELECT FROM recovered_jobs WHERE job_id = $1 AND attempts > 0',
+        [unread.id],
+      )
+      if (isSuspect) await clock.sleep(quietMs)
       const counted = await queryOne<{ attempts: number }>(database, countStatement, [unread.id])
       const lost = counted?.attempts ?? 0
       const settleUnparsed = async (): Promise<Ended | null> => {

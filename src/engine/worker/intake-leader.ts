@@ -60,7 +60,7 @@ export const startIntakeLeader = (options: IntakeLeaderOptions): { stop(): Promi
     const renewal = repeatWork(renew, renewEveryMs, clock, log, 'renewing the lease of the intake')
     mayTake = () => !isOver()
     try {
-      await lead(queue, { epoch, isOver, workerStops: stopping.signal }, options, () => {
+      await leadIntake(queue, { epoch, isOver, workerStops: stopping.signal }, options, () => {
         lastProblem = ''
       })
     } finally {
@@ -92,10 +92,10 @@ export const startIntakeLeader = (options: IntakeLeaderOptions): { stop(): Promi
  * not this process, says what was taken when: a new leader finds there what the one before had taken, and a job that a
  * former leader takes too late is there before those that come after it.
  */
-const lead = async (
+export const leadIntake = async (
   queue: IntakeQueue,
   { epoch, isOver, workerStops }: Term,
-  { database, intake, clock, log }: IntakeLeaderOptions,
+  { database, intake, clock, log }: Pick<IntakeLeaderOptions, 'database' | 'intake' | 'clock' | 'log'>,
   onProgress: () => void,
 ): Promise<void> => {
   /** Taken in this term and not ended. */
