@@ -4,13 +4,19 @@ const admit = testsOf('test/integration/admit.test.ts')
 const intake = testsOf('test/integration/intake.test.ts')
 const guards = testsOf('test/integration/last-guards.test.ts')
 const input = testsOf('test/integration/input.test.ts')
+const turnOrder = testsOf('test/integration/turn-order.test.ts')
+const leaders = testsOf('test/integration/orders.test.ts')(
+  'in every order a leader of the intake is killed or frozen at each point, and another one leads',
+)
 const file = 'src/engine/runs/admission.ts'
+const statement = 'src/engine/runs/admission-statement.ts'
+const batches = 'src/engine/runs/intake-batches.ts'
 
 /** Guards on the way in: of submitted runs, of queue jobs, of answers and cancels. */
 export const admissionMutants: readonly Mutant[] = [
   {
     name: 'idempotency key kept with the run',
-    file,
+    file: statement,
     edits: [{ from: 'WHERE a.key IS NOT NULL ORDER BY', to: 'WHERE false ORDER BY' }],
     why: 'a request that is sent again becomes a second run',
     caughtBy: [
@@ -20,7 +26,7 @@ export const admissionMutants: readonly Mutant[] = [
   },
   {
     name: 'idempotency key looked up in the statement that admits',
-    file,
+    file: statement,
     edits: [{ from: 'i.route = a.route AND i.key = a.key', to: 'i.route = a.route AND i.key IS NULL' }],
     why: 'a request that is sent again is answered with a fault',
     caughtBy: [
@@ -55,14 +61,17 @@ export const admissionMutants: readonly Mutant[] = [
   },
   {
     name: 'session of its user only',
-    file,
-    edits: [{ from: 'WHERE s.user_id = EXCLUDED.user_id', to: '' }],
+    file: statement,
+    edits: [
+      { from: 'WHERE s.user_id = EXCLUDED.user_id', to: '' },
+      { from: 'WHERE f.user_id = f.owner', to: '' },
+    ],
     why: "a user's run reads another user's session",
     caughtBy: admit('sessions of another user are refused, and no turn is used up'),
   },
   {
     name: 'outbox: wake-up in admission',
-    file,
+    file: statement,
     edits: [
       {
         from: 'SELECT $1, run_id, run_at FROM run\n',
@@ -77,29 +86,77 @@ export const admissionMutants: readonly Mutant[] = [
   },
   {
     name: 'job id is the idempotency key',
-    file: 'src/engine/runs/intake.ts',
+    file: batches,
     edits: [
       {
-        from: 'await admit(businessId, request, job.id)',
-        to: 'await admit(businessId, request, crypto.randomUUID())',
+        from: 'const key = { route: submitRoute, key: id }',
+        to: 'const key = { route: submitRoute, key: crypto.randomUUID() }',
       },
     ],
-    why: 'a job that BullMQ delivers twice becomes two runs',
+    why: 'a job that Redis delivers twice becomes two runs',
     caughtBy: intake('a job on the public queue sent again under its id is the same run'),
   },
   {
-    name: 'intake: a job that met a fault that passes comes again',
-    file: 'src/engine/runs/intake.ts',
+    name: 'intake: a job that met an error that passes is held',
+    file: batches,
     edits: [
       {
-        from: "if (isMasonError(error, 'database_unavailable', 'too_many_requests') || passesSoon(error)) throw error",
-        to: '',
+        from: "const passes = isLocked || isMasonError(error, 'too_many_requests') || passesSoon(error)",
+        to: 'const passes = false',
       },
     ],
-    why: 'a job is rejected because the database was away for a moment',
-    caughtBy: intake(
-      'the intake lets a job come again while the database is away or the business is full, however often',
+    why: 'a job is rejected because its business was full for a moment',
+    caughtBy: turnOrder(
+      'a job that must wait holds the later ones of its session, and only those, until it is admitted',
     ),
+  },
+  {
+    name: 'intake: only the leader of this epoch admits',
+    file: 'src/engine/runs/intake-lease.ts',
+    edits: [
+      {
+        from: 'WHERE epoch = ${epoch}::bigint AND lease_until > clock_timestamp() FOR SHARE',
+        to: 'FOR SHARE',
+      },
+    ],
+    why: 'a leader that was frozen admits jobs after those that came later',
+    caughtBy: [
+      ...turnOrder(
+        'an admission of the queue is refused whole for a leader whose lease has ended, also where no other one leads',
+      ),
+      ...leaders,
+    ],
+  },
+  {
+    name: 'intake: a leader begins with what another one had taken',
+    file: 'src/engine/worker/intake-leader.ts',
+    edits: [{ from: 'else if (!known.has(id)) {', to: 'else if (id === null) {' }],
+    why: 'the jobs of a leader that died are lost',
+    caughtBy: [
+      ...turnOrder(
+        'the leader of the intake begins with what another one had taken, at its place, and counts it before it takes anything',
+      ),
+      ...leaders,
+    ],
+  },
+  {
+    name: 'intake: the run of a job that is refused unparsed is looked for only where it is signed',
+    file: 'src/engine/runs/lost-jobs.ts',
+    edits: [
+      {
+        from: 'if (findSignatureError(job.id, signed, secrets, clock.now()) !== null) return null',
+        to: 'findSignatureError(job.id, signed, secrets, clock.now())',
+      },
+    ],
+    why: "a forged job is told the id of another business's run",
+    caughtBy: turnOrder('a deadly job ends with the run of its id only where it is signed as that was'),
+  },
+  {
+    name: 'intake: a worker that has just begun tries no job that others were lost with',
+    file: 'src/engine/runs/lost-jobs.ts',
+    edits: [{ from: 'if (isSuspect) await clock.sleep(quietMs)', to: 'void isSuspect' }],
+    why: 'a job is refused because workers are killed soon after their start',
+    caughtBy: turnOrder('a deadly job is none that workers were lost beside which had just begun'),
   },
   {
     name: 'answer: only to an open question',

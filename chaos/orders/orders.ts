@@ -135,15 +135,34 @@ export const playCancel = async ({ played, play }: Orders, point: string): Promi
     for (const isFirst of [false, true]) await cancelAt(other, isFirst)
 }
 
-/** The queue delivers one job to two: it becomes one run, of which both are told. */
-export const playIntake = async ({ note, play }: Orders): Promise<void> => {
-  const stops = ['after-pop:1', 'committed-admit:1', 'before-ack:1']
-  for (const order of interleavings(4, 4))
-    await play({ runs: 0 }, async (stage) => {
-      const [A, B] = [stage.intake('A'), stage.intake('B')]
-      await playSteps(stage, order, { A: A.actor, B: B.actor }, { A: stops, B: stops })
-      if (A.found.run !== B.found.run || A.found.run === '')
-        note(stage.steps, [`they are told of the runs ${A.found.run} and ${B.found.run}`])
+/**
+ * A leader of the intake is frozen at each of its points until its lease has ended and another one has led to each of its own in
+ * turn; then both go on. Had it been killed in place of that, all jobs must have their turns without it: that is judged before.
+ * Returns the points of one alone.
+ */
+export const playLeaders = async ({ note, play }: Orders): Promise<readonly string[]> => {
+  const freezeAt = (point: string | null, other: string | null) =>
+    play({ runs: 0 }, async (stage) => {
+      const [leader, next] = [stage.leader('A'), stage.leader('B')]
+      stage.send()
+      stage.send()
+      await stage.advance(leader, point)
+      stage.send()
+      await stage.endIntakeLease()
+      await stage.advance(next, other)
+      if (other === null) note([...stage.steps, 'and the first is killed'], await stage.judgeTurns())
+      await stage.finish(leader, next)
+      // what the frozen one has taken too late is the next leader's
+      await stage.endIntakeLease()
+      await stage.finish(stage.leader('A'))
+      note(stage.steps, await stage.judgeTurns())
       await stage.advance(stage.worker('A').actor, null)
+      return { leader: leader.passed, next: next.passed }
     })
+  const alone = await freezeAt(null, null)
+  for (const point of alone.leader) {
+    const { next } = await freezeAt(point, null)
+    for (const other of next) await freezeAt(point, other)
+  }
+  return alone.leader
 }

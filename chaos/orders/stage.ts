@@ -3,10 +3,11 @@ import { isDeepStrictEqual } from 'node:util'
 import { ensureBusiness } from '../../src/accounts/businesses.ts'
 import type { Feed } from '../../src/engine/events/feed.ts'
 import { admitRun } from '../../src/engine/runs/admission.ts'
-import { admitIntakeJob } from '../../src/engine/runs/intake.ts'
+import { acquireIntake, LeaseLostError, renewIntake } from '../../src/engine/runs/intake-lease.ts'
 import { readActionRows } from '../../src/engine/runs/run-queries.ts'
 import type { ServiceFactories } from '../../src/engine/runs/run-services.ts'
 import { cancelRun } from '../../src/engine/runs/settlement.ts'
+import { leadIntake } from '../../src/engine/worker/intake-leader.ts'
 import { createWorker } from '../../src/engine/worker/worker.ts'
 import type { Graph } from '../../src/graph/build.ts'
 import { sendCallEffect } from '../../src/graph/call-effect.ts'
@@ -15,11 +16,13 @@ import { noScenarios } from '../../src/graph/scenario-defaults.ts'
 import type { Database } from '../../src/infra/database/database.ts'
 import { silentLog } from '../../src/infra/lib/silent-log.ts'
 import { systemClock } from '../../src/infra/lib/system-clock.ts'
+import type { IntakeQueue } from '../../src/infra/queue/intake-queue.ts'
 import { isMasonError } from '../../src/state/errors.ts'
 import { foldActions } from '../../src/state/fold.ts'
 import type { Clock } from '../../src/state/ports/clock.ts'
 import type { EffectRequest } from '../../src/state/ports/effects.ts'
 import type { Log } from '../../src/state/ports/log.ts'
+import { createFakeQueue, openTestIntake } from '../../test/support/intake.ts'
 import { type Actor, createActor } from './actor.ts'
 
 const tenant = 'b'
@@ -35,8 +38,9 @@ export const openStage = async (
   { first, second, observer }: Connections,
   { runs = 1, effect = 'keyed' }: { runs?: number; effect?: EffectClass } = {},
 ) => {
-  for (const table of ['outbox', 'actions', 'sessions', 'idempotency'])
+  for (const table of ['outbox', 'actions', 'sessions', 'idempotency', 'recovered_jobs'])
     await observer.query(`DELETE FROM ${table}`)
+  await observer.query(`UPDATE intake_lease SET lease_until = '-infinity'`)
   await ensureBusiness(observer, tenant)
   const ids: string[] = []
   for (let turn = 1; turn <= runs; turn++) {
@@ -44,6 +48,8 @@ export const openStage = async (
     ids.push(run.id)
   }
   const provider = createProvider(effect)
+  const queue = createFakeQueue()
+  let sent = 0
   const steps: string[] = []
   const wrong: string[] = []
   const log: Log = { ...silentLog, error: (details) => void wrong.push(JSON.stringify(details)) }
@@ -159,27 +165,69 @@ export const openStage = async (
       })
       return { actor, found }
     },
-    /** Takes a job of the public queue, admits it and acknowledges it; the queue may deliver it twice. */
-    intake(which: 'A' | 'B') {
-      const found = { run: '' }
-      const data = { prompt: 'a job', user_id: 'u', session_id: 'q' }
-      const job = {
-        id: 'job',
-        name: 'run',
-        attemptsMade: 0,
-        stalls: 0,
-        data: { ...data, business_id: tenant },
-      }
-      const actor: Actor = createActor(`intake ${which}`, async () => {
-        await actor.reached('after-pop')
-        const database = actor.watch(which === 'A' ? first : second)
-        const admission = await admitIntakeJob(database, job, (business, request, key) =>
-          admitRun(database, business, request, { route: 'runs', key }),
+    /** Sends the next job of a session to the public queue. */
+    send(): void {
+      const prompt = `${++sent}`
+      const data = { prompt, user_id: 'u', session_id: 'q', business_id: tenant }
+      queue.add({ id: `job ${prompt}`, name: 'run', data })
+    },
+    /** A term of the intake, until no job is left; none while another one leads. It takes part before and after each commit. */
+    leader(which: 'A' | 'B'): Actor {
+      const actor: Actor = createActor(`leader ${which}`, async () => {
+        const epoch = await acquireIntake(observer, which)
+        if (epoch === null) return
+        await renewIntake(observer, epoch, leaseMs)
+        // what it does at once comes one after the other, and stands still with it
+        let held = Promise.resolve<unknown>(null)
+        const reach = (point: string): Promise<unknown> => (held = held.then(() => actor.reached(point)))
+        const own = which === 'A' ? first : second
+        const database = actor.watch({
+          ...own,
+          query: (...statement) => held.then(() => own.query(...statement)) as never,
+          asBusiness: (...work) => reach('before-commit').then(() => own.asBusiness(...work)) as never,
+        })
+        const opened = queue.open(() => true)
+        const watched: IntakeQueue = {
+          ...opened,
+          isOurs: () => held.then(() => true),
+          async take(wait) {
+            const job = await opened.take(wait)
+            if (job) await reach('after-pop')
+            return job
+          },
+          end: (id, outcome) => reach('before-ack').then(() => opened.end(id, outcome)),
+        }
+        const isOver = (): boolean => queue.waiting.length + queue.taken.length === 0
+        const term = { epoch, isOver, workerStops: AbortSignal.abort() }
+        const intake = openTestIntake(database)
+        await leadIntake(watched, term, { database, intake, clock: systemClock, log }, () => {}).catch(
+          (error: unknown) => {
+            if (!(error instanceof LeaseLostError)) throw error
+          },
         )
-        if ('run' in admission) found.run = admission.run.id
-        await actor.reached('before-ack')
       })
-      return { actor, found }
+      return actor
+    },
+    async endIntakeLease(): Promise<void> {
+      steps.push('the lease of the intake ends')
+      await observer.query(`UPDATE intake_lease SET lease_until = '-infinity'`)
+    },
+    /** What is wrong with the turns of the jobs that were sent. */
+    async judgeTurns(): Promise<string[]> {
+      const { rows } = await observer.query<{ job: string; run: string }>(
+        `SELECT 'job ' || (q.request->>'prompt') AS job, run_id AS run FROM runs r JOIN run_requests q USING (tenant, run_id)
+         WHERE r.session_id = 'q' ORDER BY r.turn`,
+      )
+      const jobs = Array.from({ length: sent }, (_, at) => `job ${at + 1}`)
+      const ends = [...queue.outcomes]
+      const isRight =
+        rows.map(({ job }) => job).join() === jobs.join() &&
+        rows.every(({ job, run }) =>
+          isDeepStrictEqual(queue.outcomes.get(job), { run_id: run, status: 'queued' }),
+        )
+      return isRight
+        ? []
+        : [`the turns are ${JSON.stringify(rows)}, and the jobs ended with ${JSON.stringify(ends)}`]
     },
     /** Lets all go on to their ends, in turn where one waits for a lock of another. */
     async finish(...actors: Actor[]): Promise<void> {

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
 import { ClientError, isTransient } from '../client/client-error.ts'
 import { createClient } from '../client/create-client.ts'
 import type { ServerTarget } from '../client/http.ts'
@@ -6,7 +7,8 @@ import { readEnvironment } from '../infra/config/config.ts'
 import { defaultQueuePrefix } from '../infra/config/settings.ts'
 import { silentLog } from '../infra/lib/silent-log.ts'
 import { settlesWithin } from '../infra/lib/timeouts.ts'
-import { type JobOutcome, watchJobOutcomes } from '../infra/queue/job-outcomes.ts'
+import { watchJobOutcomes } from '../infra/queue/job-outcomes.ts'
+import type { JobOutcome } from '../infra/queue/jobs.ts'
 import { openQueues } from '../infra/queue/queues.ts'
 import { signJob } from '../infra/queue/signed-jobs.ts'
 import { isMasonError, MasonError } from '../state/errors.ts'
@@ -44,6 +46,8 @@ export type SentJob = { id: string; data: JobData; by: 'queue' | 'http' }
 const pollMs = 2_000
 /** For the event of a job that Redis no longer has. */
 const graceMs = 500
+/** Of so many sessions a producer remembers the priority. */
+const maxSessions = 10_000
 
 const parseJob = (request: JobData): JobData => {
   const parsed = jobDataSchema.safeParse(request)
@@ -53,6 +57,24 @@ const parseJob = (request: JobData): JobData => {
     remedy: `correct ${errors.map(({ pointer, detail }) => `${pointer}: ${detail}`).join('; ')}`,
     detail: { errors },
   })
+}
+
+/** Warns once of jobs of one session with several priorities. */
+const createOrderWarning = (): ((job: JobData) => void) => {
+  const priorities = new LRUCache<string, number>({ max: maxSessions })
+  let hasWarned = false
+  return ({ business_id, session_id, priority = 0 }) => {
+    if (session_id === undefined || hasWarned) return
+    const key = JSON.stringify([business_id, session_id])
+    const before = priorities.get(key) ?? priority
+    priorities.set(key, priority)
+    if (before === priority) return
+    hasWarned = true
+    process.emitWarning(
+      `jobs of the session "${session_id}" have the priorities ${before} and ${priority}: the higher one overtakes, and the turns of the session swap`,
+      { code: 'MASON_TURN_ORDER', detail: 'send all jobs of a session with one priority' },
+    )
+  }
 }
 
 /** The refusal of a request as a queue job has it; null for an error that says nothing about the request. */
@@ -97,6 +119,7 @@ export const createProducer = async (options: ProducerOptions = {}) => {
   const secret = options.queueSecret ?? env.MASON_QUEUE_SECRET
   const { businessId: business_id = 'default', http } = options
   const queues = await openQueues({ kind: 'redis', url, prefix, log: silentLog })
+  const warnOfOrder = createOrderWarning()
   let watch: ReturnType<typeof watchJobOutcomes> | null = null
 
   /** The run of this key by the HTTP API: the one that the queue made of it, or a new one. */
@@ -122,7 +145,8 @@ export const createProducer = async (options: ProducerOptions = {}) => {
   return {
     /**
      * Sends a job. Throws `invalid_request` with every error of the job, and `queue_unavailable` within 3 s where Redis is down
-     * and there is no other way. A job with a `run_id` has none: HTTP takes no id.
+     * and there is no other way. A job with a `run_id` has none: HTTP takes no id. Warns once where jobs of a session have several
+     * priorities, since the higher one overtakes.
      */
     async submit(
       request: JobData,
@@ -130,6 +154,7 @@ export const createProducer = async (options: ProducerOptions = {}) => {
     ): Promise<SentJob> {
       const data = parseJob({ business_id, ...request })
       const { priority } = data
+      warnOfOrder(data)
       try {
         const signed = secret ? signJob(id, data, secret) : data
         await queues.submit(id, signed, { ...(priority !== undefined && { priority }) })

@@ -11,6 +11,7 @@ import type { UserAccounts } from '../accounts/users.ts'
 import type { Trajectory } from '../dialogue/trajectory.ts'
 import type { BulkJobs } from '../engine/runs/bulk-jobs.ts'
 import type { InputFilter } from '../engine/runs/input-queries.ts'
+import type { Intake } from '../engine/runs/intake-batches.ts'
 import type { Overviews } from '../engine/runs/overview.ts'
 import type { RejectedJobs } from '../engine/runs/rejected-jobs.ts'
 import type { RunFilter } from '../engine/runs/run-queries.ts'
@@ -226,6 +227,8 @@ export type Runtime = {
   /** What this process counts, and what waits in the database, for /metrics. @internal */
   metrics: Metrics
   graph: Graph
+  /** Admits jobs of the public queue, for the worker that leads its intake. @internal */
+  intake: Intake
   /** The models of the default business. */
   models: Models
   /** All models of the registry, on behalf of any caller. @internal */

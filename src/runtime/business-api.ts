@@ -6,11 +6,12 @@ import { streamRunEvents, waitForRun } from '../engine/events/event-stream.ts'
 import type { Feed } from '../engine/events/feed.ts'
 import { createPoller, type EventScope, type PollPermits } from '../engine/events/polling.ts'
 import { streamRunChanges } from '../engine/events/run-changes.ts'
-import { type Admission, admitRetry } from '../engine/runs/admission.ts'
+import { type Admission, admitRetry, submitRoute } from '../engine/runs/admission.ts'
 import { createAdmissions } from '../engine/runs/admission-batches.ts'
 import { createBulkJobs } from '../engine/runs/bulk-jobs.ts'
 import { answerInput } from '../engine/runs/input-answers.ts'
 import { listInputRequests } from '../engine/runs/input-queries.ts'
+import type { JobAdmissions } from '../engine/runs/intake-batches.ts'
 import type { QueueCaps } from '../engine/runs/queue-caps.ts'
 import { countRuns, lastId, readActionRows, readRun } from '../engine/runs/run-queries.ts'
 import { searchRuns } from '../engine/runs/search-runs.ts'
@@ -22,7 +23,7 @@ import { forkSession } from '../engine/sessions/fork-session.ts'
 import { admitRerun } from '../engine/sessions/rerun.ts'
 import { listSessions, readSession, sessionExists } from '../engine/sessions/session-queries.ts'
 import { checkRunWebhook } from '../engine/webhooks/webhook-settings.ts'
-import { createUploads, findNamedFiles } from '../files/uploads.ts'
+import { createUploads, findNamedFiles, type NamedFiles } from '../files/uploads.ts'
 import { checkRequestNames } from '../graph/check-request.ts'
 import { openBlob, readBlob } from '../infra/blobs/blob-content.ts'
 import { type Queues, wakeRun } from '../infra/queue/queues.ts'
@@ -36,6 +37,7 @@ import type { Log } from '../state/ports/log.ts'
 import type { Models } from '../state/ports/models.ts'
 import type { Sql } from '../state/ports/sql.ts'
 import type { RunEntry, Tracer } from '../state/ports/tracer.ts'
+import type { JobData } from '../state/run-request.ts'
 import type { RunView } from '../state/run-view.ts'
 import { emptyState, type RuntimeState } from '../state/runtime-state.ts'
 import type { BusinessApi } from './api.ts'
@@ -57,19 +59,15 @@ export type BusinessApiParts = PromptParts & {
   onRunEnded: ReportRunEnd
 }
 
-const submitRoute = 'POST /v1/runs'
 const retryRoute = 'POST /v1/runs/{id}/retry'
 const rerunRoute = 'POST /v1/runs/{id}/rerun'
 
-/** Everything that can be done with runs on behalf of one business. */
-export const createBusinessApi = (parts: BusinessApiParts, businessId: string): BusinessApi => {
+const readToken = (entry: RunEntry): string | null => (entry.by === 'http' && entry.token_id) || null
+
+/** What precedes and what follows the admission of a run of one business, by whichever way it comes. */
+export const createSubmissions = (parts: BusinessApiParts, businessId: string) => {
   const { database, queues, feed, graph, models, queueCaps, quotas } = parts
-  const readToken = (entry: RunEntry): string | null => (entry.by === 'http' && entry.token_id) || null
-  const checkBudgets = (user_id: string, entry: RunEntry): Promise<void> =>
-    parts.budgets.check({ business_id: businessId, user_id, token_id: readToken(entry) })
-  const admissions = createAdmissions(database, businessId)
   const uploads = createUploads(database, businessId, (bytes) => quotas.checkStorage(businessId, bytes))
-  const poller = createPoller(database, businessId, parts.pollPermits)
   let businessKnown: Promise<void> | null = null
   const ensureKnown = (): Promise<void> => {
     businessKnown ??= ensureBusiness(database, businessId).catch((error: unknown) => {
@@ -78,7 +76,67 @@ export const createBusinessApi = (parts: BusinessApiParts, businessId: string): 
     })
     return businessKnown
   }
+  const checkBudgets = (user_id: string, entry: RunEntry): Promise<void> =>
+    parts.budgets.check({ business_id: businessId, user_id, token_id: readToken(entry) })
+  const submissions = {
+    uploads,
+    ensureKnown,
+    checkBudgets,
+    /** Throws for names of the request that are not there. */
+    async checkNames(request: JobData): Promise<void> {
+      checkRequestNames(request, graph, models)
+      await ensureKnown()
+    },
+    /** Throws what refuses a new run; returns the files that it names. */
+    async checkNew(request: JobData, entry: RunEntry): Promise<NamedFiles> {
+      const named = await findNamedFiles(uploads, request)
+      await checkRunWebhook(database, businessId, request.webhook_url)
+      await queueCaps.check(businessId)
+      await checkBudgets(request.user_id, entry)
+      // base64 has four characters for three bytes
+      const characters = (request.files ?? []).reduce(
+        (sum, file) => sum + (file.content_base64?.length ?? 0),
+        0,
+      )
+      if (characters > 0) await quotas.checkStorage(businessId, characters * 0.75)
+      return named
+    },
+    /** Tells followers, workers and the tracer of an admitted run. */
+    announce(admission: Admission, entry: RunEntry, delayMs = 0): Admission {
+      const { id, session_id, turn } = admission.run
+      if (!admission.replayed) {
+        feed.publishChange(businessId, session_id, 'admitted')
+        if (delayMs === 0) wakeRun(queues, { tenant: businessId, run_id: id })
+      }
+      const accepted = { run_id: id, business_id: businessId, session_id, turn, replayed: admission.replayed }
+      parts.tracer.accepted({ ...accepted, entry })
+      return admission
+    },
+  }
+  const ofQueue = () => ({ by: 'queue' as const, beganAtMs: Date.now() })
+  const ofJobs: JobAdmissions = {
+    async check(request) {
+      await submissions.checkNames(request)
+      return submissions.checkNew(request, ofQueue())
+    },
+    announce: (admission, { delay_ms }) => void submissions.announce(admission, ofQueue(), delay_ms),
+  }
+  return { ...submissions, ofJobs }
+}
 
+/** See `createSubmissions`. */
+export type Submissions = ReturnType<typeof createSubmissions>
+
+/** Everything that can be done with runs on behalf of one business. */
+export const createBusinessApi = (
+  parts: BusinessApiParts,
+  businessId: string,
+  submissions: Submissions,
+): BusinessApi => {
+  const { database, queues, feed, graph, models, queueCaps } = parts
+  const { uploads, ensureKnown, checkBudgets, announce } = submissions
+  const admissions = createAdmissions(database, businessId)
+  const poller = createPoller(database, businessId, parts.pollPermits)
   const queryAsBusiness = <T>(work: (sql: Sql) => Promise<T>): Promise<T> =>
     database.asBusiness(businessId, work, { pipelined: true })
 
@@ -115,36 +173,11 @@ export const createBusinessApi = (parts: BusinessApiParts, businessId: string): 
     return run && { ...scope, session_id: run.session_id }
   }
 
-  /** Tells followers, workers and the tracer of an admitted run. */
-  const announce = (admission: Admission, entry: RunEntry, delayMs = 0): Admission => {
-    const { id, session_id, turn } = admission.run
-    if (!admission.replayed) {
-      feed.publishChange(businessId, session_id, 'admitted')
-      if (delayMs === 0) wakeRun(queues, { tenant: businessId, run_id: id })
-    }
-    const accepted = { run_id: id, business_id: businessId, session_id, turn, replayed: admission.replayed }
-    parts.tracer.accepted({ ...accepted, entry })
-    return admission
-  }
-
   return {
     async submit(request, key, entry = { by: 'call', beganAtMs: Date.now() }) {
-      checkRequestNames(request, graph, models)
-      await ensureKnown()
+      await submissions.checkNames(request)
       const idempotencyKey = key === undefined ? undefined : { route: submitRoute, key }
-      const beforeNew = async () => {
-        const named = await findNamedFiles(uploads, request)
-        await checkRunWebhook(database, businessId, request.webhook_url)
-        await queueCaps.check(businessId)
-        await checkBudgets(request.user_id, entry)
-        // base64 has four characters for three bytes
-        const characters = (request.files ?? []).reduce(
-          (sum, file) => sum + (file.content_base64?.length ?? 0),
-          0,
-        )
-        if (characters > 0) await quotas.checkStorage(businessId, characters * 0.75)
-        return named
-      }
+      const beforeNew = () => submissions.checkNew(request, entry)
       const admission = await admissions.admit(request, idempotencyKey, beforeNew, readToken(entry))
       return announce(admission, entry, request.delay_ms)
     },

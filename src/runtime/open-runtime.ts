@@ -8,6 +8,7 @@ import { openFeed } from '../engine/events/feed.ts'
 import { createPollPermits } from '../engine/events/polling.ts'
 import { createBacklogReader } from '../engine/runs/backlog.ts'
 import type { RunClaim } from '../engine/runs/claim.ts'
+import { createIntake } from '../engine/runs/intake-batches.ts'
 import { createQueueCaps } from '../engine/runs/queue-caps.ts'
 import type { ServiceFactories } from '../engine/runs/run-services.ts'
 import type { RunEnd } from '../engine/runs/settlement.ts'
@@ -58,7 +59,7 @@ import { createHttpAccess } from '../toolservers/http/http-access.ts'
 import { createAdminStores } from './admin-stores.ts'
 import type { BusinessApi, Runtime, WebhookCounts } from './api.ts'
 import { actInBulk } from './bulk-actions.ts'
-import { createBusinessApi } from './business-api.ts'
+import { createBusinessApi, createSubmissions, type Submissions } from './business-api.ts'
 import { checkHealth } from './check-health.ts'
 import { type Closers, createClosers } from './closers.ts'
 import { type ModelRetryDelays, openModels } from './open-models.ts'
@@ -242,33 +243,37 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
   const queueCaps = createQueueCaps(database, clock, config.quotas.queuedRuns)
   const quotas = createQuotas(database, config.quotas, clock)
   const pollPermits = createPollPermits()
-  const apis = new Map<string, BusinessApi>()
-  const of = (businessId: string): BusinessApi => {
-    const api =
-      apis.get(businessId) ??
-      createBusinessApi(
-        {
-          database,
-          queues,
-          feed,
-          graph,
-          services,
-          scenarios: layer.scenarios,
-          models,
-          queueCaps,
-          quotas,
-          budgets: layer.budgets,
-          pollPermits,
-          embedder,
-          log,
-          tracer,
-          onRunEnded,
-        },
-        businessId,
-      )
-    apis.set(businessId, api)
-    return api
+  const apiParts = {
+    database,
+    queues,
+    feed,
+    graph,
+    services,
+    scenarios: layer.scenarios,
+    models,
+    queueCaps,
+    quotas,
+    budgets: layer.budgets,
+    pollPermits,
+    embedder,
+    log,
+    tracer,
+    onRunEnded,
   }
+  const businesses = new Map<string, { api: BusinessApi; submissions: Submissions }>()
+  const openBusiness = (businessId: string) => {
+    const known = businesses.get(businessId)
+    if (known) return known
+    const submissions = createSubmissions(apiParts, businessId)
+    const opened = { api: createBusinessApi(apiParts, businessId, submissions), submissions }
+    businesses.set(businessId, opened)
+    return opened
+  }
+  const of = (businessId: string): BusinessApi => openBusiness(businessId).api
+  const intake = createIntake({
+    ...{ database: workerDatabase, clock, log, queueSecrets: config.queueSecrets },
+    of: (businessId) => openBusiness(businessId).submissions.ofJobs,
+  })
   const startMemoryWork = (): void => {
     const { memory = {} } = options
     if (memory === 'off') return
@@ -289,6 +294,7 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
     of,
     graph,
     models,
+    intake,
     authenticate: (token) => tokens.authenticate(token),
     authenticateOperator: (token) => operators.authenticate(token),
     countRequest: (businessId) => quotas.checkRequest(businessId),
@@ -353,7 +359,7 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
         leaseMs: config.leaseMs,
         concurrency,
         retention: config.retention,
-        queueSecrets: config.queueSecrets,
+        intake,
         reports: { ...metrics, ended: onRunEnded },
         onRunReleased(run, exit) {
           if (exit === 'no_model') metrics.requeued()

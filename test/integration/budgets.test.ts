@@ -1,7 +1,6 @@
 import { describe, expect } from 'vitest'
 import { createBudgetChecks } from '../../src/accounts/budget-checks.ts'
 import { budgetSchemas } from '../../src/accounts/budget-schemas.ts'
-import { admitIntakeJob } from '../../src/engine/runs/intake.ts'
 import { fireSchedules } from '../../src/engine/schedules/schedule-firing.ts'
 import type { Database } from '../../src/infra/database/database.ts'
 import { silentLog } from '../../src/infra/lib/silent-log.ts'
@@ -10,6 +9,7 @@ import type { Runtime } from '../../src/runtime/api.ts'
 import { unique } from '../support/backend.ts'
 import type { FakeModel } from '../support/fake-model/fake-model.ts'
 import type { Reply, TestServer } from '../support/http.ts'
+import { deliver } from '../support/intake.ts'
 import { adminToken, runtimeTest } from '../support/integration-test.ts'
 import { codeOf, nowOf, until } from '../support/runs.ts'
 import { calling, say } from '../support/script.ts'
@@ -197,11 +197,8 @@ describe('a budget on costs', () => {
     const retry = () => server.call('POST', `/v1/runs/${failed.body.id}/retry`, { token })
     expect([(await retry()).status, (await retry()).body.code]).toEqual([429, 'budget_exhausted'])
 
-    const job = { id: unique('job'), name: 'run', data: { ...run, business_id }, attemptsMade: 0, stalls: 0 }
-    const admit = () =>
-      admitIntakeJob(database, job, (business, request, key) =>
-        runtime.of(business).submit({ ...request, delay_ms: 3_600_000 }, key),
-      )
+    const job = { id: unique('job'), data: { ...run, business_id, delay_ms: 3_600_000 } }
+    const admit = () => deliver(runtime.intake, database, job.id, job.data)
     const reason = expect.stringContaining(`PATCH /admin/v1/budgets/${id}`)
     expect(await admit()).toEqual({ errors: [{ pointer: '', detail: reason }] })
     const { body } = await admin('GET', '/rejected-jobs')
@@ -225,7 +222,7 @@ describe('a budget on costs', () => {
     await admin('DELETE', `/schedules/${schedule.id}?business_id=${business_id}`)
 
     await admin('PATCH', `/budgets/${id}`, { daily_cost: null })
-    expect(await admit()).toMatchObject({ run: { status: 'queued' } })
+    expect(await admit()).toMatchObject({ status: 'queued' })
     expect((await retry()).status).toBe(202)
   })
 })

@@ -1,6 +1,5 @@
 import { Queue, QueueEvents } from 'bullmq'
 import { describe, expect } from 'vitest'
-import { admitIntakeJob } from '../../src/engine/runs/intake.ts'
 import { createRetentionSweep } from '../../src/engine/sessions/retention-sweep.ts'
 import { type Database, queryOne } from '../../src/infra/database/database.ts'
 import { newRunId } from '../../src/infra/lib/ids.ts'
@@ -9,6 +8,7 @@ import { signJob } from '../../src/infra/queue/signed-jobs.ts'
 import { submitRun } from '../../src/producer/submit-run.ts'
 import { MasonError } from '../../src/state/errors.ts'
 import { type Backend, unique } from '../support/backend.ts'
+import { deliver, openTestIntake } from '../support/intake.ts'
 import { runtimeTest } from '../support/integration-test.ts'
 import { checkInvariants } from '../support/invariants.ts'
 import { codeOf, count, unavailable, until } from '../support/runs.ts'
@@ -26,12 +26,9 @@ test.beforeAll(({ backend: b, database: d, runtime: r }) => {
   ;[backend, database, runtime] = [b, d, r]
 })
 
-/** Puts a job on the public queue: on Redis as any BullMQ client would. */
+/** Puts a job on the public queue as any BullMQ client would; where there is none, admits it as the leader of one does. */
 const send = async (id: string, data: unknown, name = 'run'): Promise<void> => {
-  if (backend.config.redisUrl === null) {
-    if (name === 'run') return queues.submit(id, data)
-    return void (await admitIntakeJob(database, { id, name, data, attemptsMade: 0, stalls: 0 }, refuseAll))
-  }
+  if (backend.config.redisUrl === null) return void (await deliver(runtime.intake, database, id, data, name))
   const queue = new Queue('mason-runs', {
     connection: { url: backend.config.redisUrl },
     prefix: backend.config.queuePrefix,
@@ -39,7 +36,9 @@ const send = async (id: string, data: unknown, name = 'run'): Promise<void> => {
   await queue.add(name, data, { jobId: id })
   await queue.close()
 }
-const refuseAll = () => Promise.reject(new Error('not to be admitted'))
+/** Admits nothing: whatever is valid fails. */
+const failing = (error: unknown) => openTestIntake(database, { check: () => Promise.reject(error) })
+const refuseAll = () => failing(new Error('not to be admitted'))
 
 const runOf = (business: string) =>
   until('the run', async () => (await runtime.of(business).runs({ limit: 1 })).data[0])
@@ -59,30 +58,25 @@ test('a job of more than 32 MiB is refused without its data, also where it is ne
     { prompt, user_id: 'u1', metadata: deep },
   ]) {
     const id = unique('large')
-    const job = { id, name: 'run', data, attemptsMade: 0, stalls: 0 }
-    const { errors } = (await admitIntakeJob(database, job, refuseAll)) as { errors: unknown }
-    expect(errors).toEqual([{ pointer: '', detail: expect.stringContaining('POST /v1/files') }])
+    expect(await deliver(refuseAll(), database, id, data)).toEqual({
+      errors: [{ pointer: '', detail: expect.stringContaining('POST /v1/files') }],
+    })
     expect((await rejection(id))?.data).toBe('[this data is too large to be kept]')
   }
 })
 
 describe('a signed job', () => {
   const secret = 'a-queue-secret-of-32-characters--'
-  const now = new Date()
   const take = (id: string, data: unknown) =>
-    admitIntakeJob(
-      database,
-      { id, name: 'run', data, attemptsMade: 0, stalls: 0 },
-      (business, request, key) => runtime.of(business).submit(request, key),
-      { secrets: [secret], now },
-    )
+    deliver(openTestIntake(database, { secrets: [secret] }), database, id, data)
 
   test('becomes a run of the business that it was signed for, once, and no other job does', async () => {
     const [id, business] = [unique('job'), unique('b')]
     const data = { prompt: 'hello', user_id: 'u1', business_id: business }
-    const job = signJob(id, data, secret, now)
+    const job = signJob(id, data, secret)
     const first = await take(id, job)
-    expect(await take(id, job)).toEqual({ ...first, replayed: true })
+    expect(first).toHaveProperty('run_id')
+    expect(await take(id, job)).toEqual(first)
     expect(await take(`${id}-copy`, job)).toHaveProperty('errors')
     expect(await take(`${id}-plain`, data)).toHaveProperty('errors')
     expect((await runtime.of(business).runs({ limit: 10 })).data).toHaveLength(1)
@@ -286,32 +280,27 @@ describe('a job that cannot be admitted', () => {
 
 describe('the id of a run that its producer chooses', () => {
   const taken = { errors: [{ pointer: '/run_id', detail: expect.stringMatching(/^is taken; make/) }] }
-  const deliver = (id: string, data: object) =>
-    admitIntakeJob(
-      database,
-      { id, name: 'run', data, attemptsMade: 0, stalls: 0 },
-      (business, request, key) => runtime.of(business).submit(request, key),
-    )
+  const take = (id: string, data: object) => deliver(runtime.intake, database, id, data)
 
   test('is the id of that run, also when the job comes again, before and after its key has expired', async () => {
     const [business, id, run_id] = [unique('b'), unique('job'), newRunId()]
     const data = { ...good, business_id: business, run_id, metadata: { order: 7 }, delay_ms: 60_000 }
-    const first = await deliver(id, data)
-    expect(first).toMatchObject({ run: { id: run_id, status: 'queued' }, replayed: false })
-    expect(await deliver(id, data)).toEqual({ ...first, replayed: true })
+    const first = await take(id, data)
+    expect(first).toEqual({ run_id, status: 'queued' })
+    expect(await take(id, data)).toEqual(first)
     await database.query('DELETE FROM idempotency WHERE tenant = $1', [business])
-    expect(await deliver(id, data)).toEqual({ ...first, replayed: true })
-    expect(await deliver(id, { ...data, prompt: 'other' })).toEqual(taken)
+    expect(await take(id, data)).toEqual(first)
+    expect(await take(id, { ...data, prompt: 'other' })).toEqual(taken)
     expect((await runtime.of(business).runs({ limit: 10 })).data).toHaveLength(1)
   })
 
   test('is refused where another run has it, of this business or of another, in the same words', async () => {
     const [business, other, run_id] = [unique('b'), unique('b'), newRunId()]
     const data = { ...good, business_id: business, run_id, delay_ms: 60_000 }
-    await deliver(unique('job'), data)
+    await take(unique('job'), data)
     const [own, foreign] = [unique('job'), unique('job')]
-    expect(await deliver(own, data)).toEqual(taken)
-    expect(await deliver(foreign, { ...data, business_id: other })).toEqual(taken)
+    expect(await take(own, data)).toEqual(taken)
+    expect(await take(foreign, { ...data, business_id: other })).toEqual(taken)
     expect((await rejection(own))?.faults).toEqual((await rejection(foreign))?.faults)
     expect((await runtime.of(other).runs({ limit: 10 })).data).toEqual([])
   })
@@ -319,17 +308,17 @@ describe('the id of a run that its producer chooses', () => {
   test('is refused twenty times at once but for one', async () => {
     const [business, run_id] = [unique('b'), newRunId()]
     const data = { ...good, business_id: business, run_id, delay_ms: 60_000 }
-    const outcomes = await Promise.all(Array.from({ length: 20 }, () => deliver(unique('job'), data)))
-    expect(outcomes.filter((outcome) => 'run' in outcome)).toHaveLength(1)
+    const outcomes = await Promise.all(Array.from({ length: 20 }, () => take(unique('job'), data)))
+    expect(outcomes.filter((outcome) => 'run_id' in outcome)).toHaveLength(1)
     expect(await count(database, 'runs WHERE tenant = $1', [business])).toBe(1)
   })
 
   test('is part of what its key stands for: another id under it is a conflict, none is the same run', async () => {
     const [business, id] = [unique('b'), unique('job')]
     const data = { ...good, business_id: business, delay_ms: 60_000 }
-    const first = await deliver(id, { ...data, run_id: newRunId() })
-    expect(await deliver(id, data)).toEqual({ ...first, replayed: true })
-    expect(await deliver(id, { ...data, run_id: newRunId() })).toEqual({
+    const first = await take(id, { ...data, run_id: newRunId() })
+    expect(await take(id, data)).toEqual(first)
+    expect(await take(id, { ...data, run_id: newRunId() })).toEqual({
       errors: [{ pointer: '', detail: expect.stringContaining('was used for another body') }],
     })
   })
@@ -365,63 +354,35 @@ onRedis('the result of a job, for any BullMQ client', () => {
 })
 
 describe('the intake', () => {
-  const job = (more: object = {}) => ({
-    id: unique('job'),
-    name: 'run',
-    data: good,
-    attemptsMade: 0,
-    stalls: 0,
-    ...more,
-  })
-  const failing = (error: unknown) => () => Promise.reject(error)
   const kept = (id: string) => count(database, 'rejected_jobs WHERE job_id = $1', [id])
 
-  test('lets a job come again while the database is away or the business is full, however often', async () => {
-    const full = new MasonError('too_many_requests', 'full')
-    for (const error of [unavailable(), full]) {
-      const again = job({ attemptsMade: 1000 })
-      await expect(admitIntakeJob(database, again, failing(error))).rejects.toBe(error)
-      expect(await kept(again.id)).toBe(0)
-    }
-  })
-
-  test('gives a job up after five unexpected errors', async () => {
-    const bug = new Error('a bug')
-    const early = job({ attemptsMade: 3 })
-    await expect(admitIntakeJob(database, early, failing(bug))).rejects.toBe(bug)
-    const late = job({ attemptsMade: 4 })
-    expect(await admitIntakeJob(database, late, failing(bug))).toHaveProperty('errors')
-    expect((await rejected(late.id)).faults).toEqual([{ pointer: '', detail: 'a bug' }])
-  })
-
-  test('gives a job up that five workers were lost to, without touching it again', async () => {
-    const killer = job({ stalls: 5 })
-    const mustNotRun = () => Promise.reject(new Error('it was admitted all the same'))
-    expect(await admitIntakeJob(database, killer, mustNotRun)).toHaveProperty('errors')
-    expect((await rejected(killer.id)).faults[0]?.detail).toContain('5 workers were lost')
+  test('ends its term while the database is away, and keeps nothing', async () => {
+    const [id, error] = [unique('job'), unavailable()]
+    await expect(deliver(failing(error), database, id, good)).rejects.toBe(error)
+    expect(await kept(id)).toBe(0)
   })
 
   test('refuses a refused job again, though it could be admitted now, and judges another content on its own', async () => {
-    const refused = job({ data: { ...good, tools: ['nothing'] } })
+    const id = unique('job')
+    const data = { ...good, tools: ['nothing'] }
     const errors = [{ pointer: '/tools/0', detail: 'no such tool' }]
-    const unknownTool = new MasonError('invalid_request', 'no such tool', { detail: { errors } })
-    expect(await admitIntakeJob(database, refused, failing(unknownTool))).toEqual({ errors })
-    expect(await admitIntakeJob(database, refused, failing(new Error('is admitted')))).toEqual({ errors })
-    const admitted = {
-      run: { id: 'r', session_id: 's', turn: 1, status: 'queued' as const },
-      replayed: false,
-    }
-    expect(await admitIntakeJob(database, { ...refused, data: good }, async () => admitted)).toBe(admitted)
-    const again = { ...refused, data: { ...good, tools: ['neither'] } }
-    expect(await admitIntakeJob(database, again, failing(unknownTool))).toEqual({ errors })
-    expect(await kept(refused.id)).toBe(2)
+    const unknownTool = failing(new MasonError('invalid_request', 'no such tool', { detail: { errors } }))
+    expect(await deliver(unknownTool, database, id, data)).toEqual({ errors })
+    expect(await deliver(openTestIntake(database), database, id, data)).toEqual({ errors })
+    expect(
+      await deliver(openTestIntake(database), database, id, { ...good, delay_ms: 600_000 }),
+    ).toHaveProperty('run_id')
+    expect(await deliver(unknownTool, database, id, { ...good, tools: ['neither'] })).toMatchObject({
+      errors: expect.any(Array),
+    })
+    expect(await kept(id)).toBe(2)
   })
 
   test('keeps jobs whose id no text column can hold', async () => {
     const id = `${unique('bad')}\u0000`
-    expect(await admitIntakeJob(database, job({ id }), refuseAll)).toHaveProperty('errors')
+    expect(await deliver(refuseAll(), database, id, good)).toHaveProperty('errors')
     expect((await rejected(id.replace('\u0000', '\ufffd'))).faults[0]?.detail).toContain('NUL')
     const long = unique('x').repeat(300)
-    expect(await admitIntakeJob(database, job({ id: long }), refuseAll)).toHaveProperty('errors')
+    expect(await deliver(refuseAll(), database, long, good)).toHaveProperty('errors')
   })
 })

@@ -5,13 +5,13 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { generate, HttpClient } from 'openapi-typescript-codegen'
 import { expect, onTestFinished } from 'vitest'
-import { admitIntakeJob } from '../../src/engine/runs/intake.ts'
 import { askConsent } from '../../src/payments/consent/consents.ts'
 import { startAgentServer } from '../support/agent-servers.ts'
 import { createAuthenticator } from '../support/authenticator.ts'
 import { unique } from '../support/backend.ts'
 import { newCart, trustParty } from '../support/consents.ts'
 import { openFolder } from '../support/file-samples.ts'
+import { deliver } from '../support/intake.ts'
 import { adminToken, closing, runtimeTest } from '../support/integration-test.ts'
 import { parties } from '../support/mandate-parties.ts'
 import { startMediaVendor } from '../support/media-vendor.ts'
@@ -75,13 +75,7 @@ test('every example of the OpenAPI document is a request that the server takes, 
   const own = await addVendor(runtime, unique('own'), vendor.baseUrl, { keys: ['own'], models: [] })
   await Promise.all(studios)
   const ownVendor = { vendor_id: own.vendor ?? '' }
-  const admitJob = (data: object) =>
-    admitIntakeJob(
-      database,
-      { id: unique('job'), name: 'run', data, attemptsMade: 0, stalls: 0 },
-      (business, request, key) => runtime.of(business).submit(request, key),
-      { secrets: [], now: new Date() },
-    )
+  const admitJob = (data: object) => deliver(runtime.intake, database, unique('job'), data)
   const listRejected = async (): Promise<Made[]> =>
     (await server.call('GET', '/admin/v1/rejected-jobs', { token: adminToken })).body.data
 

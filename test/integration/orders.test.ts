@@ -6,7 +6,7 @@ import {
   playClaims,
   playFinish,
   playFreeze,
-  playIntake,
+  playLeaders,
 } from '../../chaos/orders/orders.ts'
 import type { EffectClass } from '../../chaos/orders/stage.ts'
 import { test as base } from '../support/integration-test.ts'
@@ -60,8 +60,20 @@ describe.skipIf(process.env.MASON_TEST_BACKEND !== 'served')('in every order', (
     expect(Object.keys(orders.played.ends).toSorted()).toEqual(['refused', 'taken'])
   })
 
-  test('the queue delivers a job twice', async ({ orders }) => {
-    await playIntake(orders)
-    expect(orders.played).toMatchObject({ wrong: [], orders: 70 })
+  test('a leader of the intake is killed or frozen at each point, and another one leads', async ({
+    orders,
+  }) => {
+    expect(await playLeaders(orders)).toEqual([
+      ...[
+        'after-pop:1',
+        'after-pop:2',
+        'before-commit:1',
+        'committed-admit:1',
+        'before-ack:1',
+        'before-ack:2',
+      ],
+    ])
+    expect(orders.played.wrong).toEqual([])
+    expect(orders.played.orders).toBeGreaterThan(50)
   })
 })

@@ -134,6 +134,7 @@ describe.runIf(isServed)(`the logins of processes${onServers}`, () => {
       'SELECT user_id FROM sessions',
       'SELECT found FROM prepared_files',
       'SELECT data FROM rejected_jobs',
+      'SELECT data FROM held_jobs',
       'SELECT * FROM runs',
       'SELECT * FROM sessions',
       `UPDATE runs SET status = 'completed'`,

@@ -125,6 +125,35 @@ describe.runIf(process.env.MASON_TEST_BACKEND === 'served')(
       expect(await listRuns(runtime, business)).toEqual([...known.values()].sort())
     })
 
+    test('of one session with several priorities are warned of, once', async ({ backend }) => {
+      const redisUrl = backend.config.redisUrl ?? ''
+      const { queuePrefix } = backend.config
+      const producer = await createProducer({
+        redisUrl,
+        queuePrefix,
+        queueSecret,
+        businessId: unique('mixed'),
+      })
+      const warnings: Error[] = []
+      const listen = (warning: Error & { code?: string }) =>
+        void (warning.code === 'MASON_TURN_ORDER' && warnings.push(warning))
+      process.on('warning', listen)
+      const send = async (session_id: string, priority?: number) => {
+        const job = { prompt: 'Say hello', user_id: 'ann', session_id, delay_ms: 600_000 }
+        await producer.submit({ ...job, ...(priority !== undefined && { priority }) })
+      }
+      for (const session of ['s', 't']) for (const priority of [undefined, 0]) await send(session, priority)
+      await send('u', 7)
+      expect(warnings).toEqual([])
+      await send('s', 5)
+      await send('t', 5)
+      process.off('warning', listen)
+      await producer.close()
+      expect(warnings.map(({ message }) => message)).toEqual([
+        expect.stringContaining('"s" have the priorities 0 and 5'),
+      ])
+    })
+
     test('carry the errors of their refusal, by either way', async ({ server, backend, redis }) => {
       const business = unique('refused')
       const { queuePrefix } = backend.config

@@ -1,9 +1,9 @@
 // backends: both
 
 import { expect } from 'vitest'
-import { admitIntakeJob } from '../../src/engine/runs/intake.ts'
 import { signJob } from '../../src/infra/queue/signed-jobs.ts'
 import { unique } from '../support/backend.ts'
+import { deliver, openTestIntake } from '../support/intake.ts'
 import { adminToken, runtimeTest as test } from '../support/integration-test.ts'
 
 const path = '/admin/v1/rejected-jobs'
@@ -15,22 +15,17 @@ test('a rejected job is listed, read, submitted again with or without a correcti
 }) => {
   const call = (method: string, at: string, json?: unknown, token = adminToken) =>
     server.call(method, `${path}${at}`, { token, ...(json !== undefined && { json }) })
-  const deliver = (id: string, data: unknown, secrets: string[] = []) =>
-    admitIntakeJob(
-      database,
-      { id, name: 'run', data, attemptsMade: 0, stalls: 0 },
-      (business, request, key) => runtime.of(business).submit(request, key),
-      { secrets, now: new Date() },
-    )
+  const send = (id: string, data: unknown, secrets: string[] = []) =>
+    deliver(openTestIntake(database, { secrets }), database, id, data)
   const business = unique('b')
   const good = { prompt: 'x', user_id: 'u', business_id: business, delay_ms: 60_000 }
   await runtime.of(business).submit({ prompt: 'x', user_id: 'u', delay_ms: 60_000 })
   const ids = ['typo', 'unsigned', 'forged', 'of-none'].map((name) => unique(name))
   const [typo = '', unsigned = '', forged = '', ofNone = ''] = ids
-  await deliver(typo, { ...good, promt: 'y' })
-  await deliver(unsigned, good, ['a-queue-secret-of-32-characters--'])
-  await deliver(forged, signJob(forged, good, 'another'), ['a-queue-secret-of-32-characters--'])
-  await deliver(ofNone, { prompt: '', user_id: 'u', business_id: unique('b') })
+  await send(typo, { ...good, promt: 'y' })
+  await send(unsigned, good, ['a-queue-secret-of-32-characters--'])
+  await send(forged, signJob(forged, good, 'another'), ['a-queue-secret-of-32-characters--'])
+  await send(ofNone, { prompt: '', user_id: 'u', business_id: unique('b') })
 
   const listed: { id: string; job_id: string; business_id: string | null; run_id: string | null }[] = []
   for (let cursor = ''; ; ) {
@@ -67,9 +62,8 @@ test('a rejected job is listed, read, submitted again with or without a correcti
   // an admin vouches for what no signature proved; the job that comes again is that run
   for (const job of [unsigned, forged])
     expect(await call('POST', `/${rowOf(job)}/resubmit`)).toMatchObject({ status: 202 })
-  expect(await deliver(unsigned, good)).toMatchObject({
-    replayed: true,
-    run: { id: (await call('GET', `/${rowOf(unsigned)}`)).body.run_id },
+  expect(await send(unsigned, good)).toMatchObject({
+    run_id: (await call('GET', `/${rowOf(unsigned)}`)).body.run_id,
   })
 
   expect((await call('DELETE', `/${rowOf(ofNone)}`)).status).toBe(204)

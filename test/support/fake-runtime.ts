@@ -293,6 +293,7 @@ export const createFakeRuntime = (): FakeRuntime => {
       return fake.tokens.get(token) ?? null
     },
     consent: { passkeys: {} } as unknown as Runtime['consent'],
+    intake: {} as unknown as Runtime['intake'],
     receiveAgentPush: async () => undefined,
     countRequest: async () => undefined,
     checkBudgets: async () => undefined,

@@ -1,6 +1,6 @@
 import { invalidFile, type NamedFiles } from '../../files/uploads.ts'
 import { holdSessionBlobs, storeBlobStatement } from '../../infra/blobs/blobs.ts'
-import { type Database, hasRow, queryOne } from '../../infra/database/database.ts'
+import { type Database, hasRow, queryOne, sendFirst } from '../../infra/database/database.ts'
 import { isUniqueViolation } from '../../infra/database/database-errors.ts'
 import { newRunId, newSessionId, sha256 } from '../../infra/lib/ids.ts'
 import { MasonError } from '../../state/errors.ts'
@@ -18,68 +18,29 @@ import { toPublicStatusSql } from '../../state/run-status.ts'
 import type { RunStatus } from '../../state/run-view.ts'
 import type { OriginFile } from '../../state/runtime-state.ts'
 import { contentHash } from '../../state/text/content-hash.ts'
+import { admitJobsStatement, admitStatement } from './admission-statement.ts'
+import { LeaseLostError } from './intake-lease.ts'
 import { toMetadataEntries } from './metadata-entries.ts'
-import { createSessionFullError, maxSessionQueue } from './queue-caps.ts'
+import { createSessionFullError } from './queue-caps.ts'
 
 /** A run that was admitted, as `POST /v1/runs` returns it. */
 export type AdmittedRun = { id: string; session_id: string; turn: number; status: RunStatus }
 /** `replayed`: its key named a run that was admitted before. */
 export type Admission = { run: AdmittedRun; replayed: boolean }
 
+/** The route of the keys of new runs, also of jobs of the queue: a job and a request with one key are one run. */
+export const submitRoute = 'POST /v1/runs'
+
 /** A key is unique within its business and route. */
 export type IdempotencyKey = { route: string; key: string }
 /** Bytes that came with the request; null: a file that was uploaded before. */
 type Upload = { hash: string } & ({ bytes: Uint8Array } | { bytes: null; file_id: string })
 
+/** The leader that admits jobs of the queue, and the first of them in `held_jobs` where they are there. */
+export type Fence = { epoch: number; firstHeld: number | null }
+
 /** A run to admit: its row, and the files that came with it. */
 export type AdmissionRequest = ReturnType<typeof toAdmissionRequest>
-
-/**
- * Inserts runs, all or none: each with its turn under the row lock of its session, its request, key and wake-up. A known
- * key returns the run of its first request instead. Rows are locked in one order, so that two of these statements never
- * deadlock. A session may occur once, since a statement can change its row once. Queued runs of a session are counted only
- * once it has had that many turns, and along its turns: never over all queued runs of the business.
- */
-const admitStatement = `
-  WITH candidate AS MATERIALIZED (
-    SELECT * FROM json_to_recordset($2::json) AS a(run_id text, session_id text, user_id text, priority int, delay_ms bigint,
-      request text, metadata text, webhook_url text, entries json, retry_of text, token_id text, route text, key text, hash text)
-  ), earlier AS MATERIALIZED (
-    SELECT a.run_id, i.request_hash, i.response FROM candidate a
-    JOIN idempotency i ON i.tenant = $1 AND i.route = a.route AND i.key = a.key
-  ), fresh AS MATERIALIZED (
-    SELECT a.*, (SELECT count(*) FROM sessions s CROSS JOIN LATERAL (SELECT FROM runs r
-      WHERE r.tenant = s.tenant AND r.session_id = s.session_id AND r.status = 'queued' ORDER BY r.turn LIMIT ${maxSessionQueue}) q
-      WHERE s.tenant = $1 AND s.session_id = a.session_id AND s.turns >= ${maxSessionQueue}) AS waiting
-    FROM candidate a WHERE a.run_id NOT IN (SELECT run_id FROM earlier)
-  ), session AS (
-    INSERT INTO sessions AS s (tenant, session_id, user_id, turns)
-    SELECT $1, session_id, user_id, 1 FROM fresh WHERE waiting < ${maxSessionQueue} ORDER BY session_id
-    ON CONFLICT (tenant, session_id) DO UPDATE SET turns = s.turns + 1, updated_at = clock_timestamp()
-      WHERE s.user_id = EXCLUDED.user_id
-    RETURNING session_id, turns
-  ), run AS (
-    INSERT INTO runs (tenant, run_id, session_id, turn, status, priority, run_at, expires_at)
-    SELECT $1, a.run_id, a.session_id, session.turns, 'queued', a.priority,
-      clock_timestamp() + a.delay_ms * interval '1 millisecond',
-      clock_timestamp() + a.delay_ms * interval '1 millisecond' + (SELECT queue_ttl FROM businesses WHERE tenant = $1)
-    FROM session JOIN fresh a USING (session_id) RETURNING run_id, turn, run_at, created_at
-  ), request AS (
-    INSERT INTO run_requests (tenant, run_id, user_id, request, metadata, idempotency_key, webhook_url, retry_of, token_id)
-    SELECT $1, a.run_id, a.user_id, a.request::json, a.metadata::json, a.key, a.webhook_url, a.retry_of, a.token_id FROM run JOIN fresh a USING (run_id)
-  ), entry AS (
-    INSERT INTO run_metadata (tenant, run_id, entry, created_at)
-    SELECT $1, a.run_id, e::uuid, run.created_at FROM run JOIN fresh a USING (run_id), json_array_elements_text(a.entries) AS e
-  ), wake_up AS (
-    INSERT INTO outbox (tenant, run_id, ring_at) SELECT $1, run_id, run_at FROM run
-  ), key AS (
-    INSERT INTO idempotency (tenant, route, key, request_hash, response)
-    SELECT $1, a.route, a.key, a.hash,
-      json_build_object('id', a.run_id, 'session_id', a.session_id, 'turn', run.turn, 'status', 'queued')
-    FROM run JOIN fresh a USING (run_id) WHERE a.key IS NOT NULL ORDER BY a.route, a.key
-  )
-  SELECT a.run_id, run.turn, e.request_hash, e.response, COALESCE(f.waiting >= ${maxSessionQueue}, false) AS full
-  FROM candidate a LEFT JOIN run USING (run_id) LEFT JOIN earlier e USING (run_id) LEFT JOIN fresh f USING (run_id)`
 
 type AdmissionRow = {
   run_id: string
@@ -87,6 +48,7 @@ type AdmissionRow = {
   request_hash: string | null
   response: AdmittedRun | null
   full: boolean
+  leads: boolean
 }
 
 /** Here once more for callers in this process, whose requests no schema has seen. */
@@ -132,40 +94,53 @@ export const toAdmissionRequest = (
   }
 }
 
-/** Admits runs in one commit. Returns for each its run, or the error that refuses it alone; throws what fails all of them. */
+/** Admits runs in one commit, `fence`: those of the queue. Returns for each its run, or the error that refuses it alone; throws what fails all of them. */
 export const admitRuns = async (
   database: Database,
   businessId: string,
   candidates: readonly AdmissionRequest[],
+  fence?: Fence,
 ): Promise<(Admission | MasonError)[]> => {
   // in one order, or two requests with the same files could deadlock
   const uploads = candidates
     .flatMap(({ uploads, row }) => uploads.map((upload) => ({ ...upload, row })))
     .sort((a, b) => (a.hash < b.hash ? -1 : 1))
-  const rows = JSON.stringify(candidates.map(({ row }) => row))
+  const rows = toRows(candidates.map(({ row }) => row))
+  const admit = (sql: Sql) =>
+    fence
+      ? sql.query<AdmissionRow>(admitJobsStatement, [businessId, rows, fence.epoch, fence.firstHeld])
+      : sql.query<AdmissionRow>(admitStatement, [businessId, rows])
+  const work = async (sql: Sql) => {
+    // a leader that is paused between two statements does not keep the next one waiting
+    if (fence && uploads.length > 0) await sql.query("SET LOCAL idle_in_transaction_session_timeout = '3s'")
+    for (const { hash, ...upload } of uploads)
+      if (upload.bytes) await sql.query(storeBlobStatement, [businessId, hash, upload.bytes])
+      else await holdUploadedFile(sql, businessId, hash, upload.file_id)
+    const admitted = await admit(sql)
+    const admittedIds = new Set(admitted.rows.filter(({ turn }) => turn !== null).map(({ run_id }) => run_id))
+    const uses = uploads.filter(({ row }) => admittedIds.has(row.run_id))
+    await holdSessionBlobs(
+      sql,
+      businessId,
+      uses.map(({ hash, row }) => ({ sha256: hash, session_id: row.session_id })),
+    )
+    return admitted
+  }
   const result = await database.asBusiness(
     businessId,
-    async (sql) => {
-      for (const { hash, ...upload } of uploads)
-        if (upload.bytes) await sql.query(storeBlobStatement, [businessId, hash, upload.bytes])
-        else await holdUploadedFile(sql, businessId, hash, upload.file_id)
-      const admitted = await sql.query<AdmissionRow>(admitStatement, [businessId, rows])
-      const admittedIds = new Set(
-        admitted.rows.filter(({ turn }) => turn !== null).map(({ run_id }) => run_id),
-      )
-      const uses = uploads.filter(({ row }) => admittedIds.has(row.run_id))
-      await holdSessionBlobs(
-        sql,
-        businessId,
-        uses.map(({ hash, row }) => ({ sha256: hash, session_id: row.session_id })),
-      )
-      return admitted
-    },
+    fence ? sendFirst(limitWaitStatement, [], work) : work,
     { pipelined: uploads.length === 0 },
   )
+  if (fence && result.rows[0]?.leads === false) throw new LeaseLostError(fence.epoch)
   const byId = new Map(result.rows.map((row) => [row.run_id, row]))
   return candidates.map(({ row }) => toAdmission(row, byId.get(row.run_id)))
 }
+
+/** A leader waits no longer for a locked session: all businesses wait for it, and for its lease. */
+const limitWaitStatement = "SET LOCAL lock_timeout = '1s'"
+
+const toRows = (rows: readonly AdmissionRequest['row'][]): string =>
+  JSON.stringify(rows.map((row, place) => ({ place, ...row })))
 
 /** Renews the age of a file, whose blob is locked first as in every deletion; one that is gone by now fails the request. */
 const holdUploadedFile = async (
@@ -279,12 +254,12 @@ export const admitRow = async (
   businessId: string,
   row: AdmissionRequest['row'],
 ): Promise<Admission | MasonError> => {
-  const { rows } = await sql.query<AdmissionRow>(admitStatement, [businessId, JSON.stringify([row])])
+  const { rows } = await sql.query<AdmissionRow>(admitStatement, [businessId, toRows([row])])
   return toAdmission(row, rows[0])
 }
 
 /** The run of a job that comes again after its key has expired. Throws `invalid_request` where the id is another run's. */
-const findRedelivered = async (
+export const findRedelivered = async (
   database: Database,
   businessId: string,
   row: AdmissionRequest['row'],

@@ -1,72 +1,89 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { z } from 'zod'
-import { passesSoon } from '../../accounts/budget-checks.ts'
-import { type Database, queryOne } from '../../infra/database/database.ts'
+import type { Database } from '../../infra/database/database.ts'
 import { isDatabaseUnavailable } from '../../infra/database/database-errors.ts'
-import { sha256 } from '../../infra/lib/ids.ts'
+import { newSessionId, sha256 } from '../../infra/lib/ids.ts'
 import type { IntakeJob } from '../../infra/queue/jobs.ts'
 import { openSignedJob } from '../../infra/queue/signed-jobs.ts'
-import { isMasonError, type MasonError, toMasonError } from '../../state/errors.ts'
 import { type FieldError, toFieldErrors } from '../../state/resource-schema.ts'
 import { businessIdSchema, type JobData, jobDataSchema, maxRequestBytes } from '../../state/run-request.ts'
-import type { Admission } from './admission.ts'
 
 const maxIdLength = 255
 /** As in HTTP bodies. */
 const maxDepth = 100
+/** Larger texts are read in steps, between which others get turns: each takes a tenth of a second at the limit. */
+const largeLength = 65_536
+const tooLargeNote = '[this data is too large to be kept]'
 
 const jobSchema = jobDataSchema.extend({ business_id: businessIdSchema.default('default') })
 
-/** An unexpected error may pass: after so many tries, or as many lost workers, the job is rejected. */
-const maxTries = 5
-
-/** Why a job was refused, as `rejected_jobs` has it. */
-export type Rejection = { errors: FieldError[] }
+type JobFacts = { id: string; json: string; hash: string }
+/** A job that may be admitted. `session`: its own, or a new one. */
+export type ValidJob = JobFacts & { business: string; session: string; request: JobData }
+/** A job that cannot be admitted, and why. */
+export type InvalidJob = JobFacts & { business: string | null; errors: FieldError[] }
 
 /**
- * Admits one job of the public queue; its id is the idempotency key. A job that cannot be admitted goes to `rejected_jobs`
- * with its errors, and stays refused when it comes again. `business_id` is trusted: who can write to the queue acts for any business, unless `signing` has secrets;
- * then jobs that are not signed by one are rejected. Throws when the database is unreachable or the business has too many queued runs; the queue then
- * delivers the job again.
+ * Reads a job of the public queue. `business_id` is trusted: who can write to the queue acts for any business, unless there are
+ * secrets; then a job that is not signed by one of them is invalid, and of no business.
  */
-export const admitIntakeJob = async (
-  database: Database,
+export const readJob = async (
   job: IntakeJob,
-  admit: (businessId: string, request: JobData, key: string) => Promise<Admission>,
-  signing: { secrets: readonly string[]; now: Date } = { secrets: [], now: new Date() },
-): Promise<Admission | Rejection> => {
+  secrets: readonly string[],
+  now: Date,
+): Promise<ValidJob | InvalidJob> => {
   if (isTooLarge(job.data)) {
     const errors = toJobErrors(
       `the data is larger than ${maxRequestBytes} bytes; upload its files with POST /v1/files and name them by file_id`,
     )
-    const named = signing.secrets.length === 0 ? readBusinessId(job.data) : null
-    return rejectJob(database, job, '"[this data is too large to be kept]"', errors, named)
+    const business = secrets.length === 0 ? readBusinessId(job.data) : null
+    return { ...toJobFacts(job.id, tooLargeNote), business, errors }
   }
-  // of large data each step takes a tenth of a second: others get turns between them
-  const json = toJson(job.data)
-  await nextTurn()
-  const earlier = await findRejection(database, job.id, json)
-  if (earlier) return earlier
-  const opened = openSignedJob(job.id, job.data, signing.secrets, signing.now)
-  // of no business, since its signature proves none
+  const facts = toJobFacts(job.id, job.data)
+  if (facts.json.length > largeLength) await nextTurn()
+  const opened = openSignedJob(job.id, job.data, secrets, now)
   if ('error' in opened)
-    return rejectJob(database, job, json, [{ pointer: '/signature', detail: opened.error }], null)
+    return { ...facts, business: null, errors: [{ pointer: '/signature', detail: opened.error }] }
   const checked = checkJob({ ...job, data: opened.data })
-  const named = readBusinessId(opened.data)
-  if ('errors' in checked) return rejectJob(database, job, json, checked.errors, named)
-  const { business_id: businessId, ...request } = checked.data
-  await nextTurn()
-  try {
-    return await admit(businessId, request, job.id)
-  } catch (error) {
-    if (isMasonError(error, 'database_unavailable', 'too_many_requests') || passesSoon(error)) throw error
-    if (!isMasonError(error) && job.attemptsMade + 1 < maxTries) throw error
-    const mayPass = isMasonError(error, 'budget_exhausted')
-    return rejectJob(database, job, json, listFieldErrors(toMasonError(error)), named, mayPass)
-  }
+  if ('errors' in checked) return { ...facts, business: readBusinessId(opened.data), errors: checked.errors }
+  const { business_id: business, ...request } = checked.data
+  if (facts.json.length > largeLength) await nextTurn()
+  return { ...facts, business, session: request.session_id ?? newSessionId(), request }
 }
 
-const toJobErrors = (detail: string): FieldError[] => [{ pointer: '', detail }]
+/** What `rejected_jobs` and `held_jobs` keep of a job and find it by. */
+export const toJobFacts = (id: string, data: unknown): JobFacts => {
+  const json = toJson(data)
+  return { id: toStorableText(id), json, hash: sha256(json) }
+}
+
+/** The same of a job whose data is not parsed here. */
+export const toUnparsedFacts = (id: string, text: string): JobFacts =>
+  text.length > maxRequestBytes
+    ? toJobFacts(id, tooLargeNote)
+    : { id: toStorableText(id), json: text, hash: sha256(text) }
+
+/** Keeps a job that cannot be admitted with its errors; once, however often it comes. `mayPass`: it does not stay refused. */
+export const rejectJob = async (
+  database: Database,
+  job: JobFacts & { business: string | null },
+  errors: FieldError[],
+  mayPass = false,
+): Promise<void> => {
+  const insert = (data: string) =>
+    database.query(
+      `INSERT INTO rejected_jobs (tenant, job_id, data, faults, data_hash, may_pass)
+       VALUES ((SELECT tenant FROM businesses WHERE tenant = $1), $2, $3::json, $4::json, $5, $6) ON CONFLICT DO NOTHING`,
+      [job.business, job.id, data, JSON.stringify(errors), job.hash, mayPass],
+    )
+  await insert(job.json).catch((error: unknown) => {
+    if (isDatabaseUnavailable(error)) throw error
+    return insert(JSON.stringify('[this data cannot be stored]'))
+  })
+}
+
+/** An error of a job as a whole. */
+export const toJobErrors = (detail: string): FieldError[] => [{ pointer: '', detail }]
 
 const checkJob = (job: IntakeJob): { data: z.infer<typeof jobSchema> } | { errors: FieldError[] } => {
   const jobError = findJobError(job)
@@ -77,11 +94,9 @@ const checkJob = (job: IntakeJob): { data: z.infer<typeof jobSchema> } | { error
 
 /** The data of a job that an admin submits again, or its errors. */
 export const checkJobData = (id: string, data: unknown): ReturnType<typeof checkJob> =>
-  checkJob({ id, name: 'run', data, attemptsMade: 0, stalls: 0 })
+  checkJob({ id, name: 'run', data })
 
-const findJobError = ({ stalls, name, id, data }: IntakeJob): string | null => {
-  if (stalls >= maxTries)
-    return `${stalls} workers were lost while they took this job; read their logs before you send it again`
+const findJobError = ({ name, id, data }: IntakeJob): string | null => {
   if (name !== 'run') return `jobs are named "run", not "${name}"`
   if (id.includes('\u0000') || id.length > maxIdLength)
     return `job ids have at most ${maxIdLength} characters and no NUL`
@@ -104,41 +119,6 @@ const isTooLarge = (data: unknown): boolean => {
   }
   return isOver(data, maxDepth)
 }
-
-const listFieldErrors = (error: MasonError): FieldError[] => {
-  const errors = (error.detail as { errors?: FieldError[] } | undefined)?.errors
-  return errors ?? toJobErrors(error.message)
-}
-
-const rejectJob = async (
-  database: Database,
-  job: IntakeJob,
-  json: string,
-  errors: FieldError[],
-  businessId: string | null,
-  mayPass = false,
-): Promise<Rejection> => {
-  const hash = sha256(json)
-  const insert = (data: string) =>
-    database.query(
-      `INSERT INTO rejected_jobs (tenant, job_id, data, faults, data_hash, may_pass)
-       VALUES ((SELECT tenant FROM businesses WHERE tenant = $1), $2, $3::json, $4::json, $5, $6) ON CONFLICT DO NOTHING`,
-      [businessId, toStorableText(job.id), data, JSON.stringify(errors), hash, mayPass],
-    )
-  await insert(json).catch((error: unknown) => {
-    if (isDatabaseUnavailable(error)) throw error
-    return insert(JSON.stringify('[this data cannot be stored]'))
-  })
-  return { errors }
-}
-
-/** Why this job was refused before, unless it has become a run since or the reason may have passed. */
-const findRejection = async (database: Database, id: string, json: string): Promise<Rejection | null> =>
-  queryOne<Rejection>(
-    database,
-    'SELECT faults AS errors FROM rejected_jobs WHERE job_id = $1 AND data_hash = $2 AND run_id IS NULL AND NOT may_pass',
-    [toStorableText(id), sha256(json)],
-  )
 
 /** Postgres texts cannot contain NUL. */
 const toStorableText = (text: string): string => text.replaceAll('\u0000', '\ufffd').slice(0, 2000)

@@ -4,6 +4,7 @@ import { unlearnProfile } from '../../memory/store/learn-profile.ts'
 import { forgetSessionMemories } from '../../memory/store/memory-rows.ts'
 import { lockUser } from '../../memory/store/remember.ts'
 import { clearLeakingTexts } from '../../memory/store/session-summaries.ts'
+import { endHeldJobs } from '../runs/held-jobs.ts'
 
 /**
  * Deletes everything of a session, whatever state its runs are in; their workers lose them. Files, results, memories and
@@ -42,6 +43,7 @@ export const deleteSession = (database: Database, businessId: string, sessionId:
     )
     await sql.query('DELETE FROM actions WHERE tenant = $1 AND session_id = $2', key)
     await sql.query('DELETE FROM sessions WHERE tenant = $1 AND session_id = $2', key)
+    await endHeldJobs(sql, businessId, sessionId)
     await releaseSessionBlobs(sql, businessId, sessionId)
     return true
   })

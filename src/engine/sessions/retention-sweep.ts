@@ -20,7 +20,7 @@ export const createRetentionSweep = (database: Database, retention: Retention): 
   return async () => {
     for (const statement of [rejectedStatement, unreadStatement, webhooksStatement])
       await database.query(statement, [retention.rejectedJobsDays])
-    await database.query(changesStatement)
+    for (const statement of [changesStatement, recoveredStatement]) await database.query(statement)
     await database.query(bulkStatement, [retention.rejectedJobsDays])
     for (const statement of [preparedStatement, filesStatement])
       await database.query(statement, [retention.blobsDays])
@@ -41,6 +41,9 @@ const webhooksStatement = `
 const changesStatement = `
   DELETE FROM run_changes WHERE ctid = ANY(ARRAY(SELECT ctid FROM run_changes
     WHERE at < clock_timestamp() - interval '1 day' ORDER BY at LIMIT 10000))`
+
+/** Counts of jobs that Redis has lost since; of any other the row is deleted when it ends. */
+const recoveredStatement = `DELETE FROM recovered_jobs WHERE counted_at < clock_timestamp() - interval '1 day'`
 
 /** Lists of runs that are over, and those that were not confirmed within an hour. */
 const bulkStatement = `

@@ -1,19 +1,20 @@
 import type { Egress } from '../../infra/egress/egress-port.ts'
 import { repeatWork } from '../../infra/lib/repeat-work.ts'
-import { RefusedJobError, type WakeUp } from '../../infra/queue/jobs.ts'
+import type { WakeUp } from '../../infra/queue/jobs.ts'
 import { type Queues, wakeRun } from '../../infra/queue/queues.ts'
 import type { MasterKeys } from '../../infra/secrets/master-keys.ts'
 import type { Scrubber } from '../../infra/secrets/scrubber.ts'
 import type { JobData } from '../../state/run-request.ts'
 import type { Admission } from '../runs/admission.ts'
 import { type BulkClaim, createBulkWork } from '../runs/bulk-work.ts'
-import { admitIntakeJob } from '../runs/intake.ts'
+import type { Intake } from '../runs/intake-batches.ts'
 import { reconcileRuns, relayWakeUps } from '../runs/relay.ts'
 import { readUnreadWords } from '../runs/run-words.ts'
 import { wakeWaitingRuns } from '../runs/waits.ts'
 import { fireSchedules } from '../schedules/schedule-firing.ts'
 import { createRetentionSweep, type Retention } from '../sessions/retention-sweep.ts'
 import { startWebhookSender } from '../webhooks/webhook-sender.ts'
+import { startIntakeLeader } from './intake-leader.ts'
 import { createWorker, type WorkerOptions } from './worker.ts'
 
 type StartWorkerOptions = Omit<WorkerOptions, 'wake'> & {
@@ -23,8 +24,8 @@ type StartWorkerOptions = Omit<WorkerOptions, 'wake'> & {
   masterKeys: MasterKeys
   scrubber: Scrubber
   retention: Retention
-  /** With which jobs of the public queue must be signed; empty: they need not be. */
-  queueSecrets: readonly string[]
+  /** Admits jobs of the public queue. */
+  intake: Intake
   submit(businessId: string, request: JobData, key: string): Promise<Admission>
   /** Does the action of a bulk job to one of its runs; safe to repeat. */
   actInBulk(job: BulkClaim, runId: string): Promise<unknown>
@@ -49,16 +50,7 @@ export const startRunWorker = async (options: StartWorkerOptions) => {
     if (!(await worker.offer(wakeUpPatienceMs, run))) await queues.wake(wakeUp).catch(() => {})
   }
   const wakeUpConsumer = await queues.onWakeUp(handleWakeUp, { concurrency: options.concurrency })
-  const intake = await queues.onIntake(
-    async (job) => {
-      const signing = { secrets: options.queueSecrets, now: clock.now() }
-      const outcome = await admitIntakeJob(database, job, options.submit, signing)
-      if ('run' in outcome) return { run_id: outcome.run.id, status: outcome.run.status }
-      log.warn({ job_id: job.id }, 'a queue job was rejected; GET /admin/v1/rejected-jobs has its errors')
-      throw new RefusedJobError(outcome.errors)
-    },
-    { concurrency: 4 },
-  )
+  const intake = queues.openIntake && startIntakeLeader({ ...options, openQueue: queues.openIntake })
   const checkRuns = async (): Promise<void> => {
     // also without a queue: a worker with a free permit polls
     if (worker.idle)
@@ -91,8 +83,10 @@ export const startRunWorker = async (options: StartWorkerOptions) => {
     scheduleCounts: () => schedules,
     async close(): Promise<void> {
       bulk.stop()
-      await Promise.all([...loops.map((loop) => loop.stop()), intake.close(1000), wakeUpConsumer.pause()])
-      await Promise.all([worker.close(), webhooks.close()])
+      // not waited for before the runs are handed back: with Redis away it takes all the time that there is
+      const intakeStopped = intake?.stop()
+      await Promise.all([...loops.map((loop) => loop.stop()), wakeUpConsumer.pause()])
+      await Promise.all([worker.close(), webhooks.close(), intakeStopped])
       await wakeUpConsumer.close(1000)
     },
   }

@@ -11,6 +11,8 @@ const hasCode =
 
 /** Whether a statement would have added a second row of a unique key. */
 export const isUniqueViolation = hasCode('23505')
+/** Whether a statement waited for a lock for longer than its `lock_timeout`. */
+export const isLockTimeout = hasCode('55P03')
 /** Whether a statement would have broken a CHECK. */
 export const isCheckViolation = hasCode('23514')
 /** Whether a statement took longer than it may, as a caller sees it. */

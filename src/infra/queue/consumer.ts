@@ -11,7 +11,7 @@ import {
 import { LRUCache } from 'lru-cache'
 import type { Log } from '../../state/ports/log.ts'
 import { settlesWithin } from '../lib/timeouts.ts'
-import { calculateIntakeBackoffMs, type JobHandler, overrideJobOptions } from './jobs.ts'
+import { type JobHandler, overrideJobOptions } from './jobs.ts'
 import { describeQueueError, type QueueDriver } from './queue-driver.ts'
 
 /** A consumer of one queue. */
@@ -55,11 +55,10 @@ const workerSettings = {
   maxStalledCount: 1_000_000,
   removeOnComplete: { count: 0 },
   runRetryDelay: 1_000,
-  settings: { backoffStrategy: calculateIntakeBackoffMs },
 } satisfies Partial<WorkerOptions>
 
 /** A worker that pauses after a failed claim and accepts data that is not JSON. */
-class PatientWorker extends Worker<unknown, unknown, string, IQueueBackend> {
+export class PatientWorker extends Worker<unknown, unknown, string, IQueueBackend> {
   protected override async moveToActive(token: string, name?: string) {
     try {
       return await super.moveToActive(token, name)
@@ -96,7 +95,7 @@ const isAnswering = async (engine: QueueDriver): Promise<boolean> => {
 }
 
 /**
- * Calls `handle` for each job of a queue, and again after a rejection. Losing a job's lock (Redis restarted empty) aborts
+ * Calls `handle` for each job of a queue. Losing a job's lock (Redis restarted empty) aborts
  * nothing: the fence is the run's lease in the database, the queue only wakes workers.
  */
 export function startConsumer(

@@ -9,7 +9,6 @@ import {
   type QueueBaseOptions,
   runMigrations,
 } from 'bullmq'
-import { z } from 'zod'
 import { settlesWithin } from '../lib/timeouts.ts'
 import type { QueueDriver } from './queue-driver.ts'
 
@@ -18,11 +17,8 @@ const requeueLostJobs = `
   UPDATE job SET state = 'waiting', lock_token = NULL, locked_until_ms = NULL, stalled_marked = false
   WHERE state = 'active'`
 
-/** jsonb refuses NUL and lone surrogates, reorders keys and drops duplicates, so job data is stored as text. */
-const envelopeSchema = z.strictObject({ mason_json: z.string() })
-
 /**
- * BullMQ on the app's own PGlite, in the schema `bullmq`. Only one driver per instance, because opening requeues active
+ * Wake-ups by BullMQ on the app's own PGlite, in the schema `bullmq`. Only one driver per instance, because opening requeues active
  * jobs. The app may use `query`, `exec` and `transaction` of the instance only: its `pg` adapter and `execProtocol`
  * bypass the mutex, so their statements could land inside open transactions.
  */
@@ -35,11 +31,6 @@ export async function openEmbeddedQueue(session: PgliteSession): Promise<QueueDr
     problem: () => (session.closed ? 'the embedded database is closed' : null),
     roundTrip: () => session.query('SELECT 1'),
     isOurs: async () => true,
-    encode: (data): z.infer<typeof envelopeSchema> => ({ mason_json: JSON.stringify(data ?? null) }),
-    decode: (data) => {
-      const envelope = envelopeSchema.safeParse(data)
-      return envelope.success ? JSON.parse(envelope.data.mason_json) : data
-    },
     close: async () => void (await settlesWithin(pool.end(), 500)),
   }
 }

@@ -3,21 +3,9 @@ import { Queue, QueueEvents } from 'bullmq'
 import { LRUCache } from 'lru-cache'
 import type { FieldError } from '../../state/resource-schema.ts'
 import { settlesWithin } from '../lib/timeouts.ts'
+import type { JobOutcome } from './jobs.ts'
 import { intakeQueueName } from './queues.ts'
 import { connectRedisReceiver, connectRedisSender, disconnectRedis } from './redis.ts'
-
-/**
- * What became of a job of the public queue: the run that it is, with its status then, or the errors for which it was refused.
- *
- * @example
- * ```ts
- * import type { JobOutcome } from 'mason-runtime/queue'
- *
- * const describe = (outcome: JobOutcome): string =>
- *   'errors' in outcome ? outcome.errors.map(({ pointer, detail }) => `${pointer} ${detail}`).join('; ') : outcome.run_id
- * ```
- */
-export type JobOutcome = { run_id: string; status: string } | { errors: FieldError[] }
 
 const maxOutcomes = 10_000
 const answerMs = 1_000

@@ -1,9 +1,8 @@
-import { type Job, type JobsOptions, UnrecoverableError } from 'bullmq'
+import type { Job, JobsOptions } from 'bullmq'
 import { z } from 'zod'
 import { MasonError } from '../../state/errors.ts'
 import type { Log } from '../../state/ports/log.ts'
 import type { FieldError } from '../../state/resource-schema.ts'
-import type { QueueDriver } from './queue-driver.ts'
 
 /** Our side of BullMQ's jobs: ids, priorities, options, and the handlers that get them. */
 
@@ -20,41 +19,30 @@ export type SendOptions = {
   priority?: number
 }
 
-/** A job of the public intake queue. */
-export type IntakeJob = {
-  /** The caller's idempotency key. */
-  id: string
-  name: string
-  /** As it was sent, not validated yet. */
-  data: unknown
-  /** How often the handler has rejected this job. */
-  attemptsMade: number
-  /** How often a worker died while it handled this job. */
-  stalls: number
-  /** 1 to 100, higher first; absent when the sender gave none or the lowest. */
-  priority?: number
-}
+/** A job of the public intake queue. `id` is the caller's idempotency key; the data is as it was sent, not validated yet. */
+export type IntakeJob = { id: string; name: string; data: unknown }
+
+/**
+ * What became of a job of the public queue: the run that it is, with its status then, or the errors for which it was refused.
+ *
+ * @example
+ * ```ts
+ * import type { JobOutcome } from 'mason-runtime/queue'
+ *
+ * const describe = (outcome: JobOutcome): string =>
+ *   'errors' in outcome ? outcome.errors.map(({ pointer, detail }) => `${pointer} ${detail}`).join('; ') : outcome.run_id
+ * ```
+ */
+export type JobOutcome = { run_id: string; status: string } | { errors: FieldError[] }
 
 /** Handles one wake-up. The signal aborts when the consumer closes. */
 export type WakeUpHandler = (wakeUp: WakeUp, signal: AbortSignal) => Promise<void>
-/** Handles one intake job and returns its return value; an error repeats the job, but for `RefusedJobError`. The signal aborts when the consumer closes. */
-export type IntakeHandler = (job: IntakeJob, signal: AbortSignal) => Promise<unknown>
-
-/** A job that is refused for good: it fails in BullMQ's sense. */
-export class RefusedJobError extends Error {
-  readonly errors: readonly FieldError[]
-  constructor(errors: readonly FieldError[]) {
-    super('the job is refused')
-    this.name = 'RefusedJobError'
-    this.errors = errors
-  }
-}
 
 const maxReasonErrors = 100
 const maxReasonLength = 1_000
 
 /** What BullMQ stores and sends to every listener as `failedReason`: JSON of the errors, the first 100 of 1,000 characters each. */
-const toFailedReason = (errors: readonly FieldError[]): string =>
+export const toFailedReason = (errors: readonly FieldError[]): string =>
   JSON.stringify(
     errors.slice(0, maxReasonErrors).map(({ pointer, detail }) => ({
       pointer: pointer.slice(0, maxReasonLength),
@@ -68,10 +56,6 @@ const clampPriority = (priority: number) => Math.min(Math.max(Math.round(priorit
 
 /** Our priority is higher first; BullMQ's is lower first, with 0 (none) before all others. So 100 becomes 1, and 0 becomes 101. */
 const toBullPriority = (priority = 0): number => maxPriority + 1 - clampPriority(priority)
-
-/** The inverse; undefined for none and for the lowest, which are the same to us. */
-const fromBullPriority = (priority: number | undefined): number | undefined =>
-  (priority && clampPriority(maxPriority + 1 - priority)) || undefined
 
 /** Our options of a job as BullMQ's. */
 export const toBullOptions = ({ delayMs = 0, priority }: SendOptions): JobsOptions => ({
@@ -101,18 +85,14 @@ export const toCoalescingId = (runId: string): string => `run-${encodeURICompone
 /** Keeps the ids only, whatever else the caller's object holds. */
 export const toWakeUpData = ({ run_id, business_id }: WakeUp): WakeUp => ({ run_id, business_id })
 
-/** Milliseconds before the next try, after `attemptsMade` failed ones (1 and up). */
-export const calculateIntakeBackoffMs = (attemptsMade: number): number =>
-  Math.min(500 * 2 ** (attemptsMade - 1), 30_000)
-
 /** For so long, in seconds, and so many: what a producer can still read of refused jobs. */
 const refusedJobs = { age: 24 * 60 * 60, count: 1_000 }
 
-/** Replaces a sender's options by ours: a job is never lost, and only a refused one is kept for a while. Changes memory only, so it is called at each try. */
+/** Replaces a sender's options by ours: only a refused job is kept for a while. Changes memory only, so it is called whenever one ends. */
 export function overrideJobOptions(job: Job): void {
   Object.assign(job.opts, {
+    // without it BullMQ's script fails
     attempts: Number.MAX_SAFE_INTEGER,
-    backoff: { type: 'intake' },
     stackTraceLimit: 1,
     removeOnComplete: true,
     removeOnFail: refusedJobs,
@@ -132,21 +112,5 @@ export const createWakeUpHandler =
       await handler(wakeUp, signal)
     } catch (error) {
       log.error({ error, ...wakeUp }, 'queue: handling a wake-up failed')
-    }
-  }
-
-/** A failed intake rejects, so the job is retried. The cause is wrapped, because BullMQ gives up on errors of certain names. */
-export const createIntakeHandler =
-  (handler: IntakeHandler, engine: QueueDriver, log: Log): JobHandler =>
-  async (job, signal) => {
-    const { id = '', name, attemptsMade, stalledCounter: stalls } = job
-    const priority = fromBullPriority(job.priority)
-    try {
-      const data = engine.decode(job.data)
-      return await handler({ id, name, data, attemptsMade, stalls, ...(priority && { priority }) }, signal)
-    } catch (error) {
-      if (error instanceof RefusedJobError) throw new UnrecoverableError(toFailedReason(error.errors))
-      log.error({ error, job_id: id, attempts_made: attemptsMade }, 'queue: intake failed, trying again')
-      throw new Error('intake failed', { cause: error })
     }
   }

@@ -10,9 +10,6 @@ export type QueueDriver = {
   roundTrip(): Promise<unknown>
   /** Whether jobs may be taken: false once the queue belongs to another database. */
   isOurs(): Promise<boolean>
-  /** Job data as the driver can store it, and back. */
-  encode(data: unknown): unknown
-  decode(data: unknown): unknown
   /** Closes every connection within about half a second, working ones gracefully. */
   close(): Promise<void>
 }

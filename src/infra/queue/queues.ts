@@ -5,11 +5,10 @@ import type { RunKey } from '../database/database.ts'
 import { settlesWithin } from '../lib/timeouts.ts'
 import { createErrorReporter, type QueueConsumer, startConsumer } from './consumer.ts'
 import type { PgliteSession } from './embedded.ts'
+import { type IntakeQueue, openIntakeQueue } from './intake-queue.ts'
 import {
   checkJobId,
-  createIntakeHandler,
   createWakeUpHandler,
-  type IntakeHandler,
   type JobHandler,
   type SendOptions,
   toBullOptions,
@@ -36,13 +35,10 @@ export type Queues = {
   wakeMany(wakeUps: readonly (WakeUp & SendOptions)[], options?: { coalesce?: boolean }): Promise<void>
   /** Calls `handler` for each wake-up, at most `concurrency` at once. A rejection is logged and the wake-up is dropped. */
   onWakeUp(handler: WakeUpHandler, options: { concurrency: number }): Promise<QueueConsumer>
-  /** Adds a job to the intake queue unless its id already waits there. Throws `invalid_request` for an invalid id. */
+  /** Adds a job to the intake queue, on Redis, unless its id already waits there. Throws `invalid_request` for an invalid id. */
   submit(id: string, data: unknown, options?: SendOptions): Promise<void>
-  /**
-   * Calls `handler` for each job until it resolves; the value is the job's return value. An error is retried after 0.5 s,
-   * doubling up to 30 s, for ever; after `RefusedJobError` the job has failed.
-   */
-  onIntake(handler: IntakeHandler, options: { concurrency: number }): Promise<QueueConsumer>
+  /** Opens the intake queue for its leader, which takes jobs while `mayTake` says so. Null: the embedded queue has none. */
+  openIntake: ((mayTake: () => boolean) => IntakeQueue) | null
   /** The milliseconds of a round trip, or what is wrong; resolves within a second. */
   ping(): Promise<{ ok: true; ms: number } | { ok: false; error: string }>
   /** Closes consumers as `QueueConsumer.close` does, then the connections. Safe to call twice. */
@@ -152,12 +148,13 @@ export async function openQueues(options: QueuesOptions): Promise<Queues> {
 
     submit: async (id, data, sendOptions = {}) => {
       checkJobId(id)
-      const encoded = engine.encode(data)
-      await send(() => intake.add(intakeJobName, encoded, { ...toBullOptions(sendOptions), jobId: id }))
+      await send(() => intake.add(intakeJobName, data, { ...toBullOptions(sendOptions), jobId: id }))
     },
 
-    onIntake: async (handler, { concurrency }) =>
-      consume(intakeQueueName, concurrency, createIntakeHandler(handler, engine, log)),
+    openIntake:
+      options.kind === 'redis'
+        ? (mayTake) => openIntakeQueue(engine, intakeQueueName, mayTake, report)
+        : null,
 
     ping: async () => {
       const startedAt = performance.now()

@@ -160,8 +160,6 @@ export async function openRedisQueue(
     problem: () => owner.problem() ?? (sender.status === 'ready' ? null : lastProblem),
     roundTrip: () => sender.ping(),
     isOurs: () => owner.isOurs(),
-    encode: (data) => data,
-    decode: (data) => data,
     close,
   }
 }

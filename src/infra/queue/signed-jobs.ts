@@ -2,7 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import { z } from 'zod'
 
 /** The data of a signed job: what an unsigned one has as data, as the text that was signed. */
-type SignedJob = { payload: string; signature: string }
+export type SignedJob = { payload: string; signature: string }
 
 const signedJobSchema = z.strictObject({ payload: z.string(), signature: z.string() })
 
@@ -62,7 +62,8 @@ export const openSignedJob = (
   }
 }
 
-const findSignatureError = (
+/** Why a signed job is refused that none of these secrets signed, without a look into its payload. */
+export const findSignatureError = (
   id: string,
   { payload, signature }: SignedJob,
   secrets: readonly string[],

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import type { IntakeJob } from '../../../src/infra/queue/jobs.ts'
 import { embedded, scope, until, wakeUp } from './harness.ts'
 
 describe('queues on the database of the app', () => {
@@ -55,24 +54,25 @@ describe('queues on the database of the app', () => {
     await until(() => heard.length === 1, 'the wake-up')
   })
 
-  it('picks up at once the jobs of a dead process', async () => {
+  it('picks up at once the wake-ups of a dead process, and has no intake', async () => {
     const dying = await open()
+    expect(dying.openIntake).toBeNull()
     let started = 0
-    await dying.onIntake(
+    await dying.onWakeUp(
       async () => {
         started++
         await new Promise(() => {})
       },
       { concurrency: 1 },
     )
-    await dying.submit('orphan', { prompt: 'still here' })
+    await dying.wake(wakeUp('orphan'))
     await until(() => started === 1, 'the first try')
     await dying.close(0)
     const queues = await open()
-    const jobs: IntakeJob[] = []
-    await queues.onIntake(async (job) => void jobs.push(job), { concurrency: 1 })
+    const heard: string[] = []
+    await queues.onWakeUp(async ({ run_id }) => void heard.push(run_id), { concurrency: 1 })
     // not by the look for stalled jobs, which comes every 15 s
-    await until(() => jobs.length === 1, 'the job again')
-    expect(jobs[0]).toMatchObject({ id: 'orphan', data: { prompt: 'still here' } })
+    await until(() => heard.length === 1, 'the wake-up again')
+    expect(heard).toEqual(['orphan'])
   })
 })

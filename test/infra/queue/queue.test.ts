@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { type IntakeJob, RefusedJobError, type WakeUp } from '../../../src/infra/queue/jobs.ts'
+import type { WakeUp } from '../../../src/infra/queue/jobs.ts'
 import { intakeQueueName, wakeUpQueueName } from '../../../src/infra/queue/queues.ts'
 import { waitedFor } from '../../support/clock.ts'
 import { embedded, gate, type Harness, redisUrl, scope, served, until, wakeUp } from './harness.ts'
@@ -125,109 +125,6 @@ function portSuite(harness: Harness) {
     await queues.wake(wakeUp('good'))
     await until(() => heard.length === 1, 'the good wake-up')
     expect(logged).toContainEqual(expect.objectContaining({ level: 'warn', data: { data: { run_id: 7 } } }))
-  })
-
-  it('takes jobs from any BullMQ client, whatever options it sets', async () => {
-    const queues = await open()
-    const client = plainClient(intakeQueueName)
-    const jobs: IntakeJob[] = []
-    await queues.onIntake(async (job) => void jobs.push(job), { concurrency: 2 })
-    await client.add('run', { prompt: 'hello' }, { jobId: 'key-1' })
-    await client.add('run', 'no object', {
-      jobId: 'key-2',
-      removeOnComplete: false,
-      attempts: 1,
-      priority: 1,
-    })
-    await client.add(
-      'other',
-      { prompt: 'hi' },
-      { jobId: 'a:b:c', removeOnComplete: { count: 1_000 }, delay: 10 },
-    )
-    await until(() => jobs.length === 3, 'three jobs')
-    expect(jobs.sort((one, other) => one.id.localeCompare(other.id))).toEqual([
-      { id: 'a:b:c', name: 'other', data: { prompt: 'hi' }, attemptsMade: 0, stalls: 0 },
-      { id: 'key-1', name: 'run', data: { prompt: 'hello' }, attemptsMade: 0, stalls: 0 },
-      { id: 'key-2', name: 'run', data: 'no object', attemptsMade: 0, stalls: 0, priority: 100 },
-    ])
-    await until(async () => (await client.getJobCountByTypes()) === 0, 'nothing kept')
-  })
-
-  it('does not add an id that waits, and hands a done one over again', async () => {
-    const queues = await open()
-    const client = plainClient(intakeQueueName)
-    await queues.submit('same', { take: 1 })
-    await queues.submit('same', { take: 2 })
-    expect(await client.getJobCountByTypes()).toBe(1)
-    const takes: unknown[] = []
-    await queues.onIntake(async ({ data }) => void takes.push(data), { concurrency: 1 })
-    await until(async () => (await client.getJobCountByTypes()) === 0, 'the job done')
-    await client.add('run', { take: 3 }, { jobId: 'same', removeOnComplete: false })
-    await until(
-      async () => takes.length === 2 && (await client.getJobCountByTypes()) === 0,
-      'the job done again',
-    )
-    await queues.submit('same', { take: 4 })
-    await until(() => takes.length === 3, 'the job, a third time')
-    expect(takes).toEqual([{ take: 1 }, { take: 3 }, { take: 4 }])
-  })
-
-  it('tries a rejected intake again until it is taken, also one with a single attempt', async () => {
-    const queues = await open()
-    const client = plainClient(intakeQueueName)
-    const tries: { attemptsMade: number; at: number }[] = []
-    await queues.onIntake(
-      async ({ attemptsMade }) => {
-        tries.push({ attemptsMade, at: Date.now() })
-        // BullMQ gives up on an error of this name, whatever the options say.
-        if (tries.length < 3) throw Object.assign(new Error('database down'), { name: 'UnrecoverableError' })
-      },
-      { concurrency: 1 },
-    )
-    await client.add('run', {}, { jobId: 'stubborn', attempts: 1 })
-    await until(async () => tries.length === 3 && (await client.getJobCountByTypes()) === 0, 'the third try')
-    expect(tries.map((one) => one.attemptsMade)).toEqual([0, 1, 2])
-    const [first = 0, second = 0, third = 0] = tries.map((one) => one.at)
-    expect(second - first).toBeGreaterThanOrEqual(500)
-    expect(third - second).toBeGreaterThanOrEqual(1_000)
-  })
-
-  it('fails a refused job at once, and keeps it with its errors whatever its sender wants', async () => {
-    const queues = await open()
-    const client = plainClient(intakeQueueName)
-    const errors = [{ pointer: '/a\u0000b', detail: 'half a pair \ud83d'.padEnd(2_000) }]
-    let tries = 0
-    await queues.onIntake(
-      async () => {
-        tries++
-        throw new RefusedJobError(errors)
-      },
-      { concurrency: 1 },
-    )
-    await client.add('run', {}, { jobId: 'refused', attempts: 5, removeOnFail: true })
-    await until(async () => (await client.getJobState('refused')) === 'failed', 'the failure')
-    const { failedReason = '' } = (await client.getJob('refused')) ?? {}
-    expect(JSON.parse(failedReason)).toEqual([
-      { pointer: '/a\u0000b', detail: errors[0]?.detail.slice(0, 1_000) },
-    ])
-    expect(tries).toBe(1)
-  })
-
-  it('hands data over exactly as it was submitted', async () => {
-    const queues = await open()
-    const data = {
-      z: 'NUL \u0000 here',
-      a: 'half a pair \ud83d',
-      prompt: 'snow ☃ \u2028',
-      '10': [1e21, 0.1, -0],
-      '2': null,
-      deep: { __proto__: null, x: [] },
-    }
-    const texts: string[] = []
-    await queues.onIntake(async (job) => void texts.push(JSON.stringify(job.data)), { concurrency: 1 })
-    await queues.submit('exact', data)
-    await until(() => texts.length === 1, 'the job')
-    expect(texts[0]).toBe(JSON.stringify(data))
   })
 
   it('refuses the job ids that BullMQ refuses, and takes all others', async () => {
@@ -369,7 +266,6 @@ function portSuite(harness: Harness) {
     const heard: string[] = []
     await hints.subscribe('channel', () => {})
     await queues.onWakeUp(async ({ run_id }) => void heard.push(run_id), { concurrency: 2 })
-    await queues.onIntake(async () => {}, { concurrency: 2 })
     await queues.wake(wakeUp('run'))
     await until(() => heard.length === 1, 'the wake-up')
     await queues.close()

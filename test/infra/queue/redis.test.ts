@@ -2,14 +2,13 @@ import { randomUUID } from 'node:crypto'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { TcpProxy } from '../../../chaos/faults/tcp-proxy.ts'
 import { openHints } from '../../../src/infra/queue/hints.ts'
-import type { IntakeJob } from '../../../src/infra/queue/jobs.ts'
-import { intakeQueueName, openQueues } from '../../../src/infra/queue/queues.ts'
+import { openQueues } from '../../../src/infra/queue/queues.ts'
 import { gate, recordingLog, redisUrl, runPrefix, scope, served, until, wakeUp } from './harness.ts'
 
 describe.skipIf(redisUrl === undefined)('queues on Redis (needs TEST_REDIS_URL)', () => {
   const url = redisUrl ?? ''
   const harness = served(url)
-  const { keep, logged, open: openDirectly, plainClient } = scope(harness)
+  const { keep, logged } = scope(harness)
   let proxy: TcpProxy
   beforeEach(async () => {
     proxy = keep(new TcpProxy(url), (value) => value.down())
@@ -82,8 +81,11 @@ describe.skipIf(redisUrl === undefined)('queues on Redis (needs TEST_REDIS_URL)'
   it('closes with Redis down', async () => {
     const queues = await open()
     await queues.onWakeUp(async () => {}, { concurrency: 1 })
-    await queues.onIntake(async () => {}, { concurrency: 1 })
+    const intake = queues.openIntake?.(() => true)
+    await intake?.take(false)
+    const waiting = intake?.take(true).catch(() => null)
     await proxy.down()
+    await Promise.all([intake?.close(), waiting])
     await queues.close(100)
   })
 
@@ -132,14 +134,19 @@ describe.skipIf(redisUrl === undefined)('queues on Redis (needs TEST_REDIS_URL)'
       await proxy.down()
       const late = await openAs('db_b', prefix)
       const taken: string[] = []
-      await late.onIntake(async ({ id }) => void taken.push(`b ${id}`), { concurrency: 1 })
+      await late.onWakeUp(async ({ run_id }) => void taken.push(`b ${run_id}`), { concurrency: 1 })
       const first = await openAs('db_a', prefix, url)
       await proxy.open()
       await until(async () => !(await late.ping()).ok && logged.some(({ level }) => level === 'error'), 'it')
       expect(await late.ping()).toMatchObject({ ok: false, error: expect.stringMatching(/db_a.*db_b/) })
+      const intake = keep(
+        late.openIntake?.(() => true),
+        async (opened) => opened?.close(),
+      )
+      expect(await intake?.isOurs()).toBe(false)
       // one that it takes makes it pause; all are handled by the owner
-      for (const id of ['one', 'two', 'three']) await first.submit(id, {})
-      await first.onIntake(async ({ id }) => void taken.push(`a ${id}`), { concurrency: 1 })
+      for (const id of ['one', 'two', 'three']) await first.wake(wakeUp(id))
+      await first.onWakeUp(async ({ run_id }) => void taken.push(`a ${run_id}`), { concurrency: 1 })
       await until(() => taken.length === 3, 'the jobs')
       expect(taken.sort()).toEqual(['a one', 'a three', 'a two'])
     })
@@ -147,7 +154,8 @@ describe.skipIf(redisUrl === undefined)('queues on Redis (needs TEST_REDIS_URL)'
     it('learn the owner again from a running process after Redis was emptied', async () => {
       const prefix = newPrefix()
       const queues = await openAs('db_a', prefix)
-      await queues.onIntake(async () => {}, { concurrency: 1 })
+      const intake = queues.openIntake?.(() => true)
+      keep(intake, async (opened) => opened?.close())
       const isWritten = async () => (await harness.admin.get(toKey(prefix))) === 'db_a'
       await harness.admin.del(toKey(prefix))
       await proxy.down()
@@ -157,19 +165,9 @@ describe.skipIf(redisUrl === undefined)('queues on Redis (needs TEST_REDIS_URL)'
       let count = 0
       await until(async () => {
         await queues.submit(`job-${count++}`, {})
+        await intake?.isOurs()
         return isWritten()
       }, 'the owner after a job')
     })
-  })
-
-  it('delivers data that is not JSON as text', async () => {
-    const queues = await openDirectly()
-    const client = plainClient(intakeQueueName)
-    const job = await client.add('run', {}, { jobId: 'broken' })
-    await harness.admin.hset(`${harness.prefix}:${intakeQueueName}:${job.id}`, 'data', '{"prompt": ')
-    const jobs: IntakeJob[] = []
-    await queues.onIntake(async (taken) => void jobs.push(taken), { concurrency: 1 })
-    await until(() => jobs.length === 1, 'the job')
-    expect(jobs[0]).toMatchObject({ id: 'broken', data: '{"prompt": ' })
   })
 })

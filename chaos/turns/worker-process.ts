@@ -1,0 +1,14 @@
+import type { Config } from '../../src/infra/config/config.ts'
+import { silentLog } from '../../src/infra/lib/silent-log.ts'
+import { openRuntime } from '../../src/runtime/open-runtime.ts'
+import { noOpModels } from '../../test/support/no-op-models.ts'
+
+/** A worker that lives until its parent ends it. Its argument: the settings as JSON. */
+const work = async (config: Config): Promise<void> => {
+  process.once('disconnect', () => process.exit(1))
+  const runtime = await openRuntime(config, { models: noOpModels(), log: silentLog })
+  await runtime.startWorker({ concurrency: 1 })
+  process.send?.({ event: 'ready' })
+}
+
+await work(JSON.parse(process.argv[2] ?? '') as Config)

@@ -1,0 +1,136 @@
+import { ensureBusiness } from '../../src/accounts/businesses.ts'
+import {
+  createIntake,
+  type Intake,
+  type JobAdmissions,
+  type JobResult,
+} from '../../src/engine/runs/intake-batches.ts'
+import { acquireIntake, LeaseLostError } from '../../src/engine/runs/intake-lease.ts'
+import { type Database, queryOne } from '../../src/infra/database/database.ts'
+import { silentLog } from '../../src/infra/lib/silent-log.ts'
+import { systemClock } from '../../src/infra/lib/system-clock.ts'
+import type { IntakeQueue } from '../../src/infra/queue/intake-queue.ts'
+import type { IntakeJob, JobOutcome } from '../../src/infra/queue/jobs.ts'
+import type { Clock } from '../../src/state/ports/clock.ts'
+import { until } from './runs.ts'
+
+type TestIntakeOptions = {
+  secrets?: readonly string[]
+  check?: JobAdmissions['check']
+  sleep?: Clock['sleep']
+}
+
+/** The intake of a database alone, which checks no names and waits for nothing. */
+export const openTestIntake = (
+  database: Database,
+  { secrets = [], check, sleep = async () => {} }: TestIntakeOptions = {},
+): Intake =>
+  createIntake({
+    ...{ database, clock: { ...systemClock, sleep }, log: silentLog, queueSecrets: secrets },
+    of: (business) => ({
+      async check(request) {
+        await ensureBusiness(database, business)
+        return check ? check(request) : new Map()
+      },
+      announce() {},
+    }),
+  })
+
+/** The epoch of the leader; where there is none, this test becomes it. */
+export const readEpoch = (database: Database): Promise<number> =>
+  until('an epoch', async () => {
+    const row = await queryOne<{ epoch: number; holds: boolean }>(
+      database,
+      'SELECT epoch, lease_until > clock_timestamp() AS holds FROM intake_lease',
+      [],
+    )
+    return row?.holds ? row.epoch : acquireIntake(database, 'test')
+  })
+
+/** Does it as the leader, again where the lease has ended meanwhile. */
+export const asLeader = async <T>(database: Database, work: (epoch: number) => Promise<T>): Promise<T> => {
+  for (;;)
+    try {
+      return await work(await readEpoch(database))
+    } catch (error) {
+      if (!(error instanceof LeaseLostError)) throw error
+    }
+}
+
+/** Admits jobs as the leader does. */
+export const deliverAll = (intake: Intake, database: Database, jobs: readonly IntakeJob[]) =>
+  asLeader(database, (epoch) => intake.admit(jobs, epoch))
+
+/** Admits one job as the leader does; its outcome, or until when it is held. */
+export const deliver = async (
+  intake: Intake,
+  database: Database,
+  id: string,
+  data: unknown,
+  name = 'run',
+): Promise<JobOutcome | { heldUntil: Date }> => {
+  const [result] = await deliverAll(intake, database, [{ id, name, data }])
+  return readResult(result as JobResult)
+}
+
+const readResult = (result: JobResult): JobOutcome | { heldUntil: Date } =>
+  'outcome' in result ? result.outcome : result
+
+/** A queue without Redis, that any number of leaders may open. */
+export const createFakeQueue = () => {
+  const jobs = new Map<string, IntakeJob>()
+  const waiting: string[] = []
+  const taken: string[] = []
+  const parked = new Set<string>()
+  const outcomes = new Map<string, JobOutcome>()
+  const remove = (id: string): boolean => {
+    const at = taken.indexOf(id)
+    if (at >= 0) taken.splice(at, 1)
+    return at >= 0
+  }
+  return {
+    ...{ waiting, taken, parked, outcomes },
+    add(...more: IntakeJob[]): void {
+      for (const job of more) {
+        jobs.set(job.id, job)
+        waiting.push(job.id)
+      }
+    },
+    /** As if Redis came back empty. */
+    empty(): void {
+      for (const list of [waiting, taken]) list.length = 0
+      for (const set of [jobs, parked]) set.clear()
+    },
+    open: (mayTake: () => boolean): IntakeQueue => ({
+      async take(wait) {
+        if (wait && waiting.length === 0) await systemClock.sleep(5)
+        const id = mayTake() ? waiting.shift() : undefined
+        if (id === undefined) return null
+        taken.push(id)
+        const job = jobs.get(id)
+        return job ? { ...job, length: JSON.stringify(job.data).length } : null
+      },
+      listTaken: async () => [...taken],
+      read: async (id) => jobs.get(id) ?? null,
+      async readText(id) {
+        const job = jobs.get(id)
+        return job ? JSON.stringify(job.data) : null
+      },
+      async end(id, outcome) {
+        if (!remove(id)) return
+        jobs.delete(id)
+        outcomes.set(id, outcome)
+      },
+      async park(id) {
+        if (remove(id)) parked.add(id)
+      },
+      async unpark(id) {
+        if (parked.delete(id)) waiting.push(id)
+        return jobs.has(id)
+      },
+      isOurs: async () => true,
+      interrupt: async () => {},
+      close: async () => {},
+    }),
+  }
+}
