@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { readTimeSpan } from '../calendar.ts'
+import { idSchema } from '../ids.ts'
 import { JsonNumber } from '../json.ts'
 import { formatMoney, parseMoney } from '../money.ts'
 import { createListSchema, toMoneyOrIssue } from '../violations.ts'
@@ -32,7 +33,7 @@ const itemShape = {
 }
 const itemSchema = createNamedSchema(itemShape)
 const shippingOptionSchema = createNamedSchema({
-  id: text,
+  id: idSchema,
   label: text,
   amount: moneySchema,
   selected: z.boolean().default(false),
@@ -58,7 +59,7 @@ export const paymentMethodDataSchema = createNamedSchema({ supported_methods: te
 const paymentRequestSchema = createNamedSchema({
   method_data: createListSchema(paymentMethodDataSchema),
   details: createNamedSchema({
-    id: text,
+    id: idSchema,
     display_items: createListSchema(itemSchema),
     shipping_options: createListSchema(shippingOptionSchema).optional(),
     modifiers: createListSchema(
@@ -82,7 +83,7 @@ const paymentRequestSchema = createNamedSchema({
 })
 /** What the payer chose. */
 const paymentResponseSchema = createNamedSchema({
-  request_id: text,
+  request_id: idSchema,
   method_name: text,
   details: opaque.optional(),
   shipping_address: contactAddressSchema.optional(),
@@ -108,7 +109,7 @@ export const intentMandateSchema = createNamedSchema(
 export type IntentMandate = z.output<typeof intentMandateSchema>
 
 const contentsShape = {
-  id: text,
+  id: idSchema,
   user_cart_confirmation_required: z.boolean(),
   payment_request: paymentRequestSchema,
 }
@@ -188,14 +189,14 @@ const readOldPayment = (value: object): object => {
   }
 }
 const paymentShape = {
-  payment_details_id: text,
+  payment_details_id: idSchema,
   payment_response: paymentResponseSchema,
   merchant_agent: text,
   timestamp: time.optional(),
 }
 /** What a person signs: the payment of one cart. */
 export const paymentMandateContentsSchema = createNamedSchema({
-  payment_mandate_id: text,
+  payment_mandate_id: idSchema,
   payment_details_total: itemSchema,
   ...paymentShape,
 })
@@ -213,7 +214,7 @@ export type PaymentMandateV1 = z.output<typeof paymentMandateV1Schema>
 export const paymentDraftSchema = createNamedSchema(
   {
     payment_mandate_contents: createNamedSchema({
-      payment_mandate_id: text.optional(),
+      payment_mandate_id: idSchema.optional(),
       payment_details_total: createNamedSchema({ ...itemShape, label: text.optional() }),
       ...paymentShape,
     }),
@@ -226,7 +227,7 @@ export const paymentDraftSchema = createNamedSchema(
 const outcomes = ['merchant_confirmation_id', 'error_message', 'failure_message'] as const
 /** What became of a payment: a success has `merchant_confirmation_id`, an error or a failure its message, and only one of them. */
 export const paymentReceiptV1Schema = createNamedSchema({
-  payment_mandate_id: text,
+  payment_mandate_id: idSchema,
   timestamp: time,
   payment_id: text,
   amount: moneySchema,
