@@ -1,4 +1,5 @@
 import { type Database, queryOne } from '../../infra/database/database.ts'
+import { isDatabaseUnavailable } from '../../infra/database/database-errors.ts'
 import { sha256 } from '../../infra/lib/ids.ts'
 import type { Clock } from '../../state/ports/clock.ts'
 import type { Log } from '../../state/ports/log.ts'
@@ -74,6 +75,27 @@ export type ExecutorStep = 'taken' | 'verified' | 'reserved' | 'sending' | 'answ
 const defaultLeaseMs = 30_000
 /** Of a lease, so that an executor whose clock runs slow lets go before another may claim. */
 const leaseShare = 0.8
+
+/**
+ * What a provider says. Where it failed for all of the time in which it knows keys, nothing is sent again and no one else would ever say
+ * more: then an error means that it is not known.
+ */
+const askProvider = async (
+  ask: () => Promise<ProviderAnswer | null>,
+  silentMs: number,
+  { windowMs }: PaymentProvider,
+): Promise<ProviderAnswer | null> => {
+  try {
+    return await ask()
+  } catch (error) {
+    const isOwn =
+      error instanceof PaymentLostError ||
+      error instanceof PaymentCanceledError ||
+      isDatabaseUnavailable(error)
+    if (isOwn || error instanceof UnclearPaymentError || silentMs < windowMs) throw error
+    throw new UnclearPaymentError('the provider does not say what became of it', error)
+  }
+}
 
 /** Carries out orders and payments that it was handed. `startExecutor` hands them over. */
 export const createPaymentExecutor = (services: ExecutorServices, stopped: AbortSignal) => {
@@ -204,21 +226,23 @@ export const createPaymentExecutor = (services: ExecutorServices, stopped: Abort
     if (!operation) return
     try {
       const carrier = await createCarrier(payment, leaseEndsAt)
+      const { provider } = carrier
       const isSent = operation.status === 'done' || payment.status === 'unknown'
+      const silentMs = Math.min(payment.silent_ms, operation.age_ms ?? 0)
       await onStep('sending')
-      const answer = isSent
-        ? await carrier.provider.lookup(operation.operation_id, carrier.signal)
-        : ((await sendOperation(payment, operation, carrier)) ??
-          (await carrier.provider.lookup(operation.operation_id, carrier.signal)))
+      const lookup = () => provider.lookup(operation.operation_id, carrier.signal)
+      const ask = async () =>
+        isSent ? lookup() : ((await sendOperation(payment, operation, carrier)) ?? lookup())
+      const answer = await askProvider(ask, silentMs, provider)
       await onStep('answered')
       const current = isSent ? payment : { ...payment, status: 'sent' as const }
       const decision = answer
         ? decideAnswer(current, operation, answer, isSent ? 'lookup' : 'answer')
-        : isSent
+        : isSent && (silentMs < provider.windowMs || payment.status === 'unknown')
           ? null
           : decideUnknown(current, 'the provider does not know it and the time to send it again is over')
       if (decision) await apply(current, decision, fresh?.known)
-      else await yieldPayment(database, payment, toDelayMs(payment.tries))
+      else await yieldPayment(database, payment, toDelayMs(payment.tries), answer !== null)
       await onStep('settled')
     } catch (error) {
       if (error instanceof PaymentCanceledError)
@@ -227,10 +251,12 @@ export const createPaymentExecutor = (services: ExecutorServices, stopped: Abort
           decideReleased(operation.operation_id, toReleasedOutcome(payment.payment_id)),
         ))
       if (error instanceof PaymentLostError) return
-      const isTold = error instanceof UnclearPaymentError && payment.status !== 'unknown'
-      if (isTold && (await apply(payment, decideUnknown(payment, error.message)))) return
+      const isUnclear = error instanceof UnclearPaymentError
+      const isNew = isUnclear && payment.status !== 'unknown'
+      if (isNew && (await apply(payment, decideUnknown(payment, error.message)))) return
       await yieldPayment(database, payment, toDelayMs(payment.tries))
-      throw error
+      // of one that is unknown already, this is nothing new
+      if (!isUnclear || isNew) throw error
     }
   }
 
@@ -257,15 +283,18 @@ export const createPaymentExecutor = (services: ExecutorServices, stopped: Abort
     const operations = await readOperations(database, payment.payment_id)
     const authorization = operations[0]
     const existing = operations.find(({ order_id }) => order_id === order.order_id)
+    const open = () => createCarrier(payment, leaseEndsAt)
+    const isSettled = order.kind === 'settle'
+    const windowMs = isSettled && payment.status === 'sent' ? (await open()).provider.windowMs : Infinity
+    const unclear = isSettled ? findUnclear(payment, operations, windowMs) : undefined
     const problem = existing
       ? findOperationProblem(existing, payment)
-      : findOrderProblem(order, payment, operations)
+      : findOrderProblem(order, payment, operations, unclear)
     if (problem) return end(problem)
-    const unclear = order.kind === 'settle' && findUnclear(payment, operations)
     if (unclear) return settleByOperator(order, payment, unclear)
     if (!authorization) return end('The payment has no authorization.')
     const { kind } = order as { kind: Exclude<PaymentOperation['kind'], 'authorize'> }
-    const carrier = await createCarrier(payment, leaseEndsAt)
+    const carrier = await open()
     if (kind !== 'answer' && carrier.provider.operations?.includes(kind) === false)
       return end(`The provider cannot ${kind} a payment: ask the merchant.`)
     if (!existing) {
@@ -306,7 +335,9 @@ export const createPaymentExecutor = (services: ExecutorServices, stopped: Abort
           (await lookup()) ??
           toUnseenAnswer(payment, operation))
         : await lookup()
-    const answer = await ask().catch((error: unknown) => {
+    // a person waits for an answer of a challenge; what an admin ordered stays open, and they settle it
+    const asking = kind === 'answer' ? askProvider(ask, operation.age_ms ?? 0, carrier.provider) : ask()
+    const answer = await asking.catch((error: unknown) => {
       if (error instanceof UnclearPaymentError) return error
       throw error
     })
