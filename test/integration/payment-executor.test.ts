@@ -442,6 +442,10 @@ describe('a payment whose end is not known', () => {
     await shop.work({ onStep: (step: ExecutorStep) => step === 'taken' && shop.age(id, 3_700_000) })
     expect(await shop.read(id)).toMatchObject({ status: 'unknown' })
     expect(await shop.open(id)).toEqual([])
+    const note = { kind: 'settle', status: 'declined', note: 'not in their books' } as const
+    await orderForAdmin(database, shop.run.tenant, id, note)
+    await shop.work()
+    expect(await shop.read(id)).toMatchObject({ status: 'declined' })
   })
 
   test('succeeds by a look-up that finds it', async ({ shop }) => {
@@ -736,8 +740,9 @@ describe('no money moves for', () => {
     executor,
   }) => {
     const nonce = await shop.nonce()
+    // of AP2 0.1 no one can sign half a surrogate pair
     for (const id of [randomBytes(64).toString('hex').repeat(20), 'x\u0000', '\ud800', '\ufffd'])
-      for (const buy of [buyV1, buyV2])
+      for (const buy of id === '\ud800' ? [buyV2] : [buyV1, buyV2])
         expect(await refused(shop, (await buy({ nonce, checkoutId: id })).request)).toEqual([
           ...['invalid_mandate', expect.stringMatching(/\S*id (is invalid: Too big|has U\+0000)/)],
         ])
