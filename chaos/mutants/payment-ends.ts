@@ -98,7 +98,7 @@ export const paymentEndMutants: readonly Mutant[] = [
   },
   {
     name: 'the end of a payment whose look-up fails',
-    file: `${folder}/payment-executor.ts`,
+    file: `${folder}/operations.ts`,
     edits: [
       {
         from: 'error instanceof UnclearPaymentError || silentMs < windowMs',

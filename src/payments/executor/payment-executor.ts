@@ -1,5 +1,4 @@
 import { type Database, queryOne } from '../../infra/database/database.ts'
-import { isDatabaseUnavailable } from '../../infra/database/database-errors.ts'
 import { sha256 } from '../../infra/lib/ids.ts'
 import type { Clock } from '../../state/ports/clock.ts'
 import type { Log } from '../../state/ports/log.ts'
@@ -11,6 +10,7 @@ import type { Trust } from '../trust/trust.ts'
 import { busyViolation, createOrderCloser, isPatient } from './close-order.ts'
 import {
   addOperation,
+  askProvider,
   PaymentCanceledError,
   PaymentLostError,
   type PaymentOperation,
@@ -75,27 +75,6 @@ export type ExecutorStep = 'taken' | 'verified' | 'reserved' | 'sending' | 'answ
 const defaultLeaseMs = 30_000
 /** Of a lease, so that an executor whose clock runs slow lets go before another may claim. */
 const leaseShare = 0.8
-
-/**
- * What a provider says. Where it failed for all of the time in which it knows keys, nothing is sent again and no one else would ever say
- * more: then an error means that it is not known.
- */
-const askProvider = async (
-  ask: () => Promise<ProviderAnswer | null>,
-  silentMs: number,
-  { windowMs }: PaymentProvider,
-): Promise<ProviderAnswer | null> => {
-  try {
-    return await ask()
-  } catch (error) {
-    const isOwn =
-      error instanceof PaymentLostError ||
-      error instanceof PaymentCanceledError ||
-      isDatabaseUnavailable(error)
-    if (isOwn || error instanceof UnclearPaymentError || silentMs < windowMs) throw error
-    throw new UnclearPaymentError('the provider does not say what became of it', error)
-  }
-}
 
 /** Carries out orders and payments that it was handed. `startExecutor` hands them over. */
 export const createPaymentExecutor = (services: ExecutorServices, stopped: AbortSignal) => {

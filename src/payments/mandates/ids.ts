@@ -4,7 +4,7 @@ import { z } from 'zod'
 export const maxIdChars = 500
 
 /** An id as the database keeps it: it stores no U+0000, and of half a surrogate pair U+FFFD, so that two ids would be one. */
-export const idSchema = z
+export const mandateIdSchema = z
   .string()
   .min(1)
   .max(maxIdChars)

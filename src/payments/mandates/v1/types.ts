@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { readTimeSpan } from '../calendar.ts'
-import { idSchema } from '../ids.ts'
+import { mandateIdSchema } from '../ids.ts'
 import { JsonNumber } from '../json.ts'
 import { formatMoney, parseMoney } from '../money.ts'
 import { createListSchema, toMoneyOrIssue } from '../violations.ts'
@@ -33,7 +33,7 @@ const itemShape = {
 }
 const itemSchema = createNamedSchema(itemShape)
 const shippingOptionSchema = createNamedSchema({
-  id: idSchema,
+  id: mandateIdSchema,
   label: text,
   amount: moneySchema,
   selected: z.boolean().default(false),
@@ -59,7 +59,7 @@ export const paymentMethodDataSchema = createNamedSchema({ supported_methods: te
 const paymentRequestSchema = createNamedSchema({
   method_data: createListSchema(paymentMethodDataSchema),
   details: createNamedSchema({
-    id: idSchema,
+    id: mandateIdSchema,
     display_items: createListSchema(itemSchema),
     shipping_options: createListSchema(shippingOptionSchema).optional(),
     modifiers: createListSchema(
@@ -83,7 +83,7 @@ const paymentRequestSchema = createNamedSchema({
 })
 /** What the payer chose. */
 const paymentResponseSchema = createNamedSchema({
-  request_id: idSchema,
+  request_id: mandateIdSchema,
   method_name: text,
   details: opaque.optional(),
   shipping_address: contactAddressSchema.optional(),
@@ -109,7 +109,7 @@ export const intentMandateSchema = createNamedSchema(
 export type IntentMandate = z.output<typeof intentMandateSchema>
 
 const contentsShape = {
-  id: idSchema,
+  id: mandateIdSchema,
   user_cart_confirmation_required: z.boolean(),
   payment_request: paymentRequestSchema,
 }
@@ -189,14 +189,14 @@ const readOldPayment = (value: object): object => {
   }
 }
 const paymentShape = {
-  payment_details_id: idSchema,
+  payment_details_id: mandateIdSchema,
   payment_response: paymentResponseSchema,
   merchant_agent: text,
   timestamp: time.optional(),
 }
 /** What a person signs: the payment of one cart. */
 export const paymentMandateContentsSchema = createNamedSchema({
-  payment_mandate_id: idSchema,
+  payment_mandate_id: mandateIdSchema,
   payment_details_total: itemSchema,
   ...paymentShape,
 })
@@ -214,7 +214,7 @@ export type PaymentMandateV1 = z.output<typeof paymentMandateV1Schema>
 export const paymentDraftSchema = createNamedSchema(
   {
     payment_mandate_contents: createNamedSchema({
-      payment_mandate_id: idSchema.optional(),
+      payment_mandate_id: mandateIdSchema.optional(),
       payment_details_total: createNamedSchema({ ...itemShape, label: text.optional() }),
       ...paymentShape,
     }),
@@ -227,7 +227,7 @@ export const paymentDraftSchema = createNamedSchema(
 const outcomes = ['merchant_confirmation_id', 'error_message', 'failure_message'] as const
 /** What became of a payment: a success has `merchant_confirmation_id`, an error or a failure its message, and only one of them. */
 export const paymentReceiptV1Schema = createNamedSchema({
-  payment_mandate_id: idSchema,
+  payment_mandate_id: mandateIdSchema,
   timestamp: time,
   payment_id: text,
   amount: moneySchema,

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { frequencies } from '../calendar.ts'
-import { idSchema } from '../ids.ts'
+import { mandateIdSchema } from '../ids.ts'
 import { parseMinor, parseMoney } from '../money.ts'
 import { createListSchema, toMoneyOrIssue } from '../violations.ts'
 
@@ -21,10 +21,10 @@ const createEntriesSchema = <Shape extends z.core.$ZodLooseShape>(
 ) => createListSchema(schema.partial())
 
 /** Who receives a payment. */
-const merchantSchema = z.looseObject({ id: idSchema, name: text, website: z.string().nullish() })
+const merchantSchema = z.looseObject({ id: mandateIdSchema, name: text, website: z.string().nullish() })
 /** What pays. */
 const paymentInstrumentSchema = z.looseObject({
-  id: idSchema,
+  id: mandateIdSchema,
   type: text,
   description: z.string().nullish(),
 })
@@ -60,7 +60,7 @@ const paymentFields = {
 /** One payment, approved. */
 export const paymentMandateSchema = z.looseObject({
   vct: z.literal('mandate.payment.1'),
-  transaction_id: idSchema,
+  transaction_id: mandateIdSchema,
   ...paymentFields,
   ...times,
 })
@@ -93,8 +93,8 @@ export const openPaymentMandateSchema = z.looseObject({
 export type OpenPaymentMandate = z.output<typeof openPaymentMandateSchema>
 
 const lineItemRequirementSchema = z.looseObject({
-  id: idSchema,
-  acceptable_items: createEntriesSchema(z.looseObject({ id: idSchema, title: z.string().nullish() })),
+  id: mandateIdSchema,
+  acceptable_items: createEntriesSchema(z.looseObject({ id: mandateIdSchema, title: z.string().nullish() })),
   quantity: quantity.positive(),
 })
 /** So many of a kind of item a checkout may have. */
@@ -137,13 +137,13 @@ const readItem = (value: unknown): unknown =>
     : value
 /** UCP's checkout, the payload of `checkout_jwt`: what constraints look at. */
 export const checkoutSchema = z.looseObject({
-  id: idSchema.nullish(),
+  id: mandateIdSchema.nullish(),
   merchant: merchantSchema.partial().nullish(),
   currency: currency.nullish(),
   line_items: createListSchema(
     z.preprocess(
       readItem,
-      z.looseObject({ item: z.looseObject({ id: idSchema }), quantity: quantity.nonnegative() }),
+      z.looseObject({ item: z.looseObject({ id: mandateIdSchema }), quantity: quantity.nonnegative() }),
     ),
   ),
 })
