@@ -205,19 +205,18 @@ export const createPaymentExecutor = (services: ExecutorServices, stopped: Abort
     if (!operation) return
     try {
       const carrier = await createCarrier(payment, leaseEndsAt)
-      const { provider } = carrier
       const isSent = operation.status === 'done' || payment.status === 'unknown'
       const silentMs = Math.min(payment.silent_ms, operation.age_ms ?? 0)
       await onStep('sending')
-      const lookup = () => provider.lookup(operation.operation_id, carrier.signal)
+      const lookup = () => carrier.provider.lookup(operation.operation_id, carrier.signal)
       const ask = async () =>
         isSent ? lookup() : ((await sendOperation(payment, operation, carrier)) ?? lookup())
-      const answer = await askProvider(ask, silentMs, provider)
+      const answer = await askProvider(ask, silentMs, carrier.provider)
       await onStep('answered')
       const current = isSent ? payment : { ...payment, status: 'sent' as const }
       const decision = answer
         ? decideAnswer(current, operation, answer, isSent ? 'lookup' : 'answer')
-        : isSent && (silentMs < provider.windowMs || payment.status === 'unknown')
+        : isSent && (silentMs < carrier.provider.windowMs || payment.status === 'unknown')
           ? null
           : decideUnknown(current, 'the provider does not know it and the time to send it again is over')
       if (decision) await apply(current, decision, fresh?.known)
@@ -234,7 +233,6 @@ export const createPaymentExecutor = (services: ExecutorServices, stopped: Abort
       const isNew = isUnclear && payment.status !== 'unknown'
       if (isNew && (await apply(payment, decideUnknown(payment, error.message)))) return
       await yieldPayment(database, payment, toDelayMs(payment.tries))
-      // of one that is unknown already, this is nothing new
       if (!isUnclear || isNew) throw error
     }
   }
