@@ -247,6 +247,14 @@ export const attacks: Attack[] = [
     return `${encode({ alg: 'ES256', typ: 'JWT', jwk, kid: 'merchant-1' })}.${payload}.AAAA`
   }),
   forgedCheckout('no total', () => newCheckoutText({ totals: undefined })),
+  forgedCheckout('two totals', () =>
+    newCheckoutText({
+      totals: [
+        { type: 'total', amount: 1 },
+        { type: 'total', amount: 99_900 },
+      ],
+    }),
+  ),
   forgedCheckout('a total of a text', () => newCheckoutText({ totals: [{ type: 'total', amount: '1' }] })),
   forgedCheckout('a payee who did not sign', () => newCheckoutText({ merchant: rivalShop })),
   forgedCheckout('no merchant', () => newCheckoutText({ merchant: undefined })),
@@ -272,14 +280,6 @@ export const attacks: Attack[] = [
   ),
   genuine('a checkout of another total', () =>
     newCheckoutText({ totals: [{ type: 'total', amount: 99_900 }] }),
-  ),
-  genuine('a checkout with two totals', () =>
-    newCheckoutText({
-      totals: [
-        { type: 'total', amount: 1 },
-        { type: 'total', amount: 99_900 },
-      ],
-    }),
   ),
   genuine('a checkout in another currency', () => newCheckoutText({ currency: 'JPY' })),
   genuine('a checkout of another merchant', () =>

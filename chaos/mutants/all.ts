@@ -9,6 +9,7 @@ import { logMutants } from './log.ts'
 import { mandateMutants } from './mandates.ts'
 import type { Mutant } from './mutant.ts'
 import { openMandateMutants } from './open-mandates.ts'
+import { paymentEndMutants } from './payment-ends.ts'
 import { paymentKeyMutants } from './payment-keys.ts'
 import { paymentWorkMutants } from './payment-work.ts'
 import { paymentMutants } from './payments.ts'
@@ -35,5 +36,6 @@ export const mutants: readonly Mutant[] = [
   ...openMandateMutants,
   ...ledgerMutants,
   ...paymentWorkMutants,
+  ...paymentEndMutants,
   ...taintMutants,
 ]

@@ -56,7 +56,8 @@ export const createWallet = (audience: string, perMandate: number) => {
       roots.set(group, made)
       const root = await made
       const line = { id: 'li_0', item: { id: 'shoe', title: 'Shoe', price: amount }, quantity: 1 }
-      const order = { id: `order-${nth}`, merchant: shop, currency: 'USD', line_items: [line] }
+      const totals = [{ type: 'total', amount }]
+      const order = { id: `order-${nth}`, merchant: shop, currency: 'USD', line_items: [line], totals }
       const jwt = await signJws({ ...order, ...times }, merchant.signing, { typ: 'JWT' })
       const hop = { audience, nonce, iat: nowS() - 5 }
       const checkout = await appendMandate(

@@ -112,7 +112,7 @@ export const createVerifier = (self: Self, books: Books, table: string) => {
       payee: { id: null, name: contents.merchant_agent, website: null },
       payer: { name: null, email: contents.payment_response.payer_email ?? null, phone: null },
       instrument: { type: contents.payment_response.method_name, id: null, details: null },
-      checkout: { id: contents.payment_details_id, hash: '' },
+      checkout: { id: contents.payment_details_id, cart_id: '', hash: '' },
     }
   }
 

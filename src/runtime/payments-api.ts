@@ -71,7 +71,9 @@ export const createPaymentsApi = (database: Database, clock: Clock, wakeExecutor
       const payment = await queryOne<Decided & { tenant: string }>(
         database,
         `SELECT tenant, status, amount_minor, refunded_minor, status = 'unknown' OR EXISTS (SELECT FROM payment_orders o
-           WHERE o.payment_id = p.payment_id AND kind IN ('answer', 'capture', 'void', 'refund') AND done_at IS NULL) AS is_unclear
+           WHERE o.payment_id = p.payment_id AND kind IN ('answer', 'capture', 'void', 'refund') AND done_at IS NULL)
+           OR status = 'sent' AND EXISTS (SELECT FROM payment_providers v WHERE v.provider_id = p.provider_id
+             AND p.created_at + v.window_ms * interval '1 millisecond' <= clock_timestamp()) AS is_unclear
          FROM payments p WHERE payment_id = $1`,
         [paymentId],
       )

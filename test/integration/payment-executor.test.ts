@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { describe, expect } from 'vitest'
 import { closeWaits, startWaits } from '../../src/engine/runs/waits.ts'
 import { queryOne, type RunKey } from '../../src/infra/database/database.ts'
@@ -7,6 +8,7 @@ import { newPaymentId } from '../../src/infra/lib/ids.ts'
 import { silentLog } from '../../src/infra/lib/silent-log.ts'
 import { systemClock } from '../../src/infra/lib/system-clock.ts'
 import { openHints, paymentWorkChannel } from '../../src/infra/queue/hints.ts'
+import { signNextCard } from '../../src/payments/executor/card-signatures.ts'
 import { createPaymentExecutor, type ExecutorStep } from '../../src/payments/executor/payment-executor.ts'
 import { startExecutor } from '../../src/payments/executor/start-executor.ts'
 import {
@@ -30,6 +32,7 @@ import { parseJws } from '../../src/payments/mandates/tokens/jws.ts'
 import { MasonError } from '../../src/state/errors.ts'
 import type { Sql } from '../../src/state/ports/sql.ts'
 import { unique } from '../support/backend.ts'
+import { deferred } from '../support/deferred.ts'
 import {
   createParty,
   editHop,
@@ -90,9 +93,12 @@ const test = paymentTest
       executor.query(
         `UPDATE payment_orders SET lease_until = NULL, next_at = clock_timestamp() WHERE done_at IS NULL`,
       )
+    /** Lets time pass for a payment, since which nothing was heard of it. */
     const age = (id: string, ms: number) =>
       executor.query(
-        `UPDATE payment_operations SET first_sent_at = first_sent_at - $2::int * interval '1 millisecond' WHERE payment_id = $1`,
+        `WITH payment AS (
+           UPDATE payments SET updated_at = updated_at - $2::int * interval '1 millisecond' WHERE payment_id = $1
+         ) UPDATE payment_operations SET first_sent_at = first_sent_at - $2::int * interval '1 millisecond' WHERE payment_id = $1`,
         [id, ms],
       )
     /** Kinds of its operations and orders that are not over. */
@@ -408,6 +414,92 @@ describe('a payment whose end is not known', () => {
     expect((await shop.read(id)).status).toBe('unknown')
   })
 
+  test.for(['fail after', 'pending', 'challenge'] as const)(
+    'because its look-up failed for all of the window (%s) is unknown, its run goes on, and an operator settles it',
+    async (failure, { shop, database }) => {
+      const { tenant } = shop.run
+      await submitTo(database, tenant)
+      const run = await mustClaim(database)
+      const { request } = await buyV2({ nonce: await shop.nonce() })
+      const id = newPaymentId()
+      const call = { plan_seq: 1, index: 0 }
+      const start = async (sql: Sql) => void (await orderPayment(sql, run, call, request, { paymentId: id }))
+      const wait = () => startWaits(database, run, call, 0, [{ kind: 'payment' as const, refId: id, start }])
+      await wait()
+      shop.card.failures.push(failure)
+      await shop.work()
+      shop.card.mute()
+      const look = async () => {
+        await shop.due()
+        await shop.work()
+        return (await shop.read(id)).status
+      }
+      await shop.age(id, 3_500_000)
+      expect(await look()).toBe('sent')
+      await shop.age(id, 100_000)
+      expect(await look()).toBe('unknown')
+      expect((await shop.read(id)).outcome).toMatchObject({
+        code: 'payment_unknown',
+        message: expect.stringContaining('the provider does not say what became of it'),
+      })
+      if (failure !== 'challenge')
+        expect((await wait())?.[0]?.outcome).toMatchObject({ status: 'unknown', payment_id: id })
+      expect(await shop.spending(id)).toEqual([19_900, 0, 1])
+      expect(await look()).toBe('unknown')
+      const note = { kind: 'settle', status: 'declined', note: 'not in their books' } as const
+      await orderForAdmin(database, tenant, id, note)
+      await shop.work()
+      expect(await shop.read(id)).toMatchObject({ status: 'declined' })
+      expect(await shop.spending(id)).toEqual([0, 0, 0])
+      expect(shop.card.sent).toHaveLength(1)
+    },
+  )
+
+  test('stays pending while its provider says so, and is settled by an operator after the window alone', async ({
+    shop,
+    database,
+  }) => {
+    shop.card.failures.push('pending')
+    const id = await pay(shop)
+    const settle = async () => {
+      const note = { kind: 'settle', status: 'succeeded', note: 'in their books' } as const
+      const order = await orderForAdmin(database, shop.run.tenant, id, note)
+      await shop.work()
+      return (await readOrder(database, order))?.outcome
+    }
+    await shop.age(id, 3_500_000)
+    expect(await settle()).toMatchObject({ status: 'refused', message: expect.stringContaining('nothing') })
+    await shop.age(id, 100_000)
+    await shop.due()
+    await shop.work()
+    // it was heard of just now: that one look-up fails means nothing
+    shop.card.mute()
+    await shop.due()
+    await shop.work()
+    expect(await shop.read(id)).toMatchObject({ status: 'sent', outcome: null })
+    expect(await settle()).toMatchObject({ status: 'succeeded' })
+    expect(await shop.read(id)).toMatchObject({ status: 'succeeded' })
+    expect(await shop.spending(id)).toEqual([0, 19_900, 1])
+  })
+
+  test('because the look-up of an answer of the person fails for all of the window is unknown', async ({
+    shop,
+    database,
+  }) => {
+    shop.card.failures.push('challenge')
+    const id = await pay(shop)
+    shop.card.failures.push('fail before')
+    shop.card.mute()
+    await orderAnswer(database, shop.run, { plan_seq: 30, index: 0 }, id, 'sealed 123')
+    await shop.work({ onStep: (step: ExecutorStep) => step === 'taken' && shop.age(id, 3_700_000) })
+    expect(await shop.read(id)).toMatchObject({ status: 'unknown' })
+    expect(await shop.open(id)).toEqual([])
+    const note = { kind: 'settle', status: 'declined', note: 'not in their books' } as const
+    await orderForAdmin(database, shop.run.tenant, id, note)
+    await shop.work()
+    expect(await shop.read(id)).toMatchObject({ status: 'declined' })
+  })
+
   test('succeeds by a look-up that finds it', async ({ shop }) => {
     shop.card.failures.push('fail after')
     const id = await pay(shop)
@@ -657,6 +749,95 @@ describe('no money moves for', () => {
     )
   })
 
+  test('a checkout without exactly one total that can be read, whatever the agent pays within its range', async ({
+    shop,
+  }) => {
+    const nonce = await shop.nonce()
+    const totals = [
+      undefined,
+      [],
+      [{ type: 'subtotal', amount: 19_900 }],
+      [
+        { type: 'total', amount: 19_900 },
+        { type: 'total', amount: 1 },
+      ],
+      [
+        { type: 'total', amount: 19_900 },
+        { type: 'total', amount: 19_900 },
+      ],
+      [{ type: 'total', amount: '19900' }],
+      [{ type: 'total', amount: -1 }],
+      [{ type: 'total' }],
+      'total',
+    ]
+    for (const one of totals) {
+      const range = [{ type: 'payment.amount_range', currency: 'USD', max: 100_000 }]
+      const { request } = await buyV2({
+        nonce,
+        amount: 99_999,
+        constraints: range,
+        checkout: { totals: one },
+      })
+      expect([one, await refused(shop, request)]).toEqual([
+        one,
+        ['invalid_mandate', expect.stringMatching(/^checkout\.totals has /)],
+      ])
+    }
+    const unnamed = await buyV2({ nonce, checkout: { currency: undefined } })
+    expect((await refused(shop, unnamed.request))[1]).toMatch(
+      /^checkout\.totals has a total that cannot be read/,
+    )
+  })
+
+  test('a cart under a second id of its payment request, or a second cart under the same one, in either version', async ({
+    shop,
+  }) => {
+    const [cartId, checkoutId] = [unique('cart'), unique('order')]
+    const first = await buyV1({ nonce: await shop.nonce(), cartId, checkoutId })
+    const id = await shop.order(first.request)
+    await shop.work()
+    expect((await shop.read(id)).status).toBe('succeeded')
+    for (const request of [
+      (await buyV1({ nonce: await shop.nonce(), cartId })).request,
+      (await buyV1({ nonce: await shop.nonce(), checkoutId })).request,
+      (await buyV2({ nonce: await shop.nonce(), checkoutId: cartId })).request,
+      (await buyV2({ nonce: await shop.nonce(), checkoutId })).request,
+    ]) {
+      shop.card.sent.length = 0
+      expect((await refused(shop, request))[1]).toMatch(/checkout is paid or being paid/)
+    }
+    const other = await shop.order((await buyV1({ nonce: await shop.nonce() })).request)
+    await shop.work()
+    expect((await shop.read(other)).status).toBe('succeeded')
+  })
+
+  test('an id or a limit that the database cannot hold: the order is declined, and nothing waits', async ({
+    shop,
+    executor,
+  }) => {
+    const nonce = await shop.nonce()
+    // of AP2 0.1 no one can sign half a surrogate pair
+    for (const id of [randomBytes(64).toString('hex').repeat(20), 'x\u0000', '\ud800', '\ufffd'])
+      for (const buy of id === '\ud800' ? [buyV2] : [buyV1, buyV2])
+        expect(await refused(shop, (await buy({ nonce, checkoutId: id })).request)).toEqual([
+          ...['invalid_mandate', expect.stringMatching(/\S*id (is invalid: Too big|has U\+0000)/)],
+        ])
+    const recurrence = (max_occurrences: number) => [
+      { type: 'payment.budget', currency: 'USD', max: 500 },
+      { type: 'payment.amount_range', currency: 'USD', max: 20_000 },
+      { type: 'payment.agent_recurrence', frequency: 'ON_DEMAND', max_occurrences },
+    ]
+    const many = await buyV2({ nonce, constraints: recurrence(2 ** 31) })
+    expect((await refused(shop, many.request))[1]).toMatch(
+      /^order has an id, name or limit that cannot be stored/,
+    )
+    const { rows } = await executor.query('SELECT FROM payment_orders WHERE done_at IS NULL')
+    expect(rows).toEqual([])
+    const fine = await shop.order((await buyV2({ nonce, constraints: recurrence(2 ** 31 - 1) })).request)
+    await shop.work()
+    expect((await shop.read(fine)).status).toBe('succeeded')
+  })
+
   test('a nonce that Mason did not give out, gave to another business, or that is over or used', async ({
     shop,
     database,
@@ -883,6 +1064,68 @@ describe('a run that is canceled', () => {
     expect(await shop.read(id)).toMatchObject({ status: 'released' })
     expect(await shop.spending(id)).toEqual([0, 0, 0])
     expect(shop.card.sent).toHaveLength(0)
+  })
+})
+
+describe('the loops of an executor', () => {
+  test('go on beside one that throws each time, whose warnings are few, and beside one that never ends', async ({
+    shop,
+    executor,
+  }) => {
+    const never = deferred<null>()
+    const deciders: Record<string, () => Promise<unknown>> = {
+      throws: () => Promise.reject(new Error('a consent that cannot be decided')),
+      hangs: () => never.promise,
+    }
+    for (const decide of Object.values(deciders)) {
+      let passes = 0
+      const warnings: Record<string, unknown>[] = []
+      const log = { ...silentLog, warn: (detail: Record<string, unknown>) => void warnings.push(detail) }
+      const decideConsent = () => {
+        passes++
+        return decide()
+      }
+      const running = startExecutor({ ...shop.services, decideConsent, log: log as never }, { idleMs: 1 })
+      const id = await shop.order((await buyV2({ nonce: await shop.nonce() })).request)
+      await expect.poll(async () => (await shop.read(id)).status).toBe('succeeded')
+      if (decide === deciders.throws) await expect.poll(() => passes).toBeGreaterThan(40)
+      never.resolve(null)
+      await running.stop()
+      const said = warnings.filter(({ work }) => work === 'consents').length
+      expect(said).toBe(decide === deciders.throws ? 1 + Math.floor(Math.log2(passes)) : 0)
+    }
+    expect((await executor.query('SELECT FROM payment_orders WHERE done_at IS NULL')).rows).toEqual([])
+  })
+
+  test('sign the other agent cards beside rows that are none', async ({ shop, database, executor }) => {
+    const issuer = 'https://mason.example'
+    const card = (interfaces: unknown) =>
+      JSON.stringify({ supportedInterfaces: interfaces, skills: [], capabilities: {} })
+    const payloads = [
+      ...['null', '7', '"text"', '{"1.0":"no JSON"}', '{"1.0":null}', '{"1.0":{"toString":1}}'],
+      JSON.stringify({ '1.0': card([null]) }),
+      JSON.stringify({ '1.0': card([{ url: { toString: 1 } }]) }),
+      JSON.stringify({ '1.0': card([{ url: `${issuer}/a2a/agents/a` }]) }),
+    ]
+    const tenants: string[] = []
+    for (const payload of payloads) {
+      const tenant = unique('carder')
+      tenants.push(tenant)
+      await database.query('INSERT INTO businesses (tenant) VALUES ($1)', [tenant])
+      await database.query(`INSERT INTO agent_cards (tenant, card, payload) VALUES ($1, '{}', $2)`, [
+        tenant,
+        payload,
+      ])
+    }
+    for (const _ of payloads) await signNextCard(executor, shop.services.signer, silentLog)
+    const { rows } = await database.query<{ signatures: object }>(
+      'SELECT signatures FROM agent_cards WHERE tenant = ANY ($1) ORDER BY array_position($1, tenant)',
+      [tenants],
+    )
+    expect(rows.map(({ signatures }) => Object.keys(signatures))).toEqual([
+      ...payloads.slice(1).map(() => []),
+      ['1.0'],
+    ])
   })
 })
 

@@ -20,6 +20,8 @@ const test = runtimeTest
     return executor
   })
 
+test.beforeAll(({ backend, database }) => publishPaymentKeys(backend, database).then(() => {}))
+
 describe('GET /v1/payments/{id}', () => {
   test('shows a business its own payment with its trail, and of another one that there is none', async ({
     server,
@@ -84,6 +86,21 @@ describe('an admin', () => {
       const { status: code, body } = await settle(await addPayment(executor, status), decided)
       expect([code, body.detail]).toEqual([422, expect.stringContaining(`is ${status}`)])
     }
+    const { body: provider } = await server.call('POST', '/admin/v1/providers', {
+      token: adminToken,
+      json: newProvider(),
+    })
+    const silent = await addPayment(executor, 'sent')
+    const setAge = (ms: number) =>
+      executor.query(
+        `UPDATE payments SET provider_id = $2, created_at = clock_timestamp() - $3::float8 * interval '1 millisecond' WHERE payment_id = $1`,
+        [silent, provider.id, ms],
+      )
+    await setAge(provider.window_ms / 2)
+    expect((await settle(silent, decided)).status).toBe(422)
+    await setAge(provider.window_ms)
+    const [after] = await Promise.all([settle(silent, decided), carryOut(executor, silent, 'settle')])
+    expect(after.body.outcome.status).toBe('done')
     const id = await addPayment(executor, 'unknown')
     const [{ body }, order] = await Promise.all([settle(id, decided), carryOut(executor, id)])
     expect(order).toEqual({
@@ -107,8 +124,6 @@ const signed = (id: string, nowMs = Date.now()) => ({
 })
 
 describe('POST /payments/webhooks/{provider_id}', () => {
-  test.beforeAll(({ backend, database }) => publishPaymentKeys(backend, database).then(() => {}))
-
   test('stores the bytes and headers as they came, for a provider that there is, up to 256 KB', async ({
     server,
     executor,

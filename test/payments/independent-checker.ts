@@ -220,7 +220,7 @@ const toMinor = (major: Json, currency: string): bigint => {
 
 const listOf = (value: Json): Json[] => {
   must(Array.isArray(value), 'no list')
-  return value.filter((entry: Json) => entry !== absent)
+  return value.filter((entry: Json) => entry !== absent && entry?.[partial] !== true)
 }
 const isSameMerchant = (one: Json, other: Json): boolean =>
   one.id && other.id

@@ -85,6 +85,7 @@ export const checkout = {
   merchant: shop,
   currency: 'USD',
   line_items: [{ id: 'li_0', item: { id: 'shoe', title: 'Shoe', price: 19900 }, quantity: 1 }],
+  totals: [{ type: 'total', amount: 19900 }],
 }
 /** What an open checkout mandate says of items. */
 export const lineItems = {

@@ -17,6 +17,7 @@ export const createTestProvider = ({ windowMs = 3_600_000 } = {}) => {
   const failures: ProviderFailure[] = []
   const sent: { request: string; key: string }[] = []
   let isForgetful = false
+  let isMute = false
   const act = (operation: Operation, failure: ProviderFailure | undefined): ProviderAnswer => {
     const provider_ref = operation.provider_ref ?? `ref_${operation.payment_id}`
     if (failure === 'decline') return { status: 'declined', provider_ref, reason: 'insufficient funds' }
@@ -52,7 +53,10 @@ export const createTestProvider = ({ windowMs = 3_600_000 } = {}) => {
       if (failure === 'fail after') throw new Error('the connection was cut')
       return entry.answer
     },
-    lookup: async (key) => (isForgetful ? null : (books.get(key)?.answer ?? null)),
+    lookup: async (key) => {
+      if (isMute) throw new Error('the look-up failed')
+      return isForgetful ? null : (books.get(key)?.answer ?? null)
+    },
     async answerChallenge(providerRef, answer, key, checkLease) {
       checkLease()
       if (failures.shift() === 'fail before') throw new Error('the connection was cut')
@@ -83,6 +87,10 @@ export const createTestProvider = ({ windowMs = 3_600_000 } = {}) => {
     },
     remember() {
       isForgetful = false
+    },
+    /** It answers no look-up, or does again. */
+    mute(value = true) {
+      isMute = value
     },
     /** What it has taken, in minor units. */
     total: () =>

@@ -53,6 +53,8 @@ export const trustKey = async (
 type Purchase = {
   nonce: string
   checkoutId?: string
+  /** The own id of a cart of AP2 0.1. */
+  cartId?: string
   amount?: number
   /** Of an open mandate, beside the reference; null: the person signs the payment itself. */
   constraints?: JsonObject[] | null
@@ -82,7 +84,7 @@ export const buyV2 = async ({
   seller = merchant.signing,
   open,
 }: Purchase) => {
-  const claims = { ...checkout, id: checkoutId, ...changes }
+  const claims = { ...checkout, id: checkoutId, totals: [{ type: 'total', amount }], ...changes }
   const jwt = await signJws(claims, seller, { typ: 'JWT' })
   const made = await issueCheckoutChain({}, jwt, limits)
   const openCheckout = open?.checkout ?? made.open
@@ -125,13 +127,14 @@ export const buyV2 = async ({
 export const buyV1 = async ({
   nonce,
   checkoutId = unique('order'),
+  cartId = `cart of ${checkoutId}`,
   amount = 19_900,
   confirmation = true,
-}: Pick<Purchase, 'nonce' | 'checkoutId' | 'amount'> & { confirmation?: boolean }) => {
+}: Pick<Purchase, 'nonce' | 'checkoutId' | 'cartId' | 'amount'> & { confirmation?: boolean }) => {
   const value = amount / 100
   const total = { label: 'Total', amount: { currency: 'USD', value } }
   const contents = {
-    id: `cart of ${checkoutId}`,
+    id: cartId,
     user_cart_confirmation_required: confirmation,
     payment_request: {
       method_data: [{ supported_methods: 'CARD' }],

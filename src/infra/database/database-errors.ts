@@ -15,6 +15,9 @@ export const isUniqueViolation = hasCode('23505')
 export const isLockTimeout = hasCode('55P03')
 /** Whether a statement would have broken a CHECK. */
 export const isCheckViolation = hasCode('23514')
+/** Whether a server refused values as such: too long for an index, out of range, or with characters that it cannot store. */
+export const isValueRefused = (error: unknown): boolean =>
+  /^(22|54)/.test(String((error as { code?: unknown } | null)?.code))
 /** Whether a statement took longer than it may, as a caller sees it. */
 export const isStatementTimeout = (error: unknown): boolean =>
   isMasonError(error, 'database_unavailable') && hasCode('57014')(error.cause)

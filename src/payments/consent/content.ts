@@ -11,6 +11,7 @@ import { checkCartSum, joinCartAndPayment } from '../mandates/v1/payment.ts'
 import { cartMandateSchema, paymentMandateContentsSchema } from '../mandates/v1/types.ts'
 import type { OpenMandatePair } from '../mandates/v2/open-mandates.ts'
 import { checkoutSchema, paymentMandateSchema } from '../mandates/v2/types.ts'
+import { hashReceived } from '../mandates/verify/carts.ts'
 import { parseBy, readBy, type Violation } from '../mandates/violations.ts'
 
 /** What a person who will not be present is asked to sign: see `createOpenMandates`. No merchant gets to know the wallet. */
@@ -87,6 +88,9 @@ const readV1 = ({ cart, payment }: Extract<UnsignedPayment, { version: '0.1' }>)
   const contents = readBy(paymentMandateContentsSchema, payment)
   if (!readCart.ok) return refuseRequest(readCart.violations)
   if (!contents.ok) return refuseRequest(contents.violations)
+  // the executor hashes what was approved; of the cart `verifyCart` says so
+  const unhashed: Violation[] = []
+  if (hashReceived(JSON.parse(payment), unhashed) === null) return refuseRequest(unhashed)
   const mandate = { payment_mandate_contents: contents.value, user_authorization: 'asked for' }
   const joined = joinCartAndPayment(readCart.value, mandate, '')
   if (!joined.ok) return refuseRequest(joined.violations)

@@ -50,13 +50,15 @@ type Row = {
   status: 'open' | 'signed' | 'refused'
   /** What a browser sent, or the JWS of a surface of the business. */
   answer: AuthenticationResponseJSON | string | null
+  /** How often its decision has thrown. */
+  tries: number
   /** By the clock of the database, which mandates count by. */
   now: Date
 }
 
 const undecidedSql = `decided_at IS NULL AND next_at <= clock_timestamp() AND (status <> 'open' OR expires_at <= clock_timestamp())`
 const takeStatement = `
-  SELECT consent_id, tenant, user_id, run_id, payment_id, content, nonce, status, answer, clock_timestamp() AS now FROM consents WHERE ${undecidedSql}
+  SELECT consent_id, tenant, user_id, run_id, payment_id, content, nonce, status, answer, tries, clock_timestamp() AS now FROM consents WHERE ${undecidedSql}
   ORDER BY next_at LIMIT 1 FOR UPDATE SKIP LOCKED`
 
 const messages: Record<ConsentOutcome['status'], string> = {
@@ -209,8 +211,12 @@ const issueMandates = async (
   return { version: '0.2', payment: paymentToken, checkout: checkoutToken, nonce }
 }
 
-/** A consent whose decision threw is decided again after this, and the others meanwhile. */
-const retrySql = `UPDATE consents SET next_at = clock_timestamp() + interval '10 seconds' WHERE consent_id = $1 AND decided_at IS NULL`
+/** A decision may throw so often. Then the consent has failed, and nothing but its end is written. */
+const maxTries = 5
+
+/** A consent whose decision threw is decided again later, and the others meanwhile. */
+const retrySql = `UPDATE consents SET tries = tries + 1, next_at = clock_timestamp() + $2::int * interval '1 millisecond'
+  WHERE consent_id = $1 AND decided_at IS NULL`
 
 /**
  * Decides one consent that was answered or has expired: verifies what the API stored, issues the mandates, and ends the run's
@@ -226,14 +232,20 @@ const decideNext = async ({ database, ...services }: ConsentServices) => {
   if (!(await hasRow(database, `SELECT FROM consents WHERE ${undecidedSql} LIMIT 1`, []))) return null
   // PGlite has one session: what is read inside the transaction is read by it alone
   const [key, agent] = [await services.signer.signingKey(), await services.signer.agentJwk()]
-  let taken: string | null = null
+  let taken = null as Row | null
   const decide = async (sql: Sql) => {
     const row = await queryOne<Row>(sql, takeStatement, [])
     if (!row) return null
-    taken = row.consent_id
+    taken = row
     const content = readContent(row.content)
     const isOpen = content?.version === '0.2-open'
-    const answered = row.status === 'signed' ? await verifyAnswer(sql, row, services.publicUrl) : null
+    const isGivenUp = row.tries >= maxTries
+    const answered =
+      row.status !== 'signed'
+        ? null
+        : isGivenUp
+          ? { problem: `its decision failed ${maxTries} times` }
+          : await verifyAnswer(sql, row, services.publicUrl)
     const verdict = answered && !content ? { problem: 'these are not the bytes of a consent' } : answered
     const status =
       row.status === 'open' ? 'expired' : !verdict ? 'refused' : 'key' in verdict ? 'verified' : 'failed'
@@ -269,7 +281,7 @@ const decideNext = async ({ database, ...services }: ConsentServices) => {
   try {
     return await database.transaction(decide)
   } catch (error) {
-    if (taken !== null) await database.query(retrySql, [taken])
+    if (taken !== null) await database.query(retrySql, [taken.consent_id, 200 * 2 ** taken.tries])
     throw error
   }
 }

@@ -4,16 +4,29 @@ import { isObject } from '../mandates/tokens/encoding.ts'
 import { signJws } from '../mandates/tokens/jws.ts'
 import type { ReceiptSigner } from './receipts.ts'
 
-/** The agent card that a text is. Null: it is none of this server, or not canonical; nothing else is signed on request. */
-const readCard = (text: string, issuer: string): Record<string, unknown> | null => {
-  const card: unknown = JSON.parse(text)
+/**
+ * The agent card that a text is. Null: it is none of this server, not canonical or no text at all; nothing else is signed on request,
+ * and no row may throw, since it would be taken again before all others.
+ */
+const readCard = (text: unknown, issuer: string): Record<string, unknown> | null => {
+  const card = parseJson(text)
   if (!isObject(card) || JSON.stringify(card) !== text) return null
   const { supportedInterfaces: interfaces, skills, capabilities } = card
   const isOurs =
     Array.isArray(interfaces) &&
     interfaces.length > 0 &&
-    interfaces.every(({ url }) => String(url).startsWith(`${issuer}/a2a/agents/`))
+    interfaces.every(
+      (one) => isObject(one) && `${JSON.stringify(one.url)}`.startsWith(`"${issuer}/a2a/agents/`),
+    )
   return isOurs && Array.isArray(skills) && isObject(capabilities) ? card : null
+}
+
+const parseJson = (text: unknown): unknown => {
+  try {
+    return JSON.parse(String(text))
+  } catch {
+    return null
+  }
 }
 
 /** Signs the next agent card that has no signatures, in each version of the protocol. False: there is none. */
@@ -22,7 +35,7 @@ export const signNextCard = async (
   { issuer, signingKey }: ReceiptSigner,
   log: Log,
 ): Promise<boolean> => {
-  const row = await queryOne<{ tenant: string; payload: Record<string, string>; text: string }>(
+  const row = await queryOne<{ tenant: string; payload: unknown; text: string }>(
     database,
     `SELECT tenant, payload, payload::text AS text FROM agent_cards WHERE payload IS NOT NULL AND signatures IS NULL LIMIT 1`,
     [],
@@ -30,7 +43,7 @@ export const signNextCard = async (
   if (!row) return false
   const key = await signingKey()
   const signatures: Record<string, unknown> = {}
-  for (const [version, text] of Object.entries(row.payload)) {
+  for (const [version, text] of Object.entries(isObject(row.payload) ? row.payload : {})) {
     const card = readCard(text, issuer)
     if (!card) {
       log.warn({ business_id: row.tenant, version }, 'an agent card of another server is not signed')

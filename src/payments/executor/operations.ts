@@ -1,9 +1,10 @@
 import { queryOne } from '../../infra/database/database.ts'
+import { isDatabaseUnavailable } from '../../infra/database/database-errors.ts'
 import { sendEffect } from '../../state/effect-protocol.ts'
 import { MasonError } from '../../state/errors.ts'
 import type { Clock } from '../../state/ports/clock.ts'
 import type { Sql } from '../../state/ports/sql.ts'
-import type { PaymentProvider, ProviderAnswer } from '../providers/provider.ts'
+import { type PaymentProvider, type ProviderAnswer, UnclearPaymentError } from '../providers/provider.ts'
 import type { ClaimedPayment } from './work-queue.ts'
 
 /** One request to a provider. `request` is null when it is over. */
@@ -109,6 +110,27 @@ export const sendOperation = async (
         : provider.send(request, key, check, until),
   }
   return sendEffect(stored, target, store, checkLease, signal)
+}
+
+/**
+ * What a provider says. Where it failed for all of the time in which it knows keys, nothing is sent again and no one else would ever say
+ * more: then an error means that it is not known.
+ */
+export const askProvider = async (
+  ask: () => Promise<ProviderAnswer | null>,
+  silentMs: number,
+  { windowMs }: PaymentProvider,
+): Promise<ProviderAnswer | null> => {
+  try {
+    return await ask()
+  } catch (error) {
+    const isOwn =
+      error instanceof PaymentLostError ||
+      error instanceof PaymentCanceledError ||
+      isDatabaseUnavailable(error)
+    if (isOwn || error instanceof UnclearPaymentError || silentMs < windowMs) throw error
+    throw new UnclearPaymentError('the provider does not say what became of it', error)
+  }
 }
 
 const operationStatement = `

@@ -4,18 +4,25 @@ import type { PaymentOperation } from './operations.ts'
 import { maxAnswers } from './payment-answers.ts'
 import type { ClaimedPayment, TakenOrder } from './work-queue.ts'
 
-/** What an operator may settle: a payment that is unknown by its authorization, else a later operation without a clear answer. */
+/**
+ * What an operator may settle: a payment that is unknown by its authorization, else a later operation without a clear answer, else an
+ * authorization that has no end after the time in which its provider knows keys.
+ */
 export const findUnclear = (
-  { status }: ClaimedPayment,
+  { status, is_authorized }: ClaimedPayment,
   operations: readonly PaymentOperation[],
+  windowMs: number,
 ): PaymentOperation | undefined =>
   status === 'unknown'
     ? operations[0]
-    : operations.find(
+    : (operations.find(
         ({ kind, status: of }) =>
           (of === 'sent' || of === 'unknown') &&
           (kind === 'refund' ? status === 'succeeded' : kind !== 'authorize' && status === 'sent'),
-      )
+      ) ??
+      operations
+        .slice(0, 1)
+        .find(({ age_ms }) => status === 'sent' && !is_authorized && (age_ms ?? 0) >= windowMs))
 
 /** Why an operation is over without an answer; null: it is not. The payment was settled in another way meanwhile. */
 export const findOperationProblem = (
@@ -31,12 +38,13 @@ export const findOrderProblem = (
   { kind, request }: TakenOrder,
   payment: ClaimedPayment,
   operations: readonly PaymentOperation[],
+  unclear: PaymentOperation | undefined,
 ): string | null => {
   const { status } = payment
   const isHeld = status === 'sent' && payment.is_authorized
   switch (kind) {
     case 'settle':
-      return findUnclear(payment, operations)
+      return unclear
         ? null
         : `The payment has the status ${status}, and nothing of it is unclear: there is nothing to settle.`
     case 'capture':

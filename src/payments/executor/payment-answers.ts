@@ -53,7 +53,8 @@ export const decideUnknownAnswer = (
 ): Decision => {
   const unknown = decideUnknown(payment, reason)
   const operation = { id: operation_id, status: 'done' as const, answer: { status: 'unknown', reason } }
-  return { ...unknown, operation, order: { outcome: unknown.outcome } }
+  // a look-up of the payment itself may have come first
+  return { ...unknown, from: openStatuses, operation, order: { outcome: unknown.outcome } }
 }
 
 /** A payment that was canceled before it was sent. */

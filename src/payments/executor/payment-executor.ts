@@ -10,6 +10,7 @@ import type { Trust } from '../trust/trust.ts'
 import { busyViolation, createOrderCloser, isPatient, toSealedAnswer } from './close-order.ts'
 import {
   addOperation,
+  askProvider,
   PaymentCanceledError,
   PaymentLostError,
   type PaymentOperation,
@@ -208,20 +209,21 @@ export const createPaymentExecutor = (services: ExecutorServices, stopped: Abort
     try {
       const carrier = await createCarrier(payment, leaseEndsAt)
       const isSent = operation.status === 'done' || payment.status === 'unknown'
+      const silentMs = Math.min(payment.silent_ms, operation.age_ms ?? 0)
       await onStep('sending')
-      const answer = isSent
-        ? await carrier.provider.lookup(operation.operation_id, carrier.signal)
-        : ((await sendOperation(payment, operation, carrier)) ??
-          (await carrier.provider.lookup(operation.operation_id, carrier.signal)))
+      const lookup = () => carrier.provider.lookup(operation.operation_id, carrier.signal)
+      const ask = async () =>
+        isSent ? lookup() : ((await sendOperation(payment, operation, carrier)) ?? lookup())
+      const answer = await askProvider(ask, silentMs, carrier.provider)
       await onStep('answered')
       const current = isSent ? payment : { ...payment, status: 'sent' as const }
       const decision = answer
         ? decideAnswer(current, operation, answer, isSent ? 'lookup' : 'answer')
-        : isSent
+        : isSent && (silentMs < carrier.provider.windowMs || payment.status === 'unknown')
           ? null
           : decideUnknown(current, 'the provider does not know it and the time to send it again is over')
       if (decision) await apply(current, decision, fresh?.known)
-      else await yieldPayment(database, payment, toDelayMs(payment.tries))
+      else await yieldPayment(database, payment, toDelayMs(payment.tries), answer !== null)
       await onStep('settled')
     } catch (error) {
       if (error instanceof PaymentCanceledError)
@@ -230,10 +232,11 @@ export const createPaymentExecutor = (services: ExecutorServices, stopped: Abort
           decideReleased(operation.operation_id, toReleasedOutcome(payment.payment_id)),
         ))
       if (error instanceof PaymentLostError) return
-      const isTold = error instanceof UnclearPaymentError && payment.status !== 'unknown'
-      if (isTold && (await apply(payment, decideUnknown(payment, error.message)))) return
+      const isUnclear = error instanceof UnclearPaymentError
+      const isNew = isUnclear && payment.status !== 'unknown'
+      if (isNew && (await apply(payment, decideUnknown(payment, error.message)))) return
       await yieldPayment(database, payment, toDelayMs(payment.tries))
-      throw error
+      if (!isUnclear || isNew) throw error
     }
   }
 
@@ -260,15 +263,18 @@ export const createPaymentExecutor = (services: ExecutorServices, stopped: Abort
     const operations = await readOperations(database, payment.payment_id)
     const authorization = operations[0]
     const existing = operations.find(({ order_id }) => order_id === order.order_id)
+    const open = () => createCarrier(payment, leaseEndsAt, toSealedAnswer(order)?.purpose)
+    const isSettled = order.kind === 'settle'
+    const windowMs = isSettled && payment.status === 'sent' ? (await open()).provider.windowMs : Infinity
+    const unclear = isSettled ? findUnclear(payment, operations, windowMs) : undefined
     const problem = existing
       ? findOperationProblem(existing, payment)
-      : findOrderProblem(order, payment, operations)
+      : findOrderProblem(order, payment, operations, unclear)
     if (problem) return end(problem)
-    const unclear = order.kind === 'settle' && findUnclear(payment, operations)
     if (unclear) return settleByOperator(order, payment, unclear)
     if (!authorization) return end('The payment has no authorization.')
     const { kind } = order as { kind: Exclude<PaymentOperation['kind'], 'authorize'> }
-    const carrier = await createCarrier(payment, leaseEndsAt, toSealedAnswer(order)?.purpose)
+    const carrier = await open()
     if (kind !== 'answer' && carrier.provider.operations?.includes(kind) === false)
       return end(`The provider cannot ${kind} a payment: ask the merchant.`)
     if (!existing) {
@@ -316,7 +322,9 @@ export const createPaymentExecutor = (services: ExecutorServices, stopped: Abort
             toUnseenAnswer(payment, operation))
         : await lookup()
     }
-    const answer = await ask().catch((error: unknown) => {
+    // a person waits for an answer of a challenge; what an admin ordered stays open, and they settle it
+    const asking = kind === 'answer' ? askProvider(ask, operation.age_ms ?? 0, carrier.provider) : ask()
+    const answer = await asking.catch((error: unknown) => {
       if (error instanceof UnclearPaymentError) return error
       throw error
     })

@@ -1,5 +1,5 @@
 import { type Database, hasRow, queryOne } from '../../infra/database/database.ts'
-import { isCheckViolation, isUniqueViolation } from '../../infra/database/database-errors.ts'
+import { isCheckViolation, isUniqueViolation, isValueRefused } from '../../infra/database/database-errors.ts'
 import { sha256 } from '../../infra/lib/ids.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import type { PaymentRequest } from '../ledger/orders.ts'
@@ -36,11 +36,12 @@ const isFreeNonce = `nonce = $2 AND tenant = $3 AND used_at IS NULL AND expires_
 const reserveSql = (taken: string): string => `
   WITH ${taken}, payment AS (
     INSERT INTO payments (payment_id, tenant, order_id, run_id, plan_seq, call_index, status, version, mandate_key, mandate_hash, spend_id,
-      amount_minor, currency, payee, payee_issuer, checkout_id, checkout_hash, provider_id, lease_until, skipped_checks, open_mandate_id)
+      amount_minor, currency, payee, payee_issuer, checkout_id, checkout_hash, provider_id, lease_until, skipped_checks, open_mandate_id,
+      cart_id)
     SELECT $1, $3, $6, $7, $8::int, $9::int, 'reserved', $10, $11, $12, spend_id, $4::bigint, $13, $14::json, $15, $16, $17, $18,
-      clock_timestamp() + $19::int * interval '1 millisecond', $26::json, $27 FROM spend
+      clock_timestamp() + $19::int * interval '1 millisecond', $26::json, $27, $28 FROM spend
     RETURNING payment_id, tenant, order_id, status, version, spend_id, amount_minor, currency, payee, provider_id, provider_ref,
-      is_authorized, refunded_minor, challenge, epoch, tries
+      is_authorized, refunded_minor, challenge, epoch, tries, 0 AS silent_ms
   ), operation AS (
     INSERT INTO payment_operations (operation_id, tenant, payment_id, order_id, kind, amount_minor, currency, request, request_hash, capture)
     SELECT $20, tenant, payment_id, order_id, 'authorize', amount_minor, currency, $21::bytea, $22, $25::boolean FROM payment
@@ -66,19 +67,19 @@ const reserveStatement = reserveSql(`nonce AS (
 /** For a mandate that pays once: where it has a row, nothing is taken. The row it adds is what others wait for. */
 const reserveFirstStatement = reserveSql(`held AS (
     SELECT order_id FROM payment_orders
-    WHERE order_id = $6 AND takes = $28 AND done_at IS NULL AND canceled_at IS NULL FOR UPDATE
+    WHERE order_id = $6 AND takes = $29 AND done_at IS NULL AND canceled_at IS NULL FOR UPDATE
   ), free AS (
     SELECT nonce FROM payment_nonces, held WHERE ${isFreeNonce} FOR UPDATE OF payment_nonces
   ), spend AS (
     INSERT INTO mandate_spend (spend_id, tenant, currency, max_minor, max_uses, reserved_minor, reserved_uses)
-    SELECT $5, $3, $13, $29::bigint, $30::int, $4::bigint, 1 FROM free ON CONFLICT (spend_id) DO NOTHING RETURNING spend_id
+    SELECT $5, $3, $13, $30::bigint, $31::int, $4::bigint, 1 FROM free ON CONFLICT (spend_id) DO NOTHING RETURNING spend_id
   ), nonce AS (
     UPDATE payment_nonces SET used_at = clock_timestamp(), payment_id = $1 FROM spend WHERE nonce = $2
   )`)
 
 const findUsedStatement = `
   SELECT EXISTS (SELECT FROM payments WHERE mandate_key = $1 AND mandate_hash = $2) AS mandate,
-    EXISTS (SELECT FROM payments WHERE payee_issuer = $3 AND checkout_id = $4
+    EXISTS (SELECT FROM payments WHERE payee_issuer = $3 AND (checkout_id = $4 OR cart_id = $5)
       AND status IN ('reserved', 'sent', 'succeeded', 'unknown')) AS checkout`
 
 /** A revocation waits for this lock, or this for it. */
@@ -137,7 +138,7 @@ export const reservePayment = async (
     JSON.stringify({ checks, spent, ...toDemoFacts(skipped) }),
     request.capture ?? true,
     skipped.length > 0 ? JSON.stringify(skipped) : null,
-    order.open_mandate_id,
+    ...[order.open_mandate_id, verified.cart_id],
   ]
   const toReserved = (row: ClaimedPayment): Reserved => ({
     payment: row,
@@ -193,6 +194,7 @@ export const reservePayment = async (
       return isNonce ? explain(result) : result
     }
     if (isCheckViolation(error)) return refuse([budgetViolation()])
+    if (isValueRefused(error)) return refuse([valueViolation()])
     if (!isUniqueViolation(error)) throw error
     return explain({ refusal: toRefusal([usedViolation()]) })
   }
@@ -200,7 +202,7 @@ export const reservePayment = async (
   /** Whatever guard was first: a mandate or checkout that was paid is the reason that helps. */
   async function explain(result: { refusal: Refusal }): Promise<Reserved> {
     const used = await queryOne<{ mandate: boolean; checkout: boolean }>(database, findUsedStatement, [
-      ...[mandateKey, mandateHash, verified.payee_issuer, verified.checkout_id],
+      ...[mandateKey, mandateHash, verified.payee_issuer, verified.checkout_id, verified.cart_id],
     ])
     if (used?.mandate) return refuse([usedViolation()])
     if (used?.checkout) return refuse([paidViolation()])
@@ -230,6 +232,13 @@ const nonceViolation = (): Violation =>
   )
 const paidViolation = (): Violation =>
   create('checkout_paid', 'checkout', 'is paid or being paid: look at the earlier payment', 'invalid_mandate')
+const valueViolation = (): Violation =>
+  create(
+    'value_refused',
+    'order',
+    'has an id, name or limit that cannot be stored: it is too long, too large or has characters that no text has',
+    'invalid_mandate',
+  )
 const budgetViolation = (): Violation =>
   create(
     'budget_exceeded',

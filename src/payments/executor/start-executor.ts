@@ -25,56 +25,74 @@ export const startExecutor = (
 ): RunningExecutor => {
   const { database, clock, log, leaseMs = 30_000, decideConsent = async () => null } = services
   const stopping = new AbortController()
-  /** Ended by a hint, also by one that comes while it looks for work: what it missed is looked for again. */
-  let pause = new AbortController()
   const executor = createPaymentExecutor({ ...services, leaseMs }, new AbortController().signal)
-  const running = new Set<Promise<void>>()
-  const run = (work: Promise<void>, what: Record<string, string | number>): void => {
+  const [running, reading] = [new Set<Promise<void>>(), new Set<Promise<void>>()]
+  const run = (lane: typeof running, work: Promise<void>, what: Record<string, string | number>): void => {
     const tracked = work
       .catch((error: unknown) =>
         log.warn({ ...what, error: String(error) }, 'a payment was not finished and will be tried again'),
       )
-      .finally(() => running.delete(tracked))
-    running.add(tracked)
+      .finally(() => lane.delete(tracked))
+    lane.add(tracked)
   }
-  const takeWork = async (): Promise<number> => {
+  const takePayments = async (): Promise<number> => {
     const free = concurrency - running.size
-    if (free <= 0) return 0
     const claimedAt = clock.monotonicMs()
     // what was begun goes first, since the provider knows its key for a limited time
     const payments = await claimOpenPayments(database, Math.ceil(free / 2), leaseMs)
     for (const payment of payments)
-      run(executor.runPayment(payment, claimedAt), { payment_id: payment.payment_id })
+      run(running, executor.runPayment(payment, claimedAt), { payment_id: payment.payment_id })
     const orders = payments.length < free ? await takeOrders(database, free - payments.length, leaseMs) : []
-    for (const order of orders) run(executor.runOrder(order), { payment_id: order.payment_id })
-    const messages = await takeMessages(database, concurrency, leaseMs)
+    for (const order of orders) run(running, executor.runOrder(order), { payment_id: order.payment_id })
+    return orders.length + payments.length
+  }
+  const takeWebhooks = async (): Promise<number> => {
+    const messages = await takeMessages(database, concurrency - reading.size, leaseMs)
     for (const message of messages)
-      run(handleMessage(database, message, services.openProvider, executor), {
+      run(reading, handleMessage(database, message, services.openProvider, executor), {
         message_id: message.message_id,
       })
-    const consent = await decideConsent()
-    const isSigned = await signNextCard(database, services.signer, log)
-    return orders.length + payments.length + messages.length + (consent === null ? 0 : 1) + (isSigned ? 1 : 0)
+    return messages.length
   }
-  const loop = async (): Promise<void> => {
-    while (!stopping.signal.aborted) {
-      pause = new AbortController()
-      const taken = await takeWork().catch((error: unknown) => {
-        log.warn({ error: String(error) }, 'no orders could be taken, which will be tried again')
-        return 0
-      })
-      if (taken > 0 && running.size < concurrency) continue
-      const idle = clock.sleep(idleMs, pause.signal).catch(() => {})
-      await (running.size < concurrency ? idle : Promise.race([...running]))
+  /** Of each loop, ended by a hint, also by one that comes while it looks for work: what it missed is looked for again. */
+  const pauses = new Map<string, AbortController>()
+  const wakeAll = (): void => {
+    for (const pause of pauses.values()) pause.abort()
+  }
+  /** Each kind of work has a loop of its own, so that none waits for another, whatever it throws and however slow it is. */
+  const loop = async (work: string, take: () => Promise<number>, lane = new Set()): Promise<void> => {
+    const isFull = (): boolean => lane.size >= concurrency
+    for (let failures = 0; !stopping.signal.aborted; ) {
+      const pause = new AbortController()
+      pauses.set(work, pause)
+      const taken = await take().then(
+        (count) => {
+          failures = 0
+          return count
+        },
+        (error: unknown) => {
+          // the first, second, fourth and so on: a database that is down for a day is no flood of warnings
+          if (Number.isInteger(Math.log2(++failures)))
+            log.warn({ work, failures, error: String(error) }, 'the executor found no work, and looks again')
+          return 0
+        },
+      )
+      if (taken > 0 && !isFull()) continue
+      await (isFull() ? Promise.race(lane) : clock.sleep(idleMs, pause.signal).catch(() => {}))
     }
-    await Promise.all(running)
+    await Promise.all(lane)
   }
-  const subscribing = hints?.subscribe(paymentWorkChannel, () => pause.abort())
-  const looping = loop()
+  const subscribing = hints?.subscribe(paymentWorkChannel, wakeAll)
+  const looping = Promise.all([
+    loop('payments', takePayments, running),
+    loop('webhooks', takeWebhooks, reading),
+    loop('consents', async () => ((await decideConsent()) === null ? 0 : 1)),
+    loop('agent cards', async () => ((await signNextCard(database, services.signer, log)) ? 1 : 0)),
+  ])
   return {
     async stop() {
       stopping.abort()
-      pause.abort()
+      wakeAll()
       await (await subscribing)?.()
       await looping
     },

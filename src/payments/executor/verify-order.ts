@@ -37,8 +37,10 @@ export type VerifiedOrder = {
   payment: MandatedPayment
   /** The issuer of the merchant's trusted key. */
   payee_issuer: string
-  /** The id of the cart or checkout, whichever version it is of. */
+  /** The id of the checkout or of the payment request, whichever version it is of. */
   checkout_id: string
+  /** The id of the cart or checkout, whichever version it is of. */
+  cart_id: string
   tokens: VerifiedToken[]
   /** Null: no limit. */
   spend: { id: string; max_minor: number | null; max_uses: number | null }
@@ -142,6 +144,7 @@ const verifyV1 = (
     payment: { ...payment, payee: { ...payment.payee, id: merchant.issuer } },
     payee_issuer: merchant.issuer,
     checkout_id: payment.checkout.id,
+    cart_id: payment.checkout.cart_id,
     tokens: [
       { kind: 'payment', raw: request.payment, identity },
       { kind: 'cart', raw: request.cart, identity: merchant.identity },
@@ -206,6 +209,7 @@ const verifyV2 = (
     ...checkAllowedIssuers('checkout', checkout.value.hops, merchant.issuer),
   ]
   if (violations.length > 0) return { violations }
+  const checkoutId = checkout.value.checkout.id ?? mandated.checkout.id
   const root = payment.value.hops.find(({ content }) => content.vct === 'mandate.payment.open.1')
   const hops = [
     ...payment.value.hops.map((hop) => ['payment', hop] as const),
@@ -215,7 +219,7 @@ const verifyV2 = (
     // the id in a mandate is what a checkout or an agent wrote: the trusted issuer says who is paid
     payment: { ...mandated, payee: { ...mandated.payee, id: merchant.issuer } },
     payee_issuer: merchant.issuer,
-    checkout_id: checkout.value.checkout.id ?? mandated.checkout.id,
+    ...{ checkout_id: checkoutId, cart_id: checkoutId },
     tokens: [
       { kind: 'payment', raw: request.payment, identity: payment.value.identity },
       { kind: 'checkout', raw: request.checkout, identity: checkout.value.identity },

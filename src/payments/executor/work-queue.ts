@@ -40,10 +40,13 @@ export type ClaimedPayment = {
   challenge: { type: 'otp' | 'redirect'; text: string } | null
   epoch: number
   tries: number
+  /** Since something became known of it: it was sent, or its provider gave a clear answer, be it that it is pending. */
+  silent_ms: number
 }
 
 const paymentColumns = `payment_id, tenant, order_id, status, version, spend_id, amount_minor, currency, payee, provider_id,
-  provider_ref, is_authorized, refunded_minor, challenge, epoch, tries`
+  provider_ref, is_authorized, refunded_minor, challenge, epoch, tries,
+  (extract(epoch FROM clock_timestamp() - updated_at) * 1000)::float8 AS silent_ms`
 
 const leaseEnd = (parameter: string): string =>
   `clock_timestamp() + ${parameter}::int * interval '1 millisecond'`
@@ -86,15 +89,17 @@ export const claimPayment = (sql: Sql, paymentId: string, leaseMs: number): Prom
     [paymentId, leaseMs],
   )
 
-/** Gives a payment back; it is due again after `delayMs`. */
+/** Gives a payment back; it is due again after `delayMs`. `isHeard`: its provider gave a clear answer that changes nothing. */
 export const yieldPayment = async (
   sql: Sql,
   { payment_id, epoch }: Pick<ClaimedPayment, 'payment_id' | 'epoch'>,
   delayMs: number,
+  isHeard = false,
 ): Promise<void> =>
   void (await sql.query(
-    `UPDATE payments SET lease_until = NULL, tries = tries + 1, next_at = ${leaseEnd('$3')} WHERE payment_id = $1 AND epoch = $2`,
-    [payment_id, epoch, delayMs],
+    `UPDATE payments SET lease_until = NULL, tries = tries + 1, next_at = ${leaseEnd('$3')},
+       updated_at = CASE WHEN $4::boolean THEN clock_timestamp() ELSE updated_at END WHERE payment_id = $1 AND epoch = $2`,
+    [payment_id, epoch, delayMs, isHeard],
   ))
 
 /** Gives an order back; it is due again after `delayMs`. */

@@ -70,11 +70,24 @@ export const omitNulls = (value: unknown): unknown => {
   )
 }
 
-/** Whether two values are the same but for null members and for how numbers are written: `249.0` is `249`. */
-export const isSameJson = (one: unknown, other: unknown): boolean => {
-  const normalize = (value: unknown): unknown => {
-    const text = JSON.stringify(omitNulls(value))
-    return text === undefined ? undefined : JSON.parse(text)
-  }
-  return isDeepStrictEqual(normalize(one), normalize(other))
+/** The digits of a number, however it is written: `249.0`, `249` and `2.49e2` have the same, and no double is involved. */
+const toDigits = (source: string): string => {
+  const [, sign = '', whole = '', decimals = '', exponent = '0'] =
+    /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i.exec(source) ?? []
+  const digits = (whole + decimals).replace(/^0+/, '')
+  const significant = digits.replace(/(?<!0)0+$/, '')
+  if (significant === '') return '0'
+  return `${sign}${significant}e${BigInt(exponent) + BigInt(digits.length - significant.length - decimals.length)}`
 }
+
+const withDigits = (value: unknown): unknown => {
+  if (value instanceof JsonNumber) return new JsonNumber(toDigits(value.source))
+  if (typeof value === 'number') return new JsonNumber(toDigits(String(value)))
+  if (Array.isArray(value)) return value.map(withDigits)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, withDigits(member)]))
+}
+
+/** Whether two values are the same but for null members and for how numbers are written: `249.0` is `249`, digit for digit. */
+export const isSameJson = (one: unknown, other: unknown): boolean =>
+  isDeepStrictEqual(withDigits(omitNulls(one)), withDigits(omitNulls(other)))

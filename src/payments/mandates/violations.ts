@@ -46,18 +46,6 @@ export const toMandateErrorCode = (violations: readonly Violation[]): MandateErr
     ['mandates_not_supported', 'invalid_credential', 'invalid_mandate', 'unresolved_constraint'] as const
   ).find((error) => violations.some((violation) => violation.error === error)) ?? null
 
-/**
- * An id. U+0000 is in no column of the database, and U+FFFD and half a surrogate pair are what is left of other texts: two ids could
- * be stored as one.
- */
-export const mandateIdSchema = z
-  .string()
-  .min(1)
-  .refine((id) => id.isWellFormed() && !/[\0\uFFFD]/.test(id), {
-    message: 'has U+0000, U+FFFD or half a surrogate pair: choose an id of whole characters',
-    params: { code: 'invalid_id' },
-  })
-
 type Place = { error?: MandateErrorCode; path?: readonly PropertyKey[] }
 
 const toViolation = (issue: z.core.$ZodIssue, { error = 'invalid_mandate', path = [] }: Place): Violation => {

@@ -3,12 +3,14 @@ import { ap2Keys } from '../../state/ap2-wire.ts'
 import type { MerchantOffer, Price, ReplyParts } from '../../state/ports/payments.ts'
 import type { Json } from '../../state/runtime-state.ts'
 import { toPlainLine } from '../../state/text/plain-line.ts'
+import { maxIdChars } from '../mandates/ids.ts'
 import { JsonNumber } from '../mandates/json.ts'
 import { currencyExponents, formatMoney, type Money, parseMinor, parseMoney } from '../mandates/money.ts'
 import { hashText, isObject } from '../mandates/tokens/encoding.ts'
 import { parseJws } from '../mandates/tokens/jws.ts'
 import { attempt } from '../mandates/tokens/token-error.ts'
 import { cartMandateSchema, cartOfferSchema, contactAddressSchema } from '../mandates/v1/types.ts'
+import { readTotal } from '../mandates/v2/total.ts'
 import { checkoutSchema } from '../mandates/v2/types.ts'
 import { parseBy, readBy, type Violation } from '../mandates/violations.ts'
 
@@ -16,7 +18,6 @@ import { parseBy, readBy, type Violation } from '../mandates/violations.ts'
 const maxOffers = 50
 const maxProblems = 5
 const maxLines = 50
-const maxIdChars = 500
 const maxNameChars = 200
 const maxOpaqueChars = 10_000
 const maxMethods = 50
@@ -123,8 +124,9 @@ const readCheckout = (offer: MerchantOffer, jwt: string): Read => {
     const money = parseMinor(minor, currency ?? '')
     return 'code' in money ? null : money
   }
-  const total = read(sums.find(({ type }) => type === 'total')?.amount)
-  if (total === null || total.currency !== offer.total.currency || total.minor !== offer.total.minor)
+  const total = readTotal(checkout.value)
+  if (typeof total === 'string') return refuse(`the checkout_jwt ${total}`)
+  if (total.currency !== offer.total.currency || total.minor !== offer.total.minor)
     return refuse(`the checkout_jwt has another total than ${offer.total.text}`)
   const toLines = (entries: readonly { label: unknown; minor: unknown }[]): MerchantOffer['lines'] =>
     entries.flatMap(({ label, minor }) => {

@@ -356,7 +356,7 @@ describe('a payment of AP2 0.2', () => {
       payee: { id: 'm', name: 'M', website: null },
       payer: { name: null, email: null, phone: null },
       instrument: { type: 'card', id: 'stub', details: null },
-      checkout: { id: 'hash', hash: 'hash' },
+      checkout: { id: 'hash', cart_id: 'hash', hash: 'hash' },
       expiresAt: 1777345957,
       executionDate: null,
     })

@@ -9,7 +9,7 @@ import type { SigningKey } from './keys.ts'
 /** The hash of a JSON value: SHA-256 over its canonical form without nulls, in base64url. */
 export const hashJson = (value: unknown): string => hashText(toCanonicalJson(value, { withoutNulls: true }))
 
-/** Whether a hash is that of a JSON value, with its nulls or without, in base64url or hex. Throws a TypeError as `toCanonicalJson`. */
+/** Whether a hash is that of a JSON value, with its nulls or without, in base64url or hex. Throws as `toCanonicalJson`. */
 export const isHashOf = (hash: unknown, value: unknown): boolean =>
   typeof hash === 'string' &&
   [hashJson(value), hashText(toCanonicalJson(value))].some(

@@ -68,7 +68,7 @@ export const joinCartAndPayment = (
       payee: { id: null, name: contents.merchant_name, website: null },
       payer: { name: payer_name, email: payer_email, phone: payer_phone },
       instrument: { type: response.method_name, id: null, details: response.details ?? null },
-      checkout: { id: details.id, hash: cartHash },
+      checkout: { id: details.id, cart_id: contents.id, hash: cartHash },
       expiresAt: Math.floor((readTimeSpan(contents.cart_expiry)?.to ?? 0) / 1000),
       executionDate: null,
     },

@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { hasWrongOffset, readTimeSpan } from '../calendar.ts'
+import { mandateIdSchema } from '../ids.ts'
 import { JsonNumber } from '../json.ts'
 import { formatMoney, parseMoney } from '../money.ts'
-import { createListSchema, mandateIdSchema as id, toMoneyOrIssue } from '../violations.ts'
+import { createListSchema, toMoneyOrIssue } from '../violations.ts'
 import { createNamedSchema } from './names.ts'
 
 /** The types of AP2 0.1 (src/ap2/types/*.py). Amounts are decimals on the wire and minor units here. */
@@ -38,7 +39,7 @@ const itemShape = {
 }
 const itemSchema = createNamedSchema(itemShape)
 const shippingOptionSchema = createNamedSchema({
-  id,
+  id: mandateIdSchema,
   label: text,
   amount: moneySchema,
   selected: z.boolean().default(false),
@@ -64,7 +65,7 @@ export const paymentMethodDataSchema = createNamedSchema({ supported_methods: te
 const paymentRequestSchema = createNamedSchema({
   method_data: createListSchema(paymentMethodDataSchema),
   details: createNamedSchema({
-    id,
+    id: mandateIdSchema,
     display_items: createListSchema(itemSchema),
     shipping_options: createListSchema(shippingOptionSchema).optional(),
     modifiers: createListSchema(
@@ -88,7 +89,7 @@ const paymentRequestSchema = createNamedSchema({
 })
 /** What the payer chose. */
 const paymentResponseSchema = createNamedSchema({
-  request_id: id,
+  request_id: mandateIdSchema,
   method_name: text,
   details: opaque.optional(),
   shipping_address: contactAddressSchema.optional(),
@@ -114,7 +115,7 @@ export const intentMandateSchema = createNamedSchema(
 export type IntentMandate = z.output<typeof intentMandateSchema>
 
 const contentsShape = {
-  id,
+  id: mandateIdSchema,
   user_cart_confirmation_required: z.boolean(),
   payment_request: paymentRequestSchema,
 }
@@ -194,14 +195,14 @@ const readOldPayment = (value: object): object => {
   }
 }
 const paymentShape = {
-  payment_details_id: id,
+  payment_details_id: mandateIdSchema,
   payment_response: paymentResponseSchema,
   merchant_agent: text,
   timestamp: time.optional(),
 }
 /** What a person signs: the payment of one cart. */
 export const paymentMandateContentsSchema = createNamedSchema({
-  payment_mandate_id: id,
+  payment_mandate_id: mandateIdSchema,
   payment_details_total: itemSchema,
   ...paymentShape,
 })
@@ -219,7 +220,7 @@ export type PaymentMandateV1 = z.output<typeof paymentMandateV1Schema>
 export const paymentDraftSchema = createNamedSchema(
   {
     payment_mandate_contents: createNamedSchema({
-      payment_mandate_id: id.optional(),
+      payment_mandate_id: mandateIdSchema.optional(),
       payment_details_total: createNamedSchema({ ...itemShape, label: text.optional() }),
       ...paymentShape,
     }),
@@ -232,9 +233,9 @@ export const paymentDraftSchema = createNamedSchema(
 const outcomes = ['merchant_confirmation_id', 'error_message', 'failure_message'] as const
 /** What became of a payment: a success has `merchant_confirmation_id`, an error or a failure its message, and only one of them. */
 export const paymentReceiptV1Schema = createNamedSchema({
-  payment_mandate_id: id,
+  payment_mandate_id: mandateIdSchema,
   timestamp: time,
-  payment_id: id,
+  payment_id: mandateIdSchema,
   amount: moneySchema,
   payment_status: createNamedSchema({
     merchant_confirmation_id: text.optional(),

@@ -1,9 +1,10 @@
 import { MasonError } from '../../../state/errors.ts'
-import { hashText, isObject } from '../tokens/encoding.ts'
+import { hashText } from '../tokens/encoding.ts'
 import { parseJws } from '../tokens/jws.ts'
 import { attempt } from '../tokens/token-error.ts'
 import { parseBy, type Violation } from '../violations.ts'
 import { buildPaymentMandate } from './build.ts'
+import { readTotal } from './total.ts'
 import { checkoutSchema } from './types.ts'
 
 const refuse = (message: string, remedy: string, violations: Violation[] = []): never => {
@@ -22,18 +23,18 @@ export const buildCheckoutPayment = (token: string, instrument: { id: string; ty
     const found = [...violations, ...(checkout.ok ? [] : checkout.violations)]
     return refuse('the checkout cannot be read', found.map(({ message }) => message).join('; '), found)
   }
-  const { merchant, currency, totals } = checkout.value
-  const total = (Array.isArray(totals) ? totals : []).find((one) => isObject(one) && one.type === 'total')
-  if (!merchant?.id || !merchant.name || !currency || !Number.isSafeInteger(total?.amount))
+  const { merchant } = checkout.value
+  const total = readTotal(checkout.value)
+  if (!merchant?.id || !merchant.name || typeof total === 'string')
     return refuse(
-      'the checkout does not say who is paid how much',
-      'ask the merchant for a checkout with merchant, currency and a total',
+      `the checkout does not say who is paid how much${typeof total === 'string' ? `: it ${total}` : ''}`,
+      'ask the merchant for a checkout with merchant, currency and one total',
     )
   return buildPaymentMandate({
     vct: 'mandate.payment.1',
     transaction_id: hashText(token),
     payee: { ...merchant, id: merchant.id, name: merchant.name },
-    payment_amount: { amount: Number(total.amount), currency },
+    payment_amount: { amount: total.minor, currency: total.currency },
     payment_instrument: instrument,
   }).raw
 }

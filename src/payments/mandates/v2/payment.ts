@@ -8,7 +8,7 @@ export const toMandatedPayment = (mandate: PaymentMandateV2): MandatedPayment =>
   payee: { id: mandate.payee.id, name: mandate.payee.name, website: mandate.payee.website ?? null },
   payer: { name: null, email: null, phone: null },
   instrument: { type: mandate.payment_instrument.type, id: mandate.payment_instrument.id, details: null },
-  checkout: { id: mandate.transaction_id, hash: mandate.transaction_id },
+  checkout: { id: mandate.transaction_id, cart_id: mandate.transaction_id, hash: mandate.transaction_id },
   expiresAt: mandate.exp ?? null,
   executionDate: mandate.execution_date ?? null,
 })

@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { frequencies } from '../calendar.ts'
+import { mandateIdSchema } from '../ids.ts'
 import { parseMinor, parseMoney } from '../money.ts'
-import { createListSchema, mandateIdSchema as id, toMoneyOrIssue } from '../violations.ts'
+import { createListSchema, toMoneyOrIssue } from '../violations.ts'
 
 /** The types of AP2 0.2 (code/sdk/schemas of tag v0.2.0). Unknown members stay: presets must reappear unchanged. */
 
@@ -20,10 +21,10 @@ const createEntriesSchema = <Shape extends z.core.$ZodLooseShape>(
 ) => createListSchema(schema.partial())
 
 /** Who receives a payment. */
-const merchantSchema = z.looseObject({ id, name: text, website: z.string().nullish() })
+const merchantSchema = z.looseObject({ id: mandateIdSchema, name: text, website: z.string().nullish() })
 /** What pays. */
 const paymentInstrumentSchema = z.looseObject({
-  id,
+  id: mandateIdSchema,
   type: text,
   description: z.string().nullish(),
 })
@@ -59,7 +60,7 @@ const paymentFields = {
 /** One payment, approved. */
 export const paymentMandateSchema = z.looseObject({
   vct: z.literal('mandate.payment.1'),
-  transaction_id: id,
+  transaction_id: mandateIdSchema,
   ...paymentFields,
   ...times,
 })
@@ -92,8 +93,8 @@ export const openPaymentMandateSchema = z.looseObject({
 export type OpenPaymentMandate = z.output<typeof openPaymentMandateSchema>
 
 const lineItemRequirementSchema = z.looseObject({
-  id,
-  acceptable_items: createEntriesSchema(z.looseObject({ id, title: z.string().nullish() })),
+  id: mandateIdSchema,
+  acceptable_items: createEntriesSchema(z.looseObject({ id: mandateIdSchema, title: z.string().nullish() })),
   quantity: quantity.positive(),
 })
 /** So many of a kind of item a checkout may have. */
@@ -136,11 +137,14 @@ const readItem = (value: unknown): unknown =>
     : value
 /** UCP's checkout, the payload of `checkout_jwt`: what constraints look at. */
 export const checkoutSchema = z.looseObject({
-  id: id.nullish(),
+  id: mandateIdSchema.nullish(),
   merchant: merchantSchema.partial().nullish(),
   currency: currency.nullish(),
   line_items: createListSchema(
-    z.preprocess(readItem, z.looseObject({ item: z.looseObject({ id }), quantity: quantity.nonnegative() })),
+    z.preprocess(
+      readItem,
+      z.looseObject({ item: z.looseObject({ id: mandateIdSchema }), quantity: quantity.nonnegative() }),
+    ),
   ),
 })
 /** What a merchant offers. */

@@ -1,6 +1,7 @@
 import { readTimeSpan } from '../calendar.ts'
 import type { MandatedPayment } from '../model.ts'
 import { hashJson, isHashOf } from '../tokens/authorizations.ts'
+import { CanonicalJsonError } from '../tokens/canonical-json.ts'
 import { findSigner, identify, type Verification } from '../tokens/chain.ts'
 import { checkAudience, checkTimes } from '../tokens/claims.ts'
 import { hashText, isObject, type JsonObject } from '../tokens/encoding.ts'
@@ -15,7 +16,7 @@ import {
   type PaymentMandateV1,
   paymentMandateV1Schema,
 } from '../v1/types.ts'
-import { readBy, type Violation } from '../violations.ts'
+import { createViolation, readBy, toFieldPath, type Violation } from '../violations.ts'
 import { isMerchantPlaceholder, skippedChecks, toDemoIdentity, toUserPlaceholder } from './placeholders.ts'
 import { conclude, refuseAt, type Verdict } from './verdict.ts'
 
@@ -36,11 +37,26 @@ const readWire = <Schema extends Parameters<typeof readBy>[0]>(schema: Schema, r
   return { ...received, value: undefined, wire: JSON.parse(raw) as JsonObject, types: read.violations }
 }
 
+/** The hash of a mandate as it was received, with its unsigned members; null, and a violation that names the member, where it has none. */
+export const hashReceived = (wire: unknown, violations: Violation[]): string | null => {
+  try {
+    return hashJson(wire)
+  } catch (error) {
+    if (!(error instanceof CanonicalJsonError)) throw error
+    // a deep path is long, and a name may be what has no form
+    const field = toFieldPath(error.path).toWellFormed().slice(0, 300)
+    violations.push(
+      createViolation('no_canonical_json', field, `cannot be signed: it ${error.message}; leave it out`),
+    )
+    return null
+  }
+}
+
 const checkHash = (hash: unknown, value: unknown, part: string, what: string, refuse: Refuse): void => {
   try {
     if (!isHashOf(hash, value)) refuse('wrong_hash', part, `is not the hash of ${what}`)
   } catch (error) {
-    if (!(error instanceof TypeError)) throw error
+    if (!(error instanceof CanonicalJsonError)) throw error
     refuse('no_canonical_json', part, `cannot be checked: ${what} ${error.message}`)
   }
 }
@@ -93,7 +109,7 @@ export const verifyCart = (
   known: Omit<Verification, 'nonce' | 'importKey'>,
 ): Verdict<VerifiedCart> => {
   const { value: cart, wire, crypto, types }: Received<CartMandate> = readWire(cartMandateSchema, raw)
-  if (crypto.length > 0) return refuseAt('crypto', crypto)
+  if (crypto.length > 0 || hashReceived(wire, crypto) === null) return refuseAt('crypto', crypto)
   const identity = checkMerchant(wire, known, crypto)
   if (crypto.length > 0) return refuseAt('crypto', crypto)
   return cart ? conclude(checkExpiry(cart, known.now), { cart, identity }) : refuseAt('constraints', types)
@@ -177,8 +193,9 @@ export const verifyPaymentV1 = (
 ): Verdict<VerifiedPaymentV1> => {
   const cart: Received<CartMandate> = readWire(cartMandateSchema, rawCart)
   const payment: Received<PaymentMandateV1> = readWire(paymentMandateV1Schema, raw)
+  const cartHash = hashReceived(cart.wire, cart.crypto)
   const violations: Violation[] = [...payment.crypto, ...cart.crypto.map(toCart)]
-  if (violations.length > 0) return refuseAt('crypto', violations)
+  if (violations.length > 0 || cartHash === null) return refuseAt('crypto', violations)
   const { user_authorization, userAuthorization, payment_mandate_contents, paymentMandateContents } =
     payment.wire
   const contents = payment_mandate_contents ?? paymentMandateContents
@@ -193,7 +210,7 @@ export const verifyPaymentV1 = (
   if (violations.length > 0) return refuseAt('crypto', violations)
   const types = [...payment.types, ...cart.types.map(toCart)]
   if (!payment.value || !cart.value) return refuseAt('constraints', types)
-  const joined = joinCartAndPayment(cart.value, payment.value, hashJson(cart.wire))
+  const joined = joinCartAndPayment(cart.value, payment.value, cartHash)
   const refused = checkExpiry(cart.value, known.now).map(toCart)
   if (!joined.ok) return refuseAt('constraints', [...refused, ...joined.violations])
   return conclude(refused, { payment: joined.value, identity })

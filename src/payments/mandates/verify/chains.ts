@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { findSigner, type Hop, type MandateKind, type Verification, verifyHops } from '../tokens/chain.ts'
 import { checkTimes } from '../tokens/claims.ts'
-import { hashText, type JsonObject } from '../tokens/encoding.ts'
+import { hashText, isObject, type JsonObject } from '../tokens/encoding.ts'
 import { parseJws } from '../tokens/jws.ts'
 import { attempt, TokenError, toRefuse } from '../tokens/token-error.ts'
 import { checkCheckoutConstraints, checkPaymentConstraints, type PaymentFacts } from '../v2/constraints.ts'
@@ -54,12 +54,16 @@ const toHop = (violations: readonly Violation[], field: string): Violation[] =>
     return { ...found, field: name, message: found.message.replace(found.field, () => name) }
   })
 
+const toContentField = ({ sdJwt, claims, content }: Hop): string =>
+  `${sdJwt.jws.field}.payload${content === claims ? '' : '.delegate_payload[0]'}`
+
 /**
  * Claims that an open mandate has and does not disclose may limit it, so it cannot be decided. Lists of what is allowed are the
- * exception: what they do not disclose allows nothing.
+ * exception: see `dropPartial`.
  */
-const checkConcealed = ({ sdJwt, claims, content, concealed }: Hop): Violation[] => {
-  const field = `${sdJwt.jws.field}.payload${content === claims ? '' : '.delegate_payload[0]'}`
+const checkConcealed = (hop: Hop): Violation[] => {
+  const { concealed } = hop
+  const field = toContentField(hop)
   return concealed
     .filter((path) => path.startsWith(field) && !/\.(allowed|acceptable_items)\[/.test(path))
     .map((path) => ({
@@ -68,6 +72,21 @@ const checkConcealed = ({ sdJwt, claims, content, concealed }: Hop): Violation[]
       field: path,
       message: `${path} has a claim that is not disclosed and may be a limit: send its disclosure`,
     }))
+}
+
+/** An entry with a claim that is not disclosed, such as its id, allows nothing: it becomes one that is not disclosed at all. */
+const dropPartial = (value: unknown, field: string, concealed: readonly string[]): unknown => {
+  if (Array.isArray(value))
+    return value.map((item, i) => {
+      const entry = `${field}[${i}]`
+      const isPartial = /\.(allowed|acceptable_items)$/.test(field) && concealed.includes(entry)
+      return isPartial ? { '...': '' } : dropPartial(item, entry, concealed)
+    })
+  if (!isObject(value)) return value
+  const members = Object.entries(value)
+  return Object.fromEntries(
+    members.map(([name, member]) => [name, dropPartial(member, `${field}.${name}`, concealed)]),
+  )
 }
 
 /** The open mandates of a chain, each with the constraints that `check` finds violated. */
@@ -79,7 +98,10 @@ const checkOpen = (
   hops.slice(0, -1).flatMap((hop) => {
     if (hop.content.vct !== `mandate.${kind}.open.1`) return []
     const { field } = hop.sdJwt.jws
-    return [...checkConcealed(hop), ...check(hop.content, field)]
+    const { concealed } = hop
+    const content =
+      concealed.length === 0 ? hop.content : dropPartial(hop.content, toContentField(hop), concealed)
+    return [...checkConcealed(hop), ...check(content as JsonObject, field)]
   })
 
 /** The claims of the checkout that a merchant signed, which the hash in the mandate must be of. */

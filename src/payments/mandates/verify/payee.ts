@@ -1,5 +1,6 @@
 import type { Hop } from '../tokens/chain.ts'
 import { isObject } from '../tokens/encoding.ts'
+import { checkTotal } from '../v2/total.ts'
 import type { Checkout, PaymentMandateV2 } from '../v2/types.ts'
 import { createViolation, type Violation } from '../violations.ts'
 
@@ -40,30 +41,11 @@ export const checkAllowedIssuers = (
     }),
   )
 
-/** What a checkout says beside its types: UCP's totals, and whom it names. `issuer` is whose trusted key signed it. */
-export const checkPayee = (
-  checkout: Checkout,
-  { payee, payment_amount: paid }: PaymentMandateV2,
-  issuer: string,
-): Violation[] => {
-  const { merchant, currency } = checkout
-  const violations: Violation[] = []
-  if (currency != null && currency !== paid.currency)
-    violations.push(
-      createViolation('amount_mismatch', 'payment_amount.currency', `is not ${currency}, as in the checkout`),
-    )
-  const totals = Array.isArray(checkout.totals) ? checkout.totals : []
-  const total = totals.find((one) => isObject(one) && one.type === 'total') as
-    | { amount?: unknown }
-    | undefined
-  if (total && total.amount !== paid.amount)
-    violations.push(
-      createViolation(
-        'amount_mismatch',
-        'payment_amount.amount',
-        'is not the total of the checkout: pay that total',
-      ),
-    )
+/** What a checkout says beside its types: its total, and whom it names. `issuer` is whose trusted key signed it. */
+export const checkPayee = (checkout: Checkout, mandate: PaymentMandateV2, issuer: string): Violation[] => {
+  const { merchant } = checkout
+  const { payee } = mandate
+  const violations = checkTotal(checkout, mandate)
   const isNamed =
     !merchant || (merchant.id && payee.id ? merchant.id === payee.id : merchant.name === payee.name)
   const origin = toWebOrigin(issuer)

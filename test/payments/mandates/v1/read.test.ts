@@ -172,7 +172,7 @@ describe('the mandates of the walk-through', () => {
             },
           },
         },
-        checkout: { id: 'order_3', hash: 'hash' },
+        checkout: { id: 'order_3', cart_id: expect.any(String), hash: 'hash' },
         expiresAt: Math.floor(Date.parse(cart.contents.cart_expiry) / 1000),
         executionDate: null,
       },

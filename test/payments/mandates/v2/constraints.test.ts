@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { computeNextUse, readTimeSpan } from '../../../../src/payments/mandates/calendar.ts'
+import { readJson } from '../../../../src/payments/mandates/json.ts'
 import {
   checkCheckoutConstraints,
   checkPaymentConstraints,
@@ -231,6 +232,30 @@ describe('the constraints of an open payment mandate', () => {
       execution_date: null,
     }
     expect(checkPayment([reference], { open })).toEqual([])
+  })
+
+  test('compare presets by their digits, however a number is written', () => {
+    const isChanged = (preset: string, sent: string) => {
+      const [open, closed] = [preset, sent].map((text) => ({ risk_data: readJson(`{"score":[${text}]}`) }))
+      return codesOf(checkPayment([reference], { open, closed } as never))
+    }
+    for (const [preset, sent] of [
+      ['249', '249.0'],
+      ['0.10', '1e-1'],
+      ['-0', '0.000'],
+      ['1500', '1.5E+3'],
+      ['12345678901234567890', '1234567890123456789e1'],
+    ] as const)
+      expect([preset, isChanged(preset, sent)]).toEqual([preset, []])
+    for (const [preset, sent] of [
+      ['0.1', '0.10000000000000001'],
+      ['9007199254740993', '9007199254740992'],
+      ['1e-400', '2e-400'],
+      ['1', '-1'],
+      ['1', '"1e0"'],
+      ['1', '10'],
+    ] as const)
+      expect([preset, isChanged(preset, sent)]).toEqual([preset, ['preset_changed risk_data']])
   })
 
   test('have a budget in major units by the exponent of the currency (row 18)', () => {

@@ -123,6 +123,26 @@ describe('a signed cart', () => {
     expect(check({ ...cart, contents: changed })).toEqual(['crypto', `${authorization}.cart_hash wrong_hash`])
   })
 
+  test('with an unsigned member that has no canonical form is refused, and the member is named', async () => {
+    const deep = JSON.parse(`${'['.repeat(120)}1${']'.repeat(120)}`)
+    const poisons: [JsonObject, string][] = [
+      [{ note: '\ud800' }, 'note'],
+      [{ '\ud800': 1 }, '\ufffd'],
+      [{ extra: [{ more: ['\udc00'] }] }, 'extra[0].more[0]'],
+      [{ deep }, `deep${'[0]'.repeat(120)}`.slice(0, 300)],
+    ]
+    for (const [poison, field] of poisons) {
+      const text = JSON.stringify({ ...cart, ...poison })
+      expect(check(text)).toEqual(['crypto', `${field} no_canonical_json`])
+      expect(pay(payment, {}, { ...cart, ...poison })).toEqual(['crypto', `cart.${field} no_canonical_json`])
+      const demo = { ...cart, ...poison, merchant_authorization: 'eyJhbGciOiJSUzI1NiIsImtpZIwMjQwOTA...' }
+      const user_authorization = 'fake_cart_mandate_hash_cart-1_fake_payment_mandate_hash_pm-1'
+      expect(pay({ ...payment, user_authorization }, { skipped: [] }, demo)).toEqual([
+        ...['crypto', `cart.${field} no_canonical_json`],
+      ])
+    }
+  })
+
   test('that is not signed, or by a placeholder, a stranger or with RS256, is refused', async () => {
     expect(check({ contents })).toEqual(['crypto', `${authorization} not_signed`])
     expect(check({ contents, merchant_authorization: 'eyJhbGciOiJSUzI1NiIsImtpZIwMjQwOTA...' })[0]).toBe(

@@ -128,6 +128,28 @@ describe('a payment chain', () => {
     ])
   })
 
+  test('whose allowed payee hides its id allows nothing by it, also to who has its name and website', async () => {
+    const { name, website } = shop
+    const reference = { type: 'payment.reference', conditional_transaction_id: 'open-checkout' }
+    const another = { id: conceal('another'), name, website }
+    const issue = async (isHidden: boolean) => {
+      const constraints = [{ type: 'payment.allowed_payees', allowed: [conceal(another), shop] }, reference]
+      const only = [{ type: 'payment.allowed_payees', allowed: [conceal(another)] }, reference]
+      const root = await issueMandate(
+        openPayment(agent.jwk, { constraints: isHidden ? only : constraints }),
+        surface.signing,
+      )
+      const texts = root.split('~')
+      const shown = texts.filter((text) => !/^\["[^"]*","id"/.test(Buffer.from(text, 'base64url').toString()))
+      expect(shown).toHaveLength(texts.length - 1)
+      return appendMandate(shown.join('~'), closedPayment(), agent.signing, hop)
+    }
+    expect(pay(await issue(true))).toEqual([
+      ...['constraints', 'unresolved_constraint', 'hops[0].constraints[0] payee_not_allowed'],
+    ])
+    expect(pay(await issue(false))).toBe('ok')
+  })
+
   test('of which any character of a signed part is changed is refused at the signatures', async () => {
     const chain = await issuePaymentChain()
     const step = Math.ceil(chain.length / 60)
