@@ -15,6 +15,7 @@ import { paymentMutants } from './payments.ts'
 import { promptMutants } from './prompts.ts'
 import { providerMutants } from './providers.ts'
 import { releaseMutants } from './release.ts'
+import { roleMutants } from './roles.ts'
 import { taintMutants } from './taint.ts'
 
 /** Every guard that must be missed when it is gone. */
@@ -27,6 +28,7 @@ export const mutants: readonly Mutant[] = [
   ...blockMutants,
   ...promptMutants,
   ...limitMutants,
+  ...roleMutants,
   ...paymentMutants,
   ...paymentKeyMutants,
   ...mandateMutants,

@@ -1,5 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
+import type { TokenRole } from '../../accounts/account-schemas.ts'
 import type { Runtime } from '../../runtime/api.ts'
 import { MasonError } from '../../state/errors.ts'
 import { invalidRequest } from './request-validation.ts'
@@ -15,7 +16,7 @@ export type Principal =
  * What a token must be allowed to do. The role `admin` includes all of its business; `operator` is the admin token only;
  * null needs no token.
  */
-export type RequiredRole = 'submit' | 'read' | 'operator' | null
+export type RequiredRole = Exclude<TokenRole, 'admin'> | 'operator' | null
 
 const defaultBusiness = 'default'
 /** In place of a business, where a list can have those of all. */
@@ -111,7 +112,7 @@ export const checkRole = (principal: Principal, role: Exclude<RequiredRole, null
     throw new MasonError('forbidden', 'only the admin token may do this', { remedy: 'use MASON_ADMIN_TOKEN' })
   if (principal.roles.includes(role) || principal.roles.includes('admin')) return
   throw new MasonError('forbidden', `the token has no role "${role}"`, {
-    remedy: `use a token with the role "${role}"`,
+    remedy: `use a token with this role: mason tokens create --business ${principal.business_id} --name NAME --role ${role}`,
   })
 }
 
