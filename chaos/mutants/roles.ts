@@ -1,8 +1,9 @@
 import { type Mutant, testsOf } from './mutant.ts'
 
 const roles = testsOf('test/server/roles.test.ts')
+const composed = testsOf('test/docs/compose.test.ts')
 
-/** What a token may not do, because it has another role. */
+/** What a token or a login may not do, because it is another one's. */
 export const roleMutants: readonly Mutant[] = [
   {
     name: 'the role of a token',
@@ -35,5 +36,30 @@ export const roleMutants: readonly Mutant[] = [
     caughtBy: roles(
       'a token without the role "consent" enrols no passkey and approves nothing; without "delete" it deletes nothing',
     ),
+  },
+  {
+    name: 'the API may ask for the demo profile',
+    file: 'migrations/0064_demo_profile_for_the_api.sql',
+    edits: [{ from: 'TO mason_admin', to: 'TO mason_api' }],
+    why: 'with a login each, the page of a demo consent is an internal error',
+    caughtBy: testsOf('test/integration/consent.test.ts')(
+      'a consent of a demo is shown as a page and to a surface, with the login of the API alone',
+    ),
+  },
+  {
+    name: 'providers are created one at a time',
+    file: 'src/payments/providers/provider-rows.ts',
+    edits: [{ from: `await sql.query("SELECT pg_advisory_xact_lock(hashtext('mason.providers'))")`, to: '' }],
+    why: 'a demo provider and one that moves money are active beside each other',
+    caughtBy: testsOf('test/integration/payment-providers.test.ts')(
+      'a payment provider of demos and one that moves money, created at once, are never both active',
+    ),
+  },
+  {
+    name: 'a login without a default password',
+    file: 'compose.yaml',
+    edits: [{ from: ':?of the login of the API. Make one - openssl rand -hex 24}', to: ':-mason}' }],
+    why: 'who reaches the database is the API by a password that everyone knows',
+    caughtBy: composed('a compose file has no default password: the owner, each login and Redis have one of their own'),
   },
 ]
