@@ -420,6 +420,8 @@ describe.each(kinds)('bad input of protocol $version by $transport', (kind) => {
       ['parts[0] has', { parts: toParts(kind, [{ text: 'x', data: { data: {} } }]) }, 'malformed'],
       ['no content', { parts: toParts(kind, [{}]) }, 'malformed'],
       ['list', { parts: [] }, 'malformed'],
+      ['parts[0].text', { parts: toParts(kind, [{ text: 5 }]) }, 'malformed'],
+      ['parts[1].text', { parts: [...parts, ...toParts(kind, [{ text: ' \n' }])] }, 'malformed'],
       ['there is no task', { taskId: 'sample-payment-task' }, 'notFound'],
     ]
     for (const host of ['127.0.0.1', '10.0.0.1', 'localhost', '[::1]', '169.254.169.254']) {
