@@ -80,9 +80,11 @@ const checkLocalHost = ({ headers }: FastifyRequest): void => {
   })
 }
 
-/** Of the Host header itself: what a proxy says of another one does not count. */
-export const isLocalHost = (host = ''): boolean =>
-  /^((localhost|.+\.localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?|)$/i.test(host)
+const localHost =
+  /^(([a-z0-9-]{1,63}\.){0,8}localhost|127(\.(25[0-5]|2[0-4]\d|1?\d?\d)){3}|\[::1\])(:\d{1,5})?$/i
+
+/** Of the Host header itself: what a proxy says of another one does not count. A request without one is of no browser. */
+export const isLocalHost = (host = 'localhost'): boolean => localHost.test(host)
 
 /**
  * Without auth a page of another origin must neither read nor change anything, unless `corsOrigins` names it. Browsers say where

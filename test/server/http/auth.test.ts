@@ -146,6 +146,14 @@ describe('a server with auth off', () => {
     ['evil.example', 403],
     ['localhost.evil.example', 403],
     ['127.0.0.1.evil.example', 403],
+    ['mason.localhost:8080', 200],
+    ['evil.example/.localhost', 403],
+    ['evil.example?.localhost', 403],
+    ['user@evil.example#.localhost', 403],
+    ['a b.localhost', 403],
+    ['..localhost', 403],
+    ['127.0.0.999', 403],
+    ['127.0.0.1:999999', 403],
   ])('with auth off a request to the host %s gets %i', async (host, status) => {
     const { server } = await serve()
     const received = await new Promise((resolve, reject) =>
