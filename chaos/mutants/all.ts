@@ -3,6 +3,7 @@ import { blockMutants } from './blocks.ts'
 import { claimMutants } from './claims.ts'
 import { consentMutants } from './consent.ts'
 import { effectMutants } from './effects.ts'
+import { inputMutants } from './input.ts'
 import { ledgerMutants } from './ledger.ts'
 import { limitMutants } from './limits.ts'
 import { logMutants } from './log.ts'
@@ -29,6 +30,7 @@ export const mutants: readonly Mutant[] = [
   ...promptMutants,
   ...limitMutants,
   ...roleMutants,
+  ...inputMutants,
   ...paymentMutants,
   ...paymentKeyMutants,
   ...mandateMutants,

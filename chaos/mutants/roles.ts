@@ -60,6 +60,8 @@ export const roleMutants: readonly Mutant[] = [
     file: 'compose.yaml',
     edits: [{ from: ':?of the login of the API. Make one - openssl rand -hex 24}', to: ':-mason}' }],
     why: 'who reaches the database is the API by a password that everyone knows',
-    caughtBy: composed('a compose file has no default password: the owner, each login and Redis have one of their own'),
+    caughtBy: composed(
+      'a compose file has no default password: the owner, each login and Redis have one of their own',
+    ),
   },
 ]
