@@ -10,8 +10,8 @@ export const inputMutants: readonly Mutant[] = [
     edits: [{ from: "typeof text !== 'string' || text.trim() === ''", to: 'false' }],
     why: 'a number becomes a prompt, and a blank one a run',
     caughtBy: testsOf('test/integration/a2a.test.ts')(
-      'bad input of protocol 1.0 by JSONRPC gets the error of the protocol, which names what is wrong',
-      'bad input of protocol 0.3 by HTTP+JSON gets the error of the protocol, which names what is wrong',
+      "bad input of protocol '1.0' by 'JSONRPC' gets the error of the protocol, which names what is wrong",
+      "bad input of protocol '0.3' by 'HTTP+JSON' gets the error of the protocol, which names what is wrong",
     ),
   },
   {
@@ -20,8 +20,8 @@ export const inputMutants: readonly Mutant[] = [
     edits: [{ from: '([a-z0-9-]{1,63}\\.){0,8}localhost', to: '(.+\\.)?localhost' }],
     why: 'with auth off, text that no browser resolves counts as this machine',
     caughtBy: hosts(
-      'with auth off a request to the host evil.example/.localhost gets 403',
-      'with auth off a request to the host a b.localhost gets 403',
+      'a server with auth off with auth off a request to the host evil.example/.localhost gets 403',
+      'a server with auth off with auth off a request to the host a b.localhost gets 403',
     ),
   },
   {
