@@ -1,4 +1,4 @@
-// Adds to each image tag of the Dockerfile and the compose file the digest that its registry has for it, by docker. Where
+// Adds to each image tag of the Dockerfile and the compose files the digest that its registry has for it, by docker. Where
 // no image registry can be reached it changes nothing: no other digest is written.
 import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -14,7 +14,7 @@ const fetchDigest = (name) => {
 }
 
 const folder = process.argv[2] ?? '.'
-const pinned = ['Dockerfile', 'compose.yaml'].map((file) => {
+const pinned = ['Dockerfile', 'compose.yaml', 'templates/project/compose.yaml'].map((file) => {
   const path = join(folder, file)
   const pin = (_whole, before, name) => `${before}${name}@${fetchDigest(name)}`
   return { path, text: readFileSync(path, 'utf8').replace(image, pin) }

@@ -117,7 +117,11 @@ const createProgram = (
     .option('--business <id>', 'business that the token acts for', 'default')
     .option('--name <text>', 'what the token is for, such as the product that uses it')
     .option('--operator <name>', 'an admin token of this person, in place of one of a business')
-    .option('--role <role>', 'submit, read or admin (repeatable; default submit and read)', collectOption)
+    .option(
+      '--role <role>',
+      'submit, read, consent, delete, agent or admin (repeatable; default submit and read)',
+      collectOption,
+    )
     .action((flags: CreateTokenFlags) =>
       start(async (env, scrubber) =>
         (await import('./cli/models/create-token.ts')).createToken(flags, env, scrubber),

@@ -3,6 +3,7 @@ import { blockMutants } from './blocks.ts'
 import { claimMutants } from './claims.ts'
 import { consentMutants } from './consent.ts'
 import { effectMutants } from './effects.ts'
+import { inputMutants } from './input.ts'
 import { ledgerMutants } from './ledger.ts'
 import { limitMutants } from './limits.ts'
 import { logMutants } from './log.ts'
@@ -16,6 +17,7 @@ import { paymentMutants } from './payments.ts'
 import { promptMutants } from './prompts.ts'
 import { providerMutants } from './providers.ts'
 import { releaseMutants } from './release.ts'
+import { roleMutants } from './roles.ts'
 import { taintMutants } from './taint.ts'
 
 /** Every guard that must be missed when it is gone. */
@@ -28,6 +30,8 @@ export const mutants: readonly Mutant[] = [
   ...blockMutants,
   ...promptMutants,
   ...limitMutants,
+  ...roleMutants,
+  ...inputMutants,
   ...paymentMutants,
   ...paymentKeyMutants,
   ...mandateMutants,

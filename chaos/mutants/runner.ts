@@ -13,6 +13,8 @@ const parts = [
   'examples',
   'migrations',
   'scripts',
+  'templates',
+  'compose.yaml',
   'package.json',
   'tsconfig.json',
   'vitest.config.ts',

@@ -22,11 +22,14 @@ const open: Who = {
 
 const WhoContext = createContext<Who>(open)
 export const useWho = (): Who => useContext(WhoContext)
-/** Whether this token may change anything. */
-export const useMayWrite = (): boolean => {
+const useMay = (role: string): boolean => {
   const { admin, roles } = useWho()
-  return admin || roles.includes('submit') || roles.includes('admin')
+  return admin || roles.includes(role) || roles.includes('admin')
 }
+/** Whether this token may start, answer and end runs. */
+export const useMayWrite = (): boolean => useMay('submit')
+/** Whether this token may delete. */
+export const useMayDelete = (): boolean => useMay('delete')
 
 const path = '/console/session'
 

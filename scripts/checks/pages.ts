@@ -3,6 +3,7 @@ import { existsSync, readdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { readPage } from '../../test/support/pages.ts'
 import type { Check } from '../check-repository.ts'
+import { compareRoleTable } from '../role-table.ts'
 import { root } from '../source-tree.ts'
 
 const readmes = ['README.md', 'README.zh-CN.md']
@@ -65,6 +66,13 @@ export const documentation: readonly Check[] = [
           .map(([, name = '']) => name)
           .filter((name) => !existsSync(join(root, name))),
       ),
+  ],
+  [
+    'docs/roles.md is not what the routes say',
+    async () => {
+      const { page, expected } = await compareRoleTable()
+      return page === expected ? [] : ['run `npm run roles`']
+    },
   ],
   ['README.zh-CN.md has other headings', () => findDifference(toLevels(english), toLevels(chinese))],
   ['README.zh-CN.md has other commands', () => findDifference(toCommands(english), toCommands(chinese))],

@@ -44,7 +44,7 @@ const licensesByText: Record<string, string> = {
   ),
 }
 
-const images = ['Dockerfile', 'compose.yaml'].flatMap((path) =>
+const images = ['Dockerfile', 'compose.yaml', 'templates/project/compose.yaml'].flatMap((path) =>
   [...read(path).matchAll(/^(?:\s*image: |FROM )(\S+)/gm)].map(([, name = '']) => name),
 )
 const exactImage =

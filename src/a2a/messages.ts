@@ -37,6 +37,10 @@ export const checkMessage = (params: unknown, version: keyof typeof contents): v
       throw malformed(
         `message.parts[${at}] has ${names.join(' and ') || 'no content'}; a part has exactly one of ${contents[version].join(', ')}`,
       )
+    const { text } = part as { text?: unknown }
+    // the SDK makes a text of a number
+    if (text !== undefined && (typeof text !== 'string' || text.trim() === ''))
+      throw malformed(`message.parts[${at}].text must be a text that is not blank`)
   }
 }
 

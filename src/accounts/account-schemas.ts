@@ -71,7 +71,11 @@ export const businessSchemas = {
   view: businessViewSchema,
 }
 
-const tokenRoleSchema = z.enum(['submit', 'read', 'admin'])
+/** What a token of a business may do; `admin` includes the others. */
+export const tokenRoles = ['submit', 'read', 'consent', 'delete', 'agent', 'admin'] as const
+/** See `tokenRoles`. */
+export type TokenRole = (typeof tokenRoles)[number]
+const tokenRoleSchema = z.enum(tokenRoles)
 
 /** Body of POST for a token. */
 const tokenInputSchema = z.strictObject({

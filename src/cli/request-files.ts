@@ -1,6 +1,7 @@
 import { readFile, stat } from 'node:fs/promises'
 import { basename, extname } from 'node:path'
 import type { RunRequest } from '../state/run-request.ts'
+import { fileNameSchema } from '../state/uploaded-file.ts'
 import { UsageError } from './errors.ts'
 
 type RequestFile = NonNullable<RunRequest['files']>[number]
@@ -54,6 +55,8 @@ export const readRequestFiles = async (paths: readonly string[]): Promise<Reques
 }
 
 const readRequestFile = async (path: string): Promise<RequestFile> => {
+  const { error } = fileNameSchema.safeParse(basename(path))
+  if (error) throw new UsageError(`${path}: ${error.issues[0]?.message}`, 'give it another name')
   const info = await stat(path).catch((error: NodeJS.ErrnoException) => {
     throw new UsageError(
       error.code === 'ENOENT' ? `${path} does not exist` : `${path} cannot be read: ${error.message}`,

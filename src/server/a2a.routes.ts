@@ -134,7 +134,7 @@ export const a2aRoutes = (app: App, { runtime, open, keepAliveMs }: ServerContex
   app.post('/a2a/agents/:business_id', {
     schema: { params: agentParams, body: bodySchema },
     errorHandler: sendRpcError,
-    config: describe('submit', 'callAgent', 'Takes a request of another agent, by JSON-RPC', {
+    config: describe('agent', 'callAgent', 'Takes a request of another agent, by JSON-RPC', {
       description: `A2A 1.0 and 0.3, by the header A2A-Version. Streaming methods answer server-sent events. ${reference}`,
       ...respondsWith(200, 'A result or an error of JSON-RPC', answerSchema),
     }),
@@ -187,12 +187,12 @@ export const a2aRoutes = (app: App, { runtime, open, keepAliveMs }: ServerContex
   app.get(restPath, {
     exposeHeadRoute: false,
     schema: { params: restParams },
-    config: describe('submit', 'readAgentTask', 'Reads or follows tasks, by the HTTP binding', restDoc),
+    config: describe('agent', 'readAgentTask', 'Reads or follows tasks, by the HTTP binding', restDoc),
     handler: rest,
   })
   app.post(restPath, {
     schema: { params: restParams, body: restBodySchema },
-    config: describe('submit', 'sendToAgent', 'Sends a message or cancels a task, by the HTTP binding', {
+    config: describe('agent', 'sendToAgent', 'Sends a message or cancels a task, by the HTTP binding', {
       ...restDoc,
       bodyOptional: true,
     }),
@@ -200,7 +200,7 @@ export const a2aRoutes = (app: App, { runtime, open, keepAliveMs }: ServerContex
   })
   app.delete(restPath, {
     schema: { params: restParams },
-    config: describe('submit', 'deleteAgentPush', 'Deletes a push configuration, by the HTTP binding', {
+    config: describe('agent', 'deleteAgentPush', 'Deletes a push configuration, by the HTTP binding', {
       ...restDoc,
       responses: { 204: { description: 'It is deleted' } },
     }),

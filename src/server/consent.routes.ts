@@ -136,7 +136,7 @@ export const consentRoutes = (app: App, { runtime }: ServerContext): void => {
   app.post('/v1/users/:id/passkeys', {
     schema: { params: createIdParams('user'), querystring: businessQuery },
     config: describe(
-      'submit',
+      'consent',
       'createPasskeyLink',
       'Creates a one-time link to the page where a user adds a passkey',
       {
@@ -157,7 +157,7 @@ export const consentRoutes = (app: App, { runtime }: ServerContext): void => {
   app.delete('/v1/users/:id/passkeys', {
     schema: { params: createIdParams('user'), querystring: businessQuery },
     config: describe(
-      'submit',
+      'delete',
       'deletePasskeys',
       'Deletes all passkeys and open links of a user, as after a theft',
       {
@@ -204,7 +204,7 @@ export const consentRoutes = (app: App, { runtime }: ServerContext): void => {
       body: surfaceAnswerSchema,
     },
     config: describe(
-      'submit',
+      'consent',
       'createConsentLink',
       'Creates a one-time link to the page where the user approves a payment, or takes what a surface of the business signed',
       {
@@ -230,7 +230,7 @@ export const consentRoutes = (app: App, { runtime }: ServerContext): void => {
 
   app.get('/v1/payments/:id/consent', {
     schema: { params: createIdParams('payment'), querystring: businessQuery },
-    config: describe('submit', 'getConsent', 'Returns what the user is asked to sign for a payment', {
+    config: describe('consent', 'getConsent', 'Returns what the user is asked to sign for a payment', {
       description: 'For a proxy with a trusted surface of its own, which shows it and signs `content`.',
       ...respondsWith(200, 'The open consent', openConsentSchema),
       problems: ['input_answered'],

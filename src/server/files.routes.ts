@@ -127,7 +127,7 @@ export const filesRoutes = (app: App): void => {
   app.delete('/v1/files/:id', {
     schema: { params: fileParams, querystring: businessQuery },
     config: describe(
-      'submit',
+      'delete',
       'deleteFile',
       'Deletes a file; sessions keep the bytes that their runs name',
       respondsWith(204, 'It is deleted'),

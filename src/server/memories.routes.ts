@@ -84,7 +84,7 @@ export const memoriesRoutes = (app: App): void => {
 
   app.delete('/v1/memories', {
     schema: { querystring: userQuery },
-    config: describe('submit', 'deleteMemories', 'Deletes all memories and learned fields of a user', {
+    config: describe('delete', 'deleteMemories', 'Deletes all memories and learned fields of a user', {
       description:
         'Also the learned fields of their profile, the summaries of their sessions, and what their runs so far, ended or ' +
         'open, were about to teach. The sessions themselves, and profile fields set by an admin, stay.',
@@ -99,7 +99,7 @@ export const memoriesRoutes = (app: App): void => {
   app.delete('/v1/memories/:id', {
     schema: { params: createIdParams('memory'), querystring: businessQuery },
     config: describe(
-      'submit',
+      'delete',
       'deleteMemory',
       'Deletes a memory for good, with those it replaced and the learned fields of the profile that say the same',
       {

@@ -28,7 +28,7 @@ export const openMandateRoutes = (app: App, { runtime }: ServerContext): void =>
 
   app.get('/v1/users/:id/open-mandates', {
     schema: { params: createIdParams('user'), querystring: businessQuery },
-    config: describe('submit', 'listOpenMandates', 'Lists the open mandates of a user, the latest first', {
+    config: describe('consent', 'listOpenMandates', 'Lists the open mandates of a user, the latest first', {
       ...respondsWith(
         200,
         'The latest 200, also those that are over',
@@ -42,7 +42,7 @@ export const openMandateRoutes = (app: App, { runtime }: ServerContext): void =>
 
   app.post('/v1/open-mandates/:id/revoke', {
     schema: { params: createIdParams('open mandate'), querystring: businessQuery },
-    config: describe('submit', 'revokeOpenMandate', 'Revokes an open mandate of a user, for ever', {
+    config: describe('consent', 'revokeOpenMandate', 'Revokes an open mandate of a user, for ever', {
       description:
         'It pays nothing more, also not what was ordered and not sent yet. What was sent goes on. Revoking again changes nothing.',
       ...respondsWith(200, 'The open mandate', openMandateSchema),

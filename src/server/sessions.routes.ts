@@ -125,7 +125,7 @@ export const sessionsRoutes = (app: App): void => {
   app.delete('/v1/sessions/:id', {
     schema: { params: sessionParams, querystring: businessQuery },
     config: describe(
-      'submit',
+      'delete',
       'deleteSession',
       'Ends the runs of a session and deletes all of its data, also large results that only it uses',
       respondsWith(204, 'It is deleted'),

@@ -40,11 +40,12 @@ test('npm run lock -- --hashes writes the hashes that the registry serves, and n
   })
 })
 
-describe('the images of the Dockerfile and the compose file', () => {
-  const files = ['Dockerfile', 'compose.yaml']
+describe('the images of the Dockerfile and the compose files', () => {
+  const files = ['Dockerfile', 'compose.yaml', 'templates/project/compose.yaml']
 
   test('get the digests that docker fetches, and stay as they are where one cannot be had', async () => {
     await using folder = await openFolder()
+    await mkdir(join(folder.path, 'templates/project'), { recursive: true })
     for (const file of files) await copyFile(join(root, file), join(folder.path, file))
     const readAll = () => Promise.all(files.map((file) => readFile(join(folder.path, file), 'utf8')))
     const before = await readAll()
@@ -61,6 +62,6 @@ describe('the images of the Dockerfile and the compose file', () => {
     // pinned again, a digest is replaced
     for (let round = 0; round < 2; round += 1) await run('pin-images.mjs', [folder.path], env)
     const pinned = (await readAll()).join('\n').match(new RegExp(`@${digest}(?=\\s)`, 'g'))
-    expect(pinned).toHaveLength(4)
+    expect(pinned).toHaveLength(7)
   })
 })

@@ -44,7 +44,7 @@ const test = runtimeTest
     { scope: 'file' },
     ({ runtime }) =>
       async (business_id: string) =>
-        (await runtime.admin.tokens.create({ business_id, label: 'x', roles: ['submit', 'read'] })).token,
+        (await runtime.admin.tokens.create({ business_id, label: 'x', roles: ['agent'] })).token,
   )
   /** Opens a peer with a token of its own; it calls the server of the test whatever its card says. */
   .extend(
@@ -420,6 +420,8 @@ describe.each(kinds)('bad input of protocol $version by $transport', (kind) => {
       ['parts[0] has', { parts: toParts(kind, [{ text: 'x', data: { data: {} } }]) }, 'malformed'],
       ['no content', { parts: toParts(kind, [{}]) }, 'malformed'],
       ['list', { parts: [] }, 'malformed'],
+      ['parts[0].text', { parts: toParts(kind, [{ text: 5 }]) }, 'malformed'],
+      ['parts[1].text', { parts: [...parts, ...toParts(kind, [{ text: ' \n' }])] }, 'malformed'],
       ['there is no task', { taskId: 'sample-payment-task' }, 'notFound'],
     ]
     for (const host of ['127.0.0.1', '10.0.0.1', 'localhost', '[::1]', '169.254.169.254']) {
@@ -486,9 +488,11 @@ describe('the address of an agent', () => {
     const call = async (token: string | undefined, business = shop) =>
       (await server.call('POST', `/a2a/agents/${business}`, { ...(token && { token }), headers, json }))
         .status
-    const reader = await runtime.admin.tokens.create({ business_id: shop, label: 'x', roles: ['read'] })
+    const proxy = await runtime.admin.tokens.create({
+      ...{ business_id: shop, label: 'x', roles: ['submit', 'read', 'consent', 'delete'] },
+    })
     expect(await call(undefined)).toBe(401)
-    expect(await call(reader.token)).toBe(403)
+    expect(await call(proxy.token)).toBe(403)
     expect(await call(await newToken(merchant))).toBe(403)
     expect(await call(await newToken(shop))).toBe(200)
     const bare = unique('bare')

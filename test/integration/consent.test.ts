@@ -99,6 +99,31 @@ const known = {
 }
 
 describe('a consent', () => {
+  test('of a demo is shown as a page and to a surface, with the login of the API alone', async ({
+    server,
+    elsewhere,
+    buyer,
+  }) => {
+    const id = unique('prv')
+    await elsewhere.query(
+      `INSERT INTO payment_providers (provider_id, name, kind, allow_private, is_test, is_demo, window_ms, timeout_ms)
+       VALUES ($1, $1, 'agent', false, true, true, 300000, 1000)`,
+      [id],
+    )
+    const { cart = '', ...request } = (await newCart()) as Extract<ConsentRequest, { cart: string }>
+    const merchant_authorization = 'eyJhbGciOiJSUzI1NiIsImtpZIwMjQwOTA...'
+    const { payment_id } = await buyer.ask({
+      ...{ ...request, cart: JSON.stringify({ ...JSON.parse(cart), merchant_authorization }) },
+    })
+    const { status, body } = await asProxy(server, 'GET', `/v1/payments/${payment_id}/consent`)
+    expect([status, body.facts]).toMatchObject([200, { demo: true, payee_issuer: 'demo:Demo Merchant' }])
+    expect((await readPage(server, await buyer.link(payment_id))).status).toBe(200)
+    await elsewhere.query(
+      'UPDATE payment_providers SET ended_at = clock_timestamp() WHERE provider_id = $1',
+      [id],
+    )
+  })
+
   test('shows what is signed and nothing else, and its approval becomes a payment of AP2 0.1', async ({
     server,
     buyer,

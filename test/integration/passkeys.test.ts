@@ -128,7 +128,7 @@ describe('a link', () => {
     expect((await enrol(server, path, createAuthenticator(), { challenge })).status).toBe(404)
   })
 
-  test('is requested by a token that may submit, for its own business alone, and never without one', async ({
+  test('is requested by a token of the role "consent", for its own business alone, and never without one', async ({
     server,
     elsewhere,
   }) => {
@@ -138,12 +138,11 @@ describe('a link', () => {
     await newEnrolment(server, user, '?business_id=other')
     const { rows } = await elsewhere.query(`SELECT tenant FROM consent_links WHERE user_id = '${user}'`)
     expect(rows).toEqual([{ tenant: 'other' }])
-    const { body: reader } = await asProxy(server, 'POST', '/admin/v1/tokens', {
-      label: 'r',
-      roles: ['read'],
-    })
-    expect((await server.call('POST', path, { token: reader.token })).status).toBe(403)
-    const { body: own } = await asProxy(server, 'POST', '/admin/v1/tokens', { label: 's', roles: ['submit'] })
+    const newToken = async (...roles: string[]) =>
+      (await asProxy(server, 'POST', '/admin/v1/tokens', { label: 't', roles })).body
+    const other = await newToken('submit', 'read', 'delete', 'agent')
+    expect((await server.call('POST', path, { token: other.token })).status).toBe(403)
+    const own = await newToken('consent')
     expect((await server.call('POST', path, { token: own.token })).status).toBe(201)
     expect((await server.call('POST', `${path}?business_id=other`, { token: own.token })).status).toBe(403)
   })

@@ -196,6 +196,25 @@ describe('a payment provider', () => {
     ])
   })
 
+  test('of demos and one that moves money, created at once, are never both active', async ({
+    admin,
+    elsewhere,
+    backend,
+  }) => {
+    // embedded, none moves money
+    if (backend.kind !== 'served') return
+    const endAll = () => elsewhere.query('UPDATE payment_providers SET ended_at = clock_timestamp()')
+    for (let round = 0; round < 10; round++) {
+      await endAll()
+      const kinds = [{ demo: true }, { test: false }, { demo: true }, { test: false }]
+      const replies = await Promise.all(kinds.map((kind) => admin('POST', '', newProvider(kind))))
+      const created = replies.flatMap(({ status, body }) => (status === 201 ? [body.demo] : []))
+      expect(replies.map(({ status }) => status).sort()).toEqual([201, 201, 422, 422])
+      expect(new Set(created).size).toBe(1)
+    }
+    await endAll()
+  })
+
   test('of agents has no address and no secret, and one of cards has all of them', async ({ admin }) => {
     const agent = { name: unique('agents'), kind: 'agent', test: true }
     const { status, body } = await admin('POST', '', agent)

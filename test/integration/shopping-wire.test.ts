@@ -27,7 +27,7 @@ const test = runtimeTest.extend('send', { scope: 'file' }, async ({ runtime, ser
     roles: ['merchant'],
   })
   const { token } = await runtime.admin.tokens.create({
-    ...{ business_id: business, label: 'x', roles: ['submit', 'read'] },
+    ...{ business_id: business, label: 'x', roles: ['agent'] },
   })
   return async (message: object) => {
     model.reset()

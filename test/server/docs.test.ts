@@ -8,7 +8,7 @@ describe('/openapi.json', () => {
     const { body: document } = await server.call('GET', '/openapi.json')
     expect(document.openapi).toBe('3.1.0')
     const submit = document.paths['/v1/runs'].post
-    expect(submit.security).toEqual([{ bearer: [] }])
+    expect(submit.security).toEqual([{ bearer: ['submit'] }])
     expect(Object.keys(submit.responses)).toEqual(
       expect.arrayContaining([
         '200',

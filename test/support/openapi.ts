@@ -26,6 +26,14 @@ const listOperations = (document: Json): [name: string, operation: Json][] =>
     ),
   )
 
+/** Every route with its operation id and the role it needs, null for none. */
+export const listRoutes = (document: Json) =>
+  listOperations(document).map(([name, { operationId: id, summary, security }]) => {
+    const [method = '', path = ''] = name.split(' ')
+    const role: string | null = security[0]?.bearer[0] ?? null
+    return { method, path, id: id as string, summary: summary as string, role }
+  })
+
 export const listBodies = (document: Json): DocumentedBody[] =>
   listOperations(document).flatMap(([operation, { requestBody }]) =>
     Object.entries<Json>(requestBody?.content ?? {}).map(([type, { schema }]) => {

@@ -7,11 +7,13 @@ import { Confirm, CopyCurl } from '../parts/basics.tsx'
 import { Loading, Problem } from '../parts/states.tsx'
 import { type Item, ItemsTable } from '../parts/table.tsx'
 import { useBusiness, useSearch } from '../router.tsx'
+import { useMayDelete } from '../session.tsx'
 
 /** A file that runs name, by its id: the API has no list of them. */
 export default function FilesPage(): ReactNode {
   const { t } = useTexts()
   const business_id = useBusiness()
+  const mayDelete = useMayDelete()
   const [{ id = '' }, change] = useSearch()
   const path = `/v1/files/${encodeURIComponent(id)}`
   const options = { query: { business_id } }
@@ -37,15 +39,17 @@ export default function FilesPage(): ReactNode {
           <ItemsTable label={t.files} items={[file.data]} columns={Object.keys(file.data)} />
           <div className="row">
             <CopyCurl path={path} options={options} />
-            <Confirm
-              label={t.remove}
-              question={t.deleteAsk}
-              names={`${file.data.name} · ${id}`}
-              act={async () => {
-                await call(path, { method: 'DELETE', ...options })
-                change({ id: '' })
-              }}
-            />
+            {mayDelete && (
+              <Confirm
+                label={t.remove}
+                question={t.deleteAsk}
+                names={`${file.data.name} · ${id}`}
+                act={async () => {
+                  await call(path, { method: 'DELETE', ...options })
+                  change({ id: '' })
+                }}
+              />
+            )}
           </div>
         </>
       )}

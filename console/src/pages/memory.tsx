@@ -8,7 +8,7 @@ import { More, usePages } from '../parts/more.tsx'
 import { Loading, Problem } from '../parts/states.tsx'
 import { ItemsTable } from '../parts/table.tsx'
 import { useBusiness, useSearch } from '../router.tsx'
-import { useMayWrite } from '../session.tsx'
+import { useMayDelete } from '../session.tsx'
 import type { Json } from '../types.ts'
 
 const columns = ['kind', 'content', 'origin', 'trusted', 'strength', 'uses', 'created_at']
@@ -17,7 +17,7 @@ const columns = ['kind', 'content', 'origin', 'trusted', 'strength', 'uses', 'cr
 export default function MemoryPage(): ReactNode {
   const { t } = useTexts()
   const business_id = useBusiness()
-  const mayWrite = useMayWrite()
+  const mayDelete = useMayDelete()
   const client = useQueryClient()
   const [{ user_id = '', query }] = useSearch()
   const memories = usePages<Record<string, Json>>(
@@ -47,7 +47,7 @@ export default function MemoryPage(): ReactNode {
           items={memories.items}
           columns={columns}
           acts={(item) =>
-            mayWrite && (
+            mayDelete && (
               <Confirm
                 label={t.remove}
                 question={t.deleteAsk}

@@ -8,7 +8,7 @@ import { To } from '../parts/link.tsx'
 import { live } from '../parts/more.tsx'
 import { Loading, Problem } from '../parts/states.tsx'
 import { useBusiness, useParams } from '../router.tsx'
-import { useMayWrite } from '../session.tsx'
+import { useMayDelete, useMayWrite } from '../session.tsx'
 import type { Run, Session } from '../types.ts'
 
 /** A session as a conversation, which goes on here. */
@@ -19,6 +19,7 @@ export default function SessionPage(): ReactNode {
   const client = useQueryClient()
   const navigate = useNavigate()
   const mayWrite = useMayWrite()
+  const mayDelete = useMayDelete()
   const [error, setError] = useState<Error | null>(null)
   const path = `/v1/sessions/${encodeURIComponent(id)}`
   const queryKey = ['live', path, business_id]
@@ -47,7 +48,7 @@ export default function SessionPage(): ReactNode {
         <h1>{t.chat}</h1>
         <code>{id}</code>
         <span className="grow" />
-        {mayWrite && (
+        {mayDelete && (
           <Confirm
             label={t.deleteSession}
             question={t.deleteSessionAsk}

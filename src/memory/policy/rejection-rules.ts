@@ -64,6 +64,13 @@ const isAboutOthers = (text: string, isInstruction: boolean): boolean => {
 export const mentionsUser = (text: string): boolean =>
   anyUser.test(text) || (/\p{L}/u.test(text) && !knownScript.test(text))
 
+/** A reaction to what was said before ("I doubt it."), which says nothing by itself. */
+const reactions: readonly RegExp[] = [
+  /^(?:i|we|the user)(?:['’]m| am| is)? (?:(?:do|does|did|would|can|could|really|still|just|also|highly|very much)(?:n['’]t| not)? |(?:don|doesn|didn|wouldn|can|couldn)['’]t ){0,2}(?:doubts?|thinks?|guess(?:es)?|hopes?|knows?|agrees?|disagrees?|believes?|supposes?|sees?|understands?|means?|sure|not sure)(?: (?:it|so|that|this|not|too|(?:about|of) (?:it|that|this))){0,3}[\s.!…]{0,9}$/iu,
+  /^(?:ich|yo|je) (?:ne |lo |le )?(?:bezweifle|glaube|denke|hoffe|weiß|verstehe|meine|dudo|creo|espero|sé|entiendo|doute|pense|crois|sais|comprends)(?: (?:es|das|ja|nicht|so|schon|auch|que sí|que no|eso|pas|ça|en)){0,3}[\s.!…]{0,9}$/iu,
+  /^(?:我|用户)(?:也|很|不|并不|有点){0,2}(?:怀疑|觉得|知道|同意|明白|懂|希望|猜)(?:这|那|它|是|不是|的|了|吧|一点){0,3}[\s。.！!]{0,9}$/u,
+]
+
 /**
  * Why a statement is refused whatever a model says of it: it holds a secret, or it is about another person. Rules approve
  * nothing. `kind`: an instruction has no subject. At most 1,000 characters are read.
@@ -73,7 +80,7 @@ export const findRejectionReason = (
   kind: 'instruction' | 'statement' = 'statement',
 ): RejectionReason | null => {
   const text = content.slice(0, 1000).normalize('NFKC')
-  if (!/[\p{L}\p{N}]/u.test(text)) return 'empty'
+  if (!/[\p{L}\p{N}]/u.test(text) || reactions.some((reaction) => reaction.test(text))) return 'empty'
   if (holdsSecret(text)) return 'secret'
   return isAboutOthers(text, kind === 'instruction') ? 'others' : null
 }

@@ -166,32 +166,36 @@ export const createProviders = (database: Database, { testOnly }: { testOnly: bo
               },
             ]
           : []),
-        ...(await findDemoErrors(database, { test, demo })),
       ])
       await checkName(name, id)
       const seal = async (text: string | undefined, purpose: string): Promise<string | null> =>
         text === undefined ? null : sealForExecutor(database, text, purpose)
       const sealedKey = await seal(api_key, keyPurpose(id, base_url ?? ''))
       const sealedSecret = await seal(webhook_secret, webhookPurpose(id))
-      await database.query(
-        `INSERT INTO payment_providers (provider_id, name, kind, base_url, allow_private, tenants, is_test, window_ms, timeout_ms,
+      await database.transaction(async (sql) => {
+        // one at a time: of a demo and one that moves money, the second one sees the first
+        await sql.query("SELECT pg_advisory_xact_lock(hashtext('mason.providers'))")
+        throwErrors(await findDemoErrors(sql, { test, demo }))
+        await sql.query(
+          `INSERT INTO payment_providers (provider_id, name, kind, base_url, allow_private, tenants, is_test, window_ms, timeout_ms,
            sealed_api_key, api_key_end, sealed_webhook_secret, webhook_secret_end, is_demo)
          VALUES ($1, $2, $3, $4, $5, ${tenantsSql('$6')}, $7, $8, $9, $10, $11, $12, $13, $14)`,
-        [
-          ...[
-            id,
-            name,
-            kind,
-            base_url ?? null,
-            allowPrivate,
-            JSON.stringify(business_ids),
-            test,
-            window_ms,
-            timeout_ms,
+          [
+            ...[
+              id,
+              name,
+              kind,
+              base_url ?? null,
+              allowPrivate,
+              JSON.stringify(business_ids),
+              test,
+              window_ms,
+              timeout_ms,
+            ],
+            ...[sealedKey, toEnd(api_key), sealedSecret, toEnd(webhook_secret), demo],
           ],
-          ...[sealedKey, toEnd(api_key), sealedSecret, toEnd(webhook_secret), demo],
-        ],
-      )
+        )
+      })
       return (await get(id)) as ProviderView
     },
     /** Throws as `create`. */

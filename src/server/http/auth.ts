@@ -1,5 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
+import type { TokenRole } from '../../accounts/account-schemas.ts'
 import type { Runtime } from '../../runtime/api.ts'
 import { MasonError } from '../../state/errors.ts'
 import { invalidRequest } from './request-validation.ts'
@@ -15,7 +16,7 @@ export type Principal =
  * What a token must be allowed to do. The role `admin` includes all of its business; `operator` is the admin token only;
  * null needs no token.
  */
-export type RequiredRole = 'submit' | 'read' | 'operator' | null
+export type RequiredRole = Exclude<TokenRole, 'admin'> | 'operator' | null
 
 const defaultBusiness = 'default'
 /** In place of a business, where a list can have those of all. */
@@ -79,9 +80,11 @@ const checkLocalHost = ({ headers }: FastifyRequest): void => {
   })
 }
 
-/** Of the Host header itself: what a proxy says of another one does not count. */
-export const isLocalHost = (host = ''): boolean =>
-  /^((localhost|.+\.localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?|)$/i.test(host)
+const localHost =
+  /^(([a-z0-9-]{1,63}\.){0,8}localhost|127(\.(25[0-5]|2[0-4]\d|1?\d?\d)){3}|\[::1\])(:\d{1,5})?$/i
+
+/** Of the Host header itself: what a proxy says of another one does not count. A request without one is of no browser. */
+export const isLocalHost = (host = 'localhost'): boolean => localHost.test(host)
 
 /**
  * Without auth a page of another origin must neither read nor change anything, unless `corsOrigins` names it. Browsers say where
@@ -111,7 +114,7 @@ export const checkRole = (principal: Principal, role: Exclude<RequiredRole, null
     throw new MasonError('forbidden', 'only the admin token may do this', { remedy: 'use MASON_ADMIN_TOKEN' })
   if (principal.roles.includes(role) || principal.roles.includes('admin')) return
   throw new MasonError('forbidden', `the token has no role "${role}"`, {
-    remedy: `use a token with the role "${role}"`,
+    remedy: `use a token with this role: mason tokens create --business ${principal.business_id} --name NAME --role ${role}`,
   })
 }
 

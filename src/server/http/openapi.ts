@@ -61,7 +61,13 @@ export const openApiDocument = (routes: readonly DocumentedRoute[], auth: 'requi
     tags: ['runs', 'events', 'files', 'sessions', 'operations'].map((name) => ({ name })),
     paths,
     components: {
-      securitySchemes: { bearer: { type: 'http', scheme: 'bearer', description: 'Token of a business' } },
+      securitySchemes: {
+        bearer: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'Token with the named role; `operator`: the admin token or one of an operator',
+        },
+      },
       ...components.all(),
     },
   }
@@ -75,7 +81,7 @@ const buildOperation = (route: DocumentedRoute, components: Components, auth: 'r
     tags: [doc.tag],
     summary: doc.summary,
     ...(doc.description ? { description: doc.description } : {}),
-    security: doc.role && auth === 'required' ? [{ bearer: [] }] : [],
+    security: doc.role && auth === 'required' ? [{ bearer: [doc.role] }] : [],
     parameters: buildParameters(schema, components),
     ...(doc.streamed && {
       requestBody: { content: { '*/*': { schema: { type: 'string', format: 'binary' } } } },

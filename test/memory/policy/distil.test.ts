@@ -57,6 +57,30 @@ test.each([
   expect(notesOf(more)).toEqual([])
 })
 
+test.each([
+  ...['I doubt it.', 'I agree.', "I don't know that!", 'We hope so', "I'm not sure about that."],
+  ...[
+    'The user doubts it.',
+    'Ich bezweifle das.',
+    'Yo dudo eso.',
+    'Je ne sais pas.',
+    '我不知道。',
+    '我也同意。',
+  ],
+])('the reaction %s says nothing by itself and is not kept', (reaction) => {
+  expect(findRejectionReason(reaction)).toBe('empty')
+  expect(deriveLessonByRules({ ...turn, prompt: reaction }).notes).toEqual([])
+})
+
+test.each([
+  'I doubt that trains run on time.',
+  'I know Italian.',
+  'I hope to move to Rome.',
+  '我知道意大利语。',
+])('the statement %s is none', (statement) => {
+  expect(deriveLessonByRules({ ...turn, prompt: statement }).notes).toHaveLength(1)
+})
+
 test('a number is the same with and without marks between its thousands', () => {
   expect(
     notesOf({ evidence: 'I earn 90.000', content: 'The user earns 90000.' }, 'I earn 90.000'),

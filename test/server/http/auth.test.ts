@@ -73,13 +73,14 @@ describe('a request with a token', () => {
     ['submitter', 'GET', '/v1/runs', 403],
     ['submitter', 'GET', '/v1/runs/r/events', 403],
     ['submitter', 'POST', '/v1/runs/r/cancel', 404],
-    ['submitter', 'DELETE', '/v1/sessions/s', 404],
+    ['submitter', 'DELETE', '/v1/sessions/s', 403],
     ['reader', 'GET', '/v1/runs', 200],
     ['reader', 'POST', '/v1/runs', 403],
     ['reader', 'POST', '/v1/runs/r/cancel', 403],
     ['reader', 'DELETE', '/v1/sessions/s', 403],
     ['boss', 'GET', '/v1/runs', 200],
     ['boss', 'POST', '/v1/runs/r/cancel', 404],
+    ['boss', 'DELETE', '/v1/sessions/s', 404],
   ])('the token "%s" gets for %s %s a %i', async (token, method, path, status) => {
     const { server } = await serveGuarded()
     expect((await server.call(method, path, { token })).status).toBe(status)
@@ -145,6 +146,14 @@ describe('a server with auth off', () => {
     ['evil.example', 403],
     ['localhost.evil.example', 403],
     ['127.0.0.1.evil.example', 403],
+    ['mason.localhost:8080', 200],
+    ['evil.example/.localhost', 403],
+    ['evil.example?.localhost', 403],
+    ['user@evil.example#.localhost', 403],
+    ['a b.localhost', 403],
+    ['..localhost', 403],
+    ['127.0.0.999', 403],
+    ['127.0.0.1:999999', 403],
   ])('with auth off a request to the host %s gets %i', async (host, status) => {
     const { server } = await serve()
     const received = await new Promise((resolve, reject) =>

@@ -1,0 +1,50 @@
+import { type Mutant, testsOf } from './mutant.ts'
+
+const hosts = testsOf('test/server/http/auth.test.ts')
+
+/** Small values that are refused, each with its reason. */
+export const inputMutants: readonly Mutant[] = [
+  {
+    name: 'the text of a part is a text',
+    file: 'src/a2a/messages.ts',
+    edits: [{ from: "typeof text !== 'string' || text.trim() === ''", to: 'false' }],
+    why: 'a number becomes a prompt, and a blank one a run',
+    caughtBy: testsOf('test/integration/a2a.test.ts')(
+      "bad input of protocol '1.0' by 'JSONRPC' gets the error of the protocol, which names what is wrong",
+      "bad input of protocol '0.3' by 'HTTP+JSON' gets the error of the protocol, which names what is wrong",
+    ),
+  },
+  {
+    name: 'a Host below localhost is a name',
+    file: 'src/server/http/auth.ts',
+    edits: [{ from: '([a-z0-9-]{1,63}\\.){0,8}localhost', to: '(.+\\.)?localhost' }],
+    why: 'with auth off, text that no browser resolves counts as this machine',
+    caughtBy: hosts(
+      'a server with auth off with auth off a request to the host evil.example/.localhost gets 403',
+      'a server with auth off with auth off a request to the host a b.localhost gets 403',
+    ),
+  },
+  {
+    name: 'the name of a file at the command line',
+    file: 'src/cli/request-files.ts',
+    edits: [
+      {
+        from: '  if (error) throw new UsageError(`${path}: ${error.issues[0]?.message}`',
+        to: '  if (false) throw new UsageError(`${path}: ${error?.issues[0]?.message}`',
+      },
+    ],
+    why: 'the run is refused without a reason',
+    caughtBy: testsOf('test/cli/request-files.test.ts')(
+      'mason run says why it takes no file of a name that the state cannot hold',
+    ),
+  },
+  {
+    name: 'a reaction is no memory',
+    file: 'src/memory/policy/rejection-rules.ts',
+    edits: [{ from: 'reactions.some((reaction) => reaction.test(text))', to: 'false' }],
+    why: '"I doubt it." is recalled in other conversations, where it is about nothing',
+    caughtBy: testsOf('test/memory/policy/distil.test.ts')(
+      'the reaction I doubt it. says nothing by itself and is not kept',
+    ),
+  },
+]

@@ -1,0 +1,67 @@
+import { type Mutant, testsOf } from './mutant.ts'
+
+const roles = testsOf('test/server/roles.test.ts')
+const composed = testsOf('test/docs/compose.test.ts')
+
+/** What a token or a login may not do, because it is another one's. */
+export const roleMutants: readonly Mutant[] = [
+  {
+    name: 'the role of a token',
+    file: 'src/server/http/auth.ts',
+    edits: [{ from: 'principal.roles.includes(role)', to: 'true' }],
+    why: 'an agent of others submits, approves and deletes',
+    caughtBy: roles('a token of one role opens the routes of this role and no other one'),
+  },
+  {
+    name: 'A2A has a role of its own',
+    file: 'src/server/a2a.routes.ts',
+    edits: [{ from: "'agent', 'callAgent'", to: "'submit', 'callAgent'" }],
+    why: "an agent's token is the proxy's",
+    caughtBy: roles('a token of an agent opens A2A alone, and A2A opens to no other role'),
+  },
+  {
+    name: 'passkeys and consents have a role of their own',
+    file: 'src/server/consent.routes.ts',
+    edits: [{ after: "app.post('/v1/users/:id/passkeys'", from: "'consent'", to: "'submit'" }],
+    why: 'a token that submits enrols its own passkey for any user and pays in their name',
+    caughtBy: roles(
+      'a token without the role "consent" enrols no passkey and approves nothing; without "delete" it deletes nothing',
+    ),
+  },
+  {
+    name: 'deletions have a role of their own',
+    file: 'src/server/sessions.routes.ts',
+    edits: [{ from: "'delete',\n", to: "'submit',\n" }],
+    why: 'a token that submits deletes the sessions of any user',
+    caughtBy: roles(
+      'a token without the role "consent" enrols no passkey and approves nothing; without "delete" it deletes nothing',
+    ),
+  },
+  {
+    name: 'the API may ask for the demo profile',
+    file: 'migrations/0064_demo_profile_for_the_api.sql',
+    edits: [{ from: 'TO mason_admin', to: 'TO mason_api' }],
+    why: 'with a login each, the page of a demo consent is an internal error',
+    caughtBy: testsOf('test/integration/consent.test.ts')(
+      'a consent of a demo is shown as a page and to a surface, with the login of the API alone',
+    ),
+  },
+  {
+    name: 'providers are created one at a time',
+    file: 'src/payments/providers/provider-rows.ts',
+    edits: [{ from: `await sql.query("SELECT pg_advisory_xact_lock(hashtext('mason.providers'))")`, to: '' }],
+    why: 'a demo provider and one that moves money are active beside each other',
+    caughtBy: testsOf('test/integration/payment-providers.test.ts')(
+      'a payment provider of demos and one that moves money, created at once, are never both active',
+    ),
+  },
+  {
+    name: 'a login without a default password',
+    file: 'compose.yaml',
+    edits: [{ from: ':?of the login of the API. Make one - openssl rand -hex 24}', to: ':-mason}' }],
+    why: 'who reaches the database is the API by a password that everyone knows',
+    caughtBy: composed(
+      'a compose file has no default password: the owner, each login and Redis have one of their own',
+    ),
+  },
+]
