@@ -16,7 +16,10 @@ const poisonous: readonly (readonly [string, FakeReply])[] = [
 ]
 
 // room for the others beside all ten, which wait for seconds between their requests
-const test = runtimeTest.extend('runtimeOptions', { scope: 'file' }, () => ({ models: null, concurrency: 16 }))
+const test = runtimeTest.extend('runtimeOptions', { scope: 'file' }, () => ({
+  models: null,
+  concurrency: 16,
+}))
 
 test.for(poisonous)(
   'ten poisonous runs (%s) of one business keep no run of another waiting',

@@ -44,10 +44,11 @@ const countRegexSteps = ({ source, flags }: RegExp, text: string): number => {
       return (at, next) => (isWordAt(at - 1) !== isWordAt(at)) === (raw === '\\b') && next(at)
     const name = /^\\k<(.*)>$/.exec(raw)?.[1]
     return (at, next) => {
-      const [start, end] = captures[name === undefined ? Number(raw.slice(1)) : (names.get(name) ?? 0)] ?? [0, 0]
+      const nth = name === undefined ? Number(raw.slice(1)) : (names.get(name) ?? 0)
+      const [start, end] = captures[nth] ?? [0, 0]
       const length = end - start
       const from = by > 0 ? at : at - length
-      for (let nth = 0; nth < length; nth++) if (chars[from + nth] !== chars[start + nth]) return false
+      for (let past = 0; past < length; past++) if (chars[from + past] !== chars[start + past]) return false
       return next(at + by * length)
     }
   }

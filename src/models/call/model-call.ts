@@ -315,8 +315,12 @@ export const startCall = (
       const failures = ofRound.map((one) => ({ ...one, isOver: over.has(toCandidateKey(one.candidate)) }))
       const isOver = ({ model: name, key_label }: SkippedCandidate): boolean =>
         [...tried].some(
-          ([candidateKey, { candidate: { model, key } }]) =>
-            over.has(candidateKey) && model.name === name && (key?.label ?? null) === key_label,
+          ([
+            candidateKey,
+            {
+              candidate: { model, key },
+            },
+          ]) => over.has(candidateKey) && model.name === name && (key?.label ?? null) === key_label,
         )
       return { tried: failures, refused, passedOver: [...choice.passedOver, ...passedOver], isOver }
     },
