@@ -25,7 +25,7 @@ const integration = (name: 'embedded' | 'served', include = ['test/integration/*
   },
 })
 
-/** Project after project: those that start processes of their own come after all others. */
+/** Those that start processes of their own. */
 const processes = (name: string, include: string) => ({
   extends: true as const,
   test: {
@@ -34,8 +34,7 @@ const processes = (name: string, include: string) => ({
     exclude: notInGate,
     globalSetup: ['test/support/setup-process.ts'],
     testTimeout: 300_000,
-    maxWorkers: workers ? Number(workers) : 2,
-    sequence: { groupOrder: 1 },
+    isolate: false,
   },
 })
 
@@ -48,8 +47,8 @@ export default defineConfig({
     testTimeout: 180_000,
     hookTimeout: 180_000,
     expect: { poll: { timeout: 90_000 } },
-    // of two cores: a third file computes while others wait for servers and processes
-    maxWorkers: workers ? Number(workers) : 3,
+    // of two cores: others compute while some wait for servers and processes
+    maxWorkers: workers ? Number(workers) : 4,
     // what `mason-runtime` means inside this package: the build, as it is
     server: { deps: { external: [/\/dist\/src\//] } },
     projects: [

@@ -15,7 +15,11 @@ const poisonous: readonly (readonly [string, FakeReply])[] = [
   ['429', { fault: { status: 429 } }],
 ]
 
-const test = runtimeTest.extend('runtimeOptions', { scope: 'file' }, () => ({ models: null }))
+// room for the others beside all ten, which wait for seconds between their requests
+const test = runtimeTest.extend('runtimeOptions', { scope: 'file' }, () => ({
+  models: null,
+  concurrency: 16,
+}))
 
 test.for(poisonous)(
   'ten poisonous runs (%s) of one business keep no run of another waiting',

@@ -5,6 +5,7 @@ import { settleRun } from '../../src/engine/runs/settlement.ts'
 import { unique } from '../support/backend.ts'
 import { type SeenEvent, type TestServer, takeEvents } from '../support/http.ts'
 import { adminToken, runtimeTest as test } from '../support/integration-test.ts'
+import { count, until } from '../support/runs.ts'
 import { say } from '../support/script.ts'
 import { deadline } from '../support/test-runtime.ts'
 
@@ -50,6 +51,9 @@ test('a stream resumes after its last event, also one of many runs, and says whe
   const api = runtime.of(business)
   const submit = async () => (await api.submit({ prompt: 'x', user_id: 'u', delay_ms: 60_000 })).run
   const first = await submit()
+  // a transaction of another database of the server holds the position back while it is open
+  const ended = 'run_changes WHERE tenant = $1 AND xid < pg_snapshot_xmin(pg_current_snapshot())'
+  await until('the first change is behind all that is open', () => count(database, ended, [business]))
   const followed = await follow(server, business)
   const [ready] = await takeEvents(followed, 1)
   followed.leave()

@@ -98,7 +98,7 @@ describe.skipIf(serversMissing !== null)(onServers('a worker that is killed'), (
     },
   )
 
-  test.each([1, 2])('after %i of three calls in order: another goes on with the next', async (done) => {
+  test.each([1])('after call %i of three in order: another goes on with the next', async (done) => {
     const { model, gate } = world
     const keys = ['one', 'two', 'three']
     gate.onKnock(() => ({ hold: true }))

@@ -1,14 +1,25 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
-/** Minutes each, and short to read: vitest, which takes large files first, would start them last and wait for them. */
-const longest = ['crash-points', 'pages', 'cli', 'take-over'].map((name) => `/process/${name}.test.ts`)
-const isLong = ({ moduleId }: TestSpecification): boolean =>
-  moduleId.includes('/test/console/') || longest.some((end) => moduleId.endsWith(end))
+/**
+ * Project after project: those first whose files mostly wait for processes, those last whose files are short, so that no worker
+ * waits for a long file at the end.
+ */
+const projects = ['console', 'process', 'served', 'embedded', 'unit']
 
-/** The order of vitest, with the longest files before all others of their group. */
+/** Half a minute or more, and short to read: vitest, which takes large files first, would start them last. */
+const longest = [
+  ...['process/crash-points', 'process/cli', 'process/take-over', 'process/models', 'process/queue-owner'],
+  ...['integration/agent-payments', 'integration/orders', 'integration/shopping-injections'],
+  ...['integration/poisonous-prompts', 'regexes'],
+].map((name) => `/test/${name}.test.ts`)
+
+const rankOf = ({ project, moduleId }: TestSpecification): number =>
+  2 * projects.indexOf(project.name) + (longest.some((end) => moduleId.endsWith(end)) ? 0 : 1)
+
+/** The order of vitest, by project, with the longest files before all others of their project. */
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files)
-    return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))]
+    return sorted.toSorted((one, other) => rankOf(one) - rankOf(other))
   }
 }

@@ -312,8 +312,17 @@ export const startCall = (
         }
       }
       if (refusal) throw createCallError(refusal, { attempts: requests, usage: toPlainUsage(usage) })
-      const tried = ofRound.map((one) => ({ ...one, isOver: over.has(toCandidateKey(one.candidate)) }))
-      return { tried, refused, passedOver: [...choice.passedOver, ...passedOver] }
+      const failures = ofRound.map((one) => ({ ...one, isOver: over.has(toCandidateKey(one.candidate)) }))
+      const isOver = ({ model: name, key_label }: SkippedCandidate): boolean =>
+        [...tried].some(
+          ([
+            candidateKey,
+            {
+              candidate: { model, key },
+            },
+          ]) => over.has(candidateKey) && model.name === name && (key?.label ?? null) === key_label,
+        )
+      return { tried: failures, refused, passedOver: [...choice.passedOver, ...passedOver], isOver }
     },
   }
 }

@@ -19,6 +19,8 @@ export type CallRound = {
   refused: readonly { candidate: Candidate; limit: string; retryAfterMs: number }[]
   /** The candidates that the chooser or the call skipped. */
   passedOver: readonly SkippedCandidate[]
+  /** Whether one of those gets no other request of this call: no wait is for it. */
+  isOver(skipped: SkippedCandidate): boolean
 }
 
 /** What the wait depends on. */
@@ -88,7 +90,7 @@ const isOutage = ({ error: { code, retry, mayBill, page } }: FailedRequest): boo
 
 /** How long a call waits before the next round through its candidates. `round` counts from 1. */
 export const planRetryWait = (
-  { tried, refused, passedOver }: CallRound,
+  { tried, refused, passedOver, isOver }: CallRound,
   {
     view,
     round,
@@ -111,7 +113,7 @@ export const planRetryWait = (
   const isLimited = ({ model, key_label }: SkippedCandidate): boolean =>
     refused.some(({ candidate: { model: one, key } }) => one.name === model && key?.label === key_label)
   const closed = listClosed(
-    passedOver.filter((one) => !isLimited(one)),
+    passedOver.filter((one) => !isLimited(one) && !isOver(one)),
     view,
     health,
     source,

@@ -329,6 +329,26 @@ describe('a call that fails', () => {
     if (wanted.model === undefined) expect(logged).toContain('endpoint-x-alias-b')
   })
 
+  test('ends when each key was asked often enough, also where one had to wait for longer', async () => {
+    let rounds = 0
+    const endless = new AbortController()
+    const log: Log = { ...silentLog, warn: () => void (++rounds > 20 && endless.abort(new Error('endless'))) }
+    const asks: (string | undefined)[] = []
+    const limited = createStatusError(429, '')
+    const { registry, modelService } = open(
+      async ({ key }) => {
+        asks.push(key?.id)
+        return failed({ ...limited, ...(key?.id === 'slow' && { retryAfterMs: 60 }) })
+      },
+      undefined,
+      log,
+    )
+    registry.view = view({ models: [model('a')], keys: [key('quick', 'v1'), key('slow', 'v1')] })
+    const { code } = await failureOf(callWith({ modelService }, asked, { signal: endless.signal }))
+    expect(code).toBe('no_model_available')
+    expect(asks.toSorted()).toEqual([...Array(3).fill('quick'), ...Array(3).fill('slow')])
+  })
+
   test('names each candidate once to callers that may not see keys', async () => {
     const { code, message } = await fail(createStatusError(401, ''), { role: 'planner' })
     expect(code).toBe('no_model_available')
