@@ -164,7 +164,7 @@ export const paymentEndMutants: readonly Mutant[] = [
   },
   {
     name: "a cart's own id",
-    file: 'migrations/0061_carts_paid_once.sql',
+    file: 'migrations/0060_carts_paid_once.sql',
     edits: [{ from: 'CREATE UNIQUE INDEX', to: 'CREATE INDEX' }],
     why: 'one cart is paid twice under two ids of its payment request',
     caughtBy: executor(

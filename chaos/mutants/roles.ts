@@ -39,7 +39,7 @@ export const roleMutants: readonly Mutant[] = [
   },
   {
     name: 'the API may ask for the demo profile',
-    file: 'migrations/0064_demo_profile_for_the_api.sql',
+    file: 'migrations/0062_demo_profile_for_the_api.sql',
     edits: [{ from: 'TO mason_admin', to: 'TO mason_api' }],
     why: 'with a login each, the page of a demo consent is an internal error',
     caughtBy: testsOf('test/integration/consent.test.ts')(
