@@ -36,6 +36,7 @@ const arrows: Record<string, readonly string[]> = {
     'payments/mandates',
     'payments/trust',
     'payments/providers',
+    'payments/keys',
     'payments/ledger',
   ],
   'payments/runs': [

@@ -278,14 +278,8 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
     const { memory = {} } = options
     if (memory === 'off') return
     const work = startMemoryWorker({
-      database: workerDatabase,
-      embedder,
-      modelsFor,
-      clock,
-      log,
-      tracer,
-      recall: config.recall,
-      recallBacklogTokens: config.recallBacklogTokens,
+      ...{ database: workerDatabase, embedder, modelsFor, clock, log, tracer },
+      ...{ recall: config.recall, recallBacklogTokens: config.recallBacklogTokens },
       ...memory,
     })
     closers.add(() => work.close())

@@ -9,7 +9,8 @@ import { silentLog } from '../../src/infra/lib/silent-log.ts'
 import { systemClock } from '../../src/infra/lib/system-clock.ts'
 import { openHints, paymentWorkChannel } from '../../src/infra/queue/hints.ts'
 import { signNextCard } from '../../src/payments/executor/card-signatures.ts'
-import { createPaymentExecutor, type ExecutorStep } from '../../src/payments/executor/payment-executor.ts'
+import type { ExecutorStep } from '../../src/payments/executor/executor-services.ts'
+import { createPaymentExecutor } from '../../src/payments/executor/payment-executor.ts'
 import { startExecutor } from '../../src/payments/executor/start-executor.ts'
 import {
   claimOpenPayments,

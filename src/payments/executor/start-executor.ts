@@ -1,6 +1,7 @@
 import { type Hints, paymentWorkChannel } from '../../infra/queue/hints.ts'
 import { signNextCard } from './card-signatures.ts'
-import { createPaymentExecutor, type ExecutorServices } from './payment-executor.ts'
+import type { ExecutorServices } from './executor-services.ts'
+import { createPaymentExecutor } from './payment-executor.ts'
 import { handleMessage, takeMessages } from './webhook-inbox.ts'
 import { claimOpenPayments, takeOrders } from './work-queue.ts'
 
