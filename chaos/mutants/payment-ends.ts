@@ -21,7 +21,7 @@ const silent = executor(
   'a payment whose end is not known because its look-up failed for all of the window (fail after) is unknown, its run goes on, and an operator settles it',
 )
 const pending = executor(
-  'a payment whose end is not known stays pending while its provider says so, and is settled by an operator after the window alone',
+  'a payment whose end is not known is looked up while its provider says pending, and is settled by an operator after the window alone',
 )
 const unstorable = executor(
   'no money moves for an id or a limit that the database cannot hold: the order is declined, and nothing waits',

@@ -17,9 +17,13 @@ export const products: [id: string, label: string, price: number, refundDays: nu
   ['cart_3', 'Professional-grade espresso machine', 599.99, 60],
 ]
 
+/** Whether a cart is of a product: its id, or with `_` and more, since a cart is paid once. */
+const isCartOf = (cartId: string, product: string): boolean =>
+  cartId === product || cartId.startsWith(`${product}_`)
+
 /** The cart of a product; with an address, as a merchant signs it. */
 export const toCart = (id: string, { address, more = {} }: { address?: unknown; more?: object } = {}) => {
-  const [, label = '', price = 0, refund_period = 0] = products.find(([one]) => one === id) ?? []
+  const [, label = '', price = 0, refund_period = 0] = products.find(([one]) => isCartOf(id, one)) ?? []
   const item = { label, amount: usd(price), refund_period }
   const added = [
     { label: 'Shipping', amount: usd(2), refund_period: 30 },
@@ -66,9 +70,10 @@ export const answerAsMerchant =
     if (!data.shopping_agent_id) return failed('Unauthorized Request: Missing shopping_agent_id.')
     if (text === texts.findProducts)
       return completed(
-        ...products.map(([id]) => ({
-          'ap2.mandates.CartMandate': { contents: toCart(id), merchant_authorization: null },
-        })),
+        ...products.map(([product]) => {
+          const id = [...signed.keys()].find((one) => isCartOf(one, product)) ?? product
+          return { 'ap2.mandates.CartMandate': { contents: toCart(id), merchant_authorization: null } }
+        }),
       )
     const cart = signed.get(String(data.cart_id))
     if (text !== texts.updateCart || !cart)
