@@ -97,7 +97,8 @@ export const openWorld = async (seed: number, parent?: string): Promise<World> =
       openai: null,
       offlineDialect: 'tools',
       learning: true,
-      recall: true,
+      // or runs of a user would have an action more than the books say
+      recall: false,
       recallBacklogTokens: 200_000,
       leaseMs,
       filesRoot: null,

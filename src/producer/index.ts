@@ -2,7 +2,7 @@
 
 /** What programs import from `mason-runtime/queue`. */
 
-export type { JobOutcome } from '../infra/queue/jobs.ts'
+export type { JobOutcome } from '../infra/queue/job-outcome.ts'
 export { signJob } from '../infra/queue/signed-jobs.ts'
 export { createProducer, type Producer, type SentJob } from './create-producer.ts'
 export { submitRun } from './submit-run.ts'

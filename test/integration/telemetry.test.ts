@@ -223,9 +223,10 @@ describe('a run that came by HTTP', () => {
       ({ traceId, attributes }) =>
         traceId === id.slice(4) && attributes['gen_ai.operation.name'] === 'embeddings',
     )
+    // the memory, and the turn that taught it
     expect(retrieval).toMatchObject({
       parentSpanId: recall.spanId,
-      attributes: { 'mason.memory.found': 1, 'gen_ai.data_source.id': 'memory' },
+      attributes: { 'mason.memory.found': 2, 'gen_ai.data_source.id': 'memory' },
     })
     expect(embedding).toMatchObject({
       parentSpanId: retrieval.spanId,

@@ -139,7 +139,7 @@ describe.each(['1.0', '0.3'] as const)('by A2A %s', (a2a) => {
     const { contextId } = cart
     const bare = randomUUID()
     const found = await shopper.choose('0.1', 'drip coffee maker').then(({ made }) => made)
-    const noRisk = await shopper.send('merchant', '', [{ [keys.catalogSearch]: 'drip' }, id], {
+    const noRisk = await shopper.send('merchant', 'A search.', [{ [keys.catalogSearch]: 'drip' }, id], {
       contextId: bare,
     })
     const inBare = read(noRisk, keys.cart) as { cart_id: string }

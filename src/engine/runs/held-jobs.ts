@@ -1,5 +1,5 @@
 import type { Database } from '../../infra/database/database.ts'
-import type { JobOutcome } from '../../infra/queue/jobs.ts'
+import type { JobOutcome } from '../../infra/queue/job-outcome.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import type { FieldError } from '../../state/resource-schema.ts'
 import { toLeaseSql } from './intake-lease.ts'

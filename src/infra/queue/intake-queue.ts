@@ -1,7 +1,8 @@
 import { type Job, type JobJson, UnrecoverableError } from 'bullmq'
 import { settlesWithin } from '../lib/timeouts.ts'
 import { type ErrorReporter, PatientWorker } from './consumer.ts'
-import { type IntakeJob, type JobOutcome, overrideJobOptions, toFailedReason } from './jobs.ts'
+import type { JobOutcome } from './job-outcome.ts'
+import { type IntakeJob, overrideJobOptions, toFailedReason } from './jobs.ts'
 import type { QueueDriver } from './queue-driver.ts'
 
 /** A job as it is taken; `length`: of its data as text. */

@@ -3,7 +3,7 @@ import { Queue, QueueEvents } from 'bullmq'
 import { LRUCache } from 'lru-cache'
 import type { FieldError } from '../../state/resource-schema.ts'
 import { settlesWithin } from '../lib/timeouts.ts'
-import type { JobOutcome } from './jobs.ts'
+import type { JobOutcome } from './job-outcome.ts'
 import { intakeQueueName } from './queues.ts'
 import { connectRedisReceiver, connectRedisSender, disconnectRedis } from './redis.ts'
 

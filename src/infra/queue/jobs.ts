@@ -22,19 +22,6 @@ export type SendOptions = {
 /** A job of the public intake queue. `id` is the caller's idempotency key; the data is as it was sent, not validated yet. */
 export type IntakeJob = { id: string; name: string; data: unknown }
 
-/**
- * What became of a job of the public queue: the run that it is, with its status then, or the errors for which it was refused.
- *
- * @example
- * ```ts
- * import type { JobOutcome } from 'mason-runtime/queue'
- *
- * const describe = (outcome: JobOutcome): string =>
- *   'errors' in outcome ? outcome.errors.map(({ pointer, detail }) => `${pointer} ${detail}`).join('; ') : outcome.run_id
- * ```
- */
-export type JobOutcome = { run_id: string; status: string } | { errors: FieldError[] }
-
 /** Handles one wake-up. The signal aborts when the consumer closes. */
 export type WakeUpHandler = (wakeUp: WakeUp, signal: AbortSignal) => Promise<void>
 

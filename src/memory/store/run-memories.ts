@@ -4,6 +4,7 @@ import type { RecalledMemory } from '../../state/memory-kinds.ts'
 import type { Memories, OwnStatement } from '../../state/ports/memories.ts'
 import { type Models, rulesOnly } from '../../state/ports/models.ts'
 import type { Sql } from '../../state/ports/sql.ts'
+import { noTracer } from '../../state/ports/tracer.ts'
 import { derivedLabel } from '../../state/provenance.ts'
 import { createEvidenceSearch, type Evidence, findOwnStatement } from '../policy/evidence.ts'
 import { detectSubject, proposalInstructions, proposalParts, toLesson } from '../policy/lessons.ts'
@@ -104,16 +105,16 @@ export const createRunMemories = (
   owner: MemoryOwner,
   source: NoteSource,
 ): Memories => {
-  const { database, recall = true } = parts
+  const { database, recall = true, tracer = noTracer } = parts
   const caller: ModelCaller = { business_id: owner.business, user_id: owner.user_id, run_id: source.run_id }
   const searchRanked = async (
     text: string,
     limit: number,
     signal: AbortSignal,
-    embedder = parts.embedder,
+    services: MemoryServices = parts,
   ): Promise<MemoryHit[]> => {
     const wide = { text, limit: parts.rerank ? Math.max(limit, maxRanked) : limit }
-    const hits = await searchMemories({ ...parts, embedder }, owner, caller, wide, signal)
+    const hits = await searchMemories(services, owner, caller, wide, signal)
     const texts = hits.map(({ content }) => content)
     const { order } = (await parts.rerank?.(text, texts, signal)) ?? { order: hits.map((_, at) => at) }
     // scores of models cannot be compared: the best gets the relevance of the first
@@ -136,12 +137,18 @@ export const createRunMemories = (
       return (await searchRanked(text, limit, signal)).map(toRecalledMemory)
     },
     async recall(text, limit, signal) {
-      const embedder = createQuickEmbedder(parts.embedder, recallWaitMs)
-      const quick = { ...parts, embedder }
-      const [related, turns] = await Promise.all([
-        searchRanked(text, limit, signal, embedder),
-        recall ? searchTurns(quick, owner, caller, source.session_id, text, signal) : [],
-      ])
+      const quick = {
+        ...{ ...parts, tracer: noTracer },
+        embedder: createQuickEmbedder(parts.embedder, recallWaitMs),
+      }
+      const [related, turns] = await tracer.retrieval(async (record) => {
+        const found = await Promise.all([
+          searchRanked(text, limit, signal, quick),
+          recall ? searchTurns(quick, owner, caller, source.session_id, text, signal) : [],
+        ])
+        record({ found: found.flat().length })
+        return found
+      })
       return asUser(database, owner, async (sql) => {
         const { rows } = await sql.query<MemoryRow>(standingStatement, [owner.business, owner.user_id])
         const preferences = rows
@@ -174,9 +181,15 @@ const recallWaitMs = 150
 const toRecalledTurn = ({ session_id, turn, content, said_at, relevance }: TurnHit): RecalledMemory => ({
   id: toSessionMemoryId(session_id, turn),
   kind: 'episode',
-  content: `Earlier talk of ${said_at.toISOString().slice(0, 10)} (session ${session_id}): ${content.replaceAll(/\s*\n\s*/g, ' / ')}`,
+  content: `Earlier talk of ${said_at.toISOString().slice(0, 10)} (session ${session_id}): ${toOneLine(content)}`,
   relevance: Math.round(relevance * 1000) / 1000,
   source_action_ids: [],
   created_at: said_at.toISOString(),
   ...derivedLabel,
 })
+
+const toOneLine = (text: string): string =>
+  text
+    .split('\n')
+    .map((line) => line.trim())
+    .join(' / ')
