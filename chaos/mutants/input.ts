@@ -63,7 +63,7 @@ export const inputMutants: readonly Mutant[] = [
     name: 'the levels of a DOCX before it is parsed',
     file: `${formats}/docx.ts`,
     edits: [{ from: '? openXmlParser({}) : null', to: '? null : null' }],
-    why: 'a document of 1 MB takes minutes, or more memory than there is',
+    why: 'a document of 3 MB takes all the time that a file has',
     caughtBy: sizes(
       'the process of a reader with 300 MB refuses a DOCX whose 100,000 levels declare a namespace each',
     ),
@@ -83,7 +83,7 @@ export const inputMutants: readonly Mutant[] = [
     edits: [{ from: 'throw new DamagedFileError(error.message)', to: 'throw error' }],
     why: 'a damaged PDF is an error of ours in the log, and its sender does not learn why',
     caughtBy: sizes(
-      'the process of a reader with 300 MB refuses a PDF with a page tree of 1 pages that is its own only child',
+      'the process of a reader with 300 MB refuses a PDF with a page tree with the count 1 that is its own only child',
       'the process of a reader with 300 MB refuses a PDF with a page tree that has itself behind its first page',
     ),
   },

@@ -150,7 +150,7 @@ const catalog = '<</Type/Catalog/Pages 2 0 R>>'
 const page = '<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]>>'
 const loops: [what: string, objects: (string | number)[], reason: string][] = [
   ...[1, 2, 2_147_483_647].map((count): (typeof loops)[number] => [
-    `page tree of ${count} pages that is its own only child`,
+    `page tree with the count ${count} that is its own only child`,
     [catalog, `<</Type/Pages/Count ${count}/Kids[2 0 R]>>`],
     'Pages tree contains circular reference',
   ]),

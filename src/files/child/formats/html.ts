@@ -1,5 +1,10 @@
 import TurndownService from 'turndown'
-import { type FileContents, fileBounds, type PrepareJob, UnreadableFileError } from '../../protocol/child-protocol.ts'
+import {
+  type FileContents,
+  fileBounds,
+  type PrepareJob,
+  UnreadableFileError,
+} from '../../protocol/child-protocol.ts'
 import { addMarkdown, createDocument } from './document-text.ts'
 import { readTextFile } from './plain-text.ts'
 
