@@ -187,8 +187,8 @@ export const consentMutants: readonly Mutant[] = [
   },
   {
     name: 'the characters of ids',
-    file: 'src/payments/mandates/violations.ts',
-    edits: [{ from: 'id.isWellFormed() && !/[\\0\\uFFFD]/.test(id)', to: "id !== ''" }],
+    file: 'src/payments/mandates/ids.ts',
+    edits: [{ from: 'id.isWellFormed() && !/[\\0\\ufffd]/.test(id)', to: "id !== ''" }],
     why: 'a consent is approved that no database can hold, or two ids are one',
     caughtBy: brokenTexts,
   },

@@ -1,6 +1,8 @@
 import { type Mutant, testsOf } from './mutant.ts'
 
 const hosts = testsOf('test/server/http/auth.test.ts')
+const sizes = testsOf('test/files/child/hostile-sizes.test.ts')
+const formats = 'src/files/child/formats'
 
 /** Small values that are refused, each with its reason. */
 export const inputMutants: readonly Mutant[] = [
@@ -45,6 +47,44 @@ export const inputMutants: readonly Mutant[] = [
     why: '"I doubt it." is recalled in other conversations, where it is about nothing',
     caughtBy: testsOf('test/memory/policy/distil.test.ts')(
       'the reaction I doubt it. says nothing by itself and is not kept',
+    ),
+  },
+  {
+    name: 'the levels of XML',
+    file: `${formats}/archive.ts`,
+    edits: [{ from: 'elements.length > fileBounds.nesting', to: 'elements.length < 0' }],
+    why: 'what is read of a document depends on the stack of its reader',
+    caughtBy: sizes(
+      'the process of a reader with 300 MB refuses a.pptx with 100,000 levels in its part ppt/slides/slide1.xml',
+      'the process of a reader with 300 MB refuses a.odt with 100,000 levels in its part content.xml',
+    ),
+  },
+  {
+    name: 'the levels of a DOCX before it is parsed',
+    file: `${formats}/docx.ts`,
+    edits: [{ from: '? openXmlParser({}) : null', to: '? null : null' }],
+    why: 'a document of 3 MB takes all the time that a file has',
+    caughtBy: sizes(
+      'the process of a reader with 300 MB refuses a DOCX whose 100,000 levels declare a namespace each',
+    ),
+  },
+  {
+    name: 'the stack of the parser of DOCX',
+    file: `${formats}/docx.ts`,
+    edits: [{ from: 'if (error instanceof RangeError) throw', to: "if (error.name === '') throw" }],
+    why: 'a deep document is called a format that cannot be read',
+    caughtBy: sizes(
+      'the process of a reader with 300 MB refuses a DOCX of 100,000 levels behind a character that only its own parser takes',
+    ),
+  },
+  {
+    name: 'a page that the tree of a PDF does not hold',
+    file: `${formats}/pdf.ts`,
+    edits: [{ from: 'throw new DamagedFileError(error.message)', to: 'throw error' }],
+    why: 'a damaged PDF is an error of ours in the log, and its sender does not learn why',
+    caughtBy: sizes(
+      'the process of a reader with 300 MB refuses a PDF with a page tree with the count 1 that is its own only child',
+      'the process of a reader with 300 MB refuses a PDF with a page tree that has itself behind its first page',
     ),
   },
 ]

@@ -104,6 +104,18 @@ const runOrKill = (args: readonly string[], cwd: string, signal: AbortSignal): P
     })
   })
 
+/** The mutants whose edits do not find their one place in the source. */
+export const findMisplaced = async (root: string, mutants: readonly Mutant[]): Promise<string[]> => {
+  const misplaced: string[] = []
+  for (const mutant of mutants)
+    try {
+      mutate(await readFile(join(root, mutant.file), 'utf8'), mutant)
+    } catch (error) {
+      misplaced.push((error as Error).message)
+    }
+  return misplaced
+}
+
 /** Takes the guard out, works with the copy, and puts it back. */
 export const withMutant = async <T>(copy: Copy, mutant: Mutant, work: () => Promise<T>): Promise<T> => {
   const path = join(copy.folder, mutant.file)

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { mutants } from '../mutants/all.ts'
 import type { Mutant, NamedTest } from '../mutants/mutant.ts'
-import { inCopies, keyOf, runTests, type Verdicts, withMutant } from '../mutants/runner.ts'
+import { findMisplaced, inCopies, keyOf, runTests, type Verdicts, withMutant } from '../mutants/runner.ts'
 import type { Suite } from '../suite.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
@@ -24,9 +24,10 @@ const suite: Suite = {
     if (table.length === 0)
       throw new Error(`--only ${only?.join(' --only ')}: no mutant has this in its name or file`)
     const chosen = sample(table, Math.max(1, Math.round(table.length * Math.min(1, scale))), seed)
-    const failures: string[] = []
+    const failures = await findMisplaced(root, chosen)
     const figures: Record<string, string | number> = { mutants: chosen.length, caught: 0 }
     if (only) figures.only = only.join(', ').slice(0, 100)
+    if (failures.length > 0) return { figures, failures }
 
     say('without mutants')
     const named = new Map(

@@ -71,7 +71,7 @@ export type FileReply =
   | { ok: true; page: LinePage | null }
   | { ok: false; kind: 'unreadable' | 'refused' | 'failed'; format: string; message: string }
 
-/** Limits of one file: bytes, characters, counts, pixels. Limits of time are the parent's. */
+/** Limits of one file: bytes, characters, counts, pixels, levels of elements. Limits of time are the parent's. */
 export const fileBounds = {
   fileBytes: 256 * 1024 * 1024,
   wholeBytes: 48 * 1024 * 1024,
@@ -90,6 +90,7 @@ export const fileBounds = {
   zipFileBytes: 32 * 1024 * 1024,
   zipKeptBytes: 96 * 1024 * 1024,
   zipRatio: 200,
+  nesting: 1000,
   imageSide: 20_000,
   imagePixels: 100_000_000,
   rows: 200,

@@ -91,11 +91,13 @@ const decodeEntryName = ({ generalPurposeBitFlag, fileNameRaw, extraFields }: ya
 /** See `openArchive`. */
 export type Archive = Awaited<ReturnType<typeof openArchive>>
 
-/** `text` comes with the name of the element that it is right inside; `parent`: the element around that one. */
 /** Why XML with a DTD is refused: its entities could expand without limit. */
-export const dtdMessage =
+const dtdMessage =
   'its XML declares a DTD, which office files do not need; save it again in an office program'
+/** Why deep XML is refused: it overflows the stack of a recursive parser. */
+export const nestingMessage = `its XML elements are nested more than ${fileBounds.nesting} deep; save it again in an office program, or as PDF`
 
+/** `text` comes with the name of the element that it is right inside; `parent`: the element around that one. */
 type XmlEvents = {
   open?(element: string, attributes: Record<string, string>, parent?: string): void
   text?(text: string, element: string, parent?: string): void
@@ -103,12 +105,10 @@ type XmlEvents = {
 }
 
 /**
- * Reads one XML part to its end and yields after each chunk; a missing part has no events. Rejects a DTD, so that no
- * entity can expand. Names come without their prefix.
+ * Reads XML chunk by chunk. Rejects a DTD, so that no entity can expand, and deep nesting. Names come without their
+ * prefix.
  */
-export async function* parseXml(archive: Archive, name: string, events: XmlEvents): AsyncGenerator<void> {
-  const entry = archive.entry(name)
-  if (entry === undefined) return
+export const openXmlParser = (events: XmlEvents) => {
   const parser = new SaxesParser()
   const elements: string[] = []
   parser.on('doctype', () => {
@@ -121,6 +121,7 @@ export async function* parseXml(archive: Archive, name: string, events: XmlEvent
     const element = tag.name.slice(tag.name.indexOf(':') + 1)
     events.open?.(element, (tag as SaxesTagPlain).attributes, elements.at(-1))
     elements.push(element)
+    if (elements.length > fileBounds.nesting) throw new UnreadableFileError(nestingMessage)
   })
   parser.on('text', (text) => events.text?.(text, elements.at(-1) ?? '', elements.at(-2)))
   parser.on('closetag', () => {
@@ -128,11 +129,25 @@ export async function* parseXml(archive: Archive, name: string, events: XmlEvent
     events.close?.(element)
   })
   const decoder = new TextDecoder()
+  return {
+    write(chunk: Buffer): void {
+      parser.write(decoder.decode(chunk, { stream: true }))
+    },
+    close(): void {
+      parser.write(decoder.decode()).close()
+    },
+  }
+}
+
+/** Reads one XML part to its end and yields after each chunk; a missing part has no events. */
+export async function* parseXml(archive: Archive, name: string, events: XmlEvents): AsyncGenerator<void> {
+  const entry = archive.entry(name)
+  if (entry === undefined) return
+  const parser = openXmlParser(events)
   for await (const chunk of archive.chunks(entry)) {
-    parser.write(decoder.decode(chunk, { stream: true }))
+    parser.write(chunk)
     yield
   }
-  parser.write(decoder.decode())
   parser.close()
 }
 

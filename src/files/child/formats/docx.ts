@@ -6,7 +6,7 @@ import {
   type PrepareJob,
   UnreadableFileError,
 } from '../../protocol/child-protocol.ts'
-import { dtdMessage, openArchive } from './archive.ts'
+import { nestingMessage, openArchive, openXmlParser } from './archive.ts'
 import { addMarkdown, createDocument } from './document-text.ts'
 import { toMarkdown } from './html.ts'
 
@@ -41,6 +41,8 @@ export const prepareDocx = async (job: PrepareJob): Promise<FileContents> => {
       { convertImage: mammoth.images.imgElement(async () => ({ src: '' })), externalFileAccess: false },
     )
     .catch((error: Error) => {
+      // deep XML that only the parser of mammoth reads overflows its stack
+      if (error instanceof RangeError) throw new UnreadableFileError(nestingMessage)
       throw damagedPatterns.test(error.message) ? new DamagedFileError(error.message) : error
     })
   const document = createDocument()
@@ -51,13 +53,20 @@ export const prepareDocx = async (job: PrepareJob): Promise<FileContents> => {
 /** What mammoth says of XML that is not well-formed, and of parts that are missing. */
 const damagedPatterns = /^(fatalError|error|warning): |^Could not find |^unclosed /
 
-/** mammoth unpacks without limits, so this unpacks every part once before, within ours. */
+/**
+ * mammoth unpacks and parses without limits, so this does once before, within ours. What is not well-formed may be in a
+ * part that mammoth does not read.
+ */
 const checkArchiveParts = async (path: string): Promise<void> => {
   using archive = await openArchive(path)
   for (const entry of archive.entries) {
-    let head = ''
-    for await (const chunk of archive.chunks(entry)) if (head.length < 4096) head += chunk.toString('latin1')
-    if (/\.(xml|rels)$/.test(entry.fileName) && /<!(DOCTYPE|ENTITY)/i.test(head))
-      throw new UnreadableFileError(dtdMessage)
+    let parser = /\.(xml|rels)$/.test(entry.fileName) ? openXmlParser({}) : null
+    for await (const chunk of archive.chunks(entry))
+      try {
+        parser?.write(chunk)
+      } catch (error) {
+        if (!(error instanceof DamagedFileError)) throw error
+        parser = null
+      }
   }
 }

@@ -1,10 +1,12 @@
 import TurndownService from 'turndown'
-import { type FileContents, type PrepareJob, UnreadableFileError } from '../../protocol/child-protocol.ts'
+import {
+  type FileContents,
+  fileBounds,
+  type PrepareJob,
+  UnreadableFileError,
+} from '../../protocol/child-protocol.ts'
 import { addMarkdown, createDocument } from './document-text.ts'
 import { readTextFile } from './plain-text.ts'
-
-/** Deeper nesting overflows the stack of a recursive parser. */
-const maxDepth = 1000
 
 /** Reads an HTML page as Markdown. */
 export const prepareHtml = async (job: PrepareJob, bytes: number): Promise<FileContents> => {
@@ -21,9 +23,9 @@ export const prepareHtml = async (job: PrepareJob, bytes: number): Promise<FileC
 
 /** Converts HTML to Markdown: headings, lists, links, tables; no scripts and styles. Fetches nothing. */
 export const toMarkdown = (html: string): string => {
-  if (measureDepth(html) > maxDepth)
+  if (measureDepth(html) > fileBounds.nesting)
     throw new UnreadableFileError(
-      `its elements are nested more than ${maxDepth} deep; save the page as PDF or text`,
+      `its elements are nested more than ${fileBounds.nesting} deep; save the page as PDF or text`,
     )
   const turndown = new TurndownService({
     headingStyle: 'atx',

@@ -37,7 +37,9 @@ export const preparePdf = async (job: PrepareJob, bytes: number): Promise<FileCo
   const unpacked: UnpackedFile[] = []
   const start = process.cpuUsage()
   for (let number = 1; number <= pages && !document.isTruncated; number += 1) {
-    const page = await pdf.getPage(number)
+    const page = await pdf.getPage(number).catch((error: Error) => {
+      throw new DamagedFileError(error.message)
+    })
     const { items } = await page.getTextContent()
     document.addPage()
     const lines = toLines(items as Item[])
