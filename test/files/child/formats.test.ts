@@ -54,13 +54,14 @@ const ask = async (name: string, bytes: string | Uint8Array, sql: string): Promi
   const path = join(folder.path, 'file')
   await writeFile(path, bytes)
   const { contents } = await run({ kind: 'prepare', path, name, type: '', folder: folder.path })
-  const loaded = (contents.tables ?? []).map(({ part, columns }, at) => ({
+  const loaded = (contents.tables ?? []).map(({ part, columns, rows }, at) => ({
     table: at === 0 ? 't' : `t${at + 1}`,
     path,
     name,
     type: '',
     part,
     columns,
+    rows,
   }))
   return (await run({ kind: 'query', sql, tables: loaded, cached: null })).rows
 }
