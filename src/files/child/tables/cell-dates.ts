@@ -19,14 +19,15 @@ export const readDate = (cell: string, order: DateOrder, marks: Marks): string |
     return toIso(year, month, day, time, order, marks)
   }
   const [, a = '', separator = '', b = '', c = '', time] = threeParts.exec(cell) ?? []
-  // what is 1.2.10 elsewhere is a version
-  if (a === '' || order === 'utc' || (c.length === 2 && separator !== '/' && (a.length < 2 || b.length < 2)))
-    return undefined
+  if (a === '' || order === 'utc' || (c.length === 2 && separator !== '/' && b.length < 2)) return undefined
   // no country writes the month first with dots
   if (order === 'ymd' ? c.length === 4 || separator === '.' : order === 'mdy' && separator === '.')
     return undefined
   const [year, month, day] = order === 'ymd' ? [a, b, c] : order === 'dmy' ? [c, b, a] : [c, a, b]
   marks.add(year.length === 2 ? 'two-digit years' : 'four-digit years')
+  // 1.10.24 may be a version, and 01.10.24 is not
+  if (separator === '/' || c.length === 4 || a.startsWith('0') || b.startsWith('0'))
+    marks.add('surely a date')
   return toIso(toFullYear(year), month, day, time, order, marks)
 }
 

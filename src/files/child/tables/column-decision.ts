@@ -157,6 +157,8 @@ const decideDate = <Alive extends AliveReading>(
   const id = chosen.reading.id as keyof typeof orderNames
   const isShort = marks.has('two-digit years')
   if (!isShort && !marks.has('four-digit years')) return { type: 'date', alive: chosen, notes: [] }
+  if (!marks.has('surely a date'))
+    return toText(`${quote(facts.distinct[0] ?? '')} may be a version or a code`)
   const years = isShort ? ', two-digit years are 1969 to 2029' : ''
   return { type: 'date', reading: id, alive: chosen, notes: [`dates are ${orderNames[id]}${years}`] }
 }
@@ -188,7 +190,12 @@ const explainMisfit = ({ distinct, misfit }: ColumnFacts): string | undefined =>
     const other = distinct[families.findIndex((one) => one !== family)] ?? misfit
     if (other === undefined || findFamily(other) === family)
       return `its cells mix ways to write ${familyNames[family]}, as ${quote(distinct[0] ?? '')} and ${quote(misfit ?? '')} are`
+    if (family === 'number' && /^[-+]?[\d.,]+$/.test(String(other)))
+      return `${quote(other)} has ${/^[-+]?0/.test(String(other)) ? 'a zero in front' : 'more digits or signs than a number'}, as codes have`
     return `${quote(other)} is not ${familyNames[family]}`
   }
-  return undefined
+  const short = distinct.find((cell) => /^\d\d?[-/.]\d\d?[-/.]\d\d$/.test(String(cell)))
+  return short !== undefined && findFamily(short) === null && distinct.length < 1000
+    ? `${quote(short)} does not show its century`
+    : undefined
 }

@@ -193,7 +193,13 @@ export const createStatistics = (header: readonly string[], hint: 'point' | null
     describe() {
       const facts = columns.map((column) => column.facts())
       const evidence = findEvidence(facts, hint)
-      const decisions = facts.map((one) => decideColumn(one, evidence))
+      const decisions = facts.map((one, at): ColumnDecision<Track> => {
+        const decision = decideColumn(one, evidence)
+        const words = columns[at]?.words() ?? []
+        // different ones are names, as None and Null are
+        const areNames = decision.type === 'empty' && words.filter((word) => !isNullText(word)).length > 1
+        return areNames ? { type: 'text', alive: null, notes: [] } : decision
+      })
       // a word that is an empty cell among numbers is one among the texts of the file
       const fileWords = new Set(columns.flatMap((column, at) => (decisions[at]?.alive ? column.words() : [])))
       const names = new Map<string, string[]>()

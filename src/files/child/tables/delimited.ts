@@ -45,7 +45,11 @@ const guessDelimiter = (start: string, isTabular: boolean): string => {
     // the lines that agree
     return { delimiter, score: Math.max(0, ...counts.values()) }
   })
-  return scored.toSorted((a, b) => b.score - a.score).find(({ score }) => score > 0)?.delimiter ?? ','
+  const best = scored.toSorted((a, b) => b.score - a.score).find(({ score }) => score > 0)?.delimiter ?? ','
+  // one column of numbers: a name, and below it each comma within digits
+  const [first = '', ...others] = lines
+  const isOneColumn = !first.includes(',') && others.every((line) => /^[^,]*(?:\d,\d[^,]*)?$/.test(line))
+  return best === ',' && isOneColumn ? ';' : best
 }
 
 async function* readRowBatches(

@@ -79,8 +79,7 @@ const describeSource = async (source: RowSource): Promise<TableContents> => {
   const total = last[0] && statistics.findTotal(last[0])
   if (total) notes.push(total.note)
   if (!total?.isSum) statistics.add(last)
-  if (longer > 0)
-    notes.push(`cells beyond the last column are not read, in ${longer} of its rows`)
+  if (longer > 0) notes.push(`cells beyond the last column are not read, in ${longer} of its rows`)
   const { rows, columns, notes: decisions } = statistics.describe()
   const withoutValues = { samples: [], distinct: null, min: null, max: null, mean: null }
   const described =

@@ -99,14 +99,15 @@ const countVotes = (rows: readonly SampledRow[], at: number): number =>
 
 /** The row of names at or below `start`, where the rows between are no data of the table below it: "Created", "2026-01-05". */
 const findNames = (rows: readonly SampledRow[], start: number, usual: number): number => {
-  for (let at = start; at <= Math.min(maxRowsAbove, rows.length - 2); at += 1) {
-    const row = rows[at] as SampledRow
-    const areNames = row.filled >= usual && row.kinds.every((kind) => kind === 'text' || kind === 'none')
-    if (areNames && countVotes(rows, at) > 0) return at
-    const isData = row.kinds.every((kind, column) => {
-      return kind === 'none' || findKindsBelow(rows, Math.max(at, start + 1), column).has(kind)
-    })
-    if (row.filled >= usual && isData) return start
+  const areNames = ({ filled, kinds }: SampledRow): boolean =>
+    filled >= usual && kinds.every((kind) => kind === 'text' || kind === 'none')
+  const isData = ({ filled, kinds }: SampledRow, at: number): boolean =>
+    filled >= usual &&
+    kinds.every((kind, column) => kind === 'none' || findKindsBelow(rows, at, column).has(kind))
+  for (const [at, row] of rows.slice(0, maxRowsAbove + 1).entries()) {
+    if (at < start) continue
+    if (areNames(row)) return at === start || countVotes(rows, at) > 0 ? at : start
+    if (isData(row, at)) return start
   }
   return start
 }
