@@ -6,7 +6,7 @@ import type { Sql } from '../state/ports/sql.ts'
 import type { FileContents } from './protocol/child-protocol.ts'
 
 /** Raised with every change of the reader that yields other contents for the same bytes. */
-const contentsVersion = 5
+const contentsVersion = 6
 /** Raised with every change of the question that vision models get about an image. */
 const visionVersion = 'vision:1'
 

@@ -35,7 +35,12 @@ export const queryTables = async (
     name: file.name,
     type: file.type,
     part: table.part,
-    columns: table.columns.map(({ name, type }) => ({ name, type })),
+    rows: table.rows,
+    columns: table.columns.map(({ name, type, reading, null_words }) => ({
+      ...{ name, type },
+      ...(reading && { reading }),
+      ...(null_words && { null_words }),
+    })),
   }))
   const bytes = [...saved.values()].reduce((sum, one) => sum + one.bytes, 0)
   const key = contentHash([

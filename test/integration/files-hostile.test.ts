@@ -67,6 +67,7 @@ test('a file or statement that exceeds its limits is stopped, and the next one i
       name: 'a.csv',
       type: '',
       part: null,
+      rows: 1,
       columns: [{ name: 'n', type: 'integer' as const }],
     },
   ]

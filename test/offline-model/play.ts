@@ -72,7 +72,7 @@ const prepare = async (folder: string, files: Record<string, string>): Promise<P
     for (const one of found.tables ?? []) {
       const table = toTableName(name, new Set(Object.keys(tables)))
       tables[table] = { from: path, format, table, file: name, ...one }
-      loaded.push({ table, path, name, type, part: one.part, columns: one.columns })
+      loaded.push({ table, path, name, type, part: one.part, rows: one.rows, columns: one.columns })
     }
   }
   const state = { origin_files: origins, preprocessed_files: { documents, tables, other_files: {} } }

@@ -34,7 +34,7 @@ export const expectations: Readonly<Record<string, Expectation>> = {
   'cities-gnumeric.csv': cities('csv'),
   'cities-gnumeric.xlsx': cities('xlsx'),
   'cities-iconv-utf16.csv': cities('csv'),
-  'cities-semicolon.csv': cities('csv'),
+  'cities-semicolon.csv': cities('csv', /^delimiter: ;$/),
   'cities-table.html': { format: 'html', fact: '| Graz | 292000 |' },
   'cities-tabs.tsv': cities('csv'),
   'cities-utf16.csv': cities('csv'),

@@ -11,7 +11,8 @@ import {
   type TableRows,
 } from '../protocol/child-protocol.ts'
 import { claimedFormat, detectFormat } from './sniff.ts'
-import { isNullCell, parseCellNumber, toIsoDate } from './tables/cell-values.ts'
+import { toSeconds } from './tables/cell-dates.ts'
+import { type Cell, type Reading, readings } from './tables/cell-values.ts'
 import { type TableFormat, withTables } from './tables/prepare-tables.ts'
 
 /**
@@ -27,6 +28,7 @@ export const runStatement = async (job: QueryJob): Promise<TableRows> => {
     if (job.cached !== null) await saveDatabase(database, job.cached)
   }
   database.run('PRAGMA query_only = 1')
+  addFunctions(database, job)
   try {
     return readResultRows(parseSingleStatement(database, job.sql))
   } catch (error) {
@@ -51,8 +53,11 @@ const loadTable = async (database: Database, table: LoadedTable): Promise<void> 
       `INSERT INTO ${quoteName(table.table)} VALUES (${columns.map(() => '?').join(', ')})`,
     )
     database.run('BEGIN')
+    const readers = table.columns.map(openCellReader)
+    let rows = 0
     for await (const batch of source.batches())
-      for (const row of batch) insert.run(table.columns.map(({ type }, index) => cellValue(row[index], type)))
+      for (const row of batch)
+        if (rows++ < table.rows) insert.run(readers.map((read, index) => read(row[index])))
     database.run('COMMIT')
     insert.free()
   })
@@ -65,13 +70,66 @@ const sqlTypes: Partial<Record<ColumnType, string>> = {
   boolean: 'INTEGER',
 }
 
-const cellValue = (raw: string | undefined, type: ColumnType): TableCell => {
-  const cell = raw?.trim() ?? ''
-  if (isNullCell(cell)) return null
-  if (type === 'integer' || type === 'number') return parseCellNumber(cell)
-  if (type === 'boolean') return /^true$/i.test(cell) ? 1 : 0
-  return type === 'date' ? toIsoDate(cell) : cell
+const plainReadings: Partial<Record<ColumnType, Reading['id']>> = {
+  ...{ integer: 'point', number: 'point', date: 'ymd' },
+  ...{ time: 'time', duration: 'duration', boolean: 'boolean' },
 }
+
+/** Reads the cells of a column as its description says. */
+const openCellReader = ({ type, reading, null_words }: LoadedTable['columns'][number]) => {
+  const id = reading ?? plainReadings[type]
+  const found = readings.find((one) => one.id === id)
+  const words = new Set(null_words)
+  const marks = new Set<string>()
+  return (raw: Cell | undefined): TableCell => {
+    const cell = typeof raw === 'string' ? raw.trim() : raw
+    if (cell === undefined || cell === '' || (words.size > 0 && words.has(String(cell)))) return null
+    return found === undefined ? cell : (found.read(cell, marks) ?? null)
+  }
+}
+
+/** Adds `seconds` of times and durations. A text that may be a number has no sum: SQLite adds the digits that it begins with. */
+const addFunctions = (database: Database, { sql, tables }: QueryJob): void => {
+  database.create_function('seconds', (text: unknown) => toSeconds(String(text)))
+  const unsure = tables
+    .flatMap(({ columns }) => columns)
+    .filter(({ type, reading }) => {
+      return reading === 'doubtful' || type === 'time' || type === 'duration'
+    })
+  // an aggregate of ours cannot be used over windows
+  if (unsure.length === 0 || /\bover\b/i.test(sql)) return
+  const aggregates = database as WithAggregates
+  for (const [name, finalize] of [
+    ['sum', ({ sum, count }: Sum) => (count === 0 ? null : sum)],
+    ['total', ({ sum }: Sum) => sum],
+    ['avg', ({ sum, count }: Sum) => (count === 0 ? null : sum / count)],
+  ] as const)
+    aggregates.create_aggregate(name, {
+      init: (): Sum => ({ sum: 0, count: 0 }),
+      step(state: Sum, value: unknown) {
+        if (value === null) return state
+        if (typeof value !== 'number')
+          throw new RefusedStatementError(
+            `${name}() got the text ${JSON.stringify(String(value).slice(0, 40))}; the notes of the table say why it is no number: convert it first (times and durations by seconds(x))`,
+          )
+        return { sum: state.sum + value, count: state.count + 1 }
+      },
+      finalize,
+    })
+}
+
+/** What the types of sql.js lack. */
+type WithAggregates = Database & {
+  create_aggregate<State>(
+    name: string,
+    steps: {
+      init(): State
+      step(state: State, value: unknown): State
+      finalize(state: State): number | null
+    },
+  ): void
+}
+type Sum = { sum: number; count: number }
 
 /** Writes a draft and renames it, so that no statement reads half of it. With a full disk the next statement loads again. */
 const saveDatabase = async (

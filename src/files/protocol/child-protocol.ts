@@ -16,7 +16,9 @@ export type PrepareJob = {
 export type LoadedTable = Pick<PrepareJob, 'path' | 'name' | 'type'> & {
   table: string
   part: string | null
-  columns: readonly Pick<PreparedColumn, 'name' | 'type'>[]
+  /** How many rows there are: what comes after them in the file is a total. */
+  rows: number
+  columns: readonly Pick<PreparedColumn, 'name' | 'type' | 'reading' | 'null_words'>[]
 }
 
 /** Runs one statement over tables. */

@@ -33,15 +33,20 @@ const documentSchema = z.strictObject({
   notes,
 })
 
-const columnTypes = ['integer', 'number', 'boolean', 'date', 'text', 'empty'] as const
+const columnTypes = ['integer', 'number', 'boolean', 'date', 'time', 'duration', 'text', 'empty'] as const
+const columnReadings = ['comma', 'dmy', 'mdy', 'ymd', 'utc', 'doubtful'] as const
 
 const columnSchema = z.strictObject({
   name: z.string(),
   type: z.enum(columnTypes),
+  /** How its cells are read where that is not plain: the decimal sign, the order of dates. `doubtful`: a text that may be numbers. */
+  reading: z.enum(columnReadings).exactOptional(),
+  /** Words that are empty cells in it. */
+  null_words: z.array(z.string()).exactOptional(),
   nulls: z.int().nonnegative(),
   /** Different values; null when there are more than the cap. */
   distinct: z.int().nonnegative().nullable(),
-  /** Of numbers and dates. */
+  /** Of numbers, dates and times. */
   min: z.union([z.number(), z.string()]).nullable(),
   max: z.union([z.number(), z.string()]).nullable(),
   mean: z.number().nullable(),

@@ -54,13 +54,14 @@ const ask = async (name: string, bytes: string | Uint8Array, sql: string): Promi
   const path = join(folder.path, 'file')
   await writeFile(path, bytes)
   const { contents } = await run({ kind: 'prepare', path, name, type: '', folder: folder.path })
-  const loaded = (contents.tables ?? []).map(({ part, columns }, at) => ({
+  const loaded = (contents.tables ?? []).map(({ part, columns, rows }, at) => ({
     table: at === 0 ? 't' : `t${at + 1}`,
     path,
     name,
     type: '',
     part,
     columns,
+    rows,
   }))
   return (await run({ kind: 'query', sql, tables: loaded, cached: null })).rows
 }
@@ -183,6 +184,37 @@ describe('tables', () => {
     expect(column(found, 'c')).toMatchObject({ type: 'integer', distinct: 7, max: 6 })
   })
 
+  test('the cells beyond a thousand distinct ones decide too', async () => {
+    const days = Array.from({ length: 1500 }, (_, at) =>
+      new Date(Date.UTC(2020, 0, 1 + at)).toISOString().slice(0, 10),
+    )
+    const rows = days.map((day, at) => {
+      const [year, month, date] = day.split('-')
+      const slashed = Number(date) > 12 && at < 1200 ? '01/02/2020' : `${month}/${date}/${year}`
+      return `${at < 1400 ? `"${at},125"` : `${at}`};${slashed};${at < 1450 ? at : 'n/a'};${at % 2}.5`
+    })
+    const found = await open('many.csv', `grouped;day;count;half\n${rows.join('\n')}`)
+    expect(column(found, 'day')).toMatchObject({
+      type: 'date',
+      reading: 'mdy',
+      min: '2020-01-01',
+      max: '2024-02-08',
+    })
+    expect(column(found, 'count')).toMatchObject({
+      type: 'integer',
+      nulls: 50,
+      mean: 724.5,
+      null_words: ['n/a'],
+    })
+    expect(column(found, 'half')).toMatchObject({ type: 'number', mean: 1, distinct: 2 })
+    expect(column(found, 'grouped')).toMatchObject({
+      type: 'number',
+      reading: 'comma',
+      min: 0.125,
+      max: 1499,
+    })
+  })
+
   test('GB18030, semicolons, no header', async () => {
     const gbk = Buffer.from([
       0xb1, 0xb1, 0xbe, 0xa9, 0x3b, 0x31, 0x0a, 0xc9, 0xcf, 0xba, 0xa3, 0x3b, 0x32, 0x0a,
@@ -267,6 +299,27 @@ describe('statements', () => {
     )
     expect(many.rows).toHaveLength(200)
     expect(many.hasMore).toBe(true)
+  })
+
+  test('times and durations are summed by their seconds', async () => {
+    const text = 'task,ran,start\na,26:30:00,7:05\nb,3:30:00,12:10\n'
+    const sql = 'SELECT sum(seconds(ran)) / 3600.0 AS hours, min(start) AS earliest FROM t'
+    expect((await ask('a.csv', text, sql)).rows).toEqual([[30, '07:05']])
+    await expect(ask('a.csv', text, 'SELECT sum(ran) FROM t')).rejects.toThrow(
+      /got the text "26:30:00".*seconds\(x\)/,
+    )
+  })
+
+  test('a column that may be numbers has no sum of the digits that its texts begin with', async () => {
+    const text = 'Ort;Einwohner;Fläche\nUlm;126.000;118\nBasel;178.000;24\n'
+    await expect(ask('a.csv', text, 'SELECT avg(Einwohner) FROM t')).rejects.toThrow(
+      /avg\(\) got the text "126.000"/,
+    )
+    expect((await ask('a.csv', text, 'SELECT sum(Fläche), avg(Fläche), total(Fläche) FROM t')).rows).toEqual([
+      [142, 71, 142],
+    ])
+    const sql = "SELECT sum(CAST(replace(Einwohner, '.', '') AS INTEGER)) FROM t"
+    expect((await ask('a.csv', text, sql)).rows).toEqual([[304000]])
   })
 
   test.each([

@@ -1,85 +1,231 @@
-import type { ColumnType, PreparedColumn } from '../../../state/files/prepared-files.ts'
+import type { PreparedColumn } from '../../../state/files/prepared-files.ts'
 import { cutText } from '../../../state/text/cut-text.ts'
-import { detectCellKind, isNullCell, parseCellNumber, toIsoDate } from './cell-values.ts'
+import { toSeconds } from './cell-dates.ts'
+import {
+  type Cell,
+  isNullText,
+  isNullWord,
+  type Marks,
+  neutralCell,
+  type Reading,
+  readings,
+} from './cell-values.ts'
+import { type ColumnDecision, type ColumnFacts, decideColumn, findEvidence } from './column-decision.ts'
 
 const maxDistinct = 1000
 const maxSamples = 5
 const sampleChars = 80
 
-type CellKind = Exclude<ColumnType, 'empty'>
-
-/** One pass over the cells of a column. Counts up to 1,000 distinct values and parses each once, at the end. */
-const createColumn = (name: string) => {
-  const kinds = new Set<CellKind>()
-  const counts = new Map<string, { kind: CellKind; count: number }>()
-  let hasManyValues = false
-  let isText = false
-  let nulls = 0
-  // of numbers, or of dates as texts: a column of both is text
+/** A reading that all cells have had so far, with what they gave under it. */
+const createTrack = (reading: Reading) => {
+  const marks: Marks = new Set()
+  // of numbers, or of texts
   let min: number | string | null = null
   let max: number | string | null = null
   let sum = 0
-  let numbers = 0
-
-  const addValue = (cell: string, kind: CellKind, count: number): void => {
-    kinds.add(kind)
-    if (kind === 'text' || kind === 'boolean') return
-    const value = kind === 'date' ? toIsoDate(cell) : parseCellNumber(cell)
-    if (min === null || value < min) min = value
-    if (max === null || value > max) max = value
-    if (typeof value === 'string') return
-    sum += value * count
-    numbers += count
+  let count = 0
+  const isLess =
+    reading.id === 'duration'
+      ? (a: number | string, b: number | string) => (toSeconds(String(a)) ?? 0) < (toSeconds(String(b)) ?? 0)
+      : (a: number | string, b: number | string) => a < b
+  return {
+    reading,
+    marks,
+    read: (cell: Cell) => reading.read(cell, marks),
+    add(value: number | string, times: number): void {
+      if (min === null || isLess(value, min)) min = value
+      if (max === null || isLess(max, value)) max = value
+      if (typeof value === 'string') return
+      sum += value * times
+      count += times
+    },
+    sum: () => sum,
+    describe: () => ({ min, max, mean: count === 0 ? null : Number((sum / count).toPrecision(12)) }),
   }
-  const toType = (): ColumnType => {
-    const [type = 'empty', ...others] = kinds
-    if (others.length === 0) return type
-    return [...kinds].every((kind) => kind === 'integer' || kind === 'number') ? 'number' : 'text'
+}
+
+/** See `createTrack`. */
+type Track = ReturnType<typeof createTrack>
+
+/** One pass over the cells of a column. Counts up to 1,000 distinct values; all cells decide how they are read. */
+const createColumn = (name: string) => {
+  // of each distinct value how often it came, and how many of these were read
+  const counts = new Map<Cell, { count: number; read: number; isNull: boolean }>()
+  let hasManyValues = false
+  let nulls = 0
+  let nullWords = 0
+  let tracks = readings.map(createTrack)
+  let example: Cell | undefined
+  let misfit: Cell | undefined
+
+  /** Drops the readings that the cell is not of. False: it is of none, and all are still there. */
+  const readCell = (cell: Cell, times: number): boolean => {
+    const isNeutral = tracks.length > 1 && neutralCell.test(String(cell))
+    let first: number | string | undefined
+    let dropped = 0
+    for (const track of tracks) {
+      const isSame = isNeutral && first !== undefined && track.reading.id !== 'utc'
+      const value = isSame ? first : track.read(cell)
+      if (value === undefined) {
+        dropped += 1
+        continue
+      }
+      if (first === undefined) first = value
+      else if (value !== first && track.reading.id !== 'utc') example ??= cell
+      track.add(value, times)
+    }
+    if (dropped === tracks.length) return false
+    if (dropped > 0) tracks = tracks.filter((track) => track.read(cell) !== undefined)
+    return true
+  }
+  const readOrDropAll = (cell: Cell, times: number): void => {
+    if (readCell(cell, times)) return
+    misfit = cell
+    tracks = []
+  }
+  const readCounted = (): void => {
+    for (const [cell, entry] of counts) {
+      if (tracks.length === 0) return
+      if (!entry.isNull && entry.count > entry.read) readOrDropAll(cell, entry.count - entry.read)
+      entry.read = entry.count
+    }
+  }
+  /** A cell that is neither empty nor counted. */
+  const addNew = (cell: Cell): void => {
+    if (hasManyValues && tracks.length > 0 && readCell(cell, 1)) return
+    const isWord = typeof cell === 'string' && isNullWord(cell)
+    if (isWord) nullWords += 1
+    if (isWord || !hasManyValues) counts.set(cell, { count: 1, read: 0, isNull: isWord })
+    else if (tracks.length > 0) readOrDropAll(cell, 1)
+    if (hasManyValues || counts.size - nullWords <= maxDistinct) return
+    readCounted()
+    hasManyValues = true
   }
   return {
-    add(raw: string | undefined): void {
-      const cell = raw === undefined ? '' : raw.trim()
-      const entry = counts.get(cell)
+    add(raw: Cell | undefined): void {
+      const cell = typeof raw === 'string' ? raw.trim() : raw
+      const entry = cell === undefined ? undefined : counts.get(cell)
       if (entry) entry.count += 1
-      else if (isNullCell(cell)) nulls += 1
-      // one text makes the whole column text
-      else if (hasManyValues) addValue(cell, isText ? 'text' : detectCellKind(cell), 1)
-      else {
-        const kind = detectCellKind(cell)
-        isText ||= kind === 'text'
-        counts.set(cell, { kind, count: 1 })
-        hasManyValues = counts.size > maxDistinct
-      }
+      else if (cell === undefined || cell === '') nulls += 1
+      else addNew(cell)
     },
-    describe(): PreparedColumn {
-      for (const [cell, { kind, count }] of counts) addValue(cell, kind, count)
-      const type = toType()
-      const isNumber = type === 'integer' || type === 'number'
-      const range = isNumber || type === 'date' ? { min, max } : { min: null, max: null }
+    /** Of the cells so far. */
+    facts(): ColumnFacts<Track> {
+      readCounted()
+      const distinct = [...counts].filter(([, { isNull }]) => !isNull).map(([cell]) => cell)
+      return { alive: tracks, example, misfit, distinct }
+    },
+    /** The words of empty cells that were met. */
+    words: (): string[] => [...counts].filter(([, { isNull }]) => isNull).map(([cell]) => String(cell)),
+    /** `isNull`: whether such a word is an empty cell in this column. */
+    describe(
+      { type, reading, alive }: ColumnDecision<Track>,
+      isNull: (word: string) => boolean,
+    ): PreparedColumn {
+      const words: string[] = []
+      const values: Cell[] = []
+      let empty = nulls
+      for (const [cell, entry] of counts)
+        if (!entry.isNull || !isNull(String(cell))) values.push(cell)
+        else {
+          words.push(String(cell))
+          empty += entry.count
+        }
+      const samples = values.slice(0, maxSamples).map((cell) => {
+        const value = type === 'boolean' ? cell : (alive?.read(cell) ?? cell)
+        return cutText(String(value).toWellFormed(), sampleChars)
+      })
+      const range = alive === null || type === 'boolean' ? noRange : alive.describe()
+      const distinct = hasManyValues ? null : values.length
       return {
-        name,
-        type,
-        nulls,
-        distinct: hasManyValues ? null : counts.size,
-        ...range,
-        mean: isNumber ? Number((sum / numbers).toPrecision(12)) : null,
-        samples: [...counts.keys()]
-          .slice(0, maxSamples)
-          .map((value) => cutText(value.toWellFormed(), sampleChars)),
+        ...{ name, type, nulls: empty, distinct, ...range, samples },
+        ...(reading && { reading }),
+        ...(words.length > 0 && { null_words: words }),
       }
     },
   }
 }
 
-/** The statistics of all columns of a table, from batches of its rows. */
-export const createStatistics = (header: readonly string[]) => {
+const totalWords =
+  /^(?:(?:grand|sub)?[\s-]?totals?\b|sum(?:me|ma)?\b|gesamt|insgesamt|zusammen|somme\b|suma\b|totale\b|итого|всего|合计|总计|合計|總計)/i
+
+const noRange = { min: null, max: null, mean: null }
+const maxNames = 8
+
+/** A decision, with the columns it is about. */
+const toNote = (text: string, names: readonly string[]): string => {
+  const more = names.length > maxNames ? `, and ${names.length - maxNames} more` : ''
+  return `${text} (${names.slice(0, maxNames).join(', ')}${more})`
+}
+
+/** The statistics of all columns of a table, from batches of its rows. `hint`: see `findEvidence`. */
+export const createStatistics = (header: readonly string[], hint: 'point' | null) => {
   const columns = header.map(createColumn)
   let rows = 0
   return {
-    add(batch: readonly string[][]): void {
+    add(batch: readonly Cell[][]): void {
       rows += batch.length
       for (const row of batch) for (const [index, column] of columns.entries()) column.add(row[index])
     },
-    describe: () => ({ rows, columns: columns.map((column) => column.describe()) }),
+    /** Whether the row after those added says that it is a total; `isSum`: each of its numbers is the sum of its column. */
+    findTotal(row: readonly Cell[]): { note: string; isSum: boolean } | null {
+      const label = row.findIndex((cell) => typeof cell === 'string' && totalWords.test(cell.trim()))
+      if (label < 0 || rows < 2) return null
+      const facts = columns.map((column) => column.facts())
+      const evidence = findEvidence(facts, hint)
+      let sums = 0
+      const isSum = row.every((cell, at) => {
+        if (at === label || cell === '' || facts[at] === undefined) return true
+        const { alive } = decideColumn(facts[at], evidence)
+        const value =
+          alive?.reading.family === 'number'
+            ? alive.read(typeof cell === 'string' ? cell.trim() : cell)
+            : undefined
+        if (alive === null || typeof value !== 'number') return false
+        sums += 1
+        return Math.abs(alive.sum() - value) <= Math.max(1e-6, Math.abs(value) * 1e-9)
+      })
+      const name = JSON.stringify(cutText(String(row[label]).trim(), 40))
+      return isSum && sums > 0
+        ? { isSum: true, note: `the last row, ${name}, is the sum of the others and is left out` }
+        : { isSum: false, note: `the last row, ${name}, may be a total of the others` }
+    },
+    describe() {
+      const facts = columns.map((column) => column.facts())
+      const evidence = findEvidence(facts, hint)
+      const decisions = facts.map((one, at): ColumnDecision<Track> => {
+        const decision = decideColumn(one, evidence)
+        const words = columns[at]?.words() ?? []
+        // different ones are names, as None and Null are
+        const areNames = decision.type === 'empty' && words.filter((word) => !isNullText(word)).length > 1
+        return areNames ? { type: 'text', alive: null, notes: [] } : decision
+      })
+      // a word that is an empty cell among numbers is one among the texts of the file
+      const fileWords = new Set(columns.flatMap((column, at) => (decisions[at]?.alive ? column.words() : [])))
+      const names = new Map<string, string[]>()
+      const addNote = (note: string, name: string) => names.set(note, [...(names.get(note) ?? []), name])
+      const described = columns.map((column, at) => {
+        const decision = decisions[at] as ColumnDecision<Track>
+        const isText = decision.type === 'text'
+        const areCodes = isText && facts[at]?.distinct.every((cell) => /^[A-Z]{2}$/.test(String(cell)))
+        const isNull = (word: string) => !isText || isNullText(word) || (!areCodes && fileWords.has(word))
+        const prepared = column.describe(decision, isNull)
+        for (const note of decision.notes) addNote(note, prepared.name)
+        if (prepared.null_words)
+          addNote(
+            `read as empty: ${prepared.null_words.map((word) => JSON.stringify(word)).join(', ')}`,
+            prepared.name,
+          )
+        return prepared
+      })
+      const doubts = decisions.flatMap(({ doubt }, at) =>
+        doubt === undefined ? [] : [`${header[at]} is text: ${doubt}`],
+      )
+      return {
+        rows,
+        columns: described,
+        notes: [...[...names].map(([text, of]) => toNote(text, of)), ...doubts],
+      }
+    },
   }
 }

@@ -3,43 +3,60 @@ import { fileBounds, UnreadableFileError } from '../../protocol/child-protocol.t
 import { detectEncoding, readTextChunks } from '../formats/plain-text.ts'
 import { openRowSource, type RowSource } from './row-source.ts'
 
-const candidates = [',', ';', '\t', '|'] as const
+/** In the order in which equal ones are preferred: commas are in numbers too. */
+const candidates = ['\t', ';', '|', ','] as const
+const delimiterNames: Readonly<Record<string, string>> = { '\t': 'tab', ' ': 'space' }
+
+/** Excel's own line above the header, which says what the delimiter is. */
+const separatorLine = /^\ufeff?"?sep=([^\r\n])"?[^\S\r\n]*(?:\r\n|\r|\n|$)/i
 
 /** CSV, TSV and the like. The delimiter is the one that splits the first lines into the same number of cells. */
 export const openDelimited = async (path: string, name: string): Promise<RowSource[]> => {
   const encoding = await detectEncoding(path)
-  const delimiter = /\.(tsv|tab)$/i.test(name) ? '\t' : await guessDelimiter(path, encoding)
-  const notes: string[] = []
-  const source = await openRowSource(
-    null,
-    () => readRowBatches(path, encoding, delimiter, notes),
-    () => [...new Set(notes)],
-  )
-  return source ? [source] : []
+  const { value: start = '' } = await readTextChunks(path, encoding).next()
+  const separator = separatorLine.exec(start)
+  const isTabular = /\.(tsv|tab)$/i.test(name)
+  const delimiter = separator?.[1] ?? guessDelimiter(start, isTabular)
+  const isExpected = delimiter === (isTabular ? '\t' : ',')
+  const notes = isExpected ? [] : [`delimiter: ${delimiterNames[delimiter] ?? delimiter}`]
+  const readAll = () => readRowBatches(path, encoding, delimiter, separator?.[0].length ?? 0, notes)
+  const source = await openRowSource(null, readAll, () => [...new Set(notes)])
+  // where commas are between cells, they are no decimal signs
+  return source ? [{ ...source, ...(delimiter === ',' && { decimalHint: 'point' }) }] : []
 }
 
-const guessDelimiter = async (path: string, encoding: string): Promise<string> => {
-  const { value = '' } = await readTextChunks(path, encoding).next()
-  const lines = String(value)
-    .slice(0, 20_000)
-    .split(/\r?\n/)
-    .slice(0, 20)
+const sampledChars = 50_000
+const sampledLines = 100
+
+const guessDelimiter = (start: string, isTabular: boolean): string => {
+  const lines = start
+    .slice(0, sampledChars)
+    .replace(/(^|[,;\t|])"(?:[^"]|"")*"/gm, '$1')
+    .split(/\r\n|\r|\n/)
+    .slice(0, sampledLines)
     .filter((line) => line.trim() !== '')
+  if (isTabular && lines.some((line) => line.includes('\t'))) return '\t'
   const scored = candidates.map((delimiter) => {
-    const counts = lines.map((line) => line.replace(/"[^"]*"/g, '').split(delimiter).length - 1)
-    const first = counts[0] ?? 0
-    return {
-      delimiter,
-      score: first === 0 ? 0 : counts.filter((count) => count === first).length * 100 + first,
+    const counts = new Map<number, number>()
+    for (const line of lines) {
+      const count = line.split(delimiter).length - 1
+      if (count > 0) counts.set(count, (counts.get(count) ?? 0) + 1)
     }
+    // the lines that agree
+    return { delimiter, score: Math.max(0, ...counts.values()) }
   })
-  return scored.sort((a, b) => b.score - a.score)[0]?.delimiter ?? ','
+  const best = scored.toSorted((a, b) => b.score - a.score).find(({ score }) => score > 0)?.delimiter ?? ','
+  // one column of numbers: a name, and below it each comma within digits
+  const [first = '', ...others] = lines
+  const isOneColumn = !first.includes(',') && others.every((line) => /^[^,]*(?:\d,\d[^,]*)?$/.test(line))
+  return best === ',' && isOneColumn ? ';' : best
 }
 
 async function* readRowBatches(
   path: string,
   encoding: string,
   delimiter: string,
+  skippedChars: number,
   notes: string[],
 ): AsyncGenerator<string[][]> {
   let batch: string[][] = []
@@ -60,8 +77,10 @@ async function* readRowBatches(
     parseError = error
   })
   parser.resume()
+  let skip = skippedChars
   for await (const text of readTextChunks(path, encoding)) {
-    await new Promise<void>((resolve) => parser.write(text, () => resolve()))
+    await new Promise<void>((resolve) => parser.write(text.slice(skip), () => resolve()))
+    skip = 0
     if (batch.length > 0) yield batch
     batch = []
     if (parseError) break

@@ -1,6 +1,7 @@
 import { parseExactJson } from '../../../state/text/exact-json.ts'
 import { fileBounds, UnreadableFileError } from '../../protocol/child-protocol.ts'
 import { detectEncoding, readTextChunks, readTextFile } from '../formats/plain-text.ts'
+import type { Cell } from './cell-values.ts'
 import { type RowSource, toColumnNames } from './row-source.ts'
 
 /** An object of a list is a row; its nested fields are columns named by their path. */
@@ -16,19 +17,19 @@ const flattenFields = (
   record: JsonRecord,
   prefix = '',
   depth = 0,
-  fields = new Map<string, string>(),
-): Map<string, string> => {
+  fields = new Map<string, Cell>(),
+): Map<string, Cell> => {
   for (const [key, value] of Object.entries(record)) {
     const path = prefix === '' ? key : `${prefix}.${key}`
     if (isRecord(value) && depth < maxDepth) flattenFields(value, path, depth + 1, fields)
-    else fields.set(path, toCellText(value))
+    else fields.set(path, toCell(value))
   }
   return fields
 }
 
-const toCellText = (value: unknown): string => {
+const toCell = (value: unknown): Cell => {
   if (value === null || value === undefined) return ''
-  if (typeof value === 'string') return value
+  if (typeof value === 'string' || typeof value === 'number') return value
   return typeof value === 'object' ? JSON.stringify(value).slice(0, 10_000) : String(value)
 }
 
@@ -65,7 +66,7 @@ const createRecordSource = (
   async *batches() {
     // each row has every column, and records may have a million different fields
     const read = names.slice(0, fileBounds.columns)
-    let batch: string[][] = []
+    let batch: Cell[][] = []
     for await (const record of readAll()) {
       if (record === null) continue
       const fields = flattenFields(record)

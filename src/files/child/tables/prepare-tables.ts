@@ -7,10 +7,11 @@ import {
 } from '../../protocol/child-protocol.ts'
 import { openArchive } from '../formats/archive.ts'
 import { prepareText } from '../formats/plain-text.ts'
+import type { Cell } from './cell-values.ts'
 import { createStatistics } from './column-statistics.ts'
 import { openDelimited } from './delimited.ts'
 import { openJson, openJsonLines } from './json-records.ts'
-import type { RowSource } from './row-source.ts'
+import { isFilledCell, type RowSource } from './row-source.ts'
 import { openWorkbook } from './workbook.ts'
 
 /** With more columns their statistics would fill the state: then only names and types are stored. */
@@ -64,13 +65,26 @@ const describeSource = async (source: RowSource): Promise<TableContents> => {
   const header = source.header.slice(0, fileBounds.columns)
   if (source.header.length > header.length)
     notes.push(`only the first ${fileBounds.columns} of its ${source.header.length} columns are read`)
-  const statistics = createStatistics(header)
-  for await (const batch of source.batches()) statistics.add(batch)
-  const { rows, columns } = statistics.describe()
+  const statistics = createStatistics(header, source.decimalHint ?? null)
+  let longer = 0
+  // the last row may be a total
+  let last: Cell[][] = []
+  for await (const batch of source.batches()) {
+    for (const row of batch)
+      if (row.length > source.header.length && row.slice(source.header.length).some(isFilledCell)) longer += 1
+    statistics.add(last)
+    last = batch.slice(-1)
+    statistics.add(batch.slice(0, -1))
+  }
+  const total = last[0] && statistics.findTotal(last[0])
+  if (total) notes.push(total.note)
+  if (!total?.isSum) statistics.add(last)
+  if (longer > 0) notes.push(`cells beyond the last column are not read, in ${longer} of its rows`)
+  const { rows, columns, notes: decisions } = statistics.describe()
   const withoutValues = { samples: [], distinct: null, min: null, max: null, mean: null }
   const described =
     columns.length <= maxDescribedColumns
       ? columns
       : columns.map((column) => ({ ...column, ...withoutValues }))
-  return { part: source.part, rows, columns: described, notes: [...notes, ...source.notes()] }
+  return { part: source.part, rows, columns: described, notes: [...notes, ...decisions, ...source.notes()] }
 }

@@ -1,21 +1,59 @@
 import { fileBounds, UnreadableFileError } from '../../protocol/child-protocol.ts'
 import { type Archive, listRelatedParts, parseXml, readXml } from '../formats/archive.ts'
+import type { Cell } from './cell-values.ts'
 import { openRowSource, type RowSource } from './row-source.ts'
+import { findBuiltInFormat, type NumberFormat, parseFormatCode, toSerialText } from './serial-dates.ts'
 
 const maxStrings = 2_000_000
 
 /** The sheets of a workbook. Their rows stream out of the archive's XML. */
 export const openWorkbook = async (archive: Archive): Promise<RowSource[]> => {
   const sheets = await listRelatedParts(archive, 'xl/workbook.xml', 'sheet')
-  const strings = await readSharedStrings(archive)
-  const isDate = await readDateStyles(archive)
+  const book = {
+    strings: await readSharedStrings(archive),
+    formats: await readFormats(archive),
+    is1904: await isDateSystem1904(archive),
+  }
   const sources: RowSource[] = []
   for (const { path, attributes } of sheets.slice(0, fileBounds.tables)) {
-    const openRows = () => readRowBatches(archive, path, strings, isDate)
-    const source = await openRowSource(attributes.name ?? path, openRows)
+    const doubts: SheetDoubts = { merged: new Set(), errors: new Set(), empty: new Set() }
+    const openRows = () => readRowBatches(archive, path, book, doubts)
+    const source = await openRowSource(attributes.name ?? path, openRows, () => toDoubtNotes(doubts))
     if (source) sources.push(source)
   }
   return sources
+}
+
+/** What all sheets of a workbook share. */
+type Book = { strings: readonly string[]; formats: readonly NumberFormat[]; is1904: boolean }
+
+/** References of cells: merged ones, errors, and formulas without a result. */
+type SheetDoubts = Record<'merged' | 'errors' | 'empty', Set<string>>
+
+const toDoubtNotes = ({ merged, errors, empty }: SheetDoubts): string[] => {
+  const describe = (cells: Set<string>) => `${cells.size} (${[...cells].slice(0, 5).join(', ')})`
+  return [
+    ...(merged.size > 0
+      ? [`merged cells have their value in the first of them only: ${describe(merged)}`]
+      : []),
+    ...(errors.size > 0 ? [`cells with an error are empty: ${describe(errors)}`] : []),
+    ...(empty.size > 0
+      ? [
+          `formulas without a stored result are empty: ${describe(empty)}; open it in an office program, save it and upload it again`,
+        ]
+      : []),
+  ]
+}
+
+/** Days count from 1904 in workbooks of old Macs. */
+const isDateSystem1904 = async (archive: Archive): Promise<boolean> => {
+  let is1904 = false
+  await readXml(archive, 'xl/workbook.xml', {
+    open: (tag, { date1904 = '' }) => {
+      if (tag === 'workbookPr') is1904 = /^(?:1|true)$/.test(date1904)
+    },
+  })
+  return is1904
 }
 
 const readSharedStrings = async (archive: Archive): Promise<string[]> => {
@@ -25,13 +63,12 @@ const readSharedStrings = async (archive: Archive): Promise<string[]> => {
     open: (tag) => {
       if (tag === 'si') text = ''
     },
-    // the reading aid of an Asian text is no part of it
     text: (chunk, element, parent) => {
-      if (element === 't' && parent !== 'rPh') text += chunk
+      if (isRichText(element, parent)) text += chunk
     },
     close: (tag) => {
       if (tag !== 'si') return
-      strings.push(text)
+      strings.push(decodeEscapes(text))
       if (strings.length > maxStrings)
         throw new UnreadableFileError('it has more than two million different texts; save it as CSV')
     },
@@ -39,32 +76,29 @@ const readSharedStrings = async (archive: Archive): Promise<string[]> => {
   return strings
 }
 
-/** Which cell styles show a date: formats 14 to 22 and 45 to 47, and custom ones with days, months, years or hours. */
-const readDateStyles = async (archive: Archive): Promise<readonly boolean[]> => {
-  const own = new Map<string, boolean>()
-  const styles: boolean[] = []
+/** Whether an element holds the text of a cell: the reading aid of an Asian text is no part of it. */
+const isRichText = (element: string, parent?: string): boolean => element === 't' && parent !== 'rPh'
+
+/** Characters that XML does not have are written `_x000D_`. */
+const decodeEscapes = (text: string): string =>
+  text.includes('_x')
+    ? text.replace(/_x([0-9A-Fa-f]{4})_/g, (_all, code: string) => String.fromCharCode(parseInt(code, 16)))
+    : text
+
+/** What the styles of cells show of a number. */
+const readFormats = async (archive: Archive): Promise<NumberFormat[]> => {
+  const own = new Map<string, NumberFormat>()
+  const formats: NumberFormat[] = []
   await readXml(archive, 'xl/styles.xml', {
     open: (tag, attributes, parent) => {
-      if (tag === 'numFmt') {
-        const code = (attributes.formatCode ?? '').replace(/"[^"]*"|\[[^[\]]*\]|\\./g, '')
-        own.set(attributes.numFmtId ?? '', /[dmyhs]/i.test(code) && !/general/i.test(code))
-      }
-      if (tag !== 'xf' || parent !== 'cellXfs') return
       const id = attributes.numFmtId ?? '0'
-      const number = Number(id)
-      styles.push(own.get(id) ?? ((number >= 14 && number <= 22) || (number >= 45 && number <= 47)))
+      if (tag === 'numFmt') own.set(id, parseFormatCode(attributes.formatCode ?? ''))
+      const format = own.get(id)
+      if (tag === 'xf' && parent === 'cellXfs')
+        formats.push(format === undefined ? findBuiltInFormat(Number(id)) : format)
     },
   })
-  return styles
-}
-
-/** Converts days since 1899-12-30 to ISO form, with a time only where there is one. */
-const toDateText = (serial: number): string => {
-  const ms = Math.round((serial - 25_569) * 86_400_000)
-  const date = new Date(ms)
-  if (Number.isNaN(date.getTime())) return String(serial)
-  const iso = date.toISOString()
-  return ms % 86_400_000 === 0 ? iso.slice(0, 10) : iso.slice(0, 19)
+  return formats
 }
 
 /** A cell's column, from 0, by the letters of its reference. */
@@ -81,30 +115,37 @@ const parseColumn = (reference: string): number => {
 async function* readRowBatches(
   archive: Archive,
   part: string,
-  strings: readonly string[],
-  isDate: readonly boolean[],
-): AsyncGenerator<string[][]> {
-  let batch: string[][] = []
-  let row: string[] = []
-  let cell = { column: 0, type: '', style: 0 }
+  book: Book,
+  doubts: SheetDoubts,
+): AsyncGenerator<Cell[][]> {
+  let batch: Cell[][] = []
+  let row: Cell[] = []
+  let cell = { column: 0, type: '', style: 0, reference: '' }
   let value = ''
+  let isFormula = false
   const chunks = parseXml(archive, part, {
     open: (tag, attributes) => {
       if (tag === 'row') row = []
+      if (tag === 'f') isFormula = true
+      if (tag === 'mergeCell') doubts.merged.add(attributes.ref ?? '')
       if (tag === 'c') {
         const column = attributes.r === undefined ? row.length : parseColumn(attributes.r)
-        cell = { column, type: attributes.t ?? 'n', style: Number(attributes.s ?? 0) }
+        const reference = attributes.r ?? ''
+        cell = { column, type: attributes.t ?? 'n', style: Number(attributes.s ?? 0), reference }
         value = ''
+        isFormula = false
       }
     },
-    text: (text, element) => {
-      if (element === 'v' || element === 't') value += text
+    text: (text, element, parent) => {
+      if (element === 'v' || isRichText(element, parent)) value += text
     },
     close: (tag) => {
       // the column is a claim of the file: it must not make a row of billions of cells
       if (tag === 'c' && cell.column >= 0 && cell.column < fileBounds.columns) {
         while (row.length < cell.column) row.push('')
-        row[cell.column] = toCellText(value, cell, strings, isDate)
+        row[cell.column] = toCell(value, cell, book)
+        if (cell.type === 'e') doubts.errors.add(cell.reference)
+        else if (isFormula && value === '' && cell.type !== 'str') doubts.empty.add(cell.reference)
       }
       if (tag === 'row') batch.push(row)
     },
@@ -116,14 +157,19 @@ async function* readRowBatches(
   if (batch.length > 0) yield batch
 }
 
-const toCellText = (
+const toCell = (
   value: string,
   { type, style }: { type: string; style: number },
-  strings: readonly string[],
-  isDate: readonly boolean[],
-): string => {
+  { strings, formats, is1904 }: Book,
+): Cell => {
   if (type === 's') return strings[Number(value)] ?? ''
-  if (type === 'b') return value === '1' ? 'true' : 'false'
-  if (type === 'e') return ''
-  return type === 'n' && value !== '' && isDate[style] ? toDateText(Number(value)) : value
+  if (type === 'b') return value === '1' || value === 'true' ? 'true' : 'false'
+  if (type === 'e' || value === '') return ''
+  if (type !== 'n') return type === 'd' ? value.replace(/T00:00:00(?:\.0+)?Z?$/, '') : decodeEscapes(value)
+  const number = Number(value)
+  if (Number.isNaN(number)) return value
+  const format = formats[style] ?? null
+  if (format !== null) return toSerialText(number, format, is1904)
+  // an id of more digits than a number holds
+  return /^-?\d{16,}$/.test(value) && !Number.isSafeInteger(number) ? value : number
 }
