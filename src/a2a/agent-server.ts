@@ -1,6 +1,6 @@
 import { toAgentCard, toCardJson, toPayload } from './card.ts'
 import { readExtensions } from './extensions.ts'
-import { handleRest } from './rest.ts'
+import { handleRest, toBodyError } from './rest.ts'
 import { handleRpc, readVersion } from './rpc.ts'
 
 /** Everything of A2A that a server needs, so that it is loaded by the first request of another agent and not before. */
@@ -11,5 +11,6 @@ export const agentServer = {
   readExtensions,
   readVersion,
   handleRest,
+  toBodyError,
   handleRpc,
 }

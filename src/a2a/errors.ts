@@ -23,7 +23,7 @@ const listFields = ({ message, remedy, detail }: MasonError): string => {
 export const toA2AError = (error: unknown): Error | null => {
   if (error instanceof A2AError || (error instanceof Error && 'envelopeCode' in error)) return error
   if (isMasonError(error, 'not_found')) return new TaskNotFoundError(error.message)
-  if (isMasonError(error, 'invalid_request', 'idempotency_conflict')) return malformed(listFields(error))
+  if (isMasonError(error, 'invalid_request')) return malformed(listFields(error))
   if (isMasonError(error, 'input_answered', 'run_ended', 'session_of_another_user'))
     return new UnsupportedOperationError(error.message)
   return null

@@ -82,7 +82,7 @@ export const createRequestHandler = (call: AgentCall, protocol: '1.0' | '0.3'): 
   }
   /** Another caller's task is not there. */
   const readOwn = async (taskId: string): Promise<RunView> => {
-    if (taskId.trim() === '') throw malformed('the id of the task is required')
+    if (typeof taskId !== 'string' || taskId.trim() === '') throw malformed('the id of the task is required')
     const run = await business.run(taskId)
     if (!run || !readOrigin(run, caller)) throw new TaskNotFoundError(`there is no task "${taskId}"`)
     return run
@@ -97,7 +97,7 @@ export const createRequestHandler = (call: AgentCall, protocol: '1.0' | '0.3'): 
     const value = question && toAnswer(message, question)
     try {
       // a message that is sent again finds its first answer
-      const key = toMessageKey(caller, message.messageId)
+      const key = toMessageKey(caller, message)
       return await business.answer(run.id, question?.id ?? '', value, key)
     } catch (error) {
       if (!isMasonError(error, 'not_found')) throw error
@@ -113,9 +113,16 @@ export const createRequestHandler = (call: AgentCall, protocol: '1.0' | '0.3'): 
     if (message.taskId) return answer(message)
     const extensions = listActivated(card, call.extensions)
     const request = toRunRequest(message, { caller, scenario: call.scenario, extensions })
-    const key = toMessageKey(caller, message.messageId)
-    const { run, replayed } = await business.submit(request, key, call.entry)
-    return replayed ? readOwn(run.id) : run
+    const key = toMessageKey(caller, message)
+    try {
+      const { run, replayed } = await business.submit(request, key, call.entry)
+      return replayed ? await readOwn(run.id) : run
+    } catch (error) {
+      if (!isMasonError(error, 'idempotency_conflict')) throw error
+      // the same message beside other metadata, or since the card has another scenario
+      const { data } = await business.runs({ idempotency_key: key, user_id: toUserId(caller), limit: 1 })
+      return readOwn(data[0]?.id ?? '')
+    }
   }
 
   /** The run once it has ended or waits for a person, or as it is after `ms`. */
@@ -278,6 +285,8 @@ export const createRequestHandler = (call: AgentCall, protocol: '1.0' | '0.3'): 
         yield* follow(run, false)
       },
       async getTask({ id, historyLength }) {
+        if (historyLength !== undefined && !(Number.isInteger(historyLength) && historyLength >= 0))
+          throw malformed('historyLength must be a whole number')
         return toOwnTask(await readOwn(id), historyLength)
       },
       async cancelTask({ id }) {

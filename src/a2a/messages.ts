@@ -9,6 +9,8 @@ import { malformed } from './errors.ts'
 
 const maxIdChars = 255
 const maxParts = 100
+/** By name or number, as JSON of protobuf has them. */
+const roles: readonly unknown[] = ['ROLE_USER', 'ROLE_AGENT', 1, 2]
 const contents = { '1.0': ['text', 'raw', 'url', 'data'], '0.3': ['text', 'file', 'data'] } as const
 
 /**
@@ -25,7 +27,9 @@ export const checkMessage = (params: unknown, version: keyof typeof contents): v
     } else if (typeof id !== 'string' || id.length > maxIdChars)
       throw malformed(`message.${field} must be a text of at most ${maxIdChars} characters`)
   }
-  const { parts } = message
+  const { parts, role } = message
+  if (version === '1.0' && !roles.includes(role))
+    throw malformed('message.role must be ROLE_USER or ROLE_AGENT')
   if (!Array.isArray(parts) || parts.length === 0) throw malformed('message.parts must be a list with a part')
   if (parts.length > maxParts)
     throw malformed(`message.parts has ${parts.length} parts; send at most ${maxParts}`)
@@ -51,9 +55,21 @@ export const toSessionId = (caller: string, contextId: string): string =>
 /** The user that a caller's runs are for. */
 export const toUserId = (caller: string): string => `a2a:${caller}`
 
-/** The idempotency key of a message of a caller. */
-export const toMessageKey = (caller: string, messageId: string): string =>
-  `a2a ${sha256(JSON.stringify([caller, messageId]))}`
+/**
+ * The idempotency key of a message of a caller, by its id and its content: one that is sent again is found, whatever its metadata,
+ * and the same id with other parts is another message.
+ */
+export const toMessageKey = (
+  caller: string,
+  { messageId, taskId, parts }: Pick<Message, 'messageId' | 'taskId' | 'parts'>,
+): string => {
+  const contents = parts.map(({ content, filename, mediaType }) => [
+    content?.$case,
+    content?.$case === 'raw' ? content.value.toString('base64') : content?.value,
+    ...[filename, mediaType],
+  ])
+  return `a2a ${sha256(JSON.stringify([caller, messageId, taskId, contents]))}`
+}
 
 /** Metadata of runs that other agents started. */
 const fields = { context: 'a2a.context_id', message: 'a2a.message_id', extensions: 'a2a.extensions' } as const
@@ -120,7 +136,7 @@ export const toRunRequest = (
   const files = toFiles(message)
   const keys = readData(message).flatMap((data) => (isRecord(data) ? Object.keys(data) : []))
   const prompt = readTexts(message) || keys.join(', ') || files.map(({ name }) => name).join(', ')
-  const contextId = message.contextId || `ctx_${sha256(toMessageKey(caller, message.messageId)).slice(0, 32)}`
+  const contextId = message.contextId || `ctx_${sha256(toMessageKey(caller, message)).slice(0, 32)}`
   const request = {
     prompt,
     user_id: toUserId(caller),

@@ -1,5 +1,4 @@
 import {
-  A2A_CONTENT_TYPE,
   ListTasksResponse,
   SendMessageRequest,
   SendMessageResponse,
@@ -8,7 +7,12 @@ import {
   TaskPushNotificationConfig,
   taskStateFromJSON,
 } from '@a2a-js/sdk'
-import { restStatusFor, TaskNotFoundError, toRestErrorBody } from '@a2a-js/sdk/errors'
+import {
+  ContentTypeNotSupportedError,
+  restStatusFor,
+  TaskNotFoundError,
+  toRestErrorBody,
+} from '@a2a-js/sdk/errors'
 import { ServerCallContext, validateVersion } from '@a2a-js/sdk/server'
 import { malformed } from './errors.ts'
 import { type AgentCall, createRequestHandler, type RequestHandler } from './handler.ts'
@@ -65,6 +69,14 @@ const listTasks: Operation = async (handler, { query }, context) => {
   }
 }
 const toConfig = (config: TaskPushNotificationConfig): unknown => TaskPushNotificationConfig.toJSON(config)
+
+/** Where the SDK has 400 or 500: https://a2a-protocol.org/latest/specification/#54-error-code-mappings */
+const statuses: Readonly<Record<string, number>> = {
+  TaskNotCancelableError: 409,
+  ContentTypeNotSupportedError: 415,
+  InvalidAgentResponseError: 502,
+}
+const toStatus = (error: unknown): number => statuses[(error as Error).name] ?? restStatusFor(error)
 
 /** The operations of protocol 1.0; those of 0.3 are the same below `v1/`. */
 const operations: readonly [method: string, path: RegExp, Operation][] = [
@@ -135,9 +147,8 @@ export const handleRest = async (call: AgentCall, request: RestRequest): Promise
   const path = isLegacy ? request.path.slice(3) : request.path
   const named = request.headers['a2a-version'] ? readVersion(request.headers) : isLegacy ? '0.3' : '1.0'
   const headers = nameActivated(call, named)
-  const type = isLegacy ? 'application/json' : A2A_CONTENT_TYPE
   const toErrorBody = (error: unknown): unknown =>
-    isLegacy ? toLegacyRestError(error) : toRestErrorBody(error, restStatusFor(error))
+    isLegacy ? toLegacyRestError(error) : toRestErrorBody(error, toStatus(error))
   try {
     validateVersion(named, call.card, 'HTTP+JSON')
     const found = operations.find(([method, pattern]) => method === request.method && pattern.test(path))
@@ -157,13 +168,23 @@ export const handleRest = async (call: AgentCall, request: RestRequest): Promise
       context,
     )
     const convert = (json: unknown): unknown => (isLegacy ? toLegacyJson(json, call.isFinal) : json)
-    if (!('stream' in result))
-      return { status: result.status ?? 200, headers, type, body: convert(result.json) }
+    if (!('stream' in result)) return { status: result.status ?? 200, headers, body: convert(result.json) }
     const events = toJson(result.stream, convert)
     return { status: 200, headers, events: await openStream(events, toErrorBody, call.signal) }
   } catch (error) {
-    return { status: restStatusFor(error), headers: {}, type, body: toErrorBody(error) }
+    return { status: toStatus(error), headers: {}, body: toErrorBody(error) }
   }
+}
+
+/** The response to a request whose body could not be read. */
+export const toBodyError = (
+  path: string,
+  { code, message }: { code: string; message: string },
+): { status: number; body: unknown } => {
+  const error =
+    code === 'unsupported_media_type' ? new ContentTypeNotSupportedError(message) : malformed(message)
+  const status = toStatus(error)
+  return { status, body: path.startsWith('v1/') ? toLegacyRestError(error) : toRestErrorBody(error, status) }
 }
 
 async function* toJson(

@@ -7,7 +7,7 @@ import { checkMessage } from './messages.ts'
 
 /** A response: JSON, or a stream of server-sent events. */
 export type AgentResponse = { status: number; headers: Record<string, string> } & (
-  | { body: unknown; type?: string }
+  | { body: unknown }
   | { events: AsyncIterable<string> }
 )
 
@@ -57,6 +57,20 @@ async function* markFinal(events: AsyncIterable<unknown>, call: AgentCall): Asyn
   }
 }
 
+/** Codes of JSON-RPC: https://www.jsonrpc.org/specification#error_object */
+const invalidRequest = -32600
+
+/** What is wrong with the envelope of a request, or null; its params are the method's own to check. */
+const findEnvelopeError = (body: unknown): string | null => {
+  if (typeof body !== 'object' || body === null || Array.isArray(body))
+    return 'a request is a JSON object; send one at a time'
+  const { jsonrpc, method, id = null } = body as Record<string, unknown>
+  if (jsonrpc !== '2.0') return 'jsonrpc must be "2.0"'
+  if (typeof method !== 'string' || method === '') return 'method must be the name of a method'
+  return isId(id) ? null : 'id must be a text, a whole number or null'
+}
+const isId = (id: unknown): boolean => id === null || typeof id === 'string' || Number.isInteger(id)
+
 const sends = {
   '1.0': ['SendMessage', 'SendStreamingMessage'],
   '0.3': ['message/send', 'message/stream'],
@@ -75,6 +89,11 @@ export const handleRpc = async (
     method = '',
     params,
   } = (body ?? {}) as { id?: unknown; method?: string; params?: unknown }
+  const fault = findEnvelopeError(body)
+  if (fault !== null) {
+    const error = { code: invalidRequest, message: fault }
+    return { status: 200, headers: {}, body: { jsonrpc: '2.0', id: isId(id) ? id : null, error } }
+  }
   const toError = (error: unknown) => ({
     jsonrpc: '2.0',
     id,

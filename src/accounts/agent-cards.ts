@@ -82,6 +82,7 @@ type ServedCard = {
   card: AgentCardInput
   payload: Record<string, string> | null
   signatures: Record<string, { protected: string; signature: string }>
+  updated_at: Date
 }
 
 /** The cards of businesses. A business without one serves no A2A. */
@@ -97,17 +98,17 @@ export const createAgentCards = (database: Database) => ({
   async read(businessId: string): Promise<ServedCard | null> {
     const row = await queryOne<ServedCard>(
       database,
-      `SELECT card, payload, COALESCE(signatures, '{}') AS signatures FROM agent_cards WHERE tenant = $1`,
+      `SELECT card, payload, COALESCE(signatures, '{}') AS signatures, updated_at FROM agent_cards WHERE tenant = $1`,
       [businessId],
     )
     return row
   },
   /** Stores what is to be signed, by version; the executor signs it anew. */
   async sign(businessId: string, payload: Record<string, string>): Promise<void> {
-    await database.query('UPDATE agent_cards SET payload = $2, signatures = NULL WHERE tenant = $1', [
-      businessId,
-      JSON.stringify(payload),
-    ])
+    await database.query(
+      `UPDATE agent_cards SET payload = $2, signatures = NULL, updated_at = clock_timestamp() WHERE tenant = $1`,
+      [businessId, JSON.stringify(payload)],
+    )
   },
   /** Replaces the card of a business as a whole. */
   async put(businessId: string, card: AgentCardInput): Promise<AgentCardView> {

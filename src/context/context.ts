@@ -10,12 +10,13 @@ import {
   userWords,
 } from '../state/provenance.ts'
 import type { AdmittedRequest } from '../state/run-request.ts'
-import type { RuntimeState, StateField, Todo } from '../state/runtime-state.ts'
+import type { Json, RuntimeState, StateField, Todo } from '../state/runtime-state.ts'
 import type { Scenario } from '../state/scenario.ts'
 import { estimateTokens, fitTokens } from '../state/text/tokens.ts'
 import { isOpenTodo, listBlockedTodos, listWorkableTodos } from '../state/todos.ts'
-import { turnActions, turnGoal, turnPrompt, turnTodos } from '../state/turn.ts'
+import { type ReadonlyAction, turnActions, turnGoal, turnPrompt, turnTodos } from '../state/turn.ts'
 import { partShares } from './budget.ts'
+import { compactionNodeName } from './latest-compaction.ts'
 import { part, titles } from './sections.ts'
 
 /** Every field a prompt may be built from: what planner, understand and the output tools read. */
@@ -41,7 +42,10 @@ export type ContextState = Pick<RuntimeState, ContextFields>
 export const renderPrompt = (state: Pick<RuntimeState, 'prompts'>, budget: number): PromptText =>
   userWords(fitTokens(turnPrompt(state), Math.floor(budget * partShares.request)).trim())
 
-type SettingsState = Pick<RuntimeState, 'scenario' | 'output_style' | 'output_structure' | 'action_history'>
+type SettingsState = Pick<
+  RuntimeState,
+  'prompts' | 'scenario' | 'output_style' | 'output_structure' | 'action_history'
+>
 
 /** The label of a setting: the user's where a request of the session has set exactly this, else a model may have taken it from a file. */
 const labelSetting = (
@@ -55,12 +59,20 @@ const labelSetting = (
     ? toLabel('user')
     : derivedLabel
 
+/** Whether a text stands in the user's own prompt: then it is the user's word, whoever took it from there. */
+const isUserWord = (state: SettingsState, text: string): boolean =>
+  turnPrompt(state).replaceAll(/\s+/g, ' ').toLowerCase().includes(text.toLowerCase())
+
 /** The scenario or the style of the turn. */
 export const renderSetting = (
   state: SettingsState,
   field: 'scenario' | 'output_style',
   fence: DataFence,
-): PromptText => fence(state[field].trim(), labelSetting(state, field, state[field]))
+): PromptText => {
+  const text = state[field].trim()
+  const isOwn = field === 'output_style' && isUserWord(state, text)
+  return fence(text, isOwn ? toLabel('user') : labelSetting(state, field, state[field]))
+}
 
 const listEntries = ({ output_structure }: SettingsState) =>
   output_structure.map(({ content: _content, ...entry }) => entry)
@@ -127,6 +139,38 @@ export const renderGoal = (
   const goal = turnGoal(state)
   const isRequest = goal === toRequestGoal(turnPrompt(state))
   return fence(isRequest ? '' : goal.trim(), derivedLabel, Math.floor(maxTokens))
+}
+
+/** How the turn began: its actions up to the planner's first reply. One that chose a scenario is none yet: the planner is asked again. */
+export const readBeginning = (
+  state: Pick<RuntimeState, 'action_history'>,
+): { actions: readonly ReadonlyAction[]; isReplied: boolean } => {
+  const actions = turnActions(state)
+  const at = actions.findIndex(
+    ({ node, next }) => node === 'planner' && ![compactionNodeName, node].includes(next[0] ?? ''),
+  )
+  return { actions: at < 0 ? actions : actions.slice(0, at + 1), isReplied: at >= 0 }
+}
+
+/** What the planner's first reply has set in this turn, by the names of the fields. */
+export const listProposed = (state: Pick<RuntimeState, 'action_history'>): readonly Json[] =>
+  readBeginning(state).actions.flatMap(({ node, result: { proposed } }) =>
+    node === 'planner' && Array.isArray(proposed) ? proposed : [],
+  )
+
+/** The state without it, as a prompt of the turn begins: these words never change. */
+export const withoutProposed = (state: ContextState): ContextState => {
+  const proposed = listProposed(state)
+  if (proposed.length === 0) return state
+  return {
+    // a view has no fields to spread
+    ...(Object.fromEntries(contextFields.map((field) => [field, state[field]])) as unknown as ContextState),
+    ...(proposed.includes('task_goals') && {
+      task_goals: state.task_goals.with(-1, toRequestGoal(turnPrompt(state))),
+    }),
+    ...(proposed.includes('output_style') && { output_style: '' }),
+    ...(proposed.includes('output_structure') && { output_structure: [] }),
+  }
 }
 
 /** Whether the planner's draft is the answer as it stands: nothing asks for another wording of it. */

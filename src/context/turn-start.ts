@@ -1,5 +1,5 @@
 import { operatorWords, type PromptText } from '../state/provenance.ts'
-import type { RuntimeState } from '../state/runtime-state.ts'
+import type { Json, RuntimeState } from '../state/runtime-state.ts'
 import { turnActions } from '../state/turn.ts'
 import { noText } from './sections.ts'
 
@@ -35,4 +35,13 @@ export const describeTurnStart = (
   return operatorWords(
     `${weekday}, ${year}-${month}-${day}, ${hour}:${minute} (${zone}), when this turn began`,
   )
+}
+
+/** What the turn was opened with: names of files, of fields the caller has set, of fields a rule may set, of roles that rules replace. */
+export const readOpening = (
+  state: Pick<RuntimeState, 'action_history'>,
+  name: 'files' | 'given' | 'open' | 'rules',
+): readonly Json[] => {
+  const list = turnActions(state).find((action) => action.node === 'load-session')?.result[name]
+  return Array.isArray(list) ? list : []
 }

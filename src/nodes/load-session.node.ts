@@ -5,7 +5,7 @@ import { previewPatch } from '../state/fold.ts'
 import { createOpeningPatch, openStructure } from '../state/opening-patch.ts'
 import type { AdmittedRequest } from '../state/run-request.ts'
 import { outputFieldSchema, type RuntimeState, stateFields } from '../state/runtime-state.ts'
-import type { Scenario } from '../state/scenario.ts'
+import { listScenarioTexts } from '../state/scenario.ts'
 
 /** Inherits the session's state and opens the new turn with the request. */
 export default defineNode({
@@ -23,9 +23,12 @@ export default defineNode({
   ],
   next: [{ tools: 'prepare' }, 'planner'],
   async run(state, { checkpoint, request, scenario, scenarios, run, graph, clock, hasWork }) {
+    const style = findSessionStyle(state)
     const patch = {
       // free text held for its own turn, a row holds until a request names another scenario
       ...(state.scenario !== '' && scenario === null && { scenario: '' }),
+      // what a model proposed held for its own turn
+      ...(state.output_style !== style && { output_style: style }),
       ...createOpeningPatch(request, run.turn),
       output_structure: openStructure(request, () => findSessionStructure(state)),
     }
@@ -51,7 +54,8 @@ export default defineNode({
           ...(Array.isArray(request.output?.structure) && { structure: request.output.structure }),
           ...(request.output?.style && { output_style: request.output.style }),
           ...(request.scenario && { scenario: request.scenario }),
-          ...(opened.scenario === '' && scenarios.list().some(isDescribed) && { open: ['scenario'] }),
+          ...(opened.scenario === '' &&
+            scenarios.list().some((row) => listScenarioTexts(row).length > 0) && { open: ['scenario'] }),
           ...(rules.length > 0 && { rules }),
         },
         next: next.length > 0 ? next.map((tool) => tool.name) : ['planner'],
@@ -62,16 +66,20 @@ export default defineNode({
   },
 })
 
-/** Whether there is anything to choose a row by. */
-const isDescribed = ({ description, examples }: Scenario): boolean =>
-  description !== '' || examples.length > 0
-
 /** What the request sets, so that no tool has to find it out. */
 const listSetFields = ({ scenario, output }: AdmittedRequest): string[] => [
   ...(scenario ? ['scenario'] : []),
   ...(output?.style ? ['output_style'] : []),
   ...(output?.structure ? ['output_structure'] : []),
 ]
+
+/** The style that the latest request of the session with one has set. */
+const findSessionStyle = ({ action_history }: Pick<RuntimeState, 'action_history'>): string => {
+  const opened = action_history
+    .flat()
+    .findLast(({ node, result }) => node === 'load-session' && result.output_style)
+  return typeof opened?.result.output_style === 'string' ? opened.result.output_style : ''
+}
 
 /** What the latest request of the session that named a structure has named; what understand proposed is not in it. */
 const findSessionStructure = ({ action_history }: Pick<RuntimeState, 'action_history'>) => {

@@ -1,3 +1,4 @@
+import { readRequestedForm } from '../context/requested-form.ts'
 import { titles } from '../context/sections.ts'
 import type { Json } from '../state/runtime-state.ts'
 import { type Finding, toJson } from './answers.ts'
@@ -7,8 +8,16 @@ import { type OfflineRequest, partText, promptOf } from './request.ts'
 
 export type Piece = { id: string; type: string; expected: string }
 
+/** The style and the pieces that a prompt has, else those that its request asks for. */
+export const readForm = (request: OfflineRequest): { style: string; pieces: Piece[]; isNew: boolean } => {
+  const [style, structure] = [partText(request, titles.style), partText(request, titles.structure)]
+  if (style || structure) return { style, pieces: readPieces(structure), isNew: false }
+  const form = readRequestedForm(promptOf(request))
+  return { style: form.style, pieces: form.structure, isNew: true }
+}
+
 /** The lines `- id (type): expected` of a prompt. */
-export const readPieces = (text: string): Piece[] =>
+const readPieces = (text: string): Piece[] =>
   [...text.matchAll(/^- ([^\s(]+) \(([^)\n]*)\): (.*)$/gm)].map((match) => {
     const [, id = '', type = '', expected = ''] = match
     return { id, type, expected }

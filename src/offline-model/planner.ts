@@ -1,11 +1,12 @@
 import { titles } from '../context/sections.ts'
+import type { Json } from '../state/runtime-state.ts'
 import { cutText } from '../state/text/cut-text.ts'
 import { readTextLanguage, type TextLanguage } from '../state/text/text-language.ts'
 import { describeRows, type Finding } from './answers.ts'
 import { readArithmetic } from './arithmetic.ts'
 import { valuesQuery } from './conditions.ts'
 import { isAboutUser, isTelling, recallFact } from './facts.ts'
-import { readPieces, toDraft } from './output.ts'
+import { readForm, toDraft } from './output.ts'
 import { splitQuestions } from './questions.ts'
 import {
   isFailure,
@@ -127,14 +128,14 @@ const advance = (steps: Work, resultOf: ResultOf): ToolUse[] | Finding | null =>
 }
 
 /** The plan of a run that queries tables, which may begin with a query of values. */
-const makeTodos = (language: TextLanguage, calls: readonly ToolUse[]): ToolUse => {
+const makeTodos = (language: TextLanguage, calls: readonly ToolUse[]): Record<string, Json>[] => {
   const [lookUp = '', ask = '', answer = ''] = say[language].todos
   const suggested_tools = ['query_table']
   const dependencies = calls.some((call) => call.arguments.includes('WITH question AS')) ? ['look-up'] : []
   const first = dependencies.map((id) => ({ id, task: lookUp, suggested_tools }))
   const query = { id: 'query', task: ask, dependencies, suggested_tools }
   const last = { id: 'answer', task: answer, dependencies: ['query'] }
-  return useTool('update_todos', { todos: [...first, query, last] })
+  return [...first, query, last]
 }
 
 /** Names what became of the open tasks of a plan: of all, or of the one with this id. What was refused is not completed. */
@@ -151,8 +152,9 @@ export const plan = (request: OfflineRequest): OfflineReply => {
   const prompt = promptOf(request)
   const language = readTextLanguage(prompt)
   const files = readFiles(request)
-  const pieces = readPieces(partText(request, titles.structure))
-  const questions = pieces.length > 0 ? pieces.map(({ expected }) => expected) : splitQuestions(prompt)
+  const { style, pieces, isNew } = readForm(request)
+  const questions =
+    pieces.length > 0 ? pieces.map(({ expected }) => expected) : splitQuestions(prompt.replace(style, ' '))
   const offered = new Set(request.tools?.map(({ name }) => name))
   const known = resultsOf(request)
   const resultOf: ResultOf = (call) =>
@@ -163,10 +165,16 @@ export const plan = (request: OfflineRequest): OfflineReply => {
   const planned = partText(request, titles.plan)
   const plans = offered.has('update_todos') && files.tables.length > 0
   if (calls.length > 0) {
-    const todos = planned
-      ? closeTodos(planned, say[language].found, false, 'look-up')
-      : [makeTodos(language, calls)]
-    return { text: say[language].working, tool_calls: plans ? [...todos, ...calls] : calls }
+    const structure = pieces.map(({ id, type, expected }) => `${id} (${type}): ${expected}`)
+    const first = {
+      ...(plans && !planned && { todos: makeTodos(language, calls) }),
+      ...(isNew && style && { style }),
+      ...(isNew && structure.length > 0 && { structure }),
+    }
+    const isFirst = offered.has('update_todos') && Object.keys(first).length > 0
+    const closed = plans && planned ? closeTodos(planned, say[language].found, false, 'look-up') : []
+    const controls = isFirst ? [useTool('update_todos', first)] : closed
+    return { text: say[language].working, tool_calls: [...controls, ...calls] }
   }
   const help: Finding = { text: helpText[language], isRefused: true }
   const found = steps.map((step) => (Array.isArray(step) ? help : (step ?? help)))

@@ -22,7 +22,7 @@ export type OfflineReply = { text: string; tool_calls: readonly ToolUse[] }
 
 /** The text of a part without its fence; empty where the prompt has no such part. */
 export const partText = ({ parts = [] }: Pick<OfflineRequest, 'parts'>, title: string): string =>
-  unfenced(parts.find((part) => part.title === title)?.text ?? '')
+  unfenced(parts.find((part) => part.title === title && part.text !== '')?.text ?? '')
 
 /** What the user asks. Without parts, as from the OpenAI-compatible endpoint, it is the last message of the user. */
 export const promptOf = (request: OfflineRequest): string =>

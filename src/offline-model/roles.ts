@@ -2,7 +2,7 @@ import { titles } from '../context/sections.ts'
 import type { Json } from '../state/runtime-state.ts'
 import { cutText } from '../state/text/cut-text.ts'
 import { readArithmetic } from './arithmetic.ts'
-import { readPieces } from './output.ts'
+import { readForm } from './output.ts'
 import { splitQuestions } from './questions.ts'
 import { type OfflineRequest, partText, promptOf } from './request.ts'
 import { readFiles } from './tables.ts'
@@ -12,6 +12,7 @@ import { readFiles } from './tables.ts'
 /** What a request is about, in one line. */
 export const understand = (request: OfflineRequest): Record<string, Json> => {
   const prompt = promptOf(request)
+  const form = readForm(request)
   const { tables, texts } = readFiles(request)
   const files = [...new Set([...tables.map(({ file }) => file), ...texts])].join(', ')
   const questions = splitQuestions(prompt).map((question) => cutText(question, 160))
@@ -21,8 +22,8 @@ export const understand = (request: OfflineRequest): Record<string, Json> => {
   return {
     scenario: partText(request, titles.scenario) || kind,
     task_goal: files && !goal.includes(files) ? `${goal} [${files}]` : goal,
-    output_style: partText(request, titles.style),
-    output_structure: readPieces(partText(request, titles.structure)),
+    output_style: form.style,
+    output_structure: form.pieces.map(({ id, type, expected }) => ({ id, type, expected })),
     start: 'planner',
   }
 }

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import type { AgentCall } from '../a2a/handler.ts'
@@ -30,6 +31,9 @@ type AgentRequest = Pick<FastifyRequest, 'principal' | 'headers' | 'routeOptions
   params: { business_id: string }
 }
 
+/** The tags of If-None-Match; weak ones count like strong ones: https://www.rfc-editor.org/rfc/rfc9110#section-13.1.2 */
+const listTags = (header: string): string[] => header.split(',').map((tag) => tag.trim().replace(/^W\//, ''))
+
 /** The SDK takes a quarter of a second to load: nothing of it is before the first request of another agent. */
 const load = async () => (await import('../a2a/agent-server.ts')).agentServer
 
@@ -42,16 +46,28 @@ const throwNoCard = (businessId: string): never => {
 /** Codes of JSON-RPC for a body that cannot be read: https://www.jsonrpc.org/specification#error_object */
 const rpcCodes = { malformed_json: -32700, invalid_request: -32600, unsupported_media_type: -32005 } as const
 
+type BodyError = { code: keyof typeof rpcCodes; message: string }
+const isBodyError = (error: unknown): error is BodyError =>
+  isMasonError(error, 'malformed_json', 'invalid_request') ||
+  (error instanceof HttpError && error.code === 'unsupported_media_type')
+
 const sendRpcError = (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
-  const isKnown =
-    isMasonError(error, 'malformed_json', 'invalid_request') ||
-    (error instanceof HttpError && error.code === 'unsupported_media_type')
-  if (!isKnown) {
+  if (!isBodyError(error)) {
     sendProblem(error, request, reply)
     return
   }
-  const code = rpcCodes[error.code as keyof typeof rpcCodes]
-  void reply.code(200).send({ jsonrpc: '2.0', id: null, error: { code, message: error.message } })
+  const { code, message } = error
+  void reply.code(200).send({ jsonrpc: '2.0', id: null, error: { code: rpcCodes[code], message } })
+}
+
+const sendRestError = async (error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+  if (!isBodyError(error)) {
+    sendProblem(error, request, reply)
+    return
+  }
+  const { '*': path = '' } = request.params as { '*'?: string }
+  const { status, body } = (await load()).toBodyError(path, error)
+  void reply.code(status).type('application/json').send(JSON.stringify(body))
 }
 
 /** The agent of each business for other agents, by the A2A protocol: JSON-RPC and HTTP, versions 1.0 and 0.3. */
@@ -59,10 +75,10 @@ export const a2aRoutes = (app: App, { runtime, open, keepAliveMs }: ServerContex
   const readCard = async (businessId: string) => {
     const row = (await runtime.admin.agentCards.read(businessId)) ?? throwNoCard(businessId)
     const { toAgentCard } = await load()
-    const { card, payload, signatures } = row
+    const { card, ...served } = row
     return {
       card: toAgentCard(card, businessId, runtime.publicOrigin),
-      ...{ scenario: card.scenario, payload, signatures },
+      ...{ scenario: card.scenario, ...served },
     }
   }
 
@@ -97,26 +113,49 @@ export const a2aRoutes = (app: App, { runtime, open, keepAliveMs }: ServerContex
         return reply
       }
       if (result.body === undefined) return reply.send()
-      return reply.type(result.type ?? 'application/json').send(JSON.stringify(result.body))
+      return reply.type('application/json').send(JSON.stringify(result.body))
     } finally {
       release()
     }
   }
 
   const sendCard = async (businessId: string, headers: FastifyRequest['headers'], reply: FastifyReply) => {
-    const { card, payload, signatures } = await readCard(businessId)
+    const { card, payload, signatures, updated_at } = await readCard(businessId)
     const { toCardJson, toPayload, readVersion } = await load()
     const current = await toPayload(card)
     const isCurrent = JSON.stringify(payload) === JSON.stringify(current)
     // a new card, or a new address of this server: it is served unsigned until the executor has signed it
     if (!isCurrent) await runtime.admin.agentCards.sign(businessId, current)
-    return reply
-      .headers({ 'cache-control': `public, max-age=${isCurrent ? 60 : 1}`, vary: 'A2A-Version' })
-      .send(await toCardJson(card, readVersion(headers), isCurrent ? signatures : {}))
+    // a client that names no version is one of the current one: those of 0.3 name theirs
+    const version = headers['a2a-version'] ? readVersion(headers) : '1.0'
+    const known = isCurrent ? signatures : {}
+    const text = JSON.stringify(await toCardJson(card, version, known))
+    const etag = `"${createHash('sha256').update(text).digest('base64url')}"`
+    // its signatures are a change of their own, which has no time: that of the second after the card's
+    const seconds = Math.floor(updated_at.getTime() / 1000) + Number(Object.keys(known).length > 0)
+    const modified = new Date(seconds * 1000).toUTCString()
+    reply.headers({
+      ...{ 'cache-control': `public, max-age=${isCurrent ? 60 : 1}`, vary: 'A2A-Version' },
+      ...{ etag, 'last-modified': modified },
+    })
+    const { 'if-none-match': tags, 'if-modified-since': since } = headers
+    // a time of another card is no time of this one, also where it is later
+    const isKnown =
+      tags === undefined ? since === modified : listTags(tags).some((tag) => [etag, '*'].includes(tag))
+    return isKnown ? reply.code(304).send() : reply.type('application/json; charset=utf-8').send(text)
   }
   const cardDoc = {
-    description: `In the version that the header A2A-Version names; without it, that of 0.3, with the interfaces of 1.0. ${reference}`,
-    ...respondsWith(200, 'The card', cardSchema),
+    description: `In the version that the header A2A-Version names; without it, that of 1.0. ${reference}`,
+    responses: {
+      200: {
+        ...{ description: 'The card', schema: cardSchema },
+        headers: {
+          etag: 'Of the card in this version',
+          'last-modified': 'When it, or its signatures, changed',
+        },
+      },
+      304: { description: 'If-None-Match or If-Modified-Since names this card' },
+    },
   }
   app.get('/.well-known/agent-card.json', {
     config: describe(null, 'getDefaultCard', 'Returns the agent card of the business `default`', {
@@ -187,11 +226,13 @@ export const a2aRoutes = (app: App, { runtime, open, keepAliveMs }: ServerContex
   app.get(restPath, {
     exposeHeadRoute: false,
     schema: { params: restParams },
+    errorHandler: sendRestError,
     config: describe('agent', 'readAgentTask', 'Reads or follows tasks, by the HTTP binding', restDoc),
     handler: rest,
   })
   app.post(restPath, {
     schema: { params: restParams, body: restBodySchema },
+    errorHandler: sendRestError,
     config: describe('agent', 'sendToAgent', 'Sends a message or cancels a task, by the HTTP binding', {
       ...restDoc,
       bodyOptional: true,
@@ -200,6 +241,7 @@ export const a2aRoutes = (app: App, { runtime, open, keepAliveMs }: ServerContex
   })
   app.delete(restPath, {
     schema: { params: restParams },
+    errorHandler: sendRestError,
     config: describe('agent', 'deleteAgentPush', 'Deletes a push configuration, by the HTTP binding', {
       ...restDoc,
       responses: { 204: { description: 'It is deleted' } },

@@ -136,3 +136,10 @@ export type Scenarios = {
   list(): readonly Scenario[]
   find(name: string): Scenario | null
 }
+
+/** What a row is chosen by; none: only a request can name it. */
+export const listScenarioTexts = ({
+  description,
+  examples,
+}: Pick<Scenario, 'description' | 'examples'>): string[] =>
+  [description, ...examples].filter((text) => text !== '')

@@ -8,40 +8,38 @@ import { cutText } from './text/cut-text.ts'
 /** The most todos of one turn. */
 const maxTodos = 1000
 
-/** The arguments of `update_todos`. */
-export const updateTodosInputSchema = z.strictObject({
-  todos: z
-    .array(
-      z.strictObject({
-        id: z.string().min(1).max(100).describe('A short name that stays.'),
-        task: z.string().min(1).max(4000).exactOptional().describe('What to do.'),
-        dependencies: z
-          .array(z.string().min(1))
-          .max(1000)
-          .exactOptional()
-          .describe('Ids that must be completed first.'),
-        suggested_tools: z.array(z.string().min(1)).max(100).exactOptional().describe('Names of tools.'),
-        priority: z.number().exactOptional().describe('Higher goes first; 5 when left out.'),
-        execution_tips: z.string().max(4000).exactOptional().describe('How to go about it.'),
-        success_criteria: z.string().max(4000).exactOptional().describe('When it is done.'),
-        max_retry: z
-          .int()
-          .min(0)
-          .max(10)
-          .exactOptional()
-          .describe('Tries after the first one; 3 when left out.'),
-        status: todoStatusSchema.exactOptional().describe('Leave out to keep what it is.'),
-        reason: z.string().exactOptional().describe('Why.'),
-        calls: z.array(z.number()).exactOptional().describe('Its tool calls beside this, from 1.'),
-      }),
-    )
-    .min(1)
-    .max(maxTodos)
-    .describe('New todos, and known ones that change; those not named stay as they are.'),
-})
+/** The tasks in the arguments of `update_todos`. */
+export const todoChangesSchema = z
+  .array(
+    z.strictObject({
+      id: z.string().min(1).max(100).describe('A short name that stays.'),
+      task: z.string().min(1).max(4000).exactOptional().describe('What to do.'),
+      dependencies: z
+        .array(z.string().min(1))
+        .max(1000)
+        .exactOptional()
+        .describe('Ids that must be completed first.'),
+      suggested_tools: z.array(z.string().min(1)).max(100).exactOptional().describe('Names of tools.'),
+      priority: z.number().exactOptional().describe('Higher goes first; 5 when left out.'),
+      execution_tips: z.string().max(4000).exactOptional().describe('How to go about it.'),
+      success_criteria: z.string().max(4000).exactOptional().describe('When it is done.'),
+      max_retry: z
+        .int()
+        .min(0)
+        .max(10)
+        .exactOptional()
+        .describe('Tries after the first one; 3 when left out.'),
+      status: todoStatusSchema.exactOptional().describe('Leave out to keep what it is.'),
+      reason: z.string().exactOptional().describe('Why.'),
+      calls: z.array(z.number()).exactOptional().describe('Its tool calls beside this, from 1.'),
+    }),
+  )
+  .min(1)
+  .max(maxTodos)
+  .describe('New todos, and known ones that change; those not named stay as they are.')
 
 /** One change of the plan: a new task, or fields of an existing one. */
-export type TodoChange = z.infer<typeof updateTodosInputSchema>['todos'][number]
+export type TodoChange = z.infer<typeof todoChangesSchema>[number]
 
 /** `changed` holds the todos that are new or differ: the patch to write. Unchanged todos keep their identity. */
 export type TodoPlanResult = { ok: true; todos: Todo[]; changed: Todo[] } | { ok: false; error: string }

@@ -101,7 +101,9 @@ describe('the planner is told what is left', () => {
 
 test('the planner is told when another step writes the final text, and only then', () => {
   const shown = (writer: string | null) =>
-    JSON.stringify(plannerMessages(stateOf([body('load-session')]), { budget: 9000, canOpen: true, writer }))
+    JSON.stringify(
+      plannerMessages(stateOf([body('load-session')]), { budget: 9000, canOpen: true, writer: () => writer }),
+    )
   expect(shown('report')).toContain('# Final text\\nreport writes the final text')
   expect(shown(null)).not.toContain('# Final text')
 })

@@ -60,6 +60,8 @@ const test = runtimeTest
         const fetchImpl: typeof fetch = (input, init = {}) => {
           const headers = new Headers(init.headers)
           headers.set('authorization', `Bearer ${token}`)
+          // without it the card is that of 1.0
+          if (kind.version === '0.3') headers.set('a2a-version', '0.3')
           return fetch(String(input).replace(runtime.publicOrigin, server.url), { ...init, headers })
         }
         const cardUrl = `${server.url}/a2a/agents/${business}/`
@@ -435,15 +437,104 @@ describe.each(kinds)('bad input of protocol $version by $transport', (kind) => {
     }
     const { status, text } = await send({}, { 'a2a-version': '9.1' })
     expect(status, text).toBe(expected('version'))
-    const conflict = { messageId: randomUUID() }
-    await send(conflict)
-    expect((await send({ ...conflict, contextId: 'another' })).status).toBe(expected('malformed'))
     const ofMerchant = await newToken(merchant)
     expect((await sendRaw(server, kind, merchant, ofMerchant, valid)).status).toBe(expected('extension'))
     const both = { 'a2a-extensions': 'https://other.example/x', 'x-a2a-extensions': ap2OfSamples }
     const message = { ...valid, messageId: randomUUID() }
     const accepted = await sendRaw(server, kind, merchant, ofMerchant, message, both)
     expect(accepted.text.toLowerCase()).toContain('completed')
+  })
+})
+
+describe.each(kinds)('a message id of protocol $version by $transport', (kind) => {
+  test('names a message with its parts: other metadata is the same message, other parts are another one', async ({
+    server,
+    shop,
+    newToken,
+    model,
+  }) => {
+    model.reset()
+    const token = await newToken(shop)
+    const messageId = randomUUID()
+    const send = async (text: string, more: object = {}, headers?: Record<string, string>) => {
+      const message = { messageId, parts: toParts(kind, [{ text }]), ...more }
+      const sent = await sendRaw(server, kind, shop, token, message, headers)
+      const [id] = /run_\w+/.exec(sent.text) ?? []
+      expect(id, sent.text).toBeDefined()
+      return id
+    }
+    const first = await send('Hello')
+    expect(await send('Hello', { metadata: { sent_at: '2026-01-01T00:00:00Z' } })).toBe(first)
+    expect(await send('Hello', { contextId: unique('other') })).toBe(first)
+    expect(await send('Hello', {}, { 'x-a2a-extensions': ap2OfSamples })).toBe(first)
+    const other = await send('Good bye')
+    expect(other).not.toBe(first)
+    expect(await send('Good bye')).toBe(other)
+  })
+})
+
+describe('the envelope of JSON-RPC', () => {
+  const request = { jsonrpc: '2.0', id: 'a', params: { id: 'x' } }
+  const invalid: [string, unknown, unknown][] = [
+    ['another version', { ...request, jsonrpc: '1.0' }, 'a'],
+    ['no version', { id: 'a', params: {} }, 'a'],
+    ['an object as id', { ...request, id: {} }, null],
+    ['a fraction as id', { ...request, id: 1.5 }, null],
+    ['no method', { ...request, method: undefined }, 'a'],
+    ['a number as method', { ...request, method: 5 }, 'a'],
+    ['a batch', [{ ...request }], null],
+    ['a text', 'x', null],
+    ['null', null, null],
+  ]
+  test.for(kinds.filter(({ transport }) => transport === 'JSONRPC'))(
+    'of protocol $version has the codes of the specification',
+    async ({ version }, { server, shop, newToken }) => {
+      const token = await newToken(shop)
+      const method = version === '1.0' ? 'GetTask' : 'tasks/get'
+      const call = async (body: unknown) => {
+        const raw = JSON.stringify(body)
+        const headers = { 'a2a-version': version, 'content-type': 'application/json' }
+        const answer = await server.call('POST', `/a2a/agents/${shop}`, { token, raw, headers })
+        return [answer.status, answer.body.id, answer.body.error?.code]
+      }
+      for (const [name, body, id] of invalid) {
+        const sent =
+          typeof body === 'object' && body !== null && !Array.isArray(body) ? { method, ...body } : body
+        expect([name, ...(await call(sent))]).toEqual([name, 200, id, -32600])
+      }
+      const valid = { ...request, method }
+      expect(await call(valid)).toEqual([200, 'a', -32001])
+      for (const params of [[1], 'x', null, {}, { id: 5 }, { id: 'x', historyLength: -1 }])
+        expect([params, ...(await call({ ...valid, params }))]).toEqual([
+          params,
+          200,
+          'a',
+          params && (params as { id?: unknown }).id === 5 && version === '1.0' ? -32001 : -32602,
+        ])
+    },
+  )
+
+  test('of HTTP+JSON has the codes for bodies that cannot be read', async ({ server, shop, newToken }) => {
+    const token = await newToken(shop)
+    const post = async (type: string, raw: string) => {
+      const path = `/a2a/agents/${shop}/message:send`
+      const { status, body, headers } = await server.call('POST', path, {
+        token,
+        raw,
+        headers: { 'content-type': type },
+      })
+      return [status, body.error?.code, body.error?.details?.[0]?.reason, headers.get('content-type')]
+    }
+    const json = expect.stringContaining('application/json')
+    expect(await post('text/plain', 'x')).toEqual([415, 415, 'CONTENT_TYPE_NOT_SUPPORTED', json])
+    expect((await server.call('POST', `/a2a/agents/${shop}/tasks/run_x:cancel`, { token })).status).toBe(404)
+    expect(await post('application/json', '{"message"')).toEqual([400, 400, expect.any(String), json])
+    expect(await post('application/json', '{"message":{"messageId":"a","parts":[{"text":"x"}]}}')).toEqual([
+      400,
+      400,
+      expect.any(String),
+      json,
+    ])
   })
 })
 
@@ -626,12 +717,54 @@ describe('the agent card', () => {
       { url, protocolBinding: 'JSONRPC', protocolVersion: '0.3' },
       { url, protocolBinding: 'HTTP+JSON', protocolVersion: '0.3' },
     ])
-    expect(await read(merchant)).toMatchObject({
+    // a client that names no version gets that of 1.0, without a word of another
+    expect(await read(merchant)).toEqual(current)
+    // it may be signed already
+    const { signatures: _, ...unsigned } = current
+    expect(Object.keys(unsigned).sort()).toEqual(
+      'capabilities defaultInputModes defaultOutputModes description name securityRequirements securitySchemes skills supportedInterfaces version'.split(
+        ' ',
+      ),
+    )
+    expect(AgentCard.toJSON(AgentCard.fromJSON(current))).toEqual(current)
+    expect(await read(merchant, '0.3')).toMatchObject({
       ...{ name: card.name, url, preferredTransport: 'JSONRPC', protocolVersion: '0.3' },
       capabilities: { streaming: true, extensions },
       supportedInterfaces: current.supportedInterfaces,
     })
     expect((await read(shop, '1.0')).capabilities.extensions ?? []).toEqual([])
+  })
+
+  test('is not sent again to who has it', async ({ server, runtime }) => {
+    const business = unique('cached')
+    const put = (name: string) =>
+      runtime.admin.agentCards.put(business, { ...card, name, version: '1.0.0', roles: [] })
+    const read = async (headers: Record<string, string> = {}) => {
+      const path = `/a2a/agents/${business}/.well-known/agent-card.json`
+      const { status, text, headers: got } = await server.call('GET', path, { headers })
+      return { status, text, etag: got.get('etag') ?? '', modified: got.get('last-modified') ?? '' }
+    }
+    await put('First')
+    await read()
+    const first = await read()
+    expect(first).toMatchObject({
+      status: 200,
+      etag: expect.stringMatching(/^"[\w-]+"$/),
+      modified: expect.stringMatching(/ GMT$/),
+    })
+    for (const headers of [
+      { 'if-none-match': first.etag },
+      { 'if-none-match': `"x", W/${first.etag}` },
+      { 'if-modified-since': first.modified },
+    ])
+      expect(await read(headers)).toEqual({ ...first, status: 304, text: '' })
+    expect((await read({ 'if-none-match': '"x"', 'if-modified-since': first.modified })).status).toBe(200)
+    expect((await read({ 'if-none-match': first.etag, 'a2a-version': '0.3' })).status).toBe(200)
+    await put('Second')
+    expect(await read({ 'if-none-match': first.etag })).toMatchObject({
+      status: 200,
+      text: expect.stringContaining('Second'),
+    })
   })
 
   test('of the business `default` is at the root; without a card there is none', async ({ server }) => {

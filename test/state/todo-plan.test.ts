@@ -8,7 +8,7 @@ import {
   findWaitEnd,
   listBlockedTodos,
   listReadyTodos,
-  updateTodosInputSchema,
+  todoChangesSchema,
 } from '../../src/state/todos.ts'
 import { acyclic, failure, find, now, planErrorOf, planned, replaced, task } from '../support/todos.ts'
 
@@ -116,11 +116,9 @@ describe('planning todos', () => {
   })
 
   test('takes the input schema, and has a JSON Schema for the model', () => {
-    expect(updateTodosInputSchema.safeParse({ todos: [{ id: '1', task: 'x' }] }).success).toBe(true)
-    expect(updateTodosInputSchema.safeParse({ todos: [{ id: '1', task: 'x', retry: 3 }] }).success).toBe(
-      false,
-    )
-    expect(JSON.stringify(z.toJSONSchema(updateTodosInputSchema))).toContain('success_criteria')
+    expect(todoChangesSchema.safeParse([{ id: '1', task: 'x' }]).success).toBe(true)
+    expect(todoChangesSchema.safeParse([{ id: '1', task: 'x', retry: 3 }]).success).toBe(false)
+    expect(JSON.stringify(z.toJSONSchema(todoChangesSchema))).toContain('success_criteria')
   })
 })
 

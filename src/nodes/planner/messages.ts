@@ -1,6 +1,14 @@
 import { collectBackground } from '../../context/background.ts'
 import { partShares } from '../../context/budget.ts'
-import { type ContextState, renderPlan } from '../../context/context.ts'
+import {
+  type ContextState,
+  listProposed,
+  renderGoal,
+  renderPlan,
+  renderSetting,
+  renderStructure,
+  withoutProposed,
+} from '../../context/context.ts'
 import { toHistoryMessages } from '../../context/history.ts'
 import { findLatestCompaction, isCompacted } from '../../context/latest-compaction.ts'
 import type { LargeTexts } from '../../context/result-text.ts'
@@ -37,7 +45,9 @@ const replanNote = (why: string, fence: DataFence): PromptPart =>
   )
 
 /** Another step writes the final text: then wording is wasted here. */
-const writerNote = (tool: string): PromptText =>
+const writerNote = (tool: string | null): PromptPart =>
+  part(titles.writer, tool === null ? noText : writerText(tool), 'agent')
+const writerText = (tool: string): PromptText =>
   ownText`${operatorWords(tool)} writes the final text: finish with the facts alone, where they come from, and what is open.`
 
 /** Shares of a limit, and steps, below which what is left is said. */
@@ -71,8 +81,8 @@ const limitsNote = (state: PlannerState, limits: RunLimits): PromptPart => {
 
 /**
  * How the planner and its model talk, natively where it is left out; tokens the prompt may take, whether `read_result` is
- * offered beside it, the turn's results that are in blobs, the limits of the run, and the tool that writes the final text,
- * where the answer is not passed on as it stands.
+ * offered beside it, the turn's results that are in blobs, the limits of the run, and the tool that writes the final text
+ * in a state, where the answer is not passed on as it stands.
  */
 type PromptOptions = {
   dialect?: Pick<Dialect, 'name' | 'renderRound'>
@@ -83,7 +93,7 @@ type PromptOptions = {
   written?: WrittenPlans
   serverOf?: (tool: string) => string | undefined
   limits?: RunLimits
-  writer?: string | null
+  writer?: (state: ContextState) => string | null
 }
 
 /** What the planner's prompts are built from. */
@@ -115,16 +125,13 @@ export const plannerPrompt = (
     written,
     serverOf,
     limits = {},
-    writer = null,
+    writer = () => null,
   }: PromptOptions,
 ): Prompt => {
-  const { standing, history, current, request, fence } = collectBackground(state, budget)
+  const opened = withoutProposed(state)
+  const { standing, history, current, request, fence } = collectBackground(opened, budget)
   const before = [...standing, history.summary]
-  const beside = [
-    history.recalled,
-    ...current,
-    part(titles.writer, writer === null ? noText : writerNote(writer), 'agent'),
-  ]
+  const beside = [history.recalled, ...current, writerNote(writer(opened))]
   const opening: ModelMessage[] = [
     { role: 'system', content: instructions },
     ...toMessage(before),
@@ -132,7 +139,11 @@ export const plannerPrompt = (
     ...toMessage([{ ...request, title: noText }]),
     ...toMessage(beside),
   ]
-  const closing = buildClosing(state, limits, Math.floor(budget * partShares.closing), fence)
+  const closing = [
+    ...buildProposed(state, budget, fence),
+    ...(writer(state) === writer(opened) ? [] : [writerNote(writer(state))]),
+    ...buildClosing(state, limits, Math.floor(budget * partShares.closing), fence),
+  ]
   const compacted = findLatestCompaction(state)
   const tell = createRoundRenderer(dialect, {
     budget,
@@ -162,6 +173,20 @@ export const plannerPrompt = (
 const toMessage = (parts: readonly PromptPart[]): ModelMessage[] => {
   const content = promptText(parts)
   return content === '' ? [] : [{ role: 'user', content }]
+}
+
+/** What the first reply has set: it comes after what was said before it. */
+const buildProposed = (state: PlannerState, budget: number, fence: DataFence): PromptPart[] => {
+  const proposed = listProposed(state)
+  const parts: [string, PromptPart][] = [
+    ['task_goals', part(titles.goal, renderGoal(state, budget * partShares.goal, fence), 'agent')],
+    ['output_style', part(titles.style, renderSetting(state, 'output_style', fence), 'agent')],
+    [
+      'output_structure',
+      part(titles.structure, renderStructure(state, budget * partShares.structure, fence), 'agent'),
+    ],
+  ]
+  return parts.flatMap(([field, one]) => (proposed.includes(field) ? [one] : []))
 }
 
 const buildClosing = (

@@ -1,12 +1,13 @@
 import { computePromptBudget } from '../../context/budget.ts'
 import { isCompactionDue } from '../../context/compaction.ts'
-import { contextFields, isDraftFinal } from '../../context/context.ts'
+import { contextFields, isDraftFinal, readBeginning } from '../../context/context.ts'
 import { compactionNodeName } from '../../context/latest-compaction.ts'
 import { readLargeTexts } from '../../context/result-text.ts'
 import { listRounds } from '../../context/rounds.ts'
 import { type AnyTool, defineNode, type GraphInfo } from '../../graph/definitions.ts'
 import { listAnsweredCalls, type PlannedCall } from '../../state/calls.ts'
 import { memoizeByObject } from '../../state/memoize.ts'
+import type { ToolCallRequest } from '../../state/ports/model-messages.ts'
 import { type DialectName, permitsCalls } from '../../state/ports/models.ts'
 import type { AdmittedRequest } from '../../state/run-request.ts'
 import type { Json, RuntimeState, Todo } from '../../state/runtime-state.ts'
@@ -20,11 +21,12 @@ import {
 } from '../../state/todos.ts'
 import { turnActions, turnTodos } from '../../state/turn.ts'
 import { assignCalls, createFindEvidence, startTodos } from '../todo-progress.ts'
-import { type Interpretation, refuseUnfinished } from './dialects/interpret.ts'
+import { type Interpretation, type PlannerProposal, refuseUnfinished } from './dialects/interpret.ts'
 import { toolsDialect } from './dialects/tools.ts'
 import { readWrittenPlans } from './dialects/written-plans.ts'
 import { xmlDialect } from './dialects/xml.ts'
 import { plannerPrompt } from './messages.ts'
+import { listOpenScenarios, readProposals } from './proposals.ts'
 import { type DialectPrompt, type PlannerDecision, requestDecision } from './think.ts'
 
 /** Decides the next step: which calls with which arguments, or that it is time to answer and how. */
@@ -32,12 +34,12 @@ export default defineNode({
   name: 'planner',
   description: 'Keeps the plan and decides: call tools, or finish through an output tool',
   reads: [...contextFields, 'usage'],
-  writes: ['todos'],
+  writes: ['todos', 'task_goals', 'output_style', 'output_structure', 'scenario'],
   needs: ['blobs'],
-  next: [{ tools: 'call' }, { tools: 'output' }, compactionNodeName],
+  next: [{ tools: 'call' }, { tools: 'output' }, { one: [compactionNodeName, 'planner'] }],
   async run(
     state,
-    { checkpoint, models, blobs, request, scenario, graph, isAvailable, clock, workedMs, stream },
+    { checkpoint, models, blobs, request, scenario, scenarios, graph, isAvailable, clock, workedMs, stream },
     signal,
   ) {
     const tools = callTools(graph, request)
@@ -53,11 +55,13 @@ export default defineNode({
         next: [compactionNodeName],
       })
     const outputs = listOutputs(graph.tools)
+    const open = listOpenScenarios(state, scenarios)
+    const { isReplied } = readBeginning(state)
     const time = { now: clock.now(), workedMs: workedMs() }
     const plan = createPlan(turnTodos(state), createFindEvidence(turnActions(state), time))
-    const open = async (name: DialectName): Promise<DialectPrompt> => {
+    const openPrompt = async (name: DialectName): Promise<DialectPrompt> => {
       const dialect = name === 'xml' ? xmlDialect : toolsDialect
-      const asked = dialect.buildRequest({ tools: usable, outputs })
+      const asked = dialect.buildRequest({ tools: usable, outputs, scenarios: open })
       const rounds = listRounds(turnActions(state))
       const prompt = plannerPrompt(state, {
         dialect,
@@ -68,28 +72,42 @@ export default defineNode({
         ...(name === 'xml' && { written: await readWrittenPlans(rounds, blobs) }),
         serverOf: (tool) => graph.tool(tool)?.server,
         limits: request.limits ?? {},
-        writer: findWriter(state, request, scenario),
+        writer: (shown) => findWriter(shown, request, scenario),
       })
       return { dialect, prompt, asked }
     }
     const thought = await requestDecision(
       {
-        ...{ models, open, model: request.models?.planner, onText: stream },
+        ...{ models, open: openPrompt, model: request.models?.planner, onText: stream },
         dialects: models.dialects?.('planner', request.models?.planner) ?? ['tools'],
-        read: (dialect, reply) =>
-          plan.apply(refuseUnfinished(reply, dialect.parseReply(reply, { tools, outputs }))),
+        read: (dialect, reply) => {
+          const read = dialect.parseReply(reply, { tools, outputs, scenarios: open })
+          return plan.apply(dropUnknownScenario(refuseUnfinished(reply, read), isReplied ? [] : open))
+        },
         isPlanOpen: () => plan.isOpen,
       },
       signal,
     )
     const { interpretation, usage } = thought
+    const proposals = readProposals(state, request, { ...interpretation, proposal: plan.proposal }, open)
     const common = { usage, relevance: 0, preparation: interpretation.text }
     const extras = {
       ...toResultExtras(thought),
+      ...(Object.keys(proposals).length > 0 && { proposed: Object.keys(proposals) }),
       ...(plan.closed.length > 0 && { closed: [...plan.closed] }),
       // what was written in the language is there as it was written
       ...(thought.dialect === 'tools' && plan.calls.length > 0 && { plan_calls: [...plan.calls] }),
     }
+    if (proposals.scenario !== undefined)
+      return checkpoint(
+        {
+          ...common,
+          summary: `The request belongs to the scenario "${proposals.scenario}"`,
+          result: extras,
+          next: ['planner'],
+        },
+        { ...proposals, ...plan.patch(plan.todos) },
+      )
     if (interpretation.calls.length > 0) {
       const changes = interpretation.todos.flatMap(({ wanted }) => wanted)
       const listAnswered = () => listAnsweredCalls(turnActions(state))
@@ -108,10 +126,11 @@ export default defineNode({
           },
           next: calls.map((call) => call.tool),
         },
-        plan.patch(todos),
+        { ...proposals, ...plan.patch(todos) },
       )
     }
-    const output = outputTool(state, request, interpretation.output?.tool)
+    const { output_structure = state.output_structure } = proposals
+    const output = outputTool({ output_structure }, request, interpretation.output?.tool)
     return checkpoint(
       {
         ...common,
@@ -125,10 +144,16 @@ export default defineNode({
         },
         next: [output],
       },
-      plan.patch(plan.todos),
+      { ...proposals, ...plan.patch(plan.todos) },
     )
   },
 })
+
+/** A name that is none of those to choose from chooses nothing. */
+const dropUnknownScenario = (read: Interpretation, open: readonly Scenario[]): Interpretation => {
+  const { scenario, ...proposal } = read.proposal
+  return open.some(({ name }) => name === scenario) ? read : { ...read, proposal }
+}
 
 const callTools = (graph: GraphInfo, request: AdmittedRequest): AnyTool[] =>
   graph.tools.filter(
@@ -172,7 +197,8 @@ const findWriter = (
 const createPlan = (before: readonly Todo[], evidence: FindEvidence) => {
   let todos = before
   let closed: readonly TodoClosing[] = []
-  let calls: readonly { todos: TodoChange[] }[] = []
+  let calls: readonly Record<string, Json>[] = []
+  let proposal: PlannerProposal = {}
   return {
     get todos(): readonly Todo[] {
       return todos
@@ -182,14 +208,19 @@ const createPlan = (before: readonly Todo[], evidence: FindEvidence) => {
       return closed
     },
     /** The arguments of the calls that changed it. */
-    get calls(): readonly { todos: TodoChange[] }[] {
+    get calls(): readonly Record<string, Json>[] {
       return calls
+    },
+    /** What the replies proposed of the turn; the last word on a field counts. */
+    get proposal(): PlannerProposal {
+      return proposal
     },
     /** Applies the plan's changes in a reply; an invalid one is an error, and then none of it counts. */
     apply(read: Interpretation): Interpretation {
       let next = todos
       const { output } = read
-      const changes = read.todos.concat(output ? { call: output.call, wanted: output.todos } : [])
+      const ended = output ? [{ call: output.call, wanted: output.todos }] : []
+      const changes: { call: ToolCallRequest; wanted: TodoChange[] }[] = [...read.todos, ...ended]
       for (const { call, wanted } of changes) {
         const planned = applyTodoChanges(next, wanted, evidence)
         if (planned.ok) next = planned.todos
@@ -197,7 +228,8 @@ const createPlan = (before: readonly Todo[], evidence: FindEvidence) => {
       }
       if (read.errors.length > 0) return read
       todos = next
-      calls = calls.concat(read.todos.map(({ wanted }) => ({ todos: wanted })))
+      calls = calls.concat(read.todos.map(({ args }) => args))
+      proposal = { ...proposal, ...read.proposal }
       closed = closed.concat(changes.flatMap(({ wanted }) => wanted.flatMap(toClosing)))
       return read
     },

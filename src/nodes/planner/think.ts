@@ -71,9 +71,10 @@ export const requestDecision = async (
       usage = addUsage(usage, reply.usage)
       const interpretation = ask.read(dialect, reply)
       const faults = findReplyErrors(interpretation)
-      const isPlanning = faults.length === 0 && isOnlyPlanning(interpretation, ask.isPlanOpen())
+      const isChoice = choosesScenario(interpretation)
+      const isPlanning = faults.length === 0 && !isChoice && isOnlyPlanning(interpretation, ask.isPlanOpen())
       if (faults.length === 0 && !(isPlanning && planChanges < maxPlanChanges)) {
-        if (interpretation.text.trim() !== '' || !isIdle(interpretation))
+        if (isChoice || interpretation.text.trim() !== '' || !isIdle(interpretation))
           return { reply, dialect: name, interpretation, usage, exchange, closing: prompt.closing }
         throw createUselessError('the model only keeps changing its plan', usage, name, exchange)
       }
@@ -122,6 +123,8 @@ const streamFor = (
 }
 
 const isIdle = (read: Interpretation): boolean => read.calls.length === 0 && !read.output
+/** Whether the reply chooses a scenario: then the model is asked again, in that scenario. */
+export const choosesScenario = ({ proposal }: Interpretation): boolean => proposal.scenario !== undefined
 
 const findReplyErrors = (read: Interpretation): string[] => {
   const empty = isIdle(read) && read.todos.length === 0 && read.text.trim() === ''

@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import type { GraphInfo } from '../../graph/definitions.ts'
+import { toProposalLine, toProposedFields } from '../../state/proposals.ts'
 import { dataRule, joinTexts, operatorWords, ownText, type PromptText } from '../../state/provenance.ts'
-import { type AdmittedRequest, idSchema } from '../../state/run-request.ts'
+import type { AdmittedRequest } from '../../state/run-request.ts'
 import { type OutputField, outputTypeSchema } from '../../state/runtime-state.ts'
 import type { Scenarios } from '../../state/scenario.ts'
-import { cutText } from '../../state/text/cut-text.ts'
 
 /** What understand asks a model, and what its reply means. */
 
@@ -72,29 +72,16 @@ export const chooseStart = (
   return named
 }
 
-const maxLine = 200
-
-/** What a model proposes beside the request is a line of its prompt, no section. */
-const toLine = (text: string): string => cutText(text.replaceAll(/\s+/g, ' ').trim(), maxLine)
-
 /** One of the rows where the reply names it in whatever case, else the model's own words. */
 export const chooseScenario = ({ scenario }: Analysis, scenarios: Scenarios): string => {
   const wanted = scenario.trim()
   const row = scenarios.list().find(({ name }) => name.toLowerCase() === wanted.toLowerCase())
-  return row?.name ?? toLine(wanted)
+  return row?.name ?? toProposalLine(wanted)
 }
 
 /** The proposed output style on one line; empty where there is none. */
-export const readStyle = ({ output_style }: Analysis): string => toLine(output_style ?? '')
+export const readStyle = ({ output_style }: Analysis): string => toProposalLine(output_style ?? '')
 
-/** As many as a request may ask for. */
-const maxFields = 50
-
-/** The fields a model proposes, each under an id that can be a key; of equal ids the first. */
-export const readStructure = ({ output_structure }: Analysis): OutputField[] => {
-  const byId = new Map<string, OutputField>()
-  for (const piece of output_structure ?? [])
-    if (idSchema.safeParse(piece.id).success && !byId.has(piece.id))
-      byId.set(piece.id, { ...piece, expected: toLine(piece.expected), content: null })
-  return [...byId.values()].slice(0, maxFields)
-}
+/** The fields a model proposes. */
+export const readStructure = ({ output_structure }: Analysis): OutputField[] =>
+  toProposedFields(output_structure ?? [])

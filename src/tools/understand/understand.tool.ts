@@ -1,16 +1,17 @@
 import { z } from 'zod'
 import { buildBackground } from '../../context/background.ts'
 import { contextFields } from '../../context/context.ts'
+import { readOpening } from '../../context/turn-start.ts'
 import { defineTool } from '../../graph/definitions.ts'
 import { requestJson } from '../../graph/json-request.ts'
 import { isMasonError } from '../../state/errors.ts'
 import type { Embeddings } from '../../state/ports/embeddings.ts'
 import type { Log } from '../../state/ports/log.ts'
-import type { Json, RuntimeState } from '../../state/runtime-state.ts'
-import type { Scenario } from '../../state/scenario.ts'
+import type { RuntimeState } from '../../state/runtime-state.ts'
+import { listScenarioTexts, type Scenario } from '../../state/scenario.ts'
 import { cutText } from '../../state/text/cut-text.ts'
 import { noUsage } from '../../state/token-usage.ts'
-import { turnActions, turnPrompt } from '../../state/turn.ts'
+import { turnPrompt } from '../../state/turn.ts'
 import {
   analysisInstructions,
   analysisReplySchema,
@@ -20,7 +21,7 @@ import {
   readStructure,
   readStyle,
 } from './analysis.ts'
-import { listScenarioTexts, matchBySimilarity, matchScenario } from './scenario-match.ts'
+import { matchBySimilarity } from './scenario-match.ts'
 
 /** A prompt of at most this many characters that comes without files needs no analysis. */
 const shortPrompt = 400
@@ -59,13 +60,14 @@ export default defineTool({
           log,
         )
     if (!value) {
-      const scenario = await chooseByRule(turnPrompt(state), rows, embeddings, log, signal)
+      const match = await chooseBySimilarity(turnPrompt(state), rows, embeddings, log, signal)
+      const scenario = match?.name
       return checkpoint(
         {
           summary: scenario
             ? `The request belongs to the scenario "${scenario}"`
             : 'The goal is taken as the request says it',
-          result: { by: 'rules', ...(scenario && { scenario }) },
+          result: { by: match ? 'embedding' : 'rules', ...(scenario && { scenario }) },
           usage,
           relevance: 0,
           next: ['planner'],
@@ -98,23 +100,21 @@ export default defineTool({
   },
 })
 
-/** The name of the row that shares its words with a request, else of the closest one by the embedding model; null: none fits. */
-const chooseByRule = async (
+/** The closest row by the embedding model, or that it found none; null: no embedding model has chosen. */
+const chooseBySimilarity = async (
   prompt: string,
   rows: readonly Scenario[],
   { compare }: Embeddings,
   log: Log,
   signal: AbortSignal,
-): Promise<string | null> => {
+): Promise<{ name: string | undefined } | null> => {
   const described = rows.filter((row) => listScenarioTexts(row).length > 0)
   if (described.length === 0) return null
-  const match = matchScenario(prompt, described)
-  if (match) return match.name
   try {
-    return (await matchBySimilarity(prompt, described, compare, signal))?.name ?? null
+    return await matchBySimilarity(prompt, described, compare, signal)
   } catch (error) {
     if (signal.aborted || isMasonError(error, 'lease_lost', 'database_unavailable')) throw error
-    log.warn({ error: String(error) }, 'the embedding model could not choose a scenario; rules found none')
+    log.warn({ error: String(error) }, 'the embedding model could not choose a scenario; the planner may')
     return null
   }
 }
@@ -126,12 +126,3 @@ const isBrief = (state: Pick<RuntimeState, 'prompts' | 'action_history'>): boole
 /** By whole characters: an emoji or a rare ideograph takes two units of a string's length. */
 const isShort = (prompt: string): boolean =>
   prompt.length <= 2 * shortPrompt && [...prompt].length <= shortPrompt
-
-/** What the turn was opened with: names of files, of fields the caller has set, of fields a rule may set, of roles that rules replace. */
-const readOpening = (
-  state: Pick<RuntimeState, 'action_history'>,
-  name: 'files' | 'given' | 'open' | 'rules',
-): readonly Json[] => {
-  const list = turnActions(state).find((action) => action.node === 'load-session')?.result[name]
-  return Array.isArray(list) ? list : []
-}

@@ -5,14 +5,60 @@ import { readToolEffects } from '../../../graph/tool-effects.ts'
 import type { CallBlock, OnFailure, PlannedCall } from '../../../state/calls.ts'
 import type { ToolCallRequest } from '../../../state/ports/model-messages.ts'
 import { type ModelReply, permitsCalls } from '../../../state/ports/models.ts'
+import { parseFieldLine, toProposalLine } from '../../../state/proposals.ts'
+import type { Json, OutputField } from '../../../state/runtime-state.ts'
+import { listScenarioTexts, type Scenario } from '../../../state/scenario.ts'
 import { countJsonValues, maxJsonValues } from '../../../state/text/json-size.ts'
-import { type TodoChange, type TodoClosing, updateTodosInputSchema } from '../../../state/todos.ts'
+import { type TodoChange, type TodoClosing, todoChangesSchema } from '../../../state/todos.ts'
 
 /** The planner's control call: it changes the plan inside the planner's own action and is no tool. */
 export const updateTodosTool = 'update_todos'
 
 /** The planner's control call that ends the work: the draft, the output tool, and the tasks that are done. */
 export const finishTool = 'finish'
+
+const styleField = z.string().exactOptional()
+/** Lines `id (type): what`; entries as requests write them are read too. */
+const structureField = z
+  .array(
+    z.union([
+      z.string(),
+      z.looseObject({
+        id: z.string(),
+        expected: z.string().exactOptional(),
+        type: z.string().exactOptional(),
+      }),
+    ]),
+  )
+  .meta({ items: { type: 'string' } })
+  .exactOptional()
+
+/** The arguments of `update_todos`, where these scenarios can be chosen. */
+const createPlanSchema = (scenarios: readonly Scenario[] = []) => {
+  const rows = scenarios.filter((row) => listScenarioTexts(row).length > 0)
+  const lines = rows.map(({ name, description, examples }) => `${name}: ${description || examples[0]}`)
+  return z.strictObject({
+    todos: todoChangesSchema.exactOptional(),
+    goal: z.string().exactOptional().describe('A sentence.'),
+    style: styleField.describe('As worded.'),
+    structure: structureField.describe('Pieces: "id (type): what"'),
+    ...(rows.length > 0 && {
+      scenario: z
+        .string()
+        .exactOptional()
+        .describe(`With your first reply and alone, if one fits:\n${lines.join('\n')}`),
+    }),
+  })
+}
+
+/** `update_todos` as a model is offered it. */
+export const describePlanTool = (scenarios: readonly Scenario[]) => ({
+  name: updateTodosTool,
+  description: 'Creates or changes the plan: small tasks, by their dependencies.',
+  input: createPlanSchema(scenarios),
+})
+/** The same where no scenario is to be chosen. */
+export const planTool = describePlanTool([])
 
 /** The arguments of `finish`, where these output tools can be named. A structure is filled whether it is named or not. */
 export const createFinishSchema = (outputs: readonly AnyTool[]) => {
@@ -35,14 +81,47 @@ export const createFinishSchema = (outputs: readonly AnyTool[]) => {
       )
       .exactOptional()
       .describe('What is done'),
+    style: styleField.describe('As worded.'),
+    structure: structureField.describe('Pieces.'),
   })
+}
+
+/** What a reply says of the turn itself: its goal, the form of the answer, and the scenario. */
+export type PlannerProposal = {
+  goal?: string
+  style?: string
+  structure?: Omit<OutputField, 'content'>[]
+  scenario?: string
+}
+
+type ProposalArguments = Partial<z.infer<ReturnType<typeof createPlanSchema>>>
+
+/** What was said in these arguments; an empty text is none. */
+const readProposal = ({ goal, style, structure, ...more }: ProposalArguments): PlannerProposal => {
+  const scenario = 'scenario' in more && typeof more.scenario === 'string' ? more.scenario.trim() : ''
+  const fields = structure?.map((field, at) => {
+    const line =
+      typeof field === 'string' ? field : `${field.id} (${field.type ?? 'text'}): ${field.expected ?? ''}`
+    return parseFieldLine(line, at)
+  })
+  return {
+    ...(goal?.trim() && { goal: toProposalLine(goal) }),
+    ...(style?.trim() && { style: toProposalLine(style) }),
+    ...(fields && fields.length > 0 && { structure: fields }),
+    ...(scenario && { scenario }),
+  }
 }
 
 /** Characters that are said of a refused call. */
 export const maxError = 1000
 
 /** What a planner may do: call these tools, and finish through one of these outputs. */
-export type Offer = { tools: readonly AnyTool[]; outputs: readonly AnyTool[] }
+export type Offer = {
+  tools: readonly AnyTool[]
+  outputs: readonly AnyTool[]
+  /** The scenarios of which the first reply may choose one. */
+  scenarios?: readonly Scenario[]
+}
 
 /** How often one reply can change the plan: one call can hold all changes. */
 const maxPlanCalls = 20
@@ -58,7 +137,8 @@ export type Interpretation = {
   leading_reads: number
   /** The end of the work: the output tool that was named, if any, the draft, and the tasks that are done. */
   output: { tool: string | null; draft: string; todos: TodoClosing[]; call: ToolCallRequest } | null
-  todos: { call: ToolCallRequest; wanted: TodoChange[] }[]
+  todos: { call: ToolCallRequest; wanted: TodoChange[]; args: Record<string, Json> }[]
+  proposal: PlannerProposal
   errors: CallError[]
   notes: string[]
   /** What is said to the user: the answer, or what is said beside calls. */
@@ -80,9 +160,10 @@ export type ReadBody = (tool: AnyTool, text: string) => CallBody
 /** Reads the calls of a reply against the tools there are. Nothing is dropped silently: see `errors` and `notes`. */
 export const interpretReply = (
   reply: ReplyCalls,
-  { tools, outputs }: Offer,
+  offer: Offer,
   readBody: ReadBody = readJsonBody,
 ): Interpretation => {
+  const { tools } = offer
   const found: Interpretation = {
     calls: [],
     block: 'parallel',
@@ -90,6 +171,7 @@ export const interpretReply = (
     on_failure: 'go_on',
     output: null,
     todos: [],
+    proposal: {},
     errors: [],
     notes: [],
     text: reply.text,
@@ -100,7 +182,7 @@ export const interpretReply = (
     const error = `the arguments of all calls have more than ${maxJsonValues} values; send fewer calls, or smaller ones`
     return { ...found, errors: reply.tool_calls.map((call) => ({ call, error })) }
   }
-  for (const call of reply.tool_calls) readCall(found, call, { tools, outputs }, readBody)
+  for (const call of reply.tool_calls) readCall(found, call, offer, readBody)
   if (found.output && (found.calls.length > 0 || found.errors.length > 0)) {
     found.notes.push(
       `${found.output.call.name} was called beside other tools and was dropped: finish once they have answered`,
@@ -136,7 +218,7 @@ export const refuseUnfinished = (reply: ModelReply, read: Interpretation): Inter
   const isText = reply.tool_calls.length + calls.length + todos.length + errors.length === 0 && !output
   if (permitsCalls(reply) || isText) return read
   const why = `${reasons[reply.finish] ?? 'the reply ended for a reason that is not known'}, so none of its calls was made`
-  const none = { ...read, calls: [], todos: [], output: null }
+  const none = { ...read, calls: [], todos: [], proposal: {}, output: null }
   if (reply.finish === 'unknown' && reply.text.trim() !== '')
     return { ...none, errors: [], notes: [...read.notes, why] }
   const error = `${why}; make them again, with less text and shorter arguments`
@@ -147,7 +229,7 @@ export const refuseUnfinished = (reply: ModelReply, read: Interpretation): Inter
 const readCall = (
   found: Interpretation,
   call: ToolCallRequest,
-  { tools, outputs }: Offer,
+  { tools, outputs, scenarios }: Offer,
   readBody: ReadBody,
 ): void => {
   const { text } = found
@@ -169,7 +251,8 @@ const readCall = (
     else found.calls.push(numberCall(found.calls, { id: call.id, tool: tool.name, args: body.args }))
   } else if (args === null) refuse(`the arguments of ${call.name} are not a JSON object; send them as one`)
   else if (call.name === updateTodosTool) {
-    const wanted = parse(updateTodosInputSchema)?.todos
+    const planned = parse(createPlanSchema(scenarios))
+    const wanted = planned && (planned.todos ?? [])
     const known = new Set([...tools, ...outputs].map(({ name }) => name).concat(finishTool))
     const unknown = wanted?.flatMap((todo) => todo.suggested_tools ?? []).find((name) => !known.has(name))
     if (found.todos.length === maxPlanCalls)
@@ -177,7 +260,15 @@ const readCall = (
         `update_todos was called more than ${maxPlanCalls} times in one reply; put all changes into one call`,
       )
     else if (unknown !== undefined) refuse(`suggested_tools: ${describeUnknownTool(unknown, tools)}`)
-    else if (wanted) found.todos.push({ call, wanted })
+    else if (wanted) {
+      const proposal = readProposal(planned)
+      if (!planned.todos && Object.keys(proposal).length === 0)
+        refuse('update_todos says nothing; name the todos that are new or change')
+      else {
+        found.todos.push({ call, wanted, args })
+        Object.assign(found.proposal, proposal)
+      }
+    }
   } else if (call.name === finishTool) {
     const wanted = parse(createFinishSchema(outputs))
     const draft = wanted?.answer ?? text
@@ -185,7 +276,14 @@ const readCall = (
     if (found.output) refuse('the work was finished twice in one reply; finish once')
     else if (draft.trim() === '')
       refuse('finish needs the complete answer: as `answer`, or as the text beside it')
-    else found.output = { tool: wanted.output ?? null, draft, todos: wanted.todos ?? [], call }
+    else {
+      found.output = { tool: wanted.output ?? null, draft, todos: wanted.todos ?? [], call }
+      const { style, structure } = wanted
+      Object.assign(
+        found.proposal,
+        readProposal({ ...(style && { style }), ...(structure && { structure }) }),
+      )
+    }
   } else if (output) found.output = { tool: output.name, draft: findDraft(args) ?? text, todos: [], call }
   else refuse(describeUnknownTool(call.name, tools))
 }

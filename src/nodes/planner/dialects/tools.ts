@@ -22,22 +22,23 @@ import {
 } from '../../../state/provenance.ts'
 import { cutText } from '../../../state/text/cut-text.ts'
 import { estimateTokens } from '../../../state/text/tokens.ts'
-import { updateTodosInputSchema } from '../../../state/todos.ts'
 import type { ReadonlyAction } from '../../../state/turn.ts'
 import type { Dialect, ReplyRefusal } from './dialect.ts'
 import {
   type CallError,
   createFinishSchema,
+  describePlanTool,
   finishTool,
   interpretReply,
   maxError,
-  updateTodosTool,
+  planTool,
 } from './interpret.ts'
 import { aroundTokens, type ResultMessage, type RoundMessages, type RoundOptions } from './round-messages.ts'
 
 /** What holds for a planner in every dialect. */
 export const plannerRules = ownText`Rules:
 - For anything that takes more than one step, keep a plan with update_todos: small tasks with dependencies, in the same reply as the first calls.
+- Your first reply sets style and structure where asked for.
 - A task is done only once you name it: by update_todos beside your next calls, or in finish.
 - Rely on what the tools returned, not on memory; say where a figure comes from. Compute with tools rather than in your head.
 - ${dataRule}
@@ -65,12 +66,6 @@ const offerTool = memoizeByObject(
     return { tool: { name, description, parameters } satisfies ModelTool, tokens }
   },
 )
-
-const planTool = {
-  name: updateTodosTool,
-  description: 'Creates or changes the plan: small tasks, by their dependencies.',
-  input: updateTodosInputSchema,
-}
 
 const offerFinish = memoizeByObject((outputs: readonly AnyTool[]) =>
   offerTool({ name: finishTool, description: 'Ends the work.', input: createFinishSchema(outputs) }),
@@ -222,8 +217,9 @@ const describeReply = ({ text, tool_calls }: ModelReply): string =>
 /** Calls by the protocol of the vendor. */
 export const toolsDialect: Dialect = {
   name: 'tools',
-  buildRequest({ tools, outputs }) {
-    const offered = [...[...tools, planTool].map(offerTool), offerFinish(outputs)]
+  buildRequest({ tools, outputs, scenarios = [] }) {
+    const plan = scenarios.length > 0 ? describePlanTool(scenarios) : planTool
+    const offered = [...[...tools, plan].map(offerTool), offerFinish(outputs)]
     return {
       instructions: plannerInstructions,
       tools: offered.map(({ tool }) => tool),

@@ -12,9 +12,8 @@ import type { ModelMessage } from '../../../state/ports/model-messages.ts'
 import type { ModelRequest } from '../../../state/ports/models.ts'
 import { joinTexts, modelWords, operatorWords, ownText, type PromptText } from '../../../state/provenance.ts'
 import { estimateTokens } from '../../../state/text/tokens.ts'
-import { updateTodosInputSchema } from '../../../state/todos.ts'
 import type { Dialect } from './dialect.ts'
-import { createFinishSchema, finishTool, type Offer, updateTodosTool } from './interpret.ts'
+import { createFinishSchema, describePlanTool, finishTool, type Offer, planTool } from './interpret.ts'
 import { aroundTokens, type ResultMessage, type RoundMessages, type RoundOptions } from './round-messages.ts'
 import { plannerRules } from './tools.ts'
 import { readWrittenPlan } from './written-plans.ts'
@@ -46,12 +45,6 @@ const describeTool = memoizeByObject(
     return ownText`<${of}><${tool}>: ${operatorWords(description)}\n${body}`
   },
 )
-
-const planTool: Described = {
-  name: updateTodosTool,
-  description: 'Creates or changes the plan: small tasks, by their dependencies.',
-  input: updateTodosInputSchema,
-}
 
 const describeFinish = memoizeByObject((outputs: readonly AnyTool[]) =>
   describeTool({ name: finishTool, description: 'Ends the work.', input: createFinishSchema(outputs) }),
@@ -132,8 +125,9 @@ const planned = 'The plan is updated. Go on: call tools or finish.'
 /** Calls written out in the language of the dialogue. */
 export const xmlDialect: Dialect = {
   name: 'xml',
-  buildRequest: ({ tools, outputs }: Offer) => {
-    const described = [...[...tools, planTool].map(describeTool), describeFinish(outputs)]
+  buildRequest: ({ tools, outputs, scenarios = [] }: Offer) => {
+    const plan = scenarios.length > 0 ? describePlanTool(scenarios) : planTool
+    const described = [...[...tools, plan].map(describeTool), describeFinish(outputs)]
     return { instructions: ownText`${language}\n\nThe tools:\n${joinTexts(described, '\n')}`, end, tokens: 0 }
   },
   renderRound,
