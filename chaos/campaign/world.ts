@@ -105,6 +105,7 @@ export const openWorld = async (seed: number, parent?: string): Promise<World> =
       storage: {},
       retention: { blobsDays: 7, rejectedJobsDays: 30 },
       concurrency: 4,
+      maxRuns: 256,
       logLevel: 'warn',
       otlpEndpoint: null,
       toolFolders: [],

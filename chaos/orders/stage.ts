@@ -85,13 +85,13 @@ export const openStage = async (
       },
     })
     const actor: Actor = createActor(name, async () => {
-      await worker.offer(0)
+      await (await worker.offer(0))?.ended
     })
     const worker = createWorker({
       ...{ database: withoutTimers(actor.watch(database)), feed, clock, log, workerId: name },
       ...{ graph: createGraph(actor, provider), scenarios: noScenarios },
       services: { clock: () => clock, log: () => log } as unknown as ServiceFactories,
-      ...{ leaseMs, concurrency: 1, wake() {} },
+      ...{ leaseMs, concurrency: 1, maxRuns: 1, wake() {} },
       onRunReleased: (run, exit) => void (exit === 'ended' && compare(run)),
     })
     cancelPolls.push(async () => {

@@ -37,11 +37,22 @@ export type RunEvents = {
   onText(delta: { node: string; call: number | null; attempt: number; text: string }): void
 }
 
+/** The permit of one visit to work. Waiting costs none. */
+export type VisitPermit = {
+  /** Gives the permit back until `wait` has ended. */
+  without<T>(wait: () => Promise<T>): Promise<T>
+  /** Takes it again where the visit lost it because it took long. */
+  renew(): Promise<void>
+  end(): void
+}
+
+const freePermit: VisitPermit = { without: (wait) => wait(), async renew() {}, end() {} }
+
 /**
  * One visit: the id under which it calls models, when it began, in milliseconds of the monotonic clock, and the hash of the
  * messages that it sent to a model first; null where it sent none.
  */
-export type Visit = { id: string; beganAtMs: number; promptSha256: string | null }
+export type Visit = { id: string; beganAtMs: number; promptSha256: string | null; permit: VisitPermit }
 
 type LiveRunOptions = {
   log: RunLog
@@ -52,6 +63,8 @@ type LiveRunOptions = {
   /** The current ones: a changed row counts from the next visit on. */
   scenarios?: Scenarios
   tracer?: Tracer
+  /** Waits until a visit may work; absent: it may at once. */
+  permit?: (signal: AbortSignal) => Promise<VisitPermit>
 }
 
 /** See `createLiveRun`. */
@@ -63,8 +76,9 @@ export type LiveRun = ReturnType<typeof createLiveRun>
  */
 export const createLiveRun = (
   claimed: ClaimedRun,
-  { log, clock, events, newId, scenarios = noScenarios, tracer = noTracer }: LiveRunOptions,
+  { permit = async () => freePermit, scenarios = noScenarios, tracer = noTracer, ...options }: LiveRunOptions,
 ) => {
+  const { log, clock, events, newId } = options
   const startedAt = clock.monotonicMs()
   let { state, next_seq: seq } = claimed
   let tail: Promise<unknown> = Promise.resolve()
@@ -161,8 +175,11 @@ export const createLiveRun = (
     async settled(): Promise<void> {
       await tail
     },
+    permit,
     /** Begins a visit. */
-    openVisit: (): Visit => ({ id: newId(), beganAtMs: clock.monotonicMs(), promptSha256: null }),
+    openVisit: (permit = freePermit): Visit => ({
+      ...{ id: newId(), beganAtMs: clock.monotonicMs(), promptSha256: null, permit },
+    }),
     /** Commits one action and gives the state that holds it. */
     append(
       visit: Visit,

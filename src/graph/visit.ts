@@ -5,6 +5,7 @@ import { readOutage } from '../state/outage.ts'
 import type { AnswerReason, Outcome } from '../state/outcome.ts'
 import type { Patch } from '../state/patch.ts'
 import type { EffectResult } from '../state/ports/effects.ts'
+import type { Models } from '../state/ports/models.ts'
 import type { PersonAnswer, Question } from '../state/ports/questions.ts'
 import type { CallRef } from '../state/ports/run-log.ts'
 import type { Services, VisitServices } from '../state/ports/services.ts'
@@ -55,6 +56,7 @@ export const createVisit = (
 
     const append = async (draft: ActionDraft, patch: Patch): Promise<RuntimeState> => {
       checkWrites(part, patch)
+      await visit.permit.renew()
       if (part.name === 'end') return run.finish(visit, draft, patch, currentOutcome(run))
       const next = draft.next ?? nextOf(part, planned?.call ?? null, run.state)
       checkNext(part, next, info)
@@ -83,9 +85,13 @@ export const createVisit = (
     const sentModels = withPromptHash(services.models, (sha256) => {
       visit.promptSha256 = sha256
     })
+    const waitingModels: Models = {
+      ...sentModels,
+      call: (request, abort) => visit.permit.without(() => sentModels.call(request, abort)),
+    }
     const ownServices = {
       ...services,
-      models: withScenarioModels(withUnfencedReplies(sentModels), scenario),
+      models: withScenarioModels(withUnfencedReplies(waitingModels), scenario),
     }
     const context = Object.assign(viewServices(ownServices), {
       checkpoint,
@@ -235,9 +241,10 @@ const parseInput = (tool: AnyTool, args: unknown): unknown => {
 /** Begins the visits, each a span of the run's tracer. */
 export const tracedVisit =
   ({ name, kind }: Pick<AnyNode | AnyTool, 'name' | 'kind'>, visit: BegunVisit): NodeVisit =>
-  (run, call, services, signal) => {
-    const begun = run.openVisit()
-    return run.tracer.visit({ id: begun.id, name, kind, call }, async (note) => {
+  async (run, call, services, signal) => {
+    const permit = await run.permit(signal)
+    const begun = run.openVisit(permit)
+    const work = run.tracer.visit({ id: begun.id, name, kind, call }, async (note) => {
       const state = await visit(begun, run, call, services, signal)
       const isWaiting = call !== null && run.isCallWaiting(call)
       const outage = run.outage?.node === name ? run.outage : null
@@ -250,6 +257,7 @@ export const tracedVisit =
       })
       return state
     })
+    return work.finally(permit.end)
   }
 
 const knownErrorCodes: ReadonlySet<unknown> = new Set(errorCodes)

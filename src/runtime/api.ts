@@ -234,7 +234,7 @@ export type Runtime = {
   /** All models of the registry, on behalf of any caller. @internal */
   modelService: ModelGateway
   /** Starts to claim and execute runs in this process, with its relay, reconciler and intake. */
-  startWorker(options?: { concurrency?: number }): Promise<void>
+  startWorker(options?: { concurrency?: number; maxRuns?: number }): Promise<void>
   /** Starts to learn from ended runs in this process; `startWorker` includes it. */
   startMemoryWork(): void
   /** Hands running runs back and closes everything, within `timeoutMs`. */

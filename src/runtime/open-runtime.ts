@@ -334,7 +334,7 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
       mandates: createOpenMandateStore(database),
     },
     health: () => checkHealth(database, queues),
-    async startWorker({ concurrency = config.concurrency } = {}) {
+    async startWorker({ concurrency = config.concurrency, maxRuns = config.maxRuns } = {}) {
       await Promise.all([files.sweep(), warnAboutSharedRoot(workerDatabase, config.filesRoot, log)])
       const worker = await startRunWorker({
         database: workerDatabase,
@@ -352,6 +352,7 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
         workerId: newWorkerId(),
         leaseMs: config.leaseMs,
         concurrency,
+        maxRuns,
         retention: config.retention,
         intake,
         reports: { ...metrics, ended: onRunEnded },
@@ -367,6 +368,7 @@ const compose = async (config: Config, options: RuntimeOptions, closers: Closers
       metrics.onScrape(() => {
         metrics.webhooks(worker.webhookCounts() satisfies WebhookCounts)
         metrics.schedules(worker.scheduleCounts())
+        metrics.workerRuns(worker.runCounts())
       })
       if (config.learning) startMemoryWork()
     },

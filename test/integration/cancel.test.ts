@@ -14,7 +14,7 @@ let model: FakeModel
 let runtime: TestRuntime
 let database: Database
 
-const test = runtimeTest.extend('runtimeOptions', { scope: 'file' }, () => ({ concurrency: 1 }))
+const test = runtimeTest.extend('runtimeOptions', { scope: 'file' }, () => ({ maxRuns: 1 }))
 test.beforeAll(({ database: d, model: m, runtime: r }) => {
   ;[database, model, runtime] = [d, m, r]
 })

@@ -282,6 +282,7 @@ const openWorkers = async (database: Database, graph: Graph, models: Models) => 
   const feed = await openFeed({ sql: database, hints, clock: systemClock, log })
   const open = (workerId: string, concurrency: number) =>
     createWorker({
+      maxRuns: concurrency,
       ...{ database, feed, graph, scenarios: noScenarios },
       services: sharedServices(fakeServices({ models, clock: systemClock, log })),
       ...{ clock: systemClock, log, workerId, leaseMs: 30_000, concurrency, wake() {} },
@@ -307,19 +308,19 @@ describe('a worker', () => {
     const worker = open('one', 4)
     const { id } = await submitTo(database, 'default')
     const run = { tenant: 'default', run_id: id }
-    const working = worker.offer(0, run)
+    const working = worker.offer(0, run).then((offered) => offered?.ended)
     await until('the model call', () => model.held() === 1)
     expect(claims).toBe(1)
-    expect(await worker.offer(0, run)).toBe(true)
+    expect(await worker.offer(0, run)).not.toBe(null)
     expect(claims).toBe(1)
     model.release()
     await working
     // the one after its end, which finds nothing
     expect(claims).toBe(2)
-    expect(await worker.offer(0, run)).toBe(true)
+    expect(await worker.offer(0, run)).not.toBe(null)
     expect(claims).toBe(2)
     const other = await submitTo(database, 'default')
-    await worker.offer(0, { tenant: 'default', run_id: other.id })
+    await (await worker.offer(0, { tenant: 'default', run_id: other.id }))?.ended
     expect(await rowOf(database, other.id)).toMatchObject({ status: 'completed' })
     await worker.close()
     await feed.close()
@@ -346,7 +347,7 @@ describe('a worker that is stopped', () => {
     const { feed, open } = await openWorkers(database, await graphWith([orders]), models)
     const stopping = open('stopping', 1)
     const { id } = await submitTo(database, 'default')
-    const working = stopping.offer(0)
+    const working = stopping.offer(0).then((offered) => offered?.ended)
     await sent.promise
     const closing = stopping.close()
     answer.resolve('order 7')
@@ -354,7 +355,7 @@ describe('a worker that is stopped', () => {
     expect(await rowOf(database, id)).toMatchObject({ status: 'queued', stalls: 0 })
     expect(await count(database, `effects WHERE run_id = $1 AND status = 'succeeded'`, [id])).toBe(1)
     const next = open('next', 1)
-    await next.offer(0)
+    await (await next.offer(0))?.ended
     await next.close()
     await feed.close()
     expect(await runtime.of('default').run(id)).toMatchObject({ status: 'completed', answer: 'Done.' })
@@ -371,7 +372,7 @@ describe('a worker that is stopped', () => {
     const { feed, open } = await openWorkers(database, runtime.graph, models)
     const worker = open('stopping', 2)
     const { id } = await submitTo(database, 'default')
-    const working = worker.offer(0)
+    const working = worker.offer(0).then((offered) => offered?.ended)
     await until(
       'the model call',
       () => model.requests('planner').length > 0 && model.held() === 1 && model.open() === 1,

@@ -80,7 +80,7 @@ const test = runtimeTest
     models: null,
     config: traced(collector.url, vendor.baseUrl),
     traceDelays: traceWaits,
-    concurrency: 1,
+    maxRuns: 1,
     // so long that no renewal comes between: a worker that is overtaken learns of it from the epoch
     leaseMs: 600_000,
     // looks once as it is started: so a test says when

@@ -49,6 +49,7 @@ export const baseConfig = {
   storage: {},
   retention: { blobsDays: 7, rejectedJobsDays: 30 },
   concurrency: 4,
+  maxRuns: 256,
   logLevel: 'error',
   otlpEndpoint: null,
   toolFolders: [],

@@ -57,6 +57,7 @@ export const openTestRuntime = async (
     leaseMs?: number
     worker?: boolean
     concurrency?: number
+    maxRuns?: number
     filesRoot?: string
   } = {},
 ): Promise<TestRuntime> => {
@@ -72,7 +73,10 @@ export const openTestRuntime = async (
     onRunReleased: (run, left) => held.push({ run, left, state: run.state }),
     ...options,
   })
-  if (options.worker !== false) await runtime.startWorker({ concurrency: options.concurrency ?? 4 })
+  if (options.worker !== false) {
+    const { concurrency = 4, maxRuns } = options
+    await runtime.startWorker({ concurrency, ...(maxRuns && { maxRuns }) })
+  }
   const stateOf = async (runId: string, business = 'default'): Promise<RuntimeState> => {
     const state = await runtime.of(business).state(runId, false)
     if (!state) throw new Error(`there is no run ${runId}`)

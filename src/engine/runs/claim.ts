@@ -30,7 +30,8 @@ export const maxStalls = 5
 const nextSeqSql = `(SELECT COALESCE(max(seq), 0) + 1 FROM actions a WHERE a.tenant = r.tenant AND a.session_id = r.session_id)`
 
 /**
- * Picks the run whose turn it is: businesses in the order of their last claim, below their concurrency; within one
+ * Picks the run whose turn it is: businesses in the order of their last claim, below their concurrency, without those that
+ * this worker passes over ($4) and after all others those of $5; within one
  * the highest priority, then the oldest; of a session only its earliest unfinished turn. `b.claims = c.claims` makes
  * concurrent claims exclude each other, so that a concurrency limit holds exactly. The lock lets other transactions
  * reference the business meanwhile, as every admission does.
@@ -42,12 +43,13 @@ const claimStatement = `
     SELECT (SELECT r.tenant FROM runs r WHERE r.status IN ('queued', 'running') AND r.tenant > o.tenant ORDER BY r.tenant LIMIT 1)
     FROM open_business o WHERE o.tenant IS NOT NULL
   ), candidate AS (
-    SELECT b.tenant, b.claims, b.last_claimed_at, due.run_id, due.nth
+    SELECT b.tenant, b.claims, b.is_last, b.last_claimed_at, due.run_id, due.nth
     FROM (
-      SELECT b.* FROM open_business o JOIN businesses b ON b.tenant = o.tenant
-      WHERE b.max_concurrency IS NULL OR b.max_concurrency > (
-        SELECT count(*) FROM runs w WHERE w.tenant = b.tenant AND w.status = 'running' AND w.lease_until > clock_timestamp())
-      ORDER BY b.last_claimed_at NULLS FIRST
+      SELECT b.*, b.tenant IN (SELECT json_array_elements_text($5::json)) AS is_last
+      FROM open_business o JOIN businesses b ON b.tenant = o.tenant
+      WHERE b.tenant NOT IN (SELECT json_array_elements_text($4::json)) AND (b.max_concurrency IS NULL OR b.max_concurrency > (
+        SELECT count(*) FROM runs w WHERE w.tenant = b.tenant AND w.status = 'running' AND w.lease_until > clock_timestamp()))
+      ORDER BY is_last, b.last_claimed_at NULLS FIRST
     ) b
     CROSS JOIN LATERAL (
       SELECT q.run_id, row_number() OVER () AS nth FROM (
@@ -64,7 +66,7 @@ const claimStatement = `
     JOIN businesses b ON b.tenant = c.tenant AND b.claims = c.claims
     JOIN runs r ON r.tenant = c.tenant AND r.run_id = c.run_id
     WHERE r.status IN ('queued', 'running') AND (r.lease_until IS NULL OR r.lease_until <= clock_timestamp())
-    ORDER BY c.last_claimed_at NULLS FIRST, c.nth LIMIT 1 FOR NO KEY UPDATE OF b, r SKIP LOCKED
+    ORDER BY c.is_last, c.last_claimed_at NULLS FIRST, c.nth LIMIT 1 FOR NO KEY UPDATE OF b, r SKIP LOCKED
   ), served AS (
     UPDATE businesses b SET claims = claims + 1, last_claimed_at = clock_timestamp() FROM pick WHERE b.tenant = pick.tenant
   ), woken AS (
@@ -86,6 +88,9 @@ const claimStatement = `
     EXISTS (SELECT FROM candidate) AS contended
   FROM (SELECT) always LEFT JOIN claimed c ON true LEFT JOIN run_requests q ON q.tenant = c.tenant AND q.run_id = c.run_id`
 
+/** Businesses that a claim passes over, and those that come after all others. */
+export type ClaimOrder = { excluded: readonly string[]; last: readonly string[] }
+
 type ClaimRow = Partial<RunClaim> & { contended: boolean }
 
 /** With more concurrent claimers than this, the reconciler wakes workers for the rest. */
@@ -100,8 +105,10 @@ export const claimNextRun = async (
   workerId: string,
   leaseMs: number,
   graphVersion: string | null = null,
+  { excluded, last }: ClaimOrder = { excluded: [], last: [] },
 ): Promise<RunClaim | null> => {
-  const tryClaim = (sql: Sql) => queryOne<ClaimRow>(sql, claimStatement, [workerId, leaseMs, graphVersion])
+  const values = [workerId, leaseMs, graphVersion, JSON.stringify(excluded), JSON.stringify(last)]
+  const tryClaim = (sql: Sql) => queryOne<ClaimRow>(sql, claimStatement, values)
   let row = await tryClaim(database)
   // a run is due, but another worker holds its business: try again, one worker at a time. The lock is not waited for
   // first, or a process that is frozen while it holds the lock would keep all others from claiming

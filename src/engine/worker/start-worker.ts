@@ -79,6 +79,7 @@ export const startRunWorker = async (options: StartWorkerOptions) => {
   return {
     /** What this process sent of webhooks. */
     webhookCounts: webhooks.counts,
+    runCounts: worker.counts,
     /** What this process fired of schedules. */
     scheduleCounts: () => schedules,
     async close(): Promise<void> {

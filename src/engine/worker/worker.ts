@@ -4,7 +4,6 @@ import { createLiveRun, type LiveRun } from '../../graph/live-run.ts'
 import { currentOutcome } from '../../graph/visit.ts'
 import type { Database, RunKey } from '../../infra/database/database.ts'
 import { newAttemptId } from '../../infra/lib/ids.ts'
-import { createPermits } from '../../infra/lib/permits.ts'
 import { settlesWithin } from '../../infra/lib/timeouts.ts'
 import type { Outcome } from '../../state/outcome.ts'
 import type { Clock } from '../../state/ports/clock.ts'
@@ -25,6 +24,8 @@ import { failPoisonedRun, handBackRun } from '../runs/release.ts'
 import { createRunLog, tellOrders } from '../runs/run-log.ts'
 import { createServices, type ServiceFactories } from '../runs/run-services.ts'
 import type { ReportRunEnd, RunEnd } from '../runs/settlement.ts'
+import { createKnownRuns } from './known-runs.ts'
+import { createWorkPermits } from './work-permits.ts'
 
 /** What a worker reports of its runs, for the log and the metrics. Times in milliseconds. */
 export type WorkerReports = {
@@ -45,7 +46,10 @@ export type WorkerOptions = {
   log: Log
   workerId: string
   leaseMs: number
+  /** Visits, and claims, that work at once. */
   concurrency: number
+  /** Runs at once, at work and waiting. */
+  maxRuns: number
   tracer?: Tracer
   reports?: WorkerReports
   /** Called with every run that this process releases and its state; tests compare that with the stored rows. */
@@ -54,26 +58,30 @@ export type WorkerOptions = {
   wake(run: RunKey): void
 }
 
+/** A claimed run, when its claim was sent, and the permit for the work until its first visit. */
+type ClaimedWork = { claim: RunClaim; at: number; permit: AsyncDisposable }
+
 /** Executes runs in this process: claims them in turn, renews their leases, and releases them cleanly. */
 export const createWorker = (options: WorkerOptions) => {
   const { database, feed, graph, clock, log, workerId, leaseMs, reports, tracer = noTracer } = options
-  const permits = createPermits(options.concurrency)
+  const permits = createWorkPermits(options.concurrency)
   const leases = startLeaseRenewal({ sql: database, clock, log, workerId, leaseMs })
   const appendTogether = createAppendBatches(database, leaseMs)
   const stopHints = feed.onCancel(() => void leases.pollCancels())
   /** The runs in progress; each with a promise that resolves once none of its side effects is pending. */
   const controls = new Map<AbortController, () => Promise<void>>()
   const latestPositions = createLatestPositions()
-  const known = createKnownRuns()
+  const known = createKnownRuns(options.maxRuns)
+  const chains = new Set<Promise<void>>()
   let claiming: Promise<unknown> = Promise.resolve()
   let closing = false
 
   /** One claim at a time in this process; several would only block each other. `woken`: where it is known by then, nothing is due. */
-  const claim = (woken?: RunKey): Promise<{ claim: RunClaim; at: number } | null> => {
+  const claim = (woken?: RunKey): Promise<Omit<ClaimedWork, 'permit'> | null> => {
     const next = claiming.then(async () => {
-      if (closing || (woken && known.has(woken))) return null
+      if (closing || (woken && known.has(woken)) || !known.mayTake()) return null
       const at = leases.nowMs()
-      const claimed = await claimNextRun(database, workerId, leaseMs, graph.version)
+      const claimed = await claimNextRun(database, workerId, leaseMs, graph.version, known.claimOrder())
       if (claimed) known.take(claimed)
       return claimed && { claim: claimed, at }
     })
@@ -81,7 +89,28 @@ export const createWorker = (options: WorkerOptions) => {
     return next
   }
 
-  const workOn = async ({ claim, at }: { claim: RunClaim; at: number }): Promise<void> => {
+  const claimUnder = async (permit: AsyncDisposable, woken?: RunKey): Promise<ClaimedWork | null> => {
+    const claimed = await claim(woken).catch(async (error: unknown) => {
+      await permit[Symbol.asyncDispose]()
+      throw error
+    })
+    if (claimed) {
+      // without a wake-up more than one may be due
+      if (!woken) offer(0).catch(logClaimError)
+      return { ...claimed, permit }
+    }
+    await permit[Symbol.asyncDispose]()
+    return null
+  }
+
+  /** Works on a run to its end, then claims the next, until none is due. */
+  const workOnAll = async (first: ClaimedWork | null): Promise<void> => {
+    for (let next = first; next; next = await claimUnder(await permits.claim(next.claim.tenant)))
+      await workOn(next)
+  }
+  const logClaimError = (error: unknown): void => log.warn({ error: String(error) }, 'a claim failed')
+
+  const workOn = async ({ claim, at, permit }: ClaimedWork): Promise<void> => {
     const lease = new AbortController()
     const control = new AbortController()
     controls.set(control, async () => {})
@@ -99,7 +128,9 @@ export const createWorker = (options: WorkerOptions) => {
     let exit: RunExit | null = null
     try {
       const fence = { signal: lease.signal, check: heldLease.check }
-      exit = await tracer.run(toRunWork(claim, workerId), (note) => run(claim, control, fence, worked, note))
+      exit = await tracer.run(toRunWork(claim, workerId), (note) =>
+        run(claim, control, fence, worked, note, permit),
+      )
       if (exit === 'handed_back' && (await handBackRun(database, claim, worked.ms, reports?.ended)))
         options.wake(claim)
       log.debug({ run_id: claim.run_id, exit }, 'released a run')
@@ -107,6 +138,7 @@ export const createWorker = (options: WorkerOptions) => {
       // the lease expires and another worker continues after the last action
       log.error({ run_id: claim.run_id, error: String(error) }, 'the work on a run failed')
     } finally {
+      await permit[Symbol.asyncDispose]()
       if (exit === 'lost' || lease.signal.aborted) reports?.leaseLost()
       heldLease.release()
       controls.delete(control)
@@ -121,6 +153,7 @@ export const createWorker = (options: WorkerOptions) => {
     lease: LeaseGuard,
     worked: { ms: number },
     note: (facts: RunFacts) => void,
+    permit: AsyncDisposable,
   ): Promise<RunExit> => {
     const poison = claim.stalls > maxStalls ? createPoisonOutcome(claim) : null
     if (poison) {
@@ -155,6 +188,7 @@ export const createWorker = (options: WorkerOptions) => {
         newId: newAttemptId,
         scenarios: options.scenarios,
         tracer,
+        permit: (signal) => permits.beginVisit(claim.tenant, signal),
         events: {
           onAction: () => feed.publishChange(claim.tenant, claim.session_id, 'action'),
           // attempts of a new claim are numbered after those of the last, so that they void its streamed text
@@ -169,6 +203,7 @@ export const createWorker = (options: WorkerOptions) => {
     )
     if (claim.cancel_requested)
       control.abort(new RunStoppedError({ kind: 'cancel', reason: claim.cancel_reason ?? '' }))
+    await permit[Symbol.asyncDispose]()
     try {
       const exit = await executeRun(graph, live, createServices(options.services, claim, sql), control)
       const outcome = exit === 'ended' ? currentOutcome(live) : null
@@ -181,25 +216,39 @@ export const createWorker = (options: WorkerOptions) => {
     }
   }
 
+  /**
+   * Claims a run and works on it to its end, then the next, until none is due; `ended` resolves then. Null when no permit was
+   * free within `patienceMs`, or this worker has as many runs as it may. A wake-up for a run that this worker has or has ended
+   * asks the database nothing: the claim after a run finds it where it is due again.
+   */
+  const offer = async (patienceMs: number, woken?: RunKey): Promise<{ ended: Promise<void> } | null> => {
+    if (woken && known.has(woken)) return { ended: Promise.resolve() }
+    if (!known.mayTake(woken?.tenant)) {
+      await clock.sleep(patienceMs)
+      return null
+    }
+    const permit = await permits.claimWithin(patienceMs, woken?.tenant ?? '')
+    if (!permit) return null
+    const first = claimUnder(permit, woken)
+    const ended = first
+      .catch(() => null)
+      .then(workOnAll)
+      .catch(logClaimError)
+      .finally(() => chains.delete(ended))
+    chains.add(ended)
+    if (!(await first) || (woken && known.has(woken))) return { ended }
+    // another run came first, whose own wake-up is dropped now: the woken one may still be due
+    return woken ? offer(patienceMs, woken) : { ended }
+  }
+
   return {
-    /**
-     * Claims a run and executes it to its end, then the next, until none is due. False when no permit was free within
-     * `patienceMs`. A wake-up for a run that this worker has or has ended asks the database nothing: the claim after a run finds
-     * it where it is due again.
-     */
-    async offer(patienceMs: number, woken?: RunKey): Promise<boolean> {
-      if (woken && known.has(woken)) return true
-      await using slot = await permits.takeWithin(patienceMs)
-      if (!slot) return false
-      for (let next = woken; ; next = undefined) {
-        const claimed = await claim(next)
-        if (!claimed) return true
-        await workOn(claimed)
-      }
-    },
+    offer,
+    /** Whether it could work on another run now. */
     get idle(): boolean {
-      return permits.free > 0
+      return permits.isIdle && known.mayTake()
     },
+    /** The runs that this worker has, and how many permits are in use. */
+    counts: () => ({ runs: known.held, working: permits.held }),
     /** Hands all runs back, waits until they are released, and stops the heartbeats. */
     async close(): Promise<void> {
       closing = true
@@ -207,28 +256,9 @@ export const createWorker = (options: WorkerOptions) => {
         void settlesWithin(recorded(), effectTimeoutMs).then(() =>
           control.abort(new RunStoppedError({ kind: 'hand_back' })),
         )
-      await permits.drained()
+      await Promise.all(chains)
       stopHints()
       await leases.stop()
-    },
-  }
-}
-
-const maxEndedRuns = 1000
-
-/** The runs that a worker has, and the last of those that ended here: they never run again. */
-const createKnownRuns = () => {
-  const held = new Set<string>()
-  const ended = new Set<string>()
-  const toKey = ({ tenant, run_id }: RunKey): string => `${tenant}/${run_id}`
-  return {
-    has: (run: RunKey): boolean => held.has(toKey(run)) || ended.has(toKey(run)),
-    take: (run: RunKey) => void held.add(toKey(run)),
-    release(run: RunKey, hasEnded: boolean): void {
-      held.delete(toKey(run))
-      if (!hasEnded) return
-      const [oldest] = ended.add(toKey(run))
-      if (ended.size > maxEndedRuns && oldest) ended.delete(oldest)
     },
   }
 }

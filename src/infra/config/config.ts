@@ -70,7 +70,9 @@ export type Config = {
   storage: StorageLocations
   /** Days after which the sweep deletes blobs that no session holds, and rejected queue jobs. */
   retention: { blobsDays: number; rejectedJobsDays: number }
+  /** What works at once in a worker, and how many runs it has at once, at work and waiting. */
   concurrency: number
+  maxRuns: number
   logLevel: Settings['LOG_LEVEL']
   otlpEndpoint: string | null
   /** Folders with nodes and tools of a product. */
@@ -235,6 +237,7 @@ const toConfig = (settings: Settings, raw: RawSettings, role: ProcessRole): Conf
     rejectedJobsDays: settings.MASON_KEEP_REJECTED_JOBS_DAYS,
   },
   concurrency: settings.WORKER_CONCURRENCY,
+  maxRuns: settings.WORKER_MAX_RUNS,
   logLevel: settings.LOG_LEVEL,
   otlpEndpoint: settings.OTEL_EXPORTER_OTLP_ENDPOINT ?? null,
   toolFolders: settings.MASON_TOOLS,

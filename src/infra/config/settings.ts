@@ -196,6 +196,7 @@ export const settingsSchema = z.object({
   MASON_QUOTA_QUEUED_RUNS: wholeNumber(1, 1_000_000_000).default(10_000),
   MASON_QUOTA_REQUESTS_PER_MINUTE: wholeNumber(1, 1_000_000_000).optional(),
   WORKER_CONCURRENCY: wholeNumber(1, 1000).default(8),
+  WORKER_MAX_RUNS: wholeNumber(1, 10_000).default(256),
   LOG_LEVEL: oneOfWords(logLevels).default('info'),
   MASON_TOOLS: checkedText((text) => {
     const wrong = splitList(text).find((one) => isFolder(one) !== true)
@@ -283,7 +284,10 @@ export const settingRemedies: Record<SettingName, string> = {
   MASON_QUOTA_QUEUED_RUNS: 'remove it for the default: 10000 runs of a business may wait for a worker',
   MASON_QUOTA_REQUESTS_PER_MINUTE:
     'remove it for no limit; set a number for every business without a quota of its own',
-  WORKER_CONCURRENCY: 'set how many runs one worker may execute at once, for example 8',
+  WORKER_CONCURRENCY:
+    'set how many runs may work at once in one worker, for example 8; those that wait for a model do not count',
+  WORKER_MAX_RUNS:
+    'remove it for the default: a worker has 256 runs at once, at work and waiting for models and slow tools',
   MASON_TOOLS: 'list folders with *.tool.ts and *.node.ts files, or name them in mason.config.ts',
   LOG_LEVEL: 'remove it for the default, info',
   OTEL_EXPORTER_OTLP_ENDPOINT: 'set it, for example to http://127.0.0.1:4318',

@@ -1,14 +1,12 @@
 /** A semaphore of `count` permits, in order of arrival. `await using` releases a permit. */
 export const createPermits = (count: number) => {
   const queue = createWaitQueue<null, AsyncDisposable>()
-  const drains: (() => void)[] = []
   let free = count
 
   const release = (): void => {
     const [next] = queue.waiting
     if (next) next.serve(permit)
     else free++
-    if (free === count) for (const drained of drains.splice(0)) drained()
   }
   const permit: AsyncDisposable = { [Symbol.asyncDispose]: async () => release() }
 
@@ -25,21 +23,6 @@ export const createPermits = (count: number) => {
       return free
     },
     take,
-    /** Like `take`, but null when no permit is free within `ms` milliseconds. */
-    async takeWithin(ms: number): Promise<AsyncDisposable | null> {
-      const deadline = new AbortController()
-      const timer = setTimeout(() => deadline.abort(), ms)
-      try {
-        return await take(deadline.signal)
-      } catch {
-        return null
-      } finally {
-        clearTimeout(timer)
-      }
-    },
-    /** Resolves once all permits are free. */
-    drained: (): Promise<void> =>
-      free === count ? Promise.resolve() : new Promise((resolve) => void drains.push(resolve)),
   }
 }
 
@@ -73,6 +56,58 @@ export const createWaitQueue = <Who, Turn>() => {
         signal?.addEventListener('abort', abort)
         waiting.add(waiter)
       })
+    },
+  }
+}
+
+/**
+ * Permits that businesses share. A business may hold `share` times as many as are free besides: with 1, a single one gets
+ * half of them and one is always left for the next. First served: the business that holds the fewest, then the lowest
+ * rank, then the one that came first. Own code since no semaphore library has this order and a wait that one caller can
+ * abort: see decision record 35.
+ */
+export const createFairPermits = (count: number, share = 1) => {
+  /** The business of each permit that is out. */
+  const held: string[] = []
+  const queue = createWaitQueue<{ business: string; rank: number }, AsyncDisposable>()
+
+  const countHeld = (business: string): number => held.filter((one) => one === business).length
+  const isFree = (business: string): boolean =>
+    held.length < count && countHeld(business) < share * (count - held.length)
+
+  const serveWaiting = (): void => {
+    for (;;) {
+      const [next] = [...queue.waiting].sort(
+        ({ who: a }, { who: b }) => countHeld(a.business) - countHeld(b.business) || a.rank - b.rank,
+      )
+      if (!next || !isFree(next.who.business)) return
+      next.serve(issuePermit(next.who.business))
+    }
+  }
+
+  const issuePermit = (business: string): AsyncDisposable => {
+    held.push(business)
+    let isOut = true
+    return {
+      async [Symbol.asyncDispose]() {
+        if (!isOut) return
+        isOut = false
+        held.splice(held.indexOf(business), 1)
+        serveWaiting()
+      },
+    }
+  }
+
+  return {
+    /** Whether `acquire` would return a permit at once. */
+    isFree,
+    /** Waits for a permit. Rejects with the signal's reason. */
+    async acquire(business: string, signal?: AbortSignal, rank = 0): Promise<AsyncDisposable> {
+      signal?.throwIfAborted()
+      return isFree(business) ? issuePermit(business) : queue.join({ business, rank }, signal)
+    },
+    get held(): number {
+      return held.length
     },
   }
 }

@@ -107,6 +107,11 @@ export const createMetrics = (readBacklog: () => Promise<Backlog>) => {
       instruments.schedules.reset()
       for (const [result, count] of Object.entries(counts)) instruments.schedules.inc({ result }, count)
     },
+    /** The runs that this process has; more than one permit may serve one run. */
+    workerRuns({ runs, working }: { runs: number; working: number }): void {
+      instruments.workerRuns.set({ state: 'working' }, Math.min(runs, working))
+      instruments.workerRuns.set({ state: 'waiting' }, Math.max(0, runs - working))
+    },
     /** Calls `set` before each scrape, to set what is not counted as it happens. */
     onScrape: (set: () => void): void => void scrapes.push(set),
     /** The text for Prometheus. Without the backlog, and `mason_stats_up 0`, while it cannot be read. */
@@ -190,6 +195,11 @@ const createInstruments = (registry: Registry) => {
       `How long the oldest of them has waited; ${everywhere}`,
     ),
     workers: gauge('mason_workers', `Workers that run or claim runs; ${everywhere}`),
+    workerRuns: gauge(
+      'mason_worker_runs',
+      'Runs that this worker has, by state: working, or waiting (for a model, or long for anything else)',
+      'state',
+    ),
     outbox: gauge('mason_outbox', `Wake-ups not sent yet; ${everywhere}`),
     streams: gauge('mason_event_streams', 'Streams of events open on this process'),
     up: gauge('mason_stats_up', '1 when the backlog in the database could be read'),

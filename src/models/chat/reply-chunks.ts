@@ -7,13 +7,17 @@ import { ReplyLimitError } from '../ports/unreadable-response.ts'
 /** More than any model writes, in characters, and as much as each later step handles without a pause. */
 const maxLength = 4 * 1024 * 1024
 
-/** Counts the characters of one answer: its text, reasoning and calls. Throws ReplyLimitError beyond the limit. */
+/**
+ * Counts the characters of one answer: its text, reasoning and calls; `total` gives them. Throws ReplyLimitError beyond the
+ * limit.
+ */
 export const createLengthLimit = () => {
   let length = 0
-  return (chunk: string): void => {
+  const count = (chunk: string): void => {
     length += chunk.length
     if (length > maxLength) throw new ReplyLimitError(`more than ${maxLength} characters of text`)
   }
+  return Object.assign(count, { total: () => length })
 }
 type LengthLimit = ReturnType<typeof createLengthLimit>
 

@@ -152,6 +152,7 @@ export const createResultDraft = ({
         finish = readFinishReason(finder.find('finish', data)) ?? finish
         return takeMessage(data)
       }),
+    size: () => count.total() + images.length,
     finished: () => finish !== null,
     usage: () => toMeteredUsage(counts),
     end: () =>

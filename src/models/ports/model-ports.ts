@@ -217,6 +217,8 @@ export type ResponseReader = {
 export type StreamReader = {
   /** One event, its JSON parsed. */
   take(event: unknown): ResultDelta
+  /** How much content has come; it does not grow with an event that has none. */
+  size(): number
   /** Whether the vendor has reported how its answer ended. */
   finished(): boolean
   /** The last usage so far. */

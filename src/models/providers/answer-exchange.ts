@@ -22,6 +22,8 @@ import { excerpt } from '../transport/upstream-error.ts'
 export type AnswerDraft = {
   /** Takes one parsed chunk; `whole`: it is the one body of the answer. Throws ProtocolError or UnreadableResponseError. */
   take(chunk: unknown, whole: boolean): void
+  /** How much content has come; it does not grow with a chunk that has none. */
+  size(): number
   /** Whether the server has reported how its answer ended. After that a lost connection does not matter. */
   finished(): boolean
   /** What is missing in an answer that has been received; `ended`: its closing event came. */
@@ -67,13 +69,15 @@ export const exchangeAnswer = async (
 ): Promise<ProviderOutcome> => {
   const { model, endsAtMs, over, onUsage, onAnswer, onRaw } = request
   let raw = ''
-  const take = ({ kind, text, value }: ParsedChunk): void => {
+  const take = ({ kind, text, value }: ParsedChunk): boolean => {
+    const before = draft.size()
     raw += `${raw === '' ? '' : '\n'}${text}`.slice(0, maxRawLength - raw.length)
     onRaw?.(value)
     draft.take(value, kind === 'whole')
     onAnswer?.()
     const usage = draft.usage()
     if (usage !== null) onUsage?.(usage)
+    return draft.size() > before
   }
   const toUnreadOutcome = (thrown: unknown): ProviderOutcome => {
     const isUnreadable = thrown instanceof UnreadableResponseError

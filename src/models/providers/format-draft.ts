@@ -55,6 +55,7 @@ export const createFormatDraft = (
         emit(stream.take(event))
       }
     },
+    size: () => stream?.size() ?? 0,
     finished,
     findEndError: (ended) => {
       settleOnlyEvent()

@@ -1,9 +1,11 @@
 import type { Clock } from '../../state/ports/clock.ts'
 import { createTimeoutError, type ProviderError } from './provider-errors.ts'
 
-/** Milliseconds until the first byte of the body, between two of its chunks, and for the call with its retries. */
+/** Milliseconds until the first content of the body, without content after that, and for the call with its retries. */
 export type RequestTimeouts = { firstByteMs: number; idleMs: number; totalMs: number }
 
+/** Bytes of content a second, on average over the idle timeout: a slow model on a CPU writes 1 token a second, in 10 bytes or more. */
+const leastRate = 5
 /** setTimeout fires at once above this. */
 const maxTimerMs = 2 ** 31 - 1
 
@@ -16,8 +18,10 @@ export type ExchangeControl = {
   error(): ProviderError | undefined
   /** Whether it ended because its answer is over, while the server went on. */
   wasCut(): boolean
-  /** Reports received bytes, which restarts the idle timeout. */
+  /** Reports received bytes. The first ones restart the timeout; what keeps a connection alive does not. */
   bytesReceived(): void
+  /** Reports bytes of the answer's content, which restart the idle timeout unless they come too slowly. */
+  contentReceived(length: number): void
   /** Reports the server's `[DONE]`. */
   end(): void
   ended(): boolean
@@ -40,7 +44,9 @@ export const openExchangeControl = (
   const controller = new AbortController()
   const { signal } = controller
   const startedAtMs = clock.monotonicMs()
-  let lastBytesAtMs: number | undefined
+  let dueAtMs = startedAtMs + clocks.firstByteMs
+  let hasBytes = false
+  let lastContentAtMs: number | undefined
   let firstError: ProviderError | undefined
   let ended = false
   let cut = false
@@ -60,17 +66,19 @@ export const openExchangeControl = (
   }
   over?.addEventListener('abort', onOver, { once: true })
 
-  const dueAtMs = (): number =>
-    lastBytesAtMs === undefined ? startedAtMs + clocks.firstByteMs : lastBytesAtMs + clocks.idleMs
   const expire = (): void => {
-    if (clock.monotonicMs() >= endsAtMs) fail(createTimeoutError('total', clocks.totalMs))
-    else if (lastBytesAtMs === undefined) fail(createTimeoutError('first byte', clocks.firstByteMs))
-    else fail(createTimeoutError('idle', clocks.idleMs))
+    const { firstByteMs, idleMs, totalMs } = clocks
+    const now = clock.monotonicMs()
+    if (now >= endsAtMs) fail(createTimeoutError('total', totalMs))
+    else if (!hasBytes) fail(createTimeoutError('first byte', firstByteMs))
+    else if (lastContentAtMs === undefined)
+      fail(createTimeoutError('first content', Math.round(now - startedAtMs)))
+    else fail(createTimeoutError(now - lastContentAtMs < idleMs ? 'rate' : 'idle', idleMs))
   }
   /** One timer for all timeouts instead of one per chunk. It never sleeps past a deadline that was set meanwhile. */
   const watch = async (): Promise<void> => {
     while (!signal.aborted) {
-      const leftMs = Math.min(dueAtMs(), endsAtMs) - clock.monotonicMs()
+      const leftMs = Math.min(dueAtMs, endsAtMs) - clock.monotonicMs()
       if (leftMs <= 0) return expire()
       await clock.sleep(Math.min(leftMs, clocks.idleMs, maxTimerMs), signal)
     }
@@ -88,7 +96,15 @@ export const openExchangeControl = (
     error: () => firstError,
     wasCut: () => cut,
     bytesReceived: () => {
-      lastBytesAtMs = clock.monotonicMs()
+      if (!hasBytes) dueAtMs = Math.max(dueAtMs, clock.monotonicMs() + clocks.idleMs)
+      hasBytes = true
+    },
+    contentReceived: (length) => {
+      const now = clock.monotonicMs()
+      const idleAtMs = now + clocks.idleMs
+      const paidUntilMs = dueAtMs + (length / leastRate) * 1000
+      dueAtMs = lastContentAtMs === undefined ? idleAtMs : Math.min(idleAtMs, paidUntilMs)
+      lastContentAtMs = now
     },
     end: () => {
       ended = true

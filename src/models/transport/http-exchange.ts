@@ -49,8 +49,8 @@ export type HttpExchangeRequest = {
   over?: AbortSignal | undefined
   /** Called in the moment before the first byte; nothing is sent when it throws. */
   beforeSend?: (() => void) | undefined
-  /** Gets the chunks in order. An error that it throws ends the exchange. */
-  take(chunk: ParsedChunk): void
+  /** Gets the chunks in order; returns whether one had content. An error that it throws ends the exchange. */
+  take(chunk: ParsedChunk): boolean
 }
 
 /** How an exchange ended: its error, what `take` threw, whether the vendor sent the closing event, and whether `over` ended it. */
@@ -128,6 +128,10 @@ const createByteCounter = (body: EgressBody, { exchange, maxBytes }: OpenExchang
 }
 
 const maxHeadLength = 1000
+/** `data: ` and the line ends of an event. */
+const eventFrameLength = 8
+/** What is longer than this is content before it is complete: no keep-alive and no empty delta is. */
+const maxEmptyLength = 4096
 /** Other work of the process gets a turn after so many milliseconds, and between so many characters. */
 const maxTurnMs = 25
 const maxFeedLength = 16 * 1024
@@ -140,6 +144,8 @@ const receiveBody = async (body: EgressBody, open: OpenExchange): Promise<void> 
   let splitter: ResponseSplitter | null = null
   let head = ''
   let events = 0
+  /** Characters of the event that is not complete yet. */
+  let incomplete = 0
 
   /** Whether an event ends the answer. */
   const isEnd = (text: string): boolean => {
@@ -161,7 +167,10 @@ const receiveBody = async (body: EgressBody, open: OpenExchange): Promise<void> 
       head = splitter === null ? fresh : `${head}${text.slice(0, maxHeadLength)}`
     if (fresh === '') return false
     splitter ??= createResponseSplitter(fresh, open)
-    for (const event of splitter.feed(fresh)) {
+    const ready = splitter.feed(fresh)
+    incomplete = ready.length > 0 || fresh.startsWith(':') ? 0 : incomplete + fresh.trim().length
+    if (incomplete > maxEmptyLength) exchange.contentReceived(fresh.length)
+    for (const event of ready) {
       if (performance.now() > turnEndsAtMs) await giveWay()
       if (exchange.signal.aborted || isEnd(event)) return true
       const taken = take({ kind: 'event', text: event })
@@ -194,7 +203,10 @@ const receiveBody = async (body: EgressBody, open: OpenExchange): Promise<void> 
 const receiveBytes = async (body: EgressBody, mimeType: string, open: OpenExchange): Promise<void> => {
   const next = createByteCounter(body, open)
   const chunks: Uint8Array[] = []
-  for (let bytes = await next(); bytes !== null; bytes = await next()) chunks.push(bytes)
+  for (let bytes = await next(); bytes !== null; bytes = await next()) {
+    open.exchange.contentReceived(bytes.byteLength)
+    chunks.push(bytes)
+  }
   const base64 = Buffer.concat(chunks).toString('base64')
   if (base64 === '') throw open.exchange.fail(createBadReplyError('sent an empty reply'))
   const value = { base64, mime_type: mimeType || null }
@@ -222,7 +234,10 @@ export const runHttpExchange = async (
       throw error
     }
   }
-  const takeValue = (chunk: ParsedChunk): void => orThrown(() => exchangeRequest.take(chunk))
+  const takeValue = (chunk: ParsedChunk): void => {
+    if (orThrown(() => exchangeRequest.take(chunk)))
+      exchange.contentReceived(chunk.text.length + eventFrameLength)
+  }
   const take = (chunk: ResponseChunk): void | Promise<void> => {
     const value = orThrown(() => transport.parseJson(chunk.text, exchange.signal))
     if (!(value instanceof Promise)) return takeValue({ ...chunk, value })

@@ -32,6 +32,7 @@ export const downloadMedia = async (
       done: null,
       take: ({ value }) => {
         body = value as typeof body
+        return true
       },
     },
     signal,

@@ -227,10 +227,15 @@ export const createBadReplyError = (what: string, retry = true): ProviderError =
 })
 
 /** The error of a timeout; only the total one is final. */
-export const createTimeoutError = (which: 'first byte' | 'idle' | 'total', ms: number): ProviderError => ({
+export const createTimeoutError = (
+  which: 'first byte' | 'first content' | 'idle' | 'rate' | 'total',
+  ms: number,
+): ProviderError => ({
   code: 'model_timeout',
   what: {
     'first byte': `sent nothing for ${ms} ms`,
+    'first content': `kept the connection alive for ${ms} ms and sent no content`,
+    rate: `sent its reply too slowly: on average less than 5 bytes a second for ${ms} ms`,
     idle: `stopped sending for ${ms} ms in the middle of its reply`,
     total: `had no full reply within ${ms} ms, retries included`,
   }[which],

@@ -70,6 +70,7 @@ describe('the settings', () => {
       retention: { blobsDays: 7, rejectedJobsDays: 30 },
       storage: {},
       concurrency: 8,
+      maxRuns: 256,
       logLevel: 'info',
       otlpEndpoint: null,
       toolFolders: [],

@@ -46,7 +46,7 @@ const play = async ({ reply, ask = {} }: Answer, layout: Layout, selector: Parti
     asked.push(name)
     if (name !== 'm1' || (ask.schema && !JSON.stringify(body).includes('json_schema')))
       return { text: 'fine' }
-    const isStalled = reply.fault === 'stall_headers' || reply.fault === 'stall_body'
+    const isStalled = ['stall_headers', 'stall_body', 'drip'].includes(String(reply.fault))
     // the time of the first byte is over once the vendor has the request
     if (isStalled) setTimeout(() => route.clock.jump(61_000), 20)
     return reply
@@ -307,6 +307,7 @@ const kinds: readonly Kind[] = [
     answers: [
       ['no headers', fault('stall_headers')],
       ['headers and no body', fault('stall_body')],
+      ['comments and no content', fault('drip')],
       ['408', status(408)],
       ['504 of a gateway', status(504, 'upstream request timeout')],
     ],

@@ -26,6 +26,7 @@ const createEmbeddingsDraft = (reader: ResponseReader | null, texts: number): An
     take: (answer) => {
       result = reader === null ? { ...emptyResult, ...readEmbeddings(answer) } : reader.read(answer)
     },
+    size: () => 0,
     finished: () => result !== emptyResult,
     findEndError: () => {
       const what = findVectorError(result, texts)

@@ -42,6 +42,7 @@ export const createReplyDraft = ({
       if (choice.error !== null || (finish !== null && readFinishMeaning(finish) === 'failed'))
         throw createFailedFinishError(finish, choice.error)
     },
+    size: count.total,
     finished: () => finish !== null,
     findEndError: (ended) => {
       if (!started) return createBadReplyError('sent a reply without choices')

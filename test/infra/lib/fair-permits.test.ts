@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createFairPermits } from '../../src/files/file-capacity.ts'
+import { createFairPermits } from '../../../src/infra/lib/permits.ts'
 
 const { signal } = new AbortController()
 const settled = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve))

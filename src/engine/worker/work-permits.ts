@@ -1,0 +1,77 @@
+import type { VisitPermit } from '../../graph/live-run.ts'
+import { createFairPermits } from '../../infra/lib/permits.ts'
+
+/** A visit that has worked for so long is taken to wait for something. */
+const maxWorkMs = 100
+
+/** Permits to work, which businesses share; begun runs go before new ones. A visit holds one only while it works. */
+export const createWorkPermits = (count: number) => {
+  const permits = createFairPermits(count, Number.POSITIVE_INFINITY)
+
+  return {
+    get held(): number {
+      return permits.held
+    },
+    get isIdle(): boolean {
+      return permits.held < count
+    },
+    /** A permit to claim a run, and until it begins. */
+    claim: (business: string): Promise<AsyncDisposable> => permits.acquire(business, undefined, 1),
+    /** The same; null when none is free within `ms` milliseconds. */
+    async claimWithin(ms: number, business: string): Promise<AsyncDisposable | null> {
+      const deadline = new AbortController()
+      const timer = setTimeout(() => deadline.abort(), ms)
+      try {
+        return await permits.acquire(business, deadline.signal, 1)
+      } catch {
+        return null
+      } finally {
+        clearTimeout(timer)
+      }
+    },
+    /** Waits until a visit may work. */
+    async beginVisit(business: string, signal: AbortSignal): Promise<VisitPermit> {
+      let held: AsyncDisposable | null = null
+      let taking: Promise<void> | null = null
+      let timer: NodeJS.Timeout | undefined
+      const leave = (): void => {
+        clearTimeout(timer)
+        void held?.[Symbol.asyncDispose]()
+        held = null
+      }
+      const acquire = async (): Promise<void> => {
+        held = await permits.acquire(business, signal)
+        timer = setTimeout(leave, maxWorkMs).unref()
+      }
+      /** A visit that is stopped may still end its work. */
+      const retake = async (): Promise<void> => {
+        if (held) return
+        taking ??= acquire()
+          .catch(() => {})
+          .finally(() => {
+            taking = null
+          })
+        await taking
+      }
+      await acquire()
+      return {
+        async without(wait) {
+          leave()
+          try {
+            return await wait()
+          } finally {
+            await retake()
+          }
+        },
+        async renew() {
+          await retake()
+          clearTimeout(timer)
+        },
+        end: () => void (taking ? taking.then(leave) : leave()),
+      }
+    },
+  }
+}
+
+/** See `createWorkPermits`. */
+export type WorkPermits = ReturnType<typeof createWorkPermits>
