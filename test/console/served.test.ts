@@ -17,6 +17,7 @@ describe.skipIf(!TEST_DATABASE_URL || !TEST_REDIS_URL)(
       ...{ DATABASE_URL: urlOf(name), REDIS_URL: TEST_REDIS_URL, MASON_QUEUE_PREFIX: name },
       MASON_MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
     })
-    walk('served', () => openConsole({ env: env() }), ['without a proxy'])
+    // who may most and who may least; all of them in proxies.test.ts
+    walk('served', () => openConsole({ env: env() }), ['without a proxy'], ['operator', 'a developer'])
   },
 )

@@ -9,10 +9,16 @@ const people = {
   support: ['submit', 'read'],
   'a developer': ['read'],
 } as const
+/** One of them. */
 type Person = keyof typeof people
 
-/** Each of them uses the console that `open` gives, in these ways. */
-export const walk = (title: string, open: () => Promise<Console>, ways: readonly string[]) =>
+/** Each of them, or those named, uses the console that `open` gives, in these ways. */
+export const walk = (
+  title: string,
+  open: () => Promise<Console>,
+  ways: readonly string[],
+  persons = Object.keys(people) as readonly Person[],
+) =>
   describe.skipIf(browserMissing)(title, () => {
     let mason: Console
     const tokens = new Map<Person, string>()
@@ -27,7 +33,7 @@ export const walk = (title: string, open: () => Promise<Console>, ways: readonly
     afterAll(() => mason?.[Symbol.asyncDispose]())
     afterEach(() => mason?.checkPages())
 
-    const all = ways.flatMap((way) => Object.keys(people).map((person) => [way, person as Person] as const))
+    const all = ways.flatMap((way) => persons.map((person) => [way, person] as const))
     test.each(all)('%s: %s sees the pages that the token allows, and a run live', async (way, person) => {
       if (mason.proxy) mason.proxy.strips = way === 'a proxy that strips the path'
       const mayWrite = person !== 'a developer'

@@ -232,15 +232,8 @@ describe('a merchant that', () => {
   })
 
   test.for([
-    ['Unauthorized Request: Missing shopping_agent_id.', 'who buys'],
-    ["Unauthorized Request: Unknown agent 'x'.", 'does not know this shopper'],
-    ['Missing cart_id.', 'which cart'],
-    ['Missing shipping_address.', 'shipping address'],
+    // all of them: test/state/ap2-failures.test.ts
     ['CartMandate not found for cart_id: c', 'no longer has the cart'],
-    ['Missing risk_data for context_id: c', 'no longer knows this conversation'],
-    ['Missing payment_mandate.', 'no payment mandate'],
-    ['Missing risk_data.', 'needs risk data'],
-    ['No payment processor found for method: CARD', 'choose another payment method'],
     ['An error occurred: Invalid token', 'token is not valid any more'],
   ])(
     'says "%s" declines, and the person reads what that means',
