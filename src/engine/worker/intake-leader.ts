@@ -203,7 +203,10 @@ export const leadIntake = async (
     if (isFirst) await admitInOrder(new Map())
     isFirst = false
     if (clock.monotonicMs() - releasedAt >= releaseEveryMs) await release()
-    await admitInOrder(await takeBatch())
+    const batch = await takeBatch()
+    // the queue may have gone to another database while this one waited: its leader finds these jobs among the taken ones
+    if (batch.size > 0 && !(await queue.isOurs())) return
+    await admitInOrder(batch)
   }
   if (workerStops.aborted) await settlesWithin(Promise.all(endings), stopMs)
 }
