@@ -88,7 +88,7 @@ const toOffset = (zone: string): string => {
   return zone.length === 3 ? `${zone}:00` : zone.length === 5 ? `${zone.slice(0, 3)}:${zone.slice(3)}` : zone
 }
 
-const span = /^(\d{1,4}):([0-5]\d):([0-5]\d)(?:[.,](\d{1,9}))?$/
+const span = /^(\d{1,7}):([0-5]\d):([0-5]\d)(?:[.,](\d{1,9}))?$/
 
 /** A time of day as `07:30:00`, or a duration as `26:30:00`: of two numbers only a time, since 75:30 may be minutes. */
 export const readTime = (cell: string, kind: 'time' | 'duration'): string | undefined => {

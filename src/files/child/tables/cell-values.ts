@@ -60,7 +60,7 @@ const readDressed = (cell: string, decimal: 'point' | 'comma', marks: Marks): nu
   if (!Number.isFinite(value)) return undefined
   if (unit !== '%' || value !== 0) marks.add(`unit ${unit}`)
   marks.add(open ? 'parentheses' : trailing ? 'trailing minus' : 'plain sign')
-  marks.add(/^\d{3}(?: \d{3}){2,}$/.test(body) ? 'three by three' : 'other digits')
+  marks.add(/^\d{3}(?:[ .]\d{3}){2,}$/.test(body) ? 'three by three' : 'other digits')
   if (fraction !== undefined || unit === '%' || exponent) marks.add(`${decimal} decimals`)
   if (digits.length + (fraction?.length ?? 0) > 17 && /[1-9]/.test((fraction ?? '').slice(17)))
     marks.add('rounded')

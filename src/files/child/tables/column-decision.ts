@@ -56,7 +56,11 @@ export const decideColumn = <Alive extends AliveReading>(
   if (first.reading.family === 'number') return decideNumber(facts, evidence)
   if (first.reading.family === 'date') return decideDate(facts, evidence)
   if (first.reading.family === 'time')
-    return { type: first.reading.id === 'time' ? 'time' : 'duration', alive: first, notes: [] }
+    return {
+      type: first.reading.id === 'time' ? 'time' : 'duration',
+      alive: first,
+      notes: ['texts, of which seconds(x) makes numbers'],
+    }
   const { marks } = first
   if (!marks.has('truth literal') && !(marks.has('word for yes') && marks.has('word for no'))) return toText()
   const words = marks.has('truth word')

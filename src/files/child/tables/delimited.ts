@@ -8,7 +8,7 @@ const candidates = ['\t', ';', '|', ','] as const
 const delimiterNames: Readonly<Record<string, string>> = { '\t': 'tab', ' ': 'space' }
 
 /** Excel's own line above the header, which says what the delimiter is. */
-const separatorLine = /^\ufeff?"?sep=([^\r\n])"?[^\S\r\n]*(?:\r\n|\r|\n|$)/i
+const separatorLine = /^\ufeff?"?sep=([^\r\n])"?\1*[^\S\r\n]*(?:\r\n|\r|\n|$)/i
 
 /** CSV, TSV and the like. The delimiter is the one that splits the first lines into the same number of cells. */
 export const openDelimited = async (path: string, name: string): Promise<RowSource[]> => {
@@ -25,7 +25,7 @@ export const openDelimited = async (path: string, name: string): Promise<RowSour
   return source ? [{ ...source, ...(delimiter === ',' && { decimalHint: 'point' }) }] : []
 }
 
-const sampledChars = 50_000
+const sampledChars = 20_000
 const sampledLines = 100
 
 const guessDelimiter = (start: string, isTabular: boolean): string => {
@@ -48,7 +48,10 @@ const guessDelimiter = (start: string, isTabular: boolean): string => {
   const best = scored.toSorted((a, b) => b.score - a.score).find(({ score }) => score > 0)?.delimiter ?? ','
   // one column of numbers: a name, and below it each comma within digits
   const [first = '', ...others] = lines
-  const isOneColumn = !first.includes(',') && others.every((line) => /^[^,]*(?:\d,\d[^,]*)?$/.test(line))
+  const isOneColumn =
+    !first.includes(',') &&
+    others.some((line) => line.includes(',')) &&
+    others.every((line) => /^[^,]*(?:\d,\d[^,]*)?$/.test(line))
   return best === ',' && isOneColumn ? ';' : best
 }
 

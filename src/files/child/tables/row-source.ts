@@ -1,4 +1,5 @@
 import { cutText } from '../../../state/text/cut-text.ts'
+import { fileBounds } from '../../protocol/child-protocol.ts'
 import { type Cell, findFamily, isNullWord } from './cell-values.ts'
 
 /** The rows of one table of a file, in batches, without the header. */
@@ -37,8 +38,9 @@ export const isFilledCell = (cell: Cell | undefined): cell is Cell =>
   cell !== undefined && (typeof cell === 'number' || cell.trim() !== '')
 const isFilled = (cells: readonly Cell[]): boolean => cells.some(isFilledCell)
 
-/** Rows that decide where the table begins; above the header are at most so many. */
+/** Rows, and cells in all, that decide where the table begins; above the header are at most so many rows. */
 const sampledRows = 100
+const sampledCells = 100_000
 const maxRowsAbove = 20
 
 type Kind = ReturnType<typeof findFamily> | 'text' | 'none'
@@ -54,7 +56,7 @@ type SampledRow = { cells: readonly Cell[]; kinds: readonly Kind[]; filled: numb
 
 const toSampledRow = (cells: readonly Cell[]): SampledRow => ({
   cells,
-  kinds: cells.map(findKind),
+  kinds: cells.slice(0, fileBounds.columns).map(findKind),
   filled: cells.filter(isFilledCell).length,
   width: cells.findLastIndex(isFilledCell) + 1,
 })
@@ -150,9 +152,14 @@ export const openRowSource = async (
   notes: () => string[] = () => [],
 ): Promise<RowSource | null> => {
   const sample: Cell[][] = []
+  let cells = 0
   for await (const batch of open()) {
-    sample.push(...batch.filter(isFilled).slice(0, sampledRows - sample.length))
-    if (sample.length === sampledRows) break
+    for (const row of batch.filter(isFilled)) {
+      if (sample.length === sampledRows || cells > sampledCells) break
+      sample.push(row)
+      cells += row.length
+    }
+    if (sample.length === sampledRows || cells > sampledCells) break
   }
   if (sample.length === 0) return null
   const { above, hasHeader, width } = decideLayout(sample.map(toSampledRow))
