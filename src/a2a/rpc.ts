@@ -89,9 +89,9 @@ export const handleRpc = async (
     method = '',
     params,
   } = (body ?? {}) as { id?: unknown; method?: string; params?: unknown }
-  const fault = findEnvelopeError(body)
-  if (fault !== null) {
-    const error = { code: invalidRequest, message: fault }
+  const problem = findEnvelopeError(body)
+  if (problem !== null) {
+    const error = { code: invalidRequest, message: problem }
     return { status: 200, headers: {}, body: { jsonrpc: '2.0', id: isId(id) ? id : null, error } }
   }
   const toError = (error: unknown) => ({

@@ -154,7 +154,7 @@ describe('a short request that asks for a form', () => {
     const session_id = unique('s')
     const finish = calling([
       'finish',
-      { answer: 'Plain.', style: 'terse', structure: ['n (number): count'], goal: 'no' },
+      { answer: 'Plain.', style: 'terse', structure: ['n (number): count'], goal: 'Count.' },
     ])
     say(model, {
       planner: [calling(['finish', { answer: 'Plain.', style: 'terse', structure: ['n (number): count'] }])],
@@ -168,8 +168,10 @@ describe('a short request that asks for a form', () => {
     say(model, { planner: [{ text: 'Hello.' }], output })
     expect(await turn()).toEqual(['Hello.', ''])
     expect(await turn({ output: { style: 'kind' } })).toEqual(['Written.', 'kind'])
-    say(model, { planner: [finish, calling(['finish', { answer: 'Plain.', style: 'terse' }])], output })
+    say(model, { planner: [finish], output })
     expect(await turn({ output: { structure: [] } })).toEqual(['Written.', 'kind'])
+    const state = await runtime.of('default').sessionState(session_id, { inline: false })
+    expect(state?.task_goals.at(-1)).toBe('Count.')
   })
 
   test('is no form of a later reply, and a call that says nothing is refused', async ({ model, runtime }) => {

@@ -34,7 +34,7 @@ const structureField = z
   .exactOptional()
 
 /** The arguments of `update_todos`, where these scenarios can be chosen. */
-const createPlanSchema = (scenarios: readonly Scenario[] = []) => {
+const createPlanSchema = (scenarios: readonly Scenario[]) => {
   const rows = scenarios.filter((row) => listScenarioTexts(row).length > 0)
   const lines = rows.map(({ name, description, examples }) => `${name}: ${description || examples[0]}`)
   return z.strictObject({
@@ -251,7 +251,7 @@ const readCall = (
     else found.calls.push(numberCall(found.calls, { id: call.id, tool: tool.name, args: body.args }))
   } else if (args === null) refuse(`the arguments of ${call.name} are not a JSON object; send them as one`)
   else if (call.name === updateTodosTool) {
-    const planned = parse(createPlanSchema(scenarios))
+    const planned = parse(scenarios?.length ? createPlanSchema(scenarios) : planTool.input)
     const wanted = planned && (planned.todos ?? [])
     const known = new Set([...tools, ...outputs].map(({ name }) => name).concat(finishTool))
     const unknown = wanted?.flatMap((todo) => todo.suggested_tools ?? []).find((name) => !known.has(name))
@@ -270,7 +270,8 @@ const readCall = (
       }
     }
   } else if (call.name === finishTool) {
-    const wanted = parse(createFinishSchema(outputs))
+    // a goal comes too late for it to be offered
+    const wanted = parse(createFinishSchema(outputs).extend({ goal: z.string().exactOptional() }))
     const draft = wanted?.answer ?? text
     if (!wanted) return
     if (found.output) refuse('the work was finished twice in one reply; finish once')
@@ -278,10 +279,10 @@ const readCall = (
       refuse('finish needs the complete answer: as `answer`, or as the text beside it')
     else {
       found.output = { tool: wanted.output ?? null, draft, todos: wanted.todos ?? [], call }
-      const { style, structure } = wanted
+      const { goal, style, structure } = wanted
       Object.assign(
         found.proposal,
-        readProposal({ ...(style && { style }), ...(structure && { structure }) }),
+        readProposal({ ...(goal && { goal }), ...(style && { style }), ...(structure && { structure }) }),
       )
     }
   } else if (output) found.output = { tool: output.name, draft: findDraft(args) ?? text, todos: [], call }
