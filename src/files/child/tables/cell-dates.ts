@@ -1,4 +1,5 @@
-import type { Marks } from './cell-values.ts'
+/** What was met in the cells of a column that its reading alone does not say: units, odd signs, offsets, words. */
+export type Marks = Set<string>
 
 /** The order of the parts of a date whose year is not first with four digits; `utc`: only times that have an offset. */
 export type DateOrder = 'dmy' | 'mdy' | 'ymd' | 'utc'

@@ -1,10 +1,7 @@
-import { readDate, readTime } from './cell-dates.ts'
+import { type Marks, readDate, readTime } from './cell-dates.ts'
 
 /** A cell of a table: its text as the file has it, or a number where the format has numbers. */
 export type Cell = string | number
-
-/** What was met in the cells of a column that its reading alone does not say: units, odd signs, offsets, words. */
-export type Marks = Set<string>
 
 /** One way to read the cells of a column. Of a family, those that give the same values are one decision. */
 export type Reading = {

@@ -1,20 +1,16 @@
 import type { PreparedColumn } from '../../../state/files/prepared-files.ts'
 import { cutText } from '../../../state/text/cut-text.ts'
-import { toSeconds } from './cell-dates.ts'
-import {
-  type Cell,
-  isNullText,
-  isNullWord,
-  type Marks,
-  neutralCell,
-  type Reading,
-  readings,
-} from './cell-values.ts'
+import { type Marks, toSeconds } from './cell-dates.ts'
+import { type Cell, isNullText, isNullWord, neutralCell, type Reading, readings } from './cell-values.ts'
 import { type ColumnDecision, type ColumnFacts, decideColumn, findEvidence } from './column-decision.ts'
 
 const maxDistinct = 1000
 const maxSamples = 5
 const sampleChars = 80
+
+type Value = number | string
+const isSmaller = (a: Value, b: Value): boolean => a < b
+const isShorter = (a: Value, b: Value): boolean => (toSeconds(String(a)) ?? 0) < (toSeconds(String(b)) ?? 0)
 
 /** A reading that all cells have had so far, with what they gave under it. */
 const createTrack = (reading: Reading) => {
@@ -24,10 +20,7 @@ const createTrack = (reading: Reading) => {
   let max: number | string | null = null
   let sum = 0
   let count = 0
-  const isLess =
-    reading.id === 'duration'
-      ? (a: number | string, b: number | string) => (toSeconds(String(a)) ?? 0) < (toSeconds(String(b)) ?? 0)
-      : (a: number | string, b: number | string) => a < b
+  const isLess = reading.id === 'duration' ? isShorter : isSmaller
   return {
     reading,
     marks,
