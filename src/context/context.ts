@@ -59,7 +59,7 @@ const labelSetting = (
     ? toLabel('user')
     : derivedLabel
 
-/** Whether a text stands in the user's own prompt: then it is the user's word, whoever took it from there. */
+/** Whether a text stands in the user's own prompt: then it is the user's word, also where a model took it from there. */
 const isUserWord = (state: SettingsState, text: string): boolean =>
   turnPrompt(state).replaceAll(/\s+/g, ' ').toLowerCase().includes(text.toLowerCase())
 

@@ -195,17 +195,24 @@ describe('a short request that asks for a form', () => {
       messages: { content: string }[]
       tools: { function: { name: string; parameters: { properties: object } } }[]
     }
-    const controls = tools.filter(({ function: { name } }) => ['update_todos', 'finish'].includes(name))
-    const fields = controls.flatMap(({ function: { parameters } }) =>
-      Object.entries(parameters.properties).filter(([field]) =>
-        ['goal', 'style', 'structure'].includes(field),
-      ),
-    )
-    expect(fields.map(([field]) => field)).toEqual(['goal', 'style', 'structure', 'style', 'structure'])
-    const rules =
-      messages[0]?.content.split('\n').filter((line) => line.includes('style and structure')) ?? []
-    expect(rules).toHaveLength(1)
-    expect(estimateTokens(JSON.stringify([...fields, ...rules]))).toBeLessThanOrEqual(100)
+    const own = ['goal', 'style', 'structure']
+    const before = tools.map(({ function: { name, parameters } }) => {
+      const fields = Object.entries(parameters.properties)
+      const isControl = ['update_todos', 'finish'].includes(name)
+      const properties = Object.fromEntries(fields.filter(([field]) => !isControl || !own.includes(field)))
+      return { type: 'function', function: { name, parameters: { ...parameters, properties } } }
+    })
+    const after = tools.map(({ function: { name, parameters } }) => ({
+      type: 'function',
+      function: { name, parameters },
+    }))
+    const isOther = (line: string): boolean => !line.includes('style and structure')
+    const shorter = messages.map(({ content }) => content.split('\n').filter(isOther).join('\n'))
+    const grown =
+      estimateTokens(JSON.stringify([messages.map(({ content }) => content), after])) -
+      estimateTokens(JSON.stringify([shorter, before]))
+    expect(grown).toBeGreaterThan(50)
+    expect(grown).toBeLessThanOrEqual(100)
   })
 })
 

@@ -124,7 +124,7 @@ const streamFor = (
 
 const isIdle = (read: Interpretation): boolean => read.calls.length === 0 && !read.output
 /** Whether the reply chooses a scenario: then the model is asked again, in that scenario. */
-export const choosesScenario = ({ proposal }: Interpretation): boolean => proposal.scenario !== undefined
+const choosesScenario = ({ proposal }: Interpretation): boolean => proposal.scenario !== undefined
 
 const findReplyErrors = (read: Interpretation): string[] => {
   const empty = isIdle(read) && read.todos.length === 0 && read.text.trim() === ''

@@ -136,7 +136,8 @@ export const openaiResponses = defineFormat({
     reasoning: "output[?type=='reasoning'].[summary, content][][].text",
     tool_calls: "output[?type=='function_call'].{id: call_id, name: name, arguments: arguments}",
     images: "output[?type=='image_generation_call'].result",
-    finish: 'incomplete_details.reason || status',
+    // some servers give no details
+    finish: "incomplete_details.reason || status=='incomplete' && 'length' || status",
     model: 'model',
     error: 'error',
     usage: usageAt('usage'),
@@ -158,7 +159,9 @@ export const openaiResponses = defineFormat({
         `${done('function_call')} && ` +
         '{index: output_index, id: item.call_id, name: item.name, arguments: item.arguments, whole: `true`}',
       images: `${done('image_generation_call')} && item.result`,
-      finish: 'response.incomplete_details.reason || response.status',
+      finish:
+        "response.incomplete_details.reason || (type=='response.completed' || type=='response.incomplete') && " +
+        "response.status=='incomplete' && 'length' || response.status",
       model: 'response.model',
       error: "response.error || error || type=='error' && {message: message, code: code}",
       usage: usageAt('response.usage'),
