@@ -1,5 +1,5 @@
 /** The value below which this share (0 to 1) of the values lies. */
-const percentile = (values: readonly number[], share: number): number => {
+export const percentile = (values: readonly number[], share: number): number => {
   const sorted = [...values].sort((a, b) => a - b)
   const value = sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))]
   if (value === undefined) throw new Error('there is no percentile of no values')

@@ -252,7 +252,7 @@ export const releaseMutants: readonly Mutant[] = [
   {
     name: 'a worker with a free place looks for itself',
     file: 'src/engine/worker/start-worker.ts',
-    edits: [{ from: 'if (worker.idle)', to: 'if (options.leaseMs < 0)' }],
+    edits: [{ from: 'if (worker.hasCapacity)', to: 'if (options.leaseMs < 0)' }],
     why: 'nothing is done while the queue is down',
     caughtBy: relay(
       'when every wake-up is lost runs get done all the same, in a session one after the other',

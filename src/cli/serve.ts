@@ -131,13 +131,12 @@ export const runWorker = async (
   setup: Project['setup'],
 ): Promise<number> => {
   const config = readConfig(env, { role: 'worker' })
-  const { concurrency } = config
   return runUntilStopped(config, env, scrubber, {
     setup,
     migrate,
-    start: (runtime) => runtime.startWorker({ concurrency }),
+    start: (runtime) => runtime.startWorker(),
     toBanner: (runtime) => [
-      `Mason worker ${process.pid} takes ${concurrency} runs at once`,
+      `Mason worker ${process.pid} takes ${config.maxRuns} runs at once`,
       [
         ['database', describeDatabase(config)],
         ['queue', describeQueue(config)],
@@ -263,7 +262,7 @@ const buildServerBanner = (
       ['model', describeModel(runtime.models)],
       [
         'worker',
-        role === 'all' ? `in this process, up to ${config.concurrency} runs at once` : 'none in this process',
+        role === 'all' ? `in this process, up to ${config.maxRuns} runs at once` : 'none in this process',
       ],
       ['auth', describeAuth(config, adminToken)],
     ],

@@ -233,7 +233,10 @@ export type Runtime = {
   models: Models
   /** All models of the registry, on behalf of any caller. @internal */
   modelService: ModelGateway
-  /** Starts to claim and execute runs in this process, with its relay, reconciler and intake. */
+  /**
+   * Starts to claim and execute runs in this process, with its relay, reconciler and intake: `maxRuns` at once, of which
+   * `concurrency` work.
+   */
   startWorker(options?: { concurrency?: number; maxRuns?: number }): Promise<void>
   /** Starts to learn from ended runs in this process; `startWorker` includes it. */
   startMemoryWork(): void

@@ -2,7 +2,7 @@
 
 import { describe, expect } from 'vitest'
 import { createBacklogReader } from '../../src/engine/runs/backlog.ts'
-import type { RunClaim } from '../../src/engine/runs/claim.ts'
+import { type ClaimOrder, claimNextRun, type RunClaim } from '../../src/engine/runs/claim.ts'
 import { handBackRun } from '../../src/engine/runs/release.ts'
 import { appendAction } from '../../src/engine/runs/run-log.ts'
 import { cancelRun } from '../../src/engine/runs/settlement.ts'
@@ -47,6 +47,25 @@ describe('a claim', () => {
     await submitTo(database, 'a', { delay_ms: 60_000 })
     await mustClaim(database)
     expect(await claim(database)).toBeNull()
+  })
+
+  test('passes over businesses that have their share, serves some last, and leaves suspects where it has enough', async ({
+    database,
+  }) => {
+    for (const tenant of ['a', 'b', 'c']) await submitTo(database, tenant)
+    const take = async (order: Partial<ClaimOrder>) =>
+      (
+        await claimNextRun(database, 'w1', 30_000, null, {
+          ...{ excluded: [], last: [], takesSuspects: true },
+          ...order,
+        })
+      )?.tenant ?? null
+    expect(await take({ excluded: ['a'], last: ['b'] })).toBe('c')
+    expect(await take({ excluded: ['a'], last: ['b'] })).toBe('b')
+    expect(await take({ excluded: ['a'] })).toBe(null)
+    await database.query(`UPDATE runs SET stalls = 2 WHERE tenant = 'a'`)
+    expect(await take({ takesSuspects: false })).toBe(null)
+    expect(await take({})).toBe('a')
   })
 
   test('takes over when the lease has ended, under a higher epoch', async ({ database }) => {

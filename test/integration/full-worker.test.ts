@@ -53,7 +53,7 @@ describe.skipIf(process.env.MASON_TEST_BACKEND !== 'served')('a wake-up', () => 
       // each finds a run when it looks for the first time: one is full from then on, the other is done
       model.script({ planner: [{ hold: true, text: 'Held.' }] } as never)
       const held = await submit()
-      await fullRuntime.startWorker({ maxRuns: 1 })
+      await fullRuntime.startWorker({ concurrency: 1, maxRuns: 1 })
       await until('the run to be held', () => model.held() === 1)
       model.script({ planner: [{ text: 'Done.' }, { text: 'Done.' }] } as never)
       const done = await submit()

@@ -1,5 +1,3 @@
-// backends: both
-
 import { fileURLToPath } from 'node:url'
 import { test as base, describe, expect } from 'vitest'
 import { systemClock } from '../../src/infra/lib/system-clock.ts'

@@ -189,7 +189,7 @@ test.skipIf(serversMissing !== null)(
       const before = await refunds()
       const [url] = await Promise.all([
         start(['serve', '--role', 'api', '--port', '0'], listens, env),
-        ...[1, 2].map(() => start(['worker'], /takes 8 runs at once/, env)),
+        ...[1, 2].map(() => start(['worker'], /takes 256 runs at once/, env)),
       ])
       const options = { cwd: shop, bin, env: { MASON_URL: url } }
       const created = await runCli(

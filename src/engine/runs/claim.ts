@@ -27,12 +27,18 @@ export type RunClaim = RunFence &
 /** Claims without a new action after which a run fails as `poison`. */
 export const maxStalls = 5
 
+/** Businesses that a claim passes over, those that come after all others, and whether it takes suspects too. */
+export type ClaimOrder = { excluded: readonly string[]; last: readonly string[]; takesSuspects: boolean }
+
+/** Claims without a new action after which a run is suspected of ending its workers. */
+export const suspectStalls = 2
+const anyOrder: ClaimOrder = { excluded: [], last: [], takesSuspects: true }
+
 const nextSeqSql = `(SELECT COALESCE(max(seq), 0) + 1 FROM actions a WHERE a.tenant = r.tenant AND a.session_id = r.session_id)`
 
 /**
- * Picks the run whose turn it is: businesses in the order of their last claim, below their concurrency, without those that
- * this worker passes over ($4) and after all others those of $5; within one
- * the highest priority, then the oldest; of a session only its earliest unfinished turn. `b.claims = c.claims` makes
+ * Picks the run whose turn it is: businesses in the order of their last claim, below their concurrency, without those of $4
+ * and last those of $5; within one the highest priority, then the oldest; of a session only its earliest unfinished turn. `b.claims = c.claims` makes
  * concurrent claims exclude each other, so that a concurrency limit holds exactly. The lock lets other transactions
  * reference the business meanwhile, as every admission does.
  */
@@ -55,7 +61,7 @@ const claimStatement = `
       SELECT q.run_id, row_number() OVER () AS nth FROM (
         SELECT r.run_id FROM runs r
         WHERE r.tenant = b.tenant AND r.status IN ('queued', 'running') AND r.run_at <= clock_timestamp()
-          AND (r.lease_until IS NULL OR r.lease_until <= clock_timestamp())
+          AND (r.lease_until IS NULL OR r.lease_until <= clock_timestamp()) AND ($6::boolean OR r.stalls < ${suspectStalls})
           AND r.turn = (SELECT e.turn FROM runs e WHERE e.tenant = r.tenant AND e.session_id = r.session_id
             AND e.status IN ${openStatusesSql} ORDER BY e.turn LIMIT 1)
         ORDER BY r.priority DESC, r.run_at, r.run_id LIMIT 4) q
@@ -88,9 +94,6 @@ const claimStatement = `
     EXISTS (SELECT FROM candidate) AS contended
   FROM (SELECT) always LEFT JOIN claimed c ON true LEFT JOIN run_requests q ON q.tenant = c.tenant AND q.run_id = c.run_id`
 
-/** Businesses that a claim passes over, and those that come after all others. */
-export type ClaimOrder = { excluded: readonly string[]; last: readonly string[] }
-
 type ClaimRow = Partial<RunClaim> & { contended: boolean }
 
 /** With more concurrent claimers than this, the reconciler wakes workers for the rest. */
@@ -105,9 +108,10 @@ export const claimNextRun = async (
   workerId: string,
   leaseMs: number,
   graphVersion: string | null = null,
-  { excluded, last }: ClaimOrder = { excluded: [], last: [] },
+  { excluded, last, takesSuspects }: ClaimOrder = anyOrder,
 ): Promise<RunClaim | null> => {
-  const values = [workerId, leaseMs, graphVersion, JSON.stringify(excluded), JSON.stringify(last)]
+  const listed = [JSON.stringify(excluded), JSON.stringify(last)]
+  const values = [workerId, leaseMs, graphVersion, ...listed, takesSuspects]
   const tryClaim = (sql: Sql) => queryOne<ClaimRow>(sql, claimStatement, values)
   let row = await tryClaim(database)
   // a run is due, but another worker holds its business: try again, one worker at a time. The lock is not waited for

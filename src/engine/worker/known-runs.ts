@@ -1,6 +1,6 @@
 import { getHeapStatistics } from 'node:v8'
 import type { RunKey } from '../../infra/database/database.ts'
-import type { ClaimOrder } from '../runs/claim.ts'
+import { type RunClaim, suspectStalls } from '../runs/claim.ts'
 
 const maxEndedRuns = 1000
 /** A business may hold so many times the runs that are free besides: alone four fifths of all. */
@@ -13,11 +13,12 @@ const readHeapShare = (): number => {
 }
 
 /**
- * The runs that a worker has, at work and waiting, at most `maxRuns`, and fewer while the heap is full; and the last of
- * those that ended here, which never run again.
+ * The runs that a worker has, at work and waiting, at most `maxRuns`, fewer while the heap is full, and at most `maxSuspects` of
+ * those that may end a process, and all its runs with it; and the last of those that ended here, which never run again.
  */
-export const createKnownRuns = (maxRuns: number, readHeap = readHeapShare) => {
+export const createKnownRuns = (maxRuns: number, maxSuspects: number, readHeap = readHeapShare) => {
   const held = new Set<string>()
+  const suspects = new Set<string>()
   const counts = new Map<string, number>()
   const ended = new Set<string>()
   const toKey = ({ tenant, run_id }: RunKey): string => `${tenant}/${run_id}`
@@ -31,12 +32,14 @@ export const createKnownRuns = (maxRuns: number, readHeap = readHeapShare) => {
     [...counts].filter(([, runs]) => meets(runs)).map(([tenant]) => tenant)
   return {
     has: (run: RunKey): boolean => held.has(toKey(run)) || ended.has(toKey(run)),
-    take(run: RunKey): void {
+    take(run: Pick<RunClaim, keyof RunKey | 'stalls'>): void {
       held.add(toKey(run))
+      if (run.stalls > suspectStalls) suspects.add(toKey(run))
       count(run.tenant, 1)
     },
     release(run: RunKey, hasEnded: boolean): void {
       held.delete(toKey(run))
+      suspects.delete(toKey(run))
       count(run.tenant, -1)
       if (!hasEnded) return
       const [oldest] = ended.add(toKey(run))
@@ -52,9 +55,10 @@ export const createKnownRuns = (maxRuns: number, readHeap = readHeapShare) => {
       return held.size < maxRuns && (runs === 0 || !hasShare(runs)) && readHeap() < maxHeapShare
     },
     /** A business that has its share is passed over; one that has half is served where no other is due. */
-    claimOrder: (): ClaimOrder => ({
+    claimOrder: () => ({
       excluded: listBusinesses(hasShare),
       last: listBusinesses((runs) => runs * 2 >= maxRuns),
+      takesSuspects: suspects.size < maxSuspects,
     }),
   }
 }

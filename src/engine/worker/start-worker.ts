@@ -37,7 +37,7 @@ const sweepEveryMs = 60_000
 const wordsEveryMs = 2000
 const scheduleEveryMs = 1000
 const bulkEveryMs = 1000
-/** How long a wake-up waits for a permit here before another worker may have it. Also limits how fast a backlog is passed on. */
+/** How long a wake-up waits here before another worker may have it: it limits how fast a backlog is passed on. */
 const wakeUpPatienceMs = 100
 
 /** Starts a worker with its consumers of wake-ups and of the public queue, the relay of the outbox, and the reconciler. */
@@ -52,8 +52,8 @@ export const startRunWorker = async (options: StartWorkerOptions) => {
   const wakeUpConsumer = await queues.onWakeUp(handleWakeUp, { concurrency: options.concurrency })
   const intake = queues.openIntake && startIntakeLeader({ ...options, openQueue: queues.openIntake })
   const checkRuns = async (): Promise<void> => {
-    // also without a queue: a worker with a free permit polls
-    if (worker.idle)
+    // also without a queue
+    if (worker.hasCapacity)
       worker.offer(0).catch((error: unknown) => log.warn({ error: String(error) }, 'a claim failed'))
     await reconcileRuns(database, queues, log, leaseMs * 3, options.reports?.ended)
   }

@@ -4,7 +4,7 @@ import { createFairPermits } from '../../infra/lib/permits.ts'
 /** A visit that has worked for so long is taken to wait for something. */
 const maxWorkMs = 100
 
-/** Permits to work, which businesses share; begun runs go before new ones. A visit holds one only while it works. */
+/** Permits to work, which businesses share. A visit holds one only while it works. */
 export const createWorkPermits = (count: number) => {
   const permits = createFairPermits(count, Number.POSITIVE_INFINITY)
 
@@ -12,23 +12,10 @@ export const createWorkPermits = (count: number) => {
     get held(): number {
       return permits.held
     },
-    get isIdle(): boolean {
-      return permits.held < count
-    },
-    /** A permit to claim a run, and until it begins. */
-    claim: (business: string): Promise<AsyncDisposable> => permits.acquire(business, undefined, 1),
-    /** The same; null when none is free within `ms` milliseconds. */
-    async claimWithin(ms: number, business: string): Promise<AsyncDisposable | null> {
-      const deadline = new AbortController()
-      const timer = setTimeout(() => deadline.abort(), ms)
-      try {
-        return await permits.acquire(business, deadline.signal, 1)
-      } catch {
-        return null
-      } finally {
-        clearTimeout(timer)
-      }
-    },
+    /** The businesses with begun runs that wait for a permit: until they have it, they get no further run. */
+    waiting: permits.waiting,
+    /** A permit to claim a run, and until it begins. Claims share as one business more, so that none waits long. */
+    claim: (): Promise<AsyncDisposable> => permits.acquire(''),
     /** Waits until a visit may work. */
     async beginVisit(business: string, signal: AbortSignal): Promise<VisitPermit> {
       let held: AsyncDisposable | null = null

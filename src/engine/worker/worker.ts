@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import type { Graph } from '../../graph/build.ts'
 import { executeRun, type RunExit, toFailedOutcome } from '../../graph/execute.ts'
 import { createLiveRun, type LiveRun } from '../../graph/live-run.ts'
@@ -71,48 +72,54 @@ export const createWorker = (options: WorkerOptions) => {
   /** The runs in progress; each with a promise that resolves once none of its side effects is pending. */
   const controls = new Map<AbortController, () => Promise<void>>()
   const latestPositions = createLatestPositions()
-  const known = createKnownRuns(options.maxRuns)
+  const known = createKnownRuns(options.maxRuns, options.concurrency)
   const chains = new Set<Promise<void>>()
   let claiming: Promise<unknown> = Promise.resolve()
   let closing = false
 
+  /** Whether no run of a business, or of none in particular, may be claimed for now. */
+  const isHeldUp = (tenant?: string): boolean =>
+    !known.mayTake(tenant) || (tenant !== undefined && permits.waiting().includes(tenant))
+
   /** One claim at a time in this process; several would only block each other. `woken`: where it is known by then, nothing is due. */
-  const claim = (woken?: RunKey): Promise<Omit<ClaimedWork, 'permit'> | null> => {
+  const claim = (woken?: RunKey): Promise<ClaimedWork | null> => {
     const next = claiming.then(async () => {
-      if (closing || (woken && known.has(woken)) || !known.mayTake()) return null
-      const at = leases.nowMs()
-      const claimed = await claimNextRun(database, workerId, leaseMs, graph.version, known.claimOrder())
-      if (claimed) known.take(claimed)
-      return claimed && { claim: claimed, at }
+      const permit = await permits.claim()
+      let claimed: RunClaim | null = null
+      try {
+        if (closing || (woken && known.has(woken)) || !known.mayTake()) return null
+        const at = leases.nowMs()
+        const order = known.claimOrder()
+        order.excluded.push(...permits.waiting())
+        claimed = await claimNextRun(database, workerId, leaseMs, graph.version, order)
+        if (!claimed) return null
+        known.take(claimed)
+        return { claim: claimed, at, permit }
+      } finally {
+        if (!claimed) await permit[Symbol.asyncDispose]()
+      }
     })
     claiming = next.catch(() => {})
+    // without a wake-up more than one may be due
+    if (!woken)
+      next.then(
+        (claimed) => claimed && offer(0).catch(logClaimError),
+        () => {},
+      )
     return next
-  }
-
-  const claimUnder = async (permit: AsyncDisposable, woken?: RunKey): Promise<ClaimedWork | null> => {
-    const claimed = await claim(woken).catch(async (error: unknown) => {
-      await permit[Symbol.asyncDispose]()
-      throw error
-    })
-    if (claimed) {
-      // without a wake-up more than one may be due
-      if (!woken) offer(0).catch(logClaimError)
-      return { ...claimed, permit }
-    }
-    await permit[Symbol.asyncDispose]()
-    return null
   }
 
   /** Works on a run to its end, then claims the next, until none is due. */
   const workOnAll = async (first: ClaimedWork | null): Promise<void> => {
-    for (let next = first; next; next = await claimUnder(await permits.claim(next.claim.tenant)))
-      await workOn(next)
+    for (let next = first; next; next = await claim()) await workOn(next)
   }
   const logClaimError = (error: unknown): void => log.warn({ error: String(error) }, 'a claim failed')
 
   const workOn = async ({ claim, at, permit }: ClaimedWork): Promise<void> => {
     const lease = new AbortController()
     const control = new AbortController()
+    // each visit listens
+    setMaxListeners(0, control.signal)
     controls.set(control, async () => {})
     const heldLease = leases.hold(claim, at, {
       onLost(reason) {
@@ -217,35 +224,33 @@ export const createWorker = (options: WorkerOptions) => {
   }
 
   /**
-   * Claims a run and works on it to its end, then the next, until none is due; `ended` resolves then. Null when no permit was
-   * free within `patienceMs`, or this worker has as many runs as it may. A wake-up for a run that this worker has or has ended
-   * asks the database nothing: the claim after a run finds it where it is due again.
+   * Claims a run and works on it to its end, then the next, until none is due; `ended` resolves then. Null, after `patienceMs`,
+   * when this worker has as many runs as it may, or as many of this business. A wake-up for a run that this worker has or has
+   * ended asks the database nothing: the claim after a run finds it where it is due again.
    */
   const offer = async (patienceMs: number, woken?: RunKey): Promise<{ ended: Promise<void> } | null> => {
     if (woken && known.has(woken)) return { ended: Promise.resolve() }
-    if (!known.mayTake(woken?.tenant)) {
-      await clock.sleep(patienceMs)
-      return null
-    }
-    const permit = await permits.claimWithin(patienceMs, woken?.tenant ?? '')
-    if (!permit) return null
-    const first = claimUnder(permit, woken)
+    const first = claim(woken)
     const ended = first
       .catch(() => null)
       .then(workOnAll)
       .catch(logClaimError)
       .finally(() => chains.delete(ended))
     chains.add(ended)
-    if (!(await first) || (woken && known.has(woken))) return { ended }
+    const claimed = await first
+    if (!claimed && isHeldUp(woken?.tenant)) {
+      await clock.sleep(patienceMs)
+      return null
+    }
     // another run came first, whose own wake-up is dropped now: the woken one may still be due
-    return woken ? offer(patienceMs, woken) : { ended }
+    return claimed && woken && !known.has(woken) ? offer(patienceMs, woken) : { ended }
   }
 
   return {
     offer,
-    /** Whether it could work on another run now. */
-    get idle(): boolean {
-      return permits.isIdle && known.mayTake()
+    /** Whether it may have another run. */
+    get hasCapacity(): boolean {
+      return known.mayTake()
     },
     /** The runs that this worker has, and how many permits are in use. */
     counts: () => ({ runs: known.held, working: permits.held }),

@@ -62,14 +62,14 @@ export const createWaitQueue = <Who, Turn>() => {
 
 /**
  * Permits that businesses share. A business may hold `share` times as many as are free besides: with 1, a single one gets
- * half of them and one is always left for the next. First served: the business that holds the fewest, then the lowest
- * rank, then the one that came first. Own code since no semaphore library has this order and a wait that one caller can
- * abort: see decision record 35.
+ * half of them and one is always left for the next. First served: the business that holds the fewest, then the one that
+ * came first. Own code since no semaphore library has this order and a wait that one caller can abort: see decision
+ * record 35.
  */
 export const createFairPermits = (count: number, share = 1) => {
   /** The business of each permit that is out. */
   const held: string[] = []
-  const queue = createWaitQueue<{ business: string; rank: number }, AsyncDisposable>()
+  const queue = createWaitQueue<string, AsyncDisposable>()
 
   const countHeld = (business: string): number => held.filter((one) => one === business).length
   const isFree = (business: string): boolean =>
@@ -77,11 +77,9 @@ export const createFairPermits = (count: number, share = 1) => {
 
   const serveWaiting = (): void => {
     for (;;) {
-      const [next] = [...queue.waiting].sort(
-        ({ who: a }, { who: b }) => countHeld(a.business) - countHeld(b.business) || a.rank - b.rank,
-      )
-      if (!next || !isFree(next.who.business)) return
-      next.serve(issuePermit(next.who.business))
+      const [next] = [...queue.waiting].sort((a, b) => countHeld(a.who) - countHeld(b.who))
+      if (!next || !isFree(next.who)) return
+      next.serve(issuePermit(next.who))
     }
   }
 
@@ -102,10 +100,12 @@ export const createFairPermits = (count: number, share = 1) => {
     /** Whether `acquire` would return a permit at once. */
     isFree,
     /** Waits for a permit. Rejects with the signal's reason. */
-    async acquire(business: string, signal?: AbortSignal, rank = 0): Promise<AsyncDisposable> {
+    async acquire(business: string, signal?: AbortSignal): Promise<AsyncDisposable> {
       signal?.throwIfAborted()
-      return isFree(business) ? issuePermit(business) : queue.join({ business, rank }, signal)
+      return isFree(business) ? issuePermit(business) : queue.join(business, signal)
     },
+    /** The businesses that wait. */
+    waiting: (): string[] => [...new Set([...queue.waiting].map(({ who }) => who))],
     get held(): number {
       return held.length
     },

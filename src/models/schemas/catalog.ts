@@ -108,8 +108,10 @@ export const keyMatchSchema = z.strictObject({ key: keyViewSchema.nullable() })
 
 const timeoutMs = z.int().min(1).max(3_600_000)
 const timeouts = {
-  first_byte_ms: timeoutMs.describe('Until the first byte of a response'),
-  idle_ms: timeoutMs.describe('Between two parts of a response'),
+  first_byte_ms: timeoutMs.describe('Until the first content of a response'),
+  idle_ms: timeoutMs.describe(
+    'Without content in a response that has begun; what keeps a connection alive is none',
+  ),
   total_ms: timeoutMs.describe('Until the end of a response'),
 }
 const timeoutsSchema = z.strictObject(timeouts).partial()
