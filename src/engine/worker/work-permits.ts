@@ -12,8 +12,8 @@ export const createWorkPermits = (count: number) => {
     get held(): number {
       return permits.held
     },
-    /** The businesses with begun runs that wait for a permit: until they have it, they get no further run. */
-    waiting: permits.waiting,
+    /** The businesses of which as many visits wait as may work: until some do, they get no further run. */
+    waiting: (): string[] => permits.waiting(count),
     /** A permit to claim a run, and until it begins. Claims share as one business more, so that none waits long. */
     claim: (): Promise<AsyncDisposable> => permits.acquire(''),
     /** Waits until a visit may work. */

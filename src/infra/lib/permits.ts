@@ -104,8 +104,11 @@ export const createFairPermits = (count: number, share = 1) => {
       signal?.throwIfAborted()
       return isFree(business) ? issuePermit(business) : queue.join(business, signal)
     },
-    /** The businesses that wait. */
-    waiting: (): string[] => [...new Set([...queue.waiting].map(({ who }) => who))],
+    /** The businesses of which at least so many wait. */
+    waiting(atLeast: number): string[] {
+      const all = [...queue.waiting].map(({ who }) => who)
+      return [...new Set(all)].filter((one) => all.filter((who) => who === one).length >= atLeast)
+    },
     get held(): number {
       return held.length
     },
