@@ -17,14 +17,12 @@ export const neutralCell = /^(?:-?(?:0|[1-9]\d{0,14})|\d{4}[-/]\d.*)$/
 const plainDecimal = /^-?(?:0|[1-9]\d{0,14})\.\d{1,15}$/
 
 const spaces = ' \\u00a0\\u2009\\u202f'
-const toDecimalPattern = (decimal: string, group: string, more = ''): RegExp =>
-  new RegExp(
-    `^(0|[1-9]\\d*|[1-9]\\d{0,2}(?:(?:${group}\\d{3})+|(?:[${spaces}]\\d{3})+|(?:['’]\\d{3})+)${more})?(?:${decimal}(\\d+))?(?:[eE]([-+]?\\d{1,3}))?$`,
-  )
+const toDecimalSource = (decimal: string, group: string, more = ''): string =>
+  `^(0|[1-9]\\d*|[1-9]\\d{0,2}(?:(?:${group}\\d{3})+|(?:[${spaces}]\\d{3})+|(?:['’]\\d{3})+)${more})?(?:${decimal}(\\d+))?(?:[eE]([-+]?\\d{1,3}))?$`
 const decimalPatterns = {
   // India groups by two digits above the thousands
-  point: toDecimalPattern('\\.', ',', '|[1-9]\\d?(?:,\\d\\d)+,\\d{3}'),
-  comma: toDecimalPattern(',', '\\.'),
+  point: new RegExp(toDecimalSource('\\.', ',', '|[1-9]\\d?(?:,\\d\\d)+,\\d{3}')),
+  comma: new RegExp(toDecimalSource(',', '\\.')),
 }
 const currency = '[A-Z]{0,3}\\p{Sc}|[A-Z]{3}|kr\\.?|zł|Kč|Ft|lei|Rs\\.?|S?Fr\\.?'
 const dressed = new RegExp(

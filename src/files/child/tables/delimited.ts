@@ -8,7 +8,7 @@ const candidates = ['\t', ';', '|', ','] as const
 const delimiterNames: Readonly<Record<string, string>> = { '\t': 'tab', ' ': 'space' }
 
 /** Excel's own line above the header, which says what the delimiter is. */
-const separatorLine = /^\ufeff?"?sep=([^\r\n])"?\1*[^\S\r\n]*(?:\r\n|\r|\n|$)/i
+const separatorLine = /^\ufeff?"?sep=([^\r\n])"?\1{0,64}[^\S\r\n]{0,64}(?:\r\n|\r|\n|$)/i
 
 /** CSV, TSV and the like. The delimiter is the one that splits the first lines into the same number of cells. */
 export const openDelimited = async (path: string, name: string): Promise<RowSource[]> => {

@@ -14,7 +14,7 @@ export const parseFormatCode = (code: string): NumberFormat => {
   if (/\[(?:h+|m+|s+)\]/i.test(letters)) return 'duration'
   const shown = letters.replace(/\[[^[\]]*\]|am\/pm|a\/p/gi, '')
   if (/general/i.test(shown)) return null
-  if (/[dy]/i.test(shown) || /m/i.test(shown.replace(/h+[^a-z]*m+|m+[^a-z]*s+/gi, ''))) return 'date'
+  if (/[dy]/i.test(shown) || /m/i.test(shown.replace(/h[^a-z]*m{1,5}|m{1,5}[^a-z]*s/gi, ''))) return 'date'
   return /[hs]/i.test(shown) ? 'time' : null
 }
 
