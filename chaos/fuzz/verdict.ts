@@ -28,6 +28,10 @@ const codes: Record<number, readonly string[]> = {
   431: ['headers_too_large'],
 }
 
+const namedError = z.object({ code: z.union([z.int(), z.string()]), message: z.string().min(1) })
+/** Of version 1.0, and of 0.3. */
+const agentErrorSchema = z.union([z.object({ error: namedError }), namedError])
+
 /** What is wrong with the answer to a request, or null. */
 export const findViolation = (request: FuzzRequest, exchanged: ExchangeOutcome): string | null => {
   if (exchanged.kind === 'left') return null
@@ -44,6 +48,12 @@ export const findViolation = (request: FuzzRequest, exchanged: ExchangeOutcome):
   const isPage = /^GET \/(passkeys|consent)\//.test(request.what)
   if (isPage && reply.status === 404 && reply.headers.get('content-type') === 'text/html; charset=utf-8')
     return null
+  // an envelope of A2A that cannot be read has the error of its protocol
+  const isAgent = / \/a2a\//.test(request.what) && reply.status < 500
+  if (isAgent && reply.headers.get('content-type') === 'application/json; charset=utf-8')
+    return agentErrorSchema.safeParse(parse(reply.body.toString('utf8'))).success
+      ? null
+      : `${reply.status} with what is no error of A2A: ${reply.body.toString('utf8', 0, 300)}`
   // an answer to HEAD has no body
   return request.method === 'HEAD' || request.isOpenAi ? null : faultOfProblem(request, reply)
 }

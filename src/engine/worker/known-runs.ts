@@ -13,10 +13,10 @@ const readHeapShare = (): number => {
 }
 
 /**
- * The runs that a worker has, at work and waiting, at most `maxRuns`, fewer while the heap is full, and at most `maxSuspects` of
- * those that may end a process, and all its runs with it; and the last of those that ended here, which never run again.
+ * The runs that a worker has, at work and waiting, at most `maxRuns`, fewer while the heap is full, and one of those that may end a
+ * process, and all its runs with it; and the last of those that ended here, which never run again.
  */
-export const createKnownRuns = (maxRuns: number, maxSuspects: number, readHeap = readHeapShare) => {
+export const createKnownRuns = (maxRuns: number, readHeap = readHeapShare) => {
   const held = new Set<string>()
   const suspects = new Set<string>()
   const counts = new Map<string, number>()
@@ -45,6 +45,8 @@ export const createKnownRuns = (maxRuns: number, maxSuspects: number, readHeap =
       const [oldest] = ended.add(toKey(run))
       if (ended.size > maxEndedRuns && oldest) ended.delete(oldest)
     },
+    /** Suspects a run no longer that has committed an action. True: it was suspected. */
+    trust: (run: RunKey): boolean => suspects.delete(toKey(run)),
     get held(): number {
       return held.size
     },
@@ -58,7 +60,7 @@ export const createKnownRuns = (maxRuns: number, maxSuspects: number, readHeap =
     claimOrder: () => ({
       excluded: listBusinesses(hasShare),
       last: listBusinesses((runs) => runs * 2 >= maxRuns),
-      takesSuspects: suspects.size < maxSuspects,
+      takesSuspects: suspects.size === 0,
     }),
   }
 }

@@ -72,7 +72,7 @@ export const createWorker = (options: WorkerOptions) => {
   /** The runs in progress; each with a promise that resolves once none of its side effects is pending. */
   const controls = new Map<AbortController, () => Promise<void>>()
   const latestPositions = createLatestPositions()
-  const known = createKnownRuns(options.maxRuns, options.concurrency)
+  const known = createKnownRuns(options.maxRuns)
   const chains = new Set<Promise<void>>()
   let claiming: Promise<unknown> = Promise.resolve()
   let closing = false
@@ -197,7 +197,10 @@ export const createWorker = (options: WorkerOptions) => {
         tracer,
         permit: (signal) => permits.beginVisit(claim.tenant, signal),
         events: {
-          onAction: () => feed.publishChange(claim.tenant, claim.session_id, 'action'),
+          onAction: () => {
+            feed.publishChange(claim.tenant, claim.session_id, 'action')
+            if (known.trust(claim)) offer(0).catch(logClaimError)
+          },
           // attempts of a new claim are numbered after those of the last, so that they void its streamed text
           onText: (delta) =>
             feed.publishDelta(claim.tenant, claim.session_id, {
