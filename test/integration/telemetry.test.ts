@@ -248,7 +248,7 @@ describe('a run that came by HTTP', () => {
 })
 
 test('a worker that takes a run over goes on in its trace', async () => {
-  await runtime.startWorker({ concurrency: 1 })
+  await runtime.startWorker({ concurrency: 1, maxRuns: 1 })
   say(model, { planner: [{ hold: true, text: 'lost' }, { text: 'Taken over.' }] })
   const api = runtime.of('default')
   const { run } = await api.submit({ user_id: 'u2', prompt: 'zanzibar' })
