@@ -17,7 +17,8 @@ const losing = (opened: Database): Database => ({
   ...opened,
   async query<Row>(text: string, values?: readonly unknown[]) {
     const done = await opened.query<Row>(text, values)
-    if (!isLosing || !text.includes('INSERT INTO actions')) return done
+    // what the old worker sends after it was lost commits nothing, and must not cost the next one its lease
+    if (!isLosing || !text.includes('INSERT INTO actions') || done.rows.length === 0) return done
     const taken = await opened.query(
       `UPDATE runs SET epoch = epoch + 1, lease_until = clock_timestamp() - interval '1 second'
        WHERE run_id = ANY($1) AND status = 'running' RETURNING run_id`,

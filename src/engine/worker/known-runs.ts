@@ -17,30 +17,35 @@ const readHeapShare = (): number => {
  * process, and all its runs with it; and the last of those that ended here, which never run again.
  */
 export const createKnownRuns = (maxRuns: number, readHeap = readHeapShare) => {
-  const held = new Set<string>()
+  /** Claims by run: one whose lease was lost may still be at work here when the run is claimed again. */
+  const held = new Map<string, number>()
   const suspects = new Set<string>()
   const counts = new Map<string, number>()
+  let size = 0
   const ended = new Set<string>()
   const toKey = ({ tenant, run_id }: RunKey): string => `${tenant}/${run_id}`
-  const count = (tenant: string, by: number): void => {
-    const now = (counts.get(tenant) ?? 0) + by
-    if (now === 0) counts.delete(tenant)
-    else counts.set(tenant, now)
+  const count = (claims: Map<string, number>, key: string, by: number): void => {
+    const now = (claims.get(key) ?? 0) + by
+    if (now === 0) claims.delete(key)
+    else claims.set(key, now)
   }
-  const hasShare = (runs: number): boolean => runs + 1 > shareOfFree * (maxRuns - held.size - 1)
+  const change = (run: RunKey, by: number): void => {
+    size += by
+    count(held, toKey(run), by)
+    count(counts, run.tenant, by)
+  }
+  const hasShare = (runs: number): boolean => runs + 1 > shareOfFree * (maxRuns - size - 1)
   const listBusinesses = (meets: (runs: number) => boolean): string[] =>
     [...counts].filter(([, runs]) => meets(runs)).map(([tenant]) => tenant)
   return {
     has: (run: RunKey): boolean => held.has(toKey(run)) || ended.has(toKey(run)),
     take(run: Pick<RunClaim, keyof RunKey | 'stalls'>): void {
-      held.add(toKey(run))
       if (run.stalls > suspectStalls) suspects.add(toKey(run))
-      count(run.tenant, 1)
+      change(run, 1)
     },
     release(run: RunKey, hasEnded: boolean): void {
-      held.delete(toKey(run))
-      suspects.delete(toKey(run))
-      count(run.tenant, -1)
+      change(run, -1)
+      if (!held.has(toKey(run))) suspects.delete(toKey(run))
       if (!hasEnded) return
       const [oldest] = ended.add(toKey(run))
       if (ended.size > maxEndedRuns && oldest) ended.delete(oldest)
@@ -48,13 +53,13 @@ export const createKnownRuns = (maxRuns: number, readHeap = readHeapShare) => {
     /** Suspects a run no longer that has committed an action. True: it was suspected. */
     trust: (run: RunKey): boolean => suspects.delete(toKey(run)),
     get held(): number {
-      return held.size
+      return size
     },
     /** Whether another run may be claimed; `tenant`: one of this business. The only run is never refused. */
     mayTake(tenant?: string): boolean {
-      if (held.size === 0) return true
+      if (size === 0) return true
       const runs = tenant === undefined ? 0 : (counts.get(tenant) ?? 0)
-      return held.size < maxRuns && (runs === 0 || !hasShare(runs)) && readHeap() < maxHeapShare
+      return size < maxRuns && (runs === 0 || !hasShare(runs)) && readHeap() < maxHeapShare
     },
     /** A business that has its share is passed over; one that has half is served where no other is due. */
     claimOrder: () => ({

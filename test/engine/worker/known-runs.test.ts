@@ -52,3 +52,15 @@ test('a worker has one run at most that may end it, until that has committed an 
   runs.release({ tenant: 'a', run_id: 'after four' }, false)
   expect(runs.claimOrder().takesSuspects).toBe(true)
 })
+
+test('a run that is claimed again while its lost claim is at work here counts twice, and stays known', () => {
+  const runs = createKnownRuns(256)
+  const run = { tenant: 'a', run_id: '1', stalls: 3 }
+  runs.take(run)
+  runs.take(run)
+  expect(runs.held).toBe(2)
+  runs.release(run, false)
+  expect([runs.held, runs.has(run), runs.claimOrder().takesSuspects]).toEqual([1, true, false])
+  runs.release(run, false)
+  expect([runs.held, runs.has(run), runs.claimOrder().takesSuspects]).toEqual([0, false, true])
+})
