@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import { type Database, hasRow, queryOne } from '../infra/database/database.ts'
 import { listSigningKeys, type PublicSigningKey } from '../payments/keys/public-keys.ts'
 import { type AdminOrder, orderForAdmin, readOrder, storeWebhook } from '../payments/ledger/orders.ts'
@@ -31,7 +32,7 @@ const windowMs = 60_000
  * called once there is work for it.
  */
 export const createPaymentsApi = (database: Database, clock: Clock, wakeExecutor = () => {}) => {
-  const counts = new Map<string, { since: number; webhooks: number }>()
+  const counts = new LRUCache<string, { since: number; webhooks: number }>({ max: maxCounted })
   return {
     /** The public keys of receipts, the one in use first. */
     signingKeys: (): Promise<PublicSigningKey[]> => listSigningKeys(database),
@@ -53,7 +54,6 @@ export const createPaymentsApi = (database: Database, clock: Clock, wakeExecutor
         return false
       const now = clock.monotonicMs()
       const sender = `${providerId} ${address}`
-      if (counts.size >= maxCounted) counts.clear()
       const known = counts.get(sender)
       const count = known && now - known.since < windowMs ? known : { since: now, webhooks: 0 }
       counts.set(sender, count)

@@ -456,6 +456,23 @@ describe('a payment whose end is not known', () => {
     },
   )
 
+  test('is known of a hold, of which an old webhook says pending: it can be captured', async ({
+    shop,
+    database,
+  }) => {
+    const id = await hold(shop)
+    await shop.age(id, 15 * 60_000 + 1)
+    const key = [...shop.card.books.keys()][0] ?? ''
+    const answer = { status: 'pending', provider_ref: `ref_${id}` }
+    const body = Buffer.from(JSON.stringify({ event_id: 'late', key, provider_ref: `ref_${id}`, answer }))
+    await storeWebhook(database, 'card', { signature: 'genuine' }, body)
+    await shop.work()
+    expect(await shop.read(id)).toMatchObject({ status: 'sent' })
+    await orderForAdmin(database, shop.run.tenant, id, { kind: 'capture' })
+    await shop.work()
+    expect(await shop.read(id)).toMatchObject({ status: 'succeeded' })
+  })
+
   test('is looked up while its provider says pending, and is settled by an operator after the window alone', async ({
     shop,
     database,
@@ -524,6 +541,10 @@ describe('a payment whose end is not known', () => {
     }
     const declined = { status: 'declined', provider_ref: null, reason: 'late' }
     const send = (signature: string, body: Buffer) => storeWebhook(database, 'card', { signature }, body)
+    const { last } = await queryOne<{ last: string }>(
+      executor,
+      'SELECT coalesce(max(message_id), 0) AS last FROM payment_inbox',
+    )
     // another provider knows no payment of this one
     await storeWebhook(database, 'other', { signature: 'genuine' }, event('e0', declined))
     await shop.work({ openProvider: async () => shop.card.provider })
@@ -536,8 +557,9 @@ describe('a payment whose end is not known', () => {
     await shop.work()
     expect(await shop.read(id)).toMatchObject({ status: 'succeeded' })
     const { rows } = await executor.query<{ result: string; kept: string }>(
-      `SELECT result, headers::text || encode(body, 'escape') AS kept FROM payment_inbox WHERE provider_id = 'card'
-       ORDER BY message_id`,
+      `SELECT result, headers::text || encode(body, 'escape') AS kept FROM payment_inbox
+       WHERE provider_id = 'card' AND message_id > $1 ORDER BY message_id`,
+      [last],
     )
     const results = rows.map(({ result }) => result)
     // what anyone can send is not kept

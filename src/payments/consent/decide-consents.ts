@@ -1,6 +1,7 @@
 import type { AuthenticationResponseJSON } from '@simplewebauthn/server'
 import { type Database, hasRow, queryOne, type RunKey } from '../../infra/database/database.ts'
 import type { Sql } from '../../state/ports/sql.ts'
+import { toDelayMs } from '../ledger/delays.ts'
 import type { MandatePair, PaymentRequest } from '../ledger/orders.ts'
 import { authorizePayment } from '../mandates/tokens/authorizations.ts'
 import { findSigner } from '../mandates/tokens/chain.ts'
@@ -281,7 +282,7 @@ const decideNext = async ({ database, ...services }: ConsentServices) => {
   try {
     return await database.transaction(decide)
   } catch (error) {
-    if (taken !== null) await database.query(retrySql, [taken.consent_id, 200 * 2 ** taken.tries])
+    if (taken !== null) await database.query(retrySql, [taken.consent_id, toDelayMs(taken.tries)])
     throw error
   }
 }

@@ -2,6 +2,7 @@ import { type Database, queryOne } from '../../infra/database/database.ts'
 import type { Log } from '../../state/ports/log.ts'
 import { isObject } from '../mandates/tokens/encoding.ts'
 import { signJws } from '../mandates/tokens/jws.ts'
+import { parseJson } from '../providers/json-exchange.ts'
 import type { ReceiptSigner } from './receipts.ts'
 
 /**
@@ -9,24 +10,16 @@ import type { ReceiptSigner } from './receipts.ts'
  * and no row may throw, since it would be taken again before all others.
  */
 const readCard = (text: unknown, issuer: string): Record<string, unknown> | null => {
-  const card = parseJson(text)
+  const card = typeof text === 'string' ? parseJson(text) : null
   if (!isObject(card) || JSON.stringify(card) !== text) return null
   const { supportedInterfaces: interfaces, skills, capabilities } = card
   const isOurs =
     Array.isArray(interfaces) &&
     interfaces.length > 0 &&
     interfaces.every(
-      (one) => isObject(one) && `${JSON.stringify(one.url)}`.startsWith(`"${issuer}/a2a/agents/`),
+      (one) => isObject(one) && typeof one.url === 'string' && one.url.startsWith(`${issuer}/a2a/agents/`),
     )
   return isOurs && Array.isArray(skills) && isObject(capabilities) ? card : null
-}
-
-const parseJson = (text: unknown): unknown => {
-  try {
-    return JSON.parse(String(text))
-  } catch {
-    return null
-  }
 }
 
 /** Signs the next agent card that has no signatures, in each version of the protocol. False: there is none. */

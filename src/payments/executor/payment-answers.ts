@@ -1,3 +1,4 @@
+import { toDelayMs } from '../ledger/delays.ts'
 import type { PaymentOutcome } from '../ledger/payment-queries.ts'
 import { findAnswerError, type ProviderAnswer, toDoneStatus } from '../providers/provider.ts'
 import type { PaymentOperation } from './operations.ts'
@@ -14,10 +15,6 @@ const toCharge = ({ payment_id, currency, amount_minor, payee }: ClaimedPayment)
   amount: { currency, minor: amount_minor },
   payee: payee.name,
 })
-
-const maxDelayMs = 60_000
-/** How long to wait before the next try: 0.2 s, doubling, up to a minute. */
-export const toDelayMs = (tries: number): number => Math.min(maxDelayMs, 200 * 2 ** Math.min(tries, 20))
 
 /** A challenge waits for a person: it is looked at this often. */
 const challengeDelayMs = 30_000
@@ -187,7 +184,8 @@ const decideAuthorization = (
       }
       return { ...done, status: 'sent', challenge: answer.challenge, delayMs: challengeDelayMs }
     default:
-      if ((operation.age_ms ?? 0) > maxPendingMs)
+      // what holds money is not pending any more: an old webhook says nothing of it
+      if (!payment.is_authorized && (operation.age_ms ?? 0) > maxPendingMs)
         return decideUnknown(payment, 'its provider has said for 15 minutes that it is pending', answer)
       if (!isAnswer && operation.status === 'done') return null
       return { ...done, status: 'sent', endsWait: false, delayMs: toDelayMs(payment.tries) }

@@ -1,5 +1,6 @@
 import { queryOne } from '../../infra/database/database.ts'
 import { sha256 } from '../../infra/lib/ids.ts'
+import { toDelayMs } from '../ledger/delays.ts'
 import type { PaymentOutcome } from '../ledger/payment-queries.ts'
 import { type ProviderAnswer, UnclearPaymentError } from '../providers/provider.ts'
 import { busyViolation, createOrderCloser, isPatient, toSealedAnswer } from './close-order.ts'
@@ -27,7 +28,6 @@ import {
   decideReleased,
   decideUnknown,
   decideUnknownAnswer,
-  toDelayMs,
   toFoundAnswer,
   toUnseenAnswer,
 } from './payment-answers.ts'

@@ -1,8 +1,8 @@
 import { hasRow } from '../../infra/database/database.ts'
 import { isUniqueViolation } from '../../infra/database/database-errors.ts'
 import type { Sql } from '../../state/ports/sql.ts'
+import { toDelayMs } from '../ledger/delays.ts'
 import type { PaymentProvider } from '../providers/provider.ts'
-import { toDelayMs } from './payment-answers.ts'
 import type { PaymentExecutor } from './payment-executor.ts'
 
 /** A webhook as it came. */

@@ -4,7 +4,6 @@ import { JsonNumber, readJson } from '../json.ts'
 import { TokenError } from './token-error.ts'
 
 /** A token of more characters is refused before it is read. */
-/** A token of more characters is not read. */
 export const maxTokenLength = 256 * 1024
 
 /** A JSON object as it was read; nothing is known of its members. */

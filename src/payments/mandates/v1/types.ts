@@ -10,16 +10,18 @@ import { createNamedSchema } from './names.ts'
 
 const text = z.string().min(1)
 const opaque = z.record(z.string(), z.unknown())
-const time = z
-  .string()
-  .refine((value) => hasWrongOffset(value) || readTimeSpan(value) !== null, {
-    message: 'is no ISO 8601 time with an offset: write 2026-04-30T12:00:00Z',
-    params: { code: 'unreadable_date' },
-  })
-  .refine((value) => !hasWrongOffset(value), {
-    message: 'has a wrong offset: write Z, or one from -12:00 to +14:00 such as +02:00',
-    params: { code: 'wrong_offset' },
-  })
+const wrongOffset = {
+  message: 'has a wrong offset: write Z, or one from -12:00 to +14:00 such as +02:00',
+  params: { code: 'wrong_offset' },
+}
+const unreadableTime = {
+  message: 'is no ISO 8601 time with an offset: write 2026-04-30T12:00:00Z',
+  params: { code: 'unreadable_date' },
+}
+const time = z.string().superRefine((value, context) => {
+  if (readTimeSpan(value) === null)
+    context.addIssue({ code: 'custom', ...(hasWrongOffset(value) ? wrongOffset : unreadableTime) })
+})
 
 /** PaymentCurrencyAmount: `{"currency": "USD", "value": 603.49}`. */
 const moneySchema = z.codec(
