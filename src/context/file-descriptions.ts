@@ -12,6 +12,7 @@ import {
 import { quoteName } from '../state/files/table-names.ts'
 import type { OriginFile, RuntimeState } from '../state/runtime-state.ts'
 import { cutText } from '../state/text/cut-text.ts'
+import { joinLines } from '../state/text/plain-line.ts'
 import { estimateTokens } from '../state/text/tokens.ts'
 
 const maxColumns = 40
@@ -67,10 +68,7 @@ const createFileRenderer = (
 const documentLines = (document: PreparedDocument, mostShown: number): string[] => {
   const { pages, lines, sections } = document
   // on one line, so that it cannot look like the description of another file
-  const head = cutText(
-    document.head.trim().replaceAll(/(?<!\s)\s*\n\s*/g, ' / '),
-    Math.max(1, Math.min(maxHead, mostShown)),
-  )
+  const head = cutText(joinLines(document.head), Math.max(1, Math.min(maxHead, mostShown)))
   const notes = [
     ...(mostShown > 0 && head !== '' ? [`  begins: ${head}`] : []),
     ...document.notes.map((note) => `  note: ${note}`),

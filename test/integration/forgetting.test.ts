@@ -130,6 +130,30 @@ describe('what was said before it was forgotten does not come back', () => {
     expect(await summaryOf(session)).not.toMatch('Danish')
   })
 
+  test('through the answer of a later turn whose session still has it in its log', async () => {
+    const user_id = unique('clara')
+    const session = unique('ses')
+    await tell(user_id, unique('ses'), 'I speak Danish. What is 2 + 2?')
+    const first = await tell(user_id, session, 'Which language do I speak?')
+    expect((await runtime.stateOf(first.id)).memory.map(({ content }) => content)).toContain(
+      'I speak Danish.',
+    )
+    await forget(user_id, 'Danish')
+    const later = await tell(
+      user_id,
+      session,
+      'Which language is it that I speak, and which trains run today?',
+    )
+    expect(later.answer).toBe('You speak Danish.')
+    const { rows } = await database.query<{ content: string }>(
+      'SELECT content FROM turns WHERE user_id = $1',
+      [user_id],
+    )
+    expect(rows.map(({ content }) => content)).toEqual([
+      'Which language is it that I speak, and which trains run today?',
+    ])
+  })
+
   test('in other words, from an open run and from one that waits, when one memory is forgotten', async () => {
     const [user_id, other] = [unique('clara'), unique('bob')]
     await tell(user_id, unique('ses'), 'I speak Danish. What is 2 + 2?')

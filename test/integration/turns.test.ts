@@ -101,6 +101,12 @@ describe('an ended turn', () => {
     expect(await recalled(user_id, 'What about lions?')).toHaveLength(1)
   })
 
+  test('with a word that is cut in the middle of a letter is stored and found by its other words', async () => {
+    const user_id = unique('u')
+    await tell(user_id, `a${'\u{10330}'.repeat(40)} ${zebras}`)
+    expect(await recalled(user_id, 'How many zebras?')).toHaveLength(1)
+  })
+
   test('with a secret is stored without the part that has it', async () => {
     const user_id = unique('u')
     const session_id = await tell(user_id, 'My password is hunter2-Blue, and the zoo has zebras.')

@@ -1,15 +1,13 @@
 import { queryOne } from '../../infra/database/database.ts'
 import type { RegistryView } from '../../models/ports/model-ports.ts'
-import { createCandidateOrders } from '../../models/routing/candidate-order.ts'
+import { findEmbeddingModel, toSpace } from '../../models/routing/embedding-space.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import { formatPlural } from '../terminal.ts'
 import { type DoctorFinding, pass } from './check.ts'
 
 /** How earlier turns are found, and how many of them wait to be embedded. By columns that every login may read. */
 export const findRecall = async (sql: Sql, view: RegistryView): Promise<DoctorFinding> => {
-  const model = createCandidateOrders(view)({ role: 'embedding' })?.members.find(
-    ({ entry }) => entry?.active,
-  )?.entry
+  const model = findEmbeddingModel(view)
   if (!model)
     return pass(
       'earlier turns and memories are found by shared words only: no model has the role "embedding"',
@@ -18,7 +16,7 @@ export const findRecall = async (sql: Sql, view: RegistryView): Promise<DoctorFi
   const row = await queryOne<{ waiting: number }>(
     sql,
     'SELECT count(*)::int AS waiting FROM mason.turns WHERE space <> $1',
-    [`${model.name} ${model.upstream_name}`],
+    [toSpace(model)],
   )
   return row && row.waiting > 0
     ? pass(

@@ -1,5 +1,5 @@
-import { parseSessionMemoryId } from '../../context/earlier-sessions.ts'
 import { containsWords, extractWords } from '../../state/text/words.ts'
+import { parseSessionMemoryId } from './turn-ids.ts'
 
 /** The summary of a session, and the ids of the memories and earlier sessions that it recalled. */
 export type SessionSummary = { session_id: string; summary: string; recalledIds: readonly string[] }

@@ -33,7 +33,7 @@ const plainWords = new Set(
   more most much many must need no not now one only other out over please say said see should show some something such take tell
   there these thing think those time too two up use very want where whose why would yes aber auch auf aus bei das dass dem den der
   des die du ein eine einen einer er es für hat ich im ist ja kann können mich mir mit nach nicht noch nur oder sich sie sind so
-  über um und uns haben hatte hatten sind waren habe us von war was wenn wer wie wir wird wo zu zum zur 哪里 什么 怎么 多少 一下 可以 之前 那个 这个 是否 为什 么样 到哪`.split(
+  über um und uns haben hatte hatten waren habe us von war was wenn wer wie wir wird wo zu zum zur 哪里 什么 怎么 多少 一下 可以 之前 那个 这个 是否 为什 么样 到哪`.split(
     /\s+/,
   ),
 )

@@ -19,14 +19,14 @@ import {
   type TurnLesson,
   toLesson,
 } from '../policy/lessons.ts'
-import { sharesDistinctiveWord } from '../policy/summary-leaks.ts'
+import { repeatsMemory, sharesDistinctiveWord } from '../policy/summary-leaks.ts'
 import { completeDistillation, type DistillationClaim, maxDistillationTries } from './distillation-queue.ts'
 import { learnProfile } from './learn-profile.ts'
 import { findForgottenIds, readForgottenTexts } from './recalled-memories.ts'
 import { holdSession, lockUser, prepareNotes, toMemoryId, writeNote } from './remember.ts'
 import { type MemoryServices, searchMemories } from './search.ts'
 import { isRepetitionSql } from './turn-backlog.ts'
-import { writeTurn } from './turns.ts'
+import { type TurnRecord, writeTurn } from './turns.ts'
 import { asUser, type MemoryOwner } from './user-scope.ts'
 
 /** What learning from a run needs. */
@@ -120,6 +120,17 @@ const learnLesson = async (
   return { lesson: deriveLessonByRules(known), promptedIds: [] }
 }
 
+/** The turn of a run. The log still has what was forgotten since: an answer that repeats it is left out. */
+const toTurnRecord = (
+  { session_id, turn, request, result, ended_at }: RunRow,
+  forgotten: readonly string[],
+): TurnRecord => {
+  const answer = result?.answer ?? null
+  const memories = forgotten.map((content) => ({ id: '', content }))
+  const isWhole = answer !== null && !repeatsMemory(answer, { memories })
+  return { session_id, turn, prompt: request.prompt, answer: isWhole ? answer : null, said_at: ended_at }
+}
+
 /**
  * Learns from a run that has ended: statements go through the gate to the memory, fields to the profile, a summary to the
  * session. One transaction writes all of it and completes the claim, so it happens once. Throws `lease_lost`.
@@ -132,20 +143,12 @@ export const distillRun = async (
   const { database } = parts
   const run = await readRun(database, claim)
   if (!run) return
-  // it ended at the moment when learning was switched off, or its answer is not whole
   const recalls = run.recall && parts.recall !== false && !run.is_repetition
+  // it ended at the moment when learning was switched off, or its answer is not whole
   if (!run.learning || run.finish_reason === 'length')
     return void (await completeDistillation(database, claim))
   const owner: MemoryOwner = { business: claim.tenant, user_id: run.user_id }
   const source = { session_id: run.session_id, run_id: claim.run_id }
-  const { prompt } = run.request
-  const turn = {
-    ...source,
-    turn: run.turn,
-    prompt,
-    answer: run.result?.answer ?? null,
-    said_at: run.ended_at,
-  }
   const caller = { business_id: owner.business, user_id: owner.user_id, run_id: null }
   const { lesson, promptedIds } = await learnLesson(parts, claim, owner, caller, run, signal)
   const notes = lesson.notes.map((note, at) => ({
@@ -163,11 +166,12 @@ export const distillRun = async (
     // rolls back; the next attempt learns without that memory
     if ((await findForgottenIds(sql, owner.business, promptedIds)).size > 0)
       throw new Error('a memory in the prompt has been forgotten')
-    if (recalls) await writeTurn(sql, owner, turn)
+    const forgotten = await readForgottenTexts(sql, owner, source)
+    if (recalls) await writeTurn(sql, owner, toTurnRecord(run, forgotten))
     for (const note of ready) await writeNote(sql, owner, source, note)
     await learnProfile(sql, owner, source, lesson.profile)
     // a summary that repeats forgotten content is not written
-    if (sharesDistinctiveWord(lesson.summary, await readForgottenTexts(sql, owner, source))) return
+    if (sharesDistinctiveWord(lesson.summary, forgotten)) return
     await sql.query(
       `UPDATE sessions SET summary = $3, summary_turn = $4
        WHERE tenant = $1 AND session_id = $2 AND summary_turn < $4 AND summary = $5`,

@@ -1,55 +1,47 @@
 import { hashSpace } from '../policy/hash-embedding.ts'
+import type { MemoryEmbedder } from './embedder.ts'
+import { embedStaleRows, toStaleStatement } from './reembed.ts'
 import type { MemoryServices } from './search.ts'
 import { calibrateBySentences, isCalibrated, unrelatedSentences } from './space-calibration.ts'
-import { setTurnVectors } from './turns.ts'
-import { asUser } from './user-scope.ts'
 
-type StaleRow = { tenant: string; user_id: string; number: string; content: string }
+/** Stores the vectors of turns whose content is still the same. */
+const turnStatements = {
+  stale: toStaleStatement('turns', { live: 'true', columns: 'number', order: 'ORDER BY number DESC' }),
+  store: `
+    WITH given AS (
+      SELECT * FROM json_to_recordset($3::json) AS g (number bigint, content text, embedding text, signature text)
+    ), moved AS (
+      UPDATE turns t SET space = $4, signature = g.signature::bit varying FROM given g
+      WHERE t.tenant = $1 AND t.number = g.number AND t.content = g.content
+      RETURNING t.number, t.session_id, t.said_at, g.embedding
+    )
+    INSERT INTO turn_vectors (tenant, user_id, number, session_id, said_at, space, embedding)
+    SELECT $1, $2, number, session_id, said_at, $4, embedding::halfvec FROM moved
+    ON CONFLICT (number) DO UPDATE SET space = excluded.space, embedding = excluded.embedding`,
+}
 
-const batchSize = 64
+/** Embeds the sentences that measure a space with the first texts of it. */
+const createMeasuringEmbedder = ({ database, embedder }: MemoryServices): MemoryEmbedder => ({
+  ...embedder,
+  async embed(space, texts, caller, signal) {
+    if (await isCalibrated(database, space)) return embedder.embed(space, texts, caller, signal)
+    const vectors = await embedder.embed(space, [...texts, ...unrelatedSentences], caller, signal)
+    await calibrateBySentences(database, space, vectors.slice(texts.length))
+    return vectors.slice(0, texts.length)
+  },
+})
 
-/** Turns of one user, the first found, that have no vector of the current space; those without any vector first. */
-const staleStatement = `
-  WITH one AS (
-    (SELECT tenant, user_id FROM turns WHERE space < $1 AND tenant NOT IN (SELECT json_array_elements_text($2::json))
-     ORDER BY space, tenant LIMIT 1)
-    UNION ALL
-    (SELECT tenant, user_id FROM turns WHERE space > $1 AND tenant NOT IN (SELECT json_array_elements_text($2::json))
-     ORDER BY space, tenant LIMIT 1)
-    LIMIT 1
-  )
-  SELECT t.tenant, t.user_id, t.number, t.content FROM turns t JOIN one USING (tenant, user_id)
-  WHERE t.space <> $1 ORDER BY t.number DESC LIMIT ${batchSize}`
-
-/**
- * Embeds one batch of turns in the space of the embedding model, where the registry has one, on the account of their business; returns their
- * number. Meanwhile they are found by their words. Two workers at once do the work twice, without harm. Skips
- * `skippedBusinesses`, and adds a business whose turns cannot be embedded.
- */
+/** See `embedStaleRows`; only where the registry has an embedding model. Meanwhile turns are found by their words. */
 export const embedTurnBatch = async (
-  { database, embedder }: MemoryServices,
+  parts: MemoryServices,
   signal: AbortSignal,
   skippedBusinesses: Set<string>,
-): Promise<number> => {
-  const space = embedder.current()
-  if (space === hashSpace) return 0
-  const { rows } = await database.query<StaleRow>(staleStatement, [
-    space,
-    JSON.stringify([...skippedBusinesses]),
-  ])
-  const [first] = rows
-  if (!first) return 0
-  const { tenant: business, user_id } = first
-  skippedBusinesses.add(business)
-  const caller = { business_id: business, user_id, run_id: null }
-  const isMeasured = await isCalibrated(database, space)
-  const texts = [...rows.map(({ content }) => content), ...(isMeasured ? [] : unrelatedSentences)]
-  const vectors = await embedder.embed(space, texts, caller, signal)
-  if (!isMeasured) await calibrateBySentences(database, space, vectors.slice(rows.length))
-  await asUser(database, { business, user_id }, async (sql) => {
-    const turns = rows.map(({ number, content }, at) => ({ number, content, vector: vectors[at] ?? [] }))
-    await setTurnVectors(sql, { business, user_id }, space, turns)
-  })
-  skippedBusinesses.delete(business)
-  return rows.length
-}
+): Promise<number> =>
+  parts.embedder.current() === hashSpace
+    ? 0
+    : embedStaleRows(
+        { ...parts, embedder: createMeasuringEmbedder(parts) },
+        turnStatements,
+        signal,
+        skippedBusinesses,
+      )

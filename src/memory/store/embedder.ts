@@ -1,7 +1,7 @@
 import { emptyCanonicalRequest } from '../../models/call/models-port.ts'
 import type { ModelGateway } from '../../models/ports/call-ports.ts'
 import type { ModelCaller, RegistryView } from '../../models/ports/model-ports.ts'
-import { createCandidateOrders } from '../../models/routing/candidate-order.ts'
+import { findEmbeddingModel, toSpace } from '../../models/routing/embedding-space.ts'
 import { MasonError } from '../../state/errors.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import { computeHashEmbedding, hashSpace, normalizeVector } from '../policy/hash-embedding.ts'
@@ -18,9 +18,6 @@ type EmbedderServices = {
 const maxTextsPerCall = 64
 /** As many as fit inline in a row of 8 KB, together with ids and names of 200 characters. */
 const maxDimensions = 3600
-
-const toSpace = ({ name, upstream_name }: { name: string; upstream_name: string }): string =>
-  `${name} ${upstream_name}`
 
 /** The embedder of the role `embedding`, or the built-in hash embedding where no model has the role. */
 export const createMemoryEmbedder = ({ sql, ask, view }: EmbedderServices) => {
@@ -98,13 +95,6 @@ export const createMemoryEmbedder = ({ sql, ask, view }: EmbedderServices) => {
     },
   }
 }
-
-/**
- * The model that memories are embedded with: the first of the role `embedding`, healthy or not, since vectors of two models
- * cannot be compared. Undefined: the registry has none, and the hash embedding serves.
- */
-const findEmbeddingModel = (view: RegistryView) =>
-  createCandidateOrders(view)({ role: 'embedding' })?.members.find(({ entry }) => entry?.active)?.entry
 
 const readOrSetSize = async (sql: Sql, space: string, length: number): Promise<number> => {
   if (length < 1 || length > maxDimensions)

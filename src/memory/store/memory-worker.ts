@@ -66,9 +66,10 @@ export const startMemoryWorker = (options: MemoryWorkerOptions): { close(): Prom
       )
     }
   }
-  /** Runs until nothing is due and no learner is left: one slow model does not delay the other runs. */
-  const distillAll = async (): Promise<void> => {
+  /** Runs until nothing is due and no learner is left: one slow model does not delay the other runs. Returns whether any was due. */
+  const distillAll = async (): Promise<boolean> => {
     const learners = new Set<Promise<void>>()
+    let isAny = false
     const waitForOne = () => Promise.race(learners)
     /** Waits `everyMs` at most: runs that are due by then do not wait for slow ones. */
     const waitForOneOrPoll = async (): Promise<void> => {
@@ -80,13 +81,15 @@ export const startMemoryWorker = (options: MemoryWorkerOptions): { close(): Prom
         const { size: before } = learners
         const claim = await claimDistillation(database, leaseMs)
         if (claim) {
+          isAny = true
           const learner = learn(claim).finally(() => learners.delete(learner))
           learners.add(learner)
           if (learners.size === maxLearners) await waitForOne()
         } else if (learners.size > 0) await waitForOneOrPoll()
         // a learner that ended meanwhile may have made the next turn of its session due
-        else if (before === 0) return
+        else if (before === 0) break
       }
+      return isAny
     } finally {
       await Promise.all(learners)
     }
@@ -109,7 +112,10 @@ export const startMemoryWorker = (options: MemoryWorkerOptions): { close(): Prom
     await dropFailedDistillations(database)
     if (recall) {
       const space = options.embedder.current()
-      await readTurnBacklog(database, space, recallBacklogTokens, stopped.signal)
+      await readTurnBacklog(database, space, recallBacklogTokens, stopped.signal).catch((error: unknown) => {
+        if (!stopped.signal.aborted)
+          log.warn({ error: String(error) }, 'turns of earlier sessions could not be read')
+      })
       await calibrateByTurns(database, space)
       await embedAll(embedTurnBatch)
     }
@@ -117,8 +123,8 @@ export const startMemoryWorker = (options: MemoryWorkerOptions): { close(): Prom
   }
   /** New turns soon; those of a business whose model fails with the rest, at long intervals. */
   const learnAndEmbed = async (): Promise<void> => {
-    await distillAll()
-    if (recall && (await embedTurnBatch(options, stopped.signal, skippedBusinesses)) > 0)
+    const hasLearned = await distillAll()
+    if (hasLearned && recall && (await embedTurnBatch(options, stopped.signal, skippedBusinesses)) > 0)
       await embedAll(embedTurnBatch)
   }
   const seldomMs = Math.max(everyMs, reembedEveryMs)

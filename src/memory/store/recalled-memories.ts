@@ -1,7 +1,8 @@
-import { parseSessionMemoryId } from '../../context/earlier-sessions.ts'
+import { groupBy } from '../../infra/lib/group-by.ts'
 import type { Patch } from '../../state/patch.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import type { ActionBody } from '../../state/runtime-state.ts'
+import { parseSessionMemoryId, toSessionMemoryId } from '../policy/turn-ids.ts'
 import type { NoteSource } from './remember.ts'
 import type { MemoryOwner } from './user-scope.ts'
 
@@ -15,17 +16,20 @@ type RecallRow = {
   patch: Pick<Patch, 'memory'>
 }
 
-/** The ids of the memories and earlier sessions that a session recalled. */
+/** The ids of the memories and turns that each of these sessions recalled. */
 export const readRecalledIds = async (
   sql: Sql,
   { business }: MemoryOwner,
-  sessionId: string,
-): Promise<string[]> => {
-  const { rows } = await sql.query<Pick<RecallRow, 'body'>>(
-    `SELECT a.body FROM actions a WHERE a.tenant = $1 AND a.session_id = $2 AND ${recallCondition}`,
-    [business, sessionId],
+  sessionIds: readonly string[],
+): Promise<Map<string, string[]>> => {
+  if (sessionIds.length === 0) return new Map()
+  const { rows } = await sql.query<Pick<RecallRow, 'body'> & { session_id: string }>(
+    `SELECT a.session_id, a.body FROM actions a WHERE a.tenant = $1
+       AND a.session_id IN (SELECT json_array_elements_text($2::json)) AND ${recallCondition}`,
+    [business, JSON.stringify(sessionIds)],
   )
-  return rows.flatMap(listRecalledIds)
+  const bySession = groupBy(rows, ({ session_id }) => session_id)
+  return new Map([...bySession].map(([id, actions]) => [id, actions.flatMap(listRecalledIds)]))
 }
 
 const listRecalledIds = ({ body: { result } }: Pick<RecallRow, 'body'>): string[] => [
@@ -67,12 +71,13 @@ export const findForgottenIds = async (
 ): Promise<Set<string>> => {
   if (ids.length === 0) return new Set()
   const turns = ids.flatMap((id) => parseSessionMemoryId(id) ?? [])
-  const { rows } = await sql.query<{ id: string }>(
-    `SELECT memory_id AS id FROM memories WHERE tenant = $1 AND memory_id IN (SELECT json_array_elements_text($2::json))
-     UNION ALL SELECT format('session %s %s', t.session_id, t.turn) FROM turns t
+  const { rows } = await sql.query<{ id: string | null; session_id: string; turn: number }>(
+    `SELECT memory_id AS id, '' AS session_id, 0 AS turn FROM memories
+     WHERE tenant = $1 AND memory_id IN (SELECT json_array_elements_text($2::json))
+     UNION ALL SELECT NULL, t.session_id, t.turn FROM turns t
        JOIN json_to_recordset($3::json) AS asked (session_id text, turn int) USING (session_id, turn) WHERE t.tenant = $1`,
     [business, JSON.stringify(ids), JSON.stringify(turns)],
   )
-  const present = new Set(rows.map(({ id }) => id))
+  const present = new Set(rows.map(({ id, session_id, turn }) => id ?? toSessionMemoryId(session_id, turn)))
   return new Set(ids.filter((id) => !present.has(id)))
 }

@@ -2,39 +2,36 @@ import { type MemoryServices, toVectorText } from './search.ts'
 import { asUser } from './user-scope.ts'
 import { computeSignature } from './vector-signature.ts'
 
-type StaleRow = { tenant: string; user_id: string; memory_id: string; content: string; space: string }
+type StaleRow = { tenant: string; user_id: string; content: string }
 
 const batchSize = 64
 
-/** Memories of one user, the first found, that are not in the current space. */
-const staleStatement = `
-  WITH one AS (
-    (SELECT tenant, user_id FROM memories WHERE space < $1 AND superseded_by IS NULL
-       AND tenant NOT IN (SELECT json_array_elements_text($2::json)) ORDER BY space, tenant LIMIT 1)
-    UNION ALL
-    (SELECT tenant, user_id FROM memories WHERE space > $1 AND superseded_by IS NULL
-       AND tenant NOT IN (SELECT json_array_elements_text($2::json)) ORDER BY space, tenant LIMIT 1)
-    LIMIT 1
-  )
-  SELECT m.tenant, m.user_id, m.memory_id, m.content, m.space FROM memories m JOIN one USING (tenant, user_id)
-  WHERE m.space <> $1 AND m.superseded_by IS NULL LIMIT ${batchSize}`
+/** Rows of one user, the first found, that have no vector of the current space; those without any vector first. `live`: a condition. */
+export const toStaleStatement = (
+  rows: 'memories' | 'turns',
+  { live, columns, order = '' }: { live: string; columns: string; order?: string },
+): string => {
+  const findOne = (isStale: string) => `(SELECT tenant, user_id FROM ${rows} WHERE ${isStale} AND ${live}
+       AND tenant NOT IN (SELECT json_array_elements_text($2::json)) ORDER BY space, tenant LIMIT 1)`
+  return `
+  WITH one AS (${findOne('space < $1')} UNION ALL ${findOne('space > $1')} LIMIT 1)
+  SELECT tenant, user_id, content, ${columns} FROM ${rows} JOIN one USING (tenant, user_id)
+  WHERE space <> $1 AND ${live} ${order} LIMIT ${batchSize}`
+}
 
 /**
- * Embeds one batch of memories in the space of the current embedding model; returns their number. Meanwhile searches match
- * their words, and their old vectors while the old model is registered. Two workers at once do the work twice, without harm.
- * Skips `skippedBusinesses`, and adds a business whose memories cannot be embedded.
+ * Embeds one batch of rows in the space of the current embedding model, on the account of their business; returns their
+ * number. `store` gets the business, the user, the rows with their vectors, and the space. Two workers at once do the work
+ * twice, without harm. Skips `skippedBusinesses`, and adds a business whose rows cannot be embedded.
  */
-export const reembedBatch = async (
-  parts: MemoryServices,
+export const embedStaleRows = async (
+  { database, embedder }: MemoryServices,
+  { stale, store }: { stale: string; store: string },
   signal: AbortSignal,
-  skippedBusinesses: Set<string> = new Set(),
+  skippedBusinesses: Set<string>,
 ): Promise<number> => {
-  const { database, embedder } = parts
   const space = embedder.current()
-  const { rows } = await database.query<StaleRow>(staleStatement, [
-    space,
-    JSON.stringify([...skippedBusinesses]),
-  ])
+  const { rows } = await database.query<StaleRow>(stale, [space, JSON.stringify([...skippedBusinesses])])
   const [first] = rows
   if (!first) return 0
   const { tenant: business, user_id } = first
@@ -42,27 +39,35 @@ export const reembedBatch = async (
   const caller = { business_id: business, user_id, run_id: null }
   const texts = rows.map(({ content }) => content)
   const vectors = await embedder.embed(space, texts, caller, signal)
-  const changes = rows.map(({ memory_id, space: before }, at) => ({
-    memory_id,
-    before,
-    embedding: toVectorText(vectors[at] ?? []),
-    signature: computeSignature(vectors[at] ?? []),
-  }))
-  await asUser(database, { business, user_id }, async (sql) => {
-    await sql.query(
-      `WITH given AS (
-         SELECT * FROM json_to_recordset($3::json) AS g (memory_id text, before text, embedding text, signature text)
-       ), moved AS (
-         UPDATE memories m SET space = $4, signature = g.signature::bit varying FROM given g
-         WHERE m.tenant = $1 AND m.memory_id = g.memory_id AND m.space = g.before AND m.superseded_by IS NULL
-         RETURNING m.memory_id, g.embedding
-       )
-       INSERT INTO memory_vectors (tenant, user_id, memory_id, space, embedding)
-       SELECT $1, $2, memory_id, $4, embedding::halfvec FROM moved
-       ON CONFLICT (tenant, memory_id) DO UPDATE SET space = excluded.space, embedding = excluded.embedding`,
-      [business, user_id, JSON.stringify(changes), space],
-    )
+  const embedded = rows.map((row, at) => {
+    const vector = vectors[at] ?? []
+    return { ...row, embedding: toVectorText(vector), signature: computeSignature(vector) }
   })
+  await asUser(database, { business, user_id }, (sql) =>
+    sql.query(store, [business, user_id, JSON.stringify(embedded), space]),
+  )
   skippedBusinesses.delete(business)
   return rows.length
 }
+
+const memoryStatements = {
+  stale: toStaleStatement('memories', { live: 'superseded_by IS NULL', columns: 'memory_id, space' }),
+  store: `
+    WITH given AS (
+      SELECT * FROM json_to_recordset($3::json) AS g (memory_id text, space text, embedding text, signature text)
+    ), moved AS (
+      UPDATE memories m SET space = $4, signature = g.signature::bit varying FROM given g
+      WHERE m.tenant = $1 AND m.memory_id = g.memory_id AND m.space = g.space AND m.superseded_by IS NULL
+      RETURNING m.memory_id, g.embedding
+    )
+    INSERT INTO memory_vectors (tenant, user_id, memory_id, space, embedding)
+    SELECT $1, $2, memory_id, $4, embedding::halfvec FROM moved
+    ON CONFLICT (tenant, memory_id) DO UPDATE SET space = excluded.space, embedding = excluded.embedding`,
+}
+
+/** See `embedStaleRows`. Meanwhile searches match the words of memories, and their old vectors while the old model is registered. */
+export const reembedBatch = (
+  parts: MemoryServices,
+  signal: AbortSignal,
+  skippedBusinesses: Set<string> = new Set(),
+): Promise<number> => embedStaleRows(parts, memoryStatements, signal, skippedBusinesses)

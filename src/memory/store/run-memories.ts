@@ -1,4 +1,3 @@
-import { toSessionMemoryId } from '../../context/earlier-sessions.ts'
 import type { ModelCaller } from '../../models/ports/model-ports.ts'
 import type { RecalledMemory } from '../../state/memory-kinds.ts'
 import type { Memories, OwnStatement } from '../../state/ports/memories.ts'
@@ -6,9 +5,11 @@ import { type Models, rulesOnly } from '../../state/ports/models.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import { noTracer } from '../../state/ports/tracer.ts'
 import { derivedLabel } from '../../state/provenance.ts'
+import { joinLines } from '../../state/text/plain-line.ts'
 import { createEvidenceSearch, type Evidence, findOwnStatement } from '../policy/evidence.ts'
 import { detectSubject, proposalInstructions, proposalParts, toLesson } from '../policy/lessons.ts'
 import type { Note } from '../policy/memory-gate.ts'
+import { toSessionMemoryId } from '../policy/turn-ids.ts'
 import { askForLesson } from './distill-run.ts'
 import { readAnswersSinceDiscard } from './distillation-queue.ts'
 import { createQuickEmbedder } from './quick-embedder.ts'
@@ -181,15 +182,9 @@ const recallWaitMs = 150
 const toRecalledTurn = ({ session_id, turn, content, said_at, relevance }: TurnHit): RecalledMemory => ({
   id: toSessionMemoryId(session_id, turn),
   kind: 'episode',
-  content: `Earlier talk of ${said_at.toISOString().slice(0, 10)} (session ${session_id}): ${toOneLine(content)}`,
+  content: `Earlier talk of ${said_at.toISOString().slice(0, 10)} (session ${session_id}): ${joinLines(content)}`,
   relevance: Math.round(relevance * 1000) / 1000,
   source_action_ids: [],
   created_at: said_at.toISOString(),
   ...derivedLabel,
 })
-
-const toOneLine = (text: string): string =>
-  text
-    .split('\n')
-    .map((line) => line.trim())
-    .join(' / ')

@@ -1,3 +1,4 @@
+import { groupBy } from '../../infra/lib/group-by.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import {
   type ForgottenContent,
@@ -27,25 +28,26 @@ export const clearLeakingTexts = async (
   )
   // a turn that is not stored yet may repeat it too
   await cutOffTurns(sql, owner)
-  const said = rest.deletedSession ? await readSessionTurns(sql, owner, rest.deletedSession.session_id) : []
+  const deletedTurns = rest.deletedSession
+    ? await readSessionTurns(sql, owner, rest.deletedSession.session_id)
+    : []
   const deletedSession = rest.deletedSession && {
     ...rest.deletedSession,
-    summary: [rest.deletedSession.summary, ...said].join('\n'),
+    summary: [rest.deletedSession.summary, ...deletedTurns].join('\n'),
   }
   const content = { ...rest, ...(deletedSession && { deletedSession }) }
   const turns = await readTurnsWithWords(sql, owner, listForgottenWords(content))
   if (rows.length === 0 && turns.length === 0) return
   const forgotten = { ...content, teachingSessions: await findSessionsOfRuns(sql, owner, taughtBy) }
-  const texts = new Map(rows.map(({ session_id, summary }) => [session_id, [summary]]))
-  for (const { session_id, content } of turns)
-    texts.set(session_id, [...(texts.get(session_id) ?? []), content])
-  const summaries: SessionSummary[] = []
+  const said = [...rows.map(({ session_id, summary }) => ({ session_id, content: summary })), ...turns]
+  const texts = [...groupBy(said, ({ session_id }) => session_id)].map(([session_id, of]) => ({
+    session_id,
+    summary: of.map((one) => one.content).join('\n'),
+  }))
   // only the log says what a session recalled: it is read only for texts that may leak
-  for (const [session_id, of] of texts) {
-    const row = { session_id, summary: of.join('\n') }
-    const recalledIds = mayLeak(row, forgotten) ? await readRecalledIds(sql, owner, session_id) : []
-    summaries.push({ ...row, recalledIds })
-  }
+  const mayRepeat = texts.filter((one) => mayLeak(one, forgotten)).map(({ session_id }) => session_id)
+  const recalled = await readRecalledIds(sql, owner, mayRepeat)
+  const summaries = texts.map((one) => ({ ...one, recalledIds: recalled.get(one.session_id) ?? [] }))
   const leaking = new Set(findLeakingSessions(summaries, forgotten))
   await clearSummaries(sql, owner, [...leaking])
   const repeating = turns.filter(

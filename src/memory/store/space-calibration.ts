@@ -1,3 +1,4 @@
+import { hasRow } from '../../infra/database/database.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import { computeCosine } from '../policy/hash-embedding.ts'
 
@@ -39,8 +40,8 @@ const storeStatement = `
   ON CONFLICT (space) DO UPDATE SET pair_mean = excluded.pair_mean, pair_deviation = excluded.pair_deviation, pairs = excluded.pairs`
 
 /** Whether a space has been measured. */
-export const isCalibrated = async (sql: Sql, space: string): Promise<boolean> =>
-  (await sql.query('SELECT FROM memory_spaces WHERE space = $1 AND pairs > 0', [space])).rows.length > 0
+export const isCalibrated = (sql: Sql, space: string): Promise<boolean> =>
+  hasRow(sql, 'SELECT 1 AS measured FROM memory_spaces WHERE space = $1 AND pairs > 0', [space])
 
 /** Measures a space by the vectors of `unrelatedSentences`. */
 export const calibrateBySentences = async (

@@ -2,7 +2,6 @@ import { type Database, queryOne } from '../../infra/database/database.ts'
 import { isMasonError } from '../../state/errors.ts'
 import { estimateTokens } from '../../state/text/tokens.ts'
 import { hashSpace } from '../policy/hash-embedding.ts'
-import { toTurnText } from '../policy/turn-text.ts'
 import { holdSession, lockUser } from './remember.ts'
 import { type TurnRecord, writeTurn } from './turns.ts'
 import { asUser } from './user-scope.ts'
@@ -68,11 +67,9 @@ const readSessions = async (database: Database, { tenant, after_session }: Backl
       await lockUser(sql, owner)
       await holdSession(sql, owner, { session_id, run_id: '' })
       const { rows: turns } = await sql.query<TurnRecord>(turnsStatement, [tenant, session_id, user_id])
-      for (const turn of turns) await writeTurn(sql, owner, turn)
-      return turns.reduce(
-        (sum, turn) => sum + estimateTokens(toTurnText(turn.prompt, turn.answer)?.content ?? ''),
-        0,
-      )
+      let tokens = 0
+      for (const turn of turns) tokens += estimateTokens(await writeTurn(sql, owner, turn))
+      return tokens
     }).catch((error: unknown) => {
       // it was deleted meanwhile
       if (isMasonError(error, 'lease_lost')) return 0

@@ -120,7 +120,7 @@ export const hasTurns = async (
     sessionId,
   ])
 
-/** See `findTurns`. Asks the embedding model only where the user has turns in its space. */
+/** See `findTurns`. Asks the embedding model only where the user has turns in its space, and not for the latest talk. */
 export const searchTurns = async (
   parts: MemoryServices,
   owner: MemoryOwner,
@@ -130,10 +130,12 @@ export const searchTurns = async (
   signal: AbortSignal,
 ): Promise<TurnHit[]> => {
   const space = parts.embedder.current()
+  const time = findAskedTime(text, new Date())
   const inScope = <T>(work: (sql: Sql) => Promise<T>) =>
     asUser(parts.database, owner, work, { pipelined: true })
   const isInSpace =
     space !== hashSpace &&
+    !time?.isLatest &&
     (await inScope((sql) =>
       hasRow(sql, 'SELECT 1 AS held FROM turns WHERE tenant = $1 AND user_id = $2 AND space = $3 LIMIT 1', [
         ...[owner.business, owner.user_id, space],
@@ -142,7 +144,6 @@ export const searchTurns = async (
   const { vectors } = isInSpace
     ? await prepareMemoryQuery(parts, [space], text, caller, signal)
     : { vectors: [] }
-  const time = findAskedTime(text, new Date())
   return inScope((sql) => findTurns(sql, owner, sessionId, { text, vectors }, time))
 }
 

@@ -1,9 +1,7 @@
 import { queryOne } from '../../infra/database/database.ts'
 import type { Sql } from '../../state/ports/sql.ts'
 import { listContentWords, toTurnText } from '../policy/turn-text.ts'
-import { toVectorText } from './search.ts'
 import type { MemoryOwner } from './user-scope.ts'
-import { computeSignature } from './vector-signature.ts'
 
 /** An ended turn of a session. */
 export type TurnRecord = {
@@ -20,22 +18,22 @@ const maxChars = 4000
 /**
  * Stores an ended turn to be found by later sessions, by its words at once and by its vector once a model has embedded it
  * (`embed-turns.ts`). A short turn goes into the row of the turn before it. Inside a transaction of the user that holds their
- * lock and the session; safe to repeat.
+ * lock and the session; safe to repeat. Returns its text; empty: nothing to be found by.
  */
 export const writeTurn = async (
   sql: Sql,
   owner: MemoryOwner,
   { session_id, turn, prompt, answer, said_at }: TurnRecord,
-): Promise<void> => {
+): Promise<string> => {
   const text = toTurnText(prompt, answer)
-  if (!text) return
+  if (!text) return ''
   const { business, user_id } = owner
   const before = await queryOne<{ number: string; turn: number; last_turn: number; content: string }>(
     sql,
     `SELECT number, turn, last_turn, content FROM turns WHERE tenant = $1 AND session_id = $2 AND turn <= $3 ORDER BY turn DESC LIMIT 1`,
     [business, session_id, turn],
   )
-  if (before && before.last_turn >= turn) return
+  if (before && before.last_turn >= turn) return text.content
   if (text.isShort && before && before.content.length < maxChars) {
     const content = `${before.content}\n${text.content}`
     const words = JSON.stringify(listContentWords(content))
@@ -45,46 +43,15 @@ export const writeTurn = async (
       [business, before.number, content, turn, words],
     )
     await sql.query('DELETE FROM turn_vectors WHERE tenant = $1 AND number = $2', [business, before.number])
-    return
+    return text.content
   }
   await sql.query(
     `INSERT INTO turns (tenant, session_id, turn, last_turn, user_id, content, words, said_at)
      VALUES ($1, $2, $3, $3, $4, $5, array_to_tsvector(ARRAY(SELECT json_array_elements_text($6::json))), $7)`,
     [business, session_id, turn, user_id, text.content, JSON.stringify(text.words), said_at.toISOString()],
   )
+  return text.content
 }
-
-/** Stores the vectors of turns whose content is still the same. Inside a transaction of the user. */
-export const setTurnVectors = (
-  sql: Sql,
-  { business, user_id }: MemoryOwner,
-  space: string,
-  turns: readonly { number: string; content: string; vector: readonly number[] }[],
-): Promise<unknown> =>
-  sql.query(
-    `WITH given AS (
-       SELECT * FROM json_to_recordset($3::json) AS g (number bigint, content text, embedding text, signature text)
-     ), moved AS (
-       UPDATE turns t SET space = $4, signature = g.signature::bit varying FROM given g
-       WHERE t.tenant = $1 AND t.number = g.number AND t.content = g.content
-       RETURNING t.number, t.session_id, t.said_at, g.embedding
-     )
-     INSERT INTO turn_vectors (tenant, user_id, number, session_id, said_at, space, embedding)
-     SELECT $1, $2, number, session_id, said_at, $4, embedding::halfvec FROM moved
-     ON CONFLICT (number) DO UPDATE SET space = excluded.space, embedding = excluded.embedding`,
-    [
-      business,
-      user_id,
-      JSON.stringify(
-        turns.map(({ vector, ...row }) => ({
-          ...row,
-          embedding: toVectorText(vector),
-          signature: computeSignature(vector),
-        })),
-      ),
-      space,
-    ],
-  )
 
 /** From here on no turn that the user has ended so far is read from its run; turns that are stored stay. */
 export const cutOffTurns = (sql: Sql, { business, user_id }: MemoryOwner): Promise<unknown> =>
