@@ -23,6 +23,16 @@ type Background = {
   fence: DataFence
 }
 
+/** What is wanted and in which form, by the field of the state. */
+export const formParts = {
+  task_goals: (state: BackgroundState, budget: number, fence: DataFence): PromptPart =>
+    part(titles.goal, renderGoal(state, budget * partShares.goal, fence), 'agent'),
+  output_style: (state: BackgroundState, _budget: number, fence: DataFence): PromptPart =>
+    part(titles.style, renderSetting(state, 'output_style', fence), 'agent'),
+  output_structure: (state: BackgroundState, budget: number, fence: DataFence): PromptPart =>
+    part(titles.structure, renderStructure(state, budget * partShares.structure, fence), 'agent'),
+}
+
 /** The request and everything around it, within its share of a budget in tokens. */
 export const collectBackground = (state: BackgroundState, budget: number): Background => {
   const fence = createDataFence(state)
@@ -32,10 +42,10 @@ export const collectBackground = (state: BackgroundState, budget: number): Backg
   ]
   const current = [
     part(titles.scenario, renderSetting(state, 'scenario', fence), 'agent'),
-    part(titles.style, renderSetting(state, 'output_style', fence), 'agent'),
+    formParts.output_style(state, budget, fence),
     ...renderMemory(state, budget * partShares.memory, fence),
-    part(titles.structure, renderStructure(state, budget * partShares.structure, fence), 'agent'),
-    part(titles.goal, renderGoal(state, budget * partShares.goal, fence), 'agent'),
+    formParts.output_structure(state, budget, fence),
+    formParts.task_goals(state, budget, fence),
     part(titles.date, describeTurnStart(state), 'agent'),
   ]
   const request = part(titles.request, renderPrompt(state, budget), 'user')

@@ -5,7 +5,7 @@ import { previewPatch } from '../state/fold.ts'
 import { createOpeningPatch, openStructure } from '../state/opening-patch.ts'
 import type { AdmittedRequest } from '../state/run-request.ts'
 import { outputFieldSchema, type RuntimeState, stateFields } from '../state/runtime-state.ts'
-import { listScenarioTexts } from '../state/scenario.ts'
+import { listChoosable } from '../state/scenario.ts'
 
 /** Inherits the session's state and opens the new turn with the request. */
 export default defineNode({
@@ -54,8 +54,7 @@ export default defineNode({
           ...(Array.isArray(request.output?.structure) && { structure: request.output.structure }),
           ...(request.output?.style && { output_style: request.output.style }),
           ...(request.scenario && { scenario: request.scenario }),
-          ...(opened.scenario === '' &&
-            scenarios.list().some((row) => listScenarioTexts(row).length > 0) && { open: ['scenario'] }),
+          ...(opened.scenario === '' && listChoosable(scenarios.list()).length > 0 && { open: ['scenario'] }),
           ...(rules.length > 0 && { rules }),
         },
         next: next.length > 0 ? next.map((tool) => tool.name) : ['planner'],
@@ -73,20 +72,22 @@ const listSetFields = ({ scenario, output }: AdmittedRequest): string[] => [
   ...(output?.structure ? ['output_structure'] : []),
 ]
 
-/** The style that the latest request of the session with one has set. */
-const findSessionStyle = ({ action_history }: Pick<RuntimeState, 'action_history'>): string => {
-  const opened = action_history
-    .flat()
-    .findLast(({ node, result }) => node === 'load-session' && result.output_style)
-  return typeof opened?.result.output_style === 'string' ? opened.result.output_style : ''
+/** What the latest request of the session that set this has set; what a model proposed is not in it. */
+const findRequested = (
+  { action_history }: Pick<RuntimeState, 'action_history'>,
+  field: 'output_style' | 'structure',
+): unknown =>
+  action_history.flat().findLast(({ node, result }) => node === 'load-session' && result[field])?.result[
+    field
+  ]
+
+const findSessionStyle = (state: Pick<RuntimeState, 'action_history'>): string => {
+  const style = findRequested(state, 'output_style')
+  return typeof style === 'string' ? style : ''
 }
 
-/** What the latest request of the session that named a structure has named; what understand proposed is not in it. */
-const findSessionStructure = ({ action_history }: Pick<RuntimeState, 'action_history'>) => {
-  const named = action_history
-    .flat()
-    .findLast(({ node, result }) => node === 'load-session' && result.structure)
-  const structure = structureSchema.safeParse(named?.result.structure)
+const findSessionStructure = (state: Pick<RuntimeState, 'action_history'>) => {
+  const structure = structureSchema.safeParse(findRequested(state, 'structure'))
   return structure.success ? structure.data : []
 }
 

@@ -33,12 +33,17 @@ import { createModelChooser } from '../models/routing/model-chooser.ts'
 import type { FormatView } from '../models/schemas/response-format.ts'
 import { createJsonParser } from '../models/transport/json-parser.ts'
 import type { RetryPolicy } from '../models/transport/retry-policy.ts'
+import { memoizeByObject } from '../state/memoize.ts'
 import type { Clock } from '../state/ports/clock.ts'
 import type { Log } from '../state/ports/log.ts'
 import type { Tracer } from '../state/ports/tracer.ts'
-import type { Scenarios } from '../state/scenario.ts'
+import type { Scenario, Scenarios } from '../state/scenario.ts'
 import type { Closers } from './closers.ts'
 import { offlineEntry, withOfflineModel } from './offline-model.ts'
+
+const listScenarios = memoizeByObject((rows: ReadonlyMap<string, Scenario>): readonly Scenario[] => [
+  ...rows.values(),
+])
 
 /** A candidate gets so many requests of a call at most, with these delays in between. */
 const defaultRetry = { attempts: 2, baseMs: 500, maxMs: 20_000 }
@@ -137,7 +142,7 @@ export const openModels = async (parts: ModelLayerParts) => {
     masterKeys,
     registryAdmin,
     scenarios: {
-      list: () => [...registry.view.scenarios.values()],
+      list: () => listScenarios(registry.view.scenarios),
       find: (name) => registry.view.scenarios.get(name) ?? null,
     } satisfies Scenarios,
     media: (caller: ModelCaller) =>

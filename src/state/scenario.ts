@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { memoizeByObject } from './memoize.ts'
 import {
   aliasSchema,
   createPlainTextSchema,
@@ -44,7 +45,7 @@ const statusSchema = z.enum(['active', 'disabled'])
 const scenarioInputSchema = z.strictObject({
   name: labelSchema.describe('What a request names as `scenario`'),
   description: createPlainTextSchema(2000)
-    .describe('When it fits: understand chooses by it and by the examples')
+    .describe('When it fits: a row is chosen by it and by the examples')
     .default(''),
   examples: z
     .array(createPlainTextSchema(500).min(1))
@@ -143,3 +144,8 @@ export const listScenarioTexts = ({
   examples,
 }: Pick<Scenario, 'description' | 'examples'>): string[] =>
   [description, ...examples].filter((text) => text !== '')
+
+/** The rows that can be chosen, not only named. */
+export const listChoosable = memoizeByObject((rows: readonly Scenario[]): readonly Scenario[] =>
+  rows.filter((row) => listScenarioTexts(row).length > 0),
+)

@@ -174,6 +174,19 @@ describe('a short request that asks for a form', () => {
     expect(state?.task_goals.at(-1)).toBe('Count.')
   })
 
+  test('keeps what a reply that only planned has set, where the next one is text', async ({
+    model,
+    runtime,
+  }) => {
+    say(model, {
+      planner: [calling(['update_todos', { goal: 'G', style: 'terse' }]), { text: 'Plain.' }],
+      output,
+    })
+    const { session_id } = await ask(runtime, 'Say hello.')
+    const state = await stateAfter(runtime, session_id, 'planner')
+    expect([state.output_style, state.task_goals]).toEqual(['terse', ['G']])
+  })
+
   test('is no form of a later reply, and a call that says nothing is refused', async ({ model, runtime }) => {
     say(model, {
       planner: [

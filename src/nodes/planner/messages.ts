@@ -1,14 +1,6 @@
-import { collectBackground } from '../../context/background.ts'
+import { collectBackground, formParts } from '../../context/background.ts'
 import { partShares } from '../../context/budget.ts'
-import {
-  type ContextState,
-  listProposed,
-  renderGoal,
-  renderPlan,
-  renderSetting,
-  renderStructure,
-  withoutProposed,
-} from '../../context/context.ts'
+import { type ContextState, listProposed, renderPlan, withoutProposed } from '../../context/context.ts'
 import { toHistoryMessages } from '../../context/history.ts'
 import { findLatestCompaction, isCompacted } from '../../context/latest-compaction.ts'
 import type { LargeTexts } from '../../context/result-text.ts'
@@ -131,7 +123,8 @@ export const plannerPrompt = (
   const opened = withoutProposed(state)
   const { standing, history, current, request, fence } = collectBackground(opened, budget)
   const before = [...standing, history.summary]
-  const beside = [history.recalled, ...current, writerNote(writer(opened))]
+  const [openedWriter, currentWriter] = [writer(opened), writer(state)]
+  const beside = [history.recalled, ...current, writerNote(openedWriter)]
   const opening: ModelMessage[] = [
     { role: 'system', content: instructions },
     ...toMessage(before),
@@ -141,7 +134,7 @@ export const plannerPrompt = (
   ]
   const closing = [
     ...buildProposed(state, budget, fence),
-    ...(writer(state) === writer(opened) ? [] : [writerNote(writer(state))]),
+    ...(currentWriter === openedWriter ? [] : [writerNote(currentWriter)]),
     ...buildClosing(state, limits, Math.floor(budget * partShares.closing), fence),
   ]
   const compacted = findLatestCompaction(state)
@@ -178,15 +171,9 @@ const toMessage = (parts: readonly PromptPart[]): ModelMessage[] => {
 /** What the first reply has set: it comes after what was said before it. */
 const buildProposed = (state: PlannerState, budget: number, fence: DataFence): PromptPart[] => {
   const proposed = listProposed(state)
-  const parts: [string, PromptPart][] = [
-    ['task_goals', part(titles.goal, renderGoal(state, budget * partShares.goal, fence), 'agent')],
-    ['output_style', part(titles.style, renderSetting(state, 'output_style', fence), 'agent')],
-    [
-      'output_structure',
-      part(titles.structure, renderStructure(state, budget * partShares.structure, fence), 'agent'),
-    ],
-  ]
-  return parts.flatMap(([field, one]) => (proposed.includes(field) ? [one] : []))
+  return (['task_goals', 'output_style', 'output_structure'] as const).flatMap((field) =>
+    proposed.includes(field) ? [formParts[field](state, budget, fence)] : [],
+  )
 }
 
 const buildClosing = (

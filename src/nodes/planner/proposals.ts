@@ -5,7 +5,7 @@ import type { Patch } from '../../state/patch.ts'
 import { toProposedFields } from '../../state/proposals.ts'
 import type { AdmittedRequest } from '../../state/run-request.ts'
 import type { RuntimeState } from '../../state/runtime-state.ts'
-import type { Scenario, Scenarios } from '../../state/scenario.ts'
+import { listChoosable, type Scenario, type Scenarios } from '../../state/scenario.ts'
 import { turnPrompt } from '../../state/turn.ts'
 import type { Interpretation } from './dialects/interpret.ts'
 
@@ -21,7 +21,9 @@ const readAnalysis = (state: SettingsState): unknown =>
 /** The scenarios of which the planner's first reply may choose one; the same in all its prompts until it has. */
 export const listOpenScenarios = (state: SettingsState, scenarios: Scenarios): readonly Scenario[] => {
   const isOpen = state.scenario === '' && readOpening(state, 'open').includes('scenario')
-  return isOpen && !['model', 'embedding'].includes(String(readAnalysis(state))) ? scenarios.list() : []
+  return isOpen && !['model', 'embedding'].includes(String(readAnalysis(state)))
+    ? listChoosable(scenarios.list())
+    : []
 }
 
 /** What a reply sets of the turn, where it is the first one: what the request, its scenario and understand leave open. */
@@ -37,7 +39,10 @@ export const readProposals = (
     goal,
     style,
     structure = [],
-  }: Interpretation['proposal'] = isPlainText ? readRequestedForm(turnPrompt(state)) : proposal
+  }: Interpretation['proposal'] = isPlainText
+    ? // an earlier reply of this action may have planned alone
+      { ...readRequestedForm(turnPrompt(state)), ...proposal }
+    : proposal
   const given = readOpening(state, 'given')
   const fields = toProposedFields(structure)
   const isFree = !given.includes('output_structure') && request.output?.tool !== 'answer'

@@ -8,7 +8,7 @@ import { isMasonError } from '../../state/errors.ts'
 import type { Embeddings } from '../../state/ports/embeddings.ts'
 import type { Log } from '../../state/ports/log.ts'
 import type { RuntimeState } from '../../state/runtime-state.ts'
-import { listScenarioTexts, type Scenario } from '../../state/scenario.ts'
+import { listChoosable, type Scenario } from '../../state/scenario.ts'
 import { cutText } from '../../state/text/cut-text.ts'
 import { noUsage } from '../../state/token-usage.ts'
 import { turnPrompt } from '../../state/turn.ts'
@@ -108,7 +108,7 @@ const chooseBySimilarity = async (
   log: Log,
   signal: AbortSignal,
 ): Promise<{ name: string | undefined } | null> => {
-  const described = rows.filter((row) => listScenarioTexts(row).length > 0)
+  const described = listChoosable(rows)
   if (described.length === 0) return null
   try {
     return await matchBySimilarity(prompt, described, compare, signal)

@@ -3,11 +3,12 @@ import { type CallBody, describeInvalidArguments, parseArguments } from '../../.
 import type { AnyTool } from '../../../graph/definitions.ts'
 import { readToolEffects } from '../../../graph/tool-effects.ts'
 import type { CallBlock, OnFailure, PlannedCall } from '../../../state/calls.ts'
+import { memoizeByObject } from '../../../state/memoize.ts'
 import type { ToolCallRequest } from '../../../state/ports/model-messages.ts'
 import { type ModelReply, permitsCalls } from '../../../state/ports/models.ts'
 import { parseFieldLine, toProposalLine } from '../../../state/proposals.ts'
 import type { Json, OutputField } from '../../../state/runtime-state.ts'
-import { listScenarioTexts, type Scenario } from '../../../state/scenario.ts'
+import type { Scenario } from '../../../state/scenario.ts'
 import { countJsonValues, maxJsonValues } from '../../../state/text/json-size.ts'
 import { type TodoChange, type TodoClosing, todoChangesSchema } from '../../../state/todos.ts'
 
@@ -35,14 +36,13 @@ const structureField = z
 
 /** The arguments of `update_todos`, where these scenarios can be chosen. */
 const createPlanSchema = (scenarios: readonly Scenario[]) => {
-  const rows = scenarios.filter((row) => listScenarioTexts(row).length > 0)
-  const lines = rows.map(({ name, description, examples }) => `${name}: ${description || examples[0]}`)
+  const lines = scenarios.map(({ name, description, examples }) => `${name}: ${description || examples[0]}`)
   return z.strictObject({
     todos: todoChangesSchema.exactOptional(),
     goal: z.string().exactOptional().describe('A sentence.'),
     style: styleField.describe('As worded.'),
     structure: structureField.describe('Pieces: "id (type): what"'),
-    ...(rows.length > 0 && {
+    ...(scenarios.length > 0 && {
       scenario: z
         .string()
         .exactOptional()
@@ -51,14 +51,15 @@ const createPlanSchema = (scenarios: readonly Scenario[]) => {
   })
 }
 
-/** `update_todos` as a model is offered it. */
-export const describePlanTool = (scenarios: readonly Scenario[]) => ({
+const describePlanTool = memoizeByObject((scenarios: readonly Scenario[]) => ({
   name: updateTodosTool,
   description: 'Creates or changes the plan: small tasks, by their dependencies.',
   input: createPlanSchema(scenarios),
-})
-/** The same where no scenario is to be chosen. */
-export const planTool = describePlanTool([])
+}))
+const noScenarios: readonly Scenario[] = []
+/** `update_todos` as a model is offered it, made once for the scenarios of which it may choose one. */
+export const toPlanTool = (scenarios: readonly Scenario[] = []) =>
+  describePlanTool(scenarios.length > 0 ? scenarios : noScenarios)
 
 /** The arguments of `finish`, where these output tools can be named. A structure is filled whether it is named or not. */
 export const createFinishSchema = (outputs: readonly AnyTool[]) => {
@@ -251,7 +252,7 @@ const readCall = (
     else found.calls.push(numberCall(found.calls, { id: call.id, tool: tool.name, args: body.args }))
   } else if (args === null) refuse(`the arguments of ${call.name} are not a JSON object; send them as one`)
   else if (call.name === updateTodosTool) {
-    const planned = parse(scenarios?.length ? createPlanSchema(scenarios) : planTool.input)
+    const planned = parse(toPlanTool(scenarios).input)
     const wanted = planned && (planned.todos ?? [])
     const known = new Set([...tools, ...outputs].map(({ name }) => name).concat(finishTool))
     const unknown = wanted?.flatMap((todo) => todo.suggested_tools ?? []).find((name) => !known.has(name))

@@ -27,11 +27,10 @@ import type { Dialect, ReplyRefusal } from './dialect.ts'
 import {
   type CallError,
   createFinishSchema,
-  describePlanTool,
   finishTool,
   interpretReply,
   maxError,
-  planTool,
+  toPlanTool,
 } from './interpret.ts'
 import { aroundTokens, type ResultMessage, type RoundMessages, type RoundOptions } from './round-messages.ts'
 
@@ -217,9 +216,8 @@ const describeReply = ({ text, tool_calls }: ModelReply): string =>
 /** Calls by the protocol of the vendor. */
 export const toolsDialect: Dialect = {
   name: 'tools',
-  buildRequest({ tools, outputs, scenarios = [] }) {
-    const plan = scenarios.length > 0 ? describePlanTool(scenarios) : planTool
-    const offered = [...[...tools, plan].map(offerTool), offerFinish(outputs)]
+  buildRequest({ tools, outputs, scenarios }) {
+    const offered = [...[...tools, toPlanTool(scenarios)].map(offerTool), offerFinish(outputs)]
     return {
       instructions: plannerInstructions,
       tools: offered.map(({ tool }) => tool),

@@ -13,7 +13,7 @@ import type { ModelRequest } from '../../../state/ports/models.ts'
 import { joinTexts, modelWords, operatorWords, ownText, type PromptText } from '../../../state/provenance.ts'
 import { estimateTokens } from '../../../state/text/tokens.ts'
 import type { Dialect } from './dialect.ts'
-import { createFinishSchema, describePlanTool, finishTool, type Offer, planTool } from './interpret.ts'
+import { createFinishSchema, finishTool, type Offer, toPlanTool } from './interpret.ts'
 import { aroundTokens, type ResultMessage, type RoundMessages, type RoundOptions } from './round-messages.ts'
 import { plannerRules } from './tools.ts'
 import { readWrittenPlan } from './written-plans.ts'
@@ -125,9 +125,8 @@ const planned = 'The plan is updated. Go on: call tools or finish.'
 /** Calls written out in the language of the dialogue. */
 export const xmlDialect: Dialect = {
   name: 'xml',
-  buildRequest: ({ tools, outputs, scenarios = [] }: Offer) => {
-    const plan = scenarios.length > 0 ? describePlanTool(scenarios) : planTool
-    const described = [...[...tools, plan].map(describeTool), describeFinish(outputs)]
+  buildRequest: ({ tools, outputs, scenarios }: Offer) => {
+    const described = [...[...tools, toPlanTool(scenarios)].map(describeTool), describeFinish(outputs)]
     return { instructions: ownText`${language}\n\nThe tools:\n${joinTexts(described, '\n')}`, end, tokens: 0 }
   },
   renderRound,
