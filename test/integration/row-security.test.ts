@@ -3,9 +3,8 @@
 import pg from 'pg'
 import { describe, expect } from 'vitest'
 import { type Database, queryOne } from '../../src/infra/database/database.ts'
-import type { EmbeddedDatabase } from '../../src/infra/database/embedded.ts'
 import type { Sql } from '../../src/state/ports/sql.ts'
-import type { Backend } from '../support/backend.ts'
+import { asOwner } from '../support/as-owner.ts'
 import { test } from '../support/integration-test.ts'
 import { codeOf, count } from '../support/runs.ts'
 
@@ -227,19 +226,6 @@ const ofPayments: Record<string, string[]> = {
   payment_operations: ['business', 'executor'],
   payment_orders: ['admin', 'business', 'executor', 'only_admins', 'worker'],
   payments: ['admin', 'business', 'executor', 'worker'],
-}
-
-/** As who owns the tables. */
-const asOwner = async (backend: Backend, database: Database, text: string): Promise<void> => {
-  if (backend.config.database.kind === 'postgres') {
-    const client = new pg.Client({ connectionString: backend.config.database.url })
-    await client.connect()
-    await client.query(text).finally(() => client.end())
-    return
-  }
-  const { pglite } = database as EmbeddedDatabase
-  await pglite.exec('RESET ROLE')
-  await pglite.exec(text).finally(() => pglite.exec('SET ROLE mason_worker'))
 }
 
 describe('the catalogue', () => {

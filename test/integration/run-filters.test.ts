@@ -8,6 +8,7 @@ import { settleRun } from '../../src/engine/runs/settlement.ts'
 import { deleteSession } from '../../src/engine/sessions/delete-session.ts'
 import type { Database } from '../../src/infra/database/database.ts'
 import type { RunPage } from '../../src/state/run-view.ts'
+import { asOwner } from '../support/as-owner.ts'
 import { unique } from '../support/backend.ts'
 import { adminToken, runtimeTest as test } from '../support/integration-test.ts'
 import { count, submitTo, until } from '../support/runs.ts'
@@ -294,11 +295,14 @@ const fill = async (database: Database, business: string): Promise<void> => {
       unnest(ARRAY[(SELECT entry FROM run_metadata WHERE tenant = $1 ORDER BY entry LIMIT 1), md5($1 || n)::uuid]) AS e`)
 }
 
+/** The tables that `fill` fills: of an empty one the planner reads the whole, which is nothing. */
+const filled = /^(sessions|runs|actions|run_(requests|failures|models|words|metadata))$/
+
 describe('a filter', () => {
   // in PGlite no one analyzes
   test.runIf(process.env.MASON_TEST_BACKEND === 'served')(
     `reads few blocks of ${rows} runs`,
-    async ({ elsewhere, database }) => {
+    async ({ backend, database }) => {
       const business = unique('b')
       await fill(database, business)
       type Plan = { 'Node Type': string; 'Relation Name'?: string; Plans?: Plan[] }
@@ -313,7 +317,9 @@ describe('a filter', () => {
               )
               const plan = explained.rows[0]?.['QUERY PLAN'][0].Plan
               const list = (part: Plan): string[] => [
-                ...(part['Node Type'] === 'Seq Scan' ? [String(part['Relation Name'])] : []),
+                ...(part['Node Type'] === 'Seq Scan' && filled.test(String(part['Relation Name']))
+                  ? [String(part['Relation Name'])]
+                  : []),
                 ...(part.Plans ?? []).flatMap(list),
               ]
               if (plan)
@@ -328,7 +334,7 @@ describe('a filter', () => {
         })
         return report
       }
-      await elsewhere.query('ANALYZE')
+      await asOwner(backend, database, 'ANALYZE')
       const figures: unknown[] = []
       for (const filter of [
         { idempotency_key: 'key 7' },
@@ -344,7 +350,7 @@ describe('a filter', () => {
         { metadata: { env: 'prod', order: 'rare' } },
       ]) {
         const { read, scans } = await blocks(filter)
-        figures.push({ filter, read, ok: read < 2_500 && scans.length === 0 })
+        figures.push({ filter, read, scans, ok: read < 1_000 && scans.length === 0 })
       }
       if (rows > 20_000) console.log(JSON.stringify(figures))
       expect(figures.filter((one) => !(one as { ok: boolean }).ok)).toEqual([])
