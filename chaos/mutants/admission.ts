@@ -148,7 +148,7 @@ export const admissionMutants: readonly Mutant[] = [
         to: 'findSignatureError(job.id, signed, secrets, clock.now())',
       },
     ],
-    why: "a forged job is told the id of another business's run",
+    why: "a forged job gets the id of another business's run",
     caughtBy: turnOrder('a deadly job ends with the run of its id only where it is signed as that was'),
   },
   {

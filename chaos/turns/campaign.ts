@@ -16,7 +16,7 @@ const frozenMs = 4500
 const patienceMs = 120_000
 
 type Worker = Child<{ event: 'ready' }>
-type Fault = 'kill' | 'freeze'
+type Disruption = 'kill' | 'freeze'
 type Totals = {
   swapped: number
   lost: number
@@ -39,16 +39,19 @@ export const turns = async ({ seed, scale, say, signal }: SuiteOptions): Promise
   for (const size of fleets) {
     signal.throwIfAborted()
     const sessions = share(1000)
-    const faults = [...Array<Fault>(share(50)).fill('kill'), ...Array<Fault>(share(20)).fill('freeze')]
+    const disruptions = [
+      ...Array<Disruption>(share(50)).fill('kill'),
+      ...Array<Disruption>(share(20)).fill('freeze'),
+    ]
     const startedAt = performance.now()
-    const found = await turnsOf({ size, sessions, faults, seed, signal })
+    const found = await turnsOf({ size, sessions, disruptions, seed, signal })
     for (const name of Object.keys(totals) as (keyof Totals)[]) totals[name] += found[name]
     figures.sessions = Number(figures.sessions) + sessions
     figures.jobs = Number(figures.jobs) + sessions * jobsPerSession
     const words = `${found.swapped} swapped, ${found.lost} lost, ${found.doubled} doubled`
     const s = Math.round((performance.now() - startedAt) / 1000)
     say(
-      `${size} workers, ${sessions} sessions, ${faults.length} faults, ${found.terms} leaders: ${words} (${s} s)`,
+      `${size} workers, ${sessions} sessions, ${disruptions.length} disruptions, ${found.terms} leaders: ${words} (${s} s)`,
     )
     if (found.swapped + found.lost + found.doubled > 0)
       failures.push(`with ${size} workers: ${[words, ...found.refused].join('; ')}`)
@@ -56,7 +59,13 @@ export const turns = async ({ seed, scale, say, signal }: SuiteOptions): Promise
   return { figures: { ...figures, ...totals }, failures }
 }
 
-type Scene = { size: number; sessions: number; faults: readonly Fault[]; seed: number; signal: AbortSignal }
+type Scene = {
+  size: number
+  sessions: number
+  disruptions: readonly Disruption[]
+  seed: number
+  signal: AbortSignal
+}
 
 const turnsOf = async (scene: Scene): Promise<Totals & { refused: string[] }> => {
   const backend = await openOwnServers()
@@ -68,9 +77,9 @@ const turnsOf = async (scene: Scene): Promise<Totals & { refused: string[] }> =>
   })
   try {
     await Promise.all(Array.from({ length: scene.size }, () => fleet.add()))
-    await sendUnderFaults(scene, fleet, queue, database)
+    await sendUnderDisruptions(scene, fleet, queue, database)
     await untilEmpty(queue, scene.signal)
-    return { ...(await judge(database, scene.sessions)), ...countFaults(scene.faults) }
+    return { ...(await judge(database, scene.sessions)), ...countDisruptions(scene.disruptions) }
   } finally {
     await fleet.end()
     await queue.close()
@@ -79,9 +88,9 @@ const turnsOf = async (scene: Scene): Promise<Totals & { refused: string[] }> =>
   }
 }
 
-/** The jobs in rounds, a share of them before each fault; the rest of the time is the workers'. */
-const sendUnderFaults = async (
-  { sessions, faults, seed, size, signal }: Scene,
+/** The jobs in rounds, a share of them before each disruption; the rest of the time is the workers'. */
+const sendUnderDisruptions = async (
+  { sessions, disruptions, seed, size, signal }: Scene,
   fleet: ReturnType<typeof openFleet>,
   queue: Queue,
   database: Database,
@@ -89,12 +98,12 @@ const sendUnderFaults = async (
   const jobs = Array.from({ length: sessions * jobsPerSession }, (_, at) =>
     toJob(at % sessions, Math.floor(at / sessions) + 1),
   )
-  const ordered = faults
-    .map((fault, at) => ({ fault, place: seededShare(seed, size, at) }))
+  const ordered = disruptions
+    .map((disruption, at) => ({ disruption, place: seededShare(seed, size, at) }))
     .sort((a, b) => a.place - b.place)
-  const perFault = Math.ceil(jobs.length / ordered.length)
-  for (const [at, { fault }] of ordered.entries()) {
-    const more = jobs.splice(0, perFault)
+  const perDisruption = Math.ceil(jobs.length / ordered.length)
+  for (const [at, { disruption }] of ordered.entries()) {
+    const more = jobs.splice(0, perDisruption)
     const half = Math.ceil(more.length / 2)
     await queue.addBulk(more.slice(0, half))
     // two of three meet the leader, while it takes and admits them
@@ -102,7 +111,7 @@ const sendUnderFaults = async (
     const other = seededPick(fleet.workers(), seed, size, at, 'who')
     const leader = isLeader ? await findLeader(database, fleet.workers(), signal) : other
     await pause(seededShare(seed, size, at, 'when') * (at % 2 > 0 ? 150 : 1500), undefined, { signal })
-    const replace = fleet.strike(fault, leader)
+    const replace = fleet.strike(disruption, leader)
     await queue.addBulk(more.slice(half))
     await replace
   }
@@ -140,8 +149,8 @@ const openFleet = (backend: Backend) => {
   return {
     add,
     workers: () => [...workers],
-    async strike(fault: Fault, worker: Worker): Promise<void> {
-      if (fault === 'kill') {
+    async strike(disruption: Disruption, worker: Worker): Promise<void> {
+      if (disruption === 'kill') {
         workers.delete(worker)
         worker.signal('SIGKILL')
         await worker.ended
@@ -189,7 +198,7 @@ const judge = async (
   }
 }
 
-const countFaults = (faults: readonly Fault[]): Pick<Totals, 'kills' | 'freezes'> => ({
-  kills: faults.filter((fault) => fault === 'kill').length,
-  freezes: faults.filter((fault) => fault === 'freeze').length,
+const countDisruptions = (disruptions: readonly Disruption[]): Pick<Totals, 'kills' | 'freezes'> => ({
+  kills: disruptions.filter((disruption) => disruption === 'kill').length,
+  freezes: disruptions.filter((disruption) => disruption === 'freeze').length,
 })

@@ -112,8 +112,8 @@ export const createRequestHandler = (call: AgentCall, protocol: '1.0' | '0.3'): 
     checkRequired(card, call.extensions)
     if (message.taskId) return answer(message)
     const extensions = listActivated(card, call.extensions)
-    const request = toRunRequest(message, { caller, scenario: call.scenario, extensions })
     const key = toMessageKey(caller, message)
+    const request = toRunRequest(message, { caller, key, scenario: call.scenario, extensions })
     try {
       const { run, replayed } = await business.submit(request, key, call.entry)
       return replayed ? await readOwn(run.id) : run

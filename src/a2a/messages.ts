@@ -124,19 +124,20 @@ const toFiles = (message: Message): NonNullable<RunRequest['files']> =>
     }
   })
 
-/** The run that a message asks for. Without a context id, it is one that the same message always gets. */
+/** The run that a message asks for; `key`: see `toMessageKey`. Without a context id, it is one that the same message always gets. */
 export const toRunRequest = (
   message: Message,
   {
     caller,
+    key,
     scenario,
     extensions,
-  }: { caller: string; scenario?: string | undefined; extensions: readonly string[] },
+  }: { caller: string; key: string; scenario?: string | undefined; extensions: readonly string[] },
 ): RunRequest => {
   const files = toFiles(message)
   const keys = readData(message).flatMap((data) => (isRecord(data) ? Object.keys(data) : []))
   const prompt = readTexts(message) || keys.join(', ') || files.map(({ name }) => name).join(', ')
-  const contextId = message.contextId || `ctx_${sha256(toMessageKey(caller, message)).slice(0, 32)}`
+  const contextId = message.contextId || `ctx_${sha256(key).slice(0, 32)}`
   const request = {
     prompt,
     user_id: toUserId(caller),

@@ -141,14 +141,17 @@ const operations: readonly [method: string, path: RegExp, Operation][] = [
   ],
 ]
 
+const isLegacyPath = (path: string): boolean => path.startsWith('v1/')
+const toErrorBody = (path: string, error: unknown): unknown =>
+  isLegacyPath(path) ? toLegacyRestError(error) : toRestErrorBody(error, toStatus(error))
+
 /** A request of the HTTP binding, in the version that its path and headers name. */
 export const handleRest = async (call: AgentCall, request: RestRequest): Promise<AgentResponse> => {
-  const isLegacy = request.path.startsWith('v1/')
+  const isLegacy = isLegacyPath(request.path)
   const path = isLegacy ? request.path.slice(3) : request.path
   const named = request.headers['a2a-version'] ? readVersion(request.headers) : isLegacy ? '0.3' : '1.0'
   const headers = nameActivated(call, named)
-  const toErrorBody = (error: unknown): unknown =>
-    isLegacy ? toLegacyRestError(error) : toRestErrorBody(error, toStatus(error))
+  const toBody = (error: unknown): unknown => toErrorBody(request.path, error)
   try {
     validateVersion(named, call.card, 'HTTP+JSON')
     const found = operations.find(([method, pattern]) => method === request.method && pattern.test(path))
@@ -170,9 +173,9 @@ export const handleRest = async (call: AgentCall, request: RestRequest): Promise
     const convert = (json: unknown): unknown => (isLegacy ? toLegacyJson(json, call.isFinal) : json)
     if (!('stream' in result)) return { status: result.status ?? 200, headers, body: convert(result.json) }
     const events = toJson(result.stream, convert)
-    return { status: 200, headers, events: await openStream(events, toErrorBody, call.signal) }
+    return { status: 200, headers, events: await openStream(events, toBody, call.signal) }
   } catch (error) {
-    return { status: toStatus(error), headers: {}, body: toErrorBody(error) }
+    return { status: toStatus(error), headers: {}, body: toBody(error) }
   }
 }
 
@@ -183,8 +186,7 @@ export const toBodyError = (
 ): { status: number; body: unknown } => {
   const error =
     code === 'unsupported_media_type' ? new ContentTypeNotSupportedError(message) : malformed(message)
-  const status = toStatus(error)
-  return { status, body: path.startsWith('v1/') ? toLegacyRestError(error) : toRestErrorBody(error, status) }
+  return { status: toStatus(error), body: toErrorBody(path, error) }
 }
 
 async function* toJson(

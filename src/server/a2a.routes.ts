@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import type { AgentCall } from '../a2a/handler.ts'
 import type { AgentResponse } from '../a2a/rpc.ts'
+import { sha256 } from '../infra/lib/ids.ts'
 import { isMasonError, MasonError } from '../state/errors.ts'
 import { businessIdSchema, idSchema } from '../state/run-request.ts'
 import { resolveBusinessId } from './http/auth.ts'
@@ -130,7 +130,7 @@ export const a2aRoutes = (app: App, { runtime, open, keepAliveMs }: ServerContex
     const version = headers['a2a-version'] ? readVersion(headers) : '1.0'
     const known = isCurrent ? signatures : {}
     const text = JSON.stringify(await toCardJson(card, version, known))
-    const etag = `"${createHash('sha256').update(text).digest('base64url')}"`
+    const etag = `"${sha256(text)}"`
     // its signatures are a change of their own, which has no time: that of the second after the card's
     const seconds = Math.floor(updated_at.getTime() / 1000) + Number(Object.keys(known).length > 0)
     const modified = new Date(seconds * 1000).toUTCString()

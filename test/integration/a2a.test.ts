@@ -71,6 +71,8 @@ const test = runtimeTest
       },
   )
 
+test.beforeEach(({ model }) => model.reset())
+
 type Kind = { version: '1.0' | '0.3'; transport: 'JSONRPC' | 'HTTP+JSON' }
 const kinds: Kind[] = (['1.0', '0.3'] as const).flatMap((version) =>
   (['JSONRPC', 'HTTP+JSON'] as const).map((transport) => ({ version, transport })),
@@ -111,7 +113,6 @@ describe.each(kinds)('an agent of protocol $version by $transport', (kind) => {
     model,
     database,
   }) => {
-    model.reset()
     model.script({
       planner: [{ tool_calls: [ask] }, { tool_calls: [ask] }, { text: 'Blue it is.' }],
     } as never)
@@ -135,7 +136,6 @@ describe.each(kinds)('an agent of protocol $version by $transport', (kind) => {
   })
 
   test('streams the states and the answer of a run', async ({ open, shop, model }) => {
-    model.reset()
     model.script({ planner: [{ text: 'Two are late.' }] } as never)
     const peer = await open(kind, shop)
     const { states, text, id } = await peer.stream(newMessage('Which orders are late?'))
@@ -150,7 +150,6 @@ describe.each(kinds)('an agent of protocol $version by $transport', (kind) => {
     shop,
     model,
   }) => {
-    model.reset()
     model.script({ planner: [{ tool_calls: [ask] }, { text: 'Hello.' }] } as never)
     const peer = await open(kind, shop)
     const { id } = await peer.send(newMessage('Paint it'))
@@ -223,7 +222,6 @@ describe.each(kinds)('pushes of protocol $version by $transport', (kind) => {
     const { settings } = runtime.admin.webhooks
     await settings.change(shop, { allow_private: true })
     const secret = (await settings.rotate(shop))?.secret ?? ''
-    model.reset()
     model.script({ planner: [{ tool_calls: [ask] }, { text: 'Blue it is.' }] } as never)
     const peer = await open(kind, shop)
     const { id, contextId } = await peer.send(newMessage('Paint it'))
@@ -358,7 +356,6 @@ describe.each(kinds.filter(({ version }) => version === '0.3'))(
       newToken,
       model,
     }) => {
-      model.reset()
       model.script({ planner: [{ tool_calls: [ask] }] } as never)
       const parts = toParts(kind, [{ text: 'Paint it' }])
       const params = toWire(kind, { messageId: randomUUID(), parts })
@@ -377,7 +374,6 @@ describe.each(kinds.filter(({ version }) => version === '0.3'))(
 )
 
 test('a task whose answer was cut says so', async ({ server, shop, newToken, model }) => {
-  model.reset()
   model.script({ planner: [{ text: 'The ten rules are', finish: 'length' }] } as never)
   const kind = { version: '1.0', transport: 'JSONRPC' } as const
   const params = toWire(kind, { messageId: randomUUID(), parts: toParts(kind, [{ text: 'Name the rules' }]) })
@@ -451,9 +447,7 @@ describe.each(kinds)('a message id of protocol $version by $transport', (kind) =
     server,
     shop,
     newToken,
-    model,
   }) => {
-    model.reset()
     const token = await newToken(shop)
     const messageId = randomUUID()
     const send = async (text: string, more: object = {}, headers?: Record<string, string>) => {
@@ -615,9 +609,7 @@ describe('the address of an agent', () => {
     server,
     shop,
     newToken,
-    model,
   }) => {
-    model.reset()
     const token = await newToken(shop)
     const peer = await open({ version: '1.0', transport: 'JSONRPC' }, shop, { token })
     const contextId = unique('context')

@@ -4,7 +4,8 @@ import { createStatementBatches } from '../../infra/database/statement-batches.t
 import type { JobData } from '../../state/run-request.ts'
 import {
   type Admission,
-  admitRun,
+  type AdmissionRequest,
+  admitCandidate,
   admitRuns,
   findEarlierAdmission,
   type IdempotencyKey,
@@ -16,19 +17,19 @@ import {
  * runs, and a single run does not wait.
  */
 export const createAdmissions = (database: Database, businessId: string) => {
-  type Candidate = ReturnType<typeof toAdmissionRequest> & { admitAlone(): Promise<Admission> }
-  const admitTogether = createStatementBatches<Candidate, Admission>({
+  const admitAlone = (candidate: AdmissionRequest) => admitCandidate(database, businessId, candidate)
+  const admitTogether = createStatementBatches<AdmissionRequest, Admission>({
     maxSize: 64,
     // two, so that one is prepared and read while the other is being flushed
     maxInFlight: 2,
-    // the row of a session changes once in a statement, and an id and a key are inserted once
+    // those of a session come one after the other, also where a refused batch is written one by one; an id and a key are inserted once
     listNames: ({ row }) => [
       `session ${row.session_id}`,
       `run ${row.run_id}`,
       ...(row.key === null ? [] : [`key ${row.key}`]),
     ],
     write: (candidates) => admitRuns(database, businessId, candidates),
-    writeAlone: ({ admitAlone }) => admitAlone(),
+    writeAlone: admitAlone,
   })
 
   return {
@@ -52,9 +53,8 @@ export const createAdmissions = (database: Database, businessId: string) => {
         throw refusal
       }
       const candidate = toAdmissionRequest(request, key, named, tokenId)
-      const admitAlone = () => admitRun(database, businessId, request, key, named, tokenId)
       // files are written first, and no other run should wait for that
-      return candidate.uploads.length > 0 ? admitAlone() : admitTogether({ ...candidate, admitAlone })
+      return candidate.uploads.length > 0 ? admitAlone(candidate) : admitTogether(candidate)
     },
   }
 }

@@ -162,6 +162,18 @@ const holdUploadedFile = async (
   if (!isThere) throw invalidFile(0, `the uploaded file "${fileId}" was deleted just now; upload it again`)
 }
 
+/** Admits one candidate in a commit of its own. Same contract as `Admissions.admit`; `fence`: it is of the queue. */
+export const admitCandidate = (
+  database: Database,
+  businessId: string,
+  candidate: AdmissionRequest,
+  fence?: Fence,
+): Promise<Admission> =>
+  admitTwice(
+    async () => (await admitRuns(database, businessId, [candidate], fence))[0],
+    () => findRedelivered(database, businessId, candidate.row),
+  )
+
 /** Admits one run in a commit of its own. Same contract as `Admissions.admit`. */
 export const admitRun = async (
   database: Database,
@@ -170,13 +182,8 @@ export const admitRun = async (
   key?: IdempotencyKey,
   named?: NamedFiles,
   tokenId?: string | null,
-): Promise<Admission> => {
-  const candidate = toAdmissionRequest(request, key, named, tokenId)
-  return admitTwice(
-    async () => (await admitRuns(database, businessId, [candidate]))[0],
-    () => findRedelivered(database, businessId, candidate.row),
-  )
-}
+): Promise<Admission> =>
+  admitCandidate(database, businessId, toAdmissionRequest(request, key, named, tokenId))
 
 /** Where another request with this key committed first, the second try finds its run. */
 export const admitTwice = async (
@@ -259,7 +266,7 @@ export const admitRow = async (
 }
 
 /** The run of a job that comes again after its key has expired. Throws `invalid_request` where the id is another run's. */
-export const findRedelivered = async (
+const findRedelivered = async (
   database: Database,
   businessId: string,
   row: AdmissionRequest['row'],

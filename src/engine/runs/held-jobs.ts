@@ -21,7 +21,8 @@ type HeldJob = { seq: number; job_id: string; data: string; data_hash: string; a
 /** The first held job of a session that is due; `attempts` counts this one. */
 export type DueSession = { seq: number; tenant: string; session_id: string; attempts: number }
 /** A held job that waited for longer than its business lets runs wait. */
-type ExpiredJob = HeldJob & DueSession & { faults: FieldError[] }
+type ExpiredJob = Omit<HeldJob, 'attempts'> &
+  Pick<DueSession, 'tenant' | 'session_id'> & { faults: FieldError[] }
 
 const later = (parameter: string): string =>
   `clock_timestamp() + ${parameter}::bigint * interval '1 millisecond'`
@@ -132,7 +133,7 @@ export const endHeldJobs = async (sql: Sql, businessId: string, sessionId: strin
 export const listExpiredJobs = async (database: Database): Promise<ExpiredJob[]> =>
   (
     await database.query<ExpiredJob>(
-      `SELECT seq, tenant, session_id, job_id, data::text AS data, data_hash, attempts, faults FROM held_jobs
+      `SELECT seq, tenant, session_id, job_id, data::text AS data, data_hash, faults FROM held_jobs
        WHERE outcome IS NULL AND expires_at <= clock_timestamp() ORDER BY expires_at LIMIT 32`,
     )
   ).rows

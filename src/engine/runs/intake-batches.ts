@@ -13,11 +13,10 @@ import type { JobData } from '../../state/run-request.ts'
 import {
   type Admission,
   type AdmissionRequest,
+  admitCandidate,
   admitRuns,
-  admitTwice,
   type Fence,
   findEarlierAdmission,
-  findRedelivered,
   submitRoute,
   toAdmissionRequest,
 } from './admission.ts'
@@ -136,23 +135,16 @@ export const createIntake = ({ database, clock, log, queueSecrets, of }: IntakeO
     candidates: readonly (Attempt & { candidate: AdmissionRequest })[],
     fence: Fence,
   ): Promise<Verdict[]> => {
-    const admit = (some: readonly { candidate: AdmissionRequest }[]) => {
-      const rows = some.map(({ candidate }) => candidate)
-      return admitRuns(database, business, rows, fence)
-    }
     const alone = async (one: Attempt & { candidate: AdmissionRequest }): Promise<Verdict> => {
       try {
-        const admission = await admitTwice(
-          async () => (await admit([one]))[0],
-          () => findRedelivered(database, business, one.candidate.row),
-        )
-        return { admission }
+        return { admission: await admitCandidate(database, business, one.candidate, fence) }
       } catch (error) {
         return toVerdict(error, one)
       }
     }
     try {
-      const results = await admit(candidates)
+      const rows = candidates.map(({ candidate }) => candidate)
+      const results = await admitRuns(database, business, rows, fence)
       return candidates.map((one, at) => {
         const result = results[at]
         return result && 'run' in result ? { admission: result } : toVerdict(result, one)

@@ -53,8 +53,7 @@ export const startRunWorker = async (options: StartWorkerOptions) => {
   const intake = queues.openIntake && startIntakeLeader({ ...options, openQueue: queues.openIntake })
   const checkRuns = async (): Promise<void> => {
     // also without a queue
-    if (worker.hasCapacity)
-      worker.offer(0).catch((error: unknown) => log.warn({ error: String(error) }, 'a claim failed'))
+    if (worker.hasCapacity) worker.poll()
     await reconcileRuns(database, queues, log, leaseMs * 3, options.reports?.ended)
   }
   const repeat = (work: () => Promise<unknown>, everyMs: number, title: string) =>

@@ -59,6 +59,3 @@ export const createWorkPermits = (count: number) => {
     },
   }
 }
-
-/** See `createWorkPermits`. */
-export type WorkPermits = ReturnType<typeof createWorkPermits>

@@ -103,7 +103,7 @@ export const createWorker = (options: WorkerOptions) => {
     // without a wake-up more than one may be due
     if (!woken)
       next.then(
-        (claimed) => claimed && offer(0).catch(logClaimError),
+        (claimed) => claimed && poll(),
         () => {},
       )
     return next
@@ -114,6 +114,8 @@ export const createWorker = (options: WorkerOptions) => {
     for (let next = first; next; next = await claim()) await workOn(next)
   }
   const logClaimError = (error: unknown): void => log.warn({ error: String(error) }, 'a claim failed')
+  /** Claims what is due. */
+  const poll = (): void => void offer(0).catch(logClaimError)
 
   const workOn = async ({ claim, at, permit }: ClaimedWork): Promise<void> => {
     const lease = new AbortController()
@@ -199,7 +201,7 @@ export const createWorker = (options: WorkerOptions) => {
         events: {
           onAction: () => {
             feed.publishChange(claim.tenant, claim.session_id, 'action')
-            if (known.trust(claim)) offer(0).catch(logClaimError)
+            if (known.trust(claim)) poll()
           },
           // attempts of a new claim are numbered after those of the last, so that they void its streamed text
           onText: (delta) =>
@@ -251,6 +253,7 @@ export const createWorker = (options: WorkerOptions) => {
 
   return {
     offer,
+    poll,
     /** Whether it may have another run. */
     get hasCapacity(): boolean {
       return known.mayTake()

@@ -9,7 +9,6 @@ import { type IntakeQueue, openIntakeQueue } from './intake-queue.ts'
 import {
   checkJobId,
   createWakeUpHandler,
-  type JobHandler,
   type SendOptions,
   toBullOptions,
   toCoalescingId,
@@ -113,13 +112,6 @@ export async function openQueues(options: QueuesOptions): Promise<Queues> {
     }
   }
 
-  const consume = (queueName: string, concurrency: number, handle: JobHandler) => {
-    if (closing) throw createUnavailableError('it is closing')
-    const consumer = startConsumer(engine, queueName, concurrency, handle, report)
-    consumers.add(consumer)
-    return consumer
-  }
-
   const close = async (timeoutMs?: number) => {
     await Promise.all([...consumers].map((consumer) => consumer.close(timeoutMs)))
     // Last, because handlers that hand runs back may still wake other workers.
@@ -143,8 +135,13 @@ export async function openQueues(options: QueuesOptions): Promise<Queues> {
       }
     },
 
-    onWakeUp: async (handler, { concurrency }) =>
-      consume(wakeUpQueueName, concurrency, createWakeUpHandler(handler, log)),
+    onWakeUp: async (handler, { concurrency }) => {
+      if (closing) throw createUnavailableError('it is closing')
+      const handle = createWakeUpHandler(handler, log)
+      const consumer = startConsumer(engine, wakeUpQueueName, concurrency, handle, report)
+      consumers.add(consumer)
+      return consumer
+    },
 
     submit: async (id, data, sendOptions = {}) => {
       checkJobId(id)

@@ -313,14 +313,12 @@ export const startCall = (
       }
       if (refusal) throw createCallError(refusal, { attempts: requests, usage: toPlainUsage(usage) })
       const failures = ofRound.map((one) => ({ ...one, isOver: over.has(toCandidateKey(one.candidate)) }))
-      const isOver = ({ model: name, key_label }: SkippedCandidate): boolean =>
+      const isOver = (skipped: SkippedCandidate): boolean =>
         [...tried].some(
-          ([
-            candidateKey,
-            {
-              candidate: { model, key },
-            },
-          ]) => over.has(candidateKey) && model.name === name && (key?.label ?? null) === key_label,
+          ([id, { candidate }]) =>
+            over.has(id) &&
+            candidate.model.name === skipped.model &&
+            (candidate.key?.label ?? null) === skipped.key_label,
         )
       return { tried: failures, refused, passedOver: [...choice.passedOver, ...passedOver], isOver }
     },

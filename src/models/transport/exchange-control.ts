@@ -1,11 +1,9 @@
 import type { Clock } from '../../state/ports/clock.ts'
-import { createTimeoutError, type ProviderError } from './provider-errors.ts'
+import { createTimeoutError, leastRate, type ProviderError } from './provider-errors.ts'
 
 /** Milliseconds until the first content of the body, without content after that, and for the call with its retries. */
 export type RequestTimeouts = { firstByteMs: number; idleMs: number; totalMs: number }
 
-/** Bytes of content a second, on average over the idle timeout: a slow model on a CPU writes 1 token a second, in 10 bytes or more. */
-const leastRate = 5
 /** setTimeout fires at once above this. */
 const maxTimerMs = 2 ** 31 - 1
 

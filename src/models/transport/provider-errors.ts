@@ -226,6 +226,9 @@ export const createBadReplyError = (what: string, retry = true): ProviderError =
   retry,
 })
 
+/** Bytes of content a second, on average over the idle timeout: a slow model on a CPU writes 1 token a second, in 10 bytes or more. */
+export const leastRate = 5
+
 /** The error of a timeout; only the total one is final. */
 export const createTimeoutError = (
   which: 'first byte' | 'first content' | 'idle' | 'rate' | 'total',
@@ -235,7 +238,7 @@ export const createTimeoutError = (
   what: {
     'first byte': `sent nothing for ${ms} ms`,
     'first content': `kept the connection alive for ${ms} ms and sent no content`,
-    rate: `sent its reply too slowly: on average less than 5 bytes a second for ${ms} ms`,
+    rate: `sent its reply too slowly: on average less than ${leastRate} bytes a second for ${ms} ms`,
     idle: `stopped sending for ${ms} ms in the middle of its reply`,
     total: `had no full reply within ${ms} ms, retries included`,
   }[which],
