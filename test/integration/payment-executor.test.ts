@@ -541,9 +541,10 @@ describe('a payment whose end is not known', () => {
     }
     const declined = { status: 'declined', provider_ref: null, reason: 'late' }
     const send = (signature: string, body: Buffer) => storeWebhook(database, 'card', { signature }, body)
-    const { last } = await queryOne<{ last: string }>(
+    const before = await queryOne<{ last: string }>(
       executor,
       'SELECT coalesce(max(message_id), 0) AS last FROM payment_inbox',
+      [],
     )
     // another provider knows no payment of this one
     await storeWebhook(database, 'other', { signature: 'genuine' }, event('e0', declined))
@@ -559,7 +560,7 @@ describe('a payment whose end is not known', () => {
     const { rows } = await executor.query<{ result: string; kept: string }>(
       `SELECT result, headers::text || encode(body, 'escape') AS kept FROM payment_inbox
        WHERE provider_id = 'card' AND message_id > $1 ORDER BY message_id`,
-      [last],
+      [before?.last],
     )
     const results = rows.map(({ result }) => result)
     // what anyone can send is not kept
