@@ -1,4 +1,5 @@
 // backends: both
+// asserts: invariants
 
 import { describe, expect } from 'vitest'
 import { askConsent } from '../../src/payments/consent/consents.ts'

@@ -1,4 +1,5 @@
 // backends: both
+// asserts: invariants
 
 import { afterEach, describe, expect } from 'vitest'
 import { openFeed } from '../../src/engine/events/feed.ts'

@@ -1,4 +1,5 @@
 // backends: both
+// asserts: invariants
 
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -1,4 +1,5 @@
 // backends: both
+// asserts: invariants
 
 import { describe, expect } from 'vitest'
 import { fireSchedules } from '../../src/engine/schedules/schedule-firing.ts'

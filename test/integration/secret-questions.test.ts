@@ -1,3 +1,5 @@
+// asserts: invariants
+
 import { randomBytes } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import { inspect } from 'node:util'
@@ -91,9 +93,7 @@ describe('a secret question', () => {
       text: expect.stringContaining('start `mason payments`'),
     })
   })
-})
 
-describe('a secret question', () => {
   test.beforeAll(async ({ executor }) => {
     keys = await openPaymentKeys(executor, createMasterKeys(randomBytes(32).toString('base64')))
   })

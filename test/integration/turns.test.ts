@@ -1,4 +1,5 @@
 // backends: both
+// asserts: invariants
 
 import { describe, expect } from 'vitest'
 import { businessSchemas } from '../../src/accounts/account-schemas.ts'
