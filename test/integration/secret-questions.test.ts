@@ -93,7 +93,9 @@ describe('a secret question', () => {
       text: expect.stringContaining('start `mason payments`'),
     })
   })
+})
 
+describe('a secret question', () => {
   test.beforeAll(async ({ executor }) => {
     keys = await openPaymentKeys(executor, createMasterKeys(randomBytes(32).toString('base64')))
   })
