@@ -1,5 +1,3 @@
-// backends: both
-
 import { describe, expect } from 'vitest'
 import { type Database, queryOne } from '../../src/infra/database/database.ts'
 import { silentLog } from '../../src/infra/lib/silent-log.ts'

@@ -1,5 +1,3 @@
-// backends: both
-
 import { describe, expect } from 'vitest'
 import { askConsent } from '../../src/payments/consent/consents.ts'
 import { createOpenMandates } from '../../src/payments/mandates/v2/open-mandates.ts'

@@ -1,5 +1,3 @@
-// backends: both
-
 import { afterEach, describe, expect } from 'vitest'
 import { openFeed } from '../../src/engine/events/feed.ts'
 import { reconcileRuns, relayWakeUps } from '../../src/engine/runs/relay.ts'

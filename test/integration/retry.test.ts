@@ -1,5 +1,3 @@
-// backends: both
-
 import { expect } from 'vitest'
 import { unique } from '../support/backend.ts'
 import { adminToken, runtimeTest as test } from '../support/integration-test.ts'

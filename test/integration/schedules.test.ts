@@ -1,5 +1,3 @@
-// backends: both
-
 import { describe, expect } from 'vitest'
 import { fireSchedules } from '../../src/engine/schedules/schedule-firing.ts'
 import type { Database } from '../../src/infra/database/database.ts'
