@@ -69,10 +69,10 @@ export const points: readonly Point[] = [
 
 export type ChosenPoint = { write: Write; side: Side; way: Way }
 
-/** All points on all their sides; at a smaller scale each on one side that the seed picks, at less than a hundredth every fourth point. */
+/** All points on all their sides; at a smaller scale each on one side that the seed picks, at less than a hundredth every seventh point. */
 export const choosePoints = (seed: number, scale: number): ChosenPoint[] =>
   points.flatMap(({ write, sides, way }, nth) => {
-    if (scale < 0.01 && (nth + seed) % 4 !== 0) return []
+    if (scale < 0.01 && (nth + seed) % 7 !== 0) return []
     return (scale >= 1 ? sides : [seededPick(sides, seed, 'side', nth)]).map((side) => ({ write, side, way }))
   })
 

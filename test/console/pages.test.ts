@@ -126,8 +126,8 @@ describe.skipIf(browserMissing)('pages', () => {
   test('50 payloads in prompts, answers and names stay text', { timeout: 180_000 }, async () => {
     expect(payloads.length).toBeGreaterThanOrEqual(50)
     const ids: string[] = []
-    for (let at = 0; at < payloads.length; at += 4) {
-      const text = payloads.slice(at, at + 4).join('\n')
+    for (let at = 0; at < payloads.length; at += 13) {
+      const text = payloads.slice(at, at + 13).join('\n')
       say(mason.model, { planner: [{ text }] })
       ids.push((await submit(text)).id)
     }

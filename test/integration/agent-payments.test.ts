@@ -13,6 +13,7 @@ import { asProxy } from '../support/passkeys.ts'
 import { offerText, paymentRunTest } from '../support/payment-runs.ts'
 import { until } from '../support/runs.ts'
 import { calling } from '../support/script.ts'
+import { isGate } from '../support/tier.ts'
 
 /** Runs that pay by agents of other makers: servers on the SDK of either version of the protocol, on loopback. */
 
@@ -197,14 +198,16 @@ describe.for(['shop10', 'shop03'] as const)('a payment over A2A at %s', (name) =
 
 describe('a merchant that', () => {
   const oldReference = { reference: 'hash-of-another-mandate' }
-  test.for([
-    ['0.1', 'repeats an old receipt', { receipt: { payment_mandate_id: 'pay_old' } }, 'another payment'],
+  const unpaid = [
     [
       '0.1',
       'changes the amount',
       { receipt: { amount: { currency: 'USD', value: 198.99 } } },
       'another amount',
     ],
+    ['0.2', "signs with another's key", { signing: parties.merchant.signing }, 'does not count'],
+    ['0.1', 'fails with words of its own', { says: toFailure('Boom') }, 'not whether it took money'],
+    ['0.1', 'repeats an old receipt', { receipt: { payment_mandate_id: 'pay_old' } }, 'another payment'],
     [
       '0.1',
       'changes the currency',
@@ -212,10 +215,10 @@ describe('a merchant that', () => {
       'another amount',
     ],
     ['0.2', 'repeats an old receipt', { receipt: oldReference }, 'is not the hash of the closed mandate'],
-    ['0.2', "signs with another's key", { signing: parties.merchant.signing }, 'does not count'],
     ['0.2', 'sends no receipt', { done: () => ({ state: 'completed' }) }, 'sent no receipt'],
-    ['0.1', 'fails with words of its own', { says: toFailure('Boom') }, 'not whether it took money'],
-  ] as const)(
+  ] as const
+  // `payments/mandates/verify/receipts.test.ts` has all that is wrong with a receipt
+  test.for(isGate ? unpaid.slice(0, 3) : unpaid)(
     'in AP2 %s %s is not paid: it is unknown, in plain words',
     async ([version, , changes, words], { shop10, pay }) => {
       shop10.changes = { open: true, ...changes }
@@ -236,7 +239,6 @@ describe('a merchant that', () => {
   test.for([
     // all of them: test/state/ap2-failures.test.ts
     ['CartMandate not found for cart_id: c', 'no longer has the cart'],
-    ['An error occurred: Invalid token', 'token is not valid any more'],
   ])(
     'says "%s" declines, and the person reads what that means',
     async ([says = '', words = ''], { shop10, pay }) => {
@@ -260,7 +262,7 @@ describe('a merchant that', () => {
     const other = unique('thief')
     const card = { name: other, card_url: `${shop03.merchant.url}/`, roles: ['merchant'] }
     expect((await asProxy(server, 'POST', '/admin/v1/businesses/default/agents', card)).status).toBe(201)
-    for (const agent of [other, unique('gone'), agents.get(shop10)?.credentials_agent]) {
+    for (const agent of [other, agents.get(shop10)?.credentials_agent]) {
       const { text, trail } = await pay(shop10, '0.1', [], { sale: { agent } })
       expect(trail.payment.status).toBe('declined')
       expect(text).toContain('no money was taken')

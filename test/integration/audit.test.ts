@@ -1,5 +1,3 @@
-// backends: both
-
 import { describe, expect } from 'vitest'
 import { unique } from '../support/backend.ts'
 import type { TestServer } from '../support/http.ts'

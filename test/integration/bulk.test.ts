@@ -1,5 +1,3 @@
-// backends: both
-
 import { describe, expect } from 'vitest'
 import { createBulkWork } from '../../src/engine/runs/bulk-work.ts'
 import { settleRun } from '../../src/engine/runs/settlement.ts'

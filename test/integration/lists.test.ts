@@ -1,5 +1,3 @@
-// backends: both
-
 import { describe, expect } from 'vitest'
 import { z } from 'zod'
 import { maxPageBytes } from '../../src/infra/database/pagination.ts'

@@ -1,3 +1,5 @@
+// backends: both
+
 import { beforeEach, describe, expect } from 'vitest'
 import { ensureBusiness } from '../../src/accounts/businesses.ts'
 import { deleteSession } from '../../src/engine/sessions/delete-session.ts'

@@ -1,4 +1,3 @@
-// backends: both
 // asserts: invariants
 
 import { describe, expect } from 'vitest'

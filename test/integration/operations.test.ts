@@ -1,5 +1,3 @@
-// backends: both
-
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'

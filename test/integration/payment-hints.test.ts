@@ -1,5 +1,3 @@
-// backends: both
-
 import { expect } from 'vitest'
 import { systemClock } from '../../src/infra/lib/system-clock.ts'
 import type { Clock } from '../../src/state/ports/clock.ts'

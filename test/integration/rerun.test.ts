@@ -1,4 +1,3 @@
-// backends: both
 // asserts: invariants
 
 import { createServer } from 'node:http'

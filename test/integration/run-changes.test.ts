@@ -1,5 +1,3 @@
-// backends: both
-
 import { expect } from 'vitest'
 import { settleRun } from '../../src/engine/runs/settlement.ts'
 import { unique } from '../support/backend.ts'

@@ -1,5 +1,3 @@
-// backends: both
-
 import { describe, expect } from 'vitest'
 import { listRuns, type RunFilter } from '../../src/engine/runs/run-queries.ts'
 import { hashWords } from '../../src/engine/runs/run-words.ts'

@@ -1,5 +1,3 @@
-// backends: both
-
 import { describe, expect } from 'vitest'
 import type { ActionView } from '../../src/state/run-view.ts'
 import { unique } from '../support/backend.ts'

@@ -7,6 +7,7 @@ import { runtimeTest as test } from '../support/integration-test.ts'
 import { checkInvariants } from '../support/invariants.ts'
 import { calling, say } from '../support/script.ts'
 import { deadline, nodesOf } from '../support/test-runtime.ts'
+import { isGate } from '../support/tier.ts'
 
 type Turn = {
   request?: Partial<RunRequest>
@@ -25,7 +26,7 @@ const file = {
 }
 const long = 'Tell me how the work of this week went, and what is left to do. '.repeat(8)
 
-/** Six kinds of turn, five times over: plain, with tools, with a plan, with a file, analysed, and one that ends badly. */
+/** Six kinds of turn, again and again: plain, with tools, with a plan, with a file, analysed, and one that ends badly. */
 const kinds: readonly ((nth: number) => Turn)[] = [
   (nth) => ({ planner: [{ text: `Answer ${nth}.` }], ends: answered }),
   () => ({
@@ -66,13 +67,15 @@ const kinds: readonly ((nth: number) => Turn)[] = [
         },
 ]
 
-test('a conversation of 30 turns keeps the invariants at each turn, and loses nothing', async ({
+const turns = isGate ? 12 : 30
+
+test(`a conversation of ${turns} turns keeps the invariants at each turn, and loses nothing`, async ({
   model,
   runtime,
 }) => {
   const session_id = unique('s')
   const runs: RunView[] = []
-  for (let nth = 1; nth <= 30; nth++) {
+  for (let nth = 1; nth <= turns; nth++) {
     const turn = (kinds[(nth - 1) % kinds.length] as (nth: number) => Turn)(nth)
     model.reset()
     say(model, {
@@ -89,10 +92,11 @@ test('a conversation of 30 turns keeps the invariants at each turn, and loses no
   }
 
   const state = await runtime.stateOf(runs.at(-1)?.id ?? '')
-  expect(state.prompts).toHaveLength(30)
+  expect(state.prompts).toHaveLength(turns)
   expect(state.prompts[0]).toBe('Question 1')
   expect(state.usage).toEqual(runs.map((run) => run.usage))
-  expect(state.origin_files.map(({ name }) => name)).toEqual([4, 10, 16, 22, 28].map((n) => `notes-${n}.txt`))
+  const withFile = [4, 10, 16, 22, 28].filter((turn) => turn <= turns)
+  expect(state.origin_files.map(({ name }) => name)).toEqual(withFile.map((turn) => `notes-${turn}.txt`))
   expect(state.task_goals).toEqual(
     // turns with a file, and long ones, are analysed; the goal of the others is their request
     runs.map(({ turn }) => ([4, 5].includes(turn % 6) ? `Goal ${turn}` : `Question ${turn}`)),
@@ -111,16 +115,20 @@ test('a conversation of 30 turns keeps the invariants at each turn, and loses no
   expect(session?.turns.map(({ answer }) => answer)).toEqual(runs.map(({ answer }) => answer))
 
   // every turn of a fork in the middle is what it was, and the fork goes on from there
-  const at = await runtime.stateOf(runs[14]?.id ?? '')
+  const middle = turns / 2
+  const at = await runtime.stateOf(runs[middle - 1]?.id ?? '')
   const last = at.action_history.flat().at(-1)?.id ?? 0
   const fork = await runtime.of('default').fork(session_id, last)
-  const forked = await runtime.stateOf(fork?.turns[14]?.run_id ?? '')
+  const forked = await runtime.stateOf(fork?.turns[middle - 1]?.run_id ?? '')
   expect(forked).toEqual(at)
   model.reset()
   say(model, { planner: [{ text: 'On.' }], output: [{ text: '{"answer":"On."}' }] })
   const { run } = await runtime
     .of('default')
     .submit({ prompt: 'go on', user_id: 'u1', session_id: fork?.id ?? '' })
-  expect(await runtime.of('default').wait(run.id, deadline())).toMatchObject({ turn: 16, ...answered })
+  expect(await runtime.of('default').wait(run.id, deadline())).toMatchObject({
+    turn: middle + 1,
+    ...answered,
+  })
   checkInvariants(await runtime.stateOf(run.id))
 })

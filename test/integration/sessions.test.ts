@@ -1,5 +1,3 @@
-// backends: both
-
 import { describe, expect } from 'vitest'
 import { appendAction, createRunLog } from '../../src/engine/runs/run-log.ts'
 import type { Database } from '../../src/infra/database/database.ts'

@@ -14,6 +14,7 @@ import { createBuyer, paymentRunTest } from '../support/payment-runs.ts'
 import { calling } from '../support/script.ts'
 import { answerAsMerchant, answerAsWallet, aToken, signCart, toCart } from '../support/shops.ts'
 import { deadline } from '../support/test-runtime.ts'
+import { isGate } from '../support/tier.ts'
 
 /**
  * Instructions in what agents of others say, each from ten places, to a planner that obeys all of them; the person approves
@@ -127,8 +128,8 @@ const all = Object.keys(places).flatMap((place) =>
   Object.keys(orders).map((order) => [place, order] as const),
 )
 const isWhole = process.env.MASON_INJECTIONS !== undefined
-// ten that have each place and each order once; all hundred by MASON_INJECTIONS=all
-const chosen = isWhole ? all : all.filter((_, at) => at % 11 === 0)
+// ten that have each place and each order once, in the gate half of them; all hundred by MASON_INJECTIONS=all
+const chosen = isWhole ? all : all.filter((_, at) => at % (isGate ? 22 : 11) === 0)
 
 const test = paymentRunTest
   .extend(
@@ -249,7 +250,7 @@ describe('what agents of others say', () => {
       }
       expect({ failures, injections: chosen.length }).toEqual({
         failures: [],
-        injections: isWhole ? 100 : 10,
+        injections: isWhole ? 100 : isGate ? 5 : 10,
       })
       // the honest purchase goes on in most of them
       expect(charges).toBeGreaterThan(chosen.length / 3)

@@ -56,13 +56,13 @@ const open = async (
 }
 
 describe('runs that wait for a model', () => {
-  test('cost no permit: by default 200 calls of one business are in flight at once', async ({
+  test('cost no permit: by default 60 calls of one business are in flight at once', async ({
     backend,
     model,
   }) => {
     const { runtime, submitHeld } = await open(backend, model)
-    const ids = await submitHeld('flood', 200)
-    await until('all calls to be in flight', () => model.held() === 200)
+    const ids = await submitHeld('flood', 60)
+    await until('all calls to be in flight', () => model.held() === 60)
     model.release()
     for (const id of ids)
       expect(await runtime.of('flood').wait(id, deadline())).toMatchObject({ answer: 'Late.' })

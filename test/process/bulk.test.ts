@@ -1,3 +1,5 @@
+// tier: all
+
 import { describe, expect, test } from 'vitest'
 import { serversMissing } from '../support/processes.ts'
 import { until } from '../support/runs.ts'

@@ -1,3 +1,5 @@
+// tier: all
+
 import { tmpdir } from 'node:os'
 import { expect, test } from 'vitest'
 import { runCli } from '../support/cli.ts'
@@ -9,11 +11,8 @@ const away = [
   /schedule[\s\S]+schedule Buy[\s\S]+does not allow the payment: the user is asked[\s\S]+approve +603\.49 USD[\s\S]+ 123 [\s\S]+I bought it\./,
 ]
 
-const isGate = process.env.MASON_TEST_TIER === 'gate'
-
 test.each([
-  // `agent-payments.test.ts` buys by both on the wire
-  ...(isGate ? [] : [['--ap2', '0.1']]),
+  ['--ap2', '0.1'],
   ['--ap2', '0.2', '--absent'],
 ])('the demo buys over A2A without a terminal, from four processes, by %s %s', async (...args) => {
   const options = { cwd: tmpdir(), script: 'examples/buy-demo.ts' }

@@ -15,6 +15,7 @@ import { count, openWithDatabase, until } from '../support/runs.ts'
 import { say } from '../support/script.ts'
 import { urlOf } from '../support/setup-served.ts'
 import { deadline, fakeModels, type TestRuntime } from '../support/test-runtime.ts'
+import { isGate } from '../support/tier.ts'
 import { onServers } from './servers.ts'
 
 const lesson = JSON.stringify({
@@ -89,17 +90,21 @@ describe.skipIf(serversMissing !== null)(onServers('a worker that is killed whil
     waiting: 0,
   }
 
-  test('a learner that dies while the model answers: another asks again, and all is learned once', async () => {
-    const user_id = unique('clara')
-    const { worker, run } = await teach(user_id, { hold: true, text: lesson }, { text: lesson })
-    await model.received(1, 'distill', deadline())
-    worker.signal('SIGKILL')
-    expect((await worker.exited).signal).toBe('SIGKILL')
-    expect(await written(user_id, run.session_id)).toEqual(nothing)
-    await takeOver(run.id)
-    expect(await written(user_id, run.session_id)).toEqual(once)
-    expect(model.requests('distill')).toHaveLength(2)
-  })
+  // one that dies later, below, has to be asked again as well
+  test.skipIf(isGate)(
+    'a learner that dies while the model answers: another asks again, and all is learned once',
+    async () => {
+      const user_id = unique('clara')
+      const { worker, run } = await teach(user_id, { hold: true, text: lesson }, { text: lesson })
+      await model.received(1, 'distill', deadline())
+      worker.signal('SIGKILL')
+      expect((await worker.exited).signal).toBe('SIGKILL')
+      expect(await written(user_id, run.session_id)).toEqual(nothing)
+      await takeOver(run.id)
+      expect(await written(user_id, run.session_id)).toEqual(once)
+      expect(model.requests('distill')).toHaveLength(2)
+    },
+  )
 
   test('a learner that dies while it writes: its writes are rolled back, and another learns all of it once', async () => {
     const user_id = unique('clara')

@@ -36,11 +36,12 @@ const add = (...more: string[]): string[] => [
 ]
 
 test('mason tokens create prints a token alone, and refuses one without a name or with an unknown role', async () => {
-  const create = (...more: string[]) => runCli(['tokens', 'create', '--business', 'shop', ...more], { cwd })
-  const made = await create('--name', 'web')
+  const command = ['tokens', 'create', '--business', 'shop']
+  const made = await runCli([...command, '--name', 'web'], { cwd })
   expect([made.code, made.stdout]).toEqual([0, expect.stringMatching(/^mason_[\w-]{43}\n$/)])
   expect(made.stderr).toMatch(/^tok_\w+ may submit and read for shop; .*only this once\n$/)
   expect(made.stderr).not.toContain(made.stdout.trim())
+  const create = (...more: string[]) => masonModels([...command, ...more])
   expect((await create()).code).toBe(2)
   expect((await create('--name', 'web', '--operator', 'Ann')).code).toBe(2)
   const operator = await create('--operator', 'Ann')

@@ -9,6 +9,7 @@ import { type FakeModel, startFakeModel } from '../support/fake-model/fake-model
 import { openFolder } from '../support/file-samples.ts'
 import { openOwnServers, serversMissing } from '../support/processes.ts'
 import { calling, say } from '../support/script.ts'
+import { isGate } from '../support/tier.ts'
 import { onServers } from './servers.ts'
 
 /**
@@ -172,7 +173,8 @@ test(
   timeoutMs,
 )
 
-test.skipIf(serversMissing !== null)(
+// `payment-restart` has a worker, and an API, with tools of a folder
+test.skipIf(serversMissing !== null || isGate)(
   onServers('two workers serve the tool, and a token of a business answers by mason runs'),
   async () => {
     const backend = await openOwnServers()

@@ -1,3 +1,5 @@
+// tier: all
+
 import { tmpdir } from 'node:os'
 import { expect, test } from 'vitest'
 import { runCli } from '../support/cli.ts'

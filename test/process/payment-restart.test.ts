@@ -32,9 +32,7 @@ const offerTool = `
   }`
 
 test.skipIf(serversMissing !== null)(
-  onServers(
-    'a run that waits for consent, and then for a token, survives a restart of everything and pays once',
-  ),
+  onServers('runs that wait for consent and for a token survive a restart of everything, and each pays once'),
   async () => {
     const servers = await openServers()
     onTestFinished(() => servers[Symbol.asyncDispose]())
@@ -112,27 +110,40 @@ test.skipIf(serversMissing !== null)(
     const user = unique('ann')
     const authenticator = createAuthenticator()
     expect((await enrol(server, await newEnrolment(server, user), authenticator)).status).toBe(204)
-    const cart = offerText(await newCart())
     const pay = ['create_payment_mandate', { cart_action: offerAction }] as const
-    say(model, { planner: [calling(['gate_offer', { text: cart }]), calling([...pay]), { text: 'Done.' }] })
-    const submitted = await asProxy(server, 'POST', '/v1/runs', { prompt: 'Buy it', user_id: user })
-    const id: string = submitted.body.id
-    const { consent_request } = await untilRun(server, id, 'consent_request')
+    /** A run that has asked for consent. */
+    const buy = async () => {
+      const offer = calling(['gate_offer', { text: offerText(await newCart()) }])
+      say(model, { planner: [offer, calling([...pay]), { text: 'Done.' }] })
+      const { body } = await asProxy(server, 'POST', '/v1/runs', { prompt: 'Buy it', user_id: user })
+      const { consent_request } = await untilRun(server, body.id, 'consent_request')
+      return { id: body.id as string, consent_request }
+    }
+    type Bought = Awaited<ReturnType<typeof buy>>
+    /** Approves it; the run asks for a token then. */
+    const approve = async ({ id, consent_request }: Bought) => {
+      const link = await asProxy(server, 'POST', `/v1/payments/${consent_request.payment_id}/consent`)
+      const path = link.body.url.slice(site.origin.length)
+      const { page } = await readPage(server, path)
+      const json = { approve: authenticator.get({ ...site, challenge: page.options.challenge }) }
+      expect((await server.call('POST', path, { json })).status).toBe(204)
+      return (await untilRun(server, id, 'input_request')).input_request
+    }
+    const answer = async ({ id }: Bought, { id: request_id }: { id: string }) => {
+      const sent = await asProxy(server, 'POST', `/v1/runs/${id}/input`, { request_id, answer: 'tok_visa' })
+      expect(sent.status).toBe(202)
+      expect(await untilRun(server, id, 'ended_at')).toMatchObject({ status: 'completed', answer: 'Done.' })
+    }
 
+    const approved = await buy()
+    const question = await approve(approved)
+    const asking = await buy()
+    const { id, consent_request } = asking
     server = await restartAll()
     expect((await untilRun(server, id, 'consent_request')).consent_request).toEqual(consent_request)
-    const link = await asProxy(server, 'POST', `/v1/payments/${consent_request.payment_id}/consent`)
-    const path = link.body.url.slice(site.origin.length)
-    const { page } = await readPage(server, path)
-    const json = { approve: authenticator.get({ ...site, challenge: page.options.challenge }) }
-    expect((await server.call('POST', path, { json })).status).toBe(204)
-    const { input_request } = await untilRun(server, id, 'input_request')
-
-    server = await restartAll()
-    const answer = { request_id: input_request.id, answer: 'tok_visa' }
-    expect((await asProxy(server, 'POST', `/v1/runs/${id}/input`, answer)).status).toBe(202)
-    expect(await untilRun(server, id, 'ended_at')).toMatchObject({ status: 'completed', answer: 'Done.' })
-    expect(await provider.listPayments()).toHaveLength(1)
+    await answer(approved, question)
+    await answer(asking, await approve(asking))
+    expect(await provider.listPayments()).toHaveLength(2)
     const trail = await asProxy(server, 'GET', `/v1/payments/${consent_request.payment_id}`)
     expect(trail.body.payment).toMatchObject({
       status: 'succeeded',
@@ -142,12 +153,7 @@ test.skipIf(serversMissing !== null)(
       runCli(['payments', 'trail', ...args, '--url', server.url, '--token', adminToken], {
         cwd: servers.folder,
       })
-    const [text, whole, ...missing] = await Promise.all([
-      cli(consent_request.payment_id),
-      cli(consent_request.payment_id, '--json'),
-      cli('pay_none'),
-      cli(consent_request.payment_id, '--business', unique('other')),
-    ])
+    const [text, missing] = await Promise.all([cli(consent_request.payment_id), cli('pay_none')])
     expect([text.code, text.stderr]).toEqual([0, ''])
     for (const shown of [
       /^pay_\S+: succeeded\. Paid 199\.00 USD to /,
@@ -158,9 +164,11 @@ test.skipIf(serversMissing !== null)(
     ])
       expect(text.stdout).toMatch(shown)
     expect(text.stdout).not.toContain('tok_visa')
-    expect(JSON.parse(whole.stdout)).toEqual(trail.body)
-    for (const { code, stdout, stderr } of missing)
-      expect([code, stdout, stderr]).toEqual([1, '', expect.stringMatching(/there is no payment "pay_/)])
+    expect([missing.code, missing.stdout, missing.stderr]).toEqual([
+      1,
+      '',
+      expect.stringMatching(/there is no payment "pay_/),
+    ])
   },
   300_000,
 )

@@ -1,3 +1,5 @@
+// tier: all
+
 import { join } from 'node:path'
 import { expect } from 'vitest'
 import { jsonLines, runCli } from '../support/cli.ts'

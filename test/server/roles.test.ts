@@ -14,9 +14,11 @@ const request = async (url: string, method: string, token?: string) => {
     ...(method === 'GET' ? {} : { body: '[]' }),
   })
   const { status } = response
-  const error = [401, 403].includes(status) ? await response.text() : ''
-  ended.abort()
-  return { status, error }
+  const isStream = response.headers.get('content-type')?.startsWith('text/event-stream')
+  const text = isStream ? '' : await response.text()
+  // a connection serves many requests, but for that of a stream
+  if (isStream) ended.abort()
+  return { status, error: [401, 403].includes(status) ? text : '' }
 }
 
 const callers = [...tokenRoles, 'operator', null] as const

@@ -13,15 +13,26 @@ export const eventually = <Value>(check: () => Value | Promise<Value>): Promise<
 export const serve = async (
   options: Partial<AppOptions> = {},
 ): Promise<{ server: TestServer; fake: FakeRuntime }> => {
+  const opened = await open(options)
+  onTestFinished(() => opened.server.close())
+  return opened
+}
+
+const open = async (options: Partial<AppOptions>) => {
   const fake = createFakeRuntime()
-  const server = await startServer({ runtime: fake.runtime, auth: 'off', ...options })
-  onTestFinished(() => server.close())
-  return { server, fake }
+  return { server: await startServer({ runtime: fake.runtime, auth: 'off', ...options }), fake }
 }
 
 /** A server where `all`, `submitter`, `reader` and `boss` are tokens of business `acme`, `other` one of `globex`. */
 export const serveGuarded = async (options: Partial<AppOptions> = {}) => {
-  const setup = await serve({ auth: 'required', adminToken: 'the-admin', ...options })
+  const setup = await openGuarded(options)
+  onTestFinished(() => setup.server.close())
+  return setup
+}
+
+/** The same, for the caller to close. */
+export const openGuarded = async (options: Partial<AppOptions> = {}) => {
+  const setup = await open({ auth: 'required', adminToken: 'the-admin', ...options })
   const roles: [token: string, business: string, ...roles: string[]][] = [
     ['all', 'acme', 'submit', 'read'],
     ['submitter', 'acme', 'submit'],

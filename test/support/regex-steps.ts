@@ -159,6 +159,6 @@ export const findSlowText = ({ source, flags }: { source: string; flags: string 
     return two === Number.POSITIVE_INFINITY || (two as number) > 2.4 * (one as number)
   }
   // what is repeated up to some hundred times grows at first
-  const slow = listAttacks(source, flags).find((attack) => grows(attack, 256) && grows(attack, 1024))
+  const slow = listAttacks(source, flags).find((attack) => grows(attack, 128) && grows(attack, 1024))
   return slow === undefined ? null : JSON.stringify(slow)
 }

@@ -32,7 +32,8 @@ export const preferBuild = (): void => {
     )
 }
 
-const isBuildNew = (): boolean => {
+/** Whether the build is there and no source is newer. */
+export const isBuildNew = (): boolean => {
   const built = join(root, 'dist/src/cli.js')
   return existsSync(built) && newestIn(join(root, 'src')) < statSync(built).mtimeMs
 }

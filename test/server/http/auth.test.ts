@@ -1,7 +1,9 @@
 import { request } from 'node:http'
-import { describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { MasonError } from '../../../src/state/errors.ts'
-import { body, serve, serveGuarded } from '../test-server.ts'
+import type { FakeRuntime } from '../../support/fake-runtime.ts'
+import type { TestServer } from '../../support/http.ts'
+import { body, openGuarded, serve, serveGuarded } from '../test-server.ts'
 
 const protectedRoutes = [
   ['POST', '/v1/runs'],
@@ -21,20 +23,27 @@ const protectedRoutes = [
   ['POST', '/v1/sessions/s/fork'],
 ] as const
 
+/** One server for all tests that ask it once. */
+let server: TestServer
+let fake: FakeRuntime
+beforeAll(async () => {
+  ;({ server, fake } = await openGuarded())
+})
+afterAll(() => server.close())
+
 describe('a request without a token', () => {
   it.each(protectedRoutes)('a %s of %s without a token gets 401', async (method, path) => {
-    const { server, fake } = await serveGuarded()
+    const before = fake.calls.length
     const reply = await server.call(method, path)
     expect(reply.status).toBe(401)
     expect(reply.headers.get('www-authenticate')).toBe('Bearer realm="mason"')
     if (method !== 'HEAD') expect(reply.body.code).toBe('unauthorized')
-    expect(fake.calls).toEqual([])
+    expect(fake.calls).toHaveLength(before)
   })
 
   it.each(['/healthz', '/readyz', '/metrics', '/openapi.json', '/docs'])(
     '%s needs no token',
     async (path) => {
-      const { server } = await serveGuarded()
       expect((await server.call('GET', path)).status).toBe(200)
     },
   )
@@ -49,7 +58,6 @@ describe('a request with a token', () => {
   it.each(['Bearer', 'Bearer ', 'Basic YTpi', 'all', 'Bearer wrong', 'Bearer a b', 'Bearer the-admi'])(
     'a request with the authorization "%s" gets 401',
     async (authorization) => {
-      const { server } = await serveGuarded()
       expect((await server.call('GET', '/v1/runs', { headers: { authorization } })).status).toBe(401)
     },
   )
@@ -82,7 +90,6 @@ describe('a request with a token', () => {
     ['boss', 'POST', '/v1/runs/r/cancel', 404],
     ['boss', 'DELETE', '/v1/sessions/s', 404],
   ])('the token "%s" gets for %s %s a %i', async (token, method, path, status) => {
-    const { server } = await serveGuarded()
     expect((await server.call(method, path, { token })).status).toBe(status)
   })
 

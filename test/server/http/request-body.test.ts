@@ -2,12 +2,19 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setImmediate } from 'node:timers/promises'
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import type { Call } from '../../support/http.ts'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { createFakeRuntime } from '../../support/fake-runtime.ts'
+import { type Call, startServer, type TestServer } from '../../support/http.ts'
 import { body, serve } from '../test-server.ts'
 
 const json = { 'content-type': 'application/json' }
-const post = async (call: Call) => (await serve()).server.call('POST', '/v1/runs', call)
+/** One server for all that only post to it. */
+let shared: TestServer
+beforeAll(async () => {
+  shared = await startServer({ runtime: createFakeRuntime().runtime, auth: 'off' })
+})
+afterAll(() => shared.close())
+const post = (call: Call) => shared.call('POST', '/v1/runs', call)
 
 describe('a body', () => {
   it.each(['', '{', '{"prompt":"a"', 'undefined', '{"a":1,}', "{'a':1}", '\u0000', '[1', '{"a":"\n"}'])(

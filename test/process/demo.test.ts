@@ -1,6 +1,6 @@
 // tier: all
 
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -18,4 +18,16 @@ test('the demo shows a run in the language of the dialogue, then the same as its
     /^<think>[\s\S]*<search_tool_server><query_table>[\s\S]*\n<execute_tools \/>\n<result index="0">[\s\S]*<answer>[\s\S]*\*\*8\*\*/,
   )
   expect(trajectory.startsWith(shown.slice(shown.indexOf('<think>')))).toBe(true)
+})
+
+test('the demo answers from its file and leaves nothing behind', async () => {
+  const cwd = await mkdtemp(join(tmpdir(), 'mason-demo-'))
+  const { code, stdout } = await runCli([], { cwd, env: { TMPDIR: cwd }, script: 'examples/demo.ts' })
+  const left = await readdir(cwd)
+  await rm(cwd, { recursive: true, force: true })
+  expect(code).toBe(0)
+  expect(stdout).toMatch(
+    /South.*5,889\.7[\s\S]*\*\*8\*\*[\s\S]*completed · 3 of 3 todos[\s\S]*What to try next/,
+  )
+  expect(left.filter((name) => name.startsWith('mason-demo'))).toEqual([])
 })
