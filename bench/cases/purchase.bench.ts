@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startAgents } from '../../examples/buy-demo/agents.ts'
 import { introduceAgents } from '../../examples/buy-demo/introductions.ts'
-import { prompt, startShopper } from '../../examples/buy-demo/shopper.ts'
+import { startShopper } from '../../examples/buy-demo/shopper.ts'
+import { buyUnattended } from '../../examples/buy-demo/unattended.ts'
 import { createKey, publicUrl, setUpTrust, signContent } from '../../examples/purchase/stage.ts'
 import { startMason } from '../../examples/served-demo/processes.ts'
 import { createClient } from '../../src/client/index.ts'
@@ -54,21 +55,8 @@ const buy =
       let nth = 0
       const once = async (): Promise<Figures> => {
         const [before, since] = [others.read(), performance.now()]
-        const run = await client.submit({ prompt, user_id: `user_${nth++}` })
-        let answer: string | null = ''
-        for await (const { event, data } of client.events({ run_id: run.id })) {
-          if (event === 'consent_required') {
-            const path = `/v1/payments/${data.payment_id}/consent`
-            const { content } = await set.call<{ content: string }>('GET', path)
-            const signature = await others.act(() => signContent(content, phone))
-            await set.call('POST', path, { signature })
-          }
-          if (event === 'input_required') {
-            const isCode = data.schema.format === 'one-time-code'
-            await client.answer(run.id, data.id, isCode ? '123' : (data.options[0] ?? 'Yes'))
-          }
-          if (event === 'done') answer = data.answer
-        }
+        const sign = (content: string) => others.act(() => signContent(content, phone))
+        const { answer } = await buyUnattended({ client, call: set.call, sign }, `user_${nth++}`)
         if (!answer?.startsWith('I bought it')) throw new Error(`nothing was bought: ${answer}`)
         const [all, theirs] = [performance.now() - since, others.read() - before]
         return { 'ms of Mason': all - theirs, 'ms of agents, model and person': theirs }

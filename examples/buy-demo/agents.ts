@@ -1,9 +1,10 @@
 import { generateKeyPairSync } from 'node:crypto'
-import { writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { toPackagePath } from '../../src/infra/lib/package-path.ts'
+import type { Row as BookRow } from '../ap2/books.ts'
 import { type AgentConfig, openSelf } from '../ap2/config.ts'
 import { startAgent } from '../ap2/server.ts'
 import type { AgentLine } from '../ap2/tasks.ts'
@@ -31,6 +32,15 @@ type StartOptions = {
   /** Changes of a configuration. */
   change?: Partial<Record<AgentName, Partial<AgentConfig>>>
   onLine?: (agent: AgentName, line: AgentLine) => void
+}
+
+/** The rows of a table of books, which their agent may be writing: opening them would cut off its line. */
+const readRows = <Row extends object>(file: string, table: string): Row[] => {
+  const text = existsSync(file) ? readFileSync(file, 'utf8') : ''
+  const lines = text.slice(0, text.lastIndexOf('\n') + 1).split('\n')
+  const written = lines.flatMap((line): BookRow[] => (line ? JSON.parse(line) : []))
+  const rows = written.filter(([name]) => name === table)
+  return [...new Map(rows.map(([, key, value]) => [key, value as Row])).values()]
 }
 
 /** A free port on loopback. */
@@ -84,7 +94,8 @@ export const startAgents = async (options: StartOptions) => {
     }
     let running = await open()
     const own = {
-      ...{ url, books, trusted },
+      ...{ url, trusted },
+      list: <Row extends object>(table: string) => readRows<Row>(books, table),
       signal: (name: NodeJS.Signals) => running.signal(name),
       /** Kills it and starts it again with the same books, and a changed configuration. */
       async restart(more?: Partial<AgentConfig>) {

@@ -44,6 +44,7 @@ export const load = async (url, context, next) => {
     loader: 'ts',
     format: 'esm',
     target: 'node20',
+    supported: { 'import-attributes': true },
     sourcemap: 'inline',
     sourcefile,
   })

@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import type { Row as BookRow } from '../../examples/ap2/books.ts'
 import type { AgentConfig } from '../../examples/ap2/config.ts'
 import { type AgentName, type Agents, startAgents } from '../../examples/buy-demo/agents.ts'
 import { currentAp2Uris } from '../../src/accounts/ap2.ts'
@@ -45,15 +44,9 @@ export const startSampleAgents = async (
   return agents
 }
 
-/** Rows of the books of an agent. Only reads: opening them would cut off a line that the agent is writing. */
-export const readBooks = <Row extends object>(agents: Agents, agent: AgentName, table: string): Row[] => {
-  const { books } = agents[agent]
-  const text = existsSync(books) ? readFileSync(books, 'utf8') : ''
-  const lines = text.slice(0, text.lastIndexOf('\n') + 1).split('\n')
-  const written = lines.flatMap((line): BookRow[] => (line ? JSON.parse(line) : []))
-  const rows = written.filter(([name]) => name === table)
-  return [...new Map(rows.map(([, key, value]) => [key, value as Row])).values()]
-}
+/** Rows of the books of an agent. */
+export const readBooks = <Row extends object>(agents: Agents, agent: AgentName, table: string): Row[] =>
+  agents[agent].list<Row>(table)
 
 export type Version = '1.0' | '0.3'
 const open = (version: Version, url: string): Promise<Peer> => {
