@@ -11,6 +11,7 @@ import { startFakeModel } from '../support/fake-model/fake-model.ts'
 import { checkInvariants } from '../support/invariants.ts'
 import { createProcesses } from '../support/processes.ts'
 import { calling, say } from '../support/script.ts'
+import { testInAll } from '../support/tier.ts'
 
 const processes = createProcesses()
 const folders: string[] = []
@@ -52,7 +53,8 @@ describe('the embedded runtime', () => {
     expect((await second.exited).code).toBe(0)
   })
 
-  test('killed while a run waits goes on with it when it starts again, though the wait ended in between', async () => {
+  // `take-over` has the same on servers
+  testInAll('killed while a run waits goes on with it when it starts again, though the wait ended in between', async () => {
     await using model = await startFakeModel()
     say(model, { planner: [calling(['gate_wait', { waits: [{ ref: 'job' }] }]), { text: 'Done.' }] })
     const config = await openFolder()

@@ -3,7 +3,7 @@ import { dialogueExamples, repliesOf } from '../support/dialogue-examples.ts'
 import { serversMissing, type WorkerProcess } from '../support/processes.ts'
 import { calling, say } from '../support/script.ts'
 import { deadline } from '../support/test-runtime.ts'
-import { isGate } from '../support/tier.ts'
+import { isGate, testInAll } from '../support/tier.ts'
 import { expectWhole, onServers, useWorld } from './servers.ts'
 
 describe.skipIf(serversMissing !== null)(onServers('a worker that is killed'), () => {
@@ -131,8 +131,7 @@ describe.skipIf(serversMissing !== null)(onServers('a worker that is killed'), (
       expectWhole(await followed.ended)
     },
   )
-  // `embedded` has the same
-  test.skipIf(isGate)(
+  test(
     'while its run waits: the wait ends while no worker is up, and the next one goes on from there',
     async () => {
       say(world.model, { planner: [calling(['gate_wait', { waits: [{ ref: 'job' }] }]), { text: 'Done.' }] })
@@ -152,7 +151,8 @@ describe.skipIf(serversMissing !== null)(onServers('a worker that is killed'), (
     },
   )
 
-  test('again and again between any two commits: the examples of the requirement come out byte for byte', async () => {
+  // `integration/dialogue-examples` plays them, `integration/orders` has a death at each commit
+  testInAll('again and again between any two commits: the examples of the requirement come out byte for byte', async () => {
     const { model, api } = world
     const examples = Object.entries(dialogueExamples)
     // by the replies that it has before it, since a worker that was killed may have asked already

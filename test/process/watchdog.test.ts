@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { afterEach, describe, expect, test } from 'vitest'
 import { until } from '../support/runs.ts'
 import { scriptFlags } from '../support/script-flags.ts'
-import { isGate } from '../support/tier.ts'
+import { testInAll } from '../support/tier.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const children: ChildProcess[] = []
@@ -38,8 +38,7 @@ const start = (limitMs: number, what: string) => {
 }
 
 // ten seconds of a processor; a worker process below does the same within half a second
-describe.skipIf(isGate)('a server', () => {
-  test('whose event loop is blocked for as long as a lease ends itself', async () => {
+testInAll('a server whose event loop is blocked for as long as a lease ends itself', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'mason-watchdog-'))
     const settings = {
       DATA_DIR: folder,
@@ -71,7 +70,6 @@ describe.skipIf(isGate)('a server', () => {
     await rm(folder, { recursive: true })
     expect(signal).toBe('SIGKILL')
     expect(err).toContain('the event loop was blocked for 10000 ms')
-  }, 300_000)
 })
 
 describe('a worker process', () => {
